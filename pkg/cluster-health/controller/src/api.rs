@@ -64,7 +64,7 @@ pub enum ConditionStatus {
     True,
     /// The condition does not hold.
     False,
-    /// It is unknown whether the condition holds.
+    /// Unknown.
     #[default]
     Unknown,
     /// A word that the API does not have.

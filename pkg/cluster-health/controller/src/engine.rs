@@ -5,7 +5,7 @@
 //! |---|---|
 //! | `flavour.rs` | [`Flavour`], [`Source`], [`Target`], [`ClusterProber`]: what a flavour is to the engine |
 //! | `pipeline.rs` | [`Pipeline`]: from the object of a cluster to its [`Target`], the same for all flavours |
-//! | `registry.rs` | [`Registry`]: where a flavour tells of its clusters |
+//! | `registry.rs` | [`FlavourRegistry`]: where a flavour tells of its clusters |
 //! | `cluster_registry.rs` | [`ClusterRegistry`]: all clusters, and what their tasks share |
 //! | `member_cluster.rs` | one cluster: its state, its prober, its task |
 //! | `cluster_view.rs` | what pages, metrics and events see of a cluster |
@@ -45,6 +45,7 @@ mod cluster_registry;
 mod cluster_view;
 pub(crate) mod connections;
 mod flavour;
+mod flavour_registry;
 pub(crate) mod follow;
 mod gauges;
 mod lease_thread;
@@ -54,7 +55,6 @@ mod ownership;
 mod page;
 pub(crate) mod pipeline;
 mod probes;
-mod registry;
 mod resolve;
 pub(crate) mod shard_coordinator;
 mod tasks;
@@ -69,10 +69,10 @@ pub use flavour::{
     Cluster, ClusterProber, Contact, EndsTold, Flavour, Misconfigured, Statement, Target,
 };
 pub use flavour::{Pending, SchemaIsOurs, StatusWrite};
+pub use flavour_registry::{FlavourRegistry, Overview};
 pub(crate) use follow::{Companions, CredentialKind, Followed, Watched, follow, in_namespace};
 pub use gauges::{Exposed, Metrics};
 pub(crate) use pipeline::Work;
-pub use registry::{Overview, Registry};
 pub(crate) use resolve::{
     Found, Members, ObjectModel, Objects, ReadCredentials, Resolve, Seed, Supervision, identity,
 };
@@ -118,7 +118,7 @@ pub async fn run(
     }
     let ownership = share.as_ref().map(Ownership::of).unwrap_or_default();
     let pace = Pace::new(limits.write_rate, limits.write_burst);
-    let fleet = Arc::new(ClusterRegistry::new(
+    let clusters = Arc::new(ClusterRegistry::new(
         Permits::new(limits.concurrent_probes),
         Writer::new(clients, pace, ownership.clone()),
         metrics.counters.clone(),
@@ -127,20 +127,20 @@ pub async fn run(
         limits.audit,
         ownership,
     ));
-    metrics.attach(&fleet);
-    show(&context, &fleet);
+    metrics.attach(&clusters);
+    show(&context, &clusters);
     let mut lease = match share {
-        Some(share) => Some(LeaseThread::start(&context, &share, &fleet).await?),
+        Some(share) => Some(LeaseThread::start(&context, &share, &clusters).await?),
         None => None,
     };
     let ended = tokio::select! {
-        ended = watch_all(&context, flavours, &fleet) => ended,
+        ended = watch_all(&context, flavours, &clusters) => ended,
         lost = lease_lost(lease.as_mut()) => Err(lost),
     };
-    fleet.stop.cancel();
-    fleet.tasks.close();
-    fleet.tasks.wait().await;
-    fleet.end_all();
+    clusters.stop.cancel();
+    clusters.tasks.close();
+    clusters.tasks.wait().await;
+    clusters.end_all();
     if let Some(lease) = lease {
         lease.release().await;
     }
@@ -159,32 +159,32 @@ async fn lease_lost(lease: Option<&mut LeaseThread>) -> Failure {
 async fn watch_all(
     context: &Context,
     flavours: &[Arc<dyn Source>],
-    fleet: &Arc<ClusterRegistry>,
+    clusters: &Arc<ClusterRegistry>,
 ) -> Result<(), Failure> {
-    let writer = Arc::clone(&fleet.writer).run(fleet.counters.clone(), fleet.stop.clone());
-    let sweeper = tasks::sweep(Arc::clone(fleet), fleet.stop.clone());
+    let writer = Arc::clone(&clusters.writer).run(clusters.counters.clone(), clusters.stop.clone());
+    let sweeper = tasks::sweep(Arc::clone(clusters), clusters.stop.clone());
     let watches = flavours.iter().map(|flavour| {
         let status: Arc<dyn Flavour> = Arc::clone(flavour) as _;
-        let registry = Registry::new(status, Arc::clone(fleet));
+        let registry = FlavourRegistry::new(status, Arc::clone(clusters));
         Arc::clone(flavour).watch(context.clone(), registry)
     });
     let watches = async {
         try_join_all(watches).await?;
         // The services end with the flavours.
-        fleet.stop.cancel();
+        clusters.stop.cancel();
         Ok(())
     };
-    try_join!(watches, serve(fleet, writer), serve(fleet, sweeper))?;
+    try_join!(watches, serve(clusters, writer), serve(clusters, sweeper))?;
     Ok(())
 }
 
 /// Runs a task that all clusters need: without it the controller fails instead of writing nothing
 /// (`rule:panics-end-no-service`). The task ends its work even when the caller is dropped.
 async fn serve(
-    fleet: &ClusterRegistry,
+    clusters: &ClusterRegistry,
     service: impl Future<Output = ()> + Send + 'static,
 ) -> Result<(), Failure> {
-    match fleet.tasks.spawn(contain(service)).await {
+    match clusters.tasks.spawn(contain(service)).await {
         Ok(ended) => ended.map_err(Failure::Panicked),
         Err(lost) => Err(Failure::new(lost)),
     }
@@ -203,12 +203,12 @@ fn clients(context: &Context, flavours: &[Arc<dyn Source>]) -> Result<Clients, F
     Ok(kinds.map(of_kind).collect())
 }
 
-fn show(context: &Context, fleet: &Arc<ClusterRegistry>) {
+fn show(context: &Context, clusters: &Arc<ClusterRegistry>) {
     for path in PAGES {
-        let shown = Arc::downgrade(fleet);
+        let shown = Arc::downgrade(clusters);
         context.pages.add(Page::new(path, Access::Authorized, move |request| {
             let reply = match shown.upgrade() {
-                Some(fleet) => page::answer(&fleet, &request),
+                Some(clusters) => page::answer(&clusters, &request),
                 None => serving::reply::not_found(),
             };
             std::future::ready(reply)
@@ -219,7 +219,7 @@ fn show(context: &Context, fleet: &Arc<ClusterRegistry>) {
 /// A flavour with the objects that it follows.
 pub trait Source: Flavour {
     /// Follows the objects, and tells `registry` of them and of the moment at which they are all
-    /// known ([`Registry::filled`]), until `context.stop` is cancelled. While the kind is not
+    /// known ([`FlavourRegistry::filled`]), until `context.stop` is cancelled. While the kind is not
     /// served, or not for us, its informer is dormant and there is nothing to do.
     ///
     /// # Errors
@@ -227,7 +227,7 @@ pub trait Source: Flavour {
     fn watch(
         self: Arc<Self>,
         context: Context,
-        registry: Registry,
+        registry: FlavourRegistry,
     ) -> BoxFuture<'static, Result<(), Failure>>;
 }
 

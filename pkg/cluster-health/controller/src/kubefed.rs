@@ -26,7 +26,9 @@ use workqueue::WorkQueue;
 
 use crate::api::kubefed::{KUBEFED_CONFIGS, KubeFedCluster, KubeFedConfig};
 use crate::engine::follow::{denied, report};
-use crate::engine::{Companions, Followed, Registry, Source, Watched, Work, follow, in_namespace};
+use crate::engine::{
+    Companions, FlavourRegistry, Followed, Source, Watched, Work, follow, in_namespace,
+};
 
 pub(crate) mod access;
 mod flavour;
@@ -53,13 +55,17 @@ impl Source for KubeFed {
     fn watch(
         self: Arc<Self>,
         context: Context,
-        registry: Registry,
+        registry: FlavourRegistry,
     ) -> BoxFuture<'static, Result<(), Failure>> {
         Box::pin(run(self, context, registry))
     }
 }
 
-async fn run(flavour: Arc<KubeFed>, context: Context, registry: Registry) -> Result<(), Failure> {
+async fn run(
+    flavour: Arc<KubeFed>,
+    context: Context,
+    registry: FlavourRegistry,
+) -> Result<(), Failure> {
     if let Some(metrics) = &flavour.upstream_metrics {
         metrics.show(&registry);
     }
@@ -187,7 +193,7 @@ mod config_tests {
         let wait = Duration::from_secs(1);
         let backoff = Backoff::doubling(wait, wait, Jitter::Above(0.5));
         let queue = WorkQueue::new("t", backoff, &QueueMetrics::new(&Metrics::new()).unwrap());
-        let recorder = &engine.fleet.recorder;
+        let recorder = &engine.clusters.recorder;
         let _heard = on_config(&configs, &queue, &clusters, &flavour, recorder);
         sleep(Duration::from_secs(5)).await;
         assert_eq!(engine.api.events(), ["InvalidHealthCheck"]);

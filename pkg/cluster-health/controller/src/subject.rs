@@ -151,7 +151,7 @@ async fn tke_inputs(
     }))
 }
 
-/// A ClusterCredential, or why there is none to use.
+/// A ClusterCredential, or why it cannot be used.
 type Found = Result<ClusterCredential, String>;
 
 async fn named(objects: &StoredObjects, name: &str) -> Result<Found, StoredError> {

@@ -37,7 +37,9 @@ use workqueue::{Backoff, Jitter, WorkQueue};
 
 use crate::api::tke::{CLUSTER_CREDENTIALS, Cluster, MACHINES, Machine};
 use crate::engine::follow::{Denied, Reading, denied, report};
-use crate::engine::{Companions, CredentialKind, Followed, Registry, Source, Watched, follow};
+use crate::engine::{
+    Companions, CredentialKind, FlavourRegistry, Followed, Source, Watched, follow,
+};
 
 pub(crate) mod access;
 mod cluster_states;
@@ -72,7 +74,7 @@ impl DetailWorkers {
     fn new(
         context: &Context,
         flavour: &Tke,
-        registry: &Registry,
+        registry: &FlavourRegistry,
         clusters: &Informer<Object<Cluster>>,
     ) -> Self {
         let (prober, states) = (&flavour.prober, &flavour.states);
@@ -148,7 +150,7 @@ impl Source for Tke {
     fn watch(
         self: Arc<Self>,
         context: Context,
-        registry: Registry,
+        registry: FlavourRegistry,
     ) -> BoxFuture<'static, Result<(), Failure>> {
         let watched = Watched {
             namespace: None,

@@ -4,7 +4,9 @@ pub use ::aws_smithy_runtime_api::client::endpoint::SharedEndpointResolver;
 pub use ::aws_smithy_types::endpoint::Endpoint;
 #[derive(Debug, Default)]
 pub(crate) struct EndpointOverrideFeatureTrackerInterceptor;
-impl ::aws_smithy_runtime_api::client::interceptors::Intercept for EndpointOverrideFeatureTrackerInterceptor {
+impl ::aws_smithy_runtime_api::client::interceptors::Intercept
+    for EndpointOverrideFeatureTrackerInterceptor
+{
     fn name(&self) -> &'static str {
         "EndpointOverrideFeatureTrackerInterceptor"
     }
@@ -32,7 +34,8 @@ mod test {
             .expect("invalid params");
         let resolver = crate::config::endpoint::DefaultResolver::new();
         let endpoint = resolver.resolve_endpoint(&params);
-        let endpoint = endpoint.expect("Expected valid endpoint: https://ec2.af-south-1.amazonaws.com");
+        let endpoint =
+            endpoint.expect("Expected valid endpoint: https://ec2.af-south-1.amazonaws.com");
         assert_eq!(
             endpoint,
             ::aws_smithy_types::endpoint::Endpoint::builder()
@@ -50,7 +53,8 @@ mod test {
             .expect("invalid params");
         let resolver = crate::config::endpoint::DefaultResolver::new();
         let endpoint = resolver.resolve_endpoint(&params);
-        let endpoint = endpoint.expect("Expected valid endpoint: https://ec2.ap-east-1.amazonaws.com");
+        let endpoint =
+            endpoint.expect("Expected valid endpoint: https://ec2.ap-east-1.amazonaws.com");
         assert_eq!(
             endpoint,
             ::aws_smithy_types::endpoint::Endpoint::builder()
@@ -68,7 +72,8 @@ mod test {
             .expect("invalid params");
         let resolver = crate::config::endpoint::DefaultResolver::new();
         let endpoint = resolver.resolve_endpoint(&params);
-        let endpoint = endpoint.expect("Expected valid endpoint: https://ec2.ap-northeast-1.amazonaws.com");
+        let endpoint =
+            endpoint.expect("Expected valid endpoint: https://ec2.ap-northeast-1.amazonaws.com");
         assert_eq!(
             endpoint,
             ::aws_smithy_types::endpoint::Endpoint::builder()
@@ -86,7 +91,8 @@ mod test {
             .expect("invalid params");
         let resolver = crate::config::endpoint::DefaultResolver::new();
         let endpoint = resolver.resolve_endpoint(&params);
-        let endpoint = endpoint.expect("Expected valid endpoint: https://ec2.ap-northeast-2.amazonaws.com");
+        let endpoint =
+            endpoint.expect("Expected valid endpoint: https://ec2.ap-northeast-2.amazonaws.com");
         assert_eq!(
             endpoint,
             ::aws_smithy_types::endpoint::Endpoint::builder()
@@ -104,7 +110,8 @@ mod test {
             .expect("invalid params");
         let resolver = crate::config::endpoint::DefaultResolver::new();
         let endpoint = resolver.resolve_endpoint(&params);
-        let endpoint = endpoint.expect("Expected valid endpoint: https://ec2.ap-northeast-3.amazonaws.com");
+        let endpoint =
+            endpoint.expect("Expected valid endpoint: https://ec2.ap-northeast-3.amazonaws.com");
         assert_eq!(
             endpoint,
             ::aws_smithy_types::endpoint::Endpoint::builder()
@@ -122,7 +129,8 @@ mod test {
             .expect("invalid params");
         let resolver = crate::config::endpoint::DefaultResolver::new();
         let endpoint = resolver.resolve_endpoint(&params);
-        let endpoint = endpoint.expect("Expected valid endpoint: https://ec2.ap-south-1.amazonaws.com");
+        let endpoint =
+            endpoint.expect("Expected valid endpoint: https://ec2.ap-south-1.amazonaws.com");
         assert_eq!(
             endpoint,
             ::aws_smithy_types::endpoint::Endpoint::builder()
@@ -158,7 +166,8 @@ mod test {
             .expect("invalid params");
         let resolver = crate::config::endpoint::DefaultResolver::new();
         let endpoint = resolver.resolve_endpoint(&params);
-        let endpoint = endpoint.expect("Expected valid endpoint: https://ec2.ap-southeast-1.amazonaws.com");
+        let endpoint =
+            endpoint.expect("Expected valid endpoint: https://ec2.ap-southeast-1.amazonaws.com");
         assert_eq!(
             endpoint,
             ::aws_smithy_types::endpoint::Endpoint::builder()
@@ -176,7 +185,8 @@ mod test {
             .expect("invalid params");
         let resolver = crate::config::endpoint::DefaultResolver::new();
         let endpoint = resolver.resolve_endpoint(&params);
-        let endpoint = endpoint.expect("Expected valid endpoint: https://ec2.ap-southeast-2.amazonaws.com");
+        let endpoint =
+            endpoint.expect("Expected valid endpoint: https://ec2.ap-southeast-2.amazonaws.com");
         assert_eq!(
             endpoint,
             ::aws_smithy_types::endpoint::Endpoint::builder()
@@ -194,7 +204,8 @@ mod test {
             .expect("invalid params");
         let resolver = crate::config::endpoint::DefaultResolver::new();
         let endpoint = resolver.resolve_endpoint(&params);
-        let endpoint = endpoint.expect("Expected valid endpoint: https://ec2.ap-southeast-3.amazonaws.com");
+        let endpoint =
+            endpoint.expect("Expected valid endpoint: https://ec2.ap-southeast-3.amazonaws.com");
         assert_eq!(
             endpoint,
             ::aws_smithy_types::endpoint::Endpoint::builder()
@@ -212,7 +223,8 @@ mod test {
             .expect("invalid params");
         let resolver = crate::config::endpoint::DefaultResolver::new();
         let endpoint = resolver.resolve_endpoint(&params);
-        let endpoint = endpoint.expect("Expected valid endpoint: https://ec2.ca-central-1.amazonaws.com");
+        let endpoint =
+            endpoint.expect("Expected valid endpoint: https://ec2.ca-central-1.amazonaws.com");
         assert_eq!(
             endpoint,
             ::aws_smithy_types::endpoint::Endpoint::builder()
@@ -230,7 +242,8 @@ mod test {
             .expect("invalid params");
         let resolver = crate::config::endpoint::DefaultResolver::new();
         let endpoint = resolver.resolve_endpoint(&params);
-        let endpoint = endpoint.expect("Expected valid endpoint: https://ec2-fips.ca-central-1.amazonaws.com");
+        let endpoint =
+            endpoint.expect("Expected valid endpoint: https://ec2-fips.ca-central-1.amazonaws.com");
         assert_eq!(
             endpoint,
             ::aws_smithy_types::endpoint::Endpoint::builder()
@@ -248,7 +261,8 @@ mod test {
             .expect("invalid params");
         let resolver = crate::config::endpoint::DefaultResolver::new();
         let endpoint = resolver.resolve_endpoint(&params);
-        let endpoint = endpoint.expect("Expected valid endpoint: https://ec2.eu-central-1.amazonaws.com");
+        let endpoint =
+            endpoint.expect("Expected valid endpoint: https://ec2.eu-central-1.amazonaws.com");
         assert_eq!(
             endpoint,
             ::aws_smithy_types::endpoint::Endpoint::builder()
@@ -266,7 +280,8 @@ mod test {
             .expect("invalid params");
         let resolver = crate::config::endpoint::DefaultResolver::new();
         let endpoint = resolver.resolve_endpoint(&params);
-        let endpoint = endpoint.expect("Expected valid endpoint: https://ec2.eu-north-1.amazonaws.com");
+        let endpoint =
+            endpoint.expect("Expected valid endpoint: https://ec2.eu-north-1.amazonaws.com");
         assert_eq!(
             endpoint,
             ::aws_smithy_types::endpoint::Endpoint::builder()
@@ -284,7 +299,8 @@ mod test {
             .expect("invalid params");
         let resolver = crate::config::endpoint::DefaultResolver::new();
         let endpoint = resolver.resolve_endpoint(&params);
-        let endpoint = endpoint.expect("Expected valid endpoint: https://ec2.eu-south-1.amazonaws.com");
+        let endpoint =
+            endpoint.expect("Expected valid endpoint: https://ec2.eu-south-1.amazonaws.com");
         assert_eq!(
             endpoint,
             ::aws_smithy_types::endpoint::Endpoint::builder()
@@ -302,7 +318,8 @@ mod test {
             .expect("invalid params");
         let resolver = crate::config::endpoint::DefaultResolver::new();
         let endpoint = resolver.resolve_endpoint(&params);
-        let endpoint = endpoint.expect("Expected valid endpoint: https://ec2.eu-west-1.amazonaws.com");
+        let endpoint =
+            endpoint.expect("Expected valid endpoint: https://ec2.eu-west-1.amazonaws.com");
         assert_eq!(
             endpoint,
             ::aws_smithy_types::endpoint::Endpoint::builder()
@@ -338,7 +355,8 @@ mod test {
             .expect("invalid params");
         let resolver = crate::config::endpoint::DefaultResolver::new();
         let endpoint = resolver.resolve_endpoint(&params);
-        let endpoint = endpoint.expect("Expected valid endpoint: https://ec2.eu-west-2.amazonaws.com");
+        let endpoint =
+            endpoint.expect("Expected valid endpoint: https://ec2.eu-west-2.amazonaws.com");
         assert_eq!(
             endpoint,
             ::aws_smithy_types::endpoint::Endpoint::builder()
@@ -356,7 +374,8 @@ mod test {
             .expect("invalid params");
         let resolver = crate::config::endpoint::DefaultResolver::new();
         let endpoint = resolver.resolve_endpoint(&params);
-        let endpoint = endpoint.expect("Expected valid endpoint: https://ec2.eu-west-3.amazonaws.com");
+        let endpoint =
+            endpoint.expect("Expected valid endpoint: https://ec2.eu-west-3.amazonaws.com");
         assert_eq!(
             endpoint,
             ::aws_smithy_types::endpoint::Endpoint::builder()
@@ -374,7 +393,8 @@ mod test {
             .expect("invalid params");
         let resolver = crate::config::endpoint::DefaultResolver::new();
         let endpoint = resolver.resolve_endpoint(&params);
-        let endpoint = endpoint.expect("Expected valid endpoint: https://ec2.me-south-1.amazonaws.com");
+        let endpoint =
+            endpoint.expect("Expected valid endpoint: https://ec2.me-south-1.amazonaws.com");
         assert_eq!(
             endpoint,
             ::aws_smithy_types::endpoint::Endpoint::builder()
@@ -392,7 +412,8 @@ mod test {
             .expect("invalid params");
         let resolver = crate::config::endpoint::DefaultResolver::new();
         let endpoint = resolver.resolve_endpoint(&params);
-        let endpoint = endpoint.expect("Expected valid endpoint: https://ec2.sa-east-1.amazonaws.com");
+        let endpoint =
+            endpoint.expect("Expected valid endpoint: https://ec2.sa-east-1.amazonaws.com");
         assert_eq!(
             endpoint,
             ::aws_smithy_types::endpoint::Endpoint::builder()
@@ -428,7 +449,8 @@ mod test {
             .expect("invalid params");
         let resolver = crate::config::endpoint::DefaultResolver::new();
         let endpoint = resolver.resolve_endpoint(&params);
-        let endpoint = endpoint.expect("Expected valid endpoint: https://ec2.us-east-1.amazonaws.com");
+        let endpoint =
+            endpoint.expect("Expected valid endpoint: https://ec2.us-east-1.amazonaws.com");
         assert_eq!(
             endpoint,
             ::aws_smithy_types::endpoint::Endpoint::builder()
@@ -446,7 +468,8 @@ mod test {
             .expect("invalid params");
         let resolver = crate::config::endpoint::DefaultResolver::new();
         let endpoint = resolver.resolve_endpoint(&params);
-        let endpoint = endpoint.expect("Expected valid endpoint: https://ec2-fips.us-east-1.amazonaws.com");
+        let endpoint =
+            endpoint.expect("Expected valid endpoint: https://ec2-fips.us-east-1.amazonaws.com");
         assert_eq!(
             endpoint,
             ::aws_smithy_types::endpoint::Endpoint::builder()
@@ -482,7 +505,8 @@ mod test {
             .expect("invalid params");
         let resolver = crate::config::endpoint::DefaultResolver::new();
         let endpoint = resolver.resolve_endpoint(&params);
-        let endpoint = endpoint.expect("Expected valid endpoint: https://ec2.us-east-2.amazonaws.com");
+        let endpoint =
+            endpoint.expect("Expected valid endpoint: https://ec2.us-east-2.amazonaws.com");
         assert_eq!(
             endpoint,
             ::aws_smithy_types::endpoint::Endpoint::builder()
@@ -500,7 +524,8 @@ mod test {
             .expect("invalid params");
         let resolver = crate::config::endpoint::DefaultResolver::new();
         let endpoint = resolver.resolve_endpoint(&params);
-        let endpoint = endpoint.expect("Expected valid endpoint: https://ec2-fips.us-east-2.amazonaws.com");
+        let endpoint =
+            endpoint.expect("Expected valid endpoint: https://ec2-fips.us-east-2.amazonaws.com");
         assert_eq!(
             endpoint,
             ::aws_smithy_types::endpoint::Endpoint::builder()
@@ -536,7 +561,8 @@ mod test {
             .expect("invalid params");
         let resolver = crate::config::endpoint::DefaultResolver::new();
         let endpoint = resolver.resolve_endpoint(&params);
-        let endpoint = endpoint.expect("Expected valid endpoint: https://ec2.us-west-1.amazonaws.com");
+        let endpoint =
+            endpoint.expect("Expected valid endpoint: https://ec2.us-west-1.amazonaws.com");
         assert_eq!(
             endpoint,
             ::aws_smithy_types::endpoint::Endpoint::builder()
@@ -554,7 +580,8 @@ mod test {
             .expect("invalid params");
         let resolver = crate::config::endpoint::DefaultResolver::new();
         let endpoint = resolver.resolve_endpoint(&params);
-        let endpoint = endpoint.expect("Expected valid endpoint: https://ec2-fips.us-west-1.amazonaws.com");
+        let endpoint =
+            endpoint.expect("Expected valid endpoint: https://ec2-fips.us-west-1.amazonaws.com");
         assert_eq!(
             endpoint,
             ::aws_smithy_types::endpoint::Endpoint::builder()
@@ -572,7 +599,8 @@ mod test {
             .expect("invalid params");
         let resolver = crate::config::endpoint::DefaultResolver::new();
         let endpoint = resolver.resolve_endpoint(&params);
-        let endpoint = endpoint.expect("Expected valid endpoint: https://ec2.us-west-2.amazonaws.com");
+        let endpoint =
+            endpoint.expect("Expected valid endpoint: https://ec2.us-west-2.amazonaws.com");
         assert_eq!(
             endpoint,
             ::aws_smithy_types::endpoint::Endpoint::builder()
@@ -590,7 +618,8 @@ mod test {
             .expect("invalid params");
         let resolver = crate::config::endpoint::DefaultResolver::new();
         let endpoint = resolver.resolve_endpoint(&params);
-        let endpoint = endpoint.expect("Expected valid endpoint: https://ec2-fips.us-west-2.amazonaws.com");
+        let endpoint =
+            endpoint.expect("Expected valid endpoint: https://ec2-fips.us-west-2.amazonaws.com");
         assert_eq!(
             endpoint,
             ::aws_smithy_types::endpoint::Endpoint::builder()
@@ -626,7 +655,8 @@ mod test {
             .expect("invalid params");
         let resolver = crate::config::endpoint::DefaultResolver::new();
         let endpoint = resolver.resolve_endpoint(&params);
-        let endpoint = endpoint.expect("Expected valid endpoint: https://ec2-fips.us-east-1.api.aws");
+        let endpoint =
+            endpoint.expect("Expected valid endpoint: https://ec2-fips.us-east-1.api.aws");
         assert_eq!(
             endpoint,
             ::aws_smithy_types::endpoint::Endpoint::builder()
@@ -644,7 +674,8 @@ mod test {
             .expect("invalid params");
         let resolver = crate::config::endpoint::DefaultResolver::new();
         let endpoint = resolver.resolve_endpoint(&params);
-        let endpoint = endpoint.expect("Expected valid endpoint: https://ec2.cn-north-1.amazonaws.com.cn");
+        let endpoint =
+            endpoint.expect("Expected valid endpoint: https://ec2.cn-north-1.amazonaws.com.cn");
         assert_eq!(
             endpoint,
             ::aws_smithy_types::endpoint::Endpoint::builder()
@@ -662,7 +693,8 @@ mod test {
             .expect("invalid params");
         let resolver = crate::config::endpoint::DefaultResolver::new();
         let endpoint = resolver.resolve_endpoint(&params);
-        let endpoint = endpoint.expect("Expected valid endpoint: https://ec2.cn-northwest-1.amazonaws.com.cn");
+        let endpoint =
+            endpoint.expect("Expected valid endpoint: https://ec2.cn-northwest-1.amazonaws.com.cn");
         assert_eq!(
             endpoint,
             ::aws_smithy_types::endpoint::Endpoint::builder()
@@ -680,7 +712,9 @@ mod test {
             .expect("invalid params");
         let resolver = crate::config::endpoint::DefaultResolver::new();
         let endpoint = resolver.resolve_endpoint(&params);
-        let endpoint = endpoint.expect("Expected valid endpoint: https://ec2-fips.cn-north-1.api.amazonwebservices.com.cn");
+        let endpoint = endpoint.expect(
+            "Expected valid endpoint: https://ec2-fips.cn-north-1.api.amazonwebservices.com.cn",
+        );
         assert_eq!(
             endpoint,
             ::aws_smithy_types::endpoint::Endpoint::builder()
@@ -698,7 +732,8 @@ mod test {
             .expect("invalid params");
         let resolver = crate::config::endpoint::DefaultResolver::new();
         let endpoint = resolver.resolve_endpoint(&params);
-        let endpoint = endpoint.expect("Expected valid endpoint: https://ec2-fips.cn-north-1.amazonaws.com.cn");
+        let endpoint = endpoint
+            .expect("Expected valid endpoint: https://ec2-fips.cn-north-1.amazonaws.com.cn");
         assert_eq!(
             endpoint,
             ::aws_smithy_types::endpoint::Endpoint::builder()
@@ -716,7 +751,8 @@ mod test {
             .expect("invalid params");
         let resolver = crate::config::endpoint::DefaultResolver::new();
         let endpoint = resolver.resolve_endpoint(&params);
-        let endpoint = endpoint.expect("Expected valid endpoint: https://ec2.cn-north-1.api.amazonwebservices.com.cn");
+        let endpoint = endpoint
+            .expect("Expected valid endpoint: https://ec2.cn-north-1.api.amazonwebservices.com.cn");
         assert_eq!(
             endpoint,
             ::aws_smithy_types::endpoint::Endpoint::builder()
@@ -734,7 +770,8 @@ mod test {
             .expect("invalid params");
         let resolver = crate::config::endpoint::DefaultResolver::new();
         let endpoint = resolver.resolve_endpoint(&params);
-        let endpoint = endpoint.expect("Expected valid endpoint: https://ec2.us-gov-east-1.amazonaws.com");
+        let endpoint =
+            endpoint.expect("Expected valid endpoint: https://ec2.us-gov-east-1.amazonaws.com");
         assert_eq!(
             endpoint,
             ::aws_smithy_types::endpoint::Endpoint::builder()
@@ -752,7 +789,8 @@ mod test {
             .expect("invalid params");
         let resolver = crate::config::endpoint::DefaultResolver::new();
         let endpoint = resolver.resolve_endpoint(&params);
-        let endpoint = endpoint.expect("Expected valid endpoint: https://ec2.us-gov-west-1.amazonaws.com");
+        let endpoint =
+            endpoint.expect("Expected valid endpoint: https://ec2.us-gov-west-1.amazonaws.com");
         assert_eq!(
             endpoint,
             ::aws_smithy_types::endpoint::Endpoint::builder()
@@ -770,7 +808,8 @@ mod test {
             .expect("invalid params");
         let resolver = crate::config::endpoint::DefaultResolver::new();
         let endpoint = resolver.resolve_endpoint(&params);
-        let endpoint = endpoint.expect("Expected valid endpoint: https://ec2-fips.us-gov-east-1.api.aws");
+        let endpoint =
+            endpoint.expect("Expected valid endpoint: https://ec2-fips.us-gov-east-1.api.aws");
         assert_eq!(
             endpoint,
             ::aws_smithy_types::endpoint::Endpoint::builder()
@@ -788,7 +827,8 @@ mod test {
             .expect("invalid params");
         let resolver = crate::config::endpoint::DefaultResolver::new();
         let endpoint = resolver.resolve_endpoint(&params);
-        let endpoint = endpoint.expect("Expected valid endpoint: https://ec2.us-gov-east-1.amazonaws.com");
+        let endpoint =
+            endpoint.expect("Expected valid endpoint: https://ec2.us-gov-east-1.amazonaws.com");
         assert_eq!(
             endpoint,
             ::aws_smithy_types::endpoint::Endpoint::builder()
@@ -806,7 +846,8 @@ mod test {
             .expect("invalid params");
         let resolver = crate::config::endpoint::DefaultResolver::new();
         let endpoint = resolver.resolve_endpoint(&params);
-        let endpoint = endpoint.expect("Expected valid endpoint: https://ec2.us-gov-east-1.api.aws");
+        let endpoint =
+            endpoint.expect("Expected valid endpoint: https://ec2.us-gov-east-1.api.aws");
         assert_eq!(
             endpoint,
             ::aws_smithy_types::endpoint::Endpoint::builder()
@@ -824,7 +865,8 @@ mod test {
             .expect("invalid params");
         let resolver = crate::config::endpoint::DefaultResolver::new();
         let endpoint = resolver.resolve_endpoint(&params);
-        let endpoint = endpoint.expect("Expected valid endpoint: https://ec2.us-iso-east-1.c2s.ic.gov");
+        let endpoint =
+            endpoint.expect("Expected valid endpoint: https://ec2.us-iso-east-1.c2s.ic.gov");
         assert_eq!(
             endpoint,
             ::aws_smithy_types::endpoint::Endpoint::builder()
@@ -842,7 +884,8 @@ mod test {
             .expect("invalid params");
         let resolver = crate::config::endpoint::DefaultResolver::new();
         let endpoint = resolver.resolve_endpoint(&params);
-        let endpoint = endpoint.expect("Expected valid endpoint: https://ec2.us-iso-west-1.c2s.ic.gov");
+        let endpoint =
+            endpoint.expect("Expected valid endpoint: https://ec2.us-iso-west-1.c2s.ic.gov");
         assert_eq!(
             endpoint,
             ::aws_smithy_types::endpoint::Endpoint::builder()
@@ -860,7 +903,8 @@ mod test {
             .expect("invalid params");
         let resolver = crate::config::endpoint::DefaultResolver::new();
         let endpoint = resolver.resolve_endpoint(&params);
-        let endpoint = endpoint.expect("Expected valid endpoint: https://ec2-fips.us-iso-east-1.c2s.ic.gov");
+        let endpoint =
+            endpoint.expect("Expected valid endpoint: https://ec2-fips.us-iso-east-1.c2s.ic.gov");
         assert_eq!(
             endpoint,
             ::aws_smithy_types::endpoint::Endpoint::builder()
@@ -878,7 +922,8 @@ mod test {
             .expect("invalid params");
         let resolver = crate::config::endpoint::DefaultResolver::new();
         let endpoint = resolver.resolve_endpoint(&params);
-        let endpoint = endpoint.expect("Expected valid endpoint: https://ec2.us-isob-east-1.sc2s.sgov.gov");
+        let endpoint =
+            endpoint.expect("Expected valid endpoint: https://ec2.us-isob-east-1.sc2s.sgov.gov");
         assert_eq!(
             endpoint,
             ::aws_smithy_types::endpoint::Endpoint::builder()
@@ -896,7 +941,8 @@ mod test {
             .expect("invalid params");
         let resolver = crate::config::endpoint::DefaultResolver::new();
         let endpoint = resolver.resolve_endpoint(&params);
-        let endpoint = endpoint.expect("Expected valid endpoint: https://ec2-fips.us-isob-east-1.sc2s.sgov.gov");
+        let endpoint = endpoint
+            .expect("Expected valid endpoint: https://ec2-fips.us-isob-east-1.sc2s.sgov.gov");
         assert_eq!(
             endpoint,
             ::aws_smithy_types::endpoint::Endpoint::builder()
@@ -949,7 +995,10 @@ mod test {
         let resolver = crate::config::endpoint::DefaultResolver::new();
         let endpoint = resolver.resolve_endpoint(&params);
         let error = endpoint.expect_err("expected error: Invalid Configuration: FIPS and custom endpoint are not supported [For custom endpoint with fips enabled and dualstack disabled]");
-        assert_eq!(format!("{}", error), "Invalid Configuration: FIPS and custom endpoint are not supported")
+        assert_eq!(
+            format!("{}", error),
+            "Invalid Configuration: FIPS and custom endpoint are not supported"
+        )
     }
     #[test]
     fn test_53() {
@@ -973,17 +1022,25 @@ mod test {
         let params = crate::config::endpoint::Params::builder().build().expect("invalid params");
         let resolver = crate::config::endpoint::DefaultResolver::new();
         let endpoint = resolver.resolve_endpoint(&params);
-        let error = endpoint.expect_err("expected error: Invalid Configuration: Missing Region [Missing region]");
+        let error = endpoint
+            .expect_err("expected error: Invalid Configuration: Missing Region [Missing region]");
         assert_eq!(format!("{}", error), "Invalid Configuration: Missing Region")
     }
 }
 pub trait ResolveEndpoint: ::std::marker::Send + ::std::marker::Sync + ::std::fmt::Debug {
-    fn resolve_endpoint<'a>(&'a self, params: &'a crate::config::endpoint::Params) -> ::aws_smithy_runtime_api::client::endpoint::EndpointFuture<'a>;
-    fn into_shared_resolver(self) -> ::aws_smithy_runtime_api::client::endpoint::SharedEndpointResolver
+    fn resolve_endpoint<'a>(
+        &'a self,
+        params: &'a crate::config::endpoint::Params,
+    ) -> ::aws_smithy_runtime_api::client::endpoint::EndpointFuture<'a>;
+    fn into_shared_resolver(
+        self,
+    ) -> ::aws_smithy_runtime_api::client::endpoint::SharedEndpointResolver
     where
         Self: Sized + 'static,
     {
-        ::aws_smithy_runtime_api::client::endpoint::SharedEndpointResolver::new(DowncastParams(self))
+        ::aws_smithy_runtime_api::client::endpoint::SharedEndpointResolver::new(DowncastParams(
+            self,
+        ))
     }
 }
 #[derive(Debug)]
@@ -998,7 +1055,9 @@ where
     ) -> ::aws_smithy_runtime_api::client::endpoint::EndpointFuture<'a> {
         let ep = match params.get::<crate::config::endpoint::Params>() {
             Some(params) => self.0.resolve_endpoint(params),
-            None => ::aws_smithy_runtime_api::client::endpoint::EndpointFuture::ready(Err("params of expected type was not present".into())),
+            None => ::aws_smithy_runtime_api::client::endpoint::EndpointFuture::ready(Err(
+                "params of expected type was not present".into(),
+            )),
         };
         ep
     }
@@ -1009,24 +1068,32 @@ pub struct DefaultResolver {
 }
 impl DefaultResolver {
     pub fn new() -> Self {
-        Self {
-            partition_resolver: crate::endpoint_lib::DEFAULT_PARTITION_RESOLVER.clone(),
-        }
+        Self { partition_resolver: crate::endpoint_lib::DEFAULT_PARTITION_RESOLVER.clone() }
     }
     fn resolve_endpoint(
         &self,
         params: &crate::config::endpoint::Params,
-    ) -> ::std::result::Result<::aws_smithy_types::endpoint::Endpoint, ::aws_smithy_runtime_api::box_error::BoxError> {
+    ) -> ::std::result::Result<
+        ::aws_smithy_types::endpoint::Endpoint,
+        ::aws_smithy_runtime_api::box_error::BoxError,
+    > {
         let mut diagnostic_collector = crate::endpoint_lib::diagnostic::DiagnosticCollector::new();
-        Ok(
-            crate::config::endpoint::internals::resolve_endpoint(params, &mut diagnostic_collector, &self.partition_resolver)
-                .map_err(|err| err.with_source(diagnostic_collector.take_last_error()))?,
+        Ok(crate::config::endpoint::internals::resolve_endpoint(
+            params,
+            &mut diagnostic_collector,
+            &self.partition_resolver,
         )
+        .map_err(|err| err.with_source(diagnostic_collector.take_last_error()))?)
     }
 }
 impl crate::config::endpoint::ResolveEndpoint for DefaultResolver {
-    fn resolve_endpoint(&self, params: &crate::config::endpoint::Params) -> ::aws_smithy_runtime_api::client::endpoint::EndpointFuture<'_> {
-        ::aws_smithy_runtime_api::client::endpoint::EndpointFuture::ready(self.resolve_endpoint(params))
+    fn resolve_endpoint(
+        &self,
+        params: &crate::config::endpoint::Params,
+    ) -> ::aws_smithy_runtime_api::client::endpoint::EndpointFuture<'_> {
+        ::aws_smithy_runtime_api::client::endpoint::EndpointFuture::ready(
+            self.resolve_endpoint(params),
+        )
     }
 }
 #[non_exhaustive]
@@ -1054,7 +1121,9 @@ impl Params {
         self.endpoint.as_deref()
     }
 }
-#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
+#[derive(
+    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
+)]
 pub struct ParamsBuilder {
     region: ::std::option::Option<::std::string::String>,
     use_dual_stack: ::std::option::Option<bool>,
@@ -1062,7 +1131,12 @@ pub struct ParamsBuilder {
     endpoint: ::std::option::Option<::std::string::String>,
 }
 impl ParamsBuilder {
-    pub fn build(self) -> ::std::result::Result<crate::config::endpoint::Params, crate::config::endpoint::InvalidParams> {
+    pub fn build(
+        self,
+    ) -> ::std::result::Result<
+        crate::config::endpoint::Params,
+        crate::config::endpoint::InvalidParams,
+    > {
         if let Some(region) = &self.region {
             if !crate::endpoint_lib::host::is_valid_host_label(
                 region.as_ref() as &str,
@@ -1079,10 +1153,9 @@ impl ParamsBuilder {
             #[allow(clippy::unnecessary_lazy_evaluations)]
             crate::config::endpoint::Params {
                 region: self.region,
-                use_dual_stack: self
-                    .use_dual_stack
-                    .or_else(|| Some(false))
-                    .ok_or_else(|| crate::config::endpoint::InvalidParams::missing("use_dual_stack"))?,
+                use_dual_stack: self.use_dual_stack.or_else(|| Some(false)).ok_or_else(|| {
+                    crate::config::endpoint::InvalidParams::missing("use_dual_stack")
+                })?,
                 use_fips: self
                     .use_fips
                     .or_else(|| Some(false))
@@ -1137,24 +1210,22 @@ enum InvalidParamsErrorKind {
 impl InvalidParams {
     #[allow(dead_code)]
     fn missing(field: &'static str) -> Self {
-        Self {
-            field: field.into(),
-            kind: InvalidParamsErrorKind::MissingField,
-        }
+        Self { field: field.into(), kind: InvalidParamsErrorKind::MissingField }
     }
     #[allow(dead_code)]
     fn invalid_value(field: &'static str, message: &'static str) -> Self {
-        Self {
-            field: field.into(),
-            kind: InvalidParamsErrorKind::InvalidValue { message },
-        }
+        Self { field: field.into(), kind: InvalidParamsErrorKind::InvalidValue { message } }
     }
 }
 impl std::fmt::Display for InvalidParams {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.kind {
-            InvalidParamsErrorKind::MissingField => write!(f, "a required field was missing: `{}`", self.field),
-            InvalidParamsErrorKind::InvalidValue { message } => write!(f, "invalid value for field: `{}` - {}", self.field, message),
+            InvalidParamsErrorKind::MissingField => {
+                write!(f, "a required field was missing: `{}`", self.field)
+            }
+            InvalidParamsErrorKind::InvalidValue { message } => {
+                write!(f, "invalid value for field: `{}` - {}", self.field, message)
+            }
         }
     }
 }

@@ -15,7 +15,9 @@ impl IcmpTypeCode {
         crate::types::builders::IcmpTypeCodeBuilder::default()
     }
 }
-#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
+#[derive(
+    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
+)]
 #[non_exhaustive]
 pub struct IcmpTypeCodeBuilder {
     pub(crate) code: ::std::option::Option<i32>,
@@ -35,9 +37,6 @@ impl IcmpTypeCodeBuilder {
         self
     }
     pub fn build(self) -> crate::types::IcmpTypeCode {
-        crate::types::IcmpTypeCode {
-            code: self.code,
-            r#type: self.r#type,
-        }
+        crate::types::IcmpTypeCode { code: self.code, r#type: self.r#type }
     }
 }

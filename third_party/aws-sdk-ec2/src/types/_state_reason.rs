@@ -18,7 +18,9 @@ impl StateReason {
         crate::types::builders::StateReasonBuilder::default()
     }
 }
-#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
+#[derive(
+    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
+)]
 #[non_exhaustive]
 pub struct StateReasonBuilder {
     pub(crate) code: ::std::option::Option<::std::string::String>,
@@ -42,9 +44,6 @@ impl StateReasonBuilder {
         self
     }
     pub fn build(self) -> crate::types::StateReason {
-        crate::types::StateReason {
-            code: self.code,
-            message: self.message,
-        }
+        crate::types::StateReason { code: self.code, message: self.message }
     }
 }

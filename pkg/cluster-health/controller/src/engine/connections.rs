@@ -256,7 +256,7 @@ impl SecretCache {
         Self { begin: Box::new(begin), changed: Arc::new(changed), cache: Mutex::default() }
     }
 
-    /// The version of a Secret; `None` when there is none. Waits a moment for the first list, and no
+    /// The version of a Secret; `None` when it does not exist. Waits a moment for the first list, and no
     /// longer: clusters that need no Secret must not wait for Secrets that cannot be listed.
     pub(crate) async fn version(&self, key: &str) -> Result<Option<u64>, ReadError> {
         let cache = self.cache();

@@ -26,7 +26,7 @@ use serde_json::Value;
 /// 4. Name it in `controller.rs`, and add its options and rights there.
 ///
 /// `tests/pipeline.rs` holds a flavour of 120 lines. Facts of its own (a version, zones, a summary) a
-/// flavour keeps by UID, gathers in tasks of its own, and calls [`Registry::facts_changed`]; it is
+/// flavour keeps by UID, gathers in tasks of its own, and calls [`FlavourRegistry::facts_changed`]; it is
 /// asked for fingerprint and fields again.
 pub trait Flavour: Send + Sync + 'static {
     /// The label of metrics, as `kubefed`.
@@ -35,7 +35,7 @@ pub trait Flavour: Send + Sync + 'static {
     /// The kind whose status is written.
     fn resource(&self) -> &'static Resource;
 
-    /// Other kinds whose status it writes, by [`super::Registry::write`].
+    /// Other kinds whose status it writes, by [`super::FlavourRegistry::write`].
     fn further_kinds(&self) -> &'static [Resource] {
         &[]
     }

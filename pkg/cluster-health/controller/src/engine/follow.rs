@@ -20,8 +20,8 @@ use tracing::error;
 use workqueue::{Backoff, Jitter, Next, Reconcile, Retry, WorkQueue};
 
 use super::connections::SecretCache;
+use super::flavour_registry::FlavourRegistry;
 use super::pipeline::{CredentialReader, Credentials, FirstList, Pipeline, Work};
-use super::registry::Registry;
 use super::resolve::{ObjectModel, Resolve, identity};
 use crate::secret_data::SECRETS;
 
@@ -65,7 +65,7 @@ pub(crate) struct Companions {
 /// The objects of a flavour, once they are listed, and the queue of its clusters.
 pub(crate) struct Followed<'a, R: Resolve> {
     pub(crate) context: &'a Context,
-    pub(crate) registry: &'a Registry,
+    pub(crate) registry: &'a FlavourRegistry,
     pub(crate) objects: &'a Informer<Object<R::Schema>>,
     pub(crate) queue: &'a WorkQueue<Work>,
 }
@@ -75,7 +75,7 @@ pub(crate) struct Followed<'a, R: Resolve> {
 pub(crate) async fn follow<R: Resolve>(
     flavour: Arc<R>,
     context: Context,
-    registry: Registry,
+    registry: FlavourRegistry,
     watched: Watched<R>,
     companions: impl FnOnce(&Followed<'_, R>) -> Result<Companions, Failure> + Send,
 ) -> Result<(), Failure> {
@@ -252,7 +252,7 @@ impl<R: Reconcile> Reconcile for Reading<R> {
 /// `add` through the queue.
 pub(crate) fn subscribe<M: ObjectModel>(
     objects: &Informer<Object<M::Schema>>,
-    registry: &Registry,
+    registry: &FlavourRegistry,
     flavour: &Arc<M>,
     add: impl Fn(&Arc<str>) + Send + Sync + 'static,
 ) -> Subscription<Object<M::Schema>> {

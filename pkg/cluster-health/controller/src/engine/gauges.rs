@@ -185,7 +185,7 @@ impl Metrics {
     }
 
     /// Shows this state from now on.
-    pub(crate) fn attach(&self, fleet: &Arc<ClusterRegistry>) {
-        *self.shown.lock() = Arc::downgrade(fleet);
+    pub(crate) fn attach(&self, clusters: &Arc<ClusterRegistry>) {
+        *self.shown.lock() = Arc::downgrade(clusters);
     }
 }

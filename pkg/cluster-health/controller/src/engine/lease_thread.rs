@@ -34,13 +34,13 @@ impl LeaseThread {
     pub(crate) async fn start(
         context: &Context,
         share: &Arc<Share>,
-        fleet: &Arc<ClusterRegistry>,
+        clusters: &Arc<ClusterRegistry>,
     ) -> Result<Self, Failure> {
         let (stop, (release, released)) = (CancellationToken::new(), oneshot::channel());
         let ((running, ended), (began, outcome)) = (oneshot::channel(), oneshot::channel());
         let (clients, until) = (context.clients.factory().clone(), stop.clone());
         let (group, name) = (group(&share.namespace), share.name.clone());
-        let (share, fleet, span) = (Arc::clone(share), Arc::clone(fleet), Span::current());
+        let (share, clusters, span) = (Arc::clone(share), Arc::clone(clusters), Span::current());
         thread::Builder::new()
             .name("shard-lease".to_owned())
             .spawn(move || {
@@ -49,7 +49,7 @@ impl LeaseThread {
                 let renew = || match prepare(&clients, group, name) {
                     Ok((runtime, leases)) => {
                         began.send(Ok(())).ok();
-                        let mut share_out = ShardCoordinator::new(leases, share, fleet);
+                        let mut share_out = ShardCoordinator::new(leases, share, clusters);
                         let renewing = async {
                             share_out.run(&until).await;
                             if released.await.is_ok() {

@@ -39,14 +39,14 @@ struct Listing {
 }
 
 /// Answers with the clusters as they are now.
-pub(crate) fn answer(fleet: &ClusterRegistry, request: &PageRequest) -> Reply {
+pub(crate) fn answer(clusters: &ClusterRegistry, request: &PageRequest) -> Reply {
     let query = match Query::parse(request.uri.query().unwrap_or_default()) {
         Ok(query) => query,
         Err(problem) => return reply::text(StatusCode::BAD_REQUEST, format!("{problem}\n")),
     };
     let accepts = request.headers.get(ACCEPT).and_then(|value| value.to_str().ok());
     let as_json = query.json || accepts.is_some_and(|it| it.contains("application/json"));
-    let listing = list(fleet, &query);
+    let listing = list(clusters, &query);
     if as_json {
         return match serde_json::to_vec_pretty(&listing) {
             Ok(body) => reply::json(StatusCode::OK, body),
@@ -57,8 +57,8 @@ pub(crate) fn answer(fleet: &ClusterRegistry, request: &PageRequest) -> Reply {
         0 => String::new(),
         hidden => format!("\n{hidden} more; {NARROWER}\n"),
     };
-    let audit = if fleet.audit { AUDITING } else { "" };
-    let text = row::table(&listing.clusters, fleet.audit) + &hidden + audit;
+    let audit = if clusters.audit { AUDITING } else { "" };
+    let text = row::table(&listing.clusters, clusters.audit) + &hidden + audit;
     reply::text(StatusCode::OK, text)
 }
 
@@ -84,12 +84,12 @@ impl Found {
     }
 }
 
-fn list(fleet: &ClusterRegistry, query: &Query) -> Listing {
-    let others = fleet.elsewhere().into_iter();
+fn list(clusters: &ClusterRegistry, query: &Query) -> Listing {
+    let others = clusters.elsewhere().into_iter();
     let others = others.map(|(flavour, cluster)| Found::Elsewhere(flavour, cluster));
-    let held = fleet.held_back().into_iter();
+    let held = clusters.held_back().into_iter();
     let held = held.map(|(flavour, held)| Found::HeldBack(flavour, held));
-    let own = fleet.all().into_iter().map(Found::Own);
+    let own = clusters.all().into_iter().map(Found::Own);
     let mut found: Vec<Found> = own.chain(others).chain(held).collect();
     found.retain(|found| {
         let (flavour, key) = found.place();
@@ -98,12 +98,12 @@ fn list(fleet: &ClusterRegistry, query: &Query) -> Listing {
     found.sort_by_cached_key(Found::place);
     let now = now();
     let row = |found: &Found| match found {
-        Found::Own(member) => Row::of(member, fleet, &now),
-        Found::Elsewhere(flavour, cluster) => Row::elsewhere(flavour, cluster, fleet),
+        Found::Own(member) => Row::of(member, clusters, &now),
+        Found::Elsewhere(flavour, cluster) => Row::elsewhere(flavour, cluster, clusters),
         Found::HeldBack(flavour, held) => Row::held_back(flavour, held),
     };
-    let clusters = found.iter().take(query.limit).map(row).collect();
-    Listing { auditing: fleet.audit, total: found.len(), clusters }
+    let rows = found.iter().take(query.limit).map(row).collect();
+    Listing { auditing: clusters.audit, total: found.len(), clusters: rows }
 }
 
 /// Rows that are shown unless another number is asked for.

@@ -28,7 +28,7 @@ use workqueue::{Next, Reconcile, Retry, WorkQueue};
 use super::connections::SecretCache;
 use super::connections::{Connection, ObjectVersion, ResolvedFrom};
 use super::flavour::{Cluster, ClusterProber, Misconfigured, Target};
-use super::registry::{Look, Registry};
+use super::flavour_registry::{FlavourRegistry, Look};
 use super::resolve::{Found, ObjectModel, ReadCredentials, Resolve, Seed, Supervision, identity};
 use crate::secret_data::{ReadError, SecretData};
 
@@ -54,7 +54,7 @@ impl fmt::Display for Work {
 /// The clusters of one flavour, from the cache of their objects to the engine.
 pub(crate) struct Pipeline<R: Resolve> {
     pub(crate) flavour: Arc<R>,
-    pub(crate) registry: Registry,
+    pub(crate) registry: FlavourRegistry,
     pub(crate) objects: Informer<Object<R::Schema>>,
     pub(crate) queue: WorkQueue<Work>,
     pub(crate) secrets: SecretCache,

@@ -118,7 +118,7 @@ pub(crate) trait ReadCredentials<S: Schema, C>: Send + Sync + 'static {
     fn owner<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<Arc<str>>, ReadError>>;
 }
 
-/// The credential object of a cluster, or why there is none.
+/// The credential object of a cluster, or why it was not found.
 pub(crate) enum Found<C> {
     Credential {
         credential: C,

@@ -47,7 +47,7 @@ pub(crate) fn group(namespace: &str) -> ReplicaGroup {
 pub(crate) struct ShardCoordinator {
     leases: ReplicaLeases,
     share: Arc<Share>,
-    fleet: Arc<ClusterRegistry>,
+    clusters: Arc<ClusterRegistry>,
     /// When the lease was last renewed, and with which claim.
     renewed: Option<(Instant, ShardClaim)>,
     /// Given up, and perhaps with a probe that has not ended.
@@ -79,12 +79,12 @@ impl ShardCoordinator {
     pub(crate) fn new(
         leases: ReplicaLeases,
         share: Arc<Share>,
-        fleet: Arc<ClusterRegistry>,
+        clusters: Arc<ClusterRegistry>,
     ) -> Self {
         Self {
             leases,
             share,
-            fleet,
+            clusters,
             renewed: None,
             letting_go: Vec::new(),
             released: BTreeMap::new(),
@@ -315,8 +315,8 @@ impl ShardCoordinator {
 
     /// Gives up what is not ours any more, and has the flavours look at what has become ours.
     fn share_out(&mut self) {
-        self.letting_go.extend(self.fleet.give_up_others());
-        self.fleet.take_over();
+        self.letting_go.extend(self.clusters.give_up_others());
+        self.clusters.take_over();
     }
 
     /// Waits until nothing of what is not ours is under way: no probe, and no write that the server
@@ -324,7 +324,7 @@ impl ShardCoordinator {
     async fn let_go(&mut self) {
         loop {
             self.letting_go.retain(|member| member.is_busy());
-            let writing = self.fleet.writer.writing();
+            let writing = self.clusters.writer.writing();
             if self.letting_go.is_empty() && writing.iter().all(|uid| self.share.is_ours(uid)) {
                 return;
             }
@@ -341,9 +341,9 @@ impl ShardCoordinator {
     /// A leader without other replicas needs no Lease, so its errors are not worth a warning.
     fn complain(&mut self, what: &'static str, error: &StoreError) {
         if self.share.shards.read().is_alone() {
-            debug!(%error, "Cannot {what}; it is tried again");
+            debug!(%error, "Cannot {what}; retrying");
         } else if let Some(suppressed) = self.log.pass(what, now().monotonic) {
-            warn!(%error, suppressed, "Cannot {what}; it is tried again");
+            warn!(%error, suppressed, "Cannot {what}; retrying");
         }
     }
 

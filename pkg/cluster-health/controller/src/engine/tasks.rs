@@ -33,17 +33,17 @@ const HEAD_START: Duration = Duration::from_millis(20);
 /// Starts the task in charge of `watched`, which ends with `task`.
 pub(crate) fn start(
     member: &Arc<MemberCluster>,
-    fleet: &Arc<ClusterRegistry>,
+    clusters: &Arc<ClusterRegistry>,
     task: CancellationToken,
 ) {
-    let (member, tasks) = (Arc::clone(member), fleet.tasks.clone());
-    let fleet = Arc::clone(fleet);
+    let (member, tasks) = (Arc::clone(member), clusters.tasks.clone());
+    let clusters = Arc::clone(clusters);
     tasks.spawn(async move {
         tokio::select! {
             // Asked first: a task that was replaced does nothing more.
             biased;
             () = task.cancelled() => {}
-            _ = keep_going(&member, &fleet, &task) => {}
+            _ = keep_going(&member, &clusters, &task) => {}
         }
     });
 }
@@ -51,16 +51,16 @@ pub(crate) fn start(
 /// A panic ends nothing but the probe in which it happened (`rule:stuck-tasks-are-replaced`).
 async fn keep_going(
     member: &MemberCluster,
-    fleet: &ClusterRegistry,
+    clusters: &ClusterRegistry,
     task: &CancellationToken,
 ) -> Infallible {
     let mut panics = 0;
     loop {
         let began = tokio::time::Instant::now();
-        let Err(panic) = contain(probe_for_ever(member, fleet, task)).await;
+        let Err(panic) = contain(probe_for_ever(member, clusters, task)).await;
         let cluster = &*member.cluster.key;
         error!(cluster, %panic, "The task of a cluster panicked; restarting it");
-        fleet.counters.restarted("panic");
+        clusters.counters.restarted("panic");
         let period = member.view(|it| it.policy.cadence.period);
         panics = if began.elapsed() < period { panics + 1 } else { 1 };
         sleep(pause_after(panics, period)).await;
@@ -77,16 +77,16 @@ fn pause_after(panics: u32, period: Duration) -> Duration {
 
 async fn probe_for_ever(
     member: &MemberCluster,
-    fleet: &ClusterRegistry,
+    clusters: &ClusterRegistry,
     task: &CancellationToken,
 ) -> Infallible {
     loop {
         member.until_due().await;
         member.queue();
-        let permit = fleet.permits.acquire().await;
+        let permit = clusters.permits.acquire().await;
         member.admit();
         let busy = member.busy();
-        let is_ours = || fleet.ownership.is_ours(&member.cluster.uid);
+        let is_ours = || clusters.ownership.is_ours(&member.cluster.uid);
         if !is_ours() {
             drop((permit, busy));
             // It is given up by now, or will be ours again in a moment.
@@ -97,13 +97,13 @@ async fn probe_for_ever(
             yield_now().await;
             continue;
         };
-        fleet.counters.started(member.flavour.name(), job.lag);
+        clusters.counters.started(member.flavour.name(), job.lag);
         let report = job.void.run_until_cancelled(while_it(is_ours, probe(&job))).await;
         drop((permit, busy));
         match report {
             Some(Some(report)) => {
                 if let Some(effect) = member.complete(&job, &report) {
-                    fleet.completed(member, &report, effect);
+                    clusters.completed(member, &report, effect);
                 }
             }
             Some(None) => member.restart(task),
@@ -149,49 +149,49 @@ pub(crate) fn timed_out(started: Moment, took: Duration) -> Report {
 const EVERY: Duration = Duration::from_secs(1);
 
 /// Runs until `stop`.
-pub(crate) async fn sweep(fleet: Arc<ClusterRegistry>, stop: CancellationToken) {
+pub(crate) async fn sweep(clusters: Arc<ClusterRegistry>, stop: CancellationToken) {
     let mut files = OpenFiles::default();
     let mut rounds = interval(EVERY);
     rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
     while stop.run_until_cancelled(rounds.tick()).await.is_some() {
         let mut loads: Vec<Load> = Vec::new();
-        for member in fleet.all() {
-            look_at_contained(&member, &fleet);
+        for member in clusters.all() {
+            look_at_contained(&member, &clusters);
             count(&member, &mut loads);
         }
-        fleet.permits.follow(&loads);
+        clusters.permits.follow(&loads);
         files.follow(loads.iter().map(|load| load.members).sum());
     }
 }
 
 /// A panic ends the sweep of one cluster and of no other (`rule:panics-end-no-service`).
-fn look_at_contained(member: &Arc<MemberCluster>, fleet: &Arc<ClusterRegistry>) {
-    if let Err(panic) = contain_call(|| look_at(member, fleet)) {
+fn look_at_contained(member: &Arc<MemberCluster>, clusters: &Arc<ClusterRegistry>) {
+    if let Err(panic) = contain_call(|| look_at(member, clusters)) {
         let cluster = &*member.cluster.key;
         error!(cluster, %panic, "Sweeping a cluster panicked; the sweeper continues with the next cluster");
     }
 }
 
-fn look_at(member: &Arc<MemberCluster>, fleet: &Arc<ClusterRegistry>) {
+fn look_at(member: &Arc<MemberCluster>, clusters: &Arc<ClusterRegistry>) {
     // What is not ours any more is given up within seconds.
-    if !fleet.ownership.is_ours(&member.cluster.uid) {
+    if !clusters.ownership.is_ours(&member.cluster.uid) {
         return;
     }
     let now = now();
     if let Some(task) = member.replace_if_stuck(now.monotonic) {
         let cluster = &*member.cluster.key;
         warn!(cluster, "The task of a cluster completed no probe for two rounds and is replaced");
-        fleet.counters.restarted("watchdog");
-        start(member, fleet, task);
+        clusters.counters.restarted("watchdog");
+        start(member, clusters, task);
     }
     if let Some(effect) = member.sweep(now) {
-        fleet.noted(member, None, effect);
+        clusters.noted(member, None, effect);
     }
     // rule:foreign-status-is-written-over: what came last may have been of somebody else.
     if let Some(shown) = member.overlooked() {
-        fleet.shows(member, shown.fingerprint);
+        clusters.shows(member, shown.fingerprint);
     }
-    if fleet.audit {
+    if clusters.audit {
         audit(member, now.monotonic);
     }
 }

@@ -41,7 +41,7 @@ async fn a_management_api_that_refuses_for_minutes_delays_no_probe_and_loses_no_
     sleep(S(31)).await;
     assert_eq!(scene.api.written("ns/c7"), Some("Ready".to_owned()));
     assert_eq!(scene.api.written("ns/c9"), Some("NotReady".to_owned()));
-    assert!(scene.fleet.writer.oldest(super::flavour::now().monotonic).is_zero());
+    assert!(scene.clusters.writer.oldest(super::flavour::now().monotonic).is_zero());
     let gap = scene.members.longest_gap();
     assert!(gap <= S(11) + S(1), "a member waited {gap:?} for its probe");
 }
@@ -54,7 +54,7 @@ async fn a_write_that_may_still_be_carried_out_holds_up_its_own_object_alone() {
     let keys = |name: &'static str, count| (0..count).map(move |it| format!("ns/{name}{it}"));
     keys("open", 400).chain(keys("well", 100)).for_each(|key| scene.add(&key, 1));
     sleep(S(60)).await;
-    let held = scene.fleet.writer.writing().len();
+    let held = scene.clusters.writer.writing().len();
     assert!(held > 64, "{held} count as under way, and no replica may take them over");
     let writes = scene.api.writes();
     scene.facts.store(5, std::sync::atomic::Ordering::Relaxed);

@@ -178,13 +178,13 @@ impl Writer {
         }
     }
 
-    /// A panic of the flavour loses no write of another cluster, and this write is tried
-    /// again (`rule:panics-end-no-service`).
+    /// A panic of the flavour loses no write of another cluster, and this write is
+    /// retried (`rule:panics-end-no-service`).
     async fn write_contained(&self, pending: &dyn Pending, counters: &Counters) -> Outcome {
         contain(self.write(pending, counters)).await.unwrap_or_else(|panic| {
             let (flavour, object) = (pending.flavour(), &*pending.object().key);
             counters.wrote(flavour, "error");
-            error!(object, %panic, "The write of a status panicked; it is tried again");
+            error!(object, %panic, "Writing a status panicked; retrying");
             Written::Failed.into()
         })
     }
@@ -220,7 +220,7 @@ impl Writer {
             && let Some(suppressed) = self.log.pass(flavour, now().monotonic)
         {
             let resource = &*pending.resource().plural;
-            warn!(resource, object = &*object.key, %error, suppressed, "Cannot write a status; it is tried again");
+            warn!(resource, object = &*object.key, %error, suppressed, "Cannot write the status; retrying");
         }
         Outcome { written, settled_at: error.settled_at() }
     }

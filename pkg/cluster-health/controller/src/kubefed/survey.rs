@@ -13,7 +13,7 @@ use tokio_util::task::TaskTracker;
 use super::flavour::KubeFed;
 use super::topology::{self, Identity};
 use super::topology::{Topology, TopologyCounter};
-use crate::engine::{Cluster, Flavour as _, Registry};
+use crate::engine::{Cluster, Flavour as _, FlavourRegistry};
 use crate::paging::{MemberReader, list};
 
 /// Between looks at who is due.
@@ -27,7 +27,7 @@ const PAGE_NODES: usize = 500;
 /// Goes its rounds until `stop`.
 pub(super) async fn run(
     flavour: Arc<KubeFed>,
-    registry: Registry,
+    registry: FlavourRegistry,
     recorder: Recorder,
     stop: CancellationToken,
 ) {
@@ -87,7 +87,7 @@ async fn read(prober: &probe::Prober, client: &Arc<probe::Client>) -> Surveyed {
 /// Events tell of the first of a run of failures, and of regions that became several.
 fn take(
     flavour: &KubeFed,
-    registry: &Registry,
+    registry: &FlavourRegistry,
     recorder: &Recorder,
     cluster: &Cluster,
     client: &Arc<probe::Client>,

@@ -23,7 +23,7 @@ use crate::engine::client_prober::{Rereads, client_prober};
 use crate::engine::connections::SecretCache;
 use crate::engine::pipeline::{FirstList, Pipeline};
 use crate::engine::tests::scene::Scene;
-use crate::engine::{Cluster, ClusterProber, Registry, Work};
+use crate::engine::{Cluster, ClusterProber, FlavourRegistry, Work};
 use crate::kubefed::KubeFed;
 use crate::kubefed::testing::{policy, sent};
 use crate::options::KubeFedOptions;
@@ -57,7 +57,8 @@ impl Bench {
         let objects = informer(&KUBEFED_CLUSTERS, vec![object], told).await;
         let secrets = informer::<Metadata>(&SECRETS, vec![secret], of_secrets).await;
         flavour.objects.set(&objects, Arc::new(|| true));
-        let registry = Registry::new(Arc::clone(&flavour) as Arc<_>, Arc::clone(&engine.fleet));
+        let registry =
+            FlavourRegistry::new(Arc::clone(&flavour) as Arc<_>, Arc::clone(&engine.clusters));
         let backoff = Backoff::doubling(S(1), S(30), Jitter::Above(0.5));
         let metrics = QueueMetrics::new(&MetricRegistry::new()).unwrap();
         let pipeline = Pipeline {
@@ -68,7 +69,7 @@ impl Bench {
             secrets: SecretCache::new(move || secrets.clone(), |_| {}),
             credentials: None,
             client: server.client(),
-            recorder: engine.fleet.recorder.clone(),
+            recorder: engine.clusters.recorder.clone(),
             probers: client_prober,
             of_first_list: FirstList::default(),
             rereads: Rereads::default(),
@@ -86,7 +87,7 @@ impl Bench {
 
     /// The prober of the member as it was resolved last.
     fn prober(&self) -> Arc<dyn ClusterProber> {
-        let member = self.engine.fleet.find(&*self.pipeline.flavour, "fed/one").unwrap();
+        let member = self.engine.clusters.find(&*self.pipeline.flavour, "fed/one").unwrap();
         member.prober().unwrap()
     }
 }
@@ -108,10 +109,10 @@ async fn a_member_whose_secret_cannot_be_read_after_a_restart_becomes_unknown() 
     });
     let bench = Bench::start(flavour(false), object, &server).await;
     let readiness = || bench.pipeline.registry.readiness(&bench.id);
-    assert!(bench.look().await.is_err(), "it is tried again");
+    assert!(bench.look().await.is_err(), "it is retried");
     assert_eq!(readiness(), Some(Status::True), "as it was published");
     sleep(policy().stale_after() + S(5)).await;
-    assert!(bench.look().await.is_err(), "it is tried again");
+    assert!(bench.look().await.is_err(), "it is retried");
     assert_eq!(readiness(), Some(Status::Unknown));
     refused.store(false, Ordering::Relaxed);
     assert!(bench.look().await.is_ok());
@@ -148,7 +149,7 @@ async fn a_token_that_was_rotated_before_the_watch_told_of_it_is_read_and_tried_
         Reply::Json(200, json!({"data": {"token": STANDARD.encode(*read.lock())}}))
     });
     let bench = Bench::start(flavour(true), object, &server).await;
-    bench.engine.fleet.stop.cancel();
+    bench.engine.clusters.stop.cancel();
     bench.look().await.unwrap();
     let prober = bench.prober();
     *stored.lock() = "the-new-token";
@@ -165,7 +166,7 @@ async fn a_token_that_was_rotated_before_the_watch_told_of_it_is_read_and_tried_
         &server,
     )
     .await;
-    bench.engine.fleet.stop.cancel();
+    bench.engine.clusters.stop.cancel();
     *stored.lock() = "the-old-token";
     bench.look().await.unwrap();
     let prober = bench.prober();

@@ -50,7 +50,7 @@ impl UpstreamMetrics {
     }
 
     /// Shows the members of this run from now on.
-    pub(super) fn show(&self, registry: &Registry) {
+    pub(super) fn show(&self, registry: &FlavourRegistry) {
         *self.shown.lock() = Some(registry.overview());
     }
 

@@ -17,7 +17,7 @@ use super::facts::Facts;
 use super::machines::MachineHealth;
 use super::summary::{NodeList, NodeTotals, nodes};
 use crate::api::tke::{NodeCounts, ResourceSummary};
-use crate::engine::{Cluster, Connections, Registry, now};
+use crate::engine::{Cluster, Connections, FlavourRegistry, now};
 use crate::options::TkeOptions;
 use crate::paging::{Abort, MemberReader};
 
@@ -153,7 +153,7 @@ const LIMIT: Duration = Duration::from_secs(30);
 pub(crate) struct NodeLists {
     pub(crate) prober: Arc<probe::Prober>,
     pub(crate) states: Arc<ClusterStates>,
-    pub(crate) registry: Registry,
+    pub(crate) registry: FlavourRegistry,
     pub(crate) options: Arc<TkeOptions>,
     pub(crate) machines: Arc<MachineHealth>,
 }

@@ -18,7 +18,7 @@ use crate::api::tke::{CLUSTER_CREDENTIALS, ClusterCredential, CredentialError, C
 use crate::credential_policy::{Refusal, Target, is_for};
 use crate::secret_data::ReadError;
 
-/// The ClusterCredential for a Cluster, or why there is none.
+/// The ClusterCredential for a Cluster, or why it was not found.
 #[derive(Debug)]
 pub(crate) enum Choice {
     /// The one to use, and how many others there are, which is a mistake.

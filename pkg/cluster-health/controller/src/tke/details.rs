@@ -17,7 +17,7 @@ use super::cluster_states::NodeLists;
 use super::cluster_states::{ClusterState, ClusterStates, LatestNodes};
 use super::summary::{Gathered, NodeTotals, pods};
 use super::summary_metrics::SummaryMetrics;
-use crate::engine::{Cluster, Contact, Registry};
+use crate::engine::{Cluster, Contact, FlavourRegistry};
 use crate::options::TkeOptions;
 use crate::paging::{Abort, MemberReader};
 
@@ -94,7 +94,7 @@ pub(crate) fn after_probe(
 pub(crate) struct DetailReconciler {
     pub(crate) prober: Arc<probe::Prober>,
     pub(crate) states: Arc<ClusterStates>,
-    pub(crate) registry: Registry,
+    pub(crate) registry: FlavourRegistry,
     pub(crate) options: Arc<TkeOptions>,
     pub(crate) lists: Arc<NodeLists>,
     pub(crate) metrics: SummaryMetrics,

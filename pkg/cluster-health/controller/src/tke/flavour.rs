@@ -23,8 +23,8 @@ use super::summary_metrics::SummaryMetrics;
 use crate::api::tke::{self, CLUSTERS, ClusterCredential, Phase};
 use crate::credential_policy::{is_for, may_read};
 use crate::engine::{
-    Cluster, Contact, Flavour, Members, ObjectModel, Objects, Registry, Resolve, Seed, Statement,
-    StatusWrite, Supervision, ends_soon, identity,
+    Cluster, Contact, Flavour, FlavourRegistry, Members, ObjectModel, Objects, Resolve, Seed,
+    Statement, StatusWrite, Supervision, ends_soon, identity,
 };
 use crate::options::TkeOptions;
 use crate::secret_data::SecretData;
@@ -45,7 +45,7 @@ pub(crate) struct Tke {
 
 /// The registry and queues of the run; set when it begins.
 struct Followed {
-    registry: Registry,
+    registry: FlavourRegistry,
     tasks: WorkQueue<DetailTask>,
     /// Names of Clusters whose Machines have to be observed.
     machines: WorkQueue<Arc<str>>,
@@ -72,7 +72,7 @@ impl Tke {
     /// Called once, before any cluster is known to the engine.
     pub(super) fn follow(
         &self,
-        registry: Registry,
+        registry: FlavourRegistry,
         tasks: WorkQueue<DetailTask>,
         machines: WorkQueue<Arc<str>>,
     ) {

@@ -27,7 +27,7 @@ use workqueue::{Next, Reconcile, Retry, WorkQueue};
 
 use crate::api::tke::{self, Cluster, Machine};
 use crate::engine::follow::Reading;
-use crate::engine::{Registry, Supervision, identity, now};
+use crate::engine::{FlavourRegistry, Supervision, identity, now};
 use crate::options::TkeOptions;
 use crate::tke::cluster_states::ClusterStates;
 use crate::tke::cluster_states::NodeLists;
@@ -53,7 +53,7 @@ pub(crate) type ClusterLookup =
 pub(crate) struct MachineReconciler {
     pub(crate) clusters: ClusterLookup,
     pub(crate) states: Arc<ClusterStates>,
-    pub(crate) registry: Registry,
+    pub(crate) registry: FlavourRegistry,
     pub(crate) options: Arc<TkeOptions>,
     pub(crate) machines: Arc<MachineHealth>,
     pub(crate) lists: Arc<NodeLists>,

@@ -80,7 +80,7 @@ async fn a_cluster_whose_credential_comes_late_is_probed_at_once_and_not_in_its_
             bench.look(&Work::Credential("cc-1".into())).await;
         }
         assert!(bench.tell(&object, many).await.is_ok());
-        let watched = bench.engine.fleet.find(&*bench.pipeline.flavour, "cls-1").unwrap();
+        let watched = bench.engine.clusters.find(&*bench.pipeline.flavour, "cls-1").unwrap();
         let due = watched.view(|it| it.member.due());
         let wait = due.map(|due| due.saturating_duration_since(engine::now().monotonic));
         assert_eq!(wait.is_none_or(|wait| wait <= S(1)), comes_late, "{wait:?}");
@@ -127,7 +127,7 @@ async fn a_cluster_whose_credential_cannot_be_read_after_a_restart_becomes_unkno
     let (bench, object) = (Bench::start(&[&object]).await, read(&object));
     let (id, cluster) = (identity(&object), Work::Cluster("cls-1".into()));
     bench.credentials.refused.store(true, Ordering::Relaxed);
-    assert!(bench.pipeline.reconcile(&cluster).await.is_err(), "it is tried again");
+    assert!(bench.pipeline.reconcile(&cluster).await.is_err(), "it is retried");
     assert_eq!(bench.pipeline.registry.readiness(&id), Some(Status::True), "as it was published");
     sleep(bench.pipeline.flavour.options.policy.stale_after() + S(5)).await;
     assert!(bench.pipeline.reconcile(&cluster).await.is_err());

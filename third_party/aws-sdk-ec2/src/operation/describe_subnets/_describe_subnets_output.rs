@@ -22,7 +22,9 @@ impl DescribeSubnetsOutput {
         crate::operation::describe_subnets::builders::DescribeSubnetsOutputBuilder::default()
     }
 }
-#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
+#[derive(
+    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
+)]
 #[non_exhaustive]
 pub struct DescribeSubnetsOutputBuilder {
     pub(crate) next_token: ::std::option::Option<::std::string::String>,
@@ -40,7 +42,10 @@ impl DescribeSubnetsOutputBuilder {
         self.subnets = ::std::option::Option::Some(v);
         self
     }
-    pub fn set_subnets(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::Subnet>>) -> Self {
+    pub fn set_subnets(
+        mut self,
+        input: ::std::option::Option<::std::vec::Vec<crate::types::Subnet>>,
+    ) -> Self {
         self.subnets = input;
         self
     }

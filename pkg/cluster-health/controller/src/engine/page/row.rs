@@ -55,7 +55,7 @@ impl Row {
     pub(super) fn elsewhere(
         flavour: &'static str,
         cluster: &Cluster,
-        fleet: &ClusterRegistry,
+        clusters: &ClusterRegistry,
     ) -> Self {
         Self {
             flavour,
@@ -63,7 +63,7 @@ impl Row {
             uid: cluster.uid.to_string(),
             published: NOTHING,
             doing: "elsewhere",
-            owner: fleet.ownership.owner(&cluster.uid),
+            owner: clusters.ownership.owner(&cluster.uid),
             ..Self::default()
         }
     }
@@ -82,8 +82,8 @@ impl Row {
         }
     }
 
-    pub(super) fn of(member: &MemberCluster, fleet: &ClusterRegistry, now: &Moment) -> Self {
-        let write_waits = fleet.writer.age(&member.cluster.uid, now.monotonic);
+    pub(super) fn of(member: &MemberCluster, clusters: &ClusterRegistry, now: &Moment) -> Self {
+        let write_waits = clusters.writer.age(&member.cluster.uid, now.monotonic);
         member.view(|it| {
             let (health, last) = (it.member, it.member.last());
             let ratios = health.availability(now.monotonic);
@@ -95,7 +95,7 @@ impl Row {
                 flavour: member.flavour.name(),
                 cluster: member.cluster.key.to_string(),
                 uid: member.cluster.uid.to_string(),
-                owner: fleet.ownership.owner(&member.cluster.uid),
+                owner: clusters.ownership.owner(&member.cluster.uid),
                 published: health.published().map_or(NOTHING, |it| it.standing.label()),
                 message: explain(health, now.monotonic),
                 last_result: last.map(|last| last.finding.verdict().as_str()),

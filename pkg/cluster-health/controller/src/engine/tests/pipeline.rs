@@ -26,8 +26,8 @@ use crate::engine::connections::SecretCache;
 use crate::engine::follow::subscribe;
 use crate::engine::pipeline::{FirstList, Pipeline};
 use crate::engine::{
-    self, Cluster, EndsTold, Flavour, ObjectModel, Registry, Resolve, Seed, Statement, StatusWrite,
-    Supervision, Work,
+    self, Cluster, EndsTold, Flavour, FlavourRegistry, ObjectModel, Resolve, Seed, Statement,
+    StatusWrite, Supervision, Work,
 };
 use crate::secret_data::{SECRETS, SecretData};
 use crate::testing::informer;
@@ -195,8 +195,10 @@ impl Bench {
             connections: engine::Connections::default(),
             prober: probe::Prober::new(meters, ConnectionLimits::default(), Names::default()),
         });
-        let registry =
-            Registry::new(Arc::clone(&flavour) as Arc<dyn Flavour>, Arc::clone(&scene.fleet));
+        let registry = FlavourRegistry::new(
+            Arc::clone(&flavour) as Arc<dyn Flavour>,
+            Arc::clone(&scene.clusters),
+        );
         let subscription = subscribe(&objects, &registry, &flavour, |_| {});
         let refused = Arc::new(AtomicBool::new(false));
         let refuses = Arc::clone(&refused);
@@ -218,7 +220,7 @@ impl Bench {
             secrets: SecretCache::new(move || secrets.clone(), |_| {}),
             credentials: None,
             client: server.client(),
-            recorder: scene.fleet.recorder.clone(),
+            recorder: scene.clusters.recorder.clone(),
             probers: |flavour, cluster, _, _| {
                 let number = u64::try_from(flavour.members.made()).unwrap() + 1;
                 (target(&flavour.members, &cluster.key, number).prober)()
@@ -316,13 +318,13 @@ async fn a_foreign_status_is_written_over() {
 async fn a_cluster_without_a_credential_is_held_back_and_one_whose_read_failed_is_tried_again() {
     let bench = Bench::start(object("u1", 1, 0, "")).await;
     assert_eq!(bench.look().await.unwrap(), Next::After(S(60)));
-    assert_eq!((bench.scene.members.made(), bench.scene.fleet.held_back().len()), (0, 1));
+    assert_eq!((bench.scene.members.made(), bench.scene.clusters.held_back().len()), (0, 1));
     bench.change("MODIFIED", object("u1", 9, IN_SECRET, "")).await;
     bench.refused.store(true, Ordering::Relaxed);
     assert!(bench.look().await.is_err());
     let cluster = Cluster { uid: "u1".into(), key: "ns/a".into() };
     assert!(bench.pipeline.registry.knows(&cluster), "the engine knows the cluster all the same");
-    assert!(bench.scene.fleet.held_back().is_empty());
+    assert!(bench.scene.clusters.held_back().is_empty());
     bench.refused.store(false, Ordering::Relaxed);
     bench.look().await.unwrap();
     assert_eq!(bench.written().as_deref(), Some("Ready"));

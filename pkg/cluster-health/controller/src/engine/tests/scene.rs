@@ -29,12 +29,12 @@ use crate::engine::cluster_registry::ClusterRegistry;
 use crate::engine::flavour::StatusWrite;
 use crate::engine::flavour::Target;
 use crate::engine::flavour::{Cluster, Flavour, Statement};
+use crate::engine::flavour_registry::FlavourRegistry;
 use crate::engine::gauges::Exposed;
 use crate::engine::gauges::Metrics as EngineMetrics;
 use crate::engine::member_cluster::MemberCluster;
 use crate::engine::ownership::{Ownership, Share};
 use crate::engine::probes::Permits;
-use crate::engine::registry::Registry;
 use crate::engine::writer::Writer;
 use crate::engine::{page, tasks};
 
@@ -109,8 +109,8 @@ pub(crate) struct Scene {
     /// The standing that all objects show, in an audit.
     pub(crate) stored: Arc<Mutex<Option<Standing>>>,
     pub(crate) on_removed: OnRemoved,
-    pub(crate) registry: Registry,
-    pub(crate) fleet: Arc<ClusterRegistry>,
+    pub(crate) registry: FlavourRegistry,
+    pub(crate) clusters: Arc<ClusterRegistry>,
     pub(crate) flavour: Arc<dyn Flavour>,
     pub(crate) metrics: Metrics,
     _events: events::Broadcaster,
@@ -118,7 +118,7 @@ pub(crate) struct Scene {
 
 impl Drop for Scene {
     fn drop(&mut self) {
-        self.fleet.stop.cancel();
+        self.clusters.stop.cancel();
     }
 }
 
@@ -179,7 +179,7 @@ impl Scene {
         });
         let writer = Writer::new(HashMap::from(clients), Pace::new(50.0, 100), ownership.clone());
         let exposed = EngineMetrics::new(&metrics, exposed).expect("the names are new");
-        let fleet = Arc::new(ClusterRegistry::new(
+        let clusters = Arc::new(ClusterRegistry::new(
             Permits::new(concurrent_probes),
             writer,
             exposed.counters.clone(),
@@ -188,10 +188,10 @@ impl Scene {
             audit,
             ownership,
         ));
-        exposed.attach(&fleet);
-        let writing = Arc::clone(&fleet.writer);
-        tokio::spawn(writing.run(fleet.counters.clone(), fleet.stop.clone()));
-        tokio::spawn(tasks::sweep(Arc::clone(&fleet), fleet.stop.clone()));
+        exposed.attach(&clusters);
+        let writing = Arc::clone(&clusters.writer);
+        tokio::spawn(writing.run(clusters.counters.clone(), clusters.stop.clone()));
+        tokio::spawn(tasks::sweep(Arc::clone(&clusters), clusters.stop.clone()));
         let facts = Arc::<AtomicU64>::default();
         let panics = Arc::<Panics>::default();
         let stored = Arc::<Mutex<Option<Standing>>>::default();
@@ -203,7 +203,7 @@ impl Scene {
             stored: Arc::clone(&stored),
         };
         let flavour: Arc<dyn Flavour> = Arc::new(fake);
-        let registry = Registry::new(Arc::clone(&flavour), Arc::clone(&fleet));
+        let registry = FlavourRegistry::new(Arc::clone(&flavour), Arc::clone(&clusters));
         Self {
             members,
             api,
@@ -212,7 +212,7 @@ impl Scene {
             stored,
             on_removed,
             registry,
-            fleet,
+            clusters,
             flavour,
             metrics,
             _events: broadcaster,
@@ -230,7 +230,7 @@ impl Scene {
     }
 
     pub(crate) fn watched(&self, key: &str) -> Arc<MemberCluster> {
-        self.fleet.find(&*self.flavour, key).expect("it is known")
+        self.clusters.find(&*self.flavour, key).expect("it is known")
     }
 
     pub(crate) fn standing(&self, key: &str) -> Option<Standing> {
@@ -267,7 +267,7 @@ impl Scene {
                 certificate: serving::PeerCertificate::Absent,
             },
         };
-        let reply = page::answer(&self.fleet, &request);
+        let reply = page::answer(&self.clusters, &request);
         let body = reply.into_body().collect().await.expect("a page is whole").to_bytes();
         String::from_utf8(body.to_vec()).expect("a page is text")
     }

@@ -24,8 +24,8 @@ use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use super::scene::{Answer, Api, KIND, Members, Scene, cluster, target};
+use crate::engine::flavour_registry::Look;
 use crate::engine::ownership::{Ownership, Share};
-use crate::engine::registry::Look;
 use crate::engine::shard_coordinator::{ShardCoordinator, group};
 
 const S: fn(u64) -> Duration = Duration::from_secs;
@@ -111,21 +111,21 @@ impl World {
         let (members, api) = (Arc::clone(&self.members), Arc::clone(&self.api));
         let scene = Scene::of(members, api, Ownership::of(&share));
         let (members, api) = (Arc::clone(&self.members), Arc::clone(&self.api));
-        let (registry, fleet) = (scene.registry.clone(), Arc::clone(&scene.fleet));
+        let (registry, clusters) = (scene.registry.clone(), Arc::clone(&scene.clusters));
         scene.registry.look_again_by(move |key| {
-            let (registry, fleet) = (registry.clone(), Arc::clone(&fleet));
+            let (registry, clusters) = (registry.clone(), Arc::clone(&clusters));
             let mut target = target(&members, key, 1);
             target.published = api.written(key).as_deref().and_then(published);
             // The engine is among its locks here, as with a queue.
             tokio::spawn(async move {
-                if let Some(since) = fleet.ownership.ours_since(&target.cluster.uid) {
-                    fleet.looks_at(&target.cluster.uid, since);
+                if let Some(since) = clusters.ownership.ours_since(&target.cluster.uid) {
+                    clusters.looks_at(&target.cluster.uid, since);
                 }
                 registry.upsert(target);
             });
         });
         for key in keys() {
-            scene.fleet.leave(&*scene.flavour, &cluster(&key, 1));
+            scene.clusters.leave(&*scene.flavour, &cluster(&key, 1));
         }
         let cut_off = Arc::<AtomicBool>::default();
         let blind = Arc::<AtomicBool>::default();
@@ -155,7 +155,7 @@ impl World {
         });
         let leases = ReplicaLeases::new(server.client(), group("shares"), name.into(), name.into());
         let mut share_out =
-            ShardCoordinator::new(leases, Arc::clone(&share), Arc::clone(&scene.fleet));
+            ShardCoordinator::new(leases, Arc::clone(&share), Arc::clone(&scene.clusters));
         let stop = CancellationToken::new();
         let stopping = stop.clone();
         let sharing = tokio::spawn(async move {
@@ -185,7 +185,7 @@ impl World {
 
 impl Replica {
     fn owns(&self) -> usize {
-        self.scene.fleet.all().len()
+        self.scene.clusters.all().len()
     }
 
     /// Ends the replica as SIGKILL does.
@@ -197,7 +197,7 @@ impl Replica {
     async fn release(self) {
         self.stop.cancel();
         let share_out = self.sharing.await.expect("it ends");
-        self.scene.fleet.end_all();
+        self.scene.clusters.end_all();
         share_out.release().await;
     }
 }
@@ -246,8 +246,8 @@ async fn an_inherited_cluster_that_nobody_probes_becomes_unknown_and_the_clock_s
  {
     let world = World::default();
     let (first, second) = world.two().await;
-    let inherited = first.scene.fleet.all()[0].cluster.key.to_string();
-    let is_taken = || second.scene.fleet.all().iter().any(|it| *it.cluster.key == *inherited);
+    let inherited = first.scene.clusters.all()[0].cluster.key.to_string();
+    let is_taken = || second.scene.clusters.all().iter().any(|it| *it.cluster.key == *inherited);
     first.kill();
     // No probe of it is ever completed.
     world.members.set(&inherited, Answer::Panic);
@@ -310,14 +310,14 @@ async fn a_cluster_does_not_move_while_a_write_of_it_can_still_be_carried_out() 
     for key in keys() {
         world.members.set(&key, Answer::Failing);
     }
-    while first.scene.fleet.writer.writing().len() < CLUSTERS {
+    while first.scene.clusters.writer.writing().len() < CLUSTERS {
         sleep(Duration::from_millis(100)).await;
     }
     let (second, began) = (world.start("b"), Instant::now());
     while second.owns() == 0 {
         sleep(Duration::from_millis(10)).await;
-        let writing = first.scene.fleet.writer.writing();
-        let moved = second.scene.fleet.all();
+        let writing = first.scene.clusters.writer.writing();
+        let moved = second.scene.clusters.all();
         assert!(moved.iter().all(|member| !writing.contains(&member.cluster.uid)));
     }
     assert!(began.elapsed() > S(3), "nothing had to be waited for: {:?}", began.elapsed());
@@ -328,12 +328,12 @@ async fn a_cluster_does_not_move_while_a_write_of_it_can_still_be_carried_out() 
 async fn a_cluster_that_is_given_up_while_it_is_told_of_is_not_forgotten() {
     let scene = Scene::new(0);
     scene.add("ns/a", 1);
-    let (fleet, flavour) = (Arc::clone(&scene.fleet), Arc::clone(&scene.flavour));
-    let given_up = Box::new(move || fleet.leave(&*flavour, &cluster("ns/a", 2)));
+    let (clusters, flavour) = (Arc::clone(&scene.clusters), Arc::clone(&scene.flavour));
+    let given_up = Box::new(move || clusters.leave(&*flavour, &cluster("ns/a", 2)));
     *scene.on_removed.lock() = Some(given_up);
     scene.add("ns/a", 2);
-    assert_eq!(scene.fleet.all().len(), 0);
-    assert_eq!(scene.fleet.elsewhere(), [("fake", cluster("ns/a", 2))]);
+    assert_eq!(scene.clusters.all().len(), 0);
+    assert_eq!(scene.clusters.elsewhere(), [("fake", cluster("ns/a", 2))]);
 }
 
 /// rule:a-share-ends-by-time

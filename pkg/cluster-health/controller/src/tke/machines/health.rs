@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 use super::state::{self, MachineState, NextList, Observation, UnknownReason};
 use super::status::{Written, is_live, is_locked, seed};
 use crate::api::tke::{MACHINES, Machine};
-use crate::engine::{self, Pending, Registry, SchemaIsOurs, StatusWrite, identity};
+use crate::engine::{self, FlavourRegistry, Pending, SchemaIsOurs, StatusWrite, identity};
 use crate::options::TkeOptions;
 use crate::tke::summary::Roster;
 
@@ -29,7 +29,7 @@ pub(crate) struct MachineHealth {
     pub(crate) index: MachineIndex,
     lookup: Lookup,
     schema_is_ours: SchemaIsOurs,
-    registry: Registry,
+    registry: FlavourRegistry,
     recorder: Recorder,
     options: Arc<TkeOptions>,
     policy: Policy,
@@ -38,7 +38,7 @@ pub(crate) struct MachineHealth {
 impl MachineHealth {
     pub(crate) fn new(
         (lookup, schema_is_ours): (Lookup, SchemaIsOurs),
-        registry: Registry,
+        registry: FlavourRegistry,
         recorder: Recorder,
         options: Arc<TkeOptions>,
     ) -> Self {

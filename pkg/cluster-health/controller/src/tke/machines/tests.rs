@@ -48,7 +48,7 @@ impl Machines {
         let (cache, options) = (Cache::default(), Arc::new(options(flags)));
         let shown = Arc::clone(&cache);
         let lookup = Box::new(move |key: &str| shown.lock().get(key).cloned());
-        let recorder = engine.fleet.recorder.clone();
+        let recorder = engine.clusters.recorder.clone();
         let health = MachineHealth::new(
             (lookup, Arc::new(|| true)),
             engine.registry.clone(),

@@ -25,7 +25,7 @@ use crate::engine::client_prober::{Rereads, client_prober};
 use crate::engine::connections::SecretCache;
 use crate::engine::pipeline::{Credentials as CredentialObjects, FirstList};
 use crate::engine::tests::scene::Scene;
-use crate::engine::{Flavour, Registry, identity};
+use crate::engine::{Flavour, FlavourRegistry, identity};
 use crate::options::judge;
 use crate::testing::informer;
 use crate::tke::SummaryMetrics;
@@ -155,8 +155,10 @@ impl Bench {
         let asked = Arc::clone(&credentials);
         let management = ApiServer::new(move |request| asked.answer(request));
         let flavour = flavour();
-        let registry =
-            Registry::new(Arc::clone(&flavour) as Arc<dyn Flavour>, Arc::clone(&engine.fleet));
+        let registry = FlavourRegistry::new(
+            Arc::clone(&flavour) as Arc<dyn Flavour>,
+            Arc::clone(&engine.clusters),
+        );
         let metrics = QueueMetrics::new(&Metrics::new()).unwrap();
         let queue = WorkQueue::new("clusters", BACKOFF, &metrics);
         let (tasks, machines) = (
@@ -180,7 +182,7 @@ impl Bench {
             queue,
             credentials: Some(CredentialObjects { cache: metadata, reader }),
             client: management.client(),
-            recorder: engine.fleet.recorder.clone(),
+            recorder: engine.clusters.recorder.clone(),
             probers: client_prober,
             of_first_list: FirstList::default(),
             rereads: Rereads::default(),

@@ -163,7 +163,7 @@ async fn a_credential_that_may_not_be_read_ends_its_client_and_is_read_when_it_m
         forbidden.store(true, Ordering::Relaxed);
         credentials.rotations.store(1, Ordering::Relaxed);
         bench.touch(1, true).await;
-        assert!(bench.pipeline.reconcile(&cluster).await.is_err(), "it is tried again");
+        assert!(bench.pipeline.reconcile(&cluster).await.is_err(), "it is retried");
         assert_eq!(bench.connection(&object), None);
         // No object changes when a right is granted.
         forbidden.store(false, Ordering::Relaxed);

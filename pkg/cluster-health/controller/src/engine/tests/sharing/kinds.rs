@@ -27,17 +27,17 @@ async fn a_share_is_given_up_when_a_kind_stays_away_and_not_for_a_kind_that_come
     let world = World::default();
     let (first, second) = world.two().await;
     let share = second.owns();
-    first.scene.fleet.ownership.serves("other");
+    first.scene.clusters.ownership.serves("other");
     sleep(S(20)).await;
     assert_eq!(second.owns(), share, "it may be about to come");
     sleep(S(25)).await;
     assert_eq!((first.owns(), second.owns()), (CLUSTERS, 0));
-    second.scene.fleet.ownership.serves("other");
+    second.scene.clusters.ownership.serves("other");
     sleep(S(15)).await;
     assert_eq!(second.owns(), share);
     // Neither has all kinds: somebody has to look at those that there are.
-    first.scene.fleet.ownership.serves("of-one");
-    second.scene.fleet.ownership.serves("of-the-other");
+    first.scene.clusters.ownership.serves("of-one");
+    second.scene.clusters.ownership.serves("of-the-other");
     sleep(S(60)).await;
     assert_eq!((first.owns() + second.owns(), second.owns()), (CLUSTERS, share));
     world.assert_well(HANDED_OVER);

@@ -1,4 +1,4 @@
-//! [`Registry`]: where a flavour tells of its clusters.
+//! [`FlavourRegistry`]: where a flavour tells of its clusters.
 
 use std::sync::{Arc, Once, Weak};
 
@@ -18,9 +18,9 @@ use super::tasks;
 
 /// The clusters of one flavour. Cheap to clone; no call waits for anything.
 #[derive(Clone)]
-pub struct Registry {
+pub struct FlavourRegistry {
     flavour: Arc<dyn Flavour>,
-    fleet: Arc<ClusterRegistry>,
+    clusters: Arc<ClusterRegistry>,
     filled: Arc<Once>,
 }
 
@@ -36,9 +36,9 @@ pub enum Look<T> {
     Later,
 }
 
-impl Registry {
-    pub(crate) fn new(flavour: Arc<dyn Flavour>, fleet: Arc<ClusterRegistry>) -> Self {
-        Self { flavour, fleet, filled: Arc::new(Once::new()) }
+impl FlavourRegistry {
+    pub(crate) fn new(flavour: Arc<dyn Flavour>, clusters: Arc<ClusterRegistry>) -> Self {
+        Self { flavour, clusters, filled: Arc::new(Once::new()) }
     }
 
     /// Looks at the object of `key` in `cache`, which has to be that of the flavour's kind. One
@@ -54,24 +54,24 @@ impl Registry {
         key: &Arc<str>,
     ) -> Result<Look<T>, Error> {
         let Some(object) = cache.get(key) else { return Ok(Look::Gone) };
-        if self.fleet.ownership.is_whole() {
+        if self.clusters.ownership.is_whole() {
             return Ok(Look::At(object));
         }
         let cluster = Cluster { uid: object.uid().into(), key: Arc::clone(key) };
-        let Some(since) = self.fleet.ownership.ours_since(&cluster.uid) else {
-            self.fleet.leave(&*self.flavour, &cluster);
+        let Some(since) = self.clusters.ownership.ours_since(&cluster.uid) else {
+            self.clusters.leave(&*self.flavour, &cluster);
             return Ok(Look::Elsewhere);
         };
         // Without another replica no other process has written.
-        if self.find(&cluster).is_some() || !self.fleet.ownership.is_shared() {
+        if self.find(&cluster).is_some() || !self.clusters.ownership.is_shared() {
             return Ok(Look::At(object));
         }
         // rule:own-writes-end-before-a-takeover
-        if self.fleet.writer.is_writing(&cluster.uid) {
+        if self.clusters.writer.is_writing(&cluster.uid) {
             return Ok(Look::Later);
         }
-        self.fleet.looks_at(&cluster.uid, since);
-        let version = self.fleet.writer.version(&*self.flavour, &cluster).await?;
+        self.clusters.looks_at(&cluster.uid, since);
+        let version = self.clusters.writer.version(&*self.flavour, &cluster).await?;
         let Some(version) = version else { return Ok(Look::Gone) };
         cache.shows(key, &OwnWrite::version(version)).await;
         let newest = cache.get(key).filter(|object| *object.uid() == *cluster.uid);
@@ -82,18 +82,18 @@ impl Registry {
     /// from now on it looks at clusters without delay. This replica takes no share before
     /// (`rule:no-share-before-the-first-list`).
     pub fn filled(&self) {
-        self.filled.call_once(|| self.fleet.ownership.filled());
+        self.filled.call_once(|| self.clusters.ownership.filled());
     }
 
     /// The kind of this flavour is served, and for us: who lacks it leaves all clusters to this
     /// replica (`rule:a-share-needs-all-kinds`).
     pub fn serves(&self) {
-        self.fleet.ownership.serves(self.flavour.name());
+        self.clusters.ownership.serves(self.flavour.name());
     }
 
     /// Calls `add` with the key of each cluster that comes to this replica from another one.
     pub fn look_again_by(&self, add: impl Fn(&Arc<str>) + Send + Sync + 'static) {
-        self.fleet.look_again_by(&*self.flavour, add);
+        self.clusters.look_again_by(&*self.flavour, add);
     }
 
     /// Tells of a cluster: a new one is probed from now on, of a known one what changed is taken
@@ -104,23 +104,23 @@ impl Registry {
         match self.find(&target.cluster) {
             Some(known) => {
                 known.update(target, now);
-                self.fleet.consider(&known);
+                self.clusters.consider(&known);
             }
             None => {
                 let flavour = Arc::clone(&self.flavour);
-                let has_waited = self.fleet.ownership.is_shared();
-                let stop = &self.fleet.stop;
+                let has_waited = self.clusters.ownership.is_shared();
+                let stop = &self.clusters.stop;
                 let member = Arc::new(MemberCluster::new(target, flavour, stop, has_waited, now));
                 // Who gives it up from now on has the last word
                 // (`rule:a-cluster-is-here-or-elsewhere`).
-                self.fleet.forget_elsewhere(&*self.flavour, &member.cluster);
-                self.fleet.insert(&member);
+                self.clusters.forget_elsewhere(&*self.flavour, &member.cluster);
+                self.clusters.insert(&member);
                 // It may have gone to another replica since it was looked at, and be back.
-                if !self.fleet.is_still_ours(&member.cluster.uid) {
-                    return self.fleet.leave(&*self.flavour, &member.cluster);
+                if !self.clusters.is_still_ours(&member.cluster.uid) {
+                    return self.clusters.leave(&*self.flavour, &member.cluster);
                 }
-                tasks::start(&member, &self.fleet, member.task());
-                self.fleet.consider(&member);
+                tasks::start(&member, &self.clusters, member.task());
+                self.clusters.consider(&member);
             }
         }
     }
@@ -129,15 +129,15 @@ impl Registry {
     /// the debug page shows it so until [`Self::upsert`] or [`Self::remove`].
     pub fn hold_back(&self, cluster: &Cluster, code: Code, why: &str) {
         let held = HeldBack { cluster: cluster.clone(), code, why: why.into() };
-        self.fleet.hold_back(&*self.flavour, held);
+        self.clusters.hold_back(&*self.flavour, held);
     }
 
     /// Ends everything about a cluster whose object is gone; without effect when another object has
     /// its key by now.
     pub fn remove(&self, cluster: &Cluster) {
-        self.fleet.forget_look(&cluster.uid);
-        self.fleet.forget_elsewhere(&*self.flavour, cluster);
-        if !self.fleet.remove(&*self.flavour, &cluster.key, &cluster.uid) {
+        self.clusters.forget_look(&cluster.uid);
+        self.clusters.forget_elsewhere(&*self.flavour, cluster);
+        if !self.clusters.remove(&*self.flavour, &cluster.key, &cluster.uid) {
             // Its facts go even if the engine never knew it.
             self.flavour.removed(cluster);
         }
@@ -154,7 +154,7 @@ impl Registry {
     /// again, and written if that is another one.
     pub fn facts_changed(&self, cluster: &Cluster) {
         if let Some(known) = self.find(cluster) {
-            self.fleet.consider(&known);
+            self.clusters.consider(&known);
         }
     }
 
@@ -163,13 +163,13 @@ impl Registry {
     /// over; else it is looked at when that is written (`rule:foreign-status-is-written-over`).
     pub fn shows(&self, cluster: &Cluster, fingerprint: Option<u64>) {
         if let Some(known) = self.find(cluster) {
-            self.fleet.shows(&known, fingerprint);
+            self.clusters.shows(&known, fingerprint);
         }
     }
 
     /// Whether what has this UID is this replica's to probe and write: of all replicas, of one.
     pub fn is_ours(&self, uid: &str) -> bool {
-        self.fleet.ownership.is_ours(uid)
+        self.clusters.ownership.is_ours(uid)
     }
 
     /// Ends with the cluster, for tasks that are not probes; `None` when it is not known
@@ -201,31 +201,31 @@ impl Registry {
     /// budget: a fifth of it while clusters need the rest; for [`Flavour::further_kinds`]
     /// (`rule:clusters-are-written-first`).
     pub fn write(&self, pending: Arc<dyn Pending>, urgency: Urgency) {
-        self.fleet.writer.submit(pending, urgency.beside_clusters(), now().monotonic);
+        self.clusters.writer.submit(pending, urgency.beside_clusters(), now().monotonic);
     }
 
     /// Whether a write of the object with this UID waits or is under way.
     pub fn writes(&self, uid: &Arc<str>) -> bool {
-        self.fleet.writer.age(uid, now().monotonic).is_some()
+        self.clusters.writer.age(uid, now().monotonic).is_some()
     }
 
     /// Nothing of the object with this UID is written any more.
     pub fn forget_write(&self, uid: &Arc<str>) {
-        self.fleet.writer.forget(uid);
+        self.clusters.writer.forget(uid);
     }
 
     /// A view of what is published, for metrics: it keeps nothing alive.
     pub fn overview(&self) -> Overview {
-        Overview { flavour: self.flavour.name(), fleet: Arc::downgrade(&self.fleet) }
+        Overview { flavour: self.flavour.name(), clusters: Arc::downgrade(&self.clusters) }
     }
 
     /// The UID of the cluster that is known by this key.
     pub fn uid(&self, key: &str) -> Option<Arc<str>> {
-        self.fleet.find(&*self.flavour, key).map(|known| Arc::clone(&known.cluster.uid))
+        self.clusters.find(&*self.flavour, key).map(|known| Arc::clone(&known.cluster.uid))
     }
 
     fn find(&self, cluster: &Cluster) -> Option<Arc<MemberCluster>> {
-        let known = self.fleet.find(&*self.flavour, &cluster.key)?;
+        let known = self.clusters.find(&*self.flavour, &cluster.key)?;
         (known.cluster.uid == cluster.uid).then_some(known)
     }
 }
@@ -233,17 +233,17 @@ impl Registry {
 /// The published health of the clusters of one flavour, as long as the engine runs.
 pub struct Overview {
     flavour: &'static str,
-    fleet: Weak<ClusterRegistry>,
+    clusters: Weak<ClusterRegistry>,
 }
 
 impl Overview {
     /// The keys of all clusters, with what is published about each.
     pub fn standings(&self) -> Vec<(Arc<str>, Option<Standing>)> {
-        let Some(fleet) = self.fleet.upgrade() else { return Vec::new() };
+        let Some(clusters) = self.clusters.upgrade() else { return Vec::new() };
         let standing = |member: &Arc<MemberCluster>| {
             let standing = member.view(|it| it.member.published().map(|it| it.standing));
             (Arc::clone(&member.cluster.key), standing)
         };
-        fleet.all_of(self.flavour).iter().map(standing).collect()
+        clusters.all_of(self.flavour).iter().map(standing).collect()
     }
 }
