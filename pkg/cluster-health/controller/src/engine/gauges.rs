@@ -69,8 +69,8 @@ fn register(
     ];
     let of_all = Arc::clone(shown);
     metrics::at_scrape(registry, families, move |families| {
-        let fleet = of_all.lock().upgrade();
-        fleet.map_or_else(Default::default, |fleet| read(families, &fleet))
+        let registry = of_all.lock().upgrade();
+        registry.map_or_else(Default::default, |registry| read(families, &registry))
     })?;
     if exposed.audit {
         let family = gauge(
@@ -80,8 +80,8 @@ fn register(
         )?;
         let shown = Arc::clone(shown);
         metrics::at_scrape(registry, [family], move |[family]| {
-            let fleet = shown.lock().upgrade();
-            [fleet.map_or_else(Vec::new, |fleet| differences(family, &fleet.all()))]
+            let registry = shown.lock().upgrade();
+            [registry.map_or_else(Vec::new, |registry| differences(family, &registry.all()))]
         })?;
     }
     if exposed.per_cluster {
@@ -91,23 +91,23 @@ fn register(
 }
 
 /// The series of the families of [`register`], in their order.
-fn read(families: &[Family; 7], fleet: &ClusterRegistry) -> [Vec<Metric>; 7] {
+fn read(families: &[Family; 7], registry: &ClusterRegistry) -> [Vec<Metric>; 7] {
     let [in_flight, insufficient, queue_age, states, stale_after, owners, replicas] = families;
-    let (now, clusters) = (now().monotonic, fleet.all());
-    let is_insufficient = f64::from(u8::from(fleet.permits.is_insufficient()));
+    let (now, clusters) = (now().monotonic, registry.all());
+    let is_insufficient = f64::from(u8::from(registry.permits.is_insufficient()));
     let two = |family: &Family, rows: [(&str, usize); 2]| {
         rows.map(|(label, count)| family.series(&[label], float(count))).into()
     };
-    let shards = fleet.ownership.replicas().map(|(alive, expected)| {
-        let others = fleet.elsewhere().len();
+    let shards = registry.ownership.replicas().map(|(alive, expected)| {
+        let others = registry.elsewhere().len();
         let owned = two(owners, [("self", clusters.len()), ("others", others)]);
         (owned, two(replicas, [("alive", alive), ("expected", expected)]))
     });
     let (owners, replicas) = shards.unwrap_or_default();
     [
-        vec![in_flight.series(&[], float(fleet.permits.in_flight()))],
+        vec![in_flight.series(&[], float(registry.permits.in_flight()))],
         vec![insufficient.series(&[], is_insufficient)],
-        vec![queue_age.series(&[], fleet.writer.oldest(now).as_secs_f64())],
+        vec![queue_age.series(&[], registry.writer.oldest(now).as_secs_f64())],
         count(states, &clusters),
         stale(stale_after, &clusters),
         owners,

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use prometheus::proto::Metric;
 use prometheus::{Histogram, HistogramOpts, Registry as Metrics};
 
-use crate::engine::{Overview, Registry};
+use crate::engine::{FlavourRegistry, Overview};
 
 /// The buckets of upstream.
 const BUCKETS: [f64; 21] = [

@@ -115,8 +115,8 @@ pub(super) fn register(
     };
     let families = FAMILIES.iter().map(family).collect::<Result<Vec<_>, _>>()?;
     metrics::at_scrape(registry, families, move |families| {
-        let fleet = shown.lock().upgrade();
-        fleet.map_or_else(Vec::new, |fleet| read(families, &fleet.all(), audit))
+        let registry = shown.lock().upgrade();
+        registry.map_or_else(Vec::new, |registry| read(families, &registry.all(), audit))
     })
 }
 
