@@ -19,14 +19,14 @@ impl Client {
         if let Err(err) = Self::validate_config(&handle) {
             panic!("Invalid client configuration: {err}");
         }
-        Self { handle: ::std::sync::Arc::new(handle) }
+        Self {
+            handle: ::std::sync::Arc::new(handle),
+        }
     }
     pub fn config(&self) -> &crate::Config {
         &self.handle.conf
     }
-    fn validate_config(
-        handle: &Handle,
-    ) -> ::std::result::Result<(), ::aws_smithy_runtime_api::box_error::BoxError> {
+    fn validate_config(handle: &Handle) -> ::std::result::Result<(), ::aws_smithy_runtime_api::box_error::BoxError> {
         let mut cfg = ::aws_smithy_types::config_bag::ConfigBag::base();
         handle
             .runtime_plugins

@@ -3,19 +3,15 @@
  * Copyright Amazon.com, Inc. or its affiliates. All Rights Reserved.
  * SPDX-License-Identifier: Apache-2.0
  */
-use crate::idempotency_token::IdempotencyTokenProvider;
-use aws_smithy_runtime_api::box_error::BoxError;
-use aws_smithy_runtime_api::client::interceptors::context::{
-    BeforeSerializationInterceptorContextMut, Input,
-};
-use aws_smithy_runtime_api::client::interceptors::{Intercept, SharedInterceptor};
-use aws_smithy_runtime_api::client::runtime_components::{
-    RuntimeComponents, RuntimeComponentsBuilder,
-};
-use aws_smithy_runtime_api::client::runtime_plugin::RuntimePlugin;
-use aws_smithy_types::config_bag::ConfigBag;
 use std::borrow::Cow;
 use std::fmt;
+use aws_smithy_runtime_api::box_error::BoxError;
+use aws_smithy_runtime_api::client::interceptors::context::{BeforeSerializationInterceptorContextMut, Input};
+use aws_smithy_runtime_api::client::interceptors::{Intercept, SharedInterceptor};
+use aws_smithy_runtime_api::client::runtime_components::{RuntimeComponents, RuntimeComponentsBuilder};
+use aws_smithy_runtime_api::client::runtime_plugin::RuntimePlugin;
+use aws_smithy_types::config_bag::ConfigBag;
+use crate::idempotency_token::IdempotencyTokenProvider;
 #[derive(Debug)]
 pub(crate) struct IdempotencyTokenRuntimePlugin {
     runtime_components: RuntimeComponentsBuilder,
@@ -27,17 +23,12 @@ impl IdempotencyTokenRuntimePlugin {
     {
         Self {
             runtime_components: RuntimeComponentsBuilder::new("IdempotencyTokenRuntimePlugin")
-                .with_interceptor(SharedInterceptor::new(IdempotencyTokenInterceptor {
-                    set_token,
-                })),
+                .with_interceptor(SharedInterceptor::new(IdempotencyTokenInterceptor { set_token })),
         }
     }
 }
 impl RuntimePlugin for IdempotencyTokenRuntimePlugin {
-    fn runtime_components(
-        &self,
-        _: &RuntimeComponentsBuilder,
-    ) -> Cow<'_, RuntimeComponentsBuilder> {
+    fn runtime_components(&self, _: &RuntimeComponentsBuilder) -> Cow<'_, RuntimeComponentsBuilder> {
         Cow::Borrowed(&self.runtime_components)
     }
 }

@@ -20,33 +20,22 @@ impl Config {
             behavior_version: self.behavior_version,
         }
     }
-    pub fn stalled_stream_protection(
-        &self,
-    ) -> ::std::option::Option<&crate::config::StalledStreamProtectionConfig> {
+    pub fn stalled_stream_protection(&self) -> ::std::option::Option<&crate::config::StalledStreamProtectionConfig> {
         self.config.load::<crate::config::StalledStreamProtectionConfig>()
     }
     pub fn http_client(&self) -> Option<crate::config::SharedHttpClient> {
         self.runtime_components.http_client()
     }
-    pub fn auth_schemes(
-        &self,
-    ) -> impl Iterator<Item = ::aws_smithy_runtime_api::client::auth::SharedAuthScheme> + '_ {
+    pub fn auth_schemes(&self) -> impl Iterator<Item = ::aws_smithy_runtime_api::client::auth::SharedAuthScheme> + '_ {
         self.runtime_components.auth_schemes()
     }
-    pub fn auth_scheme_resolver(
-        &self,
-    ) -> ::std::option::Option<::aws_smithy_runtime_api::client::auth::SharedAuthSchemeOptionResolver>
-    {
+    pub fn auth_scheme_resolver(&self) -> ::std::option::Option<::aws_smithy_runtime_api::client::auth::SharedAuthSchemeOptionResolver> {
         self.runtime_components.auth_scheme_option_resolver()
     }
-    pub fn auth_scheme_preference(
-        &self,
-    ) -> ::std::option::Option<&::aws_smithy_runtime_api::client::auth::AuthSchemePreference> {
+    pub fn auth_scheme_preference(&self) -> ::std::option::Option<&::aws_smithy_runtime_api::client::auth::AuthSchemePreference> {
         self.config.load::<::aws_smithy_runtime_api::client::auth::AuthSchemePreference>()
     }
-    pub fn endpoint_resolver(
-        &self,
-    ) -> ::aws_smithy_runtime_api::client::endpoint::SharedEndpointResolver {
+    pub fn endpoint_resolver(&self) -> ::aws_smithy_runtime_api::client::endpoint::SharedEndpointResolver {
         self.runtime_components.endpoint_resolver().expect("resolver defaulted if not set")
     }
     pub fn retry_config(&self) -> ::std::option::Option<&::aws_smithy_types::retry::RetryConfig> {
@@ -55,14 +44,10 @@ impl Config {
     pub fn sleep_impl(&self) -> ::std::option::Option<crate::config::SharedAsyncSleep> {
         self.runtime_components.sleep_impl()
     }
-    pub fn timeout_config(
-        &self,
-    ) -> ::std::option::Option<&::aws_smithy_types::timeout::TimeoutConfig> {
+    pub fn timeout_config(&self) -> ::std::option::Option<&::aws_smithy_types::timeout::TimeoutConfig> {
         self.config.load::<::aws_smithy_types::timeout::TimeoutConfig>()
     }
-    pub fn retry_partition(
-        &self,
-    ) -> ::std::option::Option<&::aws_smithy_runtime::client::retries::RetryPartition> {
+    pub fn retry_partition(&self) -> ::std::option::Option<&::aws_smithy_runtime::client::retries::RetryPartition> {
         self.config.load::<::aws_smithy_runtime::client::retries::RetryPartition>()
     }
     pub fn identity_cache(&self) -> ::std::option::Option<crate::config::SharedIdentityCache> {
@@ -74,19 +59,13 @@ impl Config {
     pub fn time_source(&self) -> ::std::option::Option<::aws_smithy_async::time::SharedTimeSource> {
         self.runtime_components.time_source()
     }
-    pub fn retry_classifiers(
-        &self,
-    ) -> impl Iterator<
-        Item = ::aws_smithy_runtime_api::client::retries::classifiers::SharedRetryClassifier,
-    > + '_ {
+    pub fn retry_classifiers(&self) -> impl Iterator<Item = ::aws_smithy_runtime_api::client::retries::classifiers::SharedRetryClassifier> + '_ {
         self.runtime_components.retry_classifiers()
     }
     pub fn app_name(&self) -> ::std::option::Option<&::aws_types::app_name::AppName> {
         self.config.load::<::aws_types::app_name::AppName>()
     }
-    pub fn invocation_id_generator(
-        &self,
-    ) -> ::std::option::Option<::aws_runtime::invocation_id::SharedInvocationIdGenerator> {
+    pub fn invocation_id_generator(&self) -> ::std::option::Option<::aws_runtime::invocation_id::SharedInvocationIdGenerator> {
         self.config.load::<::aws_runtime::invocation_id::SharedInvocationIdGenerator>().cloned()
     }
     pub fn new(config: &::aws_types::sdk_config::SdkConfig) -> Self {
@@ -129,107 +108,62 @@ impl Builder {
     #[allow(unused)]
     pub(crate) fn from_config_bag(config_bag: &::aws_smithy_types::config_bag::ConfigBag) -> Self {
         let mut builder = Self::new();
-        builder.set_stalled_stream_protection(
-            config_bag.load::<crate::config::StalledStreamProtectionConfig>().cloned(),
-        );
-        builder.set_auth_scheme_preference(
-            config_bag
-                .load::<::aws_smithy_runtime_api::client::auth::AuthSchemePreference>()
-                .cloned(),
-        );
-        builder
-            .set_retry_config(config_bag.load::<::aws_smithy_types::retry::RetryConfig>().cloned());
-        builder.set_timeout_config(
-            config_bag.load::<::aws_smithy_types::timeout::TimeoutConfig>().cloned(),
-        );
-        builder.set_retry_partition(
-            config_bag.load::<::aws_smithy_runtime::client::retries::RetryPartition>().cloned(),
-        );
+        builder.set_stalled_stream_protection(config_bag.load::<crate::config::StalledStreamProtectionConfig>().cloned());
+        builder.set_auth_scheme_preference(config_bag.load::<::aws_smithy_runtime_api::client::auth::AuthSchemePreference>().cloned());
+        builder.set_retry_config(config_bag.load::<::aws_smithy_types::retry::RetryConfig>().cloned());
+        builder.set_timeout_config(config_bag.load::<::aws_smithy_types::timeout::TimeoutConfig>().cloned());
+        builder.set_retry_partition(config_bag.load::<::aws_smithy_runtime::client::retries::RetryPartition>().cloned());
         builder.set_app_name(config_bag.load::<::aws_types::app_name::AppName>().cloned());
-        builder.set_endpoint_url(
-            config_bag.load::<::aws_types::endpoint_config::EndpointUrl>().map(|ty| ty.0.clone()),
-        );
-        builder.set_use_dual_stack(
-            config_bag.load::<::aws_types::endpoint_config::UseDualStack>().map(|ty| ty.0),
-        );
-        builder.set_use_fips(
-            config_bag.load::<::aws_types::endpoint_config::UseFips>().map(|ty| ty.0),
-        );
+        builder.set_endpoint_url(config_bag.load::<::aws_types::endpoint_config::EndpointUrl>().map(|ty| ty.0.clone()));
+        builder.set_use_dual_stack(config_bag.load::<::aws_types::endpoint_config::UseDualStack>().map(|ty| ty.0));
+        builder.set_use_fips(config_bag.load::<::aws_types::endpoint_config::UseFips>().map(|ty| ty.0));
         builder.set_region(config_bag.load::<crate::config::Region>().cloned());
         builder
     }
-    pub fn stalled_stream_protection(
-        mut self,
-        stalled_stream_protection_config: crate::config::StalledStreamProtectionConfig,
-    ) -> Self {
-        self.set_stalled_stream_protection(::std::option::Option::Some(
-            stalled_stream_protection_config,
-        ));
+    pub fn stalled_stream_protection(mut self, stalled_stream_protection_config: crate::config::StalledStreamProtectionConfig) -> Self {
+        self.set_stalled_stream_protection(::std::option::Option::Some(stalled_stream_protection_config));
         self
     }
     pub fn set_stalled_stream_protection(
         &mut self,
-        stalled_stream_protection_config: ::std::option::Option<
-            crate::config::StalledStreamProtectionConfig,
-        >,
+        stalled_stream_protection_config: ::std::option::Option<crate::config::StalledStreamProtectionConfig>,
     ) -> &mut Self {
         self.config.store_or_unset(stalled_stream_protection_config);
         self
     }
     pub fn idempotency_token_provider(
         mut self,
-        idempotency_token_provider: impl ::std::convert::Into<
-            crate::idempotency_token::IdempotencyTokenProvider,
-        >,
+        idempotency_token_provider: impl ::std::convert::Into<crate::idempotency_token::IdempotencyTokenProvider>,
     ) -> Self {
-        self.set_idempotency_token_provider(::std::option::Option::Some(
-            idempotency_token_provider.into(),
-        ));
+        self.set_idempotency_token_provider(::std::option::Option::Some(idempotency_token_provider.into()));
         self
     }
     pub fn set_idempotency_token_provider(
         &mut self,
-        idempotency_token_provider: ::std::option::Option<
-            crate::idempotency_token::IdempotencyTokenProvider,
-        >,
+        idempotency_token_provider: ::std::option::Option<crate::idempotency_token::IdempotencyTokenProvider>,
     ) -> &mut Self {
         self.config.store_or_unset(idempotency_token_provider);
         self
     }
     pub fn http_client(mut self, http_client: impl crate::config::HttpClient + 'static) -> Self {
-        self.set_http_client(::std::option::Option::Some(crate::config::IntoShared::into_shared(
-            http_client,
-        )));
+        self.set_http_client(::std::option::Option::Some(crate::config::IntoShared::into_shared(http_client)));
         self
     }
-    pub fn set_http_client(
-        &mut self,
-        http_client: Option<crate::config::SharedHttpClient>,
-    ) -> &mut Self {
+    pub fn set_http_client(&mut self, http_client: Option<crate::config::SharedHttpClient>) -> &mut Self {
         self.runtime_components.set_http_client(http_client);
         self
     }
-    pub fn push_auth_scheme(
-        mut self,
-        auth_scheme: impl ::aws_smithy_runtime_api::client::auth::AuthScheme + 'static,
-    ) -> Self {
+    pub fn push_auth_scheme(mut self, auth_scheme: impl ::aws_smithy_runtime_api::client::auth::AuthScheme + 'static) -> Self {
         self.runtime_components.push_auth_scheme(auth_scheme);
         self
     }
-    pub fn auth_scheme_resolver(
-        mut self,
-        auth_scheme_resolver: impl crate::config::auth::ResolveAuthScheme + 'static,
-    ) -> Self {
+    pub fn auth_scheme_resolver(mut self, auth_scheme_resolver: impl crate::config::auth::ResolveAuthScheme + 'static) -> Self {
         self.set_auth_scheme_resolver(auth_scheme_resolver);
         self
     }
-    pub fn set_auth_scheme_resolver(
-        &mut self,
-        auth_scheme_resolver: impl crate::config::auth::ResolveAuthScheme + 'static,
-    ) -> &mut Self {
-        self.runtime_components.set_auth_scheme_option_resolver(::std::option::Option::Some(
-            auth_scheme_resolver.into_shared_resolver(),
-        ));
+    pub fn set_auth_scheme_resolver(&mut self, auth_scheme_resolver: impl crate::config::auth::ResolveAuthScheme + 'static) -> &mut Self {
+        self.runtime_components
+            .set_auth_scheme_option_resolver(::std::option::Option::Some(auth_scheme_resolver.into_shared_resolver()));
         self
     }
     pub fn allow_no_auth(mut self) -> Self {
@@ -237,43 +171,30 @@ impl Builder {
         self
     }
     pub fn set_allow_no_auth(&mut self) -> &mut Self {
-        self.push_runtime_plugin(
-            ::aws_smithy_runtime::client::auth::no_auth::NoAuthRuntimePluginV2::new().into_shared(),
-        );
+        self.push_runtime_plugin(::aws_smithy_runtime::client::auth::no_auth::NoAuthRuntimePluginV2::new().into_shared());
         self
     }
     pub fn auth_scheme_preference(
         mut self,
-        preference: impl ::std::convert::Into<
-            ::aws_smithy_runtime_api::client::auth::AuthSchemePreference,
-        >,
+        preference: impl ::std::convert::Into<::aws_smithy_runtime_api::client::auth::AuthSchemePreference>,
     ) -> Self {
         self.set_auth_scheme_preference(::std::option::Option::Some(preference.into()));
         self
     }
     pub fn set_auth_scheme_preference(
         &mut self,
-        preference: ::std::option::Option<
-            ::aws_smithy_runtime_api::client::auth::AuthSchemePreference,
-        >,
+        preference: ::std::option::Option<::aws_smithy_runtime_api::client::auth::AuthSchemePreference>,
     ) -> &mut Self {
         self.config.store_or_unset(preference);
         self
     }
-    pub fn endpoint_resolver(
-        mut self,
-        endpoint_resolver: impl crate::config::endpoint::ResolveEndpoint + 'static,
-    ) -> Self {
-        self.set_endpoint_resolver(::std::option::Option::Some(
-            endpoint_resolver.into_shared_resolver(),
-        ));
+    pub fn endpoint_resolver(mut self, endpoint_resolver: impl crate::config::endpoint::ResolveEndpoint + 'static) -> Self {
+        self.set_endpoint_resolver(::std::option::Option::Some(endpoint_resolver.into_shared_resolver()));
         self
     }
     pub fn set_endpoint_resolver(
         &mut self,
-        endpoint_resolver: ::std::option::Option<
-            ::aws_smithy_runtime_api::client::endpoint::SharedEndpointResolver,
-        >,
+        endpoint_resolver: ::std::option::Option<::aws_smithy_runtime_api::client::endpoint::SharedEndpointResolver>,
     ) -> &mut Self {
         self.runtime_components.set_endpoint_resolver(endpoint_resolver);
         self
@@ -282,37 +203,23 @@ impl Builder {
         self.set_retry_config(Some(retry_config));
         self
     }
-    pub fn set_retry_config(
-        &mut self,
-        retry_config: ::std::option::Option<::aws_smithy_types::retry::RetryConfig>,
-    ) -> &mut Self {
+    pub fn set_retry_config(&mut self, retry_config: ::std::option::Option<::aws_smithy_types::retry::RetryConfig>) -> &mut Self {
         retry_config.map(|r| self.config.store_put(r));
         self
     }
     pub fn sleep_impl(mut self, sleep_impl: impl crate::config::AsyncSleep + 'static) -> Self {
-        self.set_sleep_impl(Some(::aws_smithy_runtime_api::shared::IntoShared::into_shared(
-            sleep_impl,
-        )));
+        self.set_sleep_impl(Some(::aws_smithy_runtime_api::shared::IntoShared::into_shared(sleep_impl)));
         self
     }
-    pub fn set_sleep_impl(
-        &mut self,
-        sleep_impl: ::std::option::Option<crate::config::SharedAsyncSleep>,
-    ) -> &mut Self {
+    pub fn set_sleep_impl(&mut self, sleep_impl: ::std::option::Option<crate::config::SharedAsyncSleep>) -> &mut Self {
         self.runtime_components.set_sleep_impl(sleep_impl);
         self
     }
-    pub fn timeout_config(
-        mut self,
-        timeout_config: ::aws_smithy_types::timeout::TimeoutConfig,
-    ) -> Self {
+    pub fn timeout_config(mut self, timeout_config: ::aws_smithy_types::timeout::TimeoutConfig) -> Self {
         self.set_timeout_config(Some(timeout_config));
         self
     }
-    pub fn set_timeout_config(
-        &mut self,
-        timeout_config: ::std::option::Option<::aws_smithy_types::timeout::TimeoutConfig>,
-    ) -> &mut Self {
+    pub fn set_timeout_config(&mut self, timeout_config: ::std::option::Option<::aws_smithy_types::timeout::TimeoutConfig>) -> &mut Self {
         let Some(mut timeout_config) = timeout_config else { return self };
         if let Some(base) = self.config.load::<::aws_smithy_types::timeout::TimeoutConfig>() {
             timeout_config.take_defaults_from(base);
@@ -320,33 +227,22 @@ impl Builder {
         self.config.store_put(timeout_config);
         self
     }
-    pub fn retry_partition(
-        mut self,
-        retry_partition: ::aws_smithy_runtime::client::retries::RetryPartition,
-    ) -> Self {
+    pub fn retry_partition(mut self, retry_partition: ::aws_smithy_runtime::client::retries::RetryPartition) -> Self {
         self.set_retry_partition(Some(retry_partition));
         self
     }
     pub fn set_retry_partition(
         &mut self,
-        retry_partition: ::std::option::Option<
-            ::aws_smithy_runtime::client::retries::RetryPartition,
-        >,
+        retry_partition: ::std::option::Option<::aws_smithy_runtime::client::retries::RetryPartition>,
     ) -> &mut Self {
         retry_partition.map(|r| self.config.store_put(r));
         self
     }
-    pub fn identity_cache(
-        mut self,
-        identity_cache: impl crate::config::ResolveCachedIdentity + 'static,
-    ) -> Self {
+    pub fn identity_cache(mut self, identity_cache: impl crate::config::ResolveCachedIdentity + 'static) -> Self {
         self.set_identity_cache(identity_cache);
         self
     }
-    pub fn set_identity_cache(
-        &mut self,
-        identity_cache: impl crate::config::ResolveCachedIdentity + 'static,
-    ) -> &mut Self {
+    pub fn set_identity_cache(&mut self, identity_cache: impl crate::config::ResolveCachedIdentity + 'static) -> &mut Self {
         self.runtime_components.set_identity_cache(::std::option::Option::Some(identity_cache));
         self
     }
@@ -358,39 +254,27 @@ impl Builder {
         self.runtime_components.push_interceptor(interceptor);
         self
     }
-    pub fn set_interceptors(
-        &mut self,
-        interceptors: impl IntoIterator<Item = crate::config::SharedInterceptor>,
-    ) -> &mut Self {
+    pub fn set_interceptors(&mut self, interceptors: impl IntoIterator<Item = crate::config::SharedInterceptor>) -> &mut Self {
         self.runtime_components.set_interceptors(interceptors.into_iter());
         self
     }
-    pub fn time_source(
-        mut self,
-        time_source: impl ::aws_smithy_async::time::TimeSource + 'static,
-    ) -> Self {
-        self.set_time_source(::std::option::Option::Some(
-            ::aws_smithy_runtime_api::shared::IntoShared::into_shared(time_source),
-        ));
+    pub fn time_source(mut self, time_source: impl ::aws_smithy_async::time::TimeSource + 'static) -> Self {
+        self.set_time_source(::std::option::Option::Some(::aws_smithy_runtime_api::shared::IntoShared::into_shared(
+            time_source,
+        )));
         self
     }
-    pub fn set_time_source(
-        &mut self,
-        time_source: ::std::option::Option<::aws_smithy_async::time::SharedTimeSource>,
-    ) -> &mut Self {
+    pub fn set_time_source(&mut self, time_source: ::std::option::Option<::aws_smithy_async::time::SharedTimeSource>) -> &mut Self {
         self.runtime_components.set_time_source(time_source);
         self
     }
     pub fn retry_classifier(
         mut self,
-        retry_classifier: impl ::aws_smithy_runtime_api::client::retries::classifiers::ClassifyRetry
-            + 'static,
+        retry_classifier: impl ::aws_smithy_runtime_api::client::retries::classifiers::ClassifyRetry + 'static,
     ) -> Self {
-        self.push_retry_classifier(
-            ::aws_smithy_runtime_api::client::retries::classifiers::SharedRetryClassifier::new(
-                retry_classifier,
-            ),
-        );
+        self.push_retry_classifier(::aws_smithy_runtime_api::client::retries::classifiers::SharedRetryClassifier::new(
+            retry_classifier,
+        ));
         self
     }
     pub fn push_retry_classifier(
@@ -402,9 +286,7 @@ impl Builder {
     }
     pub fn set_retry_classifiers(
         &mut self,
-        retry_classifiers: impl IntoIterator<
-            Item = ::aws_smithy_runtime_api::client::retries::classifiers::SharedRetryClassifier,
-        >,
+        retry_classifiers: impl IntoIterator<Item = ::aws_smithy_runtime_api::client::retries::classifiers::SharedRetryClassifier>,
     ) -> &mut Self {
         self.runtime_components.set_retry_classifiers(retry_classifiers.into_iter());
         self
@@ -413,17 +295,11 @@ impl Builder {
         self.set_app_name(Some(app_name));
         self
     }
-    pub fn set_app_name(
-        &mut self,
-        app_name: ::std::option::Option<::aws_types::app_name::AppName>,
-    ) -> &mut Self {
+    pub fn set_app_name(&mut self, app_name: ::std::option::Option<::aws_types::app_name::AppName>) -> &mut Self {
         self.config.store_or_unset(app_name);
         self
     }
-    pub fn invocation_id_generator(
-        mut self,
-        gen: impl ::aws_runtime::invocation_id::InvocationIdGenerator + 'static,
-    ) -> Self {
+    pub fn invocation_id_generator(mut self, gen: impl ::aws_runtime::invocation_id::InvocationIdGenerator + 'static) -> Self {
         self.set_invocation_id_generator(::std::option::Option::Some(
             ::aws_runtime::invocation_id::SharedInvocationIdGenerator::new(gen),
         ));
@@ -460,33 +336,21 @@ impl Builder {
         self.config.store_or_unset(use_fips.map(::aws_types::endpoint_config::UseFips));
         self
     }
-    pub fn region(
-        mut self,
-        region: impl ::std::convert::Into<::std::option::Option<crate::config::Region>>,
-    ) -> Self {
+    pub fn region(mut self, region: impl ::std::convert::Into<::std::option::Option<crate::config::Region>>) -> Self {
         self.set_region(region.into());
         self
     }
-    pub fn set_region(
-        &mut self,
-        region: ::std::option::Option<crate::config::Region>,
-    ) -> &mut Self {
+    pub fn set_region(&mut self, region: ::std::option::Option<crate::config::Region>) -> &mut Self {
         self.config.store_or_unset(region);
         self
     }
-    pub fn credentials_provider(
-        mut self,
-        credentials_provider: impl crate::config::ProvideCredentials + 'static,
-    ) -> Self {
-        self.set_credentials_provider(::std::option::Option::Some(
-            crate::config::SharedCredentialsProvider::new(credentials_provider),
-        ));
+    pub fn credentials_provider(mut self, credentials_provider: impl crate::config::ProvideCredentials + 'static) -> Self {
+        self.set_credentials_provider(::std::option::Option::Some(crate::config::SharedCredentialsProvider::new(
+            credentials_provider,
+        )));
         self
     }
-    pub fn set_credentials_provider(
-        &mut self,
-        credentials_provider: ::std::option::Option<crate::config::SharedCredentialsProvider>,
-    ) -> &mut Self {
+    pub fn set_credentials_provider(&mut self, credentials_provider: ::std::option::Option<crate::config::SharedCredentialsProvider>) -> &mut Self {
         if let Some(credentials_provider) = credentials_provider {
             self.runtime_components
                 .set_identity_resolver(::aws_runtime::auth::sigv4::SCHEME_ID, credentials_provider);
@@ -497,10 +361,7 @@ impl Builder {
         self.set_behavior_version(Some(behavior_version));
         self
     }
-    pub fn set_behavior_version(
-        &mut self,
-        behavior_version: Option<crate::config::BehaviorVersion>,
-    ) -> &mut Self {
+    pub fn set_behavior_version(&mut self, behavior_version: Option<crate::config::BehaviorVersion>) -> &mut Self {
         self.behavior_version = behavior_version;
         self
     }
@@ -509,18 +370,12 @@ impl Builder {
         self
     }
     #[allow(unused)]
-    pub(crate) fn runtime_plugin(
-        mut self,
-        plugin: impl crate::config::RuntimePlugin + 'static,
-    ) -> Self {
+    pub(crate) fn runtime_plugin(mut self, plugin: impl crate::config::RuntimePlugin + 'static) -> Self {
         self.push_runtime_plugin(crate::config::SharedRuntimePlugin::new(plugin));
         self
     }
     #[allow(unused)]
-    pub(crate) fn push_runtime_plugin(
-        &mut self,
-        plugin: crate::config::SharedRuntimePlugin,
-    ) -> &mut Self {
+    pub(crate) fn push_runtime_plugin(&mut self, plugin: crate::config::SharedRuntimePlugin) -> &mut Self {
         self.runtime_plugins.push(plugin);
         self
     }
@@ -528,19 +383,14 @@ impl Builder {
     #[allow(unused_mut)]
     pub fn apply_test_defaults(&mut self) -> &mut Self {
         self.set_idempotency_token_provider(Some("00000000-0000-4000-8000-000000000000".into()));
-        self.set_time_source(::std::option::Option::Some(
-            ::aws_smithy_async::time::SharedTimeSource::new(
-                ::aws_smithy_async::time::StaticTimeSource::new(
-                    ::std::time::UNIX_EPOCH + ::std::time::Duration::from_secs(1234567890),
-                ),
-            ),
-        ));
+        self.set_time_source(::std::option::Option::Some(::aws_smithy_async::time::SharedTimeSource::new(
+            ::aws_smithy_async::time::StaticTimeSource::new(::std::time::UNIX_EPOCH + ::std::time::Duration::from_secs(1234567890)),
+        )));
         self.config.store_put(::aws_runtime::user_agent::AwsUserAgent::for_tests());
         self.set_credentials_provider(Some(crate::config::SharedCredentialsProvider::new(
             ::aws_credential_types::Credentials::for_tests(),
         )));
-        self.behavior_version =
-            ::std::option::Option::Some(crate::config::BehaviorVersion::latest());
+        self.behavior_version = ::std::option::Option::Some(crate::config::BehaviorVersion::latest());
         self
     }
     #[cfg(any(feature = "test-util", test))]
@@ -591,23 +441,17 @@ impl Builder {
 #[derive(::std::fmt::Debug)]
 pub(crate) struct ServiceRuntimePlugin {
     config: ::std::option::Option<::aws_smithy_types::config_bag::FrozenLayer>,
-    runtime_components:
-        ::aws_smithy_runtime_api::client::runtime_components::RuntimeComponentsBuilder,
+    runtime_components: ::aws_smithy_runtime_api::client::runtime_components::RuntimeComponentsBuilder,
 }
 impl ServiceRuntimePlugin {
     pub fn new(_service_config: crate::config::Config) -> Self {
         let config = {
             let mut cfg = ::aws_smithy_types::config_bag::Layer::new("AmazonEC2");
             cfg.store_put(crate::idempotency_token::default_provider());
-            cfg.store_put(
-                ::aws_smithy_runtime::client::orchestrator::AuthSchemeAndEndpointOrchestrationV2,
-            );
+            cfg.store_put(::aws_smithy_runtime::client::orchestrator::AuthSchemeAndEndpointOrchestrationV2);
             ::std::option::Option::Some(cfg.freeze())
         };
-        let mut runtime_components =
-            ::aws_smithy_runtime_api::client::runtime_components::RuntimeComponentsBuilder::new(
-                "ServiceRuntimePlugin",
-            );
+        let mut runtime_components = ::aws_smithy_runtime_api::client::runtime_components::RuntimeComponentsBuilder::new("ServiceRuntimePlugin");
         runtime_components.set_auth_scheme_option_resolver(::std::option::Option::Some({
             use crate::config::auth::ResolveAuthScheme;
             crate::config::auth::DefaultAuthSchemeResolver::default().into_shared_resolver()
@@ -617,30 +461,18 @@ impl ServiceRuntimePlugin {
             crate::config::endpoint::DefaultResolver::new().into_shared_resolver()
         }));
         runtime_components.push_interceptor(::aws_smithy_runtime::client::http::connection_poisoning::ConnectionPoisoningInterceptor::new());
-        runtime_components.push_retry_classifier(
-            ::aws_smithy_runtime::client::retries::classifiers::HttpStatusCodeClassifier::default(),
-        );
-        runtime_components.push_interceptor(
-            crate::sdk_feature_tracker::retry_mode::RetryModeFeatureTrackerInterceptor::new(),
-        );
+        runtime_components.push_retry_classifier(::aws_smithy_runtime::client::retries::classifiers::HttpStatusCodeClassifier::default());
+        runtime_components.push_interceptor(crate::sdk_feature_tracker::retry_mode::RetryModeFeatureTrackerInterceptor::new());
         runtime_components.push_interceptor(::aws_runtime::service_clock_skew::ServiceClockSkewInterceptor::new());
-        runtime_components
-            .push_interceptor(::aws_runtime::request_info::RequestInfoInterceptor::new());
+        runtime_components.push_interceptor(::aws_runtime::request_info::RequestInfoInterceptor::new());
         runtime_components.push_interceptor(::aws_runtime::user_agent::UserAgentInterceptor::new());
-        runtime_components
-            .push_interceptor(::aws_runtime::invocation_id::InvocationIdInterceptor::new());
-        runtime_components.push_interceptor(
-            ::aws_runtime::recursion_detection::RecursionDetectionInterceptor::new(),
-        );
-        runtime_components.push_auth_scheme(
-            ::aws_smithy_runtime_api::client::auth::SharedAuthScheme::new(
-                ::aws_runtime::auth::sigv4::SigV4AuthScheme::new(),
-            ),
-        );
-        runtime_components
-            .push_interceptor(crate::config::endpoint::EndpointOverrideFeatureTrackerInterceptor);
-        runtime_components
-            .push_interceptor(crate::observability_feature::ObservabilityFeatureTrackerInterceptor);
+        runtime_components.push_interceptor(::aws_runtime::invocation_id::InvocationIdInterceptor::new());
+        runtime_components.push_interceptor(::aws_runtime::recursion_detection::RecursionDetectionInterceptor::new());
+        runtime_components.push_auth_scheme(::aws_smithy_runtime_api::client::auth::SharedAuthScheme::new(
+            ::aws_runtime::auth::sigv4::SigV4AuthScheme::new(),
+        ));
+        runtime_components.push_interceptor(crate::config::endpoint::EndpointOverrideFeatureTrackerInterceptor);
+        runtime_components.push_interceptor(crate::observability_feature::ObservabilityFeatureTrackerInterceptor);
         Self { config, runtime_components }
     }
 }
@@ -654,18 +486,14 @@ impl ::aws_smithy_runtime_api::client::runtime_plugin::RuntimePlugin for Service
     fn runtime_components(
         &self,
         _: &::aws_smithy_runtime_api::client::runtime_components::RuntimeComponentsBuilder,
-    ) -> ::std::borrow::Cow<
-        '_,
-        ::aws_smithy_runtime_api::client::runtime_components::RuntimeComponentsBuilder,
-    > {
+    ) -> ::std::borrow::Cow<'_, ::aws_smithy_runtime_api::client::runtime_components::RuntimeComponentsBuilder> {
         ::std::borrow::Cow::Borrowed(&self.runtime_components)
     }
 }
 #[derive(Debug)]
 pub(crate) struct ConfigOverrideRuntimePlugin {
     pub(crate) config: ::aws_smithy_types::config_bag::FrozenLayer,
-    pub(crate) components:
-        ::aws_smithy_runtime_api::client::runtime_components::RuntimeComponentsBuilder,
+    pub(crate) components: ::aws_smithy_runtime_api::client::runtime_components::RuntimeComponentsBuilder,
 }
 impl ConfigOverrideRuntimePlugin {
     #[allow(dead_code)] // unused when a service does not provide any operations
@@ -677,12 +505,8 @@ impl ConfigOverrideRuntimePlugin {
         let mut layer = config_override.config;
         let mut components = config_override.runtime_components;
         #[allow(unused_mut)]
-        let mut resolver = ::aws_smithy_runtime::client::config_override::Resolver::overrid(
-            initial_config,
-            initial_components,
-            &mut layer,
-            &mut components,
-        );
+        let mut resolver =
+            ::aws_smithy_runtime::client::config_override::Resolver::overrid(initial_config, initial_components, &mut layer, &mut components);
         resolver
             .config_mut()
             .load::<::aws_types::region::Region>()
@@ -697,26 +521,21 @@ impl ConfigOverrideRuntimePlugin {
         }
     }
 }
-impl ::aws_smithy_runtime_api::client::runtime_plugin::RuntimePlugin
-    for ConfigOverrideRuntimePlugin
-{
+impl ::aws_smithy_runtime_api::client::runtime_plugin::RuntimePlugin for ConfigOverrideRuntimePlugin {
     fn config(&self) -> ::std::option::Option<::aws_smithy_types::config_bag::FrozenLayer> {
         Some(self.config.clone())
     }
     fn runtime_components(
         &self,
         _: &::aws_smithy_runtime_api::client::runtime_components::RuntimeComponentsBuilder,
-    ) -> ::std::borrow::Cow<
-        '_,
-        ::aws_smithy_runtime_api::client::runtime_components::RuntimeComponentsBuilder,
-    > {
+    ) -> ::std::borrow::Cow<'_, ::aws_smithy_runtime_api::client::runtime_components::RuntimeComponentsBuilder> {
         ::std::borrow::Cow::Borrowed(&self.components)
     }
 }
-pub use ::aws_credential_types::Credentials;
 pub use ::aws_smithy_runtime::client::identity::IdentityCache;
 pub use ::aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
 pub use ::aws_smithy_types::config_bag::ConfigBag;
+pub use ::aws_credential_types::Credentials;
 impl From<&::aws_types::sdk_config::SdkConfig> for Builder {
     fn from(input: &::aws_types::sdk_config::SdkConfig) -> Self {
         let mut builder = Builder::default();
@@ -731,12 +550,8 @@ impl From<&::aws_types::sdk_config::SdkConfig> for Builder {
                 input
                     .service_config()
                     .and_then(|conf| {
-                        conf.load_config(service_config_key(
-                            "EC2",
-                            "AWS_ENDPOINT_URL",
-                            "endpoint_url",
-                        ))
-                        .map(|it| it.parse().unwrap())
+                        conf.load_config(service_config_key("EC2", "AWS_ENDPOINT_URL", "endpoint_url"))
+                            .map(|it| it.parse().unwrap())
                     })
                     .or_else(|| input.endpoint_url().map(|s| s.to_string())),
             );
@@ -765,11 +580,7 @@ impl From<&::aws_types::sdk_config::SdkConfig> for Config {
 }
 pub use ::aws_types::app_name::AppName;
 #[allow(dead_code)]
-fn service_config_key<'a>(
-    service_id: &'a str,
-    env: &'a str,
-    profile: &'a str,
-) -> aws_types::service_config::ServiceConfigKey<'a> {
+fn service_config_key<'a>(service_id: &'a str, env: &'a str, profile: &'a str) -> aws_types::service_config::ServiceConfigKey<'a> {
     ::aws_types::service_config::ServiceConfigKey::builder()
         .service_id(service_id)
         .env(env)
@@ -778,16 +589,13 @@ fn service_config_key<'a>(
         .expect("all field sets explicitly, can't fail")
 }
 pub use ::aws_smithy_async::rt::sleep::Sleep;
-pub(crate) fn base_client_runtime_plugins(
-    mut config: crate::Config,
-) -> ::aws_smithy_runtime_api::client::runtime_plugin::RuntimePlugins {
+pub(crate) fn base_client_runtime_plugins(mut config: crate::Config) -> ::aws_smithy_runtime_api::client::runtime_plugin::RuntimePlugins {
     let mut configured_plugins = ::std::vec::Vec::new();
     ::std::mem::swap(&mut config.runtime_plugins, &mut configured_plugins);
     #[cfg(feature = "behavior-version-latest")]
     {
         if config.behavior_version.is_none() {
-            config.behavior_version =
-                Some(::aws_smithy_runtime_api::client::behavior_version::BehaviorVersion::latest());
+            config.behavior_version = Some(::aws_smithy_runtime_api::client::behavior_version::BehaviorVersion::latest());
         }
     }
     let default_retry_partition = "ec2";
@@ -823,28 +631,28 @@ pub(crate) fn base_client_runtime_plugins(
     }
     plugins
 }
-pub use ::aws_credential_types::provider::ProvideCredentials;
-pub use ::aws_credential_types::provider::SharedCredentialsProvider;
-pub use ::aws_smithy_async::rt::sleep::AsyncSleep;
-pub use ::aws_smithy_async::rt::sleep::SharedAsyncSleep;
-pub use ::aws_smithy_runtime_api::client::behavior_version::BehaviorVersion;
-pub use ::aws_smithy_runtime_api::client::http::HttpClient;
-pub use ::aws_smithy_runtime_api::client::http::SharedHttpClient;
-pub use ::aws_smithy_runtime_api::client::identity::ResolveCachedIdentity;
-pub use ::aws_smithy_runtime_api::client::identity::SharedIdentityCache;
-pub use ::aws_smithy_runtime_api::client::interceptors::Intercept;
-pub use ::aws_smithy_runtime_api::client::interceptors::SharedInterceptor;
-pub use ::aws_smithy_runtime_api::client::runtime_components::RuntimeComponentsBuilder;
-pub use ::aws_smithy_runtime_api::client::runtime_plugin::RuntimePlugin;
-pub use ::aws_smithy_runtime_api::client::runtime_plugin::SharedRuntimePlugin;
-pub use ::aws_smithy_runtime_api::client::stalled_stream_protection::StalledStreamProtectionConfig;
-pub use ::aws_smithy_runtime_api::shared::IntoShared;
 pub use ::aws_smithy_types::config_bag::FrozenLayer;
-pub use ::aws_smithy_types::config_bag::Layer;
+pub use ::aws_smithy_runtime_api::client::runtime_components::RuntimeComponentsBuilder;
+pub use ::aws_smithy_runtime_api::client::runtime_plugin::SharedRuntimePlugin;
+pub use ::aws_smithy_runtime_api::client::behavior_version::BehaviorVersion;
+pub use ::aws_smithy_runtime_api::client::stalled_stream_protection::StalledStreamProtectionConfig;
+pub use ::aws_smithy_runtime_api::client::http::SharedHttpClient;
+pub use ::aws_smithy_async::rt::sleep::SharedAsyncSleep;
+pub use ::aws_smithy_runtime_api::client::identity::SharedIdentityCache;
+pub use ::aws_smithy_runtime_api::client::interceptors::SharedInterceptor;
 pub use ::aws_types::region::Region;
-pub mod auth;
+pub use ::aws_credential_types::provider::SharedCredentialsProvider;
+pub use ::aws_smithy_runtime_api::client::http::HttpClient;
+pub use ::aws_smithy_runtime_api::shared::IntoShared;
+pub use ::aws_smithy_async::rt::sleep::AsyncSleep;
+pub use ::aws_smithy_runtime_api::client::identity::ResolveCachedIdentity;
+pub use ::aws_smithy_runtime_api::client::interceptors::Intercept;
+pub use ::aws_credential_types::provider::ProvideCredentials;
+pub use ::aws_smithy_runtime_api::client::runtime_plugin::RuntimePlugin;
+pub use ::aws_smithy_types::config_bag::Layer;
 pub mod endpoint;
 pub mod http;
 pub mod interceptors;
 pub mod retry;
 pub mod timeout;
+pub mod auth;

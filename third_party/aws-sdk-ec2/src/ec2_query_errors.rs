@@ -37,9 +37,7 @@ pub fn parse_error_metadata(body: &[u8]) -> Result<ErrorMetadataBuilder, XmlDeco
     Ok(err_builder)
 }
 #[allow(unused)]
-pub fn error_scope<'a, 'b>(
-    doc: &'a mut Document<'b>,
-) -> Result<ScopedDecoder<'b, 'a>, XmlDecodeError> {
+pub fn error_scope<'a, 'b>(doc: &'a mut Document<'b>) -> Result<ScopedDecoder<'b, 'a>, XmlDecodeError> {
     let root = doc
         .next_start_element()
         .ok_or_else(|| XmlDecodeError::custom("no root found searching for an Error"))?;

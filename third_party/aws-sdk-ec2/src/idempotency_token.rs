@@ -56,10 +56,14 @@ impl IdempotencyTokenProvider {
         }
     }
     pub fn with_seed(seed: u64) -> Self {
-        Self { inner: Inner::Random(Mutex::new(fastrand::Rng::with_seed(seed))) }
+        Self {
+            inner: Inner::Random(Mutex::new(fastrand::Rng::with_seed(seed))),
+        }
     }
     pub fn random() -> Self {
-        Self { inner: Inner::Random(Mutex::new(fastrand::Rng::new())) }
+        Self {
+            inner: Inner::Random(Mutex::new(fastrand::Rng::new())),
+        }
     }
     pub fn fixed(token: &'static str) -> Self {
         Self { inner: Inner::Static(token) }

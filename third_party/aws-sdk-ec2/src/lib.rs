@@ -23,21 +23,21 @@
 #[doc(inline)]
 pub use config::Config;
 pub mod client;
-pub(crate) mod client_idempotency_token;
 pub mod config;
-mod ec2_query_errors;
-mod endpoint_lib;
 pub mod error;
-mod idempotency_token;
-mod lens;
 pub mod meta;
-mod observability_feature;
 pub mod operation;
 pub mod primitives;
+pub mod types;
+pub(crate) mod client_idempotency_token;
+mod idempotency_token;
+mod observability_feature;
 pub(crate) mod protocol_serde;
 mod sdk_feature_tracker;
-mod serde_util;
 mod serialization_settings;
-pub mod types;
+mod endpoint_lib;
+mod lens;
+mod ec2_query_errors;
+mod serde_util;
 #[doc(inline)]
 pub use client::Client;

@@ -15,11 +15,7 @@ impl Intercept for ObservabilityFeatureTrackerInterceptor {
     fn name(&self) -> &'static str {
         "ObservabilityFeatureTrackerInterceptor"
     }
-    fn read_before_execution(
-        &self,
-        _context: &BeforeSerializationInterceptorContextRef<'_>,
-        cfg: &mut ConfigBag,
-    ) -> Result<(), BoxError> {
+    fn read_before_execution(&self, _context: &BeforeSerializationInterceptorContextRef<'_>, cfg: &mut ConfigBag) -> Result<(), BoxError> {
         if let Ok(telemetry_provider) = aws_smithy_observability::global::get_telemetry_provider() {
             let meter_provider = telemetry_provider.meter_provider();
             if meter_provider.provider_name() == "AwsSmithyObservabilityOtelProvider" {

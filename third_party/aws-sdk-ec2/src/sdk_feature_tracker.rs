@@ -40,9 +40,7 @@ pub(crate) mod paginator {
     use aws_smithy_runtime_api::box_error::BoxError;
     use aws_smithy_runtime_api::client::interceptors::context::BeforeSerializationInterceptorContextMut;
     use aws_smithy_runtime_api::client::interceptors::{Intercept, SharedInterceptor};
-    use aws_smithy_runtime_api::client::runtime_components::{
-        RuntimeComponents, RuntimeComponentsBuilder,
-    };
+    use aws_smithy_runtime_api::client::runtime_components::{RuntimeComponents, RuntimeComponentsBuilder};
     use aws_smithy_runtime_api::client::runtime_plugin::RuntimePlugin;
     use aws_smithy_types::config_bag::ConfigBag;
     use std::borrow::Cow;
@@ -74,20 +72,13 @@ pub(crate) mod paginator {
     impl PaginatorFeatureTrackerRuntimePlugin {
         pub(crate) fn new() -> Self {
             Self {
-                runtime_components: RuntimeComponentsBuilder::new(
-                    "PaginatorFeatureTrackerRuntimePlugin",
-                )
-                .with_interceptor(SharedInterceptor::new(
-                    PaginatorFeatureTrackerInterceptor::new(),
-                )),
+                runtime_components: RuntimeComponentsBuilder::new("PaginatorFeatureTrackerRuntimePlugin")
+                    .with_interceptor(SharedInterceptor::new(PaginatorFeatureTrackerInterceptor::new())),
             }
         }
     }
     impl RuntimePlugin for PaginatorFeatureTrackerRuntimePlugin {
-        fn runtime_components(
-            &self,
-            _: &RuntimeComponentsBuilder,
-        ) -> Cow<'_, RuntimeComponentsBuilder> {
+        fn runtime_components(&self, _: &RuntimeComponentsBuilder) -> Cow<'_, RuntimeComponentsBuilder> {
             Cow::Borrowed(&self.runtime_components)
         }
     }
@@ -98,9 +89,7 @@ pub(crate) mod waiter {
     use aws_smithy_runtime_api::box_error::BoxError;
     use aws_smithy_runtime_api::client::interceptors::context::BeforeSerializationInterceptorContextMut;
     use aws_smithy_runtime_api::client::interceptors::{Intercept, SharedInterceptor};
-    use aws_smithy_runtime_api::client::runtime_components::{
-        RuntimeComponents, RuntimeComponentsBuilder,
-    };
+    use aws_smithy_runtime_api::client::runtime_components::{RuntimeComponents, RuntimeComponentsBuilder};
     use aws_smithy_runtime_api::client::runtime_plugin::RuntimePlugin;
     use aws_smithy_types::config_bag::ConfigBag;
     use std::borrow::Cow;
@@ -132,18 +121,13 @@ pub(crate) mod waiter {
     impl WaiterFeatureTrackerRuntimePlugin {
         pub(crate) fn new() -> Self {
             Self {
-                runtime_components: RuntimeComponentsBuilder::new(
-                    "WaiterFeatureTrackerRuntimePlugin",
-                )
-                .with_interceptor(SharedInterceptor::new(WaiterFeatureTrackerInterceptor::new())),
+                runtime_components: RuntimeComponentsBuilder::new("WaiterFeatureTrackerRuntimePlugin")
+                    .with_interceptor(SharedInterceptor::new(WaiterFeatureTrackerInterceptor::new())),
             }
         }
     }
     impl RuntimePlugin for WaiterFeatureTrackerRuntimePlugin {
-        fn runtime_components(
-            &self,
-            _: &RuntimeComponentsBuilder,
-        ) -> Cow<'_, RuntimeComponentsBuilder> {
+        fn runtime_components(&self, _: &RuntimeComponentsBuilder) -> Cow<'_, RuntimeComponentsBuilder> {
             Cow::Borrowed(&self.runtime_components)
         }
     }

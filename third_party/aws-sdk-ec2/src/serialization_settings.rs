@@ -17,14 +17,19 @@ impl HeaderSerializationSettings {
         Default::default()
     }
     pub(crate) fn omit_default_content_length(self) -> Self {
-        Self { omit_default_content_length: true, ..self }
+        Self {
+            omit_default_content_length: true,
+            ..self
+        }
     }
     pub(crate) fn omit_default_content_type(self) -> Self {
-        Self { omit_default_content_type: true, ..self }
+        Self {
+            omit_default_content_type: true,
+            ..self
+        }
     }
     fn include_header(&self, header: &HeaderName) -> bool {
-        (!self.omit_default_content_length || header != CONTENT_LENGTH)
-            && (!self.omit_default_content_type || header != CONTENT_TYPE)
+        (!self.omit_default_content_length || header != CONTENT_LENGTH) && (!self.omit_default_content_type || header != CONTENT_TYPE)
     }
     pub(crate) fn set_default_header(
         &self,

@@ -2,7 +2,7 @@
 impl super::Client {
     pub fn authorize_security_group_ingress(
         &self,
-    ) -> crate::operation::authorize_security_group_ingress::builders::AuthorizeSecurityGroupIngressFluentBuilder{
+    ) -> crate::operation::authorize_security_group_ingress::builders::AuthorizeSecurityGroupIngressFluentBuilder {
         crate::operation::authorize_security_group_ingress::builders::AuthorizeSecurityGroupIngressFluentBuilder::new(self.handle.clone())
     }
 }

@@ -2,7 +2,7 @@
 impl super::Client {
     pub fn describe_egress_only_internet_gateways(
         &self,
-    ) -> crate::operation::describe_egress_only_internet_gateways::builders::DescribeEgressOnlyInternetGatewaysFluentBuilder{
+    ) -> crate::operation::describe_egress_only_internet_gateways::builders::DescribeEgressOnlyInternetGatewaysFluentBuilder {
         crate::operation::describe_egress_only_internet_gateways::builders::DescribeEgressOnlyInternetGatewaysFluentBuilder::new(self.handle.clone())
     }
 }

@@ -2,7 +2,7 @@
 impl super::Client {
     pub fn replace_route_table_association(
         &self,
-    ) -> crate::operation::replace_route_table_association::builders::ReplaceRouteTableAssociationFluentBuilder{
+    ) -> crate::operation::replace_route_table_association::builders::ReplaceRouteTableAssociationFluentBuilder {
         crate::operation::replace_route_table_association::builders::ReplaceRouteTableAssociationFluentBuilder::new(self.handle.clone())
     }
 }

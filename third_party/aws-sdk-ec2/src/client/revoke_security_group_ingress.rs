@@ -2,7 +2,7 @@
 impl super::Client {
     pub fn revoke_security_group_ingress(
         &self,
-    ) -> crate::operation::revoke_security_group_ingress::builders::RevokeSecurityGroupIngressFluentBuilder{
+    ) -> crate::operation::revoke_security_group_ingress::builders::RevokeSecurityGroupIngressFluentBuilder {
         crate::operation::revoke_security_group_ingress::builders::RevokeSecurityGroupIngressFluentBuilder::new(self.handle.clone())
     }
 }

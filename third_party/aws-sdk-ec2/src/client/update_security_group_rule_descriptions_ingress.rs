@@ -2,7 +2,7 @@
 impl super::Client {
     pub fn update_security_group_rule_descriptions_ingress(
         &self,
-    ) -> crate::operation::update_security_group_rule_descriptions_ingress::builders::UpdateSecurityGroupRuleDescriptionsIngressFluentBuilder{
+    ) -> crate::operation::update_security_group_rule_descriptions_ingress::builders::UpdateSecurityGroupRuleDescriptionsIngressFluentBuilder {
         crate::operation::update_security_group_rule_descriptions_ingress::builders::UpdateSecurityGroupRuleDescriptionsIngressFluentBuilder::new(
             self.handle.clone(),
         )

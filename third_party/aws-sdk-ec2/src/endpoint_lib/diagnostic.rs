@@ -14,10 +14,7 @@ impl DiagnosticCollector {
         self.last_error = Some(err.into());
     }
     #[allow(unused)]
-    pub(crate) fn capture<T, E: Into<Box<dyn Error + Send + Sync>>>(
-        &mut self,
-        err: Result<T, E>,
-    ) -> Option<T> {
+    pub(crate) fn capture<T, E: Into<Box<dyn Error + Send + Sync>>>(&mut self, err: Result<T, E>) -> Option<T> {
         match err {
             Ok(res) => Some(res),
             Err(e) => {

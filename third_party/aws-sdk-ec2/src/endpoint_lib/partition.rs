@@ -69,39 +69,28 @@ impl PartitionResolver {
     pub(crate) fn add_partition(&mut self, partition: PartitionMetadata) {
         self.partitions.push(partition);
     }
-    pub(crate) fn new_from_json(
-        partition_dot_json: &[u8],
-    ) -> Result<PartitionResolver, DeserializeError> {
+    pub(crate) fn new_from_json(partition_dot_json: &[u8]) -> Result<PartitionResolver, DeserializeError> {
         deserialize_partitions(partition_dot_json)
     }
-    pub(crate) fn resolve_partition(
-        &self,
-        region: &str,
-        e: &mut DiagnosticCollector,
-    ) -> Option<Partition<'_>> {
-        let mut explicit_match_partition =
-            self.partitions.iter().flat_map(|part| part.explicit_match(region));
-        let mut regex_match_partition =
-            self.partitions.iter().flat_map(|part| part.regex_match(region));
-        let (base, region_override) = explicit_match_partition
-            .next()
-            .or_else(|| regex_match_partition.next())
-            .or_else(|| match self.partitions.iter().find(|p| p.id == "aws") {
+    pub(crate) fn resolve_partition(&self, region: &str, e: &mut DiagnosticCollector) -> Option<Partition<'_>> {
+        let mut explicit_match_partition = self.partitions.iter().flat_map(|part| part.explicit_match(region));
+        let mut regex_match_partition = self.partitions.iter().flat_map(|part| part.regex_match(region));
+        let (base, region_override) = explicit_match_partition.next().or_else(|| regex_match_partition.next()).or_else(|| {
+            match self.partitions.iter().find(|p| p.id == "aws") {
                 Some(partition) => Some((partition, None)),
                 None => {
                     e.report_error("no AWS partition!");
                     None
                 }
-            })?;
+            }
+        })?;
         let region_override = region_override.as_ref().unwrap_or(&DEFAULT_OVERRIDE);
         Some(Partition {
             name: merge!(base, region_override, name),
             dns_suffix: merge!(base, region_override, dns_suffix),
             dual_stack_dns_suffix: merge!(base, region_override, dual_stack_dns_suffix),
             supports_fips: region_override.supports_fips.unwrap_or(base.outputs.supports_fips),
-            supports_dual_stack: region_override
-                .supports_dual_stack
-                .unwrap_or(base.outputs.supports_dual_stack),
+            supports_dual_stack: region_override.supports_dual_stack.unwrap_or(base.outputs.supports_dual_stack),
             implicit_global_region: merge!(base, region_override, implicit_global_region),
         })
     }
@@ -136,16 +125,10 @@ impl PartitionMetadataBuilder {
     }
 }
 impl PartitionMetadata {
-    fn explicit_match(
-        &self,
-        region: &str,
-    ) -> Option<(&PartitionMetadata, Option<&PartitionOutputOverride>)> {
+    fn explicit_match(&self, region: &str) -> Option<(&PartitionMetadata, Option<&PartitionOutputOverride>)> {
         self.regions.get(region).map(|output_override| (self, Some(output_override)))
     }
-    fn regex_match(
-        &self,
-        region: &str,
-    ) -> Option<(&PartitionMetadata, Option<&PartitionOutputOverride>)> {
+    fn regex_match(&self, region: &str) -> Option<(&PartitionMetadata, Option<&PartitionOutputOverride>)> {
         if self.region_regex.is_match(region) {
             Some((self, None))
         } else {
@@ -172,37 +155,25 @@ pub(crate) struct PartitionOutputOverride {
     implicit_global_region: Option<Str>,
 }
 impl PartitionOutputOverride {
-    pub(crate) fn into_partition_output(
-        self,
-    ) -> Result<PartitionOutput, Box<dyn std::error::Error>> {
+    pub(crate) fn into_partition_output(self) -> Result<PartitionOutput, Box<dyn std::error::Error>> {
         Ok(PartitionOutput {
             name: self.name.ok_or("missing name")?,
             dns_suffix: self.dns_suffix.ok_or("missing dnsSuffix")?,
-            dual_stack_dns_suffix: self
-                .dual_stack_dns_suffix
-                .ok_or("missing dual_stackDnsSuffix")?,
+            dual_stack_dns_suffix: self.dual_stack_dns_suffix.ok_or("missing dual_stackDnsSuffix")?,
             supports_fips: self.supports_fips.ok_or("missing supports fips")?,
             supports_dual_stack: self.supports_dual_stack.ok_or("missing supportsDualstack")?,
-            implicit_global_region: self
-                .implicit_global_region
-                .ok_or("missing implicitGlobalRegion")?,
+            implicit_global_region: self.implicit_global_region.ok_or("missing implicitGlobalRegion")?,
         })
     }
 }
 mod deser {
-    use crate::endpoint_lib::partition::{
-        PartitionMetadata, PartitionMetadataBuilder, PartitionOutputOverride, PartitionResolver,
-    };
-    use aws_smithy_json::deserialize::token::{
-        expect_bool_or_null, expect_start_object, expect_string_or_null, skip_value,
-    };
+    use crate::endpoint_lib::partition::{PartitionMetadata, PartitionMetadataBuilder, PartitionOutputOverride, PartitionResolver};
+    use aws_smithy_json::deserialize::token::{expect_bool_or_null, expect_start_object, expect_string_or_null, skip_value};
     use aws_smithy_json::deserialize::{error::DeserializeError, json_token_iter, Token};
     use regex_lite::Regex;
     use std::borrow::Cow;
     use std::collections::HashMap;
-    pub(crate) fn deserialize_partitions(
-        value: &[u8],
-    ) -> Result<PartitionResolver, DeserializeError> {
+    pub(crate) fn deserialize_partitions(value: &[u8]) -> Result<PartitionResolver, DeserializeError> {
         let mut tokens_owned = json_token_iter(value).peekable();
         let tokens = &mut tokens_owned;
         expect_start_object(tokens.next())?;
@@ -212,28 +183,19 @@ mod deser {
                 Some(Token::EndObject { .. }) => break,
                 Some(Token::ObjectKey { key, .. }) => match key.to_unescaped()?.as_ref() {
                     "partitions" => {
-                        resolver =
-                            Some(PartitionResolver::from_partitions(deser_partitions(tokens)?));
+                        resolver = Some(PartitionResolver::from_partitions(deser_partitions(tokens)?));
                     }
                     _ => skip_value(tokens)?,
                 },
-                other => {
-                    return Err(DeserializeError::custom(format!(
-                        "expected object key or end object, found: {other:?}",
-                    )))
-                }
+                other => return Err(DeserializeError::custom(format!("expected object key or end object, found: {other:?}",))),
             }
         }
         if tokens.next().is_some() {
-            return Err(DeserializeError::custom(
-                "found more JSON tokens after completing parsing",
-            ));
+            return Err(DeserializeError::custom("found more JSON tokens after completing parsing"));
         }
         resolver.ok_or_else(|| DeserializeError::custom("did not find partitions array"))
     }
-    fn deser_partitions<'a, I>(
-        tokens: &mut std::iter::Peekable<I>,
-    ) -> Result<Vec<PartitionMetadata>, DeserializeError>
+    fn deser_partitions<'a, I>(tokens: &mut std::iter::Peekable<I>) -> Result<Vec<PartitionMetadata>, DeserializeError>
     where
         I: Iterator<Item = Result<Token<'a>, DeserializeError>>,
     {
@@ -256,9 +218,7 @@ mod deser {
             _ => Err(DeserializeError::custom("expected start array")),
         }
     }
-    pub(crate) fn deser_partition<'a, I>(
-        tokens: &mut std::iter::Peekable<I>,
-    ) -> Result<PartitionMetadata, DeserializeError>
+    pub(crate) fn deser_partition<'a, I>(tokens: &mut std::iter::Peekable<I>) -> Result<PartitionMetadata, DeserializeError>
     where
         I: Iterator<Item = Result<Token<'a>, DeserializeError>>,
     {
@@ -286,11 +246,7 @@ mod deser {
                             }
                             _ => skip_value(tokens)?,
                         },
-                        other => {
-                            return Err(DeserializeError::custom(format!(
-                                "expected object key or end object, found: {other:?}"
-                            )))
-                        }
+                        other => return Err(DeserializeError::custom(format!("expected object key or end object, found: {other:?}"))),
                     }
                 }
                 Ok(builder.build())
@@ -318,11 +274,7 @@ mod deser {
                                 map.insert(key.into(), value);
                             }
                         }
-                        other => {
-                            return Err(DeserializeError::custom(format!(
-                                "expected object key or end object, found: {other:?}"
-                            )))
-                        }
+                        other => return Err(DeserializeError::custom(format!("expected object key or end object, found: {other:?}"))),
                     }
                 }
                 Ok(map)
@@ -330,17 +282,13 @@ mod deser {
             _ => Err(DeserializeError::custom("expected start object")),
         }
     }
-    fn token_to_str(
-        token: Option<Result<Token, DeserializeError>>,
-    ) -> Result<Option<super::Str>, DeserializeError> {
+    fn token_to_str(token: Option<Result<Token, DeserializeError>>) -> Result<Option<super::Str>, DeserializeError> {
         Ok(expect_string_or_null(token)?
             .map(|s| s.to_unescaped().map(|u| u.into_owned()))
             .transpose()?
             .map(Cow::Owned))
     }
-    fn deser_outputs<'a, I>(
-        tokens: &mut std::iter::Peekable<I>,
-    ) -> Result<Option<PartitionOutputOverride>, DeserializeError>
+    fn deser_outputs<'a, I>(tokens: &mut std::iter::Peekable<I>) -> Result<Option<PartitionOutputOverride>, DeserializeError>
     where
         I: Iterator<Item = Result<Token<'a>, DeserializeError>>,
     {
@@ -372,11 +320,7 @@ mod deser {
                             }
                             _ => skip_value(tokens)?,
                         },
-                        other => {
-                            return Err(DeserializeError::custom(format!(
-                                "expected object key or end object, found: {other:?}",
-                            )))
-                        }
+                        other => return Err(DeserializeError::custom(format!("expected object key or end object, found: {other:?}",))),
                     }
                 }
                 Ok(Some(builder))
@@ -388,9 +332,7 @@ mod deser {
 #[cfg(test)]
 mod test {
     use crate::endpoint_lib::diagnostic::DiagnosticCollector;
-    use crate::endpoint_lib::partition::{
-        Partition, PartitionMetadata, PartitionOutput, PartitionOutputOverride, PartitionResolver,
-    };
+    use crate::endpoint_lib::partition::{Partition, PartitionMetadata, PartitionOutput, PartitionOutputOverride, PartitionResolver};
     use regex_lite::Regex;
     use std::collections::HashMap;
     fn resolve<'a>(resolver: &'a PartitionResolver, region: &str) -> Partition<'a> {
@@ -502,8 +444,7 @@ mod test {
     }
   ]
 }"#;
-        let resolver =
-            super::deser::deserialize_partitions(partitions.as_bytes()).expect("valid resolver");
+        let resolver = super::deser::deserialize_partitions(partitions.as_bytes()).expect("valid resolver");
         assert_eq!(resolve(&resolver, "cn-north-1").name, "aws-cn");
         assert_eq!(resolve(&resolver, "cn-north-1").dns_suffix, "amazonaws.com.cn");
         assert_eq!(resolver.partitions.len(), 5);
@@ -512,8 +453,10 @@ mod test {
     #[test]
     fn resolve_partitions() {
         let mut resolver = PartitionResolver::empty();
-        let new_suffix =
-            PartitionOutputOverride { dns_suffix: Some("mars.aws".into()), ..Default::default() };
+        let new_suffix = PartitionOutputOverride {
+            dns_suffix: Some("mars.aws".into()),
+            ..Default::default()
+        };
         resolver.add_partition(PartitionMetadata {
             id: "aws".into(),
             region_regex: Regex::new("^(us|eu|ap|sa|ca|me|af)-\\w+-\\d+$").unwrap(),

@@ -4,17 +4,10 @@ pub fn de_allocate_address_http_error(
     _response_status: u16,
     _response_headers: &::aws_smithy_runtime_api::http::Headers,
     _response_body: &[u8],
-) -> std::result::Result<
-    crate::operation::allocate_address::AllocateAddressOutput,
-    crate::operation::allocate_address::AllocateAddressError,
-> {
+) -> std::result::Result<crate::operation::allocate_address::AllocateAddressOutput, crate::operation::allocate_address::AllocateAddressError> {
     #[allow(unused_mut)]
-    let mut generic_builder = crate::protocol_serde::parse_http_error_metadata(
-        _response_status,
-        _response_headers,
-        _response_body,
-    )
-    .map_err(crate::operation::allocate_address::AllocateAddressError::unhandled)?;
+    let mut generic_builder = crate::protocol_serde::parse_http_error_metadata(_response_status, _response_headers, _response_body)
+        .map_err(crate::operation::allocate_address::AllocateAddressError::unhandled)?;
     generic_builder = ::aws_types::request_id::apply_request_id(generic_builder, _response_headers);
     let generic = generic_builder.build();
     Err(crate::operation::allocate_address::AllocateAddressError::generic(generic))
@@ -24,22 +17,13 @@ pub fn de_allocate_address_http_response(
     _response_status: u16,
     _response_headers: &::aws_smithy_runtime_api::http::Headers,
     _response_body: &[u8],
-) -> std::result::Result<
-    crate::operation::allocate_address::AllocateAddressOutput,
-    crate::operation::allocate_address::AllocateAddressError,
-> {
+) -> std::result::Result<crate::operation::allocate_address::AllocateAddressOutput, crate::operation::allocate_address::AllocateAddressError> {
     Ok({
         #[allow(unused_mut)]
-        let mut output =
-            crate::operation::allocate_address::builders::AllocateAddressOutputBuilder::default();
-        output = crate::protocol_serde::shape_allocate_address::de_allocate_address(
-            _response_body,
-            output,
-        )
-        .map_err(crate::operation::allocate_address::AllocateAddressError::unhandled)?;
-        output._set_request_id(
-            ::aws_types::request_id::RequestId::request_id(_response_headers).map(str::to_string),
-        );
+        let mut output = crate::operation::allocate_address::builders::AllocateAddressOutputBuilder::default();
+        output = crate::protocol_serde::shape_allocate_address::de_allocate_address(_response_body, output)
+            .map_err(crate::operation::allocate_address::AllocateAddressError::unhandled)?;
+        output._set_request_id(::aws_types::request_id::RequestId::request_id(_response_headers).map(str::to_string));
         output.build()
     })
 }
@@ -47,10 +31,7 @@ pub fn de_allocate_address_http_response(
 pub fn de_allocate_address(
     inp: &[u8],
     mut builder: crate::operation::allocate_address::builders::AllocateAddressOutputBuilder,
-) -> std::result::Result<
-    crate::operation::allocate_address::builders::AllocateAddressOutputBuilder,
-    ::aws_smithy_xml::decode::XmlDecodeError,
-> {
+) -> std::result::Result<crate::operation::allocate_address::builders::AllocateAddressOutputBuilder, ::aws_smithy_xml::decode::XmlDecodeError> {
     let mut doc = ::aws_smithy_xml::decode::Document::try_from(inp)?;
     #[allow(unused_mut)]
     let mut decoder = doc.root_element()?;

@@ -14,10 +14,7 @@ pub fn ser_attribute_boolean_value(
 #[allow(clippy::needless_question_mark)]
 pub fn de_attribute_boolean_value(
     decoder: &mut ::aws_smithy_xml::decode::ScopedDecoder,
-) -> ::std::result::Result<
-    crate::types::AttributeBooleanValue,
-    ::aws_smithy_xml::decode::XmlDecodeError,
-> {
+) -> ::std::result::Result<crate::types::AttributeBooleanValue, ::aws_smithy_xml::decode::XmlDecodeError> {
     #[allow(unused_mut)]
     let mut builder = crate::types::AttributeBooleanValue::builder();
     while let Some(mut tag) = decoder.next_tag() {

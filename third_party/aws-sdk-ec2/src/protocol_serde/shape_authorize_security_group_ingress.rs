@@ -29,9 +29,7 @@ pub fn de_authorize_security_group_ingress_http_response(
         let mut output = crate::operation::authorize_security_group_ingress::builders::AuthorizeSecurityGroupIngressOutputBuilder::default();
         output = crate::protocol_serde::shape_authorize_security_group_ingress::de_authorize_security_group_ingress(_response_body, output)
             .map_err(crate::operation::authorize_security_group_ingress::AuthorizeSecurityGroupIngressError::unhandled)?;
-        output._set_request_id(
-            ::aws_types::request_id::RequestId::request_id(_response_headers).map(str::to_string),
-        );
+        output._set_request_id(::aws_types::request_id::RequestId::request_id(_response_headers).map(str::to_string));
         output.build()
     })
 }
@@ -42,7 +40,7 @@ pub fn de_authorize_security_group_ingress(
 ) -> std::result::Result<
     crate::operation::authorize_security_group_ingress::builders::AuthorizeSecurityGroupIngressOutputBuilder,
     ::aws_smithy_xml::decode::XmlDecodeError,
->{
+> {
     let mut doc = ::aws_smithy_xml::decode::Document::try_from(inp)?;
     #[allow(unused_mut)]
     let mut decoder = doc.root_element()?;

@@ -29,8 +29,7 @@ pub fn ser_block_device_mapping(
 #[allow(clippy::needless_question_mark)]
 pub fn de_block_device_mapping(
     decoder: &mut ::aws_smithy_xml::decode::ScopedDecoder,
-) -> ::std::result::Result<crate::types::BlockDeviceMapping, ::aws_smithy_xml::decode::XmlDecodeError>
-{
+) -> ::std::result::Result<crate::types::BlockDeviceMapping, ::aws_smithy_xml::decode::XmlDecodeError> {
     #[allow(unused_mut)]
     let mut builder = crate::types::BlockDeviceMapping::builder();
     while let Some(mut tag) = decoder.next_tag() {

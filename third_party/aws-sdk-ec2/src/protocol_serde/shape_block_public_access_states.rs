@@ -2,10 +2,7 @@
 #[allow(clippy::needless_question_mark)]
 pub fn de_block_public_access_states(
     decoder: &mut ::aws_smithy_xml::decode::ScopedDecoder,
-) -> ::std::result::Result<
-    crate::types::BlockPublicAccessStates,
-    ::aws_smithy_xml::decode::XmlDecodeError,
-> {
+) -> ::std::result::Result<crate::types::BlockPublicAccessStates, ::aws_smithy_xml::decode::XmlDecodeError> {
     #[allow(unused_mut)]
     let mut builder = crate::types::BlockPublicAccessStates::builder();
     while let Some(mut tag) = decoder.next_tag() {

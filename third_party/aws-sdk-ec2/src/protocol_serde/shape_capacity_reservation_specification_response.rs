@@ -2,10 +2,7 @@
 #[allow(clippy::needless_question_mark)]
 pub fn de_capacity_reservation_specification_response(
     decoder: &mut ::aws_smithy_xml::decode::ScopedDecoder,
-) -> ::std::result::Result<
-    crate::types::CapacityReservationSpecificationResponse,
-    ::aws_smithy_xml::decode::XmlDecodeError,
-> {
+) -> ::std::result::Result<crate::types::CapacityReservationSpecificationResponse, ::aws_smithy_xml::decode::XmlDecodeError> {
     #[allow(unused_mut)]
     let mut builder = crate::types::CapacityReservationSpecificationResponse::builder();
     while let Some(mut tag) = decoder.next_tag() {

@@ -33,10 +33,7 @@ pub fn ser_connection_tracking_specification_request(
 #[allow(clippy::needless_question_mark)]
 pub fn de_connection_tracking_specification_request(
     decoder: &mut ::aws_smithy_xml::decode::ScopedDecoder,
-) -> ::std::result::Result<
-    crate::types::ConnectionTrackingSpecificationRequest,
-    ::aws_smithy_xml::decode::XmlDecodeError,
-> {
+) -> ::std::result::Result<crate::types::ConnectionTrackingSpecificationRequest, ::aws_smithy_xml::decode::XmlDecodeError> {
     #[allow(unused_mut)]
     let mut builder = crate::types::ConnectionTrackingSpecificationRequest::builder();
     while let Some(mut tag) = decoder.next_tag() {

@@ -9,12 +9,8 @@ pub fn de_create_internet_gateway_http_error(
     crate::operation::create_internet_gateway::CreateInternetGatewayError,
 > {
     #[allow(unused_mut)]
-    let mut generic_builder = crate::protocol_serde::parse_http_error_metadata(
-        _response_status,
-        _response_headers,
-        _response_body,
-    )
-    .map_err(crate::operation::create_internet_gateway::CreateInternetGatewayError::unhandled)?;
+    let mut generic_builder = crate::protocol_serde::parse_http_error_metadata(_response_status, _response_headers, _response_body)
+        .map_err(crate::operation::create_internet_gateway::CreateInternetGatewayError::unhandled)?;
     generic_builder = ::aws_types::request_id::apply_request_id(generic_builder, _response_headers);
     let generic = generic_builder.build();
     Err(crate::operation::create_internet_gateway::CreateInternetGatewayError::generic(generic))
@@ -31,16 +27,9 @@ pub fn de_create_internet_gateway_http_response(
     Ok({
         #[allow(unused_mut)]
         let mut output = crate::operation::create_internet_gateway::builders::CreateInternetGatewayOutputBuilder::default();
-        output = crate::protocol_serde::shape_create_internet_gateway::de_create_internet_gateway(
-            _response_body,
-            output,
-        )
-        .map_err(
-            crate::operation::create_internet_gateway::CreateInternetGatewayError::unhandled,
-        )?;
-        output._set_request_id(
-            ::aws_types::request_id::RequestId::request_id(_response_headers).map(str::to_string),
-        );
+        output = crate::protocol_serde::shape_create_internet_gateway::de_create_internet_gateway(_response_body, output)
+            .map_err(crate::operation::create_internet_gateway::CreateInternetGatewayError::unhandled)?;
+        output._set_request_id(::aws_types::request_id::RequestId::request_id(_response_headers).map(str::to_string));
         output.build()
     })
 }

@@ -4,17 +4,10 @@ pub fn de_create_nat_gateway_http_error(
     _response_status: u16,
     _response_headers: &::aws_smithy_runtime_api::http::Headers,
     _response_body: &[u8],
-) -> std::result::Result<
-    crate::operation::create_nat_gateway::CreateNatGatewayOutput,
-    crate::operation::create_nat_gateway::CreateNatGatewayError,
-> {
+) -> std::result::Result<crate::operation::create_nat_gateway::CreateNatGatewayOutput, crate::operation::create_nat_gateway::CreateNatGatewayError> {
     #[allow(unused_mut)]
-    let mut generic_builder = crate::protocol_serde::parse_http_error_metadata(
-        _response_status,
-        _response_headers,
-        _response_body,
-    )
-    .map_err(crate::operation::create_nat_gateway::CreateNatGatewayError::unhandled)?;
+    let mut generic_builder = crate::protocol_serde::parse_http_error_metadata(_response_status, _response_headers, _response_body)
+        .map_err(crate::operation::create_nat_gateway::CreateNatGatewayError::unhandled)?;
     generic_builder = ::aws_types::request_id::apply_request_id(generic_builder, _response_headers);
     let generic = generic_builder.build();
     Err(crate::operation::create_nat_gateway::CreateNatGatewayError::generic(generic))
@@ -24,23 +17,13 @@ pub fn de_create_nat_gateway_http_response(
     _response_status: u16,
     _response_headers: &::aws_smithy_runtime_api::http::Headers,
     _response_body: &[u8],
-) -> std::result::Result<
-    crate::operation::create_nat_gateway::CreateNatGatewayOutput,
-    crate::operation::create_nat_gateway::CreateNatGatewayError,
-> {
+) -> std::result::Result<crate::operation::create_nat_gateway::CreateNatGatewayOutput, crate::operation::create_nat_gateway::CreateNatGatewayError> {
     Ok({
         #[allow(unused_mut)]
-        let mut output =
-            crate::operation::create_nat_gateway::builders::CreateNatGatewayOutputBuilder::default(
-            );
-        output = crate::protocol_serde::shape_create_nat_gateway::de_create_nat_gateway(
-            _response_body,
-            output,
-        )
-        .map_err(crate::operation::create_nat_gateway::CreateNatGatewayError::unhandled)?;
-        output._set_request_id(
-            ::aws_types::request_id::RequestId::request_id(_response_headers).map(str::to_string),
-        );
+        let mut output = crate::operation::create_nat_gateway::builders::CreateNatGatewayOutputBuilder::default();
+        output = crate::protocol_serde::shape_create_nat_gateway::de_create_nat_gateway(_response_body, output)
+            .map_err(crate::operation::create_nat_gateway::CreateNatGatewayError::unhandled)?;
+        output._set_request_id(::aws_types::request_id::RequestId::request_id(_response_headers).map(str::to_string));
         output.build()
     })
 }
@@ -48,10 +31,7 @@ pub fn de_create_nat_gateway_http_response(
 pub fn de_create_nat_gateway(
     inp: &[u8],
     mut builder: crate::operation::create_nat_gateway::builders::CreateNatGatewayOutputBuilder,
-) -> std::result::Result<
-    crate::operation::create_nat_gateway::builders::CreateNatGatewayOutputBuilder,
-    ::aws_smithy_xml::decode::XmlDecodeError,
-> {
+) -> std::result::Result<crate::operation::create_nat_gateway::builders::CreateNatGatewayOutputBuilder, ::aws_smithy_xml::decode::XmlDecodeError> {
     let mut doc = ::aws_smithy_xml::decode::Document::try_from(inp)?;
     #[allow(unused_mut)]
     let mut decoder = doc.root_element()?;

@@ -9,12 +9,8 @@ pub fn de_delete_internet_gateway_http_error(
     crate::operation::delete_internet_gateway::DeleteInternetGatewayError,
 > {
     #[allow(unused_mut)]
-    let mut generic_builder = crate::protocol_serde::parse_http_error_metadata(
-        _response_status,
-        _response_headers,
-        _response_body,
-    )
-    .map_err(crate::operation::delete_internet_gateway::DeleteInternetGatewayError::unhandled)?;
+    let mut generic_builder = crate::protocol_serde::parse_http_error_metadata(_response_status, _response_headers, _response_body)
+        .map_err(crate::operation::delete_internet_gateway::DeleteInternetGatewayError::unhandled)?;
     generic_builder = ::aws_types::request_id::apply_request_id(generic_builder, _response_headers);
     let generic = generic_builder.build();
     Err(crate::operation::delete_internet_gateway::DeleteInternetGatewayError::generic(generic))
@@ -31,9 +27,7 @@ pub fn de_delete_internet_gateway_http_response(
     Ok({
         #[allow(unused_mut)]
         let mut output = crate::operation::delete_internet_gateway::builders::DeleteInternetGatewayOutputBuilder::default();
-        output._set_request_id(
-            ::aws_types::request_id::RequestId::request_id(_response_headers).map(str::to_string),
-        );
+        output._set_request_id(::aws_types::request_id::RequestId::request_id(_response_headers).map(str::to_string));
         output.build()
     })
 }

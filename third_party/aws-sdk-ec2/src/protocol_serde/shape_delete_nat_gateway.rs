@@ -4,17 +4,10 @@ pub fn de_delete_nat_gateway_http_error(
     _response_status: u16,
     _response_headers: &::aws_smithy_runtime_api::http::Headers,
     _response_body: &[u8],
-) -> std::result::Result<
-    crate::operation::delete_nat_gateway::DeleteNatGatewayOutput,
-    crate::operation::delete_nat_gateway::DeleteNatGatewayError,
-> {
+) -> std::result::Result<crate::operation::delete_nat_gateway::DeleteNatGatewayOutput, crate::operation::delete_nat_gateway::DeleteNatGatewayError> {
     #[allow(unused_mut)]
-    let mut generic_builder = crate::protocol_serde::parse_http_error_metadata(
-        _response_status,
-        _response_headers,
-        _response_body,
-    )
-    .map_err(crate::operation::delete_nat_gateway::DeleteNatGatewayError::unhandled)?;
+    let mut generic_builder = crate::protocol_serde::parse_http_error_metadata(_response_status, _response_headers, _response_body)
+        .map_err(crate::operation::delete_nat_gateway::DeleteNatGatewayError::unhandled)?;
     generic_builder = ::aws_types::request_id::apply_request_id(generic_builder, _response_headers);
     let generic = generic_builder.build();
     Err(crate::operation::delete_nat_gateway::DeleteNatGatewayError::generic(generic))
@@ -24,23 +17,13 @@ pub fn de_delete_nat_gateway_http_response(
     _response_status: u16,
     _response_headers: &::aws_smithy_runtime_api::http::Headers,
     _response_body: &[u8],
-) -> std::result::Result<
-    crate::operation::delete_nat_gateway::DeleteNatGatewayOutput,
-    crate::operation::delete_nat_gateway::DeleteNatGatewayError,
-> {
+) -> std::result::Result<crate::operation::delete_nat_gateway::DeleteNatGatewayOutput, crate::operation::delete_nat_gateway::DeleteNatGatewayError> {
     Ok({
         #[allow(unused_mut)]
-        let mut output =
-            crate::operation::delete_nat_gateway::builders::DeleteNatGatewayOutputBuilder::default(
-            );
-        output = crate::protocol_serde::shape_delete_nat_gateway::de_delete_nat_gateway(
-            _response_body,
-            output,
-        )
-        .map_err(crate::operation::delete_nat_gateway::DeleteNatGatewayError::unhandled)?;
-        output._set_request_id(
-            ::aws_types::request_id::RequestId::request_id(_response_headers).map(str::to_string),
-        );
+        let mut output = crate::operation::delete_nat_gateway::builders::DeleteNatGatewayOutputBuilder::default();
+        output = crate::protocol_serde::shape_delete_nat_gateway::de_delete_nat_gateway(_response_body, output)
+            .map_err(crate::operation::delete_nat_gateway::DeleteNatGatewayError::unhandled)?;
+        output._set_request_id(::aws_types::request_id::RequestId::request_id(_response_headers).map(str::to_string));
         output.build()
     })
 }
@@ -48,10 +31,7 @@ pub fn de_delete_nat_gateway_http_response(
 pub fn de_delete_nat_gateway(
     inp: &[u8],
     mut builder: crate::operation::delete_nat_gateway::builders::DeleteNatGatewayOutputBuilder,
-) -> std::result::Result<
-    crate::operation::delete_nat_gateway::builders::DeleteNatGatewayOutputBuilder,
-    ::aws_smithy_xml::decode::XmlDecodeError,
-> {
+) -> std::result::Result<crate::operation::delete_nat_gateway::builders::DeleteNatGatewayOutputBuilder, ::aws_smithy_xml::decode::XmlDecodeError> {
     let mut doc = ::aws_smithy_xml::decode::Document::try_from(inp)?;
     #[allow(unused_mut)]
     let mut decoder = doc.root_element()?;

@@ -7,7 +7,7 @@ pub fn de_describe_egress_only_internet_gateways_http_error(
 ) -> std::result::Result<
     crate::operation::describe_egress_only_internet_gateways::DescribeEgressOnlyInternetGatewaysOutput,
     crate::operation::describe_egress_only_internet_gateways::DescribeEgressOnlyInternetGatewaysError,
->{
+> {
     #[allow(unused_mut)]
     let mut generic_builder = crate::protocol_serde::parse_http_error_metadata(_response_status, _response_headers, _response_body)
         .map_err(crate::operation::describe_egress_only_internet_gateways::DescribeEgressOnlyInternetGatewaysError::unhandled)?;
@@ -23,7 +23,7 @@ pub fn de_describe_egress_only_internet_gateways_http_response(
 ) -> std::result::Result<
     crate::operation::describe_egress_only_internet_gateways::DescribeEgressOnlyInternetGatewaysOutput,
     crate::operation::describe_egress_only_internet_gateways::DescribeEgressOnlyInternetGatewaysError,
->{
+> {
     Ok({
         #[allow(unused_mut)]
         let mut output =
@@ -31,9 +31,7 @@ pub fn de_describe_egress_only_internet_gateways_http_response(
         output =
             crate::protocol_serde::shape_describe_egress_only_internet_gateways::de_describe_egress_only_internet_gateways(_response_body, output)
                 .map_err(crate::operation::describe_egress_only_internet_gateways::DescribeEgressOnlyInternetGatewaysError::unhandled)?;
-        output._set_request_id(
-            ::aws_types::request_id::RequestId::request_id(_response_headers).map(str::to_string),
-        );
+        output._set_request_id(::aws_types::request_id::RequestId::request_id(_response_headers).map(str::to_string));
         output.build()
     })
 }
@@ -44,7 +42,7 @@ pub fn de_describe_egress_only_internet_gateways(
 ) -> std::result::Result<
     crate::operation::describe_egress_only_internet_gateways::builders::DescribeEgressOnlyInternetGatewaysOutputBuilder,
     ::aws_smithy_xml::decode::XmlDecodeError,
->{
+> {
     let mut doc = ::aws_smithy_xml::decode::Document::try_from(inp)?;
     #[allow(unused_mut)]
     let mut decoder = doc.root_element()?;

@@ -9,12 +9,8 @@ pub fn de_describe_nat_gateways_http_error(
     crate::operation::describe_nat_gateways::DescribeNatGatewaysError,
 > {
     #[allow(unused_mut)]
-    let mut generic_builder = crate::protocol_serde::parse_http_error_metadata(
-        _response_status,
-        _response_headers,
-        _response_body,
-    )
-    .map_err(crate::operation::describe_nat_gateways::DescribeNatGatewaysError::unhandled)?;
+    let mut generic_builder = crate::protocol_serde::parse_http_error_metadata(_response_status, _response_headers, _response_body)
+        .map_err(crate::operation::describe_nat_gateways::DescribeNatGatewaysError::unhandled)?;
     generic_builder = ::aws_types::request_id::apply_request_id(generic_builder, _response_headers);
     let generic = generic_builder.build();
     Err(crate::operation::describe_nat_gateways::DescribeNatGatewaysError::generic(generic))
@@ -31,14 +27,9 @@ pub fn de_describe_nat_gateways_http_response(
     Ok({
         #[allow(unused_mut)]
         let mut output = crate::operation::describe_nat_gateways::builders::DescribeNatGatewaysOutputBuilder::default();
-        output = crate::protocol_serde::shape_describe_nat_gateways::de_describe_nat_gateways(
-            _response_body,
-            output,
-        )
-        .map_err(crate::operation::describe_nat_gateways::DescribeNatGatewaysError::unhandled)?;
-        output._set_request_id(
-            ::aws_types::request_id::RequestId::request_id(_response_headers).map(str::to_string),
-        );
+        output = crate::protocol_serde::shape_describe_nat_gateways::de_describe_nat_gateways(_response_body, output)
+            .map_err(crate::operation::describe_nat_gateways::DescribeNatGatewaysError::unhandled)?;
+        output._set_request_id(::aws_types::request_id::RequestId::request_id(_response_headers).map(str::to_string));
         output.build()
     })
 }
@@ -46,10 +37,8 @@ pub fn de_describe_nat_gateways_http_response(
 pub fn de_describe_nat_gateways(
     inp: &[u8],
     mut builder: crate::operation::describe_nat_gateways::builders::DescribeNatGatewaysOutputBuilder,
-) -> std::result::Result<
-    crate::operation::describe_nat_gateways::builders::DescribeNatGatewaysOutputBuilder,
-    ::aws_smithy_xml::decode::XmlDecodeError,
-> {
+) -> std::result::Result<crate::operation::describe_nat_gateways::builders::DescribeNatGatewaysOutputBuilder, ::aws_smithy_xml::decode::XmlDecodeError>
+{
     let mut doc = ::aws_smithy_xml::decode::Document::try_from(inp)?;
     #[allow(unused_mut)]
     let mut decoder = doc.root_element()?;

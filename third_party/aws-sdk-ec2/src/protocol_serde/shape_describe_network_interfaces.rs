@@ -9,14 +9,8 @@ pub fn de_describe_network_interfaces_http_error(
     crate::operation::describe_network_interfaces::DescribeNetworkInterfacesError,
 > {
     #[allow(unused_mut)]
-    let mut generic_builder = crate::protocol_serde::parse_http_error_metadata(
-        _response_status,
-        _response_headers,
-        _response_body,
-    )
-    .map_err(
-        crate::operation::describe_network_interfaces::DescribeNetworkInterfacesError::unhandled,
-    )?;
+    let mut generic_builder = crate::protocol_serde::parse_http_error_metadata(_response_status, _response_headers, _response_body)
+        .map_err(crate::operation::describe_network_interfaces::DescribeNetworkInterfacesError::unhandled)?;
     generic_builder = ::aws_types::request_id::apply_request_id(generic_builder, _response_headers);
     let generic = generic_builder.build();
     Err(crate::operation::describe_network_interfaces::DescribeNetworkInterfacesError::generic(
@@ -37,9 +31,7 @@ pub fn de_describe_network_interfaces_http_response(
         let mut output = crate::operation::describe_network_interfaces::builders::DescribeNetworkInterfacesOutputBuilder::default();
         output = crate::protocol_serde::shape_describe_network_interfaces::de_describe_network_interfaces(_response_body, output)
             .map_err(crate::operation::describe_network_interfaces::DescribeNetworkInterfacesError::unhandled)?;
-        output._set_request_id(
-            ::aws_types::request_id::RequestId::request_id(_response_headers).map(str::to_string),
-        );
+        output._set_request_id(::aws_types::request_id::RequestId::request_id(_response_headers).map(str::to_string));
         output.build()
     })
 }

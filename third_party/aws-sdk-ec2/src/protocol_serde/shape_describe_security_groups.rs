@@ -9,12 +9,8 @@ pub fn de_describe_security_groups_http_error(
     crate::operation::describe_security_groups::DescribeSecurityGroupsError,
 > {
     #[allow(unused_mut)]
-    let mut generic_builder = crate::protocol_serde::parse_http_error_metadata(
-        _response_status,
-        _response_headers,
-        _response_body,
-    )
-    .map_err(crate::operation::describe_security_groups::DescribeSecurityGroupsError::unhandled)?;
+    let mut generic_builder = crate::protocol_serde::parse_http_error_metadata(_response_status, _response_headers, _response_body)
+        .map_err(crate::operation::describe_security_groups::DescribeSecurityGroupsError::unhandled)?;
     generic_builder = ::aws_types::request_id::apply_request_id(generic_builder, _response_headers);
     let generic = generic_builder.build();
     Err(crate::operation::describe_security_groups::DescribeSecurityGroupsError::generic(generic))
@@ -31,17 +27,9 @@ pub fn de_describe_security_groups_http_response(
     Ok({
         #[allow(unused_mut)]
         let mut output = crate::operation::describe_security_groups::builders::DescribeSecurityGroupsOutputBuilder::default();
-        output =
-            crate::protocol_serde::shape_describe_security_groups::de_describe_security_groups(
-                _response_body,
-                output,
-            )
-            .map_err(
-                crate::operation::describe_security_groups::DescribeSecurityGroupsError::unhandled,
-            )?;
-        output._set_request_id(
-            ::aws_types::request_id::RequestId::request_id(_response_headers).map(str::to_string),
-        );
+        output = crate::protocol_serde::shape_describe_security_groups::de_describe_security_groups(_response_body, output)
+            .map_err(crate::operation::describe_security_groups::DescribeSecurityGroupsError::unhandled)?;
+        output._set_request_id(::aws_types::request_id::RequestId::request_id(_response_headers).map(str::to_string));
         output.build()
     })
 }

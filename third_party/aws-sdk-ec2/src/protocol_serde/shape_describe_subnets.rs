@@ -4,17 +4,10 @@ pub fn de_describe_subnets_http_error(
     _response_status: u16,
     _response_headers: &::aws_smithy_runtime_api::http::Headers,
     _response_body: &[u8],
-) -> std::result::Result<
-    crate::operation::describe_subnets::DescribeSubnetsOutput,
-    crate::operation::describe_subnets::DescribeSubnetsError,
-> {
+) -> std::result::Result<crate::operation::describe_subnets::DescribeSubnetsOutput, crate::operation::describe_subnets::DescribeSubnetsError> {
     #[allow(unused_mut)]
-    let mut generic_builder = crate::protocol_serde::parse_http_error_metadata(
-        _response_status,
-        _response_headers,
-        _response_body,
-    )
-    .map_err(crate::operation::describe_subnets::DescribeSubnetsError::unhandled)?;
+    let mut generic_builder = crate::protocol_serde::parse_http_error_metadata(_response_status, _response_headers, _response_body)
+        .map_err(crate::operation::describe_subnets::DescribeSubnetsError::unhandled)?;
     generic_builder = ::aws_types::request_id::apply_request_id(generic_builder, _response_headers);
     let generic = generic_builder.build();
     Err(crate::operation::describe_subnets::DescribeSubnetsError::generic(generic))
@@ -24,22 +17,13 @@ pub fn de_describe_subnets_http_response(
     _response_status: u16,
     _response_headers: &::aws_smithy_runtime_api::http::Headers,
     _response_body: &[u8],
-) -> std::result::Result<
-    crate::operation::describe_subnets::DescribeSubnetsOutput,
-    crate::operation::describe_subnets::DescribeSubnetsError,
-> {
+) -> std::result::Result<crate::operation::describe_subnets::DescribeSubnetsOutput, crate::operation::describe_subnets::DescribeSubnetsError> {
     Ok({
         #[allow(unused_mut)]
-        let mut output =
-            crate::operation::describe_subnets::builders::DescribeSubnetsOutputBuilder::default();
-        output = crate::protocol_serde::shape_describe_subnets::de_describe_subnets(
-            _response_body,
-            output,
-        )
-        .map_err(crate::operation::describe_subnets::DescribeSubnetsError::unhandled)?;
-        output._set_request_id(
-            ::aws_types::request_id::RequestId::request_id(_response_headers).map(str::to_string),
-        );
+        let mut output = crate::operation::describe_subnets::builders::DescribeSubnetsOutputBuilder::default();
+        output = crate::protocol_serde::shape_describe_subnets::de_describe_subnets(_response_body, output)
+            .map_err(crate::operation::describe_subnets::DescribeSubnetsError::unhandled)?;
+        output._set_request_id(::aws_types::request_id::RequestId::request_id(_response_headers).map(str::to_string));
         output.build()
     })
 }
@@ -47,10 +31,7 @@ pub fn de_describe_subnets_http_response(
 pub fn de_describe_subnets(
     inp: &[u8],
     mut builder: crate::operation::describe_subnets::builders::DescribeSubnetsOutputBuilder,
-) -> std::result::Result<
-    crate::operation::describe_subnets::builders::DescribeSubnetsOutputBuilder,
-    ::aws_smithy_xml::decode::XmlDecodeError,
-> {
+) -> std::result::Result<crate::operation::describe_subnets::builders::DescribeSubnetsOutputBuilder, ::aws_smithy_xml::decode::XmlDecodeError> {
     let mut doc = ::aws_smithy_xml::decode::Document::try_from(inp)?;
     #[allow(unused_mut)]
     let mut decoder = doc.root_element()?;

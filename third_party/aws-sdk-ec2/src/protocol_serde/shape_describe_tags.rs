@@ -4,17 +4,10 @@ pub fn de_describe_tags_http_error(
     _response_status: u16,
     _response_headers: &::aws_smithy_runtime_api::http::Headers,
     _response_body: &[u8],
-) -> std::result::Result<
-    crate::operation::describe_tags::DescribeTagsOutput,
-    crate::operation::describe_tags::DescribeTagsError,
-> {
+) -> std::result::Result<crate::operation::describe_tags::DescribeTagsOutput, crate::operation::describe_tags::DescribeTagsError> {
     #[allow(unused_mut)]
-    let mut generic_builder = crate::protocol_serde::parse_http_error_metadata(
-        _response_status,
-        _response_headers,
-        _response_body,
-    )
-    .map_err(crate::operation::describe_tags::DescribeTagsError::unhandled)?;
+    let mut generic_builder = crate::protocol_serde::parse_http_error_metadata(_response_status, _response_headers, _response_body)
+        .map_err(crate::operation::describe_tags::DescribeTagsError::unhandled)?;
     generic_builder = ::aws_types::request_id::apply_request_id(generic_builder, _response_headers);
     let generic = generic_builder.build();
     Err(crate::operation::describe_tags::DescribeTagsError::generic(generic))
@@ -24,20 +17,13 @@ pub fn de_describe_tags_http_response(
     _response_status: u16,
     _response_headers: &::aws_smithy_runtime_api::http::Headers,
     _response_body: &[u8],
-) -> std::result::Result<
-    crate::operation::describe_tags::DescribeTagsOutput,
-    crate::operation::describe_tags::DescribeTagsError,
-> {
+) -> std::result::Result<crate::operation::describe_tags::DescribeTagsOutput, crate::operation::describe_tags::DescribeTagsError> {
     Ok({
         #[allow(unused_mut)]
-        let mut output =
-            crate::operation::describe_tags::builders::DescribeTagsOutputBuilder::default();
-        output =
-            crate::protocol_serde::shape_describe_tags::de_describe_tags(_response_body, output)
-                .map_err(crate::operation::describe_tags::DescribeTagsError::unhandled)?;
-        output._set_request_id(
-            ::aws_types::request_id::RequestId::request_id(_response_headers).map(str::to_string),
-        );
+        let mut output = crate::operation::describe_tags::builders::DescribeTagsOutputBuilder::default();
+        output = crate::protocol_serde::shape_describe_tags::de_describe_tags(_response_body, output)
+            .map_err(crate::operation::describe_tags::DescribeTagsError::unhandled)?;
+        output._set_request_id(::aws_types::request_id::RequestId::request_id(_response_headers).map(str::to_string));
         output.build()
     })
 }
@@ -45,10 +31,7 @@ pub fn de_describe_tags_http_response(
 pub fn de_describe_tags(
     inp: &[u8],
     mut builder: crate::operation::describe_tags::builders::DescribeTagsOutputBuilder,
-) -> std::result::Result<
-    crate::operation::describe_tags::builders::DescribeTagsOutputBuilder,
-    ::aws_smithy_xml::decode::XmlDecodeError,
-> {
+) -> std::result::Result<crate::operation::describe_tags::builders::DescribeTagsOutputBuilder, ::aws_smithy_xml::decode::XmlDecodeError> {
     let mut doc = ::aws_smithy_xml::decode::Document::try_from(inp)?;
     #[allow(unused_mut)]
     let mut decoder = doc.root_element()?;

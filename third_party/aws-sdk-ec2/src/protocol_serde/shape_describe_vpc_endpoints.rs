@@ -9,12 +9,8 @@ pub fn de_describe_vpc_endpoints_http_error(
     crate::operation::describe_vpc_endpoints::DescribeVpcEndpointsError,
 > {
     #[allow(unused_mut)]
-    let mut generic_builder = crate::protocol_serde::parse_http_error_metadata(
-        _response_status,
-        _response_headers,
-        _response_body,
-    )
-    .map_err(crate::operation::describe_vpc_endpoints::DescribeVpcEndpointsError::unhandled)?;
+    let mut generic_builder = crate::protocol_serde::parse_http_error_metadata(_response_status, _response_headers, _response_body)
+        .map_err(crate::operation::describe_vpc_endpoints::DescribeVpcEndpointsError::unhandled)?;
     generic_builder = ::aws_types::request_id::apply_request_id(generic_builder, _response_headers);
     let generic = generic_builder.build();
     Err(crate::operation::describe_vpc_endpoints::DescribeVpcEndpointsError::generic(generic))
@@ -31,14 +27,9 @@ pub fn de_describe_vpc_endpoints_http_response(
     Ok({
         #[allow(unused_mut)]
         let mut output = crate::operation::describe_vpc_endpoints::builders::DescribeVpcEndpointsOutputBuilder::default();
-        output = crate::protocol_serde::shape_describe_vpc_endpoints::de_describe_vpc_endpoints(
-            _response_body,
-            output,
-        )
-        .map_err(crate::operation::describe_vpc_endpoints::DescribeVpcEndpointsError::unhandled)?;
-        output._set_request_id(
-            ::aws_types::request_id::RequestId::request_id(_response_headers).map(str::to_string),
-        );
+        output = crate::protocol_serde::shape_describe_vpc_endpoints::de_describe_vpc_endpoints(_response_body, output)
+            .map_err(crate::operation::describe_vpc_endpoints::DescribeVpcEndpointsError::unhandled)?;
+        output._set_request_id(::aws_types::request_id::RequestId::request_id(_response_headers).map(str::to_string));
         output.build()
     })
 }

@@ -9,12 +9,8 @@ pub fn de_detach_internet_gateway_http_error(
     crate::operation::detach_internet_gateway::DetachInternetGatewayError,
 > {
     #[allow(unused_mut)]
-    let mut generic_builder = crate::protocol_serde::parse_http_error_metadata(
-        _response_status,
-        _response_headers,
-        _response_body,
-    )
-    .map_err(crate::operation::detach_internet_gateway::DetachInternetGatewayError::unhandled)?;
+    let mut generic_builder = crate::protocol_serde::parse_http_error_metadata(_response_status, _response_headers, _response_body)
+        .map_err(crate::operation::detach_internet_gateway::DetachInternetGatewayError::unhandled)?;
     generic_builder = ::aws_types::request_id::apply_request_id(generic_builder, _response_headers);
     let generic = generic_builder.build();
     Err(crate::operation::detach_internet_gateway::DetachInternetGatewayError::generic(generic))
@@ -31,9 +27,7 @@ pub fn de_detach_internet_gateway_http_response(
     Ok({
         #[allow(unused_mut)]
         let mut output = crate::operation::detach_internet_gateway::builders::DetachInternetGatewayOutputBuilder::default();
-        output._set_request_id(
-            ::aws_types::request_id::RequestId::request_id(_response_headers).map(str::to_string),
-        );
+        output._set_request_id(::aws_types::request_id::RequestId::request_id(_response_headers).map(str::to_string));
         output.build()
     })
 }

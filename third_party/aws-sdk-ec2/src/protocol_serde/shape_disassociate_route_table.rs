@@ -9,12 +9,8 @@ pub fn de_disassociate_route_table_http_error(
     crate::operation::disassociate_route_table::DisassociateRouteTableError,
 > {
     #[allow(unused_mut)]
-    let mut generic_builder = crate::protocol_serde::parse_http_error_metadata(
-        _response_status,
-        _response_headers,
-        _response_body,
-    )
-    .map_err(crate::operation::disassociate_route_table::DisassociateRouteTableError::unhandled)?;
+    let mut generic_builder = crate::protocol_serde::parse_http_error_metadata(_response_status, _response_headers, _response_body)
+        .map_err(crate::operation::disassociate_route_table::DisassociateRouteTableError::unhandled)?;
     generic_builder = ::aws_types::request_id::apply_request_id(generic_builder, _response_headers);
     let generic = generic_builder.build();
     Err(crate::operation::disassociate_route_table::DisassociateRouteTableError::generic(generic))
@@ -31,9 +27,7 @@ pub fn de_disassociate_route_table_http_response(
     Ok({
         #[allow(unused_mut)]
         let mut output = crate::operation::disassociate_route_table::builders::DisassociateRouteTableOutputBuilder::default();
-        output._set_request_id(
-            ::aws_types::request_id::RequestId::request_id(_response_headers).map(str::to_string),
-        );
+        output._set_request_id(::aws_types::request_id::RequestId::request_id(_response_headers).map(str::to_string));
         output.build()
     })
 }

@@ -14,10 +14,7 @@ pub fn ser_ena_srd_udp_specification_request(
 #[allow(clippy::needless_question_mark)]
 pub fn de_ena_srd_udp_specification_request(
     decoder: &mut ::aws_smithy_xml::decode::ScopedDecoder,
-) -> ::std::result::Result<
-    crate::types::EnaSrdUdpSpecificationRequest,
-    ::aws_smithy_xml::decode::XmlDecodeError,
-> {
+) -> ::std::result::Result<crate::types::EnaSrdUdpSpecificationRequest, ::aws_smithy_xml::decode::XmlDecodeError> {
     #[allow(unused_mut)]
     let mut builder = crate::types::EnaSrdUdpSpecificationRequest::builder();
     while let Some(mut tag) = decoder.next_tag() {

@@ -19,10 +19,7 @@ pub fn ser_iam_instance_profile_specification(
 #[allow(clippy::needless_question_mark)]
 pub fn de_iam_instance_profile_specification(
     decoder: &mut ::aws_smithy_xml::decode::ScopedDecoder,
-) -> ::std::result::Result<
-    crate::types::IamInstanceProfileSpecification,
-    ::aws_smithy_xml::decode::XmlDecodeError,
-> {
+) -> ::std::result::Result<crate::types::IamInstanceProfileSpecification, ::aws_smithy_xml::decode::XmlDecodeError> {
     #[allow(unused_mut)]
     let mut builder = crate::types::IamInstanceProfileSpecification::builder();
     while let Some(mut tag) = decoder.next_tag() {

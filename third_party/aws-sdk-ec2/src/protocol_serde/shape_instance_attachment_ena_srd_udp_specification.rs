@@ -2,10 +2,7 @@
 #[allow(clippy::needless_question_mark)]
 pub fn de_instance_attachment_ena_srd_udp_specification(
     decoder: &mut ::aws_smithy_xml::decode::ScopedDecoder,
-) -> ::std::result::Result<
-    crate::types::InstanceAttachmentEnaSrdUdpSpecification,
-    ::aws_smithy_xml::decode::XmlDecodeError,
-> {
+) -> ::std::result::Result<crate::types::InstanceAttachmentEnaSrdUdpSpecification, ::aws_smithy_xml::decode::XmlDecodeError> {
     #[allow(unused_mut)]
     let mut builder = crate::types::InstanceAttachmentEnaSrdUdpSpecification::builder();
     while let Some(mut tag) = decoder.next_tag() {

@@ -19,10 +19,7 @@ pub fn ser_instance_ipv6_address(
 #[allow(clippy::needless_question_mark)]
 pub fn de_instance_ipv6_address(
     decoder: &mut ::aws_smithy_xml::decode::ScopedDecoder,
-) -> ::std::result::Result<
-    crate::types::InstanceIpv6Address,
-    ::aws_smithy_xml::decode::XmlDecodeError,
-> {
+) -> ::std::result::Result<crate::types::InstanceIpv6Address, ::aws_smithy_xml::decode::XmlDecodeError> {
     #[allow(unused_mut)]
     let mut builder = crate::types::InstanceIpv6Address::builder();
     while let Some(mut tag) = decoder.next_tag() {

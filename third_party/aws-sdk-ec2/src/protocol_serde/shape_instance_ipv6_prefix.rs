@@ -2,8 +2,7 @@
 #[allow(clippy::needless_question_mark)]
 pub fn de_instance_ipv6_prefix(
     decoder: &mut ::aws_smithy_xml::decode::ScopedDecoder,
-) -> ::std::result::Result<crate::types::InstanceIpv6Prefix, ::aws_smithy_xml::decode::XmlDecodeError>
-{
+) -> ::std::result::Result<crate::types::InstanceIpv6Prefix, ::aws_smithy_xml::decode::XmlDecodeError> {
     #[allow(unused_mut)]
     let mut builder = crate::types::InstanceIpv6Prefix::builder();
     while let Some(mut tag) = decoder.next_tag() {

@@ -56,9 +56,7 @@ pub fn ser_instance_network_interface_specification(
             for item_18 in var_17 {
                 #[allow(unused_mut)]
                 let mut entry_20 = list_19.entry();
-                crate::protocol_serde::shape_instance_ipv6_address::ser_instance_ipv6_address(
-                    entry_20, item_18,
-                )?;
+                crate::protocol_serde::shape_instance_ipv6_address::ser_instance_ipv6_address(entry_20, item_18)?;
             }
             list_19.finish();
         }
@@ -187,10 +185,7 @@ pub fn ser_instance_network_interface_specification(
 #[allow(clippy::needless_question_mark)]
 pub fn de_instance_network_interface_specification(
     decoder: &mut ::aws_smithy_xml::decode::ScopedDecoder,
-) -> ::std::result::Result<
-    crate::types::InstanceNetworkInterfaceSpecification,
-    ::aws_smithy_xml::decode::XmlDecodeError,
-> {
+) -> ::std::result::Result<crate::types::InstanceNetworkInterfaceSpecification, ::aws_smithy_xml::decode::XmlDecodeError> {
     #[allow(unused_mut)]
     let mut builder = crate::types::InstanceNetworkInterfaceSpecification::builder();
     while let Some(mut tag) = decoder.next_tag() {

@@ -33,9 +33,7 @@ pub fn ser_ip_permission(
             for item_9 in var_8 {
                 #[allow(unused_mut)]
                 let mut entry_11 = list_10.entry();
-                crate::protocol_serde::shape_user_id_group_pair::ser_user_id_group_pair(
-                    entry_11, item_9,
-                )?;
+                crate::protocol_serde::shape_user_id_group_pair::ser_user_id_group_pair(entry_11, item_9)?;
             }
             list_10.finish();
         }

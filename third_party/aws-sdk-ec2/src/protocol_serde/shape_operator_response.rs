@@ -2,8 +2,7 @@
 #[allow(clippy::needless_question_mark)]
 pub fn de_operator_response(
     decoder: &mut ::aws_smithy_xml::decode::ScopedDecoder,
-) -> ::std::result::Result<crate::types::OperatorResponse, ::aws_smithy_xml::decode::XmlDecodeError>
-{
+) -> ::std::result::Result<crate::types::OperatorResponse, ::aws_smithy_xml::decode::XmlDecodeError> {
     #[allow(unused_mut)]
     let mut builder = crate::types::OperatorResponse::builder();
     while let Some(mut tag) = decoder.next_tag() {

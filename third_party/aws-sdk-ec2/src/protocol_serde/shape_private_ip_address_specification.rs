@@ -19,10 +19,7 @@ pub fn ser_private_ip_address_specification(
 #[allow(clippy::needless_question_mark)]
 pub fn de_private_ip_address_specification(
     decoder: &mut ::aws_smithy_xml::decode::ScopedDecoder,
-) -> ::std::result::Result<
-    crate::types::PrivateIpAddressSpecification,
-    ::aws_smithy_xml::decode::XmlDecodeError,
-> {
+) -> ::std::result::Result<crate::types::PrivateIpAddressSpecification, ::aws_smithy_xml::decode::XmlDecodeError> {
     #[allow(unused_mut)]
     let mut builder = crate::types::PrivateIpAddressSpecification::builder();
     while let Some(mut tag) = decoder.next_tag() {

@@ -2,10 +2,7 @@
 #[allow(clippy::needless_question_mark)]
 pub fn de_provisioned_bandwidth(
     decoder: &mut ::aws_smithy_xml::decode::ScopedDecoder,
-) -> ::std::result::Result<
-    crate::types::ProvisionedBandwidth,
-    ::aws_smithy_xml::decode::XmlDecodeError,
-> {
+) -> ::std::result::Result<crate::types::ProvisionedBandwidth, ::aws_smithy_xml::decode::XmlDecodeError> {
     #[allow(unused_mut)]
     let mut builder = crate::types::ProvisionedBandwidth::builder();
     while let Some(mut tag) = decoder.next_tag() {

@@ -2,10 +2,7 @@
 #[allow(clippy::needless_question_mark)]
 pub fn de_public_ip_dns_name_options(
     decoder: &mut ::aws_smithy_xml::decode::ScopedDecoder,
-) -> ::std::result::Result<
-    crate::types::PublicIpDnsNameOptions,
-    ::aws_smithy_xml::decode::XmlDecodeError,
-> {
+) -> ::std::result::Result<crate::types::PublicIpDnsNameOptions, ::aws_smithy_xml::decode::XmlDecodeError> {
     #[allow(unused_mut)]
     let mut builder = crate::types::PublicIpDnsNameOptions::builder();
     while let Some(mut tag) = decoder.next_tag() {

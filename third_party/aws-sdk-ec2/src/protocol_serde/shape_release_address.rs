@@ -4,17 +4,10 @@ pub fn de_release_address_http_error(
     _response_status: u16,
     _response_headers: &::aws_smithy_runtime_api::http::Headers,
     _response_body: &[u8],
-) -> std::result::Result<
-    crate::operation::release_address::ReleaseAddressOutput,
-    crate::operation::release_address::ReleaseAddressError,
-> {
+) -> std::result::Result<crate::operation::release_address::ReleaseAddressOutput, crate::operation::release_address::ReleaseAddressError> {
     #[allow(unused_mut)]
-    let mut generic_builder = crate::protocol_serde::parse_http_error_metadata(
-        _response_status,
-        _response_headers,
-        _response_body,
-    )
-    .map_err(crate::operation::release_address::ReleaseAddressError::unhandled)?;
+    let mut generic_builder = crate::protocol_serde::parse_http_error_metadata(_response_status, _response_headers, _response_body)
+        .map_err(crate::operation::release_address::ReleaseAddressError::unhandled)?;
     generic_builder = ::aws_types::request_id::apply_request_id(generic_builder, _response_headers);
     let generic = generic_builder.build();
     Err(crate::operation::release_address::ReleaseAddressError::generic(generic))
@@ -24,17 +17,11 @@ pub fn de_release_address_http_response(
     _response_status: u16,
     _response_headers: &::aws_smithy_runtime_api::http::Headers,
     _response_body: &[u8],
-) -> std::result::Result<
-    crate::operation::release_address::ReleaseAddressOutput,
-    crate::operation::release_address::ReleaseAddressError,
-> {
+) -> std::result::Result<crate::operation::release_address::ReleaseAddressOutput, crate::operation::release_address::ReleaseAddressError> {
     Ok({
         #[allow(unused_mut)]
-        let mut output =
-            crate::operation::release_address::builders::ReleaseAddressOutputBuilder::default();
-        output._set_request_id(
-            ::aws_types::request_id::RequestId::request_id(_response_headers).map(str::to_string),
-        );
+        let mut output = crate::operation::release_address::builders::ReleaseAddressOutputBuilder::default();
+        output._set_request_id(::aws_types::request_id::RequestId::request_id(_response_headers).map(str::to_string));
         output.build()
     })
 }

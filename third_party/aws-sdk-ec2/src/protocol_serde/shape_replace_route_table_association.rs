@@ -29,9 +29,7 @@ pub fn de_replace_route_table_association_http_response(
         let mut output = crate::operation::replace_route_table_association::builders::ReplaceRouteTableAssociationOutputBuilder::default();
         output = crate::protocol_serde::shape_replace_route_table_association::de_replace_route_table_association(_response_body, output)
             .map_err(crate::operation::replace_route_table_association::ReplaceRouteTableAssociationError::unhandled)?;
-        output._set_request_id(
-            ::aws_types::request_id::RequestId::request_id(_response_headers).map(str::to_string),
-        );
+        output._set_request_id(::aws_types::request_id::RequestId::request_id(_response_headers).map(str::to_string));
         output.build()
     })
 }
@@ -42,7 +40,7 @@ pub fn de_replace_route_table_association(
 ) -> std::result::Result<
     crate::operation::replace_route_table_association::builders::ReplaceRouteTableAssociationOutputBuilder,
     ::aws_smithy_xml::decode::XmlDecodeError,
->{
+> {
     let mut doc = ::aws_smithy_xml::decode::Document::try_from(inp)?;
     #[allow(unused_mut)]
     let mut decoder = doc.root_element()?;

@@ -9,14 +9,8 @@ pub fn de_revoke_security_group_ingress_http_error(
     crate::operation::revoke_security_group_ingress::RevokeSecurityGroupIngressError,
 > {
     #[allow(unused_mut)]
-    let mut generic_builder = crate::protocol_serde::parse_http_error_metadata(
-        _response_status,
-        _response_headers,
-        _response_body,
-    )
-    .map_err(
-        crate::operation::revoke_security_group_ingress::RevokeSecurityGroupIngressError::unhandled,
-    )?;
+    let mut generic_builder = crate::protocol_serde::parse_http_error_metadata(_response_status, _response_headers, _response_body)
+        .map_err(crate::operation::revoke_security_group_ingress::RevokeSecurityGroupIngressError::unhandled)?;
     generic_builder = ::aws_types::request_id::apply_request_id(generic_builder, _response_headers);
     let generic = generic_builder.build();
     Err(crate::operation::revoke_security_group_ingress::RevokeSecurityGroupIngressError::generic(
@@ -37,9 +31,7 @@ pub fn de_revoke_security_group_ingress_http_response(
         let mut output = crate::operation::revoke_security_group_ingress::builders::RevokeSecurityGroupIngressOutputBuilder::default();
         output = crate::protocol_serde::shape_revoke_security_group_ingress::de_revoke_security_group_ingress(_response_body, output)
             .map_err(crate::operation::revoke_security_group_ingress::RevokeSecurityGroupIngressError::unhandled)?;
-        output._set_request_id(
-            ::aws_types::request_id::RequestId::request_id(_response_headers).map(str::to_string),
-        );
+        output._set_request_id(::aws_types::request_id::RequestId::request_id(_response_headers).map(str::to_string));
         output.build()
     })
 }
@@ -50,7 +42,7 @@ pub fn de_revoke_security_group_ingress(
 ) -> std::result::Result<
     crate::operation::revoke_security_group_ingress::builders::RevokeSecurityGroupIngressOutputBuilder,
     ::aws_smithy_xml::decode::XmlDecodeError,
->{
+> {
     let mut doc = ::aws_smithy_xml::decode::Document::try_from(inp)?;
     #[allow(unused_mut)]
     let mut decoder = doc.root_element()?;

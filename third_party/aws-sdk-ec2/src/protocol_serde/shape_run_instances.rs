@@ -4,17 +4,10 @@ pub fn de_run_instances_http_error(
     _response_status: u16,
     _response_headers: &::aws_smithy_runtime_api::http::Headers,
     _response_body: &[u8],
-) -> std::result::Result<
-    crate::operation::run_instances::RunInstancesOutput,
-    crate::operation::run_instances::RunInstancesError,
-> {
+) -> std::result::Result<crate::operation::run_instances::RunInstancesOutput, crate::operation::run_instances::RunInstancesError> {
     #[allow(unused_mut)]
-    let mut generic_builder = crate::protocol_serde::parse_http_error_metadata(
-        _response_status,
-        _response_headers,
-        _response_body,
-    )
-    .map_err(crate::operation::run_instances::RunInstancesError::unhandled)?;
+    let mut generic_builder = crate::protocol_serde::parse_http_error_metadata(_response_status, _response_headers, _response_body)
+        .map_err(crate::operation::run_instances::RunInstancesError::unhandled)?;
     generic_builder = ::aws_types::request_id::apply_request_id(generic_builder, _response_headers);
     let generic = generic_builder.build();
     Err(crate::operation::run_instances::RunInstancesError::generic(generic))
@@ -24,20 +17,13 @@ pub fn de_run_instances_http_response(
     _response_status: u16,
     _response_headers: &::aws_smithy_runtime_api::http::Headers,
     _response_body: &[u8],
-) -> std::result::Result<
-    crate::operation::run_instances::RunInstancesOutput,
-    crate::operation::run_instances::RunInstancesError,
-> {
+) -> std::result::Result<crate::operation::run_instances::RunInstancesOutput, crate::operation::run_instances::RunInstancesError> {
     Ok({
         #[allow(unused_mut)]
-        let mut output =
-            crate::operation::run_instances::builders::RunInstancesOutputBuilder::default();
-        output =
-            crate::protocol_serde::shape_run_instances::de_run_instances(_response_body, output)
-                .map_err(crate::operation::run_instances::RunInstancesError::unhandled)?;
-        output._set_request_id(
-            ::aws_types::request_id::RequestId::request_id(_response_headers).map(str::to_string),
-        );
+        let mut output = crate::operation::run_instances::builders::RunInstancesOutputBuilder::default();
+        output = crate::protocol_serde::shape_run_instances::de_run_instances(_response_body, output)
+            .map_err(crate::operation::run_instances::RunInstancesError::unhandled)?;
+        output._set_request_id(::aws_types::request_id::RequestId::request_id(_response_headers).map(str::to_string));
         output.build()
     })
 }
@@ -45,10 +31,7 @@ pub fn de_run_instances_http_response(
 pub fn de_run_instances(
     inp: &[u8],
     mut builder: crate::operation::run_instances::builders::RunInstancesOutputBuilder,
-) -> std::result::Result<
-    crate::operation::run_instances::builders::RunInstancesOutputBuilder,
-    ::aws_smithy_xml::decode::XmlDecodeError,
-> {
+) -> std::result::Result<crate::operation::run_instances::builders::RunInstancesOutputBuilder, ::aws_smithy_xml::decode::XmlDecodeError> {
     let mut doc = ::aws_smithy_xml::decode::Document::try_from(inp)?;
     #[allow(unused_mut)]
     let mut decoder = doc.root_element()?;

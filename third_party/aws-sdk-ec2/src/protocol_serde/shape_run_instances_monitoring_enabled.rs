@@ -14,10 +14,7 @@ pub fn ser_run_instances_monitoring_enabled(
 #[allow(clippy::needless_question_mark)]
 pub fn de_run_instances_monitoring_enabled(
     decoder: &mut ::aws_smithy_xml::decode::ScopedDecoder,
-) -> ::std::result::Result<
-    crate::types::RunInstancesMonitoringEnabled,
-    ::aws_smithy_xml::decode::XmlDecodeError,
-> {
+) -> ::std::result::Result<crate::types::RunInstancesMonitoringEnabled, ::aws_smithy_xml::decode::XmlDecodeError> {
     #[allow(unused_mut)]
     let mut builder = crate::types::RunInstancesMonitoringEnabled::builder();
     while let Some(mut tag) = decoder.next_tag() {

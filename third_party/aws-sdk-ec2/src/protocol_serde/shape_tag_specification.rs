@@ -27,8 +27,7 @@ pub fn ser_tag_specification(
 #[allow(clippy::needless_question_mark)]
 pub fn de_tag_specification(
     decoder: &mut ::aws_smithy_xml::decode::ScopedDecoder,
-) -> ::std::result::Result<crate::types::TagSpecification, ::aws_smithy_xml::decode::XmlDecodeError>
-{
+) -> ::std::result::Result<crate::types::TagSpecification, ::aws_smithy_xml::decode::XmlDecodeError> {
     #[allow(unused_mut)]
     let mut builder = crate::types::TagSpecification::builder();
     while let Some(mut tag) = decoder.next_tag() {

@@ -9,12 +9,8 @@ pub fn de_terminate_instances_http_error(
     crate::operation::terminate_instances::TerminateInstancesError,
 > {
     #[allow(unused_mut)]
-    let mut generic_builder = crate::protocol_serde::parse_http_error_metadata(
-        _response_status,
-        _response_headers,
-        _response_body,
-    )
-    .map_err(crate::operation::terminate_instances::TerminateInstancesError::unhandled)?;
+    let mut generic_builder = crate::protocol_serde::parse_http_error_metadata(_response_status, _response_headers, _response_body)
+        .map_err(crate::operation::terminate_instances::TerminateInstancesError::unhandled)?;
     generic_builder = ::aws_types::request_id::apply_request_id(generic_builder, _response_headers);
     let generic = generic_builder.build();
     Err(crate::operation::terminate_instances::TerminateInstancesError::generic(generic))
@@ -31,14 +27,9 @@ pub fn de_terminate_instances_http_response(
     Ok({
         #[allow(unused_mut)]
         let mut output = crate::operation::terminate_instances::builders::TerminateInstancesOutputBuilder::default();
-        output = crate::protocol_serde::shape_terminate_instances::de_terminate_instances(
-            _response_body,
-            output,
-        )
-        .map_err(crate::operation::terminate_instances::TerminateInstancesError::unhandled)?;
-        output._set_request_id(
-            ::aws_types::request_id::RequestId::request_id(_response_headers).map(str::to_string),
-        );
+        output = crate::protocol_serde::shape_terminate_instances::de_terminate_instances(_response_body, output)
+            .map_err(crate::operation::terminate_instances::TerminateInstancesError::unhandled)?;
+        output._set_request_id(::aws_types::request_id::RequestId::request_id(_response_headers).map(str::to_string));
         output.build()
     })
 }
@@ -46,10 +37,7 @@ pub fn de_terminate_instances_http_response(
 pub fn de_terminate_instances(
     inp: &[u8],
     mut builder: crate::operation::terminate_instances::builders::TerminateInstancesOutputBuilder,
-) -> std::result::Result<
-    crate::operation::terminate_instances::builders::TerminateInstancesOutputBuilder,
-    ::aws_smithy_xml::decode::XmlDecodeError,
-> {
+) -> std::result::Result<crate::operation::terminate_instances::builders::TerminateInstancesOutputBuilder, ::aws_smithy_xml::decode::XmlDecodeError> {
     let mut doc = ::aws_smithy_xml::decode::Document::try_from(inp)?;
     #[allow(unused_mut)]
     let mut decoder = doc.root_element()?;

@@ -44,8 +44,7 @@ pub fn ser_user_id_group_pair(
 #[allow(clippy::needless_question_mark)]
 pub fn de_user_id_group_pair(
     decoder: &mut ::aws_smithy_xml::decode::ScopedDecoder,
-) -> ::std::result::Result<crate::types::UserIdGroupPair, ::aws_smithy_xml::decode::XmlDecodeError>
-{
+) -> ::std::result::Result<crate::types::UserIdGroupPair, ::aws_smithy_xml::decode::XmlDecodeError> {
     #[allow(unused_mut)]
     let mut builder = crate::types::UserIdGroupPair::builder();
     while let Some(mut tag) = decoder.next_tag() {

@@ -2,8 +2,7 @@
 #[allow(clippy::needless_question_mark)]
 pub fn de_vpc_cidr_block_state(
     decoder: &mut ::aws_smithy_xml::decode::ScopedDecoder,
-) -> ::std::result::Result<crate::types::VpcCidrBlockState, ::aws_smithy_xml::decode::XmlDecodeError>
-{
+) -> ::std::result::Result<crate::types::VpcCidrBlockState, ::aws_smithy_xml::decode::XmlDecodeError> {
     #[allow(unused_mut)]
     let mut builder = crate::types::VpcCidrBlockState::builder();
     while let Some(mut tag) = decoder.next_tag() {

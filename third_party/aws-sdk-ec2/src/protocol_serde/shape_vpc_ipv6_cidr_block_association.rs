@@ -2,10 +2,7 @@
 #[allow(clippy::needless_question_mark)]
 pub fn de_vpc_ipv6_cidr_block_association(
     decoder: &mut ::aws_smithy_xml::decode::ScopedDecoder,
-) -> ::std::result::Result<
-    crate::types::VpcIpv6CidrBlockAssociation,
-    ::aws_smithy_xml::decode::XmlDecodeError,
-> {
+) -> ::std::result::Result<crate::types::VpcIpv6CidrBlockAssociation, ::aws_smithy_xml::decode::XmlDecodeError> {
     #[allow(unused_mut)]
     let mut builder = crate::types::VpcIpv6CidrBlockAssociation::builder();
     while let Some(mut tag) = decoder.next_tag() {

@@ -5,15 +5,14 @@ pub struct AcceleratorCount {
     pub min: ::std::option::Option<i32>,
     pub max: ::std::option::Option<i32>,
 }
-impl AcceleratorCount {}
+impl AcceleratorCount {
+}
 impl AcceleratorCount {
     pub fn builder() -> crate::types::builders::AcceleratorCountBuilder {
         crate::types::builders::AcceleratorCountBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct AcceleratorCountBuilder {
     pub(crate) min: ::std::option::Option<i32>,
@@ -21,6 +20,9 @@ pub struct AcceleratorCountBuilder {
 }
 impl AcceleratorCountBuilder {
     pub fn build(self) -> crate::types::AcceleratorCount {
-        crate::types::AcceleratorCount { min: self.min, max: self.max }
+        crate::types::AcceleratorCount {
+            min: self.min,
+            max: self.max,
+        }
     }
 }

@@ -2,13 +2,7 @@
 #[allow(missing_docs)] // documentation missing in model
 #[non_exhaustive]
 #[derive(
-    ::std::clone::Clone,
-    ::std::cmp::Eq,
-    ::std::cmp::Ord,
-    ::std::cmp::PartialEq,
-    ::std::cmp::PartialOrd,
-    ::std::fmt::Debug,
-    ::std::hash::Hash,
+    ::std::clone::Clone, ::std::cmp::Eq, ::std::cmp::Ord, ::std::cmp::PartialEq, ::std::cmp::PartialOrd, ::std::fmt::Debug, ::std::hash::Hash,
 )]
 pub enum AcceleratorName {
     #[allow(missing_docs)] // documentation missing in model
@@ -49,9 +43,7 @@ pub enum AcceleratorName {
     V100,
     #[allow(missing_docs)] // documentation missing in model
     Vu9P,
-    #[deprecated(
-        note = "Don't directly match on `Unknown`. See the docs on this enum for the correct way to handle unknown variants."
-    )]
+    #[deprecated(note = "Don't directly match on `Unknown`. See the docs on this enum for the correct way to handle unknown variants.")]
     Unknown(crate::primitives::sealed_enum_unknown::UnknownVariantValue),
 }
 impl ::std::convert::From<&str> for AcceleratorName {
@@ -76,9 +68,7 @@ impl ::std::convert::From<&str> for AcceleratorName {
             "u30" => AcceleratorName::U30,
             "v100" => AcceleratorName::V100,
             "vu9p" => AcceleratorName::Vu9P,
-            other => AcceleratorName::Unknown(
-                crate::primitives::sealed_enum_unknown::UnknownVariantValue(other.to_owned()),
-            ),
+            other => AcceleratorName::Unknown(crate::primitives::sealed_enum_unknown::UnknownVariantValue(other.to_owned())),
         }
     }
 }
@@ -142,7 +132,8 @@ impl ::std::convert::AsRef<str> for AcceleratorName {
         self.as_str()
     }
 }
-impl AcceleratorName {}
+impl AcceleratorName {
+}
 impl ::std::fmt::Display for AcceleratorName {
     fn fmt(&self, f: &mut ::std::fmt::Formatter) -> ::std::fmt::Result {
         match self {

@@ -5,15 +5,14 @@ pub struct AcceleratorTotalMemoryMiB {
     pub min: ::std::option::Option<i32>,
     pub max: ::std::option::Option<i32>,
 }
-impl AcceleratorTotalMemoryMiB {}
+impl AcceleratorTotalMemoryMiB {
+}
 impl AcceleratorTotalMemoryMiB {
     pub fn builder() -> crate::types::builders::AcceleratorTotalMemoryMiBBuilder {
         crate::types::builders::AcceleratorTotalMemoryMiBBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct AcceleratorTotalMemoryMiBBuilder {
     pub(crate) min: ::std::option::Option<i32>,
@@ -21,6 +20,9 @@ pub struct AcceleratorTotalMemoryMiBBuilder {
 }
 impl AcceleratorTotalMemoryMiBBuilder {
     pub fn build(self) -> crate::types::AcceleratorTotalMemoryMiB {
-        crate::types::AcceleratorTotalMemoryMiB { min: self.min, max: self.max }
+        crate::types::AcceleratorTotalMemoryMiB {
+            min: self.min,
+            max: self.max,
+        }
     }
 }

@@ -2,13 +2,7 @@
 #[allow(missing_docs)] // documentation missing in model
 #[non_exhaustive]
 #[derive(
-    ::std::clone::Clone,
-    ::std::cmp::Eq,
-    ::std::cmp::Ord,
-    ::std::cmp::PartialEq,
-    ::std::cmp::PartialOrd,
-    ::std::fmt::Debug,
-    ::std::hash::Hash,
+    ::std::clone::Clone, ::std::cmp::Eq, ::std::cmp::Ord, ::std::cmp::PartialEq, ::std::cmp::PartialOrd, ::std::fmt::Debug, ::std::hash::Hash,
 )]
 pub enum AllocationStrategy {
     #[allow(missing_docs)] // documentation missing in model
@@ -21,9 +15,7 @@ pub enum AllocationStrategy {
     LowestPrice,
     #[allow(missing_docs)] // documentation missing in model
     PriceCapacityOptimized,
-    #[deprecated(
-        note = "Don't directly match on `Unknown`. See the docs on this enum for the correct way to handle unknown variants."
-    )]
+    #[deprecated(note = "Don't directly match on `Unknown`. See the docs on this enum for the correct way to handle unknown variants.")]
     Unknown(crate::primitives::sealed_enum_unknown::UnknownVariantValue),
 }
 impl ::std::convert::From<&str> for AllocationStrategy {
@@ -34,9 +26,7 @@ impl ::std::convert::From<&str> for AllocationStrategy {
             "diversified" => AllocationStrategy::Diversified,
             "lowestPrice" => AllocationStrategy::LowestPrice,
             "priceCapacityOptimized" => AllocationStrategy::PriceCapacityOptimized,
-            other => AllocationStrategy::Unknown(
-                crate::primitives::sealed_enum_unknown::UnknownVariantValue(other.to_owned()),
-            ),
+            other => AllocationStrategy::Unknown(crate::primitives::sealed_enum_unknown::UnknownVariantValue(other.to_owned())),
         }
     }
 }
@@ -72,14 +62,13 @@ impl ::std::convert::AsRef<str> for AllocationStrategy {
         self.as_str()
     }
 }
-impl AllocationStrategy {}
+impl AllocationStrategy {
+}
 impl ::std::fmt::Display for AllocationStrategy {
     fn fmt(&self, f: &mut ::std::fmt::Formatter) -> ::std::fmt::Result {
         match self {
             AllocationStrategy::CapacityOptimized => write!(f, "capacityOptimized"),
-            AllocationStrategy::CapacityOptimizedPrioritized => {
-                write!(f, "capacityOptimizedPrioritized")
-            }
+            AllocationStrategy::CapacityOptimizedPrioritized => write!(f, "capacityOptimizedPrioritized"),
             AllocationStrategy::Diversified => write!(f, "diversified"),
             AllocationStrategy::LowestPrice => write!(f, "lowestPrice"),
             AllocationStrategy::PriceCapacityOptimized => write!(f, "priceCapacityOptimized"),

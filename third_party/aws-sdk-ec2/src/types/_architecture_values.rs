@@ -2,13 +2,7 @@
 #[allow(missing_docs)] // documentation missing in model
 #[non_exhaustive]
 #[derive(
-    ::std::clone::Clone,
-    ::std::cmp::Eq,
-    ::std::cmp::Ord,
-    ::std::cmp::PartialEq,
-    ::std::cmp::PartialOrd,
-    ::std::fmt::Debug,
-    ::std::hash::Hash,
+    ::std::clone::Clone, ::std::cmp::Eq, ::std::cmp::Ord, ::std::cmp::PartialEq, ::std::cmp::PartialOrd, ::std::fmt::Debug, ::std::hash::Hash,
 )]
 pub enum ArchitectureValues {
     #[allow(missing_docs)] // documentation missing in model
@@ -21,9 +15,7 @@ pub enum ArchitectureValues {
     X8664,
     #[allow(missing_docs)] // documentation missing in model
     X8664Mac,
-    #[deprecated(
-        note = "Don't directly match on `Unknown`. See the docs on this enum for the correct way to handle unknown variants."
-    )]
+    #[deprecated(note = "Don't directly match on `Unknown`. See the docs on this enum for the correct way to handle unknown variants.")]
     Unknown(crate::primitives::sealed_enum_unknown::UnknownVariantValue),
 }
 impl ::std::convert::From<&str> for ArchitectureValues {
@@ -34,9 +26,7 @@ impl ::std::convert::From<&str> for ArchitectureValues {
             "i386" => ArchitectureValues::I386,
             "x86_64" => ArchitectureValues::X8664,
             "x86_64_mac" => ArchitectureValues::X8664Mac,
-            other => ArchitectureValues::Unknown(
-                crate::primitives::sealed_enum_unknown::UnknownVariantValue(other.to_owned()),
-            ),
+            other => ArchitectureValues::Unknown(crate::primitives::sealed_enum_unknown::UnknownVariantValue(other.to_owned())),
         }
     }
 }
@@ -66,7 +56,8 @@ impl ::std::convert::AsRef<str> for ArchitectureValues {
         self.as_str()
     }
 }
-impl ArchitectureValues {}
+impl ArchitectureValues {
+}
 impl ::std::fmt::Display for ArchitectureValues {
     fn fmt(&self, f: &mut ::std::fmt::Formatter) -> ::std::fmt::Result {
         match self {

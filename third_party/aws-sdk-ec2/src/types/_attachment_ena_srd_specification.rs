@@ -3,33 +3,27 @@
 #[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::fmt::Debug)]
 pub struct AttachmentEnaSrdSpecification {
     pub ena_srd_enabled: ::std::option::Option<bool>,
-    pub ena_srd_udp_specification:
-        ::std::option::Option<crate::types::AttachmentEnaSrdUdpSpecification>,
+    pub ena_srd_udp_specification: ::std::option::Option<crate::types::AttachmentEnaSrdUdpSpecification>,
 }
-impl AttachmentEnaSrdSpecification {}
+impl AttachmentEnaSrdSpecification {
+}
 impl AttachmentEnaSrdSpecification {
     pub fn builder() -> crate::types::builders::AttachmentEnaSrdSpecificationBuilder {
         crate::types::builders::AttachmentEnaSrdSpecificationBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct AttachmentEnaSrdSpecificationBuilder {
     pub(crate) ena_srd_enabled: ::std::option::Option<bool>,
-    pub(crate) ena_srd_udp_specification:
-        ::std::option::Option<crate::types::AttachmentEnaSrdUdpSpecification>,
+    pub(crate) ena_srd_udp_specification: ::std::option::Option<crate::types::AttachmentEnaSrdUdpSpecification>,
 }
 impl AttachmentEnaSrdSpecificationBuilder {
     pub fn set_ena_srd_enabled(mut self, input: ::std::option::Option<bool>) -> Self {
         self.ena_srd_enabled = input;
         self
     }
-    pub fn set_ena_srd_udp_specification(
-        mut self,
-        input: ::std::option::Option<crate::types::AttachmentEnaSrdUdpSpecification>,
-    ) -> Self {
+    pub fn set_ena_srd_udp_specification(mut self, input: ::std::option::Option<crate::types::AttachmentEnaSrdUdpSpecification>) -> Self {
         self.ena_srd_udp_specification = input;
         self
     }

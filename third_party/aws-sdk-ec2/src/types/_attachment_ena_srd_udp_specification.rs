@@ -4,15 +4,14 @@
 pub struct AttachmentEnaSrdUdpSpecification {
     pub ena_srd_udp_enabled: ::std::option::Option<bool>,
 }
-impl AttachmentEnaSrdUdpSpecification {}
+impl AttachmentEnaSrdUdpSpecification {
+}
 impl AttachmentEnaSrdUdpSpecification {
     pub fn builder() -> crate::types::builders::AttachmentEnaSrdUdpSpecificationBuilder {
         crate::types::builders::AttachmentEnaSrdUdpSpecificationBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct AttachmentEnaSrdUdpSpecificationBuilder {
     pub(crate) ena_srd_udp_enabled: ::std::option::Option<bool>,

@@ -2,13 +2,7 @@
 #[allow(missing_docs)] // documentation missing in model
 #[non_exhaustive]
 #[derive(
-    ::std::clone::Clone,
-    ::std::cmp::Eq,
-    ::std::cmp::Ord,
-    ::std::cmp::PartialEq,
-    ::std::cmp::PartialOrd,
-    ::std::fmt::Debug,
-    ::std::hash::Hash,
+    ::std::clone::Clone, ::std::cmp::Eq, ::std::cmp::Ord, ::std::cmp::PartialEq, ::std::cmp::PartialOrd, ::std::fmt::Debug, ::std::hash::Hash,
 )]
 pub enum AttachmentStatus {
     #[allow(missing_docs)] // documentation missing in model
@@ -19,9 +13,7 @@ pub enum AttachmentStatus {
     Detached,
     #[allow(missing_docs)] // documentation missing in model
     Detaching,
-    #[deprecated(
-        note = "Don't directly match on `Unknown`. See the docs on this enum for the correct way to handle unknown variants."
-    )]
+    #[deprecated(note = "Don't directly match on `Unknown`. See the docs on this enum for the correct way to handle unknown variants.")]
     Unknown(crate::primitives::sealed_enum_unknown::UnknownVariantValue),
 }
 impl ::std::convert::From<&str> for AttachmentStatus {
@@ -31,9 +23,7 @@ impl ::std::convert::From<&str> for AttachmentStatus {
             "attaching" => AttachmentStatus::Attaching,
             "detached" => AttachmentStatus::Detached,
             "detaching" => AttachmentStatus::Detaching,
-            other => AttachmentStatus::Unknown(
-                crate::primitives::sealed_enum_unknown::UnknownVariantValue(other.to_owned()),
-            ),
+            other => AttachmentStatus::Unknown(crate::primitives::sealed_enum_unknown::UnknownVariantValue(other.to_owned())),
         }
     }
 }
@@ -62,7 +52,8 @@ impl ::std::convert::AsRef<str> for AttachmentStatus {
         self.as_str()
     }
 }
-impl AttachmentStatus {}
+impl AttachmentStatus {
+}
 impl ::std::fmt::Display for AttachmentStatus {
     fn fmt(&self, f: &mut ::std::fmt::Formatter) -> ::std::fmt::Result {
         match self {

@@ -14,9 +14,7 @@ impl AttributeBooleanValue {
         crate::types::builders::AttributeBooleanValueBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct AttributeBooleanValueBuilder {
     pub(crate) value: ::std::option::Option<bool>,

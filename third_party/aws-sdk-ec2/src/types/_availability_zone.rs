@@ -28,14 +28,11 @@ impl AvailabilityZone {
         crate::types::builders::AvailabilityZoneBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct AvailabilityZoneBuilder {
     pub(crate) opt_in_status: ::std::option::Option<crate::types::AvailabilityZoneOptInStatus>,
-    pub(crate) messages:
-        ::std::option::Option<::std::vec::Vec<crate::types::AvailabilityZoneMessage>>,
+    pub(crate) messages: ::std::option::Option<::std::vec::Vec<crate::types::AvailabilityZoneMessage>>,
     pub(crate) region_name: ::std::option::Option<::std::string::String>,
     pub(crate) zone_name: ::std::option::Option<::std::string::String>,
     pub(crate) zone_id: ::std::option::Option<::std::string::String>,
@@ -48,17 +45,11 @@ pub struct AvailabilityZoneBuilder {
     pub(crate) state: ::std::option::Option<crate::types::AvailabilityZoneState>,
 }
 impl AvailabilityZoneBuilder {
-    pub fn set_opt_in_status(
-        mut self,
-        input: ::std::option::Option<crate::types::AvailabilityZoneOptInStatus>,
-    ) -> Self {
+    pub fn set_opt_in_status(mut self, input: ::std::option::Option<crate::types::AvailabilityZoneOptInStatus>) -> Self {
         self.opt_in_status = input;
         self
     }
-    pub fn set_messages(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<crate::types::AvailabilityZoneMessage>>,
-    ) -> Self {
+    pub fn set_messages(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::AvailabilityZoneMessage>>) -> Self {
         self.messages = input;
         self
     }
@@ -82,10 +73,7 @@ impl AvailabilityZoneBuilder {
         self.group_name = input;
         self
     }
-    pub fn set_network_border_group(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_network_border_group(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.network_border_group = input;
         self
     }
@@ -93,24 +81,15 @@ impl AvailabilityZoneBuilder {
         self.zone_type = input;
         self
     }
-    pub fn set_parent_zone_name(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_parent_zone_name(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.parent_zone_name = input;
         self
     }
-    pub fn set_parent_zone_id(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_parent_zone_id(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.parent_zone_id = input;
         self
     }
-    pub fn set_group_long_name(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_group_long_name(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.group_long_name = input;
         self
     }
@@ -118,10 +97,7 @@ impl AvailabilityZoneBuilder {
         self.state = ::std::option::Option::Some(input);
         self
     }
-    pub fn set_state(
-        mut self,
-        input: ::std::option::Option<crate::types::AvailabilityZoneState>,
-    ) -> Self {
+    pub fn set_state(mut self, input: ::std::option::Option<crate::types::AvailabilityZoneState>) -> Self {
         self.state = input;
         self
     }

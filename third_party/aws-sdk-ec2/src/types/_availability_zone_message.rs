@@ -14,9 +14,7 @@ impl AvailabilityZoneMessage {
         crate::types::builders::AvailabilityZoneMessageBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct AvailabilityZoneMessageBuilder {
     pub(crate) message: ::std::option::Option<::std::string::String>,

@@ -2,13 +2,7 @@
 #[allow(missing_docs)] // documentation missing in model
 #[non_exhaustive]
 #[derive(
-    ::std::clone::Clone,
-    ::std::cmp::Eq,
-    ::std::cmp::Ord,
-    ::std::cmp::PartialEq,
-    ::std::cmp::PartialOrd,
-    ::std::fmt::Debug,
-    ::std::hash::Hash,
+    ::std::clone::Clone, ::std::cmp::Eq, ::std::cmp::Ord, ::std::cmp::PartialEq, ::std::cmp::PartialOrd, ::std::fmt::Debug, ::std::hash::Hash,
 )]
 pub enum AvailabilityZoneOptInStatus {
     #[allow(missing_docs)] // documentation missing in model
@@ -17,9 +11,7 @@ pub enum AvailabilityZoneOptInStatus {
     OptInNotRequired,
     #[allow(missing_docs)] // documentation missing in model
     OptedIn,
-    #[deprecated(
-        note = "Don't directly match on `Unknown`. See the docs on this enum for the correct way to handle unknown variants."
-    )]
+    #[deprecated(note = "Don't directly match on `Unknown`. See the docs on this enum for the correct way to handle unknown variants.")]
     Unknown(crate::primitives::sealed_enum_unknown::UnknownVariantValue),
 }
 impl ::std::convert::From<&str> for AvailabilityZoneOptInStatus {
@@ -28,9 +20,7 @@ impl ::std::convert::From<&str> for AvailabilityZoneOptInStatus {
             "not-opted-in" => AvailabilityZoneOptInStatus::NotOptedIn,
             "opt-in-not-required" => AvailabilityZoneOptInStatus::OptInNotRequired,
             "opted-in" => AvailabilityZoneOptInStatus::OptedIn,
-            other => AvailabilityZoneOptInStatus::Unknown(
-                crate::primitives::sealed_enum_unknown::UnknownVariantValue(other.to_owned()),
-            ),
+            other => AvailabilityZoneOptInStatus::Unknown(crate::primitives::sealed_enum_unknown::UnknownVariantValue(other.to_owned())),
         }
     }
 }
@@ -58,7 +48,8 @@ impl ::std::convert::AsRef<str> for AvailabilityZoneOptInStatus {
         self.as_str()
     }
 }
-impl AvailabilityZoneOptInStatus {}
+impl AvailabilityZoneOptInStatus {
+}
 impl ::std::fmt::Display for AvailabilityZoneOptInStatus {
     fn fmt(&self, f: &mut ::std::fmt::Formatter) -> ::std::fmt::Result {
         match self {

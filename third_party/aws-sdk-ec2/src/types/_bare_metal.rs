@@ -2,13 +2,7 @@
 #[allow(missing_docs)] // documentation missing in model
 #[non_exhaustive]
 #[derive(
-    ::std::clone::Clone,
-    ::std::cmp::Eq,
-    ::std::cmp::Ord,
-    ::std::cmp::PartialEq,
-    ::std::cmp::PartialOrd,
-    ::std::fmt::Debug,
-    ::std::hash::Hash,
+    ::std::clone::Clone, ::std::cmp::Eq, ::std::cmp::Ord, ::std::cmp::PartialEq, ::std::cmp::PartialOrd, ::std::fmt::Debug, ::std::hash::Hash,
 )]
 pub enum BareMetal {
     #[allow(missing_docs)] // documentation missing in model
@@ -17,9 +11,7 @@ pub enum BareMetal {
     Included,
     #[allow(missing_docs)] // documentation missing in model
     Required,
-    #[deprecated(
-        note = "Don't directly match on `Unknown`. See the docs on this enum for the correct way to handle unknown variants."
-    )]
+    #[deprecated(note = "Don't directly match on `Unknown`. See the docs on this enum for the correct way to handle unknown variants.")]
     Unknown(crate::primitives::sealed_enum_unknown::UnknownVariantValue),
 }
 impl ::std::convert::From<&str> for BareMetal {
@@ -28,9 +20,7 @@ impl ::std::convert::From<&str> for BareMetal {
             "excluded" => BareMetal::Excluded,
             "included" => BareMetal::Included,
             "required" => BareMetal::Required,
-            other => BareMetal::Unknown(
-                crate::primitives::sealed_enum_unknown::UnknownVariantValue(other.to_owned()),
-            ),
+            other => BareMetal::Unknown(crate::primitives::sealed_enum_unknown::UnknownVariantValue(other.to_owned())),
         }
     }
 }
@@ -58,7 +48,8 @@ impl ::std::convert::AsRef<str> for BareMetal {
         self.as_str()
     }
 }
-impl BareMetal {}
+impl BareMetal {
+}
 impl ::std::fmt::Display for BareMetal {
     fn fmt(&self, f: &mut ::std::fmt::Formatter) -> ::std::fmt::Result {
         match self {

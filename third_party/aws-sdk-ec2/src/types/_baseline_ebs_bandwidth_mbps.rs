@@ -5,15 +5,14 @@ pub struct BaselineEbsBandwidthMbps {
     pub min: ::std::option::Option<i32>,
     pub max: ::std::option::Option<i32>,
 }
-impl BaselineEbsBandwidthMbps {}
+impl BaselineEbsBandwidthMbps {
+}
 impl BaselineEbsBandwidthMbps {
     pub fn builder() -> crate::types::builders::BaselineEbsBandwidthMbpsBuilder {
         crate::types::builders::BaselineEbsBandwidthMbpsBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct BaselineEbsBandwidthMbpsBuilder {
     pub(crate) min: ::std::option::Option<i32>,
@@ -21,6 +20,9 @@ pub struct BaselineEbsBandwidthMbpsBuilder {
 }
 impl BaselineEbsBandwidthMbpsBuilder {
     pub fn build(self) -> crate::types::BaselineEbsBandwidthMbps {
-        crate::types::BaselineEbsBandwidthMbps { min: self.min, max: self.max }
+        crate::types::BaselineEbsBandwidthMbps {
+            min: self.min,
+            max: self.max,
+        }
     }
 }

@@ -4,15 +4,14 @@
 pub struct BaselinePerformanceFactors {
     pub cpu: ::std::option::Option<crate::types::CpuPerformanceFactor>,
 }
-impl BaselinePerformanceFactors {}
+impl BaselinePerformanceFactors {
+}
 impl BaselinePerformanceFactors {
     pub fn builder() -> crate::types::builders::BaselinePerformanceFactorsBuilder {
         crate::types::builders::BaselinePerformanceFactorsBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct BaselinePerformanceFactorsBuilder {
     pub(crate) cpu: ::std::option::Option<crate::types::CpuPerformanceFactor>,

@@ -7,15 +7,14 @@ pub struct BlockDeviceMapping {
     pub device_name: ::std::option::Option<::std::string::String>,
     pub virtual_name: ::std::option::Option<::std::string::String>,
 }
-impl BlockDeviceMapping {}
+impl BlockDeviceMapping {
+}
 impl BlockDeviceMapping {
     pub fn builder() -> crate::types::builders::BlockDeviceMappingBuilder {
         crate::types::builders::BlockDeviceMappingBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct BlockDeviceMappingBuilder {
     pub(crate) ebs: ::std::option::Option<crate::types::EbsBlockDevice>,

@@ -2,13 +2,7 @@
 #[allow(missing_docs)] // documentation missing in model
 #[non_exhaustive]
 #[derive(
-    ::std::clone::Clone,
-    ::std::cmp::Eq,
-    ::std::cmp::Ord,
-    ::std::cmp::PartialEq,
-    ::std::cmp::PartialOrd,
-    ::std::fmt::Debug,
-    ::std::hash::Hash,
+    ::std::clone::Clone, ::std::cmp::Eq, ::std::cmp::Ord, ::std::cmp::PartialEq, ::std::cmp::PartialOrd, ::std::fmt::Debug, ::std::hash::Hash,
 )]
 pub enum BlockPublicAccessMode {
     #[allow(missing_docs)] // documentation missing in model
@@ -17,9 +11,7 @@ pub enum BlockPublicAccessMode {
     BlockIngress,
     #[allow(missing_docs)] // documentation missing in model
     Off,
-    #[deprecated(
-        note = "Don't directly match on `Unknown`. See the docs on this enum for the correct way to handle unknown variants."
-    )]
+    #[deprecated(note = "Don't directly match on `Unknown`. See the docs on this enum for the correct way to handle unknown variants.")]
     Unknown(crate::primitives::sealed_enum_unknown::UnknownVariantValue),
 }
 impl ::std::convert::From<&str> for BlockPublicAccessMode {
@@ -28,9 +20,7 @@ impl ::std::convert::From<&str> for BlockPublicAccessMode {
             "block-bidirectional" => BlockPublicAccessMode::BlockBidirectional,
             "block-ingress" => BlockPublicAccessMode::BlockIngress,
             "off" => BlockPublicAccessMode::Off,
-            other => BlockPublicAccessMode::Unknown(
-                crate::primitives::sealed_enum_unknown::UnknownVariantValue(other.to_owned()),
-            ),
+            other => BlockPublicAccessMode::Unknown(crate::primitives::sealed_enum_unknown::UnknownVariantValue(other.to_owned())),
         }
     }
 }
@@ -58,7 +48,8 @@ impl ::std::convert::AsRef<str> for BlockPublicAccessMode {
         self.as_str()
     }
 }
-impl BlockPublicAccessMode {}
+impl BlockPublicAccessMode {
+}
 impl ::std::fmt::Display for BlockPublicAccessMode {
     fn fmt(&self, f: &mut ::std::fmt::Formatter) -> ::std::fmt::Result {
         match self {

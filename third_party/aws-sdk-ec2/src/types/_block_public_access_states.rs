@@ -4,25 +4,20 @@
 pub struct BlockPublicAccessStates {
     pub internet_gateway_block_mode: ::std::option::Option<crate::types::BlockPublicAccessMode>,
 }
-impl BlockPublicAccessStates {}
+impl BlockPublicAccessStates {
+}
 impl BlockPublicAccessStates {
     pub fn builder() -> crate::types::builders::BlockPublicAccessStatesBuilder {
         crate::types::builders::BlockPublicAccessStatesBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct BlockPublicAccessStatesBuilder {
-    pub(crate) internet_gateway_block_mode:
-        ::std::option::Option<crate::types::BlockPublicAccessMode>,
+    pub(crate) internet_gateway_block_mode: ::std::option::Option<crate::types::BlockPublicAccessMode>,
 }
 impl BlockPublicAccessStatesBuilder {
-    pub fn set_internet_gateway_block_mode(
-        mut self,
-        input: ::std::option::Option<crate::types::BlockPublicAccessMode>,
-    ) -> Self {
+    pub fn set_internet_gateway_block_mode(mut self, input: ::std::option::Option<crate::types::BlockPublicAccessMode>) -> Self {
         self.internet_gateway_block_mode = input;
         self
     }

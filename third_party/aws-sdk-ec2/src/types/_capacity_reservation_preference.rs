@@ -2,13 +2,7 @@
 #[allow(missing_docs)] // documentation missing in model
 #[non_exhaustive]
 #[derive(
-    ::std::clone::Clone,
-    ::std::cmp::Eq,
-    ::std::cmp::Ord,
-    ::std::cmp::PartialEq,
-    ::std::cmp::PartialOrd,
-    ::std::fmt::Debug,
-    ::std::hash::Hash,
+    ::std::clone::Clone, ::std::cmp::Eq, ::std::cmp::Ord, ::std::cmp::PartialEq, ::std::cmp::PartialOrd, ::std::fmt::Debug, ::std::hash::Hash,
 )]
 pub enum CapacityReservationPreference {
     #[allow(missing_docs)] // documentation missing in model
@@ -17,9 +11,7 @@ pub enum CapacityReservationPreference {
     None,
     #[allow(missing_docs)] // documentation missing in model
     Open,
-    #[deprecated(
-        note = "Don't directly match on `Unknown`. See the docs on this enum for the correct way to handle unknown variants."
-    )]
+    #[deprecated(note = "Don't directly match on `Unknown`. See the docs on this enum for the correct way to handle unknown variants.")]
     Unknown(crate::primitives::sealed_enum_unknown::UnknownVariantValue),
 }
 impl ::std::convert::From<&str> for CapacityReservationPreference {
@@ -28,9 +20,7 @@ impl ::std::convert::From<&str> for CapacityReservationPreference {
             "capacity-reservations-only" => CapacityReservationPreference::CapacityReservationsOnly,
             "none" => CapacityReservationPreference::None,
             "open" => CapacityReservationPreference::Open,
-            other => CapacityReservationPreference::Unknown(
-                crate::primitives::sealed_enum_unknown::UnknownVariantValue(other.to_owned()),
-            ),
+            other => CapacityReservationPreference::Unknown(crate::primitives::sealed_enum_unknown::UnknownVariantValue(other.to_owned())),
         }
     }
 }
@@ -58,13 +48,12 @@ impl ::std::convert::AsRef<str> for CapacityReservationPreference {
         self.as_str()
     }
 }
-impl CapacityReservationPreference {}
+impl CapacityReservationPreference {
+}
 impl ::std::fmt::Display for CapacityReservationPreference {
     fn fmt(&self, f: &mut ::std::fmt::Formatter) -> ::std::fmt::Result {
         match self {
-            CapacityReservationPreference::CapacityReservationsOnly => {
-                write!(f, "capacity-reservations-only")
-            }
+            CapacityReservationPreference::CapacityReservationsOnly => write!(f, "capacity-reservations-only"),
             CapacityReservationPreference::None => write!(f, "none"),
             CapacityReservationPreference::Open => write!(f, "open"),
             CapacityReservationPreference::Unknown(value) => write!(f, "{value}"),

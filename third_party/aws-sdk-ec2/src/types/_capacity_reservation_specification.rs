@@ -2,38 +2,28 @@
 #[non_exhaustive]
 #[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::fmt::Debug)]
 pub struct CapacityReservationSpecification {
-    pub capacity_reservation_preference:
-        ::std::option::Option<crate::types::CapacityReservationPreference>,
+    pub capacity_reservation_preference: ::std::option::Option<crate::types::CapacityReservationPreference>,
     pub capacity_reservation_target: ::std::option::Option<crate::types::CapacityReservationTarget>,
 }
-impl CapacityReservationSpecification {}
+impl CapacityReservationSpecification {
+}
 impl CapacityReservationSpecification {
     pub fn builder() -> crate::types::builders::CapacityReservationSpecificationBuilder {
         crate::types::builders::CapacityReservationSpecificationBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct CapacityReservationSpecificationBuilder {
-    pub(crate) capacity_reservation_preference:
-        ::std::option::Option<crate::types::CapacityReservationPreference>,
-    pub(crate) capacity_reservation_target:
-        ::std::option::Option<crate::types::CapacityReservationTarget>,
+    pub(crate) capacity_reservation_preference: ::std::option::Option<crate::types::CapacityReservationPreference>,
+    pub(crate) capacity_reservation_target: ::std::option::Option<crate::types::CapacityReservationTarget>,
 }
 impl CapacityReservationSpecificationBuilder {
-    pub fn set_capacity_reservation_preference(
-        mut self,
-        input: ::std::option::Option<crate::types::CapacityReservationPreference>,
-    ) -> Self {
+    pub fn set_capacity_reservation_preference(mut self, input: ::std::option::Option<crate::types::CapacityReservationPreference>) -> Self {
         self.capacity_reservation_preference = input;
         self
     }
-    pub fn set_capacity_reservation_target(
-        mut self,
-        input: ::std::option::Option<crate::types::CapacityReservationTarget>,
-    ) -> Self {
+    pub fn set_capacity_reservation_target(mut self, input: ::std::option::Option<crate::types::CapacityReservationTarget>) -> Self {
         self.capacity_reservation_target = input;
         self
     }

@@ -2,39 +2,28 @@
 #[non_exhaustive]
 #[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::fmt::Debug)]
 pub struct CapacityReservationSpecificationResponse {
-    pub capacity_reservation_preference:
-        ::std::option::Option<crate::types::CapacityReservationPreference>,
-    pub capacity_reservation_target:
-        ::std::option::Option<crate::types::CapacityReservationTargetResponse>,
+    pub capacity_reservation_preference: ::std::option::Option<crate::types::CapacityReservationPreference>,
+    pub capacity_reservation_target: ::std::option::Option<crate::types::CapacityReservationTargetResponse>,
 }
-impl CapacityReservationSpecificationResponse {}
+impl CapacityReservationSpecificationResponse {
+}
 impl CapacityReservationSpecificationResponse {
     pub fn builder() -> crate::types::builders::CapacityReservationSpecificationResponseBuilder {
         crate::types::builders::CapacityReservationSpecificationResponseBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct CapacityReservationSpecificationResponseBuilder {
-    pub(crate) capacity_reservation_preference:
-        ::std::option::Option<crate::types::CapacityReservationPreference>,
-    pub(crate) capacity_reservation_target:
-        ::std::option::Option<crate::types::CapacityReservationTargetResponse>,
+    pub(crate) capacity_reservation_preference: ::std::option::Option<crate::types::CapacityReservationPreference>,
+    pub(crate) capacity_reservation_target: ::std::option::Option<crate::types::CapacityReservationTargetResponse>,
 }
 impl CapacityReservationSpecificationResponseBuilder {
-    pub fn set_capacity_reservation_preference(
-        mut self,
-        input: ::std::option::Option<crate::types::CapacityReservationPreference>,
-    ) -> Self {
+    pub fn set_capacity_reservation_preference(mut self, input: ::std::option::Option<crate::types::CapacityReservationPreference>) -> Self {
         self.capacity_reservation_preference = input;
         self
     }
-    pub fn set_capacity_reservation_target(
-        mut self,
-        input: ::std::option::Option<crate::types::CapacityReservationTargetResponse>,
-    ) -> Self {
+    pub fn set_capacity_reservation_target(mut self, input: ::std::option::Option<crate::types::CapacityReservationTargetResponse>) -> Self {
         self.capacity_reservation_target = input;
         self
     }

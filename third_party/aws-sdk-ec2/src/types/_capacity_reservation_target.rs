@@ -5,33 +5,25 @@ pub struct CapacityReservationTarget {
     pub capacity_reservation_id: ::std::option::Option<::std::string::String>,
     pub capacity_reservation_resource_group_arn: ::std::option::Option<::std::string::String>,
 }
-impl CapacityReservationTarget {}
+impl CapacityReservationTarget {
+}
 impl CapacityReservationTarget {
     pub fn builder() -> crate::types::builders::CapacityReservationTargetBuilder {
         crate::types::builders::CapacityReservationTargetBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct CapacityReservationTargetBuilder {
     pub(crate) capacity_reservation_id: ::std::option::Option<::std::string::String>,
-    pub(crate) capacity_reservation_resource_group_arn:
-        ::std::option::Option<::std::string::String>,
+    pub(crate) capacity_reservation_resource_group_arn: ::std::option::Option<::std::string::String>,
 }
 impl CapacityReservationTargetBuilder {
-    pub fn set_capacity_reservation_id(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_capacity_reservation_id(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.capacity_reservation_id = input;
         self
     }
-    pub fn set_capacity_reservation_resource_group_arn(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_capacity_reservation_resource_group_arn(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.capacity_reservation_resource_group_arn = input;
         self
     }

@@ -5,33 +5,25 @@ pub struct CapacityReservationTargetResponse {
     pub capacity_reservation_id: ::std::option::Option<::std::string::String>,
     pub capacity_reservation_resource_group_arn: ::std::option::Option<::std::string::String>,
 }
-impl CapacityReservationTargetResponse {}
+impl CapacityReservationTargetResponse {
+}
 impl CapacityReservationTargetResponse {
     pub fn builder() -> crate::types::builders::CapacityReservationTargetResponseBuilder {
         crate::types::builders::CapacityReservationTargetResponseBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct CapacityReservationTargetResponseBuilder {
     pub(crate) capacity_reservation_id: ::std::option::Option<::std::string::String>,
-    pub(crate) capacity_reservation_resource_group_arn:
-        ::std::option::Option<::std::string::String>,
+    pub(crate) capacity_reservation_resource_group_arn: ::std::option::Option<::std::string::String>,
 }
 impl CapacityReservationTargetResponseBuilder {
-    pub fn set_capacity_reservation_id(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_capacity_reservation_id(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.capacity_reservation_id = input;
         self
     }
-    pub fn set_capacity_reservation_resource_group_arn(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_capacity_reservation_resource_group_arn(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.capacity_reservation_resource_group_arn = input;
         self
     }

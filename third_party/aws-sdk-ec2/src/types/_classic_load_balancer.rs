@@ -14,9 +14,7 @@ impl ClassicLoadBalancer {
         crate::types::builders::ClassicLoadBalancerBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct ClassicLoadBalancerBuilder {
     pub(crate) name: ::std::option::Option<::std::string::String>,

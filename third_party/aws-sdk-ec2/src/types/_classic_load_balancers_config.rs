@@ -2,22 +2,19 @@
 #[non_exhaustive]
 #[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::fmt::Debug)]
 pub struct ClassicLoadBalancersConfig {
-    pub classic_load_balancers:
-        ::std::option::Option<::std::vec::Vec<crate::types::ClassicLoadBalancer>>,
+    pub classic_load_balancers: ::std::option::Option<::std::vec::Vec<crate::types::ClassicLoadBalancer>>,
 }
-impl ClassicLoadBalancersConfig {}
+impl ClassicLoadBalancersConfig {
+}
 impl ClassicLoadBalancersConfig {
     pub fn builder() -> crate::types::builders::ClassicLoadBalancersConfigBuilder {
         crate::types::builders::ClassicLoadBalancersConfigBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct ClassicLoadBalancersConfigBuilder {
-    pub(crate) classic_load_balancers:
-        ::std::option::Option<::std::vec::Vec<crate::types::ClassicLoadBalancer>>,
+    pub(crate) classic_load_balancers: ::std::option::Option<::std::vec::Vec<crate::types::ClassicLoadBalancer>>,
 }
 impl ClassicLoadBalancersConfigBuilder {
     pub fn build(self) -> crate::types::ClassicLoadBalancersConfig {

@@ -6,15 +6,14 @@ pub struct ConnectionTrackingConfiguration {
     pub udp_stream_timeout: ::std::option::Option<i32>,
     pub udp_timeout: ::std::option::Option<i32>,
 }
-impl ConnectionTrackingConfiguration {}
+impl ConnectionTrackingConfiguration {
+}
 impl ConnectionTrackingConfiguration {
     pub fn builder() -> crate::types::builders::ConnectionTrackingConfigurationBuilder {
         crate::types::builders::ConnectionTrackingConfigurationBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct ConnectionTrackingConfigurationBuilder {
     pub(crate) tcp_established_timeout: ::std::option::Option<i32>,

@@ -6,15 +6,14 @@ pub struct ConnectionTrackingSpecificationRequest {
     pub udp_stream_timeout: ::std::option::Option<i32>,
     pub udp_timeout: ::std::option::Option<i32>,
 }
-impl ConnectionTrackingSpecificationRequest {}
+impl ConnectionTrackingSpecificationRequest {
+}
 impl ConnectionTrackingSpecificationRequest {
     pub fn builder() -> crate::types::builders::ConnectionTrackingSpecificationRequestBuilder {
         crate::types::builders::ConnectionTrackingSpecificationRequestBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct ConnectionTrackingSpecificationRequestBuilder {
     pub(crate) tcp_established_timeout: ::std::option::Option<i32>,

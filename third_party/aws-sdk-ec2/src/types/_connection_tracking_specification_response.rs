@@ -6,15 +6,14 @@ pub struct ConnectionTrackingSpecificationResponse {
     pub udp_stream_timeout: ::std::option::Option<i32>,
     pub udp_timeout: ::std::option::Option<i32>,
 }
-impl ConnectionTrackingSpecificationResponse {}
+impl ConnectionTrackingSpecificationResponse {
+}
 impl ConnectionTrackingSpecificationResponse {
     pub fn builder() -> crate::types::builders::ConnectionTrackingSpecificationResponseBuilder {
         crate::types::builders::ConnectionTrackingSpecificationResponseBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct ConnectionTrackingSpecificationResponseBuilder {
     pub(crate) tcp_established_timeout: ::std::option::Option<i32>,

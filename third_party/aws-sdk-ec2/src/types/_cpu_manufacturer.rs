@@ -2,13 +2,7 @@
 #[allow(missing_docs)] // documentation missing in model
 #[non_exhaustive]
 #[derive(
-    ::std::clone::Clone,
-    ::std::cmp::Eq,
-    ::std::cmp::Ord,
-    ::std::cmp::PartialEq,
-    ::std::cmp::PartialOrd,
-    ::std::fmt::Debug,
-    ::std::hash::Hash,
+    ::std::clone::Clone, ::std::cmp::Eq, ::std::cmp::Ord, ::std::cmp::PartialEq, ::std::cmp::PartialOrd, ::std::fmt::Debug, ::std::hash::Hash,
 )]
 pub enum CpuManufacturer {
     #[allow(missing_docs)] // documentation missing in model
@@ -19,9 +13,7 @@ pub enum CpuManufacturer {
     Apple,
     #[allow(missing_docs)] // documentation missing in model
     Intel,
-    #[deprecated(
-        note = "Don't directly match on `Unknown`. See the docs on this enum for the correct way to handle unknown variants."
-    )]
+    #[deprecated(note = "Don't directly match on `Unknown`. See the docs on this enum for the correct way to handle unknown variants.")]
     Unknown(crate::primitives::sealed_enum_unknown::UnknownVariantValue),
 }
 impl ::std::convert::From<&str> for CpuManufacturer {
@@ -31,9 +23,7 @@ impl ::std::convert::From<&str> for CpuManufacturer {
             "amd" => CpuManufacturer::Amd,
             "apple" => CpuManufacturer::Apple,
             "intel" => CpuManufacturer::Intel,
-            other => CpuManufacturer::Unknown(
-                crate::primitives::sealed_enum_unknown::UnknownVariantValue(other.to_owned()),
-            ),
+            other => CpuManufacturer::Unknown(crate::primitives::sealed_enum_unknown::UnknownVariantValue(other.to_owned())),
         }
     }
 }
@@ -62,7 +52,8 @@ impl ::std::convert::AsRef<str> for CpuManufacturer {
         self.as_str()
     }
 }
-impl CpuManufacturer {}
+impl CpuManufacturer {
+}
 impl ::std::fmt::Display for CpuManufacturer {
     fn fmt(&self, f: &mut ::std::fmt::Formatter) -> ::std::fmt::Result {
         match self {

@@ -6,15 +6,14 @@ pub struct CpuOptions {
     pub threads_per_core: ::std::option::Option<i32>,
     pub amd_sev_snp: ::std::option::Option<crate::types::AmdSevSnpSpecification>,
 }
-impl CpuOptions {}
+impl CpuOptions {
+}
 impl CpuOptions {
     pub fn builder() -> crate::types::builders::CpuOptionsBuilder {
         crate::types::builders::CpuOptionsBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct CpuOptionsBuilder {
     pub(crate) core_count: ::std::option::Option<i32>,
@@ -30,10 +29,7 @@ impl CpuOptionsBuilder {
         self.threads_per_core = input;
         self
     }
-    pub fn set_amd_sev_snp(
-        mut self,
-        input: ::std::option::Option<crate::types::AmdSevSnpSpecification>,
-    ) -> Self {
+    pub fn set_amd_sev_snp(mut self, input: ::std::option::Option<crate::types::AmdSevSnpSpecification>) -> Self {
         self.amd_sev_snp = input;
         self
     }

@@ -6,15 +6,14 @@ pub struct CpuOptionsRequest {
     pub threads_per_core: ::std::option::Option<i32>,
     pub amd_sev_snp: ::std::option::Option<crate::types::AmdSevSnpSpecification>,
 }
-impl CpuOptionsRequest {}
+impl CpuOptionsRequest {
+}
 impl CpuOptionsRequest {
     pub fn builder() -> crate::types::builders::CpuOptionsRequestBuilder {
         crate::types::builders::CpuOptionsRequestBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct CpuOptionsRequestBuilder {
     pub(crate) core_count: ::std::option::Option<i32>,
@@ -30,10 +29,7 @@ impl CpuOptionsRequestBuilder {
         self.threads_per_core = input;
         self
     }
-    pub fn set_amd_sev_snp(
-        mut self,
-        input: ::std::option::Option<crate::types::AmdSevSnpSpecification>,
-    ) -> Self {
+    pub fn set_amd_sev_snp(mut self, input: ::std::option::Option<crate::types::AmdSevSnpSpecification>) -> Self {
         self.amd_sev_snp = input;
         self
     }

@@ -2,22 +2,19 @@
 #[non_exhaustive]
 #[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::fmt::Debug)]
 pub struct CpuPerformanceFactor {
-    pub references:
-        ::std::option::Option<::std::vec::Vec<crate::types::PerformanceFactorReference>>,
+    pub references: ::std::option::Option<::std::vec::Vec<crate::types::PerformanceFactorReference>>,
 }
-impl CpuPerformanceFactor {}
+impl CpuPerformanceFactor {
+}
 impl CpuPerformanceFactor {
     pub fn builder() -> crate::types::builders::CpuPerformanceFactorBuilder {
         crate::types::builders::CpuPerformanceFactorBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct CpuPerformanceFactorBuilder {
-    pub(crate) references:
-        ::std::option::Option<::std::vec::Vec<crate::types::PerformanceFactorReference>>,
+    pub(crate) references: ::std::option::Option<::std::vec::Vec<crate::types::PerformanceFactorReference>>,
 }
 impl CpuPerformanceFactorBuilder {
     pub fn build(self) -> crate::types::CpuPerformanceFactor {

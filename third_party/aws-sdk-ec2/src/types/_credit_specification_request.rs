@@ -4,21 +4,22 @@
 pub struct CreditSpecificationRequest {
     pub cpu_credits: ::std::option::Option<::std::string::String>,
 }
-impl CreditSpecificationRequest {}
+impl CreditSpecificationRequest {
+}
 impl CreditSpecificationRequest {
     pub fn builder() -> crate::types::builders::CreditSpecificationRequestBuilder {
         crate::types::builders::CreditSpecificationRequestBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct CreditSpecificationRequestBuilder {
     pub(crate) cpu_credits: ::std::option::Option<::std::string::String>,
 }
 impl CreditSpecificationRequestBuilder {
     pub fn build(self) -> crate::types::CreditSpecificationRequest {
-        crate::types::CreditSpecificationRequest { cpu_credits: self.cpu_credits }
+        crate::types::CreditSpecificationRequest {
+            cpu_credits: self.cpu_credits,
+        }
     }
 }

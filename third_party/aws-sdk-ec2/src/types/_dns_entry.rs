@@ -5,15 +5,14 @@ pub struct DnsEntry {
     pub dns_name: ::std::option::Option<::std::string::String>,
     pub hosted_zone_id: ::std::option::Option<::std::string::String>,
 }
-impl DnsEntry {}
+impl DnsEntry {
+}
 impl DnsEntry {
     pub fn builder() -> crate::types::builders::DnsEntryBuilder {
         crate::types::builders::DnsEntryBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct DnsEntryBuilder {
     pub(crate) dns_name: ::std::option::Option<::std::string::String>,
@@ -24,14 +23,14 @@ impl DnsEntryBuilder {
         self.dns_name = input;
         self
     }
-    pub fn set_hosted_zone_id(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_hosted_zone_id(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.hosted_zone_id = input;
         self
     }
     pub fn build(self) -> crate::types::DnsEntry {
-        crate::types::DnsEntry { dns_name: self.dns_name, hosted_zone_id: self.hosted_zone_id }
+        crate::types::DnsEntry {
+            dns_name: self.dns_name,
+            hosted_zone_id: self.hosted_zone_id,
+        }
     }
 }

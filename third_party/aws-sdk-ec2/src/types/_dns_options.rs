@@ -5,60 +5,44 @@ pub struct DnsOptions {
     pub dns_record_ip_type: ::std::option::Option<crate::types::DnsRecordIpType>,
     pub private_dns_only_for_inbound_resolver_endpoint: ::std::option::Option<bool>,
     pub private_dns_preference: ::std::option::Option<::std::string::String>,
-    pub private_dns_specified_domains:
-        ::std::option::Option<::std::vec::Vec<::std::string::String>>,
+    pub private_dns_specified_domains: ::std::option::Option<::std::vec::Vec<::std::string::String>>,
 }
-impl DnsOptions {}
+impl DnsOptions {
+}
 impl DnsOptions {
     pub fn builder() -> crate::types::builders::DnsOptionsBuilder {
         crate::types::builders::DnsOptionsBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct DnsOptionsBuilder {
     pub(crate) dns_record_ip_type: ::std::option::Option<crate::types::DnsRecordIpType>,
     pub(crate) private_dns_only_for_inbound_resolver_endpoint: ::std::option::Option<bool>,
     pub(crate) private_dns_preference: ::std::option::Option<::std::string::String>,
-    pub(crate) private_dns_specified_domains:
-        ::std::option::Option<::std::vec::Vec<::std::string::String>>,
+    pub(crate) private_dns_specified_domains: ::std::option::Option<::std::vec::Vec<::std::string::String>>,
 }
 impl DnsOptionsBuilder {
-    pub fn set_dns_record_ip_type(
-        mut self,
-        input: ::std::option::Option<crate::types::DnsRecordIpType>,
-    ) -> Self {
+    pub fn set_dns_record_ip_type(mut self, input: ::std::option::Option<crate::types::DnsRecordIpType>) -> Self {
         self.dns_record_ip_type = input;
         self
     }
-    pub fn set_private_dns_only_for_inbound_resolver_endpoint(
-        mut self,
-        input: ::std::option::Option<bool>,
-    ) -> Self {
+    pub fn set_private_dns_only_for_inbound_resolver_endpoint(mut self, input: ::std::option::Option<bool>) -> Self {
         self.private_dns_only_for_inbound_resolver_endpoint = input;
         self
     }
-    pub fn set_private_dns_preference(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_private_dns_preference(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.private_dns_preference = input;
         self
     }
-    pub fn set_private_dns_specified_domains(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<::std::string::String>>,
-    ) -> Self {
+    pub fn set_private_dns_specified_domains(mut self, input: ::std::option::Option<::std::vec::Vec<::std::string::String>>) -> Self {
         self.private_dns_specified_domains = input;
         self
     }
     pub fn build(self) -> crate::types::DnsOptions {
         crate::types::DnsOptions {
             dns_record_ip_type: self.dns_record_ip_type,
-            private_dns_only_for_inbound_resolver_endpoint: self
-                .private_dns_only_for_inbound_resolver_endpoint,
+            private_dns_only_for_inbound_resolver_endpoint: self.private_dns_only_for_inbound_resolver_endpoint,
             private_dns_preference: self.private_dns_preference,
             private_dns_specified_domains: self.private_dns_specified_domains,
         }

@@ -21,9 +21,7 @@ impl EbsInstanceBlockDevice {
         crate::types::builders::EbsInstanceBlockDeviceBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct EbsInstanceBlockDeviceBuilder {
     pub(crate) attach_time: ::std::option::Option<::aws_smithy_types::DateTime>,
@@ -36,10 +34,7 @@ pub struct EbsInstanceBlockDeviceBuilder {
     pub(crate) ebs_card_index: ::std::option::Option<i32>,
 }
 impl EbsInstanceBlockDeviceBuilder {
-    pub fn set_attach_time(
-        mut self,
-        input: ::std::option::Option<::aws_smithy_types::DateTime>,
-    ) -> Self {
+    pub fn set_attach_time(mut self, input: ::std::option::Option<::aws_smithy_types::DateTime>) -> Self {
         self.attach_time = input;
         self
     }
@@ -51,10 +46,7 @@ impl EbsInstanceBlockDeviceBuilder {
         self.status = ::std::option::Option::Some(input);
         self
     }
-    pub fn set_status(
-        mut self,
-        input: ::std::option::Option<crate::types::AttachmentStatus>,
-    ) -> Self {
+    pub fn set_status(mut self, input: ::std::option::Option<crate::types::AttachmentStatus>) -> Self {
         self.status = input;
         self
     }
@@ -62,24 +54,15 @@ impl EbsInstanceBlockDeviceBuilder {
         self.volume_id = input;
         self
     }
-    pub fn set_associated_resource(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_associated_resource(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.associated_resource = input;
         self
     }
-    pub fn set_volume_owner_id(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_volume_owner_id(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.volume_owner_id = input;
         self
     }
-    pub fn set_operator(
-        mut self,
-        input: ::std::option::Option<crate::types::OperatorResponse>,
-    ) -> Self {
+    pub fn set_operator(mut self, input: ::std::option::Option<crate::types::OperatorResponse>) -> Self {
         self.operator = input;
         self
     }

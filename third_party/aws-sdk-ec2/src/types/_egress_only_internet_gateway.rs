@@ -2,8 +2,7 @@
 #[non_exhaustive]
 #[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::fmt::Debug)]
 pub struct EgressOnlyInternetGateway {
-    pub attachments:
-        ::std::option::Option<::std::vec::Vec<crate::types::InternetGatewayAttachment>>,
+    pub attachments: ::std::option::Option<::std::vec::Vec<crate::types::InternetGatewayAttachment>>,
     pub egress_only_internet_gateway_id: ::std::option::Option<::std::string::String>,
     pub tags: ::std::option::Option<::std::vec::Vec<crate::types::Tag>>,
 }
@@ -17,28 +16,19 @@ impl EgressOnlyInternetGateway {
         crate::types::builders::EgressOnlyInternetGatewayBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct EgressOnlyInternetGatewayBuilder {
-    pub(crate) attachments:
-        ::std::option::Option<::std::vec::Vec<crate::types::InternetGatewayAttachment>>,
+    pub(crate) attachments: ::std::option::Option<::std::vec::Vec<crate::types::InternetGatewayAttachment>>,
     pub(crate) egress_only_internet_gateway_id: ::std::option::Option<::std::string::String>,
     pub(crate) tags: ::std::option::Option<::std::vec::Vec<crate::types::Tag>>,
 }
 impl EgressOnlyInternetGatewayBuilder {
-    pub fn set_attachments(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<crate::types::InternetGatewayAttachment>>,
-    ) -> Self {
+    pub fn set_attachments(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::InternetGatewayAttachment>>) -> Self {
         self.attachments = input;
         self
     }
-    pub fn set_egress_only_internet_gateway_id(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_egress_only_internet_gateway_id(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.egress_only_internet_gateway_id = input;
         self
     }
@@ -48,10 +38,7 @@ impl EgressOnlyInternetGatewayBuilder {
         self.tags = ::std::option::Option::Some(v);
         self
     }
-    pub fn set_tags(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<crate::types::Tag>>,
-    ) -> Self {
+    pub fn set_tags(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::Tag>>) -> Self {
         self.tags = input;
         self
     }

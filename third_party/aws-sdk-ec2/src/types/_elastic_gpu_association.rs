@@ -7,15 +7,14 @@ pub struct ElasticGpuAssociation {
     pub elastic_gpu_association_state: ::std::option::Option<::std::string::String>,
     pub elastic_gpu_association_time: ::std::option::Option<::std::string::String>,
 }
-impl ElasticGpuAssociation {}
+impl ElasticGpuAssociation {
+}
 impl ElasticGpuAssociation {
     pub fn builder() -> crate::types::builders::ElasticGpuAssociationBuilder {
         crate::types::builders::ElasticGpuAssociationBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct ElasticGpuAssociationBuilder {
     pub(crate) elastic_gpu_id: ::std::option::Option<::std::string::String>,
@@ -24,31 +23,19 @@ pub struct ElasticGpuAssociationBuilder {
     pub(crate) elastic_gpu_association_time: ::std::option::Option<::std::string::String>,
 }
 impl ElasticGpuAssociationBuilder {
-    pub fn set_elastic_gpu_id(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_elastic_gpu_id(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.elastic_gpu_id = input;
         self
     }
-    pub fn set_elastic_gpu_association_id(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_elastic_gpu_association_id(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.elastic_gpu_association_id = input;
         self
     }
-    pub fn set_elastic_gpu_association_state(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_elastic_gpu_association_state(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.elastic_gpu_association_state = input;
         self
     }
-    pub fn set_elastic_gpu_association_time(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_elastic_gpu_association_time(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.elastic_gpu_association_time = input;
         self
     }

@@ -4,15 +4,14 @@
 pub struct ElasticGpuSpecification {
     pub r#type: ::std::option::Option<::std::string::String>,
 }
-impl ElasticGpuSpecification {}
+impl ElasticGpuSpecification {
+}
 impl ElasticGpuSpecification {
     pub fn builder() -> crate::types::builders::ElasticGpuSpecificationBuilder {
         crate::types::builders::ElasticGpuSpecificationBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct ElasticGpuSpecificationBuilder {
     pub(crate) r#type: ::std::option::Option<::std::string::String>,

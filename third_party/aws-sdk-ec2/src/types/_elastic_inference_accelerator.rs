@@ -5,15 +5,14 @@ pub struct ElasticInferenceAccelerator {
     pub r#type: ::std::option::Option<::std::string::String>,
     pub count: ::std::option::Option<i32>,
 }
-impl ElasticInferenceAccelerator {}
+impl ElasticInferenceAccelerator {
+}
 impl ElasticInferenceAccelerator {
     pub fn builder() -> crate::types::builders::ElasticInferenceAcceleratorBuilder {
         crate::types::builders::ElasticInferenceAcceleratorBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct ElasticInferenceAcceleratorBuilder {
     pub(crate) r#type: ::std::option::Option<::std::string::String>,
@@ -25,6 +24,9 @@ impl ElasticInferenceAcceleratorBuilder {
         self
     }
     pub fn build(self) -> crate::types::ElasticInferenceAccelerator {
-        crate::types::ElasticInferenceAccelerator { r#type: self.r#type, count: self.count }
+        crate::types::ElasticInferenceAccelerator {
+            r#type: self.r#type,
+            count: self.count,
+        }
     }
 }

@@ -4,68 +4,47 @@
 pub struct ElasticInferenceAcceleratorAssociation {
     pub elastic_inference_accelerator_arn: ::std::option::Option<::std::string::String>,
     pub elastic_inference_accelerator_association_id: ::std::option::Option<::std::string::String>,
-    pub elastic_inference_accelerator_association_state:
-        ::std::option::Option<::std::string::String>,
-    pub elastic_inference_accelerator_association_time:
-        ::std::option::Option<::aws_smithy_types::DateTime>,
+    pub elastic_inference_accelerator_association_state: ::std::option::Option<::std::string::String>,
+    pub elastic_inference_accelerator_association_time: ::std::option::Option<::aws_smithy_types::DateTime>,
 }
-impl ElasticInferenceAcceleratorAssociation {}
+impl ElasticInferenceAcceleratorAssociation {
+}
 impl ElasticInferenceAcceleratorAssociation {
     pub fn builder() -> crate::types::builders::ElasticInferenceAcceleratorAssociationBuilder {
         crate::types::builders::ElasticInferenceAcceleratorAssociationBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct ElasticInferenceAcceleratorAssociationBuilder {
     pub(crate) elastic_inference_accelerator_arn: ::std::option::Option<::std::string::String>,
-    pub(crate) elastic_inference_accelerator_association_id:
-        ::std::option::Option<::std::string::String>,
-    pub(crate) elastic_inference_accelerator_association_state:
-        ::std::option::Option<::std::string::String>,
-    pub(crate) elastic_inference_accelerator_association_time:
-        ::std::option::Option<::aws_smithy_types::DateTime>,
+    pub(crate) elastic_inference_accelerator_association_id: ::std::option::Option<::std::string::String>,
+    pub(crate) elastic_inference_accelerator_association_state: ::std::option::Option<::std::string::String>,
+    pub(crate) elastic_inference_accelerator_association_time: ::std::option::Option<::aws_smithy_types::DateTime>,
 }
 impl ElasticInferenceAcceleratorAssociationBuilder {
-    pub fn set_elastic_inference_accelerator_arn(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_elastic_inference_accelerator_arn(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.elastic_inference_accelerator_arn = input;
         self
     }
-    pub fn set_elastic_inference_accelerator_association_id(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_elastic_inference_accelerator_association_id(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.elastic_inference_accelerator_association_id = input;
         self
     }
-    pub fn set_elastic_inference_accelerator_association_state(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_elastic_inference_accelerator_association_state(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.elastic_inference_accelerator_association_state = input;
         self
     }
-    pub fn set_elastic_inference_accelerator_association_time(
-        mut self,
-        input: ::std::option::Option<::aws_smithy_types::DateTime>,
-    ) -> Self {
+    pub fn set_elastic_inference_accelerator_association_time(mut self, input: ::std::option::Option<::aws_smithy_types::DateTime>) -> Self {
         self.elastic_inference_accelerator_association_time = input;
         self
     }
     pub fn build(self) -> crate::types::ElasticInferenceAcceleratorAssociation {
         crate::types::ElasticInferenceAcceleratorAssociation {
             elastic_inference_accelerator_arn: self.elastic_inference_accelerator_arn,
-            elastic_inference_accelerator_association_id: self
-                .elastic_inference_accelerator_association_id,
-            elastic_inference_accelerator_association_state: self
-                .elastic_inference_accelerator_association_state,
-            elastic_inference_accelerator_association_time: self
-                .elastic_inference_accelerator_association_time,
+            elastic_inference_accelerator_association_id: self.elastic_inference_accelerator_association_id,
+            elastic_inference_accelerator_association_state: self.elastic_inference_accelerator_association_state,
+            elastic_inference_accelerator_association_time: self.elastic_inference_accelerator_association_time,
         }
     }
 }

@@ -3,33 +3,27 @@
 #[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::fmt::Debug)]
 pub struct EnaSrdSpecificationRequest {
     pub ena_srd_enabled: ::std::option::Option<bool>,
-    pub ena_srd_udp_specification:
-        ::std::option::Option<crate::types::EnaSrdUdpSpecificationRequest>,
+    pub ena_srd_udp_specification: ::std::option::Option<crate::types::EnaSrdUdpSpecificationRequest>,
 }
-impl EnaSrdSpecificationRequest {}
+impl EnaSrdSpecificationRequest {
+}
 impl EnaSrdSpecificationRequest {
     pub fn builder() -> crate::types::builders::EnaSrdSpecificationRequestBuilder {
         crate::types::builders::EnaSrdSpecificationRequestBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct EnaSrdSpecificationRequestBuilder {
     pub(crate) ena_srd_enabled: ::std::option::Option<bool>,
-    pub(crate) ena_srd_udp_specification:
-        ::std::option::Option<crate::types::EnaSrdUdpSpecificationRequest>,
+    pub(crate) ena_srd_udp_specification: ::std::option::Option<crate::types::EnaSrdUdpSpecificationRequest>,
 }
 impl EnaSrdSpecificationRequestBuilder {
     pub fn set_ena_srd_enabled(mut self, input: ::std::option::Option<bool>) -> Self {
         self.ena_srd_enabled = input;
         self
     }
-    pub fn set_ena_srd_udp_specification(
-        mut self,
-        input: ::std::option::Option<crate::types::EnaSrdUdpSpecificationRequest>,
-    ) -> Self {
+    pub fn set_ena_srd_udp_specification(mut self, input: ::std::option::Option<crate::types::EnaSrdUdpSpecificationRequest>) -> Self {
         self.ena_srd_udp_specification = input;
         self
     }

@@ -4,15 +4,14 @@
 pub struct EnaSrdUdpSpecificationRequest {
     pub ena_srd_udp_enabled: ::std::option::Option<bool>,
 }
-impl EnaSrdUdpSpecificationRequest {}
+impl EnaSrdUdpSpecificationRequest {
+}
 impl EnaSrdUdpSpecificationRequest {
     pub fn builder() -> crate::types::builders::EnaSrdUdpSpecificationRequestBuilder {
         crate::types::builders::EnaSrdUdpSpecificationRequestBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct EnaSrdUdpSpecificationRequestBuilder {
     pub(crate) ena_srd_udp_enabled: ::std::option::Option<bool>,

@@ -14,9 +14,7 @@ impl EnclaveOptions {
         crate::types::builders::EnclaveOptionsBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct EnclaveOptionsBuilder {
     pub(crate) enabled: ::std::option::Option<bool>,

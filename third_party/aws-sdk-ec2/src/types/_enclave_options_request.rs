@@ -14,9 +14,7 @@ impl EnclaveOptionsRequest {
         crate::types::builders::EnclaveOptionsRequestBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct EnclaveOptionsRequestBuilder {
     pub(crate) enabled: ::std::option::Option<bool>,

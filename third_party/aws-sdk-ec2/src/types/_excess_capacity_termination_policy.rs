@@ -2,22 +2,14 @@
 #[allow(missing_docs)] // documentation missing in model
 #[non_exhaustive]
 #[derive(
-    ::std::clone::Clone,
-    ::std::cmp::Eq,
-    ::std::cmp::Ord,
-    ::std::cmp::PartialEq,
-    ::std::cmp::PartialOrd,
-    ::std::fmt::Debug,
-    ::std::hash::Hash,
+    ::std::clone::Clone, ::std::cmp::Eq, ::std::cmp::Ord, ::std::cmp::PartialEq, ::std::cmp::PartialOrd, ::std::fmt::Debug, ::std::hash::Hash,
 )]
 pub enum ExcessCapacityTerminationPolicy {
     #[allow(missing_docs)] // documentation missing in model
     Default,
     #[allow(missing_docs)] // documentation missing in model
     NoTermination,
-    #[deprecated(
-        note = "Don't directly match on `Unknown`. See the docs on this enum for the correct way to handle unknown variants."
-    )]
+    #[deprecated(note = "Don't directly match on `Unknown`. See the docs on this enum for the correct way to handle unknown variants.")]
     Unknown(crate::primitives::sealed_enum_unknown::UnknownVariantValue),
 }
 impl ::std::convert::From<&str> for ExcessCapacityTerminationPolicy {
@@ -25,9 +17,7 @@ impl ::std::convert::From<&str> for ExcessCapacityTerminationPolicy {
         match s {
             "default" => ExcessCapacityTerminationPolicy::Default,
             "noTermination" => ExcessCapacityTerminationPolicy::NoTermination,
-            other => ExcessCapacityTerminationPolicy::Unknown(
-                crate::primitives::sealed_enum_unknown::UnknownVariantValue(other.to_owned()),
-            ),
+            other => ExcessCapacityTerminationPolicy::Unknown(crate::primitives::sealed_enum_unknown::UnknownVariantValue(other.to_owned())),
         }
     }
 }
@@ -54,7 +44,8 @@ impl ::std::convert::AsRef<str> for ExcessCapacityTerminationPolicy {
         self.as_str()
     }
 }
-impl ExcessCapacityTerminationPolicy {}
+impl ExcessCapacityTerminationPolicy {
+}
 impl ::std::fmt::Display for ExcessCapacityTerminationPolicy {
     fn fmt(&self, f: &mut ::std::fmt::Formatter) -> ::std::fmt::Result {
         match self {

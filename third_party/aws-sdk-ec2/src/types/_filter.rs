@@ -18,9 +18,7 @@ impl Filter {
         crate::types::builders::FilterBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct FilterBuilder {
     pub(crate) name: ::std::option::Option<::std::string::String>,
@@ -41,14 +39,14 @@ impl FilterBuilder {
         self.values = ::std::option::Option::Some(v);
         self
     }
-    pub fn set_values(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<::std::string::String>>,
-    ) -> Self {
+    pub fn set_values(mut self, input: ::std::option::Option<::std::vec::Vec<::std::string::String>>) -> Self {
         self.values = input;
         self
     }
     pub fn build(self) -> crate::types::Filter {
-        crate::types::Filter { name: self.name, values: self.values }
+        crate::types::Filter {
+            name: self.name,
+            values: self.values,
+        }
     }
 }

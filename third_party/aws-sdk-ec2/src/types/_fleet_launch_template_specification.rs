@@ -6,15 +6,14 @@ pub struct FleetLaunchTemplateSpecification {
     pub launch_template_name: ::std::option::Option<::std::string::String>,
     pub version: ::std::option::Option<::std::string::String>,
 }
-impl FleetLaunchTemplateSpecification {}
+impl FleetLaunchTemplateSpecification {
+}
 impl FleetLaunchTemplateSpecification {
     pub fn builder() -> crate::types::builders::FleetLaunchTemplateSpecificationBuilder {
         crate::types::builders::FleetLaunchTemplateSpecificationBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct FleetLaunchTemplateSpecificationBuilder {
     pub(crate) launch_template_id: ::std::option::Option<::std::string::String>,

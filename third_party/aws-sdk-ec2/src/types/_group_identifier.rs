@@ -18,9 +18,7 @@ impl GroupIdentifier {
         crate::types::builders::GroupIdentifierBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct GroupIdentifierBuilder {
     pub(crate) group_id: ::std::option::Option<::std::string::String>,
@@ -44,6 +42,9 @@ impl GroupIdentifierBuilder {
         self
     }
     pub fn build(self) -> crate::types::GroupIdentifier {
-        crate::types::GroupIdentifier { group_id: self.group_id, group_name: self.group_name }
+        crate::types::GroupIdentifier {
+            group_id: self.group_id,
+            group_name: self.group_name,
+        }
     }
 }

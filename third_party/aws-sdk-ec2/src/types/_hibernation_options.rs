@@ -4,15 +4,14 @@
 pub struct HibernationOptions {
     pub configured: ::std::option::Option<bool>,
 }
-impl HibernationOptions {}
+impl HibernationOptions {
+}
 impl HibernationOptions {
     pub fn builder() -> crate::types::builders::HibernationOptionsBuilder {
         crate::types::builders::HibernationOptionsBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct HibernationOptionsBuilder {
     pub(crate) configured: ::std::option::Option<bool>,

@@ -4,15 +4,14 @@
 pub struct HibernationOptionsRequest {
     pub configured: ::std::option::Option<bool>,
 }
-impl HibernationOptionsRequest {}
+impl HibernationOptionsRequest {
+}
 impl HibernationOptionsRequest {
     pub fn builder() -> crate::types::builders::HibernationOptionsRequestBuilder {
         crate::types::builders::HibernationOptionsRequestBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct HibernationOptionsRequestBuilder {
     pub(crate) configured: ::std::option::Option<bool>,

@@ -15,9 +15,7 @@ impl IamInstanceProfile {
         crate::types::builders::IamInstanceProfileBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct IamInstanceProfileBuilder {
     pub(crate) arn: ::std::option::Option<::std::string::String>,

@@ -15,9 +15,7 @@ impl IamInstanceProfileSpecification {
         crate::types::builders::IamInstanceProfileSpecificationBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct IamInstanceProfileSpecificationBuilder {
     pub(crate) arn: ::std::option::Option<::std::string::String>,
@@ -37,6 +35,9 @@ impl IamInstanceProfileSpecificationBuilder {
         self
     }
     pub fn build(self) -> crate::types::IamInstanceProfileSpecification {
-        crate::types::IamInstanceProfileSpecification { arn: self.arn, name: self.name }
+        crate::types::IamInstanceProfileSpecification {
+            arn: self.arn,
+            name: self.name,
+        }
     }
 }

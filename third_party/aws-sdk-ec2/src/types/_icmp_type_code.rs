@@ -15,9 +15,7 @@ impl IcmpTypeCode {
         crate::types::builders::IcmpTypeCodeBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct IcmpTypeCodeBuilder {
     pub(crate) code: ::std::option::Option<i32>,
@@ -37,6 +35,9 @@ impl IcmpTypeCodeBuilder {
         self
     }
     pub fn build(self) -> crate::types::IcmpTypeCode {
-        crate::types::IcmpTypeCode { code: self.code, r#type: self.r#type }
+        crate::types::IcmpTypeCode {
+            code: self.code,
+            r#type: self.r#type,
+        }
     }
 }

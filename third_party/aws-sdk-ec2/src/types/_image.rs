@@ -4,8 +4,7 @@
 pub struct Image {
     pub platform_details: ::std::option::Option<::std::string::String>,
     pub usage_operation: ::std::option::Option<::std::string::String>,
-    pub block_device_mappings:
-        ::std::option::Option<::std::vec::Vec<crate::types::BlockDeviceMapping>>,
+    pub block_device_mappings: ::std::option::Option<::std::vec::Vec<crate::types::BlockDeviceMapping>>,
     pub description: ::std::option::Option<::std::string::String>,
     pub ena_support: ::std::option::Option<bool>,
     pub hypervisor: ::std::option::Option<crate::types::HypervisorType>,
@@ -63,15 +62,12 @@ impl Image {
         crate::types::builders::ImageBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct ImageBuilder {
     pub(crate) platform_details: ::std::option::Option<::std::string::String>,
     pub(crate) usage_operation: ::std::option::Option<::std::string::String>,
-    pub(crate) block_device_mappings:
-        ::std::option::Option<::std::vec::Vec<crate::types::BlockDeviceMapping>>,
+    pub(crate) block_device_mappings: ::std::option::Option<::std::vec::Vec<crate::types::BlockDeviceMapping>>,
     pub(crate) description: ::std::option::Option<::std::string::String>,
     pub(crate) ena_support: ::std::option::Option<bool>,
     pub(crate) hypervisor: ::std::option::Option<crate::types::HypervisorType>,
@@ -108,24 +104,15 @@ pub struct ImageBuilder {
     pub(crate) platform: ::std::option::Option<crate::types::PlatformValues>,
 }
 impl ImageBuilder {
-    pub fn set_platform_details(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_platform_details(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.platform_details = input;
         self
     }
-    pub fn set_usage_operation(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_usage_operation(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.usage_operation = input;
         self
     }
-    pub fn set_block_device_mappings(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<crate::types::BlockDeviceMapping>>,
-    ) -> Self {
+    pub fn set_block_device_mappings(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::BlockDeviceMapping>>) -> Self {
         self.block_device_mappings = input;
         self
     }
@@ -141,17 +128,11 @@ impl ImageBuilder {
         self.ena_support = input;
         self
     }
-    pub fn set_hypervisor(
-        mut self,
-        input: ::std::option::Option<crate::types::HypervisorType>,
-    ) -> Self {
+    pub fn set_hypervisor(mut self, input: ::std::option::Option<crate::types::HypervisorType>) -> Self {
         self.hypervisor = input;
         self
     }
-    pub fn set_image_owner_alias(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_image_owner_alias(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.image_owner_alias = input;
         self
     }
@@ -163,31 +144,19 @@ impl ImageBuilder {
         self.name = input;
         self
     }
-    pub fn set_root_device_name(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_root_device_name(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.root_device_name = input;
         self
     }
-    pub fn set_root_device_type(
-        mut self,
-        input: ::std::option::Option<crate::types::DeviceType>,
-    ) -> Self {
+    pub fn set_root_device_type(mut self, input: ::std::option::Option<crate::types::DeviceType>) -> Self {
         self.root_device_type = input;
         self
     }
-    pub fn set_sriov_net_support(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_sriov_net_support(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.sriov_net_support = input;
         self
     }
-    pub fn set_state_reason(
-        mut self,
-        input: ::std::option::Option<crate::types::StateReason>,
-    ) -> Self {
+    pub fn set_state_reason(mut self, input: ::std::option::Option<crate::types::StateReason>) -> Self {
         self.state_reason = input;
         self
     }
@@ -197,66 +166,39 @@ impl ImageBuilder {
         self.tags = ::std::option::Option::Some(v);
         self
     }
-    pub fn set_tags(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<crate::types::Tag>>,
-    ) -> Self {
+    pub fn set_tags(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::Tag>>) -> Self {
         self.tags = input;
         self
     }
-    pub fn set_virtualization_type(
-        mut self,
-        input: ::std::option::Option<crate::types::VirtualizationType>,
-    ) -> Self {
+    pub fn set_virtualization_type(mut self, input: ::std::option::Option<crate::types::VirtualizationType>) -> Self {
         self.virtualization_type = input;
         self
     }
-    pub fn set_boot_mode(
-        mut self,
-        input: ::std::option::Option<crate::types::BootModeValues>,
-    ) -> Self {
+    pub fn set_boot_mode(mut self, input: ::std::option::Option<crate::types::BootModeValues>) -> Self {
         self.boot_mode = input;
         self
     }
-    pub fn set_tpm_support(
-        mut self,
-        input: ::std::option::Option<crate::types::TpmSupportValues>,
-    ) -> Self {
+    pub fn set_tpm_support(mut self, input: ::std::option::Option<crate::types::TpmSupportValues>) -> Self {
         self.tpm_support = input;
         self
     }
-    pub fn set_deprecation_time(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_deprecation_time(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.deprecation_time = input;
         self
     }
-    pub fn set_imds_support(
-        mut self,
-        input: ::std::option::Option<crate::types::ImdsSupportValues>,
-    ) -> Self {
+    pub fn set_imds_support(mut self, input: ::std::option::Option<crate::types::ImdsSupportValues>) -> Self {
         self.imds_support = input;
         self
     }
-    pub fn set_source_instance_id(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_source_instance_id(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.source_instance_id = input;
         self
     }
-    pub fn set_deregistration_protection(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_deregistration_protection(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.deregistration_protection = input;
         self
     }
-    pub fn set_last_launched_time(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_last_launched_time(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.last_launched_time = input;
         self
     }
@@ -264,17 +206,11 @@ impl ImageBuilder {
         self.image_allowed = input;
         self
     }
-    pub fn set_source_image_id(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_source_image_id(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.source_image_id = input;
         self
     }
-    pub fn set_source_image_region(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_source_image_region(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.source_image_region = input;
         self
     }
@@ -290,10 +226,7 @@ impl ImageBuilder {
         self.image_id = input;
         self
     }
-    pub fn set_image_location(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_image_location(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.image_location = input;
         self
     }
@@ -309,10 +242,7 @@ impl ImageBuilder {
         self.owner_id = input;
         self
     }
-    pub fn set_creation_date(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_creation_date(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.creation_date = input;
         self
     }
@@ -320,24 +250,15 @@ impl ImageBuilder {
         self.public = input;
         self
     }
-    pub fn set_product_codes(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<crate::types::ProductCode>>,
-    ) -> Self {
+    pub fn set_product_codes(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::ProductCode>>) -> Self {
         self.product_codes = input;
         self
     }
-    pub fn set_architecture(
-        mut self,
-        input: ::std::option::Option<crate::types::ArchitectureValues>,
-    ) -> Self {
+    pub fn set_architecture(mut self, input: ::std::option::Option<crate::types::ArchitectureValues>) -> Self {
         self.architecture = input;
         self
     }
-    pub fn set_image_type(
-        mut self,
-        input: ::std::option::Option<crate::types::ImageTypeValues>,
-    ) -> Self {
+    pub fn set_image_type(mut self, input: ::std::option::Option<crate::types::ImageTypeValues>) -> Self {
         self.image_type = input;
         self
     }
@@ -349,10 +270,7 @@ impl ImageBuilder {
         self.ramdisk_id = input;
         self
     }
-    pub fn set_platform(
-        mut self,
-        input: ::std::option::Option<crate::types::PlatformValues>,
-    ) -> Self {
+    pub fn set_platform(mut self, input: ::std::option::Option<crate::types::PlatformValues>) -> Self {
         self.platform = input;
         self
     }

@@ -2,13 +2,7 @@
 #[allow(missing_docs)] // documentation missing in model
 #[non_exhaustive]
 #[derive(
-    ::std::clone::Clone,
-    ::std::cmp::Eq,
-    ::std::cmp::Ord,
-    ::std::cmp::PartialEq,
-    ::std::cmp::PartialOrd,
-    ::std::fmt::Debug,
-    ::std::hash::Hash,
+    ::std::clone::Clone, ::std::cmp::Eq, ::std::cmp::Ord, ::std::cmp::PartialEq, ::std::cmp::PartialOrd, ::std::fmt::Debug, ::std::hash::Hash,
 )]
 pub enum ImageState {
     #[allow(missing_docs)] // documentation missing in model
@@ -27,9 +21,7 @@ pub enum ImageState {
     Pending,
     #[allow(missing_docs)] // documentation missing in model
     Transient,
-    #[deprecated(
-        note = "Don't directly match on `Unknown`. See the docs on this enum for the correct way to handle unknown variants."
-    )]
+    #[deprecated(note = "Don't directly match on `Unknown`. See the docs on this enum for the correct way to handle unknown variants.")]
     Unknown(crate::primitives::sealed_enum_unknown::UnknownVariantValue),
 }
 impl ::std::convert::From<&str> for ImageState {
@@ -43,9 +35,7 @@ impl ::std::convert::From<&str> for ImageState {
             "invalid" => ImageState::Invalid,
             "pending" => ImageState::Pending,
             "transient" => ImageState::Transient,
-            other => ImageState::Unknown(
-                crate::primitives::sealed_enum_unknown::UnknownVariantValue(other.to_owned()),
-            ),
+            other => ImageState::Unknown(crate::primitives::sealed_enum_unknown::UnknownVariantValue(other.to_owned())),
         }
     }
 }
@@ -87,7 +77,8 @@ impl ::std::convert::AsRef<str> for ImageState {
         self.as_str()
     }
 }
-impl ImageState {}
+impl ImageState {
+}
 impl ::std::fmt::Display for ImageState {
     fn fmt(&self, f: &mut ::std::fmt::Formatter) -> ::std::fmt::Result {
         match self {

@@ -3,21 +3,16 @@
 #[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::fmt::Debug)]
 pub struct Instance {
     pub architecture: ::std::option::Option<crate::types::ArchitectureValues>,
-    pub block_device_mappings:
-        ::std::option::Option<::std::vec::Vec<crate::types::InstanceBlockDeviceMapping>>,
+    pub block_device_mappings: ::std::option::Option<::std::vec::Vec<crate::types::InstanceBlockDeviceMapping>>,
     pub client_token: ::std::option::Option<::std::string::String>,
     pub ebs_optimized: ::std::option::Option<bool>,
     pub ena_support: ::std::option::Option<bool>,
     pub hypervisor: ::std::option::Option<crate::types::HypervisorType>,
     pub iam_instance_profile: ::std::option::Option<crate::types::IamInstanceProfile>,
     pub instance_lifecycle: ::std::option::Option<crate::types::InstanceLifecycleType>,
-    pub elastic_gpu_associations:
-        ::std::option::Option<::std::vec::Vec<crate::types::ElasticGpuAssociation>>,
-    pub elastic_inference_accelerator_associations: ::std::option::Option<
-        ::std::vec::Vec<crate::types::ElasticInferenceAcceleratorAssociation>,
-    >,
-    pub network_interfaces:
-        ::std::option::Option<::std::vec::Vec<crate::types::InstanceNetworkInterface>>,
+    pub elastic_gpu_associations: ::std::option::Option<::std::vec::Vec<crate::types::ElasticGpuAssociation>>,
+    pub elastic_inference_accelerator_associations: ::std::option::Option<::std::vec::Vec<crate::types::ElasticInferenceAcceleratorAssociation>>,
+    pub network_interfaces: ::std::option::Option<::std::vec::Vec<crate::types::InstanceNetworkInterface>>,
     pub outpost_arn: ::std::option::Option<::std::string::String>,
     pub root_device_name: ::std::option::Option<::std::string::String>,
     pub root_device_type: ::std::option::Option<crate::types::DeviceType>,
@@ -31,8 +26,7 @@ pub struct Instance {
     pub cpu_options: ::std::option::Option<crate::types::CpuOptions>,
     pub capacity_block_id: ::std::option::Option<::std::string::String>,
     pub capacity_reservation_id: ::std::option::Option<::std::string::String>,
-    pub capacity_reservation_specification:
-        ::std::option::Option<crate::types::CapacityReservationSpecificationResponse>,
+    pub capacity_reservation_specification: ::std::option::Option<crate::types::CapacityReservationSpecificationResponse>,
     pub hibernation_options: ::std::option::Option<crate::types::HibernationOptions>,
     pub licenses: ::std::option::Option<::std::vec::Vec<crate::types::LicenseConfiguration>>,
     pub metadata_options: ::std::option::Option<crate::types::InstanceMetadataOptionsResponse>,
@@ -41,17 +35,14 @@ pub struct Instance {
     pub platform_details: ::std::option::Option<::std::string::String>,
     pub usage_operation: ::std::option::Option<::std::string::String>,
     pub usage_operation_update_time: ::std::option::Option<::aws_smithy_types::DateTime>,
-    pub private_dns_name_options:
-        ::std::option::Option<crate::types::PrivateDnsNameOptionsResponse>,
+    pub private_dns_name_options: ::std::option::Option<crate::types::PrivateDnsNameOptionsResponse>,
     pub ipv6_address: ::std::option::Option<::std::string::String>,
     pub tpm_support: ::std::option::Option<::std::string::String>,
     pub maintenance_options: ::std::option::Option<crate::types::InstanceMaintenanceOptions>,
     pub current_instance_boot_mode: ::std::option::Option<crate::types::InstanceBootModeValues>,
-    pub network_performance_options:
-        ::std::option::Option<crate::types::InstanceNetworkPerformanceOptions>,
+    pub network_performance_options: ::std::option::Option<crate::types::InstanceNetworkPerformanceOptions>,
     pub operator: ::std::option::Option<crate::types::OperatorResponse>,
-    pub secondary_interfaces:
-        ::std::option::Option<::std::vec::Vec<crate::types::InstanceSecondaryInterface>>,
+    pub secondary_interfaces: ::std::option::Option<::std::vec::Vec<crate::types::InstanceSecondaryInterface>>,
     pub instance_id: ::std::option::Option<::std::string::String>,
     pub image_id: ::std::option::Option<::std::string::String>,
     pub state: ::std::option::Option<crate::types::InstanceState>,
@@ -86,9 +77,7 @@ impl Instance {
     pub fn tags(&self) -> &[crate::types::Tag] {
         self.tags.as_deref().unwrap_or_default()
     }
-    pub fn metadata_options(
-        &self,
-    ) -> ::std::option::Option<&crate::types::InstanceMetadataOptionsResponse> {
+    pub fn metadata_options(&self) -> ::std::option::Option<&crate::types::InstanceMetadataOptionsResponse> {
         self.metadata_options.as_ref()
     }
     pub fn image_id(&self) -> ::std::option::Option<&str> {
@@ -112,32 +101,25 @@ impl Instance {
         crate::types::builders::InstanceBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct InstanceBuilder {
     pub(crate) architecture: ::std::option::Option<crate::types::ArchitectureValues>,
-    pub(crate) block_device_mappings:
-        ::std::option::Option<::std::vec::Vec<crate::types::InstanceBlockDeviceMapping>>,
+    pub(crate) block_device_mappings: ::std::option::Option<::std::vec::Vec<crate::types::InstanceBlockDeviceMapping>>,
     pub(crate) client_token: ::std::option::Option<::std::string::String>,
     pub(crate) ebs_optimized: ::std::option::Option<bool>,
     pub(crate) ena_support: ::std::option::Option<bool>,
     pub(crate) hypervisor: ::std::option::Option<crate::types::HypervisorType>,
     pub(crate) iam_instance_profile: ::std::option::Option<crate::types::IamInstanceProfile>,
     pub(crate) instance_lifecycle: ::std::option::Option<crate::types::InstanceLifecycleType>,
-    pub(crate) elastic_gpu_associations:
-        ::std::option::Option<::std::vec::Vec<crate::types::ElasticGpuAssociation>>,
-    pub(crate) elastic_inference_accelerator_associations: ::std::option::Option<
-        ::std::vec::Vec<crate::types::ElasticInferenceAcceleratorAssociation>,
-    >,
-    pub(crate) network_interfaces:
-        ::std::option::Option<::std::vec::Vec<crate::types::InstanceNetworkInterface>>,
+    pub(crate) elastic_gpu_associations: ::std::option::Option<::std::vec::Vec<crate::types::ElasticGpuAssociation>>,
+    pub(crate) elastic_inference_accelerator_associations:
+        ::std::option::Option<::std::vec::Vec<crate::types::ElasticInferenceAcceleratorAssociation>>,
+    pub(crate) network_interfaces: ::std::option::Option<::std::vec::Vec<crate::types::InstanceNetworkInterface>>,
     pub(crate) outpost_arn: ::std::option::Option<::std::string::String>,
     pub(crate) root_device_name: ::std::option::Option<::std::string::String>,
     pub(crate) root_device_type: ::std::option::Option<crate::types::DeviceType>,
-    pub(crate) security_groups:
-        ::std::option::Option<::std::vec::Vec<crate::types::GroupIdentifier>>,
+    pub(crate) security_groups: ::std::option::Option<::std::vec::Vec<crate::types::GroupIdentifier>>,
     pub(crate) source_dest_check: ::std::option::Option<bool>,
     pub(crate) spot_instance_request_id: ::std::option::Option<::std::string::String>,
     pub(crate) sriov_net_support: ::std::option::Option<::std::string::String>,
@@ -147,29 +129,23 @@ pub struct InstanceBuilder {
     pub(crate) cpu_options: ::std::option::Option<crate::types::CpuOptions>,
     pub(crate) capacity_block_id: ::std::option::Option<::std::string::String>,
     pub(crate) capacity_reservation_id: ::std::option::Option<::std::string::String>,
-    pub(crate) capacity_reservation_specification:
-        ::std::option::Option<crate::types::CapacityReservationSpecificationResponse>,
+    pub(crate) capacity_reservation_specification: ::std::option::Option<crate::types::CapacityReservationSpecificationResponse>,
     pub(crate) hibernation_options: ::std::option::Option<crate::types::HibernationOptions>,
     pub(crate) licenses: ::std::option::Option<::std::vec::Vec<crate::types::LicenseConfiguration>>,
-    pub(crate) metadata_options:
-        ::std::option::Option<crate::types::InstanceMetadataOptionsResponse>,
+    pub(crate) metadata_options: ::std::option::Option<crate::types::InstanceMetadataOptionsResponse>,
     pub(crate) enclave_options: ::std::option::Option<crate::types::EnclaveOptions>,
     pub(crate) boot_mode: ::std::option::Option<crate::types::BootModeValues>,
     pub(crate) platform_details: ::std::option::Option<::std::string::String>,
     pub(crate) usage_operation: ::std::option::Option<::std::string::String>,
     pub(crate) usage_operation_update_time: ::std::option::Option<::aws_smithy_types::DateTime>,
-    pub(crate) private_dns_name_options:
-        ::std::option::Option<crate::types::PrivateDnsNameOptionsResponse>,
+    pub(crate) private_dns_name_options: ::std::option::Option<crate::types::PrivateDnsNameOptionsResponse>,
     pub(crate) ipv6_address: ::std::option::Option<::std::string::String>,
     pub(crate) tpm_support: ::std::option::Option<::std::string::String>,
     pub(crate) maintenance_options: ::std::option::Option<crate::types::InstanceMaintenanceOptions>,
-    pub(crate) current_instance_boot_mode:
-        ::std::option::Option<crate::types::InstanceBootModeValues>,
-    pub(crate) network_performance_options:
-        ::std::option::Option<crate::types::InstanceNetworkPerformanceOptions>,
+    pub(crate) current_instance_boot_mode: ::std::option::Option<crate::types::InstanceBootModeValues>,
+    pub(crate) network_performance_options: ::std::option::Option<crate::types::InstanceNetworkPerformanceOptions>,
     pub(crate) operator: ::std::option::Option<crate::types::OperatorResponse>,
-    pub(crate) secondary_interfaces:
-        ::std::option::Option<::std::vec::Vec<crate::types::InstanceSecondaryInterface>>,
+    pub(crate) secondary_interfaces: ::std::option::Option<::std::vec::Vec<crate::types::InstanceSecondaryInterface>>,
     pub(crate) instance_id: ::std::option::Option<::std::string::String>,
     pub(crate) image_id: ::std::option::Option<::std::string::String>,
     pub(crate) state: ::std::option::Option<crate::types::InstanceState>,
@@ -192,17 +168,11 @@ pub struct InstanceBuilder {
     pub(crate) public_ip_address: ::std::option::Option<::std::string::String>,
 }
 impl InstanceBuilder {
-    pub fn set_architecture(
-        mut self,
-        input: ::std::option::Option<crate::types::ArchitectureValues>,
-    ) -> Self {
+    pub fn set_architecture(mut self, input: ::std::option::Option<crate::types::ArchitectureValues>) -> Self {
         self.architecture = input;
         self
     }
-    pub fn set_block_device_mappings(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<crate::types::InstanceBlockDeviceMapping>>,
-    ) -> Self {
+    pub fn set_block_device_mappings(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::InstanceBlockDeviceMapping>>) -> Self {
         self.block_device_mappings = input;
         self
     }
@@ -222,39 +192,25 @@ impl InstanceBuilder {
         self.ena_support = input;
         self
     }
-    pub fn set_hypervisor(
-        mut self,
-        input: ::std::option::Option<crate::types::HypervisorType>,
-    ) -> Self {
+    pub fn set_hypervisor(mut self, input: ::std::option::Option<crate::types::HypervisorType>) -> Self {
         self.hypervisor = input;
         self
     }
-    pub fn set_iam_instance_profile(
-        mut self,
-        input: ::std::option::Option<crate::types::IamInstanceProfile>,
-    ) -> Self {
+    pub fn set_iam_instance_profile(mut self, input: ::std::option::Option<crate::types::IamInstanceProfile>) -> Self {
         self.iam_instance_profile = input;
         self
     }
-    pub fn set_instance_lifecycle(
-        mut self,
-        input: ::std::option::Option<crate::types::InstanceLifecycleType>,
-    ) -> Self {
+    pub fn set_instance_lifecycle(mut self, input: ::std::option::Option<crate::types::InstanceLifecycleType>) -> Self {
         self.instance_lifecycle = input;
         self
     }
-    pub fn set_elastic_gpu_associations(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<crate::types::ElasticGpuAssociation>>,
-    ) -> Self {
+    pub fn set_elastic_gpu_associations(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::ElasticGpuAssociation>>) -> Self {
         self.elastic_gpu_associations = input;
         self
     }
     pub fn set_elastic_inference_accelerator_associations(
         mut self,
-        input: ::std::option::Option<
-            ::std::vec::Vec<crate::types::ElasticInferenceAcceleratorAssociation>,
-        >,
+        input: ::std::option::Option<::std::vec::Vec<crate::types::ElasticInferenceAcceleratorAssociation>>,
     ) -> Self {
         self.elastic_inference_accelerator_associations = input;
         self
@@ -265,10 +221,7 @@ impl InstanceBuilder {
         self.network_interfaces = ::std::option::Option::Some(v);
         self
     }
-    pub fn set_network_interfaces(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<crate::types::InstanceNetworkInterface>>,
-    ) -> Self {
+    pub fn set_network_interfaces(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::InstanceNetworkInterface>>) -> Self {
         self.network_interfaces = input;
         self
     }
@@ -276,17 +229,11 @@ impl InstanceBuilder {
         self.outpost_arn = input;
         self
     }
-    pub fn set_root_device_name(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_root_device_name(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.root_device_name = input;
         self
     }
-    pub fn set_root_device_type(
-        mut self,
-        input: ::std::option::Option<crate::types::DeviceType>,
-    ) -> Self {
+    pub fn set_root_device_type(mut self, input: ::std::option::Option<crate::types::DeviceType>) -> Self {
         self.root_device_type = input;
         self
     }
@@ -296,10 +243,7 @@ impl InstanceBuilder {
         self.security_groups = ::std::option::Option::Some(v);
         self
     }
-    pub fn set_security_groups(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<crate::types::GroupIdentifier>>,
-    ) -> Self {
+    pub fn set_security_groups(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::GroupIdentifier>>) -> Self {
         self.security_groups = input;
         self
     }
@@ -307,24 +251,15 @@ impl InstanceBuilder {
         self.source_dest_check = input;
         self
     }
-    pub fn set_spot_instance_request_id(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_spot_instance_request_id(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.spot_instance_request_id = input;
         self
     }
-    pub fn set_sriov_net_support(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_sriov_net_support(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.sriov_net_support = input;
         self
     }
-    pub fn set_state_reason(
-        mut self,
-        input: ::std::option::Option<crate::types::StateReason>,
-    ) -> Self {
+    pub fn set_state_reason(mut self, input: ::std::option::Option<crate::types::StateReason>) -> Self {
         self.state_reason = input;
         self
     }
@@ -334,38 +269,23 @@ impl InstanceBuilder {
         self.tags = ::std::option::Option::Some(v);
         self
     }
-    pub fn set_tags(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<crate::types::Tag>>,
-    ) -> Self {
+    pub fn set_tags(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::Tag>>) -> Self {
         self.tags = input;
         self
     }
-    pub fn set_virtualization_type(
-        mut self,
-        input: ::std::option::Option<crate::types::VirtualizationType>,
-    ) -> Self {
+    pub fn set_virtualization_type(mut self, input: ::std::option::Option<crate::types::VirtualizationType>) -> Self {
         self.virtualization_type = input;
         self
     }
-    pub fn set_cpu_options(
-        mut self,
-        input: ::std::option::Option<crate::types::CpuOptions>,
-    ) -> Self {
+    pub fn set_cpu_options(mut self, input: ::std::option::Option<crate::types::CpuOptions>) -> Self {
         self.cpu_options = input;
         self
     }
-    pub fn set_capacity_block_id(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_capacity_block_id(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.capacity_block_id = input;
         self
     }
-    pub fn set_capacity_reservation_id(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_capacity_reservation_id(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.capacity_reservation_id = input;
         self
     }
@@ -376,73 +296,43 @@ impl InstanceBuilder {
         self.capacity_reservation_specification = input;
         self
     }
-    pub fn set_hibernation_options(
-        mut self,
-        input: ::std::option::Option<crate::types::HibernationOptions>,
-    ) -> Self {
+    pub fn set_hibernation_options(mut self, input: ::std::option::Option<crate::types::HibernationOptions>) -> Self {
         self.hibernation_options = input;
         self
     }
-    pub fn set_licenses(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<crate::types::LicenseConfiguration>>,
-    ) -> Self {
+    pub fn set_licenses(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::LicenseConfiguration>>) -> Self {
         self.licenses = input;
         self
     }
-    pub fn metadata_options(
-        mut self,
-        input: crate::types::InstanceMetadataOptionsResponse,
-    ) -> Self {
+    pub fn metadata_options(mut self, input: crate::types::InstanceMetadataOptionsResponse) -> Self {
         self.metadata_options = ::std::option::Option::Some(input);
         self
     }
-    pub fn set_metadata_options(
-        mut self,
-        input: ::std::option::Option<crate::types::InstanceMetadataOptionsResponse>,
-    ) -> Self {
+    pub fn set_metadata_options(mut self, input: ::std::option::Option<crate::types::InstanceMetadataOptionsResponse>) -> Self {
         self.metadata_options = input;
         self
     }
-    pub fn set_enclave_options(
-        mut self,
-        input: ::std::option::Option<crate::types::EnclaveOptions>,
-    ) -> Self {
+    pub fn set_enclave_options(mut self, input: ::std::option::Option<crate::types::EnclaveOptions>) -> Self {
         self.enclave_options = input;
         self
     }
-    pub fn set_boot_mode(
-        mut self,
-        input: ::std::option::Option<crate::types::BootModeValues>,
-    ) -> Self {
+    pub fn set_boot_mode(mut self, input: ::std::option::Option<crate::types::BootModeValues>) -> Self {
         self.boot_mode = input;
         self
     }
-    pub fn set_platform_details(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_platform_details(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.platform_details = input;
         self
     }
-    pub fn set_usage_operation(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_usage_operation(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.usage_operation = input;
         self
     }
-    pub fn set_usage_operation_update_time(
-        mut self,
-        input: ::std::option::Option<::aws_smithy_types::DateTime>,
-    ) -> Self {
+    pub fn set_usage_operation_update_time(mut self, input: ::std::option::Option<::aws_smithy_types::DateTime>) -> Self {
         self.usage_operation_update_time = input;
         self
     }
-    pub fn set_private_dns_name_options(
-        mut self,
-        input: ::std::option::Option<crate::types::PrivateDnsNameOptionsResponse>,
-    ) -> Self {
+    pub fn set_private_dns_name_options(mut self, input: ::std::option::Option<crate::types::PrivateDnsNameOptionsResponse>) -> Self {
         self.private_dns_name_options = input;
         self
     }
@@ -454,38 +344,23 @@ impl InstanceBuilder {
         self.tpm_support = input;
         self
     }
-    pub fn set_maintenance_options(
-        mut self,
-        input: ::std::option::Option<crate::types::InstanceMaintenanceOptions>,
-    ) -> Self {
+    pub fn set_maintenance_options(mut self, input: ::std::option::Option<crate::types::InstanceMaintenanceOptions>) -> Self {
         self.maintenance_options = input;
         self
     }
-    pub fn set_current_instance_boot_mode(
-        mut self,
-        input: ::std::option::Option<crate::types::InstanceBootModeValues>,
-    ) -> Self {
+    pub fn set_current_instance_boot_mode(mut self, input: ::std::option::Option<crate::types::InstanceBootModeValues>) -> Self {
         self.current_instance_boot_mode = input;
         self
     }
-    pub fn set_network_performance_options(
-        mut self,
-        input: ::std::option::Option<crate::types::InstanceNetworkPerformanceOptions>,
-    ) -> Self {
+    pub fn set_network_performance_options(mut self, input: ::std::option::Option<crate::types::InstanceNetworkPerformanceOptions>) -> Self {
         self.network_performance_options = input;
         self
     }
-    pub fn set_operator(
-        mut self,
-        input: ::std::option::Option<crate::types::OperatorResponse>,
-    ) -> Self {
+    pub fn set_operator(mut self, input: ::std::option::Option<crate::types::OperatorResponse>) -> Self {
         self.operator = input;
         self
     }
-    pub fn set_secondary_interfaces(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<crate::types::InstanceSecondaryInterface>>,
-    ) -> Self {
+    pub fn set_secondary_interfaces(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::InstanceSecondaryInterface>>) -> Self {
         self.secondary_interfaces = input;
         self
     }
@@ -509,24 +384,15 @@ impl InstanceBuilder {
         self.state = input;
         self
     }
-    pub fn set_private_dns_name(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_private_dns_name(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.private_dns_name = input;
         self
     }
-    pub fn set_public_dns_name(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_public_dns_name(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.public_dns_name = input;
         self
     }
-    pub fn set_state_transition_reason(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_state_transition_reason(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.state_transition_reason = input;
         self
     }
@@ -538,10 +404,7 @@ impl InstanceBuilder {
         self.ami_launch_index = input;
         self
     }
-    pub fn set_product_codes(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<crate::types::ProductCode>>,
-    ) -> Self {
+    pub fn set_product_codes(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::ProductCode>>) -> Self {
         self.product_codes = input;
         self
     }
@@ -549,17 +412,11 @@ impl InstanceBuilder {
         self.instance_type = ::std::option::Option::Some(input);
         self
     }
-    pub fn set_instance_type(
-        mut self,
-        input: ::std::option::Option<crate::types::InstanceType>,
-    ) -> Self {
+    pub fn set_instance_type(mut self, input: ::std::option::Option<crate::types::InstanceType>) -> Self {
         self.instance_type = input;
         self
     }
-    pub fn set_launch_time(
-        mut self,
-        input: ::std::option::Option<::aws_smithy_types::DateTime>,
-    ) -> Self {
+    pub fn set_launch_time(mut self, input: ::std::option::Option<::aws_smithy_types::DateTime>) -> Self {
         self.launch_time = input;
         self
     }
@@ -575,17 +432,11 @@ impl InstanceBuilder {
         self.ramdisk_id = input;
         self
     }
-    pub fn set_platform(
-        mut self,
-        input: ::std::option::Option<crate::types::PlatformValues>,
-    ) -> Self {
+    pub fn set_platform(mut self, input: ::std::option::Option<crate::types::PlatformValues>) -> Self {
         self.platform = input;
         self
     }
-    pub fn set_monitoring(
-        mut self,
-        input: ::std::option::Option<crate::types::Monitoring>,
-    ) -> Self {
+    pub fn set_monitoring(mut self, input: ::std::option::Option<crate::types::Monitoring>) -> Self {
         self.monitoring = input;
         self
     }
@@ -605,17 +456,11 @@ impl InstanceBuilder {
         self.vpc_id = input;
         self
     }
-    pub fn set_private_ip_address(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_private_ip_address(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.private_ip_address = input;
         self
     }
-    pub fn set_public_ip_address(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_public_ip_address(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.public_ip_address = input;
         self
     }
@@ -630,8 +475,7 @@ impl InstanceBuilder {
             iam_instance_profile: self.iam_instance_profile,
             instance_lifecycle: self.instance_lifecycle,
             elastic_gpu_associations: self.elastic_gpu_associations,
-            elastic_inference_accelerator_associations: self
-                .elastic_inference_accelerator_associations,
+            elastic_inference_accelerator_associations: self.elastic_inference_accelerator_associations,
             network_interfaces: self.network_interfaces,
             outpost_arn: self.outpost_arn,
             root_device_name: self.root_device_name,

@@ -3,33 +3,27 @@
 #[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::fmt::Debug)]
 pub struct InstanceAttachmentEnaSrdSpecification {
     pub ena_srd_enabled: ::std::option::Option<bool>,
-    pub ena_srd_udp_specification:
-        ::std::option::Option<crate::types::InstanceAttachmentEnaSrdUdpSpecification>,
+    pub ena_srd_udp_specification: ::std::option::Option<crate::types::InstanceAttachmentEnaSrdUdpSpecification>,
 }
-impl InstanceAttachmentEnaSrdSpecification {}
+impl InstanceAttachmentEnaSrdSpecification {
+}
 impl InstanceAttachmentEnaSrdSpecification {
     pub fn builder() -> crate::types::builders::InstanceAttachmentEnaSrdSpecificationBuilder {
         crate::types::builders::InstanceAttachmentEnaSrdSpecificationBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct InstanceAttachmentEnaSrdSpecificationBuilder {
     pub(crate) ena_srd_enabled: ::std::option::Option<bool>,
-    pub(crate) ena_srd_udp_specification:
-        ::std::option::Option<crate::types::InstanceAttachmentEnaSrdUdpSpecification>,
+    pub(crate) ena_srd_udp_specification: ::std::option::Option<crate::types::InstanceAttachmentEnaSrdUdpSpecification>,
 }
 impl InstanceAttachmentEnaSrdSpecificationBuilder {
     pub fn set_ena_srd_enabled(mut self, input: ::std::option::Option<bool>) -> Self {
         self.ena_srd_enabled = input;
         self
     }
-    pub fn set_ena_srd_udp_specification(
-        mut self,
-        input: ::std::option::Option<crate::types::InstanceAttachmentEnaSrdUdpSpecification>,
-    ) -> Self {
+    pub fn set_ena_srd_udp_specification(mut self, input: ::std::option::Option<crate::types::InstanceAttachmentEnaSrdUdpSpecification>) -> Self {
         self.ena_srd_udp_specification = input;
         self
     }

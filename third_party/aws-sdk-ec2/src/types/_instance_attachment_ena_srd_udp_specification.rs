@@ -4,15 +4,14 @@
 pub struct InstanceAttachmentEnaSrdUdpSpecification {
     pub ena_srd_udp_enabled: ::std::option::Option<bool>,
 }
-impl InstanceAttachmentEnaSrdUdpSpecification {}
+impl InstanceAttachmentEnaSrdUdpSpecification {
+}
 impl InstanceAttachmentEnaSrdUdpSpecification {
     pub fn builder() -> crate::types::builders::InstanceAttachmentEnaSrdUdpSpecificationBuilder {
         crate::types::builders::InstanceAttachmentEnaSrdUdpSpecificationBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct InstanceAttachmentEnaSrdUdpSpecificationBuilder {
     pub(crate) ena_srd_udp_enabled: ::std::option::Option<bool>,

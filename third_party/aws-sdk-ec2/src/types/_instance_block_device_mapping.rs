@@ -5,15 +5,14 @@ pub struct InstanceBlockDeviceMapping {
     pub device_name: ::std::option::Option<::std::string::String>,
     pub ebs: ::std::option::Option<crate::types::EbsInstanceBlockDevice>,
 }
-impl InstanceBlockDeviceMapping {}
+impl InstanceBlockDeviceMapping {
+}
 impl InstanceBlockDeviceMapping {
     pub fn builder() -> crate::types::builders::InstanceBlockDeviceMappingBuilder {
         crate::types::builders::InstanceBlockDeviceMappingBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct InstanceBlockDeviceMappingBuilder {
     pub(crate) device_name: ::std::option::Option<::std::string::String>,
@@ -24,14 +23,14 @@ impl InstanceBlockDeviceMappingBuilder {
         self.device_name = input;
         self
     }
-    pub fn set_ebs(
-        mut self,
-        input: ::std::option::Option<crate::types::EbsInstanceBlockDevice>,
-    ) -> Self {
+    pub fn set_ebs(mut self, input: ::std::option::Option<crate::types::EbsInstanceBlockDevice>) -> Self {
         self.ebs = input;
         self
     }
     pub fn build(self) -> crate::types::InstanceBlockDeviceMapping {
-        crate::types::InstanceBlockDeviceMapping { device_name: self.device_name, ebs: self.ebs }
+        crate::types::InstanceBlockDeviceMapping {
+            device_name: self.device_name,
+            ebs: self.ebs,
+        }
     }
 }

@@ -4,15 +4,14 @@
 pub struct InstanceIpv4Prefix {
     pub ipv4_prefix: ::std::option::Option<::std::string::String>,
 }
-impl InstanceIpv4Prefix {}
+impl InstanceIpv4Prefix {
+}
 impl InstanceIpv4Prefix {
     pub fn builder() -> crate::types::builders::InstanceIpv4PrefixBuilder {
         crate::types::builders::InstanceIpv4PrefixBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct InstanceIpv4PrefixBuilder {
     pub(crate) ipv4_prefix: ::std::option::Option<::std::string::String>,
@@ -23,6 +22,8 @@ impl InstanceIpv4PrefixBuilder {
         self
     }
     pub fn build(self) -> crate::types::InstanceIpv4Prefix {
-        crate::types::InstanceIpv4Prefix { ipv4_prefix: self.ipv4_prefix }
+        crate::types::InstanceIpv4Prefix {
+            ipv4_prefix: self.ipv4_prefix,
+        }
     }
 }

@@ -5,15 +5,14 @@ pub struct InstanceIpv6Address {
     pub ipv6_address: ::std::option::Option<::std::string::String>,
     pub is_primary_ipv6: ::std::option::Option<bool>,
 }
-impl InstanceIpv6Address {}
+impl InstanceIpv6Address {
+}
 impl InstanceIpv6Address {
     pub fn builder() -> crate::types::builders::InstanceIpv6AddressBuilder {
         crate::types::builders::InstanceIpv6AddressBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct InstanceIpv6AddressBuilder {
     pub(crate) ipv6_address: ::std::option::Option<::std::string::String>,

@@ -4,15 +4,14 @@
 pub struct InstanceIpv6Prefix {
     pub ipv6_prefix: ::std::option::Option<::std::string::String>,
 }
-impl InstanceIpv6Prefix {}
+impl InstanceIpv6Prefix {
+}
 impl InstanceIpv6Prefix {
     pub fn builder() -> crate::types::builders::InstanceIpv6PrefixBuilder {
         crate::types::builders::InstanceIpv6PrefixBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct InstanceIpv6PrefixBuilder {
     pub(crate) ipv6_prefix: ::std::option::Option<::std::string::String>,
@@ -23,6 +22,8 @@ impl InstanceIpv6PrefixBuilder {
         self
     }
     pub fn build(self) -> crate::types::InstanceIpv6Prefix {
-        crate::types::InstanceIpv6Prefix { ipv6_prefix: self.ipv6_prefix }
+        crate::types::InstanceIpv6Prefix {
+            ipv6_prefix: self.ipv6_prefix,
+        }
     }
 }

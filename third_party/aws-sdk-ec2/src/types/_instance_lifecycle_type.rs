@@ -2,13 +2,7 @@
 #[allow(missing_docs)] // documentation missing in model
 #[non_exhaustive]
 #[derive(
-    ::std::clone::Clone,
-    ::std::cmp::Eq,
-    ::std::cmp::Ord,
-    ::std::cmp::PartialEq,
-    ::std::cmp::PartialOrd,
-    ::std::fmt::Debug,
-    ::std::hash::Hash,
+    ::std::clone::Clone, ::std::cmp::Eq, ::std::cmp::Ord, ::std::cmp::PartialEq, ::std::cmp::PartialOrd, ::std::fmt::Debug, ::std::hash::Hash,
 )]
 pub enum InstanceLifecycleType {
     #[allow(missing_docs)] // documentation missing in model
@@ -19,23 +13,17 @@ pub enum InstanceLifecycleType {
     Scheduled,
     #[allow(missing_docs)] // documentation missing in model
     Spot,
-    #[deprecated(
-        note = "Don't directly match on `Unknown`. See the docs on this enum for the correct way to handle unknown variants."
-    )]
+    #[deprecated(note = "Don't directly match on `Unknown`. See the docs on this enum for the correct way to handle unknown variants.")]
     Unknown(crate::primitives::sealed_enum_unknown::UnknownVariantValue),
 }
 impl ::std::convert::From<&str> for InstanceLifecycleType {
     fn from(s: &str) -> Self {
         match s {
             "capacity-block" => InstanceLifecycleType::CapacityBlock,
-            "interruptible-capacity-reservation" => {
-                InstanceLifecycleType::InterruptibleCapacityReservation
-            }
+            "interruptible-capacity-reservation" => InstanceLifecycleType::InterruptibleCapacityReservation,
             "scheduled" => InstanceLifecycleType::Scheduled,
             "spot" => InstanceLifecycleType::Spot,
-            other => InstanceLifecycleType::Unknown(
-                crate::primitives::sealed_enum_unknown::UnknownVariantValue(other.to_owned()),
-            ),
+            other => InstanceLifecycleType::Unknown(crate::primitives::sealed_enum_unknown::UnknownVariantValue(other.to_owned())),
         }
     }
 }
@@ -49,9 +37,7 @@ impl InstanceLifecycleType {
     pub fn as_str(&self) -> &str {
         match self {
             InstanceLifecycleType::CapacityBlock => "capacity-block",
-            InstanceLifecycleType::InterruptibleCapacityReservation => {
-                "interruptible-capacity-reservation"
-            }
+            InstanceLifecycleType::InterruptibleCapacityReservation => "interruptible-capacity-reservation",
             InstanceLifecycleType::Scheduled => "scheduled",
             InstanceLifecycleType::Spot => "spot",
             InstanceLifecycleType::Unknown(value) => value.as_str(),
@@ -66,14 +52,13 @@ impl ::std::convert::AsRef<str> for InstanceLifecycleType {
         self.as_str()
     }
 }
-impl InstanceLifecycleType {}
+impl InstanceLifecycleType {
+}
 impl ::std::fmt::Display for InstanceLifecycleType {
     fn fmt(&self, f: &mut ::std::fmt::Formatter) -> ::std::fmt::Result {
         match self {
             InstanceLifecycleType::CapacityBlock => write!(f, "capacity-block"),
-            InstanceLifecycleType::InterruptibleCapacityReservation => {
-                write!(f, "interruptible-capacity-reservation")
-            }
+            InstanceLifecycleType::InterruptibleCapacityReservation => write!(f, "interruptible-capacity-reservation"),
             InstanceLifecycleType::Scheduled => write!(f, "scheduled"),
             InstanceLifecycleType::Spot => write!(f, "spot"),
             InstanceLifecycleType::Unknown(value) => write!(f, "{value}"),

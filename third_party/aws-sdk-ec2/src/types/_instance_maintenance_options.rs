@@ -5,32 +5,25 @@ pub struct InstanceMaintenanceOptions {
     pub auto_recovery: ::std::option::Option<crate::types::InstanceAutoRecoveryState>,
     pub reboot_migration: ::std::option::Option<crate::types::InstanceRebootMigrationState>,
 }
-impl InstanceMaintenanceOptions {}
+impl InstanceMaintenanceOptions {
+}
 impl InstanceMaintenanceOptions {
     pub fn builder() -> crate::types::builders::InstanceMaintenanceOptionsBuilder {
         crate::types::builders::InstanceMaintenanceOptionsBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct InstanceMaintenanceOptionsBuilder {
     pub(crate) auto_recovery: ::std::option::Option<crate::types::InstanceAutoRecoveryState>,
     pub(crate) reboot_migration: ::std::option::Option<crate::types::InstanceRebootMigrationState>,
 }
 impl InstanceMaintenanceOptionsBuilder {
-    pub fn set_auto_recovery(
-        mut self,
-        input: ::std::option::Option<crate::types::InstanceAutoRecoveryState>,
-    ) -> Self {
+    pub fn set_auto_recovery(mut self, input: ::std::option::Option<crate::types::InstanceAutoRecoveryState>) -> Self {
         self.auto_recovery = input;
         self
     }
-    pub fn set_reboot_migration(
-        mut self,
-        input: ::std::option::Option<crate::types::InstanceRebootMigrationState>,
-    ) -> Self {
+    pub fn set_reboot_migration(mut self, input: ::std::option::Option<crate::types::InstanceRebootMigrationState>) -> Self {
         self.reboot_migration = input;
         self
     }

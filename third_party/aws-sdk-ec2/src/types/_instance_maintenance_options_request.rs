@@ -4,28 +4,26 @@
 pub struct InstanceMaintenanceOptionsRequest {
     pub auto_recovery: ::std::option::Option<crate::types::InstanceAutoRecoveryState>,
 }
-impl InstanceMaintenanceOptionsRequest {}
+impl InstanceMaintenanceOptionsRequest {
+}
 impl InstanceMaintenanceOptionsRequest {
     pub fn builder() -> crate::types::builders::InstanceMaintenanceOptionsRequestBuilder {
         crate::types::builders::InstanceMaintenanceOptionsRequestBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct InstanceMaintenanceOptionsRequestBuilder {
     pub(crate) auto_recovery: ::std::option::Option<crate::types::InstanceAutoRecoveryState>,
 }
 impl InstanceMaintenanceOptionsRequestBuilder {
-    pub fn set_auto_recovery(
-        mut self,
-        input: ::std::option::Option<crate::types::InstanceAutoRecoveryState>,
-    ) -> Self {
+    pub fn set_auto_recovery(mut self, input: ::std::option::Option<crate::types::InstanceAutoRecoveryState>) -> Self {
         self.auto_recovery = input;
         self
     }
     pub fn build(self) -> crate::types::InstanceMaintenanceOptionsRequest {
-        crate::types::InstanceMaintenanceOptionsRequest { auto_recovery: self.auto_recovery }
+        crate::types::InstanceMaintenanceOptionsRequest {
+            auto_recovery: self.auto_recovery,
+        }
     }
 }

@@ -5,15 +5,14 @@ pub struct InstanceMarketOptionsRequest {
     pub market_type: ::std::option::Option<crate::types::MarketType>,
     pub spot_options: ::std::option::Option<crate::types::SpotMarketOptions>,
 }
-impl InstanceMarketOptionsRequest {}
+impl InstanceMarketOptionsRequest {
+}
 impl InstanceMarketOptionsRequest {
     pub fn builder() -> crate::types::builders::InstanceMarketOptionsRequestBuilder {
         crate::types::builders::InstanceMarketOptionsRequestBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct InstanceMarketOptionsRequestBuilder {
     pub(crate) market_type: ::std::option::Option<crate::types::MarketType>,

@@ -22,29 +22,22 @@ impl InstanceMetadataOptionsResponse {
         crate::types::builders::InstanceMetadataOptionsResponseBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct InstanceMetadataOptionsResponseBuilder {
     pub(crate) state: ::std::option::Option<crate::types::InstanceMetadataOptionsState>,
     pub(crate) http_tokens: ::std::option::Option<crate::types::HttpTokensState>,
     pub(crate) http_put_response_hop_limit: ::std::option::Option<i32>,
     pub(crate) http_endpoint: ::std::option::Option<crate::types::InstanceMetadataEndpointState>,
-    pub(crate) http_protocol_ipv6:
-        ::std::option::Option<crate::types::InstanceMetadataProtocolState>,
-    pub(crate) instance_metadata_tags:
-        ::std::option::Option<crate::types::InstanceMetadataTagsState>,
+    pub(crate) http_protocol_ipv6: ::std::option::Option<crate::types::InstanceMetadataProtocolState>,
+    pub(crate) instance_metadata_tags: ::std::option::Option<crate::types::InstanceMetadataTagsState>,
 }
 impl InstanceMetadataOptionsResponseBuilder {
     pub fn state(mut self, input: crate::types::InstanceMetadataOptionsState) -> Self {
         self.state = ::std::option::Option::Some(input);
         self
     }
-    pub fn set_state(
-        mut self,
-        input: ::std::option::Option<crate::types::InstanceMetadataOptionsState>,
-    ) -> Self {
+    pub fn set_state(mut self, input: ::std::option::Option<crate::types::InstanceMetadataOptionsState>) -> Self {
         self.state = input;
         self
     }
@@ -52,10 +45,7 @@ impl InstanceMetadataOptionsResponseBuilder {
         self.http_tokens = ::std::option::Option::Some(input);
         self
     }
-    pub fn set_http_tokens(
-        mut self,
-        input: ::std::option::Option<crate::types::HttpTokensState>,
-    ) -> Self {
+    pub fn set_http_tokens(mut self, input: ::std::option::Option<crate::types::HttpTokensState>) -> Self {
         self.http_tokens = input;
         self
     }
@@ -63,24 +53,15 @@ impl InstanceMetadataOptionsResponseBuilder {
         self.http_put_response_hop_limit = input;
         self
     }
-    pub fn set_http_endpoint(
-        mut self,
-        input: ::std::option::Option<crate::types::InstanceMetadataEndpointState>,
-    ) -> Self {
+    pub fn set_http_endpoint(mut self, input: ::std::option::Option<crate::types::InstanceMetadataEndpointState>) -> Self {
         self.http_endpoint = input;
         self
     }
-    pub fn set_http_protocol_ipv6(
-        mut self,
-        input: ::std::option::Option<crate::types::InstanceMetadataProtocolState>,
-    ) -> Self {
+    pub fn set_http_protocol_ipv6(mut self, input: ::std::option::Option<crate::types::InstanceMetadataProtocolState>) -> Self {
         self.http_protocol_ipv6 = input;
         self
     }
-    pub fn set_instance_metadata_tags(
-        mut self,
-        input: ::std::option::Option<crate::types::InstanceMetadataTagsState>,
-    ) -> Self {
+    pub fn set_instance_metadata_tags(mut self, input: ::std::option::Option<crate::types::InstanceMetadataTagsState>) -> Self {
         self.instance_metadata_tags = input;
         self
     }

@@ -12,8 +12,7 @@ pub struct InstanceNetworkInterface {
     pub owner_id: ::std::option::Option<::std::string::String>,
     pub private_dns_name: ::std::option::Option<::std::string::String>,
     pub private_ip_address: ::std::option::Option<::std::string::String>,
-    pub private_ip_addresses:
-        ::std::option::Option<::std::vec::Vec<crate::types::InstancePrivateIpAddress>>,
+    pub private_ip_addresses: ::std::option::Option<::std::vec::Vec<crate::types::InstancePrivateIpAddress>>,
     pub source_dest_check: ::std::option::Option<bool>,
     pub status: ::std::option::Option<crate::types::NetworkInterfaceStatus>,
     pub subnet_id: ::std::option::Option<::std::string::String>,
@@ -21,8 +20,7 @@ pub struct InstanceNetworkInterface {
     pub interface_type: ::std::option::Option<::std::string::String>,
     pub ipv4_prefixes: ::std::option::Option<::std::vec::Vec<crate::types::InstanceIpv4Prefix>>,
     pub ipv6_prefixes: ::std::option::Option<::std::vec::Vec<crate::types::InstanceIpv6Prefix>>,
-    pub connection_tracking_configuration:
-        ::std::option::Option<crate::types::ConnectionTrackingSpecificationResponse>,
+    pub connection_tracking_configuration: ::std::option::Option<crate::types::ConnectionTrackingSpecificationResponse>,
     pub operator: ::std::option::Option<crate::types::OperatorResponse>,
 }
 impl InstanceNetworkInterface {
@@ -50,50 +48,36 @@ impl InstanceNetworkInterface {
         crate::types::builders::InstanceNetworkInterfaceBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct InstanceNetworkInterfaceBuilder {
-    pub(crate) association:
-        ::std::option::Option<crate::types::InstanceNetworkInterfaceAssociation>,
+    pub(crate) association: ::std::option::Option<crate::types::InstanceNetworkInterfaceAssociation>,
     pub(crate) attachment: ::std::option::Option<crate::types::InstanceNetworkInterfaceAttachment>,
     pub(crate) description: ::std::option::Option<::std::string::String>,
     pub(crate) groups: ::std::option::Option<::std::vec::Vec<crate::types::GroupIdentifier>>,
-    pub(crate) ipv6_addresses:
-        ::std::option::Option<::std::vec::Vec<crate::types::InstanceIpv6Address>>,
+    pub(crate) ipv6_addresses: ::std::option::Option<::std::vec::Vec<crate::types::InstanceIpv6Address>>,
     pub(crate) mac_address: ::std::option::Option<::std::string::String>,
     pub(crate) network_interface_id: ::std::option::Option<::std::string::String>,
     pub(crate) owner_id: ::std::option::Option<::std::string::String>,
     pub(crate) private_dns_name: ::std::option::Option<::std::string::String>,
     pub(crate) private_ip_address: ::std::option::Option<::std::string::String>,
-    pub(crate) private_ip_addresses:
-        ::std::option::Option<::std::vec::Vec<crate::types::InstancePrivateIpAddress>>,
+    pub(crate) private_ip_addresses: ::std::option::Option<::std::vec::Vec<crate::types::InstancePrivateIpAddress>>,
     pub(crate) source_dest_check: ::std::option::Option<bool>,
     pub(crate) status: ::std::option::Option<crate::types::NetworkInterfaceStatus>,
     pub(crate) subnet_id: ::std::option::Option<::std::string::String>,
     pub(crate) vpc_id: ::std::option::Option<::std::string::String>,
     pub(crate) interface_type: ::std::option::Option<::std::string::String>,
-    pub(crate) ipv4_prefixes:
-        ::std::option::Option<::std::vec::Vec<crate::types::InstanceIpv4Prefix>>,
-    pub(crate) ipv6_prefixes:
-        ::std::option::Option<::std::vec::Vec<crate::types::InstanceIpv6Prefix>>,
-    pub(crate) connection_tracking_configuration:
-        ::std::option::Option<crate::types::ConnectionTrackingSpecificationResponse>,
+    pub(crate) ipv4_prefixes: ::std::option::Option<::std::vec::Vec<crate::types::InstanceIpv4Prefix>>,
+    pub(crate) ipv6_prefixes: ::std::option::Option<::std::vec::Vec<crate::types::InstanceIpv6Prefix>>,
+    pub(crate) connection_tracking_configuration: ::std::option::Option<crate::types::ConnectionTrackingSpecificationResponse>,
     pub(crate) operator: ::std::option::Option<crate::types::OperatorResponse>,
 }
 impl InstanceNetworkInterfaceBuilder {
-    pub fn set_association(
-        mut self,
-        input: ::std::option::Option<crate::types::InstanceNetworkInterfaceAssociation>,
-    ) -> Self {
+    pub fn set_association(mut self, input: ::std::option::Option<crate::types::InstanceNetworkInterfaceAssociation>) -> Self {
         self.association = input;
         self
     }
-    pub fn set_attachment(
-        mut self,
-        input: ::std::option::Option<crate::types::InstanceNetworkInterfaceAttachment>,
-    ) -> Self {
+    pub fn set_attachment(mut self, input: ::std::option::Option<crate::types::InstanceNetworkInterfaceAttachment>) -> Self {
         self.attachment = input;
         self
     }
@@ -111,17 +95,11 @@ impl InstanceNetworkInterfaceBuilder {
         self.groups = ::std::option::Option::Some(v);
         self
     }
-    pub fn set_groups(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<crate::types::GroupIdentifier>>,
-    ) -> Self {
+    pub fn set_groups(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::GroupIdentifier>>) -> Self {
         self.groups = input;
         self
     }
-    pub fn set_ipv6_addresses(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<crate::types::InstanceIpv6Address>>,
-    ) -> Self {
+    pub fn set_ipv6_addresses(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::InstanceIpv6Address>>) -> Self {
         self.ipv6_addresses = input;
         self
     }
@@ -129,17 +107,11 @@ impl InstanceNetworkInterfaceBuilder {
         self.mac_address = input;
         self
     }
-    pub fn network_interface_id(
-        mut self,
-        input: impl ::std::convert::Into<::std::string::String>,
-    ) -> Self {
+    pub fn network_interface_id(mut self, input: impl ::std::convert::Into<::std::string::String>) -> Self {
         self.network_interface_id = ::std::option::Option::Some(input.into());
         self
     }
-    pub fn set_network_interface_id(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_network_interface_id(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.network_interface_id = input;
         self
     }
@@ -147,24 +119,15 @@ impl InstanceNetworkInterfaceBuilder {
         self.owner_id = input;
         self
     }
-    pub fn set_private_dns_name(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_private_dns_name(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.private_dns_name = input;
         self
     }
-    pub fn set_private_ip_address(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_private_ip_address(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.private_ip_address = input;
         self
     }
-    pub fn set_private_ip_addresses(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<crate::types::InstancePrivateIpAddress>>,
-    ) -> Self {
+    pub fn set_private_ip_addresses(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::InstancePrivateIpAddress>>) -> Self {
         self.private_ip_addresses = input;
         self
     }
@@ -176,10 +139,7 @@ impl InstanceNetworkInterfaceBuilder {
         self.status = ::std::option::Option::Some(input);
         self
     }
-    pub fn set_status(
-        mut self,
-        input: ::std::option::Option<crate::types::NetworkInterfaceStatus>,
-    ) -> Self {
+    pub fn set_status(mut self, input: ::std::option::Option<crate::types::NetworkInterfaceStatus>) -> Self {
         self.status = input;
         self
     }
@@ -199,24 +159,15 @@ impl InstanceNetworkInterfaceBuilder {
         self.vpc_id = input;
         self
     }
-    pub fn set_interface_type(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_interface_type(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.interface_type = input;
         self
     }
-    pub fn set_ipv4_prefixes(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<crate::types::InstanceIpv4Prefix>>,
-    ) -> Self {
+    pub fn set_ipv4_prefixes(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::InstanceIpv4Prefix>>) -> Self {
         self.ipv4_prefixes = input;
         self
     }
-    pub fn set_ipv6_prefixes(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<crate::types::InstanceIpv6Prefix>>,
-    ) -> Self {
+    pub fn set_ipv6_prefixes(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::InstanceIpv6Prefix>>) -> Self {
         self.ipv6_prefixes = input;
         self
     }
@@ -227,10 +178,7 @@ impl InstanceNetworkInterfaceBuilder {
         self.connection_tracking_configuration = input;
         self
     }
-    pub fn set_operator(
-        mut self,
-        input: ::std::option::Option<crate::types::OperatorResponse>,
-    ) -> Self {
+    pub fn set_operator(mut self, input: ::std::option::Option<crate::types::OperatorResponse>) -> Self {
         self.operator = input;
         self
     }

@@ -18,9 +18,7 @@ impl InstanceNetworkInterfaceAssociation {
         crate::types::builders::InstanceNetworkInterfaceAssociationBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct InstanceNetworkInterfaceAssociationBuilder {
     pub(crate) carrier_ip: ::std::option::Option<::std::string::String>,
@@ -34,10 +32,7 @@ impl InstanceNetworkInterfaceAssociationBuilder {
         self.carrier_ip = input;
         self
     }
-    pub fn set_customer_owned_ip(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_customer_owned_ip(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.customer_owned_ip = input;
         self
     }
@@ -45,10 +40,7 @@ impl InstanceNetworkInterfaceAssociationBuilder {
         self.ip_owner_id = input;
         self
     }
-    pub fn set_public_dns_name(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_public_dns_name(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.public_dns_name = input;
         self
     }

@@ -8,8 +8,7 @@ pub struct InstanceNetworkInterfaceAttachment {
     pub device_index: ::std::option::Option<i32>,
     pub status: ::std::option::Option<crate::types::AttachmentStatus>,
     pub network_card_index: ::std::option::Option<i32>,
-    pub ena_srd_specification:
-        ::std::option::Option<crate::types::InstanceAttachmentEnaSrdSpecification>,
+    pub ena_srd_specification: ::std::option::Option<crate::types::InstanceAttachmentEnaSrdSpecification>,
     pub ena_queue_count: ::std::option::Option<i32>,
 }
 impl InstanceNetworkInterfaceAttachment {
@@ -25,9 +24,7 @@ impl InstanceNetworkInterfaceAttachment {
         crate::types::builders::InstanceNetworkInterfaceAttachmentBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct InstanceNetworkInterfaceAttachmentBuilder {
     pub(crate) attach_time: ::std::option::Option<::aws_smithy_types::DateTime>,
@@ -36,22 +33,15 @@ pub struct InstanceNetworkInterfaceAttachmentBuilder {
     pub(crate) device_index: ::std::option::Option<i32>,
     pub(crate) status: ::std::option::Option<crate::types::AttachmentStatus>,
     pub(crate) network_card_index: ::std::option::Option<i32>,
-    pub(crate) ena_srd_specification:
-        ::std::option::Option<crate::types::InstanceAttachmentEnaSrdSpecification>,
+    pub(crate) ena_srd_specification: ::std::option::Option<crate::types::InstanceAttachmentEnaSrdSpecification>,
     pub(crate) ena_queue_count: ::std::option::Option<i32>,
 }
 impl InstanceNetworkInterfaceAttachmentBuilder {
-    pub fn set_attach_time(
-        mut self,
-        input: ::std::option::Option<::aws_smithy_types::DateTime>,
-    ) -> Self {
+    pub fn set_attach_time(mut self, input: ::std::option::Option<::aws_smithy_types::DateTime>) -> Self {
         self.attach_time = input;
         self
     }
-    pub fn set_attachment_id(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_attachment_id(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.attachment_id = input;
         self
     }
@@ -71,10 +61,7 @@ impl InstanceNetworkInterfaceAttachmentBuilder {
         self.status = ::std::option::Option::Some(input);
         self
     }
-    pub fn set_status(
-        mut self,
-        input: ::std::option::Option<crate::types::AttachmentStatus>,
-    ) -> Self {
+    pub fn set_status(mut self, input: ::std::option::Option<crate::types::AttachmentStatus>) -> Self {
         self.status = input;
         self
     }
@@ -82,10 +69,7 @@ impl InstanceNetworkInterfaceAttachmentBuilder {
         self.network_card_index = input;
         self
     }
-    pub fn set_ena_srd_specification(
-        mut self,
-        input: ::std::option::Option<crate::types::InstanceAttachmentEnaSrdSpecification>,
-    ) -> Self {
+    pub fn set_ena_srd_specification(mut self, input: ::std::option::Option<crate::types::InstanceAttachmentEnaSrdSpecification>) -> Self {
         self.ena_srd_specification = input;
         self
     }

@@ -11,23 +11,19 @@ pub struct InstanceNetworkInterfaceSpecification {
     pub ipv6_addresses: ::std::option::Option<::std::vec::Vec<crate::types::InstanceIpv6Address>>,
     pub network_interface_id: ::std::option::Option<::std::string::String>,
     pub private_ip_address: ::std::option::Option<::std::string::String>,
-    pub private_ip_addresses:
-        ::std::option::Option<::std::vec::Vec<crate::types::PrivateIpAddressSpecification>>,
+    pub private_ip_addresses: ::std::option::Option<::std::vec::Vec<crate::types::PrivateIpAddressSpecification>>,
     pub secondary_private_ip_address_count: ::std::option::Option<i32>,
     pub subnet_id: ::std::option::Option<::std::string::String>,
     pub associate_carrier_ip_address: ::std::option::Option<bool>,
     pub interface_type: ::std::option::Option<::std::string::String>,
     pub network_card_index: ::std::option::Option<i32>,
-    pub ipv4_prefixes:
-        ::std::option::Option<::std::vec::Vec<crate::types::Ipv4PrefixSpecificationRequest>>,
+    pub ipv4_prefixes: ::std::option::Option<::std::vec::Vec<crate::types::Ipv4PrefixSpecificationRequest>>,
     pub ipv4_prefix_count: ::std::option::Option<i32>,
-    pub ipv6_prefixes:
-        ::std::option::Option<::std::vec::Vec<crate::types::Ipv6PrefixSpecificationRequest>>,
+    pub ipv6_prefixes: ::std::option::Option<::std::vec::Vec<crate::types::Ipv6PrefixSpecificationRequest>>,
     pub ipv6_prefix_count: ::std::option::Option<i32>,
     pub primary_ipv6: ::std::option::Option<bool>,
     pub ena_srd_specification: ::std::option::Option<crate::types::EnaSrdSpecificationRequest>,
-    pub connection_tracking_specification:
-        ::std::option::Option<crate::types::ConnectionTrackingSpecificationRequest>,
+    pub connection_tracking_specification: ::std::option::Option<crate::types::ConnectionTrackingSpecificationRequest>,
     pub ena_queue_count: ::std::option::Option<i32>,
 }
 impl InstanceNetworkInterfaceSpecification {
@@ -55,9 +51,7 @@ impl InstanceNetworkInterfaceSpecification {
         crate::types::builders::InstanceNetworkInterfaceSpecificationBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct InstanceNetworkInterfaceSpecificationBuilder {
     pub(crate) associate_public_ip_address: ::std::option::Option<bool>,
@@ -66,28 +60,22 @@ pub struct InstanceNetworkInterfaceSpecificationBuilder {
     pub(crate) device_index: ::std::option::Option<i32>,
     pub(crate) groups: ::std::option::Option<::std::vec::Vec<::std::string::String>>,
     pub(crate) ipv6_address_count: ::std::option::Option<i32>,
-    pub(crate) ipv6_addresses:
-        ::std::option::Option<::std::vec::Vec<crate::types::InstanceIpv6Address>>,
+    pub(crate) ipv6_addresses: ::std::option::Option<::std::vec::Vec<crate::types::InstanceIpv6Address>>,
     pub(crate) network_interface_id: ::std::option::Option<::std::string::String>,
     pub(crate) private_ip_address: ::std::option::Option<::std::string::String>,
-    pub(crate) private_ip_addresses:
-        ::std::option::Option<::std::vec::Vec<crate::types::PrivateIpAddressSpecification>>,
+    pub(crate) private_ip_addresses: ::std::option::Option<::std::vec::Vec<crate::types::PrivateIpAddressSpecification>>,
     pub(crate) secondary_private_ip_address_count: ::std::option::Option<i32>,
     pub(crate) subnet_id: ::std::option::Option<::std::string::String>,
     pub(crate) associate_carrier_ip_address: ::std::option::Option<bool>,
     pub(crate) interface_type: ::std::option::Option<::std::string::String>,
     pub(crate) network_card_index: ::std::option::Option<i32>,
-    pub(crate) ipv4_prefixes:
-        ::std::option::Option<::std::vec::Vec<crate::types::Ipv4PrefixSpecificationRequest>>,
+    pub(crate) ipv4_prefixes: ::std::option::Option<::std::vec::Vec<crate::types::Ipv4PrefixSpecificationRequest>>,
     pub(crate) ipv4_prefix_count: ::std::option::Option<i32>,
-    pub(crate) ipv6_prefixes:
-        ::std::option::Option<::std::vec::Vec<crate::types::Ipv6PrefixSpecificationRequest>>,
+    pub(crate) ipv6_prefixes: ::std::option::Option<::std::vec::Vec<crate::types::Ipv6PrefixSpecificationRequest>>,
     pub(crate) ipv6_prefix_count: ::std::option::Option<i32>,
     pub(crate) primary_ipv6: ::std::option::Option<bool>,
-    pub(crate) ena_srd_specification:
-        ::std::option::Option<crate::types::EnaSrdSpecificationRequest>,
-    pub(crate) connection_tracking_specification:
-        ::std::option::Option<crate::types::ConnectionTrackingSpecificationRequest>,
+    pub(crate) ena_srd_specification: ::std::option::Option<crate::types::EnaSrdSpecificationRequest>,
+    pub(crate) connection_tracking_specification: ::std::option::Option<crate::types::ConnectionTrackingSpecificationRequest>,
     pub(crate) ena_queue_count: ::std::option::Option<i32>,
 }
 impl InstanceNetworkInterfaceSpecificationBuilder {
@@ -125,10 +113,7 @@ impl InstanceNetworkInterfaceSpecificationBuilder {
         self.groups = ::std::option::Option::Some(v);
         self
     }
-    pub fn set_groups(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<::std::string::String>>,
-    ) -> Self {
+    pub fn set_groups(mut self, input: ::std::option::Option<::std::vec::Vec<::std::string::String>>) -> Self {
         self.groups = input;
         self
     }
@@ -136,45 +121,27 @@ impl InstanceNetworkInterfaceSpecificationBuilder {
         self.ipv6_address_count = input;
         self
     }
-    pub fn set_ipv6_addresses(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<crate::types::InstanceIpv6Address>>,
-    ) -> Self {
+    pub fn set_ipv6_addresses(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::InstanceIpv6Address>>) -> Self {
         self.ipv6_addresses = input;
         self
     }
-    pub fn network_interface_id(
-        mut self,
-        input: impl ::std::convert::Into<::std::string::String>,
-    ) -> Self {
+    pub fn network_interface_id(mut self, input: impl ::std::convert::Into<::std::string::String>) -> Self {
         self.network_interface_id = ::std::option::Option::Some(input.into());
         self
     }
-    pub fn set_network_interface_id(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_network_interface_id(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.network_interface_id = input;
         self
     }
-    pub fn set_private_ip_address(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_private_ip_address(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.private_ip_address = input;
         self
     }
-    pub fn set_private_ip_addresses(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<crate::types::PrivateIpAddressSpecification>>,
-    ) -> Self {
+    pub fn set_private_ip_addresses(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::PrivateIpAddressSpecification>>) -> Self {
         self.private_ip_addresses = input;
         self
     }
-    pub fn set_secondary_private_ip_address_count(
-        mut self,
-        input: ::std::option::Option<i32>,
-    ) -> Self {
+    pub fn set_secondary_private_ip_address_count(mut self, input: ::std::option::Option<i32>) -> Self {
         self.secondary_private_ip_address_count = input;
         self
     }
@@ -190,10 +157,7 @@ impl InstanceNetworkInterfaceSpecificationBuilder {
         self.associate_carrier_ip_address = input;
         self
     }
-    pub fn set_interface_type(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_interface_type(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.interface_type = input;
         self
     }
@@ -201,10 +165,7 @@ impl InstanceNetworkInterfaceSpecificationBuilder {
         self.network_card_index = input;
         self
     }
-    pub fn set_ipv4_prefixes(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<crate::types::Ipv4PrefixSpecificationRequest>>,
-    ) -> Self {
+    pub fn set_ipv4_prefixes(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::Ipv4PrefixSpecificationRequest>>) -> Self {
         self.ipv4_prefixes = input;
         self
     }
@@ -212,10 +173,7 @@ impl InstanceNetworkInterfaceSpecificationBuilder {
         self.ipv4_prefix_count = input;
         self
     }
-    pub fn set_ipv6_prefixes(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<crate::types::Ipv6PrefixSpecificationRequest>>,
-    ) -> Self {
+    pub fn set_ipv6_prefixes(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::Ipv6PrefixSpecificationRequest>>) -> Self {
         self.ipv6_prefixes = input;
         self
     }
@@ -227,10 +185,7 @@ impl InstanceNetworkInterfaceSpecificationBuilder {
         self.primary_ipv6 = input;
         self
     }
-    pub fn set_ena_srd_specification(
-        mut self,
-        input: ::std::option::Option<crate::types::EnaSrdSpecificationRequest>,
-    ) -> Self {
+    pub fn set_ena_srd_specification(mut self, input: ::std::option::Option<crate::types::EnaSrdSpecificationRequest>) -> Self {
         self.ena_srd_specification = input;
         self
     }

@@ -4,24 +4,20 @@
 pub struct InstanceNetworkPerformanceOptions {
     pub bandwidth_weighting: ::std::option::Option<crate::types::InstanceBandwidthWeighting>,
 }
-impl InstanceNetworkPerformanceOptions {}
+impl InstanceNetworkPerformanceOptions {
+}
 impl InstanceNetworkPerformanceOptions {
     pub fn builder() -> crate::types::builders::InstanceNetworkPerformanceOptionsBuilder {
         crate::types::builders::InstanceNetworkPerformanceOptionsBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct InstanceNetworkPerformanceOptionsBuilder {
     pub(crate) bandwidth_weighting: ::std::option::Option<crate::types::InstanceBandwidthWeighting>,
 }
 impl InstanceNetworkPerformanceOptionsBuilder {
-    pub fn set_bandwidth_weighting(
-        mut self,
-        input: ::std::option::Option<crate::types::InstanceBandwidthWeighting>,
-    ) -> Self {
+    pub fn set_bandwidth_weighting(mut self, input: ::std::option::Option<crate::types::InstanceBandwidthWeighting>) -> Self {
         self.bandwidth_weighting = input;
         self
     }

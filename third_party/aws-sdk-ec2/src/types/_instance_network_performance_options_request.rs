@@ -4,24 +4,20 @@
 pub struct InstanceNetworkPerformanceOptionsRequest {
     pub bandwidth_weighting: ::std::option::Option<crate::types::InstanceBandwidthWeighting>,
 }
-impl InstanceNetworkPerformanceOptionsRequest {}
+impl InstanceNetworkPerformanceOptionsRequest {
+}
 impl InstanceNetworkPerformanceOptionsRequest {
     pub fn builder() -> crate::types::builders::InstanceNetworkPerformanceOptionsRequestBuilder {
         crate::types::builders::InstanceNetworkPerformanceOptionsRequestBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct InstanceNetworkPerformanceOptionsRequestBuilder {
     pub(crate) bandwidth_weighting: ::std::option::Option<crate::types::InstanceBandwidthWeighting>,
 }
 impl InstanceNetworkPerformanceOptionsRequestBuilder {
-    pub fn set_bandwidth_weighting(
-        mut self,
-        input: ::std::option::Option<crate::types::InstanceBandwidthWeighting>,
-    ) -> Self {
+    pub fn set_bandwidth_weighting(mut self, input: ::std::option::Option<crate::types::InstanceBandwidthWeighting>) -> Self {
         self.bandwidth_weighting = input;
         self
     }

@@ -7,28 +7,23 @@ pub struct InstancePrivateIpAddress {
     pub private_dns_name: ::std::option::Option<::std::string::String>,
     pub private_ip_address: ::std::option::Option<::std::string::String>,
 }
-impl InstancePrivateIpAddress {}
+impl InstancePrivateIpAddress {
+}
 impl InstancePrivateIpAddress {
     pub fn builder() -> crate::types::builders::InstancePrivateIpAddressBuilder {
         crate::types::builders::InstancePrivateIpAddressBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct InstancePrivateIpAddressBuilder {
-    pub(crate) association:
-        ::std::option::Option<crate::types::InstanceNetworkInterfaceAssociation>,
+    pub(crate) association: ::std::option::Option<crate::types::InstanceNetworkInterfaceAssociation>,
     pub(crate) primary: ::std::option::Option<bool>,
     pub(crate) private_dns_name: ::std::option::Option<::std::string::String>,
     pub(crate) private_ip_address: ::std::option::Option<::std::string::String>,
 }
 impl InstancePrivateIpAddressBuilder {
-    pub fn set_association(
-        mut self,
-        input: ::std::option::Option<crate::types::InstanceNetworkInterfaceAssociation>,
-    ) -> Self {
+    pub fn set_association(mut self, input: ::std::option::Option<crate::types::InstanceNetworkInterfaceAssociation>) -> Self {
         self.association = input;
         self
     }
@@ -36,17 +31,11 @@ impl InstancePrivateIpAddressBuilder {
         self.primary = input;
         self
     }
-    pub fn set_private_dns_name(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_private_dns_name(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.private_dns_name = input;
         self
     }
-    pub fn set_private_ip_address(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_private_ip_address(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.private_ip_address = input;
         self
     }

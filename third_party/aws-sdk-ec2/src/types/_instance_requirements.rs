@@ -7,8 +7,7 @@ pub struct InstanceRequirements {
     pub cpu_manufacturers: ::std::option::Option<::std::vec::Vec<crate::types::CpuManufacturer>>,
     pub memory_gib_per_v_cpu: ::std::option::Option<crate::types::MemoryGiBPerVCpu>,
     pub excluded_instance_types: ::std::option::Option<::std::vec::Vec<::std::string::String>>,
-    pub instance_generations:
-        ::std::option::Option<::std::vec::Vec<crate::types::InstanceGeneration>>,
+    pub instance_generations: ::std::option::Option<::std::vec::Vec<crate::types::InstanceGeneration>>,
     pub spot_max_price_percentage_over_lowest_price: ::std::option::Option<i32>,
     pub on_demand_max_price_percentage_over_lowest_price: ::std::option::Option<i32>,
     pub bare_metal: ::std::option::Option<crate::types::BareMetal>,
@@ -21,38 +20,31 @@ pub struct InstanceRequirements {
     pub baseline_ebs_bandwidth_mbps: ::std::option::Option<crate::types::BaselineEbsBandwidthMbps>,
     pub accelerator_types: ::std::option::Option<::std::vec::Vec<crate::types::AcceleratorType>>,
     pub accelerator_count: ::std::option::Option<crate::types::AcceleratorCount>,
-    pub accelerator_manufacturers:
-        ::std::option::Option<::std::vec::Vec<crate::types::AcceleratorManufacturer>>,
+    pub accelerator_manufacturers: ::std::option::Option<::std::vec::Vec<crate::types::AcceleratorManufacturer>>,
     pub accelerator_names: ::std::option::Option<::std::vec::Vec<crate::types::AcceleratorName>>,
-    pub accelerator_total_memory_mib:
-        ::std::option::Option<crate::types::AcceleratorTotalMemoryMiB>,
+    pub accelerator_total_memory_mib: ::std::option::Option<crate::types::AcceleratorTotalMemoryMiB>,
     pub network_bandwidth_gbps: ::std::option::Option<crate::types::NetworkBandwidthGbps>,
     pub allowed_instance_types: ::std::option::Option<::std::vec::Vec<::std::string::String>>,
     pub max_spot_price_as_percentage_of_optimal_on_demand_price: ::std::option::Option<i32>,
-    pub baseline_performance_factors:
-        ::std::option::Option<crate::types::BaselinePerformanceFactors>,
+    pub baseline_performance_factors: ::std::option::Option<crate::types::BaselinePerformanceFactors>,
     pub require_encryption_in_transit: ::std::option::Option<bool>,
 }
-impl InstanceRequirements {}
+impl InstanceRequirements {
+}
 impl InstanceRequirements {
     pub fn builder() -> crate::types::builders::InstanceRequirementsBuilder {
         crate::types::builders::InstanceRequirementsBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct InstanceRequirementsBuilder {
     pub(crate) v_cpu_count: ::std::option::Option<crate::types::VCpuCountRange>,
     pub(crate) memory_mib: ::std::option::Option<crate::types::MemoryMiB>,
-    pub(crate) cpu_manufacturers:
-        ::std::option::Option<::std::vec::Vec<crate::types::CpuManufacturer>>,
+    pub(crate) cpu_manufacturers: ::std::option::Option<::std::vec::Vec<crate::types::CpuManufacturer>>,
     pub(crate) memory_gib_per_v_cpu: ::std::option::Option<crate::types::MemoryGiBPerVCpu>,
-    pub(crate) excluded_instance_types:
-        ::std::option::Option<::std::vec::Vec<::std::string::String>>,
-    pub(crate) instance_generations:
-        ::std::option::Option<::std::vec::Vec<crate::types::InstanceGeneration>>,
+    pub(crate) excluded_instance_types: ::std::option::Option<::std::vec::Vec<::std::string::String>>,
+    pub(crate) instance_generations: ::std::option::Option<::std::vec::Vec<crate::types::InstanceGeneration>>,
     pub(crate) spot_max_price_percentage_over_lowest_price: ::std::option::Option<i32>,
     pub(crate) on_demand_max_price_percentage_over_lowest_price: ::std::option::Option<i32>,
     pub(crate) bare_metal: ::std::option::Option<crate::types::BareMetal>,
@@ -60,26 +52,18 @@ pub struct InstanceRequirementsBuilder {
     pub(crate) require_hibernate_support: ::std::option::Option<bool>,
     pub(crate) network_interface_count: ::std::option::Option<crate::types::NetworkInterfaceCount>,
     pub(crate) local_storage: ::std::option::Option<crate::types::LocalStorage>,
-    pub(crate) local_storage_types:
-        ::std::option::Option<::std::vec::Vec<crate::types::LocalStorageType>>,
+    pub(crate) local_storage_types: ::std::option::Option<::std::vec::Vec<crate::types::LocalStorageType>>,
     pub(crate) total_local_storage_gb: ::std::option::Option<crate::types::TotalLocalStorageGb>,
-    pub(crate) baseline_ebs_bandwidth_mbps:
-        ::std::option::Option<crate::types::BaselineEbsBandwidthMbps>,
-    pub(crate) accelerator_types:
-        ::std::option::Option<::std::vec::Vec<crate::types::AcceleratorType>>,
+    pub(crate) baseline_ebs_bandwidth_mbps: ::std::option::Option<crate::types::BaselineEbsBandwidthMbps>,
+    pub(crate) accelerator_types: ::std::option::Option<::std::vec::Vec<crate::types::AcceleratorType>>,
     pub(crate) accelerator_count: ::std::option::Option<crate::types::AcceleratorCount>,
-    pub(crate) accelerator_manufacturers:
-        ::std::option::Option<::std::vec::Vec<crate::types::AcceleratorManufacturer>>,
-    pub(crate) accelerator_names:
-        ::std::option::Option<::std::vec::Vec<crate::types::AcceleratorName>>,
-    pub(crate) accelerator_total_memory_mib:
-        ::std::option::Option<crate::types::AcceleratorTotalMemoryMiB>,
+    pub(crate) accelerator_manufacturers: ::std::option::Option<::std::vec::Vec<crate::types::AcceleratorManufacturer>>,
+    pub(crate) accelerator_names: ::std::option::Option<::std::vec::Vec<crate::types::AcceleratorName>>,
+    pub(crate) accelerator_total_memory_mib: ::std::option::Option<crate::types::AcceleratorTotalMemoryMiB>,
     pub(crate) network_bandwidth_gbps: ::std::option::Option<crate::types::NetworkBandwidthGbps>,
-    pub(crate) allowed_instance_types:
-        ::std::option::Option<::std::vec::Vec<::std::string::String>>,
+    pub(crate) allowed_instance_types: ::std::option::Option<::std::vec::Vec<::std::string::String>>,
     pub(crate) max_spot_price_as_percentage_of_optimal_on_demand_price: ::std::option::Option<i32>,
-    pub(crate) baseline_performance_factors:
-        ::std::option::Option<crate::types::BaselinePerformanceFactors>,
+    pub(crate) baseline_performance_factors: ::std::option::Option<crate::types::BaselinePerformanceFactors>,
     pub(crate) require_encryption_in_transit: ::std::option::Option<bool>,
 }
 impl InstanceRequirementsBuilder {
@@ -91,10 +75,8 @@ impl InstanceRequirementsBuilder {
             memory_gib_per_v_cpu: self.memory_gib_per_v_cpu,
             excluded_instance_types: self.excluded_instance_types,
             instance_generations: self.instance_generations,
-            spot_max_price_percentage_over_lowest_price: self
-                .spot_max_price_percentage_over_lowest_price,
-            on_demand_max_price_percentage_over_lowest_price: self
-                .on_demand_max_price_percentage_over_lowest_price,
+            spot_max_price_percentage_over_lowest_price: self.spot_max_price_percentage_over_lowest_price,
+            on_demand_max_price_percentage_over_lowest_price: self.on_demand_max_price_percentage_over_lowest_price,
             bare_metal: self.bare_metal,
             burstable_performance: self.burstable_performance,
             require_hibernate_support: self.require_hibernate_support,
@@ -110,8 +92,7 @@ impl InstanceRequirementsBuilder {
             accelerator_total_memory_mib: self.accelerator_total_memory_mib,
             network_bandwidth_gbps: self.network_bandwidth_gbps,
             allowed_instance_types: self.allowed_instance_types,
-            max_spot_price_as_percentage_of_optimal_on_demand_price: self
-                .max_spot_price_as_percentage_of_optimal_on_demand_price,
+            max_spot_price_as_percentage_of_optimal_on_demand_price: self.max_spot_price_as_percentage_of_optimal_on_demand_price,
             baseline_performance_factors: self.baseline_performance_factors,
             require_encryption_in_transit: self.require_encryption_in_transit,
         }

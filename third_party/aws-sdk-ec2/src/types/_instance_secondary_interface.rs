@@ -6,9 +6,7 @@ pub struct InstanceSecondaryInterface {
     pub mac_address: ::std::option::Option<::std::string::String>,
     pub secondary_interface_id: ::std::option::Option<::std::string::String>,
     pub owner_id: ::std::option::Option<::std::string::String>,
-    pub private_ip_addresses: ::std::option::Option<
-        ::std::vec::Vec<crate::types::InstanceSecondaryInterfacePrivateIpAddress>,
-    >,
+    pub private_ip_addresses: ::std::option::Option<::std::vec::Vec<crate::types::InstanceSecondaryInterfacePrivateIpAddress>>,
     pub source_dest_check: ::std::option::Option<bool>,
     pub status: ::std::option::Option<crate::types::SecondaryInterfaceStatus>,
     pub secondary_subnet_id: ::std::option::Option<::std::string::String>,
@@ -25,19 +23,14 @@ impl InstanceSecondaryInterface {
         crate::types::builders::InstanceSecondaryInterfaceBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct InstanceSecondaryInterfaceBuilder {
-    pub(crate) attachment:
-        ::std::option::Option<crate::types::InstanceSecondaryInterfaceAttachment>,
+    pub(crate) attachment: ::std::option::Option<crate::types::InstanceSecondaryInterfaceAttachment>,
     pub(crate) mac_address: ::std::option::Option<::std::string::String>,
     pub(crate) secondary_interface_id: ::std::option::Option<::std::string::String>,
     pub(crate) owner_id: ::std::option::Option<::std::string::String>,
-    pub(crate) private_ip_addresses: ::std::option::Option<
-        ::std::vec::Vec<crate::types::InstanceSecondaryInterfacePrivateIpAddress>,
-    >,
+    pub(crate) private_ip_addresses: ::std::option::Option<::std::vec::Vec<crate::types::InstanceSecondaryInterfacePrivateIpAddress>>,
     pub(crate) source_dest_check: ::std::option::Option<bool>,
     pub(crate) status: ::std::option::Option<crate::types::SecondaryInterfaceStatus>,
     pub(crate) secondary_subnet_id: ::std::option::Option<::std::string::String>,
@@ -45,10 +38,7 @@ pub struct InstanceSecondaryInterfaceBuilder {
     pub(crate) interface_type: ::std::option::Option<crate::types::SecondaryInterfaceType>,
 }
 impl InstanceSecondaryInterfaceBuilder {
-    pub fn set_attachment(
-        mut self,
-        input: ::std::option::Option<crate::types::InstanceSecondaryInterfaceAttachment>,
-    ) -> Self {
+    pub fn set_attachment(mut self, input: ::std::option::Option<crate::types::InstanceSecondaryInterfaceAttachment>) -> Self {
         self.attachment = input;
         self
     }
@@ -56,10 +46,7 @@ impl InstanceSecondaryInterfaceBuilder {
         self.mac_address = input;
         self
     }
-    pub fn set_secondary_interface_id(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_secondary_interface_id(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.secondary_interface_id = input;
         self
     }
@@ -69,9 +56,7 @@ impl InstanceSecondaryInterfaceBuilder {
     }
     pub fn set_private_ip_addresses(
         mut self,
-        input: ::std::option::Option<
-            ::std::vec::Vec<crate::types::InstanceSecondaryInterfacePrivateIpAddress>,
-        >,
+        input: ::std::option::Option<::std::vec::Vec<crate::types::InstanceSecondaryInterfacePrivateIpAddress>>,
     ) -> Self {
         self.private_ip_addresses = input;
         self
@@ -84,31 +69,19 @@ impl InstanceSecondaryInterfaceBuilder {
         self.status = ::std::option::Option::Some(input);
         self
     }
-    pub fn set_status(
-        mut self,
-        input: ::std::option::Option<crate::types::SecondaryInterfaceStatus>,
-    ) -> Self {
+    pub fn set_status(mut self, input: ::std::option::Option<crate::types::SecondaryInterfaceStatus>) -> Self {
         self.status = input;
         self
     }
-    pub fn set_secondary_subnet_id(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_secondary_subnet_id(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.secondary_subnet_id = input;
         self
     }
-    pub fn set_secondary_network_id(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_secondary_network_id(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.secondary_network_id = input;
         self
     }
-    pub fn set_interface_type(
-        mut self,
-        input: ::std::option::Option<crate::types::SecondaryInterfaceType>,
-    ) -> Self {
+    pub fn set_interface_type(mut self, input: ::std::option::Option<crate::types::SecondaryInterfaceType>) -> Self {
         self.interface_type = input;
         self
     }

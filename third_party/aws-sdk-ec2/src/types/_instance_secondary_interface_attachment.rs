@@ -22,9 +22,7 @@ impl InstanceSecondaryInterfaceAttachment {
         crate::types::builders::InstanceSecondaryInterfaceAttachmentBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct InstanceSecondaryInterfaceAttachmentBuilder {
     pub(crate) attach_time: ::std::option::Option<::aws_smithy_types::DateTime>,
@@ -35,17 +33,11 @@ pub struct InstanceSecondaryInterfaceAttachmentBuilder {
     pub(crate) network_card_index: ::std::option::Option<i32>,
 }
 impl InstanceSecondaryInterfaceAttachmentBuilder {
-    pub fn set_attach_time(
-        mut self,
-        input: ::std::option::Option<::aws_smithy_types::DateTime>,
-    ) -> Self {
+    pub fn set_attach_time(mut self, input: ::std::option::Option<::aws_smithy_types::DateTime>) -> Self {
         self.attach_time = input;
         self
     }
-    pub fn set_attachment_id(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_attachment_id(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.attachment_id = input;
         self
     }
@@ -65,10 +57,7 @@ impl InstanceSecondaryInterfaceAttachmentBuilder {
         self.status = ::std::option::Option::Some(input);
         self
     }
-    pub fn set_status(
-        mut self,
-        input: ::std::option::Option<crate::types::AttachmentStatus>,
-    ) -> Self {
+    pub fn set_status(mut self, input: ::std::option::Option<crate::types::AttachmentStatus>) -> Self {
         self.status = input;
         self
     }

@@ -4,24 +4,20 @@
 pub struct InstanceSecondaryInterfacePrivateIpAddress {
     pub private_ip_address: ::std::option::Option<::std::string::String>,
 }
-impl InstanceSecondaryInterfacePrivateIpAddress {}
+impl InstanceSecondaryInterfacePrivateIpAddress {
+}
 impl InstanceSecondaryInterfacePrivateIpAddress {
     pub fn builder() -> crate::types::builders::InstanceSecondaryInterfacePrivateIpAddressBuilder {
         crate::types::builders::InstanceSecondaryInterfacePrivateIpAddressBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct InstanceSecondaryInterfacePrivateIpAddressBuilder {
     pub(crate) private_ip_address: ::std::option::Option<::std::string::String>,
 }
 impl InstanceSecondaryInterfacePrivateIpAddressBuilder {
-    pub fn set_private_ip_address(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_private_ip_address(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.private_ip_address = input;
         self
     }

@@ -4,25 +4,20 @@
 pub struct InstanceSecondaryInterfacePrivateIpAddressRequest {
     pub private_ip_address: ::std::option::Option<::std::string::String>,
 }
-impl InstanceSecondaryInterfacePrivateIpAddressRequest {}
 impl InstanceSecondaryInterfacePrivateIpAddressRequest {
-    pub fn builder(
-    ) -> crate::types::builders::InstanceSecondaryInterfacePrivateIpAddressRequestBuilder {
+}
+impl InstanceSecondaryInterfacePrivateIpAddressRequest {
+    pub fn builder() -> crate::types::builders::InstanceSecondaryInterfacePrivateIpAddressRequestBuilder {
         crate::types::builders::InstanceSecondaryInterfacePrivateIpAddressRequestBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct InstanceSecondaryInterfacePrivateIpAddressRequestBuilder {
     pub(crate) private_ip_address: ::std::option::Option<::std::string::String>,
 }
 impl InstanceSecondaryInterfacePrivateIpAddressRequestBuilder {
-    pub fn set_private_ip_address(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_private_ip_address(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.private_ip_address = input;
         self
     }

@@ -4,9 +4,7 @@
 pub struct InstanceSecondaryInterfaceSpecificationRequest {
     pub delete_on_termination: ::std::option::Option<bool>,
     pub device_index: ::std::option::Option<i32>,
-    pub private_ip_addresses: ::std::option::Option<
-        ::std::vec::Vec<crate::types::InstanceSecondaryInterfacePrivateIpAddressRequest>,
-    >,
+    pub private_ip_addresses: ::std::option::Option<::std::vec::Vec<crate::types::InstanceSecondaryInterfacePrivateIpAddressRequest>>,
     pub private_ip_address_count: ::std::option::Option<i32>,
     pub secondary_subnet_id: ::std::option::Option<::std::string::String>,
     pub interface_type: ::std::option::Option<crate::types::SecondaryInterfaceType>,
@@ -18,21 +16,16 @@ impl InstanceSecondaryInterfaceSpecificationRequest {
     }
 }
 impl InstanceSecondaryInterfaceSpecificationRequest {
-    pub fn builder() -> crate::types::builders::InstanceSecondaryInterfaceSpecificationRequestBuilder
-    {
+    pub fn builder() -> crate::types::builders::InstanceSecondaryInterfaceSpecificationRequestBuilder {
         crate::types::builders::InstanceSecondaryInterfaceSpecificationRequestBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct InstanceSecondaryInterfaceSpecificationRequestBuilder {
     pub(crate) delete_on_termination: ::std::option::Option<bool>,
     pub(crate) device_index: ::std::option::Option<i32>,
-    pub(crate) private_ip_addresses: ::std::option::Option<
-        ::std::vec::Vec<crate::types::InstanceSecondaryInterfacePrivateIpAddressRequest>,
-    >,
+    pub(crate) private_ip_addresses: ::std::option::Option<::std::vec::Vec<crate::types::InstanceSecondaryInterfacePrivateIpAddressRequest>>,
     pub(crate) private_ip_address_count: ::std::option::Option<i32>,
     pub(crate) secondary_subnet_id: ::std::option::Option<::std::string::String>,
     pub(crate) interface_type: ::std::option::Option<crate::types::SecondaryInterfaceType>,
@@ -53,24 +46,16 @@ impl InstanceSecondaryInterfaceSpecificationRequestBuilder {
     }
     pub fn set_private_ip_addresses(
         mut self,
-        input: ::std::option::Option<
-            ::std::vec::Vec<crate::types::InstanceSecondaryInterfacePrivateIpAddressRequest>,
-        >,
+        input: ::std::option::Option<::std::vec::Vec<crate::types::InstanceSecondaryInterfacePrivateIpAddressRequest>>,
     ) -> Self {
         self.private_ip_addresses = input;
         self
     }
-    pub fn set_secondary_subnet_id(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_secondary_subnet_id(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.secondary_subnet_id = input;
         self
     }
-    pub fn set_interface_type(
-        mut self,
-        input: ::std::option::Option<crate::types::SecondaryInterfaceType>,
-    ) -> Self {
+    pub fn set_interface_type(mut self, input: ::std::option::Option<crate::types::SecondaryInterfaceType>) -> Self {
         self.interface_type = input;
         self
     }

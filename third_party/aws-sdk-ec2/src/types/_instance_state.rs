@@ -18,9 +18,7 @@ impl InstanceState {
         crate::types::builders::InstanceStateBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct InstanceStateBuilder {
     pub(crate) code: ::std::option::Option<i32>,
@@ -39,14 +37,14 @@ impl InstanceStateBuilder {
         self.name = ::std::option::Option::Some(input);
         self
     }
-    pub fn set_name(
-        mut self,
-        input: ::std::option::Option<crate::types::InstanceStateName>,
-    ) -> Self {
+    pub fn set_name(mut self, input: ::std::option::Option<crate::types::InstanceStateName>) -> Self {
         self.name = input;
         self
     }
     pub fn build(self) -> crate::types::InstanceState {
-        crate::types::InstanceState { code: self.code, name: self.name }
+        crate::types::InstanceState {
+            code: self.code,
+            name: self.name,
+        }
     }
 }

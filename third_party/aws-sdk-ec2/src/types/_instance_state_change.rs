@@ -6,15 +6,14 @@ pub struct InstanceStateChange {
     pub current_state: ::std::option::Option<crate::types::InstanceState>,
     pub previous_state: ::std::option::Option<crate::types::InstanceState>,
 }
-impl InstanceStateChange {}
+impl InstanceStateChange {
+}
 impl InstanceStateChange {
     pub fn builder() -> crate::types::builders::InstanceStateChangeBuilder {
         crate::types::builders::InstanceStateChangeBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct InstanceStateChangeBuilder {
     pub(crate) instance_id: ::std::option::Option<::std::string::String>,
@@ -26,17 +25,11 @@ impl InstanceStateChangeBuilder {
         self.instance_id = input;
         self
     }
-    pub fn set_current_state(
-        mut self,
-        input: ::std::option::Option<crate::types::InstanceState>,
-    ) -> Self {
+    pub fn set_current_state(mut self, input: ::std::option::Option<crate::types::InstanceState>) -> Self {
         self.current_state = input;
         self
     }
-    pub fn set_previous_state(
-        mut self,
-        input: ::std::option::Option<crate::types::InstanceState>,
-    ) -> Self {
+    pub fn set_previous_state(mut self, input: ::std::option::Option<crate::types::InstanceState>) -> Self {
         self.previous_state = input;
         self
     }

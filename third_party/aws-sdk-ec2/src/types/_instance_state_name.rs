@@ -2,13 +2,7 @@
 #[allow(missing_docs)] // documentation missing in model
 #[non_exhaustive]
 #[derive(
-    ::std::clone::Clone,
-    ::std::cmp::Eq,
-    ::std::cmp::Ord,
-    ::std::cmp::PartialEq,
-    ::std::cmp::PartialOrd,
-    ::std::fmt::Debug,
-    ::std::hash::Hash,
+    ::std::clone::Clone, ::std::cmp::Eq, ::std::cmp::Ord, ::std::cmp::PartialEq, ::std::cmp::PartialOrd, ::std::fmt::Debug, ::std::hash::Hash,
 )]
 pub enum InstanceStateName {
     #[allow(missing_docs)] // documentation missing in model
@@ -23,9 +17,7 @@ pub enum InstanceStateName {
     Stopping,
     #[allow(missing_docs)] // documentation missing in model
     Terminated,
-    #[deprecated(
-        note = "Don't directly match on `Unknown`. See the docs on this enum for the correct way to handle unknown variants."
-    )]
+    #[deprecated(note = "Don't directly match on `Unknown`. See the docs on this enum for the correct way to handle unknown variants.")]
     Unknown(crate::primitives::sealed_enum_unknown::UnknownVariantValue),
 }
 impl ::std::convert::From<&str> for InstanceStateName {
@@ -37,9 +29,7 @@ impl ::std::convert::From<&str> for InstanceStateName {
             "stopped" => InstanceStateName::Stopped,
             "stopping" => InstanceStateName::Stopping,
             "terminated" => InstanceStateName::Terminated,
-            other => InstanceStateName::Unknown(
-                crate::primitives::sealed_enum_unknown::UnknownVariantValue(other.to_owned()),
-            ),
+            other => InstanceStateName::Unknown(crate::primitives::sealed_enum_unknown::UnknownVariantValue(other.to_owned())),
         }
     }
 }
@@ -70,7 +60,8 @@ impl ::std::convert::AsRef<str> for InstanceStateName {
         self.as_str()
     }
 }
-impl InstanceStateName {}
+impl InstanceStateName {
+}
 impl ::std::fmt::Display for InstanceStateName {
     fn fmt(&self, f: &mut ::std::fmt::Formatter) -> ::std::fmt::Result {
         match self {

@@ -2,13 +2,7 @@
 #[allow(missing_docs)] // documentation missing in model
 #[non_exhaustive]
 #[derive(
-    ::std::clone::Clone,
-    ::std::cmp::Eq,
-    ::std::cmp::Ord,
-    ::std::cmp::PartialEq,
-    ::std::cmp::PartialOrd,
-    ::std::fmt::Debug,
-    ::std::hash::Hash,
+    ::std::clone::Clone, ::std::cmp::Eq, ::std::cmp::Ord, ::std::cmp::PartialEq, ::std::cmp::PartialOrd, ::std::fmt::Debug, ::std::hash::Hash,
 )]
 pub enum InstanceType {
     #[allow(missing_docs)] // documentation missing in model
@@ -2355,9 +2349,7 @@ pub enum InstanceType {
     Z1dMetal,
     #[allow(missing_docs)] // documentation missing in model
     Z1dXlarge,
-    #[deprecated(
-        note = "Don't directly match on `Unknown`. See the docs on this enum for the correct way to handle unknown variants."
-    )]
+    #[deprecated(note = "Don't directly match on `Unknown`. See the docs on this enum for the correct way to handle unknown variants.")]
     Unknown(crate::primitives::sealed_enum_unknown::UnknownVariantValue),
 }
 impl ::std::convert::From<&str> for InstanceType {
@@ -3535,9 +3527,7 @@ impl ::std::convert::From<&str> for InstanceType {
             "z1d.large" => InstanceType::Z1dLarge,
             "z1d.metal" => InstanceType::Z1dMetal,
             "z1d.xlarge" => InstanceType::Z1dXlarge,
-            other => InstanceType::Unknown(
-                crate::primitives::sealed_enum_unknown::UnknownVariantValue(other.to_owned()),
-            ),
+            other => InstanceType::Unknown(crate::primitives::sealed_enum_unknown::UnknownVariantValue(other.to_owned())),
         }
     }
 }
@@ -5907,7 +5897,8 @@ impl ::std::convert::AsRef<str> for InstanceType {
         self.as_str()
     }
 }
-impl InstanceType {}
+impl InstanceType {
+}
 impl ::std::fmt::Display for InstanceType {
     fn fmt(&self, f: &mut ::std::fmt::Formatter) -> ::std::fmt::Result {
         match self {

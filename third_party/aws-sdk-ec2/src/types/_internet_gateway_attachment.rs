@@ -18,9 +18,7 @@ impl InternetGatewayAttachment {
         crate::types::builders::InternetGatewayAttachmentBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct InternetGatewayAttachmentBuilder {
     pub(crate) state: ::std::option::Option<crate::types::AttachmentStatus>,
@@ -31,10 +29,7 @@ impl InternetGatewayAttachmentBuilder {
         self.state = ::std::option::Option::Some(input);
         self
     }
-    pub fn set_state(
-        mut self,
-        input: ::std::option::Option<crate::types::AttachmentStatus>,
-    ) -> Self {
+    pub fn set_state(mut self, input: ::std::option::Option<crate::types::AttachmentStatus>) -> Self {
         self.state = input;
         self
     }
@@ -47,6 +42,9 @@ impl InternetGatewayAttachmentBuilder {
         self
     }
     pub fn build(self) -> crate::types::InternetGatewayAttachment {
-        crate::types::InternetGatewayAttachment { state: self.state, vpc_id: self.vpc_id }
+        crate::types::InternetGatewayAttachment {
+            state: self.state,
+            vpc_id: self.vpc_id,
+        }
     }
 }

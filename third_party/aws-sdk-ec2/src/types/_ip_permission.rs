@@ -38,16 +38,13 @@ impl IpPermission {
         crate::types::builders::IpPermissionBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct IpPermissionBuilder {
     pub(crate) ip_protocol: ::std::option::Option<::std::string::String>,
     pub(crate) from_port: ::std::option::Option<i32>,
     pub(crate) to_port: ::std::option::Option<i32>,
-    pub(crate) user_id_group_pairs:
-        ::std::option::Option<::std::vec::Vec<crate::types::UserIdGroupPair>>,
+    pub(crate) user_id_group_pairs: ::std::option::Option<::std::vec::Vec<crate::types::UserIdGroupPair>>,
     pub(crate) ip_ranges: ::std::option::Option<::std::vec::Vec<crate::types::IpRange>>,
     pub(crate) ipv6_ranges: ::std::option::Option<::std::vec::Vec<crate::types::Ipv6Range>>,
     pub(crate) prefix_list_ids: ::std::option::Option<::std::vec::Vec<crate::types::PrefixListId>>,
@@ -83,10 +80,7 @@ impl IpPermissionBuilder {
         self.user_id_group_pairs = ::std::option::Option::Some(v);
         self
     }
-    pub fn set_user_id_group_pairs(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<crate::types::UserIdGroupPair>>,
-    ) -> Self {
+    pub fn set_user_id_group_pairs(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::UserIdGroupPair>>) -> Self {
         self.user_id_group_pairs = input;
         self
     }
@@ -96,10 +90,7 @@ impl IpPermissionBuilder {
         self.ip_ranges = ::std::option::Option::Some(v);
         self
     }
-    pub fn set_ip_ranges(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<crate::types::IpRange>>,
-    ) -> Self {
+    pub fn set_ip_ranges(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::IpRange>>) -> Self {
         self.ip_ranges = input;
         self
     }
@@ -109,10 +100,7 @@ impl IpPermissionBuilder {
         self.ipv6_ranges = ::std::option::Option::Some(v);
         self
     }
-    pub fn set_ipv6_ranges(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<crate::types::Ipv6Range>>,
-    ) -> Self {
+    pub fn set_ipv6_ranges(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::Ipv6Range>>) -> Self {
         self.ipv6_ranges = input;
         self
     }
@@ -122,10 +110,7 @@ impl IpPermissionBuilder {
         self.prefix_list_ids = ::std::option::Option::Some(v);
         self
     }
-    pub fn set_prefix_list_ids(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<crate::types::PrefixListId>>,
-    ) -> Self {
+    pub fn set_prefix_list_ids(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::PrefixListId>>) -> Self {
         self.prefix_list_ids = input;
         self
     }

@@ -18,9 +18,7 @@ impl IpRange {
         crate::types::builders::IpRangeBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct IpRangeBuilder {
     pub(crate) description: ::std::option::Option<::std::string::String>,
@@ -44,6 +42,9 @@ impl IpRangeBuilder {
         self
     }
     pub fn build(self) -> crate::types::IpRange {
-        crate::types::IpRange { description: self.description, cidr_ip: self.cidr_ip }
+        crate::types::IpRange {
+            description: self.description,
+            cidr_ip: self.cidr_ip,
+        }
     }
 }

@@ -4,15 +4,14 @@
 pub struct Ipv4PrefixSpecification {
     pub ipv4_prefix: ::std::option::Option<::std::string::String>,
 }
-impl Ipv4PrefixSpecification {}
+impl Ipv4PrefixSpecification {
+}
 impl Ipv4PrefixSpecification {
     pub fn builder() -> crate::types::builders::Ipv4PrefixSpecificationBuilder {
         crate::types::builders::Ipv4PrefixSpecificationBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct Ipv4PrefixSpecificationBuilder {
     pub(crate) ipv4_prefix: ::std::option::Option<::std::string::String>,
@@ -23,6 +22,8 @@ impl Ipv4PrefixSpecificationBuilder {
         self
     }
     pub fn build(self) -> crate::types::Ipv4PrefixSpecification {
-        crate::types::Ipv4PrefixSpecification { ipv4_prefix: self.ipv4_prefix }
+        crate::types::Ipv4PrefixSpecification {
+            ipv4_prefix: self.ipv4_prefix,
+        }
     }
 }

@@ -4,15 +4,14 @@
 pub struct Ipv4PrefixSpecificationRequest {
     pub ipv4_prefix: ::std::option::Option<::std::string::String>,
 }
-impl Ipv4PrefixSpecificationRequest {}
+impl Ipv4PrefixSpecificationRequest {
+}
 impl Ipv4PrefixSpecificationRequest {
     pub fn builder() -> crate::types::builders::Ipv4PrefixSpecificationRequestBuilder {
         crate::types::builders::Ipv4PrefixSpecificationRequestBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct Ipv4PrefixSpecificationRequestBuilder {
     pub(crate) ipv4_prefix: ::std::option::Option<::std::string::String>,
@@ -23,6 +22,8 @@ impl Ipv4PrefixSpecificationRequestBuilder {
         self
     }
     pub fn build(self) -> crate::types::Ipv4PrefixSpecificationRequest {
-        crate::types::Ipv4PrefixSpecificationRequest { ipv4_prefix: self.ipv4_prefix }
+        crate::types::Ipv4PrefixSpecificationRequest {
+            ipv4_prefix: self.ipv4_prefix,
+        }
     }
 }

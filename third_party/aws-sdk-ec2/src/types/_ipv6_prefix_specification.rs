@@ -4,15 +4,14 @@
 pub struct Ipv6PrefixSpecification {
     pub ipv6_prefix: ::std::option::Option<::std::string::String>,
 }
-impl Ipv6PrefixSpecification {}
+impl Ipv6PrefixSpecification {
+}
 impl Ipv6PrefixSpecification {
     pub fn builder() -> crate::types::builders::Ipv6PrefixSpecificationBuilder {
         crate::types::builders::Ipv6PrefixSpecificationBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct Ipv6PrefixSpecificationBuilder {
     pub(crate) ipv6_prefix: ::std::option::Option<::std::string::String>,
@@ -23,6 +22,8 @@ impl Ipv6PrefixSpecificationBuilder {
         self
     }
     pub fn build(self) -> crate::types::Ipv6PrefixSpecification {
-        crate::types::Ipv6PrefixSpecification { ipv6_prefix: self.ipv6_prefix }
+        crate::types::Ipv6PrefixSpecification {
+            ipv6_prefix: self.ipv6_prefix,
+        }
     }
 }

@@ -4,15 +4,14 @@
 pub struct Ipv6PrefixSpecificationRequest {
     pub ipv6_prefix: ::std::option::Option<::std::string::String>,
 }
-impl Ipv6PrefixSpecificationRequest {}
+impl Ipv6PrefixSpecificationRequest {
+}
 impl Ipv6PrefixSpecificationRequest {
     pub fn builder() -> crate::types::builders::Ipv6PrefixSpecificationRequestBuilder {
         crate::types::builders::Ipv6PrefixSpecificationRequestBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct Ipv6PrefixSpecificationRequestBuilder {
     pub(crate) ipv6_prefix: ::std::option::Option<::std::string::String>,
@@ -23,6 +22,8 @@ impl Ipv6PrefixSpecificationRequestBuilder {
         self
     }
     pub fn build(self) -> crate::types::Ipv6PrefixSpecificationRequest {
-        crate::types::Ipv6PrefixSpecificationRequest { ipv6_prefix: self.ipv6_prefix }
+        crate::types::Ipv6PrefixSpecificationRequest {
+            ipv6_prefix: self.ipv6_prefix,
+        }
     }
 }

@@ -18,9 +18,7 @@ impl Ipv6Range {
         crate::types::builders::Ipv6RangeBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct Ipv6RangeBuilder {
     pub(crate) description: ::std::option::Option<::std::string::String>,
@@ -44,6 +42,9 @@ impl Ipv6RangeBuilder {
         self
     }
     pub fn build(self) -> crate::types::Ipv6Range {
-        crate::types::Ipv6Range { description: self.description, cidr_ipv6: self.cidr_ipv6 }
+        crate::types::Ipv6Range {
+            description: self.description,
+            cidr_ipv6: self.cidr_ipv6,
+        }
     }
 }

@@ -18,9 +18,7 @@ impl LastError {
         crate::types::builders::LastErrorBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct LastErrorBuilder {
     pub(crate) message: ::std::option::Option<::std::string::String>,
@@ -44,6 +42,9 @@ impl LastErrorBuilder {
         self
     }
     pub fn build(self) -> crate::types::LastError {
-        crate::types::LastError { message: self.message, code: self.code }
+        crate::types::LastError {
+            message: self.message,
+            code: self.code,
+        }
     }
 }

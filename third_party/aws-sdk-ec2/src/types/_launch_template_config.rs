@@ -2,25 +2,21 @@
 #[non_exhaustive]
 #[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::fmt::Debug)]
 pub struct LaunchTemplateConfig {
-    pub launch_template_specification:
-        ::std::option::Option<crate::types::FleetLaunchTemplateSpecification>,
+    pub launch_template_specification: ::std::option::Option<crate::types::FleetLaunchTemplateSpecification>,
     pub overrides: ::std::option::Option<::std::vec::Vec<crate::types::LaunchTemplateOverrides>>,
 }
-impl LaunchTemplateConfig {}
+impl LaunchTemplateConfig {
+}
 impl LaunchTemplateConfig {
     pub fn builder() -> crate::types::builders::LaunchTemplateConfigBuilder {
         crate::types::builders::LaunchTemplateConfigBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct LaunchTemplateConfigBuilder {
-    pub(crate) launch_template_specification:
-        ::std::option::Option<crate::types::FleetLaunchTemplateSpecification>,
-    pub(crate) overrides:
-        ::std::option::Option<::std::vec::Vec<crate::types::LaunchTemplateOverrides>>,
+    pub(crate) launch_template_specification: ::std::option::Option<crate::types::FleetLaunchTemplateSpecification>,
+    pub(crate) overrides: ::std::option::Option<::std::vec::Vec<crate::types::LaunchTemplateOverrides>>,
 }
 impl LaunchTemplateConfigBuilder {
     pub fn build(self) -> crate::types::LaunchTemplateConfig {

@@ -6,15 +6,14 @@ pub struct LaunchTemplateSpecification {
     pub launch_template_name: ::std::option::Option<::std::string::String>,
     pub version: ::std::option::Option<::std::string::String>,
 }
-impl LaunchTemplateSpecification {}
+impl LaunchTemplateSpecification {
+}
 impl LaunchTemplateSpecification {
     pub fn builder() -> crate::types::builders::LaunchTemplateSpecificationBuilder {
         crate::types::builders::LaunchTemplateSpecificationBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct LaunchTemplateSpecificationBuilder {
     pub(crate) launch_template_id: ::std::option::Option<::std::string::String>,

@@ -4,24 +4,20 @@
 pub struct LicenseConfiguration {
     pub license_configuration_arn: ::std::option::Option<::std::string::String>,
 }
-impl LicenseConfiguration {}
+impl LicenseConfiguration {
+}
 impl LicenseConfiguration {
     pub fn builder() -> crate::types::builders::LicenseConfigurationBuilder {
         crate::types::builders::LicenseConfigurationBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct LicenseConfigurationBuilder {
     pub(crate) license_configuration_arn: ::std::option::Option<::std::string::String>,
 }
 impl LicenseConfigurationBuilder {
-    pub fn set_license_configuration_arn(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_license_configuration_arn(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.license_configuration_arn = input;
         self
     }

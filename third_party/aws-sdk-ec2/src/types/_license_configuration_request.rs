@@ -4,24 +4,20 @@
 pub struct LicenseConfigurationRequest {
     pub license_configuration_arn: ::std::option::Option<::std::string::String>,
 }
-impl LicenseConfigurationRequest {}
+impl LicenseConfigurationRequest {
+}
 impl LicenseConfigurationRequest {
     pub fn builder() -> crate::types::builders::LicenseConfigurationRequestBuilder {
         crate::types::builders::LicenseConfigurationRequestBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct LicenseConfigurationRequestBuilder {
     pub(crate) license_configuration_arn: ::std::option::Option<::std::string::String>,
 }
 impl LicenseConfigurationRequestBuilder {
-    pub fn set_license_configuration_arn(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_license_configuration_arn(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.license_configuration_arn = input;
         self
     }

@@ -2,23 +2,20 @@
 #[non_exhaustive]
 #[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::fmt::Debug)]
 pub struct LoadBalancersConfig {
-    pub classic_load_balancers_config:
-        ::std::option::Option<crate::types::ClassicLoadBalancersConfig>,
+    pub classic_load_balancers_config: ::std::option::Option<crate::types::ClassicLoadBalancersConfig>,
     pub target_groups_config: ::std::option::Option<crate::types::TargetGroupsConfig>,
 }
-impl LoadBalancersConfig {}
+impl LoadBalancersConfig {
+}
 impl LoadBalancersConfig {
     pub fn builder() -> crate::types::builders::LoadBalancersConfigBuilder {
         crate::types::builders::LoadBalancersConfigBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct LoadBalancersConfigBuilder {
-    pub(crate) classic_load_balancers_config:
-        ::std::option::Option<crate::types::ClassicLoadBalancersConfig>,
+    pub(crate) classic_load_balancers_config: ::std::option::Option<crate::types::ClassicLoadBalancersConfig>,
     pub(crate) target_groups_config: ::std::option::Option<crate::types::TargetGroupsConfig>,
 }
 impl LoadBalancersConfigBuilder {

@@ -2,13 +2,7 @@
 #[allow(missing_docs)] // documentation missing in model
 #[non_exhaustive]
 #[derive(
-    ::std::clone::Clone,
-    ::std::cmp::Eq,
-    ::std::cmp::Ord,
-    ::std::cmp::PartialEq,
-    ::std::cmp::PartialOrd,
-    ::std::fmt::Debug,
-    ::std::hash::Hash,
+    ::std::clone::Clone, ::std::cmp::Eq, ::std::cmp::Ord, ::std::cmp::PartialEq, ::std::cmp::PartialOrd, ::std::fmt::Debug, ::std::hash::Hash,
 )]
 pub enum MarketType {
     #[allow(missing_docs)] // documentation missing in model
@@ -17,9 +11,7 @@ pub enum MarketType {
     InterruptibleCapacityReservation,
     #[allow(missing_docs)] // documentation missing in model
     Spot,
-    #[deprecated(
-        note = "Don't directly match on `Unknown`. See the docs on this enum for the correct way to handle unknown variants."
-    )]
+    #[deprecated(note = "Don't directly match on `Unknown`. See the docs on this enum for the correct way to handle unknown variants.")]
     Unknown(crate::primitives::sealed_enum_unknown::UnknownVariantValue),
 }
 impl ::std::convert::From<&str> for MarketType {
@@ -28,9 +20,7 @@ impl ::std::convert::From<&str> for MarketType {
             "capacity-block" => MarketType::CapacityBlock,
             "interruptible-capacity-reservation" => MarketType::InterruptibleCapacityReservation,
             "spot" => MarketType::Spot,
-            other => MarketType::Unknown(
-                crate::primitives::sealed_enum_unknown::UnknownVariantValue(other.to_owned()),
-            ),
+            other => MarketType::Unknown(crate::primitives::sealed_enum_unknown::UnknownVariantValue(other.to_owned())),
         }
     }
 }
@@ -58,14 +48,13 @@ impl ::std::convert::AsRef<str> for MarketType {
         self.as_str()
     }
 }
-impl MarketType {}
+impl MarketType {
+}
 impl ::std::fmt::Display for MarketType {
     fn fmt(&self, f: &mut ::std::fmt::Formatter) -> ::std::fmt::Result {
         match self {
             MarketType::CapacityBlock => write!(f, "capacity-block"),
-            MarketType::InterruptibleCapacityReservation => {
-                write!(f, "interruptible-capacity-reservation")
-            }
+            MarketType::InterruptibleCapacityReservation => write!(f, "interruptible-capacity-reservation"),
             MarketType::Spot => write!(f, "spot"),
             MarketType::Unknown(value) => write!(f, "{value}"),
         }

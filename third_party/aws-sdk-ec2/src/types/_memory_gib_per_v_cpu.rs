@@ -5,15 +5,14 @@ pub struct MemoryGiBPerVCpu {
     pub min: ::std::option::Option<f64>,
     pub max: ::std::option::Option<f64>,
 }
-impl MemoryGiBPerVCpu {}
+impl MemoryGiBPerVCpu {
+}
 impl MemoryGiBPerVCpu {
     pub fn builder() -> crate::types::builders::MemoryGiBPerVCpuBuilder {
         crate::types::builders::MemoryGiBPerVCpuBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct MemoryGiBPerVCpuBuilder {
     pub(crate) min: ::std::option::Option<f64>,
@@ -21,6 +20,9 @@ pub struct MemoryGiBPerVCpuBuilder {
 }
 impl MemoryGiBPerVCpuBuilder {
     pub fn build(self) -> crate::types::MemoryGiBPerVCpu {
-        crate::types::MemoryGiBPerVCpu { min: self.min, max: self.max }
+        crate::types::MemoryGiBPerVCpu {
+            min: self.min,
+            max: self.max,
+        }
     }
 }

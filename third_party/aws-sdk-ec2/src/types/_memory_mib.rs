@@ -5,15 +5,14 @@ pub struct MemoryMiB {
     pub min: ::std::option::Option<i32>,
     pub max: ::std::option::Option<i32>,
 }
-impl MemoryMiB {}
+impl MemoryMiB {
+}
 impl MemoryMiB {
     pub fn builder() -> crate::types::builders::MemoryMiBBuilder {
         crate::types::builders::MemoryMiBBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct MemoryMiBBuilder {
     pub(crate) min: ::std::option::Option<i32>,
@@ -21,6 +20,9 @@ pub struct MemoryMiBBuilder {
 }
 impl MemoryMiBBuilder {
     pub fn build(self) -> crate::types::MemoryMiB {
-        crate::types::MemoryMiB { min: self.min, max: self.max }
+        crate::types::MemoryMiB {
+            min: self.min,
+            max: self.max,
+        }
     }
 }

@@ -14,9 +14,7 @@ impl Monitoring {
         crate::types::builders::MonitoringBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct MonitoringBuilder {
     pub(crate) state: ::std::option::Option<crate::types::MonitoringState>,
@@ -26,10 +24,7 @@ impl MonitoringBuilder {
         self.state = ::std::option::Option::Some(input);
         self
     }
-    pub fn set_state(
-        mut self,
-        input: ::std::option::Option<crate::types::MonitoringState>,
-    ) -> Self {
+    pub fn set_state(mut self, input: ::std::option::Option<crate::types::MonitoringState>) -> Self {
         self.state = input;
         self
     }

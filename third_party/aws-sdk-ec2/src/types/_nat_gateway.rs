@@ -6,8 +6,7 @@ pub struct NatGateway {
     pub delete_time: ::std::option::Option<::aws_smithy_types::DateTime>,
     pub failure_code: ::std::option::Option<::std::string::String>,
     pub failure_message: ::std::option::Option<::std::string::String>,
-    pub nat_gateway_addresses:
-        ::std::option::Option<::std::vec::Vec<crate::types::NatGatewayAddress>>,
+    pub nat_gateway_addresses: ::std::option::Option<::std::vec::Vec<crate::types::NatGatewayAddress>>,
     pub nat_gateway_id: ::std::option::Option<::std::string::String>,
     pub provisioned_bandwidth: ::std::option::Option<crate::types::ProvisionedBandwidth>,
     pub state: ::std::option::Option<crate::types::NatGatewayState>,
@@ -18,8 +17,7 @@ pub struct NatGateway {
     pub availability_mode: ::std::option::Option<crate::types::AvailabilityMode>,
     pub auto_scaling_ips: ::std::option::Option<crate::types::AutoScalingIpsState>,
     pub auto_provision_zones: ::std::option::Option<crate::types::AutoProvisionZonesState>,
-    pub attached_appliances:
-        ::std::option::Option<::std::vec::Vec<crate::types::NatGatewayAttachedAppliance>>,
+    pub attached_appliances: ::std::option::Option<::std::vec::Vec<crate::types::NatGatewayAttachedAppliance>>,
     pub route_table_id: ::std::option::Option<::std::string::String>,
 }
 impl NatGateway {
@@ -47,17 +45,14 @@ impl NatGateway {
         crate::types::builders::NatGatewayBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct NatGatewayBuilder {
     pub(crate) create_time: ::std::option::Option<::aws_smithy_types::DateTime>,
     pub(crate) delete_time: ::std::option::Option<::aws_smithy_types::DateTime>,
     pub(crate) failure_code: ::std::option::Option<::std::string::String>,
     pub(crate) failure_message: ::std::option::Option<::std::string::String>,
-    pub(crate) nat_gateway_addresses:
-        ::std::option::Option<::std::vec::Vec<crate::types::NatGatewayAddress>>,
+    pub(crate) nat_gateway_addresses: ::std::option::Option<::std::vec::Vec<crate::types::NatGatewayAddress>>,
     pub(crate) nat_gateway_id: ::std::option::Option<::std::string::String>,
     pub(crate) provisioned_bandwidth: ::std::option::Option<crate::types::ProvisionedBandwidth>,
     pub(crate) state: ::std::option::Option<crate::types::NatGatewayState>,
@@ -68,22 +63,15 @@ pub struct NatGatewayBuilder {
     pub(crate) availability_mode: ::std::option::Option<crate::types::AvailabilityMode>,
     pub(crate) auto_scaling_ips: ::std::option::Option<crate::types::AutoScalingIpsState>,
     pub(crate) auto_provision_zones: ::std::option::Option<crate::types::AutoProvisionZonesState>,
-    pub(crate) attached_appliances:
-        ::std::option::Option<::std::vec::Vec<crate::types::NatGatewayAttachedAppliance>>,
+    pub(crate) attached_appliances: ::std::option::Option<::std::vec::Vec<crate::types::NatGatewayAttachedAppliance>>,
     pub(crate) route_table_id: ::std::option::Option<::std::string::String>,
 }
 impl NatGatewayBuilder {
-    pub fn set_create_time(
-        mut self,
-        input: ::std::option::Option<::aws_smithy_types::DateTime>,
-    ) -> Self {
+    pub fn set_create_time(mut self, input: ::std::option::Option<::aws_smithy_types::DateTime>) -> Self {
         self.create_time = input;
         self
     }
-    pub fn set_delete_time(
-        mut self,
-        input: ::std::option::Option<::aws_smithy_types::DateTime>,
-    ) -> Self {
+    pub fn set_delete_time(mut self, input: ::std::option::Option<::aws_smithy_types::DateTime>) -> Self {
         self.delete_time = input;
         self
     }
@@ -91,38 +79,23 @@ impl NatGatewayBuilder {
         self.failure_code = input;
         self
     }
-    pub fn set_failure_message(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_failure_message(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.failure_message = input;
         self
     }
-    pub fn set_nat_gateway_addresses(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<crate::types::NatGatewayAddress>>,
-    ) -> Self {
+    pub fn set_nat_gateway_addresses(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::NatGatewayAddress>>) -> Self {
         self.nat_gateway_addresses = input;
         self
     }
-    pub fn nat_gateway_id(
-        mut self,
-        input: impl ::std::convert::Into<::std::string::String>,
-    ) -> Self {
+    pub fn nat_gateway_id(mut self, input: impl ::std::convert::Into<::std::string::String>) -> Self {
         self.nat_gateway_id = ::std::option::Option::Some(input.into());
         self
     }
-    pub fn set_nat_gateway_id(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_nat_gateway_id(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.nat_gateway_id = input;
         self
     }
-    pub fn set_provisioned_bandwidth(
-        mut self,
-        input: ::std::option::Option<crate::types::ProvisionedBandwidth>,
-    ) -> Self {
+    pub fn set_provisioned_bandwidth(mut self, input: ::std::option::Option<crate::types::ProvisionedBandwidth>) -> Self {
         self.provisioned_bandwidth = input;
         self
     }
@@ -130,10 +103,7 @@ impl NatGatewayBuilder {
         self.state = ::std::option::Option::Some(input);
         self
     }
-    pub fn set_state(
-        mut self,
-        input: ::std::option::Option<crate::types::NatGatewayState>,
-    ) -> Self {
+    pub fn set_state(mut self, input: ::std::option::Option<crate::types::NatGatewayState>) -> Self {
         self.state = input;
         self
     }
@@ -159,59 +129,35 @@ impl NatGatewayBuilder {
         self.tags = ::std::option::Option::Some(v);
         self
     }
-    pub fn set_tags(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<crate::types::Tag>>,
-    ) -> Self {
+    pub fn set_tags(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::Tag>>) -> Self {
         self.tags = input;
         self
     }
-    pub fn set_connectivity_type(
-        mut self,
-        input: ::std::option::Option<crate::types::ConnectivityType>,
-    ) -> Self {
+    pub fn set_connectivity_type(mut self, input: ::std::option::Option<crate::types::ConnectivityType>) -> Self {
         self.connectivity_type = input;
         self
     }
-    pub fn set_availability_mode(
-        mut self,
-        input: ::std::option::Option<crate::types::AvailabilityMode>,
-    ) -> Self {
+    pub fn set_availability_mode(mut self, input: ::std::option::Option<crate::types::AvailabilityMode>) -> Self {
         self.availability_mode = input;
         self
     }
-    pub fn set_auto_scaling_ips(
-        mut self,
-        input: ::std::option::Option<crate::types::AutoScalingIpsState>,
-    ) -> Self {
+    pub fn set_auto_scaling_ips(mut self, input: ::std::option::Option<crate::types::AutoScalingIpsState>) -> Self {
         self.auto_scaling_ips = input;
         self
     }
-    pub fn set_auto_provision_zones(
-        mut self,
-        input: ::std::option::Option<crate::types::AutoProvisionZonesState>,
-    ) -> Self {
+    pub fn set_auto_provision_zones(mut self, input: ::std::option::Option<crate::types::AutoProvisionZonesState>) -> Self {
         self.auto_provision_zones = input;
         self
     }
-    pub fn set_attached_appliances(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<crate::types::NatGatewayAttachedAppliance>>,
-    ) -> Self {
+    pub fn set_attached_appliances(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::NatGatewayAttachedAppliance>>) -> Self {
         self.attached_appliances = input;
         self
     }
-    pub fn route_table_id(
-        mut self,
-        input: impl ::std::convert::Into<::std::string::String>,
-    ) -> Self {
+    pub fn route_table_id(mut self, input: impl ::std::convert::Into<::std::string::String>) -> Self {
         self.route_table_id = ::std::option::Option::Some(input.into());
         self
     }
-    pub fn set_route_table_id(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_route_table_id(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.route_table_id = input;
         self
     }

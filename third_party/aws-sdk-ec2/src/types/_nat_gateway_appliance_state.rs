@@ -2,13 +2,7 @@
 #[allow(missing_docs)] // documentation missing in model
 #[non_exhaustive]
 #[derive(
-    ::std::clone::Clone,
-    ::std::cmp::Eq,
-    ::std::cmp::Ord,
-    ::std::cmp::PartialEq,
-    ::std::cmp::PartialOrd,
-    ::std::fmt::Debug,
-    ::std::hash::Hash,
+    ::std::clone::Clone, ::std::cmp::Eq, ::std::cmp::Ord, ::std::cmp::PartialEq, ::std::cmp::PartialOrd, ::std::fmt::Debug, ::std::hash::Hash,
 )]
 pub enum NatGatewayApplianceState {
     #[allow(missing_docs)] // documentation missing in model
@@ -23,9 +17,7 @@ pub enum NatGatewayApplianceState {
     Detached,
     #[allow(missing_docs)] // documentation missing in model
     Detaching,
-    #[deprecated(
-        note = "Don't directly match on `Unknown`. See the docs on this enum for the correct way to handle unknown variants."
-    )]
+    #[deprecated(note = "Don't directly match on `Unknown`. See the docs on this enum for the correct way to handle unknown variants.")]
     Unknown(crate::primitives::sealed_enum_unknown::UnknownVariantValue),
 }
 impl ::std::convert::From<&str> for NatGatewayApplianceState {
@@ -37,9 +29,7 @@ impl ::std::convert::From<&str> for NatGatewayApplianceState {
             "detach-failed" => NatGatewayApplianceState::DetachFailed,
             "detached" => NatGatewayApplianceState::Detached,
             "detaching" => NatGatewayApplianceState::Detaching,
-            other => NatGatewayApplianceState::Unknown(
-                crate::primitives::sealed_enum_unknown::UnknownVariantValue(other.to_owned()),
-            ),
+            other => NatGatewayApplianceState::Unknown(crate::primitives::sealed_enum_unknown::UnknownVariantValue(other.to_owned())),
         }
     }
 }
@@ -70,7 +60,8 @@ impl ::std::convert::AsRef<str> for NatGatewayApplianceState {
         self.as_str()
     }
 }
-impl NatGatewayApplianceState {}
+impl NatGatewayApplianceState {
+}
 impl ::std::fmt::Display for NatGatewayApplianceState {
     fn fmt(&self, f: &mut ::std::fmt::Formatter) -> ::std::fmt::Result {
         match self {

@@ -2,29 +2,19 @@
 #[allow(missing_docs)] // documentation missing in model
 #[non_exhaustive]
 #[derive(
-    ::std::clone::Clone,
-    ::std::cmp::Eq,
-    ::std::cmp::Ord,
-    ::std::cmp::PartialEq,
-    ::std::cmp::PartialOrd,
-    ::std::fmt::Debug,
-    ::std::hash::Hash,
+    ::std::clone::Clone, ::std::cmp::Eq, ::std::cmp::Ord, ::std::cmp::PartialEq, ::std::cmp::PartialOrd, ::std::fmt::Debug, ::std::hash::Hash,
 )]
 pub enum NatGatewayApplianceType {
     #[allow(missing_docs)] // documentation missing in model
     NetworkFirewallProxy,
-    #[deprecated(
-        note = "Don't directly match on `Unknown`. See the docs on this enum for the correct way to handle unknown variants."
-    )]
+    #[deprecated(note = "Don't directly match on `Unknown`. See the docs on this enum for the correct way to handle unknown variants.")]
     Unknown(crate::primitives::sealed_enum_unknown::UnknownVariantValue),
 }
 impl ::std::convert::From<&str> for NatGatewayApplianceType {
     fn from(s: &str) -> Self {
         match s {
             "network-firewall-proxy" => NatGatewayApplianceType::NetworkFirewallProxy,
-            other => NatGatewayApplianceType::Unknown(
-                crate::primitives::sealed_enum_unknown::UnknownVariantValue(other.to_owned()),
-            ),
+            other => NatGatewayApplianceType::Unknown(crate::primitives::sealed_enum_unknown::UnknownVariantValue(other.to_owned())),
         }
     }
 }
@@ -50,7 +40,8 @@ impl ::std::convert::AsRef<str> for NatGatewayApplianceType {
         self.as_str()
     }
 }
-impl NatGatewayApplianceType {}
+impl NatGatewayApplianceType {
+}
 impl ::std::fmt::Display for NatGatewayApplianceType {
     fn fmt(&self, f: &mut ::std::fmt::Formatter) -> ::std::fmt::Result {
         match self {

@@ -10,59 +10,42 @@ pub struct NatGatewayAttachedAppliance {
     pub failure_code: ::std::option::Option<::std::string::String>,
     pub failure_message: ::std::option::Option<::std::string::String>,
 }
-impl NatGatewayAttachedAppliance {}
+impl NatGatewayAttachedAppliance {
+}
 impl NatGatewayAttachedAppliance {
     pub fn builder() -> crate::types::builders::NatGatewayAttachedApplianceBuilder {
         crate::types::builders::NatGatewayAttachedApplianceBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct NatGatewayAttachedApplianceBuilder {
     pub(crate) r#type: ::std::option::Option<crate::types::NatGatewayApplianceType>,
     pub(crate) appliance_arn: ::std::option::Option<::std::string::String>,
     pub(crate) vpc_endpoint_id: ::std::option::Option<::std::string::String>,
     pub(crate) attachment_state: ::std::option::Option<crate::types::NatGatewayApplianceState>,
-    pub(crate) modification_state:
-        ::std::option::Option<crate::types::NatGatewayApplianceModifyState>,
+    pub(crate) modification_state: ::std::option::Option<crate::types::NatGatewayApplianceModifyState>,
     pub(crate) failure_code: ::std::option::Option<::std::string::String>,
     pub(crate) failure_message: ::std::option::Option<::std::string::String>,
 }
 impl NatGatewayAttachedApplianceBuilder {
-    pub fn set_type(
-        mut self,
-        input: ::std::option::Option<crate::types::NatGatewayApplianceType>,
-    ) -> Self {
+    pub fn set_type(mut self, input: ::std::option::Option<crate::types::NatGatewayApplianceType>) -> Self {
         self.r#type = input;
         self
     }
-    pub fn set_appliance_arn(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_appliance_arn(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.appliance_arn = input;
         self
     }
-    pub fn set_vpc_endpoint_id(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_vpc_endpoint_id(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.vpc_endpoint_id = input;
         self
     }
-    pub fn set_attachment_state(
-        mut self,
-        input: ::std::option::Option<crate::types::NatGatewayApplianceState>,
-    ) -> Self {
+    pub fn set_attachment_state(mut self, input: ::std::option::Option<crate::types::NatGatewayApplianceState>) -> Self {
         self.attachment_state = input;
         self
     }
-    pub fn set_modification_state(
-        mut self,
-        input: ::std::option::Option<crate::types::NatGatewayApplianceModifyState>,
-    ) -> Self {
+    pub fn set_modification_state(mut self, input: ::std::option::Option<crate::types::NatGatewayApplianceModifyState>) -> Self {
         self.modification_state = input;
         self
     }
@@ -70,10 +53,7 @@ impl NatGatewayAttachedApplianceBuilder {
         self.failure_code = input;
         self
     }
-    pub fn set_failure_message(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_failure_message(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.failure_message = input;
         self
     }

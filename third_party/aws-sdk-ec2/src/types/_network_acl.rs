@@ -26,13 +26,10 @@ impl NetworkAcl {
         crate::types::builders::NetworkAclBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct NetworkAclBuilder {
-    pub(crate) associations:
-        ::std::option::Option<::std::vec::Vec<crate::types::NetworkAclAssociation>>,
+    pub(crate) associations: ::std::option::Option<::std::vec::Vec<crate::types::NetworkAclAssociation>>,
     pub(crate) entries: ::std::option::Option<::std::vec::Vec<crate::types::NetworkAclEntry>>,
     pub(crate) is_default: ::std::option::Option<bool>,
     pub(crate) network_acl_id: ::std::option::Option<::std::string::String>,
@@ -41,10 +38,7 @@ pub struct NetworkAclBuilder {
     pub(crate) owner_id: ::std::option::Option<::std::string::String>,
 }
 impl NetworkAclBuilder {
-    pub fn set_associations(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<crate::types::NetworkAclAssociation>>,
-    ) -> Self {
+    pub fn set_associations(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::NetworkAclAssociation>>) -> Self {
         self.associations = input;
         self
     }
@@ -54,10 +48,7 @@ impl NetworkAclBuilder {
         self.entries = ::std::option::Option::Some(v);
         self
     }
-    pub fn set_entries(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<crate::types::NetworkAclEntry>>,
-    ) -> Self {
+    pub fn set_entries(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::NetworkAclEntry>>) -> Self {
         self.entries = input;
         self
     }
@@ -65,10 +56,7 @@ impl NetworkAclBuilder {
         self.is_default = input;
         self
     }
-    pub fn set_network_acl_id(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_network_acl_id(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.network_acl_id = input;
         self
     }
@@ -78,10 +66,7 @@ impl NetworkAclBuilder {
         self.tags = ::std::option::Option::Some(v);
         self
     }
-    pub fn set_tags(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<crate::types::Tag>>,
-    ) -> Self {
+    pub fn set_tags(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::Tag>>) -> Self {
         self.tags = input;
         self
     }

@@ -16,9 +16,7 @@ impl NetworkAclAssociation {
         crate::types::builders::NetworkAclAssociationBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct NetworkAclAssociationBuilder {
     pub(crate) network_acl_association_id: ::std::option::Option<::std::string::String>,
@@ -26,17 +24,11 @@ pub struct NetworkAclAssociationBuilder {
     pub(crate) subnet_id: ::std::option::Option<::std::string::String>,
 }
 impl NetworkAclAssociationBuilder {
-    pub fn set_network_acl_association_id(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_network_acl_association_id(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.network_acl_association_id = input;
         self
     }
-    pub fn set_network_acl_id(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_network_acl_id(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.network_acl_id = input;
         self
     }

@@ -5,15 +5,14 @@ pub struct NetworkBandwidthGbps {
     pub min: ::std::option::Option<f64>,
     pub max: ::std::option::Option<f64>,
 }
-impl NetworkBandwidthGbps {}
+impl NetworkBandwidthGbps {
+}
 impl NetworkBandwidthGbps {
     pub fn builder() -> crate::types::builders::NetworkBandwidthGbpsBuilder {
         crate::types::builders::NetworkBandwidthGbpsBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct NetworkBandwidthGbpsBuilder {
     pub(crate) min: ::std::option::Option<f64>,
@@ -21,6 +20,9 @@ pub struct NetworkBandwidthGbpsBuilder {
 }
 impl NetworkBandwidthGbpsBuilder {
     pub fn build(self) -> crate::types::NetworkBandwidthGbps {
-        crate::types::NetworkBandwidthGbps { min: self.min, max: self.max }
+        crate::types::NetworkBandwidthGbps {
+            min: self.min,
+            max: self.max,
+        }
     }
 }

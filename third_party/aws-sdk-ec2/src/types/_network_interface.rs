@@ -5,13 +5,11 @@ pub struct NetworkInterface {
     pub association: ::std::option::Option<crate::types::NetworkInterfaceAssociation>,
     pub attachment: ::std::option::Option<crate::types::NetworkInterfaceAttachment>,
     pub availability_zone: ::std::option::Option<::std::string::String>,
-    pub connection_tracking_configuration:
-        ::std::option::Option<crate::types::ConnectionTrackingConfiguration>,
+    pub connection_tracking_configuration: ::std::option::Option<crate::types::ConnectionTrackingConfiguration>,
     pub description: ::std::option::Option<::std::string::String>,
     pub groups: ::std::option::Option<::std::vec::Vec<crate::types::GroupIdentifier>>,
     pub interface_type: ::std::option::Option<crate::types::NetworkInterfaceType>,
-    pub ipv6_addresses:
-        ::std::option::Option<::std::vec::Vec<crate::types::NetworkInterfaceIpv6Address>>,
+    pub ipv6_addresses: ::std::option::Option<::std::vec::Vec<crate::types::NetworkInterfaceIpv6Address>>,
     pub mac_address: ::std::option::Option<::std::string::String>,
     pub network_interface_id: ::std::option::Option<::std::string::String>,
     pub outpost_arn: ::std::option::Option<::std::string::String>,
@@ -20,12 +18,9 @@ pub struct NetworkInterface {
     pub public_dns_name: ::std::option::Option<::std::string::String>,
     pub public_ip_dns_name_options: ::std::option::Option<crate::types::PublicIpDnsNameOptions>,
     pub private_ip_address: ::std::option::Option<::std::string::String>,
-    pub private_ip_addresses:
-        ::std::option::Option<::std::vec::Vec<crate::types::NetworkInterfacePrivateIpAddress>>,
-    pub ipv4_prefixes:
-        ::std::option::Option<::std::vec::Vec<crate::types::Ipv4PrefixSpecification>>,
-    pub ipv6_prefixes:
-        ::std::option::Option<::std::vec::Vec<crate::types::Ipv6PrefixSpecification>>,
+    pub private_ip_addresses: ::std::option::Option<::std::vec::Vec<crate::types::NetworkInterfacePrivateIpAddress>>,
+    pub ipv4_prefixes: ::std::option::Option<::std::vec::Vec<crate::types::Ipv4PrefixSpecification>>,
+    pub ipv6_prefixes: ::std::option::Option<::std::vec::Vec<crate::types::Ipv6PrefixSpecification>>,
     pub requester_id: ::std::option::Option<::std::string::String>,
     pub requester_managed: ::std::option::Option<bool>,
     pub source_dest_check: ::std::option::Option<bool>,
@@ -68,36 +63,28 @@ impl NetworkInterface {
         crate::types::builders::NetworkInterfaceBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct NetworkInterfaceBuilder {
     pub(crate) association: ::std::option::Option<crate::types::NetworkInterfaceAssociation>,
     pub(crate) attachment: ::std::option::Option<crate::types::NetworkInterfaceAttachment>,
     pub(crate) availability_zone: ::std::option::Option<::std::string::String>,
-    pub(crate) connection_tracking_configuration:
-        ::std::option::Option<crate::types::ConnectionTrackingConfiguration>,
+    pub(crate) connection_tracking_configuration: ::std::option::Option<crate::types::ConnectionTrackingConfiguration>,
     pub(crate) description: ::std::option::Option<::std::string::String>,
     pub(crate) groups: ::std::option::Option<::std::vec::Vec<crate::types::GroupIdentifier>>,
     pub(crate) interface_type: ::std::option::Option<crate::types::NetworkInterfaceType>,
-    pub(crate) ipv6_addresses:
-        ::std::option::Option<::std::vec::Vec<crate::types::NetworkInterfaceIpv6Address>>,
+    pub(crate) ipv6_addresses: ::std::option::Option<::std::vec::Vec<crate::types::NetworkInterfaceIpv6Address>>,
     pub(crate) mac_address: ::std::option::Option<::std::string::String>,
     pub(crate) network_interface_id: ::std::option::Option<::std::string::String>,
     pub(crate) outpost_arn: ::std::option::Option<::std::string::String>,
     pub(crate) owner_id: ::std::option::Option<::std::string::String>,
     pub(crate) private_dns_name: ::std::option::Option<::std::string::String>,
     pub(crate) public_dns_name: ::std::option::Option<::std::string::String>,
-    pub(crate) public_ip_dns_name_options:
-        ::std::option::Option<crate::types::PublicIpDnsNameOptions>,
+    pub(crate) public_ip_dns_name_options: ::std::option::Option<crate::types::PublicIpDnsNameOptions>,
     pub(crate) private_ip_address: ::std::option::Option<::std::string::String>,
-    pub(crate) private_ip_addresses:
-        ::std::option::Option<::std::vec::Vec<crate::types::NetworkInterfacePrivateIpAddress>>,
-    pub(crate) ipv4_prefixes:
-        ::std::option::Option<::std::vec::Vec<crate::types::Ipv4PrefixSpecification>>,
-    pub(crate) ipv6_prefixes:
-        ::std::option::Option<::std::vec::Vec<crate::types::Ipv6PrefixSpecification>>,
+    pub(crate) private_ip_addresses: ::std::option::Option<::std::vec::Vec<crate::types::NetworkInterfacePrivateIpAddress>>,
+    pub(crate) ipv4_prefixes: ::std::option::Option<::std::vec::Vec<crate::types::Ipv4PrefixSpecification>>,
+    pub(crate) ipv6_prefixes: ::std::option::Option<::std::vec::Vec<crate::types::Ipv6PrefixSpecification>>,
     pub(crate) requester_id: ::std::option::Option<::std::string::String>,
     pub(crate) requester_managed: ::std::option::Option<bool>,
     pub(crate) source_dest_check: ::std::option::Option<bool>,
@@ -113,38 +100,23 @@ pub struct NetworkInterfaceBuilder {
     pub(crate) availability_zone_id: ::std::option::Option<::std::string::String>,
 }
 impl NetworkInterfaceBuilder {
-    pub fn set_association(
-        mut self,
-        input: ::std::option::Option<crate::types::NetworkInterfaceAssociation>,
-    ) -> Self {
+    pub fn set_association(mut self, input: ::std::option::Option<crate::types::NetworkInterfaceAssociation>) -> Self {
         self.association = input;
         self
     }
-    pub fn set_attachment(
-        mut self,
-        input: ::std::option::Option<crate::types::NetworkInterfaceAttachment>,
-    ) -> Self {
+    pub fn set_attachment(mut self, input: ::std::option::Option<crate::types::NetworkInterfaceAttachment>) -> Self {
         self.attachment = input;
         self
     }
-    pub fn availability_zone(
-        mut self,
-        input: impl ::std::convert::Into<::std::string::String>,
-    ) -> Self {
+    pub fn availability_zone(mut self, input: impl ::std::convert::Into<::std::string::String>) -> Self {
         self.availability_zone = ::std::option::Option::Some(input.into());
         self
     }
-    pub fn set_availability_zone(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_availability_zone(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.availability_zone = input;
         self
     }
-    pub fn set_connection_tracking_configuration(
-        mut self,
-        input: ::std::option::Option<crate::types::ConnectionTrackingConfiguration>,
-    ) -> Self {
+    pub fn set_connection_tracking_configuration(mut self, input: ::std::option::Option<crate::types::ConnectionTrackingConfiguration>) -> Self {
         self.connection_tracking_configuration = input;
         self
     }
@@ -162,24 +134,15 @@ impl NetworkInterfaceBuilder {
         self.groups = ::std::option::Option::Some(v);
         self
     }
-    pub fn set_groups(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<crate::types::GroupIdentifier>>,
-    ) -> Self {
+    pub fn set_groups(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::GroupIdentifier>>) -> Self {
         self.groups = input;
         self
     }
-    pub fn set_interface_type(
-        mut self,
-        input: ::std::option::Option<crate::types::NetworkInterfaceType>,
-    ) -> Self {
+    pub fn set_interface_type(mut self, input: ::std::option::Option<crate::types::NetworkInterfaceType>) -> Self {
         self.interface_type = input;
         self
     }
-    pub fn set_ipv6_addresses(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<crate::types::NetworkInterfaceIpv6Address>>,
-    ) -> Self {
+    pub fn set_ipv6_addresses(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::NetworkInterfaceIpv6Address>>) -> Self {
         self.ipv6_addresses = input;
         self
     }
@@ -187,17 +150,11 @@ impl NetworkInterfaceBuilder {
         self.mac_address = input;
         self
     }
-    pub fn network_interface_id(
-        mut self,
-        input: impl ::std::convert::Into<::std::string::String>,
-    ) -> Self {
+    pub fn network_interface_id(mut self, input: impl ::std::convert::Into<::std::string::String>) -> Self {
         self.network_interface_id = ::std::option::Option::Some(input.into());
         self
     }
-    pub fn set_network_interface_id(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_network_interface_id(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.network_interface_id = input;
         self
     }
@@ -209,54 +166,31 @@ impl NetworkInterfaceBuilder {
         self.owner_id = input;
         self
     }
-    pub fn set_private_dns_name(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_private_dns_name(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.private_dns_name = input;
         self
     }
-    pub fn set_public_dns_name(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_public_dns_name(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.public_dns_name = input;
         self
     }
-    pub fn set_public_ip_dns_name_options(
-        mut self,
-        input: ::std::option::Option<crate::types::PublicIpDnsNameOptions>,
-    ) -> Self {
+    pub fn set_public_ip_dns_name_options(mut self, input: ::std::option::Option<crate::types::PublicIpDnsNameOptions>) -> Self {
         self.public_ip_dns_name_options = input;
         self
     }
-    pub fn set_private_ip_address(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_private_ip_address(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.private_ip_address = input;
         self
     }
-    pub fn set_private_ip_addresses(
-        mut self,
-        input: ::std::option::Option<
-            ::std::vec::Vec<crate::types::NetworkInterfacePrivateIpAddress>,
-        >,
-    ) -> Self {
+    pub fn set_private_ip_addresses(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::NetworkInterfacePrivateIpAddress>>) -> Self {
         self.private_ip_addresses = input;
         self
     }
-    pub fn set_ipv4_prefixes(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<crate::types::Ipv4PrefixSpecification>>,
-    ) -> Self {
+    pub fn set_ipv4_prefixes(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::Ipv4PrefixSpecification>>) -> Self {
         self.ipv4_prefixes = input;
         self
     }
-    pub fn set_ipv6_prefixes(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<crate::types::Ipv6PrefixSpecification>>,
-    ) -> Self {
+    pub fn set_ipv6_prefixes(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::Ipv6PrefixSpecification>>) -> Self {
         self.ipv6_prefixes = input;
         self
     }
@@ -276,10 +210,7 @@ impl NetworkInterfaceBuilder {
         self.status = ::std::option::Option::Some(input);
         self
     }
-    pub fn set_status(
-        mut self,
-        input: ::std::option::Option<crate::types::NetworkInterfaceStatus>,
-    ) -> Self {
+    pub fn set_status(mut self, input: ::std::option::Option<crate::types::NetworkInterfaceStatus>) -> Self {
         self.status = input;
         self
     }
@@ -291,10 +222,7 @@ impl NetworkInterfaceBuilder {
         self.subnet_id = input;
         self
     }
-    pub fn set_tag_set(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<crate::types::Tag>>,
-    ) -> Self {
+    pub fn set_tag_set(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::Tag>>) -> Self {
         self.tag_set = input;
         self
     }
@@ -318,24 +246,15 @@ impl NetworkInterfaceBuilder {
         self.ipv6_address = input;
         self
     }
-    pub fn set_operator(
-        mut self,
-        input: ::std::option::Option<crate::types::OperatorResponse>,
-    ) -> Self {
+    pub fn set_operator(mut self, input: ::std::option::Option<crate::types::OperatorResponse>) -> Self {
         self.operator = input;
         self
     }
-    pub fn set_associated_subnets(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<::std::string::String>>,
-    ) -> Self {
+    pub fn set_associated_subnets(mut self, input: ::std::option::Option<::std::vec::Vec<::std::string::String>>) -> Self {
         self.associated_subnets = input;
         self
     }
-    pub fn set_availability_zone_id(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_availability_zone_id(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.availability_zone_id = input;
         self
     }

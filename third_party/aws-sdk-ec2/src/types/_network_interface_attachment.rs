@@ -26,9 +26,7 @@ impl NetworkInterfaceAttachment {
         crate::types::builders::NetworkInterfaceAttachmentBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct NetworkInterfaceAttachmentBuilder {
     pub(crate) attach_time: ::std::option::Option<::aws_smithy_types::DateTime>,
@@ -39,22 +37,15 @@ pub struct NetworkInterfaceAttachmentBuilder {
     pub(crate) instance_id: ::std::option::Option<::std::string::String>,
     pub(crate) instance_owner_id: ::std::option::Option<::std::string::String>,
     pub(crate) status: ::std::option::Option<crate::types::AttachmentStatus>,
-    pub(crate) ena_srd_specification:
-        ::std::option::Option<crate::types::AttachmentEnaSrdSpecification>,
+    pub(crate) ena_srd_specification: ::std::option::Option<crate::types::AttachmentEnaSrdSpecification>,
     pub(crate) ena_queue_count: ::std::option::Option<i32>,
 }
 impl NetworkInterfaceAttachmentBuilder {
-    pub fn set_attach_time(
-        mut self,
-        input: ::std::option::Option<::aws_smithy_types::DateTime>,
-    ) -> Self {
+    pub fn set_attach_time(mut self, input: ::std::option::Option<::aws_smithy_types::DateTime>) -> Self {
         self.attach_time = input;
         self
     }
-    pub fn set_attachment_id(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_attachment_id(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.attachment_id = input;
         self
     }
@@ -78,10 +69,7 @@ impl NetworkInterfaceAttachmentBuilder {
         self.instance_id = input;
         self
     }
-    pub fn set_instance_owner_id(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_instance_owner_id(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.instance_owner_id = input;
         self
     }
@@ -89,17 +77,11 @@ impl NetworkInterfaceAttachmentBuilder {
         self.status = ::std::option::Option::Some(input);
         self
     }
-    pub fn set_status(
-        mut self,
-        input: ::std::option::Option<crate::types::AttachmentStatus>,
-    ) -> Self {
+    pub fn set_status(mut self, input: ::std::option::Option<crate::types::AttachmentStatus>) -> Self {
         self.status = input;
         self
     }
-    pub fn set_ena_srd_specification(
-        mut self,
-        input: ::std::option::Option<crate::types::AttachmentEnaSrdSpecification>,
-    ) -> Self {
+    pub fn set_ena_srd_specification(mut self, input: ::std::option::Option<crate::types::AttachmentEnaSrdSpecification>) -> Self {
         self.ena_srd_specification = input;
         self
     }

@@ -5,15 +5,14 @@ pub struct NetworkInterfaceCount {
     pub min: ::std::option::Option<i32>,
     pub max: ::std::option::Option<i32>,
 }
-impl NetworkInterfaceCount {}
+impl NetworkInterfaceCount {
+}
 impl NetworkInterfaceCount {
     pub fn builder() -> crate::types::builders::NetworkInterfaceCountBuilder {
         crate::types::builders::NetworkInterfaceCountBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct NetworkInterfaceCountBuilder {
     pub(crate) min: ::std::option::Option<i32>,
@@ -21,6 +20,9 @@ pub struct NetworkInterfaceCountBuilder {
 }
 impl NetworkInterfaceCountBuilder {
     pub fn build(self) -> crate::types::NetworkInterfaceCount {
-        crate::types::NetworkInterfaceCount { min: self.min, max: self.max }
+        crate::types::NetworkInterfaceCount {
+            min: self.min,
+            max: self.max,
+        }
     }
 }

@@ -6,15 +6,14 @@ pub struct NetworkInterfaceIpv6Address {
     pub public_ipv6_dns_name: ::std::option::Option<::std::string::String>,
     pub is_primary_ipv6: ::std::option::Option<bool>,
 }
-impl NetworkInterfaceIpv6Address {}
+impl NetworkInterfaceIpv6Address {
+}
 impl NetworkInterfaceIpv6Address {
     pub fn builder() -> crate::types::builders::NetworkInterfaceIpv6AddressBuilder {
         crate::types::builders::NetworkInterfaceIpv6AddressBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct NetworkInterfaceIpv6AddressBuilder {
     pub(crate) ipv6_address: ::std::option::Option<::std::string::String>,
@@ -26,10 +25,7 @@ impl NetworkInterfaceIpv6AddressBuilder {
         self.ipv6_address = input;
         self
     }
-    pub fn set_public_ipv6_dns_name(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_public_ipv6_dns_name(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.public_ipv6_dns_name = input;
         self
     }

@@ -7,15 +7,14 @@ pub struct NetworkInterfacePrivateIpAddress {
     pub private_dns_name: ::std::option::Option<::std::string::String>,
     pub private_ip_address: ::std::option::Option<::std::string::String>,
 }
-impl NetworkInterfacePrivateIpAddress {}
+impl NetworkInterfacePrivateIpAddress {
+}
 impl NetworkInterfacePrivateIpAddress {
     pub fn builder() -> crate::types::builders::NetworkInterfacePrivateIpAddressBuilder {
         crate::types::builders::NetworkInterfacePrivateIpAddressBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct NetworkInterfacePrivateIpAddressBuilder {
     pub(crate) association: ::std::option::Option<crate::types::NetworkInterfaceAssociation>,
@@ -24,10 +23,7 @@ pub struct NetworkInterfacePrivateIpAddressBuilder {
     pub(crate) private_ip_address: ::std::option::Option<::std::string::String>,
 }
 impl NetworkInterfacePrivateIpAddressBuilder {
-    pub fn set_association(
-        mut self,
-        input: ::std::option::Option<crate::types::NetworkInterfaceAssociation>,
-    ) -> Self {
+    pub fn set_association(mut self, input: ::std::option::Option<crate::types::NetworkInterfaceAssociation>) -> Self {
         self.association = input;
         self
     }
@@ -35,17 +31,11 @@ impl NetworkInterfacePrivateIpAddressBuilder {
         self.primary = input;
         self
     }
-    pub fn set_private_dns_name(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_private_dns_name(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.private_dns_name = input;
         self
     }
-    pub fn set_private_ip_address(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_private_ip_address(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.private_ip_address = input;
         self
     }

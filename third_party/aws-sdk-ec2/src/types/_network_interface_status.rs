@@ -2,13 +2,7 @@
 #[allow(missing_docs)] // documentation missing in model
 #[non_exhaustive]
 #[derive(
-    ::std::clone::Clone,
-    ::std::cmp::Eq,
-    ::std::cmp::Ord,
-    ::std::cmp::PartialEq,
-    ::std::cmp::PartialOrd,
-    ::std::fmt::Debug,
-    ::std::hash::Hash,
+    ::std::clone::Clone, ::std::cmp::Eq, ::std::cmp::Ord, ::std::cmp::PartialEq, ::std::cmp::PartialOrd, ::std::fmt::Debug, ::std::hash::Hash,
 )]
 pub enum NetworkInterfaceStatus {
     #[allow(missing_docs)] // documentation missing in model
@@ -21,9 +15,7 @@ pub enum NetworkInterfaceStatus {
     Detaching,
     #[allow(missing_docs)] // documentation missing in model
     InUse,
-    #[deprecated(
-        note = "Don't directly match on `Unknown`. See the docs on this enum for the correct way to handle unknown variants."
-    )]
+    #[deprecated(note = "Don't directly match on `Unknown`. See the docs on this enum for the correct way to handle unknown variants.")]
     Unknown(crate::primitives::sealed_enum_unknown::UnknownVariantValue),
 }
 impl ::std::convert::From<&str> for NetworkInterfaceStatus {
@@ -34,9 +26,7 @@ impl ::std::convert::From<&str> for NetworkInterfaceStatus {
             "available" => NetworkInterfaceStatus::Available,
             "detaching" => NetworkInterfaceStatus::Detaching,
             "in-use" => NetworkInterfaceStatus::InUse,
-            other => NetworkInterfaceStatus::Unknown(
-                crate::primitives::sealed_enum_unknown::UnknownVariantValue(other.to_owned()),
-            ),
+            other => NetworkInterfaceStatus::Unknown(crate::primitives::sealed_enum_unknown::UnknownVariantValue(other.to_owned())),
         }
     }
 }
@@ -66,7 +56,8 @@ impl ::std::convert::AsRef<str> for NetworkInterfaceStatus {
         self.as_str()
     }
 }
-impl NetworkInterfaceStatus {}
+impl NetworkInterfaceStatus {
+}
 impl ::std::fmt::Display for NetworkInterfaceStatus {
     fn fmt(&self, f: &mut ::std::fmt::Formatter) -> ::std::fmt::Result {
         match self {

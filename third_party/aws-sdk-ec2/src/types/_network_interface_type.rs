@@ -2,13 +2,7 @@
 #[allow(missing_docs)] // documentation missing in model
 #[non_exhaustive]
 #[derive(
-    ::std::clone::Clone,
-    ::std::cmp::Eq,
-    ::std::cmp::Ord,
-    ::std::cmp::PartialEq,
-    ::std::cmp::PartialOrd,
-    ::std::fmt::Debug,
-    ::std::hash::Hash,
+    ::std::clone::Clone, ::std::cmp::Eq, ::std::cmp::Ord, ::std::cmp::PartialEq, ::std::cmp::PartialOrd, ::std::fmt::Debug, ::std::hash::Hash,
 )]
 pub enum NetworkInterfaceType {
     #[allow(missing_docs)] // documentation missing in model
@@ -47,18 +41,14 @@ pub enum NetworkInterfaceType {
     Trunk,
     #[allow(missing_docs)] // documentation missing in model
     VpcEndpoint,
-    #[deprecated(
-        note = "Don't directly match on `Unknown`. See the docs on this enum for the correct way to handle unknown variants."
-    )]
+    #[deprecated(note = "Don't directly match on `Unknown`. See the docs on this enum for the correct way to handle unknown variants.")]
     Unknown(crate::primitives::sealed_enum_unknown::UnknownVariantValue),
 }
 impl ::std::convert::From<&str> for NetworkInterfaceType {
     fn from(s: &str) -> Self {
         match s {
             "api_gateway_managed" => NetworkInterfaceType::ApiGatewayManaged,
-            "aws_codestar_connections_managed" => {
-                NetworkInterfaceType::AwsCodestarConnectionsManaged
-            }
+            "aws_codestar_connections_managed" => NetworkInterfaceType::AwsCodestarConnectionsManaged,
             "branch" => NetworkInterfaceType::Branch,
             "efa" => NetworkInterfaceType::Efa,
             "efa-only" => NetworkInterfaceType::EfaOnly,
@@ -75,9 +65,7 @@ impl ::std::convert::From<&str> for NetworkInterfaceType {
             "transit_gateway" => NetworkInterfaceType::TransitGateway,
             "trunk" => NetworkInterfaceType::Trunk,
             "vpc_endpoint" => NetworkInterfaceType::VpcEndpoint,
-            other => NetworkInterfaceType::Unknown(
-                crate::primitives::sealed_enum_unknown::UnknownVariantValue(other.to_owned()),
-            ),
+            other => NetworkInterfaceType::Unknown(crate::primitives::sealed_enum_unknown::UnknownVariantValue(other.to_owned())),
         }
     }
 }
@@ -91,9 +79,7 @@ impl NetworkInterfaceType {
     pub fn as_str(&self) -> &str {
         match self {
             NetworkInterfaceType::ApiGatewayManaged => "api_gateway_managed",
-            NetworkInterfaceType::AwsCodestarConnectionsManaged => {
-                "aws_codestar_connections_managed"
-            }
+            NetworkInterfaceType::AwsCodestarConnectionsManaged => "aws_codestar_connections_managed",
             NetworkInterfaceType::Branch => "branch",
             NetworkInterfaceType::Efa => "efa",
             NetworkInterfaceType::EfaOnly => "efa-only",
@@ -141,24 +127,19 @@ impl ::std::convert::AsRef<str> for NetworkInterfaceType {
         self.as_str()
     }
 }
-impl NetworkInterfaceType {}
+impl NetworkInterfaceType {
+}
 impl ::std::fmt::Display for NetworkInterfaceType {
     fn fmt(&self, f: &mut ::std::fmt::Formatter) -> ::std::fmt::Result {
         match self {
             NetworkInterfaceType::ApiGatewayManaged => write!(f, "api_gateway_managed"),
-            NetworkInterfaceType::AwsCodestarConnectionsManaged => {
-                write!(f, "aws_codestar_connections_managed")
-            }
+            NetworkInterfaceType::AwsCodestarConnectionsManaged => write!(f, "aws_codestar_connections_managed"),
             NetworkInterfaceType::Branch => write!(f, "branch"),
             NetworkInterfaceType::Efa => write!(f, "efa"),
             NetworkInterfaceType::EfaOnly => write!(f, "efa-only"),
             NetworkInterfaceType::GatewayLoadBalancer => write!(f, "gateway_load_balancer"),
-            NetworkInterfaceType::GatewayLoadBalancerEndpoint => {
-                write!(f, "gateway_load_balancer_endpoint")
-            }
-            NetworkInterfaceType::GlobalAcceleratorManaged => {
-                write!(f, "global_accelerator_managed")
-            }
+            NetworkInterfaceType::GatewayLoadBalancerEndpoint => write!(f, "gateway_load_balancer_endpoint"),
+            NetworkInterfaceType::GlobalAcceleratorManaged => write!(f, "global_accelerator_managed"),
             NetworkInterfaceType::Interface => write!(f, "interface"),
             NetworkInterfaceType::IotRulesManaged => write!(f, "iot_rules_managed"),
             NetworkInterfaceType::Lambda => write!(f, "lambda"),

@@ -4,15 +4,14 @@
 pub struct OperatorRequest {
     pub principal: ::std::option::Option<::std::string::String>,
 }
-impl OperatorRequest {}
+impl OperatorRequest {
+}
 impl OperatorRequest {
     pub fn builder() -> crate::types::builders::OperatorRequestBuilder {
         crate::types::builders::OperatorRequestBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct OperatorRequestBuilder {
     pub(crate) principal: ::std::option::Option<::std::string::String>,

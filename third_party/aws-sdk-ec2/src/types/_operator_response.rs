@@ -5,15 +5,14 @@ pub struct OperatorResponse {
     pub managed: ::std::option::Option<bool>,
     pub principal: ::std::option::Option<::std::string::String>,
 }
-impl OperatorResponse {}
+impl OperatorResponse {
+}
 impl OperatorResponse {
     pub fn builder() -> crate::types::builders::OperatorResponseBuilder {
         crate::types::builders::OperatorResponseBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct OperatorResponseBuilder {
     pub(crate) managed: ::std::option::Option<bool>,
@@ -29,6 +28,9 @@ impl OperatorResponseBuilder {
         self
     }
     pub fn build(self) -> crate::types::OperatorResponse {
-        crate::types::OperatorResponse { managed: self.managed, principal: self.principal }
+        crate::types::OperatorResponse {
+            managed: self.managed,
+            principal: self.principal,
+        }
     }
 }

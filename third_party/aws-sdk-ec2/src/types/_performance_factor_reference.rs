@@ -4,21 +4,22 @@
 pub struct PerformanceFactorReference {
     pub instance_family: ::std::option::Option<::std::string::String>,
 }
-impl PerformanceFactorReference {}
+impl PerformanceFactorReference {
+}
 impl PerformanceFactorReference {
     pub fn builder() -> crate::types::builders::PerformanceFactorReferenceBuilder {
         crate::types::builders::PerformanceFactorReferenceBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct PerformanceFactorReferenceBuilder {
     pub(crate) instance_family: ::std::option::Option<::std::string::String>,
 }
 impl PerformanceFactorReferenceBuilder {
     pub fn build(self) -> crate::types::PerformanceFactorReference {
-        crate::types::PerformanceFactorReference { instance_family: self.instance_family }
+        crate::types::PerformanceFactorReference {
+            instance_family: self.instance_family,
+        }
     }
 }

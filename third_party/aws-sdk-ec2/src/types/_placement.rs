@@ -29,9 +29,7 @@ impl Placement {
         crate::types::builders::PlacementBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct PlacementBuilder {
     pub(crate) availability_zone_id: ::std::option::Option<::std::string::String>,
@@ -46,10 +44,7 @@ pub struct PlacementBuilder {
     pub(crate) availability_zone: ::std::option::Option<::std::string::String>,
 }
 impl PlacementBuilder {
-    pub fn set_availability_zone_id(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_availability_zone_id(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.availability_zone_id = input;
         self
     }
@@ -77,17 +72,11 @@ impl PlacementBuilder {
         self.tenancy = input;
         self
     }
-    pub fn set_spread_domain(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_spread_domain(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.spread_domain = input;
         self
     }
-    pub fn set_host_resource_group_arn(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_host_resource_group_arn(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.host_resource_group_arn = input;
         self
     }
@@ -99,17 +88,11 @@ impl PlacementBuilder {
         self.group_id = input;
         self
     }
-    pub fn availability_zone(
-        mut self,
-        input: impl ::std::convert::Into<::std::string::String>,
-    ) -> Self {
+    pub fn availability_zone(mut self, input: impl ::std::convert::Into<::std::string::String>) -> Self {
         self.availability_zone = ::std::option::Option::Some(input.into());
         self
     }
-    pub fn set_availability_zone(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_availability_zone(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.availability_zone = input;
         self
     }

@@ -15,9 +15,7 @@ impl PortRange {
         crate::types::builders::PortRangeBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct PortRangeBuilder {
     pub(crate) from: ::std::option::Option<i32>,
@@ -37,6 +35,9 @@ impl PortRangeBuilder {
         self
     }
     pub fn build(self) -> crate::types::PortRange {
-        crate::types::PortRange { from: self.from, to: self.to }
+        crate::types::PortRange {
+            from: self.from,
+            to: self.to,
+        }
     }
 }

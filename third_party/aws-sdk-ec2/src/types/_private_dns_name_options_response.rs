@@ -6,15 +6,14 @@ pub struct PrivateDnsNameOptionsResponse {
     pub enable_resource_name_dns_a_record: ::std::option::Option<bool>,
     pub enable_resource_name_dns_aaaa_record: ::std::option::Option<bool>,
 }
-impl PrivateDnsNameOptionsResponse {}
+impl PrivateDnsNameOptionsResponse {
+}
 impl PrivateDnsNameOptionsResponse {
     pub fn builder() -> crate::types::builders::PrivateDnsNameOptionsResponseBuilder {
         crate::types::builders::PrivateDnsNameOptionsResponseBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct PrivateDnsNameOptionsResponseBuilder {
     pub(crate) hostname_type: ::std::option::Option<crate::types::HostnameType>,
@@ -22,24 +21,15 @@ pub struct PrivateDnsNameOptionsResponseBuilder {
     pub(crate) enable_resource_name_dns_aaaa_record: ::std::option::Option<bool>,
 }
 impl PrivateDnsNameOptionsResponseBuilder {
-    pub fn set_hostname_type(
-        mut self,
-        input: ::std::option::Option<crate::types::HostnameType>,
-    ) -> Self {
+    pub fn set_hostname_type(mut self, input: ::std::option::Option<crate::types::HostnameType>) -> Self {
         self.hostname_type = input;
         self
     }
-    pub fn set_enable_resource_name_dns_a_record(
-        mut self,
-        input: ::std::option::Option<bool>,
-    ) -> Self {
+    pub fn set_enable_resource_name_dns_a_record(mut self, input: ::std::option::Option<bool>) -> Self {
         self.enable_resource_name_dns_a_record = input;
         self
     }
-    pub fn set_enable_resource_name_dns_aaaa_record(
-        mut self,
-        input: ::std::option::Option<bool>,
-    ) -> Self {
+    pub fn set_enable_resource_name_dns_aaaa_record(mut self, input: ::std::option::Option<bool>) -> Self {
         self.enable_resource_name_dns_aaaa_record = input;
         self
     }

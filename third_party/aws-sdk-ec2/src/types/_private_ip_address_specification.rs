@@ -5,15 +5,14 @@ pub struct PrivateIpAddressSpecification {
     pub primary: ::std::option::Option<bool>,
     pub private_ip_address: ::std::option::Option<::std::string::String>,
 }
-impl PrivateIpAddressSpecification {}
+impl PrivateIpAddressSpecification {
+}
 impl PrivateIpAddressSpecification {
     pub fn builder() -> crate::types::builders::PrivateIpAddressSpecificationBuilder {
         crate::types::builders::PrivateIpAddressSpecificationBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct PrivateIpAddressSpecificationBuilder {
     pub(crate) primary: ::std::option::Option<bool>,
@@ -24,10 +23,7 @@ impl PrivateIpAddressSpecificationBuilder {
         self.primary = input;
         self
     }
-    pub fn set_private_ip_address(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_private_ip_address(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.private_ip_address = input;
         self
     }

@@ -5,32 +5,25 @@ pub struct ProductCode {
     pub product_code_id: ::std::option::Option<::std::string::String>,
     pub product_code_type: ::std::option::Option<crate::types::ProductCodeValues>,
 }
-impl ProductCode {}
+impl ProductCode {
+}
 impl ProductCode {
     pub fn builder() -> crate::types::builders::ProductCodeBuilder {
         crate::types::builders::ProductCodeBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct ProductCodeBuilder {
     pub(crate) product_code_id: ::std::option::Option<::std::string::String>,
     pub(crate) product_code_type: ::std::option::Option<crate::types::ProductCodeValues>,
 }
 impl ProductCodeBuilder {
-    pub fn set_product_code_id(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_product_code_id(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.product_code_id = input;
         self
     }
-    pub fn set_product_code_type(
-        mut self,
-        input: ::std::option::Option<crate::types::ProductCodeValues>,
-    ) -> Self {
+    pub fn set_product_code_type(mut self, input: ::std::option::Option<crate::types::ProductCodeValues>) -> Self {
         self.product_code_type = input;
         self
     }

@@ -14,9 +14,7 @@ impl PropagatingVgw {
         crate::types::builders::PropagatingVgwBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct PropagatingVgwBuilder {
     pub(crate) gateway_id: ::std::option::Option<::std::string::String>,

@@ -18,9 +18,7 @@ impl ProvisionedBandwidth {
         crate::types::builders::ProvisionedBandwidthBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct ProvisionedBandwidthBuilder {
     pub(crate) provision_time: ::std::option::Option<::aws_smithy_types::DateTime>,
@@ -30,10 +28,7 @@ pub struct ProvisionedBandwidthBuilder {
     pub(crate) status: ::std::option::Option<::std::string::String>,
 }
 impl ProvisionedBandwidthBuilder {
-    pub fn set_provision_time(
-        mut self,
-        input: ::std::option::Option<::aws_smithy_types::DateTime>,
-    ) -> Self {
+    pub fn set_provision_time(mut self, input: ::std::option::Option<::aws_smithy_types::DateTime>) -> Self {
         self.provision_time = input;
         self
     }
@@ -41,10 +36,7 @@ impl ProvisionedBandwidthBuilder {
         self.provisioned = input;
         self
     }
-    pub fn set_request_time(
-        mut self,
-        input: ::std::option::Option<::aws_smithy_types::DateTime>,
-    ) -> Self {
+    pub fn set_request_time(mut self, input: ::std::option::Option<::aws_smithy_types::DateTime>) -> Self {
         self.request_time = input;
         self
     }

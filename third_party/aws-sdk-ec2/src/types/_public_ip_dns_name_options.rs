@@ -7,15 +7,14 @@ pub struct PublicIpDnsNameOptions {
     pub public_ipv6_dns_name: ::std::option::Option<::std::string::String>,
     pub public_dual_stack_dns_name: ::std::option::Option<::std::string::String>,
 }
-impl PublicIpDnsNameOptions {}
+impl PublicIpDnsNameOptions {
+}
 impl PublicIpDnsNameOptions {
     pub fn builder() -> crate::types::builders::PublicIpDnsNameOptionsBuilder {
         crate::types::builders::PublicIpDnsNameOptionsBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct PublicIpDnsNameOptionsBuilder {
     pub(crate) dns_hostname_type: ::std::option::Option<::std::string::String>,
@@ -24,31 +23,19 @@ pub struct PublicIpDnsNameOptionsBuilder {
     pub(crate) public_dual_stack_dns_name: ::std::option::Option<::std::string::String>,
 }
 impl PublicIpDnsNameOptionsBuilder {
-    pub fn set_dns_hostname_type(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_dns_hostname_type(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.dns_hostname_type = input;
         self
     }
-    pub fn set_public_ipv4_dns_name(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_public_ipv4_dns_name(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.public_ipv4_dns_name = input;
         self
     }
-    pub fn set_public_ipv6_dns_name(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_public_ipv6_dns_name(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.public_ipv6_dns_name = input;
         self
     }
-    pub fn set_public_dual_stack_dns_name(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_public_dual_stack_dns_name(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.public_dual_stack_dns_name = input;
         self
     }

@@ -24,9 +24,7 @@ impl ReferencedSecurityGroup {
         crate::types::builders::ReferencedSecurityGroupBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct ReferencedSecurityGroupBuilder {
     pub(crate) group_id: ::std::option::Option<::std::string::String>,
@@ -44,10 +42,7 @@ impl ReferencedSecurityGroupBuilder {
         self.group_id = input;
         self
     }
-    pub fn set_peering_status(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_peering_status(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.peering_status = input;
         self
     }
@@ -67,10 +62,7 @@ impl ReferencedSecurityGroupBuilder {
         self.vpc_id = input;
         self
     }
-    pub fn set_vpc_peering_connection_id(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_vpc_peering_connection_id(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.vpc_peering_connection_id = input;
         self
     }

@@ -2,13 +2,7 @@
 #[allow(missing_docs)] // documentation missing in model
 #[non_exhaustive]
 #[derive(
-    ::std::clone::Clone,
-    ::std::cmp::Eq,
-    ::std::cmp::Ord,
-    ::std::cmp::PartialEq,
-    ::std::cmp::PartialOrd,
-    ::std::fmt::Debug,
-    ::std::hash::Hash,
+    ::std::clone::Clone, ::std::cmp::Eq, ::std::cmp::Ord, ::std::cmp::PartialEq, ::std::cmp::PartialOrd, ::std::fmt::Debug, ::std::hash::Hash,
 )]
 pub enum ResourceType {
     #[allow(missing_docs)] // documentation missing in model
@@ -225,9 +219,7 @@ pub enum ResourceType {
     VpnConnectionDeviceType,
     #[allow(missing_docs)] // documentation missing in model
     VpnGateway,
-    #[deprecated(
-        note = "Don't directly match on `Unknown`. See the docs on this enum for the correct way to handle unknown variants."
-    )]
+    #[deprecated(note = "Don't directly match on `Unknown`. See the docs on this enum for the correct way to handle unknown variants.")]
     Unknown(crate::primitives::sealed_enum_unknown::UnknownVariantValue),
 }
 impl ::std::convert::From<&str> for ResourceType {
@@ -261,9 +253,7 @@ impl ::std::convert::From<&str> for ResourceType {
             "instance-event-window" => ResourceType::InstanceEventWindow,
             "internet-gateway" => ResourceType::InternetGateway,
             "ipam" => ResourceType::Ipam,
-            "ipam-external-resource-verification-token" => {
-                ResourceType::IpamExternalResourceVerificationToken
-            }
+            "ipam-external-resource-verification-token" => ResourceType::IpamExternalResourceVerificationToken,
             "ipam-policy" => ResourceType::IpamPolicy,
             "ipam-pool" => ResourceType::IpamPool,
             "ipam-prefix-list-resolver" => ResourceType::IpamPrefixListResolver,
@@ -277,23 +267,15 @@ impl ::std::convert::From<&str> for ResourceType {
             "launch-template" => ResourceType::LaunchTemplate,
             "local-gateway" => ResourceType::LocalGateway,
             "local-gateway-route-table" => ResourceType::LocalGatewayRouteTable,
-            "local-gateway-route-table-virtual-interface-group-association" => {
-                ResourceType::LocalGatewayRouteTableVirtualInterfaceGroupAssociation
-            }
-            "local-gateway-route-table-vpc-association" => {
-                ResourceType::LocalGatewayRouteTableVpcAssociation
-            }
+            "local-gateway-route-table-virtual-interface-group-association" => ResourceType::LocalGatewayRouteTableVirtualInterfaceGroupAssociation,
+            "local-gateway-route-table-vpc-association" => ResourceType::LocalGatewayRouteTableVpcAssociation,
             "local-gateway-virtual-interface" => ResourceType::LocalGatewayVirtualInterface,
-            "local-gateway-virtual-interface-group" => {
-                ResourceType::LocalGatewayVirtualInterfaceGroup
-            }
+            "local-gateway-virtual-interface-group" => ResourceType::LocalGatewayVirtualInterfaceGroup,
             "mac-modification-task" => ResourceType::MacModificationTask,
             "natgateway" => ResourceType::Natgateway,
             "network-acl" => ResourceType::NetworkAcl,
             "network-insights-access-scope" => ResourceType::NetworkInsightsAccessScope,
-            "network-insights-access-scope-analysis" => {
-                ResourceType::NetworkInsightsAccessScopeAnalysis
-            }
+            "network-insights-access-scope-analysis" => ResourceType::NetworkInsightsAccessScopeAnalysis,
             "network-insights-analysis" => ResourceType::NetworkInsightsAnalysis,
             "network-insights-path" => ResourceType::NetworkInsightsPath,
             "network-interface" => ResourceType::NetworkInterface,
@@ -328,9 +310,7 @@ impl ::std::convert::From<&str> for ResourceType {
             "transit-gateway-multicast-domain" => ResourceType::TransitGatewayMulticastDomain,
             "transit-gateway-policy-table" => ResourceType::TransitGatewayPolicyTable,
             "transit-gateway-route-table" => ResourceType::TransitGatewayRouteTable,
-            "transit-gateway-route-table-announcement" => {
-                ResourceType::TransitGatewayRouteTableAnnouncement
-            }
+            "transit-gateway-route-table-announcement" => ResourceType::TransitGatewayRouteTableAnnouncement,
             "verified-access-endpoint" => ResourceType::VerifiedAccessEndpoint,
             "verified-access-endpoint-target" => ResourceType::VerifiedAccessEndpointTarget,
             "verified-access-group" => ResourceType::VerifiedAccessGroup,
@@ -352,9 +332,7 @@ impl ::std::convert::From<&str> for ResourceType {
             "vpn-connection" => ResourceType::VpnConnection,
             "vpn-connection-device-type" => ResourceType::VpnConnectionDeviceType,
             "vpn-gateway" => ResourceType::VpnGateway,
-            other => ResourceType::Unknown(
-                crate::primitives::sealed_enum_unknown::UnknownVariantValue(other.to_owned()),
-            ),
+            other => ResourceType::Unknown(crate::primitives::sealed_enum_unknown::UnknownVariantValue(other.to_owned())),
         }
     }
 }
@@ -395,9 +373,7 @@ impl ResourceType {
             ResourceType::InstanceEventWindow => "instance-event-window",
             ResourceType::InternetGateway => "internet-gateway",
             ResourceType::Ipam => "ipam",
-            ResourceType::IpamExternalResourceVerificationToken => {
-                "ipam-external-resource-verification-token"
-            }
+            ResourceType::IpamExternalResourceVerificationToken => "ipam-external-resource-verification-token",
             ResourceType::IpamPolicy => "ipam-policy",
             ResourceType::IpamPool => "ipam-pool",
             ResourceType::IpamPrefixListResolver => "ipam-prefix-list-resolver",
@@ -411,23 +387,15 @@ impl ResourceType {
             ResourceType::LaunchTemplate => "launch-template",
             ResourceType::LocalGateway => "local-gateway",
             ResourceType::LocalGatewayRouteTable => "local-gateway-route-table",
-            ResourceType::LocalGatewayRouteTableVirtualInterfaceGroupAssociation => {
-                "local-gateway-route-table-virtual-interface-group-association"
-            }
-            ResourceType::LocalGatewayRouteTableVpcAssociation => {
-                "local-gateway-route-table-vpc-association"
-            }
+            ResourceType::LocalGatewayRouteTableVirtualInterfaceGroupAssociation => "local-gateway-route-table-virtual-interface-group-association",
+            ResourceType::LocalGatewayRouteTableVpcAssociation => "local-gateway-route-table-vpc-association",
             ResourceType::LocalGatewayVirtualInterface => "local-gateway-virtual-interface",
-            ResourceType::LocalGatewayVirtualInterfaceGroup => {
-                "local-gateway-virtual-interface-group"
-            }
+            ResourceType::LocalGatewayVirtualInterfaceGroup => "local-gateway-virtual-interface-group",
             ResourceType::MacModificationTask => "mac-modification-task",
             ResourceType::Natgateway => "natgateway",
             ResourceType::NetworkAcl => "network-acl",
             ResourceType::NetworkInsightsAccessScope => "network-insights-access-scope",
-            ResourceType::NetworkInsightsAccessScopeAnalysis => {
-                "network-insights-access-scope-analysis"
-            }
+            ResourceType::NetworkInsightsAccessScopeAnalysis => "network-insights-access-scope-analysis",
             ResourceType::NetworkInsightsAnalysis => "network-insights-analysis",
             ResourceType::NetworkInsightsPath => "network-insights-path",
             ResourceType::NetworkInterface => "network-interface",
@@ -462,9 +430,7 @@ impl ResourceType {
             ResourceType::TransitGatewayMulticastDomain => "transit-gateway-multicast-domain",
             ResourceType::TransitGatewayPolicyTable => "transit-gateway-policy-table",
             ResourceType::TransitGatewayRouteTable => "transit-gateway-route-table",
-            ResourceType::TransitGatewayRouteTableAnnouncement => {
-                "transit-gateway-route-table-announcement"
-            }
+            ResourceType::TransitGatewayRouteTableAnnouncement => "transit-gateway-route-table-announcement",
             ResourceType::VerifiedAccessEndpoint => "verified-access-endpoint",
             ResourceType::VerifiedAccessEndpointTarget => "verified-access-endpoint-target",
             ResourceType::VerifiedAccessGroup => "verified-access-group",
@@ -606,7 +572,8 @@ impl ::std::convert::AsRef<str> for ResourceType {
         self.as_str()
     }
 }
-impl ResourceType {}
+impl ResourceType {
+}
 impl ::std::fmt::Display for ResourceType {
     fn fmt(&self, f: &mut ::std::fmt::Formatter) -> ::std::fmt::Result {
         match self {
@@ -638,19 +605,13 @@ impl ::std::fmt::Display for ResourceType {
             ResourceType::InstanceEventWindow => write!(f, "instance-event-window"),
             ResourceType::InternetGateway => write!(f, "internet-gateway"),
             ResourceType::Ipam => write!(f, "ipam"),
-            ResourceType::IpamExternalResourceVerificationToken => {
-                write!(f, "ipam-external-resource-verification-token")
-            }
+            ResourceType::IpamExternalResourceVerificationToken => write!(f, "ipam-external-resource-verification-token"),
             ResourceType::IpamPolicy => write!(f, "ipam-policy"),
             ResourceType::IpamPool => write!(f, "ipam-pool"),
             ResourceType::IpamPrefixListResolver => write!(f, "ipam-prefix-list-resolver"),
-            ResourceType::IpamPrefixListResolverTarget => {
-                write!(f, "ipam-prefix-list-resolver-target")
-            }
+            ResourceType::IpamPrefixListResolverTarget => write!(f, "ipam-prefix-list-resolver-target"),
             ResourceType::IpamResourceDiscovery => write!(f, "ipam-resource-discovery"),
-            ResourceType::IpamResourceDiscoveryAssociation => {
-                write!(f, "ipam-resource-discovery-association")
-            }
+            ResourceType::IpamResourceDiscoveryAssociation => write!(f, "ipam-resource-discovery-association"),
             ResourceType::IpamScope => write!(f, "ipam-scope"),
             ResourceType::Ipv4poolEc2 => write!(f, "ipv4pool-ec2"),
             ResourceType::Ipv6poolEc2 => write!(f, "ipv6pool-ec2"),
@@ -661,22 +622,14 @@ impl ::std::fmt::Display for ResourceType {
             ResourceType::LocalGatewayRouteTableVirtualInterfaceGroupAssociation => {
                 write!(f, "local-gateway-route-table-virtual-interface-group-association")
             }
-            ResourceType::LocalGatewayRouteTableVpcAssociation => {
-                write!(f, "local-gateway-route-table-vpc-association")
-            }
-            ResourceType::LocalGatewayVirtualInterface => {
-                write!(f, "local-gateway-virtual-interface")
-            }
-            ResourceType::LocalGatewayVirtualInterfaceGroup => {
-                write!(f, "local-gateway-virtual-interface-group")
-            }
+            ResourceType::LocalGatewayRouteTableVpcAssociation => write!(f, "local-gateway-route-table-vpc-association"),
+            ResourceType::LocalGatewayVirtualInterface => write!(f, "local-gateway-virtual-interface"),
+            ResourceType::LocalGatewayVirtualInterfaceGroup => write!(f, "local-gateway-virtual-interface-group"),
             ResourceType::MacModificationTask => write!(f, "mac-modification-task"),
             ResourceType::Natgateway => write!(f, "natgateway"),
             ResourceType::NetworkAcl => write!(f, "network-acl"),
             ResourceType::NetworkInsightsAccessScope => write!(f, "network-insights-access-scope"),
-            ResourceType::NetworkInsightsAccessScopeAnalysis => {
-                write!(f, "network-insights-access-scope-analysis")
-            }
+            ResourceType::NetworkInsightsAccessScopeAnalysis => write!(f, "network-insights-access-scope-analysis"),
             ResourceType::NetworkInsightsAnalysis => write!(f, "network-insights-analysis"),
             ResourceType::NetworkInsightsPath => write!(f, "network-insights-path"),
             ResourceType::NetworkInterface => write!(f, "network-interface"),
@@ -694,9 +647,7 @@ impl ::std::fmt::Display for ResourceType {
             ResourceType::SecondarySubnet => write!(f, "secondary-subnet"),
             ResourceType::SecurityGroup => write!(f, "security-group"),
             ResourceType::SecurityGroupRule => write!(f, "security-group-rule"),
-            ResourceType::ServiceLinkVirtualInterface => {
-                write!(f, "service-link-virtual-interface")
-            }
+            ResourceType::ServiceLinkVirtualInterface => write!(f, "service-link-virtual-interface"),
             ResourceType::Snapshot => write!(f, "snapshot"),
             ResourceType::SpotFleetRequest => write!(f, "spot-fleet-request"),
             ResourceType::SpotInstancesRequest => write!(f, "spot-instances-request"),
@@ -709,42 +660,26 @@ impl ::std::fmt::Display for ResourceType {
             ResourceType::TransitGateway => write!(f, "transit-gateway"),
             ResourceType::TransitGatewayAttachment => write!(f, "transit-gateway-attachment"),
             ResourceType::TransitGatewayConnectPeer => write!(f, "transit-gateway-connect-peer"),
-            ResourceType::TransitGatewayMeteringPolicy => {
-                write!(f, "transit-gateway-metering-policy")
-            }
-            ResourceType::TransitGatewayMulticastDomain => {
-                write!(f, "transit-gateway-multicast-domain")
-            }
+            ResourceType::TransitGatewayMeteringPolicy => write!(f, "transit-gateway-metering-policy"),
+            ResourceType::TransitGatewayMulticastDomain => write!(f, "transit-gateway-multicast-domain"),
             ResourceType::TransitGatewayPolicyTable => write!(f, "transit-gateway-policy-table"),
             ResourceType::TransitGatewayRouteTable => write!(f, "transit-gateway-route-table"),
-            ResourceType::TransitGatewayRouteTableAnnouncement => {
-                write!(f, "transit-gateway-route-table-announcement")
-            }
+            ResourceType::TransitGatewayRouteTableAnnouncement => write!(f, "transit-gateway-route-table-announcement"),
             ResourceType::VerifiedAccessEndpoint => write!(f, "verified-access-endpoint"),
-            ResourceType::VerifiedAccessEndpointTarget => {
-                write!(f, "verified-access-endpoint-target")
-            }
+            ResourceType::VerifiedAccessEndpointTarget => write!(f, "verified-access-endpoint-target"),
             ResourceType::VerifiedAccessGroup => write!(f, "verified-access-group"),
             ResourceType::VerifiedAccessInstance => write!(f, "verified-access-instance"),
             ResourceType::VerifiedAccessPolicy => write!(f, "verified-access-policy"),
-            ResourceType::VerifiedAccessTrustProvider => {
-                write!(f, "verified-access-trust-provider")
-            }
+            ResourceType::VerifiedAccessTrustProvider => write!(f, "verified-access-trust-provider"),
             ResourceType::Volume => write!(f, "volume"),
             ResourceType::Vpc => write!(f, "vpc"),
-            ResourceType::VpcBlockPublicAccessExclusion => {
-                write!(f, "vpc-block-public-access-exclusion")
-            }
+            ResourceType::VpcBlockPublicAccessExclusion => write!(f, "vpc-block-public-access-exclusion"),
             ResourceType::VpcEncryptionControl => write!(f, "vpc-encryption-control"),
             ResourceType::VpcEndpoint => write!(f, "vpc-endpoint"),
             ResourceType::VpcEndpointConnection => write!(f, "vpc-endpoint-connection"),
-            ResourceType::VpcEndpointConnectionDeviceType => {
-                write!(f, "vpc-endpoint-connection-device-type")
-            }
+            ResourceType::VpcEndpointConnectionDeviceType => write!(f, "vpc-endpoint-connection-device-type"),
             ResourceType::VpcEndpointService => write!(f, "vpc-endpoint-service"),
-            ResourceType::VpcEndpointServicePermission => {
-                write!(f, "vpc-endpoint-service-permission")
-            }
+            ResourceType::VpcEndpointServicePermission => write!(f, "vpc-endpoint-service-permission"),
             ResourceType::VpcFlowLog => write!(f, "vpc-flow-log"),
             ResourceType::VpcPeeringConnection => write!(f, "vpc-peering-connection"),
             ResourceType::VpnConcentrator => write!(f, "vpn-concentrator"),

@@ -42,9 +42,7 @@ impl RevokedSecurityGroupRule {
         crate::types::builders::RevokedSecurityGroupRuleBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct RevokedSecurityGroupRuleBuilder {
     pub(crate) security_group_rule_id: ::std::option::Option<::std::string::String>,
@@ -60,10 +58,7 @@ pub struct RevokedSecurityGroupRuleBuilder {
     pub(crate) description: ::std::option::Option<::std::string::String>,
 }
 impl RevokedSecurityGroupRuleBuilder {
-    pub fn set_security_group_rule_id(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_security_group_rule_id(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.security_group_rule_id = input;
         self
     }
@@ -115,24 +110,15 @@ impl RevokedSecurityGroupRuleBuilder {
         self.cidr_ipv6 = input;
         self
     }
-    pub fn prefix_list_id(
-        mut self,
-        input: impl ::std::convert::Into<::std::string::String>,
-    ) -> Self {
+    pub fn prefix_list_id(mut self, input: impl ::std::convert::Into<::std::string::String>) -> Self {
         self.prefix_list_id = ::std::option::Option::Some(input.into());
         self
     }
-    pub fn set_prefix_list_id(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_prefix_list_id(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.prefix_list_id = input;
         self
     }
-    pub fn set_referenced_group_id(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_referenced_group_id(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.referenced_group_id = input;
         self
     }

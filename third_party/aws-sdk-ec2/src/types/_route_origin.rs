@@ -2,13 +2,7 @@
 #[allow(missing_docs)] // documentation missing in model
 #[non_exhaustive]
 #[derive(
-    ::std::clone::Clone,
-    ::std::cmp::Eq,
-    ::std::cmp::Ord,
-    ::std::cmp::PartialEq,
-    ::std::cmp::PartialOrd,
-    ::std::fmt::Debug,
-    ::std::hash::Hash,
+    ::std::clone::Clone, ::std::cmp::Eq, ::std::cmp::Ord, ::std::cmp::PartialEq, ::std::cmp::PartialOrd, ::std::fmt::Debug, ::std::hash::Hash,
 )]
 pub enum RouteOrigin {
     #[allow(missing_docs)] // documentation missing in model
@@ -19,9 +13,7 @@ pub enum RouteOrigin {
     CreateRouteTable,
     #[allow(missing_docs)] // documentation missing in model
     EnableVgwRoutePropagation,
-    #[deprecated(
-        note = "Don't directly match on `Unknown`. See the docs on this enum for the correct way to handle unknown variants."
-    )]
+    #[deprecated(note = "Don't directly match on `Unknown`. See the docs on this enum for the correct way to handle unknown variants.")]
     Unknown(crate::primitives::sealed_enum_unknown::UnknownVariantValue),
 }
 impl ::std::convert::From<&str> for RouteOrigin {
@@ -31,9 +23,7 @@ impl ::std::convert::From<&str> for RouteOrigin {
             "CreateRoute" => RouteOrigin::CreateRoute,
             "CreateRouteTable" => RouteOrigin::CreateRouteTable,
             "EnableVgwRoutePropagation" => RouteOrigin::EnableVgwRoutePropagation,
-            other => RouteOrigin::Unknown(
-                crate::primitives::sealed_enum_unknown::UnknownVariantValue(other.to_owned()),
-            ),
+            other => RouteOrigin::Unknown(crate::primitives::sealed_enum_unknown::UnknownVariantValue(other.to_owned())),
         }
     }
 }
@@ -62,7 +52,8 @@ impl ::std::convert::AsRef<str> for RouteOrigin {
         self.as_str()
     }
 }
-impl RouteOrigin {}
+impl RouteOrigin {
+}
 impl ::std::fmt::Display for RouteOrigin {
     fn fmt(&self, f: &mut ::std::fmt::Formatter) -> ::std::fmt::Result {
         match self {

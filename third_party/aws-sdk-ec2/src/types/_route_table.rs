@@ -26,15 +26,11 @@ impl RouteTable {
         crate::types::builders::RouteTableBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct RouteTableBuilder {
-    pub(crate) associations:
-        ::std::option::Option<::std::vec::Vec<crate::types::RouteTableAssociation>>,
-    pub(crate) propagating_vgws:
-        ::std::option::Option<::std::vec::Vec<crate::types::PropagatingVgw>>,
+    pub(crate) associations: ::std::option::Option<::std::vec::Vec<crate::types::RouteTableAssociation>>,
+    pub(crate) propagating_vgws: ::std::option::Option<::std::vec::Vec<crate::types::PropagatingVgw>>,
     pub(crate) route_table_id: ::std::option::Option<::std::string::String>,
     pub(crate) routes: ::std::option::Option<::std::vec::Vec<crate::types::Route>>,
     pub(crate) tags: ::std::option::Option<::std::vec::Vec<crate::types::Tag>>,
@@ -42,38 +38,23 @@ pub struct RouteTableBuilder {
     pub(crate) owner_id: ::std::option::Option<::std::string::String>,
 }
 impl RouteTableBuilder {
-    pub fn set_associations(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<crate::types::RouteTableAssociation>>,
-    ) -> Self {
+    pub fn set_associations(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::RouteTableAssociation>>) -> Self {
         self.associations = input;
         self
     }
-    pub fn set_propagating_vgws(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<crate::types::PropagatingVgw>>,
-    ) -> Self {
+    pub fn set_propagating_vgws(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::PropagatingVgw>>) -> Self {
         self.propagating_vgws = input;
         self
     }
-    pub fn route_table_id(
-        mut self,
-        input: impl ::std::convert::Into<::std::string::String>,
-    ) -> Self {
+    pub fn route_table_id(mut self, input: impl ::std::convert::Into<::std::string::String>) -> Self {
         self.route_table_id = ::std::option::Option::Some(input.into());
         self
     }
-    pub fn set_route_table_id(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_route_table_id(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.route_table_id = input;
         self
     }
-    pub fn set_routes(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<crate::types::Route>>,
-    ) -> Self {
+    pub fn set_routes(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::Route>>) -> Self {
         self.routes = input;
         self
     }
@@ -83,10 +64,7 @@ impl RouteTableBuilder {
         self.tags = ::std::option::Option::Some(v);
         self
     }
-    pub fn set_tags(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<crate::types::Tag>>,
-    ) -> Self {
+    pub fn set_tags(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::Tag>>) -> Self {
         self.tags = input;
         self
     }

@@ -14,9 +14,7 @@ impl RunInstancesMonitoringEnabled {
         crate::types::builders::RunInstancesMonitoringEnabledBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct RunInstancesMonitoringEnabledBuilder {
     pub(crate) enabled: ::std::option::Option<bool>,

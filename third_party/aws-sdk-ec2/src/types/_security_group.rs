@@ -37,14 +37,11 @@ impl SecurityGroup {
         crate::types::builders::SecurityGroupBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct SecurityGroupBuilder {
     pub(crate) group_id: ::std::option::Option<::std::string::String>,
-    pub(crate) ip_permissions_egress:
-        ::std::option::Option<::std::vec::Vec<crate::types::IpPermission>>,
+    pub(crate) ip_permissions_egress: ::std::option::Option<::std::vec::Vec<crate::types::IpPermission>>,
     pub(crate) tags: ::std::option::Option<::std::vec::Vec<crate::types::Tag>>,
     pub(crate) vpc_id: ::std::option::Option<::std::string::String>,
     pub(crate) security_group_arn: ::std::option::Option<::std::string::String>,
@@ -62,10 +59,7 @@ impl SecurityGroupBuilder {
         self.group_id = input;
         self
     }
-    pub fn set_ip_permissions_egress(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<crate::types::IpPermission>>,
-    ) -> Self {
+    pub fn set_ip_permissions_egress(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::IpPermission>>) -> Self {
         self.ip_permissions_egress = input;
         self
     }
@@ -75,10 +69,7 @@ impl SecurityGroupBuilder {
         self.tags = ::std::option::Option::Some(v);
         self
     }
-    pub fn set_tags(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<crate::types::Tag>>,
-    ) -> Self {
+    pub fn set_tags(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::Tag>>) -> Self {
         self.tags = input;
         self
     }
@@ -90,10 +81,7 @@ impl SecurityGroupBuilder {
         self.vpc_id = input;
         self
     }
-    pub fn set_security_group_arn(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_security_group_arn(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.security_group_arn = input;
         self
     }
@@ -123,10 +111,7 @@ impl SecurityGroupBuilder {
         self.ip_permissions = ::std::option::Option::Some(v);
         self
     }
-    pub fn set_ip_permissions(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<crate::types::IpPermission>>,
-    ) -> Self {
+    pub fn set_ip_permissions(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::IpPermission>>) -> Self {
         self.ip_permissions = input;
         self
     }

@@ -18,9 +18,7 @@ impl SecurityGroupIdentifier {
         crate::types::builders::SecurityGroupIdentifierBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct SecurityGroupIdentifierBuilder {
     pub(crate) group_id: ::std::option::Option<::std::string::String>,

@@ -48,9 +48,7 @@ impl SecurityGroupRule {
         crate::types::builders::SecurityGroupRuleBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct SecurityGroupRuleBuilder {
     pub(crate) security_group_rule_id: ::std::option::Option<::std::string::String>,
@@ -69,10 +67,7 @@ pub struct SecurityGroupRuleBuilder {
     pub(crate) security_group_rule_arn: ::std::option::Option<::std::string::String>,
 }
 impl SecurityGroupRuleBuilder {
-    pub fn set_security_group_rule_id(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_security_group_rule_id(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.security_group_rule_id = input;
         self
     }
@@ -84,10 +79,7 @@ impl SecurityGroupRuleBuilder {
         self.group_id = input;
         self
     }
-    pub fn set_group_owner_id(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_group_owner_id(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.group_owner_id = input;
         self
     }
@@ -131,24 +123,15 @@ impl SecurityGroupRuleBuilder {
         self.cidr_ipv6 = input;
         self
     }
-    pub fn prefix_list_id(
-        mut self,
-        input: impl ::std::convert::Into<::std::string::String>,
-    ) -> Self {
+    pub fn prefix_list_id(mut self, input: impl ::std::convert::Into<::std::string::String>) -> Self {
         self.prefix_list_id = ::std::option::Option::Some(input.into());
         self
     }
-    pub fn set_prefix_list_id(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_prefix_list_id(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.prefix_list_id = input;
         self
     }
-    pub fn set_referenced_group_info(
-        mut self,
-        input: ::std::option::Option<crate::types::ReferencedSecurityGroup>,
-    ) -> Self {
+    pub fn set_referenced_group_info(mut self, input: ::std::option::Option<crate::types::ReferencedSecurityGroup>) -> Self {
         self.referenced_group_info = input;
         self
     }
@@ -166,17 +149,11 @@ impl SecurityGroupRuleBuilder {
         self.tags = ::std::option::Option::Some(v);
         self
     }
-    pub fn set_tags(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<crate::types::Tag>>,
-    ) -> Self {
+    pub fn set_tags(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::Tag>>) -> Self {
         self.tags = input;
         self
     }
-    pub fn set_security_group_rule_arn(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_security_group_rule_arn(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.security_group_rule_arn = input;
         self
     }

@@ -15,19 +15,14 @@ impl SecurityGroupRuleDescription {
         crate::types::builders::SecurityGroupRuleDescriptionBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct SecurityGroupRuleDescriptionBuilder {
     pub(crate) security_group_rule_id: ::std::option::Option<::std::string::String>,
     pub(crate) description: ::std::option::Option<::std::string::String>,
 }
 impl SecurityGroupRuleDescriptionBuilder {
-    pub fn set_security_group_rule_id(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_security_group_rule_id(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.security_group_rule_id = input;
         self
     }

@@ -5,15 +5,14 @@ pub struct SpotCapacityRebalance {
     pub replacement_strategy: ::std::option::Option<crate::types::ReplacementStrategy>,
     pub termination_delay: ::std::option::Option<i32>,
 }
-impl SpotCapacityRebalance {}
+impl SpotCapacityRebalance {
+}
 impl SpotCapacityRebalance {
     pub fn builder() -> crate::types::builders::SpotCapacityRebalanceBuilder {
         crate::types::builders::SpotCapacityRebalanceBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct SpotCapacityRebalanceBuilder {
     pub(crate) replacement_strategy: ::std::option::Option<crate::types::ReplacementStrategy>,

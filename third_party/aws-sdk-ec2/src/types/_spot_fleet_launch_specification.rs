@@ -3,8 +3,7 @@
 #[derive(::std::clone::Clone, ::std::cmp::PartialEq)]
 pub struct SpotFleetLaunchSpecification {
     pub addressing_type: ::std::option::Option<::std::string::String>,
-    pub block_device_mappings:
-        ::std::option::Option<::std::vec::Vec<crate::types::BlockDeviceMapping>>,
+    pub block_device_mappings: ::std::option::Option<::std::vec::Vec<crate::types::BlockDeviceMapping>>,
     pub ebs_optimized: ::std::option::Option<bool>,
     pub iam_instance_profile: ::std::option::Option<crate::types::IamInstanceProfileSpecification>,
     pub image_id: ::std::option::Option<::std::string::String>,
@@ -12,16 +11,14 @@ pub struct SpotFleetLaunchSpecification {
     pub kernel_id: ::std::option::Option<::std::string::String>,
     pub key_name: ::std::option::Option<::std::string::String>,
     pub monitoring: ::std::option::Option<crate::types::SpotFleetMonitoring>,
-    pub network_interfaces:
-        ::std::option::Option<::std::vec::Vec<crate::types::InstanceNetworkInterfaceSpecification>>,
+    pub network_interfaces: ::std::option::Option<::std::vec::Vec<crate::types::InstanceNetworkInterfaceSpecification>>,
     pub placement: ::std::option::Option<crate::types::SpotPlacement>,
     pub ramdisk_id: ::std::option::Option<::std::string::String>,
     pub spot_price: ::std::option::Option<::std::string::String>,
     pub subnet_id: ::std::option::Option<::std::string::String>,
     pub user_data: ::std::option::Option<::std::string::String>,
     pub weighted_capacity: ::std::option::Option<f64>,
-    pub tag_specifications:
-        ::std::option::Option<::std::vec::Vec<crate::types::SpotFleetTagSpecification>>,
+    pub tag_specifications: ::std::option::Option<::std::vec::Vec<crate::types::SpotFleetTagSpecification>>,
     pub instance_requirements: ::std::option::Option<crate::types::InstanceRequirements>,
     pub security_groups: ::std::option::Option<::std::vec::Vec<crate::types::GroupIdentifier>>,
 }
@@ -79,35 +76,27 @@ impl SpotFleetLaunchSpecification {
 #[non_exhaustive]
 pub struct SpotFleetLaunchSpecificationBuilder {
     pub(crate) addressing_type: ::std::option::Option<::std::string::String>,
-    pub(crate) block_device_mappings:
-        ::std::option::Option<::std::vec::Vec<crate::types::BlockDeviceMapping>>,
+    pub(crate) block_device_mappings: ::std::option::Option<::std::vec::Vec<crate::types::BlockDeviceMapping>>,
     pub(crate) ebs_optimized: ::std::option::Option<bool>,
-    pub(crate) iam_instance_profile:
-        ::std::option::Option<crate::types::IamInstanceProfileSpecification>,
+    pub(crate) iam_instance_profile: ::std::option::Option<crate::types::IamInstanceProfileSpecification>,
     pub(crate) image_id: ::std::option::Option<::std::string::String>,
     pub(crate) instance_type: ::std::option::Option<crate::types::InstanceType>,
     pub(crate) kernel_id: ::std::option::Option<::std::string::String>,
     pub(crate) key_name: ::std::option::Option<::std::string::String>,
     pub(crate) monitoring: ::std::option::Option<crate::types::SpotFleetMonitoring>,
-    pub(crate) network_interfaces:
-        ::std::option::Option<::std::vec::Vec<crate::types::InstanceNetworkInterfaceSpecification>>,
+    pub(crate) network_interfaces: ::std::option::Option<::std::vec::Vec<crate::types::InstanceNetworkInterfaceSpecification>>,
     pub(crate) placement: ::std::option::Option<crate::types::SpotPlacement>,
     pub(crate) ramdisk_id: ::std::option::Option<::std::string::String>,
     pub(crate) spot_price: ::std::option::Option<::std::string::String>,
     pub(crate) subnet_id: ::std::option::Option<::std::string::String>,
     pub(crate) user_data: ::std::option::Option<::std::string::String>,
     pub(crate) weighted_capacity: ::std::option::Option<f64>,
-    pub(crate) tag_specifications:
-        ::std::option::Option<::std::vec::Vec<crate::types::SpotFleetTagSpecification>>,
+    pub(crate) tag_specifications: ::std::option::Option<::std::vec::Vec<crate::types::SpotFleetTagSpecification>>,
     pub(crate) instance_requirements: ::std::option::Option<crate::types::InstanceRequirements>,
-    pub(crate) security_groups:
-        ::std::option::Option<::std::vec::Vec<crate::types::GroupIdentifier>>,
+    pub(crate) security_groups: ::std::option::Option<::std::vec::Vec<crate::types::GroupIdentifier>>,
 }
 impl SpotFleetLaunchSpecificationBuilder {
-    pub fn set_block_device_mappings(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<crate::types::BlockDeviceMapping>>,
-    ) -> Self {
+    pub fn set_block_device_mappings(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::BlockDeviceMapping>>) -> Self {
         self.block_device_mappings = input;
         self
     }
@@ -115,10 +104,7 @@ impl SpotFleetLaunchSpecificationBuilder {
         self.ebs_optimized = input;
         self
     }
-    pub fn set_iam_instance_profile(
-        mut self,
-        input: ::std::option::Option<crate::types::IamInstanceProfileSpecification>,
-    ) -> Self {
+    pub fn set_iam_instance_profile(mut self, input: ::std::option::Option<crate::types::IamInstanceProfileSpecification>) -> Self {
         self.iam_instance_profile = input;
         self
     }
@@ -134,10 +120,7 @@ impl SpotFleetLaunchSpecificationBuilder {
         self.instance_type = ::std::option::Option::Some(input);
         self
     }
-    pub fn set_instance_type(
-        mut self,
-        input: ::std::option::Option<crate::types::InstanceType>,
-    ) -> Self {
+    pub fn set_instance_type(mut self, input: ::std::option::Option<crate::types::InstanceType>) -> Self {
         self.instance_type = input;
         self
     }
@@ -149,17 +132,11 @@ impl SpotFleetLaunchSpecificationBuilder {
         self.key_name = input;
         self
     }
-    pub fn set_monitoring(
-        mut self,
-        input: ::std::option::Option<crate::types::SpotFleetMonitoring>,
-    ) -> Self {
+    pub fn set_monitoring(mut self, input: ::std::option::Option<crate::types::SpotFleetMonitoring>) -> Self {
         self.monitoring = input;
         self
     }
-    pub fn network_interfaces(
-        mut self,
-        input: crate::types::InstanceNetworkInterfaceSpecification,
-    ) -> Self {
+    pub fn network_interfaces(mut self, input: crate::types::InstanceNetworkInterfaceSpecification) -> Self {
         let mut v = self.network_interfaces.unwrap_or_default();
         v.push(input);
         self.network_interfaces = ::std::option::Option::Some(v);
@@ -167,17 +144,12 @@ impl SpotFleetLaunchSpecificationBuilder {
     }
     pub fn set_network_interfaces(
         mut self,
-        input: ::std::option::Option<
-            ::std::vec::Vec<crate::types::InstanceNetworkInterfaceSpecification>,
-        >,
+        input: ::std::option::Option<::std::vec::Vec<crate::types::InstanceNetworkInterfaceSpecification>>,
     ) -> Self {
         self.network_interfaces = input;
         self
     }
-    pub fn set_placement(
-        mut self,
-        input: ::std::option::Option<crate::types::SpotPlacement>,
-    ) -> Self {
+    pub fn set_placement(mut self, input: ::std::option::Option<crate::types::SpotPlacement>) -> Self {
         self.placement = input;
         self
     }
@@ -205,10 +177,7 @@ impl SpotFleetLaunchSpecificationBuilder {
         self.security_groups = ::std::option::Option::Some(v);
         self
     }
-    pub fn set_security_groups(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<crate::types::GroupIdentifier>>,
-    ) -> Self {
+    pub fn set_security_groups(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::GroupIdentifier>>) -> Self {
         self.security_groups = input;
         self
     }

@@ -14,9 +14,7 @@ impl SpotFleetMonitoring {
         crate::types::builders::SpotFleetMonitoringBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct SpotFleetMonitoringBuilder {
     pub(crate) enabled: ::std::option::Option<bool>,

@@ -3,19 +3,15 @@
 #[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::fmt::Debug)]
 pub struct SpotFleetRequestConfigData {
     pub allocation_strategy: ::std::option::Option<crate::types::AllocationStrategy>,
-    pub on_demand_allocation_strategy:
-        ::std::option::Option<crate::types::OnDemandAllocationStrategy>,
+    pub on_demand_allocation_strategy: ::std::option::Option<crate::types::OnDemandAllocationStrategy>,
     pub spot_maintenance_strategies: ::std::option::Option<crate::types::SpotMaintenanceStrategies>,
     pub client_token: ::std::option::Option<::std::string::String>,
-    pub excess_capacity_termination_policy:
-        ::std::option::Option<crate::types::ExcessCapacityTerminationPolicy>,
+    pub excess_capacity_termination_policy: ::std::option::Option<crate::types::ExcessCapacityTerminationPolicy>,
     pub fulfilled_capacity: ::std::option::Option<f64>,
     pub on_demand_fulfilled_capacity: ::std::option::Option<f64>,
     pub iam_fleet_role: ::std::option::Option<::std::string::String>,
-    pub launch_specifications:
-        ::std::option::Option<::std::vec::Vec<crate::types::SpotFleetLaunchSpecification>>,
-    pub launch_template_configs:
-        ::std::option::Option<::std::vec::Vec<crate::types::LaunchTemplateConfig>>,
+    pub launch_specifications: ::std::option::Option<::std::vec::Vec<crate::types::SpotFleetLaunchSpecification>>,
+    pub launch_template_configs: ::std::option::Option<::std::vec::Vec<crate::types::LaunchTemplateConfig>>,
     pub spot_price: ::std::option::Option<::std::string::String>,
     pub target_capacity: ::std::option::Option<i32>,
     pub on_demand_target_capacity: ::std::option::Option<i32>,
@@ -26,8 +22,7 @@ pub struct SpotFleetRequestConfigData {
     pub valid_from: ::std::option::Option<::aws_smithy_types::DateTime>,
     pub valid_until: ::std::option::Option<::aws_smithy_types::DateTime>,
     pub replace_unhealthy_instances: ::std::option::Option<bool>,
-    pub instance_interruption_behavior:
-        ::std::option::Option<crate::types::InstanceInterruptionBehavior>,
+    pub instance_interruption_behavior: ::std::option::Option<crate::types::InstanceInterruptionBehavior>,
     pub load_balancers_config: ::std::option::Option<crate::types::LoadBalancersConfig>,
     pub instance_pools_to_use_count: ::std::option::Option<i32>,
     pub context: ::std::option::Option<::std::string::String>,
@@ -50,26 +45,19 @@ impl SpotFleetRequestConfigData {
         crate::types::builders::SpotFleetRequestConfigDataBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct SpotFleetRequestConfigDataBuilder {
     pub(crate) allocation_strategy: ::std::option::Option<crate::types::AllocationStrategy>,
-    pub(crate) on_demand_allocation_strategy:
-        ::std::option::Option<crate::types::OnDemandAllocationStrategy>,
-    pub(crate) spot_maintenance_strategies:
-        ::std::option::Option<crate::types::SpotMaintenanceStrategies>,
+    pub(crate) on_demand_allocation_strategy: ::std::option::Option<crate::types::OnDemandAllocationStrategy>,
+    pub(crate) spot_maintenance_strategies: ::std::option::Option<crate::types::SpotMaintenanceStrategies>,
     pub(crate) client_token: ::std::option::Option<::std::string::String>,
-    pub(crate) excess_capacity_termination_policy:
-        ::std::option::Option<crate::types::ExcessCapacityTerminationPolicy>,
+    pub(crate) excess_capacity_termination_policy: ::std::option::Option<crate::types::ExcessCapacityTerminationPolicy>,
     pub(crate) fulfilled_capacity: ::std::option::Option<f64>,
     pub(crate) on_demand_fulfilled_capacity: ::std::option::Option<f64>,
     pub(crate) iam_fleet_role: ::std::option::Option<::std::string::String>,
-    pub(crate) launch_specifications:
-        ::std::option::Option<::std::vec::Vec<crate::types::SpotFleetLaunchSpecification>>,
-    pub(crate) launch_template_configs:
-        ::std::option::Option<::std::vec::Vec<crate::types::LaunchTemplateConfig>>,
+    pub(crate) launch_specifications: ::std::option::Option<::std::vec::Vec<crate::types::SpotFleetLaunchSpecification>>,
+    pub(crate) launch_template_configs: ::std::option::Option<::std::vec::Vec<crate::types::LaunchTemplateConfig>>,
     pub(crate) spot_price: ::std::option::Option<::std::string::String>,
     pub(crate) target_capacity: ::std::option::Option<i32>,
     pub(crate) on_demand_target_capacity: ::std::option::Option<i32>,
@@ -80,15 +68,12 @@ pub struct SpotFleetRequestConfigDataBuilder {
     pub(crate) valid_from: ::std::option::Option<::aws_smithy_types::DateTime>,
     pub(crate) valid_until: ::std::option::Option<::aws_smithy_types::DateTime>,
     pub(crate) replace_unhealthy_instances: ::std::option::Option<bool>,
-    pub(crate) instance_interruption_behavior:
-        ::std::option::Option<crate::types::InstanceInterruptionBehavior>,
+    pub(crate) instance_interruption_behavior: ::std::option::Option<crate::types::InstanceInterruptionBehavior>,
     pub(crate) load_balancers_config: ::std::option::Option<crate::types::LoadBalancersConfig>,
     pub(crate) instance_pools_to_use_count: ::std::option::Option<i32>,
     pub(crate) context: ::std::option::Option<::std::string::String>,
-    pub(crate) target_capacity_unit_type:
-        ::std::option::Option<crate::types::TargetCapacityUnitType>,
-    pub(crate) tag_specifications:
-        ::std::option::Option<::std::vec::Vec<crate::types::TagSpecification>>,
+    pub(crate) target_capacity_unit_type: ::std::option::Option<crate::types::TargetCapacityUnitType>,
+    pub(crate) tag_specifications: ::std::option::Option<::std::vec::Vec<crate::types::TagSpecification>>,
 }
 impl SpotFleetRequestConfigDataBuilder {
     pub fn client_token(mut self, input: impl ::std::convert::Into<::std::string::String>) -> Self {

@@ -4,21 +4,22 @@
 pub struct SpotMaintenanceStrategies {
     pub capacity_rebalance: ::std::option::Option<crate::types::SpotCapacityRebalance>,
 }
-impl SpotMaintenanceStrategies {}
+impl SpotMaintenanceStrategies {
+}
 impl SpotMaintenanceStrategies {
     pub fn builder() -> crate::types::builders::SpotMaintenanceStrategiesBuilder {
         crate::types::builders::SpotMaintenanceStrategiesBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct SpotMaintenanceStrategiesBuilder {
     pub(crate) capacity_rebalance: ::std::option::Option<crate::types::SpotCapacityRebalance>,
 }
 impl SpotMaintenanceStrategiesBuilder {
     pub fn build(self) -> crate::types::SpotMaintenanceStrategies {
-        crate::types::SpotMaintenanceStrategies { capacity_rebalance: self.capacity_rebalance }
+        crate::types::SpotMaintenanceStrategies {
+            capacity_rebalance: self.capacity_rebalance,
+        }
     }
 }

@@ -6,26 +6,23 @@ pub struct SpotMarketOptions {
     pub spot_instance_type: ::std::option::Option<crate::types::SpotInstanceType>,
     pub block_duration_minutes: ::std::option::Option<i32>,
     pub valid_until: ::std::option::Option<::aws_smithy_types::DateTime>,
-    pub instance_interruption_behavior:
-        ::std::option::Option<crate::types::InstanceInterruptionBehavior>,
+    pub instance_interruption_behavior: ::std::option::Option<crate::types::InstanceInterruptionBehavior>,
 }
-impl SpotMarketOptions {}
+impl SpotMarketOptions {
+}
 impl SpotMarketOptions {
     pub fn builder() -> crate::types::builders::SpotMarketOptionsBuilder {
         crate::types::builders::SpotMarketOptionsBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct SpotMarketOptionsBuilder {
     pub(crate) max_price: ::std::option::Option<::std::string::String>,
     pub(crate) spot_instance_type: ::std::option::Option<crate::types::SpotInstanceType>,
     pub(crate) block_duration_minutes: ::std::option::Option<i32>,
     pub(crate) valid_until: ::std::option::Option<::aws_smithy_types::DateTime>,
-    pub(crate) instance_interruption_behavior:
-        ::std::option::Option<crate::types::InstanceInterruptionBehavior>,
+    pub(crate) instance_interruption_behavior: ::std::option::Option<crate::types::InstanceInterruptionBehavior>,
 }
 impl SpotMarketOptionsBuilder {
     pub fn build(self) -> crate::types::SpotMarketOptions {

@@ -18,9 +18,7 @@ impl StateReason {
         crate::types::builders::StateReasonBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct StateReasonBuilder {
     pub(crate) code: ::std::option::Option<::std::string::String>,
@@ -44,6 +42,9 @@ impl StateReasonBuilder {
         self
     }
     pub fn build(self) -> crate::types::StateReason {
-        crate::types::StateReason { code: self.code, message: self.message }
+        crate::types::StateReason {
+            code: self.code,
+            message: self.message,
+        }
     }
 }

@@ -8,15 +8,13 @@ pub struct Subnet {
     pub customer_owned_ipv4_pool: ::std::option::Option<::std::string::String>,
     pub owner_id: ::std::option::Option<::std::string::String>,
     pub assign_ipv6_address_on_creation: ::std::option::Option<bool>,
-    pub ipv6_cidr_block_association_set:
-        ::std::option::Option<::std::vec::Vec<crate::types::SubnetIpv6CidrBlockAssociation>>,
+    pub ipv6_cidr_block_association_set: ::std::option::Option<::std::vec::Vec<crate::types::SubnetIpv6CidrBlockAssociation>>,
     pub tags: ::std::option::Option<::std::vec::Vec<crate::types::Tag>>,
     pub subnet_arn: ::std::option::Option<::std::string::String>,
     pub outpost_arn: ::std::option::Option<::std::string::String>,
     pub enable_dns64: ::std::option::Option<bool>,
     pub ipv6_native: ::std::option::Option<bool>,
-    pub private_dns_name_options_on_launch:
-        ::std::option::Option<crate::types::PrivateDnsNameOptionsOnLaunch>,
+    pub private_dns_name_options_on_launch: ::std::option::Option<crate::types::PrivateDnsNameOptionsOnLaunch>,
     pub block_public_access_states: ::std::option::Option<crate::types::BlockPublicAccessStates>,
     pub r#type: ::std::option::Option<::std::string::String>,
     pub subnet_id: ::std::option::Option<::std::string::String>,
@@ -29,9 +27,7 @@ pub struct Subnet {
     pub map_public_ip_on_launch: ::std::option::Option<bool>,
 }
 impl Subnet {
-    pub fn ipv6_cidr_block_association_set(
-        &self,
-    ) -> &[crate::types::SubnetIpv6CidrBlockAssociation] {
+    pub fn ipv6_cidr_block_association_set(&self) -> &[crate::types::SubnetIpv6CidrBlockAssociation] {
         self.ipv6_cidr_block_association_set.as_deref().unwrap_or_default()
     }
     pub fn tags(&self) -> &[crate::types::Tag] {
@@ -61,9 +57,7 @@ impl Subnet {
         crate::types::builders::SubnetBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct SubnetBuilder {
     pub(crate) availability_zone_id: ::std::option::Option<::std::string::String>,
@@ -72,17 +66,14 @@ pub struct SubnetBuilder {
     pub(crate) customer_owned_ipv4_pool: ::std::option::Option<::std::string::String>,
     pub(crate) owner_id: ::std::option::Option<::std::string::String>,
     pub(crate) assign_ipv6_address_on_creation: ::std::option::Option<bool>,
-    pub(crate) ipv6_cidr_block_association_set:
-        ::std::option::Option<::std::vec::Vec<crate::types::SubnetIpv6CidrBlockAssociation>>,
+    pub(crate) ipv6_cidr_block_association_set: ::std::option::Option<::std::vec::Vec<crate::types::SubnetIpv6CidrBlockAssociation>>,
     pub(crate) tags: ::std::option::Option<::std::vec::Vec<crate::types::Tag>>,
     pub(crate) subnet_arn: ::std::option::Option<::std::string::String>,
     pub(crate) outpost_arn: ::std::option::Option<::std::string::String>,
     pub(crate) enable_dns64: ::std::option::Option<bool>,
     pub(crate) ipv6_native: ::std::option::Option<bool>,
-    pub(crate) private_dns_name_options_on_launch:
-        ::std::option::Option<crate::types::PrivateDnsNameOptionsOnLaunch>,
-    pub(crate) block_public_access_states:
-        ::std::option::Option<crate::types::BlockPublicAccessStates>,
+    pub(crate) private_dns_name_options_on_launch: ::std::option::Option<crate::types::PrivateDnsNameOptionsOnLaunch>,
+    pub(crate) block_public_access_states: ::std::option::Option<crate::types::BlockPublicAccessStates>,
     pub(crate) r#type: ::std::option::Option<::std::string::String>,
     pub(crate) subnet_id: ::std::option::Option<::std::string::String>,
     pub(crate) state: ::std::option::Option<crate::types::SubnetState>,
@@ -94,10 +85,7 @@ pub struct SubnetBuilder {
     pub(crate) map_public_ip_on_launch: ::std::option::Option<bool>,
 }
 impl SubnetBuilder {
-    pub fn set_availability_zone_id(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_availability_zone_id(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.availability_zone_id = input;
         self
     }
@@ -105,17 +93,11 @@ impl SubnetBuilder {
         self.enable_lni_at_device_index = input;
         self
     }
-    pub fn set_map_customer_owned_ip_on_launch(
-        mut self,
-        input: ::std::option::Option<bool>,
-    ) -> Self {
+    pub fn set_map_customer_owned_ip_on_launch(mut self, input: ::std::option::Option<bool>) -> Self {
         self.map_customer_owned_ip_on_launch = input;
         self
     }
-    pub fn set_customer_owned_ipv4_pool(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_customer_owned_ipv4_pool(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.customer_owned_ipv4_pool = input;
         self
     }
@@ -123,17 +105,11 @@ impl SubnetBuilder {
         self.owner_id = input;
         self
     }
-    pub fn set_assign_ipv6_address_on_creation(
-        mut self,
-        input: ::std::option::Option<bool>,
-    ) -> Self {
+    pub fn set_assign_ipv6_address_on_creation(mut self, input: ::std::option::Option<bool>) -> Self {
         self.assign_ipv6_address_on_creation = input;
         self
     }
-    pub fn ipv6_cidr_block_association_set(
-        mut self,
-        input: crate::types::SubnetIpv6CidrBlockAssociation,
-    ) -> Self {
+    pub fn ipv6_cidr_block_association_set(mut self, input: crate::types::SubnetIpv6CidrBlockAssociation) -> Self {
         let mut v = self.ipv6_cidr_block_association_set.unwrap_or_default();
         v.push(input);
         self.ipv6_cidr_block_association_set = ::std::option::Option::Some(v);
@@ -152,10 +128,7 @@ impl SubnetBuilder {
         self.tags = ::std::option::Option::Some(v);
         self
     }
-    pub fn set_tags(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<crate::types::Tag>>,
-    ) -> Self {
+    pub fn set_tags(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::Tag>>) -> Self {
         self.tags = input;
         self
     }
@@ -175,17 +148,11 @@ impl SubnetBuilder {
         self.ipv6_native = input;
         self
     }
-    pub fn set_private_dns_name_options_on_launch(
-        mut self,
-        input: ::std::option::Option<crate::types::PrivateDnsNameOptionsOnLaunch>,
-    ) -> Self {
+    pub fn set_private_dns_name_options_on_launch(mut self, input: ::std::option::Option<crate::types::PrivateDnsNameOptionsOnLaunch>) -> Self {
         self.private_dns_name_options_on_launch = input;
         self
     }
-    pub fn set_block_public_access_states(
-        mut self,
-        input: ::std::option::Option<crate::types::BlockPublicAccessStates>,
-    ) -> Self {
+    pub fn set_block_public_access_states(mut self, input: ::std::option::Option<crate::types::BlockPublicAccessStates>) -> Self {
         self.block_public_access_states = input;
         self
     }
@@ -229,17 +196,11 @@ impl SubnetBuilder {
         self.available_ip_address_count = input;
         self
     }
-    pub fn availability_zone(
-        mut self,
-        input: impl ::std::convert::Into<::std::string::String>,
-    ) -> Self {
+    pub fn availability_zone(mut self, input: impl ::std::convert::Into<::std::string::String>) -> Self {
         self.availability_zone = ::std::option::Option::Some(input.into());
         self
     }
-    pub fn set_availability_zone(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_availability_zone(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.availability_zone = input;
         self
     }

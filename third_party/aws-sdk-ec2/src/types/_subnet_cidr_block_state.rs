@@ -15,9 +15,7 @@ impl SubnetCidrBlockState {
         crate::types::builders::SubnetCidrBlockStateBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct SubnetCidrBlockStateBuilder {
     pub(crate) state: ::std::option::Option<crate::types::SubnetCidrBlockStateCode>,
@@ -28,17 +26,11 @@ impl SubnetCidrBlockStateBuilder {
         self.state = ::std::option::Option::Some(input);
         self
     }
-    pub fn set_state(
-        mut self,
-        input: ::std::option::Option<crate::types::SubnetCidrBlockStateCode>,
-    ) -> Self {
+    pub fn set_state(mut self, input: ::std::option::Option<crate::types::SubnetCidrBlockStateCode>) -> Self {
         self.state = input;
         self
     }
-    pub fn set_status_message(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_status_message(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.status_message = input;
         self
     }

@@ -15,9 +15,7 @@ impl SubnetIpPrefixes {
         crate::types::builders::SubnetIpPrefixesBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct SubnetIpPrefixesBuilder {
     pub(crate) subnet_id: ::std::option::Option<::std::string::String>,
@@ -32,14 +30,14 @@ impl SubnetIpPrefixesBuilder {
         self.subnet_id = input;
         self
     }
-    pub fn set_ip_prefixes(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<::std::string::String>>,
-    ) -> Self {
+    pub fn set_ip_prefixes(mut self, input: ::std::option::Option<::std::vec::Vec<::std::string::String>>) -> Self {
         self.ip_prefixes = input;
         self
     }
     pub fn build(self) -> crate::types::SubnetIpPrefixes {
-        crate::types::SubnetIpPrefixes { subnet_id: self.subnet_id, ip_prefixes: self.ip_prefixes }
+        crate::types::SubnetIpPrefixes {
+            subnet_id: self.subnet_id,
+            ip_prefixes: self.ip_prefixes,
+        }
     }
 }

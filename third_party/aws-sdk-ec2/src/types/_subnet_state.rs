@@ -2,13 +2,7 @@
 #[allow(missing_docs)] // documentation missing in model
 #[non_exhaustive]
 #[derive(
-    ::std::clone::Clone,
-    ::std::cmp::Eq,
-    ::std::cmp::Ord,
-    ::std::cmp::PartialEq,
-    ::std::cmp::PartialOrd,
-    ::std::fmt::Debug,
-    ::std::hash::Hash,
+    ::std::clone::Clone, ::std::cmp::Eq, ::std::cmp::Ord, ::std::cmp::PartialEq, ::std::cmp::PartialOrd, ::std::fmt::Debug, ::std::hash::Hash,
 )]
 pub enum SubnetState {
     #[allow(missing_docs)] // documentation missing in model
@@ -21,9 +15,7 @@ pub enum SubnetState {
     Pending,
     #[allow(missing_docs)] // documentation missing in model
     Unavailable,
-    #[deprecated(
-        note = "Don't directly match on `Unknown`. See the docs on this enum for the correct way to handle unknown variants."
-    )]
+    #[deprecated(note = "Don't directly match on `Unknown`. See the docs on this enum for the correct way to handle unknown variants.")]
     Unknown(crate::primitives::sealed_enum_unknown::UnknownVariantValue),
 }
 impl ::std::convert::From<&str> for SubnetState {
@@ -34,9 +26,7 @@ impl ::std::convert::From<&str> for SubnetState {
             "failed-insufficient-capacity" => SubnetState::FailedInsufficientCapacity,
             "pending" => SubnetState::Pending,
             "unavailable" => SubnetState::Unavailable,
-            other => SubnetState::Unknown(
-                crate::primitives::sealed_enum_unknown::UnknownVariantValue(other.to_owned()),
-            ),
+            other => SubnetState::Unknown(crate::primitives::sealed_enum_unknown::UnknownVariantValue(other.to_owned())),
         }
     }
 }
@@ -66,7 +56,8 @@ impl ::std::convert::AsRef<str> for SubnetState {
         self.as_str()
     }
 }
-impl SubnetState {}
+impl SubnetState {
+}
 impl ::std::fmt::Display for SubnetState {
     fn fmt(&self, f: &mut ::std::fmt::Formatter) -> ::std::fmt::Result {
         match self {

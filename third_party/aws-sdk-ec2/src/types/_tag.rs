@@ -18,9 +18,7 @@ impl Tag {
         crate::types::builders::TagBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct TagBuilder {
     pub(crate) key: ::std::option::Option<::std::string::String>,
@@ -44,6 +42,9 @@ impl TagBuilder {
         self
     }
     pub fn build(self) -> crate::types::Tag {
-        crate::types::Tag { key: self.key, value: self.value }
+        crate::types::Tag {
+            key: self.key,
+            value: self.value,
+        }
     }
 }

@@ -23,9 +23,7 @@ impl TagDescription {
         crate::types::builders::TagDescriptionBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct TagDescriptionBuilder {
     pub(crate) key: ::std::option::Option<::std::string::String>,
@@ -50,10 +48,7 @@ impl TagDescriptionBuilder {
         self.resource_type = ::std::option::Option::Some(input);
         self
     }
-    pub fn set_resource_type(
-        mut self,
-        input: ::std::option::Option<crate::types::ResourceType>,
-    ) -> Self {
+    pub fn set_resource_type(mut self, input: ::std::option::Option<crate::types::ResourceType>) -> Self {
         self.resource_type = input;
         self
     }

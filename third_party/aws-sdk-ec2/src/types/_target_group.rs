@@ -4,15 +4,14 @@
 pub struct TargetGroup {
     pub arn: ::std::option::Option<::std::string::String>,
 }
-impl TargetGroup {}
+impl TargetGroup {
+}
 impl TargetGroup {
     pub fn builder() -> crate::types::builders::TargetGroupBuilder {
         crate::types::builders::TargetGroupBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct TargetGroupBuilder {
     pub(crate) arn: ::std::option::Option<::std::string::String>,

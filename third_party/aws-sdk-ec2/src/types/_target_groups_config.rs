@@ -14,9 +14,7 @@ impl TargetGroupsConfig {
         crate::types::builders::TargetGroupsConfigBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct TargetGroupsConfigBuilder {
     pub(crate) target_groups: ::std::option::Option<::std::vec::Vec<crate::types::TargetGroup>>,
@@ -29,6 +27,8 @@ impl TargetGroupsConfigBuilder {
         self
     }
     pub fn build(self) -> crate::types::TargetGroupsConfig {
-        crate::types::TargetGroupsConfig { target_groups: self.target_groups }
+        crate::types::TargetGroupsConfig {
+            target_groups: self.target_groups,
+        }
     }
 }

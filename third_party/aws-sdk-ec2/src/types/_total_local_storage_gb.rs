@@ -5,15 +5,14 @@ pub struct TotalLocalStorageGb {
     pub min: ::std::option::Option<f64>,
     pub max: ::std::option::Option<f64>,
 }
-impl TotalLocalStorageGb {}
+impl TotalLocalStorageGb {
+}
 impl TotalLocalStorageGb {
     pub fn builder() -> crate::types::builders::TotalLocalStorageGbBuilder {
         crate::types::builders::TotalLocalStorageGbBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct TotalLocalStorageGbBuilder {
     pub(crate) min: ::std::option::Option<f64>,
@@ -21,6 +20,9 @@ pub struct TotalLocalStorageGbBuilder {
 }
 impl TotalLocalStorageGbBuilder {
     pub fn build(self) -> crate::types::TotalLocalStorageGb {
-        crate::types::TotalLocalStorageGb { min: self.min, max: self.max }
+        crate::types::TotalLocalStorageGb {
+            min: self.min,
+            max: self.max,
+        }
     }
 }

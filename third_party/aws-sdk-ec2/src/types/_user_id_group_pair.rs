@@ -32,9 +32,7 @@ impl UserIdGroupPair {
         crate::types::builders::UserIdGroupPairBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct UserIdGroupPairBuilder {
     pub(crate) description: ::std::option::Option<::std::string::String>,
@@ -86,17 +84,11 @@ impl UserIdGroupPairBuilder {
         self.vpc_id = input;
         self
     }
-    pub fn set_vpc_peering_connection_id(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_vpc_peering_connection_id(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.vpc_peering_connection_id = input;
         self
     }
-    pub fn set_peering_status(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_peering_status(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.peering_status = input;
         self
     }

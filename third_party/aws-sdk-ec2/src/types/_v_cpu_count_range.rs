@@ -5,15 +5,14 @@ pub struct VCpuCountRange {
     pub min: ::std::option::Option<i32>,
     pub max: ::std::option::Option<i32>,
 }
-impl VCpuCountRange {}
+impl VCpuCountRange {
+}
 impl VCpuCountRange {
     pub fn builder() -> crate::types::builders::VCpuCountRangeBuilder {
         crate::types::builders::VCpuCountRangeBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct VCpuCountRangeBuilder {
     pub(crate) min: ::std::option::Option<i32>,
@@ -21,6 +20,9 @@ pub struct VCpuCountRangeBuilder {
 }
 impl VCpuCountRangeBuilder {
     pub fn build(self) -> crate::types::VCpuCountRange {
-        crate::types::VCpuCountRange { min: self.min, max: self.max }
+        crate::types::VCpuCountRange {
+            min: self.min,
+            max: self.max,
+        }
     }
 }

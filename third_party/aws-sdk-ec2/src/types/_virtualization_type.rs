@@ -2,22 +2,14 @@
 #[allow(missing_docs)] // documentation missing in model
 #[non_exhaustive]
 #[derive(
-    ::std::clone::Clone,
-    ::std::cmp::Eq,
-    ::std::cmp::Ord,
-    ::std::cmp::PartialEq,
-    ::std::cmp::PartialOrd,
-    ::std::fmt::Debug,
-    ::std::hash::Hash,
+    ::std::clone::Clone, ::std::cmp::Eq, ::std::cmp::Ord, ::std::cmp::PartialEq, ::std::cmp::PartialOrd, ::std::fmt::Debug, ::std::hash::Hash,
 )]
 pub enum VirtualizationType {
     #[allow(missing_docs)] // documentation missing in model
     Hvm,
     #[allow(missing_docs)] // documentation missing in model
     Paravirtual,
-    #[deprecated(
-        note = "Don't directly match on `Unknown`. See the docs on this enum for the correct way to handle unknown variants."
-    )]
+    #[deprecated(note = "Don't directly match on `Unknown`. See the docs on this enum for the correct way to handle unknown variants.")]
     Unknown(crate::primitives::sealed_enum_unknown::UnknownVariantValue),
 }
 impl ::std::convert::From<&str> for VirtualizationType {
@@ -25,9 +17,7 @@ impl ::std::convert::From<&str> for VirtualizationType {
         match s {
             "hvm" => VirtualizationType::Hvm,
             "paravirtual" => VirtualizationType::Paravirtual,
-            other => VirtualizationType::Unknown(
-                crate::primitives::sealed_enum_unknown::UnknownVariantValue(other.to_owned()),
-            ),
+            other => VirtualizationType::Unknown(crate::primitives::sealed_enum_unknown::UnknownVariantValue(other.to_owned())),
         }
     }
 }
@@ -54,7 +44,8 @@ impl ::std::convert::AsRef<str> for VirtualizationType {
         self.as_str()
     }
 }
-impl VirtualizationType {}
+impl VirtualizationType {
+}
 impl ::std::fmt::Display for VirtualizationType {
     fn fmt(&self, f: &mut ::std::fmt::Formatter) -> ::std::fmt::Result {
         match self {

@@ -2,13 +2,7 @@
 #[allow(missing_docs)] // documentation missing in model
 #[non_exhaustive]
 #[derive(
-    ::std::clone::Clone,
-    ::std::cmp::Eq,
-    ::std::cmp::Ord,
-    ::std::cmp::PartialEq,
-    ::std::cmp::PartialOrd,
-    ::std::fmt::Debug,
-    ::std::hash::Hash,
+    ::std::clone::Clone, ::std::cmp::Eq, ::std::cmp::Ord, ::std::cmp::PartialEq, ::std::cmp::PartialOrd, ::std::fmt::Debug, ::std::hash::Hash,
 )]
 pub enum VolumeType {
     #[allow(missing_docs)] // documentation missing in model
@@ -25,9 +19,7 @@ pub enum VolumeType {
     St1,
     #[allow(missing_docs)] // documentation missing in model
     Standard,
-    #[deprecated(
-        note = "Don't directly match on `Unknown`. See the docs on this enum for the correct way to handle unknown variants."
-    )]
+    #[deprecated(note = "Don't directly match on `Unknown`. See the docs on this enum for the correct way to handle unknown variants.")]
     Unknown(crate::primitives::sealed_enum_unknown::UnknownVariantValue),
 }
 impl ::std::convert::From<&str> for VolumeType {
@@ -40,9 +32,7 @@ impl ::std::convert::From<&str> for VolumeType {
             "sc1" => VolumeType::Sc1,
             "st1" => VolumeType::St1,
             "standard" => VolumeType::Standard,
-            other => VolumeType::Unknown(
-                crate::primitives::sealed_enum_unknown::UnknownVariantValue(other.to_owned()),
-            ),
+            other => VolumeType::Unknown(crate::primitives::sealed_enum_unknown::UnknownVariantValue(other.to_owned())),
         }
     }
 }
@@ -74,7 +64,8 @@ impl ::std::convert::AsRef<str> for VolumeType {
         self.as_str()
     }
 }
-impl VolumeType {}
+impl VolumeType {
+}
 impl ::std::fmt::Display for VolumeType {
     fn fmt(&self, f: &mut ::std::fmt::Formatter) -> ::std::fmt::Result {
         match self {

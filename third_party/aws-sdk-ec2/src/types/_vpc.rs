@@ -4,10 +4,8 @@
 pub struct Vpc {
     pub owner_id: ::std::option::Option<::std::string::String>,
     pub instance_tenancy: ::std::option::Option<crate::types::Tenancy>,
-    pub ipv6_cidr_block_association_set:
-        ::std::option::Option<::std::vec::Vec<crate::types::VpcIpv6CidrBlockAssociation>>,
-    pub cidr_block_association_set:
-        ::std::option::Option<::std::vec::Vec<crate::types::VpcCidrBlockAssociation>>,
+    pub ipv6_cidr_block_association_set: ::std::option::Option<::std::vec::Vec<crate::types::VpcIpv6CidrBlockAssociation>>,
+    pub cidr_block_association_set: ::std::option::Option<::std::vec::Vec<crate::types::VpcCidrBlockAssociation>>,
     pub is_default: ::std::option::Option<bool>,
     pub encryption_control: ::std::option::Option<crate::types::VpcEncryptionControl>,
     pub tags: ::std::option::Option<::std::vec::Vec<crate::types::Tag>>,
@@ -39,22 +37,17 @@ impl Vpc {
         crate::types::builders::VpcBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct VpcBuilder {
     pub(crate) owner_id: ::std::option::Option<::std::string::String>,
     pub(crate) instance_tenancy: ::std::option::Option<crate::types::Tenancy>,
-    pub(crate) ipv6_cidr_block_association_set:
-        ::std::option::Option<::std::vec::Vec<crate::types::VpcIpv6CidrBlockAssociation>>,
-    pub(crate) cidr_block_association_set:
-        ::std::option::Option<::std::vec::Vec<crate::types::VpcCidrBlockAssociation>>,
+    pub(crate) ipv6_cidr_block_association_set: ::std::option::Option<::std::vec::Vec<crate::types::VpcIpv6CidrBlockAssociation>>,
+    pub(crate) cidr_block_association_set: ::std::option::Option<::std::vec::Vec<crate::types::VpcCidrBlockAssociation>>,
     pub(crate) is_default: ::std::option::Option<bool>,
     pub(crate) encryption_control: ::std::option::Option<crate::types::VpcEncryptionControl>,
     pub(crate) tags: ::std::option::Option<::std::vec::Vec<crate::types::Tag>>,
-    pub(crate) block_public_access_states:
-        ::std::option::Option<crate::types::BlockPublicAccessStates>,
+    pub(crate) block_public_access_states: ::std::option::Option<crate::types::BlockPublicAccessStates>,
     pub(crate) vpc_id: ::std::option::Option<::std::string::String>,
     pub(crate) state: ::std::option::Option<crate::types::VpcState>,
     pub(crate) cidr_block: ::std::option::Option<::std::string::String>,
@@ -65,17 +58,11 @@ impl VpcBuilder {
         self.owner_id = input;
         self
     }
-    pub fn set_instance_tenancy(
-        mut self,
-        input: ::std::option::Option<crate::types::Tenancy>,
-    ) -> Self {
+    pub fn set_instance_tenancy(mut self, input: ::std::option::Option<crate::types::Tenancy>) -> Self {
         self.instance_tenancy = input;
         self
     }
-    pub fn ipv6_cidr_block_association_set(
-        mut self,
-        input: crate::types::VpcIpv6CidrBlockAssociation,
-    ) -> Self {
+    pub fn ipv6_cidr_block_association_set(mut self, input: crate::types::VpcIpv6CidrBlockAssociation) -> Self {
         let mut v = self.ipv6_cidr_block_association_set.unwrap_or_default();
         v.push(input);
         self.ipv6_cidr_block_association_set = ::std::option::Option::Some(v);
@@ -88,10 +75,7 @@ impl VpcBuilder {
         self.ipv6_cidr_block_association_set = input;
         self
     }
-    pub fn set_cidr_block_association_set(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<crate::types::VpcCidrBlockAssociation>>,
-    ) -> Self {
+    pub fn set_cidr_block_association_set(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::VpcCidrBlockAssociation>>) -> Self {
         self.cidr_block_association_set = input;
         self
     }
@@ -99,10 +83,7 @@ impl VpcBuilder {
         self.is_default = input;
         self
     }
-    pub fn set_encryption_control(
-        mut self,
-        input: ::std::option::Option<crate::types::VpcEncryptionControl>,
-    ) -> Self {
+    pub fn set_encryption_control(mut self, input: ::std::option::Option<crate::types::VpcEncryptionControl>) -> Self {
         self.encryption_control = input;
         self
     }
@@ -112,17 +93,11 @@ impl VpcBuilder {
         self.tags = ::std::option::Option::Some(v);
         self
     }
-    pub fn set_tags(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<crate::types::Tag>>,
-    ) -> Self {
+    pub fn set_tags(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::Tag>>) -> Self {
         self.tags = input;
         self
     }
-    pub fn set_block_public_access_states(
-        mut self,
-        input: ::std::option::Option<crate::types::BlockPublicAccessStates>,
-    ) -> Self {
+    pub fn set_block_public_access_states(mut self, input: ::std::option::Option<crate::types::BlockPublicAccessStates>) -> Self {
         self.block_public_access_states = input;
         self
     }
@@ -150,10 +125,7 @@ impl VpcBuilder {
         self.cidr_block = input;
         self
     }
-    pub fn set_dhcp_options_id(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_dhcp_options_id(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.dhcp_options_id = input;
         self
     }

@@ -18,9 +18,7 @@ impl VpcAttachment {
         crate::types::builders::VpcAttachmentBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct VpcAttachmentBuilder {
     pub(crate) vpc_id: ::std::option::Option<::std::string::String>,
@@ -39,14 +37,14 @@ impl VpcAttachmentBuilder {
         self.state = ::std::option::Option::Some(input);
         self
     }
-    pub fn set_state(
-        mut self,
-        input: ::std::option::Option<crate::types::AttachmentStatus>,
-    ) -> Self {
+    pub fn set_state(mut self, input: ::std::option::Option<crate::types::AttachmentStatus>) -> Self {
         self.state = input;
         self
     }
     pub fn build(self) -> crate::types::VpcAttachment {
-        crate::types::VpcAttachment { vpc_id: self.vpc_id, state: self.state }
+        crate::types::VpcAttachment {
+            vpc_id: self.vpc_id,
+            state: self.state,
+        }
     }
 }

@@ -2,13 +2,7 @@
 #[allow(missing_docs)] // documentation missing in model
 #[non_exhaustive]
 #[derive(
-    ::std::clone::Clone,
-    ::std::cmp::Eq,
-    ::std::cmp::Ord,
-    ::std::cmp::PartialEq,
-    ::std::cmp::PartialOrd,
-    ::std::fmt::Debug,
-    ::std::hash::Hash,
+    ::std::clone::Clone, ::std::cmp::Eq, ::std::cmp::Ord, ::std::cmp::PartialEq, ::std::cmp::PartialOrd, ::std::fmt::Debug, ::std::hash::Hash,
 )]
 pub enum VpcAttributeName {
     #[allow(missing_docs)] // documentation missing in model
@@ -17,9 +11,7 @@ pub enum VpcAttributeName {
     EnableDnsSupport,
     #[allow(missing_docs)] // documentation missing in model
     EnableNetworkAddressUsageMetrics,
-    #[deprecated(
-        note = "Don't directly match on `Unknown`. See the docs on this enum for the correct way to handle unknown variants."
-    )]
+    #[deprecated(note = "Don't directly match on `Unknown`. See the docs on this enum for the correct way to handle unknown variants.")]
     Unknown(crate::primitives::sealed_enum_unknown::UnknownVariantValue),
 }
 impl ::std::convert::From<&str> for VpcAttributeName {
@@ -27,12 +19,8 @@ impl ::std::convert::From<&str> for VpcAttributeName {
         match s {
             "enableDnsHostnames" => VpcAttributeName::EnableDnsHostnames,
             "enableDnsSupport" => VpcAttributeName::EnableDnsSupport,
-            "enableNetworkAddressUsageMetrics" => {
-                VpcAttributeName::EnableNetworkAddressUsageMetrics
-            }
-            other => VpcAttributeName::Unknown(
-                crate::primitives::sealed_enum_unknown::UnknownVariantValue(other.to_owned()),
-            ),
+            "enableNetworkAddressUsageMetrics" => VpcAttributeName::EnableNetworkAddressUsageMetrics,
+            other => VpcAttributeName::Unknown(crate::primitives::sealed_enum_unknown::UnknownVariantValue(other.to_owned())),
         }
     }
 }
@@ -47,9 +35,7 @@ impl VpcAttributeName {
         match self {
             VpcAttributeName::EnableDnsHostnames => "enableDnsHostnames",
             VpcAttributeName::EnableDnsSupport => "enableDnsSupport",
-            VpcAttributeName::EnableNetworkAddressUsageMetrics => {
-                "enableNetworkAddressUsageMetrics"
-            }
+            VpcAttributeName::EnableNetworkAddressUsageMetrics => "enableNetworkAddressUsageMetrics",
             VpcAttributeName::Unknown(value) => value.as_str(),
         }
     }
@@ -62,15 +48,14 @@ impl ::std::convert::AsRef<str> for VpcAttributeName {
         self.as_str()
     }
 }
-impl VpcAttributeName {}
+impl VpcAttributeName {
+}
 impl ::std::fmt::Display for VpcAttributeName {
     fn fmt(&self, f: &mut ::std::fmt::Formatter) -> ::std::fmt::Result {
         match self {
             VpcAttributeName::EnableDnsHostnames => write!(f, "enableDnsHostnames"),
             VpcAttributeName::EnableDnsSupport => write!(f, "enableDnsSupport"),
-            VpcAttributeName::EnableNetworkAddressUsageMetrics => {
-                write!(f, "enableNetworkAddressUsageMetrics")
-            }
+            VpcAttributeName::EnableNetworkAddressUsageMetrics => write!(f, "enableNetworkAddressUsageMetrics"),
             VpcAttributeName::Unknown(value) => write!(f, "{value}"),
         }
     }

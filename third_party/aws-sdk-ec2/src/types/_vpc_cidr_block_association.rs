@@ -19,9 +19,7 @@ impl VpcCidrBlockAssociation {
         crate::types::builders::VpcCidrBlockAssociationBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct VpcCidrBlockAssociationBuilder {
     pub(crate) association_id: ::std::option::Option<::std::string::String>,
@@ -29,17 +27,11 @@ pub struct VpcCidrBlockAssociationBuilder {
     pub(crate) cidr_block_state: ::std::option::Option<crate::types::VpcCidrBlockState>,
 }
 impl VpcCidrBlockAssociationBuilder {
-    pub fn association_id(
-        mut self,
-        input: impl ::std::convert::Into<::std::string::String>,
-    ) -> Self {
+    pub fn association_id(mut self, input: impl ::std::convert::Into<::std::string::String>) -> Self {
         self.association_id = ::std::option::Option::Some(input.into());
         self
     }
-    pub fn set_association_id(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_association_id(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.association_id = input;
         self
     }
@@ -51,10 +43,7 @@ impl VpcCidrBlockAssociationBuilder {
         self.cidr_block = input;
         self
     }
-    pub fn set_cidr_block_state(
-        mut self,
-        input: ::std::option::Option<crate::types::VpcCidrBlockState>,
-    ) -> Self {
+    pub fn set_cidr_block_state(mut self, input: ::std::option::Option<crate::types::VpcCidrBlockState>) -> Self {
         self.cidr_block_state = input;
         self
     }

@@ -15,9 +15,7 @@ impl VpcCidrBlockState {
         crate::types::builders::VpcCidrBlockStateBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct VpcCidrBlockStateBuilder {
     pub(crate) state: ::std::option::Option<crate::types::VpcCidrBlockStateCode>,
@@ -28,21 +26,18 @@ impl VpcCidrBlockStateBuilder {
         self.state = ::std::option::Option::Some(input);
         self
     }
-    pub fn set_state(
-        mut self,
-        input: ::std::option::Option<crate::types::VpcCidrBlockStateCode>,
-    ) -> Self {
+    pub fn set_state(mut self, input: ::std::option::Option<crate::types::VpcCidrBlockStateCode>) -> Self {
         self.state = input;
         self
     }
-    pub fn set_status_message(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_status_message(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.status_message = input;
         self
     }
     pub fn build(self) -> crate::types::VpcCidrBlockState {
-        crate::types::VpcCidrBlockState { state: self.state, status_message: self.status_message }
+        crate::types::VpcCidrBlockState {
+            state: self.state,
+            status_message: self.status_message,
+        }
     }
 }

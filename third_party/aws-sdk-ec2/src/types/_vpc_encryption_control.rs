@@ -29,9 +29,7 @@ impl VpcEncryptionControl {
         crate::types::builders::VpcEncryptionControlBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct VpcEncryptionControlBuilder {
     pub(crate) vpc_id: ::std::option::Option<::std::string::String>,
@@ -39,8 +37,7 @@ pub struct VpcEncryptionControlBuilder {
     pub(crate) mode: ::std::option::Option<crate::types::VpcEncryptionControlMode>,
     pub(crate) state: ::std::option::Option<crate::types::VpcEncryptionControlState>,
     pub(crate) state_message: ::std::option::Option<::std::string::String>,
-    pub(crate) resource_exclusions:
-        ::std::option::Option<crate::types::VpcEncryptionControlExclusions>,
+    pub(crate) resource_exclusions: ::std::option::Option<crate::types::VpcEncryptionControlExclusions>,
     pub(crate) tags: ::std::option::Option<::std::vec::Vec<crate::types::Tag>>,
 }
 impl VpcEncryptionControlBuilder {
@@ -52,10 +49,7 @@ impl VpcEncryptionControlBuilder {
         self.vpc_id = input;
         self
     }
-    pub fn set_vpc_encryption_control_id(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_vpc_encryption_control_id(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.vpc_encryption_control_id = input;
         self
     }
@@ -63,10 +57,7 @@ impl VpcEncryptionControlBuilder {
         self.mode = ::std::option::Option::Some(input);
         self
     }
-    pub fn set_mode(
-        mut self,
-        input: ::std::option::Option<crate::types::VpcEncryptionControlMode>,
-    ) -> Self {
+    pub fn set_mode(mut self, input: ::std::option::Option<crate::types::VpcEncryptionControlMode>) -> Self {
         self.mode = input;
         self
     }
@@ -74,24 +65,15 @@ impl VpcEncryptionControlBuilder {
         self.state = ::std::option::Option::Some(input);
         self
     }
-    pub fn set_state(
-        mut self,
-        input: ::std::option::Option<crate::types::VpcEncryptionControlState>,
-    ) -> Self {
+    pub fn set_state(mut self, input: ::std::option::Option<crate::types::VpcEncryptionControlState>) -> Self {
         self.state = input;
         self
     }
-    pub fn set_state_message(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_state_message(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.state_message = input;
         self
     }
-    pub fn set_resource_exclusions(
-        mut self,
-        input: ::std::option::Option<crate::types::VpcEncryptionControlExclusions>,
-    ) -> Self {
+    pub fn set_resource_exclusions(mut self, input: ::std::option::Option<crate::types::VpcEncryptionControlExclusions>) -> Self {
         self.resource_exclusions = input;
         self
     }
@@ -101,10 +83,7 @@ impl VpcEncryptionControlBuilder {
         self.tags = ::std::option::Option::Some(v);
         self
     }
-    pub fn set_tags(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<crate::types::Tag>>,
-    ) -> Self {
+    pub fn set_tags(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::Tag>>) -> Self {
         self.tags = input;
         self
     }

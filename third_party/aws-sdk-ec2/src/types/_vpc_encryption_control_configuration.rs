@@ -3,22 +3,14 @@
 #[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::fmt::Debug)]
 pub struct VpcEncryptionControlConfiguration {
     pub mode: ::std::option::Option<crate::types::VpcEncryptionControlMode>,
-    pub internet_gateway_exclusion:
-        ::std::option::Option<crate::types::VpcEncryptionControlExclusionStateInput>,
-    pub egress_only_internet_gateway_exclusion:
-        ::std::option::Option<crate::types::VpcEncryptionControlExclusionStateInput>,
-    pub nat_gateway_exclusion:
-        ::std::option::Option<crate::types::VpcEncryptionControlExclusionStateInput>,
-    pub virtual_private_gateway_exclusion:
-        ::std::option::Option<crate::types::VpcEncryptionControlExclusionStateInput>,
-    pub vpc_peering_exclusion:
-        ::std::option::Option<crate::types::VpcEncryptionControlExclusionStateInput>,
-    pub lambda_exclusion:
-        ::std::option::Option<crate::types::VpcEncryptionControlExclusionStateInput>,
-    pub vpc_lattice_exclusion:
-        ::std::option::Option<crate::types::VpcEncryptionControlExclusionStateInput>,
-    pub elastic_file_system_exclusion:
-        ::std::option::Option<crate::types::VpcEncryptionControlExclusionStateInput>,
+    pub internet_gateway_exclusion: ::std::option::Option<crate::types::VpcEncryptionControlExclusionStateInput>,
+    pub egress_only_internet_gateway_exclusion: ::std::option::Option<crate::types::VpcEncryptionControlExclusionStateInput>,
+    pub nat_gateway_exclusion: ::std::option::Option<crate::types::VpcEncryptionControlExclusionStateInput>,
+    pub virtual_private_gateway_exclusion: ::std::option::Option<crate::types::VpcEncryptionControlExclusionStateInput>,
+    pub vpc_peering_exclusion: ::std::option::Option<crate::types::VpcEncryptionControlExclusionStateInput>,
+    pub lambda_exclusion: ::std::option::Option<crate::types::VpcEncryptionControlExclusionStateInput>,
+    pub vpc_lattice_exclusion: ::std::option::Option<crate::types::VpcEncryptionControlExclusionStateInput>,
+    pub elastic_file_system_exclusion: ::std::option::Option<crate::types::VpcEncryptionControlExclusionStateInput>,
 }
 impl VpcEncryptionControlConfiguration {
     pub fn mode(&self) -> ::std::option::Option<&crate::types::VpcEncryptionControlMode> {
@@ -30,38 +22,25 @@ impl VpcEncryptionControlConfiguration {
         crate::types::builders::VpcEncryptionControlConfigurationBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct VpcEncryptionControlConfigurationBuilder {
     pub(crate) mode: ::std::option::Option<crate::types::VpcEncryptionControlMode>,
-    pub(crate) internet_gateway_exclusion:
-        ::std::option::Option<crate::types::VpcEncryptionControlExclusionStateInput>,
-    pub(crate) egress_only_internet_gateway_exclusion:
-        ::std::option::Option<crate::types::VpcEncryptionControlExclusionStateInput>,
-    pub(crate) nat_gateway_exclusion:
-        ::std::option::Option<crate::types::VpcEncryptionControlExclusionStateInput>,
-    pub(crate) virtual_private_gateway_exclusion:
-        ::std::option::Option<crate::types::VpcEncryptionControlExclusionStateInput>,
-    pub(crate) vpc_peering_exclusion:
-        ::std::option::Option<crate::types::VpcEncryptionControlExclusionStateInput>,
-    pub(crate) lambda_exclusion:
-        ::std::option::Option<crate::types::VpcEncryptionControlExclusionStateInput>,
-    pub(crate) vpc_lattice_exclusion:
-        ::std::option::Option<crate::types::VpcEncryptionControlExclusionStateInput>,
-    pub(crate) elastic_file_system_exclusion:
-        ::std::option::Option<crate::types::VpcEncryptionControlExclusionStateInput>,
+    pub(crate) internet_gateway_exclusion: ::std::option::Option<crate::types::VpcEncryptionControlExclusionStateInput>,
+    pub(crate) egress_only_internet_gateway_exclusion: ::std::option::Option<crate::types::VpcEncryptionControlExclusionStateInput>,
+    pub(crate) nat_gateway_exclusion: ::std::option::Option<crate::types::VpcEncryptionControlExclusionStateInput>,
+    pub(crate) virtual_private_gateway_exclusion: ::std::option::Option<crate::types::VpcEncryptionControlExclusionStateInput>,
+    pub(crate) vpc_peering_exclusion: ::std::option::Option<crate::types::VpcEncryptionControlExclusionStateInput>,
+    pub(crate) lambda_exclusion: ::std::option::Option<crate::types::VpcEncryptionControlExclusionStateInput>,
+    pub(crate) vpc_lattice_exclusion: ::std::option::Option<crate::types::VpcEncryptionControlExclusionStateInput>,
+    pub(crate) elastic_file_system_exclusion: ::std::option::Option<crate::types::VpcEncryptionControlExclusionStateInput>,
 }
 impl VpcEncryptionControlConfigurationBuilder {
     pub fn mode(mut self, input: crate::types::VpcEncryptionControlMode) -> Self {
         self.mode = ::std::option::Option::Some(input);
         self
     }
-    pub fn set_mode(
-        mut self,
-        input: ::std::option::Option<crate::types::VpcEncryptionControlMode>,
-    ) -> Self {
+    pub fn set_mode(mut self, input: ::std::option::Option<crate::types::VpcEncryptionControlMode>) -> Self {
         self.mode = input;
         self
     }

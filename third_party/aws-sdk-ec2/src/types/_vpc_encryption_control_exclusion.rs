@@ -6,9 +6,7 @@ pub struct VpcEncryptionControlExclusion {
     pub state_message: ::std::option::Option<::std::string::String>,
 }
 impl VpcEncryptionControlExclusion {
-    pub fn state(
-        &self,
-    ) -> ::std::option::Option<&crate::types::VpcEncryptionControlExclusionState> {
+    pub fn state(&self) -> ::std::option::Option<&crate::types::VpcEncryptionControlExclusionState> {
         self.state.as_ref()
     }
 }
@@ -17,9 +15,7 @@ impl VpcEncryptionControlExclusion {
         crate::types::builders::VpcEncryptionControlExclusionBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct VpcEncryptionControlExclusionBuilder {
     pub(crate) state: ::std::option::Option<crate::types::VpcEncryptionControlExclusionState>,
@@ -30,17 +26,11 @@ impl VpcEncryptionControlExclusionBuilder {
         self.state = ::std::option::Option::Some(input);
         self
     }
-    pub fn set_state(
-        mut self,
-        input: ::std::option::Option<crate::types::VpcEncryptionControlExclusionState>,
-    ) -> Self {
+    pub fn set_state(mut self, input: ::std::option::Option<crate::types::VpcEncryptionControlExclusionState>) -> Self {
         self.state = input;
         self
     }
-    pub fn set_state_message(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_state_message(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.state_message = input;
         self
     }

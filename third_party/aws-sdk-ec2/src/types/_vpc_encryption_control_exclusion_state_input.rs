@@ -2,22 +2,14 @@
 #[allow(missing_docs)] // documentation missing in model
 #[non_exhaustive]
 #[derive(
-    ::std::clone::Clone,
-    ::std::cmp::Eq,
-    ::std::cmp::Ord,
-    ::std::cmp::PartialEq,
-    ::std::cmp::PartialOrd,
-    ::std::fmt::Debug,
-    ::std::hash::Hash,
+    ::std::clone::Clone, ::std::cmp::Eq, ::std::cmp::Ord, ::std::cmp::PartialEq, ::std::cmp::PartialOrd, ::std::fmt::Debug, ::std::hash::Hash,
 )]
 pub enum VpcEncryptionControlExclusionStateInput {
     #[allow(missing_docs)] // documentation missing in model
     Disable,
     #[allow(missing_docs)] // documentation missing in model
     Enable,
-    #[deprecated(
-        note = "Don't directly match on `Unknown`. See the docs on this enum for the correct way to handle unknown variants."
-    )]
+    #[deprecated(note = "Don't directly match on `Unknown`. See the docs on this enum for the correct way to handle unknown variants.")]
     Unknown(crate::primitives::sealed_enum_unknown::UnknownVariantValue),
 }
 impl ::std::convert::From<&str> for VpcEncryptionControlExclusionStateInput {
@@ -25,9 +17,7 @@ impl ::std::convert::From<&str> for VpcEncryptionControlExclusionStateInput {
         match s {
             "disable" => VpcEncryptionControlExclusionStateInput::Disable,
             "enable" => VpcEncryptionControlExclusionStateInput::Enable,
-            other => VpcEncryptionControlExclusionStateInput::Unknown(
-                crate::primitives::sealed_enum_unknown::UnknownVariantValue(other.to_owned()),
-            ),
+            other => VpcEncryptionControlExclusionStateInput::Unknown(crate::primitives::sealed_enum_unknown::UnknownVariantValue(other.to_owned())),
         }
     }
 }
@@ -54,7 +44,8 @@ impl ::std::convert::AsRef<str> for VpcEncryptionControlExclusionStateInput {
         self.as_str()
     }
 }
-impl VpcEncryptionControlExclusionStateInput {}
+impl VpcEncryptionControlExclusionStateInput {
+}
 impl ::std::fmt::Display for VpcEncryptionControlExclusionStateInput {
     fn fmt(&self, f: &mut ::std::fmt::Formatter) -> ::std::fmt::Result {
         match self {

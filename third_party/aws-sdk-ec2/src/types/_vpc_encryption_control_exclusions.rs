@@ -3,8 +3,7 @@
 #[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::fmt::Debug)]
 pub struct VpcEncryptionControlExclusions {
     pub internet_gateway: ::std::option::Option<crate::types::VpcEncryptionControlExclusion>,
-    pub egress_only_internet_gateway:
-        ::std::option::Option<crate::types::VpcEncryptionControlExclusion>,
+    pub egress_only_internet_gateway: ::std::option::Option<crate::types::VpcEncryptionControlExclusion>,
     pub nat_gateway: ::std::option::Option<crate::types::VpcEncryptionControlExclusion>,
     pub virtual_private_gateway: ::std::option::Option<crate::types::VpcEncryptionControlExclusion>,
     pub vpc_peering: ::std::option::Option<crate::types::VpcEncryptionControlExclusion>,
@@ -12,83 +11,55 @@ pub struct VpcEncryptionControlExclusions {
     pub vpc_lattice: ::std::option::Option<crate::types::VpcEncryptionControlExclusion>,
     pub elastic_file_system: ::std::option::Option<crate::types::VpcEncryptionControlExclusion>,
 }
-impl VpcEncryptionControlExclusions {}
+impl VpcEncryptionControlExclusions {
+}
 impl VpcEncryptionControlExclusions {
     pub fn builder() -> crate::types::builders::VpcEncryptionControlExclusionsBuilder {
         crate::types::builders::VpcEncryptionControlExclusionsBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct VpcEncryptionControlExclusionsBuilder {
     pub(crate) internet_gateway: ::std::option::Option<crate::types::VpcEncryptionControlExclusion>,
-    pub(crate) egress_only_internet_gateway:
-        ::std::option::Option<crate::types::VpcEncryptionControlExclusion>,
+    pub(crate) egress_only_internet_gateway: ::std::option::Option<crate::types::VpcEncryptionControlExclusion>,
     pub(crate) nat_gateway: ::std::option::Option<crate::types::VpcEncryptionControlExclusion>,
-    pub(crate) virtual_private_gateway:
-        ::std::option::Option<crate::types::VpcEncryptionControlExclusion>,
+    pub(crate) virtual_private_gateway: ::std::option::Option<crate::types::VpcEncryptionControlExclusion>,
     pub(crate) vpc_peering: ::std::option::Option<crate::types::VpcEncryptionControlExclusion>,
     pub(crate) lambda: ::std::option::Option<crate::types::VpcEncryptionControlExclusion>,
     pub(crate) vpc_lattice: ::std::option::Option<crate::types::VpcEncryptionControlExclusion>,
-    pub(crate) elastic_file_system:
-        ::std::option::Option<crate::types::VpcEncryptionControlExclusion>,
+    pub(crate) elastic_file_system: ::std::option::Option<crate::types::VpcEncryptionControlExclusion>,
 }
 impl VpcEncryptionControlExclusionsBuilder {
-    pub fn set_internet_gateway(
-        mut self,
-        input: ::std::option::Option<crate::types::VpcEncryptionControlExclusion>,
-    ) -> Self {
+    pub fn set_internet_gateway(mut self, input: ::std::option::Option<crate::types::VpcEncryptionControlExclusion>) -> Self {
         self.internet_gateway = input;
         self
     }
-    pub fn set_egress_only_internet_gateway(
-        mut self,
-        input: ::std::option::Option<crate::types::VpcEncryptionControlExclusion>,
-    ) -> Self {
+    pub fn set_egress_only_internet_gateway(mut self, input: ::std::option::Option<crate::types::VpcEncryptionControlExclusion>) -> Self {
         self.egress_only_internet_gateway = input;
         self
     }
-    pub fn set_nat_gateway(
-        mut self,
-        input: ::std::option::Option<crate::types::VpcEncryptionControlExclusion>,
-    ) -> Self {
+    pub fn set_nat_gateway(mut self, input: ::std::option::Option<crate::types::VpcEncryptionControlExclusion>) -> Self {
         self.nat_gateway = input;
         self
     }
-    pub fn set_virtual_private_gateway(
-        mut self,
-        input: ::std::option::Option<crate::types::VpcEncryptionControlExclusion>,
-    ) -> Self {
+    pub fn set_virtual_private_gateway(mut self, input: ::std::option::Option<crate::types::VpcEncryptionControlExclusion>) -> Self {
         self.virtual_private_gateway = input;
         self
     }
-    pub fn set_vpc_peering(
-        mut self,
-        input: ::std::option::Option<crate::types::VpcEncryptionControlExclusion>,
-    ) -> Self {
+    pub fn set_vpc_peering(mut self, input: ::std::option::Option<crate::types::VpcEncryptionControlExclusion>) -> Self {
         self.vpc_peering = input;
         self
     }
-    pub fn set_lambda(
-        mut self,
-        input: ::std::option::Option<crate::types::VpcEncryptionControlExclusion>,
-    ) -> Self {
+    pub fn set_lambda(mut self, input: ::std::option::Option<crate::types::VpcEncryptionControlExclusion>) -> Self {
         self.lambda = input;
         self
     }
-    pub fn set_vpc_lattice(
-        mut self,
-        input: ::std::option::Option<crate::types::VpcEncryptionControlExclusion>,
-    ) -> Self {
+    pub fn set_vpc_lattice(mut self, input: ::std::option::Option<crate::types::VpcEncryptionControlExclusion>) -> Self {
         self.vpc_lattice = input;
         self
     }
-    pub fn set_elastic_file_system(
-        mut self,
-        input: ::std::option::Option<crate::types::VpcEncryptionControlExclusion>,
-    ) -> Self {
+    pub fn set_elastic_file_system(mut self, input: ::std::option::Option<crate::types::VpcEncryptionControlExclusion>) -> Self {
         self.elastic_file_system = input;
         self
     }

@@ -2,13 +2,7 @@
 #[allow(missing_docs)] // documentation missing in model
 #[non_exhaustive]
 #[derive(
-    ::std::clone::Clone,
-    ::std::cmp::Eq,
-    ::std::cmp::Ord,
-    ::std::cmp::PartialEq,
-    ::std::cmp::PartialOrd,
-    ::std::fmt::Debug,
-    ::std::hash::Hash,
+    ::std::clone::Clone, ::std::cmp::Eq, ::std::cmp::Ord, ::std::cmp::PartialEq, ::std::cmp::PartialOrd, ::std::fmt::Debug, ::std::hash::Hash,
 )]
 pub enum VpcEncryptionControlState {
     #[allow(missing_docs)] // documentation missing in model
@@ -29,9 +23,7 @@ pub enum VpcEncryptionControlState {
     MonitorFailed,
     #[allow(missing_docs)] // documentation missing in model
     MonitorInProgress,
-    #[deprecated(
-        note = "Don't directly match on `Unknown`. See the docs on this enum for the correct way to handle unknown variants."
-    )]
+    #[deprecated(note = "Don't directly match on `Unknown`. See the docs on this enum for the correct way to handle unknown variants.")]
     Unknown(crate::primitives::sealed_enum_unknown::UnknownVariantValue),
 }
 impl ::std::convert::From<&str> for VpcEncryptionControlState {
@@ -46,9 +38,7 @@ impl ::std::convert::From<&str> for VpcEncryptionControlState {
             "enforce-in-progress" => VpcEncryptionControlState::EnforceInProgress,
             "monitor-failed" => VpcEncryptionControlState::MonitorFailed,
             "monitor-in-progress" => VpcEncryptionControlState::MonitorInProgress,
-            other => VpcEncryptionControlState::Unknown(
-                crate::primitives::sealed_enum_unknown::UnknownVariantValue(other.to_owned()),
-            ),
+            other => VpcEncryptionControlState::Unknown(crate::primitives::sealed_enum_unknown::UnknownVariantValue(other.to_owned())),
         }
     }
 }
@@ -92,7 +82,8 @@ impl ::std::convert::AsRef<str> for VpcEncryptionControlState {
         self.as_str()
     }
 }
-impl VpcEncryptionControlState {}
+impl VpcEncryptionControlState {
+}
 impl ::std::fmt::Display for VpcEncryptionControlState {
     fn fmt(&self, f: &mut ::std::fmt::Formatter) -> ::std::fmt::Result {
         match self {

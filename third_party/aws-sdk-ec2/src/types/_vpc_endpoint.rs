@@ -47,9 +47,7 @@ impl VpcEndpoint {
         crate::types::builders::VpcEndpointBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct VpcEndpointBuilder {
     pub(crate) vpc_endpoint_id: ::std::option::Option<::std::string::String>,
@@ -60,8 +58,7 @@ pub struct VpcEndpointBuilder {
     pub(crate) policy_document: ::std::option::Option<::std::string::String>,
     pub(crate) route_table_ids: ::std::option::Option<::std::vec::Vec<::std::string::String>>,
     pub(crate) subnet_ids: ::std::option::Option<::std::vec::Vec<::std::string::String>>,
-    pub(crate) groups:
-        ::std::option::Option<::std::vec::Vec<crate::types::SecurityGroupIdentifier>>,
+    pub(crate) groups: ::std::option::Option<::std::vec::Vec<crate::types::SecurityGroupIdentifier>>,
     pub(crate) ip_address_type: ::std::option::Option<crate::types::IpAddressType>,
     pub(crate) dns_options: ::std::option::Option<crate::types::DnsOptions>,
     pub(crate) private_dns_enabled: ::std::option::Option<bool>,
@@ -72,27 +69,19 @@ pub struct VpcEndpointBuilder {
     pub(crate) tags: ::std::option::Option<::std::vec::Vec<crate::types::Tag>>,
     pub(crate) owner_id: ::std::option::Option<::std::string::String>,
     pub(crate) last_error: ::std::option::Option<crate::types::LastError>,
-    pub(crate) ipv4_prefixes:
-        ::std::option::Option<::std::vec::Vec<crate::types::SubnetIpPrefixes>>,
-    pub(crate) ipv6_prefixes:
-        ::std::option::Option<::std::vec::Vec<crate::types::SubnetIpPrefixes>>,
+    pub(crate) ipv4_prefixes: ::std::option::Option<::std::vec::Vec<crate::types::SubnetIpPrefixes>>,
+    pub(crate) ipv6_prefixes: ::std::option::Option<::std::vec::Vec<crate::types::SubnetIpPrefixes>>,
     pub(crate) failure_reason: ::std::option::Option<::std::string::String>,
     pub(crate) service_network_arn: ::std::option::Option<::std::string::String>,
     pub(crate) resource_configuration_arn: ::std::option::Option<::std::string::String>,
     pub(crate) service_region: ::std::option::Option<::std::string::String>,
 }
 impl VpcEndpointBuilder {
-    pub fn set_vpc_endpoint_id(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_vpc_endpoint_id(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.vpc_endpoint_id = input;
         self
     }
-    pub fn set_vpc_endpoint_type(
-        mut self,
-        input: ::std::option::Option<crate::types::VpcEndpointType>,
-    ) -> Self {
+    pub fn set_vpc_endpoint_type(mut self, input: ::std::option::Option<crate::types::VpcEndpointType>) -> Self {
         self.vpc_endpoint_type = input;
         self
     }
@@ -116,24 +105,15 @@ impl VpcEndpointBuilder {
         self.state = input;
         self
     }
-    pub fn set_policy_document(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_policy_document(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.policy_document = input;
         self
     }
-    pub fn set_route_table_ids(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<::std::string::String>>,
-    ) -> Self {
+    pub fn set_route_table_ids(mut self, input: ::std::option::Option<::std::vec::Vec<::std::string::String>>) -> Self {
         self.route_table_ids = input;
         self
     }
-    pub fn set_subnet_ids(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<::std::string::String>>,
-    ) -> Self {
+    pub fn set_subnet_ids(mut self, input: ::std::option::Option<::std::vec::Vec<::std::string::String>>) -> Self {
         self.subnet_ids = input;
         self
     }
@@ -143,24 +123,15 @@ impl VpcEndpointBuilder {
         self.groups = ::std::option::Option::Some(v);
         self
     }
-    pub fn set_groups(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<crate::types::SecurityGroupIdentifier>>,
-    ) -> Self {
+    pub fn set_groups(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::SecurityGroupIdentifier>>) -> Self {
         self.groups = input;
         self
     }
-    pub fn set_ip_address_type(
-        mut self,
-        input: ::std::option::Option<crate::types::IpAddressType>,
-    ) -> Self {
+    pub fn set_ip_address_type(mut self, input: ::std::option::Option<crate::types::IpAddressType>) -> Self {
         self.ip_address_type = input;
         self
     }
-    pub fn set_dns_options(
-        mut self,
-        input: ::std::option::Option<crate::types::DnsOptions>,
-    ) -> Self {
+    pub fn set_dns_options(mut self, input: ::std::option::Option<crate::types::DnsOptions>) -> Self {
         self.dns_options = input;
         self
     }
@@ -172,24 +143,15 @@ impl VpcEndpointBuilder {
         self.requester_managed = input;
         self
     }
-    pub fn set_network_interface_ids(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<::std::string::String>>,
-    ) -> Self {
+    pub fn set_network_interface_ids(mut self, input: ::std::option::Option<::std::vec::Vec<::std::string::String>>) -> Self {
         self.network_interface_ids = input;
         self
     }
-    pub fn set_dns_entries(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<crate::types::DnsEntry>>,
-    ) -> Self {
+    pub fn set_dns_entries(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::DnsEntry>>) -> Self {
         self.dns_entries = input;
         self
     }
-    pub fn set_creation_timestamp(
-        mut self,
-        input: ::std::option::Option<::aws_smithy_types::DateTime>,
-    ) -> Self {
+    pub fn set_creation_timestamp(mut self, input: ::std::option::Option<::aws_smithy_types::DateTime>) -> Self {
         self.creation_timestamp = input;
         self
     }
@@ -199,10 +161,7 @@ impl VpcEndpointBuilder {
         self.tags = ::std::option::Option::Some(v);
         self
     }
-    pub fn set_tags(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<crate::types::Tag>>,
-    ) -> Self {
+    pub fn set_tags(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::Tag>>) -> Self {
         self.tags = input;
         self
     }
@@ -214,45 +173,27 @@ impl VpcEndpointBuilder {
         self.last_error = input;
         self
     }
-    pub fn set_ipv4_prefixes(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<crate::types::SubnetIpPrefixes>>,
-    ) -> Self {
+    pub fn set_ipv4_prefixes(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::SubnetIpPrefixes>>) -> Self {
         self.ipv4_prefixes = input;
         self
     }
-    pub fn set_ipv6_prefixes(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<crate::types::SubnetIpPrefixes>>,
-    ) -> Self {
+    pub fn set_ipv6_prefixes(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::SubnetIpPrefixes>>) -> Self {
         self.ipv6_prefixes = input;
         self
     }
-    pub fn set_failure_reason(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_failure_reason(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.failure_reason = input;
         self
     }
-    pub fn set_service_network_arn(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_service_network_arn(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.service_network_arn = input;
         self
     }
-    pub fn set_resource_configuration_arn(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_resource_configuration_arn(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.resource_configuration_arn = input;
         self
     }
-    pub fn set_service_region(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_service_region(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.service_region = input;
         self
     }

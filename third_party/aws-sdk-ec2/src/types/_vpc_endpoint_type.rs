@@ -2,13 +2,7 @@
 #[allow(missing_docs)] // documentation missing in model
 #[non_exhaustive]
 #[derive(
-    ::std::clone::Clone,
-    ::std::cmp::Eq,
-    ::std::cmp::Ord,
-    ::std::cmp::PartialEq,
-    ::std::cmp::PartialOrd,
-    ::std::fmt::Debug,
-    ::std::hash::Hash,
+    ::std::clone::Clone, ::std::cmp::Eq, ::std::cmp::Ord, ::std::cmp::PartialEq, ::std::cmp::PartialOrd, ::std::fmt::Debug, ::std::hash::Hash,
 )]
 pub enum VpcEndpointType {
     #[allow(missing_docs)] // documentation missing in model
@@ -21,9 +15,7 @@ pub enum VpcEndpointType {
     Resource,
     #[allow(missing_docs)] // documentation missing in model
     ServiceNetwork,
-    #[deprecated(
-        note = "Don't directly match on `Unknown`. See the docs on this enum for the correct way to handle unknown variants."
-    )]
+    #[deprecated(note = "Don't directly match on `Unknown`. See the docs on this enum for the correct way to handle unknown variants.")]
     Unknown(crate::primitives::sealed_enum_unknown::UnknownVariantValue),
 }
 impl ::std::convert::From<&str> for VpcEndpointType {
@@ -34,9 +26,7 @@ impl ::std::convert::From<&str> for VpcEndpointType {
             "Interface" => VpcEndpointType::Interface,
             "Resource" => VpcEndpointType::Resource,
             "ServiceNetwork" => VpcEndpointType::ServiceNetwork,
-            other => VpcEndpointType::Unknown(
-                crate::primitives::sealed_enum_unknown::UnknownVariantValue(other.to_owned()),
-            ),
+            other => VpcEndpointType::Unknown(crate::primitives::sealed_enum_unknown::UnknownVariantValue(other.to_owned())),
         }
     }
 }
@@ -66,7 +56,8 @@ impl ::std::convert::AsRef<str> for VpcEndpointType {
         self.as_str()
     }
 }
-impl VpcEndpointType {}
+impl VpcEndpointType {
+}
 impl ::std::fmt::Display for VpcEndpointType {
     fn fmt(&self, f: &mut ::std::fmt::Formatter) -> ::std::fmt::Result {
         match self {

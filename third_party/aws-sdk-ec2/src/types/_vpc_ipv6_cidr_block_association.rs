@@ -23,9 +23,7 @@ impl VpcIpv6CidrBlockAssociation {
         crate::types::builders::VpcIpv6CidrBlockAssociationBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct VpcIpv6CidrBlockAssociationBuilder {
     pub(crate) association_id: ::std::option::Option<::std::string::String>,
@@ -37,45 +35,27 @@ pub struct VpcIpv6CidrBlockAssociationBuilder {
     pub(crate) ip_source: ::std::option::Option<crate::types::IpSource>,
 }
 impl VpcIpv6CidrBlockAssociationBuilder {
-    pub fn association_id(
-        mut self,
-        input: impl ::std::convert::Into<::std::string::String>,
-    ) -> Self {
+    pub fn association_id(mut self, input: impl ::std::convert::Into<::std::string::String>) -> Self {
         self.association_id = ::std::option::Option::Some(input.into());
         self
     }
-    pub fn set_association_id(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_association_id(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.association_id = input;
         self
     }
-    pub fn ipv6_cidr_block(
-        mut self,
-        input: impl ::std::convert::Into<::std::string::String>,
-    ) -> Self {
+    pub fn ipv6_cidr_block(mut self, input: impl ::std::convert::Into<::std::string::String>) -> Self {
         self.ipv6_cidr_block = ::std::option::Option::Some(input.into());
         self
     }
-    pub fn set_ipv6_cidr_block(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_ipv6_cidr_block(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.ipv6_cidr_block = input;
         self
     }
-    pub fn set_ipv6_cidr_block_state(
-        mut self,
-        input: ::std::option::Option<crate::types::VpcCidrBlockState>,
-    ) -> Self {
+    pub fn set_ipv6_cidr_block_state(mut self, input: ::std::option::Option<crate::types::VpcCidrBlockState>) -> Self {
         self.ipv6_cidr_block_state = input;
         self
     }
-    pub fn set_network_border_group(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_network_border_group(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.network_border_group = input;
         self
     }
@@ -83,10 +63,7 @@ impl VpcIpv6CidrBlockAssociationBuilder {
         self.ipv6_pool = input;
         self
     }
-    pub fn set_ipv6_address_attribute(
-        mut self,
-        input: ::std::option::Option<crate::types::Ipv6AddressAttribute>,
-    ) -> Self {
+    pub fn set_ipv6_address_attribute(mut self, input: ::std::option::Option<crate::types::Ipv6AddressAttribute>) -> Self {
         self.ipv6_address_attribute = input;
         self
     }

@@ -26,9 +26,7 @@ impl VpnGateway {
         crate::types::builders::VpnGatewayBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct VpnGatewayBuilder {
     pub(crate) amazon_side_asn: ::std::option::Option<i64>,
@@ -50,17 +48,11 @@ impl VpnGatewayBuilder {
         self.tags = ::std::option::Option::Some(v);
         self
     }
-    pub fn set_tags(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<crate::types::Tag>>,
-    ) -> Self {
+    pub fn set_tags(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::Tag>>) -> Self {
         self.tags = input;
         self
     }
-    pub fn set_vpn_gateway_id(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_vpn_gateway_id(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.vpn_gateway_id = input;
         self
     }
@@ -76,24 +68,15 @@ impl VpnGatewayBuilder {
         self.r#type = input;
         self
     }
-    pub fn availability_zone(
-        mut self,
-        input: impl ::std::convert::Into<::std::string::String>,
-    ) -> Self {
+    pub fn availability_zone(mut self, input: impl ::std::convert::Into<::std::string::String>) -> Self {
         self.availability_zone = ::std::option::Option::Some(input.into());
         self
     }
-    pub fn set_availability_zone(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_availability_zone(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.availability_zone = input;
         self
     }
-    pub fn set_vpc_attachments(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<crate::types::VpcAttachment>>,
-    ) -> Self {
+    pub fn set_vpc_attachments(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::VpcAttachment>>) -> Self {
         self.vpc_attachments = input;
         self
     }

@@ -2,13 +2,7 @@
 #[allow(missing_docs)] // documentation missing in model
 #[non_exhaustive]
 #[derive(
-    ::std::clone::Clone,
-    ::std::cmp::Eq,
-    ::std::cmp::Ord,
-    ::std::cmp::PartialEq,
-    ::std::cmp::PartialOrd,
-    ::std::fmt::Debug,
-    ::std::hash::Hash,
+    ::std::clone::Clone, ::std::cmp::Eq, ::std::cmp::Ord, ::std::cmp::PartialEq, ::std::cmp::PartialOrd, ::std::fmt::Debug, ::std::hash::Hash,
 )]
 pub enum VpnState {
     #[allow(missing_docs)] // documentation missing in model
@@ -19,9 +13,7 @@ pub enum VpnState {
     Deleting,
     #[allow(missing_docs)] // documentation missing in model
     Pending,
-    #[deprecated(
-        note = "Don't directly match on `Unknown`. See the docs on this enum for the correct way to handle unknown variants."
-    )]
+    #[deprecated(note = "Don't directly match on `Unknown`. See the docs on this enum for the correct way to handle unknown variants.")]
     Unknown(crate::primitives::sealed_enum_unknown::UnknownVariantValue),
 }
 impl ::std::convert::From<&str> for VpnState {
@@ -31,9 +23,7 @@ impl ::std::convert::From<&str> for VpnState {
             "deleted" => VpnState::Deleted,
             "deleting" => VpnState::Deleting,
             "pending" => VpnState::Pending,
-            other => VpnState::Unknown(
-                crate::primitives::sealed_enum_unknown::UnknownVariantValue(other.to_owned()),
-            ),
+            other => VpnState::Unknown(crate::primitives::sealed_enum_unknown::UnknownVariantValue(other.to_owned())),
         }
     }
 }
@@ -62,7 +52,8 @@ impl ::std::convert::AsRef<str> for VpnState {
         self.as_str()
     }
 }
-impl VpnState {}
+impl VpnState {
+}
 impl ::std::fmt::Display for VpnState {
     fn fmt(&self, f: &mut ::std::fmt::Formatter) -> ::std::fmt::Result {
         match self {

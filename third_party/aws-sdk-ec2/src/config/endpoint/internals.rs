@@ -29,20 +29,15 @@ pub(super) fn resolve_endpoint(
         }
         if (*use_dual_stack) == (true) {
             return Err(::aws_smithy_http::endpoint::ResolveEndpointError::message(
-                "Invalid Configuration: Dualstack and custom endpoint are not supported"
-                    .to_string(),
+                "Invalid Configuration: Dualstack and custom endpoint are not supported".to_string(),
             ));
         }
-        return Ok(::aws_smithy_types::endpoint::Endpoint::builder()
-            .url(endpoint.to_owned())
-            .build());
+        return Ok(::aws_smithy_types::endpoint::Endpoint::builder().url(endpoint.to_owned()).build());
     }
     #[allow(unused_variables)]
     if let Some(region) = region {
         #[allow(unused_variables)]
-        if let Some(partition_result) =
-            partition_resolver.resolve_partition(region.as_ref() as &str, _diagnostic_collector)
-        {
+        if let Some(partition_result) = partition_resolver.resolve_partition(region.as_ref() as &str, _diagnostic_collector) {
             if (*use_fips) == (true) {
                 if (*use_dual_stack) == (true) {
                     if (true) == (partition_result.supports_fips()) {
@@ -113,8 +108,7 @@ pub(super) fn resolve_endpoint(
                         .build());
                 }
                 return Err(::aws_smithy_http::endpoint::ResolveEndpointError::message(
-                    "DualStack is enabled but this partition does not support DualStack"
-                        .to_string(),
+                    "DualStack is enabled but this partition does not support DualStack".to_string(),
                 ));
             }
             return Ok(::aws_smithy_types::endpoint::Endpoint::builder()

@@ -21,15 +21,11 @@ impl AssociateRouteTableInput {
     }
 }
 impl AssociateRouteTableInput {
-    pub fn builder(
-    ) -> crate::operation::associate_route_table::builders::AssociateRouteTableInputBuilder {
-        crate::operation::associate_route_table::builders::AssociateRouteTableInputBuilder::default(
-        )
+    pub fn builder() -> crate::operation::associate_route_table::builders::AssociateRouteTableInputBuilder {
+        crate::operation::associate_route_table::builders::AssociateRouteTableInputBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct AssociateRouteTableInputBuilder {
     pub(crate) gateway_id: ::std::option::Option<::std::string::String>,
@@ -47,10 +43,7 @@ impl AssociateRouteTableInputBuilder {
         self.gateway_id = input;
         self
     }
-    pub fn set_public_ipv4_pool(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_public_ipv4_pool(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.public_ipv4_pool = input;
         self
     }
@@ -62,34 +55,24 @@ impl AssociateRouteTableInputBuilder {
         self.subnet_id = input;
         self
     }
-    pub fn route_table_id(
-        mut self,
-        input: impl ::std::convert::Into<::std::string::String>,
-    ) -> Self {
+    pub fn route_table_id(mut self, input: impl ::std::convert::Into<::std::string::String>) -> Self {
         self.route_table_id = ::std::option::Option::Some(input.into());
         self
     }
-    pub fn set_route_table_id(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_route_table_id(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.route_table_id = input;
         self
     }
     pub fn build(
         self,
-    ) -> ::std::result::Result<
-        crate::operation::associate_route_table::AssociateRouteTableInput,
-        ::aws_smithy_types::error::operation::BuildError,
-    > {
-        ::std::result::Result::Ok(
-            crate::operation::associate_route_table::AssociateRouteTableInput {
-                gateway_id: self.gateway_id,
-                public_ipv4_pool: self.public_ipv4_pool,
-                dry_run: self.dry_run,
-                subnet_id: self.subnet_id,
-                route_table_id: self.route_table_id,
-            },
-        )
+    ) -> ::std::result::Result<crate::operation::associate_route_table::AssociateRouteTableInput, ::aws_smithy_types::error::operation::BuildError>
+    {
+        ::std::result::Result::Ok(crate::operation::associate_route_table::AssociateRouteTableInput {
+            gateway_id: self.gateway_id,
+            public_ipv4_pool: self.public_ipv4_pool,
+            dry_run: self.dry_run,
+            subnet_id: self.subnet_id,
+            route_table_id: self.route_table_id,
+        })
     }
 }

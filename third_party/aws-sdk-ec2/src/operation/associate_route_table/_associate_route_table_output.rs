@@ -18,15 +18,11 @@ impl ::aws_types::request_id::RequestId for AssociateRouteTableOutput {
     }
 }
 impl AssociateRouteTableOutput {
-    pub fn builder(
-    ) -> crate::operation::associate_route_table::builders::AssociateRouteTableOutputBuilder {
-        crate::operation::associate_route_table::builders::AssociateRouteTableOutputBuilder::default(
-        )
+    pub fn builder() -> crate::operation::associate_route_table::builders::AssociateRouteTableOutputBuilder {
+        crate::operation::associate_route_table::builders::AssociateRouteTableOutputBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct AssociateRouteTableOutputBuilder {
     pub(crate) association_id: ::std::option::Option<::std::string::String>,
@@ -34,24 +30,15 @@ pub struct AssociateRouteTableOutputBuilder {
     _request_id: Option<String>,
 }
 impl AssociateRouteTableOutputBuilder {
-    pub fn association_id(
-        mut self,
-        input: impl ::std::convert::Into<::std::string::String>,
-    ) -> Self {
+    pub fn association_id(mut self, input: impl ::std::convert::Into<::std::string::String>) -> Self {
         self.association_id = ::std::option::Option::Some(input.into());
         self
     }
-    pub fn set_association_id(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_association_id(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.association_id = input;
         self
     }
-    pub fn set_association_state(
-        mut self,
-        input: ::std::option::Option<crate::types::RouteTableAssociationState>,
-    ) -> Self {
+    pub fn set_association_state(mut self, input: ::std::option::Option<crate::types::RouteTableAssociationState>) -> Self {
         self.association_state = input;
         self
     }

@@ -16,15 +16,11 @@ impl AttachInternetGatewayInput {
     }
 }
 impl AttachInternetGatewayInput {
-    pub fn builder(
-    ) -> crate::operation::attach_internet_gateway::builders::AttachInternetGatewayInputBuilder
-    {
+    pub fn builder() -> crate::operation::attach_internet_gateway::builders::AttachInternetGatewayInputBuilder {
         crate::operation::attach_internet_gateway::builders::AttachInternetGatewayInputBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct AttachInternetGatewayInputBuilder {
     pub(crate) dry_run: ::std::option::Option<bool>,
@@ -32,17 +28,11 @@ pub struct AttachInternetGatewayInputBuilder {
     pub(crate) vpc_id: ::std::option::Option<::std::string::String>,
 }
 impl AttachInternetGatewayInputBuilder {
-    pub fn internet_gateway_id(
-        mut self,
-        input: impl ::std::convert::Into<::std::string::String>,
-    ) -> Self {
+    pub fn internet_gateway_id(mut self, input: impl ::std::convert::Into<::std::string::String>) -> Self {
         self.internet_gateway_id = ::std::option::Option::Some(input.into());
         self
     }
-    pub fn set_internet_gateway_id(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_internet_gateway_id(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.internet_gateway_id = input;
         self
     }
@@ -56,16 +46,12 @@ impl AttachInternetGatewayInputBuilder {
     }
     pub fn build(
         self,
-    ) -> ::std::result::Result<
-        crate::operation::attach_internet_gateway::AttachInternetGatewayInput,
-        ::aws_smithy_types::error::operation::BuildError,
-    > {
-        ::std::result::Result::Ok(
-            crate::operation::attach_internet_gateway::AttachInternetGatewayInput {
-                dry_run: self.dry_run,
-                internet_gateway_id: self.internet_gateway_id,
-                vpc_id: self.vpc_id,
-            },
-        )
+    ) -> ::std::result::Result<crate::operation::attach_internet_gateway::AttachInternetGatewayInput, ::aws_smithy_types::error::operation::BuildError>
+    {
+        ::std::result::Result::Ok(crate::operation::attach_internet_gateway::AttachInternetGatewayInput {
+            dry_run: self.dry_run,
+            internet_gateway_id: self.internet_gateway_id,
+            vpc_id: self.vpc_id,
+        })
     }
 }

@@ -11,15 +11,11 @@ impl ::aws_types::request_id::RequestId for AttachInternetGatewayOutput {
     }
 }
 impl AttachInternetGatewayOutput {
-    pub fn builder(
-    ) -> crate::operation::attach_internet_gateway::builders::AttachInternetGatewayOutputBuilder
-    {
+    pub fn builder() -> crate::operation::attach_internet_gateway::builders::AttachInternetGatewayOutputBuilder {
         crate::operation::attach_internet_gateway::builders::AttachInternetGatewayOutputBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct AttachInternetGatewayOutputBuilder {
     _request_id: Option<String>,

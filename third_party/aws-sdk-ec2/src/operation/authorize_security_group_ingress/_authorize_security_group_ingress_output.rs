@@ -4,29 +4,26 @@
 #[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::fmt::Debug)]
 pub struct AuthorizeSecurityGroupIngressOutput {
     pub r#return: ::std::option::Option<bool>,
-    pub security_group_rules:
-        ::std::option::Option<::std::vec::Vec<crate::types::SecurityGroupRule>>,
+    pub security_group_rules: ::std::option::Option<::std::vec::Vec<crate::types::SecurityGroupRule>>,
     _request_id: Option<String>,
 }
-impl AuthorizeSecurityGroupIngressOutput {}
+impl AuthorizeSecurityGroupIngressOutput {
+}
 impl ::aws_types::request_id::RequestId for AuthorizeSecurityGroupIngressOutput {
     fn request_id(&self) -> Option<&str> {
         self._request_id.as_deref()
     }
 }
 impl AuthorizeSecurityGroupIngressOutput {
-    pub fn builder() -> crate::operation::authorize_security_group_ingress::builders::AuthorizeSecurityGroupIngressOutputBuilder{
+    pub fn builder() -> crate::operation::authorize_security_group_ingress::builders::AuthorizeSecurityGroupIngressOutputBuilder {
         crate::operation::authorize_security_group_ingress::builders::AuthorizeSecurityGroupIngressOutputBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct AuthorizeSecurityGroupIngressOutputBuilder {
     pub(crate) r#return: ::std::option::Option<bool>,
-    pub(crate) security_group_rules:
-        ::std::option::Option<::std::vec::Vec<crate::types::SecurityGroupRule>>,
+    pub(crate) security_group_rules: ::std::option::Option<::std::vec::Vec<crate::types::SecurityGroupRule>>,
     _request_id: Option<String>,
 }
 impl AuthorizeSecurityGroupIngressOutputBuilder {
@@ -34,10 +31,7 @@ impl AuthorizeSecurityGroupIngressOutputBuilder {
         self.r#return = input;
         self
     }
-    pub fn set_security_group_rules(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<crate::types::SecurityGroupRule>>,
-    ) -> Self {
+    pub fn set_security_group_rules(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::SecurityGroupRule>>) -> Self {
         self.security_group_rules = input;
         self
     }
@@ -49,10 +43,7 @@ impl AuthorizeSecurityGroupIngressOutputBuilder {
         self._request_id = request_id;
         self
     }
-    pub fn build(
-        self,
-    ) -> crate::operation::authorize_security_group_ingress::AuthorizeSecurityGroupIngressOutput
-    {
+    pub fn build(self) -> crate::operation::authorize_security_group_ingress::AuthorizeSecurityGroupIngressOutput {
         crate::operation::authorize_security_group_ingress::AuthorizeSecurityGroupIngressOutput {
             r#return: self.r#return,
             security_group_rules: self.security_group_rules,

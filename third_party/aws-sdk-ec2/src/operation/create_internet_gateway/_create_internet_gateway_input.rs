@@ -12,19 +12,14 @@ impl CreateInternetGatewayInput {
     }
 }
 impl CreateInternetGatewayInput {
-    pub fn builder(
-    ) -> crate::operation::create_internet_gateway::builders::CreateInternetGatewayInputBuilder
-    {
+    pub fn builder() -> crate::operation::create_internet_gateway::builders::CreateInternetGatewayInputBuilder {
         crate::operation::create_internet_gateway::builders::CreateInternetGatewayInputBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct CreateInternetGatewayInputBuilder {
-    pub(crate) tag_specifications:
-        ::std::option::Option<::std::vec::Vec<crate::types::TagSpecification>>,
+    pub(crate) tag_specifications: ::std::option::Option<::std::vec::Vec<crate::types::TagSpecification>>,
     pub(crate) dry_run: ::std::option::Option<bool>,
 }
 impl CreateInternetGatewayInputBuilder {
@@ -36,15 +31,11 @@ impl CreateInternetGatewayInputBuilder {
     }
     pub fn build(
         self,
-    ) -> ::std::result::Result<
-        crate::operation::create_internet_gateway::CreateInternetGatewayInput,
-        ::aws_smithy_types::error::operation::BuildError,
-    > {
-        ::std::result::Result::Ok(
-            crate::operation::create_internet_gateway::CreateInternetGatewayInput {
-                tag_specifications: self.tag_specifications,
-                dry_run: self.dry_run,
-            },
-        )
+    ) -> ::std::result::Result<crate::operation::create_internet_gateway::CreateInternetGatewayInput, ::aws_smithy_types::error::operation::BuildError>
+    {
+        ::std::result::Result::Ok(crate::operation::create_internet_gateway::CreateInternetGatewayInput {
+            tag_specifications: self.tag_specifications,
+            dry_run: self.dry_run,
+        })
     }
 }

@@ -6,32 +6,26 @@ pub struct CreateInternetGatewayOutput {
     pub internet_gateway: ::std::option::Option<crate::types::InternetGateway>,
     _request_id: Option<String>,
 }
-impl CreateInternetGatewayOutput {}
+impl CreateInternetGatewayOutput {
+}
 impl ::aws_types::request_id::RequestId for CreateInternetGatewayOutput {
     fn request_id(&self) -> Option<&str> {
         self._request_id.as_deref()
     }
 }
 impl CreateInternetGatewayOutput {
-    pub fn builder(
-    ) -> crate::operation::create_internet_gateway::builders::CreateInternetGatewayOutputBuilder
-    {
+    pub fn builder() -> crate::operation::create_internet_gateway::builders::CreateInternetGatewayOutputBuilder {
         crate::operation::create_internet_gateway::builders::CreateInternetGatewayOutputBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct CreateInternetGatewayOutputBuilder {
     pub(crate) internet_gateway: ::std::option::Option<crate::types::InternetGateway>,
     _request_id: Option<String>,
 }
 impl CreateInternetGatewayOutputBuilder {
-    pub fn set_internet_gateway(
-        mut self,
-        input: ::std::option::Option<crate::types::InternetGateway>,
-    ) -> Self {
+    pub fn set_internet_gateway(mut self, input: ::std::option::Option<crate::types::InternetGateway>) -> Self {
         self.internet_gateway = input;
         self
     }

@@ -9,14 +9,12 @@ pub struct CreateNatGatewayInput {
     pub dry_run: ::std::option::Option<bool>,
     pub subnet_id: ::std::option::Option<::std::string::String>,
     pub vpc_id: ::std::option::Option<::std::string::String>,
-    pub availability_zone_addresses:
-        ::std::option::Option<::std::vec::Vec<crate::types::AvailabilityZoneAddress>>,
+    pub availability_zone_addresses: ::std::option::Option<::std::vec::Vec<crate::types::AvailabilityZoneAddress>>,
     pub tag_specifications: ::std::option::Option<::std::vec::Vec<crate::types::TagSpecification>>,
     pub connectivity_type: ::std::option::Option<crate::types::ConnectivityType>,
     pub private_ip_address: ::std::option::Option<::std::string::String>,
     pub secondary_allocation_ids: ::std::option::Option<::std::vec::Vec<::std::string::String>>,
-    pub secondary_private_ip_addresses:
-        ::std::option::Option<::std::vec::Vec<::std::string::String>>,
+    pub secondary_private_ip_addresses: ::std::option::Option<::std::vec::Vec<::std::string::String>>,
     pub secondary_private_ip_address_count: ::std::option::Option<i32>,
 }
 impl CreateNatGatewayInput {
@@ -37,14 +35,11 @@ impl CreateNatGatewayInput {
     }
 }
 impl CreateNatGatewayInput {
-    pub fn builder() -> crate::operation::create_nat_gateway::builders::CreateNatGatewayInputBuilder
-    {
+    pub fn builder() -> crate::operation::create_nat_gateway::builders::CreateNatGatewayInputBuilder {
         crate::operation::create_nat_gateway::builders::CreateNatGatewayInputBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct CreateNatGatewayInputBuilder {
     pub(crate) availability_mode: ::std::option::Option<crate::types::AvailabilityMode>,
@@ -53,37 +48,24 @@ pub struct CreateNatGatewayInputBuilder {
     pub(crate) dry_run: ::std::option::Option<bool>,
     pub(crate) subnet_id: ::std::option::Option<::std::string::String>,
     pub(crate) vpc_id: ::std::option::Option<::std::string::String>,
-    pub(crate) availability_zone_addresses:
-        ::std::option::Option<::std::vec::Vec<crate::types::AvailabilityZoneAddress>>,
-    pub(crate) tag_specifications:
-        ::std::option::Option<::std::vec::Vec<crate::types::TagSpecification>>,
+    pub(crate) availability_zone_addresses: ::std::option::Option<::std::vec::Vec<crate::types::AvailabilityZoneAddress>>,
+    pub(crate) tag_specifications: ::std::option::Option<::std::vec::Vec<crate::types::TagSpecification>>,
     pub(crate) connectivity_type: ::std::option::Option<crate::types::ConnectivityType>,
     pub(crate) private_ip_address: ::std::option::Option<::std::string::String>,
-    pub(crate) secondary_allocation_ids:
-        ::std::option::Option<::std::vec::Vec<::std::string::String>>,
-    pub(crate) secondary_private_ip_addresses:
-        ::std::option::Option<::std::vec::Vec<::std::string::String>>,
+    pub(crate) secondary_allocation_ids: ::std::option::Option<::std::vec::Vec<::std::string::String>>,
+    pub(crate) secondary_private_ip_addresses: ::std::option::Option<::std::vec::Vec<::std::string::String>>,
     pub(crate) secondary_private_ip_address_count: ::std::option::Option<i32>,
 }
 impl CreateNatGatewayInputBuilder {
-    pub fn set_availability_mode(
-        mut self,
-        input: ::std::option::Option<crate::types::AvailabilityMode>,
-    ) -> Self {
+    pub fn set_availability_mode(mut self, input: ::std::option::Option<crate::types::AvailabilityMode>) -> Self {
         self.availability_mode = input;
         self
     }
-    pub fn allocation_id(
-        mut self,
-        input: impl ::std::convert::Into<::std::string::String>,
-    ) -> Self {
+    pub fn allocation_id(mut self, input: impl ::std::convert::Into<::std::string::String>) -> Self {
         self.allocation_id = ::std::option::Option::Some(input.into());
         self
     }
-    pub fn set_allocation_id(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_allocation_id(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.allocation_id = input;
         self
     }
@@ -117,33 +99,21 @@ impl CreateNatGatewayInputBuilder {
         self.tag_specifications = ::std::option::Option::Some(v);
         self
     }
-    pub fn set_connectivity_type(
-        mut self,
-        input: ::std::option::Option<crate::types::ConnectivityType>,
-    ) -> Self {
+    pub fn set_connectivity_type(mut self, input: ::std::option::Option<crate::types::ConnectivityType>) -> Self {
         self.connectivity_type = input;
         self
     }
-    pub fn set_private_ip_address(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_private_ip_address(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.private_ip_address = input;
         self
     }
-    pub fn set_secondary_private_ip_address_count(
-        mut self,
-        input: ::std::option::Option<i32>,
-    ) -> Self {
+    pub fn set_secondary_private_ip_address_count(mut self, input: ::std::option::Option<i32>) -> Self {
         self.secondary_private_ip_address_count = input;
         self
     }
     pub fn build(
         self,
-    ) -> ::std::result::Result<
-        crate::operation::create_nat_gateway::CreateNatGatewayInput,
-        ::aws_smithy_types::error::operation::BuildError,
-    > {
+    ) -> ::std::result::Result<crate::operation::create_nat_gateway::CreateNatGatewayInput, ::aws_smithy_types::error::operation::BuildError> {
         ::std::result::Result::Ok(crate::operation::create_nat_gateway::CreateNatGatewayInput {
             availability_mode: self.availability_mode,
             allocation_id: self.allocation_id,

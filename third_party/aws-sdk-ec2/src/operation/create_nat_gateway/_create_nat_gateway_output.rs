@@ -18,14 +18,11 @@ impl ::aws_types::request_id::RequestId for CreateNatGatewayOutput {
     }
 }
 impl CreateNatGatewayOutput {
-    pub fn builder() -> crate::operation::create_nat_gateway::builders::CreateNatGatewayOutputBuilder
-    {
+    pub fn builder() -> crate::operation::create_nat_gateway::builders::CreateNatGatewayOutputBuilder {
         crate::operation::create_nat_gateway::builders::CreateNatGatewayOutputBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct CreateNatGatewayOutputBuilder {
     pub(crate) client_token: ::std::option::Option<::std::string::String>,
@@ -41,10 +38,7 @@ impl CreateNatGatewayOutputBuilder {
         self.client_token = input;
         self
     }
-    pub fn set_nat_gateway(
-        mut self,
-        input: ::std::option::Option<crate::types::NatGateway>,
-    ) -> Self {
+    pub fn set_nat_gateway(mut self, input: ::std::option::Option<crate::types::NatGateway>) -> Self {
         self.nat_gateway = input;
         self
     }

@@ -6,7 +6,8 @@ pub struct CreateRouteOutput {
     pub r#return: ::std::option::Option<bool>,
     _request_id: Option<String>,
 }
-impl CreateRouteOutput {}
+impl CreateRouteOutput {
+}
 impl ::aws_types::request_id::RequestId for CreateRouteOutput {
     fn request_id(&self) -> Option<&str> {
         self._request_id.as_deref()
@@ -17,9 +18,7 @@ impl CreateRouteOutput {
         crate::operation::create_route::builders::CreateRouteOutputBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct CreateRouteOutputBuilder {
     pub(crate) r#return: ::std::option::Option<bool>,

@@ -20,18 +20,14 @@ impl CreateRouteTableInput {
     }
 }
 impl CreateRouteTableInput {
-    pub fn builder() -> crate::operation::create_route_table::builders::CreateRouteTableInputBuilder
-    {
+    pub fn builder() -> crate::operation::create_route_table::builders::CreateRouteTableInputBuilder {
         crate::operation::create_route_table::builders::CreateRouteTableInputBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct CreateRouteTableInputBuilder {
-    pub(crate) tag_specifications:
-        ::std::option::Option<::std::vec::Vec<crate::types::TagSpecification>>,
+    pub(crate) tag_specifications: ::std::option::Option<::std::vec::Vec<crate::types::TagSpecification>>,
     pub(crate) client_token: ::std::option::Option<::std::string::String>,
     pub(crate) dry_run: ::std::option::Option<bool>,
     pub(crate) vpc_id: ::std::option::Option<::std::string::String>,
@@ -61,10 +57,7 @@ impl CreateRouteTableInputBuilder {
     }
     pub fn build(
         self,
-    ) -> ::std::result::Result<
-        crate::operation::create_route_table::CreateRouteTableInput,
-        ::aws_smithy_types::error::operation::BuildError,
-    > {
+    ) -> ::std::result::Result<crate::operation::create_route_table::CreateRouteTableInput, ::aws_smithy_types::error::operation::BuildError> {
         ::std::result::Result::Ok(crate::operation::create_route_table::CreateRouteTableInput {
             tag_specifications: self.tag_specifications,
             client_token: self.client_token,

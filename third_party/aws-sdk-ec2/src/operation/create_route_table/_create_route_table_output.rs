@@ -18,14 +18,11 @@ impl ::aws_types::request_id::RequestId for CreateRouteTableOutput {
     }
 }
 impl CreateRouteTableOutput {
-    pub fn builder() -> crate::operation::create_route_table::builders::CreateRouteTableOutputBuilder
-    {
+    pub fn builder() -> crate::operation::create_route_table::builders::CreateRouteTableOutputBuilder {
         crate::operation::create_route_table::builders::CreateRouteTableOutputBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct CreateRouteTableOutputBuilder {
     pub(crate) route_table: ::std::option::Option<crate::types::RouteTable>,
@@ -33,10 +30,7 @@ pub struct CreateRouteTableOutputBuilder {
     _request_id: Option<String>,
 }
 impl CreateRouteTableOutputBuilder {
-    pub fn set_route_table(
-        mut self,
-        input: ::std::option::Option<crate::types::RouteTable>,
-    ) -> Self {
+    pub fn set_route_table(mut self, input: ::std::option::Option<crate::types::RouteTable>) -> Self {
         self.route_table = input;
         self
     }

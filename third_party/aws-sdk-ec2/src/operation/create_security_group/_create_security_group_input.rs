@@ -24,22 +24,17 @@ impl CreateSecurityGroupInput {
     }
 }
 impl CreateSecurityGroupInput {
-    pub fn builder(
-    ) -> crate::operation::create_security_group::builders::CreateSecurityGroupInputBuilder {
-        crate::operation::create_security_group::builders::CreateSecurityGroupInputBuilder::default(
-        )
+    pub fn builder() -> crate::operation::create_security_group::builders::CreateSecurityGroupInputBuilder {
+        crate::operation::create_security_group::builders::CreateSecurityGroupInputBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct CreateSecurityGroupInputBuilder {
     pub(crate) description: ::std::option::Option<::std::string::String>,
     pub(crate) group_name: ::std::option::Option<::std::string::String>,
     pub(crate) vpc_id: ::std::option::Option<::std::string::String>,
-    pub(crate) tag_specifications:
-        ::std::option::Option<::std::vec::Vec<crate::types::TagSpecification>>,
+    pub(crate) tag_specifications: ::std::option::Option<::std::vec::Vec<crate::types::TagSpecification>>,
     pub(crate) dry_run: ::std::option::Option<bool>,
 }
 impl CreateSecurityGroupInputBuilder {
@@ -75,18 +70,14 @@ impl CreateSecurityGroupInputBuilder {
     }
     pub fn build(
         self,
-    ) -> ::std::result::Result<
-        crate::operation::create_security_group::CreateSecurityGroupInput,
-        ::aws_smithy_types::error::operation::BuildError,
-    > {
-        ::std::result::Result::Ok(
-            crate::operation::create_security_group::CreateSecurityGroupInput {
-                description: self.description,
-                group_name: self.group_name,
-                vpc_id: self.vpc_id,
-                tag_specifications: self.tag_specifications,
-                dry_run: self.dry_run,
-            },
-        )
+    ) -> ::std::result::Result<crate::operation::create_security_group::CreateSecurityGroupInput, ::aws_smithy_types::error::operation::BuildError>
+    {
+        ::std::result::Result::Ok(crate::operation::create_security_group::CreateSecurityGroupInput {
+            description: self.description,
+            group_name: self.group_name,
+            vpc_id: self.vpc_id,
+            tag_specifications: self.tag_specifications,
+            dry_run: self.dry_run,
+        })
     }
 }

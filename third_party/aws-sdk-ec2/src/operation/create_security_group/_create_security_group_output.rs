@@ -22,15 +22,11 @@ impl ::aws_types::request_id::RequestId for CreateSecurityGroupOutput {
     }
 }
 impl CreateSecurityGroupOutput {
-    pub fn builder(
-    ) -> crate::operation::create_security_group::builders::CreateSecurityGroupOutputBuilder {
-        crate::operation::create_security_group::builders::CreateSecurityGroupOutputBuilder::default(
-        )
+    pub fn builder() -> crate::operation::create_security_group::builders::CreateSecurityGroupOutputBuilder {
+        crate::operation::create_security_group::builders::CreateSecurityGroupOutputBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct CreateSecurityGroupOutputBuilder {
     pub(crate) group_id: ::std::option::Option<::std::string::String>,
@@ -53,17 +49,11 @@ impl CreateSecurityGroupOutputBuilder {
         self.tags = ::std::option::Option::Some(v);
         self
     }
-    pub fn set_tags(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<crate::types::Tag>>,
-    ) -> Self {
+    pub fn set_tags(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::Tag>>) -> Self {
         self.tags = input;
         self
     }
-    pub fn set_security_group_arn(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_security_group_arn(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.security_group_arn = input;
         self
     }

@@ -6,7 +6,8 @@ pub struct CreateSubnetOutput {
     pub subnet: ::std::option::Option<crate::types::Subnet>,
     _request_id: Option<String>,
 }
-impl CreateSubnetOutput {}
+impl CreateSubnetOutput {
+}
 impl ::aws_types::request_id::RequestId for CreateSubnetOutput {
     fn request_id(&self) -> Option<&str> {
         self._request_id.as_deref()
@@ -17,9 +18,7 @@ impl CreateSubnetOutput {
         crate::operation::create_subnet::builders::CreateSubnetOutputBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct CreateSubnetOutputBuilder {
     pub(crate) subnet: ::std::option::Option<crate::types::Subnet>,

@@ -15,9 +15,7 @@ impl CreateTagsOutput {
         crate::operation::create_tags::builders::CreateTagsOutputBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct CreateTagsOutputBuilder {
     _request_id: Option<String>,
@@ -32,6 +30,8 @@ impl CreateTagsOutputBuilder {
         self
     }
     pub fn build(self) -> crate::operation::create_tags::CreateTagsOutput {
-        crate::operation::create_tags::CreateTagsOutput { _request_id: self._request_id }
+        crate::operation::create_tags::CreateTagsOutput {
+            _request_id: self._request_id,
+        }
     }
 }

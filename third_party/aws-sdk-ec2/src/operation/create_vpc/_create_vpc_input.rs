@@ -11,8 +11,7 @@ pub struct CreateVpcInput {
     pub ipv6_ipam_pool_id: ::std::option::Option<::std::string::String>,
     pub ipv6_netmask_length: ::std::option::Option<i32>,
     pub ipv6_cidr_block_network_border_group: ::std::option::Option<::std::string::String>,
-    pub vpc_encryption_control:
-        ::std::option::Option<crate::types::VpcEncryptionControlConfiguration>,
+    pub vpc_encryption_control: ::std::option::Option<crate::types::VpcEncryptionControlConfiguration>,
     pub tag_specifications: ::std::option::Option<::std::vec::Vec<crate::types::TagSpecification>>,
     pub dry_run: ::std::option::Option<bool>,
     pub instance_tenancy: ::std::option::Option<crate::types::Tenancy>,
@@ -34,9 +33,7 @@ impl CreateVpcInput {
         crate::operation::create_vpc::builders::CreateVpcInputBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct CreateVpcInputBuilder {
     pub(crate) cidr_block: ::std::option::Option<::std::string::String>,
@@ -47,10 +44,8 @@ pub struct CreateVpcInputBuilder {
     pub(crate) ipv6_ipam_pool_id: ::std::option::Option<::std::string::String>,
     pub(crate) ipv6_netmask_length: ::std::option::Option<i32>,
     pub(crate) ipv6_cidr_block_network_border_group: ::std::option::Option<::std::string::String>,
-    pub(crate) vpc_encryption_control:
-        ::std::option::Option<crate::types::VpcEncryptionControlConfiguration>,
-    pub(crate) tag_specifications:
-        ::std::option::Option<::std::vec::Vec<crate::types::TagSpecification>>,
+    pub(crate) vpc_encryption_control: ::std::option::Option<crate::types::VpcEncryptionControlConfiguration>,
+    pub(crate) tag_specifications: ::std::option::Option<::std::vec::Vec<crate::types::TagSpecification>>,
     pub(crate) dry_run: ::std::option::Option<bool>,
     pub(crate) instance_tenancy: ::std::option::Option<crate::types::Tenancy>,
     pub(crate) amazon_provided_ipv6_cidr_block: ::std::option::Option<bool>,
@@ -68,17 +63,11 @@ impl CreateVpcInputBuilder {
         self.ipv6_pool = input;
         self
     }
-    pub fn ipv6_cidr_block(
-        mut self,
-        input: impl ::std::convert::Into<::std::string::String>,
-    ) -> Self {
+    pub fn ipv6_cidr_block(mut self, input: impl ::std::convert::Into<::std::string::String>) -> Self {
         self.ipv6_cidr_block = ::std::option::Option::Some(input.into());
         self
     }
-    pub fn set_ipv6_cidr_block(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_ipv6_cidr_block(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.ipv6_cidr_block = input;
         self
     }
@@ -88,19 +77,11 @@ impl CreateVpcInputBuilder {
         self.tag_specifications = ::std::option::Option::Some(v);
         self
     }
-    pub fn set_instance_tenancy(
-        mut self,
-        input: ::std::option::Option<crate::types::Tenancy>,
-    ) -> Self {
+    pub fn set_instance_tenancy(mut self, input: ::std::option::Option<crate::types::Tenancy>) -> Self {
         self.instance_tenancy = input;
         self
     }
-    pub fn build(
-        self,
-    ) -> ::std::result::Result<
-        crate::operation::create_vpc::CreateVpcInput,
-        ::aws_smithy_types::error::operation::BuildError,
-    > {
+    pub fn build(self) -> ::std::result::Result<crate::operation::create_vpc::CreateVpcInput, ::aws_smithy_types::error::operation::BuildError> {
         ::std::result::Result::Ok(crate::operation::create_vpc::CreateVpcInput {
             cidr_block: self.cidr_block,
             ipv6_pool: self.ipv6_pool,

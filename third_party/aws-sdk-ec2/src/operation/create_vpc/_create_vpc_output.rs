@@ -21,9 +21,7 @@ impl CreateVpcOutput {
         crate::operation::create_vpc::builders::CreateVpcOutputBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct CreateVpcOutputBuilder {
     pub(crate) vpc: ::std::option::Option<crate::types::Vpc>,

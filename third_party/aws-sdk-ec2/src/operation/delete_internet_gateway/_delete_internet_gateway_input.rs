@@ -12,46 +12,32 @@ impl DeleteInternetGatewayInput {
     }
 }
 impl DeleteInternetGatewayInput {
-    pub fn builder(
-    ) -> crate::operation::delete_internet_gateway::builders::DeleteInternetGatewayInputBuilder
-    {
+    pub fn builder() -> crate::operation::delete_internet_gateway::builders::DeleteInternetGatewayInputBuilder {
         crate::operation::delete_internet_gateway::builders::DeleteInternetGatewayInputBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct DeleteInternetGatewayInputBuilder {
     pub(crate) dry_run: ::std::option::Option<bool>,
     pub(crate) internet_gateway_id: ::std::option::Option<::std::string::String>,
 }
 impl DeleteInternetGatewayInputBuilder {
-    pub fn internet_gateway_id(
-        mut self,
-        input: impl ::std::convert::Into<::std::string::String>,
-    ) -> Self {
+    pub fn internet_gateway_id(mut self, input: impl ::std::convert::Into<::std::string::String>) -> Self {
         self.internet_gateway_id = ::std::option::Option::Some(input.into());
         self
     }
-    pub fn set_internet_gateway_id(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_internet_gateway_id(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.internet_gateway_id = input;
         self
     }
     pub fn build(
         self,
-    ) -> ::std::result::Result<
-        crate::operation::delete_internet_gateway::DeleteInternetGatewayInput,
-        ::aws_smithy_types::error::operation::BuildError,
-    > {
-        ::std::result::Result::Ok(
-            crate::operation::delete_internet_gateway::DeleteInternetGatewayInput {
-                dry_run: self.dry_run,
-                internet_gateway_id: self.internet_gateway_id,
-            },
-        )
+    ) -> ::std::result::Result<crate::operation::delete_internet_gateway::DeleteInternetGatewayInput, ::aws_smithy_types::error::operation::BuildError>
+    {
+        ::std::result::Result::Ok(crate::operation::delete_internet_gateway::DeleteInternetGatewayInput {
+            dry_run: self.dry_run,
+            internet_gateway_id: self.internet_gateway_id,
+        })
     }
 }

@@ -11,15 +11,11 @@ impl ::aws_types::request_id::RequestId for DeleteInternetGatewayOutput {
     }
 }
 impl DeleteInternetGatewayOutput {
-    pub fn builder(
-    ) -> crate::operation::delete_internet_gateway::builders::DeleteInternetGatewayOutputBuilder
-    {
+    pub fn builder() -> crate::operation::delete_internet_gateway::builders::DeleteInternetGatewayOutputBuilder {
         crate::operation::delete_internet_gateway::builders::DeleteInternetGatewayOutputBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct DeleteInternetGatewayOutputBuilder {
     _request_id: Option<String>,

@@ -12,40 +12,28 @@ impl DeleteNatGatewayInput {
     }
 }
 impl DeleteNatGatewayInput {
-    pub fn builder() -> crate::operation::delete_nat_gateway::builders::DeleteNatGatewayInputBuilder
-    {
+    pub fn builder() -> crate::operation::delete_nat_gateway::builders::DeleteNatGatewayInputBuilder {
         crate::operation::delete_nat_gateway::builders::DeleteNatGatewayInputBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct DeleteNatGatewayInputBuilder {
     pub(crate) dry_run: ::std::option::Option<bool>,
     pub(crate) nat_gateway_id: ::std::option::Option<::std::string::String>,
 }
 impl DeleteNatGatewayInputBuilder {
-    pub fn nat_gateway_id(
-        mut self,
-        input: impl ::std::convert::Into<::std::string::String>,
-    ) -> Self {
+    pub fn nat_gateway_id(mut self, input: impl ::std::convert::Into<::std::string::String>) -> Self {
         self.nat_gateway_id = ::std::option::Option::Some(input.into());
         self
     }
-    pub fn set_nat_gateway_id(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_nat_gateway_id(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.nat_gateway_id = input;
         self
     }
     pub fn build(
         self,
-    ) -> ::std::result::Result<
-        crate::operation::delete_nat_gateway::DeleteNatGatewayInput,
-        ::aws_smithy_types::error::operation::BuildError,
-    > {
+    ) -> ::std::result::Result<crate::operation::delete_nat_gateway::DeleteNatGatewayInput, ::aws_smithy_types::error::operation::BuildError> {
         ::std::result::Result::Ok(crate::operation::delete_nat_gateway::DeleteNatGatewayInput {
             dry_run: self.dry_run,
             nat_gateway_id: self.nat_gateway_id,

@@ -17,31 +17,22 @@ impl ::aws_types::request_id::RequestId for DeleteNatGatewayOutput {
     }
 }
 impl DeleteNatGatewayOutput {
-    pub fn builder() -> crate::operation::delete_nat_gateway::builders::DeleteNatGatewayOutputBuilder
-    {
+    pub fn builder() -> crate::operation::delete_nat_gateway::builders::DeleteNatGatewayOutputBuilder {
         crate::operation::delete_nat_gateway::builders::DeleteNatGatewayOutputBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct DeleteNatGatewayOutputBuilder {
     pub(crate) nat_gateway_id: ::std::option::Option<::std::string::String>,
     _request_id: Option<String>,
 }
 impl DeleteNatGatewayOutputBuilder {
-    pub fn nat_gateway_id(
-        mut self,
-        input: impl ::std::convert::Into<::std::string::String>,
-    ) -> Self {
+    pub fn nat_gateway_id(mut self, input: impl ::std::convert::Into<::std::string::String>) -> Self {
         self.nat_gateway_id = ::std::option::Option::Some(input.into());
         self
     }
-    pub fn set_nat_gateway_id(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_nat_gateway_id(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.nat_gateway_id = input;
         self
     }

@@ -11,32 +11,22 @@ impl DeleteNetworkInterfaceInput {
     }
 }
 impl DeleteNetworkInterfaceInput {
-    pub fn builder(
-    ) -> crate::operation::delete_network_interface::builders::DeleteNetworkInterfaceInputBuilder
-    {
+    pub fn builder() -> crate::operation::delete_network_interface::builders::DeleteNetworkInterfaceInputBuilder {
         crate::operation::delete_network_interface::builders::DeleteNetworkInterfaceInputBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct DeleteNetworkInterfaceInputBuilder {
     pub(crate) dry_run: ::std::option::Option<bool>,
     pub(crate) network_interface_id: ::std::option::Option<::std::string::String>,
 }
 impl DeleteNetworkInterfaceInputBuilder {
-    pub fn network_interface_id(
-        mut self,
-        input: impl ::std::convert::Into<::std::string::String>,
-    ) -> Self {
+    pub fn network_interface_id(mut self, input: impl ::std::convert::Into<::std::string::String>) -> Self {
         self.network_interface_id = ::std::option::Option::Some(input.into());
         self
     }
-    pub fn set_network_interface_id(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_network_interface_id(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.network_interface_id = input;
         self
     }
@@ -46,11 +36,9 @@ impl DeleteNetworkInterfaceInputBuilder {
         crate::operation::delete_network_interface::DeleteNetworkInterfaceInput,
         ::aws_smithy_types::error::operation::BuildError,
     > {
-        ::std::result::Result::Ok(
-            crate::operation::delete_network_interface::DeleteNetworkInterfaceInput {
-                dry_run: self.dry_run,
-                network_interface_id: self.network_interface_id,
-            },
-        )
+        ::std::result::Result::Ok(crate::operation::delete_network_interface::DeleteNetworkInterfaceInput {
+            dry_run: self.dry_run,
+            network_interface_id: self.network_interface_id,
+        })
     }
 }

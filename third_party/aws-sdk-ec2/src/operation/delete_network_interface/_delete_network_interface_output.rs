@@ -11,15 +11,11 @@ impl ::aws_types::request_id::RequestId for DeleteNetworkInterfaceOutput {
     }
 }
 impl DeleteNetworkInterfaceOutput {
-    pub fn builder(
-    ) -> crate::operation::delete_network_interface::builders::DeleteNetworkInterfaceOutputBuilder
-    {
+    pub fn builder() -> crate::operation::delete_network_interface::builders::DeleteNetworkInterfaceOutputBuilder {
         crate::operation::delete_network_interface::builders::DeleteNetworkInterfaceOutputBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct DeleteNetworkInterfaceOutputBuilder {
     _request_id: Option<String>,

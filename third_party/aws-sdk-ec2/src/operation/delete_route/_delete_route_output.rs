@@ -15,9 +15,7 @@ impl DeleteRouteOutput {
         crate::operation::delete_route::builders::DeleteRouteOutputBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct DeleteRouteOutputBuilder {
     _request_id: Option<String>,
@@ -32,6 +30,8 @@ impl DeleteRouteOutputBuilder {
         self
     }
     pub fn build(self) -> crate::operation::delete_route::DeleteRouteOutput {
-        crate::operation::delete_route::DeleteRouteOutput { _request_id: self._request_id }
+        crate::operation::delete_route::DeleteRouteOutput {
+            _request_id: self._request_id,
+        }
     }
 }

@@ -12,40 +12,28 @@ impl DeleteRouteTableInput {
     }
 }
 impl DeleteRouteTableInput {
-    pub fn builder() -> crate::operation::delete_route_table::builders::DeleteRouteTableInputBuilder
-    {
+    pub fn builder() -> crate::operation::delete_route_table::builders::DeleteRouteTableInputBuilder {
         crate::operation::delete_route_table::builders::DeleteRouteTableInputBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct DeleteRouteTableInputBuilder {
     pub(crate) dry_run: ::std::option::Option<bool>,
     pub(crate) route_table_id: ::std::option::Option<::std::string::String>,
 }
 impl DeleteRouteTableInputBuilder {
-    pub fn route_table_id(
-        mut self,
-        input: impl ::std::convert::Into<::std::string::String>,
-    ) -> Self {
+    pub fn route_table_id(mut self, input: impl ::std::convert::Into<::std::string::String>) -> Self {
         self.route_table_id = ::std::option::Option::Some(input.into());
         self
     }
-    pub fn set_route_table_id(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_route_table_id(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.route_table_id = input;
         self
     }
     pub fn build(
         self,
-    ) -> ::std::result::Result<
-        crate::operation::delete_route_table::DeleteRouteTableInput,
-        ::aws_smithy_types::error::operation::BuildError,
-    > {
+    ) -> ::std::result::Result<crate::operation::delete_route_table::DeleteRouteTableInput, ::aws_smithy_types::error::operation::BuildError> {
         ::std::result::Result::Ok(crate::operation::delete_route_table::DeleteRouteTableInput {
             dry_run: self.dry_run,
             route_table_id: self.route_table_id,

@@ -11,14 +11,11 @@ impl ::aws_types::request_id::RequestId for DeleteRouteTableOutput {
     }
 }
 impl DeleteRouteTableOutput {
-    pub fn builder() -> crate::operation::delete_route_table::builders::DeleteRouteTableOutputBuilder
-    {
+    pub fn builder() -> crate::operation::delete_route_table::builders::DeleteRouteTableOutputBuilder {
         crate::operation::delete_route_table::builders::DeleteRouteTableOutputBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct DeleteRouteTableOutputBuilder {
     _request_id: Option<String>,

@@ -16,15 +16,11 @@ impl DeleteSecurityGroupInput {
     }
 }
 impl DeleteSecurityGroupInput {
-    pub fn builder(
-    ) -> crate::operation::delete_security_group::builders::DeleteSecurityGroupInputBuilder {
-        crate::operation::delete_security_group::builders::DeleteSecurityGroupInputBuilder::default(
-        )
+    pub fn builder() -> crate::operation::delete_security_group::builders::DeleteSecurityGroupInputBuilder {
+        crate::operation::delete_security_group::builders::DeleteSecurityGroupInputBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct DeleteSecurityGroupInputBuilder {
     pub(crate) group_id: ::std::option::Option<::std::string::String>,
@@ -50,16 +46,12 @@ impl DeleteSecurityGroupInputBuilder {
     }
     pub fn build(
         self,
-    ) -> ::std::result::Result<
-        crate::operation::delete_security_group::DeleteSecurityGroupInput,
-        ::aws_smithy_types::error::operation::BuildError,
-    > {
-        ::std::result::Result::Ok(
-            crate::operation::delete_security_group::DeleteSecurityGroupInput {
-                group_id: self.group_id,
-                group_name: self.group_name,
-                dry_run: self.dry_run,
-            },
-        )
+    ) -> ::std::result::Result<crate::operation::delete_security_group::DeleteSecurityGroupInput, ::aws_smithy_types::error::operation::BuildError>
+    {
+        ::std::result::Result::Ok(crate::operation::delete_security_group::DeleteSecurityGroupInput {
+            group_id: self.group_id,
+            group_name: self.group_name,
+            dry_run: self.dry_run,
+        })
     }
 }

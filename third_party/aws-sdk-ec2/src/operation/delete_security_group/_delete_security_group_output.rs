@@ -18,15 +18,11 @@ impl ::aws_types::request_id::RequestId for DeleteSecurityGroupOutput {
     }
 }
 impl DeleteSecurityGroupOutput {
-    pub fn builder(
-    ) -> crate::operation::delete_security_group::builders::DeleteSecurityGroupOutputBuilder {
-        crate::operation::delete_security_group::builders::DeleteSecurityGroupOutputBuilder::default(
-        )
+    pub fn builder() -> crate::operation::delete_security_group::builders::DeleteSecurityGroupOutputBuilder {
+        crate::operation::delete_security_group::builders::DeleteSecurityGroupOutputBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct DeleteSecurityGroupOutputBuilder {
     pub(crate) r#return: ::std::option::Option<bool>,

@@ -16,9 +16,7 @@ impl DeleteSubnetInput {
         crate::operation::delete_subnet::builders::DeleteSubnetInputBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct DeleteSubnetInputBuilder {
     pub(crate) subnet_id: ::std::option::Option<::std::string::String>,
@@ -35,10 +33,7 @@ impl DeleteSubnetInputBuilder {
     }
     pub fn build(
         self,
-    ) -> ::std::result::Result<
-        crate::operation::delete_subnet::DeleteSubnetInput,
-        ::aws_smithy_types::error::operation::BuildError,
-    > {
+    ) -> ::std::result::Result<crate::operation::delete_subnet::DeleteSubnetInput, ::aws_smithy_types::error::operation::BuildError> {
         ::std::result::Result::Ok(crate::operation::delete_subnet::DeleteSubnetInput {
             subnet_id: self.subnet_id,
             dry_run: self.dry_run,

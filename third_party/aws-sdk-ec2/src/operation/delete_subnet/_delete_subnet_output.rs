@@ -15,9 +15,7 @@ impl DeleteSubnetOutput {
         crate::operation::delete_subnet::builders::DeleteSubnetOutputBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct DeleteSubnetOutputBuilder {
     _request_id: Option<String>,
@@ -32,6 +30,8 @@ impl DeleteSubnetOutputBuilder {
         self
     }
     pub fn build(self) -> crate::operation::delete_subnet::DeleteSubnetOutput {
-        crate::operation::delete_subnet::DeleteSubnetOutput { _request_id: self._request_id }
+        crate::operation::delete_subnet::DeleteSubnetOutput {
+            _request_id: self._request_id,
+        }
     }
 }

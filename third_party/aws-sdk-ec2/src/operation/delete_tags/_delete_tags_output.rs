@@ -15,9 +15,7 @@ impl DeleteTagsOutput {
         crate::operation::delete_tags::builders::DeleteTagsOutputBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct DeleteTagsOutputBuilder {
     _request_id: Option<String>,
@@ -32,6 +30,8 @@ impl DeleteTagsOutputBuilder {
         self
     }
     pub fn build(self) -> crate::operation::delete_tags::DeleteTagsOutput {
-        crate::operation::delete_tags::DeleteTagsOutput { _request_id: self._request_id }
+        crate::operation::delete_tags::DeleteTagsOutput {
+            _request_id: self._request_id,
+        }
     }
 }

@@ -16,9 +16,7 @@ impl DeleteVpcInput {
         crate::operation::delete_vpc::builders::DeleteVpcInputBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct DeleteVpcInputBuilder {
     pub(crate) vpc_id: ::std::option::Option<::std::string::String>,
@@ -33,12 +31,7 @@ impl DeleteVpcInputBuilder {
         self.vpc_id = input;
         self
     }
-    pub fn build(
-        self,
-    ) -> ::std::result::Result<
-        crate::operation::delete_vpc::DeleteVpcInput,
-        ::aws_smithy_types::error::operation::BuildError,
-    > {
+    pub fn build(self) -> ::std::result::Result<crate::operation::delete_vpc::DeleteVpcInput, ::aws_smithy_types::error::operation::BuildError> {
         ::std::result::Result::Ok(crate::operation::delete_vpc::DeleteVpcInput {
             vpc_id: self.vpc_id,
             dry_run: self.dry_run,

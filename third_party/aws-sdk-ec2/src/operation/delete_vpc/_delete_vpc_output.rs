@@ -15,9 +15,7 @@ impl DeleteVpcOutput {
         crate::operation::delete_vpc::builders::DeleteVpcOutputBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct DeleteVpcOutputBuilder {
     _request_id: Option<String>,
@@ -32,6 +30,8 @@ impl DeleteVpcOutputBuilder {
         self
     }
     pub fn build(self) -> crate::operation::delete_vpc::DeleteVpcOutput {
-        crate::operation::delete_vpc::DeleteVpcOutput { _request_id: self._request_id }
+        crate::operation::delete_vpc::DeleteVpcOutput {
+            _request_id: self._request_id,
+        }
     }
 }

@@ -14,14 +14,11 @@ impl DescribeAddressesInput {
     }
 }
 impl DescribeAddressesInput {
-    pub fn builder() -> crate::operation::describe_addresses::builders::DescribeAddressesInputBuilder
-    {
+    pub fn builder() -> crate::operation::describe_addresses::builders::DescribeAddressesInputBuilder {
         crate::operation::describe_addresses::builders::DescribeAddressesInputBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct DescribeAddressesInputBuilder {
     pub(crate) public_ips: ::std::option::Option<::std::vec::Vec<::std::string::String>>,
@@ -36,19 +33,13 @@ impl DescribeAddressesInputBuilder {
         self.filters = ::std::option::Option::Some(v);
         self
     }
-    pub fn set_filters(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<crate::types::Filter>>,
-    ) -> Self {
+    pub fn set_filters(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::Filter>>) -> Self {
         self.filters = input;
         self
     }
     pub fn build(
         self,
-    ) -> ::std::result::Result<
-        crate::operation::describe_addresses::DescribeAddressesInput,
-        ::aws_smithy_types::error::operation::BuildError,
-    > {
+    ) -> ::std::result::Result<crate::operation::describe_addresses::DescribeAddressesInput, ::aws_smithy_types::error::operation::BuildError> {
         ::std::result::Result::Ok(crate::operation::describe_addresses::DescribeAddressesInput {
             public_ips: self.public_ips,
             dry_run: self.dry_run,

@@ -17,14 +17,11 @@ impl ::aws_types::request_id::RequestId for DescribeAddressesOutput {
     }
 }
 impl DescribeAddressesOutput {
-    pub fn builder(
-    ) -> crate::operation::describe_addresses::builders::DescribeAddressesOutputBuilder {
+    pub fn builder() -> crate::operation::describe_addresses::builders::DescribeAddressesOutputBuilder {
         crate::operation::describe_addresses::builders::DescribeAddressesOutputBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct DescribeAddressesOutputBuilder {
     pub(crate) addresses: ::std::option::Option<::std::vec::Vec<crate::types::Address>>,
@@ -37,10 +34,7 @@ impl DescribeAddressesOutputBuilder {
         self.addresses = ::std::option::Option::Some(v);
         self
     }
-    pub fn set_addresses(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<crate::types::Address>>,
-    ) -> Self {
+    pub fn set_addresses(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::Address>>) -> Self {
         self.addresses = input;
         self
     }

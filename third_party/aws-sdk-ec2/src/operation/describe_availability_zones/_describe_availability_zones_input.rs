@@ -15,13 +15,11 @@ impl DescribeAvailabilityZonesInput {
     }
 }
 impl DescribeAvailabilityZonesInput {
-    pub fn builder() -> crate::operation::describe_availability_zones::builders::DescribeAvailabilityZonesInputBuilder{
+    pub fn builder() -> crate::operation::describe_availability_zones::builders::DescribeAvailabilityZonesInputBuilder {
         crate::operation::describe_availability_zones::builders::DescribeAvailabilityZonesInputBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct DescribeAvailabilityZonesInputBuilder {
     pub(crate) zone_names: ::std::option::Option<::std::vec::Vec<::std::string::String>>,
@@ -37,10 +35,7 @@ impl DescribeAvailabilityZonesInputBuilder {
         self.filters = ::std::option::Option::Some(v);
         self
     }
-    pub fn set_filters(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<crate::types::Filter>>,
-    ) -> Self {
+    pub fn set_filters(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::Filter>>) -> Self {
         self.filters = input;
         self
     }
@@ -50,14 +45,12 @@ impl DescribeAvailabilityZonesInputBuilder {
         crate::operation::describe_availability_zones::DescribeAvailabilityZonesInput,
         ::aws_smithy_types::error::operation::BuildError,
     > {
-        ::std::result::Result::Ok(
-            crate::operation::describe_availability_zones::DescribeAvailabilityZonesInput {
-                zone_names: self.zone_names,
-                zone_ids: self.zone_ids,
-                all_availability_zones: self.all_availability_zones,
-                dry_run: self.dry_run,
-                filters: self.filters,
-            },
-        )
+        ::std::result::Result::Ok(crate::operation::describe_availability_zones::DescribeAvailabilityZonesInput {
+            zone_names: self.zone_names,
+            zone_ids: self.zone_ids,
+            all_availability_zones: self.all_availability_zones,
+            dry_run: self.dry_run,
+            filters: self.filters,
+        })
     }
 }

@@ -6,31 +6,26 @@ pub struct DescribeAvailabilityZonesOutput {
     pub availability_zones: ::std::option::Option<::std::vec::Vec<crate::types::AvailabilityZone>>,
     _request_id: Option<String>,
 }
-impl DescribeAvailabilityZonesOutput {}
+impl DescribeAvailabilityZonesOutput {
+}
 impl ::aws_types::request_id::RequestId for DescribeAvailabilityZonesOutput {
     fn request_id(&self) -> Option<&str> {
         self._request_id.as_deref()
     }
 }
 impl DescribeAvailabilityZonesOutput {
-    pub fn builder() -> crate::operation::describe_availability_zones::builders::DescribeAvailabilityZonesOutputBuilder{
+    pub fn builder() -> crate::operation::describe_availability_zones::builders::DescribeAvailabilityZonesOutputBuilder {
         crate::operation::describe_availability_zones::builders::DescribeAvailabilityZonesOutputBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct DescribeAvailabilityZonesOutputBuilder {
-    pub(crate) availability_zones:
-        ::std::option::Option<::std::vec::Vec<crate::types::AvailabilityZone>>,
+    pub(crate) availability_zones: ::std::option::Option<::std::vec::Vec<crate::types::AvailabilityZone>>,
     _request_id: Option<String>,
 }
 impl DescribeAvailabilityZonesOutputBuilder {
-    pub fn set_availability_zones(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<crate::types::AvailabilityZone>>,
-    ) -> Self {
+    pub fn set_availability_zones(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::AvailabilityZone>>) -> Self {
         self.availability_zones = input;
         self
     }
@@ -42,9 +37,7 @@ impl DescribeAvailabilityZonesOutputBuilder {
         self._request_id = request_id;
         self
     }
-    pub fn build(
-        self,
-    ) -> crate::operation::describe_availability_zones::DescribeAvailabilityZonesOutput {
+    pub fn build(self) -> crate::operation::describe_availability_zones::DescribeAvailabilityZonesOutput {
         crate::operation::describe_availability_zones::DescribeAvailabilityZonesOutput {
             availability_zones: self.availability_zones,
             _request_id: self._request_id,

@@ -4,8 +4,7 @@
 #[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::fmt::Debug)]
 pub struct DescribeEgressOnlyInternetGatewaysInput {
     pub dry_run: ::std::option::Option<bool>,
-    pub egress_only_internet_gateway_ids:
-        ::std::option::Option<::std::vec::Vec<::std::string::String>>,
+    pub egress_only_internet_gateway_ids: ::std::option::Option<::std::vec::Vec<::std::string::String>>,
     pub max_results: ::std::option::Option<i32>,
     pub next_token: ::std::option::Option<::std::string::String>,
     pub filters: ::std::option::Option<::std::vec::Vec<crate::types::Filter>>,
@@ -19,18 +18,15 @@ impl DescribeEgressOnlyInternetGatewaysInput {
     }
 }
 impl DescribeEgressOnlyInternetGatewaysInput {
-    pub fn builder() -> crate::operation::describe_egress_only_internet_gateways::builders::DescribeEgressOnlyInternetGatewaysInputBuilder{
+    pub fn builder() -> crate::operation::describe_egress_only_internet_gateways::builders::DescribeEgressOnlyInternetGatewaysInputBuilder {
         crate::operation::describe_egress_only_internet_gateways::builders::DescribeEgressOnlyInternetGatewaysInputBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct DescribeEgressOnlyInternetGatewaysInputBuilder {
     pub(crate) dry_run: ::std::option::Option<bool>,
-    pub(crate) egress_only_internet_gateway_ids:
-        ::std::option::Option<::std::vec::Vec<::std::string::String>>,
+    pub(crate) egress_only_internet_gateway_ids: ::std::option::Option<::std::vec::Vec<::std::string::String>>,
     pub(crate) max_results: ::std::option::Option<i32>,
     pub(crate) next_token: ::std::option::Option<::std::string::String>,
     pub(crate) filters: ::std::option::Option<::std::vec::Vec<crate::types::Filter>>,
@@ -50,10 +46,7 @@ impl DescribeEgressOnlyInternetGatewaysInputBuilder {
         self.filters = ::std::option::Option::Some(v);
         self
     }
-    pub fn set_filters(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<crate::types::Filter>>,
-    ) -> Self {
+    pub fn set_filters(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::Filter>>) -> Self {
         self.filters = input;
         self
     }
@@ -62,7 +55,7 @@ impl DescribeEgressOnlyInternetGatewaysInputBuilder {
     ) -> ::std::result::Result<
         crate::operation::describe_egress_only_internet_gateways::DescribeEgressOnlyInternetGatewaysInput,
         ::aws_smithy_types::error::operation::BuildError,
-    >{
+    > {
         ::std::result::Result::Ok(
             crate::operation::describe_egress_only_internet_gateways::DescribeEgressOnlyInternetGatewaysInput {
                 dry_run: self.dry_run,

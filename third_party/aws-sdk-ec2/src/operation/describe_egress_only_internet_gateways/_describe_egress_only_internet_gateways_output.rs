@@ -3,29 +3,26 @@
 #[non_exhaustive]
 #[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::fmt::Debug)]
 pub struct DescribeEgressOnlyInternetGatewaysOutput {
-    pub egress_only_internet_gateways:
-        ::std::option::Option<::std::vec::Vec<crate::types::EgressOnlyInternetGateway>>,
+    pub egress_only_internet_gateways: ::std::option::Option<::std::vec::Vec<crate::types::EgressOnlyInternetGateway>>,
     pub next_token: ::std::option::Option<::std::string::String>,
     _request_id: Option<String>,
 }
-impl DescribeEgressOnlyInternetGatewaysOutput {}
+impl DescribeEgressOnlyInternetGatewaysOutput {
+}
 impl ::aws_types::request_id::RequestId for DescribeEgressOnlyInternetGatewaysOutput {
     fn request_id(&self) -> Option<&str> {
         self._request_id.as_deref()
     }
 }
 impl DescribeEgressOnlyInternetGatewaysOutput {
-    pub fn builder() -> crate::operation::describe_egress_only_internet_gateways::builders::DescribeEgressOnlyInternetGatewaysOutputBuilder{
+    pub fn builder() -> crate::operation::describe_egress_only_internet_gateways::builders::DescribeEgressOnlyInternetGatewaysOutputBuilder {
         crate::operation::describe_egress_only_internet_gateways::builders::DescribeEgressOnlyInternetGatewaysOutputBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct DescribeEgressOnlyInternetGatewaysOutputBuilder {
-    pub(crate) egress_only_internet_gateways:
-        ::std::option::Option<::std::vec::Vec<crate::types::EgressOnlyInternetGateway>>,
+    pub(crate) egress_only_internet_gateways: ::std::option::Option<::std::vec::Vec<crate::types::EgressOnlyInternetGateway>>,
     pub(crate) next_token: ::std::option::Option<::std::string::String>,
     _request_id: Option<String>,
 }
@@ -49,7 +46,7 @@ impl DescribeEgressOnlyInternetGatewaysOutputBuilder {
         self._request_id = request_id;
         self
     }
-    pub fn build(self) -> crate::operation::describe_egress_only_internet_gateways::DescribeEgressOnlyInternetGatewaysOutput{
+    pub fn build(self) -> crate::operation::describe_egress_only_internet_gateways::DescribeEgressOnlyInternetGatewaysOutput {
         crate::operation::describe_egress_only_internet_gateways::DescribeEgressOnlyInternetGatewaysOutput {
             egress_only_internet_gateways: self.egress_only_internet_gateways,
             next_token: self.next_token,

@@ -7,7 +7,8 @@ pub struct DescribeImagesOutput {
     pub images: ::std::option::Option<::std::vec::Vec<crate::types::Image>>,
     _request_id: Option<String>,
 }
-impl DescribeImagesOutput {}
+impl DescribeImagesOutput {
+}
 impl ::aws_types::request_id::RequestId for DescribeImagesOutput {
     fn request_id(&self) -> Option<&str> {
         self._request_id.as_deref()
@@ -18,9 +19,7 @@ impl DescribeImagesOutput {
         crate::operation::describe_images::builders::DescribeImagesOutputBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct DescribeImagesOutputBuilder {
     pub(crate) next_token: ::std::option::Option<::std::string::String>,
@@ -32,10 +31,7 @@ impl DescribeImagesOutputBuilder {
         self.next_token = input;
         self
     }
-    pub fn set_images(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<crate::types::Image>>,
-    ) -> Self {
+    pub fn set_images(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::Image>>) -> Self {
         self.images = input;
         self
     }

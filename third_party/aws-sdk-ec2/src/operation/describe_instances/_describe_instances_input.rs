@@ -18,14 +18,11 @@ impl DescribeInstancesInput {
     }
 }
 impl DescribeInstancesInput {
-    pub fn builder() -> crate::operation::describe_instances::builders::DescribeInstancesInputBuilder
-    {
+    pub fn builder() -> crate::operation::describe_instances::builders::DescribeInstancesInputBuilder {
         crate::operation::describe_instances::builders::DescribeInstancesInputBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct DescribeInstancesInputBuilder {
     pub(crate) instance_ids: ::std::option::Option<::std::vec::Vec<::std::string::String>>,
@@ -35,10 +32,7 @@ pub struct DescribeInstancesInputBuilder {
     pub(crate) max_results: ::std::option::Option<i32>,
 }
 impl DescribeInstancesInputBuilder {
-    pub fn set_instance_ids(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<::std::string::String>>,
-    ) -> Self {
+    pub fn set_instance_ids(mut self, input: ::std::option::Option<::std::vec::Vec<::std::string::String>>) -> Self {
         self.instance_ids = input;
         self
     }
@@ -48,10 +42,7 @@ impl DescribeInstancesInputBuilder {
         self.filters = ::std::option::Option::Some(v);
         self
     }
-    pub fn set_filters(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<crate::types::Filter>>,
-    ) -> Self {
+    pub fn set_filters(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::Filter>>) -> Self {
         self.filters = input;
         self
     }
@@ -65,10 +56,7 @@ impl DescribeInstancesInputBuilder {
     }
     pub fn build(
         self,
-    ) -> ::std::result::Result<
-        crate::operation::describe_instances::DescribeInstancesInput,
-        ::aws_smithy_types::error::operation::BuildError,
-    > {
+    ) -> ::std::result::Result<crate::operation::describe_instances::DescribeInstancesInput, ::aws_smithy_types::error::operation::BuildError> {
         ::std::result::Result::Ok(crate::operation::describe_instances::DescribeInstancesInput {
             instance_ids: self.instance_ids,
             dry_run: self.dry_run,

@@ -7,21 +7,19 @@ pub struct DescribeInstancesOutput {
     pub reservations: ::std::option::Option<::std::vec::Vec<crate::types::Reservation>>,
     _request_id: Option<String>,
 }
-impl DescribeInstancesOutput {}
+impl DescribeInstancesOutput {
+}
 impl ::aws_types::request_id::RequestId for DescribeInstancesOutput {
     fn request_id(&self) -> Option<&str> {
         self._request_id.as_deref()
     }
 }
 impl DescribeInstancesOutput {
-    pub fn builder(
-    ) -> crate::operation::describe_instances::builders::DescribeInstancesOutputBuilder {
+    pub fn builder() -> crate::operation::describe_instances::builders::DescribeInstancesOutputBuilder {
         crate::operation::describe_instances::builders::DescribeInstancesOutputBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct DescribeInstancesOutputBuilder {
     pub(crate) next_token: ::std::option::Option<::std::string::String>,
@@ -33,10 +31,7 @@ impl DescribeInstancesOutputBuilder {
         self.next_token = input;
         self
     }
-    pub fn set_reservations(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<crate::types::Reservation>>,
-    ) -> Self {
+    pub fn set_reservations(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::Reservation>>) -> Self {
         self.reservations = input;
         self
     }

@@ -18,15 +18,11 @@ impl DescribeInternetGatewaysInput {
     }
 }
 impl DescribeInternetGatewaysInput {
-    pub fn builder(
-    ) -> crate::operation::describe_internet_gateways::builders::DescribeInternetGatewaysInputBuilder
-    {
+    pub fn builder() -> crate::operation::describe_internet_gateways::builders::DescribeInternetGatewaysInputBuilder {
         crate::operation::describe_internet_gateways::builders::DescribeInternetGatewaysInputBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct DescribeInternetGatewaysInputBuilder {
     pub(crate) next_token: ::std::option::Option<::std::string::String>,
@@ -50,10 +46,7 @@ impl DescribeInternetGatewaysInputBuilder {
         self.filters = ::std::option::Option::Some(v);
         self
     }
-    pub fn set_filters(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<crate::types::Filter>>,
-    ) -> Self {
+    pub fn set_filters(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::Filter>>) -> Self {
         self.filters = input;
         self
     }
@@ -63,14 +56,12 @@ impl DescribeInternetGatewaysInputBuilder {
         crate::operation::describe_internet_gateways::DescribeInternetGatewaysInput,
         ::aws_smithy_types::error::operation::BuildError,
     > {
-        ::std::result::Result::Ok(
-            crate::operation::describe_internet_gateways::DescribeInternetGatewaysInput {
-                next_token: self.next_token,
-                max_results: self.max_results,
-                dry_run: self.dry_run,
-                internet_gateway_ids: self.internet_gateway_ids,
-                filters: self.filters,
-            },
-        )
+        ::std::result::Result::Ok(crate::operation::describe_internet_gateways::DescribeInternetGatewaysInput {
+            next_token: self.next_token,
+            max_results: self.max_results,
+            dry_run: self.dry_run,
+            internet_gateway_ids: self.internet_gateway_ids,
+            filters: self.filters,
+        })
     }
 }

@@ -18,19 +18,14 @@ impl ::aws_types::request_id::RequestId for DescribeInternetGatewaysOutput {
     }
 }
 impl DescribeInternetGatewaysOutput {
-    pub fn builder(
-    ) -> crate::operation::describe_internet_gateways::builders::DescribeInternetGatewaysOutputBuilder
-    {
+    pub fn builder() -> crate::operation::describe_internet_gateways::builders::DescribeInternetGatewaysOutputBuilder {
         crate::operation::describe_internet_gateways::builders::DescribeInternetGatewaysOutputBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct DescribeInternetGatewaysOutputBuilder {
-    pub(crate) internet_gateways:
-        ::std::option::Option<::std::vec::Vec<crate::types::InternetGateway>>,
+    pub(crate) internet_gateways: ::std::option::Option<::std::vec::Vec<crate::types::InternetGateway>>,
     pub(crate) next_token: ::std::option::Option<::std::string::String>,
     _request_id: Option<String>,
 }
@@ -41,10 +36,7 @@ impl DescribeInternetGatewaysOutputBuilder {
         self.internet_gateways = ::std::option::Option::Some(v);
         self
     }
-    pub fn set_internet_gateways(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<crate::types::InternetGateway>>,
-    ) -> Self {
+    pub fn set_internet_gateways(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::InternetGateway>>) -> Self {
         self.internet_gateways = input;
         self
     }
@@ -60,9 +52,7 @@ impl DescribeInternetGatewaysOutputBuilder {
         self._request_id = request_id;
         self
     }
-    pub fn build(
-        self,
-    ) -> crate::operation::describe_internet_gateways::DescribeInternetGatewaysOutput {
+    pub fn build(self) -> crate::operation::describe_internet_gateways::DescribeInternetGatewaysOutput {
         crate::operation::describe_internet_gateways::DescribeInternetGatewaysOutput {
             internet_gateways: self.internet_gateways,
             next_token: self.next_token,

@@ -18,15 +18,11 @@ impl DescribeNatGatewaysInput {
     }
 }
 impl DescribeNatGatewaysInput {
-    pub fn builder(
-    ) -> crate::operation::describe_nat_gateways::builders::DescribeNatGatewaysInputBuilder {
-        crate::operation::describe_nat_gateways::builders::DescribeNatGatewaysInputBuilder::default(
-        )
+    pub fn builder() -> crate::operation::describe_nat_gateways::builders::DescribeNatGatewaysInputBuilder {
+        crate::operation::describe_nat_gateways::builders::DescribeNatGatewaysInputBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct DescribeNatGatewaysInputBuilder {
     pub(crate) dry_run: ::std::option::Option<bool>,
@@ -52,18 +48,14 @@ impl DescribeNatGatewaysInputBuilder {
     }
     pub fn build(
         self,
-    ) -> ::std::result::Result<
-        crate::operation::describe_nat_gateways::DescribeNatGatewaysInput,
-        ::aws_smithy_types::error::operation::BuildError,
-    > {
-        ::std::result::Result::Ok(
-            crate::operation::describe_nat_gateways::DescribeNatGatewaysInput {
-                dry_run: self.dry_run,
-                filter: self.filter,
-                max_results: self.max_results,
-                nat_gateway_ids: self.nat_gateway_ids,
-                next_token: self.next_token,
-            },
-        )
+    ) -> ::std::result::Result<crate::operation::describe_nat_gateways::DescribeNatGatewaysInput, ::aws_smithy_types::error::operation::BuildError>
+    {
+        ::std::result::Result::Ok(crate::operation::describe_nat_gateways::DescribeNatGatewaysInput {
+            dry_run: self.dry_run,
+            filter: self.filter,
+            max_results: self.max_results,
+            nat_gateway_ids: self.nat_gateway_ids,
+            next_token: self.next_token,
+        })
     }
 }

@@ -18,15 +18,11 @@ impl ::aws_types::request_id::RequestId for DescribeNatGatewaysOutput {
     }
 }
 impl DescribeNatGatewaysOutput {
-    pub fn builder(
-    ) -> crate::operation::describe_nat_gateways::builders::DescribeNatGatewaysOutputBuilder {
-        crate::operation::describe_nat_gateways::builders::DescribeNatGatewaysOutputBuilder::default(
-        )
+    pub fn builder() -> crate::operation::describe_nat_gateways::builders::DescribeNatGatewaysOutputBuilder {
+        crate::operation::describe_nat_gateways::builders::DescribeNatGatewaysOutputBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct DescribeNatGatewaysOutputBuilder {
     pub(crate) nat_gateways: ::std::option::Option<::std::vec::Vec<crate::types::NatGateway>>,
@@ -40,10 +36,7 @@ impl DescribeNatGatewaysOutputBuilder {
         self.nat_gateways = ::std::option::Option::Some(v);
         self
     }
-    pub fn set_nat_gateways(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<crate::types::NatGateway>>,
-    ) -> Self {
+    pub fn set_nat_gateways(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::NatGateway>>) -> Self {
         self.nat_gateways = input;
         self
     }

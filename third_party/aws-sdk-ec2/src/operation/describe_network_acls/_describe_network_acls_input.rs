@@ -18,15 +18,11 @@ impl DescribeNetworkAclsInput {
     }
 }
 impl DescribeNetworkAclsInput {
-    pub fn builder(
-    ) -> crate::operation::describe_network_acls::builders::DescribeNetworkAclsInputBuilder {
-        crate::operation::describe_network_acls::builders::DescribeNetworkAclsInputBuilder::default(
-        )
+    pub fn builder() -> crate::operation::describe_network_acls::builders::DescribeNetworkAclsInputBuilder {
+        crate::operation::describe_network_acls::builders::DescribeNetworkAclsInputBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct DescribeNetworkAclsInputBuilder {
     pub(crate) next_token: ::std::option::Option<::std::string::String>,
@@ -50,27 +46,20 @@ impl DescribeNetworkAclsInputBuilder {
         self.filters = ::std::option::Option::Some(v);
         self
     }
-    pub fn set_filters(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<crate::types::Filter>>,
-    ) -> Self {
+    pub fn set_filters(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::Filter>>) -> Self {
         self.filters = input;
         self
     }
     pub fn build(
         self,
-    ) -> ::std::result::Result<
-        crate::operation::describe_network_acls::DescribeNetworkAclsInput,
-        ::aws_smithy_types::error::operation::BuildError,
-    > {
-        ::std::result::Result::Ok(
-            crate::operation::describe_network_acls::DescribeNetworkAclsInput {
-                next_token: self.next_token,
-                max_results: self.max_results,
-                dry_run: self.dry_run,
-                network_acl_ids: self.network_acl_ids,
-                filters: self.filters,
-            },
-        )
+    ) -> ::std::result::Result<crate::operation::describe_network_acls::DescribeNetworkAclsInput, ::aws_smithy_types::error::operation::BuildError>
+    {
+        ::std::result::Result::Ok(crate::operation::describe_network_acls::DescribeNetworkAclsInput {
+            next_token: self.next_token,
+            max_results: self.max_results,
+            dry_run: self.dry_run,
+            network_acl_ids: self.network_acl_ids,
+            filters: self.filters,
+        })
     }
 }

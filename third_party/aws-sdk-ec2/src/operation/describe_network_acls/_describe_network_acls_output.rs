@@ -18,15 +18,11 @@ impl ::aws_types::request_id::RequestId for DescribeNetworkAclsOutput {
     }
 }
 impl DescribeNetworkAclsOutput {
-    pub fn builder(
-    ) -> crate::operation::describe_network_acls::builders::DescribeNetworkAclsOutputBuilder {
-        crate::operation::describe_network_acls::builders::DescribeNetworkAclsOutputBuilder::default(
-        )
+    pub fn builder() -> crate::operation::describe_network_acls::builders::DescribeNetworkAclsOutputBuilder {
+        crate::operation::describe_network_acls::builders::DescribeNetworkAclsOutputBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct DescribeNetworkAclsOutputBuilder {
     pub(crate) network_acls: ::std::option::Option<::std::vec::Vec<crate::types::NetworkAcl>>,
@@ -40,10 +36,7 @@ impl DescribeNetworkAclsOutputBuilder {
         self.network_acls = ::std::option::Option::Some(v);
         self
     }
-    pub fn set_network_acls(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<crate::types::NetworkAcl>>,
-    ) -> Self {
+    pub fn set_network_acls(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::NetworkAcl>>) -> Self {
         self.network_acls = input;
         self
     }

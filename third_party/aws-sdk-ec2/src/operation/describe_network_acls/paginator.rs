@@ -9,7 +9,11 @@ impl DescribeNetworkAclsPaginator {
         handle: std::sync::Arc<crate::client::Handle>,
         builder: crate::operation::describe_network_acls::builders::DescribeNetworkAclsInputBuilder,
     ) -> Self {
-        Self { handle, builder, stop_on_duplicate_token: true }
+        Self {
+            handle,
+            builder,
+            stop_on_duplicate_token: true,
+        }
     }
     pub fn page_size(mut self, limit: i32) -> Self {
         self.builder.max_results = ::std::option::Option::Some(limit);
@@ -34,12 +38,13 @@ impl DescribeNetworkAclsPaginator {
             ::std::option::Option::None,
         )
         .with_operation_plugin(crate::sdk_feature_tracker::paginator::PaginatorFeatureTrackerRuntimePlugin::new());
-        ::aws_smithy_async::future::pagination_stream::PaginationStream::new(
-            ::aws_smithy_async::future::pagination_stream::fn_stream::FnStream::new(move |tx| {
+        ::aws_smithy_async::future::pagination_stream::PaginationStream::new(::aws_smithy_async::future::pagination_stream::fn_stream::FnStream::new(
+            move |tx| {
                 ::std::boxed::Box::pin(async move {
-                    let mut input = match builder.build().map_err(
-                        ::aws_smithy_runtime_api::client::result::SdkError::construction_failure,
-                    ) {
+                    let mut input = match builder
+                        .build()
+                        .map_err(::aws_smithy_runtime_api::client::result::SdkError::construction_failure)
+                    {
                         ::std::result::Result::Ok(input) => input,
                         ::std::result::Result::Err(e) => {
                             let _ = tx.send(::std::result::Result::Err(e)).await;
@@ -51,12 +56,8 @@ impl DescribeNetworkAclsPaginator {
                         let done = match resp {
                             ::std::result::Result::Ok(ref resp) => {
                                 let new_token = crate::lens::reflens_describe_network_acls_output_output_next_token(resp);
-                                let is_empty =
-                                    new_token.map(|token| token.is_empty()).unwrap_or(true);
-                                if !is_empty
-                                    && new_token == input.next_token.as_ref()
-                                    && self.stop_on_duplicate_token
-                                {
+                                let is_empty = new_token.map(|token| token.is_empty()).unwrap_or(true);
+                                if !is_empty && new_token == input.next_token.as_ref() && self.stop_on_duplicate_token {
                                     true
                                 } else {
                                     input.next_token = new_token.cloned();
@@ -73,8 +74,8 @@ impl DescribeNetworkAclsPaginator {
                         }
                     }
                 })
-            }),
-        )
+            },
+        ))
     }
 }
 pub struct DescribeNetworkAclsPaginatorItems(DescribeNetworkAclsPaginator);
@@ -90,12 +91,10 @@ impl DescribeNetworkAclsPaginatorItems {
             >,
         >,
     > {
-        ::aws_smithy_async::future::pagination_stream::TryFlatMap::new(self.0.send()).flat_map(
-            |page| {
-                crate::lens::lens_describe_network_acls_output_output_network_acls(page)
-                    .unwrap_or_default()
-                    .into_iter()
-            },
-        )
+        ::aws_smithy_async::future::pagination_stream::TryFlatMap::new(self.0.send()).flat_map(|page| {
+            crate::lens::lens_describe_network_acls_output_output_network_acls(page)
+                .unwrap_or_default()
+                .into_iter()
+        })
     }
 }

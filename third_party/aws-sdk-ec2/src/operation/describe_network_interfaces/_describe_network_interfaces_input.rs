@@ -17,13 +17,11 @@ impl DescribeNetworkInterfacesInput {
     }
 }
 impl DescribeNetworkInterfacesInput {
-    pub fn builder() -> crate::operation::describe_network_interfaces::builders::DescribeNetworkInterfacesInputBuilder{
+    pub fn builder() -> crate::operation::describe_network_interfaces::builders::DescribeNetworkInterfacesInputBuilder {
         crate::operation::describe_network_interfaces::builders::DescribeNetworkInterfacesInputBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct DescribeNetworkInterfacesInputBuilder {
     pub(crate) next_token: ::std::option::Option<::std::string::String>,
@@ -41,10 +39,7 @@ impl DescribeNetworkInterfacesInputBuilder {
         self.max_results = ::std::option::Option::Some(input);
         self
     }
-    pub fn set_network_interface_ids(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<::std::string::String>>,
-    ) -> Self {
+    pub fn set_network_interface_ids(mut self, input: ::std::option::Option<::std::vec::Vec<::std::string::String>>) -> Self {
         self.network_interface_ids = input;
         self
     }
@@ -54,10 +49,7 @@ impl DescribeNetworkInterfacesInputBuilder {
         self.filters = ::std::option::Option::Some(v);
         self
     }
-    pub fn set_filters(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<crate::types::Filter>>,
-    ) -> Self {
+    pub fn set_filters(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::Filter>>) -> Self {
         self.filters = input;
         self
     }
@@ -67,14 +59,12 @@ impl DescribeNetworkInterfacesInputBuilder {
         crate::operation::describe_network_interfaces::DescribeNetworkInterfacesInput,
         ::aws_smithy_types::error::operation::BuildError,
     > {
-        ::std::result::Result::Ok(
-            crate::operation::describe_network_interfaces::DescribeNetworkInterfacesInput {
-                next_token: self.next_token,
-                max_results: self.max_results,
-                dry_run: self.dry_run,
-                network_interface_ids: self.network_interface_ids,
-                filters: self.filters,
-            },
-        )
+        ::std::result::Result::Ok(crate::operation::describe_network_interfaces::DescribeNetworkInterfacesInput {
+            next_token: self.next_token,
+            max_results: self.max_results,
+            dry_run: self.dry_run,
+            network_interface_ids: self.network_interface_ids,
+            filters: self.filters,
+        })
     }
 }

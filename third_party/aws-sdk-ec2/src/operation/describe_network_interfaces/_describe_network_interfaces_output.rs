@@ -18,17 +18,14 @@ impl ::aws_types::request_id::RequestId for DescribeNetworkInterfacesOutput {
     }
 }
 impl DescribeNetworkInterfacesOutput {
-    pub fn builder() -> crate::operation::describe_network_interfaces::builders::DescribeNetworkInterfacesOutputBuilder{
+    pub fn builder() -> crate::operation::describe_network_interfaces::builders::DescribeNetworkInterfacesOutputBuilder {
         crate::operation::describe_network_interfaces::builders::DescribeNetworkInterfacesOutputBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct DescribeNetworkInterfacesOutputBuilder {
-    pub(crate) network_interfaces:
-        ::std::option::Option<::std::vec::Vec<crate::types::NetworkInterface>>,
+    pub(crate) network_interfaces: ::std::option::Option<::std::vec::Vec<crate::types::NetworkInterface>>,
     pub(crate) next_token: ::std::option::Option<::std::string::String>,
     _request_id: Option<String>,
 }
@@ -39,10 +36,7 @@ impl DescribeNetworkInterfacesOutputBuilder {
         self.network_interfaces = ::std::option::Option::Some(v);
         self
     }
-    pub fn set_network_interfaces(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<crate::types::NetworkInterface>>,
-    ) -> Self {
+    pub fn set_network_interfaces(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::NetworkInterface>>) -> Self {
         self.network_interfaces = input;
         self
     }
@@ -58,9 +52,7 @@ impl DescribeNetworkInterfacesOutputBuilder {
         self._request_id = request_id;
         self
     }
-    pub fn build(
-        self,
-    ) -> crate::operation::describe_network_interfaces::DescribeNetworkInterfacesOutput {
+    pub fn build(self) -> crate::operation::describe_network_interfaces::DescribeNetworkInterfacesOutput {
         crate::operation::describe_network_interfaces::DescribeNetworkInterfacesOutput {
             network_interfaces: self.network_interfaces,
             next_token: self.next_token,

@@ -18,15 +18,11 @@ impl DescribeRouteTablesInput {
     }
 }
 impl DescribeRouteTablesInput {
-    pub fn builder(
-    ) -> crate::operation::describe_route_tables::builders::DescribeRouteTablesInputBuilder {
-        crate::operation::describe_route_tables::builders::DescribeRouteTablesInputBuilder::default(
-        )
+    pub fn builder() -> crate::operation::describe_route_tables::builders::DescribeRouteTablesInputBuilder {
+        crate::operation::describe_route_tables::builders::DescribeRouteTablesInputBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct DescribeRouteTablesInputBuilder {
     pub(crate) next_token: ::std::option::Option<::std::string::String>,
@@ -44,10 +40,7 @@ impl DescribeRouteTablesInputBuilder {
         self.max_results = ::std::option::Option::Some(input);
         self
     }
-    pub fn set_route_table_ids(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<::std::string::String>>,
-    ) -> Self {
+    pub fn set_route_table_ids(mut self, input: ::std::option::Option<::std::vec::Vec<::std::string::String>>) -> Self {
         self.route_table_ids = input;
         self
     }
@@ -57,27 +50,20 @@ impl DescribeRouteTablesInputBuilder {
         self.filters = ::std::option::Option::Some(v);
         self
     }
-    pub fn set_filters(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<crate::types::Filter>>,
-    ) -> Self {
+    pub fn set_filters(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::Filter>>) -> Self {
         self.filters = input;
         self
     }
     pub fn build(
         self,
-    ) -> ::std::result::Result<
-        crate::operation::describe_route_tables::DescribeRouteTablesInput,
-        ::aws_smithy_types::error::operation::BuildError,
-    > {
-        ::std::result::Result::Ok(
-            crate::operation::describe_route_tables::DescribeRouteTablesInput {
-                next_token: self.next_token,
-                max_results: self.max_results,
-                dry_run: self.dry_run,
-                route_table_ids: self.route_table_ids,
-                filters: self.filters,
-            },
-        )
+    ) -> ::std::result::Result<crate::operation::describe_route_tables::DescribeRouteTablesInput, ::aws_smithy_types::error::operation::BuildError>
+    {
+        ::std::result::Result::Ok(crate::operation::describe_route_tables::DescribeRouteTablesInput {
+            next_token: self.next_token,
+            max_results: self.max_results,
+            dry_run: self.dry_run,
+            route_table_ids: self.route_table_ids,
+            filters: self.filters,
+        })
     }
 }

@@ -17,15 +17,11 @@ impl ::aws_types::request_id::RequestId for DescribeRouteTablesOutput {
     }
 }
 impl DescribeRouteTablesOutput {
-    pub fn builder(
-    ) -> crate::operation::describe_route_tables::builders::DescribeRouteTablesOutputBuilder {
-        crate::operation::describe_route_tables::builders::DescribeRouteTablesOutputBuilder::default(
-        )
+    pub fn builder() -> crate::operation::describe_route_tables::builders::DescribeRouteTablesOutputBuilder {
+        crate::operation::describe_route_tables::builders::DescribeRouteTablesOutputBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct DescribeRouteTablesOutputBuilder {
     pub(crate) route_tables: ::std::option::Option<::std::vec::Vec<crate::types::RouteTable>>,
@@ -39,10 +35,7 @@ impl DescribeRouteTablesOutputBuilder {
         self.route_tables = ::std::option::Option::Some(v);
         self
     }
-    pub fn set_route_tables(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<crate::types::RouteTable>>,
-    ) -> Self {
+    pub fn set_route_tables(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::RouteTable>>) -> Self {
         self.route_tables = input;
         self
     }

@@ -19,15 +19,11 @@ impl DescribeSecurityGroupsInput {
     }
 }
 impl DescribeSecurityGroupsInput {
-    pub fn builder(
-    ) -> crate::operation::describe_security_groups::builders::DescribeSecurityGroupsInputBuilder
-    {
+    pub fn builder() -> crate::operation::describe_security_groups::builders::DescribeSecurityGroupsInputBuilder {
         crate::operation::describe_security_groups::builders::DescribeSecurityGroupsInputBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct DescribeSecurityGroupsInputBuilder {
     pub(crate) group_ids: ::std::option::Option<::std::vec::Vec<::std::string::String>>,
@@ -52,10 +48,7 @@ impl DescribeSecurityGroupsInputBuilder {
         self.filters = ::std::option::Option::Some(v);
         self
     }
-    pub fn set_filters(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<crate::types::Filter>>,
-    ) -> Self {
+    pub fn set_filters(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::Filter>>) -> Self {
         self.filters = input;
         self
     }
@@ -65,15 +58,13 @@ impl DescribeSecurityGroupsInputBuilder {
         crate::operation::describe_security_groups::DescribeSecurityGroupsInput,
         ::aws_smithy_types::error::operation::BuildError,
     > {
-        ::std::result::Result::Ok(
-            crate::operation::describe_security_groups::DescribeSecurityGroupsInput {
-                group_ids: self.group_ids,
-                group_names: self.group_names,
-                next_token: self.next_token,
-                max_results: self.max_results,
-                dry_run: self.dry_run,
-                filters: self.filters,
-            },
-        )
+        ::std::result::Result::Ok(crate::operation::describe_security_groups::DescribeSecurityGroupsInput {
+            group_ids: self.group_ids,
+            group_names: self.group_names,
+            next_token: self.next_token,
+            max_results: self.max_results,
+            dry_run: self.dry_run,
+            filters: self.filters,
+        })
     }
 }

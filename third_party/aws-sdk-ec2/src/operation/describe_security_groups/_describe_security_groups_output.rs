@@ -18,15 +18,11 @@ impl ::aws_types::request_id::RequestId for DescribeSecurityGroupsOutput {
     }
 }
 impl DescribeSecurityGroupsOutput {
-    pub fn builder(
-    ) -> crate::operation::describe_security_groups::builders::DescribeSecurityGroupsOutputBuilder
-    {
+    pub fn builder() -> crate::operation::describe_security_groups::builders::DescribeSecurityGroupsOutputBuilder {
         crate::operation::describe_security_groups::builders::DescribeSecurityGroupsOutputBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct DescribeSecurityGroupsOutputBuilder {
     pub(crate) next_token: ::std::option::Option<::std::string::String>,
@@ -44,10 +40,7 @@ impl DescribeSecurityGroupsOutputBuilder {
         self.security_groups = ::std::option::Option::Some(v);
         self
     }
-    pub fn set_security_groups(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<crate::types::SecurityGroup>>,
-    ) -> Self {
+    pub fn set_security_groups(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::SecurityGroup>>) -> Self {
         self.security_groups = input;
         self
     }

@@ -22,9 +22,7 @@ impl DescribeSubnetsOutput {
         crate::operation::describe_subnets::builders::DescribeSubnetsOutputBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct DescribeSubnetsOutputBuilder {
     pub(crate) next_token: ::std::option::Option<::std::string::String>,
@@ -42,10 +40,7 @@ impl DescribeSubnetsOutputBuilder {
         self.subnets = ::std::option::Option::Some(v);
         self
     }
-    pub fn set_subnets(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<crate::types::Subnet>>,
-    ) -> Self {
+    pub fn set_subnets(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::Subnet>>) -> Self {
         self.subnets = input;
         self
     }

@@ -16,14 +16,11 @@ impl DescribeVpcAttributeInput {
     }
 }
 impl DescribeVpcAttributeInput {
-    pub fn builder(
-    ) -> crate::operation::describe_vpc_attribute::builders::DescribeVpcAttributeInputBuilder {
+    pub fn builder() -> crate::operation::describe_vpc_attribute::builders::DescribeVpcAttributeInputBuilder {
         crate::operation::describe_vpc_attribute::builders::DescribeVpcAttributeInputBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct DescribeVpcAttributeInputBuilder {
     pub(crate) attribute: ::std::option::Option<crate::types::VpcAttributeName>,
@@ -45,16 +42,12 @@ impl DescribeVpcAttributeInputBuilder {
     }
     pub fn build(
         self,
-    ) -> ::std::result::Result<
-        crate::operation::describe_vpc_attribute::DescribeVpcAttributeInput,
-        ::aws_smithy_types::error::operation::BuildError,
-    > {
-        ::std::result::Result::Ok(
-            crate::operation::describe_vpc_attribute::DescribeVpcAttributeInput {
-                attribute: self.attribute,
-                vpc_id: self.vpc_id,
-                dry_run: self.dry_run,
-            },
-        )
+    ) -> ::std::result::Result<crate::operation::describe_vpc_attribute::DescribeVpcAttributeInput, ::aws_smithy_types::error::operation::BuildError>
+    {
+        ::std::result::Result::Ok(crate::operation::describe_vpc_attribute::DescribeVpcAttributeInput {
+            attribute: self.attribute,
+            vpc_id: self.vpc_id,
+            dry_run: self.dry_run,
+        })
     }
 }

@@ -5,20 +5,15 @@
 pub struct DescribeVpcAttributeOutput {
     pub enable_dns_hostnames: ::std::option::Option<crate::types::AttributeBooleanValue>,
     pub enable_dns_support: ::std::option::Option<crate::types::AttributeBooleanValue>,
-    pub enable_network_address_usage_metrics:
-        ::std::option::Option<crate::types::AttributeBooleanValue>,
+    pub enable_network_address_usage_metrics: ::std::option::Option<crate::types::AttributeBooleanValue>,
     pub vpc_id: ::std::option::Option<::std::string::String>,
     _request_id: Option<String>,
 }
 impl DescribeVpcAttributeOutput {
-    pub fn enable_dns_hostnames(
-        &self,
-    ) -> ::std::option::Option<&crate::types::AttributeBooleanValue> {
+    pub fn enable_dns_hostnames(&self) -> ::std::option::Option<&crate::types::AttributeBooleanValue> {
         self.enable_dns_hostnames.as_ref()
     }
-    pub fn enable_dns_support(
-        &self,
-    ) -> ::std::option::Option<&crate::types::AttributeBooleanValue> {
+    pub fn enable_dns_support(&self) -> ::std::option::Option<&crate::types::AttributeBooleanValue> {
         self.enable_dns_support.as_ref()
     }
     pub fn vpc_id(&self) -> ::std::option::Option<&str> {
@@ -31,20 +26,16 @@ impl ::aws_types::request_id::RequestId for DescribeVpcAttributeOutput {
     }
 }
 impl DescribeVpcAttributeOutput {
-    pub fn builder(
-    ) -> crate::operation::describe_vpc_attribute::builders::DescribeVpcAttributeOutputBuilder {
+    pub fn builder() -> crate::operation::describe_vpc_attribute::builders::DescribeVpcAttributeOutputBuilder {
         crate::operation::describe_vpc_attribute::builders::DescribeVpcAttributeOutputBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct DescribeVpcAttributeOutputBuilder {
     pub(crate) enable_dns_hostnames: ::std::option::Option<crate::types::AttributeBooleanValue>,
     pub(crate) enable_dns_support: ::std::option::Option<crate::types::AttributeBooleanValue>,
-    pub(crate) enable_network_address_usage_metrics:
-        ::std::option::Option<crate::types::AttributeBooleanValue>,
+    pub(crate) enable_network_address_usage_metrics: ::std::option::Option<crate::types::AttributeBooleanValue>,
     pub(crate) vpc_id: ::std::option::Option<::std::string::String>,
     _request_id: Option<String>,
 }
@@ -53,10 +44,7 @@ impl DescribeVpcAttributeOutputBuilder {
         self.enable_dns_hostnames = ::std::option::Option::Some(input);
         self
     }
-    pub fn set_enable_dns_hostnames(
-        mut self,
-        input: ::std::option::Option<crate::types::AttributeBooleanValue>,
-    ) -> Self {
+    pub fn set_enable_dns_hostnames(mut self, input: ::std::option::Option<crate::types::AttributeBooleanValue>) -> Self {
         self.enable_dns_hostnames = input;
         self
     }
@@ -64,17 +52,11 @@ impl DescribeVpcAttributeOutputBuilder {
         self.enable_dns_support = ::std::option::Option::Some(input);
         self
     }
-    pub fn set_enable_dns_support(
-        mut self,
-        input: ::std::option::Option<crate::types::AttributeBooleanValue>,
-    ) -> Self {
+    pub fn set_enable_dns_support(mut self, input: ::std::option::Option<crate::types::AttributeBooleanValue>) -> Self {
         self.enable_dns_support = input;
         self
     }
-    pub fn set_enable_network_address_usage_metrics(
-        mut self,
-        input: ::std::option::Option<crate::types::AttributeBooleanValue>,
-    ) -> Self {
+    pub fn set_enable_network_address_usage_metrics(mut self, input: ::std::option::Option<crate::types::AttributeBooleanValue>) -> Self {
         self.enable_network_address_usage_metrics = input;
         self
     }

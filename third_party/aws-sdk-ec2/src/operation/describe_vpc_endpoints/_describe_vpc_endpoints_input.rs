@@ -18,14 +18,11 @@ impl DescribeVpcEndpointsInput {
     }
 }
 impl DescribeVpcEndpointsInput {
-    pub fn builder(
-    ) -> crate::operation::describe_vpc_endpoints::builders::DescribeVpcEndpointsInputBuilder {
+    pub fn builder() -> crate::operation::describe_vpc_endpoints::builders::DescribeVpcEndpointsInputBuilder {
         crate::operation::describe_vpc_endpoints::builders::DescribeVpcEndpointsInputBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct DescribeVpcEndpointsInputBuilder {
     pub(crate) dry_run: ::std::option::Option<bool>,
@@ -41,10 +38,7 @@ impl DescribeVpcEndpointsInputBuilder {
         self.filters = ::std::option::Option::Some(v);
         self
     }
-    pub fn set_filters(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<crate::types::Filter>>,
-    ) -> Self {
+    pub fn set_filters(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::Filter>>) -> Self {
         self.filters = input;
         self
     }
@@ -58,18 +52,14 @@ impl DescribeVpcEndpointsInputBuilder {
     }
     pub fn build(
         self,
-    ) -> ::std::result::Result<
-        crate::operation::describe_vpc_endpoints::DescribeVpcEndpointsInput,
-        ::aws_smithy_types::error::operation::BuildError,
-    > {
-        ::std::result::Result::Ok(
-            crate::operation::describe_vpc_endpoints::DescribeVpcEndpointsInput {
-                dry_run: self.dry_run,
-                vpc_endpoint_ids: self.vpc_endpoint_ids,
-                filters: self.filters,
-                max_results: self.max_results,
-                next_token: self.next_token,
-            },
-        )
+    ) -> ::std::result::Result<crate::operation::describe_vpc_endpoints::DescribeVpcEndpointsInput, ::aws_smithy_types::error::operation::BuildError>
+    {
+        ::std::result::Result::Ok(crate::operation::describe_vpc_endpoints::DescribeVpcEndpointsInput {
+            dry_run: self.dry_run,
+            vpc_endpoint_ids: self.vpc_endpoint_ids,
+            filters: self.filters,
+            max_results: self.max_results,
+            next_token: self.next_token,
+        })
     }
 }

@@ -7,21 +7,19 @@ pub struct DescribeVpcEndpointsOutput {
     pub next_token: ::std::option::Option<::std::string::String>,
     _request_id: Option<String>,
 }
-impl DescribeVpcEndpointsOutput {}
+impl DescribeVpcEndpointsOutput {
+}
 impl ::aws_types::request_id::RequestId for DescribeVpcEndpointsOutput {
     fn request_id(&self) -> Option<&str> {
         self._request_id.as_deref()
     }
 }
 impl DescribeVpcEndpointsOutput {
-    pub fn builder(
-    ) -> crate::operation::describe_vpc_endpoints::builders::DescribeVpcEndpointsOutputBuilder {
+    pub fn builder() -> crate::operation::describe_vpc_endpoints::builders::DescribeVpcEndpointsOutputBuilder {
         crate::operation::describe_vpc_endpoints::builders::DescribeVpcEndpointsOutputBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct DescribeVpcEndpointsOutputBuilder {
     pub(crate) vpc_endpoints: ::std::option::Option<::std::vec::Vec<crate::types::VpcEndpoint>>,
@@ -29,10 +27,7 @@ pub struct DescribeVpcEndpointsOutputBuilder {
     _request_id: Option<String>,
 }
 impl DescribeVpcEndpointsOutputBuilder {
-    pub fn set_vpc_endpoints(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<crate::types::VpcEndpoint>>,
-    ) -> Self {
+    pub fn set_vpc_endpoints(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::VpcEndpoint>>) -> Self {
         self.vpc_endpoints = input;
         self
     }

@@ -7,7 +7,8 @@ pub struct DescribeVpcsOutput {
     pub vpcs: ::std::option::Option<::std::vec::Vec<crate::types::Vpc>>,
     _request_id: Option<String>,
 }
-impl DescribeVpcsOutput {}
+impl DescribeVpcsOutput {
+}
 impl ::aws_types::request_id::RequestId for DescribeVpcsOutput {
     fn request_id(&self) -> Option<&str> {
         self._request_id.as_deref()
@@ -18,9 +19,7 @@ impl DescribeVpcsOutput {
         crate::operation::describe_vpcs::builders::DescribeVpcsOutputBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct DescribeVpcsOutputBuilder {
     pub(crate) next_token: ::std::option::Option<::std::string::String>,
@@ -32,10 +31,7 @@ impl DescribeVpcsOutputBuilder {
         self.next_token = input;
         self
     }
-    pub fn set_vpcs(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<crate::types::Vpc>>,
-    ) -> Self {
+    pub fn set_vpcs(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::Vpc>>) -> Self {
         self.vpcs = input;
         self
     }

@@ -12,15 +12,11 @@ impl DescribeVpnGatewaysInput {
     }
 }
 impl DescribeVpnGatewaysInput {
-    pub fn builder(
-    ) -> crate::operation::describe_vpn_gateways::builders::DescribeVpnGatewaysInputBuilder {
-        crate::operation::describe_vpn_gateways::builders::DescribeVpnGatewaysInputBuilder::default(
-        )
+    pub fn builder() -> crate::operation::describe_vpn_gateways::builders::DescribeVpnGatewaysInputBuilder {
+        crate::operation::describe_vpn_gateways::builders::DescribeVpnGatewaysInputBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct DescribeVpnGatewaysInputBuilder {
     pub(crate) filters: ::std::option::Option<::std::vec::Vec<crate::types::Filter>>,
@@ -34,25 +30,18 @@ impl DescribeVpnGatewaysInputBuilder {
         self.filters = ::std::option::Option::Some(v);
         self
     }
-    pub fn set_filters(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<crate::types::Filter>>,
-    ) -> Self {
+    pub fn set_filters(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::Filter>>) -> Self {
         self.filters = input;
         self
     }
     pub fn build(
         self,
-    ) -> ::std::result::Result<
-        crate::operation::describe_vpn_gateways::DescribeVpnGatewaysInput,
-        ::aws_smithy_types::error::operation::BuildError,
-    > {
-        ::std::result::Result::Ok(
-            crate::operation::describe_vpn_gateways::DescribeVpnGatewaysInput {
-                filters: self.filters,
-                vpn_gateway_ids: self.vpn_gateway_ids,
-                dry_run: self.dry_run,
-            },
-        )
+    ) -> ::std::result::Result<crate::operation::describe_vpn_gateways::DescribeVpnGatewaysInput, ::aws_smithy_types::error::operation::BuildError>
+    {
+        ::std::result::Result::Ok(crate::operation::describe_vpn_gateways::DescribeVpnGatewaysInput {
+            filters: self.filters,
+            vpn_gateway_ids: self.vpn_gateway_ids,
+            dry_run: self.dry_run,
+        })
     }
 }

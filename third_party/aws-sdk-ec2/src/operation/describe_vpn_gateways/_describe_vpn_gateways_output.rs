@@ -16,15 +16,11 @@ impl ::aws_types::request_id::RequestId for DescribeVpnGatewaysOutput {
     }
 }
 impl DescribeVpnGatewaysOutput {
-    pub fn builder(
-    ) -> crate::operation::describe_vpn_gateways::builders::DescribeVpnGatewaysOutputBuilder {
-        crate::operation::describe_vpn_gateways::builders::DescribeVpnGatewaysOutputBuilder::default(
-        )
+    pub fn builder() -> crate::operation::describe_vpn_gateways::builders::DescribeVpnGatewaysOutputBuilder {
+        crate::operation::describe_vpn_gateways::builders::DescribeVpnGatewaysOutputBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct DescribeVpnGatewaysOutputBuilder {
     pub(crate) vpn_gateways: ::std::option::Option<::std::vec::Vec<crate::types::VpnGateway>>,
@@ -37,10 +33,7 @@ impl DescribeVpnGatewaysOutputBuilder {
         self.vpn_gateways = ::std::option::Option::Some(v);
         self
     }
-    pub fn set_vpn_gateways(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<crate::types::VpnGateway>>,
-    ) -> Self {
+    pub fn set_vpn_gateways(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::VpnGateway>>) -> Self {
         self.vpn_gateways = input;
         self
     }

@@ -16,15 +16,11 @@ impl DetachInternetGatewayInput {
     }
 }
 impl DetachInternetGatewayInput {
-    pub fn builder(
-    ) -> crate::operation::detach_internet_gateway::builders::DetachInternetGatewayInputBuilder
-    {
+    pub fn builder() -> crate::operation::detach_internet_gateway::builders::DetachInternetGatewayInputBuilder {
         crate::operation::detach_internet_gateway::builders::DetachInternetGatewayInputBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct DetachInternetGatewayInputBuilder {
     pub(crate) dry_run: ::std::option::Option<bool>,
@@ -32,17 +28,11 @@ pub struct DetachInternetGatewayInputBuilder {
     pub(crate) vpc_id: ::std::option::Option<::std::string::String>,
 }
 impl DetachInternetGatewayInputBuilder {
-    pub fn internet_gateway_id(
-        mut self,
-        input: impl ::std::convert::Into<::std::string::String>,
-    ) -> Self {
+    pub fn internet_gateway_id(mut self, input: impl ::std::convert::Into<::std::string::String>) -> Self {
         self.internet_gateway_id = ::std::option::Option::Some(input.into());
         self
     }
-    pub fn set_internet_gateway_id(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_internet_gateway_id(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.internet_gateway_id = input;
         self
     }
@@ -56,16 +46,12 @@ impl DetachInternetGatewayInputBuilder {
     }
     pub fn build(
         self,
-    ) -> ::std::result::Result<
-        crate::operation::detach_internet_gateway::DetachInternetGatewayInput,
-        ::aws_smithy_types::error::operation::BuildError,
-    > {
-        ::std::result::Result::Ok(
-            crate::operation::detach_internet_gateway::DetachInternetGatewayInput {
-                dry_run: self.dry_run,
-                internet_gateway_id: self.internet_gateway_id,
-                vpc_id: self.vpc_id,
-            },
-        )
+    ) -> ::std::result::Result<crate::operation::detach_internet_gateway::DetachInternetGatewayInput, ::aws_smithy_types::error::operation::BuildError>
+    {
+        ::std::result::Result::Ok(crate::operation::detach_internet_gateway::DetachInternetGatewayInput {
+            dry_run: self.dry_run,
+            internet_gateway_id: self.internet_gateway_id,
+            vpc_id: self.vpc_id,
+        })
     }
 }

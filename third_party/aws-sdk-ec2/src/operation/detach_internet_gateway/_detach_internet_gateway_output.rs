@@ -11,15 +11,11 @@ impl ::aws_types::request_id::RequestId for DetachInternetGatewayOutput {
     }
 }
 impl DetachInternetGatewayOutput {
-    pub fn builder(
-    ) -> crate::operation::detach_internet_gateway::builders::DetachInternetGatewayOutputBuilder
-    {
+    pub fn builder() -> crate::operation::detach_internet_gateway::builders::DetachInternetGatewayOutputBuilder {
         crate::operation::detach_internet_gateway::builders::DetachInternetGatewayOutputBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct DetachInternetGatewayOutputBuilder {
     _request_id: Option<String>,

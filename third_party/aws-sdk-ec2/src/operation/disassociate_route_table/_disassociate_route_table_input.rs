@@ -12,32 +12,22 @@ impl DisassociateRouteTableInput {
     }
 }
 impl DisassociateRouteTableInput {
-    pub fn builder(
-    ) -> crate::operation::disassociate_route_table::builders::DisassociateRouteTableInputBuilder
-    {
+    pub fn builder() -> crate::operation::disassociate_route_table::builders::DisassociateRouteTableInputBuilder {
         crate::operation::disassociate_route_table::builders::DisassociateRouteTableInputBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct DisassociateRouteTableInputBuilder {
     pub(crate) dry_run: ::std::option::Option<bool>,
     pub(crate) association_id: ::std::option::Option<::std::string::String>,
 }
 impl DisassociateRouteTableInputBuilder {
-    pub fn association_id(
-        mut self,
-        input: impl ::std::convert::Into<::std::string::String>,
-    ) -> Self {
+    pub fn association_id(mut self, input: impl ::std::convert::Into<::std::string::String>) -> Self {
         self.association_id = ::std::option::Option::Some(input.into());
         self
     }
-    pub fn set_association_id(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_association_id(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.association_id = input;
         self
     }
@@ -47,11 +37,9 @@ impl DisassociateRouteTableInputBuilder {
         crate::operation::disassociate_route_table::DisassociateRouteTableInput,
         ::aws_smithy_types::error::operation::BuildError,
     > {
-        ::std::result::Result::Ok(
-            crate::operation::disassociate_route_table::DisassociateRouteTableInput {
-                dry_run: self.dry_run,
-                association_id: self.association_id,
-            },
-        )
+        ::std::result::Result::Ok(crate::operation::disassociate_route_table::DisassociateRouteTableInput {
+            dry_run: self.dry_run,
+            association_id: self.association_id,
+        })
     }
 }

@@ -11,15 +11,11 @@ impl ::aws_types::request_id::RequestId for DisassociateRouteTableOutput {
     }
 }
 impl DisassociateRouteTableOutput {
-    pub fn builder(
-    ) -> crate::operation::disassociate_route_table::builders::DisassociateRouteTableOutputBuilder
-    {
+    pub fn builder() -> crate::operation::disassociate_route_table::builders::DisassociateRouteTableOutputBuilder {
         crate::operation::disassociate_route_table::builders::DisassociateRouteTableOutputBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct DisassociateRouteTableOutputBuilder {
     _request_id: Option<String>,

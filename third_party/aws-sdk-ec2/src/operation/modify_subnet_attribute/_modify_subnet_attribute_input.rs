@@ -10,17 +10,13 @@ pub struct ModifySubnetAttributeInput {
     pub customer_owned_ipv4_pool: ::std::option::Option<::std::string::String>,
     pub enable_dns64: ::std::option::Option<crate::types::AttributeBooleanValue>,
     pub private_dns_hostname_type_on_launch: ::std::option::Option<crate::types::HostnameType>,
-    pub enable_resource_name_dns_a_record_on_launch:
-        ::std::option::Option<crate::types::AttributeBooleanValue>,
-    pub enable_resource_name_dns_aaaa_record_on_launch:
-        ::std::option::Option<crate::types::AttributeBooleanValue>,
+    pub enable_resource_name_dns_a_record_on_launch: ::std::option::Option<crate::types::AttributeBooleanValue>,
+    pub enable_resource_name_dns_aaaa_record_on_launch: ::std::option::Option<crate::types::AttributeBooleanValue>,
     pub enable_lni_at_device_index: ::std::option::Option<i32>,
     pub disable_lni_at_device_index: ::std::option::Option<crate::types::AttributeBooleanValue>,
 }
 impl ModifySubnetAttributeInput {
-    pub fn map_public_ip_on_launch(
-        &self,
-    ) -> ::std::option::Option<&crate::types::AttributeBooleanValue> {
+    pub fn map_public_ip_on_launch(&self) -> ::std::option::Option<&crate::types::AttributeBooleanValue> {
         self.map_public_ip_on_launch.as_ref()
     }
     pub fn subnet_id(&self) -> ::std::option::Option<&str> {
@@ -28,40 +24,27 @@ impl ModifySubnetAttributeInput {
     }
 }
 impl ModifySubnetAttributeInput {
-    pub fn builder(
-    ) -> crate::operation::modify_subnet_attribute::builders::ModifySubnetAttributeInputBuilder
-    {
+    pub fn builder() -> crate::operation::modify_subnet_attribute::builders::ModifySubnetAttributeInputBuilder {
         crate::operation::modify_subnet_attribute::builders::ModifySubnetAttributeInputBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct ModifySubnetAttributeInputBuilder {
-    pub(crate) assign_ipv6_address_on_creation:
-        ::std::option::Option<crate::types::AttributeBooleanValue>,
+    pub(crate) assign_ipv6_address_on_creation: ::std::option::Option<crate::types::AttributeBooleanValue>,
     pub(crate) map_public_ip_on_launch: ::std::option::Option<crate::types::AttributeBooleanValue>,
     pub(crate) subnet_id: ::std::option::Option<::std::string::String>,
-    pub(crate) map_customer_owned_ip_on_launch:
-        ::std::option::Option<crate::types::AttributeBooleanValue>,
+    pub(crate) map_customer_owned_ip_on_launch: ::std::option::Option<crate::types::AttributeBooleanValue>,
     pub(crate) customer_owned_ipv4_pool: ::std::option::Option<::std::string::String>,
     pub(crate) enable_dns64: ::std::option::Option<crate::types::AttributeBooleanValue>,
-    pub(crate) private_dns_hostname_type_on_launch:
-        ::std::option::Option<crate::types::HostnameType>,
-    pub(crate) enable_resource_name_dns_a_record_on_launch:
-        ::std::option::Option<crate::types::AttributeBooleanValue>,
-    pub(crate) enable_resource_name_dns_aaaa_record_on_launch:
-        ::std::option::Option<crate::types::AttributeBooleanValue>,
+    pub(crate) private_dns_hostname_type_on_launch: ::std::option::Option<crate::types::HostnameType>,
+    pub(crate) enable_resource_name_dns_a_record_on_launch: ::std::option::Option<crate::types::AttributeBooleanValue>,
+    pub(crate) enable_resource_name_dns_aaaa_record_on_launch: ::std::option::Option<crate::types::AttributeBooleanValue>,
     pub(crate) enable_lni_at_device_index: ::std::option::Option<i32>,
-    pub(crate) disable_lni_at_device_index:
-        ::std::option::Option<crate::types::AttributeBooleanValue>,
+    pub(crate) disable_lni_at_device_index: ::std::option::Option<crate::types::AttributeBooleanValue>,
 }
 impl ModifySubnetAttributeInputBuilder {
-    pub fn set_assign_ipv6_address_on_creation(
-        mut self,
-        input: ::std::option::Option<crate::types::AttributeBooleanValue>,
-    ) -> Self {
+    pub fn set_assign_ipv6_address_on_creation(mut self, input: ::std::option::Option<crate::types::AttributeBooleanValue>) -> Self {
         self.assign_ipv6_address_on_creation = input;
         self
     }
@@ -69,10 +52,7 @@ impl ModifySubnetAttributeInputBuilder {
         self.map_public_ip_on_launch = ::std::option::Option::Some(input);
         self
     }
-    pub fn set_map_public_ip_on_launch(
-        mut self,
-        input: ::std::option::Option<crate::types::AttributeBooleanValue>,
-    ) -> Self {
+    pub fn set_map_public_ip_on_launch(mut self, input: ::std::option::Option<crate::types::AttributeBooleanValue>) -> Self {
         self.map_public_ip_on_launch = input;
         self
     }
@@ -84,24 +64,15 @@ impl ModifySubnetAttributeInputBuilder {
         self.subnet_id = input;
         self
     }
-    pub fn set_map_customer_owned_ip_on_launch(
-        mut self,
-        input: ::std::option::Option<crate::types::AttributeBooleanValue>,
-    ) -> Self {
+    pub fn set_map_customer_owned_ip_on_launch(mut self, input: ::std::option::Option<crate::types::AttributeBooleanValue>) -> Self {
         self.map_customer_owned_ip_on_launch = input;
         self
     }
-    pub fn set_customer_owned_ipv4_pool(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_customer_owned_ipv4_pool(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.customer_owned_ipv4_pool = input;
         self
     }
-    pub fn set_enable_dns64(
-        mut self,
-        input: ::std::option::Option<crate::types::AttributeBooleanValue>,
-    ) -> Self {
+    pub fn set_enable_dns64(mut self, input: ::std::option::Option<crate::types::AttributeBooleanValue>) -> Self {
         self.enable_dns64 = input;
         self
     }
@@ -111,26 +82,20 @@ impl ModifySubnetAttributeInputBuilder {
     }
     pub fn build(
         self,
-    ) -> ::std::result::Result<
-        crate::operation::modify_subnet_attribute::ModifySubnetAttributeInput,
-        ::aws_smithy_types::error::operation::BuildError,
-    > {
-        ::std::result::Result::Ok(
-            crate::operation::modify_subnet_attribute::ModifySubnetAttributeInput {
-                assign_ipv6_address_on_creation: self.assign_ipv6_address_on_creation,
-                map_public_ip_on_launch: self.map_public_ip_on_launch,
-                subnet_id: self.subnet_id,
-                map_customer_owned_ip_on_launch: self.map_customer_owned_ip_on_launch,
-                customer_owned_ipv4_pool: self.customer_owned_ipv4_pool,
-                enable_dns64: self.enable_dns64,
-                private_dns_hostname_type_on_launch: self.private_dns_hostname_type_on_launch,
-                enable_resource_name_dns_a_record_on_launch: self
-                    .enable_resource_name_dns_a_record_on_launch,
-                enable_resource_name_dns_aaaa_record_on_launch: self
-                    .enable_resource_name_dns_aaaa_record_on_launch,
-                enable_lni_at_device_index: self.enable_lni_at_device_index,
-                disable_lni_at_device_index: self.disable_lni_at_device_index,
-            },
-        )
+    ) -> ::std::result::Result<crate::operation::modify_subnet_attribute::ModifySubnetAttributeInput, ::aws_smithy_types::error::operation::BuildError>
+    {
+        ::std::result::Result::Ok(crate::operation::modify_subnet_attribute::ModifySubnetAttributeInput {
+            assign_ipv6_address_on_creation: self.assign_ipv6_address_on_creation,
+            map_public_ip_on_launch: self.map_public_ip_on_launch,
+            subnet_id: self.subnet_id,
+            map_customer_owned_ip_on_launch: self.map_customer_owned_ip_on_launch,
+            customer_owned_ipv4_pool: self.customer_owned_ipv4_pool,
+            enable_dns64: self.enable_dns64,
+            private_dns_hostname_type_on_launch: self.private_dns_hostname_type_on_launch,
+            enable_resource_name_dns_a_record_on_launch: self.enable_resource_name_dns_a_record_on_launch,
+            enable_resource_name_dns_aaaa_record_on_launch: self.enable_resource_name_dns_aaaa_record_on_launch,
+            enable_lni_at_device_index: self.enable_lni_at_device_index,
+            disable_lni_at_device_index: self.disable_lni_at_device_index,
+        })
     }
 }

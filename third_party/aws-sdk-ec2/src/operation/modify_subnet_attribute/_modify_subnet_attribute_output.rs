@@ -11,15 +11,11 @@ impl ::aws_types::request_id::RequestId for ModifySubnetAttributeOutput {
     }
 }
 impl ModifySubnetAttributeOutput {
-    pub fn builder(
-    ) -> crate::operation::modify_subnet_attribute::builders::ModifySubnetAttributeOutputBuilder
-    {
+    pub fn builder() -> crate::operation::modify_subnet_attribute::builders::ModifySubnetAttributeOutputBuilder {
         crate::operation::modify_subnet_attribute::builders::ModifySubnetAttributeOutputBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct ModifySubnetAttributeOutputBuilder {
     _request_id: Option<String>,

@@ -6,18 +6,13 @@ pub struct ModifyVpcAttributeInput {
     pub enable_dns_hostnames: ::std::option::Option<crate::types::AttributeBooleanValue>,
     pub enable_dns_support: ::std::option::Option<crate::types::AttributeBooleanValue>,
     pub vpc_id: ::std::option::Option<::std::string::String>,
-    pub enable_network_address_usage_metrics:
-        ::std::option::Option<crate::types::AttributeBooleanValue>,
+    pub enable_network_address_usage_metrics: ::std::option::Option<crate::types::AttributeBooleanValue>,
 }
 impl ModifyVpcAttributeInput {
-    pub fn enable_dns_hostnames(
-        &self,
-    ) -> ::std::option::Option<&crate::types::AttributeBooleanValue> {
+    pub fn enable_dns_hostnames(&self) -> ::std::option::Option<&crate::types::AttributeBooleanValue> {
         self.enable_dns_hostnames.as_ref()
     }
-    pub fn enable_dns_support(
-        &self,
-    ) -> ::std::option::Option<&crate::types::AttributeBooleanValue> {
+    pub fn enable_dns_support(&self) -> ::std::option::Option<&crate::types::AttributeBooleanValue> {
         self.enable_dns_support.as_ref()
     }
     pub fn vpc_id(&self) -> ::std::option::Option<&str> {
@@ -25,31 +20,24 @@ impl ModifyVpcAttributeInput {
     }
 }
 impl ModifyVpcAttributeInput {
-    pub fn builder(
-    ) -> crate::operation::modify_vpc_attribute::builders::ModifyVpcAttributeInputBuilder {
+    pub fn builder() -> crate::operation::modify_vpc_attribute::builders::ModifyVpcAttributeInputBuilder {
         crate::operation::modify_vpc_attribute::builders::ModifyVpcAttributeInputBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct ModifyVpcAttributeInputBuilder {
     pub(crate) enable_dns_hostnames: ::std::option::Option<crate::types::AttributeBooleanValue>,
     pub(crate) enable_dns_support: ::std::option::Option<crate::types::AttributeBooleanValue>,
     pub(crate) vpc_id: ::std::option::Option<::std::string::String>,
-    pub(crate) enable_network_address_usage_metrics:
-        ::std::option::Option<crate::types::AttributeBooleanValue>,
+    pub(crate) enable_network_address_usage_metrics: ::std::option::Option<crate::types::AttributeBooleanValue>,
 }
 impl ModifyVpcAttributeInputBuilder {
     pub fn enable_dns_hostnames(mut self, input: crate::types::AttributeBooleanValue) -> Self {
         self.enable_dns_hostnames = ::std::option::Option::Some(input);
         self
     }
-    pub fn set_enable_dns_hostnames(
-        mut self,
-        input: ::std::option::Option<crate::types::AttributeBooleanValue>,
-    ) -> Self {
+    pub fn set_enable_dns_hostnames(mut self, input: ::std::option::Option<crate::types::AttributeBooleanValue>) -> Self {
         self.enable_dns_hostnames = input;
         self
     }
@@ -57,10 +45,7 @@ impl ModifyVpcAttributeInputBuilder {
         self.enable_dns_support = ::std::option::Option::Some(input);
         self
     }
-    pub fn set_enable_dns_support(
-        mut self,
-        input: ::std::option::Option<crate::types::AttributeBooleanValue>,
-    ) -> Self {
+    pub fn set_enable_dns_support(mut self, input: ::std::option::Option<crate::types::AttributeBooleanValue>) -> Self {
         self.enable_dns_support = input;
         self
     }
@@ -72,19 +57,14 @@ impl ModifyVpcAttributeInputBuilder {
         self.vpc_id = input;
         self
     }
-    pub fn set_enable_network_address_usage_metrics(
-        mut self,
-        input: ::std::option::Option<crate::types::AttributeBooleanValue>,
-    ) -> Self {
+    pub fn set_enable_network_address_usage_metrics(mut self, input: ::std::option::Option<crate::types::AttributeBooleanValue>) -> Self {
         self.enable_network_address_usage_metrics = input;
         self
     }
     pub fn build(
         self,
-    ) -> ::std::result::Result<
-        crate::operation::modify_vpc_attribute::ModifyVpcAttributeInput,
-        ::aws_smithy_types::error::operation::BuildError,
-    > {
+    ) -> ::std::result::Result<crate::operation::modify_vpc_attribute::ModifyVpcAttributeInput, ::aws_smithy_types::error::operation::BuildError>
+    {
         ::std::result::Result::Ok(crate::operation::modify_vpc_attribute::ModifyVpcAttributeInput {
             enable_dns_hostnames: self.enable_dns_hostnames,
             enable_dns_support: self.enable_dns_support,

@@ -11,14 +11,11 @@ impl ::aws_types::request_id::RequestId for ModifyVpcAttributeOutput {
     }
 }
 impl ModifyVpcAttributeOutput {
-    pub fn builder(
-    ) -> crate::operation::modify_vpc_attribute::builders::ModifyVpcAttributeOutputBuilder {
+    pub fn builder() -> crate::operation::modify_vpc_attribute::builders::ModifyVpcAttributeOutputBuilder {
         crate::operation::modify_vpc_attribute::builders::ModifyVpcAttributeOutputBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct ModifyVpcAttributeOutputBuilder {
     _request_id: Option<String>,

@@ -21,9 +21,7 @@ impl ReleaseAddressInput {
         crate::operation::release_address::builders::ReleaseAddressInputBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct ReleaseAddressInputBuilder {
     pub(crate) allocation_id: ::std::option::Option<::std::string::String>,
@@ -32,17 +30,11 @@ pub struct ReleaseAddressInputBuilder {
     pub(crate) dry_run: ::std::option::Option<bool>,
 }
 impl ReleaseAddressInputBuilder {
-    pub fn allocation_id(
-        mut self,
-        input: impl ::std::convert::Into<::std::string::String>,
-    ) -> Self {
+    pub fn allocation_id(mut self, input: impl ::std::convert::Into<::std::string::String>) -> Self {
         self.allocation_id = ::std::option::Option::Some(input.into());
         self
     }
-    pub fn set_allocation_id(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_allocation_id(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.allocation_id = input;
         self
     }
@@ -54,19 +46,13 @@ impl ReleaseAddressInputBuilder {
         self.public_ip = input;
         self
     }
-    pub fn set_network_border_group(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_network_border_group(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.network_border_group = input;
         self
     }
     pub fn build(
         self,
-    ) -> ::std::result::Result<
-        crate::operation::release_address::ReleaseAddressInput,
-        ::aws_smithy_types::error::operation::BuildError,
-    > {
+    ) -> ::std::result::Result<crate::operation::release_address::ReleaseAddressInput, ::aws_smithy_types::error::operation::BuildError> {
         ::std::result::Result::Ok(crate::operation::release_address::ReleaseAddressInput {
             allocation_id: self.allocation_id,
             public_ip: self.public_ip,

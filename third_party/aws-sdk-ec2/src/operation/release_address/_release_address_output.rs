@@ -15,9 +15,7 @@ impl ReleaseAddressOutput {
         crate::operation::release_address::builders::ReleaseAddressOutputBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct ReleaseAddressOutputBuilder {
     _request_id: Option<String>,
@@ -32,6 +30,8 @@ impl ReleaseAddressOutputBuilder {
         self
     }
     pub fn build(self) -> crate::operation::release_address::ReleaseAddressOutput {
-        crate::operation::release_address::ReleaseAddressOutput { _request_id: self._request_id }
+        crate::operation::release_address::ReleaseAddressOutput {
+            _request_id: self._request_id,
+        }
     }
 }

@@ -15,9 +15,7 @@ impl ReplaceRouteOutput {
         crate::operation::replace_route::builders::ReplaceRouteOutputBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct ReplaceRouteOutputBuilder {
     _request_id: Option<String>,
@@ -32,6 +30,8 @@ impl ReplaceRouteOutputBuilder {
         self
     }
     pub fn build(self) -> crate::operation::replace_route::ReplaceRouteOutput {
-        crate::operation::replace_route::ReplaceRouteOutput { _request_id: self._request_id }
+        crate::operation::replace_route::ReplaceRouteOutput {
+            _request_id: self._request_id,
+        }
     }
 }

@@ -16,13 +16,11 @@ impl ReplaceRouteTableAssociationInput {
     }
 }
 impl ReplaceRouteTableAssociationInput {
-    pub fn builder() -> crate::operation::replace_route_table_association::builders::ReplaceRouteTableAssociationInputBuilder{
+    pub fn builder() -> crate::operation::replace_route_table_association::builders::ReplaceRouteTableAssociationInputBuilder {
         crate::operation::replace_route_table_association::builders::ReplaceRouteTableAssociationInputBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct ReplaceRouteTableAssociationInputBuilder {
     pub(crate) dry_run: ::std::option::Option<bool>,
@@ -30,31 +28,19 @@ pub struct ReplaceRouteTableAssociationInputBuilder {
     pub(crate) route_table_id: ::std::option::Option<::std::string::String>,
 }
 impl ReplaceRouteTableAssociationInputBuilder {
-    pub fn association_id(
-        mut self,
-        input: impl ::std::convert::Into<::std::string::String>,
-    ) -> Self {
+    pub fn association_id(mut self, input: impl ::std::convert::Into<::std::string::String>) -> Self {
         self.association_id = ::std::option::Option::Some(input.into());
         self
     }
-    pub fn set_association_id(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_association_id(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.association_id = input;
         self
     }
-    pub fn route_table_id(
-        mut self,
-        input: impl ::std::convert::Into<::std::string::String>,
-    ) -> Self {
+    pub fn route_table_id(mut self, input: impl ::std::convert::Into<::std::string::String>) -> Self {
         self.route_table_id = ::std::option::Option::Some(input.into());
         self
     }
-    pub fn set_route_table_id(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_route_table_id(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.route_table_id = input;
         self
     }
@@ -64,12 +50,10 @@ impl ReplaceRouteTableAssociationInputBuilder {
         crate::operation::replace_route_table_association::ReplaceRouteTableAssociationInput,
         ::aws_smithy_types::error::operation::BuildError,
     > {
-        ::std::result::Result::Ok(
-            crate::operation::replace_route_table_association::ReplaceRouteTableAssociationInput {
-                dry_run: self.dry_run,
-                association_id: self.association_id,
-                route_table_id: self.route_table_id,
-            },
-        )
+        ::std::result::Result::Ok(crate::operation::replace_route_table_association::ReplaceRouteTableAssociationInput {
+            dry_run: self.dry_run,
+            association_id: self.association_id,
+            route_table_id: self.route_table_id,
+        })
     }
 }

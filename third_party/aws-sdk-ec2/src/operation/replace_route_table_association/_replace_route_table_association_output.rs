@@ -7,20 +7,19 @@ pub struct ReplaceRouteTableAssociationOutput {
     pub association_state: ::std::option::Option<crate::types::RouteTableAssociationState>,
     _request_id: Option<String>,
 }
-impl ReplaceRouteTableAssociationOutput {}
+impl ReplaceRouteTableAssociationOutput {
+}
 impl ::aws_types::request_id::RequestId for ReplaceRouteTableAssociationOutput {
     fn request_id(&self) -> Option<&str> {
         self._request_id.as_deref()
     }
 }
 impl ReplaceRouteTableAssociationOutput {
-    pub fn builder() -> crate::operation::replace_route_table_association::builders::ReplaceRouteTableAssociationOutputBuilder{
+    pub fn builder() -> crate::operation::replace_route_table_association::builders::ReplaceRouteTableAssociationOutputBuilder {
         crate::operation::replace_route_table_association::builders::ReplaceRouteTableAssociationOutputBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct ReplaceRouteTableAssociationOutputBuilder {
     pub(crate) new_association_id: ::std::option::Option<::std::string::String>,
@@ -28,17 +27,11 @@ pub struct ReplaceRouteTableAssociationOutputBuilder {
     _request_id: Option<String>,
 }
 impl ReplaceRouteTableAssociationOutputBuilder {
-    pub fn set_new_association_id(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_new_association_id(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.new_association_id = input;
         self
     }
-    pub fn set_association_state(
-        mut self,
-        input: ::std::option::Option<crate::types::RouteTableAssociationState>,
-    ) -> Self {
+    pub fn set_association_state(mut self, input: ::std::option::Option<crate::types::RouteTableAssociationState>) -> Self {
         self.association_state = input;
         self
     }
@@ -50,9 +43,7 @@ impl ReplaceRouteTableAssociationOutputBuilder {
         self._request_id = request_id;
         self
     }
-    pub fn build(
-        self,
-    ) -> crate::operation::replace_route_table_association::ReplaceRouteTableAssociationOutput {
+    pub fn build(self) -> crate::operation::replace_route_table_association::ReplaceRouteTableAssociationOutput {
         crate::operation::replace_route_table_association::ReplaceRouteTableAssociationOutput {
             new_association_id: self.new_association_id,
             association_state: self.association_state,

@@ -39,13 +39,11 @@ impl RevokeSecurityGroupIngressInput {
     }
 }
 impl RevokeSecurityGroupIngressInput {
-    pub fn builder() -> crate::operation::revoke_security_group_ingress::builders::RevokeSecurityGroupIngressInputBuilder{
+    pub fn builder() -> crate::operation::revoke_security_group_ingress::builders::RevokeSecurityGroupIngressInputBuilder {
         crate::operation::revoke_security_group_ingress::builders::RevokeSecurityGroupIngressInputBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct RevokeSecurityGroupIngressInputBuilder {
     pub(crate) cidr_ip: ::std::option::Option<::std::string::String>,
@@ -57,8 +55,7 @@ pub struct RevokeSecurityGroupIngressInputBuilder {
     pub(crate) source_security_group_name: ::std::option::Option<::std::string::String>,
     pub(crate) source_security_group_owner_id: ::std::option::Option<::std::string::String>,
     pub(crate) to_port: ::std::option::Option<i32>,
-    pub(crate) security_group_rule_ids:
-        ::std::option::Option<::std::vec::Vec<::std::string::String>>,
+    pub(crate) security_group_rule_ids: ::std::option::Option<::std::vec::Vec<::std::string::String>>,
     pub(crate) dry_run: ::std::option::Option<bool>,
 }
 impl RevokeSecurityGroupIngressInputBuilder {
@@ -100,10 +97,7 @@ impl RevokeSecurityGroupIngressInputBuilder {
         self.ip_permissions = ::std::option::Option::Some(v);
         self
     }
-    pub fn set_ip_permissions(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<crate::types::IpPermission>>,
-    ) -> Self {
+    pub fn set_ip_permissions(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::IpPermission>>) -> Self {
         self.ip_permissions = input;
         self
     }
@@ -129,20 +123,18 @@ impl RevokeSecurityGroupIngressInputBuilder {
         crate::operation::revoke_security_group_ingress::RevokeSecurityGroupIngressInput,
         ::aws_smithy_types::error::operation::BuildError,
     > {
-        ::std::result::Result::Ok(
-            crate::operation::revoke_security_group_ingress::RevokeSecurityGroupIngressInput {
-                cidr_ip: self.cidr_ip,
-                from_port: self.from_port,
-                group_id: self.group_id,
-                group_name: self.group_name,
-                ip_permissions: self.ip_permissions,
-                ip_protocol: self.ip_protocol,
-                source_security_group_name: self.source_security_group_name,
-                source_security_group_owner_id: self.source_security_group_owner_id,
-                to_port: self.to_port,
-                security_group_rule_ids: self.security_group_rule_ids,
-                dry_run: self.dry_run,
-            },
-        )
+        ::std::result::Result::Ok(crate::operation::revoke_security_group_ingress::RevokeSecurityGroupIngressInput {
+            cidr_ip: self.cidr_ip,
+            from_port: self.from_port,
+            group_id: self.group_id,
+            group_name: self.group_name,
+            ip_permissions: self.ip_permissions,
+            ip_protocol: self.ip_protocol,
+            source_security_group_name: self.source_security_group_name,
+            source_security_group_owner_id: self.source_security_group_owner_id,
+            to_port: self.to_port,
+            security_group_rule_ids: self.security_group_rule_ids,
+            dry_run: self.dry_run,
+        })
     }
 }

@@ -5,31 +5,27 @@
 pub struct RevokeSecurityGroupIngressOutput {
     pub r#return: ::std::option::Option<bool>,
     pub unknown_ip_permissions: ::std::option::Option<::std::vec::Vec<crate::types::IpPermission>>,
-    pub revoked_security_group_rules:
-        ::std::option::Option<::std::vec::Vec<crate::types::RevokedSecurityGroupRule>>,
+    pub revoked_security_group_rules: ::std::option::Option<::std::vec::Vec<crate::types::RevokedSecurityGroupRule>>,
     _request_id: Option<String>,
 }
-impl RevokeSecurityGroupIngressOutput {}
+impl RevokeSecurityGroupIngressOutput {
+}
 impl ::aws_types::request_id::RequestId for RevokeSecurityGroupIngressOutput {
     fn request_id(&self) -> Option<&str> {
         self._request_id.as_deref()
     }
 }
 impl RevokeSecurityGroupIngressOutput {
-    pub fn builder() -> crate::operation::revoke_security_group_ingress::builders::RevokeSecurityGroupIngressOutputBuilder{
+    pub fn builder() -> crate::operation::revoke_security_group_ingress::builders::RevokeSecurityGroupIngressOutputBuilder {
         crate::operation::revoke_security_group_ingress::builders::RevokeSecurityGroupIngressOutputBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct RevokeSecurityGroupIngressOutputBuilder {
     pub(crate) r#return: ::std::option::Option<bool>,
-    pub(crate) unknown_ip_permissions:
-        ::std::option::Option<::std::vec::Vec<crate::types::IpPermission>>,
-    pub(crate) revoked_security_group_rules:
-        ::std::option::Option<::std::vec::Vec<crate::types::RevokedSecurityGroupRule>>,
+    pub(crate) unknown_ip_permissions: ::std::option::Option<::std::vec::Vec<crate::types::IpPermission>>,
+    pub(crate) revoked_security_group_rules: ::std::option::Option<::std::vec::Vec<crate::types::RevokedSecurityGroupRule>>,
     _request_id: Option<String>,
 }
 impl RevokeSecurityGroupIngressOutputBuilder {
@@ -37,17 +33,11 @@ impl RevokeSecurityGroupIngressOutputBuilder {
         self.r#return = input;
         self
     }
-    pub fn set_unknown_ip_permissions(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<crate::types::IpPermission>>,
-    ) -> Self {
+    pub fn set_unknown_ip_permissions(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::IpPermission>>) -> Self {
         self.unknown_ip_permissions = input;
         self
     }
-    pub fn set_revoked_security_group_rules(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<crate::types::RevokedSecurityGroupRule>>,
-    ) -> Self {
+    pub fn set_revoked_security_group_rules(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::RevokedSecurityGroupRule>>) -> Self {
         self.revoked_security_group_rules = input;
         self
     }
@@ -59,9 +49,7 @@ impl RevokeSecurityGroupIngressOutputBuilder {
         self._request_id = request_id;
         self
     }
-    pub fn build(
-        self,
-    ) -> crate::operation::revoke_security_group_ingress::RevokeSecurityGroupIngressOutput {
+    pub fn build(self) -> crate::operation::revoke_security_group_ingress::RevokeSecurityGroupIngressOutput {
         crate::operation::revoke_security_group_ingress::RevokeSecurityGroupIngressOutput {
             r#return: self.r#return,
             unknown_ip_permissions: self.unknown_ip_permissions,

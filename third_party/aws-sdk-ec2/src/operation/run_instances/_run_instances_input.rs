@@ -3,8 +3,7 @@
 #[non_exhaustive]
 #[derive(::std::clone::Clone, ::std::cmp::PartialEq)]
 pub struct RunInstancesInput {
-    pub block_device_mappings:
-        ::std::option::Option<::std::vec::Vec<crate::types::BlockDeviceMapping>>,
+    pub block_device_mappings: ::std::option::Option<::std::vec::Vec<crate::types::BlockDeviceMapping>>,
     pub image_id: ::std::option::Option<::std::string::String>,
     pub instance_type: ::std::option::Option<crate::types::InstanceType>,
     pub ipv6_address_count: ::std::option::Option<i32>,
@@ -24,44 +23,36 @@ pub struct RunInstancesInput {
         note = "Specifying Elastic Graphics accelerators is no longer supported on the RunInstances API.",
         since = "2024-01-08"
     )]
-    pub elastic_gpu_specification:
-        ::std::option::Option<::std::vec::Vec<crate::types::ElasticGpuSpecification>>,
+    pub elastic_gpu_specification: ::std::option::Option<::std::vec::Vec<crate::types::ElasticGpuSpecification>>,
     #[deprecated(
         note = "Specifying Elastic Inference accelerators is no longer supported on the RunInstances API.",
         since = "2024-01-08"
     )]
-    pub elastic_inference_accelerators:
-        ::std::option::Option<::std::vec::Vec<crate::types::ElasticInferenceAccelerator>>,
+    pub elastic_inference_accelerators: ::std::option::Option<::std::vec::Vec<crate::types::ElasticInferenceAccelerator>>,
     pub tag_specifications: ::std::option::Option<::std::vec::Vec<crate::types::TagSpecification>>,
     pub launch_template: ::std::option::Option<crate::types::LaunchTemplateSpecification>,
     pub instance_market_options: ::std::option::Option<crate::types::InstanceMarketOptionsRequest>,
     pub credit_specification: ::std::option::Option<crate::types::CreditSpecificationRequest>,
     pub cpu_options: ::std::option::Option<crate::types::CpuOptionsRequest>,
-    pub capacity_reservation_specification:
-        ::std::option::Option<crate::types::CapacityReservationSpecification>,
+    pub capacity_reservation_specification: ::std::option::Option<crate::types::CapacityReservationSpecification>,
     pub hibernation_options: ::std::option::Option<crate::types::HibernationOptionsRequest>,
-    pub license_specifications:
-        ::std::option::Option<::std::vec::Vec<crate::types::LicenseConfigurationRequest>>,
+    pub license_specifications: ::std::option::Option<::std::vec::Vec<crate::types::LicenseConfigurationRequest>>,
     pub metadata_options: ::std::option::Option<crate::types::InstanceMetadataOptionsRequest>,
     pub enclave_options: ::std::option::Option<crate::types::EnclaveOptionsRequest>,
     pub private_dns_name_options: ::std::option::Option<crate::types::PrivateDnsNameOptionsRequest>,
     pub maintenance_options: ::std::option::Option<crate::types::InstanceMaintenanceOptionsRequest>,
     pub disable_api_stop: ::std::option::Option<bool>,
     pub enable_primary_ipv6: ::std::option::Option<bool>,
-    pub network_performance_options:
-        ::std::option::Option<crate::types::InstanceNetworkPerformanceOptionsRequest>,
+    pub network_performance_options: ::std::option::Option<crate::types::InstanceNetworkPerformanceOptionsRequest>,
     pub operator: ::std::option::Option<crate::types::OperatorRequest>,
-    pub secondary_interfaces: ::std::option::Option<
-        ::std::vec::Vec<crate::types::InstanceSecondaryInterfaceSpecificationRequest>,
-    >,
+    pub secondary_interfaces: ::std::option::Option<::std::vec::Vec<crate::types::InstanceSecondaryInterfaceSpecificationRequest>>,
     pub dry_run: ::std::option::Option<bool>,
     pub disable_api_termination: ::std::option::Option<bool>,
     pub instance_initiated_shutdown_behavior: ::std::option::Option<crate::types::ShutdownBehavior>,
     pub private_ip_address: ::std::option::Option<::std::string::String>,
     pub client_token: ::std::option::Option<::std::string::String>,
     pub additional_info: ::std::option::Option<::std::string::String>,
-    pub network_interfaces:
-        ::std::option::Option<::std::vec::Vec<crate::types::InstanceNetworkInterfaceSpecification>>,
+    pub network_interfaces: ::std::option::Option<::std::vec::Vec<crate::types::InstanceNetworkInterfaceSpecification>>,
     pub iam_instance_profile: ::std::option::Option<crate::types::IamInstanceProfileSpecification>,
     pub ebs_optimized: ::std::option::Option<bool>,
 }
@@ -87,9 +78,7 @@ impl RunInstancesInput {
     pub fn tag_specifications(&self) -> &[crate::types::TagSpecification] {
         self.tag_specifications.as_deref().unwrap_or_default()
     }
-    pub fn metadata_options(
-        &self,
-    ) -> ::std::option::Option<&crate::types::InstanceMetadataOptionsRequest> {
+    pub fn metadata_options(&self) -> ::std::option::Option<&crate::types::InstanceMetadataOptionsRequest> {
         self.metadata_options.as_ref()
     }
     pub fn client_token(&self) -> ::std::option::Option<&str> {
@@ -125,8 +114,7 @@ impl ::std::fmt::Debug for RunInstancesInput {
         formatter.field("instance_market_options", &self.instance_market_options);
         formatter.field("credit_specification", &self.credit_specification);
         formatter.field("cpu_options", &self.cpu_options);
-        formatter
-            .field("capacity_reservation_specification", &self.capacity_reservation_specification);
+        formatter.field("capacity_reservation_specification", &self.capacity_reservation_specification);
         formatter.field("hibernation_options", &self.hibernation_options);
         formatter.field("license_specifications", &self.license_specifications);
         formatter.field("metadata_options", &self.metadata_options);
@@ -140,10 +128,7 @@ impl ::std::fmt::Debug for RunInstancesInput {
         formatter.field("secondary_interfaces", &self.secondary_interfaces);
         formatter.field("dry_run", &self.dry_run);
         formatter.field("disable_api_termination", &self.disable_api_termination);
-        formatter.field(
-            "instance_initiated_shutdown_behavior",
-            &self.instance_initiated_shutdown_behavior,
-        );
+        formatter.field("instance_initiated_shutdown_behavior", &self.instance_initiated_shutdown_behavior);
         formatter.field("private_ip_address", &self.private_ip_address);
         formatter.field("client_token", &self.client_token);
         formatter.field("additional_info", &self.additional_info);
@@ -161,13 +146,11 @@ impl RunInstancesInput {
 #[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default)]
 #[non_exhaustive]
 pub struct RunInstancesInputBuilder {
-    pub(crate) block_device_mappings:
-        ::std::option::Option<::std::vec::Vec<crate::types::BlockDeviceMapping>>,
+    pub(crate) block_device_mappings: ::std::option::Option<::std::vec::Vec<crate::types::BlockDeviceMapping>>,
     pub(crate) image_id: ::std::option::Option<::std::string::String>,
     pub(crate) instance_type: ::std::option::Option<crate::types::InstanceType>,
     pub(crate) ipv6_address_count: ::std::option::Option<i32>,
-    pub(crate) ipv6_addresses:
-        ::std::option::Option<::std::vec::Vec<crate::types::InstanceIpv6Address>>,
+    pub(crate) ipv6_addresses: ::std::option::Option<::std::vec::Vec<crate::types::InstanceIpv6Address>>,
     pub(crate) kernel_id: ::std::option::Option<::std::string::String>,
     pub(crate) key_name: ::std::option::Option<::std::string::String>,
     pub(crate) max_count: ::std::option::Option<i32>,
@@ -179,56 +162,37 @@ pub struct RunInstancesInputBuilder {
     pub(crate) security_groups: ::std::option::Option<::std::vec::Vec<::std::string::String>>,
     pub(crate) subnet_id: ::std::option::Option<::std::string::String>,
     pub(crate) user_data: ::std::option::Option<::std::string::String>,
-    pub(crate) elastic_gpu_specification:
-        ::std::option::Option<::std::vec::Vec<crate::types::ElasticGpuSpecification>>,
-    pub(crate) elastic_inference_accelerators:
-        ::std::option::Option<::std::vec::Vec<crate::types::ElasticInferenceAccelerator>>,
-    pub(crate) tag_specifications:
-        ::std::option::Option<::std::vec::Vec<crate::types::TagSpecification>>,
+    pub(crate) elastic_gpu_specification: ::std::option::Option<::std::vec::Vec<crate::types::ElasticGpuSpecification>>,
+    pub(crate) elastic_inference_accelerators: ::std::option::Option<::std::vec::Vec<crate::types::ElasticInferenceAccelerator>>,
+    pub(crate) tag_specifications: ::std::option::Option<::std::vec::Vec<crate::types::TagSpecification>>,
     pub(crate) launch_template: ::std::option::Option<crate::types::LaunchTemplateSpecification>,
-    pub(crate) instance_market_options:
-        ::std::option::Option<crate::types::InstanceMarketOptionsRequest>,
-    pub(crate) credit_specification:
-        ::std::option::Option<crate::types::CreditSpecificationRequest>,
+    pub(crate) instance_market_options: ::std::option::Option<crate::types::InstanceMarketOptionsRequest>,
+    pub(crate) credit_specification: ::std::option::Option<crate::types::CreditSpecificationRequest>,
     pub(crate) cpu_options: ::std::option::Option<crate::types::CpuOptionsRequest>,
-    pub(crate) capacity_reservation_specification:
-        ::std::option::Option<crate::types::CapacityReservationSpecification>,
+    pub(crate) capacity_reservation_specification: ::std::option::Option<crate::types::CapacityReservationSpecification>,
     pub(crate) hibernation_options: ::std::option::Option<crate::types::HibernationOptionsRequest>,
-    pub(crate) license_specifications:
-        ::std::option::Option<::std::vec::Vec<crate::types::LicenseConfigurationRequest>>,
-    pub(crate) metadata_options:
-        ::std::option::Option<crate::types::InstanceMetadataOptionsRequest>,
+    pub(crate) license_specifications: ::std::option::Option<::std::vec::Vec<crate::types::LicenseConfigurationRequest>>,
+    pub(crate) metadata_options: ::std::option::Option<crate::types::InstanceMetadataOptionsRequest>,
     pub(crate) enclave_options: ::std::option::Option<crate::types::EnclaveOptionsRequest>,
-    pub(crate) private_dns_name_options:
-        ::std::option::Option<crate::types::PrivateDnsNameOptionsRequest>,
-    pub(crate) maintenance_options:
-        ::std::option::Option<crate::types::InstanceMaintenanceOptionsRequest>,
+    pub(crate) private_dns_name_options: ::std::option::Option<crate::types::PrivateDnsNameOptionsRequest>,
+    pub(crate) maintenance_options: ::std::option::Option<crate::types::InstanceMaintenanceOptionsRequest>,
     pub(crate) disable_api_stop: ::std::option::Option<bool>,
     pub(crate) enable_primary_ipv6: ::std::option::Option<bool>,
-    pub(crate) network_performance_options:
-        ::std::option::Option<crate::types::InstanceNetworkPerformanceOptionsRequest>,
+    pub(crate) network_performance_options: ::std::option::Option<crate::types::InstanceNetworkPerformanceOptionsRequest>,
     pub(crate) operator: ::std::option::Option<crate::types::OperatorRequest>,
-    pub(crate) secondary_interfaces: ::std::option::Option<
-        ::std::vec::Vec<crate::types::InstanceSecondaryInterfaceSpecificationRequest>,
-    >,
+    pub(crate) secondary_interfaces: ::std::option::Option<::std::vec::Vec<crate::types::InstanceSecondaryInterfaceSpecificationRequest>>,
     pub(crate) dry_run: ::std::option::Option<bool>,
     pub(crate) disable_api_termination: ::std::option::Option<bool>,
-    pub(crate) instance_initiated_shutdown_behavior:
-        ::std::option::Option<crate::types::ShutdownBehavior>,
+    pub(crate) instance_initiated_shutdown_behavior: ::std::option::Option<crate::types::ShutdownBehavior>,
     pub(crate) private_ip_address: ::std::option::Option<::std::string::String>,
     pub(crate) client_token: ::std::option::Option<::std::string::String>,
     pub(crate) additional_info: ::std::option::Option<::std::string::String>,
-    pub(crate) network_interfaces:
-        ::std::option::Option<::std::vec::Vec<crate::types::InstanceNetworkInterfaceSpecification>>,
-    pub(crate) iam_instance_profile:
-        ::std::option::Option<crate::types::IamInstanceProfileSpecification>,
+    pub(crate) network_interfaces: ::std::option::Option<::std::vec::Vec<crate::types::InstanceNetworkInterfaceSpecification>>,
+    pub(crate) iam_instance_profile: ::std::option::Option<crate::types::IamInstanceProfileSpecification>,
     pub(crate) ebs_optimized: ::std::option::Option<bool>,
 }
 impl RunInstancesInputBuilder {
-    pub fn set_block_device_mappings(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<crate::types::BlockDeviceMapping>>,
-    ) -> Self {
+    pub fn set_block_device_mappings(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::BlockDeviceMapping>>) -> Self {
         self.block_device_mappings = input;
         self
     }
@@ -244,10 +208,7 @@ impl RunInstancesInputBuilder {
         self.instance_type = ::std::option::Option::Some(input);
         self
     }
-    pub fn set_instance_type(
-        mut self,
-        input: ::std::option::Option<crate::types::InstanceType>,
-    ) -> Self {
+    pub fn set_instance_type(mut self, input: ::std::option::Option<crate::types::InstanceType>) -> Self {
         self.instance_type = input;
         self
     }
@@ -255,10 +216,7 @@ impl RunInstancesInputBuilder {
         self.ipv6_address_count = input;
         self
     }
-    pub fn set_ipv6_addresses(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<crate::types::InstanceIpv6Address>>,
-    ) -> Self {
+    pub fn set_ipv6_addresses(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::InstanceIpv6Address>>) -> Self {
         self.ipv6_addresses = input;
         self
     }
@@ -278,10 +236,7 @@ impl RunInstancesInputBuilder {
         self.min_count = ::std::option::Option::Some(input);
         self
     }
-    pub fn set_monitoring(
-        mut self,
-        input: ::std::option::Option<crate::types::RunInstancesMonitoringEnabled>,
-    ) -> Self {
+    pub fn set_monitoring(mut self, input: ::std::option::Option<crate::types::RunInstancesMonitoringEnabled>) -> Self {
         self.monitoring = input;
         self
     }
@@ -293,19 +248,13 @@ impl RunInstancesInputBuilder {
         self.ramdisk_id = input;
         self
     }
-    pub fn security_groups(
-        mut self,
-        input: impl ::std::convert::Into<::std::string::String>,
-    ) -> Self {
+    pub fn security_groups(mut self, input: impl ::std::convert::Into<::std::string::String>) -> Self {
         let mut v = self.security_groups.unwrap_or_default();
         v.push(input.into());
         self.security_groups = ::std::option::Option::Some(v);
         self
     }
-    pub fn set_security_groups(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<::std::string::String>>,
-    ) -> Self {
+    pub fn set_security_groups(mut self, input: ::std::option::Option<::std::vec::Vec<::std::string::String>>) -> Self {
         self.security_groups = input;
         self
     }
@@ -323,24 +272,15 @@ impl RunInstancesInputBuilder {
         self.tag_specifications = ::std::option::Option::Some(v);
         self
     }
-    pub fn set_cpu_options(
-        mut self,
-        input: ::std::option::Option<crate::types::CpuOptionsRequest>,
-    ) -> Self {
+    pub fn set_cpu_options(mut self, input: ::std::option::Option<crate::types::CpuOptionsRequest>) -> Self {
         self.cpu_options = input;
         self
     }
-    pub fn set_capacity_reservation_specification(
-        mut self,
-        input: ::std::option::Option<crate::types::CapacityReservationSpecification>,
-    ) -> Self {
+    pub fn set_capacity_reservation_specification(mut self, input: ::std::option::Option<crate::types::CapacityReservationSpecification>) -> Self {
         self.capacity_reservation_specification = input;
         self
     }
-    pub fn set_hibernation_options(
-        mut self,
-        input: ::std::option::Option<crate::types::HibernationOptionsRequest>,
-    ) -> Self {
+    pub fn set_hibernation_options(mut self, input: ::std::option::Option<crate::types::HibernationOptionsRequest>) -> Self {
         self.hibernation_options = input;
         self
     }
@@ -348,61 +288,38 @@ impl RunInstancesInputBuilder {
         self.metadata_options = ::std::option::Option::Some(input);
         self
     }
-    pub fn set_metadata_options(
-        mut self,
-        input: ::std::option::Option<crate::types::InstanceMetadataOptionsRequest>,
-    ) -> Self {
+    pub fn set_metadata_options(mut self, input: ::std::option::Option<crate::types::InstanceMetadataOptionsRequest>) -> Self {
         self.metadata_options = input;
         self
     }
-    pub fn set_enclave_options(
-        mut self,
-        input: ::std::option::Option<crate::types::EnclaveOptionsRequest>,
-    ) -> Self {
+    pub fn set_enclave_options(mut self, input: ::std::option::Option<crate::types::EnclaveOptionsRequest>) -> Self {
         self.enclave_options = input;
         self
     }
-    pub fn set_private_dns_name_options(
-        mut self,
-        input: ::std::option::Option<crate::types::PrivateDnsNameOptionsRequest>,
-    ) -> Self {
+    pub fn set_private_dns_name_options(mut self, input: ::std::option::Option<crate::types::PrivateDnsNameOptionsRequest>) -> Self {
         self.private_dns_name_options = input;
         self
     }
-    pub fn set_maintenance_options(
-        mut self,
-        input: ::std::option::Option<crate::types::InstanceMaintenanceOptionsRequest>,
-    ) -> Self {
+    pub fn set_maintenance_options(mut self, input: ::std::option::Option<crate::types::InstanceMaintenanceOptionsRequest>) -> Self {
         self.maintenance_options = input;
         self
     }
-    pub fn set_network_performance_options(
-        mut self,
-        input: ::std::option::Option<crate::types::InstanceNetworkPerformanceOptionsRequest>,
-    ) -> Self {
+    pub fn set_network_performance_options(mut self, input: ::std::option::Option<crate::types::InstanceNetworkPerformanceOptionsRequest>) -> Self {
         self.network_performance_options = input;
         self
     }
-    pub fn set_operator(
-        mut self,
-        input: ::std::option::Option<crate::types::OperatorRequest>,
-    ) -> Self {
+    pub fn set_operator(mut self, input: ::std::option::Option<crate::types::OperatorRequest>) -> Self {
         self.operator = input;
         self
     }
     pub fn set_secondary_interfaces(
         mut self,
-        input: ::std::option::Option<
-            ::std::vec::Vec<crate::types::InstanceSecondaryInterfaceSpecificationRequest>,
-        >,
+        input: ::std::option::Option<::std::vec::Vec<crate::types::InstanceSecondaryInterfaceSpecificationRequest>>,
     ) -> Self {
         self.secondary_interfaces = input;
         self
     }
-    pub fn set_private_ip_address(
-        mut self,
-        input: ::std::option::Option<::std::string::String>,
-    ) -> Self {
+    pub fn set_private_ip_address(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.private_ip_address = input;
         self
     }
@@ -414,10 +331,7 @@ impl RunInstancesInputBuilder {
         self.client_token = input;
         self
     }
-    pub fn network_interfaces(
-        mut self,
-        input: crate::types::InstanceNetworkInterfaceSpecification,
-    ) -> Self {
+    pub fn network_interfaces(mut self, input: crate::types::InstanceNetworkInterfaceSpecification) -> Self {
         let mut v = self.network_interfaces.unwrap_or_default();
         v.push(input);
         self.network_interfaces = ::std::option::Option::Some(v);
@@ -425,17 +339,12 @@ impl RunInstancesInputBuilder {
     }
     pub fn set_network_interfaces(
         mut self,
-        input: ::std::option::Option<
-            ::std::vec::Vec<crate::types::InstanceNetworkInterfaceSpecification>,
-        >,
+        input: ::std::option::Option<::std::vec::Vec<crate::types::InstanceNetworkInterfaceSpecification>>,
     ) -> Self {
         self.network_interfaces = input;
         self
     }
-    pub fn set_iam_instance_profile(
-        mut self,
-        input: ::std::option::Option<crate::types::IamInstanceProfileSpecification>,
-    ) -> Self {
+    pub fn set_iam_instance_profile(mut self, input: ::std::option::Option<crate::types::IamInstanceProfileSpecification>) -> Self {
         self.iam_instance_profile = input;
         self
     }
@@ -445,10 +354,7 @@ impl RunInstancesInputBuilder {
     }
     pub fn build(
         self,
-    ) -> ::std::result::Result<
-        crate::operation::run_instances::RunInstancesInput,
-        ::aws_smithy_types::error::operation::BuildError,
-    > {
+    ) -> ::std::result::Result<crate::operation::run_instances::RunInstancesInput, ::aws_smithy_types::error::operation::BuildError> {
         ::std::result::Result::Ok(crate::operation::run_instances::RunInstancesInput {
             block_device_mappings: self.block_device_mappings,
             image_id: self.image_id,
@@ -523,8 +429,7 @@ impl ::std::fmt::Debug for RunInstancesInputBuilder {
         formatter.field("instance_market_options", &self.instance_market_options);
         formatter.field("credit_specification", &self.credit_specification);
         formatter.field("cpu_options", &self.cpu_options);
-        formatter
-            .field("capacity_reservation_specification", &self.capacity_reservation_specification);
+        formatter.field("capacity_reservation_specification", &self.capacity_reservation_specification);
         formatter.field("hibernation_options", &self.hibernation_options);
         formatter.field("license_specifications", &self.license_specifications);
         formatter.field("metadata_options", &self.metadata_options);
@@ -538,10 +443,7 @@ impl ::std::fmt::Debug for RunInstancesInputBuilder {
         formatter.field("secondary_interfaces", &self.secondary_interfaces);
         formatter.field("dry_run", &self.dry_run);
         formatter.field("disable_api_termination", &self.disable_api_termination);
-        formatter.field(
-            "instance_initiated_shutdown_behavior",
-            &self.instance_initiated_shutdown_behavior,
-        );
+        formatter.field("instance_initiated_shutdown_behavior", &self.instance_initiated_shutdown_behavior);
         formatter.field("private_ip_address", &self.private_ip_address);
         formatter.field("client_token", &self.client_token);
         formatter.field("additional_info", &self.additional_info);

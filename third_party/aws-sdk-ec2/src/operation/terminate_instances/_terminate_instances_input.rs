@@ -8,16 +8,14 @@ pub struct TerminateInstancesInput {
     pub skip_os_shutdown: ::std::option::Option<bool>,
     pub dry_run: ::std::option::Option<bool>,
 }
-impl TerminateInstancesInput {}
 impl TerminateInstancesInput {
-    pub fn builder(
-    ) -> crate::operation::terminate_instances::builders::TerminateInstancesInputBuilder {
+}
+impl TerminateInstancesInput {
+    pub fn builder() -> crate::operation::terminate_instances::builders::TerminateInstancesInputBuilder {
         crate::operation::terminate_instances::builders::TerminateInstancesInputBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct TerminateInstancesInputBuilder {
     pub(crate) instance_ids: ::std::option::Option<::std::vec::Vec<::std::string::String>>,
@@ -26,19 +24,13 @@ pub struct TerminateInstancesInputBuilder {
     pub(crate) dry_run: ::std::option::Option<bool>,
 }
 impl TerminateInstancesInputBuilder {
-    pub fn set_instance_ids(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<::std::string::String>>,
-    ) -> Self {
+    pub fn set_instance_ids(mut self, input: ::std::option::Option<::std::vec::Vec<::std::string::String>>) -> Self {
         self.instance_ids = input;
         self
     }
     pub fn build(
         self,
-    ) -> ::std::result::Result<
-        crate::operation::terminate_instances::TerminateInstancesInput,
-        ::aws_smithy_types::error::operation::BuildError,
-    > {
+    ) -> ::std::result::Result<crate::operation::terminate_instances::TerminateInstancesInput, ::aws_smithy_types::error::operation::BuildError> {
         ::std::result::Result::Ok(crate::operation::terminate_instances::TerminateInstancesInput {
             instance_ids: self.instance_ids,
             force: self.force,

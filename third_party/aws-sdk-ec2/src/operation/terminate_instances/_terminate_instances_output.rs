@@ -3,36 +3,29 @@
 #[non_exhaustive]
 #[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::fmt::Debug)]
 pub struct TerminateInstancesOutput {
-    pub terminating_instances:
-        ::std::option::Option<::std::vec::Vec<crate::types::InstanceStateChange>>,
+    pub terminating_instances: ::std::option::Option<::std::vec::Vec<crate::types::InstanceStateChange>>,
     _request_id: Option<String>,
 }
-impl TerminateInstancesOutput {}
+impl TerminateInstancesOutput {
+}
 impl ::aws_types::request_id::RequestId for TerminateInstancesOutput {
     fn request_id(&self) -> Option<&str> {
         self._request_id.as_deref()
     }
 }
 impl TerminateInstancesOutput {
-    pub fn builder(
-    ) -> crate::operation::terminate_instances::builders::TerminateInstancesOutputBuilder {
+    pub fn builder() -> crate::operation::terminate_instances::builders::TerminateInstancesOutputBuilder {
         crate::operation::terminate_instances::builders::TerminateInstancesOutputBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct TerminateInstancesOutputBuilder {
-    pub(crate) terminating_instances:
-        ::std::option::Option<::std::vec::Vec<crate::types::InstanceStateChange>>,
+    pub(crate) terminating_instances: ::std::option::Option<::std::vec::Vec<crate::types::InstanceStateChange>>,
     _request_id: Option<String>,
 }
 impl TerminateInstancesOutputBuilder {
-    pub fn set_terminating_instances(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<crate::types::InstanceStateChange>>,
-    ) -> Self {
+    pub fn set_terminating_instances(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::InstanceStateChange>>) -> Self {
         self.terminating_instances = input;
         self
     }

@@ -7,8 +7,7 @@ pub struct UpdateSecurityGroupRuleDescriptionsIngressInput {
     pub group_id: ::std::option::Option<::std::string::String>,
     pub group_name: ::std::option::Option<::std::string::String>,
     pub ip_permissions: ::std::option::Option<::std::vec::Vec<crate::types::IpPermission>>,
-    pub security_group_rule_descriptions:
-        ::std::option::Option<::std::vec::Vec<crate::types::SecurityGroupRuleDescription>>,
+    pub security_group_rule_descriptions: ::std::option::Option<::std::vec::Vec<crate::types::SecurityGroupRuleDescription>>,
 }
 impl UpdateSecurityGroupRuleDescriptionsIngressInput {
     pub fn group_id(&self) -> ::std::option::Option<&str> {
@@ -23,21 +22,18 @@ impl UpdateSecurityGroupRuleDescriptionsIngressInput {
 }
 impl UpdateSecurityGroupRuleDescriptionsIngressInput {
     pub fn builder(
-    ) -> crate::operation::update_security_group_rule_descriptions_ingress::builders::UpdateSecurityGroupRuleDescriptionsIngressInputBuilder{
+    ) -> crate::operation::update_security_group_rule_descriptions_ingress::builders::UpdateSecurityGroupRuleDescriptionsIngressInputBuilder {
         crate::operation::update_security_group_rule_descriptions_ingress::builders::UpdateSecurityGroupRuleDescriptionsIngressInputBuilder::default()
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct UpdateSecurityGroupRuleDescriptionsIngressInputBuilder {
     pub(crate) dry_run: ::std::option::Option<bool>,
     pub(crate) group_id: ::std::option::Option<::std::string::String>,
     pub(crate) group_name: ::std::option::Option<::std::string::String>,
     pub(crate) ip_permissions: ::std::option::Option<::std::vec::Vec<crate::types::IpPermission>>,
-    pub(crate) security_group_rule_descriptions:
-        ::std::option::Option<::std::vec::Vec<crate::types::SecurityGroupRuleDescription>>,
+    pub(crate) security_group_rule_descriptions: ::std::option::Option<::std::vec::Vec<crate::types::SecurityGroupRuleDescription>>,
 }
 impl UpdateSecurityGroupRuleDescriptionsIngressInputBuilder {
     pub fn group_id(mut self, input: impl ::std::convert::Into<::std::string::String>) -> Self {
@@ -62,10 +58,7 @@ impl UpdateSecurityGroupRuleDescriptionsIngressInputBuilder {
         self.ip_permissions = ::std::option::Option::Some(v);
         self
     }
-    pub fn set_ip_permissions(
-        mut self,
-        input: ::std::option::Option<::std::vec::Vec<crate::types::IpPermission>>,
-    ) -> Self {
+    pub fn set_ip_permissions(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::IpPermission>>) -> Self {
         self.ip_permissions = input;
         self
     }
@@ -74,7 +67,7 @@ impl UpdateSecurityGroupRuleDescriptionsIngressInputBuilder {
     ) -> ::std::result::Result<
         crate::operation::update_security_group_rule_descriptions_ingress::UpdateSecurityGroupRuleDescriptionsIngressInput,
         ::aws_smithy_types::error::operation::BuildError,
-    >{
+    > {
         ::std::result::Result::Ok(
             crate::operation::update_security_group_rule_descriptions_ingress::UpdateSecurityGroupRuleDescriptionsIngressInput {
                 dry_run: self.dry_run,

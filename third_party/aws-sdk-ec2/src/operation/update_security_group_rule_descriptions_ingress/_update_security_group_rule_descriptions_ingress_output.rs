@@ -6,7 +6,8 @@ pub struct UpdateSecurityGroupRuleDescriptionsIngressOutput {
     pub r#return: ::std::option::Option<bool>,
     _request_id: Option<String>,
 }
-impl UpdateSecurityGroupRuleDescriptionsIngressOutput {}
+impl UpdateSecurityGroupRuleDescriptionsIngressOutput {
+}
 impl ::aws_types::request_id::RequestId for UpdateSecurityGroupRuleDescriptionsIngressOutput {
     fn request_id(&self) -> Option<&str> {
         self._request_id.as_deref()
@@ -14,14 +15,12 @@ impl ::aws_types::request_id::RequestId for UpdateSecurityGroupRuleDescriptionsI
 }
 impl UpdateSecurityGroupRuleDescriptionsIngressOutput {
     pub fn builder(
-    ) -> crate::operation::update_security_group_rule_descriptions_ingress::builders::UpdateSecurityGroupRuleDescriptionsIngressOutputBuilder{
+    ) -> crate::operation::update_security_group_rule_descriptions_ingress::builders::UpdateSecurityGroupRuleDescriptionsIngressOutputBuilder {
         crate::operation::update_security_group_rule_descriptions_ingress::builders::UpdateSecurityGroupRuleDescriptionsIngressOutputBuilder::default(
         )
     }
 }
-#[derive(
-    ::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug,
-)]
+#[derive(::std::clone::Clone, ::std::cmp::PartialEq, ::std::default::Default, ::std::fmt::Debug)]
 #[non_exhaustive]
 pub struct UpdateSecurityGroupRuleDescriptionsIngressOutputBuilder {
     pub(crate) r#return: ::std::option::Option<bool>,
@@ -40,7 +39,7 @@ impl UpdateSecurityGroupRuleDescriptionsIngressOutputBuilder {
         self._request_id = request_id;
         self
     }
-    pub fn build(self) -> crate::operation::update_security_group_rule_descriptions_ingress::UpdateSecurityGroupRuleDescriptionsIngressOutput{
+    pub fn build(self) -> crate::operation::update_security_group_rule_descriptions_ingress::UpdateSecurityGroupRuleDescriptionsIngressOutput {
         crate::operation::update_security_group_rule_descriptions_ingress::UpdateSecurityGroupRuleDescriptionsIngressOutput {
             r#return: self.r#return,
             _request_id: self._request_id,
