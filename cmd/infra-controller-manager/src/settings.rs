@@ -11,7 +11,7 @@ use ::serving::Exposition;
 use client::ClientOptions;
 use election::ElectionConfig;
 use flags::controllers::{Known, Selection};
-use flags::{Flag, Problem, Spec, Values, controllers};
+use flags::{Problem, Spec, Values, controllers};
 use informer::Format;
 use manager::{Activity, CrdLabel, Hosted, Placement};
 
@@ -31,6 +31,7 @@ use super::flags::{
 };
 
 pub use serving::ServingSettings;
+use serving::given;
 
 /// Longest wait for the answer of a controller's write; the fence shortens it as the lease runs
 /// out (rule:writes-end-with-their-timeout).
@@ -259,11 +260,6 @@ fn client_options(values: &Values, version: &str) -> ClientOptions {
         version: version.into(),
         commit: build::INFO.commit.into(),
     }
-}
-
-/// A text that is set.
-fn given(values: &Values, flag: &Flag<String>) -> Option<String> {
-    Some(values.get(flag)).filter(|text| !text.is_empty())
 }
 
 /// Which of these pages there are, and what they show.

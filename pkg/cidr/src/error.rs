@@ -70,7 +70,7 @@ pub enum PoolError {
         "cannot cut an IPv6 cluster CIDR into 2^{bits} node CIDRs: the limit is 2^{max}, use a node \
          mask shorter by {} or raise the limit (at most {})",
         .bits - .max,
-        crate::limits::MAX_BITS
+        super::prefix::MAX_BITS
     )]
     TooManyIpv6Bits {
         /// Node mask minus cluster prefix.

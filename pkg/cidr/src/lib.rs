@@ -18,20 +18,15 @@
 
 mod claims;
 mod error;
-mod family;
 mod ledger;
-mod limits;
-mod one_or_more;
-mod outcome;
 mod parse;
 mod pool;
 mod prefix;
-mod runs;
 
 pub use error::{Exhausted, ParseError, PoolError};
-pub use family::Family;
 pub use ipnet::IpNet;
 pub use ledger::Ledger;
-pub use outcome::{Allocated, Change, Conflict, Occupied};
+pub use ledger::{Allocated, Change, Conflict, Occupied};
 pub use parse::{canonical, parse};
 pub use pool::{Candidate, Pool};
+pub use prefix::Family;

@@ -1,10 +1,12 @@
 //! A CIDR as numbers, the form in which pools and claims compare them. Crate-private.
+//!
+//! The two address families. CIDRs are matched to pools by family, never by their place in a list
+//! (`rule:families-meet-by-address`).
 
+use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::IpNet;
-
-use crate::Family;
 
 /// A CIDR without host bits. The order (family, network, length) puts every CIDR directly before
 /// the ones inside it, which the range scan of the claims index relies on.
@@ -55,3 +57,43 @@ fn host_bits(family: Family, length: u8) -> u128 {
     let bits = u32::from(family.width() - length);
     u128::MAX.checked_shr(128 - bits).unwrap_or(0)
 }
+
+/// An IP address family.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Family {
+    /// IPv4, 32-bit addresses.
+    V4,
+    /// IPv6, 128-bit addresses.
+    V6,
+}
+
+impl Family {
+    /// The family of a CIDR.
+    pub fn of(net: &IpNet) -> Self {
+        match net {
+            IpNet::V4(_) => Self::V4,
+            IpNet::V6(_) => Self::V6,
+        }
+    }
+
+    /// Bits in an address, which is also the longest prefix length.
+    pub fn width(self) -> u8 {
+        match self {
+            Self::V4 => 32,
+            Self::V6 => 128,
+        }
+    }
+}
+
+impl fmt::Display for Family {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::V4 => "IPv4",
+            Self::V6 => "IPv6",
+        })
+    }
+}
+
+/// The most bits of block index a pool takes, whatever the caller allows
+/// (`rule:ipv6-split-is-limited`).
+pub(crate) const MAX_BITS: u8 = 64;

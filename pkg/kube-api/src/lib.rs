@@ -22,25 +22,22 @@
 //! | `quantity.rs` | exact numbers of resources, and what a Pod requests |
 //! | `go.rs` | conventions of Go: null for what is empty, names of platforms, durations |
 
-mod cached;
 pub mod go;
 mod kind;
 mod metadata;
 mod node;
 mod own_writes;
-mod printable;
 pub mod protobuf;
 pub mod quantity;
-mod read;
 mod resource;
 mod status;
 
-pub use cached::{Cached, Decoding, FromProtobuf, StaticKind, View};
 pub use kind::Kind;
+pub use kind::{Cached, Decoding, FromProtobuf, StaticKind, View};
 pub use metadata::Metadata;
+pub use metadata::printable;
+pub use metadata::{object_key, resource_version};
 pub use node::{CloudNode, LabelledNode, Node, NodeMarks, PodCidrs};
 pub use own_writes::{OwnWrite, OwnWrites};
-pub use printable::printable;
-pub use read::{object_key, resource_version};
 pub use resource::Resource;
 pub use status::{Cause, Details, Status};

@@ -9,9 +9,9 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use crate::cached::share;
+use super::kind::share;
+use super::metadata::{presence, resource_version, shared_text};
 use crate::protobuf::{Fields, Malformed, Meta};
-use crate::read::{presence, resource_version, shared_text};
 use crate::{Cached, Decoding, FromProtobuf, Kind, Resource, StaticKind};
 pub use cloud::CloudNode;
 pub use labelled::{LabelledNode, NodeMarks};

@@ -10,13 +10,144 @@
 //! | `parse.rs` | its syntax |
 //! | `resources.rs` | [`Resources`]: a quantity per name |
 //! | `pod_requests.rs` | [`PodRequests`]: the requests in a Pod, and what they come to |
+//!
+//! [`PodRequests`]: what a Pod requests of its Node (`rule:pod-request`).
 
 mod amount;
 mod parse;
-mod pod_requests;
-mod resources;
+
+use std::collections::BTreeMap;
+use std::ops::AddAssign;
+
+use serde::{Deserialize, Serialize};
+
+use super::go::null_is_default;
 
 pub use amount::Quantity;
 pub use parse::ParseError;
-pub use pod_requests::PodRequests;
-pub use resources::Resources;
+
+/// Quantities by the name of their resource, such as `cpu`. One that is not there is zero.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Resources {
+    quantities: BTreeMap<Box<str>, Quantity>,
+}
+
+impl Resources {
+    /// How much there is of a resource.
+    pub fn get(&self, name: &str) -> Quantity {
+        self.quantities.get(name).copied().unwrap_or_default()
+    }
+
+    /// Sets how much there is of a resource.
+    pub fn set(&mut self, name: &str, quantity: Quantity) {
+        self.quantities.insert(name.into(), quantity);
+    }
+
+    /// None is there.
+    pub fn is_empty(&self) -> bool {
+        self.quantities.is_empty()
+    }
+
+    /// All that are there, by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, Quantity)> {
+        self.quantities.iter().map(|(name, quantity)| (&**name, *quantity))
+    }
+
+    /// Of each resource the larger of the two.
+    pub(crate) fn raise_to(&mut self, other: &Self) {
+        for (name, quantity) in &other.quantities {
+            let own = self.quantities.entry(name.clone()).or_default();
+            *own = (*own).max(*quantity);
+        }
+    }
+
+    /// Takes over the resources that the other names.
+    pub(crate) fn replace_by(&mut self, other: &Self) {
+        self.quantities.extend(other.quantities.clone());
+    }
+}
+
+impl AddAssign<&Resources> for Resources {
+    fn add_assign(&mut self, other: &Resources) {
+        for (name, quantity) in &other.quantities {
+            *self.quantities.entry(name.clone()).or_default() += *quantity;
+        }
+    }
+}
+
+impl<'a> FromIterator<(&'a str, Quantity)> for Resources {
+    fn from_iter<I: IntoIterator<Item = (&'a str, Quantity)>>(pairs: I) -> Self {
+        let quantities = pairs.into_iter().map(|(name, quantity)| (name.into(), quantity));
+        Self { quantities: quantities.collect() }
+    }
+}
+
+/// The part of a Pod's `spec` that says what it requests of which Node; the rest is skipped while
+/// reading.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct PodRequests {
+    /// The Node that it is bound to.
+    pub node_name: Option<Box<str>>,
+    #[serde(deserialize_with = "null_is_default")]
+    containers: Vec<Container>,
+    #[serde(deserialize_with = "null_is_default")]
+    init_containers: Vec<Container>,
+    /// Of the Pod as a whole.
+    #[serde(deserialize_with = "null_is_default")]
+    resources: Requirements,
+    /// What its runtime takes beside its containers.
+    #[serde(deserialize_with = "null_is_default")]
+    overhead: Resources,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Container {
+    #[serde(deserialize_with = "null_is_default")]
+    resources: Requirements,
+    restart_policy: Option<Box<str>>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+struct Requirements {
+    #[serde(deserialize_with = "null_is_default")]
+    requests: Resources,
+}
+
+impl Container {
+    /// An init container that runs on beside the containers.
+    fn is_sidecar(&self) -> bool {
+        self.restart_policy.as_deref() == Some("Always")
+    }
+}
+
+impl PodRequests {
+    /// What the scheduler sets aside for the Pod.
+    pub fn total(&self) -> Resources {
+        let mut most = Resources::default();
+        let mut sidecars = Resources::default();
+        for init in &self.init_containers {
+            if init.is_sidecar() {
+                sidecars += &init.resources.requests;
+            } else {
+                let mut step = sidecars.clone();
+                step += &init.resources.requests;
+                most.raise_to(&step);
+            }
+        }
+        let mut running = sidecars;
+        for container in &self.containers {
+            running += &container.resources.requests;
+        }
+        most.raise_to(&running);
+        most.replace_by(&self.resources.requests);
+        most += &self.overhead;
+        most
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -10,7 +10,9 @@ pub(crate) mod leader;
 pub(crate) mod observing;
 pub(crate) mod serving;
 
-use flags::{Kind, Spec, Verdict};
+use flags::Spec;
+
+pub(crate) use accepted::ACCEPTED_GROUP;
 
 /// All tables of this crate.
 pub const GROUPS: &[&[Spec]] = &[
@@ -34,15 +36,3 @@ pub const GROUPS: &[&[Spec]] = &[
     accepted::ATTACHING,
     accepted::VOLUMES,
 ];
-
-/// Help section of flags without effect.
-pub(crate) const ACCEPTED_GROUP: &str = "accepted for compatibility";
-
-const fn accepted(
-    name: &'static str,
-    kind: Kind,
-    default: &'static str,
-    help: &'static str,
-) -> Spec {
-    Spec::honoured(ACCEPTED_GROUP, name, kind, default, help).with_verdict(Verdict::Accepted)
-}

@@ -6,7 +6,6 @@ use ::flags::{NamedCertKey, Values};
 use delegated_auth::{DelegationOptions, RequestHeaders};
 use serving::{CertificateSource, ClientCertificates, ListenerOptions, NamedCertificate};
 
-use super::given;
 use crate::build;
 use crate::flags::table::serving as flags;
 use crate::flags::table::serving::{
@@ -102,4 +101,9 @@ fn delegation(values: &Values) -> DelegationOptions {
 
 fn path(values: &Values, flag: &::flags::Flag<String>) -> Option<PathBuf> {
     given(values, flag).map(Into::into)
+}
+
+/// The value of a text flag; `None` if it is empty.
+pub(super) fn given(values: &Values, flag: &::flags::Flag<String>) -> Option<String> {
+    Some(values.get(flag)).filter(|text| !text.is_empty())
 }

@@ -1,3 +1,5 @@
+mod runs;
+
 use super::*;
 use crate::parse;
 

@@ -7,9 +7,9 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use super::{Node, WireMeta, list_or_single};
-use crate::cached::share;
+use crate::kind::share;
+use crate::metadata::shared_text;
 use crate::protobuf::{Fields, Malformed};
-use crate::read::shared_text;
 use crate::{Cached, Decoding, FromProtobuf, Kind, StaticKind};
 
 /// The type of the condition that says that the network of a Node is not ready.

@@ -12,49 +12,43 @@
 //! - A UID has at most one claim, and every retry sends it again (`rule:retry-repeats-the-claim`).
 //! - While a Node starves no block is free for it: a freed block goes to the first that starves
 //!   (`rule:first-starved-first-served`).
+//!
+//! Blocks of Nodes that are gone, which nobody gets for a while (`rule:freed-blocks-rest`).
 
 mod audit;
 mod catalogue;
 mod cluster_cidrs;
 mod counters;
 mod findings;
-mod lines;
 mod notice;
 mod observing;
-mod owner;
-mod resting;
-mod rests;
 mod sending;
 mod shortage;
 mod snapshot;
 mod starving;
-#[cfg(test)]
-mod tests;
-mod told;
 mod unassigned;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
+use catalogue::Owner;
+use catalogue::Rests;
+use catalogue::{Candidates, Catalogue};
 use cidr::{IpNet, Ledger, Pool};
-use tokio::time::Instant;
-
-use catalogue::Catalogue;
-pub(crate) use catalogue::Standing;
-pub(crate) use cluster_cidrs::{Holding, RangeUse, SeenClusterCidr};
 use counters::Counters;
 use findings::Findings;
-use lines::Lines;
-pub(crate) use notice::{Effects, Notice, Skipped};
-use owner::Owner;
-pub(crate) use owner::Uid;
-use rests::Rests;
-pub(crate) use sending::{AfterRead, OpenOutcome};
-pub(crate) use shortage::Shortage;
+use tokio::time::Instant;
 use unassigned::{Phase, Place, Unassigned};
 
-use crate::hold::Hold;
+use super::second_allocator::Hold;
+
+pub(crate) use catalogue::Standing;
+pub(crate) use catalogue::Uid;
+pub(crate) use cluster_cidrs::{Holding, RangeUse, SeenClusterCidr};
+pub(crate) use notice::{Effects, Notice, Skipped};
+pub(crate) use sending::{AfterRead, OpenOutcome};
+pub(crate) use shortage::Shortage;
 
 /// After the first Nodes of a cluster, of which all were unassigned at once, memory is given back
 /// from this size on.
@@ -212,5 +206,86 @@ impl Allocator {
 fn is_family_at(pools: &[Pool], one: &Pool, percent: u8) -> bool {
     let of_family = || pools.iter().filter(|pool| pool.family() == one.family());
     let (used, blocks) = (of_family().map(Pool::used).sum(), of_family().map(Pool::blocks).sum());
-    crate::pressure::at_least(used, blocks, percent.into())
+    super::pressure::at_least(used, blocks, percent.into())
 }
+
+impl Allocator {
+    /// The same, in which the blocks of a Node that is gone are given to nobody for so long.
+    pub(crate) fn resting_for(self, delay: Duration) -> Self {
+        Self { rests: Rests::of(delay), ..self }
+    }
+
+    /// A Node that may have used its blocks is gone. Its claim goes over to the rest, and ends.
+    fn let_rest(&mut self, uid: &Uid, now: Instant) {
+        let claim = self.ledger.claim(&Owner::Node(uid.clone())).unwrap_or_default().to_vec();
+        if self.rests.are_wanted() && !claim.is_empty() {
+            self.set_aside(&Owner::Resting(uid.clone()), &claim);
+            self.rests.begin(uid.clone(), now);
+        }
+    }
+
+    /// When [`Self::end_rests`] is to be called next; `None` for never.
+    pub(crate) fn next_rested(&self, now: Instant) -> Option<Instant> {
+        self.rests.next(now)
+    }
+
+    /// Frees the blocks that have rested for long enough, the oldest first.
+    pub(crate) fn end_rests(&mut self, now: Instant) -> Effects {
+        let mut effects = Effects::default();
+        while let Some(uid) = self.rests.end(now) {
+            self.release(&Owner::Resting(uid));
+            self.after_release(&mut effects);
+        }
+        effects
+    }
+}
+
+/// The Nodes that wait: a line for each choice of ClusterCIDRs, and one ticket counter for all. The
+/// RangeAllocator has one line.
+#[derive(Debug, Default)]
+struct Lines {
+    lines: BTreeMap<Candidates, BTreeMap<u64, Uid>>,
+    next_ticket: u64,
+}
+
+impl Lines {
+    fn take_ticket(&mut self) -> u64 {
+        self.next_ticket += 1;
+        self.next_ticket
+    }
+
+    fn join(&mut self, place: &Place, uid: Uid) {
+        let Place { line, ticket } = place;
+        match self.lines.get_mut(line) {
+            Some(waiting) => drop(waiting.insert(*ticket, uid)),
+            None => drop(self.lines.insert(line.clone(), BTreeMap::from([(*ticket, uid)]))),
+        }
+    }
+
+    fn leave(&mut self, place: &Place) {
+        if let Some(waiting) = self.lines.get_mut(&place.line) {
+            waiting.remove(&place.ticket);
+            if waiting.is_empty() {
+                self.lines.remove(&place.line);
+            }
+        }
+    }
+
+    /// The first of this line.
+    fn first(&self, line: &Candidates) -> Option<(u64, Uid)> {
+        let (ticket, uid) = self.lines.get(line)?.first_key_value()?;
+        Some((*ticket, uid.clone()))
+    }
+
+    /// The first of every line, by ticket.
+    fn heads(&self) -> BTreeMap<u64, (Uid, Candidates)> {
+        let head = |(line, waiting): (&Candidates, &BTreeMap<u64, Uid>)| {
+            let (ticket, uid) = waiting.first_key_value()?;
+            Some((*ticket, (uid.clone(), line.clone())))
+        };
+        self.lines.iter().filter_map(head).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -16,22 +16,16 @@
 
 mod claims;
 mod cloud_nodes;
-mod condition;
-mod copier;
 mod copying;
 mod counts;
-mod families;
-mod google;
-mod metrics;
 mod provider;
 pub(crate) mod run;
 mod seen;
-mod syncer;
-pub(crate) mod syncing;
+pub(crate) mod syncer;
 mod telling;
 mod writes;
 
-pub(crate) use families::Families;
+pub(crate) use copying::Families;
 
 #[cfg(test)]
 mod tests;

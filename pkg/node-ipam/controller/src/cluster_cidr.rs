@@ -6,16 +6,11 @@
 //! and `from_flags` writes the object that stands for the flags. With it: `keeper` works on one
 //! object, `watch` tells the allocator what there is, and `run` runs them all.
 
-pub(crate) mod from_flags;
 mod keeper;
 pub(crate) mod plan;
-pub(crate) mod rank;
 pub(crate) mod run;
 pub(crate) mod selector;
-mod shown;
 mod spec;
-mod status;
-mod watch;
 
 pub(crate) use plan::Plan;
 pub(crate) use spec::ClusterCidrSpec;

@@ -1,25 +1,30 @@
 //! Registers node-ipam with the manager, and runs the allocator that the flags name.
 
+#[cfg(test)]
+mod predecessor_tests;
+
 use std::sync::Arc;
+use std::time::Duration;
 
 use cidr::Pool;
+use client::{Answer, CallError};
 use flags::{Problem, Spec, Values};
 use futures::future::BoxFuture;
-use kube_api::Node;
+use http::{Method, Request, StatusCode};
+use kube::client::Body;
+use kube_api::{Node, Status};
 use manager::{Configured, Context, Controller, Failure, Permission, Runner, Stopped};
 use parking_lot::Mutex;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
 use tracing::info;
 
-use crate::LOGGER;
-use crate::allocator::Allocator;
-use crate::cloud::run::{self as cloud_run, Mode, RunOptions};
-use crate::cluster_cidr;
-use crate::crd_manifests::CRDS;
-use crate::flags::FLAGS;
-use crate::metrics::{IpamMetrics, PoolsOf};
-use crate::node_work;
-use crate::options::{CloudOptions, ClusterCidrOptions, Judged, Options, judge};
-use crate::predecessor;
+use super::allocator::Allocator;
+use super::cloud::run::{self as cloud_run, Mode, RunOptions};
+use super::flags::FLAGS;
+use super::metrics::{IpamMetrics, PoolsOf};
+use super::options::{CloudOptions, ClusterCidrOptions, Judged, Options, judge};
+use super::{LOGGER, cluster_cidr, node_work};
 
 /// Stock's own account; its ClusterRole, which lets it read and write Nodes, exists in every
 /// cluster.
@@ -126,7 +131,7 @@ impl Runner for NodeIpamRun {
         &self,
         client: kube::Client,
     ) -> BoxFuture<'static, Result<bool, Failure>> {
-        Box::pin(predecessor::has_nodes(client))
+        Box::pin(has_nodes(client))
     }
 
     fn run(self: Arc<Self>, context: Context) -> BoxFuture<'static, Result<Stopped, Failure>> {
@@ -169,6 +174,56 @@ fn pools_in_words(pools: &[Pool]) -> String {
         .iter()
         .map(|pool| format!("{} in {} blocks of /{}", pool.cidr(), pool.blocks(), pool.mask()));
     words.collect::<Vec<_>>().join(", ")
+}
+
+/// What `config/crd` holds of them.
+pub(crate) const CRDS: &[&str] =
+    &[include_str!("../../../../config/crd/networking.x-k8s.io_clustercidrs.yaml")];
+
+/// For the answer, to its last byte.
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// A consistent list of one Node.
+const ONE_NODE: &str = "/api/v1/nodes?limit=1";
+
+#[derive(Deserialize)]
+struct Page {
+    items: Vec<IgnoredAny>,
+}
+
+/// Why there is no page.
+#[derive(Debug, thiserror::Error)]
+enum PageError {
+    #[error(transparent)]
+    Call(#[from] CallError),
+    #[error("the server answered {status}: {message}")]
+    Refused { status: StatusCode, message: String },
+    #[error("cannot decode the list: {0}")]
+    Decode(#[from] serde_json::Error),
+}
+
+/// Whether the cluster has a Node, by a consistent list.
+pub(crate) fn has_nodes(client: kube::Client) -> BoxFuture<'static, Result<bool, Failure>> {
+    Box::pin(async move {
+        let listed = list(&client).await;
+        let page = listed.map_err(|error| {
+            Failure::new(format!("cannot list the Nodes of the cluster: {error}"))
+        })?;
+        Ok(!page.items.is_empty())
+    })
+}
+
+async fn list(client: &kube::Client) -> Result<Page, PageError> {
+    let request = Request::builder().method(Method::GET).uri(ONE_NODE);
+    let mut request =
+        request.body(Body::empty()).map_err(|error| CallError::NotSent(Box::new(error)))?;
+    request.extensions_mut().insert("list");
+    let Answer { status, body, .. } = client::answer(client, request, LIMIT).await?;
+    if status != StatusCode::OK {
+        let message = Status::read(&body).unwrap_or_default().message;
+        return Err(PageError::Refused { status, message });
+    }
+    Ok(serde_json::from_slice(&body)?)
 }
 
 #[cfg(test)]

@@ -13,24 +13,19 @@
 mod allocator;
 mod api;
 mod backlog;
-mod cached_node;
 mod cloud;
 mod cluster_cidr;
 mod controller;
-mod crd_manifests;
 mod flags;
-mod hold;
 mod metrics;
 mod node_work;
 mod options;
 mod outcome;
 mod patch;
-mod predecessor;
 mod pressure;
 mod reconciler;
 mod second_allocator;
 mod snapshot;
-mod stop;
 mod survey;
 mod suspicion;
 

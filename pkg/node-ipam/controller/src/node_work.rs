@@ -12,15 +12,15 @@ use tokio_util::sync::CancellationToken;
 use tracing::error;
 use workqueue::{Backoff, Jitter, WorkQueue};
 
+use super::reconciler::CachedNode;
+use super::second_allocator::deadline_of_outcomes;
 use crate::allocator::Allocator;
 use crate::api::NodeApi;
 use crate::backlog::Backlog;
-use crate::cached_node::CachedNode;
 use crate::metrics::IpamMetrics;
 use crate::options::Options;
 use crate::reconciler::Reconciler;
 use crate::second_allocator::Detector;
-use crate::stop::deadline_of_outcomes;
 
 /// Per Node, for ever (`rule:served-without-another-event`).
 const BACKOFF: Backoff =

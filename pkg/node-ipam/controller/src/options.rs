@@ -12,13 +12,13 @@ use std::time::Duration;
 use cidr::{Family, IpNet, Pool, PoolError};
 use flags::{Flag, Problem, Values};
 
+use super::second_allocator::Hold;
 use crate::flags::{
     ADDITIONAL_CLUSTER_CIDRS, ALLOCATE_NODE_CIDRS, CIDR_ALLOCATOR_TYPE, CLOUD_PROVIDER,
     CLUSTER_CIDR, CONCURRENT_NODE_CIDR_PATCHES, NODE_CIDR_EXCLUDE, NODE_CIDR_MASK_SIZE,
     NODE_CIDR_MASK_SIZE_IPV4, NODE_CIDR_MASK_SIZE_IPV6, NODE_CIDR_MAX_IPV6_BITS,
     ON_SECOND_ALLOCATOR, POD_CIDR_REUSE_DELAY, SERVICE_CLUSTER_IP_RANGE,
 };
-use crate::hold::Hold;
 use crate::second_allocator::OnSecondAllocator;
 
 pub(crate) use cloud::CloudOptions;

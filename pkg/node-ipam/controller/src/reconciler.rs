@@ -3,9 +3,6 @@
 mod answers;
 mod read_back;
 mod read_result;
-mod telling;
-#[cfg(test)]
-mod tests;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,23 +10,24 @@ use std::time::Duration;
 
 use cidr::IpNet;
 use client::CallError;
-use events::Recorder;
+use events::{EventType, ObjectRef, Recorder};
 use informer::Informer;
-use kube_api::Node;
+use kube_api::{Cached, LabelledNode, Node, NodeMarks};
 use parking_lot::Mutex;
+use read_result::ReadBack;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use tracing::warn;
 use workqueue::{Next, Reconcile, Retry, WorkQueue};
 
-use crate::allocator::{AfterRead, Allocator, Assignment, Shortage};
-use crate::api::NodeApi;
-use crate::backlog::Backlog;
-use crate::cached_node::CachedNode;
-use crate::metrics::IpamMetrics;
-use crate::patch::{self, Class};
-use crate::second_allocator::Detector;
-use crate::suspicion::{Evidence, Suspect, is_stocks};
-use read_result::ReadBack;
+use super::allocator::{AfterRead, Allocator, Assignment, Effects, Shortage};
+use super::api::NodeApi;
+use super::backlog::Backlog;
+use super::metrics::IpamMetrics;
+use super::patch::Class;
+use super::second_allocator::Detector;
+use super::suspicion::{Evidence, Suspect, is_stocks};
+use super::{LOGGER, patch};
 
 /// While the server's history is in doubt nothing is sent; it is looked at again after this time.
 const DOUBT_PAUSE: Duration = Duration::from_secs(1);
@@ -180,3 +178,68 @@ impl<N: CachedNode> Reconciler<N> {
         Ok((class, answer.settled_at))
     }
 }
+
+/// What the allocator and the reconciler read of a cached Node.
+pub(crate) trait CachedNode: Cached + AsRef<Node> {
+    /// What it is selected by, where that matters and while it has no CIDRs.
+    fn marks(&self) -> Option<&Arc<NodeMarks>>;
+}
+
+/// The RangeAllocator gives every Node of the same pools.
+impl CachedNode for Node {
+    fn marks(&self) -> Option<&Arc<NodeMarks>> {
+        None
+    }
+}
+
+impl CachedNode for LabelledNode {
+    fn marks(&self) -> Option<&Arc<NodeMarks>> {
+        self.marks.as_ref()
+    }
+}
+
+impl<N: CachedNode> Reconciler<N> {
+    /// Passes on what the allocator wants told and done.
+    pub(crate) fn carry_out(&self, effects: Effects) {
+        if let Some(took) = effects.assigned {
+            self.metrics.assigned(took);
+        }
+        if let Some(suspect) = effects.foreign {
+            self.detector.suspect(suspect);
+        }
+        for notice in effects.notices {
+            if !self.allocator.lock().notice_due(&notice, REMIND, Instant::now()) {
+                continue;
+            }
+            // The recorder logs it as well.
+            let node = ObjectRef::node(&notice.name, &notice.uid);
+            self.recorder.event(node, EventType::Warning, notice.reason, notice.message);
+        }
+        for search in effects.skipped {
+            self.metrics.skipped(&search);
+        }
+        for (range, object) in effects.ended {
+            self.metrics.ended(&range, &object);
+        }
+        if let Some(cluster_cidrs) = &self.cluster_cidrs {
+            effects.released.into_iter().for_each(|name| cluster_cidrs.add(name));
+        }
+        for name in effects.wake {
+            self.queue.add(name);
+        }
+    }
+
+    /// An event on an unassigned Node, at once when the state is entered and then rarely.
+    fn tell(&self, node: &Node, reason: &'static str, why: &str) {
+        if self.allocator.lock().due(&node.uid, reason, REMIND, Instant::now()) {
+            warn!(logger = LOGGER, node = %node.name, reason, err = why,
+                "Node has no pod CIDR");
+            let message = format!("Node {} status is now: {reason}: {why}", node.name);
+            let object = ObjectRef::node(&node.name, &node.uid);
+            self.recorder.event(object, EventType::Normal, reason, message);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

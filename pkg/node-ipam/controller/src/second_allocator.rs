@@ -1,21 +1,25 @@
 //! kube-controller-manager that gives out pod CIDRs beside this program
 //! (rule:second-allocator-is-told): noticed when a Node has CIDRs that we did not write, even if they are those
 //! that we chose, and confirmed by what the API server noted of who wrote them.
+//!
+//! [`Hold`]: until when no pod CIDR is given out (`rule:second-allocator-is-told`).
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use events::{EventType, ObjectRef, Recorder};
 use http::StatusCode;
 use jiff::Timestamp;
+use manager::{Context, Failure};
+use parking_lot::Mutex;
 use prometheus::IntCounter;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, error};
 
-use crate::LOGGER;
-use crate::api::{NodeApi, ReadError};
-use crate::hold::Hold;
-use crate::suspicion::{STOCK, Suspect, Suspicion};
+use super::LOGGER;
+use super::api::{NodeApi, ReadError};
+use super::suspicion::{STOCK, Suspect, Suspicion};
 
 /// One Node is looked into per this time: others may be served by whom they like.
 const LOOK_EVERY: Duration = Duration::from_secs(10);
@@ -140,4 +144,33 @@ impl Detector {
 fn servers_time(now: Option<Timestamp>, ago: Duration) -> Timestamp {
     let then = now.unwrap_or_else(Timestamp::now).checked_sub(ago);
     then.and_then(|then| Timestamp::from_second(then.as_second())).unwrap_or(Timestamp::MIN)
+}
+
+/// Until when no pod CIDR is given out. Clones are the same, and one outlives the runs of the
+/// controller: a controller that is started again holds what the one before it held.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Hold(Arc<Mutex<Option<Instant>>>);
+
+impl Hold {
+    /// Holds until that moment, in place of what was set before.
+    pub(crate) fn set(&self, until: Instant) {
+        *self.0.lock() = Some(until);
+    }
+
+    /// For how long from now on nothing is given out.
+    pub(crate) fn left(&self, now: Instant) -> Option<Duration> {
+        let left = (*self.0.lock())?.saturating_duration_since(now);
+        (!left.is_zero()).then_some(left)
+    }
+}
+
+/// Besides the time of a PATCH, for settling the last outcomes after a stop: one second in which a
+/// PATCH travels to the server, and two for reads. With 5 s of the PATCH it fits into stock's
+/// default for `--controller-shutdown-timeout`, 10 s.
+const LAST_READS: Duration = Duration::from_secs(3);
+
+/// Waits for the stop of the run; until when its outcomes may be settled.
+pub(crate) async fn deadline_of_outcomes(context: &Context) -> Result<Instant, Failure> {
+    context.stop.clone().cancelled_owned().await;
+    Ok(Instant::now() + context.settings.write_timeout + LAST_READS)
 }

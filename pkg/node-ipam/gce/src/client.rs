@@ -12,15 +12,15 @@ use tokio::sync::OnceCell;
 use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 
+use super::call_error::Operation;
+use super::exchange::Limits;
+use super::metadata::Channel;
 use crate::call_error::CallError;
-use crate::channel::Channel;
 use crate::config::Config;
 use crate::exchange::{Call, Exchange, IsWanted};
 use crate::instance::{AliasRange, FIELDS, Instance, NetworkInterface};
-use crate::limits::Limits;
 use crate::metadata::Metadata;
 use crate::metrics::Metrics;
-use crate::operation::Operation;
 use crate::provider_id::ProviderId;
 use crate::tokens::{CredentialsOrCall, Tokens};
 

@@ -19,20 +19,15 @@
 
 mod answer_error;
 mod call_error;
-mod channel;
 mod client;
 mod config;
 mod credentials;
 mod exchange;
 mod gcfg;
 mod instance;
-mod jwt;
-mod limits;
 mod metadata;
 mod metrics;
-mod operation;
 mod provider_id;
-mod readings;
 mod tokens;
 mod zone;
 
@@ -40,9 +35,9 @@ pub use call_error::CallError;
 pub use client::{Client, ClientError};
 pub use config::{Config, ConfigError, SyntaxProblem};
 pub use credentials::CredentialsError;
+pub use exchange::CALLS_AT_ONCE;
 pub use exchange::IsWanted;
 pub use instance::{BadRange, Instance, PodRanges};
-pub use limits::CALLS_AT_ONCE;
 pub use metrics::Metrics;
 pub use provider_id::{ProviderId, ProviderIdError};
-pub use readings::Readings;
+pub use zone::Readings;

@@ -1,13 +1,15 @@
 //! [`Metadata`]: the server that tells a VM of Google who it is.
 
+use std::fmt;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderValue, Request, Uri};
-use http_body_util::Full;
+use http::{HeaderValue, Request, StatusCode, Uri};
+use http_body_util::{BodyExt as _, Full, Limited};
+use tokio::time::{Instant, timeout_at};
+use transport::{Endpoint, ErrorChain, Protocol, Proxy, TlsConfigs, Trust, Wire, retry_after};
 
-use crate::call_error::CallError;
-use crate::channel::{Answer, Channel};
+use super::call_error::CallError;
 
 const HOST: &str = "metadata.google.internal";
 /// It answers in milliseconds, or not at all where there is none.
@@ -40,7 +42,7 @@ impl Metadata {
     pub(crate) async fn project(&self) -> Result<String, CallError> {
         let answer = self.get("project/project-id").await?;
         let text = std::str::from_utf8(&answer.body).unwrap_or_default().trim();
-        if answer.status.is_success() && crate::config::is_project(text) {
+        if answer.status.is_success() && super::config::is_project(text) {
             return Ok(text.to_owned());
         }
         let reason = format!("the metadata server answered {} without a project", answer.status);
@@ -53,5 +55,70 @@ impl Metadata {
             .body(Full::<Bytes>::default())
             .map_err(CallError::not_sent)?;
         self.channel.ask(request, LIMIT).await
+    }
+}
+
+/// More than a page of 500 VMs with eight interfaces each.
+const LARGEST_ANSWER: usize = 4 * 1024 * 1024;
+
+/// The connections to one server; clones share them.
+#[derive(Clone)]
+pub(crate) struct Channel(Wire);
+
+/// What a server answered. Its printed form has no body, which may be a token.
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    pub(crate) retry_after: Option<Duration>,
+    pub(crate) body: Bytes,
+}
+
+impl fmt::Debug for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Answer").field("status", &self.status).finish_non_exhaustive()
+    }
+}
+
+impl Channel {
+    /// Connections to the server of this address, through the proxy that the environment names.
+    /// No network yet.
+    pub(crate) fn to(
+        server: &Uri,
+        env: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<Self, CallError> {
+        let (configs, trust) = (TlsConfigs::default(), Trust::system());
+        let endpoint = Endpoint::new(&configs, &trust, None, Protocol::Negotiated);
+        let mut endpoint = endpoint.map_err(CallError::not_sent)?;
+        let proxy = Proxy::from_environment(server, env)
+            .map_err(|error| CallError::not_sent(format!("HTTPS_PROXY cannot be used: {error}")))?;
+        if let Some(proxy) = proxy {
+            let through = endpoint.through(proxy, &configs, &trust);
+            endpoint = through.map_err(CallError::not_sent)?;
+        }
+        Ok(Self(transport::open(&endpoint)))
+    }
+
+    /// Sends a request, whose address is absolute, and reads the whole answer.
+    pub(crate) async fn ask(
+        &self,
+        request: Request<Full<Bytes>>,
+        limit: Duration,
+    ) -> Result<Answer, CallError> {
+        let deadline = Instant::now() + limit;
+        let late = |_| CallError::unanswered(format!("no answer within {limit:?}"));
+        let answer = timeout_at(deadline, self.0.send(request)).await.map_err(late)?;
+        let (head, body) = answer
+            .map_err(|error| {
+                let reason = ErrorChain(&error).to_string();
+                if error.is_unprocessed() {
+                    CallError::not_sent(reason)
+                } else {
+                    CallError::unanswered(reason)
+                }
+            })?
+            .into_parts();
+        let body = timeout_at(deadline, Limited::new(body, LARGEST_ANSWER).collect()).await;
+        let body = body.map_err(late)?.map_err(|error| CallError::unanswered(&error))?;
+        let retry_after = retry_after(&head.headers);
+        Ok(Answer { status: head.status, retry_after, body: body.to_bytes() })
     }
 }

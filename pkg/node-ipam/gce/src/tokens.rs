@@ -16,11 +16,11 @@ use tokio::sync::Mutex;
 use tokio::time::Instant;
 use transport::sensitive_header;
 
+use super::credentials::Claims;
+use super::metadata::{Answer, Channel};
 use crate::call_error::CallError;
-use crate::channel::{Answer, Channel};
 use crate::config::TokensFrom;
 use crate::credentials::{Credentials, CredentialsError};
-use crate::jwt::Claims;
 use crate::metadata::Metadata;
 use crate::metrics::Metrics;
 

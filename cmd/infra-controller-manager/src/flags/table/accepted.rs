@@ -2,7 +2,17 @@
 
 use flags::{Kind, Spec, Verdict};
 
-use super::{ACCEPTED_GROUP, accepted};
+/// Help section of flags without effect.
+pub(crate) const ACCEPTED_GROUP: &str = "accepted for compatibility";
+
+pub(super) const fn accepted(
+    name: &'static str,
+    kind: Kind,
+    default: &'static str,
+    help: &'static str,
+) -> Spec {
+    Spec::honoured(ACCEPTED_GROUP, name, kind, default, help).with_verdict(Verdict::Accepted)
+}
 
 const NO_CLOUD: &str = "the in-tree cloud providers are gone; leave it out";
 

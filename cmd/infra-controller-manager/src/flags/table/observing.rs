@@ -2,7 +2,7 @@
 
 use flags::{Flag, GoDuration, Kind, Spec};
 
-use super::accepted;
+use super::accepted::accepted;
 
 pub(crate) const DISABLED_METRICS: Flag<Vec<String>> =
     Flag::strings("metrics", "disabled-metrics", "", "Metrics that are not exposed, by full name.");

@@ -6,7 +6,7 @@ use cidr::IpNet;
 use tokio::time::Instant;
 
 use super::{Allocator, Effects, Owner, Uid};
-use crate::cached_node::CachedNode;
+use crate::reconciler::CachedNode;
 
 impl Allocator {
     /// Compares all state with a consistent picture of the live Nodes (the informer's store,

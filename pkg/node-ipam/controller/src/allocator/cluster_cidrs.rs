@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use super::catalogue::{Catalogue, Choice, Entry, Standing};
 use super::{Allocator, Effects, Owner, Phase, Shortage, Uid};
-use crate::cluster_cidr::rank::Rank;
+use crate::cluster_cidr::plan::Rank;
 use crate::cluster_cidr::{ClusterCidrSpec, Plan};
 
 /// On a Node whose labels its cloud has not set yet.

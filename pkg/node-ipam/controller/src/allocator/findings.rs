@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::catalogue::Uid;
 use super::notice::{CONFLICT, Notice};
-use super::owner::Uid;
-use super::told::Told;
+use super::unassigned::Told;
 
 /// Findings by Node; a Node without any takes no room.
 #[derive(Debug, Default)]

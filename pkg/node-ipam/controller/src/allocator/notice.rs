@@ -6,7 +6,7 @@ use std::time::Duration;
 use cidr::{Conflict, IpNet, Pool};
 use kube_api::Node;
 
-use super::owner::{Owner, Uid};
+use super::catalogue::{Owner, Uid};
 use crate::suspicion::Suspect;
 
 /// Reason of the notices on two Nodes that overlap.

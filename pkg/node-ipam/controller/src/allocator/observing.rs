@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use super::unassigned::Unassigned;
 use super::{Allocator, Effects, Owner, Phase, Uid, notice};
-use crate::cached_node::CachedNode;
+use crate::reconciler::CachedNode;
 use crate::suspicion::{Evidence, Suspect};
 
 /// Of those that a Node overlaps and that overlapped somebody before, so many are told of it.

@@ -1,12 +1,12 @@
 //! A live Node that has no pod CIDR yet.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use kube_api::NodeMarks;
 use tokio::time::Instant;
 
 use super::catalogue::Candidates;
-use super::told::Told;
 use crate::outcome::Outcome;
 
 /// Where the Node stands.
@@ -78,6 +78,32 @@ impl Unassigned {
     /// What was told of it.
     pub(super) fn told(&mut self) -> &mut Told {
         &mut self.history.get_or_insert_default().told
+    }
+}
+
+/// When each reason was last told. A Node has a handful of reasons at most.
+#[derive(Debug, Default)]
+pub(super) struct Told(Vec<(&'static str, Instant)>);
+
+impl Told {
+    /// True at most once per `every` for each reason, the first time at once.
+    pub(super) fn due(&mut self, reason: &'static str, every: Duration, now: Instant) -> bool {
+        match self.0.iter_mut().find(|(told, _)| *told == reason) {
+            Some((_, at)) if now.saturating_duration_since(*at) < every => false,
+            Some((_, at)) => {
+                *at = now;
+                true
+            }
+            None => {
+                self.0.push((reason, now));
+                true
+            }
+        }
+    }
+
+    /// The state has ended: the next one of this reason is told at once.
+    pub(super) fn forget(&mut self, reason: &'static str) {
+        self.0.retain(|(told, _)| *told != reason);
     }
 }
 

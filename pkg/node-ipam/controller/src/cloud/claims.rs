@@ -4,7 +4,6 @@
 //! A claim is kept until its Node is gone or shows other CIDRs, whatever became of a write
 //! (`rule:reserved-block-is-kept`).
 
-mod aliases;
 mod set_aside;
 
 use std::collections::{BTreeSet, HashMap, HashSet};

@@ -1,9 +1,15 @@
 //! What the CloudAllocator does for a Node, by what the Node and its VM have. No I/O.
 
-use cidr::IpNet;
+use std::sync::Arc;
+use std::time::Duration;
 
-use super::families::{Families, Lack};
-use super::provider::VmRanges;
+use cidr::{Family, IpNet};
+use kube_api::CloudNode;
+use workqueue::{Backoff, Jitter, Next, Reconcile, Retry};
+
+use super::cloud_nodes::{CloudNodes, Ended, MISMATCH, NOT_AVAILABLE};
+use super::provider::{Cloud, VmRanges};
+use super::writes::Leaves;
 
 /// What is to be done for a Node.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,6 +41,134 @@ pub(super) fn decide(has: &[String], vm: &VmRanges, families: &Families) -> Deci
     let offered: Vec<_> = vm.aliases.first().into_iter().chain(&vm.ipv6).collect();
     let is_offered = |text: &String| cidr::parse(text).is_ok_and(|net| offered.contains(&&net));
     if has.iter().all(is_offered) { Decision::Settled } else { Decision::Mismatch }
+}
+
+/// One or two families, the primary one first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Families(Vec<Family>);
+
+/// A VM has no range of a family.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "cannot give the Node an {0} pod CIDR, which the Services of the cluster want: its VM has no such range"
+)]
+pub(crate) struct Lack(Family);
+
+impl Families {
+    /// Those of the service ranges; IPv4 where there are none.
+    pub(crate) fn of_services(services: &[IpNet]) -> Self {
+        let mut families: Vec<_> = services.iter().map(Family::of).collect();
+        families.dedup();
+        if families.is_empty() {
+            families.push(Family::V4);
+        }
+        Self(families)
+    }
+
+    /// One range of each family.
+    pub(crate) fn of(&self, vm: &VmRanges) -> Result<Vec<IpNet>, Lack> {
+        let first = |family| {
+            let mut all = vm.aliases.iter().copied().chain(vm.ipv6);
+            all.find(|range| Family::of(range) == family).ok_or(Lack(family))
+        };
+        self.0.iter().map(|family| first(*family)).collect()
+    }
+}
+
+/// Upstream's words.
+const MESSAGE: &str = "NodeController create implicit route";
+/// A Node that differs from its VM is looked at again this often.
+const RECHECK: Duration = Duration::from_secs(60);
+/// A look again at a VM that had nothing needs a read as young as this.
+const YOUNG: Duration = Duration::from_secs(5);
+
+/// Of one Node, for ever.
+pub(super) const BACKOFF: Backoff =
+    Backoff::doubling(Duration::from_millis(250), Duration::from_secs(15), Jitter::Around(0.5));
+/// After so many failures in a row a Node is tried once in a minute.
+const MANY_FAILURES: u32 = 20;
+const SELDOM: Duration = Duration::from_secs(60);
+
+/// Copies.
+pub(super) struct Copier<C: Cloud> {
+    pub(super) all: Arc<CloudNodes<C>>,
+    pub(super) families: Families,
+}
+
+/// Whether a Node that changed is worked on: it has no pod CIDRs, or its network is not said to be
+/// ready.
+pub(super) fn wants(node: &CloudNode) -> bool {
+    node.node.pod_cidrs.is_empty() || !node.network_is_ready || node.network_taint
+}
+
+impl<C: Cloud> Reconcile for Copier<C> {
+    type Key = Arc<str>;
+
+    async fn reconcile(&self, name: &Arc<str>) -> Result<Next, Retry> {
+        let Some(node) = self.all.nodes.get(name) else { return Ok(Next::Done) };
+        // Without its VM nothing can be done; the update that names it brings the Node back.
+        if node.node.deleting || node.provider_id.is_empty() {
+            return Ok(Next::Done);
+        }
+        match self.copy(&node).await {
+            Ok(next) | Err(Ok(next)) => Ok(next),
+            Err(Err(retry)) => Err(self.paced(name, retry)),
+        }
+    }
+}
+
+impl<C: Cloud> Copier<C> {
+    async fn copy(&self, node: &CloudNode) -> Result<Next, Ended> {
+        // What we have written was read of the VM just then.
+        let is_ours = self.all.claims.lock().shows_ours(&node.node);
+        let vm = self.all.vm(node, if is_ours { RECHECK } else { YOUNG }).await?;
+        let has = self.all.claims.lock().pod_cidrs(&node.node);
+        match decide(&has, &vm, &self.families) {
+            Decision::NotAvailable => {
+                let why = "its VM has no alias range and no IPv6 range";
+                self.all.teller.tell(&node.node, NOT_AVAILABLE, why);
+                Err(Err(Retry::expected(why)))
+            }
+            Decision::Lacking(lack) => Err(Err(Retry::expected(lack))),
+            Decision::Mismatch => {
+                self.all.teller.tell(&node.node, MISMATCH, &difference(&has, &vm));
+                Ok(Next::After(RECHECK))
+            }
+            Decision::Settled => {
+                self.all.make_ready(node, MESSAGE).await?;
+                Ok(Next::Done)
+            }
+            Decision::Assign(cidrs) => {
+                self.all.check_hold()?;
+                self.all.settle(&node.node, &cidrs).await?;
+                let taken = self.all.claims.lock().take(&node.node, &cidrs);
+                taken.map_err(|refusal| Err(self.all.refused(&node.node, refusal)))?;
+                self.all.write_cidrs(&node.node, &cidrs, Leaves::UntilTheStop).await?;
+                self.all.make_ready(node, MESSAGE).await?;
+                Ok(Next::Done)
+            }
+        }
+    }
+
+    /// What fails for long is tried seldom, and for ever.
+    fn paced(&self, name: &Arc<str>, retry: Retry) -> Retry {
+        if self.all.queue.failures(name) < MANY_FAILURES {
+            return retry;
+        }
+        let pause = retry.pause().max(SELDOM);
+        retry.at_least(pause)
+    }
+}
+
+/// For people: what the Node has, and its VM.
+pub(super) fn difference(has: &[String], vm: &VmRanges) -> String {
+    let ranges: Vec<_> = vm.aliases.iter().chain(&vm.ipv6).map(cidr::canonical).collect();
+    format!(
+        "the Node has {}, and its VM {}; pod CIDRs cannot be changed: give the VM what the Node has, \
+         or re-create the Node",
+        has.join(", "),
+        ranges.join(", ")
+    )
 }
 
 #[cfg(test)]
@@ -92,5 +226,41 @@ mod tests {
         {
             assert_eq!(decide_for(has, &both, &DUAL), Decision::Mismatch, "{has:?}");
         }
+    }
+}
+
+#[cfg(test)]
+mod families_tests {
+    use super::*;
+
+    fn nets(texts: &[&str]) -> Vec<IpNet> {
+        texts.iter().map(|text| text.parse().unwrap()).collect()
+    }
+
+    /// `rule:families-follow-the-services`
+    #[test]
+    fn the_services_say_which_families_and_in_which_order() {
+        let vm = VmRanges {
+            aliases: nets(&["10.0.0.0/24", "10.1.0.0/24"]),
+            ipv6: Some("fd00::/112".parse().unwrap()),
+        };
+        for (services, expected) in [
+            (&[][..], &["10.0.0.0/24"][..]),
+            (&["10.96.0.0/16"], &["10.0.0.0/24"]),
+            (&["fd01::/112"], &["fd00::/112"]),
+            (&["10.96.0.0/16", "fd01::/112"], &["10.0.0.0/24", "fd00::/112"]),
+            (&["fd01::/112", "10.96.0.0/16"], &["fd00::/112", "10.0.0.0/24"]),
+        ] {
+            let families = Families::of_services(&nets(services));
+            assert_eq!(families.of(&vm), Ok(nets(expected)), "{services:?}");
+        }
+    }
+
+    #[test]
+    fn a_family_that_the_vm_has_not_is_named() {
+        let (v4, v6) = (nets(&["10.0.0.0/24"]), Some("fd00::/112".parse().unwrap()));
+        let dual = Families::of_services(&nets(&["10.96.0.0/16", "fd01::/112"]));
+        assert_eq!(dual.of(&VmRanges { aliases: v4, ipv6: None }), Err(Lack(Family::V6)));
+        assert_eq!(dual.of(&VmRanges { aliases: vec![], ipv6: v6 }), Err(Lack(Family::V4)));
     }
 }

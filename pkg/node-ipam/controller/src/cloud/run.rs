@@ -1,4 +1,7 @@
 //! One run of the CloudAllocator, of IPAMFromCluster or of IPAMFromCloud.
+//!
+//! Metrics of Nodes whose pod CIDRs a cloud knows of (`rule:metrics-of-stock-keep-their-names`): those
+//! of the other allocators, and that none is given up.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,26 +13,26 @@ use informer::Subscription;
 use kube_api::CloudNode;
 use manager::{Context, Failure, Stopped};
 use parking_lot::Mutex;
+use prometheus::{IntCounterVec, Opts, Registry};
 use tracing::{error, info};
 use workqueue::{Backoff, Reconcile};
 
 use super::claims::Claims;
 use super::cloud_nodes::CloudNodes;
-use super::copier::{self, Copier};
-use super::families::Families;
-use super::google::GoogleCloud;
-use super::metrics::CloudMetrics;
-use super::provider::Cloud;
+use super::copying::{Copier, Families};
+use super::provider::{Cloud, GoogleCloud};
 use super::seen::Seen;
-use super::syncer::{self, Syncer};
-use super::syncing::{Direction, TIMER};
+use super::syncer::Syncer;
+use super::syncer::{Direction, TIMER};
 use super::telling::Teller;
 use super::writes::NodeWrites;
+use super::{copying, syncer};
 use crate::LOGGER;
 use crate::api::NodeApi;
-use crate::hold::Hold;
+use crate::metrics::{PoolsOf, StateMetrics, WriteMetrics};
+use crate::second_allocator::Hold;
+use crate::second_allocator::deadline_of_outcomes;
 use crate::second_allocator::{Detector, OnSecondAllocator};
-use crate::stop::deadline_of_outcomes;
 
 /// How often all claims are compared with the cache.
 const AUDIT: Duration = Duration::from_secs(600);
@@ -100,8 +103,8 @@ async fn copy<C: Cloud>(
     options: &RunOptions,
 ) -> Result<Stopped, Failure> {
     let queue = "cloudCIDRAllocator";
-    let all = nodes(context, cloud, queue, copier::BACKOFF, Claims::new(None, &[]), options)?;
-    let watching = all.watch(copier::wants, |_, _| {});
+    let all = nodes(context, cloud, queue, copying::BACKOFF, Claims::new(None, &[]), options)?;
+    let watching = all.watch(copying::wants, |_, _| {});
     info!(logger = LOGGER, "Copying pod CIDRs from the VMs of Nodes");
     let copier = Copier { all: Arc::clone(&all), families: families.clone() };
     work(context, &all, copier, watching, options).await
@@ -200,5 +203,29 @@ fn audit<C: Cloud>(all: &CloudNodes<C>) {
     });
     if mended > 0 {
         error!(mended, "Claims differed from the cache and were mended; please report this");
+    }
+}
+
+/// Registered once per process. Clones are the same.
+#[derive(Clone)]
+pub(super) struct CloudMetrics {
+    pub(super) state: StateMetrics,
+    pub(super) writes: WriteMetrics,
+}
+
+impl CloudMetrics {
+    /// Registers everything; `queue` is the name of the work queue.
+    pub(super) fn new(registry: &Registry, queue: &str) -> Result<Self, prometheus::Error> {
+        let dropped = IntCounterVec::new(
+            Opts::new(
+                "workqueue_dropped_objects",
+                "Nodes that were given up after too many attempts, which never happens here.",
+            ),
+            &["name"],
+        )?;
+        dropped.with_label_values(&[queue]);
+        registry.register(Box::new(dropped))?;
+        let state = StateMetrics::new(registry, PoolsOf::Flags)?;
+        Ok(Self { state, writes: WriteMetrics::new(registry)? })
     }
 }

@@ -21,14 +21,14 @@ use workqueue::{Next, QueueMetrics, Retry, WorkQueue};
 
 use super::claims::Claims;
 use super::cloud_nodes::CloudNodes;
-use super::copier::BACKOFF;
-use super::metrics::CloudMetrics;
+use super::copying::BACKOFF;
 use super::provider::{Cloud, CloudError, VmRanges};
+use super::run::CloudMetrics;
 use super::seen::Seen;
 use super::telling::Teller;
 use super::writes::NodeWrites;
 use crate::api::NodeApi;
-use crate::hold::Hold;
+use crate::second_allocator::Hold;
 use crate::second_allocator::{Detector, OnSecondAllocator};
 use crate::suspicion::Suspect;
 

@@ -1,5 +1,7 @@
 //! [`NodeWrites`]: the PATCHes of a Node's pod CIDRs and of its condition, and what became of those
 //! without a clear answer.
+//!
+//! What is written to the status of a Node (`rule:network-is-ready-once`).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,20 +11,22 @@ use std::time::Duration;
 use bytes::Bytes;
 use cidr::IpNet;
 use client::{Answer, CallError};
-use futures::stream::{self, StreamExt as _};
+use futures::stream;
+use futures::stream::StreamExt as _;
 use http::StatusCode;
 use jiff::Timestamp;
 use kube_api::Node;
 use parking_lot::Mutex;
+use serde_json::json;
 use tokio::time::{Instant, sleep, timeout_at};
 use tokio_util::sync::CancellationToken;
 use workqueue::Retry;
 
-use super::condition;
 use crate::api::{NodeApi, Read, ReadError};
 use crate::metrics::WriteMetrics;
 use crate::outcome::Outcome;
-use crate::patch::{self, Class};
+use crate::patch;
+use crate::patch::Class;
 use crate::second_allocator::Detector;
 use crate::suspicion::{Evidence, Suspect, is_stocks};
 
@@ -185,7 +189,7 @@ impl NodeWrites {
         if self.stop.is_cancelled() {
             return Written::Stopped;
         }
-        let body: Bytes = condition::body(&node.uid, message, Timestamp::now());
+        let body: Bytes = body(&node.uid, message, Timestamp::now());
         let answer = self.api.patch_status(&node.name, body, Instant::now()).await;
         // One that is applied late says what is true anyway.
         self.judge(node, &[], answer)
@@ -256,5 +260,40 @@ impl NodeWrites {
     /// Nothing is open of this Node any more.
     pub(super) fn forget(&self, uid: &str) {
         self.open.lock().remove(uid);
+    }
+}
+
+/// The body of the strategic merge patch that says that the network of a Node is ready; conditions
+/// are merged by their type. It is sent only when the condition says something else or is missing,
+/// so the time of its last change is now.
+pub(super) fn body(uid: &str, message: &str, now: Timestamp) -> Bytes {
+    let now = now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+    let condition = json!({
+        "type": "NetworkUnavailable", "status": "False", "reason": "RouteCreated",
+        "message": message, "lastHeartbeatTime": now, "lastTransitionTime": now,
+    });
+    let body = json!({"metadata": {"uid": uid}, "status": {"conditions": [condition]}});
+    Bytes::from(body.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+
+    #[test]
+    fn the_condition_has_stocks_form() {
+        let now = "2026-11-22T10:11:12.345Z".parse().unwrap();
+        let body: Value = serde_json::from_slice(&body("u", "the message", now)).unwrap();
+        let expected = json!({
+            "metadata": {"uid": "u"},
+            "status": {"conditions": [{
+                "type": "NetworkUnavailable", "status": "False", "reason": "RouteCreated",
+                "message": "the message", "lastHeartbeatTime": "2026-11-22T10:11:12Z",
+                "lastTransitionTime": "2026-11-22T10:11:12Z",
+            }]},
+        });
+        assert_eq!(body, expected);
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use informer::Informer;
+use informer::{Delta, Informer, Subscription};
 use kube_api::{Kind, LabelledNode};
 use manager::{Context, Failure, Stopped};
 use objects::{Created, Draft, Object, ObjectClient};
@@ -13,15 +13,17 @@ use tokio::time::{sleep, timeout};
 use tracing::{info, warn};
 use workqueue::{Backoff, Jitter, WorkQueue};
 
-use super::from_flags;
+use self::watch as watch_cluster_cidrs;
 use super::keeper::{Keeper, STATUS_EVERY};
+use super::plan;
+use super::plan::{Plan, Rules};
 use super::spec::{CLUSTER_CIDRS, ClusterCidr, ClusterCidrBody, ClusterCidrSpec, FINALIZER};
-use super::watch::watch as watch_cluster_cidrs;
-use crate::LOGGER;
-use crate::allocator::Allocator;
+use crate::allocator::{Allocator, Effects, SeenClusterCidr, Standing};
 use crate::metrics::{IpamMetrics, PoolsOf};
-use crate::node_work;
 use crate::options::{ClusterCidrOptions, Options};
+use crate::reconciler::CachedNode;
+use crate::reconciler::Reconciler;
+use crate::{LOGGER, node_work};
 
 /// Of one ClusterCIDR, for ever.
 const BACKOFF: Backoff =
@@ -136,7 +138,7 @@ fn make_default(
         let making = async {
             cache.synced().await;
             loop {
-                let there = cache.get(from_flags::NAME).is_some();
+                let there = cache.get(plan::NAME).is_some();
                 let made = if there { Some(None) } else { make(&client, &spec).await };
                 tried.send_replace(Some(Tried { made: made.clone().unwrap_or_default() }));
                 match made {
@@ -158,9 +160,9 @@ async fn make(
 ) -> Option<Option<Arc<str>>> {
     let mut draft = Draft::new(ClusterCidrBody { spec: spec.clone() });
     draft.metadata.finalizers.push(FINALIZER.to_owned());
-    match client.create_if_absent(from_flags::NAME, &draft).await {
+    match client.create_if_absent(plan::NAME, &draft).await {
         Ok(Created::New(object)) => {
-            info!(logger = LOGGER, name = from_flags::NAME, "Made a ClusterCIDR of --cluster-cidr");
+            info!(logger = LOGGER, name = plan::NAME, "Made a ClusterCIDR of --cluster-cidr");
             Some(Some(Arc::clone(&object.metadata.uid)))
         }
         Ok(Created::Existing(_)) => Some(None),
@@ -192,4 +194,56 @@ async fn settled(
     };
     // Those that are not in use by then are left out until they are.
     drop(timeout(SETTLING, settling).await);
+}
+
+/// Tells of every change, and adds the object to `queue`; `changed` hears of it afterwards.
+pub(super) fn watch<N: CachedNode>(
+    objects: &Informer<Object<ClusterCidr>>,
+    reconciler: &Arc<Reconciler<N>>,
+    queue: &WorkQueue<Arc<str>>,
+    rules: Rules,
+    changed: &Arc<Notify>,
+) -> Subscription<Object<ClusterCidr>> {
+    let reconciler = Arc::downgrade(reconciler);
+    let (queue, changed) = (queue.clone(), Arc::clone(changed));
+    objects.subscribe(move |delta| {
+        let Some(reconciler) = reconciler.upgrade() else { return };
+        let (object, effects) = match delta {
+            Delta::Added(object) | Delta::Updated { new: object, .. } => {
+                (object, see(&mut reconciler.allocator.lock(), object, rules))
+            }
+            Delta::Deleted(object) => {
+                let mut allocator = reconciler.allocator.lock();
+                (object, allocator.cluster_cidr_gone(&object.metadata.uid))
+            }
+            Delta::ListStarts | Delta::ListEnds => return,
+        };
+        reconciler.carry_out(effects);
+        queue.add(Arc::clone(&object.metadata.key));
+        changed.notify_one();
+    })
+}
+
+fn see(allocator: &mut Allocator, object: &Object<ClusterCidr>, rules: Rules) -> Effects {
+    let metadata = &object.metadata;
+    let Ok(plan) = Plan::of(&object.body.spec, rules) else {
+        return allocator.cluster_cidr_gone(&metadata.uid);
+    };
+    allocator.see_cluster_cidr(SeenClusterCidr {
+        name: Arc::clone(&metadata.key),
+        uid: Arc::clone(&metadata.uid),
+        standing: standing(object),
+        spec: object.body.spec.clone(),
+        plan,
+    })
+}
+
+fn standing(object: &Object<ClusterCidr>) -> Standing {
+    if object.metadata.deleting() {
+        Standing::Terminating
+    } else if object.metadata.has_finalizer(FINALIZER) {
+        Standing::Serving
+    } else {
+        Standing::Unheld
+    }
 }

@@ -8,7 +8,6 @@ use parking_lot::Mutex;
 use prometheus::Registry;
 use prometheus::proto::Metric;
 
-use super::series::{float, series};
 use crate::snapshot::{Counted, PoolState, Snapshot};
 
 /// Where the pools come from, which names their series.
@@ -148,4 +147,14 @@ fn read(families: &[Family; 12], state: &Snapshot) -> [Vec<Metric>; 12] {
         single(resting, state.resting),
         vec![foreign.series(&[], float(u128::from(state.foreign_total)))],
     ]
+}
+
+/// The values of the labels of a pool's series.
+pub(super) fn series<'a>(cidr: &'a str, object: Option<&'a str>) -> Vec<&'a str> {
+    std::iter::once(cidr).chain(object).collect()
+}
+
+#[allow(clippy::cast_precision_loss, reason = "a metric of 2^53 blocks needs no more digits")]
+pub(super) fn float(blocks: u128) -> f64 {
+    blocks as f64
 }

@@ -7,7 +7,7 @@ use flags::{Problem, Values};
 
 use crate::cloud::Families;
 use crate::cloud::run::Mode;
-use crate::cloud::syncing::Direction;
+use crate::cloud::syncer::Direction;
 use crate::flags::{
     CIDR_ALLOCATOR_TYPE, CLOUD_CONFIG, CLOUD_PROVIDER, CLUSTER_CIDR, CONFIGURE_CLOUD_ROUTES,
     NODE_CIDR_MASK_SIZE, NODE_CIDR_MASK_SIZE_IPV4, NODE_CIDR_MASK_SIZE_IPV6, POD_CIDR_REUSE_DELAY,

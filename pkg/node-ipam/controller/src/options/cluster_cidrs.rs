@@ -7,7 +7,7 @@ use flags::{Problem, Values};
 
 use crate::cluster_cidr::plan::Rules;
 use crate::cluster_cidr::selector::Terms;
-use crate::cluster_cidr::{ClusterCidrSpec, Plan, from_flags};
+use crate::cluster_cidr::{ClusterCidrSpec, Plan, plan};
 use crate::flags::{
     ADDITIONAL_CLUSTER_CIDRS, CLUSTER_CIDR, CLUSTER_CIDR_LABEL_WAIT, CLUSTER_CIDR_SELECTOR_TERMS,
     NODE_CIDR_MASK_SIZE, NODE_CIDR_MASK_SIZE_IPV4, NODE_CIDR_MASK_SIZE_IPV6,
@@ -50,7 +50,7 @@ impl ClusterCidrOptions {
             problems.push(CLUSTER_CIDR_LABEL_WAIT.problem(problem));
         }
         let rules = Rules { terms, ipv6_bits };
-        Self { default: from_flags::spec(pools), rules, label_wait }
+        Self { default: plan::spec(pools), rules, label_wait }
     }
 
     /// What is wrong with the ClusterCIDR of the flags.
@@ -61,7 +61,7 @@ impl ClusterCidrOptions {
             problems.push(CLUSTER_CIDR.problem(format!(
                 "cannot make the ClusterCIDR {} with perNodeHostBits {bits} of it: {error}; leave the \
                  flag out and make ClusterCIDRs",
-                from_flags::NAME
+                plan::NAME
             )));
         }
     }

@@ -9,10 +9,10 @@ use tokio::time::Instant;
 use tracing::info;
 use workqueue::{Next, Retry};
 
+use super::CachedNode;
 use super::read_result::throttled;
 use super::{Reconciler, Work};
 use crate::LOGGER;
-use crate::cached_node::CachedNode;
 use crate::patch::Class;
 
 impl<N: CachedNode> Reconciler<N> {

@@ -8,11 +8,11 @@ use http::StatusCode;
 use tokio::time::{Instant, sleep_until, timeout_at};
 use workqueue::{Next, Retry};
 
+use super::CachedNode;
 use super::read_result::{ReadBack, throttled};
 use super::{Reconciler, Work};
 use crate::allocator::OpenOutcome;
 use crate::api::{Read, ReadError};
-use crate::cached_node::CachedNode;
 
 /// Reads side by side at the stop.
 const READS: usize = 64;

@@ -14,8 +14,8 @@ use workqueue::{
 
 use super::*;
 use crate::backlog::IN_QUEUE;
-use crate::hold::Hold;
 use crate::metrics::PoolsOf;
+use crate::second_allocator::Hold;
 
 mod outcomes;
 mod second_allocator;

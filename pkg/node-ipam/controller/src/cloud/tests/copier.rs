@@ -2,8 +2,8 @@
 
 use workqueue::Reconcile as _;
 
-use super::super::copier::Copier;
-use super::super::families::Families;
+use super::super::copying::Copier;
+use super::super::copying::Families;
 use super::*;
 
 async fn pass(bench: &Bench, name: &str) -> Result<Next, Retry> {

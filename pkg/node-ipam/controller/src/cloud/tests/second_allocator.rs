@@ -3,10 +3,11 @@
 
 use workqueue::Reconcile as _;
 
-use super::super::copier::Copier;
-use super::super::families::Families;
+use super::super::copying::Copier;
+use super::super::copying::Families;
+use super::super::syncer::Direction;
+use super::super::syncer::Direction::{FromCloud, FromCluster};
 use super::super::syncer::Syncer;
-use super::super::syncing::Direction::{self, FromCloud, FromCluster};
 use super::*;
 
 const BLOCK: &str = "10.0.0.0/24";

@@ -2,8 +2,9 @@
 
 use workqueue::Reconcile as _;
 
+use super::super::syncer::Direction;
+use super::super::syncer::Direction::{FromCloud, FromCluster};
 use super::super::syncer::Syncer;
-use super::super::syncing::Direction::{self, FromCloud, FromCluster};
 use super::*;
 
 const POOL: Option<&str> = Some("10.0.0.0/16");

@@ -1,4 +1,4 @@
-use super::*;
+use super::super::*;
 
 fn set(ranges: &[RangeInclusive<u128>]) -> RunSet {
     let mut set = RunSet::default();

@@ -1,8 +1,8 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
+use super::Quantity;
 use super::*;
-use crate::quantity::Quantity;
 
 fn total(spec: Value) -> Resources {
     serde_json::from_value::<PodRequests>(spec).unwrap().total()
