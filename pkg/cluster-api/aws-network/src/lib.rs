@@ -37,7 +37,6 @@
 //! | `pass.rs` | [`Pass`] |
 //! | `conditions.rs` | a plan told to people |
 //! | `forecast.rs` | what a pass would do, without doing it |
-//! | `upkeep.rs` | what is paid for by the hour |
 //! | `places.rs` | where subnets have come to lie, for those who read it in the spec |
 //! | `drift_words.rs` | what a repair has changed |
 
@@ -85,7 +84,6 @@ mod tag_drift;
 mod tags;
 mod timestamp;
 mod token;
-mod upkeep;
 mod vpc;
 
 pub use action::{Action, BastionLaunch};
@@ -130,4 +128,3 @@ pub use spec_error::SpecError;
 pub use tags::{ATTEMPT_TAG, NAT_ZONE_TAG, ROUTE_TABLE_TAG};
 pub use timestamp::Timestamp;
 pub use token::client_token;
-pub use upkeep::Upkeep;

@@ -48,8 +48,6 @@ pub const OWNER_ID_ANNOTATION: &str = "aws.cluster.x-k8s.io/owner-id";
 pub const ACCOUNT_ANNOTATION: &str = "aws.cluster.x-k8s.io/account-id";
 /// Annotation with the keys of `additionalTags` that were set on AWS, separated by newlines.
 pub const APPLIED_TAGS_ANNOTATION: &str = "aws.cluster.x-k8s.io/last-applied-tags";
-/// Annotation with what an AWSCluster costs in an hour, by the prices that were given.
-pub const HOURLY_COST_ANNOTATION: &str = "aws.cluster.x-k8s.io/hourly-cost";
 /// Annotation: with `true`, resources that carry the Cluster's tag and nobody's identity are taken
 /// over.
 pub const ADOPT_ANNOTATION: &str = "aws.cluster.x-k8s.io/adopt";

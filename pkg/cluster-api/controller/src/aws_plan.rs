@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use aws_network::{
     DEFAULT_OWNER_TAG, Desired, Forecast, Goal, Identity, Memory, NatMode, Pass, SpecError,
-    Timestamp, Upkeep, forecast,
+    Timestamp, forecast,
 };
 use serde_json::Value;
 
@@ -37,17 +37,8 @@ pub struct Planned {
     pub name: String,
     /// Its region.
     pub region: String,
-    /// What would be made, or what is wrong with its spec.
-    pub outcome: Result<Made, Vec<SpecError>>,
-}
-
-/// What would be made for an AWSCluster.
-#[derive(Clone, Debug)]
-pub struct Made {
-    /// What would be written.
-    pub forecast: Forecast,
-    /// What of it is paid for by the hour.
-    pub upkeep: Upkeep,
+    /// What would be written, or what is wrong with its spec.
+    pub outcome: Result<Forecast, Vec<SpecError>>,
 }
 
 /// What would be made for each AWSCluster among the objects, which belongs to the Cluster among them
@@ -68,16 +59,16 @@ fn plan(object: &Value, objects: &[Value], given: &Given) -> Planned {
             && it["spec"]["infrastructureRef"]["kind"] == AWS_CLUSTER
             && it["spec"]["infrastructureRef"]["name"] == name.as_str()
     });
-    let outcome = spec.and_then(|spec| made_of(object, &spec, cluster, given));
+    let outcome = spec.and_then(|spec| forecast_of(object, &spec, cluster, given));
     Planned { namespace, name, region, outcome }
 }
 
-fn made_of(
+fn forecast_of(
     object: &Value,
     spec: &AwsClusterSpec,
     cluster: Option<&Value>,
     given: &Given,
-) -> Result<Made, Vec<SpecError>> {
+) -> Result<Forecast, Vec<SpecError>> {
     let owner: ClusterSpec = match cluster {
         Some(cluster) => read(&cluster["spec"], "spec of the Cluster")?,
         None => ClusterSpec::default(),
@@ -110,10 +101,8 @@ fn made_of(
     let wanted = aws_spec::read(spec, &circumstances)?;
     let desired = Desired::from_spec(&wanted.spec)?;
     aws_spec::refuse_unsupported(&wanted.unsupported)?;
-    // Of a VPC that the spec names nobody knows here whose it is: most likely not ours.
-    let upkeep = Upkeep::of(&desired, desired.vpc_id.is_none());
     let pass = Pass::new(Goal::Present(Box::new(desired)), Memory::default());
-    Ok(Made { forecast: forecast(&pass, Timestamp::default()), upkeep })
+    Ok(forecast(&pass, Timestamp::default()))
 }
 
 /// The dialect of a manifest. One that was exported has the version in which the API server answers,

@@ -13,7 +13,6 @@
 //! | `contract.rs` | what Cluster API's cores want of infrastructure, in their words; pure |
 //! | `certificates.rs`, `kubeconfig.rs` | what the administrator of a cluster is given; pure |
 //! | `aws_spec.rs`, `aws_plan.rs` | an AWSCluster as the network planner takes it, and what would be made for it; pure |
-//! | `prices.rs` | what it costs, by prices that were given; pure |
 //! | `plan_command.rs` | the command `plan` |
 //! | `kind_caches.rs` | caches of kinds that are learnt at run time |
 //! | `cluster.rs` | the Cluster controller |
@@ -39,6 +38,5 @@ mod options;
 pub mod ownership;
 pub mod phase;
 mod plan_command;
-pub mod prices;
 
 pub use controller::ClusterApi;

@@ -32,7 +32,7 @@ fn start(_: Program, args: Vec<OsString>) -> ExitCode {
     match run(&arguments) {
         Ok(planned) => {
             let print = if arguments.json { printed::json } else { printed::text };
-            let text = print(&planned, &arguments.prices);
+            let text = print(&planned);
             to_stdout(&text);
             let is_complete = planned.iter().all(printed::is_complete);
             if is_complete { ExitCode::SUCCESS } else { ExitCode::FAILURE }

@@ -247,7 +247,6 @@ pub(super) const OF_AWS: [&str; 17] = [
     "deep-check-period",
     "default-nat-mode",
     "dns-resolution-check",
-    "hourly-prices",
     "keep-foreign-sg-rules",
     "leak-scan-period",
     "leak-scan-regions",

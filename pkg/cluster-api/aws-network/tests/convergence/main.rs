@@ -12,7 +12,7 @@
 //! | `forecasts` | what would be written is what is written |
 //! | `histories` | random specs, faults, stale reads and refusals |
 //! | `states` | any state that calls of others can lead to, and a cluster of the same name beside it |
-//! | `upkeeps`, `mirrored` | what is paid for, and specs with the ids of what was made |
+//! | `mirrored` | specs with the ids of what was made |
 //! | `policies`, `drift`, `adoption`, `foreign`, `refused` | what else must hold |
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 #![allow(clippy::print_stdout, reason = "a table of results is shown with --nocapture")]
@@ -34,4 +34,3 @@ mod policies;
 mod refused;
 mod states;
 mod store;
-mod upkeeps;

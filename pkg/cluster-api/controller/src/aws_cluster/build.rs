@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use aws_network::{Desired, Goal, Rest, SpecError, Upkeep, places};
+use aws_network::{Goal, Rest, SpecError, places};
 use events::EventType;
 use objects::{Error, Object};
 use workqueue::{Next, Retry};
@@ -21,9 +21,9 @@ use super::publication::{Again, Publication};
 use super::report::{CREDENTIALS, Report};
 use super::resource_counts;
 use super::stored_memory;
+use crate::api::APPLIED_TAGS_ANNOTATION;
 use crate::api::aws_cluster::AwsCluster;
 use crate::api::cluster::Cluster;
-use crate::api::{APPLIED_TAGS_ANNOTATION, HOURLY_COST_ANNOTATION};
 use crate::aws_spec;
 
 /// Until credentials that may not be used are looked at again.
@@ -60,7 +60,7 @@ impl AwsClusters {
         if self.options.plan_only {
             return self.only_plan(object, &wanted.desired.identity, goal, &access).await;
         }
-        let noted = self.note(object, &wanted.desired, true).await.map_err(manager::retry)?;
+        let noted = self.note(object, true).await.map_err(manager::retry)?;
         let is_news = noted.status.observed_generation != Some(noted.metadata.generation);
         let stored = || stored_memory::read(&object.status);
         let leg = match self.passes.turn(key, uid, &goal, is_news, stored) {
@@ -89,7 +89,7 @@ impl AwsClusters {
         let next = self.passes.keep(key, uid, goal, leg.pass, pause);
         told.map_err(manager::retry)?;
         if leg.rest == Rest::Reached {
-            let noted = self.note(&noted, &wanted.desired, false).await.map_err(manager::retry)?;
+            let noted = self.note(&noted, false).await.map_err(manager::retry)?;
             if let Some(found) = found {
                 self.mirror(&noted, owner.dialect, &found).await.map_err(manager::retry)?;
             }
@@ -131,19 +131,6 @@ impl AwsClusters {
         self.tell_problems(object, &leg.before, &problems);
         self.publish(object, &report, Some(leg.pass.memory())).await?;
         Ok(again)
-    }
-
-    /// What an hour of a cluster costs, where prices are known (`rule:no-price-is-made-up`).
-    pub(super) fn hourly_cost(
-        &self,
-        object: &Object<AwsCluster>,
-        desired: &Desired,
-    ) -> Option<String> {
-        let vpc = object.status.resources.as_ref().and_then(|it| it.vpc.as_ref());
-        let is_managed = desired.vpc_id.is_none() || vpc.is_some_and(|vpc| vpc.managed);
-        let cost =
-            self.options.prices.cost(&object.body.spec.region, &Upkeep::of(desired, is_managed));
-        cost.map(|cost| cost.to_string())
     }
 
     /// AWS, if it may be called; otherwise why not is published.
@@ -218,24 +205,14 @@ impl AwsClusters {
         Ok(Next::Done)
     }
 
-    /// Notes what an hour costs, and which additional tags may be on AWS: before they are set those
+    /// Notes which additional tags may be on AWS: before they are set those
     /// that were and those that shall be, and `before` no longer, those that are.
     async fn note(
         &self,
         object: &Arc<Object<AwsCluster>>,
-        desired: &Desired,
         before: bool,
     ) -> Result<Arc<Object<AwsCluster>>, Error> {
-        let cost = self.hourly_cost(object, desired);
         let noted = self.client.change(object, |now_there, draft| {
-            match &cost {
-                Some(cost) => {
-                    let annotation = HOURLY_COST_ANNOTATION.to_owned();
-                    drop(draft.metadata.annotations.insert(annotation, cost.clone()));
-                }
-                // One of prices that are not known any more is worse than none.
-                None => drop(draft.metadata.annotations.remove(HOURLY_COST_ANNOTATION)),
-            }
             let wanted = draft.body.spec.additional_tags.keys().cloned();
             let mut keys: BTreeSet<_> = wanted.collect();
             if before {

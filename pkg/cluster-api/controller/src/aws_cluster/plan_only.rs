@@ -19,7 +19,7 @@ use crate::api::aws_cluster::{AwsCluster, PlanStatus};
 const LISTED: usize = 500;
 
 impl AwsClusters {
-    /// Looks at AWS, and publishes what would be written to reach the goal, and what that costs.
+    /// Looks at AWS, and publishes what would be written to reach the goal.
     pub(super) async fn only_plan(
         &self,
         object: &Arc<Object<AwsCluster>>,
@@ -27,10 +27,6 @@ impl AwsClusters {
         goal: Goal,
         access: &Access,
     ) -> Result<Next, Retry> {
-        let hourly_cost = match &goal {
-            Goal::Present(desired) => self.hourly_cost(object, desired),
-            Goal::Absent(_) => None,
-        };
         let (key, uid) = (&object.metadata.key, &object.metadata.uid);
         let stored = || stored_memory::read(&object.status);
         let pass = match self.passes.turn(key, uid, &goal, false, stored) {
@@ -44,7 +40,7 @@ impl AwsClusters {
         let mut report = Report::of_a_leg(denied.as_ref());
         let pass = match looked {
             Ok(looked) => {
-                tell(&mut report, &forecast(&looked, now), hourly_cost);
+                tell(&mut report, &forecast(&looked, now));
                 looked
             }
             Err(failures) => {
@@ -61,7 +57,7 @@ impl AwsClusters {
 }
 
 /// A status does not become larger than a server takes.
-fn tell(report: &mut Report, said: &Forecast, hourly_cost: Option<String>) {
+fn tell(report: &mut Report, said: &Forecast) {
     let number = said.writes.len();
     let message = format!("writes that are planned: {number}; --plan-only sends none");
     report.conditions.state(PLAN_ONLY, true, "Planned", message);
@@ -69,7 +65,6 @@ fn tell(report: &mut Report, said: &Forecast, hourly_cost: Option<String>) {
         writes: said.writes.iter().take(LISTED).map(|planned| planned.action.in_full()).collect(),
         omitted: number.checked_sub(LISTED).filter(|omitted| *omitted > 0),
         problems: messages(&said.problems).into_iter().take(LISTED).map(str::to_owned).collect(),
-        hourly_cost,
     });
 }
 
@@ -92,12 +87,12 @@ mod tests {
         let told = |number: usize| {
             let said = Forecast { writes: (0..number).map(write).collect(), ..Forecast::default() };
             let mut report = Report::default();
-            tell(&mut report, &said, Some("0.1".to_owned()));
+            tell(&mut report, &said);
             report.plan.unwrap()
         };
         let plan = told(LISTED + 2);
         assert_eq!((plan.writes.len(), plan.omitted), (LISTED, Some(2)));
         assert_eq!(plan.writes[1], "DeleteSubnet of subnet-1");
-        assert_eq!((told(LISTED).omitted, plan.hourly_cost.as_deref()), (None, Some("0.1")));
+        assert_eq!(told(LISTED).omitted, None);
     }
 }

@@ -67,13 +67,6 @@ pub(crate) const MIRROR_IDS_TO_SPEC: Flag<bool> = Flag::bool(
     "Write the ids of what was made into the spec, as upstream does: of the VPC, its internet gateway, subnets, their route tables and NAT gateways. For upstream's controllers of AWSMachines, which read them there; tools that keep the spec as it is in a repository take them away again.",
 );
 
-pub(crate) const HOURLY_PRICES: Flag<String> = Flag::string(
-    GROUP,
-    "hourly-prices",
-    "",
-    "Prices of AWS for an hour: region:name=price,name=price;region:… with the region * for all others, and the names natGateway, publicIPv4, classicLoadBalancer, networkLoadBalancer and types of instances. With them each AWSCluster says what it costs, without traffic, in the annotation aws.cluster.x-k8s.io/hourly-cost.",
-);
-
 pub(crate) const LEAK_SCAN_PERIOD: Flag<GoDuration> = Flag::duration(
     GROUP,
     "leak-scan-period",
@@ -124,7 +117,7 @@ pub(crate) const AWS_WRITE_BURST: Flag<i64> = Flag::int32(
 );
 
 /// After the flags of every build.
-pub(super) const FLAGS: [Spec; 17] = [
+pub(super) const FLAGS: [Spec; 16] = [
     AWSCLUSTER_CONCURRENCY.spec(),
     DEEP_CHECK_PERIOD.spec(),
     DEFAULT_NAT_MODE.spec(),
@@ -134,7 +127,6 @@ pub(super) const FLAGS: [Spec; 17] = [
     PRUNE_SUBNETS.spec(),
     PLAN_ONLY.spec(),
     MIRROR_IDS_TO_SPEC.spec(),
-    HOURLY_PRICES.spec(),
     LEAK_SCAN_PERIOD.spec(),
     LEAK_SCAN_REGIONS.spec(),
     AWS_REGION_ENDPOINTS.spec(),

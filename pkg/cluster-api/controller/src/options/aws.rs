@@ -11,7 +11,6 @@ use super::limits::CONCURRENCY_MAX;
 use crate::aws_spec::is_region;
 use crate::contract::Contract;
 use crate::flags::{NAMESPACE, WATCH_FILTER, aws as flags};
-use crate::prices::Prices;
 
 const DEEP_CHECK_MIN: Duration = Duration::from_secs(10);
 const LEAK_SCAN_MIN: Duration = Duration::from_secs(10);
@@ -40,8 +39,6 @@ pub(crate) struct AwsOptions {
     pub(crate) contract: Contract,
     /// The ids of what was made are written into the spec.
     pub(crate) mirror_ids: bool,
-    /// What AWS asks for.
-    pub(crate) prices: Prices,
     /// How often leaks are looked for; `None` for never.
     pub(crate) leak_scan_period: Option<Duration>,
     /// Regions in which they are looked for in any case.
@@ -93,7 +90,6 @@ pub(super) fn judge(values: &Values, problems: &mut Vec<Problem>) -> AwsOptions 
             Contract::default()
         }),
         mirror_ids: values.get(&flags::MIRROR_IDS_TO_SPEC),
-        prices: prices(values, problems),
         leak_scan_period: leak_scan_period(values, problems),
         leak_scan_regions: leak_scan_regions(values, problems),
         endpoints: region_endpoints(values, problems),
@@ -139,13 +135,6 @@ fn owner_tag_key(values: &Values, problems: &mut Vec<Problem>) -> String {
         problems.push(flags::OWNER_TAG_KEY.problem(problem));
     }
     key
-}
-
-fn prices(values: &Values, problems: &mut Vec<Problem>) -> Prices {
-    Prices::read(&values.get(&flags::HOURLY_PRICES)).unwrap_or_else(|error| {
-        problems.push(flags::HOURLY_PRICES.problem(error.to_string()));
-        Prices::default()
-    })
 }
 
 /// Where some AWSClusters are not seen, what they own would count as leaked.

@@ -9,7 +9,6 @@ use clap::{ArgAction, ArgMatches, Command};
 use manager::command::{Parsed, option, output, wants_json};
 
 use crate::aws_plan::Given;
-use crate::prices::Prices;
 
 /// What is to be planned, and how the plan is printed.
 #[derive(Debug)]
@@ -17,7 +16,6 @@ pub(super) struct Arguments {
     /// At least one.
     pub(super) files: Vec<PathBuf>,
     pub(super) given: Given,
-    pub(super) prices: Prices,
     pub(super) json: bool,
 }
 
@@ -36,7 +34,6 @@ impl Arguments {
                 zones: texts("zones").cloned().collect(),
                 default_nat_mode: mode.unwrap_or_default(),
             },
-            prices: matches.get_one("hourly-prices").cloned().unwrap_or_default(),
             json: wants_json(matches),
         }
     }
@@ -70,8 +67,6 @@ fn command() -> Command {
             option("default-nat-mode", "MODE", "NAT gateways where a spec does not say, as the flag of the manager")
                 .default_value("PerAZ")
                 .value_parser(PossibleValuesParser::new(NatMode::WORDS)),
-            option("hourly-prices", "PRICES", "What AWS asks for an hour, as the flag of the manager: region:natGateway=0.045,publicIPv4=0.005,…")
-                .value_parser(Prices::read),
             output("How the plan is printed"),
         ])
 }
@@ -86,32 +81,17 @@ mod tests {
 
     #[test]
     fn arguments_are_read() {
-        let args = [
-            "-f",
-            "a",
-            "b",
-            "--zones=x,y",
-            "--default-nat-mode=Single",
-            "--hourly-prices=*:natGateway=1",
-            "-ojson",
-        ];
+        let args = ["-f", "a", "b", "--zones=x,y", "--default-nat-mode=Single", "-ojson"];
         let Parsed::Run(arguments) = parse(&args) else { panic!("they are refused") };
         assert_eq!(arguments.files, ["a", "b"].map(PathBuf::from));
         assert_eq!(arguments.given.zones, ["x", "y"]);
         assert_eq!(arguments.given.default_nat_mode, NatMode::Single);
-        assert_eq!(arguments.prices, Prices::read("*:natGateway=1").unwrap());
         assert!(arguments.json);
     }
 
     #[test]
     fn arguments_that_make_no_sense_are_refused_and_help_is_no_error() {
-        for args in [
-            &[][..],
-            &["stray"],
-            &["-f"],
-            &["-f", "a", "-oyaml"],
-            &["-f", "a", "--hourly-prices=1"],
-        ] {
+        for args in [&[][..], &["stray"], &["-f"], &["-f", "a", "-oyaml"]] {
             assert!(matches!(parse(args), Parsed::Print { is_error: true, .. }), "{args:?}");
         }
         let many = ["-f", "a", "--default-nat-mode=Many"];

@@ -90,9 +90,6 @@ pub struct PlanStatus {
     /// What stands in the way.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<String>,
-    /// What all of it would cost in an hour, in the currency of the prices that were given.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub hourly_cost: Option<String>,
 }
 
 /// What has happened once and stays so.

@@ -16,7 +16,6 @@ fn options() -> AwsOptions {
         endpoints: std::collections::BTreeMap::new(),
         contract: crate::contract::Contract::default(),
         mirror_ids: false,
-        prices: crate::prices::Prices::default(),
         leak_scan_period: None,
         leak_scan_regions: BTreeSet::new(),
         plan_only: false,
