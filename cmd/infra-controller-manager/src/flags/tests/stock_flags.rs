@@ -237,7 +237,7 @@ pub(super) const OURS: [&str; 78] = [
 ];
 
 /// Those of builds with the feature `aws`.
-pub(super) const OF_AWS: [&str; 17] = [
+pub(super) const OF_AWS: [&str; 16] = [
     "aws-read-burst",
     "aws-read-qps",
     "aws-region-endpoints",
