@@ -22,7 +22,7 @@ pub(crate) fn secret(member: &ControlPlane, token: &str) -> Value {
     json!({"token": token, "ca.crt": member.ca_pem()})
 }
 
-/// `rule:an-answer-proves-reachability`, `rule:both-conditions-are-published`
+/// `rule:an-answer-proves-reachability`
 #[tokio::test(flavor = "multi_thread")]
 async fn a_member_that_stops_stands_still_and_comes_back_is_told_as_offline_and_then_as_ready() {
     let (scene, mut member) = futures::join!(Scene::set(), member());
@@ -54,7 +54,7 @@ async fn a_member_that_stops_stands_still_and_comes_back_is_told_as_offline_and_
     scene.until("one", "ready when it goes on", Conditions::is_ready).await;
 }
 
-/// `rule:changed-inputs-are-probed-within-a-second`, `rule:one-prober-per-uid`
+/// `rule:one-prober-per-uid`
 #[tokio::test(flavor = "multi_thread")]
 async fn credential_and_address_are_changed_and_replaced_without_a_restart() {
     let (scene, member) = futures::join!(Scene::set(), member());
@@ -111,7 +111,6 @@ async fn zones_and_region_are_those_of_the_nodes() {
         scene.kubectl("get events -A").contains("MultipleRegions").then_some(())
     })
     .await;
-    // rule:one-cluster-twice-is-told
     scene.create_cluster("two", &spec(&member, "one")).await;
     poll("the second one is told that it is the first one", async || {
         let told = "the KubeFedCluster kube-federation-system/one is the same cluster";

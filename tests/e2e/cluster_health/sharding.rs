@@ -26,7 +26,7 @@ fn two_real_replicas_share_the_members_while_they_stop_and_die() {
     assert_eq!((&report["blows"], &report["ready"]), (&2.into(), &60.into()), "{report}");
 }
 
-/// rule:a-leader-takes-part, rule:one-owner-at-a-time, rule:moves-publish-nothing
+/// rule:one-owner-at-a-time, rule:moves-publish-nothing
 #[test]
 fn replicas_that_share_take_the_place_of_a_leader_that_probes_all_and_the_other_way_round() {
     let report = run(&["--shards=2", "--members=60", "--rolls=1"]);

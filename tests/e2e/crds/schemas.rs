@@ -48,7 +48,6 @@ fn every_list_is_bounded() {
     });
 }
 
-/// rule:numbers-have-the-bounds-of-their-schemas
 #[test]
 fn every_number_of_32_bits_that_users_write_is_bounded() {
     let mut seen = 0;

@@ -13,7 +13,6 @@ use tests::stored_before::{after_an_upgrade, hopeless};
 use tokio::net::TcpListener;
 use tokio::time::timeout;
 
-/// rule:status-writes-judge-no-spec
 #[tokio::test(flavor = "multi_thread")]
 async fn health_is_written_of_objects_that_no_rule_would_take_and_their_machines_are_not_dialled() {
     // Upstream dialled the machines of a Cluster with each write of its status.
@@ -101,7 +100,6 @@ fn rules_of(object: &Value) -> Vec<Value> {
     }
 }
 
-/// rule:status-writes-judge-no-spec
 #[test]
 fn no_admission_of_ours_is_asked_about_a_status() {
     for (resources, taken_in) in [

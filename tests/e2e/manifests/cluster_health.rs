@@ -260,7 +260,6 @@ async fn replicas_that_share_the_clusters_run_with_the_rights_for_their_leases_a
     assert!(unused.is_empty(), "granted and never used: {unused:?}; needed: {own:?}");
 }
 
-/// rule:missing-rights-are-named
 #[tokio::test(flavor = "multi_thread")]
 async fn without_the_rights_for_one_flavour_the_log_names_them_and_the_other_one_runs() {
     let hub = hub(&[OWN[0], ACCOUNT, PROCESS]).await;

@@ -46,7 +46,6 @@ async fn what_another_controller_said_of_a_failure_is_taken_away_with_the_failur
     scene.end(manager).await;
 }
 
-/// rule:addresses-of-the-spec-win
 #[tokio::test(flavor = "multi_thread")]
 async fn addresses_that_the_spec_gives_no_more_stay_in_the_status() {
     let scene = Scene::set().await;
@@ -66,7 +65,6 @@ async fn addresses_that_the_spec_gives_no_more_stay_in_the_status() {
 
 /// Those of the first list are probed spread over ten seconds, and these must not be.
 ///
-/// rule:changed-inputs-are-probed-within-a-second
 #[tokio::test(flavor = "multi_thread")]
 async fn a_credential_that_comes_seconds_after_its_cluster_is_used_within_a_second() {
     let scene = Scene::set().await;

@@ -130,7 +130,6 @@ async fn other_objects_the_licence_and_the_network_are_judged_by_the_product() {
     register(&kubectl, &at(port, "Fail"));
     answering(&kubectl).await;
 
-    // rule:addresses-answer, rule:credentials-are-accepted, rule:client-pairs-are-whole
     refused(&client, &cluster("cls-0", closed), "spec.addresses[0]", INVALID).await;
     let with = |name: &str, credential: &str| {
         let mut cluster = cluster(name, server);
@@ -146,9 +145,7 @@ async fn other_objects_the_licence_and_the_network_are_judged_by_the_product() {
     // Of a dry run the network is not asked.
     let (clusters, sent) = api(&client, &with("cls-0", "cc-bad")).await;
     clusters.create(&dry_run(), &sent).await.unwrap();
-    // rule:clusters-are-imported-once
     made(&client, &with("cls-1", "cc-good")).await;
-    // rule:sizes-are-powers-of-two
     let (clusters, _) = api(&client, &cluster("cls-1", server)).await;
     let pods = |pods: u32| Patch::Merge(json!({"spec": {"properties": {"maxNodePodNum": pods}}}));
     let merge = PatchParams::default();
@@ -159,7 +156,6 @@ async fn other_objects_the_licence_and_the_network_are_judged_by_the_product() {
     mark(&member.client().await).await;
     refused(&client, &with("cls-2", "cc-second"), "metadata.name", INVALID).await;
 
-    // rule:machines-have-a-cluster, rule:machines-answer-ssh, rule:machine-addresses-are-free
     refused(&client, &machine("mc-1", "nowhere", "127.0.0.1", ssh), "spec.clusterName", INVALID)
         .await;
     eventually_made(&client, &machine("mc-1", "cls-1", "127.0.0.1", ssh)).await;
@@ -168,7 +164,6 @@ async fn other_objects_the_licence_and_the_network_are_judged_by_the_product() {
     said(&client, &twin, "spec.ip", "FieldValueDuplicate").await;
     refused(&client, &machine("mc-2", "cls-1", "169.254.169.254", ssh), "spec", FORBIDDEN).await;
 
-    // rule:pod-ranges-limit-machines
     let mut small = cluster("cls-small", server);
     small["spec"]["clusterCIDR"] = json!("10.0.0.0/24");
     made(&client, &small).await;
@@ -176,7 +171,6 @@ async fn other_objects_the_licence_and_the_network_are_judged_by_the_product() {
     eventually_made(&client, &machine("mc-3", "cls-small", "127.0.0.3", ssh)).await;
     said(&client, &machine("mc-4", "cls-small", "127.0.0.4", ssh), "spec", FORBIDDEN).await;
 
-    // rule:licence-limits-what-is-new, rule:sizes-are-those-published
     made(&client, &cluster("cls-3", server)).await;
     said(&client, &cluster("cls-4", server), "spec.name", FORBIDDEN).await;
     made(&client, &cluster("global", server)).await;
@@ -191,7 +185,6 @@ async fn other_objects_the_licence_and_the_network_are_judged_by_the_product() {
         said(&client, &worker, "spec.name", FORBIDDEN).await;
     }
 
-    // rule:doubled-members-are-told
     warned_of_twins(&client).await;
     for line in manager.lines() {
         assert!(!PLANTED.iter().any(|planted| line.contains(planted)), "{line}");

@@ -59,7 +59,6 @@ fn authority(kubectl: &Kubectl) -> String {
     kubectl.object(SECRET)["data"]["ca.crt"].as_str().unwrap().to_owned()
 }
 
-/// rule:replicas-share-an-authority
 #[tokio::test(flavor = "multi_thread")]
 async fn every_replica_answers_under_one_authority_and_the_registration_has_its_bundle() {
     let kubectl = hub().await;

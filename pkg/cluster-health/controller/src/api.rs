@@ -100,7 +100,7 @@ pub(crate) fn is_name(text: &str) -> bool {
     !text.is_empty() && !text.starts_with('.') && text.bytes().all(legal)
 }
 
-/// Readers of what others may have written oddly (`rule:unknown-values-are-read`), and the writer of
+/// Readers of what others may have written oddly, and the writer of
 /// times.
 mod tolerant {
     pub(super) use kube_api::go::null_is_default;

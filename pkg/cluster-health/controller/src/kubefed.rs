@@ -128,7 +128,6 @@ fn reference(config: &Object<KubeFedConfig>) -> ObjectRef {
     ObjectRef::new(&kind.api_version(), &kind.kind, namespace, name, &metadata.uid)
 }
 
-/// `rule:kubefed-config-wins`
 fn on_config(
     config: &Informer<Object<KubeFedConfig>>,
     queue: &WorkQueue<Work>,
@@ -172,7 +171,6 @@ mod config_tests {
     use crate::options::KubeFedOptions;
     use crate::testing::informer;
 
-    /// rule:kubefed-config-wins
     #[tokio::test(start_paused = true)]
     async fn a_mistake_in_the_config_is_told_by_an_event_about_it() {
         let engine = Scene::new(0);

@@ -29,7 +29,7 @@ const FLAP_TRANSITIONS_MAX: i64 = 100;
 const SHARDS_MAX: i64 = 64;
 
 /// The shortest period and confirm interval: thousands of clusters, probed more often, would be an
-/// attack (`rule:intervals-have-a-floor`).
+/// attack.
 pub(crate) const PERIOD_MIN: Duration = Duration::from_secs(1);
 /// The shortest timeout: less would call everybody dead who is not next door.
 pub(crate) const TIMEOUT_MIN: Duration = Duration::from_millis(100);
@@ -247,7 +247,6 @@ impl Judge<'_> {
         rate
     }
 
-    /// `rule:intervals-have-a-floor`
     fn interval(&mut self, flag: &Flag<GoDuration>) -> Duration {
         self.at_least(flag, PERIOD_MIN)
     }
@@ -357,7 +356,7 @@ impl Judge<'_> {
         Policy { cadence, thresholds: Thresholds { failure, success }, ..*shared }
     }
 
-    /// `rule:intervals-have-a-floor`. An audit has nothing to do with Machines: it compares
+    /// An audit has nothing to do with Machines: it compares
     /// Clusters.
     fn machine_period(&mut self, audit: bool) -> Duration {
         if self.values.get(&MACHINE_PERIOD).nanos() == 0 {

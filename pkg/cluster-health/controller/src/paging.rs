@@ -1,4 +1,4 @@
-//! Lists of member clusters, read page by page (`rule:every-page-once`).
+//! Lists of member clusters, read page by page.
 //!
 //! | file | holds |
 //! |---|---|
@@ -64,7 +64,7 @@ struct PageMetadata {
 }
 
 /// Reads all pages of `path` with this query into what `start` gives, `limit` objects at a time.
-/// Each page counts once, whatever goes wrong on the way (`rule:every-page-once`); where pages are
+/// Each page counts once, whatever goes wrong on the way; where pages are
 /// too long the list is started again with smaller ones (`rule:lists-of-members-are-bounded`).
 pub(crate) async fn list<C: Collect>(
     member: &mut dyn Member,
@@ -328,7 +328,6 @@ mod tests {
         text.into()
     }
 
-    /// rule:every-page-once
     #[test]
     fn the_token_of_a_page_is_sent_for_the_next_one_and_an_empty_one_ends_the_list() {
         for last in [None, Some(token(""))] {
@@ -340,7 +339,6 @@ mod tests {
         }
     }
 
-    /// rule:every-page-once
     #[test]
     fn a_token_that_came_before_stops_the_list() {
         let mut pager = Pager::default();
@@ -350,7 +348,6 @@ mod tests {
         assert_eq!(pager.page(Some(token("a")), 1), Err(Abort::Stalled));
     }
 
-    /// rule:every-page-once
     #[test]
     fn an_expired_list_is_begun_anew_once() {
         let mut pager = Pager::default();

@@ -123,7 +123,7 @@ impl Attempts {
 
     /// The server does not know this health path, or does not let us ask for it: the other one is
     /// tried. Where both are closed and one of them is forbidden, the authenticated read decides, if
-    /// there is one (`rule:forbidden-health-paths-are-not-final`).
+    /// there is one.
     fn after_a_closed_path(&mut self, finding: Finding, code: Code, now: Instant) -> Step {
         let (endpoint, path) = (self.current.endpoint, self.current.path);
         let Some(first) = self.first_path_closed.replace(code) else {
@@ -179,7 +179,6 @@ impl Attempts {
 
     /// Until when an attempt that begins at `from` may take: its share of what is left, beside the
     /// addresses not tried yet and, on an open connection, beside one attempt on a new one
-    /// (`rule:open-connections-get-half-the-time`).
     fn share(&self, from: Instant, connection: Connection) -> Instant {
         let open = u32::from(connection == Connection::Open);
         let untried = if self.response.is_some() { 0 } else { self.untried_count() };

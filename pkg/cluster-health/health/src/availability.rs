@@ -9,7 +9,6 @@ const DAY: Duration = Duration::from_secs(86_400);
 
 /// How long a cluster was well, of the time in which it was probed. Between two probes the result
 /// of the first holds; time in which nobody looked counts as neither
-/// (`rule:unobserved-time-is-not-counted`).
 #[derive(Clone, Debug)]
 pub(crate) struct Availability {
     epoch: Instant,
@@ -158,7 +157,6 @@ mod tests {
         assert_eq!(ratios, Ratios { hour: None, day: None, month: None });
     }
 
-    /// rule:unobserved-time-is-not-counted
     #[test]
     fn a_gap_counts_no_longer_than_a_probe_can_be_away() {
         let start = Instant::now();

@@ -26,7 +26,6 @@ pub fn probes_at_once(loads: &[Load]) -> usize {
 }
 
 /// True when `cap` cannot keep the periods while every member is silent
-/// (`rule:too-small-a-cap-is-told`).
 pub fn is_insufficient(cap: usize, loads: &[Load]) -> bool {
     cap < ceil(under_way(loads, |cadence| cadence.period.max(cadence.timeout)))
 }
@@ -116,7 +115,6 @@ mod tests {
         }
     }
 
-    /// rule:too-small-a-cap-is-told
     #[test]
     fn a_cap_is_too_small_when_silent_members_alone_fill_it() {
         let loads = [Load { members: 10_000, cadence: KUBEFED }];

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 /// Between two causes that are told while the trouble goes on.
 const AT_MOST_EVERY: Duration = Duration::from_secs(60);
 
-/// The cause that was told last (`rule:another-cause-is-told`).
+/// The cause that was told last.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Causes {
     told: Option<u64>,
@@ -42,7 +42,6 @@ impl Causes {
 mod tests {
     use super::*;
 
-    /// rule:another-cause-is-told
     #[test]
     fn causes_that_alternate_are_told_once_a_minute_at_most() {
         let (start, mut causes) = (Instant::now(), Causes::default());

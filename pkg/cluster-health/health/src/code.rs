@@ -100,7 +100,6 @@ impl Code {
     }
 
     /// The label of metrics: a closed set, so that no server can make series by inventing statuses
-    /// (`rule:labels-are-bounded`).
     pub const fn label(self) -> &'static str {
         match self {
             Self::Dns => "dns",

@@ -49,7 +49,6 @@ impl Flaps {
     }
 
     /// The thresholds that hold at `now`. Failures are never held back
-    /// (`rule:damping-delays-good-news-only`).
     pub(crate) fn effective(
         &mut self,
         configured: Thresholds,
@@ -95,7 +94,6 @@ mod tests {
         (flaps, start + secs((times - 1) * every), told)
     }
 
-    /// rule:damping-delays-good-news-only
     #[test]
     fn six_changes_in_ten_minutes_make_recovery_take_three_successes_until_a_quiet_window() {
         let (mut flaps, last, told) = flapped(6, 100);

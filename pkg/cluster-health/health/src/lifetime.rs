@@ -33,7 +33,7 @@ pub enum ExpiryStage {
 
 impl Lifetime {
     /// How near the end is at `now`. What lives for less than twice the time of a stage is renewed
-    /// by a program, and does not reach that stage (`rule:ends-are-told-in-time`).
+    /// by a program, and does not reach that stage.
     pub fn stage(&self, now: Timestamp) -> ExpiryStage {
         let left = self.to.as_second().saturating_sub(now.as_second());
         if left <= 0 {
@@ -94,7 +94,6 @@ mod tests {
         Timestamp::from_second(second).unwrap()
     }
 
-    /// rule:ends-are-told-in-time
     #[test]
     fn an_end_comes_nearer_in_stages_and_short_lives_skip_those_that_are_long_for_them() {
         use ExpiryStage::{Day, Far, Fortnight, Over, Week};
@@ -127,7 +126,6 @@ mod tests {
         }
     }
 
-    /// rule:ends-are-told-in-time
     #[test]
     fn each_stage_of_each_end_is_told_once() {
         let day = |day: i64| at(day * DAY_SECONDS);

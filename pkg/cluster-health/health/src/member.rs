@@ -42,8 +42,8 @@ pub struct Effect {
     pub flapping: bool,
 }
 
-/// One cluster. Lives as long as its UID and its place in this replica
-/// (`rule:one-member-per-uid`); needs no other state than this.
+/// One cluster. Lives as long as its UID and its place in this replica;
+/// needs no other state than this.
 #[derive(Clone, Debug)]
 pub struct Member {
     published: Option<Published>,
@@ -140,8 +140,8 @@ impl Member {
     }
 
     /// Takes in a result that no probe of this member brought, as of a list of Nodes that shows all
-    /// machines of a cluster. A failure counts as that of a probe which an event asked for does
-    /// (`rule:events-do-not-hurry-failures`). Availability is not computed from it.
+    /// machines of a cluster. A failure counts as that of a probe which an event asked for does.
+    /// Availability is not computed from it.
     pub fn observe(&mut self, report: &Report, policy: &Policy, now: Instant) -> Effect {
         self.cause = Cause::Triggered;
         self.judge(report, policy, now).0
@@ -200,7 +200,6 @@ impl Member {
     }
 
     /// A failure found because of an event counts only when failures have had time to be two
-    /// (`rule:events-do-not-hurry-failures`).
     fn counts(&self, finding: Finding, policy: &Policy, started: Instant) -> bool {
         if finding.is_ok() || self.cause == Cause::Regular {
             return true;
@@ -234,14 +233,14 @@ impl Member {
     }
 
     /// The cluster is reached at another place by now: what the next probe finds is published at
-    /// once (`rule:another-target-starts-afresh`).
+    /// once.
     pub fn retarget(&mut self, now: Instant) {
         self.tally.new_target();
         self.schedule.trigger(now);
     }
 
     /// Another policy holds by now: a shorter period does not wait for the end of a longer one, and
-    /// time that passed under the old one does not count as silence (`rule:limits-hold-from-now-on`).
+    /// time that passed under the old one does not count as silence.
     pub fn follow(&mut self, before: &Policy, policy: &Policy, now: Instant) {
         let shorter = policy.stale_after() < before.stale_after()
             || policy.stuck_after() < before.stuck_after();

@@ -9,7 +9,7 @@ use crate::{Endpoints, Member, Published, Standing};
 pub(crate) const MESSAGE_MAX: usize = 1024;
 
 /// `text` in one line of at most [`MESSAGE_MAX`] characters, without what stands before the `@` of
-/// a URL: a user name and password must not appear (`rule:messages-are-one-short-line`).
+/// a URL: a user name and password must not appear.
 pub fn one_line(text: &str) -> String {
     short_line(text, MESSAGE_MAX)
 }
@@ -99,7 +99,6 @@ mod tests {
 
     use super::*;
 
-    /// rule:messages-are-one-short-line
     #[test]
     fn a_message_is_one_line_without_logins() {
         let rows = [
@@ -116,7 +115,6 @@ mod tests {
         }
     }
 
-    /// rule:messages-are-one-short-line
     #[test]
     fn a_long_message_is_cut_at_a_character_and_says_so() {
         let line = one_line(&"é".repeat(MESSAGE_MAX + 40));
@@ -127,7 +125,6 @@ mod tests {
     }
 
     proptest! {
-        /// rule:messages-are-one-short-line
         #[test]
         fn no_text_makes_more_than_one_short_line(text in any::<String>()) {
             let line = one_line(&text);

@@ -34,7 +34,6 @@ pub struct Policy {
 impl Policy {
     /// How long a cluster may go without a completed probe before it is published as unknown. Never
     /// so short that a cluster which is probed in time and is silent becomes unknown in between
-    /// (`rule:silence-is-not-unwatched`).
     pub fn stale_after(&self) -> Duration {
         if self.stale_after.is_zero() {
             let inherited = self.stale_after_min() + self.inherited_after;
@@ -67,7 +66,6 @@ impl Policy {
     }
 
     /// A failure of an extra probe counts only this long after the last one that counted
-    /// (`rule:events-do-not-hurry-failures`).
     pub fn failure_spacing(&self) -> Duration {
         self.cadence.confirming() / 2
     }
@@ -123,7 +121,6 @@ mod tests {
         }
     }
 
-    /// rule:silence-is-not-unwatched
     #[test]
     fn the_computed_limit_leaves_time_for_another_replica_to_take_over_from_one_that_died() {
         // (period, timeout; stale after)
@@ -136,7 +133,6 @@ mod tests {
         assert_eq!(told.stale_after(), S(20), "whoever gives a limit gets it");
     }
 
-    /// rule:silence-is-not-unwatched
     #[test]
     fn a_limit_that_a_silent_cluster_would_pass_between_two_probes_is_raised() {
         // (period, timeout, flag; stale after)

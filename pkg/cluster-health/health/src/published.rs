@@ -10,7 +10,6 @@ pub struct Condition {
     /// Its status.
     pub status: Status,
     /// `lastTransitionTime`: when the status changed, which is not when the reason did
-    /// (`rule:transition-time-follows-status`).
     pub since: Timestamp,
 }
 

@@ -80,7 +80,6 @@ impl Schedule {
 
     /// The probe has ended. When it counted, the next one starts `interval` after it did, and at
     /// once when that is past; otherwise it changes nothing
-    /// (`rule:an-extra-probe-postpones-nothing`).
     pub(crate) fn complete(&mut self, counted: bool, interval: Duration) {
         if let (true, Some(started)) = (counted, self.started) {
             self.regular = started + interval;

@@ -18,7 +18,7 @@
 //! Of two replicas that claim a cluster, the second to publish sees the claim of the first.
 //!
 //! A replica that has just begun cannot miss a lease that somebody deleted before. It is *settled*,
-//! and may probe, once it surely knows of everybody (`rule:a-newcomer-is-told-or-waits`).
+//! and may probe, once it surely knows of everybody.
 //!
 //! Where replicas do not share, their leader takes part all the same (`leader.rs`).
 
@@ -138,8 +138,8 @@ impl Shards {
         self.meet(now);
     }
 
-    /// Whether nobody can be probing whose lease was gone before we began to look
-    /// (`rule:a-newcomer-is-told-or-waits`). `listed` have a lease, held or released; `left` is
+    /// Whether nobody can be probing whose lease was gone before we began to look.
+    /// `listed` have a lease, held or released; `left` is
     /// what the leader before this one knew.
     fn knows_all(
         &mut self,

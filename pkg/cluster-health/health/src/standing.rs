@@ -141,7 +141,6 @@ mod tests {
         );
     }
 
-    /// rule:both-conditions-are-published
     #[test]
     fn every_standing_has_both_conditions() {
         // (standing, Ready, its reason, Offline, its reason)

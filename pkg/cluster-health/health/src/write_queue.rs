@@ -31,7 +31,7 @@ enum Line {
 const LINES: usize = 5;
 
 /// Which lines are looked at first, turn by turn: none waits for ever behind another
-/// (`rule:refused-writes-hold-up-nobody`, `rule:clusters-are-written-first`).
+/// (`rule:refused-writes-hold-up-nobody`).
 const TURNS: [[Line; LINES]; 10] = {
     use Line::{Change, ChangeBeside, Heartbeat, Refused, RestBeside};
     let changes = [Change, Heartbeat, Refused, ChangeBeside, RestBeside];
@@ -206,7 +206,7 @@ impl<K: Clone + Eq + Hash, V: Clone> WriteQueue<K, V> {
     }
 
     /// Whether a write of `key` is under way, one that was forgotten included: what its object says
-    /// may change yet (`rule:own-writes-end-before-a-takeover`).
+    /// may change yet.
     pub fn is_writing(&self, key: &K) -> bool {
         let entry = self.entries.get(key);
         let writing = entry.is_some_and(|entry| matches!(entry.place, Place::Writing { .. }));

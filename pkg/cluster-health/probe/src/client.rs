@@ -141,7 +141,6 @@ impl Client {
 
     /// Takes over what `before`, a client of the same cluster with another credential, has learnt
     /// of the addresses; nothing when they are others
-    /// (`rule:addresses-are-known-by-their-last-answer`).
     pub fn learn_from(&self, before: &Self) {
         if !self.servers.iter().map(Server::address).eq(before.servers.iter().map(Server::address))
         {
@@ -252,7 +251,7 @@ fn endpoint(
 }
 
 /// The way to those of `servers` for which the environment wants a proxy, as client-go goes; `None`
-/// when it wants none (`rule:the-proxy-of-the-environment-is-used`).
+/// when it wants none.
 fn through_environment(
     endpoint: &Endpoint,
     servers: &mut [Server],

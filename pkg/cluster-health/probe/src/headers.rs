@@ -1,6 +1,5 @@
 //! The headers that go with every request. Those that hold a secret are marked as such and lie in
 //! buffers that are overwritten when the last request that has them is gone
-//! (`rule:secrets-have-no-printable-form`).
 
 use health::Code;
 use http::header::{ACCEPT, AUTHORIZATION, USER_AGENT};

@@ -12,7 +12,6 @@ use crate::address::Address;
 use crate::tls_options::TlsOptions;
 
 /// What a client is made of. Secrets are overwritten when it is dropped, and shown by no `Debug`
-/// (`rule:secrets-have-no-printable-form`).
 #[derive(Clone, Debug, Default)]
 pub struct Inputs {
     /// Addresses that answer for the same cluster, in the order in which they are tried.

@@ -2,7 +2,6 @@
 
 /// One bit for each address, of 64 at most. It outlives a probe: the address that answers is asked
 /// first by the next one, which then learns nothing of the others
-/// (`rule:addresses-are-known-by-their-last-answer`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Silent(u64);
 
@@ -27,7 +26,6 @@ impl Silent {
 mod tests {
     use super::*;
 
-    /// rule:addresses-are-known-by-their-last-answer
     #[test]
     fn the_last_answer_of_each_address_counts() {
         let mut silent = Silent::default();

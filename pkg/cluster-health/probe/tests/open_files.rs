@@ -17,7 +17,6 @@ fn fill() -> Vec<std::fs::File> {
     std::iter::from_fn(|| std::fs::File::open("/dev/null").ok()).collect()
 }
 
-/// `rule:our-own-limits-judge-nobody`
 #[tokio::test]
 async fn a_process_that_may_open_no_more_files_blames_nobody() {
     let registry = Registry::new();

@@ -32,7 +32,6 @@ pub(crate) fn check(subject: &Subject<'_>, findings: &mut Findings) {
     required(&spec, findings);
     limit::check(&subject.root(), limits::CLUSTER, findings);
     tags(&spec.field("additionalTags"), findings);
-    // rule:one-dialect-of-a-network
     if DIALECTS.iter().all(|dialect| !spec.field(dialect).is_absent()) {
         findings.invalid(&spec, "set spec.network or spec.networkSpec, not both");
     }
@@ -51,7 +50,6 @@ pub(crate) fn check(subject: &Subject<'_>, findings: &mut Findings) {
     }
 }
 
-/// `rule:aws-fields-are-whole`
 fn required(spec: &Place<'_>, findings: &mut Findings) {
     let mut whole = |at: &Place<'_>, names: &[&str]| {
         for field in names.iter().map(|name| at.field(name)).filter(Place::is_absent) {
@@ -92,7 +90,6 @@ fn rules<'a>(spec: &Place<'a>) -> impl Iterator<Item = Place<'a>> + use<'a> {
     lists.into_iter().flat_map(|list| list.items())
 }
 
-/// `rule:tags-are-awss`
 fn tags(at: &Place<'_>, findings: &mut Findings) {
     let Some(tags) = at.value().as_object() else { return };
     let is_key = |key: &String| {
@@ -116,7 +113,6 @@ fn is_tag_char(character: char) -> bool {
         || "_.:/=+-@".contains(character)
 }
 
-/// `rule:networks-can-be-made`
 fn network(network: &Place<'_>, findings: &mut Findings) {
     limit::check(network, limits::NETWORK, findings);
     let range = network.at(&["vpc", "cidrBlock"]);
@@ -141,7 +137,6 @@ fn network(network: &Place<'_>, findings: &mut Findings) {
     }
 }
 
-/// `rule:sources-are-of-one-kind`
 fn sources(rule: &Place<'_>, findings: &mut Findings) {
     limit::check(rule, limits::RULE, findings);
     let any = |names: [&str; 2]| names.iter().any(|name| rule.field(name).items().next().is_some());
@@ -157,7 +152,6 @@ fn is_balancer_name(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(is_inner) && !name.starts_with('-') && !name.ends_with('-')
 }
 
-/// `rule:what-aws-made-stays`
 fn changes(spec: &Place<'_>, old: &Place<'_>, findings: &mut Findings) {
     let region = spec.field("region");
     if old.field("region").word().is_some() && region.value() != old.field("region").value() {

@@ -61,7 +61,6 @@ pub(crate) fn network(subject: &Subject<'_>, findings: &mut Findings) {
     reachable::import(subject, findings);
 }
 
-/// `rule:cluster-types-are-known`
 fn kind_of_cluster(subject: &Subject<'_>, findings: &mut Findings) {
     let (tenant, of) = (subject.spec().field("tenantID"), subject.spec().field("type"));
     if tenant.is_absent() {
@@ -77,7 +76,6 @@ fn kind_of_cluster(subject: &Subject<'_>, findings: &mut Findings) {
     }
 }
 
-/// `rule:new-versions-are-supported`
 fn version(subject: &Subject<'_>, findings: &mut Findings) {
     let (of, version) = (subject.spec().field("type"), subject.spec().field("version"));
     if of.text() != Some(BAREMETAL) || !subject.is_new() {

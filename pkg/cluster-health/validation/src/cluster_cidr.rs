@@ -25,7 +25,6 @@ pub(crate) fn check(subject: &Subject<'_>, findings: &mut Findings) {
     if ["ipv4", "ipv6"].iter().all(|name| spec.field(name).is_absent()) {
         findings.required(&spec, "at least one of ipv4 and ipv6");
     }
-    // rule:ranges-stay
     let Some(old) = subject.old_spec() else { return };
     for name in ["perNodeHostBits", "ipv4", "ipv6", "nodeSelector"] {
         let (now, before) = (spec.field(name), old.field(name));
@@ -35,7 +34,6 @@ pub(crate) fn check(subject: &Subject<'_>, findings: &mut Findings) {
     }
 }
 
-/// `rule:ranges-are-of-their-family`
 fn ranges(spec: &Place<'_>, findings: &mut Findings) -> Vec<IpNet> {
     let mut ranges = Vec::new();
     let (ipv4, ipv6) = (spec.field("ipv4"), spec.field("ipv6"));
@@ -52,7 +50,6 @@ fn ranges(spec: &Place<'_>, findings: &mut Findings) -> Vec<IpNet> {
     ranges
 }
 
-/// `rule:blocks-fit-their-range`
 fn host_bits(at: &Place<'_>, ranges: &[IpNet], findings: &mut Findings) {
     let Some(bits) = at.number() else {
         return findings.required(at, "the address bits inside of a block, such as 8");

@@ -13,14 +13,12 @@ pub(crate) fn check(credential: &Place<'_>, findings: &mut Findings) {
             findings.required(&at, what);
         }
     }
-    // rule:references-are-whole
     let reference = credential.field("secretRef");
     for field in ["namespace", "name"].map(|name| reference.field(name)) {
         if !reference.is_absent() && field.is_absent() {
             findings.required(&field, "a Secret is named by its namespace and its name");
         }
     }
-    // rule:client-pairs-are-whole
     if let Some(half) = missing_half(credential) {
         let why = "clientCert and clientKey go together";
         findings.required(&credential.field(half), why);

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::network_checks::NetworkChecks;
 
-/// What is known beside the object (`rule:facts-are-given`). A list that is `None` is not known,
+/// What is known beside the object. A list that is `None` is not known,
 /// and rules about it are named as not checked; an empty one says that there are none.
 ///
 /// The objects are whole, as the API server has them, and are read as carefully as the one that is

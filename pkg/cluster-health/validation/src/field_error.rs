@@ -46,7 +46,7 @@ impl fmt::Display for ErrorType {
     }
 }
 
-/// One thing that is wrong (`rule:errors-read-as-the-api-servers`).
+/// One thing that is wrong.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FieldError {
     /// Where, such as `spec.machines[1].ip`.

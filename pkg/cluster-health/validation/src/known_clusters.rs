@@ -1,4 +1,4 @@
-//! What stored Clusters and Machines say of their size (`rule:sizes-are-those-published`).
+//! What stored Clusters and Machines say of their size.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -23,7 +23,6 @@ pub(crate) fn check(object: &Place<'_>, findings: &mut Findings) {
     endpoint(&spec.field("apiEndpoint"), findings);
     secret(&spec, findings);
     waived_checks(&spec.field("disabledTLSValidations"), findings);
-    // rule:member-proxies-are-urls
     let proxy = spec.field("proxyURL");
     if proxy.word().is_some_and(|text| !is_proxy(text)) {
         findings.invalid(&proxy, "must be an absolute URL with the scheme http, https or socks5");
@@ -31,7 +30,6 @@ pub(crate) fn check(object: &Place<'_>, findings: &mut Findings) {
     authorities(&spec.field("caBundle"), findings);
 }
 
-/// `rule:member-endpoints-are-urls`
 fn endpoint(at: &Place<'_>, findings: &mut Findings) {
     let Some(text) = at.word() else {
         return findings.required(at, "host, host:port or http(s) URL of the API server");
@@ -48,7 +46,6 @@ fn endpoint(at: &Place<'_>, findings: &mut Findings) {
     }
 }
 
-/// `rule:members-name-a-secret`
 fn secret(spec: &Place<'_>, findings: &mut Findings) {
     let reference = spec.field("secretRef");
     if reference.is_absent() {
@@ -65,7 +62,6 @@ fn secret(spec: &Place<'_>, findings: &mut Findings) {
     }
 }
 
-/// `rule:waived-checks-are-known`
 fn waived_checks(at: &Place<'_>, findings: &mut Findings) {
     for check in at.items() {
         if check.text().is_some_and(|text| !CHECKS.contains(&text)) {
@@ -79,7 +75,6 @@ fn waived_checks(at: &Place<'_>, findings: &mut Findings) {
     }
 }
 
-/// `rule:member-authorities-are-pem`
 fn authorities(at: &Place<'_>, findings: &mut Findings) {
     let Some(bundle) = at.word().and_then(decoded) else { return };
     if CertificateDer::pem_slice_iter(&bundle).find_map(Result::ok).is_none() {
@@ -87,7 +82,7 @@ fn authorities(at: &Place<'_>, findings: &mut Findings) {
     }
 }
 
-/// Rules about other members: none of them refuses (`rule:doubled-members-are-told`).
+/// Rules about other members: none of them refuses.
 pub(crate) fn about_others(subject: &Subject<'_>, findings: &mut Findings) {
     let at = subject.spec().field("apiEndpoint");
     let Some(endpoint) = at.word().and_then(|text| Endpoint::parse(text).ok()) else { return };
@@ -114,7 +109,7 @@ fn place_of(object: &Value) -> String {
     format!("{}/{}", namespace.text().unwrap_or("default"), name_of(object).unwrap_or_default())
 }
 
-/// What is asked of a status that is written (`rule:member-conditions-are-known`).
+/// What is asked of a status that is written.
 pub(crate) fn status(object: &Value, findings: &mut Findings) {
     for condition in Place::root(object).at(&["status", "conditions"]).items() {
         for (name, known) in [("type", &CONDITIONS[..]), ("status", &STATUSES[..])] {

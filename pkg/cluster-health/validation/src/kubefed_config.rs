@@ -1,5 +1,4 @@
 //! Rules of KubeFed's KubeFedConfig, of which the block about health is read
-//! (`rule:health-checks-are-whole`).
 
 use kube_api::go::GoDuration;
 

@@ -80,7 +80,7 @@ use crate::subject::Subject;
 /// Judges a request: `object` is what is to be stored, and for a deletion what is stored.
 ///
 /// Static rules come first, then those about other objects, and those about the network only when
-/// nothing is wrong yet (`rule:network-is-asked-last`).
+/// nothing is wrong yet.
 pub fn validate(
     kind: Kind,
     object: &Value,
@@ -94,7 +94,6 @@ pub fn validate(
         }
         // rule:deletions-and-status-writes-are-free
         Operation::Delete | Operation::UpdateStatus { .. } => {}
-        // rule:metadata-updates-are-free
         Operation::Update { old } if subject::only_metadata_differs(old, object) => {}
         Operation::Create => spec(kind, &Subject::new(object, None, environment), &mut findings),
         Operation::Update { old } => {

@@ -1,4 +1,4 @@
-//! Limits of the licence, for Clusters and Machines (`rule:licence-limits-what-is-new`).
+//! Limits of the licence, for Clusters and Machines.
 
 use std::sync::Arc;
 

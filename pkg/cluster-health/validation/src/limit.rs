@@ -1,4 +1,4 @@
-//! [`Limit`]: what a field may hold beside its type (`rule:texts-have-the-bounds-of-their-schemas`).
+//! [`Limit`]: what a field may hold beside its type.
 
 use crate::findings::Findings;
 use crate::formats::{cidr, is_date_time};

@@ -15,7 +15,7 @@ const JUMP_SERVER: &str = "SSHJumpServer";
 /// Ways of SSH to a machine that is not reached itself.
 pub(crate) const PROXIES: [&str; 2] = [JUMP_SERVER, "SOCKS5"];
 
-/// `at` has the fields of a connection (`rule:machines-can-be-logged-into`).
+/// `at` has the fields of a connection.
 pub(crate) fn check(at: &Place<'_>, findings: &mut Findings) {
     let ip = at.field("ip");
     match ip.word() {
@@ -61,7 +61,7 @@ pub(crate) fn is_same(one: &Place<'_>, other: &Place<'_>) -> bool {
     CONNECTION.iter().all(|name| one.field(name).value() == other.field(name).value())
 }
 
-/// What the network said of a machine (`rule:machines-answer-ssh`).
+/// What the network said of a machine.
 pub(crate) fn answers(subject: &Subject<'_>, at: &Place<'_>, findings: &mut Findings) {
     let Some((target, who)) = asked(at) else { return };
     let question = Question::Ssh(target.clone());

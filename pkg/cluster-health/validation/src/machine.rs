@@ -21,7 +21,6 @@ pub(crate) fn check(subject: &Subject<'_>, findings: &mut Findings) {
     login::check(&spec, findings);
     taints::check(&spec, findings);
     let Some(old) = subject.old_spec() else { return };
-    // rule:machines-stay-what-they-were-made
     for name in ["type", "clusterName"] {
         let (now, before) = (spec.field(name), old.field(name));
         if before.word().is_some() && now.value() != before.value() {
@@ -30,7 +29,6 @@ pub(crate) fn check(subject: &Subject<'_>, findings: &mut Findings) {
     }
 }
 
-/// `rule:machine-types-are-known`
 fn kind_of_machine(subject: &Subject<'_>, findings: &mut Findings) {
     let (of, cluster) = (subject.spec().field("type"), subject.spec().field("clusterName"));
     let types = &subject.environment.machine_types;
@@ -72,7 +70,6 @@ pub(crate) fn about_others(subject: &Subject<'_>, findings: &mut Findings) {
     address_is_free(subject, name, cluster, findings);
 }
 
-/// `rule:machines-have-a-cluster`
 fn in_cluster(
     subject: &Subject<'_>,
     at: &Place<'_>,
@@ -90,7 +87,6 @@ fn in_cluster(
     }
 }
 
-/// `rule:machine-addresses-are-free`
 fn address_is_free(
     subject: &Subject<'_>,
     name: &str,

@@ -1,4 +1,4 @@
-//! `metadata.name` (`rule:names-are-labels`).
+//! `metadata.name`.
 
 use crate::findings::Findings;
 use crate::formats::{label_problem, subdomain_problem};

@@ -1,4 +1,4 @@
-//! Node selectors, as core/v1 has them (`rule:selectors-select`).
+//! Node selectors, as core/v1 has them.
 
 use crate::findings::Findings;
 use crate::place::Place;

@@ -1,4 +1,4 @@
-//! The types that fields have (`rule:wrong-types-are-told-first`).
+//! The types that fields have.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! Taints of a Node that is to be (`rule:taints-are-whole`).
+//! Taints of a Node that is to be.
 
 use crate::findings::Findings;
 use crate::place::Place;

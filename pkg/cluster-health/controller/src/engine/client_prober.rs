@@ -27,7 +27,6 @@ pub(crate) struct ClientProber<R> {
 }
 
 /// Finds a credential that was replaced before the watch showed the change
-/// (`rule:a-refused-credential-is-read-once`).
 struct Rotation {
     read: Box<ReadInputs>,
     /// The last probe was refused, and the credential was read since.
@@ -141,7 +140,6 @@ impl Default for Rereads {
 }
 
 /// Reads the Secret of a member as its object names it by then
-/// (`rule:a-refused-credential-is-read-once`).
 pub(crate) fn reread<R: Resolve>(
     flavour: &Arc<R>,
     api: kube::Client,

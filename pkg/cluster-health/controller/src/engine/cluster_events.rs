@@ -11,7 +11,7 @@ use jiff::Timestamp;
 
 use super::flavour::{Contact, EndsTold};
 
-/// Records what a probe, or the lack of probes, did (`rule:events-follow-what-is-published`). `said`
+/// Records what a probe, or the lack of probes, did. `said`
 /// is what is published, and the message about it.
 pub(crate) fn record_effect(
     recorder: &Recorder,
@@ -103,7 +103,7 @@ impl Notices {
         Self { told, ..Self::default() }
     }
 
-    /// Takes in the contact at `now` and returns the new notices (`rule:ends-are-told-in-time`).
+    /// Takes in the contact at `now` and returns the new notices.
     pub(crate) fn note(&mut self, contact: &Contact, now: Timestamp) -> Vec<Notice> {
         let Contact { credential, certificate, endpoints, .. } = contact;
         let of_credential = self.credential.note(*credential, now);
@@ -176,7 +176,6 @@ mod tests {
         notices.iter().map(|notice| notice.reason).collect()
     }
 
-    /// rule:ends-are-told-in-time
     #[test]
     fn ends_that_come_near_are_told_with_their_time() {
         let now: Timestamp = "2026-11-21T12:00:00Z".parse().unwrap();

@@ -52,7 +52,6 @@ impl Difference {
     }
 
     /// Computes the next difference from `before`, our verdict and the object
-    /// (`rule:an-audit-tells-lasting-differences`).
     pub(crate) fn next(
         before: Option<Self>,
         ours: Option<Standing>,
@@ -86,7 +85,6 @@ mod tests {
 
     const S: fn(u64) -> Duration = Duration::from_secs;
 
-    /// rule:an-audit-tells-lasting-differences
     #[test]
     fn a_difference_is_told_when_it_lasts_and_only_where_the_object_can_say_what_we_say() {
         use Standing::{Malformed, NotReady, Offline, Ready, Unknown};
@@ -114,7 +112,6 @@ mod tests {
         }
     }
 
-    /// rule:an-audit-tells-lasting-differences
     #[test]
     fn another_difference_begins_anew() {
         let start = Instant::now();

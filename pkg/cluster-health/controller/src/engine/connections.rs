@@ -105,7 +105,6 @@ impl<A: Clone> Connections<A> {
     }
 
     /// Sets the connection. Whether it leads to another cluster than the one before
-    /// (`rule:another-target-has-no-address-in-common`).
     pub(crate) fn set(
         &self,
         cluster: &Cluster,

@@ -140,7 +140,6 @@ pub enum EndsTold {
     Unknown,
 }
 
-/// `rule:another-target-has-no-address-in-common`
 pub(crate) fn is_another<A: PartialEq>(old: &[A], new: &[A]) -> bool {
     !old.is_empty() && !new.is_empty() && !old.iter().any(|address| new.contains(address))
 }
@@ -151,7 +150,7 @@ pub(crate) use probe::now;
 /// them.
 pub trait ClusterProber: Send + Sync + 'static {
     /// One probe within `budget`. It asks the management API for nothing but a credential that was
-    /// refused (`rule:probes-ask-members-only`, `rule:a-refused-credential-is-read-once`). The engine cancels it by dropping the
+    /// refused (`rule:probes-ask-members-only`). The engine cancels it by dropping the
     /// future, which leaves the prober usable.
     fn probe(&self, budget: Duration) -> BoxFuture<'_, Report>;
 

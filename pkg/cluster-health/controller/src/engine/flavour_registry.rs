@@ -66,7 +66,6 @@ impl FlavourRegistry {
         if self.find(&cluster).is_some() || !self.clusters.ownership.is_shared() {
             return Ok(Look::At(object));
         }
-        // rule:own-writes-end-before-a-takeover
         if self.clusters.writer.is_writing(&cluster.uid) {
             return Ok(Look::Later);
         }
@@ -86,7 +85,7 @@ impl FlavourRegistry {
     }
 
     /// The kind of this flavour is served, and for us: who lacks it leaves all clusters to this
-    /// replica (`rule:a-share-needs-all-kinds`).
+    /// replica.
     pub fn serves(&self) {
         self.clusters.ownership.serves(self.flavour.name());
     }
@@ -112,7 +111,6 @@ impl FlavourRegistry {
                 let stop = &self.clusters.stop;
                 let member = Arc::new(MemberCluster::new(target, flavour, stop, has_waited, now));
                 // Who gives it up from now on has the last word
-                // (`rule:a-cluster-is-here-or-elsewhere`).
                 self.clusters.forget_elsewhere(&*self.flavour, &member.cluster);
                 self.clusters.insert(&member);
                 // It may have gone to another replica since it was looked at, and be back.
@@ -160,7 +158,7 @@ impl FlavourRegistry {
 
     /// The object shows a status with this fingerprint, or none of use. One that differs from what
     /// was handed over last, while nothing waits to be written, is of somebody else and is written
-    /// over; else it is looked at when that is written (`rule:foreign-status-is-written-over`).
+    /// over; else it is looked at when that is written.
     pub fn shows(&self, cluster: &Cluster, fingerprint: Option<u64>) {
         if let Some(known) = self.find(cluster) {
             self.clusters.shows(&known, fingerprint);
@@ -199,7 +197,6 @@ impl FlavourRegistry {
 
     /// Submits the status of an object that is not a cluster, such as a Machine. It shares the write
     /// budget: a fifth of it while clusters need the rest; for [`Flavour::further_kinds`]
-    /// (`rule:clusters-are-written-first`).
     pub fn write(&self, pending: Arc<dyn Pending>, urgency: Urgency) {
         self.clusters.writer.submit(pending, urgency.beside_clusters(), now().monotonic);
     }

@@ -1,6 +1,6 @@
 //! [`follow`]: watches the objects of a flavour with their credentials and Secrets, and runs the
 //! [`Pipeline`]: each change brings the clusters concerned into its queue. [`report`] tells which
-//! rights are missing while caches cannot be filled (`rule:missing-rights-are-named`), [`Reading`] ends
+//! rights are missing while caches cannot be filled, [`Reading`] ends
 //! a handler at a stop.
 
 use super::client_prober::{Rereads, client_prober};
@@ -226,7 +226,7 @@ fn missing(caches: &[Denied]) -> Option<String> {
     (!missing.is_empty()).then(|| missing.join("; ").replace(['\n', '\r'], " "))
 }
 
-/// Cuts its handler off at a stop (`rule:a-stop-waits-for-no-read`).
+/// Cuts its handler off at a stop.
 pub(crate) struct Reading<R> {
     handler: R,
     stop: CancellationToken,
@@ -248,7 +248,7 @@ impl<R: Reconcile> Reconcile for Reading<R> {
 }
 
 /// Subscribes to the objects of a flavour. Deletions and foreign statuses are passed on at once
-/// (`rule:nothing-outlives-its-object`, `rule:foreign-status-is-written-over`), everything else by
+/// (`rule:nothing-outlives-its-object`), everything else by
 /// `add` through the queue.
 pub(crate) fn subscribe<M: ObjectModel>(
     objects: &Informer<Object<M::Schema>>,
@@ -283,7 +283,6 @@ mod tests {
 
     use super::*;
 
-    /// rule:missing-rights-are-named
     #[tokio::test(start_paused = true)]
     async fn what_is_refused_is_told_on_one_line_a_minute_until_it_is_granted() {
         let refused = Arc::new(AtomicBool::new(true));
@@ -326,7 +325,6 @@ mod reading_tests {
         }
     }
 
-    /// rule:a-stop-waits-for-no-read
     #[tokio::test(start_paused = true)]
     async fn a_read_that_is_not_answered_ends_with_the_run() {
         let stop = CancellationToken::new();

@@ -1,5 +1,5 @@
 //! [`LeaseThread`]: the thread on which a replica renews its lease, with its own runtime and its own
-//! connection (`rule:a-share-is-renewed-beside-the-work`).
+//! connection.
 
 use std::sync::Arc;
 use std::{io, thread};

@@ -117,7 +117,6 @@ impl MemberCluster {
     }
 
     /// Takes in what may have changed about a cluster that is known
-    /// (`rule:changed-inputs-are-probed-within-a-second`,
     /// `rule:changed-inputs-void-the-probe-under-way`).
     pub(crate) fn update(&self, target: Target, now: Instant) {
         let same_inputs = self.state.lock().inputs == target.inputs;

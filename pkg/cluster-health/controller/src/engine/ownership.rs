@@ -27,7 +27,6 @@ pub(crate) struct Share {
     /// Where the leases are.
     pub(crate) namespace: Box<str>,
     /// This replica is the leader of replicas that do not share, and takes part as one of them
-    /// (`rule:a-leader-takes-part`).
     pub(crate) leads: bool,
     /// Opened by each renewal of this replica's lease; that of the leadership where it leads.
     pub(crate) fence: Fence,
@@ -146,7 +145,7 @@ impl Share {
         drop(self.filled.acquire_many(self.flavours).await);
     }
 
-    /// The check of readiness (`rule:a-replica-without-a-share-is-not-ready`).
+    /// The check of readiness.
     pub(crate) fn check(&self) -> Result<(), String> {
         let shards = self.shards.read();
         let in_touch = shards.in_touch().unwrap_or(self.began);

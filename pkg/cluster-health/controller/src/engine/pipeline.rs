@@ -157,7 +157,6 @@ impl<R: Resolve> Pipeline<R> {
         let (client, error) = match self.connection(object, cluster).await {
             Ok((connection, error)) => (connection.client, error),
             Err(error) if self.registry.knows(cluster) => return Err(error.into()),
-            // rule:a-cluster-is-known-before-its-credential
             Err(error) => (Err(Problem::new(Code::OwnLimit, error.to_string())), Some(error)),
         };
         let problem = client.as_ref().err();
@@ -169,7 +168,6 @@ impl<R: Resolve> Pipeline<R> {
             return retry.map_or(Ok(Next::After(left)), Err);
         }
         self.arrive(cluster, object);
-        // rule:changed-inputs-are-probed-within-a-second
         let together = if was_held_back { 0 } else { together };
         self.registry.upsert(self.target(object, cluster, client, together));
         retry.map_or(Ok(Next::Done), Err)
@@ -249,7 +247,6 @@ impl<R: Resolve> Pipeline<R> {
         let mut resolved_from = ResolvedFrom { access, credential: None, secret: None };
         let (client, error) = match self.look_up(object, cluster, &mut resolved_from).await {
             Ok(inputs) => (inputs.and_then(|inputs| members.prober.client(&inputs)), None),
-            // rule:a-lost-credential-ends-its-client
             Err(error) if error.ends_the_client() => {
                 (Err(Problem::new(error.code(), error.to_string())), Some(error))
             }

@@ -100,7 +100,6 @@ pub(crate) trait Resolve: ObjectModel + Sized {
     fn arrives(&self, _cluster: &Cluster, _object: &Object<Self::Schema>) {}
 
     /// The connection leads to another cluster now: facts about the one before go
-    /// (`rule:another-target-has-no-address-in-common`).
     fn retargeted(&self, _cluster: &Cluster) {}
 
     /// Judges a probe by the other facts that the flavour has.
@@ -137,7 +136,7 @@ pub(crate) struct Members<'a, S: Schema, A> {
     pub(crate) prober: &'a probe::Prober,
 }
 
-/// Whether a cluster is probed (`rule:only-live-clusters`).
+/// Whether a cluster is probed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Supervision {
     /// The cluster is probed, and its health is published.

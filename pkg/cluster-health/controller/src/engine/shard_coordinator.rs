@@ -176,7 +176,7 @@ impl ShardCoordinator {
     }
 
     /// Notes whether another replica that is alive watches over everything that this one does, and
-    /// more (`rule:a-share-needs-all-kinds`).
+    /// more.
     fn note_lack(&mut self, kinds: &BTreeMap<Box<str>, Kinds>) {
         let own = self.share.kinds();
         let alive = self.share.shards.read().alive();

@@ -69,7 +69,6 @@ async fn keep_going(
 }
 
 /// A cluster whose probes all panic is probed once per period, and not more often
-/// (`rule:panics-slow-a-task-down`).
 fn pause_after(panics: u32, period: Duration) -> Duration {
     let doubled = PAUSE_AFTER_PANIC * (1 << panics.saturating_sub(1).min(16));
     doubled.min(period).max(PAUSE_AFTER_PANIC)
@@ -125,7 +124,7 @@ async fn while_it<T>(is_ours: impl Fn() -> bool, probe: impl Future<Output = T>)
     step.await
 }
 
-/// Makes one probe, which ends in time whatever the prober does (`rule:probes-end-in-time`).
+/// Makes one probe, which ends in time whatever the prober does.
 async fn probe(job: &Job) -> Report {
     let budget = job.timeout.saturating_sub(HEAD_START.min(job.timeout / 20));
     let began = tokio::time::Instant::now();
@@ -187,7 +186,7 @@ fn look_at(member: &Arc<MemberCluster>, clusters: &Arc<ClusterRegistry>) {
     if let Some(effect) = member.sweep(now) {
         clusters.noted(member, None, effect);
     }
-    // rule:foreign-status-is-written-over: what came last may have been of somebody else.
+    // what came last may have been of somebody else.
     if let Some(shown) = member.overlooked() {
         clusters.shows(member, shown.fingerprint);
     }

@@ -63,7 +63,6 @@ async fn a_write_that_may_still_be_carried_out_holds_up_its_own_object_alone() {
     assert_eq!(scene.api.writes() - writes, 100);
 }
 
-/// rule:probes-end-in-time
 #[tokio::test(start_paused = true)]
 async fn a_prober_that_never_ends_is_cancelled_at_the_timeout_and_nobody_waits_for_it() {
     let scene = Scene::new(0);
@@ -90,7 +89,6 @@ async fn a_write_that_hangs_holds_no_client_of_a_deleted_cluster() {
     assert!(!scene.members.is_held("ns/a", 1), "its client is dropped while the write hangs");
 }
 
-/// rule:scrapes-do-not-disturb-each-other
 #[tokio::test(start_paused = true)]
 async fn two_scrapes_at_once_both_see_every_cluster_once() {
     let scene = Scene::new(0);
@@ -144,7 +142,7 @@ async fn a_task_that_is_gone_is_replaced_after_two_rounds() {
     assert!(scene.members.probes("ns/a") >= probes + 2);
 }
 
-/// rule:unwatched-clusters-become-unknown, rule:too-small-a-cap-is-told
+/// rule:unwatched-clusters-become-unknown
 #[tokio::test(start_paused = true)]
 async fn a_cap_that_is_too_small_is_told_and_clusters_that_wait_too_long_become_unknown() {
     let scene = Scene::new(1);
@@ -202,7 +200,6 @@ async fn a_new_object_under_an_old_name_is_another_cluster() {
     assert!(scene.registry.knows(&cluster("ns/a", 2)));
 }
 
-/// rule:changed-inputs-are-probed-within-a-second
 #[tokio::test(start_paused = true)]
 async fn another_credential_swaps_the_client_and_probes_and_the_same_one_does_neither() {
     let scene = Scene::new(0);
@@ -217,7 +214,6 @@ async fn another_credential_swaps_the_client_and_probes_and_the_same_one_does_ne
     assert_eq!((scene.members.probes("ns/a"), scene.members.made()), (probes + 1, made + 1));
 }
 
-/// rule:another-target-has-no-address-in-common
 #[tokio::test(start_paused = true)]
 async fn another_address_is_another_cluster_and_one_address_more_is_not() {
     let scene = Scene::new(0);
@@ -305,7 +301,6 @@ async fn what_a_replaced_task_found_is_not_taken_in() {
     assert!(member.complete(&next, &report(&next)).is_some());
 }
 
-/// rule:events-follow-what-is-published
 #[tokio::test(start_paused = true)]
 async fn events_tell_of_changes_and_of_the_first_failure_of_a_run() {
     let scene = Scene::new(0);
@@ -319,7 +314,6 @@ async fn events_tell_of_changes_and_of_the_first_failure_of_a_run() {
     assert_eq!(reasons, ["RetrievingClusterHealthFailed", "ClusterNotReady", "ClusterReady"]);
 }
 
-/// rule:events-follow-what-is-published, rule:another-cause-is-told
 #[tokio::test(start_paused = true)]
 async fn a_first_result_is_told_once_and_so_is_each_other_cause_of_the_same_trouble() {
     let scene = Scene::new(0);
@@ -373,7 +367,6 @@ async fn a_cluster_that_was_paused_while_nobody_looked_is_told_of_as_paused() {
     assert_eq!(scene.api.written("ns/a"), Some("paused".to_owned()));
 }
 
-/// rule:foreign-status-is-written-over
 #[tokio::test(start_paused = true)]
 async fn what_somebody_wrote_while_our_own_write_was_under_way_is_written_over() {
     let scene = Scene::new(0);

@@ -161,7 +161,6 @@ mod policy_tests {
     use super::*;
     use crate::kubefed::testing::policy as of_flags;
 
-    /// rule:kubefed-config-wins
     #[test]
     fn what_the_config_says_wins_and_what_it_leaves_out_or_says_wrongly_is_left_to_the_flags() {
         let s = Duration::from_secs;

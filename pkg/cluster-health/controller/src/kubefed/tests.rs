@@ -92,7 +92,7 @@ impl Bench {
     }
 }
 
-/// rule:a-cluster-is-known-before-its-credential, rule:unwatched-clusters-become-unknown
+/// rule:unwatched-clusters-become-unknown
 #[tokio::test(start_paused = true)]
 async fn a_member_whose_secret_cannot_be_read_after_a_restart_becomes_unknown() {
     let object = sent(|it| {
@@ -138,7 +138,6 @@ async fn member(token: &'static str) -> String {
     format!("http://{address}")
 }
 
-/// rule:a-refused-credential-is-read-once
 #[tokio::test]
 async fn a_token_that_was_rotated_before_the_watch_told_of_it_is_read_and_tried_at_once() {
     let endpoint = member("the-new-token").await;
@@ -178,7 +177,6 @@ async fn a_token_that_was_rotated_before_the_watch_told_of_it_is_read_and_tried_
     assert_eq!(server.asked().len(), asked + 1, "it is read once while it is refused");
 }
 
-/// rule:a-lost-credential-ends-its-client
 #[tokio::test(start_paused = true)]
 async fn a_member_whose_secret_is_gone_keeps_no_client() {
     let is_there = Arc::new(AtomicBool::new(true));

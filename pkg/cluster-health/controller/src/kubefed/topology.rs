@@ -243,7 +243,6 @@ mod duplicate_clusters_tests {
         identity
     }
 
-    /// rule:one-cluster-twice-is-told
     #[test]
     fn who_comes_to_be_known_as_a_cluster_that_is_there_already_is_told_once() {
         let mut duplicates = DuplicateClusters::default();

@@ -128,7 +128,7 @@ impl Members {
         Ok(Self { prober, namespace, insecure_without_ca })
     }
 
-    /// Whether the API server takes the credential (`rule:credentials-are-accepted`).
+    /// Whether the API server takes the credential.
     pub(super) async fn credential(
         &self,
         asker: Asker,
@@ -155,7 +155,7 @@ impl Members {
         }
     }
 
-    /// Whether the cluster is free to be imported (`rule:clusters-are-imported-once`).
+    /// Whether the cluster is free to be imported.
     pub(super) async fn import(
         &self,
         asker: Asker,

@@ -176,7 +176,6 @@ async fn a_request_that_gets_no_turn_says_so_and_is_not_taken_for_unanswered() {
     assert!(answers.is_busy && answers.not_checked.is_empty());
 }
 
-/// rule:credentials-are-accepted
 #[tokio::test]
 async fn a_credential_that_is_missing_or_for_another_cluster_is_not_checked() {
     let cluster = |spec: Value| {

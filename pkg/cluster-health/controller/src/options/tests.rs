@@ -20,7 +20,6 @@ fn the_defaults_are_those_of_kubefed() {
     assert!(warnings.is_empty());
 }
 
-/// rule:intervals-have-a-floor
 #[test]
 fn every_value_that_cannot_be_is_refused_with_its_flag() {
     let rows = [
@@ -121,7 +120,6 @@ fn limits_of_a_random_period_are_taken_and_warned_about() {
     }
 }
 
-/// rule:intervals-have-a-floor
 #[test]
 fn the_help_of_a_flag_with_a_floor_names_it() {
     for (floor, names) in [

@@ -27,7 +27,6 @@ const PREFERENCE: [AddressType; 3] =
     [AddressType::Internal, AddressType::Advertise, AddressType::Real];
 
 /// All addresses of the best type that there is, in the order in which they are tried
-/// (`rule:addresses-of-one-type`).
 ///
 /// # Errors
 /// No address exists, or one cannot be used.
@@ -41,7 +40,6 @@ pub(crate) fn addresses(cluster: &Object<Cluster>) -> Result<Vec<Address>, Probl
     known.iter().filter(|address| address.kind == best).map(parse).collect()
 }
 
-/// `rule:addresses-of-the-spec-win`
 fn known(cluster: &Object<Cluster>) -> &[ClusterAddress] {
     match &cluster.body.spec.addresses[..] {
         [] => &cluster.status.addresses,
@@ -167,7 +165,6 @@ mod tests {
         urls(&cluster(|object| object["status"]["addresses"] = addresses))
     }
 
-    /// rule:addresses-of-one-type
     #[test]
     fn all_addresses_of_the_best_type_are_tried_in_their_order_and_no_others() {
         let all = [at("Public", "p"), at("Real", "r1"), at("Real", "r2"), at("Support", "s")];
@@ -197,7 +194,6 @@ mod tests {
         }
     }
 
-    /// rule:addresses-of-the-spec-win
     #[test]
     fn the_addresses_of_the_spec_count_whatever_the_status_says() {
         let of_both = |spec: Value, status: Value| {

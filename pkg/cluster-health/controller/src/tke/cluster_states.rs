@@ -1,6 +1,5 @@
 //! [`ClusterStates`]: the facts about each Cluster that this process has. [`NodeLists`]: one list of the
 //! Nodes of each Cluster at a time, for all who need one: the summary, and the Machines
-//! (`rule:machines-follow-one-list`).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -220,7 +219,6 @@ impl NodeLists {
         }
     }
 
-    /// `rule:required-nodes-are-counted-with-each-probe`
     fn count(&self, cluster: &Cluster, counts: NodeCounts) {
         let ratio = self.options.nodes_ready_min_ratio;
         let turned = self.states.known(cluster, |entry| {

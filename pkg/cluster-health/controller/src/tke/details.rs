@@ -139,7 +139,6 @@ impl DetailReconciler {
         self.registry.facts_changed(cluster);
     }
 
-    /// `rule:required-nodes-are-counted-with-each-probe`
     async fn nodes(&self, cluster: &Cluster) {
         let Some((client, target)) = self.states.target(cluster) else { return };
         let cadence = self.options.policy.cadence;
@@ -204,7 +203,6 @@ fn git_version(body: &[u8]) -> Option<String> {
 }
 
 /// `major.minor.patch` of a version as vendors write it; `None` when it cannot be parsed
-/// (`rule:versions-are-read-tolerantly`).
 fn parse_version(text: &str) -> Option<String> {
     let text = text.trim();
     let mut parts = text.strip_prefix('v').unwrap_or(text).splitn(3, '.');
@@ -293,7 +291,6 @@ mod tests {
         assert_eq!(SUMMARY_LIMIT_MAX.as_secs(), 300);
     }
 
-    /// rule:required-nodes-are-counted-with-each-probe
     #[test]
     fn nodes_that_a_cluster_has_to_have_are_listed_after_each_probe_whatever_else_is_off() {
         let cluster = Cluster { uid: "u1".into(), key: "cls-1".into() };
@@ -316,7 +313,6 @@ mod tests {
 mod version_tests {
     use super::*;
 
-    /// rule:versions-are-read-tolerantly
     #[test]
     fn versions_of_all_vendors_come_to_three_numbers() {
         let rows = [
@@ -335,7 +331,6 @@ mod version_tests {
         }
     }
 
-    /// rule:versions-are-read-tolerantly
     #[test]
     fn what_is_no_version_is_told_apart() {
         for text in [

@@ -281,7 +281,6 @@ fn judged(finding: Finding, enough_nodes: Option<bool>) -> Finding {
 }
 
 /// The end that is near, of the credential or else of the certificate of the server
-/// (`rule:ends-are-told-in-time`).
 fn expiring(contact: &Contact, now: Timestamp) -> Option<String> {
     let ends =
         [("the credential", contact.credential), ("the serving certificate", contact.certificate)];
@@ -312,7 +311,6 @@ mod tests {
 
     use super::*;
 
-    /// rule:ends-are-told-in-time
     #[test]
     fn a_credential_or_a_certificate_that_ends_soon_is_told_in_the_condition() {
         let now: Timestamp = "2026-11-21T12:00:00Z".parse().unwrap();
@@ -333,7 +331,6 @@ mod tests {
         }
     }
 
-    /// rule:required-nodes-are-counted-with-each-probe
     #[test]
     fn a_cluster_that_answers_fails_while_it_has_too_few_nodes() {
         let path = ProbePath::Namespaces;

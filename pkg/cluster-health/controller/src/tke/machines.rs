@@ -83,7 +83,6 @@ impl Reconcile for MachineReconciler {
                     now(),
                 );
             }
-            // rule:machines-without-a-cluster-have-one-replica
             (ParentCluster::Unsupervised(..), _) if !self.registry.is_ours(name) => {
                 self.machines.release(name);
             }
@@ -223,7 +222,6 @@ fn subscribe(
 }
 
 /// The Cluster whose Machines have to be observed after this change, if any
-/// (`rule:own-writes-of-machines-are-no-work`).
 fn work(delta: &Delta<'_, Object<Machine>>) -> Option<Arc<str>> {
     let depends_on = |machine: &Object<Machine>| {
         let ip = machine.body.spec.ip.clone();
@@ -280,7 +278,6 @@ mod following_tests {
     use super::*;
     use crate::tke::testing::machine;
 
-    /// rule:own-writes-of-machines-are-no-work
     #[test]
     fn a_machine_is_looked_at_when_it_comes_or_changes_and_not_for_what_we_wrote_about_it() {
         let before = Arc::new(machine(|_| {}));

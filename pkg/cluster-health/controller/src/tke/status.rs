@@ -121,7 +121,6 @@ impl Written {
         match &self.addresses {
             Some(addresses) => status["addresses"] = json!(addresses),
             // Server-side apply would remove those that the spec gave before
-            // (`rule:addresses-of-the-spec-win`).
             None if !cluster.status.addresses.is_empty() => {
                 status["addresses"] = cluster.whole()["status"]["addresses"].take();
             }
@@ -144,7 +143,6 @@ impl Written {
 }
 
 /// Whether the addresses of the spec are written to the status
-/// (`rule:addresses-of-the-spec-win`).
 fn are_ours(cluster: &Object<Cluster>) -> bool {
     !cluster.body.spec.addresses.is_empty()
 }
@@ -303,7 +301,7 @@ mod tests;
 /// The type of clusters that somebody else made.
 const IMPORTED: &str = "Imported";
 
-/// Whether a Cluster is probed (`rule:only-live-clusters`).
+/// Whether a Cluster is probed.
 pub(crate) fn supervision(cluster: &Object<Cluster>) -> Supervision {
     let status = &cluster.status;
     let live = !cluster.metadata.deleting()
@@ -339,7 +337,6 @@ mod supervision_tests {
     use super::*;
     use crate::tke::testing::cluster;
 
-    /// rule:only-live-clusters
     #[test]
     fn clusters_that_others_set_up_take_down_or_put_aside_are_left_alone() {
         let rows = [

@@ -65,7 +65,6 @@ async fn those_of_the_first_list_are_spread_and_one_that_is_live_later_is_not() 
     assert_eq!(together(&named("idle", "Running")), 0, "it has waited long enough");
 }
 
-/// rule:changed-inputs-are-probed-within-a-second
 #[tokio::test(start_paused = true)]
 async fn a_cluster_whose_credential_comes_late_is_probed_at_once_and_not_in_its_turn() {
     let object = sent(&[("10.0.0.1", 6443)], |it| it["status"]["phase"] = "Initializing".into());
@@ -87,7 +86,6 @@ async fn a_cluster_whose_credential_comes_late_is_probed_at_once_and_not_in_its_
     }
 }
 
-/// rule:foreign-status-is-written-over
 #[tokio::test(start_paused = true)]
 async fn a_status_that_somebody_else_changed_is_written_over_and_our_own_is_not() {
     let listed = sent(&[], |_| {});
@@ -120,7 +118,7 @@ async fn a_status_that_somebody_else_changed_is_written_over_and_our_own_is_not(
     assert_eq!(api.cluster("cls-1").unwrap()["phase"], "Running");
 }
 
-/// rule:a-cluster-is-known-before-its-credential, rule:unwatched-clusters-become-unknown
+/// rule:unwatched-clusters-become-unknown
 #[tokio::test(start_paused = true)]
 async fn a_cluster_whose_credential_cannot_be_read_after_a_restart_becomes_unknown() {
     let object = sent(&[("10.0.0.1", 6443)], |_| {});
@@ -174,7 +172,6 @@ async fn a_cluster_that_was_published_without_ready_nodes_has_too_few_until_they
     }
 }
 
-/// rule:another-target-has-no-address-in-common
 #[tokio::test(start_paused = true)]
 async fn nothing_that_was_learnt_of_a_cluster_is_told_of_another_one_at_another_address() {
     let (a, b, c) = (("10.0.0.1", 6443), ("10.0.0.2", 6443), ("10.0.0.3", 6443));

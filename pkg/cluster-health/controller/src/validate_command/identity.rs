@@ -62,7 +62,6 @@ mod tests {
         assert_eq!(unnamed.find(&stored), None, "the API server makes its name");
         assert_eq!([one, unnamed].map(|it| it.to_string()), ["K/n/one", "K/(no name)"]);
         assert_eq!(Identity::of(&json!(7)).to_string(), "(no kind)/(no name)");
-        // rule:one-error-is-one-line
         assert_eq!(Identity::of(&object("n\n", "a\nvalid")).to_string(), "K/n?/a?valid");
     }
 }

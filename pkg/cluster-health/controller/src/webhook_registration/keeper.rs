@@ -119,7 +119,7 @@ impl Keeper {
         Err(KeepError::Busy)
     }
 
-    /// The authorities of the Secret; an empty Secret is filled (`rule:a-secret-is-filled-once-and-replaced-by-version`).
+    /// The authorities of the Secret; an empty Secret is filled.
     async fn authorities(
         &mut self,
         key: &str,
@@ -200,7 +200,6 @@ impl Keeper {
     ) -> Result<bool, KeepError> {
         let Some(client) = self.registrations.get(place) else { return Ok(true) };
         let annotations = stored.metadata.annotations.keys().map(String::as_str);
-        // rule:others-certificates-are-left-alone
         let is_injected = Registration::is_injected(annotations);
         if is_injected && bundle.is_some() && !std::mem::replace(&mut self.told_injected, true) {
             warn!(

@@ -41,7 +41,7 @@ impl<'a> Registration<'a> {
         Self { body }
     }
 
-    /// Whether somebody else fills in the bundle (`rule:others-certificates-are-left-alone`).
+    /// Whether somebody else fills in the bundle.
     pub fn is_injected<'b>(mut annotations: impl Iterator<Item = &'b str>) -> bool {
         annotations.any(|name| INJECTED.contains(&name))
     }
@@ -125,7 +125,6 @@ mod tests {
         assert!(Registration::of(&Map::new()).names().is_empty());
     }
 
-    /// rule:a-registration-is-the-operators
     #[test]
     fn nothing_but_bundle_and_policy_is_written() {
         let config = json!({"service": {"name": "s", "namespace": "n"}});
@@ -143,7 +142,6 @@ mod tests {
         assert_eq!(odd["odd"], 1);
     }
 
-    /// rule:others-certificates-are-left-alone
     #[test]
     fn the_annotation_of_a_certificate_manager_is_known() {
         assert!(Registration::is_injected(["a", "cert-manager.io/inject-ca-from"].into_iter()));

@@ -75,7 +75,6 @@ fn a_probe_ends_with_the_first_answer_that_is_final() {
     }
 }
 
-/// rule:forbidden-health-paths-are-not-final
 #[test]
 fn a_server_that_forbids_readyz_is_asked_for_healthz() {
     assert_eq!(finding(SETUP, &[Answer(403), Answer(200)]), "/healthz responded with ok");
@@ -85,7 +84,6 @@ fn a_server_that_forbids_readyz_is_asked_for_healthz() {
     assert_eq!(finding(remembered, &[Answer(403), Answer(200)]), "/readyz responded with ok");
 }
 
-/// rule:forbidden-health-paths-are-not-final
 #[test]
 fn where_both_health_paths_are_closed_and_one_is_forbidden_the_authenticated_read_decides() {
     let setup = Setup { authenticated_read: true, ..SETUP };
@@ -101,7 +99,6 @@ fn where_both_health_paths_are_closed_and_one_is_forbidden_the_authenticated_rea
     assert_eq!(unknown.code(), Some(Code::Http(404)), "nothing was forbidden");
 }
 
-/// rule:retries-stay-inside-the-probe
 #[test]
 fn transport_errors_are_tried_twice_more_after_a_wait() {
     let refused = || Fail(Code::ConnectRefused);
@@ -113,7 +110,6 @@ fn transport_errors_are_tried_twice_more_after_a_wait() {
     assert_eq!(finding(SETUP, &[refused(), Answer(200)]), "/readyz responded with ok");
 }
 
-/// rule:retries-stay-inside-the-probe
 #[test]
 fn a_server_error_is_tried_once_more_on_a_new_connection() {
     let setup = Setup { connected: true, ..SETUP };
@@ -126,7 +122,6 @@ fn a_server_error_is_tried_once_more_on_a_new_connection() {
     assert_eq!(finding(SETUP, &lost), "/readyz responded without ok: http-503");
 }
 
-/// rule:retries-stay-inside-the-probe
 #[test]
 fn an_unauthorized_answer_is_tried_again_only_with_another_credential() {
     let (attempts, conclusion, _) = carry_out(SETUP, &[NewCredential, Answer(200)]);
@@ -138,7 +133,6 @@ fn an_unauthorized_answer_is_tried_again_only_with_another_credential() {
     );
 }
 
-/// rule:open-connections-get-half-the-time
 #[test]
 fn a_half_open_flow_leaves_half_the_time_for_a_new_connection() {
     let setup = Setup { connected: true, ..SETUP };
@@ -227,7 +221,6 @@ fn a_retry_asks_for_the_path_that_the_server_turned_out_to_know() {
 }
 
 proptest! {
-    /// rule:retries-stay-inside-the-probe
     #[test]
     fn whatever_a_member_does_a_probe_ends_in_time_after_few_attempts(
         (endpoints, connected, authenticated_read) in (0..=8_u8, any::<bool>(), any::<bool>()),

@@ -41,7 +41,6 @@ fn every_code_has_its_word_and_its_verdict() {
     }
 }
 
-/// rule:labels-are-bounded
 #[test]
 fn a_server_that_invents_statuses_makes_few_series() {
     let labels: HashSet<_> = (0..=u16::MAX).map(|status| Code::Http(status).label()).collect();

@@ -63,7 +63,6 @@ fn an_event_brings_a_probe_at_once_and_many_events_one_each_second() {
     assert_eq!(schedule.due(), Some(start + secs(60)));
 }
 
-/// rule:an-extra-probe-postpones-nothing
 #[test]
 fn a_probe_that_did_not_count_leaves_the_next_regular_one_where_it_was() {
     let start = Instant::now();

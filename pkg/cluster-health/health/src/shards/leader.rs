@@ -1,6 +1,6 @@
 //! The leader of replicas that do not share the clusters, as one among those that do: it claims
-//! them under a name that all such leaders have in common (`rule:a-leader-takes-part`), and goes on
-//! alone where there are no leases to be had (`rule:a-leader-may-be-alone`).
+//! them under a name that all such leaders have in common, and goes on
+//! alone where there are no leases to be had.
 
 use std::time::{Duration, Instant};
 

@@ -253,7 +253,6 @@ fn a_view_that_may_have_been_published_between_counts_until_the_others_were_read
     assert!(a.may_probe(lost, start + S(3)), "a renewal takes nothing away");
 }
 
-/// rule:a-newcomer-is-told-or-waits
 #[test]
 fn a_newcomer_that_finds_nobody_waits_for_a_term_after_its_first_read() {
     let start = Instant::now();
@@ -270,7 +269,6 @@ fn a_newcomer_that_finds_nobody_waits_for_a_term_after_its_first_read() {
     assert_eq!(a.ours_since(1, start + S(32)), Some(start + S(32)), "not since it was published");
 }
 
-/// rule:a-newcomer-is-told-or-waits
 #[test]
 fn a_newcomer_begins_when_one_that_knows_of_everybody_knows_of_it() {
     let start = Instant::now();

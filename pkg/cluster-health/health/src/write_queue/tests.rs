@@ -139,7 +139,6 @@ fn a_stream_of_changes_starves_neither_heartbeats_nor_refused_writes() {
     assert!(taken.contains(&-1) && taken.contains(&0), "{taken:?}");
 }
 
-/// rule:clusters-are-written-first
 #[test]
 fn thousands_of_machines_hold_up_no_cluster_and_are_written_all_the_same() {
     use Urgency::{Change, ChangeBeside, Heartbeat, HeartbeatBeside};
@@ -171,7 +170,6 @@ fn thousands_of_machines_hold_up_no_cluster_and_are_written_all_the_same() {
     }
 }
 
-/// rule:clusters-are-written-first
 #[test]
 fn machines_that_are_refused_hold_up_no_cluster_that_is() {
     let (mut queue, now) = (WriteQueue::default(), Instant::now());

@@ -59,7 +59,7 @@ impl World {
     pub(crate) fn check_start(&self, replica: usize, uid: u64) {
         let held = &self.replicas[replica].held[&uid];
         assert!(held.probe.is_none(), "rule:one-probe-at-a-time: {uid}");
-        assert!(self.truths.contains_key(&uid), "rule:one-member-per-uid: {uid} is gone");
+        assert!(self.truths.contains_key(&uid), "{uid} is gone");
         // One that stands still asks nobody: what it had asked was given up by its time limit.
         let moving = |other: &usize| *other != replica && !self.stands_still(*other);
         for other in (0..REPLICAS).filter(moving) {
@@ -82,7 +82,7 @@ impl World {
         let published = held.member.published().map(|published| published.standing);
         assert!(
             !held.retargeted || published == Some(finding.verdict().into()),
-            "rule:another-target-starts-afresh: {uid} is {published:?} after {finding}"
+            "{uid} is {published:?} after {finding}"
         );
     }
 
@@ -162,11 +162,11 @@ impl World {
         };
         let damped = if held.member.is_damped() { policy.damping.min_success } else { 1 };
         if truth.behaviour.is_well() && same_for > bound(policy.thresholds.success.max(damped)) {
-            let rule = "rule:good-news-is-published-in-time";
+            let rule = "good news is published in time";
             assert!(ready == Some(Status::True), "{rule}: {uid} is {ready:?} after {same_for} ms");
         }
         if truth.behaviour.is_ill() && same_for > bound(policy.thresholds.failure) {
-            let rule = "rule:bad-news-is-published-in-time";
+            let rule = "bad news is published in time";
             assert!(ready == Some(Status::False), "{rule}: {uid} is {ready:?} after {same_for} ms");
         }
     }

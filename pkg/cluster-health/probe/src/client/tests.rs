@@ -103,7 +103,6 @@ fn the_fingerprint_tells_any_two_inputs_apart_and_nothing_else() {
     assert_eq!(all[0].fingerprint().to_string().len(), 8);
 }
 
-/// rule:secrets-have-no-printable-form
 #[test]
 fn a_client_that_is_dropped_leaves_no_copy_of_its_token_in_memory() {
     let token = Mark::random();

@@ -51,7 +51,6 @@ async fn is_there(
 ) -> Option<bool> {
     match timeout(limit, ask(endpoint, path, shared, client, limit)).await {
         Ok(Ok(())) => Some(true),
-        // `rule:our-own-limits-judge-nobody`
         Ok(Err(Failure { code: Code::OwnLimit, .. })) => None,
         Ok(Err(_)) | Err(_) => Some(false),
     }

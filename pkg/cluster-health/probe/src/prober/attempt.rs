@@ -96,7 +96,6 @@ impl Run<'_> {
 
     /// The connection is taken out and given back by whoever has read the answer to its end: an
     /// attempt that breaks or is given up takes it along
-    /// (`rule:a-broken-attempt-ends-its-connection`).
     async fn ask(&mut self, attempt: &Attempt, clock: &mut Clock) -> Result<(Link, Head), Failure> {
         let linked = self.is_linked_to(attempt);
         let mut link = match self.link.take().filter(|_| linked) {

@@ -10,7 +10,7 @@ use crate::client::Client;
 /// One probe to make.
 #[derive(Clone, Copy)]
 pub struct Order<'a> {
-    /// Wall time for everything (`rule:a-probe-ends-in-time`).
+    /// Wall time for everything.
     pub budget: Duration,
     /// Whether a healthy answer is followed by an authenticated read.
     pub authenticated_read: bool,

@@ -81,7 +81,7 @@ impl<'a> Run<'a> {
     }
 
     /// A credential that was refused and has been replaced meanwhile is tried anew with the client
-    /// that has the new one (`rule:a-replaced-credential-gets-another-try`).
+    /// that has the new one.
     async fn with_newer_credential(&mut self, outcome: Outcome) -> Outcome {
         let Outcome::Answered { finding, newer_credential: false } = outcome else {
             return outcome;

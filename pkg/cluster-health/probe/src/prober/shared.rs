@@ -28,7 +28,6 @@ impl Shared {
 #[derive(Clone, Copy, Debug)]
 pub struct ConnectionLimits {
     /// A connection is replaced after this, give or take a tenth; zero for one probe only
-    /// (`rule:connections-are-replaced`).
     pub max_age: Duration,
     /// A connection that carried nothing for this long is not used again.
     pub idle_max: Duration,

@@ -1,4 +1,4 @@
-//! Ways to the API server (`rule:imported-clusters-have-addresses`).
+//! Ways to the API server.
 
 use crate::cluster::types::IMPORTED;
 use crate::findings::Findings;
@@ -30,7 +30,6 @@ pub(super) fn check(cluster: &Place<'_>, findings: &mut Findings) {
     }
 }
 
-/// `rule:addresses-are-whole`
 fn one(address: &Place<'_>, types: &[&'static str], findings: &mut Findings) {
     let of = address.field("type");
     match of.text() {

@@ -1,4 +1,4 @@
-//! What stays as it was made (`rule:cluster-stays-what-it-was-made`).
+//! What stays as it was made.
 
 use serde_json::{Value, json};
 

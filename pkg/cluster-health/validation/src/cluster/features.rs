@@ -8,18 +8,15 @@ const GPU_TYPES: [&str; 2] = ["Physical", "Virtual"];
 
 pub(super) fn check(spec: &Place<'_>, findings: &mut Findings) {
     let features = spec.field("features");
-    // rule:gpu-types-are-known
     let gpu = features.field("gpuType");
     if gpu.text().is_some_and(|text| !GPU_TYPES.contains(&text)) {
         findings.not_supported(&gpu, &gpu.shown(), GPU_TYPES);
     }
-    // rule:ipvs-needs-a-service-range
     let ipvs = features.field("ipvs");
     if ipvs.is_true() && spec.field("serviceCIDR").word().is_none() {
         findings.invalid(&ipvs, "needs spec.serviceCIDR");
     }
     high_availability(&features.field("ha"), findings);
-    // rule:files-have-both-paths
     for file in features.field("files").items() {
         for path in ["src", "dst"].map(|name| file.field(name)) {
             if path.is_absent() {
@@ -29,7 +26,6 @@ pub(super) fn check(spec: &Place<'_>, findings: &mut Findings) {
     }
 }
 
-/// `rule:high-availability-has-an-address`
 fn high_availability(ha: &Place<'_>, findings: &mut Findings) {
     let (own, others) = (ha.field("tke"), ha.field("thirdParty"));
     for kind in [&own, &others] {

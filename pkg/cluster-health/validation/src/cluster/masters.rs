@@ -11,7 +11,6 @@ use crate::taints;
 
 pub(super) fn check(spec: &Place<'_>, is_baremetal: bool, findings: &mut Findings) {
     let machines = spec.field("machines");
-    // rule:baremetal-has-masters
     if is_baremetal && machines.items().next().is_none() {
         findings.required(&machines, "a Cluster of type Baremetal has masters");
     }
@@ -20,7 +19,6 @@ pub(super) fn check(spec: &Place<'_>, is_baremetal: bool, findings: &mut Finding
         login::check(&machine, findings);
         taints::check(&machine, findings);
         proxy(&machine.field("proxy"), findings);
-        // rule:masters-are-different-machines
         let ip = machine.field("ip");
         if ip.word().is_some_and(|text| !seen.insert(text)) {
             findings.duplicate(&ip);
@@ -28,7 +26,6 @@ pub(super) fn check(spec: &Place<'_>, is_baremetal: bool, findings: &mut Finding
     }
 }
 
-/// `rule:proxies-are-known`
 fn proxy(proxy: &Place<'_>, findings: &mut Findings) {
     let kind = proxy.field("type");
     if kind.text().is_some_and(|text| !login::PROXIES.contains(&text)) {
@@ -36,7 +33,7 @@ fn proxy(proxy: &Place<'_>, findings: &mut Findings) {
     }
 }
 
-/// How the machines of a stored Cluster may change (`rule:masters-change-one-way`).
+/// How the machines of a stored Cluster may change.
 pub(super) fn changes(subject: &Subject<'_>, findings: &mut Findings) {
     let (spec, Some(old)) = (subject.spec(), subject.old_spec()) else { return };
     if old.field("type").text() != Some(BAREMETAL) {
@@ -70,7 +67,6 @@ pub(super) fn added(subject: &Subject<'_>) -> usize {
 }
 
 /// What the network said of machines that are new or reached in another way
-/// (`rule:network-is-asked-about-what-changed`).
 pub(super) fn answer(subject: &Subject<'_>, findings: &mut Findings) {
     let old: Vec<Place<'_>> =
         subject.old_spec().into_iter().flat_map(|old| old.field("machines").items()).collect();

@@ -23,7 +23,6 @@ pub(super) fn check(spec: &Place<'_>, is_baremetal: bool, findings: &mut Finding
     services(spec, is_dual, findings);
 }
 
-/// `rule:pod-ranges-are-given`
 fn pods(spec: &Place<'_>, is_dual: bool, findings: &mut Findings) {
     let at = spec.field("clusterCIDR");
     let Some(text) = at.word() else {
@@ -33,7 +32,6 @@ fn pods(spec: &Place<'_>, is_dual: bool, findings: &mut Findings) {
         Ok(ranges) => ranges,
         Err(problem) => return findings.invalid(&at, problem),
     };
-    // rule:masters-are-outside-of-pod-ranges
     for machine in spec.field("machines").items() {
         let ip = machine.field("ip");
         let address = ip.text().and_then(formats::ip);
@@ -47,7 +45,6 @@ fn holds(ranges: &[IpNet], address: IpAddr) -> bool {
     ranges.iter().any(|range| range.contains(&address))
 }
 
-/// `rule:service-ranges-stand-apart`
 fn services(spec: &Place<'_>, is_dual: bool, findings: &mut Findings) {
     let at = spec.field("serviceCIDR");
     let Some(text) = at.word() else { return };

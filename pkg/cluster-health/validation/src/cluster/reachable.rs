@@ -10,7 +10,7 @@ use crate::place::Place;
 use crate::question::Question;
 use crate::subject::{Subject, name_of};
 
-/// Whether there is an API server where the addresses lead (`rule:addresses-answer`).
+/// Whether there is an API server where the addresses lead.
 pub(super) fn addresses(subject: &Subject<'_>, findings: &mut Findings) {
     if !is_imported(subject) {
         return;
@@ -49,7 +49,6 @@ fn new_credential<'a>(subject: &Subject<'a>) -> Option<(Place<'a>, &'a str)> {
     (before != Some(name)).then(|| (subject.spec().field("clusterCredentialRef"), name))
 }
 
-/// `rule:client-pairs-are-whole`
 pub(super) fn credential_pair(subject: &Subject<'_>, findings: &mut Findings) {
     let Some((at, name)) = new_credential(subject) else { return };
     let Some(credentials) = &subject.environment.cluster_credentials else {
@@ -66,14 +65,12 @@ pub(super) fn credential_pair(subject: &Subject<'_>, findings: &mut Findings) {
     }
 }
 
-/// `rule:credentials-are-accepted`
 pub(super) fn credential(subject: &Subject<'_>, findings: &mut Findings) {
     let Some((at, name)) = new_credential(subject) else { return };
     let why = format!("the API server does not take the ClusterCredential {name}");
     told(subject, &at, Question::Credential(name.to_owned()), &why, findings);
 }
 
-/// `rule:clusters-are-imported-once`
 pub(super) fn import(subject: &Subject<'_>, findings: &mut Findings) {
     let (at, Some(name)) = (subject.root().at(&["metadata", "name"]), subject.name()) else {
         return;

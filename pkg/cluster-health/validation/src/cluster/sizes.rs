@@ -1,4 +1,4 @@
-//! Numbers of Pods and Services (`rule:sizes-are-powers-of-two`).
+//! Numbers of Pods and Services.
 
 use crate::findings::Findings;
 use crate::place::Place;
@@ -11,7 +11,6 @@ pub(super) fn check(spec: &Place<'_>, findings: &mut Findings) {
     one_of(&properties.field("maxNodePodNum"), &PODS_OF_A_NODE, findings);
     let services = properties.field("maxClusterServiceNum");
     one_of(&services, &SERVICES, findings);
-    // rule:one-word-on-services
     if !services.is_absent() && spec.field("serviceCIDR").word().is_some() {
         findings.forbidden(&services, "spec.serviceCIDR says how many Services there are");
     }

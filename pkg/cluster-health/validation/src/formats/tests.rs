@@ -1,6 +1,5 @@
 use super::*;
 
-/// rule:texts-have-the-bounds-of-their-schemas
 #[test]
 fn times_are_those_that_the_api_server_takes() {
     for text in [

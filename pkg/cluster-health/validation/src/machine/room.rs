@@ -1,4 +1,4 @@
-//! How many Machines a Cluster has room for (`rule:pod-ranges-limit-machines`).
+//! How many Machines a Cluster has room for.
 
 use ipnet::IpNet;
 

@@ -107,8 +107,6 @@ fn below_networks() -> BTreeMap<String, Shape> {
     fields
 }
 
-/// rule:wrong-types-are-told-first, rule:numbers-have-the-bounds-of-their-schemas,
-/// rule:texts-have-the-bounds-of-their-schemas
 #[test]
 fn fields_their_types_and_bounds_are_those_of_the_schemas_that_are_shipped() {
     for (kind, crd) in [

@@ -177,7 +177,6 @@ proptest! {
         }
     }
 
-    /// rule:metadata-updates-are-free
     #[test]
     fn an_object_that_stays_as_it_is_stored_is_never_refused(object in any_object()) {
         for kind in Kind::ALL {

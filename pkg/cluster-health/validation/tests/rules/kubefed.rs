@@ -161,7 +161,6 @@ fn health() -> Vec<Row> {
     ]
 }
 
-/// rule:member-conditions-are-known
 #[test]
 fn of_a_status_only_its_conditions_are_judged() {
     let now = "2026-01-01T00:00:00Z";

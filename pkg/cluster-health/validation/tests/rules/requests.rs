@@ -31,7 +31,6 @@ fn no_deletion_and_no_write_of_a_status_is_refused_whatever_is_wrong() {
     }
 }
 
-/// rule:metadata-updates-are-free
 #[test]
 fn metadata_of_an_object_can_be_changed_whatever_is_wrong_with_it() {
     let (old, environment) = hopeless();
@@ -63,7 +62,6 @@ fn what_was_wrong_before_refuses_only_who_touches_it() {
     with(json!({"spec.properties": {"maxNodePodNum": 8}})).says(&[pods]).holds();
 }
 
-/// rule:facts-are-given
 #[test]
 fn what_the_environment_does_not_tell_is_named_and_refuses_nothing() {
     let licence = json!({"licence": {"maxClusters": 1, "maxNodes": 1, "maxCPUs": 1}});
@@ -121,7 +119,6 @@ fn what_the_environment_does_not_tell_is_named_and_refuses_nothing() {
     assert_eq!(questions(member()), [same]);
 }
 
-/// rule:network-is-asked-last, rule:network-is-asked-about-what-changed
 #[test]
 fn the_network_is_not_asked_about_what_is_wrong_or_did_not_change() {
     let environment = environment_of(json!({"clusters": [], "machines": []}));
@@ -138,7 +135,6 @@ fn the_network_is_not_asked_about_what_is_wrong_or_did_not_change() {
     assert_eq!(asked(&moved, Operation::Update { old: &old }), 1);
 }
 
-/// rule:wrong-types-are-told-first
 #[test]
 fn a_field_of_another_type_is_told_once_and_nothing_is_said_of_what_is_in_it() {
     let rule = "wrong-types-are-told-first";
@@ -205,7 +201,6 @@ fn nothing_that_is_said_holds_what_is_secret() {
     assert!(!said.contains("planted") && !said.contains(planted), "{said}");
 }
 
-/// rule:errors-read-as-the-api-servers
 #[test]
 fn types_have_the_names_of_causes_and_texts_are_on_one_line() {
     assert_eq!(ErrorType::NotSupported.reason(), "FieldValueNotSupported");

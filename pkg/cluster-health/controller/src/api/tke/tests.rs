@@ -14,7 +14,6 @@ fn cluster(spec: Value, status: Value) -> Object<Cluster> {
     .unwrap()
 }
 
-/// rule:unknown-values-are-read
 #[test]
 fn a_cluster_without_a_status_is_initializing() {
     for status in
@@ -26,7 +25,6 @@ fn a_cluster_without_a_status_is_initializing() {
     }
 }
 
-/// rule:unknown-values-are-read
 #[test]
 fn words_and_times_that_are_not_known_do_not_hide_a_cluster() {
     let cluster = cluster(

@@ -6,7 +6,7 @@ use tokio::time::sleep;
 use super::S;
 use super::scene::{Answer, Scene};
 
-/// rule:an-audit-writes-nothing, rule:an-audit-tells-lasting-differences
+/// rule:an-audit-writes-nothing
 #[tokio::test(start_paused = true)]
 async fn an_audit_writes_nothing_and_shows_lasting_differences_everywhere() {
     let scene = Scene::auditing();

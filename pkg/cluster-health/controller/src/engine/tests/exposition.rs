@@ -46,7 +46,6 @@ async fn what_is_known_of_the_way_to_a_cluster_is_exposed_until_it_goes() {
     assert_eq!(left, [""; 0]);
 }
 
-/// rule:ends-are-told-in-time
 #[tokio::test(start_paused = true)]
 async fn ends_that_are_near_and_addresses_that_are_down_are_told_once() {
     let scene = Scene::new(0);

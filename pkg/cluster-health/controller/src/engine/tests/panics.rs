@@ -23,7 +23,6 @@ async fn a_panic_in_a_prober_is_contained_and_the_task_goes_on() {
     assert_eq!(scene.standing("ns/bad"), Some(Standing::Ready));
 }
 
-/// rule:panics-slow-a-task-down
 #[tokio::test(start_paused = true)]
 async fn a_task_that_panics_each_time_comes_to_its_regular_interval() {
     let scene = Scene::new(0);

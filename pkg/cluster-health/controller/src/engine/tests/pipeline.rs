@@ -258,7 +258,6 @@ async fn a_cluster_is_probed_and_written_from_its_creation_to_its_deletion() {
     assert_eq!(bench.scene.members.probes("ns/a"), probes);
 }
 
-/// rule:changed-inputs-are-probed-within-a-second
 #[tokio::test(start_paused = true)]
 async fn a_new_credential_takes_the_place_of_the_old_one_and_nothing_else_does() {
     let bench = Bench::start(object("u1", 1, 1, "")).await;
@@ -270,7 +269,7 @@ async fn a_new_credential_takes_the_place_of_the_old_one_and_nothing_else_does()
     assert!(!bench.scene.members.is_held("ns/a", 1), "the old client is gone");
 }
 
-/// rule:a-pause-knows-nothing, rule:only-live-clusters
+/// rule:a-pause-knows-nothing
 #[tokio::test(start_paused = true)]
 async fn a_locked_cluster_says_so_and_one_that_is_left_alone_says_nothing() {
     let bench = Bench::start(object("u1", 1, 1, "locked")).await;
@@ -302,7 +301,6 @@ async fn another_object_of_the_same_name_is_another_cluster() {
     }
 }
 
-/// rule:foreign-status-is-written-over
 #[tokio::test(start_paused = true)]
 async fn a_foreign_status_is_written_over() {
     let bench = Bench::start(object("u1", 1, 1, "")).await;

@@ -74,7 +74,6 @@ impl World {
     }
 
     /// The first replica, after it has waited for replicas that might be there
-    /// (`rule:a-newcomer-is-told-or-waits`).
     async fn first(&self, name: &str) -> Replica {
         let replica = self.start(name);
         sleep(S(15)).await;
@@ -323,7 +322,6 @@ async fn a_cluster_does_not_move_while_a_write_of_it_can_still_be_carried_out() 
     assert!(began.elapsed() > S(3), "nothing had to be waited for: {:?}", began.elapsed());
 }
 
-/// rule:a-cluster-is-here-or-elsewhere
 #[tokio::test(start_paused = true)]
 async fn a_cluster_that_is_given_up_while_it_is_told_of_is_not_forgotten() {
     let scene = Scene::new(0);

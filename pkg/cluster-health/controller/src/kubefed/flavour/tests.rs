@@ -47,7 +47,6 @@ fn connect(flavour: &KubeFed, member: &Cluster, endpoint: &str, token: Option<&M
     }
 }
 
-/// rule:kubefed-config-wins
 #[test]
 fn a_config_holds_in_its_namespace_and_nowhere_else() {
     let flavour = flavour();
@@ -63,7 +62,6 @@ fn a_config_holds_in_its_namespace_and_nowhere_else() {
     assert_eq!((period("fed"), period("other")), (30, 10));
 }
 
-/// rule:another-target-has-no-address-in-common, rule:a-lost-credential-ends-its-client
 #[tokio::test(start_paused = true)]
 async fn where_a_member_is_holds_for_the_client_that_read_it_and_for_its_address() {
     let (flavour, object, member) = flavour_of_one().await;

@@ -47,7 +47,6 @@ async fn a_list_judges_the_machines_of_its_own_cluster_and_only_while_that_is_re
     assert_eq!(health.next_list("cls-1"), Some(NextList::Immediate), "the state is unknown");
 }
 
-/// rule:required-nodes-are-counted-with-each-probe
 #[tokio::test(start_paused = true)]
 async fn required_nodes_that_go_or_come_bring_a_probe_within_a_second() {
     for (required, expected) in [("true", 2), ("false", 0)] {

@@ -157,7 +157,7 @@ impl MachineHealth {
         }
     }
 
-    /// Records published transitions (`rule:events-follow-what-is-published`). Unknown has no event:
+    /// Records published transitions. Unknown has no event:
     /// that of the Cluster stands for all its Machines.
     fn record_event(&self, machine: &Object<Machine>, change: Change, message: String) {
         let Change::Ready { from, to } = change else { return };

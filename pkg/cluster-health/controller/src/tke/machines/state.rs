@@ -77,7 +77,7 @@ pub(crate) fn policy(options: &TkeOptions) -> Policy {
 }
 
 impl Observation {
-    /// Looks for the Machine with this address (`rule:machines-follow-one-list`).
+    /// Looks for the Machine with this address.
     pub(crate) fn by(roster: &Roster, ip: &str, require_ready: bool) -> Self {
         let failed = |code| Finding::failed(code, ProbePath::default());
         let Some(node) = roster.find(ip) else {
@@ -129,7 +129,6 @@ impl MachineState {
 
     /// Takes in what a list says of it. Failures count as two only when half a confirm interval
     /// lies between them: lists are made for other Machines too
-    /// (`rule:machines-fail-as-clusters-do`).
     pub(crate) fn observe(
         &mut self,
         observation: Observation,

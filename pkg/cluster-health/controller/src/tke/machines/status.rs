@@ -16,7 +16,7 @@ use crate::api::{Condition, ConditionStatus};
 const HEALTH_CHECK: &str = "HealthCheck";
 
 /// Whether its status is ours to write: other actors own the phases in which they set a Machine up,
-/// upgrade it or take it away (`rule:only-live-machines`).
+/// upgrade it or take it away.
 pub(crate) fn is_live(machine: &Object<Machine>) -> bool {
     let at_work = matches!(machine.status.phase, Phase::Running | Phase::Failed);
     at_work && !machine.metadata.deleting()

@@ -132,7 +132,6 @@ fn words(phase: &str, status: &str, reason: &str) -> String {
     format!("{phase} {status} {reason}")
 }
 
-/// rule:machines-fail-as-clusters-do
 #[tokio::test(start_paused = true)]
 async fn a_machine_fails_at_the_third_list_without_it_and_runs_again_at_the_first_with_it() {
     let machines = Machines::new();
@@ -237,7 +236,6 @@ async fn nothing_is_written_of_a_machine_that_is_gone_or_is_another_by_now() {
     assert_eq!(machines.health.next_list("cls-1"), Some(NextList::Confirmation));
 }
 
-/// rule:only-live-machines
 #[tokio::test(start_paused = true)]
 async fn a_machine_that_is_set_up_or_locked_is_not_judged() {
     let machines = Machines::new();
@@ -251,7 +249,6 @@ async fn a_machine_that_is_set_up_or_locked_is_not_judged() {
     assert_eq!(machines.health.next_list("cls-1"), Some(NextList::Regular));
 }
 
-/// rule:machines-without-a-cluster-have-one-replica
 #[tokio::test(start_paused = true)]
 async fn of_several_replicas_only_the_one_that_has_the_name_tells_that_a_cluster_is_gone() {
     for (engine, told) in [
@@ -266,7 +263,6 @@ async fn of_several_replicas_only_the_one_that_has_the_name_tells_that_a_cluster
     }
 }
 
-/// rule:clusters-are-written-first
 #[tokio::test(start_paused = true)]
 async fn the_word_of_a_cluster_does_not_wait_for_a_thousand_machines() {
     let machines = Machines::new();

@@ -159,7 +159,6 @@ fn what_was_not_learnt_yet_is_kept_and_conditions_of_others_are_not_ours() {
     assert_ne!(after.fingerprint(None), before.fingerprint(None));
 }
 
-/// rule:addresses-of-the-spec-win
 #[test]
 fn the_addresses_of_the_spec_are_published_whenever_the_status_has_others() {
     let address = |host: &str| json!([{"type": "Internal", "host": host, "port": 6443}]);
@@ -187,7 +186,6 @@ fn the_addresses_of_the_spec_are_published_whenever_the_status_has_others() {
     }
 }
 
-/// rule:foreign-status-is-written-over
 #[test]
 fn sums_that_differ_little_from_those_that_were_worth_a_write_are_our_own() {
     let with = |cpu: &str| {

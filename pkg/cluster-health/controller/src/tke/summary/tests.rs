@@ -26,7 +26,6 @@ fn cpu(milli: i64) -> Value {
     pod(Some("n"), &format!("{milli}m"), "1Ki")
 }
 
-/// rule:every-page-once
 #[test]
 fn every_page_is_asked_for_by_the_token_of_the_one_before() {
     let mut member =
@@ -42,7 +41,6 @@ fn every_page_is_asked_for_by_the_token_of_the_one_before() {
     assert_eq!(member.asked(), expected);
 }
 
-/// rule:every-page-once
 #[test]
 fn a_server_that_never_gets_further_does_not_keep_us_for_ever() {
     struct Stuck;
@@ -181,7 +179,6 @@ fn split(mut objects: Vec<Value>, cuts: &[usize]) -> Vec<Vec<Value>> {
 }
 
 proptest! {
-    /// rule:every-page-once
     #[test]
     fn totals_are_exact_for_any_split_into_pages_with_expiries_in_between(
         requests in prop::collection::vec((0_i64..4000, 0_i64..1 << 40, any::<bool>()), 0..60),

@@ -8,7 +8,6 @@ use tokio::sync::Notify;
 
 use super::*;
 
-/// rule:addresses-are-known-by-their-last-answer
 #[tokio::test]
 async fn a_credential_that_was_touched_keeps_the_client_and_another_one_what_was_learnt() {
     let bench = Bench::start(&[]).await;
@@ -148,7 +147,6 @@ async fn a_credential_that_is_used_by_name_is_looked_at_for_the_cluster_that_it_
     assert!(bench.connection(&meant).is_some());
 }
 
-/// rule:a-lost-credential-ends-its-client
 #[tokio::test(start_paused = true)]
 async fn a_credential_that_may_not_be_read_ends_its_client_and_is_read_when_it_may_be() {
     for in_secret in [false, true] {

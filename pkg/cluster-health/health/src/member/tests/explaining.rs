@@ -14,7 +14,6 @@ fn a_message_tells_code_run_and_the_wait_before_the_next_probe() {
     assert_eq!(explain(&bench.member, bench.now().monotonic), told);
 }
 
-/// rule:messages-are-one-short-line
 #[test]
 fn a_long_detail_cuts_off_neither_the_run_nor_the_next_probe() {
     let mut bench = Bench::new(policy(3, 1), None);

@@ -63,7 +63,6 @@ fn a_cluster_that_could_not_be_asked_grows_stale_and_its_task_is_not_stuck() {
     assert_eq!(bench.ready, "TTTU");
 }
 
-/// rule:transition-time-follows-status
 #[test]
 fn the_transition_time_of_offline_moves_when_offline_does() {
     let mut bench = Bench::new(policy(3, 1), None);
@@ -149,7 +148,6 @@ fn the_probe_time_is_the_start_of_the_last_probe_whatever_it_found() {
     }
 }
 
-/// rule:damping-delays-good-news-only
 #[test]
 fn a_flapping_cluster_needs_three_successes_and_fails_as_soon_as_ever() {
     let damping = Damping { transitions: 6, window: S(600), min_success: 3 };
@@ -182,7 +180,7 @@ fn after_a_pause_the_first_result_is_published_whatever_was_true_before() {
     }
 }
 
-/// rule:an-extra-probe-postpones-nothing, rule:what-we-could-not-ask-changes-nothing
+/// rule:what-we-could-not-ask-changes-nothing
 #[test]
 fn an_extra_probe_that_could_not_ask_postpones_nothing() {
     let mut bench = Bench::new(policy(3, 1), None);

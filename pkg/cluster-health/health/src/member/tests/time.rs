@@ -26,7 +26,6 @@ fn a_cluster_that_nobody_probes_becomes_unknown_in_time_and_keeps_its_probe_time
     assert_eq!(fresh.member.published().unwrap().probed, None);
 }
 
-/// rule:events-do-not-hurry-failures
 #[test]
 fn failures_of_extra_probes_count_only_half_a_confirm_interval_apart() {
     let mut bench = Bench::new(policy(3, 1), None);
@@ -87,7 +86,6 @@ fn a_shorter_period_does_not_wait_for_the_end_of_a_longer_one() {
     assert_eq!(bench.member.due(), Some(bench.start + S(10)));
 }
 
-/// rule:limits-hold-from-now-on
 #[test]
 fn a_shorter_period_calls_nobody_unknown_or_stuck_and_spreads_those_that_are_due() {
     let slow = Cadence { period: S(300), timeout: S(5), confirm: S(10), jitter: 0.0 };
@@ -107,7 +105,6 @@ fn a_shorter_period_calls_nobody_unknown_or_stuck_and_spreads_those_that_are_due
     assert!(tenths.iter().all(|count| (60..140).contains(count)), "{tenths:?}");
 }
 
-/// rule:limits-hold-from-now-on
 #[test]
 fn a_policy_with_the_same_limits_excuses_no_silence() {
     let mut bench = Bench::new(policy(3, 1), None);

@@ -9,7 +9,6 @@ fn leader_that_finds(claims: Vec<Claim>, at: Instant) -> Shards {
     leader
 }
 
-/// rule:a-leader-takes-part
 #[test]
 fn a_leader_goes_on_at_once_with_the_lease_that_the_one_before_it_has_left() {
     let start = Instant::now();
@@ -26,7 +25,6 @@ fn a_leader_goes_on_at_once_with_the_lease_that_the_one_before_it_has_left() {
     assert!(leader_that_finds(Vec::new(), start).is_settled(), "it is the first of all");
 }
 
-/// rule:a-leader-takes-part
 #[test]
 fn a_leader_and_a_replica_that_shares_see_each_other_s_claims() {
     let start = Instant::now();
@@ -45,7 +43,6 @@ fn a_leader_and_a_replica_that_shares_see_each_other_s_claims() {
     }
 }
 
-/// rule:a-leader-may-be-alone
 #[test]
 fn a_leader_to_whom_leases_are_refused_has_all_clusters_until_it_sees_somebody() {
     let start = Instant::now();
@@ -73,7 +70,6 @@ fn a_leader_to_whom_leases_are_refused_has_all_clusters_until_it_sees_somebody()
     assert!(!leader.may_probe(1, start + S(310)), "b has it");
 }
 
-/// rule:a-leader-may-be-alone
 #[test]
 fn a_leader_that_cannot_read_the_leases_goes_on_alone_after_some_tries() {
     let start = Instant::now();
@@ -92,7 +88,6 @@ fn a_leader_that_cannot_read_the_leases_goes_on_alone_after_some_tries() {
     assert!(!met.may_probe(1, start + S(20)), "b has it");
 }
 
-/// rule:a-leader-may-be-alone
 #[test]
 fn a_leader_that_cannot_renew_goes_on_while_it_knows_of_nobody() {
     let start = Instant::now();
@@ -109,7 +104,6 @@ fn a_leader_that_cannot_renew_goes_on_while_it_knows_of_nobody() {
     }
 }
 
-/// rule:a-leader-may-be-alone
 #[test]
 fn who_shares_is_never_alone() {
     let start = Instant::now();

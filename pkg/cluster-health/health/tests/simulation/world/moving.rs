@@ -32,7 +32,7 @@ impl World {
     pub(super) fn take_over(&mut self, replica: usize, uid: u64) {
         let life = self.replicas[replica].life;
         let ending = self.written.contains_key(&(replica, life, uid));
-        assert!(!ending, "rule:own-writes-end-before-a-takeover: {uid} at {replica}");
+        assert!(!ending, "{uid} at {replica}");
         self.handovers += 1;
         let paused = self.paused.contains(&uid);
         let published = self.management.objects[&uid].status.clone().filter(|_| !paused);

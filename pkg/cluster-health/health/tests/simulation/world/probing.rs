@@ -36,7 +36,7 @@ impl World {
         let truth = self.truths.get_mut(&uid).expect("a held cluster is there");
         truth.last_probe = self.now;
         let (conclusion, took) = probe(truth.behaviour, timeout, now, &mut self.random);
-        assert!(took <= timeout, "rule:retries-stay-inside-the-probe: a probe took {took:?}");
+        assert!(took <= timeout, "a probe took {took:?}");
         let report = Report {
             finding: conclusion.finding,
             started: moment,

@@ -19,7 +19,6 @@ async fn the_next_address_is_tried_and_asked_first_from_then_on() {
     assert_eq!((probed.attempts.len(), probed.report.endpoints.down), (1, 1));
 }
 
-/// rule:addresses-are-known-by-their-last-answer
 #[tokio::test]
 async fn an_address_that_is_down_is_not_forgotten_until_it_answers_again() {
     let is_up = Arc::new(AtomicBool::new(false));
@@ -59,7 +58,6 @@ async fn silent_addresses_are_asked_at_the_same_time() {
     assert_eq!(bench.client.endpoints().down, 20);
 }
 
-/// rule:addresses-are-known-by-their-last-answer
 #[tokio::test]
 async fn one_connection_that_is_lost_makes_no_dead_address() {
     let well = Server::plain(|_| Reply::Status(200, "ok")).await;

@@ -126,7 +126,6 @@ async fn a_request_says_who_asks_and_for_which_host() {
     }
 }
 
-/// `rule:a-replaced-credential-gets-another-try`
 #[tokio::test]
 async fn a_credential_that_is_refused_and_was_replaced_meanwhile_is_tried_anew() {
     let server = Server::plain(|_| Reply::Status(401, "")).await;
@@ -168,7 +167,6 @@ impl Reread for Source {
     }
 }
 
-/// `rule:a-replaced-credential-gets-another-try`
 #[tokio::test]
 async fn a_credential_that_is_refused_is_read_anew_once_and_tried_when_it_changed() {
     let server = Server::plain(|asked| {

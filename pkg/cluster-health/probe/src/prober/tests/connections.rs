@@ -22,7 +22,6 @@ async fn probes_share_a_connection_while_it_is_young() {
     server.closed(1).await;
 }
 
-/// `rule:connections-are-replaced`
 #[tokio::test]
 async fn a_connection_that_is_too_old_is_replaced() {
     let server = Server::plain(|_| OK).await;
@@ -58,7 +57,6 @@ async fn a_connection_that_the_server_closed_meanwhile_costs_no_attempt() {
     assert_eq!(server.connections(), 2);
 }
 
-/// `rule:a-broken-attempt-ends-its-connection`
 #[tokio::test]
 async fn a_connection_that_went_silent_gets_half_the_time_and_is_never_used_again() {
     const BUDGET: Duration = Duration::from_secs(8);

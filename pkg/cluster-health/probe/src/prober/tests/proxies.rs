@@ -178,7 +178,6 @@ async fn what_is_waived_for_the_member_is_asked_of_its_proxy() {
 
 static ENVIRONMENT: OnceLock<String> = OnceLock::new();
 
-/// `rule:the-proxy-of-the-environment-is-used`
 #[tokio::test]
 async fn members_are_reached_through_the_proxy_of_the_environment_unless_it_excepts_them() {
     let refuse = || Server::plain(|_| Reply::Last("HTTP/1.1 403 Forbidden\r\n\r\n"));

@@ -128,7 +128,6 @@ async fn a_read_in_pieces_hands_on_what_comes_and_keeps_nothing_of_it() {
     assert_eq!(server.paths().len(), asked + 1, "what came of it was taken");
 }
 
-/// `rule:connections-are-replaced`
 #[tokio::test]
 async fn a_connection_that_is_too_old_or_idled_too_long_carries_no_other_read() {
     let defaults = ConnectionLimits::default();

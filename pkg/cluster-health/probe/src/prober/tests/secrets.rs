@@ -1,5 +1,3 @@
-//! `rule:secrets-have-no-printable-form`
-
 use std::fmt::Write as _;
 
 use secrecy::ExposeSecret as _;

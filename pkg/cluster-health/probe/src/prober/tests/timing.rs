@@ -1,5 +1,3 @@
-//! `rule:a-probe-ends-in-time`
-
 use futures::FutureExt as _;
 
 use super::*;

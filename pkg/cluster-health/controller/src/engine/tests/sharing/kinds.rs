@@ -2,7 +2,6 @@
 
 use super::*;
 
-/// rule:a-share-needs-all-kinds
 #[tokio::test(start_paused = true)]
 async fn a_replica_to_which_a_kind_is_not_served_takes_no_share_until_it_is() {
     let world = World::default();
@@ -21,7 +20,6 @@ async fn a_replica_to_which_a_kind_is_not_served_takes_no_share_until_it_is() {
     world.assert_well(HANDED_OVER);
 }
 
-/// rule:a-share-needs-all-kinds
 #[tokio::test(start_paused = true)]
 async fn a_share_is_given_up_when_a_kind_stays_away_and_not_for_a_kind_that_comes_late() {
     let world = World::default();

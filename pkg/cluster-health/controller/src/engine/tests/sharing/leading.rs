@@ -2,7 +2,6 @@
 
 use super::*;
 
-/// rule:a-leader-may-be-alone, rule:a-leader-takes-part
 #[tokio::test(start_paused = true)]
 async fn a_leader_without_the_right_to_leases_begins_at_once_and_is_seen_when_it_has_it() {
     let world = World::default();
@@ -24,7 +23,7 @@ async fn a_leader_without_the_right_to_leases_begins_at_once_and_is_seen_when_it
     world.assert_well(HANDED_OVER);
 }
 
-/// rule:a-leader-takes-part, rule:moves-publish-nothing
+/// rule:moves-publish-nothing
 #[tokio::test(start_paused = true)]
 async fn replicas_that_share_follow_a_leader_that_probes_all_and_the_other_way_round() {
     let world = World::default();
@@ -56,7 +55,6 @@ async fn replicas_that_share_follow_a_leader_that_probes_all_and_the_other_way_r
     world.assert_well(HANDED_OVER);
 }
 
-/// rule:a-leader-takes-part
 #[tokio::test(start_paused = true)]
 async fn the_next_leader_goes_on_at_once_with_the_lease_of_one_that_was_killed() {
     let world = World::default();
@@ -73,7 +71,6 @@ async fn the_next_leader_goes_on_at_once_with_the_lease_of_one_that_was_killed()
     world.assert_well(HANDED_OVER);
 }
 
-/// rule:a-leader-may-be-alone
 #[tokio::test(start_paused = true)]
 async fn a_leader_that_shares_with_nobody_probes_on_while_the_server_of_the_leases_is_dead() {
     let world = World::default();
@@ -88,7 +85,6 @@ async fn a_leader_that_shares_with_nobody_probes_on_while_the_server_of_the_leas
     world.assert_well(HANDED_OVER);
 }
 
-/// rule:a-leader-may-be-alone
 #[tokio::test(start_paused = true)]
 async fn a_leader_that_never_reads_the_leases_probes_all_the_same() {
     let world = World::default();

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// rule:no-claim-before-a-read, rule:a-replica-without-a-share-is-not-ready
+/// rule:no-claim-before-a-read
 #[tokio::test(start_paused = true)]
 async fn a_replica_that_may_not_read_the_leases_stops_nobody_and_is_not_ready() {
     let world = World::default();
@@ -75,7 +75,7 @@ async fn leases_that_cannot_be_swept_delay_neither_renewals_nor_takeovers() {
     world.assert_well(INHERITED);
 }
 
-/// rule:one-owner-at-a-time, rule:a-newcomer-is-told-or-waits
+/// rule:one-owner-at-a-time
 #[tokio::test(start_paused = true)]
 async fn a_replica_that_comes_after_somebody_deleted_a_lease_does_not_probe_beside_its_holder() {
     for has_witness in [false, true] {

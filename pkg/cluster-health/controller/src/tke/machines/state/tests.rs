@@ -69,7 +69,6 @@ impl Life {
     }
 }
 
-/// rule:machines-fail-as-clusters-do
 #[test]
 fn lists_count_as_probes_do() {
     // (what the lists say, what is published)
@@ -108,7 +107,6 @@ fn lists_that_cannot_be_had_make_a_machine_unknown_at_the_threshold() {
     }
 }
 
-/// rule:machines-fail-as-clusters-do
 #[test]
 fn a_restart_goes_on_from_what_the_object_says() {
     let seeded = |standing| {
@@ -180,7 +178,6 @@ fn what_is_to_be_confirmed_is_looked_at_sooner_and_what_nothing_is_known_of_at_o
     }
 }
 
-/// rule:machines-fail-as-clusters-do
 #[test]
 fn lists_that_come_together_count_as_one_failure() {
     for (steps, published) in [
@@ -233,7 +230,6 @@ fn each_outcome_of_a_list_has_its_status_and_reason() {
     assert_eq!(message, "node 10.0.0.2 is not ready: KubeletSays");
 }
 
-/// rule:machines-fail-as-clusters-do
 #[test]
 fn what_a_node_says_of_itself_is_published_with_the_list_that_counts_and_kept_after_it() {
     let mut life = Life::new(None);

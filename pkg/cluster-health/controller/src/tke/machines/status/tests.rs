@@ -143,7 +143,6 @@ fn times_and_messages_alone_are_not_worth_a_write() {
     }
 }
 
-/// rule:machines-fail-as-clusters-do
 #[test]
 fn what_was_written_is_read_back_after_a_restart_and_is_not_written_again() {
     for state in [
@@ -173,7 +172,6 @@ fn what_was_written_is_read_back_after_a_restart_and_is_not_written_again() {
     assert_eq!(seed(&unknown, second(100)), None);
 }
 
-/// rule:only-live-machines
 #[test]
 fn machines_that_others_set_up_upgrade_or_take_away_are_left_alone() {
     for (phase, live) in [
