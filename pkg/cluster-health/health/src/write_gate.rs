@@ -31,7 +31,7 @@ impl Urgency {
 /// What was last handed over for writing, as a fingerprint of everything that matters: statuses and
 /// reasons of conditions, phase, version, zones. Times and messages do not count, but for one that
 /// tells of another cause
-/// `rule:unchanged-status-is-written-at-heartbeats-only`).
+/// (`rule:unchanged-status-is-written-at-heartbeats-only`).
 #[derive(Clone, Copy, Debug)]
 pub struct WriteGate {
     written: Option<u64>,
