@@ -2,12 +2,12 @@
 
 use std::time::{Duration, Instant};
 
+use super::thresholds::Flaps;
+use super::write_gate::{first_probe, next_probe, share_of};
 use crate::availability::{Availability, Ratios};
 use crate::causes::Causes;
-use crate::damping::Flaps;
 use crate::published::{Change, Published};
 use crate::schedule::{Cause, Schedule};
-use crate::spread::{first_probe, next_probe, share_of};
 use crate::thresholds::{Decision, Tally};
 use crate::write_gate::WriteGate;
 use crate::{Finding, Moment, Policy, Report, Standing, Status, Urgency};

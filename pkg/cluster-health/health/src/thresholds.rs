@@ -1,8 +1,9 @@
 //! [`Tally`]: how many probes in a row said the same, and whether that is enough to publish it.
 
-use std::time::Instant;
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
 
-use crate::Status;
+use super::Status;
 
 /// How many probes in a row it takes. Zero counts as one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,5 +102,130 @@ impl Tally {
     /// Start of the last failure that counted.
     pub fn counted_at(self) -> Option<Instant> {
         self.counted_at
+    }
+}
+
+/// From when on a cluster flaps, and what it takes then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Damping {
+    /// Changes within the window that make a cluster a flapping one; 0 turns damping off.
+    pub transitions: u32,
+    /// The window.
+    pub window: Duration,
+    /// Successes in a row that a flapping cluster needs at least.
+    pub min_success: u32,
+}
+
+/// The recent changes between ready and not ready, in published state. Memory is taken by clusters
+/// that change only, and for as many changes as make one a flapping cluster.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Flaps {
+    changes: VecDeque<Instant>,
+    damped: bool,
+    told: Option<Instant>,
+}
+
+impl Flaps {
+    /// Takes in a change that happened at `now`. True when it is time to tell that the cluster
+    /// flaps: once per window.
+    pub(crate) fn note(&mut self, now: Instant, damping: &Damping) -> bool {
+        if damping.transitions == 0 {
+            *self = Self::default();
+            return false;
+        }
+        self.settle(now, damping);
+        self.changes.push_back(now);
+        let recent = |&at: &Instant| now.saturating_duration_since(at) <= damping.window;
+        let limit = usize::try_from(damping.transitions).unwrap_or(usize::MAX);
+        while self.changes.len() > limit || self.changes.front().is_some_and(|at| !recent(at)) {
+            self.changes.pop_front();
+        }
+        self.damped |= self.changes.len() >= limit;
+        if !self.damped || self.told.as_ref().is_some_and(recent) {
+            return false;
+        }
+        self.told = Some(now);
+        true
+    }
+
+    /// The thresholds that hold at `now`. Failures are never held back
+    pub(crate) fn effective(
+        &mut self,
+        configured: Thresholds,
+        now: Instant,
+        damping: &Damping,
+    ) -> Thresholds {
+        self.settle(now, damping);
+        if !self.damped {
+            return configured;
+        }
+        Thresholds { success: configured.success.max(damping.min_success), ..configured }
+    }
+
+    pub(crate) fn is_damped(&self) -> bool {
+        self.damped
+    }
+
+    /// Damping ends when a whole window has passed without a change, or when it is turned off.
+    fn settle(&mut self, now: Instant, damping: &Damping) {
+        let quiet = self
+            .changes
+            .back()
+            .is_none_or(|&last| now.saturating_duration_since(last) > damping.window);
+        if quiet || damping.transitions == 0 {
+            *self = Self::default();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn secs(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
+    }
+    const DAMPING: Damping = Damping { transitions: 6, window: secs(600), min_success: 3 };
+    const PLAIN: Thresholds = Thresholds { failure: 3, success: 1 };
+
+    fn flapped(times: u64, every: u64) -> (Flaps, Instant, Vec<bool>) {
+        let (mut flaps, start) = (Flaps::default(), Instant::now());
+        let told = (0..times).map(|n| flaps.note(start + secs(n * every), &DAMPING)).collect();
+        (flaps, start + secs((times - 1) * every), told)
+    }
+
+    #[test]
+    fn six_changes_in_ten_minutes_make_recovery_take_three_successes_until_a_quiet_window() {
+        let (mut flaps, last, told) = flapped(6, 100);
+        assert_eq!(told, [false, false, false, false, false, true]);
+        let damped = Thresholds { failure: 3, success: 3 };
+        assert_eq!(flaps.effective(PLAIN, last + secs(600), &DAMPING), damped);
+        let strict = Thresholds { failure: 1, success: 5 };
+        assert_eq!(flaps.effective(strict, last, &DAMPING), strict);
+        assert_eq!(flaps.effective(PLAIN, last + secs(601), &DAMPING), PLAIN);
+        assert!(!flaps.is_damped());
+    }
+
+    #[test]
+    fn slow_changes_are_not_damped() {
+        let (mut flaps, last, told) = flapped(40, 121);
+        assert!(!told.contains(&true));
+        assert_eq!(flaps.effective(PLAIN, last, &DAMPING), PLAIN);
+        assert!(flaps.changes.len() <= 6);
+    }
+
+    #[test]
+    fn a_cluster_that_goes_on_flapping_is_told_of_once_per_window() {
+        let (_, _, told) = flapped(31, 60);
+        let at: Vec<_> = (0..31).filter(|&n| told[n]).collect();
+        assert_eq!(at, [5, 16, 27]);
+    }
+
+    #[test]
+    fn damping_can_be_turned_off() {
+        let off = Damping { transitions: 0, ..DAMPING };
+        let (mut flaps, last, _) = flapped(6, 10);
+        assert_eq!(flaps.effective(PLAIN, last, &off), PLAIN);
+        assert!(!flaps.note(last, &off));
     }
 }

@@ -11,15 +11,15 @@ use parking_lot::Mutex;
 use secrecy::ExposeSecret as _;
 use transport::{Asker, ClientCertificate, Endpoint, Protocol, Proxy, TlsConfigs, Trust};
 
+use super::address::Problem;
+use super::inputs::TlsOptions;
 use crate::address::Address;
 use crate::expiry;
 use crate::failure::Failure;
 use crate::headers::headers;
 use crate::inputs::{Fingerprint, Inputs};
 use crate::link::Link;
-use crate::problem::Problem;
 use crate::silent::Silent;
-use crate::tls_options::TlsOptions;
 
 /// Most addresses of one cluster that are tried.
 const ADDRESSES_MAX: usize = 64;

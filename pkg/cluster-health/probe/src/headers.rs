@@ -7,8 +7,8 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use secrecy::{ExposeSecret as _, SecretString};
 use transport::sensitive_header;
 
+use super::address::Problem;
 use crate::inputs::{Impersonation, Inputs};
-use crate::problem::Problem;
 
 /// Keys of `Impersonate-Extra-` are percent-encoded except for these.
 const TOKEN_MARKS: &[u8] = b"!#$&'*+-.^_`|~";

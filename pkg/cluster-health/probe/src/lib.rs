@@ -28,20 +28,17 @@ mod failure;
 mod headers;
 mod inputs;
 mod link;
-mod meters;
 mod prober;
-mod problem;
 mod silent;
-mod tls_options;
 
 pub use address::Address;
+pub use address::Problem;
 pub use client::Client;
 pub use clock::Timings;
+pub use inputs::TlsOptions;
 pub use inputs::{ClientPair, Fingerprint, Impersonation, Inputs};
-pub use meters::Meters;
+pub use link::Meters;
 pub use prober::{
     ConnectionLimits, Order, Probed, Prober, Read, ReadError, Reader, Reread, Trace, now,
 };
-pub use problem::Problem;
-pub use tls_options::TlsOptions;
 pub use transport::{DialPolicy, Fields, Names, Resolver};

@@ -1,35 +1,35 @@
 //! [`Prober`]: probes member clusters, one probe at a time for each client.
 
-mod around;
 mod attempt;
-mod moment;
-mod order;
-mod probed;
 mod reader;
 mod run;
-mod shared;
-mod trace;
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::future::join_all;
+use health::{Code, ProbePath};
+use reader::open_to;
+use run::Run;
+use run::Shared;
+use tokio::time::{sleep, timeout};
 use transport::Resolver;
 
-pub use moment::now;
-pub use order::{Order, Reread};
-pub use probed::Probed;
-pub use reader::{Read, ReadError, Reader};
-pub use shared::ConnectionLimits;
-pub use trace::Trace;
+use super::address::Problem;
+use super::client::Client;
+use super::failure::Failure;
+use super::inputs::Inputs;
+use super::link::Meters;
 
-use crate::client::Client;
+pub use reader::{Read, ReadError, Reader};
+pub use run::ConnectionLimits;
+pub use run::Probed;
+pub use run::Trace;
+pub use run::now;
+pub use run::{Order, Reread};
+
 #[cfg(test)]
-use crate::client::Environment;
-use crate::inputs::Inputs;
-use crate::meters::Meters;
-use crate::problem::Problem;
-use run::Run;
-use shared::Shared;
+use super::client::Environment;
 
 /// Probes member clusters.
 #[derive(Debug)]
@@ -66,13 +66,69 @@ impl Prober {
     /// Asks the addresses of a cluster that probes do not ask while another one answers them, each
     /// within `limit` and once more when it does not answer; see [`Client::endpoints`].
     pub async fn look_around(&self, client: &Client, limit: Duration) {
-        around::look_around(&self.shared, client, limit).await;
+        look_around(&self.shared, client, limit).await;
     }
 
     /// Probes the cluster of `client` once. Giving up the future closes the connection.
     pub async fn probe(&self, client: &Arc<Client>, order: &Order<'_>) -> Probed {
         Run::begin(&self.shared, client, order).finish().await
     }
+}
+
+/// Between the two.
+const AGAIN_AFTER: Duration = Duration::from_millis(500);
+
+/// One request on a connection of its own to each address but that of the last good probe, and
+/// where that fails another one, each within `limit`: one lost packet is no dead server. Any answer
+/// will do. What is learnt is in [`Client::endpoints`].
+async fn look_around(shared: &Shared, client: &Client, limit: Duration) {
+    let (used, path) = {
+        let session = client.session.lock();
+        (
+            session.learnt.first_endpoint,
+            session.learnt.path.path(tokio::time::Instant::now().into_std()),
+        )
+    };
+    // All at the same time: those that are silent take their time, and others come after them.
+    let others = (0..client.address_count()).filter(|&endpoint| endpoint != used);
+    join_all(others.map(|endpoint| async move {
+        let ask = || is_there(endpoint, path, shared, client, limit);
+        let mut answered = ask().await;
+        if answered == Some(false) {
+            sleep(AGAIN_AFTER).await;
+            answered = ask().await;
+        }
+        if let Some(answered) = answered {
+            client.session.lock().learnt.silent.note(endpoint, answered);
+        }
+    }))
+    .await;
+}
+
+/// Whether an address answers; `None` when that could not be asked.
+async fn is_there(
+    endpoint: u8,
+    path: ProbePath,
+    shared: &Shared,
+    client: &Client,
+    limit: Duration,
+) -> Option<bool> {
+    match timeout(limit, ask(endpoint, path, shared, client, limit)).await {
+        Ok(Ok(())) => Some(true),
+        Ok(Err(Failure { code: Code::OwnLimit, .. })) => None,
+        Ok(Err(_)) | Err(_) => Some(false),
+    }
+}
+
+async fn ask(
+    endpoint: u8,
+    path: ProbePath,
+    shared: &Shared,
+    client: &Client,
+    limit: Duration,
+) -> Result<(), Failure> {
+    let mut link = open_to(endpoint, shared, client, limit).await?;
+    link.send(client.request(endpoint, path.request())?).await.map(drop)
 }
 
 #[cfg(test)]

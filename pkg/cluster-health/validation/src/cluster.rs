@@ -12,18 +12,16 @@
 //! | `reachable.rs` | what the network says |
 
 mod addresses;
-mod constant;
-mod features;
-mod masters;
 pub(crate) mod ranges;
-mod reachable;
-mod sizes;
-mod types;
 
-use crate::cluster::types::BAREMETAL;
-use crate::findings::Findings;
-use crate::licence;
-use crate::subject::Subject;
+use std::collections::BTreeSet;
+
+use addresses::BAREMETAL;
+
+use super::findings::Findings;
+use super::place::Place;
+use super::subject::Subject;
+use super::{formats, machine, subject};
 
 pub(crate) fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let spec = subject.spec();
@@ -32,33 +30,33 @@ pub(crate) fn check(subject: &Subject<'_>, findings: &mut Findings) {
     }
     kind_of_cluster(subject, findings);
     version(subject, findings);
-    sizes::check(&spec, findings);
+    check_sizes(&spec, findings);
     let is_baremetal = spec.field("type").text() == Some(BAREMETAL);
     ranges::check(&spec, is_baremetal, findings);
-    masters::check(&spec, is_baremetal, findings);
-    features::check(&spec, findings);
+    check_masters(&spec, is_baremetal, findings);
+    check_features(&spec, findings);
     addresses::check(&subject.root(), findings);
-    constant::check(subject, findings);
-    masters::changes(subject, findings);
+    addresses::check_constant(subject, findings);
+    changes(subject, findings);
 }
 
 /// Rules about other objects.
 pub(crate) fn about_others(subject: &Subject<'_>, findings: &mut Findings) {
-    let new_masters = masters::added(subject);
-    licence::clusters(subject, findings);
+    let new_masters = added(subject);
+    subject::clusters(subject, findings);
     if subject.is_new() || new_masters > 0 {
-        licence::nodes(subject, new_masters, findings);
-        licence::cpus(subject, findings);
+        subject::licensed_nodes(subject, new_masters, findings);
+        subject::licensed_cpus(subject, findings);
     }
-    reachable::credential_pair(subject, findings);
+    addresses::credential_pair(subject, findings);
 }
 
 /// Rules about the network.
 pub(crate) fn network(subject: &Subject<'_>, findings: &mut Findings) {
-    masters::answer(subject, findings);
-    reachable::addresses(subject, findings);
-    reachable::credential(subject, findings);
-    reachable::import(subject, findings);
+    answer(subject, findings);
+    addresses::addresses(subject, findings);
+    addresses::credential(subject, findings);
+    addresses::import(subject, findings);
 }
 
 fn kind_of_cluster(subject: &Subject<'_>, findings: &mut Findings) {
@@ -93,4 +91,132 @@ fn version(subject: &Subject<'_>, findings: &mut Findings) {
         }
         Some(_) => {}
     }
+}
+
+const PODS_OF_A_NODE: [i64; 5] = [16, 32, 64, 128, 256];
+const SERVICES: [i64; 11] = [32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16_384, 32_768];
+
+fn check_sizes(spec: &Place<'_>, findings: &mut Findings) {
+    let properties = spec.field("properties");
+    one_of(&properties.field("maxNodePodNum"), &PODS_OF_A_NODE, findings);
+    let services = properties.field("maxClusterServiceNum");
+    one_of(&services, &SERVICES, findings);
+    if !services.is_absent() && spec.field("serviceCIDR").word().is_some() {
+        findings.forbidden(&services, "spec.serviceCIDR says how many Services there are");
+    }
+}
+
+fn one_of(at: &Place<'_>, sizes: &[i64], findings: &mut Findings) {
+    if at.number().is_some_and(|number| !sizes.contains(&number)) {
+        let sizes: Vec<String> = sizes.iter().map(ToString::to_string).collect();
+        findings.not_supported(at, &at.shown(), sizes.iter().map(String::as_str));
+    }
+}
+
+const GPU_TYPES: [&str; 2] = ["Physical", "Virtual"];
+
+fn check_features(spec: &Place<'_>, findings: &mut Findings) {
+    let features = spec.field("features");
+    let gpu = features.field("gpuType");
+    if gpu.text().is_some_and(|text| !GPU_TYPES.contains(&text)) {
+        findings.not_supported(&gpu, &gpu.shown(), GPU_TYPES);
+    }
+    let ipvs = features.field("ipvs");
+    if ipvs.is_true() && spec.field("serviceCIDR").word().is_none() {
+        findings.invalid(&ipvs, "needs spec.serviceCIDR");
+    }
+    high_availability(&features.field("ha"), findings);
+    for file in features.field("files").items() {
+        for path in ["src", "dst"].map(|name| file.field(name)) {
+            if path.is_absent() {
+                findings.required(&path, "a file is copied from src to dst");
+            }
+        }
+    }
+}
+
+fn high_availability(ha: &Place<'_>, findings: &mut Findings) {
+    let (own, others) = (ha.field("tke"), ha.field("thirdParty"));
+    for kind in [&own, &others] {
+        let vip = kind.field("vip");
+        if !kind.is_absent() && vip.text().and_then(formats::ip).is_none() {
+            findings.invalid(&vip, formats::IP);
+        }
+    }
+    let port = others.field("vport");
+    if !others.is_absent() && port.is_absent() {
+        findings.invalid(&port, formats::PORT);
+    }
+}
+
+fn check_masters(spec: &Place<'_>, is_baremetal: bool, findings: &mut Findings) {
+    let machines = spec.field("machines");
+    if is_baremetal && machines.items().next().is_none() {
+        findings.required(&machines, "a Cluster of type Baremetal has masters");
+    }
+    let mut seen = BTreeSet::new();
+    for machine in machines.items() {
+        subject::check(&machine, findings);
+        machine::check_taints(&machine, findings);
+        proxy(&machine.field("proxy"), findings);
+        let ip = machine.field("ip");
+        if ip.word().is_some_and(|text| !seen.insert(text)) {
+            findings.duplicate(&ip);
+        }
+    }
+}
+
+fn proxy(proxy: &Place<'_>, findings: &mut Findings) {
+    let kind = proxy.field("type");
+    if kind.text().is_some_and(|text| !subject::PROXIES.contains(&text)) {
+        findings.not_supported(&kind, &kind.shown(), subject::PROXIES);
+    }
+}
+
+/// How the machines of a stored Cluster may change.
+fn changes(subject: &Subject<'_>, findings: &mut Findings) {
+    let (spec, Some(old)) = (subject.spec(), subject.old_spec()) else { return };
+    if old.field("type").text() != Some(BAREMETAL) {
+        return;
+    }
+    let machines = spec.field("machines");
+    let (before, after) = (addresses(&old), addresses(&spec));
+    let (adds, removes) = (!after.is_subset(&before), !before.is_subset(&after));
+    if adds && removes {
+        findings.invalid(&machines, "machines are added or removed, not both at once");
+    }
+    let first = old.field("machines").items().next();
+    let first = first.and_then(|machine| machine.field("ip").word());
+    if first.is_some_and(|ip| !after.contains(ip)) {
+        findings.invalid(&machines, "the first machine stays");
+    }
+    let high_availability = spec.at(&["features", "ha"]);
+    let has_ha =
+        ["tke", "thirdParty"].iter().any(|kind| !high_availability.field(kind).is_absent());
+    if (adds || removes) && !has_ha {
+        let why =
+            "machines are added and removed only with features.ha.tke or features.ha.thirdParty";
+        findings.invalid(&machines, why);
+    }
+}
+
+/// How many machines there are that were none before.
+fn added(subject: &Subject<'_>) -> usize {
+    let before = subject.old_spec().map(|old| addresses(&old)).unwrap_or_default();
+    addresses(&subject.spec()).difference(&before).count()
+}
+
+/// What the network said of machines that are new or reached in another way
+fn answer(subject: &Subject<'_>, findings: &mut Findings) {
+    let old: Vec<Place<'_>> =
+        subject.old_spec().into_iter().flat_map(|old| old.field("machines").items()).collect();
+    for machine in subject.spec().field("machines").items() {
+        if !old.iter().any(|old| subject::is_same(old, &machine)) {
+            subject::answers(subject, &machine, findings);
+        }
+    }
+}
+
+fn addresses<'a>(spec: &Place<'a>) -> BTreeSet<&'a str> {
+    spec.field("machines").items().filter_map(|machine| machine.field("ip").word()).collect()
 }

@@ -1,14 +1,15 @@
 //! Rules of KubeFed's KubeFedCluster.
 
+use kube_api::go::GoDuration;
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject as _;
 use serde_json::Value;
 
-use crate::endpoint::{Endpoint, EndpointError, is_proxy};
-use crate::findings::Findings;
-use crate::formats::{decoded, subdomain_problem};
-use crate::place::Place;
-use crate::subject::{Subject, name_of};
+use super::endpoint::{Endpoint, EndpointError, is_proxy};
+use super::findings::Findings;
+use super::formats::{decoded, subdomain_problem};
+use super::place::Place;
+use super::subject::{Subject, name_of};
 
 const ALL_CHECKS: &str = "*";
 const CHECKS: [&str; 3] = [ALL_CHECKS, "SubjectName", "ValidityPeriod"];
@@ -125,6 +126,33 @@ pub(crate) fn status(object: &Value, findings: &mut Findings) {
         let probed = condition.field("lastProbeTime");
         if probed.is_absent() {
             findings.required(&probed, "");
+        }
+    }
+}
+
+pub(crate) fn check_kubefed_config(object: &Place<'_>, findings: &mut Findings) {
+    let spec = object.field("spec");
+    if spec.is_absent() {
+        return findings.required(&spec, "the settings of the federation");
+    }
+    let health = spec.field("clusterHealthCheck");
+    if health.is_absent() {
+        return findings.required(&health, "how members are probed");
+    }
+    for name in ["period", "timeout"] {
+        let at = health.field(name);
+        match at.word().map(str::parse::<GoDuration>) {
+            None => findings.required(&at, "a duration, such as 10s"),
+            Some(Ok(duration)) if !duration.to_std().is_zero() => {}
+            Some(_) => findings.invalid(&at, "must be a duration above 0, such as 10s"),
+        }
+    }
+    for name in ["failureThreshold", "successThreshold"] {
+        let at = health.field(name);
+        match at.number() {
+            None => findings.required(&at, "a number of probes, such as 3"),
+            Some(number) if number < 1 => findings.invalid(&at, "must be greater than 0"),
+            Some(_) => {}
         }
     }
 }

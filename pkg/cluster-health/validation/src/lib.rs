@@ -36,42 +36,31 @@
 
 mod aws_cluster;
 mod cluster;
-mod cluster_cidr;
 mod credential;
 mod endpoint;
-mod environment;
-mod field_error;
 mod findings;
 mod formats;
-mod kind;
-mod known_clusters;
 mod kubefed_cluster;
-mod kubefed_config;
-mod licence;
-mod limit;
 mod limits;
-mod login;
 mod machine;
 mod name;
 mod network_checks;
 mod node_selector;
 mod operation;
 mod place;
-mod question;
 mod shape;
 mod shapes;
 mod stored;
 mod subject;
-mod taints;
 
 pub use endpoint::{Endpoint, EndpointError};
-pub use environment::{Environment, Licence};
-pub use field_error::{ErrorType, FieldError};
+pub use findings::{ErrorType, FieldError};
 pub use findings::{Findings, Unchecked};
-pub use kind::Kind;
+pub use network_checks::Question;
 pub use network_checks::{CheckResult, NetworkChecks};
+pub use network_checks::{Environment, Licence};
 pub use operation::Operation;
-pub use question::Question;
+pub use shapes::Kind;
 
 use serde_json::Value;
 
@@ -132,15 +121,17 @@ fn spec(kind: Kind, subject: &Subject<'_>, findings: &mut Findings) {
 fn static_rules(kind: Kind, subject: &Subject<'_>) -> Findings {
     let mut findings = Findings::default();
     shape::check(&subject.root(), shapes::of(kind), &mut findings);
-    limit::check(&subject.root(), limits::of(kind), &mut findings);
+    shape::check_limit(&subject.root(), limits::of(kind), &mut findings);
     name::check(kind, &subject.root(), &mut findings);
     match kind {
         Kind::Cluster => cluster::check(subject, &mut findings),
         Kind::ClusterCredential => credential::check(&subject.root(), &mut findings),
         Kind::Machine => machine::check(subject, &mut findings),
         Kind::KubeFedCluster => kubefed_cluster::check(&subject.root(), &mut findings),
-        Kind::KubeFedConfig => kubefed_config::check(&subject.root(), &mut findings),
-        Kind::ClusterCidr => cluster_cidr::check(subject, &mut findings),
+        Kind::KubeFedConfig => {
+            kubefed_cluster::check_kubefed_config(&subject.root(), &mut findings)
+        }
+        Kind::ClusterCidr => node_selector::check_cluster_cidr(subject, &mut findings),
         Kind::AwsCluster => aws_cluster::check(subject, &mut findings),
     }
     findings

@@ -1,7 +1,8 @@
 //! How long texts and how large objects may be: what `config/crd` says of each kind but AWSCluster, which has its own.
 
-use crate::kind::Kind;
-use crate::limit::Limit::{self, DateTime, Keys, Longest, Values};
+use super::shape::Limit;
+use super::shape::Limit::{DateTime, Keys, Longest, Values};
+use super::shapes::Kind;
 
 /// The limits of a kind.
 pub(crate) fn of(kind: Kind) -> &'static [(&'static str, Limit)] {

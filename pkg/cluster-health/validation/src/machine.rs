@@ -1,16 +1,15 @@
 //! Rules of TKEStack's Machine. `room.rs` tells how many a Cluster has room for.
 
-mod room;
-
+use ipnet::IpNet;
 use serde_json::Value;
 
-use crate::cluster::ranges;
-use crate::findings::Findings;
-use crate::formats::{self, IMMUTABLE};
-use crate::known_clusters::machines_of;
-use crate::place::Place;
-use crate::subject::{Subject, name_of};
-use crate::{licence, login, taints};
+use super::cluster::ranges;
+use super::findings::Findings;
+use super::formats::IMMUTABLE;
+use super::place::Place;
+use super::subject::machines_of;
+use super::subject::{Subject, name_of};
+use super::{formats, subject};
 
 pub(crate) fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let spec = subject.spec();
@@ -18,8 +17,8 @@ pub(crate) fn check(subject: &Subject<'_>, findings: &mut Findings) {
         return findings.required(&spec, "how the machine is reached");
     }
     kind_of_machine(subject, findings);
-    login::check(&spec, findings);
-    taints::check(&spec, findings);
+    subject::check(&spec, findings);
+    check_taints(&spec, findings);
     let Some(old) = subject.old_spec() else { return };
     for name in ["type", "clusterName"] {
         let (now, before) = (spec.field(name), old.field(name));
@@ -64,8 +63,8 @@ pub(crate) fn about_others(subject: &Subject<'_>, findings: &mut Findings) {
         if subject.environment.clusters.is_some() {
             in_cluster(subject, &at, cluster, findings);
         }
-        licence::nodes(subject, 1, findings);
-        licence::cpus(subject, findings);
+        subject::licensed_nodes(subject, 1, findings);
+        subject::licensed_cpus(subject, findings);
     }
     address_is_free(subject, name, cluster, findings);
 }
@@ -82,7 +81,7 @@ fn in_cluster(
     let cluster = Place::root(cluster);
     let Some(text) = cluster.at(&["spec", "clusterCIDR"]).word() else { return };
     match ranges::read(text, true) {
-        Ok(ranges) => room::check(subject, &cluster, &ranges, findings),
+        Ok(ranges) => check_room(subject, &cluster, &ranges, findings),
         Err(_) => findings.invalid(at, "spec.clusterCIDR of this Cluster is no CIDR"),
     }
 }
@@ -113,7 +112,79 @@ fn address_is_free(
 /// Rules about the network.
 pub(crate) fn network(subject: &Subject<'_>, findings: &mut Findings) {
     let spec = subject.spec();
-    if !subject.old_spec().is_some_and(|old| login::is_same(&old, &spec)) {
-        login::answers(subject, &spec, findings);
+    if !subject.old_spec().is_some_and(|old| subject::is_same(&old, &spec)) {
+        subject::answers(subject, &spec, findings);
     }
 }
+
+const EFFECTS: [&str; 3] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
+
+/// `owner` has a list of them.
+pub(crate) fn check_taints(owner: &Place<'_>, findings: &mut Findings) {
+    for taint in owner.field("taints").items() {
+        let (key, effect) = (taint.field("key"), taint.field("effect"));
+        if key.is_absent() {
+            findings.required(&key, "the name of the taint");
+        }
+        match effect.text() {
+            None => findings.required(&effect, "what the taint does, such as NoSchedule"),
+            Some(text) if !EFFECTS.contains(&text) => {
+                findings.not_supported(&effect, &effect.shown(), EFFECTS);
+            }
+            Some(_) => {}
+        }
+    }
+}
+
+/// Pods of a Node where the Cluster does not say.
+const PODS: u64 = 256;
+/// From so many hundredths of the room on it is told that it ends.
+const EARLY: u64 = 90;
+
+fn check_room(
+    subject: &Subject<'_>,
+    cluster: &Place<'_>,
+    ranges: &[IpNet],
+    findings: &mut Findings,
+) {
+    let Some(range) = ranges.iter().find(|range| matches!(range, IpNet::V4(_))) else { return };
+    let at = subject.spec();
+    let name = cluster.at(&["metadata", "name"]);
+    let Some(machines) = subject.environment.machines.as_deref() else {
+        return findings.unchecked(&at, "whether the Cluster has room for it", "machines");
+    };
+    let room = room(range.prefix_len(), node_mask(cluster));
+    let others = machines_of(machines, name.text().unwrap_or_default());
+    let there = others.filter(|machine| subject.is_other(machine)).count();
+    let there = u64::try_from(there).unwrap_or(u64::MAX);
+    if there >= room {
+        let why = format!("the range of Pods has room for {room} machines, and there are {there}");
+        findings.forbidden(&at, &why);
+    } else if there.saturating_add(1).saturating_mul(100) > room.saturating_mul(EARLY) {
+        let now = there.saturating_add(1);
+        let why = format!("this is machine {now} of {room} that the range of Pods has room for");
+        findings.warn(&at, &why);
+    }
+}
+
+fn room(range: u8, node: u32) -> u64 {
+    let bits = node.checked_sub(u32::from(range));
+    bits.map_or(0, |bits| 1_u64.checked_shl(bits).unwrap_or(u64::MAX))
+}
+
+/// The mask of a Node's range: what is published, or what the number of Pods comes to.
+fn node_mask(cluster: &Place<'_>) -> u32 {
+    let published = ["nodeCIDRMaskSizeIPv4", "nodeCIDRMaskSize"].into_iter().find_map(|name| {
+        let number = cluster.at(&["status", name]).number()?;
+        u32::try_from(number).ok().filter(|mask| (1..=32).contains(mask))
+    });
+    published.unwrap_or_else(|| {
+        let pods = cluster.at(&["spec", "properties", "maxNodePodNum"]).number();
+        let pods = pods.and_then(|pods| u64::try_from(pods).ok()).filter(|&pods| pods > 0);
+        let addresses = pods.unwrap_or(PODS).checked_next_power_of_two().unwrap_or(u64::MAX);
+        32_u32.saturating_sub(addresses.trailing_zeros())
+    })
+}
+
+#[cfg(test)]
+mod tests;

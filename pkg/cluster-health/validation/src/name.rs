@@ -1,8 +1,8 @@
 //! `metadata.name`.
 
+use super::shapes::Kind;
 use crate::findings::Findings;
 use crate::formats::{label_problem, subdomain_problem};
-use crate::kind::Kind;
 use crate::place::Place;
 
 pub(crate) fn check(kind: Kind, object: &Place<'_>, findings: &mut Findings) {

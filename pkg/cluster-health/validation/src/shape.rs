@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use crate::findings::Findings;
-use crate::formats::decoded;
-use crate::place::{Place, type_of};
+use super::findings::Findings;
+use super::formats::{cidr, decoded, is_date_time};
+use super::place::{Place, type_of};
 
 /// The type of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,4 +99,76 @@ fn one(place: &Place<'_>, shape: Shape, findings: &mut Findings) {
         (Shape::List(_), _) => "array",
     };
     findings.type_invalid(place, type_of(found), wanted);
+}
+
+/// What a field may hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Limit {
+    /// One of these.
+    Words(&'static [&'static str]),
+    /// At most so many characters.
+    Longest(usize),
+    /// At least so many.
+    Shortest(usize),
+    /// A CIDR.
+    Cidr,
+    /// A time with its date.
+    DateTime,
+    /// An object of so many keys at most.
+    Keys(usize),
+    /// An object whose texts have so many characters at most.
+    Values(usize),
+}
+
+/// Judges every field of a table, by its path from `at`.
+pub(crate) fn check_limit(
+    at: &Place<'_>,
+    limits: &[(&'static str, Limit)],
+    findings: &mut Findings,
+) {
+    for (path, limit) in limits {
+        each(at.clone(), path.split('.'), &mut |place| limit_of(place, *limit, findings));
+    }
+}
+
+fn limit_of(at: &Place<'_>, limit: Limit, findings: &mut Findings) {
+    let length = |text: &str| text.chars().count();
+    let keys = at.value().as_object();
+    match limit {
+        Limit::Words(words) => {
+            if at.text().is_some_and(|text| !words.contains(&text)) {
+                findings.not_supported(at, &at.shown(), words.iter().copied());
+            }
+        }
+        Limit::Longest(most) => {
+            if at.text().is_some_and(|text| length(text) > most) {
+                findings.too_long(at, most);
+            }
+        }
+        Limit::Shortest(least) => {
+            if at.text().is_some_and(|text| length(text) < least) {
+                findings.invalid(at, &format!("should be at least {least} chars long"));
+            }
+        }
+        Limit::Cidr => {
+            if at.text().is_some_and(|text| cidr(text).is_none()) {
+                findings.type_invalid(at, "string", "cidr (such as 10.0.0.0/16)");
+            }
+        }
+        Limit::DateTime => {
+            if at.text().is_some_and(|text| !is_date_time(text)) {
+                findings.type_invalid(at, "string", "date-time (such as 2026-01-02T03:04:05Z)");
+            }
+        }
+        Limit::Keys(most) => {
+            if let Some(keys) = keys.filter(|keys| keys.len() > most) {
+                findings.too_many(at, keys.len(), most);
+            }
+        }
+        Limit::Values(most) => {
+            for key in keys.into_iter().flat_map(|keys| keys.keys()) {
+                limit_of(&at.field(key), Limit::Longest(most), findings);
+            }
+        }
+    }
 }

@@ -3,10 +3,13 @@
 
 pub(crate) mod aws_cluster;
 
-use crate::cluster_cidr::{FEWEST_HOST_BITS, MOST_HOST_BITS};
-use crate::kind::Kind;
-use crate::shape::Shape::{Boolean, Bytes, Integer, List, Object, Text, Texts};
-use crate::shape::{Field, INT32, INT64, PORT, PORT_OR_NONE};
+use std::fmt;
+
+use serde_json::Value;
+
+use super::node_selector::{FEWEST_HOST_BITS, MOST_HOST_BITS};
+use super::shape::Shape::{Boolean, Bytes, Integer, List, Object, Text, Texts};
+use super::shape::{Field, INT32, INT64, PORT, PORT_OR_NONE};
 
 /// The fields of a kind, each after the one that it is in.
 pub(crate) fn of(kind: Kind) -> &'static [Field] {
@@ -199,6 +202,80 @@ const RANGE: &[Field] = &[
     ("spec.nodeSelector.nodeSelectorTerms[].matchFields[].values", List(64)),
     ("spec.nodeSelector.nodeSelectorTerms[].matchFields[].values[]", Text),
 ];
+
+/// With the same fields as the newer one.
+const OLDER_AWS: &str = "infrastructure.cluster.x-k8s.io/v1alpha2";
+
+/// A kind with rules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// `platform.tkestack.io/v1`.
+    Cluster,
+    /// `platform.tkestack.io/v1`.
+    ClusterCredential,
+    /// `platform.tkestack.io/v1`.
+    Machine,
+    /// `core.kubefed.io/v1beta1`.
+    KubeFedCluster,
+    /// `core.kubefed.io/v1beta1`.
+    KubeFedConfig,
+    /// `networking.x-k8s.io/v1`.
+    ClusterCidr,
+    /// `infrastructure.cluster.x-k8s.io`, `v1beta2` and `v1alpha2`.
+    AwsCluster,
+}
+
+impl Kind {
+    /// All of them.
+    pub const ALL: [Self; 7] = [
+        Self::Cluster,
+        Self::ClusterCredential,
+        Self::Machine,
+        Self::KubeFedCluster,
+        Self::KubeFedConfig,
+        Self::ClusterCidr,
+        Self::AwsCluster,
+    ];
+
+    /// The kind that an object says it is of; `None` when there are no rules for that.
+    pub fn of(object: &Value) -> Option<Self> {
+        let (version, name) = (object.get("apiVersion")?.as_str()?, object.get("kind")?.as_str()?);
+        let is_it = |kind: &Self| {
+            let is_older = *kind == Self::AwsCluster && version == OLDER_AWS;
+            kind.name() == name && (kind.api_version() == version || is_older)
+        };
+        Self::ALL.into_iter().find(is_it)
+    }
+
+    /// Group and version, as in the field `apiVersion`; the newest of several.
+    pub fn api_version(self) -> &'static str {
+        match self {
+            Self::Cluster | Self::ClusterCredential | Self::Machine => "platform.tkestack.io/v1",
+            Self::KubeFedCluster | Self::KubeFedConfig => "core.kubefed.io/v1beta1",
+            Self::ClusterCidr => "networking.x-k8s.io/v1",
+            Self::AwsCluster => "infrastructure.cluster.x-k8s.io/v1beta2",
+        }
+    }
+
+    /// As in the field `kind`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Cluster => "Cluster",
+            Self::ClusterCredential => "ClusterCredential",
+            Self::Machine => "Machine",
+            Self::KubeFedCluster => "KubeFedCluster",
+            Self::KubeFedConfig => "KubeFedConfig",
+            Self::ClusterCidr => "ClusterCIDR",
+            Self::AwsCluster => "AWSCluster",
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
 
 #[cfg(test)]
 mod tests;

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use crate::field_error::FieldError;
+use super::findings::FieldError;
 use crate::findings::Findings;
 
 /// Takes away what was wrong before in the same way, in a part of the spec that did not change.

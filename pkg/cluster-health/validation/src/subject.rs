@@ -1,9 +1,16 @@
 //! [`Subject`]: an object as it is to be and as it was, and what is known beside it.
 
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use kube_api::quantity::Quantity;
 use serde_json::Value;
 
-use crate::environment::Environment;
-use crate::place::Place;
+use super::findings::Findings;
+use super::formats;
+use super::formats::host_and_port;
+use super::network_checks::{CheckResult, Environment, Question};
+use super::place::Place;
 
 /// What is judged.
 pub(crate) struct Subject<'a> {
@@ -73,4 +80,185 @@ pub(crate) fn only_metadata_differs(old: &Value, new: &Value) -> bool {
         }
         _ => old == new,
     }
+}
+
+/// Nodes of a Cluster: as many as its summary says, and without one its masters and Machines.
+pub(crate) fn nodes(cluster: &Value, machines: &HashMap<&str, usize>) -> u64 {
+    let root = Place::root(cluster);
+    let summary = root.at(&["status", "resource", "nodes", "total"]).number();
+    if let Some(total) = summary.and_then(|total| u64::try_from(total).ok()) {
+        return total;
+    }
+    let masters = root.at(&["spec", "machines"]).items().count();
+    let workers = name_of(cluster).and_then(|name| machines.get(name)).copied().unwrap_or(0);
+    u64::try_from(masters.saturating_add(workers)).unwrap_or(u64::MAX)
+}
+
+/// How many Machines each Cluster has.
+pub(crate) fn machine_counts(machines: &[Arc<Value>]) -> HashMap<&str, usize> {
+    let mut counts = HashMap::new();
+    for machine in machines {
+        let Some(cluster) = cluster_of(machine) else { continue };
+        let count: &mut usize = counts.entry(cluster).or_default();
+        *count = count.saturating_add(1);
+    }
+    counts
+}
+
+/// Whole cores of a Cluster by its summary, rounded down Node by Node; a summary without them, as an
+/// API server of TKEStack's own stores it, has the sum only.
+pub(crate) fn cpus(cluster: &Value) -> u64 {
+    let each = Place::root(cluster).at(&["status", "resource", "cores"]).number();
+    if let Some(cores) = each.and_then(|cores| u64::try_from(cores).ok()) {
+        return cores;
+    }
+    let at = Place::root(cluster).at(&["status", "resource", "capacity", "cpu"]);
+    let cpu = at.text().map(str::to_owned).or_else(|| at.number().map(|cpu| cpu.to_string()));
+    let cpu = cpu.and_then(|text| text.parse::<Quantity>().ok());
+    let cores = cpu.and_then(|cpu| cpu.as_milli().checked_div(1000));
+    cores.and_then(|cores| u64::try_from(cores).ok()).unwrap_or_default()
+}
+
+/// The Machines of a Cluster.
+pub(crate) fn machines_of<'a>(
+    machines: &'a [Arc<Value>],
+    cluster: &str,
+) -> impl Iterator<Item = &'a Value> {
+    machines.iter().map(|machine| &**machine).filter(move |it| cluster_of(it) == Some(cluster))
+}
+
+fn cluster_of(machine: &Value) -> Option<&str> {
+    Place::root(machine).at(&["spec", "clusterName"]).text()
+}
+
+/// The fields that a connection is made with.
+const CONNECTION: [&str; 7] =
+    ["ip", "port", "username", "password", "privateKey", "passPhrase", "proxy"];
+
+const JUMP_SERVER: &str = "SSHJumpServer";
+/// Ways of SSH to a machine that is not reached itself.
+pub(crate) const PROXIES: [&str; 2] = [JUMP_SERVER, "SOCKS5"];
+
+/// `at` has the fields of a connection.
+pub(crate) fn check(at: &Place<'_>, findings: &mut Findings) {
+    let ip = at.field("ip");
+    match ip.word() {
+        None => findings.required(&ip, "the IP address of the machine"),
+        Some(text) if formats::ip(text).is_none() => findings.invalid(&ip, formats::IP),
+        Some(_) => {}
+    }
+    let port = at.field("port");
+    if port.is_absent() {
+        findings.required(&port, "the port of SSH, such as 22");
+    }
+    let username = at.field("username");
+    if username.word().is_none() {
+        findings.required(&username, "the user of SSH");
+    }
+    let password = at.field("password");
+    // What it is, is not looked at.
+    let is_missing = |name: &str| at.field(name).word().is_none();
+    if ["password", "privateKey"].into_iter().all(is_missing) {
+        findings.required(&password, "password or privateKey, in base64");
+    }
+}
+
+/// Where SSH is to answer, and who: the machine itself, or the jump server before it, behind which nothing can be seen
+/// without logging in. Through another proxy nothing is asked.
+fn asked(at: &Place<'_>) -> Option<(String, &'static str)> {
+    let proxy = at.field("proxy");
+    match proxy.field("type").word() {
+        None => Some((target(at)?, "SSH")),
+        Some(JUMP_SERVER) => Some((target(&proxy)?, "the jump server")),
+        Some(_) => None,
+    }
+}
+
+fn target(at: &Place<'_>) -> Option<String> {
+    let port = formats::port(at.field("port").number()?)?;
+    let ip = at.field("ip").word().filter(|text| formats::ip(text).is_some())?;
+    Some(host_and_port(ip, port))
+}
+
+/// Whether SSH gets to both in the same way.
+pub(crate) fn is_same(one: &Place<'_>, other: &Place<'_>) -> bool {
+    CONNECTION.iter().all(|name| one.field(name).value() == other.field(name).value())
+}
+
+/// What the network said of a machine.
+pub(crate) fn answers(subject: &Subject<'_>, at: &Place<'_>, findings: &mut Findings) {
+    let Some((target, who)) = asked(at) else { return };
+    let question = Question::Ssh(target.clone());
+    match subject.environment.network_checks.answer(&question) {
+        Some(CheckResult::Passed) => {}
+        Some(CheckResult::Failed(code)) => {
+            findings.forbidden(at, &format!("{who} does not answer at {target}: {code}"));
+        }
+        None => findings.unasked(at, question),
+    }
+}
+
+/// The cluster that is not counted: the one that this runs in.
+const GLOBAL: &str = "global";
+
+/// New Clusters.
+pub(crate) fn clusters(subject: &Subject<'_>, findings: &mut Findings) {
+    let most = subject.environment.licence.max_clusters;
+    if most == 0 || !subject.is_new() || subject.name() == Some(GLOBAL) {
+        return;
+    }
+    let Some(clusters) = counted(subject, findings) else { return };
+    let is_counted =
+        |other: &&Arc<Value>| subject.is_other(other) && name_of(other) != Some(GLOBAL);
+    let others = clusters.iter().filter(is_counted).count();
+    let others = u64::try_from(others).unwrap_or(u64::MAX);
+    if others >= most {
+        let why = format!("the licence is for {most} clusters, and there are {others}");
+        findings.forbidden(&at(subject), &why);
+    }
+}
+
+/// Nodes, with those that the subject adds.
+pub(crate) fn licensed_nodes(subject: &Subject<'_>, added: usize, findings: &mut Findings) {
+    let most = subject.environment.licence.max_nodes;
+    if most == 0 {
+        return;
+    }
+    let Some(clusters) = counted(subject, findings) else { return };
+    let machines = subject.environment.machines.as_deref().unwrap_or_default();
+    let machines = machine_counts(machines);
+    let each = clusters.iter().map(|cluster| nodes(cluster, &machines));
+    let now = each.fold(0_u64, u64::saturating_add);
+    let after = now.saturating_add(u64::try_from(added).unwrap_or(u64::MAX));
+    if now >= most || after > most {
+        let why = format!("the licence is for {most} nodes; there are {now}, and {added} are new");
+        findings.forbidden(&at(subject), &why);
+    }
+}
+
+/// Cores.
+pub(crate) fn licensed_cpus(subject: &Subject<'_>, findings: &mut Findings) {
+    let most = subject.environment.licence.max_cpus;
+    if most == 0 {
+        return;
+    }
+    let Some(clusters) = counted(subject, findings) else { return };
+    let now = clusters.iter().map(|cluster| cpus(cluster)).fold(0_u64, u64::saturating_add);
+    if now >= most {
+        let why = format!("the licence is for {most} CPUs, and there are {now}");
+        findings.forbidden(&at(subject), &why);
+    }
+}
+
+/// Upstream's field of these errors, though no kind has it.
+fn at<'a>(subject: &Subject<'a>) -> Place<'a> {
+    subject.spec().field("name")
+}
+
+fn counted<'a>(subject: &Subject<'a>, findings: &mut Findings) -> Option<&'a [Arc<Value>]> {
+    let clusters = subject.environment.clusters.as_deref();
+    if clusters.is_none() {
+        findings.unchecked(&at(subject), "whether the licence allows it", "clusters");
+    }
+    clusters
 }

@@ -1,6 +1,6 @@
 //! [`Claim`]: what a replica says in its lease, and whom a cluster belongs to by that.
 
-use crate::spread::{hash, mix};
+use crate::write_gate::{hash, mix};
 
 /// The replicas that one replica shares clusters out among, sorted, itself included.
 pub type View = Vec<Box<str>>;

@@ -1,7 +1,7 @@
 mod leader;
 
 use super::*;
-use crate::spread::hash;
+use crate::write_gate::hash;
 
 const S: fn(u64) -> Duration = Duration::from_secs;
 

@@ -4,8 +4,8 @@ use memory_search::Mark;
 use secrecy::SecretString;
 
 use super::*;
+use crate::inputs::TlsOptions;
 use crate::inputs::{ClientPair, Impersonation};
-use crate::tls_options::TlsOptions;
 
 fn inputs(url: &str) -> Inputs {
     Inputs {

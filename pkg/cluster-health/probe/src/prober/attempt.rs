@@ -6,7 +6,7 @@ use tokio::time::{Instant, timeout_at};
 use transport::{Way, dial};
 
 use super::run::Run;
-use super::trace::Trace;
+use super::run::Trace;
 use crate::clock::{Clock, Doing};
 use crate::expiry;
 use crate::failure::Failure;

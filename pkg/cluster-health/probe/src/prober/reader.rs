@@ -10,7 +10,7 @@ use http::StatusCode;
 use tokio::time::{Instant, timeout, timeout_at};
 use transport::{Way, dial};
 
-use super::shared::Shared;
+use super::run::Shared;
 use crate::client::Client;
 use crate::expiry;
 use crate::failure::Failure;

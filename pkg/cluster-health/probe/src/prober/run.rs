@@ -1,18 +1,22 @@
 //! One probe under way: carries out the plan of [`health::Attempts`].
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use health::{Attempts, Conclusion, Lifetime, Moment, Outcome, Report, Setup, Step};
+use futures::future::BoxFuture;
+use health::{
+    Attempts, Conclusion, Endpoints, Finding, Lifetime, Moment, Outcome, ProbePath, Report, Setup,
+    Step,
+};
+use jiff::Timestamp;
 use tokio::time::{Instant, sleep_until, timeout};
+use transport::{Resolver, TlsConfigs};
 
-use super::moment::now;
-use super::order::Order;
-use super::probed::Probed;
-use super::shared::Shared;
-use super::trace::Trace;
-use crate::client::Client;
+use crate::address::Problem;
+use crate::client::{Client, Environment};
+use crate::clock::Timings;
 use crate::inputs::Fingerprint;
-use crate::link::Link;
+use crate::link::{Link, Meters};
 
 /// One probe under way.
 pub(super) struct Run<'a> {
@@ -142,4 +146,112 @@ async fn newer(order: &Order<'_>, used: Fingerprint, end: Instant) -> Option<Arc
     let reread = order.reread?;
     let limit = end.saturating_duration_since(Instant::now()) / 2;
     timeout(limit, reread.reread()).await.ok().flatten().filter(other)
+}
+
+/// One probe to make.
+#[derive(Clone, Copy)]
+pub struct Order<'a> {
+    /// Wall time for everything.
+    pub budget: Duration,
+    /// Whether a healthy answer is followed by an authenticated read.
+    pub authenticated_read: bool,
+    /// When the next probe is expected: a connection that will be too old by then is closed.
+    pub next_in: Duration,
+    /// The client of the newest inputs, asked when the server says that the credential is no good.
+    pub newest: &'a (dyn Fn() -> Option<Arc<Client>> + Send + Sync),
+    /// Reads the credential anew when it is refused and `newest` has no other one; `None` where it
+    /// cannot be read. Half of the time that is left is for it.
+    pub reread: Option<&'a dyn Reread>,
+}
+
+/// Reads a credential that was refused from its source.
+pub trait Reread: Send + Sync {
+    /// A client of what the source has now; `None` when it cannot be read or has not changed.
+    fn reread(&self) -> BoxFuture<'_, Option<Arc<Client>>>;
+}
+
+/// TLS configurations of the same material, the addresses of hosts, and limits.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) tls: TlsConfigs,
+    pub(super) resolver: Resolver,
+    pub(super) environment: Environment,
+    pub(super) meters: Meters,
+    pub(super) limits: ConnectionLimits,
+}
+
+impl Shared {
+    pub(super) fn new(meters: Meters, limits: ConnectionLimits, resolver: Resolver) -> Self {
+        let environment: Environment = |name| std::env::var(name).ok();
+        Self { tls: TlsConfigs::default(), resolver, environment, meters, limits }
+    }
+}
+
+/// How long a connection may be used.
+#[derive(Clone, Copy, Debug)]
+pub struct ConnectionLimits {
+    /// A connection is replaced after this, give or take a tenth; zero for one probe only
+    pub max_age: Duration,
+    /// A connection that carried nothing for this long is not used again.
+    pub idle_max: Duration,
+}
+
+impl Default for ConnectionLimits {
+    fn default() -> Self {
+        Self { max_age: Duration::from_secs(300), idle_max: Duration::from_secs(90) }
+    }
+}
+
+/// What a probe found, for the engine and for people.
+#[derive(Clone, Debug)]
+pub struct Probed {
+    /// For the engine.
+    pub report: Report,
+    /// Every attempt, in the order in which they were made.
+    pub attempts: Vec<Trace>,
+    /// The lifetime of the certificate that the server showed last.
+    pub certificate: Option<Lifetime>,
+    /// That of the first of our credentials to end.
+    pub credential: Option<Lifetime>,
+}
+
+impl Probed {
+    /// What is told of a cluster for which no client can be made.
+    pub fn of_problem(problem: &Problem) -> Self {
+        let report = Report {
+            finding: Finding::failed(problem.code(), ProbePath::default()),
+            started: now(),
+            took: Duration::ZERO,
+            attempts: 0,
+            endpoints: Endpoints::default(),
+            detail: Some(problem.to_string().into()),
+        };
+        Self { report, attempts: Vec::new(), certificate: None, credential: None }
+    }
+}
+
+/// This moment on both clocks; a test that pauses tokio's time pauses the monotonic one.
+pub fn now() -> Moment {
+    Moment { monotonic: Instant::now().into_std(), wall: Timestamp::now() }
+}
+
+/// What one attempt did, for people.
+#[derive(Clone, Debug)]
+pub struct Trace {
+    /// Host and port.
+    pub address: Box<str>,
+    /// What was asked for.
+    pub path: ProbePath,
+    /// Whether the connection was open before.
+    pub reused: bool,
+    /// How long after the beginning of the probe it began.
+    pub after: Duration,
+    /// How long it took.
+    pub took: Duration,
+    /// Where that time went.
+    pub timings: Timings,
+    /// What it found by itself.
+    pub finding: Finding,
+    /// Why there was no answer, in one line without secrets.
+    pub detail: Option<Box<str>>,
 }

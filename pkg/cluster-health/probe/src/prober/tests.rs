@@ -10,7 +10,7 @@ use transport::{DialPolicy, Names};
 
 use super::*;
 use crate::address::Address;
-use crate::tls_options::TlsOptions;
+use crate::inputs::TlsOptions;
 use server::{Asked, BlackHole, Reply, Server, closed_port};
 
 mod addresses;

@@ -3,7 +3,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::*;
-use crate::limit::Limit;
+use crate::shape::Limit;
 use crate::shape::Shape;
 
 /// Adds every field of a schema, with its type.
@@ -78,7 +78,7 @@ fn wanted(limits: &[(&str, Limit)], at: &str) -> BTreeSet<(String, Wanted)> {
 fn limits_of(kind: Kind) -> BTreeSet<(String, Wanted)> {
     let mut found = wanted(crate::limits::of(kind), "");
     if kind == Kind::AwsCluster {
-        use crate::aws_cluster::limits::{CLUSTER, NETWORK, RULE};
+        use crate::aws_cluster::{CLUSTER, NETWORK, RULE};
         found.extend(wanted(CLUSTER, ""));
         for network in ["spec.network.", "spec.networkSpec."] {
             found.extend(wanted(NETWORK, network));
