@@ -129,7 +129,7 @@ fn static_rules(kind: Kind, subject: &Subject<'_>) -> Findings {
         Kind::Machine => machine::check(subject, &mut findings),
         Kind::KubeFedCluster => kubefed_cluster::check(&subject.root(), &mut findings),
         Kind::KubeFedConfig => {
-            kubefed_cluster::check_kubefed_config(&subject.root(), &mut findings)
+            kubefed_cluster::check_kubefed_config(&subject.root(), &mut findings);
         }
         Kind::ClusterCidr => node_selector::check_cluster_cidr(subject, &mut findings),
         Kind::AwsCluster => aws_cluster::check(subject, &mut findings),
