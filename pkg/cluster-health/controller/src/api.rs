@@ -19,15 +19,14 @@ use health::Status;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-pub mod kubefed;
-pub mod secret;
-pub mod tke;
+pub(crate) mod kubefed;
+pub(crate) mod secret;
+pub(crate) mod tke;
 
 /// The fields of the kinds except metadata and status.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default, bound(deserialize = "T: Deserialize<'de> + Default"))]
-pub struct WithSpec<T> {
-    /// The desired state.
+pub(crate) struct WithSpec<T> {
     #[serde(deserialize_with = "tolerant::null_is_default")]
     pub spec: T,
 }
@@ -35,11 +34,10 @@ pub struct WithSpec<T> {
 /// A condition of a Cluster, a Machine or a KubeFedCluster: their fields are the same.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub struct Condition {
+pub(crate) struct Condition {
     /// The type of the condition; unique in its list.
     #[serde(rename = "type", deserialize_with = "tolerant::null_is_default")]
     pub kind: String,
-    /// Whether it holds.
     #[serde(deserialize_with = "tolerant::null_is_default")]
     pub status: ConditionStatus,
     /// When it was last looked at.
@@ -52,19 +50,14 @@ pub struct Condition {
     /// text of another field manager where ours says nothing.
     #[serde(deserialize_with = "tolerant::null_is_default")]
     pub reason: String,
-    /// Why, for people.
     #[serde(deserialize_with = "tolerant::null_is_default")]
     pub message: String,
 }
 
-/// Whether a condition holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum ConditionStatus {
-    /// The condition holds.
+pub(crate) enum ConditionStatus {
     True,
-    /// The condition does not hold.
     False,
-    /// Unknown.
     #[default]
     Unknown,
     /// A word that the API does not have.

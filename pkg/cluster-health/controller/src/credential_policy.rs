@@ -14,9 +14,7 @@ pub(crate) const SERVICE_ACCOUNT_TOKEN: &str = "kubernetes.io/service-account-to
 
 /// The caller on whose behalf a member is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Asker {
-    /// A controller, about an object that is stored.
-    Controller,
+pub(crate) enum Asker {
     /// A person at a command line.
     Command,
     /// An API server that showed its certificate to the webhook.
@@ -25,14 +23,14 @@ pub enum Asker {
         /// so its author need not have any right to the stored one, for which credentials may exist.
         name_is_taken: bool,
     },
-    /// Whoever reaches the port of the webhook.
+    /// Any client that reaches the port of the webhook.
     UnauthenticatedReview,
 }
 
 /// How the credential of one cluster object is looked up, once.
 #[derive(Clone, Debug)]
-pub struct Lookup {
-    /// For whom.
+pub(crate) struct Lookup {
+    /// The caller that needs it.
     pub asker: Asker,
     /// For a KubeFedCluster its namespace; for ClusterCredentials the only namespace of their Secrets,
     /// `None` for all.
@@ -68,10 +66,10 @@ pub(crate) struct SecretFacts {
     pub(crate) has_ca: bool,
 }
 
-/// Why a credential is not sent. The text tells no value of the credential, which may be another tenant's.
+/// Why a credential is not sent. The text shows no value of the credential, which may belong to another tenant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Refusal {
-    #[error("the webhook does not know who asks; give --webhook-client-ca-file")]
+    #[error("the webhook cannot identify the caller; give --webhook-client-ca-file")]
     UnknownCaller,
     #[error("a Cluster of this name is stored already, or the Clusters are not listed yet")]
     NameIsTaken,
@@ -108,15 +106,13 @@ impl Refusal {
 /// Whether anything may be read or dialled for this asker at all.
 pub(crate) fn may_ask(asker: Asker) -> Result<(), Refusal> {
     match asker {
-        Asker::Controller
-        | Asker::Command
-        | Asker::AuthenticatedReview { name_is_taken: false } => Ok(()),
+        Asker::Command | Asker::AuthenticatedReview { name_is_taken: false } => Ok(()),
         Asker::AuthenticatedReview { name_is_taken: true } => Err(Refusal::NameIsTaken),
         Asker::UnauthenticatedReview => Err(Refusal::UnknownCaller),
     }
 }
 
-/// Whether a ClusterCredential is for this Cluster, whoever names it.
+/// Whether a ClusterCredential is for this Cluster, whichever object names it.
 pub(crate) fn is_for(credential: &ClusterCredential, target: Target<'_>) -> Result<(), Refusal> {
     if credential.cluster_name.is_empty() {
         return Err(Refusal::Unassigned);

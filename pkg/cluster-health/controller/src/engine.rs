@@ -1,31 +1,28 @@
-//! The engine probes the clusters that flavours tell of, publishes their health and writes their
+//! The engine probes the clusters that flavours register, publishes their health and writes their
 //! status. One task per cluster; no task waits for another one.
 //!
 //! | file | holds |
 //! |---|---|
-//! | `flavour.rs` | [`Flavour`], [`Source`], [`Target`], [`ClusterProber`]: what a flavour is to the engine |
-//! | `pipeline.rs` | [`Pipeline`]: from the object of a cluster to its [`Target`], the same for all flavours |
-//! | `registry.rs` | [`FlavourRegistry`]: where a flavour tells of its clusters |
+//! | `flavour.rs` | [`Flavour`], [`Target`], [`ClusterProber`], [`Pending`]: the interface of a flavour to the engine |
+//! | `resolve.rs` | [`ObjectModel`], [`Resolve`]: the pure part of a flavour |
+//! | `pipeline.rs`, `connections.rs` | from the object of a cluster to its [`Target`], and how each cluster is reached now |
+//! | `follow.rs` | watches what a flavour needs, and runs the pipeline |
+//! | `client_prober.rs` | one cluster as it is probed |
+//! | `flavour_registry.rs` | [`FlavourRegistry`]: where a flavour registers its clusters |
 //! | `cluster_registry.rs` | [`ClusterRegistry`]: all clusters, and what their tasks share |
-//! | `member_cluster.rs` | one cluster: its state, its prober, its task |
-//! | `cluster_view.rs` | what pages, metrics and events see of a cluster |
-//! | `driver.rs` | the task of one cluster |
-//! | `permits.rs` | how many probes are under way at once |
-//! | `sweeper.rs` | each second: clusters without probes, tasks that hang, the cap, open files |
-//! | `status_write.rs`, `writer.rs` | [`Pending`]: a status that waits to be written; the writes |
-//! | `ownership.rs` | which clusters this replica probes and writes |
-//! | `shard_coordinator.rs`, `shard_claim.rs`, `lease_thread.rs` | sharing the clusters with other replicas: who has which, what a lease says, the thread that renews it |
+//! | `member_cluster.rs`, `cluster_view.rs` | one cluster: its state, and a view of it for pages, metrics and audits |
+//! | `tasks.rs`, `probes.rs` | the task of one cluster, and the sweeper; the probes under way |
+//! | `writer.rs` | writes the pending statuses |
+//! | `ownership.rs`, `shard_coordinator.rs`, `lease_thread.rs` | the clusters of this replica, and how replicas share them |
 //! | `cluster_events.rs` | events |
-//! | `audit.rs` | differences between what we would publish and what objects say |
-//! | `metrics.rs`, `gauges.rs` | metrics counted along the way, and read at scrape time |
+//! | `metrics.rs`, `gauges.rs` | metrics counted as things happen, and metrics read at scrape time |
 //! | `page.rs` | the debug page |
 
-use futures::future::BoxFuture;
 use std::sync::Arc;
 
 use cluster_registry::ClusterRegistry;
 use events::Recorder;
-use futures::future::{pending, try_join_all};
+use futures::future::{BoxFuture, pending, try_join_all};
 use futures::try_join;
 use health::Pace;
 use kube_api::Resource;
@@ -56,7 +53,7 @@ mod page;
 pub(crate) mod pipeline;
 mod probes;
 mod resolve;
-pub(crate) mod shard_coordinator;
+mod shard_coordinator;
 mod tasks;
 mod writer;
 
@@ -64,14 +61,16 @@ pub(crate) use cluster_events::ends_soon;
 #[cfg(test)]
 pub(crate) use connections::{Connection, ResolvedFrom};
 pub(crate) use connections::{Connections, ObjectVersion};
+#[cfg(test)]
+pub(crate) use flavour::ClusterProber;
 pub(crate) use flavour::now;
-pub use flavour::{
-    Cluster, ClusterProber, Contact, EndsTold, Flavour, Misconfigured, Statement, Target,
+pub(crate) use flavour::{Cluster, Contact, EndsTold, Flavour, Statement};
+pub(crate) use flavour::{Pending, SchemaIsOurs, StatusWrite};
+pub(crate) use flavour_registry::{FlavourRegistry, Overview};
+pub(crate) use follow::{
+    Companions, CredentialKind, Followed, Watched, in_namespace, watch_clusters,
 };
-pub use flavour::{Pending, SchemaIsOurs, StatusWrite};
-pub use flavour_registry::{FlavourRegistry, Overview};
-pub(crate) use follow::{Companions, CredentialKind, Followed, Watched, follow, in_namespace};
-pub use gauges::{Exposed, Metrics};
+pub(crate) use gauges::{Exposed, Metrics};
 pub(crate) use pipeline::Work;
 pub(crate) use resolve::{
     Found, Members, ObjectModel, Objects, ReadCredentials, Resolve, Seed, Supervision, identity,
@@ -84,7 +83,7 @@ pub(crate) const PAGES: [&str; 2] = ["/debug/controllers/cluster-health", "/debu
 ///
 /// # Errors
 /// A flavour failed, or a client cannot be made.
-pub async fn run(
+pub(crate) async fn run(
     context: Context,
     flavours: &[Arc<dyn Source>],
     limits: &Limits,
@@ -103,7 +102,7 @@ pub async fn run(
     let clients = if limits.audit { Clients::new() } else { clients(&context, flavours)? };
     // Another one for each run: what a failed one claimed runs out.
     let identity = format!("{}_{:08x}", context.identity, rand::random::<u32>());
-    // An audit writes no leases either, and is no rival of whoever writes.
+    // An audit writes no leases either, and does not compete with the writing controller.
     let share = (!limits.audit).then(|| {
         let fence = context.fence.clone();
         Arc::new(Share::new(
@@ -217,8 +216,8 @@ fn show(context: &Context, clusters: &Arc<ClusterRegistry>) {
 }
 
 /// A flavour with the objects that it follows.
-pub trait Source: Flavour {
-    /// Follows the objects, and tells `registry` of them and of the moment at which they are all
+pub(crate) trait Source: Flavour {
+    /// Watches the objects, and registers them in `registry`, and the moment at which all are
     /// known ([`FlavourRegistry::filled`]), until `context.stop` is cancelled. While the kind is not
     /// served, or not for us, its informer is dormant and there is nothing to do.
     ///
@@ -236,7 +235,7 @@ pub(crate) mod tests;
 
 /// The limits that the flags set for the engine.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Limits {
+pub(crate) struct Limits {
     /// Probes under way at once; 0 has it computed.
     pub concurrent_probes: usize,
     /// Status writes per second.

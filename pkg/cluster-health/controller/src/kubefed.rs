@@ -1,17 +1,14 @@
 //! KubeFed's members: how each is reached, how often it is probed, and what is written to it.
 //!
+//! This file watches the objects, their Secrets and the KubeFedConfig.
+//!
 //! | file | holds |
 //! |---|---|
-//! | `flavour.rs` | [`KubeFed`]: what the engine asks |
-//! | `watch.rs` | watches the objects, their Secrets and the KubeFedConfig |
-//! | `references.rs` | which members refer to which Secret |
-//! | `resolve.rs` | reads the Secret of a member and makes its client |
-//! | `access.rs` | how a member is reached, from its object and its Secret |
-//! | `one_cluster.rs` | how one member is reached, looked up once |
-//! | `settings.rs` | how members are probed, by flags and KubeFedConfig |
-//! | `topology.rs`, `duplicate_clusters.rs`, `survey.rs` | zones and region; which cluster it is; reading them |
+//! | `flavour.rs` | [`KubeFed`]: the flavour, as the engine sees it |
+//! | `access.rs` | how a member is reached, and how it is probed |
+//! | `topology.rs`, `survey.rs` | zones, region and identity of a member; reading them |
 //! | `upstream_metrics.rs` | [`UpstreamMetrics`], under the names of KubeFed's controller |
-//! | `status.rs` | what is published as conditions, and read back |
+//! | `status.rs` | the conditions, and reading them back |
 
 use std::sync::Arc;
 
@@ -27,7 +24,7 @@ use workqueue::WorkQueue;
 use crate::api::kubefed::{KUBEFED_CONFIGS, KubeFedCluster, KubeFedConfig};
 use crate::engine::follow::{denied, report};
 use crate::engine::{
-    Companions, FlavourRegistry, Followed, Source, Watched, Work, follow, in_namespace,
+    Companions, FlavourRegistry, Followed, Source, Watched, Work, in_namespace, watch_clusters,
 };
 
 pub(crate) mod access;
@@ -80,7 +77,10 @@ async fn run(
         purpose: "cluster-health-secrets",
     };
     let of = Arc::clone(&flavour);
-    follow(flavour, context, registry, watched, move |followed| Ok(companions(of, followed))).await
+    watch_clusters(flavour, context, registry, watched, move |followed| {
+        Ok(companions(of, followed))
+    })
+    .await
 }
 
 /// The KubeFedConfig, and the reads of zones and regions.

@@ -1,19 +1,19 @@
 //! Health of member clusters: TKEStack's `Cluster` and `Machine`, and KubeFed's `KubeFedCluster`.
 //!
 //! [`ClusterHealth`] is what the manager registers. `flags` and `options` judge the command line,
-//! [`engine`] probes and publishes, and each flavour tells it of its clusters. [`Subject`] is one
+//! [`engine`] probes and publishes, and each flavour registers its clusters. [`Subject`] is one
 //! cluster for the command `probe`. [`ValidationWebhook`] judges objects before they are stored, and
 //! [`network`] asks what it must know, for the command `validate` too. The rules that code and tests
 //! cite stand in `RULES.md`.
 
 pub mod admission;
-pub mod api;
+mod api;
 mod controller;
 mod credential_policy;
-pub mod engine;
+mod engine;
 mod flags;
 mod kubefed;
-pub mod network;
+mod network;
 mod options;
 mod paging;
 mod probe_command;
@@ -28,10 +28,9 @@ pub mod webhook_registration;
 
 pub use admission::ValidationWebhook;
 pub use controller::ClusterHealth;
-pub use credential_policy::{Asker, Lookup};
-pub use options::{KubeFedOptions, MemberOptions, Options, TkeOptions};
-pub use stored_objects::{StoredError, StoredObjects};
-pub use subject::{Subject, SubjectError};
+pub(crate) use credential_policy::{Asker, Lookup};
+pub(crate) use stored_objects::StoredObjects;
+pub(crate) use subject::Subject;
 
 /// The User-Agent of probes.
 pub(crate) const USER_AGENT: &str = "infra-controller-manager/cluster-health";

@@ -1,8 +1,8 @@
 //! [`NetworkChecker`]: asks the network what rules of `validation` want to know: for the webhook
 //! that admits objects, and for the command `validate`.
 //!
-//! All that it dials are addresses that somebody wrote into an object, so it dials none of those
-//! that [`DialPolicy`] refuses, sends no credential to a machine, and tells codes and never what a
+//! All addresses that it dials come from objects of users, so it dials none of those
+//! that [`DialPolicy`] refuses, sends no credential to a machine, and returns codes, never the text of a
 //! server said (`rule:the-network-is-asked-with-care`).
 //!
 //! | file | holds |
@@ -10,18 +10,19 @@
 //! | `connect.rs` | one TCP connection within its time, and whether SSH answers on it |
 //! | `member.rs` | whether an API server takes a credential, and is free to be imported |
 
-pub use connect::NetworkOptions;
 use connect::{Answer, Members, result};
 use futures::{StreamExt as _, stream};
 use serde_json::Value;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout_at};
-pub use transport::DialPolicy;
 use transport::{Names, Resolver, Way};
 use validation::{NetworkChecks, Question};
 
 use crate::credential_policy::may_ask;
 use crate::{Asker, StoredObjects};
+
+pub(crate) use connect::NetworkOptions;
+pub(crate) use transport::DialPolicy;
 
 mod connect;
 
@@ -32,7 +33,7 @@ const AT_ONCE: usize = 128;
 
 /// The answers to the questions about one object.
 #[derive(Debug, Default)]
-pub struct Answers {
+pub(crate) struct Answers {
     /// The answers.
     pub known: NetworkChecks,
     /// Why there are no others.
@@ -42,7 +43,7 @@ pub struct Answers {
 }
 
 /// Asks the network. One for a process: it bounds what all requests ask at once.
-pub struct NetworkChecker {
+pub(crate) struct NetworkChecker {
     options: NetworkOptions,
     resolver: Resolver,
     members: Members,
@@ -54,7 +55,7 @@ impl NetworkChecker {
     ///
     /// # Errors
     /// The metrics of its connections cannot be created, which does not happen.
-    pub fn new(options: NetworkOptions) -> Result<Self, prometheus::Error> {
+    pub(crate) fn new(options: NetworkOptions) -> Result<Self, prometheus::Error> {
         let resolver = Resolver::new(Names::default(), options.policy.clone());
         let members = Members::new(&options)?;
         Ok(Self { options, resolver, members, turns: Semaphore::new(AT_ONCE) })
@@ -63,7 +64,7 @@ impl NetworkChecker {
     /// Answers the questions about `object` that it can for `asker` until `end`: in parallel, each
     /// within the time of its kind. What has no answer is not known, as when the management API,
     /// which `objects` may ask, cannot be reached.
-    pub async fn answers(
+    pub(crate) async fn answers(
         &self,
         asker: Asker,
         questions: &[Question],
@@ -90,7 +91,7 @@ impl NetworkChecker {
     }
 
     /// Whether this is asked at all.
-    pub fn asks(&self, question: &Question) -> bool {
+    pub(crate) fn asks(&self, question: &Question) -> bool {
         match question {
             Question::Ssh(_) => self.options.ssh,
             Question::Import(_) => self.options.import,

@@ -11,15 +11,13 @@ use crate::engine::Limits;
 use crate::flags::{
     ALLOW_PLAINTEXT_ENDPOINTS, AUDIT, CONFIRM_INTERVAL, CONNECTION_MAX_AGE, DIAL_ALLOW_CIDRS,
     DIAL_DENY_CIDRS, FAILURE_THRESHOLD, FLAP_MIN_SUCCESS, FLAP_TRANSITIONS, FLAP_WINDOW, FLAVOURS,
-    HEARTBEAT_INTERVAL, IDLE_TIMEOUT, JITTER, KUBEFED_CONFIG, KUBEFED_NAMESPACE,
-    MAX_CONCURRENT_PROBES, PER_CLUSTER_METRICS, PERIOD, SHARDS, SHARDS_NAMESPACE, STALE_AFTER,
-    SUCCESS_THRESHOLD, TIMEOUT, UPSTREAM_METRICS, WRITE_BURST, WRITE_QPS, ZONES,
-};
-use crate::flags::{
-    HEALTHCHECK_PERIOD, MACHINE_PERIOD, MACHINE_REQUIRE_NODE_READY, NODES_READY_MIN_RATIO,
-    RANDOM_PERIOD_MAX, RANDOM_PERIOD_MIN, READY_REQUIRES_NODES, SUMMARY_CONCURRENCY,
-    SUMMARY_INTERVAL, SUMMARY_PAGE_SIZE, TKE_FAILURE_THRESHOLD, TKE_INSECURE_WHEN_NO_CA,
-    TKE_SUCCESS_THRESHOLD, TKE_TIMEOUT,
+    HEALTHCHECK_PERIOD, HEARTBEAT_INTERVAL, IDLE_TIMEOUT, JITTER, KUBEFED_CONFIG,
+    KUBEFED_NAMESPACE, MACHINE_PERIOD, MACHINE_REQUIRE_NODE_READY, MAX_CONCURRENT_PROBES,
+    NODES_READY_MIN_RATIO, PER_CLUSTER_METRICS, PERIOD, RANDOM_PERIOD_MAX, RANDOM_PERIOD_MIN,
+    READY_REQUIRES_NODES, SHARDS, SHARDS_NAMESPACE, STALE_AFTER, SUCCESS_THRESHOLD,
+    SUMMARY_CONCURRENCY, SUMMARY_INTERVAL, SUMMARY_PAGE_SIZE, TIMEOUT, TKE_FAILURE_THRESHOLD,
+    TKE_INSECURE_WHEN_NO_CA, TKE_SUCCESS_THRESHOLD, TKE_TIMEOUT, UPSTREAM_METRICS, WRITE_BURST,
+    WRITE_QPS, ZONES,
 };
 
 /// Changes that damping remembers of each cluster at most.
@@ -31,13 +29,11 @@ const SHARDS_MAX: i64 = 64;
 /// The shortest period and confirm interval: thousands of clusters, probed more often, would be an
 /// attack.
 pub(crate) const PERIOD_MIN: Duration = Duration::from_secs(1);
-/// The shortest timeout: less would call everybody dead who is not next door.
+/// The shortest timeout: with less, every distant cluster would fail.
 pub(crate) const TIMEOUT_MIN: Duration = Duration::from_millis(100);
 
-/// The options of the controller.
 #[derive(Clone, Debug)]
-pub struct Options {
-    /// For the engine.
+pub(crate) struct Options {
     pub limits: Limits,
     /// Whether each cluster has series of its own.
     pub per_cluster_metrics: bool,
@@ -53,7 +49,7 @@ pub struct Options {
 
 /// How members are talked to, in every flavour.
 #[derive(Clone, Debug)]
-pub struct MemberOptions {
+pub(crate) struct MemberOptions {
     /// Age after which a connection is replaced; zero for no reuse.
     pub connection_max_age: Duration,
     /// How long a connection may carry nothing.
@@ -64,9 +60,8 @@ pub struct MemberOptions {
     pub policy: DialPolicy,
 }
 
-/// For the `kubefed` flavour.
 #[derive(Clone, Debug, PartialEq)]
-pub struct KubeFedOptions {
+pub(crate) struct KubeFedOptions {
     /// Where its objects are; `None` for everywhere.
     pub namespace: Option<String>,
     /// Name of the KubeFedConfig that wins over `policy`; `None` when it is not watched.
@@ -295,9 +290,8 @@ impl Judge<'_> {
     }
 }
 
-/// For the `tke` flavour.
 #[derive(Clone, Debug, PartialEq)]
-pub struct TkeOptions {
+pub(crate) struct TkeOptions {
     /// How Clusters are watched over.
     pub policy: Policy,
     /// Namespace of the Secrets that ClusterCredentials refer to; `None` for all.

@@ -1,11 +1,9 @@
-//! `infra-controller-manager probe`: looks once at an API server as the controller would, and tells
+//! `infra-controller-manager probe`: looks once at an API server as the controller would, and shows
 //! what it found and where the time went. Exit code 0 when the server is well, else 1.
 //!
 //! | file | holds |
 //! |---|---|
 //! | `arguments.rs` | its command line |
-//! | `target.rs` | whom to ask, from a kubeconfig or from the arguments |
-//! | `object.rs` | whom to ask, by an object that stands for the cluster |
 //! | `printed.rs` | the answer, for people and for programs |
 
 use std::ffi::OsString;
@@ -156,7 +154,7 @@ fn kubeconfig(arguments: &Arguments) -> anyhow::Result<Kubeconfig> {
 }
 
 /// The parser quotes the lines around a mistake, and those may hold a credential; of a file that
-/// cannot be read the cause would be told twice.
+/// cannot be read the cause would be printed twice.
 fn in_our_words(error: KubeconfigError) -> anyhow::Error {
     match error {
         KubeconfigError::Parse(error) => client::KubeconfigError::not_yaml(&error).into(),
@@ -268,7 +266,7 @@ struct Found {
 /// One of them could not be read, or none is meant.
 async fn find(program: Program, arguments: &Arguments) -> anyhow::Result<Found> {
     let documents = arguments.file.as_deref().map(manifests::objects).transpose()?;
-    // A manifest may be all there is; who names a management API wants it asked.
+    // A manifest may have all objects; the management API is asked only if it is named.
     let asked = arguments.kubeconfig.is_some() || arguments.context.is_some();
     let api = if documents.is_none() || asked {
         Some(management(program, arguments).await?)

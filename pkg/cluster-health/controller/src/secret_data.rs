@@ -44,7 +44,7 @@ impl fmt::Debug for SecretData {
     }
 }
 
-/// A credential that could not be read. Holds nothing of it.
+/// A credential that could not be read. Contains no part of it.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ReadError {
     /// The request failed.

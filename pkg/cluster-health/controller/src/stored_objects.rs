@@ -20,7 +20,7 @@ const LIMIT: Duration = Duration::from_secs(10);
 /// Documents of manifests go before what the management API has. They may hold secrets, so all their
 /// texts are overwritten at the end; the file they were read from, and copies that the parser of YAML
 /// made of it, are not.
-pub struct StoredObjects {
+pub(crate) struct StoredObjects {
     documents: Vec<Value>,
     api: Option<kube::Client>,
 }
@@ -31,45 +31,27 @@ impl Drop for StoredObjects {
     }
 }
 
-/// An object that could not be read. Holds nothing of it.
+/// An object that could not be read. Contains no part of it.
 #[derive(Debug, thiserror::Error)]
-pub enum StoredError {
+pub(crate) enum StoredError {
     /// The object does not exist.
     #[error("cannot find {kind} {key}: {looked}")]
     Missing {
-        /// The kind of the object.
         kind: String,
-        /// Name, or `namespace/name`.
         key: String,
         /// Where it is not, and what to do about that.
         looked: &'static str,
     },
     /// The request to the management API failed.
     #[error("cannot read {kind} {key}: {source}")]
-    Call {
-        /// The kind of the object.
-        kind: String,
-        /// Name, or `namespace/name`.
-        key: String,
-        /// Why it could not be read.
-        source: CallError,
-    },
+    Call { kind: String, key: String, source: CallError },
     /// An answer other than the object or 404.
     #[error("cannot read {kind} {key}: the management API answered {status}")]
-    Refused {
-        /// The kind of the object.
-        kind: String,
-        /// Name, or `namespace/name`.
-        key: String,
-        /// The answer.
-        status: StatusCode,
-    },
+    Refused { kind: String, key: String, status: StatusCode },
     /// The object does not have the form of its kind.
     #[error("cannot use {kind} {key}: {why}")]
     Form {
-        /// The kind of the object.
         kind: String,
-        /// Name, or `namespace/name`.
         key: String,
         /// The mistake in the object.
         why: String,
@@ -78,7 +60,7 @@ pub enum StoredError {
 
 impl StoredObjects {
     /// Reads the documents first, then the management API, if given.
-    pub fn new(documents: Vec<Value>, api: Option<kube::Client>) -> Self {
+    pub(crate) fn new(documents: Vec<Value>, api: Option<kube::Client>) -> Self {
         Self { documents, api }
     }
 
@@ -102,7 +84,7 @@ impl StoredObjects {
         self.documents.iter().filter(fits)
     }
 
-    /// One object as JSON, if there is one. Whoever reads a secret of it wipes it.
+    /// One object as JSON, if it exists. A caller that reads a secret of it wipes it.
     pub(crate) async fn find(
         &self,
         resource: &Resource,

@@ -1,9 +1,6 @@
 //! [`Subject`]: one cluster object, looked up once, as the controller would: for `probe` and the
 //! checks of the network.
 
-use crate::api::kubefed::KubeFedCluster;
-use crate::kubefed::access;
-use serde_json::Value;
 use std::fmt;
 use std::str::FromStr;
 
@@ -11,20 +8,22 @@ use health::Code;
 use kube_api::Resource;
 use objects::Object;
 use probe::{Inputs, Problem};
+use serde_json::Value;
 use transport::wipe;
 
 use crate::api::is_name;
-use crate::api::kubefed::KUBEFED_CLUSTERS;
+use crate::api::kubefed::{KUBEFED_CLUSTERS, KubeFedCluster};
 use crate::api::secret::json_text;
 use crate::api::tke::{CLUSTER_CREDENTIALS, CLUSTERS, Cluster, ClusterCredential};
 use crate::credential_policy::{Lookup, Target, is_for, may_ask, may_read};
+use crate::kubefed::access;
 use crate::stored_objects::{StoredError, StoredObjects};
 use crate::tke::access::{addresses, inputs};
 use crate::tke::credentials::{Choice, Fetch, choose};
 
 /// An object that stands for a member cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Subject {
+pub(crate) struct Subject {
     kind: Kind,
     name: String,
 }
@@ -38,7 +37,7 @@ enum Kind {
 /// A text that names no cluster object.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("cannot tell which object {0:?} is: write kubefedcluster/NAME or cluster/NAME")]
-pub struct SubjectError(String);
+pub(crate) struct SubjectError(String);
 
 impl FromStr for Subject {
     type Err = SubjectError;
@@ -67,7 +66,7 @@ impl fmt::Display for Subject {
 
 impl Subject {
     /// The cluster objects of the documents, in their order.
-    pub fn all_of(objects: &StoredObjects) -> Vec<Self> {
+    pub(crate) fn all_of(objects: &StoredObjects) -> Vec<Self> {
         let of_kind = |resource: &Resource, kind: Kind| {
             let name = |it: &serde_json::Value| it["metadata"]["name"].as_str().map(str::to_owned);
             let names: Vec<_> = objects.documents(resource).filter_map(name).collect();
@@ -78,7 +77,7 @@ impl Subject {
     }
 
     /// Whether the controller follows a healthy answer by an authenticated read.
-    pub fn is_read(&self) -> bool {
+    pub(crate) fn is_read(&self) -> bool {
         self.kind == Kind::Cluster
     }
 
@@ -86,7 +85,7 @@ impl Subject {
     ///
     /// # Errors
     /// An object could not be read; or, inside, it was, and cannot be used.
-    pub async fn inputs(
+    pub(crate) async fn inputs(
         &self,
         objects: &StoredObjects,
         lookup: &Lookup,

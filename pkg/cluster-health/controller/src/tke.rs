@@ -1,29 +1,24 @@
 //! TKEStack's Clusters and Machines: credentials, probes, status, and the details that are read apart
 //! from the probes.
 //!
+//! This file watches the objects and runs the workers of details and Machines.
+//!
 //! | file | holds |
 //! |---|---|
-//! | `flavour.rs` | [`Tke`]: what the engine asks |
-//! | `watch.rs` | watches the objects, their ClusterCredentials and Secrets |
-//! | `resolve.rs` | reads the credential of a Cluster and makes its client |
-//! | `prober.rs` | how one Cluster is probed |
-//! | `detail_workers.rs`, `details.rs`, `summary.rs` | versions, summaries and other details, read apart from the probes |
-//! | `summary_metrics.rs` | [`SummaryMetrics`]: what was gathered, as metrics |
-//! | `node_lists.rs` | one list of Nodes at a time, shared by summaries and Machines |
+//! | `flavour.rs` | [`Tke`]: the flavour, as the engine sees it |
+//! | `access.rs` | the addresses of a Cluster, and the inputs of its client |
+//! | `credentials.rs` | reads and chooses ClusterCredentials |
+//! | `cluster_states.rs` | the facts of each Cluster, and one list of its Nodes at a time |
+//! | `details.rs`, `summary.rs` | versions, summaries and other details, read apart from the probes |
+//! | `facts.rs` | version, summary, Nodes and credential of a Cluster, and their conditions |
+//! | `summary_metrics.rs` | [`SummaryMetrics`]: the sums as metrics |
 //! | `machines.rs` | the Machines of each Cluster |
-//! | `cluster_states.rs` | the connection and the facts of each Cluster |
-//! | `fetch.rs` | ClusterCredentials and Secrets, read one at a time |
-//! | `supervision.rs` | which Clusters are probed, and whose phase is ours |
-//! | `access.rs`, `choice.rs`, `inputs.rs` | where a Cluster is asked, and as whom |
-//! | `one_cluster.rs` | how one Cluster is reached, looked up once |
-//! | `facts.rs`, `version.rs` | version, summary, Nodes and credential of a Cluster, and their conditions |
-//! | `status.rs` | what is written, and what is read back after a restart |
+//! | `status.rs` | the status that is written, and reading it back |
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use cluster_states::NodeLists;
-use cluster_states::SUMMARY_LIMIT_MAX;
+use cluster_states::{NodeLists, SUMMARY_LIMIT_MAX};
 use credentials::Fetch;
 use details::{DetailReconciler, DetailTask};
 use futures::future::BoxFuture;
@@ -38,7 +33,7 @@ use workqueue::{Backoff, Jitter, WorkQueue};
 use crate::api::tke::{CLUSTER_CREDENTIALS, Cluster, MACHINES, Machine};
 use crate::engine::follow::{Denied, Reading, denied, report};
 use crate::engine::{
-    Companions, CredentialKind, FlavourRegistry, Followed, Source, Watched, follow,
+    Companions, CredentialKind, FlavourRegistry, Followed, Source, Watched, watch_clusters,
 };
 
 pub(crate) mod access;
@@ -166,7 +161,7 @@ impl Source for Tke {
         };
         let flavour = Arc::clone(&self);
         let companions = move |followed: &Followed<'_, Self>| Ok(companions(&flavour, followed));
-        Box::pin(follow(self, context, registry, watched, companions))
+        Box::pin(watch_clusters(self, context, registry, watched, companions))
     }
 }
 

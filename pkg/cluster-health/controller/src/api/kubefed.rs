@@ -10,19 +10,16 @@ use crate::api::{Condition, WithSpec, tolerant};
 
 const GROUP: &str = "core.kubefed.io";
 
-/// Where KubeFedClusters are served.
-pub const KUBEFED_CLUSTERS: Resource =
+pub(crate) const KUBEFED_CLUSTERS: Resource =
     Resource::namespaced(GROUP, "v1beta1", "KubeFedCluster", "kubefedclusters");
-/// Where KubeFedConfigs are served.
-pub const KUBEFED_CONFIGS: Resource =
+pub(crate) const KUBEFED_CONFIGS: Resource =
     Resource::namespaced(GROUP, "v1beta1", "KubeFedConfig", "kubefedconfigs");
 
 #[cfg(test)]
 mod tests;
 
-/// The kind `KubeFedCluster`.
 #[derive(Debug)]
-pub enum KubeFedCluster {}
+pub(crate) enum KubeFedCluster {}
 
 impl Schema for KubeFedCluster {
     type Body = WithSpec<KubeFedClusterSpec>;
@@ -32,7 +29,7 @@ impl Schema for KubeFedCluster {
 /// How to reach a member. It is printed without its proxy, whose URL may hold a password.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub struct KubeFedClusterSpec {
+pub(crate) struct KubeFedClusterSpec {
     /// Host, `host:port`, IP, `IP:port`, or a URL.
     #[serde(deserialize_with = "tolerant::null_is_default")]
     pub api_endpoint: String,
@@ -61,19 +58,16 @@ pub struct KubeFedClusterSpec {
     pub proxy_url: String,
 }
 
-/// Names a Secret in the same namespace.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct LocalSecretRef {
-    /// The name of the Secret.
+pub(crate) struct LocalSecretRef {
     #[serde(deserialize_with = "tolerant::null_is_default")]
     pub name: String,
 }
 
-/// The status of a member.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub struct KubeFedClusterStatus {
+pub(crate) struct KubeFedClusterStatus {
     /// `Ready` and `Offline`, and no others: upstream's webhook refuses them.
     #[serde(deserialize_with = "tolerant::null_is_default")]
     pub conditions: Vec<Condition>,
@@ -96,7 +90,7 @@ impl fmt::Debug for KubeFedClusterSpec {
 
 /// The kind `KubeFedConfig`. It is only read.
 #[derive(Debug)]
-pub enum KubeFedConfig {}
+pub(crate) enum KubeFedConfig {}
 
 impl Schema for KubeFedConfig {
     type Body = WithSpec<KubeFedConfigSpec>;
@@ -104,11 +98,9 @@ impl Schema for KubeFedConfig {
     const KEPT_OF_SPEC: Option<&'static [&'static str]> = Some(&["clusterHealthCheck"]);
 }
 
-/// The fields of the spec that are used.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub struct KubeFedConfigSpec {
-    /// How members are probed.
+pub(crate) struct KubeFedConfigSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cluster_health_check: Option<ClusterHealthCheck>,
 }
@@ -116,7 +108,7 @@ pub struct KubeFedConfigSpec {
 /// How members are probed. What is absent is left to the flags.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub struct ClusterHealthCheck {
+pub(crate) struct ClusterHealthCheck {
     /// Between two probes, in Go's syntax: `10s`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub period: Option<String>,

@@ -36,7 +36,7 @@ pub(crate) fn bytes_or_empty<'de, D: Deserializer<'de>>(
 }
 
 /// Decodes base64; `None` when the text is not base64.
-pub fn decode(text: &str) -> Option<SecretSlice<u8>> {
+pub(crate) fn decode(text: &str) -> Option<SecretSlice<u8>> {
     let text = text.trim_end();
     let padding = text.bytes().rev().take_while(|byte| *byte == b'=').count();
     let mut buffer = vec![0; (text.len() / 4 * 3).checked_sub(padding)?];

@@ -12,25 +12,22 @@ use crate::api::{Condition, WithSpec, tolerant};
 
 mod credential;
 
-pub use credential::{ClusterCredential, CredentialError, SecretRef};
+pub(crate) use credential::{ClusterCredential, CredentialError, SecretRef};
 pub(crate) use credential::{CredentialMetadata, CredentialPage};
 
 const GROUP: &str = "platform.tkestack.io";
 
-/// Where Clusters are served.
-pub const CLUSTERS: Resource = Resource::cluster(GROUP, "v1", "Cluster", "clusters");
-/// Where ClusterCredentials are served.
-pub const CLUSTER_CREDENTIALS: Resource =
+pub(crate) const CLUSTERS: Resource = Resource::cluster(GROUP, "v1", "Cluster", "clusters");
+pub(crate) const CLUSTER_CREDENTIALS: Resource =
     Resource::cluster(GROUP, "v1", "ClusterCredential", "clustercredentials");
-/// Where Machines are served.
-pub const MACHINES: Resource = Resource::cluster(GROUP, "v1", "Machine", "machines");
+pub(crate) const MACHINES: Resource = Resource::cluster(GROUP, "v1", "Machine", "machines");
 
 #[cfg(test)]
 mod tests;
 
 /// The kind `Cluster`. Its spec holds passwords of machines, so only what is used is kept.
 #[derive(Debug)]
-pub enum Cluster {}
+pub(crate) enum Cluster {}
 
 impl Schema for Cluster {
     type Body = WithSpec<ClusterSpec>;
@@ -39,11 +36,9 @@ impl Schema for Cluster {
         Some(&["tenantID", "type", "clusterCredentialRef", "addresses"]);
 }
 
-/// The fields of the spec of a Cluster that are used.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub struct ClusterSpec {
-    /// The tenant that owns it.
+pub(crate) struct ClusterSpec {
     #[serde(
         rename = "tenantID",
         deserialize_with = "tolerant::null_is_default",
@@ -53,7 +48,6 @@ pub struct ClusterSpec {
     /// The provider of the cluster: `Imported`, `Baremetal`, or another one.
     #[serde(rename = "type", deserialize_with = "tolerant::null_is_default")]
     pub kind: String,
-    /// The ClusterCredential to use.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cluster_credential_ref: Option<CredentialRef>,
     /// Go before `status.addresses`, which the API server drops when the object is made, and are
@@ -62,19 +56,16 @@ pub struct ClusterSpec {
     pub addresses: Vec<ClusterAddress>,
 }
 
-/// Names a ClusterCredential.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct CredentialRef {
-    /// The name of the ClusterCredential.
+pub(crate) struct CredentialRef {
     #[serde(deserialize_with = "tolerant::null_is_default")]
     pub name: String,
 }
 
-/// The fields of the status of a Cluster that are used.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub struct ClusterStatus {
+pub(crate) struct ClusterStatus {
     /// True: the object is locked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub locked: Option<bool>,
@@ -84,19 +75,16 @@ pub struct ClusterStatus {
         skip_serializing_if = "String::is_empty"
     )]
     pub version: String,
-    /// Where it is in its life.
     #[serde(deserialize_with = "tolerant::null_is_default")]
     pub phase: Phase,
-    /// In the order of their first appearance; the last tells upstream's installer how far it is.
+    /// In the order of their first appearance; the last one is the progress of upstream's installer.
     #[serde(deserialize_with = "tolerant::null_is_default")]
     pub conditions: Vec<Condition>,
-    /// The reason of the condition that fails.
     #[serde(
         deserialize_with = "tolerant::null_is_default",
         skip_serializing_if = "String::is_empty"
     )]
     pub reason: String,
-    /// The message of the condition that fails.
     #[serde(
         deserialize_with = "tolerant::null_is_default",
         skip_serializing_if = "String::is_empty"
@@ -113,7 +101,7 @@ pub struct ClusterStatus {
 /// The resources of a cluster and their use.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub struct ResourceSummary {
+pub(crate) struct ResourceSummary {
     /// Capacity of all Nodes.
     #[serde(deserialize_with = "tolerant::null_is_default")]
     pub capacity: Resources,
@@ -129,7 +117,6 @@ pub struct ResourceSummary {
         skip_serializing_if = "Resources::is_empty"
     )]
     pub allocating: Resources,
-    /// How many Nodes there are.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nodes: Option<NodeCounts>,
     /// Whole cores, rounded down Node by Node, as licences count them.
@@ -143,11 +130,9 @@ pub struct ResourceSummary {
     pub observed_time: Option<Timestamp>,
 }
 
-/// How many Nodes there are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct NodeCounts {
-    /// All.
+pub(crate) struct NodeCounts {
     pub total: i64,
     /// Nodes with the condition Ready=True.
     pub ready: i64,
@@ -158,14 +143,12 @@ pub struct NodeCounts {
 /// An address of the API server of a Cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub struct ClusterAddress {
-    /// The purpose of the address.
+pub(crate) struct ClusterAddress {
     #[serde(rename = "type")]
     pub kind: AddressType,
     /// IP address or name, without brackets.
     #[serde(deserialize_with = "tolerant::null_is_default")]
     pub host: String,
-    /// TCP port.
     pub port: i32,
     /// Prefix of every path, such as that of a proxy.
     #[serde(
@@ -175,9 +158,8 @@ pub struct ClusterAddress {
     pub path: String,
 }
 
-/// The purpose of an address.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum AddressType {
+pub(crate) enum AddressType {
     /// For users outside.
     Public,
     /// The address that the API servers advertise.
@@ -187,7 +169,7 @@ pub enum AddressType {
     Real,
     /// For the management cluster.
     Internal,
-    /// For people who mend it.
+    /// For maintenance.
     Support,
     /// A value that this program does not know.
     #[serde(untagged)]
@@ -197,7 +179,7 @@ pub enum AddressType {
 /// Where a Cluster or a Machine is in its life. An absent one means `Initializing`: a status is not
 /// stored when an object is made.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Phase {
+pub(crate) enum Phase {
     /// The Cluster is being set up.
     #[default]
     #[serde(alias = "")]
@@ -210,7 +192,6 @@ pub enum Phase {
     Failed,
     /// Shut off on purpose.
     Confined,
-    /// The Cluster is not in use.
     Idling,
     /// Between two versions.
     Upgrading,
@@ -239,7 +220,7 @@ impl fmt::Display for Phase {
 
 /// The kind `Machine`. Its spec holds passwords, so only what is used is kept.
 #[derive(Debug)]
-pub enum Machine {}
+pub(crate) enum Machine {}
 
 impl Schema for Machine {
     type Body = WithSpec<MachineSpec>;
@@ -247,10 +228,9 @@ impl Schema for Machine {
     const KEPT_OF_SPEC: Option<&'static [&'static str]> = Some(&["clusterName", "ip"]);
 }
 
-/// The fields of the spec of a Machine that are used.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub struct MachineSpec {
+pub(crate) struct MachineSpec {
     /// Name of the Cluster it belongs to.
     #[serde(deserialize_with = "tolerant::null_is_default")]
     pub cluster_name: String,
@@ -259,47 +239,39 @@ pub struct MachineSpec {
     pub ip: String,
 }
 
-/// The fields of the status of a Machine that are used.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub struct MachineStatus {
+pub(crate) struct MachineStatus {
     /// True: the object is locked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub locked: Option<bool>,
-    /// Where it is in its life.
     #[serde(deserialize_with = "tolerant::null_is_default")]
     pub phase: Phase,
     /// In the order of their first appearance.
     #[serde(deserialize_with = "tolerant::null_is_default")]
     pub conditions: Vec<Condition>,
-    /// The reason of the condition that fails.
     #[serde(
         deserialize_with = "tolerant::null_is_default",
         skip_serializing_if = "String::is_empty"
     )]
     pub reason: String,
-    /// The message of the condition that fails.
     #[serde(
         deserialize_with = "tolerant::null_is_default",
         skip_serializing_if = "String::is_empty"
     )]
     pub message: String,
-    /// Addresses of its Node.
     #[serde(deserialize_with = "tolerant::null_is_default", skip_serializing_if = "Vec::is_empty")]
     pub addresses: Vec<MachineAddress>,
-    /// `nodeInfo` of its Node.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub machine_info: Option<MachineInfo>,
 }
 
-/// An address of a Node.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct MachineAddress {
+pub(crate) struct MachineAddress {
     /// `Hostname`, `InternalIP` and so on.
     #[serde(rename = "type", deserialize_with = "tolerant::null_is_default")]
     pub kind: String,
-    /// The address.
     #[serde(deserialize_with = "tolerant::null_is_default")]
     pub address: String,
 }
@@ -307,8 +279,8 @@ pub struct MachineAddress {
 /// `nodeInfo` of a Node.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-#[expect(missing_docs, reason = "they are those of the core API's NodeSystemInfo")]
-pub struct MachineInfo {
+/// The fields are those of NodeSystemInfo of the core API.
+pub(crate) struct MachineInfo {
     #[serde(rename = "machineID")]
     pub machine_id: String,
     #[serde(rename = "systemUUID")]

@@ -1,8 +1,8 @@
 //! The rights that the controller asks for.
 
-mod monitoring;
-
 use super::*;
+
+mod monitoring;
 
 fn needed(line: &[(&str, &str)]) -> Vec<Permission> {
     let values = Values::from_given(FLAGS, line.iter().copied()).unwrap();

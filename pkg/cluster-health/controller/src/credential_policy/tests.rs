@@ -10,7 +10,6 @@ const BOTH: [bool; 2] = [false, true];
 #[test]
 fn nothing_is_asked_for_an_unknown_caller_or_under_the_name_of_another_object() {
     for (asker, expected) in [
-        (Asker::Controller, Ok(())),
         (Asker::Command, Ok(())),
         (Asker::AuthenticatedReview { name_is_taken: false }, Ok(())),
         (Asker::AuthenticatedReview { name_is_taken: true }, Err(Refusal::NameIsTaken)),

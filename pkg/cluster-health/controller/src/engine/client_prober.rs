@@ -1,19 +1,19 @@
 //! [`ClientProber`]: one member cluster as the engine probes it, in any flavour.
 
-use crate::secret_data::SecretData;
-use futures::FutureExt as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use tokio::sync::Semaphore;
 
+use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use health::{Code, Report};
 use parking_lot::Mutex;
 use probe::{Client, Inputs, Reread};
+use tokio::sync::Semaphore;
 
 use super::flavour::{Cluster, ClusterProber, Contact};
 use super::resolve::Resolve;
+use crate::secret_data::SecretData;
 
 /// Reads what a client of one member is made of now; `None` when that cannot be read.
 pub(crate) type ReadInputs = dyn Fn() -> BoxFuture<'static, Option<Inputs>> + Send + Sync;

@@ -97,7 +97,7 @@ pub(crate) struct Notice {
 }
 
 impl Notices {
-    /// Continues after a process that told this: a restart, or a move to another replica, does not
+    /// Continues after a process that announced this: a restart, or a move to another replica, does not
     /// repeat the events of thousands of clusters (`rule:a-restart-changes-nothing`).
     pub(crate) fn after(told: EndsTold) -> Self {
         Self { told, ..Self::default() }

@@ -11,8 +11,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::cluster_events::{Notice, record_effect};
-use super::flavour::now;
-use super::flavour::{Cluster, Flavour};
+use super::flavour::{Cluster, Flavour, now};
 use super::member_cluster::MemberCluster;
 use super::metrics::Counters;
 use super::ownership::Ownership;
@@ -32,7 +31,7 @@ pub(crate) struct ClusterRegistry {
     pub(crate) recorder: Recorder,
     pub(crate) tasks: TaskTracker,
     pub(crate) stop: CancellationToken,
-    /// Nothing is written, and differences are told (`rule:an-audit-writes-nothing`).
+    /// Write nothing, and log differences (`rule:an-audit-writes-nothing`).
     pub(crate) audit: bool,
     pub(crate) ownership: Ownership,
     elsewhere: Mutex<HashMap<FlavourKey, Arc<str>>>,

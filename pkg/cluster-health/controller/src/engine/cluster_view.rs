@@ -1,12 +1,11 @@
 //! [`ClusterView`]: the state of a cluster for pages, metrics and the sweeper. [`Difference`]: where
 //! our verdict and the object of a cluster differ, in an audit.
 
-use super::flavour::Contact;
 use std::time::{Duration, Instant};
 
 use health::{Member, Policy, Standing, Status};
 
-use super::flavour::ClusterProber;
+use super::flavour::{ClusterProber, Contact};
 
 /// The state of a cluster, lent for a moment to pages, metrics and the sweeper.
 pub(crate) struct ClusterView<'a> {
@@ -34,7 +33,7 @@ pub(crate) const STATUSES: [Status; 3] = [Status::True, Status::False, Status::U
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Difference {
     pub(crate) ours: Standing,
-    /// `None` when the object says nothing of use.
+    /// `None` when the object shows no standing.
     pub(crate) stored: Option<Standing>,
     pub(crate) since: Instant,
     lasting: bool,
@@ -60,7 +59,7 @@ impl Difference {
         patience: Duration,
         now: Instant,
     ) -> Option<Self> {
-        // Who does not know has no verdict.
+        // Unknown is no verdict.
         let ours = ours.filter(|ours| *ours != Standing::Unknown)?;
         let same_readiness = |stored: Standing| !tells_offline && ours.ready() == stored.ready();
         let agree = stored.is_some_and(|stored| ours == stored || same_readiness(stored));

@@ -1,6 +1,6 @@
 //! [`Connections`]: how each cluster of a flavour is reached now, what that was resolved from, and
 //! which clusters use which Secret and credential. [`SecretCache`]: the metadata of Secrets, which
-//! tells when one of them changed.
+//! shows when one of them changed.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

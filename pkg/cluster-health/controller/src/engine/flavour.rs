@@ -1,16 +1,17 @@
-//! The interface of a flavour to the engine: [`Flavour`], the [`Target`] that it registers for each cluster,
-//! the [`ClusterProber`] in it, and the [`StatusWrite`] of a [`Pending`] object.
+//! The interface of a flavour to the engine: [`Flavour`], the [`Target`] that it registers for each
+//! cluster, the [`ClusterProber`] in it, and the [`StatusWrite`] of a [`Pending`] object.
 
-use events::ObjectRef;
-use health::Lifetime;
-use probe::TlsOptions;
 use std::sync::Arc;
 use std::time::Duration;
 
+use events::ObjectRef;
 use futures::future::BoxFuture;
-use health::{Code, Endpoints, Finding, Moment, Policy, ProbePath, Published, Report, Standing};
+use health::{
+    Code, Endpoints, Finding, Lifetime, Moment, Policy, ProbePath, Published, Report, Standing,
+};
 use kube_api::Resource;
 use objects::{Object, Schema};
+use probe::TlsOptions;
 use serde_json::Value;
 
 /// One object model of member clusters: its status, as the engine asks for it. The engine does
@@ -19,16 +20,15 @@ use serde_json::Value;
 ///
 /// To add a flavour:
 ///
-/// 1. Implement [`Flavour`] and [`super::ObjectModel`]: what an object says, without I/O.
-/// 2. Implement [`super::Resolve`]: an object and its credential become a client.
-/// 3. Implement [`Source`]: start the caches, [`super::subscribe`] to the objects and run a
-///    [`super::Pipeline`] on a work queue.
-/// 4. Name it in `controller.rs`, and add its options and rights there.
+/// 1. Implement [`Flavour`], [`super::ObjectModel`] and [`super::Resolve`], without I/O.
+/// 2. Implement [`super::Source`] by [`super::watch_clusters`]. Credential objects of its own are read by
+///    [`super::ReadCredentials`].
+/// 3. Name it in `controller.rs`, and add its options and rights there.
 ///
-/// `tests/pipeline.rs` holds a flavour of 120 lines. Facts of its own (a version, zones, a summary) a
-/// flavour keeps by UID, gathers in tasks of its own, and calls [`FlavourRegistry::facts_changed`]; it is
-/// asked for fingerprint and fields again.
-pub trait Flavour: Send + Sync + 'static {
+/// `tests/pipeline.rs` holds a flavour of 150 lines. Further facts (a version, zones, a summary) a
+/// flavour keeps by UID, gathers in its own tasks, and calls
+/// [`super::FlavourRegistry::facts_changed`]; the engine then asks for fingerprint and fields again.
+pub(crate) trait Flavour: Send + Sync + 'static {
     /// The label of metrics, as `kubefed`.
     fn name(&self) -> &'static str;
 
@@ -52,7 +52,7 @@ pub trait Flavour: Send + Sync + 'static {
     /// The standing that its object shows now, for an audit; `None` when it shows none.
     fn stored(&self, cluster: &Cluster) -> Option<Standing>;
 
-    /// Whether its objects tell a cluster that cannot be reached from one that is not well.
+    /// Whether its objects distinguish an unreachable cluster from an unhealthy one.
     fn tells_offline(&self) -> bool {
         true
     }
@@ -66,7 +66,7 @@ pub trait Flavour: Send + Sync + 'static {
 
 /// One object that stands for a member cluster.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Cluster {
+pub(crate) struct Cluster {
     /// UID: whose state it is.
     pub uid: Arc<str>,
     /// Name, or `namespace/name`.
@@ -81,14 +81,14 @@ impl Cluster {
     }
 
     /// Namespace, empty for a cluster-scoped object, and name.
-    pub fn namespace_and_name(&self) -> (&str, &str) {
+    pub(crate) fn namespace_and_name(&self) -> (&str, &str) {
         self.key.split_once('/').unwrap_or(("", &self.key))
     }
 }
 
 /// The state of a cluster from which its status is made.
 #[derive(Debug)]
-pub struct Statement<'a> {
+pub(crate) struct Statement<'a> {
     /// The published health; `None` before the first.
     pub published: Option<&'a Published>,
     /// For the condition about readiness.
@@ -101,7 +101,7 @@ pub struct Statement<'a> {
 
 /// Everything that the engine has to know of one cluster, made from its object, its credential and
 /// the settings of its flavour.
-pub struct Target {
+pub(crate) struct Target {
     /// The object of the cluster.
     pub cluster: Cluster,
     /// Where it is reached. A list that has nothing in common with the one before is another
@@ -130,7 +130,7 @@ pub struct Target {
 /// The ends of credential and certificate that were announced before a cluster came to this
 /// process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum EndsTold {
+pub(crate) enum EndsTold {
     /// No end was announced.
     #[default]
     Nothing,
@@ -148,7 +148,7 @@ pub(crate) use probe::now;
 
 /// Probes one cluster. Holds its connections and its credential; dropping it closes and clears
 /// them.
-pub trait ClusterProber: Send + Sync + 'static {
+pub(crate) trait ClusterProber: Send + Sync + 'static {
     /// One probe within `budget`. It asks the management API for nothing but a credential that was
     /// refused (`rule:probes-ask-members-only`). The engine cancels it by dropping the
     /// future, which leaves the prober usable.
@@ -163,7 +163,7 @@ pub trait ClusterProber: Send + Sync + 'static {
 /// The prober of a cluster whose client cannot be made: it says so each time, and the
 /// thresholds decide what becomes of that.
 #[derive(Clone, Debug)]
-pub struct Misconfigured {
+pub(crate) struct Misconfigured {
     /// The mistake, whose verdict is [`health::Verdict::Config`]; [`Code::OwnLimit`] while the
     /// credential could not be read, which changes nothing.
     pub code: Code,
@@ -186,11 +186,11 @@ impl ClusterProber for Misconfigured {
 }
 
 /// Whether the schema of a kind is ours at this moment.
-pub type SchemaIsOurs = Arc<dyn Fn() -> bool + Send + Sync>;
+pub(crate) type SchemaIsOurs = Arc<dyn Fn() -> bool + Send + Sync>;
 
 /// One write of a status.
 #[derive(Debug)]
-pub enum StatusWrite {
+pub(crate) enum StatusWrite {
     /// All fields that are ours, by server-side apply.
     Apply(Value),
     /// Fields for an object whose schema is not ours, laid over this copy of it
@@ -205,7 +205,7 @@ pub enum StatusWrite {
 
 impl StatusWrite {
     /// Writes `fields`, as `{"status": {…}}`, to `object` in the way that its schema takes.
-    pub fn of<S: Schema>(object: &Object<S>, fields: Value, schema_is_ours: bool) -> Self {
+    pub(crate) fn of<S: Schema>(object: &Object<S>, fields: Value, schema_is_ours: bool) -> Self {
         if schema_is_ours {
             Self::Apply(fields)
         } else {
@@ -215,7 +215,7 @@ impl StatusWrite {
 }
 
 /// One object whose status is written. What is written is its state when its turn comes.
-pub trait Pending: Send + Sync + 'static {
+pub(crate) trait Pending: Send + Sync + 'static {
     /// The label of metrics: the name of the flavour that it is of.
     fn flavour(&self) -> &'static str;
 
@@ -225,7 +225,7 @@ pub trait Pending: Send + Sync + 'static {
     /// The object whose status is written.
     fn object(&self) -> &Cluster;
 
-    /// The UID of the cluster that it belongs to: who probes that writes this.
+    /// The UID of the cluster that it belongs to: the replica that probes that cluster writes this.
     fn shard(&self) -> &Arc<str> {
         &self.object().uid
     }
@@ -239,7 +239,7 @@ pub trait Pending: Send + Sync + 'static {
 
 /// The credentials, certificates and addresses by which a cluster is reached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Contact {
+pub(crate) struct Contact {
     /// The lifetime of the credential that ends first.
     pub credential: Option<Lifetime>,
     /// The lifetime of the certificate that its server showed last.

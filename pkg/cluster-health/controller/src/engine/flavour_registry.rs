@@ -1,4 +1,4 @@
-//! [`FlavourRegistry`]: where a flavour tells of its clusters.
+//! [`FlavourRegistry`]: where a flavour registers its clusters.
 
 use std::sync::{Arc, Once, Weak};
 
@@ -9,23 +9,20 @@ use objects::Error;
 use tokio_util::sync::CancellationToken;
 
 use super::cluster_registry::{ClusterRegistry, HeldBack};
-use super::flavour::Pending;
-use super::flavour::Target;
-use super::flavour::now;
-use super::flavour::{Cluster, Flavour};
+use super::flavour::{Cluster, Flavour, Pending, Target, now};
 use super::member_cluster::MemberCluster;
 use super::tasks;
 
 /// The clusters of one flavour. Cheap to clone; no call waits for anything.
 #[derive(Clone)]
-pub struct FlavourRegistry {
+pub(crate) struct FlavourRegistry {
     flavour: Arc<dyn Flavour>,
     clusters: Arc<ClusterRegistry>,
     filled: Arc<Once>,
 }
 
 /// The result of a look at the object of a key.
-pub enum Look<T> {
+pub(crate) enum Look<T> {
     /// The object, as new as what was last written to it, or newer.
     At(Arc<T>),
     /// The object is deleted.
@@ -48,7 +45,7 @@ impl FlavourRegistry {
     ///
     /// # Errors
     /// The object could not be read; retry the key.
-    pub async fn look<T: Cached>(
+    pub(crate) async fn look<T: Cached>(
         &self,
         cache: &Informer<T>,
         key: &Arc<str>,
@@ -80,25 +77,25 @@ impl FlavourRegistry {
     /// Notes that the flavour has listed its objects and credentials, or that its kind is not served:
     /// from now on it looks at clusters without delay. This replica takes no share before
     /// (`rule:no-share-before-the-first-list`).
-    pub fn filled(&self) {
+    pub(crate) fn filled(&self) {
         self.filled.call_once(|| self.clusters.ownership.filled());
     }
 
-    /// The kind of this flavour is served, and for us: who lacks it leaves all clusters to this
+    /// The kind of this flavour is served and permitted: replicas without it leave all clusters to this
     /// replica.
-    pub fn serves(&self) {
+    pub(crate) fn serves(&self) {
         self.clusters.ownership.serves(self.flavour.name());
     }
 
     /// Calls `add` with the key of each cluster that comes to this replica from another one.
-    pub fn look_again_by(&self, add: impl Fn(&Arc<str>) + Send + Sync + 'static) {
+    pub(crate) fn look_again_by(&self, add: impl Fn(&Arc<str>) + Send + Sync + 'static) {
         self.clusters.look_again_by(&*self.flavour, add);
     }
 
     /// Tells of a cluster: a new one is probed from now on, of a known one what changed is taken
     /// in. Another UID under a known key is another cluster, and the old one is gone
     /// (`rule:one-prober-per-uid`). Calls for one key must not overlap; a work queue sees to that.
-    pub fn upsert(&self, target: Target) {
+    pub(crate) fn upsert(&self, target: Target) {
         let now = now().monotonic;
         match self.find(&target.cluster) {
             Some(known) => {
@@ -110,7 +107,7 @@ impl FlavourRegistry {
                 let has_waited = self.clusters.ownership.is_shared();
                 let stop = &self.clusters.stop;
                 let member = Arc::new(MemberCluster::new(target, flavour, stop, has_waited, now));
-                // Who gives it up from now on has the last word
+                // A replica that gives it up from now on comes after this.
                 self.clusters.forget_elsewhere(&*self.flavour, &member.cluster);
                 self.clusters.insert(&member);
                 // It may have gone to another replica since it was looked at, and be back.
@@ -125,14 +122,14 @@ impl FlavourRegistry {
 
     /// A cluster that is new is not probed yet, for want of something that may be about to come;
     /// the debug page shows it so until [`Self::upsert`] or [`Self::remove`].
-    pub fn hold_back(&self, cluster: &Cluster, code: Code, why: &str) {
+    pub(crate) fn hold_back(&self, cluster: &Cluster, code: Code, why: &str) {
         let held = HeldBack { cluster: cluster.clone(), code, why: why.into() };
         self.clusters.hold_back(&*self.flavour, held);
     }
 
     /// Ends everything about a cluster whose object is gone; without effect when another object has
     /// its key by now.
-    pub fn remove(&self, cluster: &Cluster) {
+    pub(crate) fn remove(&self, cluster: &Cluster) {
         self.clusters.forget_look(&cluster.uid);
         self.clusters.forget_elsewhere(&*self.flavour, cluster);
         if !self.clusters.remove(&*self.flavour, &cluster.key, &cluster.uid) {
@@ -142,7 +139,7 @@ impl FlavourRegistry {
     }
 
     /// Asks for a probe within a second, as after a change that no [`Target`] shows.
-    pub fn trigger(&self, cluster: &Cluster) {
+    pub(crate) fn trigger(&self, cluster: &Cluster) {
         if let Some(known) = self.find(cluster) {
             known.trigger(now().monotonic);
         }
@@ -150,45 +147,45 @@ impl FlavourRegistry {
 
     /// Facts that the flavour keeps about a cluster have changed: it is asked for the fingerprint
     /// again, and written if that is another one.
-    pub fn facts_changed(&self, cluster: &Cluster) {
+    pub(crate) fn facts_changed(&self, cluster: &Cluster) {
         if let Some(known) = self.find(cluster) {
             self.clusters.consider(&known);
         }
     }
 
     /// The object shows a status with this fingerprint, or none of use. One that differs from what
-    /// was handed over last, while nothing waits to be written, is of somebody else and is written
+    /// was handed over last, while nothing waits to be written, is of another controller and is written
     /// over; else it is looked at when that is written.
-    pub fn shows(&self, cluster: &Cluster, fingerprint: Option<u64>) {
+    pub(crate) fn shows(&self, cluster: &Cluster, fingerprint: Option<u64>) {
         if let Some(known) = self.find(cluster) {
             self.clusters.shows(&known, fingerprint);
         }
     }
 
     /// Whether what has this UID is this replica's to probe and write: of all replicas, of one.
-    pub fn is_ours(&self, uid: &str) -> bool {
+    pub(crate) fn is_ours(&self, uid: &str) -> bool {
         self.clusters.ownership.is_ours(uid)
     }
 
     /// Ends with the cluster, for tasks that are not probes; `None` when it is not known
     /// (`rule:nothing-outlives-its-object`).
-    pub fn life(&self, cluster: &Cluster) -> Option<CancellationToken> {
+    pub(crate) fn life(&self, cluster: &Cluster) -> Option<CancellationToken> {
         self.find(cluster).map(|known| known.stop.clone())
     }
 
     /// Whether a cluster is known by this UID.
-    pub fn knows(&self, cluster: &Cluster) -> bool {
+    pub(crate) fn knows(&self, cluster: &Cluster) -> bool {
         self.find(cluster).is_some()
     }
 
     /// Whether it is published as ready: for tasks that make sense for such clusters only.
-    pub fn is_ready(&self, cluster: &Cluster) -> bool {
+    pub(crate) fn is_ready(&self, cluster: &Cluster) -> bool {
         self.readiness(cluster) == Some(Status::True)
     }
 
     /// The published readiness of a cluster that this process probes; `None` while nothing is
     /// published.
-    pub fn readiness(&self, cluster: &Cluster) -> Option<Status> {
+    pub(crate) fn readiness(&self, cluster: &Cluster) -> Option<Status> {
         let published = |known: Arc<MemberCluster>| {
             known.view(|it| it.member.published().map(|published| published.ready.status))
         };
@@ -196,28 +193,28 @@ impl FlavourRegistry {
     }
 
     /// Submits the status of an object that is not a cluster, such as a Machine. It shares the write
-    /// budget: a fifth of it while clusters need the rest; for [`Flavour::further_kinds`]
-    pub fn write(&self, pending: Arc<dyn Pending>, urgency: Urgency) {
+    /// budget: a fifth of it while clusters need the rest; for [`Flavour::further_kinds`].
+    pub(crate) fn write(&self, pending: Arc<dyn Pending>, urgency: Urgency) {
         self.clusters.writer.submit(pending, urgency.beside_clusters(), now().monotonic);
     }
 
     /// Whether a write of the object with this UID waits or is under way.
-    pub fn writes(&self, uid: &Arc<str>) -> bool {
+    pub(crate) fn writes(&self, uid: &Arc<str>) -> bool {
         self.clusters.writer.age(uid, now().monotonic).is_some()
     }
 
     /// Nothing of the object with this UID is written any more.
-    pub fn forget_write(&self, uid: &Arc<str>) {
+    pub(crate) fn forget_write(&self, uid: &Arc<str>) {
         self.clusters.writer.forget(uid);
     }
 
     /// A view of what is published, for metrics: it keeps nothing alive.
-    pub fn overview(&self) -> Overview {
+    pub(crate) fn overview(&self) -> Overview {
         Overview { flavour: self.flavour.name(), clusters: Arc::downgrade(&self.clusters) }
     }
 
     /// The UID of the cluster that is known by this key.
-    pub fn uid(&self, key: &str) -> Option<Arc<str>> {
+    pub(crate) fn uid(&self, key: &str) -> Option<Arc<str>> {
         self.clusters.find(&*self.flavour, key).map(|known| Arc::clone(&known.cluster.uid))
     }
 
@@ -228,14 +225,14 @@ impl FlavourRegistry {
 }
 
 /// The published health of the clusters of one flavour, as long as the engine runs.
-pub struct Overview {
+pub(crate) struct Overview {
     flavour: &'static str,
     clusters: Weak<ClusterRegistry>,
 }
 
 impl Overview {
     /// The keys of all clusters, with what is published about each.
-    pub fn standings(&self) -> Vec<(Arc<str>, Option<Standing>)> {
+    pub(crate) fn standings(&self) -> Vec<(Arc<str>, Option<Standing>)> {
         let Some(clusters) = self.clusters.upgrade() else { return Vec::new() };
         let standing = |member: &Arc<MemberCluster>| {
             let standing = member.view(|it| it.member.published().map(|it| it.standing));

@@ -1,9 +1,8 @@
-//! [`follow`]: watches the objects of a flavour with their credentials and Secrets, and runs the
-//! [`Pipeline`]: each change brings the clusters concerned into its queue. [`report`] tells which
+//! [`watch_clusters`]: watches the objects of a flavour with their credentials and Secrets, and runs the
+//! [`Pipeline`]: each change brings the clusters concerned into its queue. [`report`] logs which
 //! rights are missing while caches cannot be filled, [`Reading`] ends
 //! a handler at a stop.
 
-use super::client_prober::{Rereads, client_prober};
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::error;
 use workqueue::{Backoff, Jitter, Next, Reconcile, Retry, WorkQueue};
 
+use super::client_prober::{Rereads, client_prober};
 use super::connections::SecretCache;
 use super::flavour_registry::FlavourRegistry;
 use super::pipeline::{CredentialReader, Credentials, FirstList, Pipeline, Work};
@@ -72,7 +72,7 @@ pub(crate) struct Followed<'a, R: Resolve> {
 
 /// Runs until the stop. Nothing but the objects is watched while their kind is not served.
 /// `companions` is called once it is.
-pub(crate) async fn follow<R: Resolve>(
+pub(crate) async fn watch_clusters<R: Resolve>(
     flavour: Arc<R>,
     context: Context,
     registry: FlavourRegistry,

@@ -1,8 +1,6 @@
 //! The metrics that are read off the clusters at scrape time, so that none outlives its cluster
 //! (`rule:nothing-outlives-its-object`) and none drifts from the truth.
 
-mod each;
-
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -18,9 +16,11 @@ use super::flavour::now;
 use super::member_cluster::MemberCluster;
 use super::metrics::Counters;
 
+mod each;
+
 /// Metrics that are exposed only if asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Exposed {
+pub(crate) struct Exposed {
     /// Series of each cluster.
     pub per_cluster: bool,
     /// Where we and the objects differ.
@@ -167,17 +167,14 @@ fn float(count: usize) -> f64 {
 
 /// Registered once per process; a restarted controller attaches its new state.
 #[derive(Clone)]
-pub struct Metrics {
+pub(crate) struct Metrics {
     pub(crate) counters: Counters,
     shown: Arc<Mutex<Weak<ClusterRegistry>>>,
 }
 
 impl Metrics {
     /// Registers the metrics that `exposed` asks for.
-    ///
-    /// # Errors
-    /// A name is registered already.
-    pub fn new(registry: &Registry, exposed: Exposed) -> Result<Self, prometheus::Error> {
+    pub(crate) fn new(registry: &Registry, exposed: Exposed) -> Result<Self, prometheus::Error> {
         let shown = Arc::new(Mutex::new(Weak::new()));
         let counters = Counters::new(registry)?;
         register(registry, &shown, exposed)?;

@@ -1,10 +1,10 @@
 //! [`MemberCluster`]: one cluster in the registry, with its state, its prober and its task.
 
-use events::ObjectRef;
 use std::mem;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use events::ObjectRef;
 use health::{
     Arrival, Change, Effect, Member, Moment, Policy, Published, Report, Standing, Urgency, explain,
     hash,
@@ -16,13 +16,10 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use super::cluster_events::{Notice, Notices};
-use super::cluster_view::{ClusterView, STATUSES};
-use super::cluster_view::{Difference, patience};
-use super::flavour::Pending;
-use super::flavour::StatusWrite;
-use super::flavour::{Cluster, Flavour, Statement};
-use super::flavour::{ClusterProber, now};
-use super::flavour::{Target, is_another};
+use super::cluster_view::{ClusterView, Difference, STATUSES, patience};
+use super::flavour::{
+    Cluster, ClusterProber, Flavour, Pending, Statement, StatusWrite, Target, is_another, now,
+};
 use super::probes::{Busy, BusyTasks, Job};
 
 /// A cluster that is known. Its lock is held for moments only, and never while anything waits.
@@ -232,7 +229,7 @@ impl MemberCluster {
         Some(state.note(effect))
     }
 
-    /// Ends its task and lets go of its client, whoever still holds this for a write
+    /// Ends its task and drops its client, even while a write still holds this
     /// (`rule:nothing-outlives-its-object`).
     pub(crate) fn retire(&self) {
         self.stop.cancel();
@@ -330,7 +327,7 @@ impl MemberCluster {
         Some(urgency)
     }
 
-    /// The object shows a status with this fingerprint. Whether that is news.
+    /// Takes in the fingerprint that the object shows; whether it differs from the one known.
     pub(crate) fn shows(&self, fingerprint: Option<u64>) -> bool {
         let mut state = self.state.lock();
         state.overlooked = None;

@@ -22,9 +22,6 @@ pub(crate) struct Counters {
 
 impl Counters {
     /// Registers everything.
-    ///
-    /// # Errors
-    /// A name is registered already.
     pub(crate) fn new(registry: &Registry) -> Result<Self, prometheus::Error> {
         let histogram = |name: &str, help: &str, labels: &[&str]| {
             metrics::histogram(registry, name, help, labels, &PROBE_SECONDS)

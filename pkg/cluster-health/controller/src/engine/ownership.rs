@@ -59,7 +59,7 @@ impl Ownership {
         }
     }
 
-    /// Whether nothing is asked of anybody: all clusters are ours, always.
+    /// Whether all clusters are always ours.
     pub(crate) fn is_whole(&self) -> bool {
         self.0.is_none()
     }

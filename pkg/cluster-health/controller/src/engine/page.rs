@@ -3,14 +3,13 @@
 //! clusters, `?name=`, `?state=` and `?flavour=` narrow it down and `?limit=` says how many are
 //! shown.
 
-use row::NOTHING;
 use std::borrow::Cow;
 use std::sync::Arc;
 
 use health::Standing;
 use http::StatusCode;
 use http::header::ACCEPT;
-use row::Row;
+use row::{NOTHING, Row};
 use serde::Serialize;
 use serving::{PageRequest, Reply, reply};
 

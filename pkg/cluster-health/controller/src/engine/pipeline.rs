@@ -10,7 +10,6 @@
 //! [`Flavour::fingerprint`]: super::Flavour::fingerprint
 //! [`Flavour::write`]: super::Flavour::write
 
-use super::client_prober::{MakeProber, Rereads, reread};
 use std::collections::HashSet;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -25,8 +24,8 @@ use objects::Object;
 use probe::{Client, Inputs, Problem};
 use workqueue::{Next, Reconcile, Retry, WorkQueue};
 
-use super::connections::SecretCache;
-use super::connections::{Connection, ObjectVersion, ResolvedFrom};
+use super::client_prober::{MakeProber, Rereads, reread};
+use super::connections::{Connection, ObjectVersion, ResolvedFrom, SecretCache};
 use super::flavour::{Cluster, ClusterProber, Misconfigured, Target};
 use super::flavour_registry::{FlavourRegistry, Look};
 use super::resolve::{Found, ObjectModel, ReadCredentials, Resolve, Seed, Supervision, identity};
@@ -139,7 +138,7 @@ impl<R: Resolve> Pipeline<R> {
             }
             Supervision::Probed => self.resolve(object, &cluster, together).await,
         };
-        // A deletion that was told while the credential was read came before its arrival
+        // A deletion while the credential was read came before the cluster was registered
         // (`rule:nothing-outlives-its-object`).
         let is_there = |object: Arc<Object<R::Schema>>| object.metadata.uid == cluster.uid;
         if !self.objects.get(&cluster.key).is_some_and(is_there) {
@@ -211,7 +210,7 @@ impl<R: Resolve> Pipeline<R> {
         client: Result<Arc<Client>, Problem>,
     ) -> Box<dyn FnOnce() -> Arc<dyn ClusterProber> + Send> {
         let (flavour, make) = (Arc::clone(&self.flavour), self.probers);
-        // The watch of credential objects tells of a rotation; a refusal is not worth two reads.
+        // The watch of credential objects shows a rotation; a refusal is not worth two reads.
         let reads = (self.client.clone(), self.rereads.clone());
         let reads = self.credentials.is_none().then_some(reads);
         Box::new(move || match client {
@@ -344,7 +343,7 @@ impl<R: Resolve> Pipeline<R> {
 }
 
 /// The client to use from now on: the one before where the new one is made of the same things, since
-/// the engine keeps that one as well; else the new one, with what the other learnt of the addresses.
+/// the engine keeps that one as well; else the new one, with what the other knows of the addresses.
 fn following(before: Option<&Arc<Client>>, new: Client) -> Arc<Client> {
     match before {
         Some(before) if before.fingerprint() == new.fingerprint() => Arc::clone(before),

@@ -1,16 +1,16 @@
 //! [`Permits`]: how many probes are under way at once.
 
-use super::flavour::ClusterProber;
-use health::Moment;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
-use tokio_util::sync::CancellationToken;
 
-use health::{Load, is_insufficient, probes_at_once};
+use health::{Load, Moment, is_insufficient, probes_at_once};
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_util::sync::CancellationToken;
 use tracing::warn;
+
+use super::flavour::ClusterProber;
 
 /// A cap that follows the number of clusters, or stays where the operator put it.
 pub(crate) struct Permits {

@@ -17,8 +17,7 @@ use tracing::{debug, info, warn};
 use super::cluster_registry::ClusterRegistry;
 use super::flavour::now;
 use super::member_cluster::MemberCluster;
-use super::ownership::Share;
-use super::ownership::{self, Kinds, ShardClaim};
+use super::ownership::{self, Kinds, ShardClaim, Share};
 
 /// Between renewals of an unchanged view, and between looks of one that has no lease.
 const RENEW_EVERY: Duration = Duration::from_secs(10);
@@ -58,7 +57,7 @@ pub(crate) struct ShardCoordinator {
     ended: Vec<ReplicaLease>,
     /// Since when another replica watches over kinds that are not served to this one.
     lacking: Option<Instant>,
-    /// With whom the clusters were last shared, for the log.
+    /// The replicas that last shared the clusters, for the log.
     told: View,
     told_alone: bool,
     log: KeyedLogGate<&'static str>,
@@ -96,7 +95,8 @@ impl ShardCoordinator {
         }
     }
 
-    /// Until `stop`; the lease runs on. Who shares begins when all flavours can look at clusters.
+    /// Runs until `stop`; the lease runs on. A sharing replica begins when all flavours can look at
+    /// clusters.
     pub(crate) async fn run(&mut self, stop: &CancellationToken) {
         let share = Arc::clone(&self.share);
         let begins = async {
@@ -187,7 +187,7 @@ impl ShardCoordinator {
     }
 
     /// Notes the leases that have run out, and those that were released so long ago that every
-    /// other replica has seen it: to whom one is missing, it counts as deleted under a living
+    /// other replica has seen it: a replica that misses one counts it as deleted under a living
     /// holder.
     fn note_ended(&mut self, listed: Vec<ReplicaLease>) {
         let now = now().monotonic;
@@ -205,7 +205,7 @@ impl ShardCoordinator {
         self.ended = listed.into_iter().filter(has_ended).collect();
     }
 
-    /// Releases the leases that have run out, and deletes those that were released: who comes later
+    /// Releases the leases that have run out, and deletes those that were released: a later replica
     /// need not wait them out. Another replica may be quicker, and nothing waits for it.
     async fn sweep(&self, ended: &[ReplicaLease]) -> Vec<StoreError> {
         let ends = join_all(ended.iter().map(|lease| self.end(lease)));
@@ -225,7 +225,7 @@ impl ShardCoordinator {
     /// The claim to publish.
     fn claim(&self) -> ShardClaim {
         let shards = self.share.shards.read();
-        // Who has a share already keeps it for a while: a kind may be about to come.
+        // A replica that has a share keeps it for a while: a kind may be about to be served.
         let withdraws = self.lacking.is_some_and(|since| {
             shards.view().is_none_or(View::is_empty) || now().monotonic >= since + SHARD_TERM
         });
@@ -319,7 +319,7 @@ impl ShardCoordinator {
         self.clusters.take_over();
     }
 
-    /// Waits until nothing of what is not ours is under way: no probe, and no write that the server
+    /// Waits until no work on clusters of others is under way: no probe, and no write that the server
     /// can still carry out.
     async fn let_go(&mut self) {
         loop {

@@ -186,7 +186,7 @@ fn look_at(member: &Arc<MemberCluster>, clusters: &Arc<ClusterRegistry>) {
     if let Some(effect) = member.sweep(now) {
         clusters.noted(member, None, effect);
     }
-    // what came last may have been of somebody else.
+    // the last status may be of another controller.
     if let Some(shown) = member.overlooked() {
         clusters.shows(member, shown.fingerprint);
     }
@@ -237,7 +237,7 @@ fn needed(clusters: usize) -> u64 {
     u64::try_from(clusters).unwrap_or(u64::MAX).saturating_mul(2).saturating_add(OTHERS)
 }
 
-/// Compares one cluster with its object; a difference that has come to last, or has ended, is told.
+/// Compares one cluster with its object; logs a difference that has lasted long enough, or has ended.
 fn audit(member: &MemberCluster, now: Instant) {
     let stored = member.flavour.stored(&member.cluster);
     let (before, after) = member.compare(stored, now);

@@ -1,13 +1,5 @@
 //! The engine with scripted members and a scripted management API, on tokio's paused clock.
 
-mod audit;
-mod exposition;
-mod pages;
-mod panics;
-mod pipeline;
-pub(crate) mod scene;
-mod sharing;
-
 use std::time::Duration;
 
 use health::{Code, Standing};
@@ -16,6 +8,14 @@ use tokio::time::sleep;
 
 use super::probes::Job;
 use super::tasks;
+
+mod audit;
+mod exposition;
+mod pages;
+mod panics;
+mod pipeline;
+pub(crate) mod scene;
+mod sharing;
 
 const S: fn(u64) -> Duration = Duration::from_secs;
 

@@ -15,10 +15,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::{error, warn};
 
-use super::flavour::Pending;
-use super::flavour::StatusWrite;
-use super::flavour::now;
-use super::flavour::{Cluster, Flavour};
+use super::flavour::{Cluster, Flavour, Pending, StatusWrite, now};
 use super::metrics::Counters;
 use super::ownership::Ownership;
 
@@ -194,7 +191,7 @@ impl Writer {
         let Some(client) = self.clients.get(&*pending.resource().plural) else {
             return Written::Gone.into();
         };
-        // Asked when it counts as under way already, so whoever gives it up waits for it.
+        // Checked after it counts as under way, so giving the cluster up waits for it.
         if !self.ownership.is_ours(pending.shard()) {
             return Written::Failed.into();
         }

@@ -12,8 +12,7 @@ use parking_lot::Mutex;
 use probe::{Inputs, Probed, Problem};
 use tokio::time::Instant;
 
-use super::topology::Topology;
-use super::topology::{DuplicateClusters, Identity};
+use super::topology::{DuplicateClusters, Identity, Topology};
 use super::upstream_metrics::UpstreamMetrics;
 use super::{access, status};
 use crate::api::kubefed::{
@@ -80,7 +79,7 @@ impl KubeFed {
     }
 
     /// Takes in what the KubeFedConfig of a namespace says, which holds there and nowhere else;
-    /// returns what of it is wrong, and what is hardly meant.
+    /// returns its mistakes, and settings that are likely mistakes.
     pub(super) fn configure(
         &self,
         namespace: &str,
@@ -243,7 +242,7 @@ impl ObjectModel for KubeFed {
 
     fn seed(&self, object: &Object<KubeFedCluster>, now: Timestamp) -> Seed {
         let published = status::seed(&object.status, now);
-        // The conditions have no room for what was told.
+        // The conditions have no room for announced ends.
         let ends_told = if published.is_some() { EndsTold::Unknown } else { EndsTold::Nothing };
         Seed { published, ends_told }
     }

@@ -11,12 +11,11 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::flavour::KubeFed;
-use super::topology::{self, Identity};
-use super::topology::{Topology, TopologyCounter};
+use super::topology::{self, Identity, Topology, TopologyCounter};
 use crate::engine::{Cluster, Flavour as _, FlavourRegistry};
 use crate::paging::{MemberReader, list};
 
-/// Between looks at who is due.
+/// Time between looks for members that are due.
 const ROUND: Duration = Duration::from_secs(1);
 /// Members read at the same time.
 const AT_ONCE: usize = 16;
@@ -84,7 +83,7 @@ async fn read(prober: &probe::Prober, client: &Arc<probe::Client>) -> Surveyed {
     Surveyed { topology, identity }
 }
 
-/// Events tell of the first of a run of failures, and of regions that became several.
+/// Takes in what was read. The first of a run of failures has an event, and so has a second region.
 fn take(
     flavour: &KubeFed,
     registry: &FlavourRegistry,

@@ -4,7 +4,6 @@
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
-use transport::DialPolicy;
 
 use health::Code;
 use http::StatusCode;
@@ -15,7 +14,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
-use transport::{Unresolved, Way};
+use transport::{DialPolicy, Unresolved, Way};
 use validation::CheckResult;
 
 use crate::{Asker, Lookup, StoredObjects, Subject};
@@ -164,12 +163,12 @@ impl Members {
     ) -> Answer {
         let client = match self.client(asker, cluster, objects).await {
             Ok(client) => Arc::new(client),
-            // Others tell what is wrong with its credential.
+            // Other checks report mistakes of its credential.
             Err(Answer::Known(CheckResult::Failed(code))) => return Answer::NotChecked(code),
             Err(answer) => return answer,
         };
         let mut reader = self.prober.reader(&client);
-        // Other checks tell of a server that is not there, and of a credential that is no good.
+        // Other checks report an unreachable server and a refused credential.
         let unknown = || Answer::NotChecked("the cluster did not say".to_owned());
         match reader.get(MARK, MOST, LIMIT).await.map(|read| read.status) {
             Ok(StatusCode::NOT_FOUND) => {}
@@ -253,10 +252,10 @@ pub(super) fn result(found: Result<(), &str>) -> Answer {
 
 /// The checks that are made, and how.
 #[derive(Clone, Debug)]
-pub struct NetworkOptions {
+pub(crate) struct NetworkOptions {
     /// Whether machines are asked for SSH.
     pub ssh: bool,
-    /// Whether clusters are asked if somebody has imported them.
+    /// Whether to check that a cluster is not imported elsewhere.
     pub import: bool,
     /// The addresses that may be dialled.
     pub policy: DialPolicy,

@@ -72,7 +72,7 @@ impl Arguments {
     }
 }
 
-const ABOUT: &str = "Looks once at an API server as the cluster-health controller would, and tells what it \
+const ABOUT: &str = "Looks once at an API server as the cluster-health controller would, and shows what it \
     found and where the time went. Exit code 0 when the server is well, else 1.";
 const EXAMPLES: &str = "Examples:
   # The cluster of a kubeconfig.

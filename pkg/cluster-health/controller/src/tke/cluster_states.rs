@@ -1,5 +1,6 @@
 //! [`ClusterStates`]: the facts about each Cluster that this process has. [`NodeLists`]: one list of the
-//! Nodes of each Cluster at a time, for all who need one: the summary, and the Machines
+//! Nodes of each Cluster at a time, shared by the summary and the Machines
+//!.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use tokio::time::{Instant, timeout};
 use super::access::Access;
 use super::facts::Facts;
 use super::machines::MachineHealth;
-use super::summary::{NodeList, NodeTotals, nodes};
+use super::summary::{NodeList, NodeTotals, list_nodes};
 use crate::api::tke::{NodeCounts, ResourceSummary};
 use crate::engine::{Cluster, Connections, FlavourRegistry, now};
 use crate::options::TkeOptions;
@@ -187,7 +188,7 @@ impl NodeLists {
     async fn list(&self, cluster: &Cluster, client: &Arc<Client>) -> Result<NodeList, Abort> {
         let mut member = MemberReader::new(&self.prober, client);
         let roster = self.machines.roster(&cluster.key);
-        let listing = nodes(&mut member, self.options.summary_page_size, &roster);
+        let listing = list_nodes(&mut member, self.options.summary_page_size, &roster);
         timeout(LIMIT, listing).await.unwrap_or_else(|_| {
             let why = format!("the list of Nodes was not complete within {LIMIT:?}");
             Err(Abort::Failed(why.into()))

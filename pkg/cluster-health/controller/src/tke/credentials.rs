@@ -1,22 +1,23 @@
 //! The ClusterCredential of a Cluster: reads it from the management API, and chooses when the Cluster
 //! names none. Nothing of it is kept here (`rule:secrets-are-never-shown`).
 
-use crate::api::tke::{Cluster, CredentialMetadata};
-use crate::engine::{Found, ObjectVersion, ReadCredentials};
-use crate::secret_data::get;
-use futures::future::BoxFuture;
-use objects::Object;
 use std::sync::Arc;
 use std::time::Duration;
 
 use client::Answer;
+use futures::future::BoxFuture;
 use http::StatusCode;
+use objects::Object;
 use transport::wipe;
 
 use crate::api::is_name;
-use crate::api::tke::{CLUSTER_CREDENTIALS, ClusterCredential, CredentialError, CredentialPage};
+use crate::api::tke::{
+    CLUSTER_CREDENTIALS, Cluster, ClusterCredential, CredentialError, CredentialMetadata,
+    CredentialPage,
+};
 use crate::credential_policy::{Refusal, Target, is_for};
-use crate::secret_data::ReadError;
+use crate::engine::{Found, ObjectVersion, ReadCredentials};
+use crate::secret_data::{ReadError, get};
 
 /// The ClusterCredential for a Cluster, or why it was not found.
 #[derive(Debug)]
@@ -40,7 +41,7 @@ impl Choice {
     }
 }
 
-/// The newest of those that are for `target`: whoever replaced a credential made another one. Of
+/// The newest of those that are for `target`: users replace a credential by creating another one. Of
 /// two that were made in the same second the one whose name comes last, so that all replicas choose
 /// alike. One of another tenant does not count, however new it is.
 pub(crate) fn choose(found: Vec<ClusterCredential>, target: Target<'_>) -> Choice {
@@ -138,7 +139,7 @@ impl Fetch {
             Choice::None => {
                 let all = self.all(FIELD, &by_name).await?.unwrap_or_default();
                 let all = choose(all, target);
-                // One that came meanwhile is told by its event.
+                // A credential that was created meanwhile has its own watch event.
                 Ok(if matches!(all, Choice::OfOthers) { all } else { Choice::None })
             }
             choice => Ok(choice),

@@ -13,9 +13,8 @@ use serde::Deserialize;
 use tokio::time::{Instant, timeout};
 use workqueue::{Next, Reconcile, Retry};
 
-use super::cluster_states::NodeLists;
-use super::cluster_states::{ClusterState, ClusterStates, LatestNodes};
-use super::summary::{Gathered, NodeTotals, pods};
+use super::cluster_states::{ClusterState, ClusterStates, LatestNodes, NodeLists};
+use super::summary::{Gathered, NodeTotals, list_pods};
 use super::summary_metrics::SummaryMetrics;
 use crate::engine::{Cluster, Contact, FlavourRegistry};
 use crate::options::TkeOptions;
@@ -142,7 +141,7 @@ impl DetailReconciler {
     async fn nodes(&self, cluster: &Cluster) {
         let Some((client, target)) = self.states.target(cluster) else { return };
         let cadence = self.options.policy.cadence;
-        // One that was made for somebody else since the last probe will do.
+        // A list that another task made since the last probe is new enough.
         let max_age = cadence.confirm.min(cadence.period) / 2;
         // Errors are taken in where the list is read.
         let _listed = self.lists.totals(cluster, &client, target, max_age).await;
@@ -182,7 +181,7 @@ impl DetailReconciler {
             let max_age = self.options.machine_period;
             let nodes = self.lists.totals(cluster, client, target, max_age).await?;
             let mut member = MemberReader::new(&self.prober, client);
-            let pods = pods(&mut member, self.options.summary_page_size).await?;
+            let pods = list_pods(&mut member, self.options.summary_page_size).await?;
             Ok(Gathered { nodes: NodeTotals::clone(&nodes), pods })
         };
         timeout(limit, gathering).await.unwrap_or_else(|_| {

@@ -52,13 +52,13 @@ impl Facts {
                 self.version = Some(version);
             }
             None => {
-                let message = "the API server tells no version that can be read".to_owned();
+                let message = "the API server returned no version that can be parsed".to_owned();
                 self.tell(SYNC_VERSION, false, "VersionParseFail", message, at);
             }
         }
     }
 
-    /// Takes in that the cluster refuses to tell its version, which keeps the old one.
+    /// Takes in that the cluster refused to return its version, which keeps the old one.
     pub(crate) fn version_refused(&mut self, status: StatusCode, at: Timestamp) {
         let message = format!("the API server answered {} to /version", status.as_u16());
         self.tell(SYNC_VERSION, false, "VersionRefused", message, at);
@@ -110,7 +110,7 @@ impl Facts {
         self.tell(CREDENTIAL_VALID, true, EXPIRING_SOON, message, at);
     }
 
-    /// The condition about `kind`, if it was learnt by this process; `cached` is the one of the
+    /// The condition about `kind`, if this process knows it; `cached` is the one of the
     /// object, whose transition time stays while the status does.
     pub(crate) fn condition(&self, kind: &str, cached: Option<&Condition>) -> Option<Condition> {
         let fact = self.told.iter().find(|fact| fact.kind == kind)?;

@@ -113,7 +113,7 @@ impl Flavour for Tke {
 
     fn write(&self, cluster: &Cluster, statement: &Statement<'_>) -> Option<StatusWrite> {
         let (object, schema) = (self.objects.get(cluster)?, self.schema());
-        // Somebody may have taken it over since it was told to the engine.
+        // Another actor may have taken it over since it was registered.
         if supervision(&object) == Supervision::LeftAlone {
             return None;
         }

@@ -29,8 +29,7 @@ use crate::api::tke::{self, Cluster, Machine};
 use crate::engine::follow::Reading;
 use crate::engine::{FlavourRegistry, Supervision, identity, now};
 use crate::options::TkeOptions;
-use crate::tke::cluster_states::ClusterStates;
-use crate::tke::cluster_states::NodeLists;
+use crate::tke::cluster_states::{ClusterStates, NodeLists};
 use crate::tke::status::supervision;
 
 mod health;

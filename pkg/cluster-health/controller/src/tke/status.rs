@@ -36,7 +36,7 @@ pub(crate) enum StatusSchema {
     /// The schema of our CRD, with our extensions.
     Ours,
     /// The schema of TKEStack's API server or CRD, which has no extension: it would drop them, and each
-    /// write would then look as if somebody had changed it.
+    /// write would then look like a foreign change.
     Upstream,
 }
 
@@ -58,7 +58,7 @@ impl StatusSchema {
 /// The status to write to one cluster.
 pub(crate) struct Written {
     schema: StatusSchema,
-    /// None while it belongs to others, who then own reason and message as well.
+    /// `None` while other actors own the phase, and with it reason and message.
     headline: Option<Headline>,
     version: String,
     conditions: Vec<Condition>,
@@ -298,7 +298,7 @@ fn headline(
 #[cfg(test)]
 mod tests;
 
-/// The type of clusters that somebody else made.
+/// The type of clusters that TKEStack did not create.
 const IMPORTED: &str = "Imported";
 
 /// Whether a Cluster is probed.
@@ -322,7 +322,7 @@ pub(crate) fn is_imported(cluster: &Object<Cluster>) -> bool {
     cluster.body.spec.kind == IMPORTED
 }
 
-/// Whether health may change the phase: the others belong to whoever works on the cluster
+/// Whether health may change the phase: other phases belong to the actor that works on the cluster
 /// (`rule:phases-of-others-are-kept`).
 pub(crate) fn owns_phase(cluster: &Object<Cluster>) -> bool {
     match cluster.status.phase {

@@ -84,7 +84,7 @@ pub(crate) struct Gathered {
 }
 
 /// Reads Nodes in pages of `page_size`, and keeps those that `roster` wants.
-pub(crate) async fn nodes(
+pub(crate) async fn list_nodes(
     member: &mut dyn Member,
     page_size: usize,
     roster: &Roster,
@@ -94,7 +94,10 @@ pub(crate) async fn nodes(
 }
 
 /// Reads Pods that have not ended, in pages of `page_size`.
-pub(crate) async fn pods(member: &mut dyn Member, page_size: usize) -> Result<PodTotals, Abort> {
+pub(crate) async fn list_pods(
+    member: &mut dyn Member,
+    page_size: usize,
+) -> Result<PodTotals, Abort> {
     list(member, "/api/v1/pods", &[NOT_ENDED], page_size, PodTotals::default).await
 }
 

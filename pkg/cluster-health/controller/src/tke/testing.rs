@@ -1,16 +1,16 @@
 //! Clusters, Machines and options of the tests.
 
-use super::access::Access;
-use crate::engine::{self, Connection, Connections, ResolvedFrom};
+use std::sync::Arc;
+
 use objects::Object;
 use probe::{Client, Problem};
 use serde_json::{Value, json};
-use std::sync::Arc;
 
+use super::access::Access;
 use crate::api::tke::{Cluster, Machine};
+use crate::engine::{self, Connection, Connections, ResolvedFrom};
 use crate::flags::FLAGS;
-use crate::options::TkeOptions;
-use crate::options::judge;
+use crate::options::{TkeOptions, judge};
 
 /// An imported cluster that runs, with whatever else.
 pub(crate) fn cluster(edit: impl FnOnce(&mut Value)) -> Object<Cluster> {

@@ -1,8 +1,5 @@
 //! One Cluster in the pipeline, with caches and an API server that are scripted.
 
-mod bench;
-mod credentials;
-
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -25,6 +22,9 @@ use crate::engine::pipeline::Pipeline;
 use crate::engine::tests::scene::target;
 use crate::engine::{self, Flavour as _, Work, identity};
 use crate::tke::testing::connect;
+
+mod bench;
+mod credentials;
 
 /// rule:nothing-outlives-its-object
 #[tokio::test(start_paused = true)]

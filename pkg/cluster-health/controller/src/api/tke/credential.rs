@@ -1,4 +1,4 @@
-//! [`ClusterCredential`]: who we are to a member cluster.
+//! [`ClusterCredential`]: our identity at a member cluster.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,10 +12,8 @@ use crate::api::{secret, tolerant};
 /// bootstrapping are not decoded. It cannot be printed (`rule:secrets-are-never-shown`).
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub struct ClusterCredential {
-    /// Name and version of the object.
+pub(crate) struct ClusterCredential {
     pub metadata: CredentialMetadata,
-    /// The tenant that owns it.
     #[serde(rename = "tenantID", deserialize_with = "tolerant::null_is_default")]
     pub tenant_id: Box<str>,
     /// Name of the Cluster it is for.
@@ -30,13 +28,10 @@ pub struct ClusterCredential {
     /// Key of the client certificate, in PEM.
     #[serde(deserialize_with = "secret::bytes")]
     pub client_key: Option<SecretSlice<u8>>,
-    /// Bearer token.
     #[serde(deserialize_with = "secret::text")]
     pub token: Option<SecretString>,
-    /// User to act as.
     #[serde(rename = "as", deserialize_with = "tolerant::null_is_default")]
     pub as_user: Box<str>,
-    /// Groups to act as.
     #[serde(rename = "as-groups", deserialize_with = "tolerant::null_is_default")]
     pub as_groups: Vec<Box<str>>,
     /// Further facts about the user to act as; each value is a comma list.
@@ -46,11 +41,9 @@ pub struct ClusterCredential {
     pub secret_ref: Option<SecretRef>,
 }
 
-/// Name and version of a ClusterCredential.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub struct CredentialMetadata {
-    /// Name.
+pub(crate) struct CredentialMetadata {
     pub name: Box<str>,
     /// The resourceVersion; `None` when it is missing or is no number.
     #[serde(deserialize_with = "version")]
@@ -64,20 +57,17 @@ fn version<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> 
     Ok(Option::<Box<str>>::deserialize(from)?.and_then(|text| text.parse().ok()))
 }
 
-/// Names a Secret.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
-pub struct SecretRef {
-    /// The namespace of the Secret.
+pub(crate) struct SecretRef {
     pub namespace: Box<str>,
-    /// The name of the Secret.
     pub name: Box<str>,
 }
 
 /// A ClusterCredential, or a list of them, that cannot be decoded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("cannot decode a ClusterCredential: {field} is not of the expected form")]
-pub struct CredentialError {
+pub(crate) struct CredentialError {
     /// Path of the field. Its value is never shown.
     pub field: String,
 }
@@ -98,10 +88,7 @@ struct PageMetadata {
 }
 
 impl CredentialPage {
-    /// Reads it.
-    ///
-    /// # Errors
-    /// Names the first field that is not of the expected form.
+    /// Reads it; the error names the first field that is not of the expected form.
     pub(crate) fn read(json: &[u8]) -> Result<Self, CredentialError> {
         read(json)
     }
@@ -113,11 +100,8 @@ impl CredentialPage {
 }
 
 impl ClusterCredential {
-    /// Reads one object.
-    ///
-    /// # Errors
-    /// Names the first field that is not of the expected form.
-    pub fn read(json: &[u8]) -> Result<Self, CredentialError> {
+    /// Reads it; the error names the first field that is not of the expected form.
+    pub(crate) fn read(json: &[u8]) -> Result<Self, CredentialError> {
         read(json)
     }
 }

@@ -10,10 +10,8 @@ use prometheus::Registry;
 use prometheus::proto::Metric;
 
 use crate::engine::cluster_registry::ClusterRegistry;
-use crate::engine::cluster_view::Difference;
-use crate::engine::cluster_view::{ClusterView, STATUSES};
-use crate::engine::flavour::Contact;
-use crate::engine::flavour::now;
+use crate::engine::cluster_view::{ClusterView, Difference, STATUSES};
+use crate::engine::flavour::{Contact, now};
 use crate::engine::member_cluster::MemberCluster;
 
 /// Labels of all; some have one more.
@@ -97,9 +95,6 @@ struct Reading<'a> {
 }
 
 /// Registers the series of each cluster of `shown`.
-///
-/// # Errors
-/// A name is registered already.
 pub(super) fn register(
     registry: &Registry,
     shown: Arc<Mutex<Weak<ClusterRegistry>>>,

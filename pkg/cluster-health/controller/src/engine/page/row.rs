@@ -165,7 +165,7 @@ const HEADINGS: [&str; 12] = [
 ];
 
 /// One line for each row, below the headings; in an audit with what differs, and with several
-/// shards with who has it.
+/// shards with its owner.
 pub(super) fn table(rows: &[Row], audit: bool) -> String {
     let mut lines: Vec<Vec<String>> = vec![HEADINGS.map(str::to_owned).to_vec()];
     lines.extend(rows.iter().map(|row| cells(row).to_vec()));

@@ -1,9 +1,6 @@
 //! The scene of the tests of the engine: members that are scripted, a management API that is a
 //! function, and a flavour that says little.
 
-mod api;
-mod members;
-
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -21,22 +18,22 @@ use prometheus::{Registry as Metrics, TextEncoder};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-pub(crate) use api::Api;
-pub(crate) use members::{Answer, Members, target};
-
 use crate::api::tke::{CLUSTERS, MACHINES};
 use crate::engine::cluster_registry::ClusterRegistry;
-use crate::engine::flavour::StatusWrite;
-use crate::engine::flavour::Target;
-use crate::engine::flavour::{Cluster, Flavour, Statement};
+use crate::engine::flavour::{Cluster, Flavour, Statement, StatusWrite, Target};
 use crate::engine::flavour_registry::FlavourRegistry;
-use crate::engine::gauges::Exposed;
-use crate::engine::gauges::Metrics as EngineMetrics;
+use crate::engine::gauges::{Exposed, Metrics as EngineMetrics};
 use crate::engine::member_cluster::MemberCluster;
 use crate::engine::ownership::{Ownership, Share};
 use crate::engine::probes::Permits;
 use crate::engine::writer::Writer;
 use crate::engine::{page, tasks};
+
+mod api;
+mod members;
+
+pub(crate) use api::Api;
+pub(crate) use members::{Answer, Members, target};
 
 pub(crate) static KIND: Resource = Resource::namespaced("fake.example.org", "v1", "Fake", "fakes");
 

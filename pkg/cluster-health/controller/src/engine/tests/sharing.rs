@@ -1,10 +1,6 @@
 //! Two replicas that share the clusters, with members and a management API in common, on tokio's
 //! paused clock.
 
-mod kinds;
-mod leading;
-mod leases;
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -27,6 +23,10 @@ use super::scene::{Answer, Api, KIND, Members, Scene, cluster, target};
 use crate::engine::flavour_registry::Look;
 use crate::engine::ownership::{Ownership, Share};
 use crate::engine::shard_coordinator::{ShardCoordinator, group};
+
+mod kinds;
+mod leading;
+mod leases;
 
 const S: fn(u64) -> Duration = Duration::from_secs;
 const CLUSTERS: usize = 40;

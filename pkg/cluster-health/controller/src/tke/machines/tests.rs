@@ -18,8 +18,7 @@ use crate::api::tke::Machine;
 use crate::engine::now;
 use crate::engine::tests::scene::Scene;
 use crate::options::TkeOptions;
-use crate::tke::cluster_states::ClusterStates;
-use crate::tke::cluster_states::NodeLists;
+use crate::tke::cluster_states::{ClusterStates, NodeLists};
 use crate::tke::summary::{Roster, list_of};
 use crate::tke::testing::{machine, options};
 

@@ -124,7 +124,7 @@ impl Collect for NodeList {
 /// Says on which machine a Node is whose name and addresses are others.
 const LABEL: &str = "platform.tkestack.io/machine-ip";
 
-/// The Nodes of one list on which somebody has a Machine; all others are forgotten as they come
+/// The Nodes of one list that belong to Machines; all others are dropped as they come
 /// (`rule:lists-of-members-are-bounded`).
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Roster {

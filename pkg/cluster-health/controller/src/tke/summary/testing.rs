@@ -8,9 +8,8 @@ use http::StatusCode;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use super::nodes;
-use super::nodes::NodeList;
-use super::nodes::Roster;
+use super::list_nodes;
+use super::nodes::{NodeList, Roster};
 use crate::paging::{Member, Unread};
 
 /// Pages by path.
@@ -107,5 +106,8 @@ pub(crate) fn list_of(given: Vec<Value>) -> NodeList {
     let machines: Vec<_> = (0..10).map(|number| format!("10.0.0.{number}")).collect();
     let roster = Roster::wanting(machines.iter().map(String::as_str));
     let mut member = Paged::of("/api/v1/nodes", vec![given]);
-    nodes(&mut member, 500, &roster).now_or_never().expect("the server answers at once").unwrap()
+    list_nodes(&mut member, 500, &roster)
+        .now_or_never()
+        .expect("the server answers at once")
+        .unwrap()
 }

@@ -8,13 +8,13 @@ use http::StatusCode;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::PodTotals;
+use super::list_nodes;
 use super::nodes::Roster;
 use super::testing::{Paged, node, pod};
-use super::{Gathered, nodes};
+use super::{Gathered, PodTotals};
+use crate::paging::{Abort, Member, Unread, list};
 
 mod sums;
-use crate::paging::{Abort, Member, Unread, list};
 
 fn pods(member: &mut dyn Member) -> Result<PodTotals, Abort> {
     list(member, "/api/v1/pods", &[], 2, PodTotals::default)
@@ -199,8 +199,8 @@ proptest! {
         ]);
         let mut member = Paged::with_expiries(std::mem::take(&mut lists), expiries);
         let gathering = async {
-            let nodes = nodes(&mut member, 2, &Roster::default()).await?.totals;
-            Ok::<_, Abort>(Gathered { nodes, pods: super::pods(&mut member, 2).await? })
+            let nodes = list_nodes(&mut member, 2, &Roster::default()).await?.totals;
+            Ok::<_, Abort>(Gathered { nodes, pods: super::list_pods(&mut member, 2).await? })
         };
         let gathered = gathering.now_or_never().expect("the server answers at once");
 

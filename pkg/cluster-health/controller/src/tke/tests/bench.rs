@@ -3,7 +3,6 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::SystemTime;
 
-use crate::webhook_registration::Authority;
 use api_server_double::{ApiServer, Asked, Reply};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -31,6 +30,7 @@ use crate::testing::informer;
 use crate::tke::SummaryMetrics;
 use crate::tke::credentials::Fetch;
 use crate::tke::testing::cluster;
+use crate::webhook_registration::Authority;
 
 pub(super) const S: fn(u64) -> Duration = Duration::from_secs;
 const BACKOFF: Backoff =

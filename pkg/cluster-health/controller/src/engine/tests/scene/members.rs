@@ -11,9 +11,7 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::cluster;
-use crate::engine::flavour::Contact;
-use crate::engine::flavour::{ClusterProber, now};
-use crate::engine::flavour::{EndsTold, Target};
+use crate::engine::flavour::{ClusterProber, Contact, EndsTold, Target, now};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {

@@ -8,14 +8,14 @@ use serde_json::{Value, json};
 
 use crate::tke::summary::nodes::Roster;
 use crate::tke::summary::testing::{Paged, node, pod};
-use crate::tke::summary::{Gathered, nodes, pods};
+use crate::tke::summary::{Gathered, list_nodes, list_pods};
 
 fn gathered(on: Vec<Value>, running: Vec<Value>) -> Gathered {
     let lists = BTreeMap::from([("/api/v1/nodes", vec![on]), ("/api/v1/pods", vec![running])]);
     let mut member = Paged::with_expiries(lists, BTreeSet::new());
     let gathering = async {
-        let nodes = nodes(&mut member, 500, &Roster::default()).await.unwrap().totals;
-        Gathered { nodes, pods: pods(&mut member, 500).await.unwrap() }
+        let nodes = list_nodes(&mut member, 500, &Roster::default()).await.unwrap().totals;
+        Gathered { nodes, pods: list_pods(&mut member, 500).await.unwrap() }
     };
     let gathered = gathering.now_or_never().expect("the server answers at once");
     let selector = "fieldSelector=status.phase%21%3DSucceeded%2Cstatus.phase%21%3DFailed";
