@@ -27,7 +27,7 @@ impl Schema for KubeFedCluster {
 }
 
 /// How to reach a member. It is printed without its proxy, whose URL may hold a password.
-#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct KubeFedClusterSpec {
     /// Host, `host:port`, IP, `IP:port`, or a URL.
@@ -58,7 +58,7 @@ pub(crate) struct KubeFedClusterSpec {
     pub proxy_url: String,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct LocalSecretRef {
     #[serde(deserialize_with = "tolerant::null_is_default")]

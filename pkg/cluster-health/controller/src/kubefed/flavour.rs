@@ -1,6 +1,7 @@
 //! [`KubeFed`]: what the engine asks of this flavour, and what is remembered of each member.
 
 use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,7 +17,7 @@ use super::topology::{DuplicateClusters, Identity, Topology};
 use super::upstream_metrics::UpstreamMetrics;
 use super::{access, status};
 use crate::api::kubefed::{
-    ClusterHealthCheck, KUBEFED_CLUSTERS, KubeFedCluster, KubeFedClusterSpec, KubeFedClusterStatus,
+    ClusterHealthCheck, KUBEFED_CLUSTERS, KubeFedCluster, KubeFedClusterStatus,
 };
 use crate::engine::{
     Cluster, Connections, EndsTold, Flavour, Members, ObjectModel, Objects, Resolve, Seed,
@@ -38,7 +39,7 @@ pub(crate) struct KubeFed {
     pub(super) allow_plaintext: bool,
     pub(super) prober: Arc<probe::Prober>,
     pub(super) objects: Objects<KubeFedCluster>,
-    pub(super) connections: Connections<KubeFedClusterSpec>,
+    pub(super) connections: Connections<u64>,
     /// By the namespace of the KubeFedConfig that says so; elsewhere the flags hold.
     policies: Mutex<HashMap<Box<str>, Policy>>,
     /// By UID.
@@ -254,17 +255,20 @@ impl ObjectModel for KubeFed {
 
 impl Resolve for KubeFed {
     type Credential = ();
-    type Access = KubeFedClusterSpec;
+    /// A hash of the spec.
+    type Access = u64;
 
     const AUTHENTICATED_READ: bool = false;
 
-    fn members(&self) -> Members<'_, KubeFedCluster, KubeFedClusterSpec> {
+    fn members(&self) -> Members<'_, KubeFedCluster, u64> {
         let Self { objects, connections, prober, .. } = self;
         Members { objects, connections, prober }
     }
 
-    fn access(&self, object: &Object<KubeFedCluster>) -> KubeFedClusterSpec {
-        object.body.spec.clone()
+    fn access(&self, object: &Object<KubeFedCluster>) -> u64 {
+        let mut hash = DefaultHasher::new();
+        object.body.spec.hash(&mut hash);
+        hash.finish()
     }
 
     fn addresses(&self, object: &Object<KubeFedCluster>) -> Vec<Box<str>> {

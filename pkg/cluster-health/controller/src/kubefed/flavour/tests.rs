@@ -39,8 +39,7 @@ fn connect(flavour: &KubeFed, member: &Cluster, endpoint: &str, token: Option<&M
         ..Inputs::default()
     };
     let client = flavour.prober.client(&inputs).map(Arc::new);
-    let access = KubeFedClusterSpec::default();
-    let resolved_from = ResolvedFrom { access, credential: None, secret: None };
+    let resolved_from = ResolvedFrom { access: 0, credential: None, secret: None };
     let connection = Connection { resolved_from, client, resolved_at: None };
     if flavour.connections.set(member, connection, &[endpoint.into()]) {
         flavour.retargeted(member);
