@@ -186,7 +186,7 @@ fn look_at(member: &Arc<MemberCluster>, clusters: &Arc<ClusterRegistry>) {
     if let Some(effect) = member.sweep(now) {
         clusters.noted(member, None, effect);
     }
-    // the last status may be of another controller.
+    // The last status may be of another controller.
     if let Some(shown) = member.overlooked() {
         clusters.shows(member, shown.fingerprint);
     }

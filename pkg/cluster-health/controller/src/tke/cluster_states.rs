@@ -1,6 +1,5 @@
 //! [`ClusterStates`]: the facts about each Cluster that this process has. [`NodeLists`]: one list of the
-//! Nodes of each Cluster at a time, shared by the summary and the Machines
-//!.
+//! Nodes of each Cluster at a time, shared by the summary and the Machines.
 
 use std::collections::HashMap;
 use std::sync::Arc;
