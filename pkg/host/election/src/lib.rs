@@ -22,20 +22,16 @@
 
 mod config;
 mod elector;
-mod leadership;
 mod metrics;
-mod predecessor;
 mod record;
-mod replica_leases;
 mod store;
 mod term;
 mod thread;
-mod watchdog;
 
 pub use self::metrics::ElectionMetrics;
 pub use config::{ConfigProblem, ElectionConfig};
-pub use leadership::{Leadership, LeaseEvent, Released};
-pub use predecessor::{PredecessorAnswer, PredecessorCheck};
-pub use replica_leases::{ReplicaGroup, ReplicaLease, ReplicaLeases};
 pub use store::StoreError;
+pub use store::{ReplicaGroup, ReplicaLease, ReplicaLeases};
+pub use term::{Leadership, LeaseEvent, Released};
+pub use term::{PredecessorAnswer, PredecessorCheck};
 pub use thread::{Election, ElectionError, Elector, spawn};

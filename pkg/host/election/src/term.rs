@@ -3,6 +3,8 @@
 //! Written by the lease thread ([`crate::elector`]); read by the watchdog, the health check and
 //! the metrics. All times are CLOCK_BOOTTIME (rule:lease-time-counts-suspend).
 
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -79,6 +81,56 @@ impl Term {
         self.limit.load(Ordering::Relaxed) != NEVER
     }
 }
+
+/// Where this process stands, as published by [`crate::Elector::leadership`].
+///
+/// `Standby` → `Leading` → `Lost`, never back (rule:lease-lost-is-final). After a release or an
+/// abandonment the state is `Standby` with no holder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Leadership {
+    /// Someone else leads, or nobody does yet.
+    Standby {
+        /// The holder last seen.
+        holder: Option<String>,
+    },
+    /// This process leads.
+    Leading,
+    /// The lease is lost; the fence is closed and the process must exit 1 within a second.
+    Lost {
+        /// Why, for the log.
+        reason: String,
+    },
+}
+
+/// How the attempt to give the lease back ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Released {
+    /// The lease is free: the next leader starts at once.
+    Freed,
+    /// This process did not hold it.
+    NotHeld,
+    /// The server did not confirm; the next leader may have to wait for the lease to expire.
+    LeftToExpire {
+        /// Why, for the log.
+        reason: String,
+    },
+}
+
+/// Something to publish as an Event of type Normal and reason `LeaderElection` on the Lease.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeaseEvent {
+    /// `metadata.uid` of the Lease, without which `kubectl describe` does not show the event.
+    pub lease_uid: String,
+    /// `<identity> became leader` or `<identity> stopped leading`.
+    pub message: String,
+}
+
+/// Whether a leader before this process may have worked on this cluster; why that cannot be said.
+pub type PredecessorAnswer = Pin<Box<dyn Future<Output = Result<bool, String>> + Send>>;
+
+/// Finds out whether a leader may exist that still believes in a Lease which is gone. Called on
+/// the lease thread, before this process leads and only while there is no Lease.
+pub type PredecessorCheck = Box<dyn Fn() -> PredecessorAnswer + Send + Sync>;
 
 #[cfg(test)]
 mod tests {

@@ -4,24 +4,23 @@
 //! and a connection that it shares with nobody (rule:lease-never-behind-work).
 
 use std::sync::{Arc, mpsc};
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
-use std::{io, process, thread};
+use std::{io, process};
 
 use client::{Clients, ConfigError};
-use resilience::Fence;
 use resilience::panics::contain_call;
+use resilience::{BootInstant, Fence};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::runtime;
 use tokio::sync::{oneshot, watch};
 use tracing::{Instrument as _, info_span};
 
-use crate::config::ElectionConfig;
+use crate::config::{ElectionConfig, WATCHDOG_POLL};
 use crate::elector::{Candidate, Order, Shared};
-use crate::leadership::{Leadership, LeaseEvent, Released};
 use crate::metrics::ElectionMetrics;
-use crate::predecessor::PredecessorCheck;
 use crate::store::KubeLease;
-use crate::term::Term;
-use crate::watchdog::{self, last_words};
+use crate::term::{Leadership, LeaseEvent, PredecessorCheck, Released, Term};
 
 /// Why the election did not start.
 #[derive(Debug, thiserror::Error)]
@@ -103,7 +102,7 @@ pub fn spawn(election: Election) -> Result<Elector, ElectionError> {
         draw: Box::new(rand::random::<f64>),
     };
     start_thread(config, clients, shared, inbox)?;
-    watchdog::start(term, Arc::new(|code| process::exit(code)))?;
+    start_watchdog(term, Arc::new(|code| process::exit(code)))?;
     Ok(elector)
 }
 
@@ -192,6 +191,40 @@ fn check(term: &Term, limit: Duration) -> Result<(), String> {
             Err(format!("the leader lease was last renewed {:.1}s ago", age.as_secs_f64()))
         }
         _ => Ok(()),
+    }
+}
+
+/// The way out of the process; injected by tests. `process::exit` runs the C library's exit
+/// handlers: one that waits for a lock of a stuck thread would hold it up. Nothing here registers
+/// any; `_exit`, which runs none, would take `unsafe`, which is forbidden.
+pub(crate) type Exit = Arc<dyn Fn(i32) + Send + Sync>;
+
+/// Watches `term` for as long as it has a limit or anyone else holds it.
+pub(crate) fn start_watchdog(term: Arc<Term>, exit: Exit) -> io::Result<JoinHandle<()>> {
+    thread::Builder::new().name("lease-watchdog".to_owned()).spawn(move || guard(&term, &exit))
+}
+
+fn guard(term: &Arc<Term>, exit: &Exit) {
+    // A lost lease keeps its limit though the elector is gone: the process still has to end.
+    while term.is_limited() || Arc::strong_count(term) > 1 {
+        if term.overdue(BootInstant::now()) {
+            last_words("lease-watchdog: the leader lease was not renewed in time, exiting\n");
+            exit(1);
+            return;
+        }
+        thread::sleep(WATCHDOG_POLL);
+    }
+}
+
+/// Writes `line` to file descriptor 2 if that cannot block: a full pipe must not keep a leader
+/// alive, and the lock of `eprintln!` may be held by the very thread that is stuck.
+pub(crate) fn last_words(line: &str) {
+    let stderr = io::stderr();
+    let mut fds = [PollFd::new(&stderr, PollFlags::OUT)];
+    let ready = poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok_and(|n| n == 1);
+    if ready && fds[0].revents().contains(PollFlags::OUT) {
+        // Nobody is left to tell when this fails.
+        rustix::io::write(&stderr, line.as_bytes()).ok();
     }
 }
 

@@ -12,18 +12,15 @@
 //!
 //! Source, reporting component and instance are those of the recorder, hence in no key here.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::hash::Hash;
 use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use tokio::time::Instant;
 
-use crate::event_name::event_name;
-use crate::lru::Lru;
-use crate::object::{EventType, ObjectRef};
-use crate::series;
-use crate::spam::Bucket;
+use crate::object::{EventType, ObjectRef, event_name, fingerprint};
 
 /// Distinct messages from which on they are folded into one event.
 const AGGREGATE_FROM: usize = 10;
@@ -115,7 +112,8 @@ impl Correlator {
         let topic = Topic { object: Arc::clone(&object), event_type, reason };
         let (message, identity) = self.aggregate(&topic, message, now);
         let folded = identity.1.is_none();
-        let series = series::of(self.component, &object, event_type, reason, identity.1.as_deref());
+        let series =
+            fingerprint(self.component, &object, event_type, reason, identity.1.as_deref());
         let name = || event_name(&object.name, series);
         let written =
             self.written.entry(&identity, || Written { name: name(), first: time, count: 0 });
@@ -160,6 +158,74 @@ impl Correlator {
         seen.distinct.insert(message.clone());
         let identity = (topic.clone(), Some(message.clone()));
         (message, identity)
+    }
+}
+
+/// Events that may come at once.
+const BURST: f64 = 25.0;
+/// Time to regain one event.
+const REFILL: Duration = Duration::from_secs(300);
+
+/// A token bucket that starts full.
+#[derive(Debug)]
+pub(crate) struct Bucket {
+    tokens: f64,
+    filled: Instant,
+}
+
+impl Bucket {
+    pub(crate) fn full(now: Instant) -> Self {
+        Self { tokens: BURST, filled: now }
+    }
+
+    /// Takes a token if there is one.
+    pub(crate) fn take(&mut self, now: Instant) -> bool {
+        let gained = now.duration_since(self.filled).as_secs_f64() / REFILL.as_secs_f64();
+        self.tokens = (self.tokens + gained).min(BURST);
+        self.filled = now;
+        let enough = self.tokens >= 1.0;
+        if enough {
+            self.tokens -= 1.0;
+        }
+        enough
+    }
+}
+
+/// At most `capacity` entries. Every operation is logarithmic in their number at worst.
+#[derive(Debug)]
+pub(crate) struct Lru<K, V> {
+    capacity: usize,
+    clock: u64,
+    entries: HashMap<K, (u64, V)>,
+    /// Keys by last use, oldest first.
+    uses: BTreeMap<u64, K>,
+}
+
+impl<K: Hash + Eq + Clone, V> Lru<K, V> {
+    /// `capacity` must be positive; a smaller one counts as 1.
+    pub(crate) fn new(capacity: usize) -> Self {
+        let capacity = capacity.max(1);
+        Self { capacity, clock: 0, entries: HashMap::new(), uses: BTreeMap::new() }
+    }
+
+    /// The value of `key`, made by `new` when absent, and used just now.
+    pub(crate) fn entry(&mut self, key: &K, new: impl FnOnce() -> V) -> &mut V {
+        self.clock += 1;
+        match self.entries.get(key).map(|(used, _)| *used) {
+            Some(used) => {
+                self.uses.remove(&used);
+            }
+            None if self.entries.len() >= self.capacity => {
+                if let Some((_, oldest)) = self.uses.pop_first() {
+                    self.entries.remove(&oldest);
+                }
+            }
+            None => {}
+        }
+        self.uses.insert(self.clock, key.clone());
+        let (used, value) = self.entries.entry(key.clone()).or_insert_with(|| (0, new()));
+        *used = self.clock;
+        value
     }
 }
 

@@ -5,21 +5,24 @@
 //! counted on (rule:a-series-outlives-its-leader). Every write can be repeated blindly: counts are
 //! absolute, and a POST whose answer was lost is known again by its reporter and time.
 
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::sync::Arc;
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::Event;
+use k8s_openapi::api::core::v1::{Event, EventSource, ObjectReference};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use kube::api::{Patch, PatchParams, PostParams};
 use kube::core::Status;
 use kube::{Api, Client};
 use resilience::KeyedLogGate;
-use serde_json::json;
+use serde_json::{Value, json};
+use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
 use tokio::time::{Instant, sleep, timeout_at};
 use tracing::{debug, warn};
 
-use crate::correlate::{Earlier, Observation};
-use crate::metrics::DropReason;
-use crate::wire::{self, Source};
+use crate::correlate::{Correlator, Earlier, Emission, Observation};
+use crate::metrics::{DropReason, EventMetrics};
+use crate::object::ObjectRef;
 
 /// Tries per event, as in client-go.
 const TRIES: u32 = 12;
@@ -127,13 +130,13 @@ impl Sink {
         let namespace = observation.object.event_namespace();
         let api = Api::<Event>::namespaced(self.client.clone(), namespace);
         if observation.count > 1 {
-            let patch = Patch::Strategic(wire::repeat(observation, observation.count));
+            let patch = Patch::Strategic(patch_of(observation, observation.count));
             match api.patch_metadata(&observation.name, &PatchParams::default(), &patch).await {
                 Err(kube::Error::Api(status)) if status.code == 404 => {}
                 patched => return patched.map(|_| None),
             }
         }
-        let event = wire::body(observation, &self.source);
+        let event = event_of(observation, &self.source);
         match api.create(&PostParams::default(), &event).await {
             Err(kube::Error::Api(status)) if status.is_already_exists() => {
                 self.count_on(&api, observation).await.map(Some)
@@ -158,7 +161,7 @@ impl Sink {
             return Ok(Earlier { count, first });
         }
         let count = count.saturating_add(1);
-        let patch = Patch::Strategic(wire::repeat(observation, count));
+        let patch = Patch::Strategic(patch_of(observation, count));
         api.patch_metadata(name, &params, &patch).await?;
         Ok(Earlier { count, first })
     }
@@ -187,4 +190,105 @@ fn classify(error: kube::Error) -> Failure {
 fn namespace_terminates(status: &Status) -> bool {
     let causes = status.details.iter().flat_map(|details| &details.causes);
     causes.into_iter().any(|cause| cause.reason == "NamespaceTerminating")
+}
+
+/// Number of workers.
+pub(crate) const WORKERS: usize = 4;
+/// Remembered by all workers together, as much as client-go's single one.
+const MEMORY: usize = 4096;
+
+/// An event on its way to its worker, with the place it takes in the queue.
+pub(crate) struct Queued {
+    pub(crate) emission: Emission,
+    pub(crate) recorded: Instant,
+    pub(crate) slot: OwnedSemaphorePermit,
+}
+
+/// The worker of an object, always the same.
+pub(crate) fn worker_of(object: &ObjectRef) -> usize {
+    let hash = BuildHasherDefault::<DefaultHasher>::default().hash_one(object);
+    // The remainder is below WORKERS.
+    usize::try_from(hash % WORKERS as u64).unwrap_or_default()
+}
+
+/// Writes what comes through `queue`; after `closing` turned true, only what is in it already.
+pub(crate) async fn write_events(
+    mut queue: mpsc::UnboundedReceiver<Queued>,
+    mut closing: watch::Receiver<bool>,
+    sink: Sink,
+    metrics: EventMetrics,
+) {
+    let mut correlator = Correlator::new(sink.component(), MEMORY / WORKERS);
+    loop {
+        let next = tokio::select! {
+            biased;
+            // A closer that vanished without a word closes, too.
+            _ = closing.wait_for(|closed| *closed), if !queue.is_closed() => {
+                queue.close();
+                continue;
+            }
+            next = queue.recv() => next,
+        };
+        let Some(Queued { emission, recorded, slot }) = next else { return };
+        match correlator.observe(emission, recorded) {
+            Some(observation) => match sink.deliver(&observation).await {
+                Ok(Some(earlier)) => correlator.adopt(&observation, earlier),
+                Ok(None) => {}
+                Err(reason) => metrics.drop_one(reason),
+            },
+            None => metrics.drop_one(DropReason::Spam),
+        }
+        // Kept until here: an event being written still waits.
+        drop(slot);
+    }
+}
+
+/// Who writes the events of one recorder.
+#[derive(Debug, Clone)]
+pub(crate) struct Source {
+    /// `source.component` and `reportingComponent`.
+    pub(crate) component: &'static str,
+    /// `reportingInstance`: the identity of this process.
+    pub(crate) instance: String,
+}
+
+/// The Event to create.
+fn event_of(observation: &Observation, source: &Source) -> Event {
+    Event {
+        metadata: ObjectMeta {
+            name: Some(observation.name.clone()),
+            namespace: Some(observation.object.event_namespace().to_owned()),
+            ..ObjectMeta::default()
+        },
+        involved_object: reference(&observation.object),
+        type_: Some(observation.event_type.as_str().to_owned()),
+        reason: Some(observation.reason.to_owned()),
+        message: Some(observation.message.clone()),
+        count: Some(i32::try_from(observation.count).unwrap_or(i32::MAX)),
+        first_timestamp: Some(Time(observation.first)),
+        last_timestamp: Some(Time(observation.last)),
+        source: Some(EventSource { component: Some(source.component.to_owned()), host: None }),
+        reporting_component: Some(source.component.to_owned()),
+        reporting_instance: Some(source.instance.clone()),
+        ..Event::default()
+    }
+}
+
+/// What changes in an Event that happened again, for the `count`-th time. The message is part of it for folded events,
+/// which show the newest one.
+fn patch_of(observation: &Observation, count: u32) -> Value {
+    let Observation { last, message, .. } = observation;
+    json!({ "count": count, "lastTimestamp": Time(*last), "message": message })
+}
+
+fn reference(object: &ObjectRef) -> ObjectReference {
+    let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+    ObjectReference {
+        api_version: some(&object.api_version),
+        kind: some(&object.kind),
+        namespace: some(&object.namespace),
+        name: some(&object.name),
+        uid: some(&object.uid),
+        ..ObjectReference::default()
+    }
 }

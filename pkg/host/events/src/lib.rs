@@ -18,15 +18,9 @@
 
 mod correlate;
 mod deliver;
-mod event_name;
-mod lru;
 mod metrics;
 mod object;
 mod recorder;
-mod series;
-mod spam;
-mod wire;
-mod worker;
 
 pub use self::metrics::EventMetrics;
 pub use object::{EventType, ObjectRef};

@@ -11,11 +11,9 @@ use tokio::time::{Instant, timeout};
 use tracing::{info, warn};
 
 use crate::correlate::Emission;
-use crate::deliver::Sink;
+use crate::deliver::{Queued, Sink, Source, WORKERS, worker_of, write_events};
 use crate::metrics::{DropReason, EventMetrics};
 use crate::object::{EventType, ObjectRef};
-use crate::wire::Source;
-use crate::worker::{self, Queued, WORKERS, worker_of};
 
 /// Events that may wait, the ones being written included; client-go's number.
 pub(crate) const QUEUE: usize = 1000;
@@ -55,7 +53,7 @@ pub fn start(
     let mut workers = JoinSet::new();
     let queues = std::array::from_fn(|_| {
         let (sender, receiver) = mpsc::unbounded_channel();
-        workers.spawn(worker::run(receiver, closed.clone(), sink.clone(), metrics.clone()));
+        workers.spawn(write_events(receiver, closed.clone(), sink.clone(), metrics.clone()));
         sender
     });
     let slots = Arc::new(Semaphore::new(QUEUE));

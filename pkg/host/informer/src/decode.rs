@@ -5,9 +5,9 @@ mod protobuf;
 
 use kube_api::{Cached, Status};
 
-use crate::encoding::Encoding;
 use crate::fault::Fault;
-use crate::message::{Event, Page};
+use crate::intake::{Event, Page};
+use crate::request::Encoding;
 
 /// Reads one message of a watch.
 pub(crate) fn event<T: Cached>(encoding: Encoding, message: &[u8]) -> Result<Event<T>, Fault> {

@@ -7,8 +7,8 @@ use kube_api::{Kind, Resource};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use crate::encoding::Encoding;
 use crate::fault::Fault;
+use crate::request::Encoding;
 use crate::stream;
 
 #[derive(Deserialize)]

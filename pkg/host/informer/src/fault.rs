@@ -1,12 +1,14 @@
-//! What can go wrong while listing and watching, in the classes that call for different answers.
+//! [`Fault`]: what can go wrong with a list or a watch, and how long the reflector waits then
+//! (rule:first-retry-comes-soon).
 
 use std::error::Error;
 use std::time::Duration;
 
+use resilience::{Backoff, Jitter, Series};
 use thiserror::Error;
 use transport::ErrorChain;
 
-use crate::encoding::Encoding;
+use crate::request::Encoding;
 
 /// A failed list or watch.
 #[derive(Debug, Error)]
@@ -113,6 +115,18 @@ impl Fault {
             Self::Contradiction { .. } => "contradiction",
         }
     }
+}
+
+const FIRST: Duration = Duration::from_millis(100);
+/// Half of the longest wait, since jitter can double it.
+const LAST: Duration = Duration::from_secs(15);
+/// The longest wait after an outage while there is no list yet: until then a leader does nothing.
+pub(crate) const FIRST_LIST: Duration = Duration::from_secs(2);
+const FORGOTTEN_AFTER: Duration = Duration::from_secs(120);
+
+pub(crate) fn after_failures() -> Series {
+    let doubling = Backoff::doubling(FIRST, LAST, Jitter::Above(1.0));
+    Series::new(doubling).forget_after(FORGOTTEN_AFTER)
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! [`Informer`]: the handle that controllers hold.
+//! [`Informer`], the handle that controllers hold, and the [`Subscription`] of a handler.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,13 +8,12 @@ use kube_api::{Cached, OwnWrite, Resource, StaticKind};
 use tokio::time::Instant;
 
 use crate::cache::Cache;
-use crate::encoding::Format;
 use crate::metrics::InformerMetrics;
-use crate::objects::Objects;
-use crate::progress::Progress;
+use crate::request::Format;
+use crate::shared::Progress;
 use crate::source::{Server, Source};
-use crate::subscription::Subscription;
-use crate::{Delta, Session};
+use crate::store::Objects;
+use crate::subscribers::{Delta, Membership, Session};
 
 /// A shared copy of all objects of one source; clones share it. See the crate for its promises.
 pub struct Informer<T: Cached> {
@@ -220,6 +219,32 @@ impl<T: Cached> Informer<T> {
     /// The task of this informer has panicked: ends the session of every user.
     pub fn panicked(&self, cause: &str) {
         self.cache.store.panicked(cause);
+    }
+}
+
+/// Keeps a handler subscribed, and its informer running. A delivery that is under way on another
+/// thread may still end after the drop.
+#[must_use = "dropped, the handler is no longer told of changes"]
+pub struct Subscription<T: Cached> {
+    cache: Arc<Cache<T>>,
+    membership: Membership,
+    _keep: Option<Arc<dyn Send + Sync>>,
+}
+
+impl<T: Cached> Subscription<T> {
+    pub(crate) fn new(
+        cache: Arc<Cache<T>>,
+        membership: Membership,
+        keep: Option<Arc<dyn Send + Sync>>,
+    ) -> Self {
+        Self { cache, membership, _keep: keep }
+    }
+}
+
+impl<T: Cached> Drop for Subscription<T> {
+    fn drop(&mut self) {
+        self.membership.leave();
+        self.cache.store.sweep();
     }
 }
 

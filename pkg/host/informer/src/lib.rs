@@ -50,49 +50,33 @@
 //! | `fault.rs`, `retry.rs` | what can go wrong, and how long to wait then |
 //! | `metrics.rs`, `gauges.rs` | the `icm_informer_*` metrics |
 
-mod absences;
 mod cache;
 mod decode;
-mod delta;
 mod discovery;
-mod doubt;
-mod encoding;
 mod fault;
-mod gauges;
 mod history;
 mod informer;
 mod intake;
-mod limits;
-mod lines;
 mod list;
-mod message;
-mod messages;
+mod log_once;
 mod metrics;
-mod objects;
 mod presence;
-mod progress;
 mod reflector;
 mod request;
-mod retry;
-mod run;
-#[cfg(test)]
-mod script;
-mod session;
 mod shared;
 mod source;
 mod splitter;
-mod staged;
 mod store;
 mod stream;
 mod subscribers;
-mod subscription;
-mod unreadable;
+#[cfg(test)]
+mod testing;
 
 pub use self::metrics::InformerMetrics;
-pub use delta::Delta;
-pub use encoding::Format;
 pub use informer::Informer;
-pub use objects::Objects;
-pub use session::Session;
+pub use informer::Subscription;
+pub use request::Format;
 pub use source::{FirstList, MANAGED_BY, Server, Source};
-pub use subscription::Subscription;
+pub use store::Objects;
+pub use subscribers::Delta;
+pub use subscribers::Session;

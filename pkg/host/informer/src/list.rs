@@ -10,11 +10,9 @@ use bytes::Bytes;
 use kube::Client;
 use tracing::{debug, info};
 
-use crate::encoding::Encoding;
 use crate::fault::Fault;
-use crate::intake::{Intake, Staging};
-use crate::message::Word;
-use crate::request::{Collection, Made};
+use crate::intake::{Intake, Staging, Word};
+use crate::request::{Collection, Encoding, Made};
 use crate::source::FirstList;
 use crate::stream::{self, Stream};
 

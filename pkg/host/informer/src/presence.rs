@@ -1,25 +1,27 @@
-//! Runs an informer while its kind is served. A custom kind that is not, or whose CRD is not
+//! Runs an informer while its kind is served. A custom kind that is not served, or whose CRD is not
 //! labelled as ours, leaves it dormant and healthy (rule:absent-kinds-are-dormant).
 
 use std::collections::HashSet;
 use std::convert::Infallible;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kube_api::{Kind, Metadata, Resource};
+use kube_api::{Cached, Kind, Metadata, Resource};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep, timeout};
+use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use crate::discovery;
-use crate::fault::Fault;
+use crate::fault::{Fault, after_failures};
+use crate::informer::{Informer, Subscription};
 use crate::intake::Intake;
 use crate::reflector::Reflector;
 use crate::request::Collection;
-use crate::retry::after_failures;
 use crate::shared::Shared;
 use crate::source::{MANAGED_BY, Source};
-use crate::{Informer, Session, Subscription};
+use crate::subscribers::Session;
 
 /// How soon a kind is looked for again whose CRD is there: the server begins to serve it within
 /// moments. Doubled up to [`SELDOM`].
@@ -30,7 +32,7 @@ const SELDOM: Duration = Duration::from_secs(30);
 /// Why a kind is not for us.
 const NO_CRD: &str = "it has no CRD that is ours";
 
-pub(crate) async fn run(cache: &dyn Intake, crds: Option<Informer<Metadata>>) -> Infallible {
+async fn list_and_watch(cache: &dyn Intake, crds: Option<Informer<Metadata>>) -> Infallible {
     if let Kind::BuiltIn(resource) = &cache.shared().source.kind {
         loop {
             follow(cache, resource).await;
@@ -71,7 +73,7 @@ enum Presence {
 }
 
 /// Waits until the kind is served, and for us.
-pub(crate) async fn until_served(cache: &dyn Intake, crds: Informer<Metadata>) {
+async fn until_served(cache: &dyn Intake, crds: Informer<Metadata>) {
     loop {
         let session = Session::new();
         let crds = Crds::watch(crds.in_session(session.clone()));
@@ -297,6 +299,59 @@ impl Crds {
             })
         })
     }
+}
+
+/// How often a wait for the first list is logged.
+const STILL_WAITING: Duration = Duration::from_secs(10);
+
+impl<T: Cached> Informer<T> {
+    /// Lists and watches until `stop`. Called once, in a task of its own.
+    pub async fn run(&self, stop: CancellationToken) {
+        run(self.cache.clone(), None, stop).await;
+    }
+
+    /// The same for a kind that may not be served: dormant while it is not, as `crds` tell, an
+    /// informer of [`Source::crds`].
+    pub async fn run_while_served(&self, crds: Informer<Metadata>, stop: CancellationToken) {
+        run(self.cache.clone(), Some(crds), stop).await;
+    }
+
+    /// Waits until the kind is served, and for us, as `crds` tell, and lists none of its objects:
+    /// for an informer that is not run.
+    pub async fn until_served(&self, crds: Informer<Metadata>) {
+        until_served(&*self.cache, crds).await;
+    }
+}
+
+/// The same for informers of all types; boxed, so that no crate gets a copy of its own.
+fn run(
+    cache: Arc<dyn Intake>,
+    crds: Option<Informer<Metadata>>,
+    stop: CancellationToken,
+) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+    Box::pin(async move {
+        tokio::select! {
+            () = stop.cancelled() => {}
+            never = list_and_watch(&*cache, crds) => match never {},
+            () = log_sync(&*cache) => {}
+        }
+    })
+}
+
+/// Logs the wait for the first list and its end; then never returns.
+async fn log_sync(cache: &dyn Intake) {
+    let (started, shared) = (Instant::now(), cache.shared());
+    let resource = &*shared.resource;
+    while timeout(STILL_WAITING, shared.listed(None)).await.is_err() {
+        // Who is refused says so in other words.
+        if !shared.progress.borrow().dormant && shared.denied().is_none() {
+            let waited = started.elapsed();
+            info!(logger = "informer", resource, ?waited, "Waiting for caches to sync");
+        }
+    }
+    let (took, objects) = (started.elapsed(), cache.len());
+    info!(v = 2, logger = "informer", resource, objects, ?took, "Caches populated");
+    std::future::pending::<()>().await;
 }
 
 #[cfg(test)]

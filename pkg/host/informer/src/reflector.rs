@@ -26,15 +26,11 @@ use resilience::Series;
 use tokio::time::{Instant, sleep};
 use tracing::{debug, info, warn};
 
-use crate::doubt::{self, Doubt, Question};
-use crate::encoding::Format;
-use crate::fault::Fault;
-use crate::history::{History, Verdict};
-use crate::intake::Intake;
+use crate::fault::{FIRST_LIST, Fault, after_failures};
+use crate::history::{Doubt, History, Question, SERVER_RESTART, Verdict};
+use crate::intake::{Intake, Word};
 use crate::list::{Listed, Lister, Terms};
-use crate::message::Word;
-use crate::request::Collection;
-use crate::retry::{FIRST_LIST, after_failures};
+use crate::request::{Collection, Format};
 use crate::shared::Shared;
 use crate::source::FirstList;
 use crate::stream::{self, Stream};
@@ -182,7 +178,7 @@ impl<'a> Reflector<'a> {
             Err(error) => Err(error.into()),
         };
         match opened {
-            Ok(stream) if asked.elapsed() < doubt::RESTART => State::Watching(stream),
+            Ok(stream) if asked.elapsed() < SERVER_RESTART => State::Watching(stream),
             Ok(stream) => {
                 // A balancer may have kept the request while the server was restarted.
                 self.doubt.lost(self.shared);

@@ -1,4 +1,5 @@
-//! [`Shared`]: what the handles of an informer and its loop know beside the objects.
+//! [`Shared`]: the state that the handles of an informer and its loop share, but for the objects.
+//! [`Progress`] is the part that handles wait for.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -10,12 +11,10 @@ use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
-use crate::absences::Absences;
-use crate::encoding::Format;
+use crate::log_once::{Absences, Unreadables};
 use crate::metrics::{Counters, InformerMetrics};
-use crate::progress::Progress;
+use crate::request::Format;
 use crate::source::{FirstList, Source};
-use crate::unreadable::Unreadables;
 
 pub(crate) struct Shared {
     pub(crate) source: Source,
@@ -170,5 +169,40 @@ impl Shared {
     pub(crate) fn silent_for(&self) -> Duration {
         let last = Duration::from_millis(self.last_word.load(Ordering::Relaxed));
         self.born.elapsed().saturating_sub(last)
+    }
+}
+
+/// Published after the store and its handlers have taken in what it tells of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Progress {
+    /// The newest version that any applied list, event or bookmark had.
+    pub(crate) version: u64,
+    /// Histories of the server so far; versions compare within one of them.
+    pub(crate) history: u64,
+    /// When the newest applied list was begun.
+    pub(crate) listed: Option<Instant>,
+    /// The same of the consistent lists: one from the server's cache may show less than what there
+    /// was when it was begun.
+    pub(crate) consistent: Option<Instant>,
+    /// The kind is not served, or not for us.
+    pub(crate) dormant: bool,
+}
+
+impl Progress {
+    /// A consistent list that was begun at or after `since` has been applied; any list if that is
+    /// `None`.
+    pub(crate) fn has_list(&self, since: Option<Instant>) -> bool {
+        match since {
+            None => self.listed.is_some(),
+            Some(since) => self.consistent.is_some_and(|begun| begun >= since),
+        }
+    }
+
+    /// Notes a list that was begun at that time.
+    pub(crate) fn note_list(&mut self, begun: Instant, truth: FirstList) {
+        self.listed = Some(begun);
+        if truth == FirstList::Consistent {
+            self.consistent = Some(begun);
+        }
     }
 }

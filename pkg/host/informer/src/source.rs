@@ -122,12 +122,12 @@ impl Source {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::script;
+    use crate::testing;
 
     #[tokio::test]
     async fn sources_are_equal_by_what_they_select_and_by_the_name_of_their_server() {
-        let (one, _first) = script::Server::new();
-        let (other, _second) = script::Server::new();
+        let (one, _first) = testing::Server::new();
+        let (other, _second) = testing::Server::new();
         let nodes = Kind::BuiltIn(Resource::cluster("", "v1", "Node", "nodes"));
         let source = |client: &Client| Source::new(Server::own(client.clone()), nodes.clone());
         assert_eq!(source(&one), source(&other));
@@ -139,7 +139,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_selection_is_told_in_words_and_is_empty_for_everything() {
-        let (client, _server) = script::Server::new();
+        let (client, _server) = testing::Server::new();
         let kind = Kind::named("example.io", "Widget");
         let mut source = Source::new(Server::named("member", client.clone()), kind);
         source.namespace = Some("ns".into());

@@ -11,10 +11,9 @@ use tokio::time::{Instant, timeout, timeout_at};
 use transport::{RETRY_AFTER_MAX, retry_after};
 
 use crate::decode;
-use crate::encoding::Encoding;
 use crate::fault::Fault;
-use crate::limits::{LONGEST_PAGE, LONGEST_REFUSAL};
-use crate::message::Word;
+use crate::intake::Word;
+use crate::request::Encoding;
 use crate::splitter::Splitter;
 
 /// Longest wait for the headers of an answer. A server in trouble often takes the request and
@@ -24,6 +23,11 @@ const OPENING: Duration = Duration::from_secs(30);
 const PAGE: Duration = Duration::from_secs(60);
 /// A server whose clock or timer is a little late ends a watch after our own time.
 const GRACE: Duration = Duration::from_secs(10);
+
+/// A page of 500 objects of 128 KiB. One that is longer is asked for in parts.
+pub(crate) const LONGEST_PAGE: usize = 64 << 20;
+/// The text of a refusal.
+pub(crate) const LONGEST_REFUSAL: usize = 1 << 20;
 
 /// An open watch.
 pub(crate) struct Stream {

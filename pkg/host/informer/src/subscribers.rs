@@ -1,12 +1,12 @@
-//! Who is told of changes: handlers that panic or leave are dropped, the others go on.
+//! The users of an informer: handlers get each [`Delta`] in order, and a [`Session`] ends when what its
+//! user has learnt is void. A handler that panics is dropped; the others go on.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use resilience::panics::contain_call;
+use tokio_util::sync::CancellationToken;
 use tracing::error;
-
-use crate::{Delta, Session};
 
 pub(crate) type Handler<T> = Box<dyn Fn(Delta<'_, T>) + Send + Sync>;
 
@@ -98,5 +98,85 @@ impl<T> Subscriber<T> {
             let cause = format!("a handler of changes of {resource} panicked: {panic}");
             self.session.end_by_panic(cause);
         }
+    }
+}
+
+/// A change that the store already holds when the handler sees it.
+#[derive(Debug)]
+pub enum Delta<'a, T> {
+    /// An object is new, or new to this handler.
+    Added(&'a Arc<T>),
+    /// An object has another resource version than before; or it is told of once more
+    /// ([`crate::Informer::redeliver`]), and both are the same.
+    Updated {
+        /// What the store held.
+        old: &'a Arc<T>,
+        /// What it holds now, under the same name and UID.
+        new: &'a Arc<T>,
+    },
+    /// An object is gone, by itself or with its CRD, or has left the source's selection; this is
+    /// its last known state. The store may hold its successor of the same name already, whose
+    /// `Added` follows. A kind that is ours no longer ends sessions instead.
+    Deleted(&'a Arc<T>),
+    /// What follows, up to [`Delta::ListEnds`], are the differences between what was known and a
+    /// list. Deletions come first, so until the end the changes seen show no moment that ever was.
+    ListStarts,
+    /// The changes seen show the list.
+    ListEnds,
+}
+
+/// Ends when what its user has learnt is void: a handler of it panicked, the history of a
+/// collection began anew, or its kind is ours no longer. The user must then drop its handles and
+/// start from nothing (rule:session-ends-alone). Clones are the same session.
+#[derive(Clone, Debug, Default)]
+pub struct Session(Arc<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    ended: CancellationToken,
+    end: OnceLock<End>,
+}
+
+#[derive(Debug)]
+struct End {
+    cause: String,
+    by_panic: bool,
+}
+
+impl Session {
+    /// A session that goes on until something ends it.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Ends it; the first cause counts.
+    pub(crate) fn end(&self, cause: impl Into<String>) {
+        self.end_as(End { cause: cause.into(), by_panic: false });
+    }
+
+    /// Ends it because of a panic.
+    pub(crate) fn end_by_panic(&self, cause: impl Into<String>) {
+        self.end_as(End { cause: cause.into(), by_panic: true });
+    }
+
+    fn end_as(&self, end: End) {
+        self.0.end.get_or_init(|| end);
+        self.0.ended.cancel();
+    }
+
+    /// True from the end on.
+    pub fn has_ended(&self) -> bool {
+        self.0.ended.is_cancelled()
+    }
+
+    /// Waits for the end and tells its cause.
+    pub async fn ended(&self) -> &str {
+        self.0.ended.cancelled().await;
+        self.0.end.get().map_or("", |end| &end.cause)
+    }
+
+    /// True once it was ended by a panic.
+    pub fn has_panicked(&self) -> bool {
+        self.0.end.get().is_some_and(|end| end.by_panic)
     }
 }

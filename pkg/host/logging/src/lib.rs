@@ -4,15 +4,8 @@
 //! through `tracing`. Verbosity follows klog (rule:log-verbosity); a warning that repeats itself is
 //! written once per 10 seconds, with a count; nobody waits for a log that is not read.
 
-mod buffered;
-mod collapse;
-mod escape;
-mod fields;
-mod format;
 mod layer;
 mod line;
-mod output;
-mod pattern;
 mod queue;
 mod threshold;
 
@@ -28,11 +21,11 @@ use tracing_subscriber::filter::Targets;
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::SubscriberExt;
 
-use buffered::Buffered;
-pub use buffered::Buffering;
-pub use format::Format;
 use layer::KlogLayer;
-use output::Output;
+use layer::Output;
+pub use line::Format;
+use queue::Buffered;
+pub use queue::Buffering;
 use queue::LogQueue;
 use threshold::{Threshold, Verbosity};
 

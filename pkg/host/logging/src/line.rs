@@ -3,14 +3,13 @@
 //! A line is a head with the time, and a *tail*: all that is the same when the same call site says
 //! the same again. Collapsing repeats compares tails.
 
-use std::fmt::{self, Write};
+use std::fmt::{self, Debug, Display, Write};
+use std::ops::Range;
 use std::path::Path;
 
 use jiff::Zoned;
+use tracing::field::{Field, Visit};
 use tracing::{Level, Metadata};
-
-use crate::Format;
-use crate::fields::Fields;
 
 /// How grave a line is, in klog's words. Debug and trace are information of higher verbosity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -168,4 +167,175 @@ fn package(path: &Path) -> &str {
     let folders = path.parent().into_iter().flat_map(Path::ancestors);
     let mut names = folders.filter_map(|folder| folder.file_name()?.to_str());
     names.find(|name| *name != "src").unwrap_or(".")
+}
+
+/// `--logging-format`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Format {
+    /// klog's lines.
+    #[default]
+    Text,
+    /// One JSON object per line.
+    Json,
+}
+
+/// Appends `value` in quotes. Quotes, backslashes and control characters are escaped as in JSON,
+/// which klog's text readers understand too: no value can break a line, end its own quotes, or
+/// send commands to a terminal.
+pub(crate) fn quoted(out: &mut String, value: impl Display) {
+    out.push('"');
+    // Fails only when the value's own Display does: what it wrote until then stays.
+    write!(Escaping(out), "{value}").ok();
+    out.push('"');
+}
+
+struct Escaping<'a>(&'a mut String);
+
+impl Write for Escaping<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let mut plain = 0;
+        for (at, char) in text.char_indices() {
+            if !needs_escape(char) {
+                continue;
+            }
+            self.0.push_str(&text[plain..at]);
+            plain = at + char.len_utf8();
+            match char {
+                '"' => self.0.push_str("\\\""),
+                '\\' => self.0.push_str("\\\\"),
+                '\n' => self.0.push_str("\\n"),
+                '\r' => self.0.push_str("\\r"),
+                '\t' => self.0.push_str("\\t"),
+                other => write!(self.0, "\\u{:04x}", u32::from(other))?,
+            }
+        }
+        self.0.push_str(&text[plain..]);
+        Ok(())
+    }
+}
+
+/// The line and paragraph separators end lines for some readers.
+fn needs_escape(char: char) -> bool {
+    matches!(char, '"' | '\\' | '\u{2028}' | '\u{2029}') || char.is_control()
+}
+
+/// Names with values, in the order of the call. Reused from event to event.
+#[derive(Default)]
+pub(crate) struct Fields {
+    text: String,
+    entries: Vec<(&'static str, Range<usize>)>,
+}
+
+impl Fields {
+    pub(crate) fn clear(&mut self) {
+        self.text.clear();
+        self.entries.clear();
+    }
+
+    /// The value, ready to print.
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
+        let (_, range) = self.entries.iter().find(|(known, _)| *known == name)?;
+        Some(&self.text[range.clone()])
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        self.entries.iter().map(|(name, range)| (*name, &self.text[range.clone()]))
+    }
+
+    /// Adds what `outer` holds and this does not: the nearer value wins.
+    pub(crate) fn inherit(&mut self, outer: &Self) {
+        for (name, value) in outer.iter() {
+            if self.get(name).is_none() {
+                self.push(name, |text| text.push_str(value));
+            }
+        }
+    }
+
+    fn set(&mut self, field: &Field, write: impl FnOnce(&mut String)) {
+        let name = field.name();
+        let name = name.strip_prefix("r#").unwrap_or(name);
+        self.entries.retain(|(known, _)| *known != name);
+        self.push(name, write);
+    }
+
+    fn push(&mut self, name: &'static str, write: impl FnOnce(&mut String)) {
+        let start = self.text.len();
+        write(&mut self.text);
+        self.entries.push((name, start..self.text.len()));
+    }
+
+    fn bare(&mut self, field: &Field, value: impl std::fmt::Display) {
+        self.set(field, |text| {
+            // Writing to a String cannot fail.
+            write!(text, "{value}").ok();
+        });
+    }
+}
+
+impl Visit for Fields {
+    fn record_f64(&mut self, field: &Field, value: f64) {
+        // Infinity and NaN are no JSON numbers.
+        if value.is_finite() {
+            self.bare(field, value);
+        } else {
+            self.set(field, |text| quoted(text, value));
+        }
+    }
+
+    fn record_i64(&mut self, field: &Field, value: i64) {
+        self.bare(field, value);
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        self.bare(field, value);
+    }
+
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        self.bare(field, value);
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.set(field, |text| quoted(text, value));
+    }
+
+    fn record_error(&mut self, field: &Field, value: &(dyn std::error::Error + 'static)) {
+        self.set(field, |text| quoted(text, value));
+    }
+
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        self.set(field, |text| quoted(text, format_args!("{value:?}")));
+    }
+}
+
+/// Reads the field `v` alone, without a copy of the others.
+#[derive(Default)]
+pub(crate) struct Verbosity(pub(crate) u8);
+
+impl Visit for Verbosity {
+    fn record_i64(&mut self, field: &Field, value: i64) {
+        if field.name() == "v" {
+            self.0 = u8::try_from(value.max(0)).unwrap_or(u8::MAX);
+        }
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        if field.name() == "v" {
+            self.0 = u8::try_from(value).unwrap_or(u8::MAX);
+        }
+    }
+
+    fn record_debug(&mut self, _: &Field, _: &dyn Debug) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::quoted;
+
+    #[test]
+    fn a_value_cannot_leave_its_quotes_or_its_line() {
+        let mut out = String::new();
+        quoted(&mut out, "a\"b\\c\nd\re\tf\u{1b}[31m\u{85}\u{2028}é");
+        assert_eq!(out, r#""a\"b\\c\nd\re\tf\u001b[31m\u0085\u2028é""#);
+        assert!(serde_json::from_str::<String>(&out).is_ok(), "the same text is JSON");
+    }
 }

@@ -13,8 +13,6 @@ use std::time::{Duration, Instant};
 
 use tracing_subscriber::fmt::MakeWriter;
 
-use crate::buffered::Buffered;
-
 /// Lines that may wait: some megabytes, and more than any start-up writes at once.
 const CAPACITY: usize = 4096;
 
@@ -128,6 +126,67 @@ impl<'a> MakeWriter<'a> for LogQueue {
     fn make_writer(&'a self) -> Self::Writer {
         QueueWriter(self)
     }
+}
+
+/// How much is held back, and for how long.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Buffering {
+    /// Bytes; 0 writes each line at once.
+    pub size: usize,
+    /// The oldest line is written after this time at the latest.
+    pub longest: Duration,
+}
+
+/// A sink behind a buffer. What it writes are whole lines. A log that cannot be written has nobody
+/// to tell.
+pub(crate) struct Buffered<W> {
+    sink: W,
+    buffering: Buffering,
+    held: Vec<u8>,
+    /// When the oldest line that is held back has to go.
+    due: Option<Instant>,
+}
+
+impl<W: Write> Buffered<W> {
+    pub(crate) fn new(sink: W, buffering: Buffering) -> Self {
+        Self { sink, buffering, held: Vec::new(), due: None }
+    }
+
+    /// When [`Buffered::flush`] is to be called, if no line comes before.
+    pub(crate) fn due(&self) -> Option<Instant> {
+        self.due
+    }
+
+    /// Takes a line: holds it back, or writes it with all before it.
+    pub(crate) fn write(&mut self, line: &[u8]) {
+        let Buffering { size, longest } = self.buffering;
+        if self.held.len().saturating_add(line.len()) > size {
+            self.flush();
+        }
+        if line.len() > size {
+            self.sink.write_all(line).ok();
+            return;
+        }
+        self.held.extend_from_slice(line);
+        let now = Instant::now();
+        if *self.due.get_or_insert_with(|| later(now, longest)) <= now {
+            self.flush();
+        }
+    }
+
+    /// Writes what is held back.
+    pub(crate) fn flush(&mut self) {
+        self.due = None;
+        if !self.held.is_empty() {
+            self.sink.write_all(&self.held).ok();
+            self.held.clear();
+        }
+    }
+}
+
+/// An hour later where the clock does not reach.
+fn later(now: Instant, by: Duration) -> Instant {
+    now.checked_add(by).unwrap_or(now + Duration::from_secs(3600))
 }
 
 #[cfg(test)]

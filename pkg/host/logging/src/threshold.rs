@@ -10,8 +10,6 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use tracing::level_filters::LevelFilter;
 use tracing::{Level, Metadata};
 
-use crate::pattern;
-
 /// Verbosity from which dependencies are heard; their traces one step of detail later.
 const DEPENDENCIES: u8 = 8;
 const DEPENDENCY_TRACES: u8 = 10;
@@ -95,7 +93,7 @@ impl Threshold {
         let Some(name) = site.file().and_then(|file| module_file(file, site.module_path())) else {
             return verbosity;
         };
-        let named = self.modules.iter().find(|(pattern, _)| pattern::matches(pattern, name));
+        let named = self.modules.iter().find(|(pattern, _)| matches(pattern, name));
         named.map_or(verbosity, |(_, raised)| verbosity.max(*raised))
     }
 }
@@ -127,9 +125,38 @@ fn module_file<'a>(file: &'a str, module: Option<&'a str>) -> Option<&'a str> {
     }
 }
 
+/// Whether `name` matches `pattern`, where `*` is any run of characters and `?` any one.
+pub(crate) fn matches(pattern: &str, name: &str) -> bool {
+    let (pattern, name) = (pattern.as_bytes(), name.as_bytes());
+    let (mut at, mut seen) = (0, 0);
+    // Where to go back to: behind the last star, and how much of the name that star has taken.
+    let mut star: Option<(usize, usize)> = None;
+    while seen < name.len() {
+        match pattern.get(at) {
+            Some(b'*') => {
+                star = Some((at + 1, seen));
+                at += 1;
+            }
+            Some(&wanted) if wanted == b'?' || wanted == name[seen] => {
+                at += 1;
+                seen += 1;
+            }
+            _ => match star {
+                Some((behind, taken)) => {
+                    star = Some((behind, taken + 1));
+                    at = behind;
+                    seen = taken + 1;
+                }
+                None => return false,
+            },
+        }
+    }
+    pattern[at..].iter().all(|&rest| rest == b'*')
+}
+
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{matches, *};
 
     #[test]
     fn a_file_is_called_by_its_stem_or_by_its_module_when_the_stem_says_nothing() {
@@ -147,5 +174,24 @@ mod tests {
         assert_eq!(hint(0, 0), LevelFilter::INFO);
         assert_eq!(hint(3, 4), LevelFilter::DEBUG);
         assert_eq!(hint(6, 0), LevelFilter::TRACE);
+    }
+
+    #[test]
+    fn stars_and_question_marks_match_as_in_file_names() {
+        for (pattern, name, expected) in [
+            ("server", "server", true),
+            ("server", "servers", false),
+            ("serv*", "server", true),
+            ("*er", "server", true),
+            ("s*v*r", "server", true),
+            ("se?ver", "server", true),
+            ("?", "", false),
+            ("*", "", true),
+            ("*x*", "server", false),
+            ("a*b", "aab", true),
+            ("", "server", false),
+        ] {
+            assert_eq!(matches(pattern, name), expected, "{pattern} on {name}");
+        }
     }
 }

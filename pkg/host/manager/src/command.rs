@@ -1,22 +1,19 @@
-//! Commands of the program, such as `probe`: what the binary is told of them, and what they share.
-//!
-//! | file | holds |
-//! |---|---|
-//! | `arguments.rs` | [`Parsed`], and the options that several commands have |
-//! | `streams.rs` | what a command prints |
-//! | `manifests.rs` | files with objects, for `-f` |
-//! | `foreign_clients.rs` | clients of servers that no flag of the process names |
-
-mod arguments;
-pub mod foreign_clients;
-pub mod manifests;
-mod streams;
+//! Commands of the program, such as `probe`: how the binary knows them, and what they share.
+//! [`manifests`] reads files with objects, for `-f`.
 
 use std::ffi::OsString;
+use std::io::Write as _;
 use std::process::ExitCode;
 
-pub use arguments::{Parsed, option, output, wants_json};
-pub use streams::{to_stderr, to_stdout, told};
+use clap::builder::PossibleValuesParser;
+use clap::error::ErrorKind;
+use clap::{Arg, ArgMatches};
+use client::{ClientOptions, Clients, Profile, RequestMetrics};
+use kube::config::Kubeconfig;
+use prometheus::Registry;
+use serde_json::json;
+
+pub mod manifests;
 
 /// A command that a controller group brings along: it does its work and ends.
 pub struct Command {
@@ -37,4 +34,117 @@ pub struct Program {
     pub version: &'static str,
     /// Commit of the build.
     pub commit: &'static str,
+}
+
+const OUTPUT: &str = "output";
+const JSON: &str = "json";
+
+/// What a command line asks for.
+pub enum Parsed<Arguments> {
+    /// To do the work.
+    Run(Arguments),
+    /// To print this and to end.
+    Print {
+        /// What is wrong with it, or help.
+        text: String,
+        /// It cannot be followed.
+        is_error: bool,
+    },
+}
+
+impl<Arguments> From<Result<Arguments, clap::Error>> for Parsed<Arguments> {
+    fn from(parsed: Result<Arguments, clap::Error>) -> Self {
+        match parsed {
+            Ok(arguments) => Self::Run(arguments),
+            Err(error) => {
+                let is_error = error.kind() != ErrorKind::DisplayHelp;
+                Self::Print { text: error.to_string(), is_error }
+            }
+        }
+    }
+}
+
+/// `--name VALUE`.
+pub fn option(name: &'static str, value: &'static str, help: &'static str) -> Arg {
+    Arg::new(name).long(name).value_name(value).help(help)
+}
+
+/// `-o`: how the result is printed, as [`wants_json`] reads it.
+pub fn output(help: &'static str) -> Arg {
+    option(OUTPUT, "FORMAT", help)
+        .short('o')
+        .default_value("text")
+        .value_parser(PossibleValuesParser::new(["text", JSON]))
+}
+
+/// For programs, and not for people.
+pub fn wants_json(matches: &ArgMatches) -> bool {
+    matches.get_one::<String>(OUTPUT).is_some_and(|format| format == JSON)
+}
+
+/// Prints it where it belongs; an error ends with code 1. Nothing can be done about a closed
+/// stream.
+pub fn told(text: &str, is_error: bool) -> ExitCode {
+    if is_error {
+        to_stderr(text);
+        return ExitCode::FAILURE;
+    }
+    to_stdout(text);
+    ExitCode::SUCCESS
+}
+
+/// The answer.
+pub fn to_stdout(text: &str) {
+    let _closed = std::io::stdout().write_all(text.as_bytes());
+}
+
+/// What is said beside it.
+pub fn to_stderr(text: &str) {
+    let _closed = std::io::stderr().write_all(text.as_bytes());
+}
+
+/// What a server sees in place of a controller's name.
+const AGENT: &str = "command";
+
+/// Of the server of the current context, as whom the kubeconfig says.
+///
+/// # Errors
+/// What is wrong with the kubeconfig.
+pub async fn client_of_kubeconfig(
+    program: Program,
+    file: Kubeconfig,
+) -> anyhow::Result<kube::Client> {
+    let clients = Clients::from_own(file, &options(program), &metrics()?).await?;
+    Ok(clients.build(Profile::root(AGENT))?)
+}
+
+/// Of a server whose certificate is of its own making, and which is told nothing.
+///
+/// # Errors
+/// The address can be that of no server.
+pub async fn client_of_stranger(program: Program, address: &str) -> anyhow::Result<kube::Client> {
+    let kubeconfig = json!({
+        "current-context": "it",
+        "contexts": [{"name": "it", "context": {"cluster": "it", "user": "nobody"}}],
+        "clusters": [{"name": "it", "cluster": {"server": address, "insecure-skip-tls-verify": true}}],
+        "users": [{"name": "nobody", "user": {}}],
+    });
+    let clients =
+        Clients::from_object(&kubeconfig.to_string(), &options(program), &metrics()?).await?;
+    Ok(clients.build(Profile::root(AGENT))?)
+}
+
+fn options(program: Program) -> ClientOptions {
+    ClientOptions {
+        kubeconfig: None,
+        master: None,
+        product: program.product.into(),
+        version: program.version.into(),
+        commit: program.commit.into(),
+    }
+}
+
+/// A command ends before anybody could ask for them.
+fn metrics() -> anyhow::Result<RequestMetrics> {
+    Ok(RequestMetrics::new(&Registry::new())?)
 }

@@ -6,19 +6,18 @@ use std::time::Duration;
 use client::Caller;
 use events::Recorder;
 use kube_api::Resource;
-use objects::{ObjectClient, OpenWrites, Schema};
+use objects::{ObjectClient, Schema};
 use prometheus::Registry;
 use resilience::Fence;
 use serving::{Health, Pages, ServingMetrics};
 use tokio_util::sync::CancellationToken;
-use workqueue::{Backoff, ControllerMetrics, Key, PanicLimit, QueueMetrics, WorkQueue};
+use workqueue::{Backoff, Key, WorkQueue};
 
 use crate::clients::ClientSource;
-use crate::made_once::MadeOnce;
-use crate::permissions::PermissionCheck;
-use crate::tasks::Tasks;
-use crate::watched_queues::WatchedQueues;
-use crate::{Failure, Informers, Permission};
+use crate::failure::Failure;
+use crate::informers::Informers;
+use crate::permissions::Permission;
+use crate::work::Work;
 
 /// One controller's means for one run. Clones are the same run.
 #[derive(Clone)]
@@ -65,24 +64,6 @@ pub struct Settings {
     pub write_timeout: Duration,
     /// Nothing that is written will be there: no write shows up in a cache.
     pub dry_run: bool,
-}
-
-/// What the manager follows a run by.
-#[derive(Clone)]
-pub(crate) struct Work {
-    /// Canonical name of the controller.
-    pub(crate) controller: &'static str,
-    pub(crate) queues: QueueMetrics,
-    pub(crate) metrics: ControllerMetrics,
-    /// Kept over fresh starts.
-    pub(crate) panics: PanicLimit,
-    /// Kept over fresh starts.
-    pub(crate) registered: MadeOnce,
-    /// No run ends before they are settled.
-    pub(crate) open_writes: OpenWrites,
-    pub(crate) watched: WatchedQueues,
-    pub(crate) tasks: Tasks,
-    pub(crate) rights: PermissionCheck,
 }
 
 impl Context {

@@ -6,8 +6,10 @@ use flags::{Problem, Spec, Values};
 use futures::future::BoxFuture;
 
 use crate::command::Command;
+use crate::context::Context;
 use crate::dormancy::Awaited;
-use crate::{Context, Failure, Permission};
+use crate::failure::Failure;
+use crate::permissions::Permission;
 
 /// A controller that the binary hosts.
 pub trait Controller: Send + Sync {

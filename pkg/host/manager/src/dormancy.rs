@@ -10,7 +10,9 @@ use kube::client::Body;
 use kube_api::{Kind, Resource};
 use serde::Deserialize;
 
-use crate::{Context, Failure, Permission};
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::permissions::Permission;
 
 /// Limit of one question.
 const TIMEOUT: Duration = Duration::from_secs(5);

@@ -11,7 +11,9 @@ use prometheus::Registry;
 use resilience::Fence;
 use serving::{Health, Pages, ServingMetrics};
 
-use crate::{ClientError, Runner, StartError};
+use crate::clients::ClientError;
+use crate::controller::Runner;
+use crate::failure::StartError;
 
 /// What all controllers are started with.
 pub struct HostOptions {

@@ -10,7 +10,7 @@ use tokio::runtime::{Builder, Handle, Runtime};
 use tokio_util::task::AbortOnDropHandle;
 use tracing::{Instrument as _, Span};
 
-use crate::Failure;
+use crate::failure::Failure;
 
 /// A runtime that begins with its first work and then stays: what it opened, such as a connection,
 /// may serve others too.

@@ -1,18 +1,19 @@
 //! [`Run`]: queue, workers, start once caches are filled, periodic audit and orderly stop, written
-//! once for all controllers.
+//! once for all controllers. [`feed`] makes changes of a cache work on a queue.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use client::applicable_for;
 use futures::future::{BoxFuture, FutureExt, join_all};
-use informer::Informer;
+use informer::{Delta, Informer, Subscription};
 use kube_api::{Cached, OwnWrites};
 use tokio::time::{Instant, sleep_until, timeout};
 use tracing::info;
 use workqueue::{Key, Ready, Reconcile, WorkQueue, WorkerOptions, run_workers};
 
-use crate::{Context, Failure, feed};
+use crate::context::Context;
+use crate::failure::Failure;
 
 /// Of one key, unless [`Run::item_limit`] says otherwise.
 const ITEM_LIMIT: Duration = Duration::from_secs(60);
@@ -248,6 +249,43 @@ async fn repeat(audit: Option<(Duration, Audit)>) {
         audit().await;
         next = Instant::now() + every;
     }
+}
+
+/// Adds the keys that `keys` names for an object whenever the object comes, changes or goes. Of one
+/// that changes, its keys before are added too, so whoever it referred to hears that it does no
+/// longer. Any number of caches may feed one queue; [`Run::feed`](crate::Run::feed) does this for a
+/// run's own.
+///
+/// `keys` runs in the informer's task and must return at once. Who wants to hear of some changes
+/// only subscribes by itself.
+pub fn feed<T, K, I>(
+    cache: &Informer<T>,
+    queue: &WorkQueue<K>,
+    keys: impl Fn(&T) -> I + Send + Sync + 'static,
+) -> Subscription<T>
+where
+    T: Cached,
+    K: Key,
+    I: IntoIterator<Item = K>,
+{
+    let queue = queue.clone();
+    cache.subscribe(move |delta| match delta {
+        Delta::Added(object) | Delta::Deleted(object) => {
+            for key in keys(object) {
+                queue.add(key);
+            }
+        }
+        Delta::Updated { old, new } => {
+            let now: Vec<K> = keys(new).into_iter().collect();
+            for key in keys(old).into_iter().filter(|key| !now.contains(key)) {
+                queue.add(key);
+            }
+            for key in now {
+                queue.add(key);
+            }
+        }
+        Delta::ListStarts | Delta::ListEnds => {}
+    })
 }
 
 #[cfg(test)]

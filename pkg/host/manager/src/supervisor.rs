@@ -13,9 +13,10 @@ use resilience::{Backoff, Jitter};
 use tokio::time::{Instant, sleep, timeout};
 use tracing::{error, warn};
 
-use crate::tasks::Tasks;
-use crate::watched_queues::WatchedQueues;
-use crate::{Context, Failure, Runner, Stopped};
+use crate::context::Context;
+use crate::controller::{Runner, Stopped};
+use crate::failure::Failure;
+use crate::work::{Tasks, WatchedQueues};
 
 /// Pauses before a failed controller is started again.
 const PAUSES: Backoff =

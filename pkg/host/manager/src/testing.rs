@@ -18,15 +18,13 @@ use serving::{Health, Pages, ServingMetrics};
 use tokio_util::sync::CancellationToken;
 use workqueue::{PanicLimit, QueueMetrics, ReconcileMetrics};
 
-use crate::context::{Settings, Work};
-use crate::made_once::MadeOnce;
-use crate::permissions::{PermissionCheck, Subject};
-use crate::tasks::Tasks;
-use crate::watched_queues::WatchedQueues;
-use crate::{
-    ClientSource, Context, Failure, Informers, InformersOptions, Permission, Placement, Runner,
-    Stopped,
-};
+use crate::clients::ClientSource;
+use crate::context::{Context, Settings};
+use crate::controller::{Placement, Runner, Stopped};
+use crate::failure::Failure;
+use crate::informers::{Informers, InformersOptions};
+use crate::permissions::{Permission, PermissionCheck, Subject};
+use crate::work::{MadeOnce, Tasks, WatchedQueues, Work};
 
 /// A server that pages its lists of this one object, and whose watches are silent.
 pub(crate) fn server_of(object: Value) -> ApiServer {

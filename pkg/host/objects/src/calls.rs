@@ -9,7 +9,8 @@ use kube_api::Resource;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use crate::{Error, OpenWrites, Outcome, Why, verdict};
+use crate::error::{Error, Outcome, Why, of_read, of_write};
+use crate::own_writes::OpenWrites;
 
 /// The API server's own limit for a write that brings none, which ours all do.
 const UNBOUNDED: Duration = Duration::from_secs(34);
@@ -91,7 +92,7 @@ impl Calls {
             let path = self.path(key)?;
             let request = Request::get(path).header(header::ACCEPT, "application/json");
             let answer = self.send(request, Body::empty(), "get").await?;
-            verdict::of_read(&answer, &self.resource.plural, name(key))
+            of_read(&answer, &self.resource.plural, name(key))
         };
         read.await.map_err(|why| self.error("read", key, why))
     }
@@ -113,7 +114,7 @@ impl Calls {
                 .header(header::ACCEPT, "application/json");
             let body = Body::from(body.to_string().into_bytes());
             let answer = self.send(request, body, verb.word()).await?;
-            verdict::of_write(&answer, &self.resource.plural, name(key))
+            of_write(&answer, &self.resource.plural, name(key))
         };
         write.await.map_err(|why| {
             if why.outcome() == Outcome::Unknown {

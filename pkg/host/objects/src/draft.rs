@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::merge_patch;
-use crate::overlay::overlay;
-use crate::{Object, OwnerReference, Schema};
+use crate::object::{Object, Schema};
+use crate::object_meta::OwnerReference;
+use crate::patch::{between, overlay};
 
 /// The fields of an object that a writer may change, apart from its status; also a new object.
 #[derive(Serialize)]
@@ -80,7 +80,7 @@ pub(crate) fn status_change_of<S: Schema>(
 fn change<S: Schema>(object: &Object<S>, before: &Value, after: &Value) -> Option<Value> {
     let raw = object.whole();
     let whole = overlay(Some(&raw), before, after)?;
-    let mut patch = merge_patch::between(&raw, &whole)?;
+    let mut patch = between(&raw, &whole)?;
     // Preconditions (`rule:writes-are-guarded`): the server refuses another object of this name,
     // and another version than the one that was changed.
     patch["metadata"]["uid"] = Value::from(&*object.metadata.uid);

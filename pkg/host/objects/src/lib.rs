@@ -44,26 +44,22 @@
 //! | `calls.rs`, `verdict.rs` | single requests, and what their answers mean |
 //! | `error.rs` | [`Error`], [`Outcome`] |
 
-mod answered;
 mod calls;
 mod draft;
 mod error;
-mod merge_patch;
 mod object;
 mod object_client;
 mod object_meta;
-mod open_writes;
-mod overlay;
-mod schema;
+mod own_writes;
+mod patch;
 #[cfg(test)]
 mod testing;
-mod verdict;
 
 pub use calls::Part;
 pub use draft::{Draft, DraftMetadata};
 pub use error::{Error, Outcome, Why};
 pub use object::{DecodeError, Object};
+pub use object::{Dynamic, Schema};
 pub use object_client::{Apply, Created, Deletion, Merge, ObjectClient, Propagation, Written};
 pub use object_meta::{ObjectMeta, OwnerReference};
-pub use open_writes::OpenWrites;
-pub use schema::{Dynamic, Schema};
+pub use own_writes::OpenWrites;

@@ -1,15 +1,15 @@
-//! [`Object`]: a whole object with a typed view. Made only by reading one in full, so that whoever
-//! has one may write it back: the slim copies of `kube-api` are other types.
+//! [`Object`]: a whole object with the typed view of its [`Schema`]. Made only by reading an object in
+//! full, so that its holder may write it back: the slim copies of `kube-api` are other types.
 
-use std::fmt;
+use std::fmt::{self, Debug};
 use std::sync::Arc;
 
 use kube_api::{Cached, Decoding};
-use serde::de::Error as _;
-use serde::{Deserialize, Deserializer};
+use serde::de::{DeserializeOwned, Error as _};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{ObjectMeta, Schema};
+use crate::object_meta::ObjectMeta;
 
 /// A whole object as the server sent it, except for `metadata.managedFields`, which the server
 /// keeps by itself when a writer leaves them out, and for what [`Schema::KEPT_OF_SPEC`] leaves out.
@@ -157,6 +157,34 @@ impl<S: Schema> fmt::Debug for Object<S> {
             .field("resource_version", &self.metadata.resource_version)
             .finish_non_exhaustive()
     }
+}
+
+/// The typed view of one kind. Types name the fields that the controller uses; what they do not
+/// name stays in the object and survives every write (`rule:unknown-fields-survive`).
+pub trait Schema: Debug + Send + Sync + 'static {
+    /// The fields beside `apiVersion`, `kind`, `metadata` and `status`: for most kinds a struct
+    /// with the one field `spec`.
+    type Body: Clone + Serialize + DeserializeOwned + Send + Sync;
+
+    /// The field `status`; `()` for a kind that has none. The default stands for an absent one.
+    type Status: Clone + Default + Serialize + DeserializeOwned + Send + Sync;
+
+    /// The only fields of `spec` that an object of this kind keeps in memory, for kinds whose spec
+    /// holds passwords; `None` keeps all (`rule:unneeded-secrets-are-dropped`).
+    const KEPT_OF_SPEC: Option<&'static [&'static str]> = None;
+
+    /// The field of `spec` whose writer tells the version in which the object was written; see
+    /// [`Object::written_as`](crate::Object::written_as).
+    const TELLS_VERSION: Option<&'static str> = None;
+}
+
+/// A kind that is learnt at run time: its fields are JSON.
+#[derive(Clone, Copy, Debug)]
+pub enum Dynamic {}
+
+impl Schema for Dynamic {
+    type Body = Map<String, Value>;
+    type Status = Value;
 }
 
 #[cfg(test)]

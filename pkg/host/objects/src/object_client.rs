@@ -6,21 +6,18 @@ use std::time::Duration;
 use kube_api::{OwnWrite, OwnWrites, Resource};
 use serde_json::Value;
 
-use crate::answered::Answered;
 use crate::calls::{Calls, Part, Verb};
-use crate::{Error, Object, OpenWrites, Schema, Why};
+use crate::error::{Error, Why};
+use crate::object::{Object, Schema};
+use crate::own_writes::{Answered, OpenWrites};
 
-mod apply;
 mod change;
 mod create;
 mod delete;
-mod finalizers;
-mod merge;
 
-pub use apply::Apply;
-pub use create::Created;
+pub use change::Merge;
+pub use create::{Apply, Created};
 pub use delete::{Deletion, Propagation};
-pub use merge::Merge;
 
 /// Reads and writes the whole objects of one kind on behalf of one controller. Cheap to clone.
 ///

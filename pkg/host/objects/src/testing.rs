@@ -14,7 +14,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::{Object, ObjectClient, Schema, merge_patch};
+use crate::object::{Object, Schema};
+use crate::object_client::ObjectClient;
+use crate::patch;
 
 /// Time limit of one attempt.
 pub(crate) const ATTEMPT: Duration = Duration::from_secs(5);
@@ -211,7 +213,7 @@ impl State {
             Method::DELETE => self.delete(live),
             _ => {
                 let mut new = live.clone();
-                merge_patch::apply(&mut new, &body);
+                patch::apply(&mut new, &body);
                 (200, self.update(&live, new, status))
             }
         }

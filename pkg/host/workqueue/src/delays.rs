@@ -1,10 +1,13 @@
-//! Keys that become due later, as a plain value. The earliest of several times for one key wins.
+//! When keys come back, as plain values: at the earliest of several times, after failures in a row, and
+//! after panics (rule:quarantine-after-panic).
 
 use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
 
+use resilience::{Backoff, Jitter};
 use tokio::time::Instant;
 
-use crate::Key;
+use crate::key::Key;
 use crate::state::Lane;
 
 /// How a key comes back.
@@ -67,6 +70,76 @@ impl<K: Key> Delays<K> {
     pub(crate) fn clear(&mut self) {
         self.due.clear();
         self.line.clear();
+    }
+}
+
+pub(crate) struct Failures<K> {
+    backoff: Backoff,
+    in_a_row: HashMap<K, u32>,
+}
+
+impl<K: Key> Failures<K> {
+    pub(crate) fn new(backoff: Backoff) -> Self {
+        Self { backoff, in_a_row: HashMap::new() }
+    }
+
+    /// Counts a failure of the key; returns how long it waits.
+    pub(crate) fn count(&mut self, key: &K) -> Duration {
+        let before = self.in_a_row.entry(key.clone()).or_insert(0);
+        let wait = self.backoff.delay(*before);
+        *before = before.saturating_add(1);
+        wait
+    }
+
+    pub(crate) fn of(&self, key: &K) -> u32 {
+        self.in_a_row.get(key).copied().unwrap_or(0)
+    }
+
+    pub(crate) fn forget(&mut self, key: &K) {
+        self.in_a_row.remove(key);
+    }
+}
+
+/// How long a key is kept away after its n-th panic in a row.
+const TERMS: Backoff =
+    Backoff::doubling(Duration::from_secs(30), Duration::from_secs(300), Jitter::None);
+
+struct Record {
+    panics: u32,
+    until: Instant,
+}
+
+/// Which keys may not be handed out, and until when.
+pub(crate) struct Quarantine<K> {
+    records: HashMap<K, Record>,
+}
+
+impl<K: Key> Quarantine<K> {
+    pub(crate) fn new() -> Self {
+        Self { records: HashMap::new() }
+    }
+
+    /// A panic at this key; returns until when it is kept away.
+    pub(crate) fn enter(&mut self, key: &K, now: Instant) -> Instant {
+        let record = self.records.entry(key.clone()).or_insert(Record { panics: 0, until: now });
+        record.until = now + TERMS.delay(record.panics);
+        record.panics += 1;
+        record.until
+    }
+
+    /// Until when the key is kept away; none when it is free.
+    pub(crate) fn until(&self, key: &K, now: Instant) -> Option<Instant> {
+        self.records.get(key).map(|record| record.until).filter(|until| *until > now)
+    }
+
+    /// The key was handled without a panic.
+    pub(crate) fn leave(&mut self, key: &K) {
+        self.records.remove(key);
+    }
+
+    /// Keys that panicked when they were last handled.
+    pub(crate) fn len(&self) -> usize {
+        self.records.len()
     }
 }
 

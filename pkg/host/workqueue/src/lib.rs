@@ -32,28 +32,21 @@
 //! | `metrics.rs`, `reconcile_metrics.rs` | the `workqueue_*` and `icm_reconcile_*` metrics |
 
 mod delays;
-mod failures;
-mod item;
 mod key;
-mod last_failure;
 mod metrics;
-mod moment;
-mod next;
 mod panic_limit;
-mod quarantine;
 mod queue;
-mod reconcile_metrics;
 mod schedule;
 mod state;
 mod worker;
 
 pub use self::metrics::QueueMetrics;
-pub use item::Item;
+pub use key::Item;
 pub use key::Key;
-pub use last_failure::LastFailure;
-pub use next::{Next, Retry};
+pub use key::LastFailure;
+pub use key::{Next, Retry};
+pub use metrics::{ControllerMetrics, ReconcileMetrics};
 pub use panic_limit::{PanicLimit, Verdict};
 pub use queue::WorkQueue;
-pub use reconcile_metrics::{ControllerMetrics, ReconcileMetrics};
 pub use resilience::{Backoff, Jitter};
 pub use worker::{Ready, Reconcile, TooManyPanics, WorkerOptions, run_workers};

@@ -11,12 +11,11 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::failures::Failures;
-use crate::item::{Hands, Item};
+use crate::delays::Failures;
+use crate::key::{Hands, Item, Key, LastFailure};
 use crate::metrics::{Counters, Probe, QueueMetrics, Sample};
 use crate::schedule::Schedule;
 use crate::state::{Added, Taken};
-use crate::{Key, LastFailure};
 
 /// A queue of keys; clones share it. See the crate for the contract.
 pub struct WorkQueue<K: Key> {

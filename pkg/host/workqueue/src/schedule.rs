@@ -5,9 +5,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::Key;
-use crate::delays::{Delays, Return};
-use crate::quarantine::Quarantine;
+use crate::delays::{Delays, Quarantine, Return};
+use crate::key::Key;
 use crate::state::{Added, Lane, State, Taken};
 
 /// A time no process lives to see, for waits that overflow the clock.

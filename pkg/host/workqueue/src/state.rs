@@ -10,8 +10,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::Key;
-use crate::moment::{Epoch, Moment};
+use crate::key::Key;
 
 /// Keys that were added are taken before keys that came back by themselves, but of every
 /// `ADDED_IN_A_ROW + 1` keys one is of those that came back (rule:new-work-first).
@@ -195,6 +194,34 @@ impl<K: Key> State<K> {
     fn next_arrival(&mut self) -> u64 {
         self.arrivals += 1;
         self.arrivals
+    }
+}
+
+/// An instant as nanoseconds after the epoch of its queue, or before it. 292 years each way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Moment(i64);
+
+/// What the moments of one queue are counted from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Epoch(Instant);
+
+impl Epoch {
+    pub(crate) fn now() -> Self {
+        Self(Instant::now())
+    }
+
+    pub(crate) fn moment(self, at: Instant) -> Moment {
+        let nanos = |span: Duration| i64::try_from(span.as_nanos()).unwrap_or(i64::MAX);
+        Moment(match at.checked_duration_since(self.0) {
+            Some(after) => nanos(after),
+            None => -nanos(self.0.duration_since(at)),
+        })
+    }
+
+    pub(crate) fn instant(self, moment: Moment) -> Instant {
+        let span = Duration::from_nanos(moment.0.unsigned_abs());
+        let at = if moment.0 < 0 { self.0.checked_sub(span) } else { self.0.checked_add(span) };
+        at.unwrap_or(self.0)
     }
 }
 

@@ -1,9 +1,8 @@
 //! The worker loop, written once for all controllers.
 
 use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use resilience::LogGate;
@@ -13,9 +12,10 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 use tracing::{Instrument, Span, debug, error, error_span, warn};
 
-use crate::next::Kind;
-use crate::reconcile_metrics::{ControllerMetrics, Outcome};
-use crate::{Item, Key, Next, PanicLimit, Retry, WorkQueue};
+use crate::key::{Item, Key, Kind, Next, Retry};
+use crate::metrics::{ControllerMetrics, Outcome};
+use crate::panic_limit::PanicLimit;
+use crate::queue::WorkQueue;
 
 /// Failures of a queue's keys are logged once in this time; the others at `-v=4`.
 const LOG_EVERY: Duration = Duration::from_secs(10);

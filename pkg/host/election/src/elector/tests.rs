@@ -1,12 +1,6 @@
 //! The loop against a server in memory, on a paused clock: milliseconds of test for minutes of
 //! leadership.
 
-mod absent;
-mod leaving;
-mod rivals;
-mod server;
-mod telling;
-
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -18,6 +12,12 @@ use tokio::time::advance;
 use self::server::{Fault, Server, Store, Verb};
 use super::*;
 use crate::metrics::ElectionMetrics;
+
+mod absent;
+mod leaving;
+mod rivals;
+mod server;
+mod telling;
 
 const MS: Duration = Duration::from_millis(1);
 

@@ -9,9 +9,8 @@ use tokio::time::{Instant, timeout_at};
 use tracing::{debug, error, info, warn};
 
 use super::Candidate;
-use crate::leadership::{Leadership, LeaseEvent};
 use crate::store::{LeaseStore, StoreError};
-use crate::term::Moment;
+use crate::term::{Leadership, LeaseEvent, Moment};
 
 /// How long the process may live after it lost the lease, if no earlier limit holds: one second
 /// for writes in flight, one to get out (rule:lease-lost-is-final).

@@ -1,6 +1,5 @@
-//! The whole of it over real sockets: thread, client, requests.
-
-use std::sync::Mutex;
+use std::sync::{Mutex, mpsc};
+use std::time::Duration;
 
 use api_server_double::{ApiServer, Asked, Reply};
 use client::{ClientOptions, RequestMetrics};
@@ -136,4 +135,41 @@ fn only_a_leader_whose_lease_ran_out_long_ago_is_unhealthy() {
     assert!(check(&term, limit).unwrap_err().contains("last renewed 36."));
     term.lose(Duration::ZERO);
     assert_eq!(check(&term, limit), Ok(()), "a loser is on its way out, not unhealthy");
+}
+
+fn watched(term: &Arc<Term>) -> (mpsc::Receiver<i32>, JoinHandle<()>) {
+    let (exits, seen) = mpsc::channel();
+    let exit: Exit = Arc::new(move |code| exits.send(code).unwrap());
+    (seen, start_watchdog(Arc::clone(term), exit).unwrap())
+}
+
+#[test]
+fn a_leader_that_stops_renewing_is_ended_with_code_1_and_not_before_its_limit() {
+    let term = Arc::new(Term::new());
+    let start = BootInstant::now();
+    term.renew(start, Duration::from_millis(250));
+    let (exits, _thread) = watched(&term);
+    assert_eq!(exits.recv_timeout(PATIENCE), Ok(1));
+    assert!(start.elapsed() >= Duration::from_millis(250));
+}
+
+#[test]
+fn a_lost_lease_ends_the_process_even_when_the_elector_is_gone() {
+    let term = Arc::new(Term::new());
+    term.renew(BootInstant::now(), PATIENCE);
+    term.lose(Duration::from_millis(50));
+    let (exits, _thread) = watched(&term);
+    drop(term);
+    assert_eq!(exits.recv_timeout(PATIENCE), Ok(1));
+}
+
+#[test]
+fn standbys_and_released_leaders_are_let_live_and_the_thread_ends_with_them() {
+    let term = Arc::new(Term::new());
+    let (exits, thread) = watched(&term);
+    term.renew(BootInstant::now(), PATIENCE);
+    term.end();
+    drop(term);
+    thread.join().unwrap();
+    assert!(exits.try_recv().is_err());
 }

@@ -126,3 +126,60 @@ async fn a_series_that_another_leader_began_is_counted_on() {
     let next = story.tell(emission("n", "Full", "no block", 160)).unwrap();
     assert_eq!((next.count, next.first, &next.name), (8, since, &first.name));
 }
+
+#[tokio::test(start_paused = true)]
+async fn twenty_five_pass_at_once_and_one_more_every_five_minutes() {
+    let start = Instant::now();
+    let mut bucket = Bucket::full(start);
+    assert_eq!((0..100).filter(|_| bucket.take(start)).count(), 25);
+    assert!(!bucket.take(start + Duration::from_secs(299)));
+    assert!(bucket.take(start + Duration::from_millis(300_100)));
+    assert!(!bucket.take(start + Duration::from_millis(300_200)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_long_silence_refills_the_burst_and_no_more() {
+    let start = Instant::now();
+    let mut bucket = Bucket::full(start);
+    while bucket.take(start) {}
+    let later = start + REFILL * 1_000;
+    assert_eq!((0..100).filter(|_| bucket.take(later)).count(), 25);
+}
+
+fn has(lru: &mut Lru<u32, u32>, key: u32) -> bool {
+    let mut made = false;
+    lru.entry(&key, || {
+        made = true;
+        key
+    });
+    !made
+}
+
+#[test]
+fn the_entry_not_used_for_longest_is_forgotten_first() {
+    let mut lru = Lru::new(2);
+    lru.entry(&1, || 10);
+    lru.entry(&2, || 20);
+    lru.entry(&1, || 99); // used again: 2 is the oldest now
+    lru.entry(&3, || 30);
+    assert!(has(&mut lru, 1));
+    assert!(has(&mut lru, 3));
+    assert!(!has(&mut lru, 2));
+}
+
+#[test]
+fn a_value_is_kept_and_can_be_changed() {
+    let mut lru = Lru::new(2);
+    *lru.entry(&1, || 10) += 1;
+    assert_eq!(*lru.entry(&1, || 0), 11);
+}
+
+#[test]
+fn it_never_holds_more_than_its_capacity() {
+    let mut lru = Lru::new(16);
+    for key in 0..1_000_u32 {
+        lru.entry(&(key % 40), || key);
+        assert!(lru.entries.len() <= 16);
+        assert_eq!(lru.entries.len(), lru.uses.len());
+    }
+}

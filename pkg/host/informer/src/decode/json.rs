@@ -1,20 +1,21 @@
-//! JSON. Lines go straight into the slim type: `type` precedes `object` in what the API server
+//! Reads JSON. Lines go straight into the slim type: `type` precedes `object` in what the API server
 //! writes, so serde picks the variant first and never buffers the object.
 
-use kube_api::Status;
+use std::error::Error;
+use std::fmt;
+use std::sync::Arc;
+
 use kube_api::go::null_is_default;
-use kube_api::{Cached, Decoding, resource_version};
+use kube_api::{Cached, Decoding, Status, object_key, resource_version};
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 
-use crate::encoding::Encoding;
 use crate::fault::Fault;
-use crate::message::{Bookmark, Event, Page};
-use crate::unreadable::Unreadable;
-use identity::Identity;
-
-mod identity;
+use crate::intake::{Bookmark, Event, Page};
+use crate::log_once::Unreadable;
+use crate::request::Encoding;
 
 #[derive(Deserialize)]
 #[serde(tag = "type", content = "object", rename_all = "UPPERCASE")]
@@ -98,7 +99,7 @@ pub(super) fn event<T: Cached>(line: &[u8]) -> Result<Event<T>, Fault> {
 
 /// What a line whose object cannot be read means.
 fn unreadable_event<T: Cached>(line: &[u8], cause: serde_json::Error) -> Result<Event<T>, Fault> {
-    let (kind, identity) = identity::of_line(line);
+    let (kind, identity) = of_line(line);
     let Some(identity) = identity else {
         return Err(undecodable(format!("a line of {} bytes", line.len()), cause));
     };
@@ -135,7 +136,7 @@ fn page_one_by_one<T: Cached>(body: &[u8], cause: serde_json::Error) -> Result<P
 }
 
 fn unreadable_item<T: Cached>(text: &[u8], cause: serde_json::Error) -> Result<Unreadable, Fault> {
-    match (T::DECODING, identity::of_object(text)) {
+    match (T::DECODING, of_object(text)) {
         (Decoding::Tolerant, Some(identity)) => Ok(identity.unreadable(cause)),
         (_, identity) => {
             let object = identity.map(|identity: Identity| identity.to_string());
@@ -157,6 +158,60 @@ pub(super) fn list_version(body: &[u8]) -> Result<u64, Fault> {
 
 fn read<V: DeserializeOwned>(json: &[u8]) -> Result<V, serde_json::Error> {
     serde_json::from_slice(json)
+}
+
+/// What names an object.
+struct Identity {
+    key: Arc<str>,
+    uid: String,
+    version: u64,
+}
+
+#[derive(Deserialize)]
+struct Line {
+    #[serde(default, rename = "type")]
+    kind: String,
+    object: Named,
+}
+
+#[derive(Deserialize)]
+struct Named {
+    metadata: Map<String, Value>,
+}
+
+/// The type of a line of a watch and the identity of its object.
+fn of_line(line: &[u8]) -> (String, Option<Identity>) {
+    match serde_json::from_slice(line) {
+        Ok(Line { kind, object }) => (kind, Identity::of(&object)),
+        Err(_) => (String::new(), None),
+    }
+}
+
+/// The identity of an object.
+fn of_object(text: &[u8]) -> Option<Identity> {
+    Identity::of(&serde_json::from_slice(text).ok()?)
+}
+
+impl Identity {
+    fn of(Named { metadata }: &Named) -> Option<Self> {
+        let text = |name: &str| metadata.get(name).and_then(Value::as_str);
+        Some(Self {
+            key: object_key(text("namespace"), text("name")?.into()),
+            uid: text("uid").unwrap_or_default().to_owned(),
+            version: text("resourceVersion").and_then(|text| text.parse().ok()).unwrap_or(0),
+        })
+    }
+
+    fn unreadable(self, cause: impl Error + Send + Sync + 'static) -> Unreadable {
+        let Self { key, uid, version } = self;
+        Unreadable { key, uid, version, cause: Box::new(cause) }
+    }
+}
+
+impl fmt::Display for Identity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "object {:?}", self.key)
+    }
 }
 
 #[cfg(test)]

@@ -3,13 +3,12 @@
 //!
 //! Every object stands in an envelope ([`ENVELOPE`]).
 
-use kube_api::Status;
 use kube_api::protobuf::{ENVELOPE, Fields, Malformed, only, version};
-use kube_api::{Cached, object_key};
+use kube_api::{Cached, Status, object_key};
 
-use crate::encoding::Encoding;
 use crate::fault::Fault;
-use crate::message::{Bookmark, Event, Page};
+use crate::intake::{Bookmark, Event, Page};
+use crate::request::Encoding;
 
 const LIST_END: &str = "k8s.io/initial-events-end";
 

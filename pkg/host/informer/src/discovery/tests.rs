@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
 use super::*;
-use crate::script::Server;
+use crate::testing::Server;
 
 fn finding(kind: Kind) -> (Server, JoinHandle<Result<Option<Resource>, Fault>>) {
     let (client, server) = Server::new();

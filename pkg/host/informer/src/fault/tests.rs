@@ -1,6 +1,6 @@
-//! The classes of failures.
-
 use std::io;
+
+use tokio::time::Instant;
 
 use super::*;
 
@@ -77,4 +77,13 @@ fn only_404_is_an_unknown_collection_and_only_an_answer_says_how_long_to_wait() 
 fn another_encoding_helps_where_protobuf_could_not_be_read() {
     assert!(unreadable(Encoding::Protobuf).is_unreadable_protobuf());
     assert!(!unreadable(Encoding::Json).is_unreadable_protobuf());
+}
+
+#[test]
+fn waits_double_with_jitter_and_stay_under_thirty_seconds() {
+    let mut failures = after_failures();
+    for low in [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8, 15.0, 15.0] {
+        let wait = failures.fail(Instant::now()).as_secs_f64();
+        assert!((low..low * 2.0).contains(&wait), "{wait} is not in {low}..{}", low * 2.0);
+    }
 }

@@ -1,20 +1,20 @@
 //! The informer against a server that answers by hand. Time is paused: waits cost nothing and
 //! can be measured exactly.
 
-mod decoding;
-mod failures;
-mod history;
-mod lists;
-mod users;
-mod watches;
-
 use prometheus::{Registry, TextEncoder};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::*;
-use crate::script::Server;
+use crate::testing::Server;
+
+mod decoding;
+mod failures;
+mod history;
+mod lists;
+mod users;
+mod watches;
 
 pub(super) const PRODUCT: &str = "infra-controller-manager";
 
@@ -125,7 +125,7 @@ async fn stopping_ends_the_loop_and_keeps_the_store() {
     let stop = CancellationToken::new();
     let (running, stopped) = (informer.clone(), stop.clone());
     let task = tokio::spawn(async move { running.run(stopped).await });
-    let wire = server.serve_list(1, &[crate::script::node("a", 1)]).await;
+    let wire = server.serve_list(1, &[crate::testing::node("a", 1)]).await;
     informer.synced().await;
     stop.cancel();
     task.await.unwrap();
@@ -137,7 +137,7 @@ async fn stopping_ends_the_loop_and_keeps_the_store() {
 async fn a_scrape_shows_the_state_of_the_store() {
     let mut run = start();
     run.assert_metric("icm_informer_synced{resource=\"nodes\",source=\"\"} 0");
-    let wire = run.server.serve_list(1_000_000_000_000_042, &[crate::script::node("a", 1)]).await;
+    let wire = run.server.serve_list(1_000_000_000_000_042, &[crate::testing::node("a", 1)]).await;
     run.deltas.next(1).await;
     run.informer.synced().await;
     tokio::time::advance(Duration::from_secs(3)).await;
@@ -155,7 +155,7 @@ async fn a_scrape_shows_the_state_of_the_store() {
     ] {
         run.assert_metric(line);
     }
-    wire.event("MODIFIED", &crate::script::node("a", 1_000_000_000_000_043));
+    wire.event("MODIFIED", &crate::testing::node("a", 1_000_000_000_000_043));
     run.deltas.next(1).await;
     run.assert_metric(
         "informer_processing_latency_seconds_count{group=\"\",name=\"infra-controller-manager\",\

@@ -9,8 +9,8 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::*;
-use crate::encoding::Format;
-use crate::script::{Call, Server, Wire, node};
+use crate::request::Format;
+use crate::testing::{Call, Server, Wire, node};
 use crate::{Delta, InformerMetrics};
 
 const WIDGETS: &str = "/apis/example.io/v1/widgets";
@@ -119,7 +119,7 @@ fn server_path(plural: &str) -> String {
 }
 
 fn crd(uid: &str, version: u64, managed_by: Option<&str>) -> Value {
-    let mut crd = crate::script::node_with_uid("widgets.example.io", uid, version);
+    let mut crd = crate::testing::node_with_uid("widgets.example.io", uid, version);
     if let Some(managed_by) = managed_by {
         crd["metadata"]["labels"] = json!({MANAGED_BY: managed_by});
     }
@@ -331,7 +331,7 @@ async fn a_kind_that_comes_back_under_another_plural_is_found() {
     run.crds().event("DELETED", &crd("one", 11, None));
     assert_eq!(run.told.recv().await.unwrap(), "deleted a");
     run.is_dormant_soon().await;
-    run.crds().event("ADDED", &crate::script::node_with_uid("gizmos.example.io", "two", 12));
+    run.crds().event("ADDED", &crate::testing::node_with_uid("gizmos.example.io", "two", 12));
     let found = timeout(Duration::from_secs(600), run.call("/apis/example.io")).await;
     found.expect("it is looked for").json(200, &group);
     run.discover(json!([{"name": "gizmos", "kind": "Widget", "namespaced": true}])).await;

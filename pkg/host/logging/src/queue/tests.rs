@@ -1,7 +1,7 @@
 use std::sync::mpsc::{Sender, channel};
 
 use super::*;
-use crate::buffered::Buffering;
+use crate::queue::Buffering;
 
 /// A reader that takes one line per permit, as a full pipe does.
 struct Slow {
@@ -99,4 +99,64 @@ fn a_flush_and_the_end_of_the_queue_write_what_is_held_back() {
     queue.push(b"c");
     drop(queue);
     assert_eq!(lines.recv().unwrap(), "c");
+}
+
+const LONG: Duration = Duration::MAX;
+
+/// Each write apart.
+#[derive(Default)]
+struct Writes(Vec<String>);
+
+impl Write for Writes {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.push(String::from_utf8_lossy(bytes).into_owned());
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+fn written(size: usize, longest: Duration, lines: &[&str]) -> (Vec<String>, Vec<String>) {
+    let mut buffered = Buffered::new(Writes::default(), Buffering { size, longest });
+    for line in lines {
+        buffered.write(line.as_bytes());
+    }
+    let before = buffered.sink.0.clone();
+    buffered.flush();
+    assert_eq!(buffered.due(), None, "nothing is left to be written");
+    (before, buffered.sink.0)
+}
+
+#[test]
+fn without_a_size_each_line_is_written_at_once() {
+    let (before, after) = written(0, LONG, &["one\n", "two\n"]);
+    assert_eq!(before, ["one\n", "two\n"]);
+    assert_eq!(after, before);
+}
+
+#[test]
+fn whole_lines_are_held_back_until_the_next_one_does_not_fit() {
+    let (before, after) = written(8, LONG, &["one\n", "two\n", "three\n"]);
+    assert_eq!(before, ["one\ntwo\n"]);
+    assert_eq!(after, ["one\ntwo\n", "three\n"]);
+}
+
+#[test]
+fn a_line_longer_than_the_buffer_follows_those_before_it() {
+    let (before, after) = written(8, LONG, &["one\n", "a long line\n", "two\n"]);
+    assert_eq!(before, ["one\n", "a long line\n"]);
+    assert_eq!(after, ["one\n", "a long line\n", "two\n"]);
+}
+
+#[test]
+fn lines_go_when_the_oldest_is_due_however_many_follow() {
+    let (before, _) = written(100, Duration::ZERO, &["one\n", "two\n"]);
+    assert_eq!(before, ["one\n", "two\n"]);
+    let mut buffered = Buffered::new(Writes::default(), Buffering { size: 100, longest: LONG });
+    buffered.write(b"one\n");
+    let due = buffered.due();
+    buffered.write(b"two\n");
+    assert_eq!(buffered.due(), due, "it is that of the first");
 }

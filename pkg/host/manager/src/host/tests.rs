@@ -1,5 +1,3 @@
-//! Starting and stopping controllers on a paused clock.
-
 use std::sync::Arc;
 
 use api_server_double::{Reply, client};
@@ -266,4 +264,14 @@ async fn a_controller_of_every_replica_starts_before_there_is_a_leader_and_opens
     assert_eq!(host.stop().await, Ended::Clean);
     let both = [("everywhere".into(), 0), ("leading".into(), 0)];
     assert_eq!(running(&registry), both, "one stop ends both");
+}
+
+#[test]
+fn caches_tell_of_everything_again_after_one_to_two_periods_or_never() {
+    let hour = Duration::from_secs(3600);
+    for _ in 0..100 {
+        assert!((hour..2 * hour).contains(&resync(hour).unwrap()));
+    }
+    assert!(resync(Duration::from_nanos(u64::MAX)).is_some(), "292 years");
+    assert_eq!(resync(Duration::ZERO), None);
 }

@@ -1,13 +1,14 @@
-//! Deletions, of the very object that was seen.
+//! The end of objects: deletions of the very object that was seen, and finalizers.
 
 use std::sync::Arc;
 
 use kube_api::OwnWrite;
 use serde_json::{Value, json};
 
-use super::ObjectClient;
 use crate::calls::{Part, Verb};
-use crate::{Error, Object, Outcome, Schema, Why};
+use crate::error::{Error, Outcome, Why};
+use crate::object::{Object, Schema};
+use crate::object_client::{ObjectClient, Written};
 
 /// What becomes of the objects that the deleted one owns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,4 +114,49 @@ fn options<S: Schema>(
             Propagation::Orphan => "Orphan",
         },
     })
+}
+
+impl<S: Schema> ObjectClient<S> {
+    /// Makes sure that this finalizer holds the object.
+    ///
+    /// # Errors
+    /// [`Why::Deleting`]: its deletion was asked for, so nothing may be built on it any more.
+    /// Otherwise as [`ObjectClient::change`].
+    pub async fn add_finalizer(
+        &self,
+        object: &Arc<Object<S>>,
+        finalizer: &str,
+    ) -> Result<Written<S>, Error> {
+        self.change_main(object, |object, draft| {
+            if object.metadata.has_finalizer(finalizer) {
+                return Ok(());
+            }
+            if object.metadata.deleting() {
+                return Err(Why::Deleting);
+            }
+            draft.metadata.finalizers.push(finalizer.to_owned());
+            Ok(())
+        })
+        .await
+    }
+
+    /// Takes this finalizer away, and no other; `None` when the object is gone, which it may be
+    /// for having had no other.
+    ///
+    /// # Errors
+    /// As [`ObjectClient::change`].
+    pub async fn remove_finalizer(
+        &self,
+        object: &Arc<Object<S>>,
+        finalizer: &str,
+    ) -> Result<Option<Written<S>>, Error> {
+        let removed = self.change_main(object, |_, draft| {
+            draft.metadata.finalizers.retain(|held| held != finalizer);
+            Ok(())
+        });
+        match removed.await {
+            Err(Error { why: Why::Gone, .. }) => Ok(None),
+            other => other.map(Some),
+        }
+    }
 }

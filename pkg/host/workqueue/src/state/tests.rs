@@ -1,5 +1,3 @@
-//! The two lanes and the order inside them.
-
 use std::time::Duration;
 
 use super::*;
@@ -87,4 +85,14 @@ fn a_taken_key_says_whether_either_lane_has_more() {
         assert!(matches!(state.take(now), Taken::Key { key: "a", more: true, .. }), "{lane:?}");
         assert!(matches!(state.take(now), Taken::Key { key: "b", more: false, .. }), "{lane:?}");
     }
+}
+
+#[test]
+fn moments_are_ordered_as_their_instants_and_lead_back_to_them() {
+    let epoch = Epoch::now();
+    let offset = Duration::from_nanos(1_500_000_001);
+    let instants = [epoch.0.checked_sub(offset).unwrap(), epoch.0, epoch.0 + offset];
+    let moments = instants.map(|at| epoch.moment(at));
+    assert!(moments.is_sorted_by(|a, b| a < b));
+    assert_eq!(moments.map(|moment| epoch.instant(moment)), instants);
 }

@@ -3,7 +3,7 @@
 use std::sync::mpsc;
 
 use super::*;
-use crate::watchdog;
+use crate::thread::{Exit, start_watchdog};
 
 fn abandon(running: &mut Running) {
     let (unused, _) = oneshot::channel();
@@ -130,8 +130,8 @@ async fn the_watchdog_lets_a_process_finish_that_abandoned_its_lease() {
     let mut a = Running::start("a", Server::default().store(well));
     a.leads().await;
     let (kill, killed) = mpsc::channel();
-    let exit: watchdog::Exit = Arc::new(move |code| kill.send(code).unwrap());
-    let watchdog = watchdog::start(Arc::clone(&a.term), exit).unwrap();
+    let exit: Exit = Arc::new(move |code| kill.send(code).unwrap());
+    let watchdog = start_watchdog(Arc::clone(&a.term), exit).unwrap();
     abandon(&mut a);
     (&mut a.task).await.unwrap();
     assert!(a.fence.check().is_err());

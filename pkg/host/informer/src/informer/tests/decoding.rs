@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
-use crate::encoding::Format;
 use crate::informer::tests::{PRODUCT, metrics_of, start};
-use crate::script::{Server, node};
+use crate::request::Format;
+use crate::testing::{Server, node};
 use crate::{Informer, InformerMetrics, Source};
 
 const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";

@@ -6,7 +6,7 @@ use serde_json::json;
 use tokio::time::{Instant, sleep};
 
 use crate::informer::tests::start;
-use crate::script::node;
+use crate::testing::node;
 
 /// The waits that a first, second, third… failure in a row may take, in seconds.
 const WAITS: [(f64, f64); 5] = [(0.1, 0.2), (0.2, 0.4), (0.4, 0.8), (0.8, 1.6), (1.6, 3.2)];

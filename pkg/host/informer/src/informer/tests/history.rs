@@ -6,7 +6,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::Session;
 use crate::informer::tests::{Deltas, Fixture, start};
-use crate::script::{Wire, node};
+use crate::testing::{Wire, node};
 
 /// Serves the lists of an etcd that was restored at version 20, after 90 was seen.
 async fn serve_restored(run: &mut Fixture) -> Wire {
@@ -146,7 +146,7 @@ async fn an_own_write_is_shown_by_its_event_or_by_any_later_word() {
 }
 
 /// Breaks the connection and lets every opening fail until a list is asked for.
-async fn fails_to_open(run: &mut Fixture, wire: Wire) -> crate::script::Call {
+async fn fails_to_open(run: &mut Fixture, wire: Wire) -> crate::testing::Call {
     sleep(Duration::from_secs(1)).await;
     wire.break_off();
     loop {
@@ -158,7 +158,7 @@ async fn fails_to_open(run: &mut Fixture, wire: Wire) -> crate::script::Call {
     }
 }
 
-fn serve(call: crate::script::Call, version: u64, objects: &[serde_json::Value]) -> Wire {
+fn serve(call: crate::testing::Call, version: u64, objects: &[serde_json::Value]) -> Wire {
     let wire = call.stream();
     for object in objects {
         wire.event("ADDED", object);

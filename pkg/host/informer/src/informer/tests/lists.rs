@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
 use crate::informer::tests::{Deltas, start};
-use crate::script::{Call, Wire, node, node_with_uid};
+use crate::testing::{Call, Wire, node, node_with_uid};
 
 #[tokio::test(start_paused = true)]
 async fn the_first_list_is_streamed_and_consistent() {

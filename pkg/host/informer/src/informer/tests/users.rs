@@ -7,9 +7,9 @@ use kube_api::{Metadata, Node, StaticKind};
 use prometheus::Registry;
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::encoding::Format;
 use crate::informer::tests::{Deltas, PRODUCT, metrics_of, start};
-use crate::script::{Server, node};
+use crate::request::Format;
+use crate::testing::{Server, node};
 use crate::{Delta, FirstList, Informer, InformerMetrics, Session, Source};
 
 /// rule:session-ends-alone

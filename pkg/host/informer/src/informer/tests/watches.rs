@@ -6,7 +6,7 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use crate::informer::tests::start;
-use crate::script::{node, node_with_uid};
+use crate::testing::{node, node_with_uid};
 
 #[tokio::test(start_paused = true)]
 async fn changes_are_told_in_order() {

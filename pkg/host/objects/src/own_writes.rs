@@ -1,12 +1,14 @@
-//! [`Answered`]: the newest copies that answers to own writes brought, so that the next change of
-//! an object begins with what the last one made of it, also while the cache does not show that yet.
+//! What is known of own writes: [`Answered`] keeps the newest copies from answers, so that the next
+//! change of an object begins with what the last one made of it although the cache lags;
+//! [`OpenWrites`] says until when the server may still carry out a write of unknown outcome.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use tokio::time::{Instant, sleep_until};
 
-use crate::{Object, Schema};
+use crate::object::{Object, Schema};
 
 /// Bytes of all copies. Beyond them the oldest go; without its copy a change costs a conflict and a
 /// read.
@@ -110,6 +112,33 @@ impl<S: Schema> Default for Answered<S> {
     fn default() -> Self {
         let (kept, by_age) = (HashMap::new(), BTreeMap::new());
         Self(Arc::new(Mutex::new(Copies { kept, by_age, next_turn: 0, bytes: 0 })))
+    }
+}
+
+/// The writes of unknown outcome of one controller; clones are the same. Every
+/// [`crate::ObjectClient`] has one, and several can share one.
+#[derive(Clone, Debug, Default)]
+pub struct OpenWrites {
+    /// When the server has given up the last of them.
+    until: Arc<Mutex<Option<Instant>>>,
+}
+
+impl OpenWrites {
+    pub(crate) fn note(&self, settled_at: Instant) {
+        let mut until = self.until.lock();
+        *until = (*until).max(Some(settled_at));
+    }
+
+    /// Waits until the server no longer carries out any of them, which is at most the time limit of
+    /// one attempt: for a controller that stops, before its lease is given back.
+    pub async fn settled(&self) {
+        while let Some(until) = self.open_until() {
+            sleep_until(until).await;
+        }
+    }
+
+    fn open_until(&self) -> Option<Instant> {
+        self.until.lock().filter(|until| *until > Instant::now())
     }
 }
 

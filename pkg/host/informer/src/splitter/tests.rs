@@ -1,5 +1,3 @@
-//! However a body is cut into frames, the same lines come out.
-
 use proptest::prelude::*;
 
 use super::*;
@@ -86,4 +84,54 @@ fn the_longest_message_is_taken_and_one_byte_more_is_not() {
     assert!(matches!(splitter.next_line(), Ok(None)));
     splitter.push(Bytes::from_static(b"x"));
     assert!(matches!(splitter.next_line(), Err(Fault::MessageTooLong(_))));
+}
+
+fn stream(messages: &[&[u8]]) -> Vec<u8> {
+    let prefix = |message: &[u8]| u32::try_from(message.len()).unwrap().to_be_bytes();
+    messages.iter().flat_map(|message| [&prefix(message)[..], message].concat()).collect()
+}
+
+fn read(frames: &[&[u8]]) -> Vec<Vec<u8>> {
+    let (mut splitter, mut messages) = (MessageSplitter::default(), Vec::new());
+    for frame in frames {
+        splitter.push(Bytes::copy_from_slice(frame));
+        while let Some(message) = splitter.next_message().unwrap() {
+            messages.push(message.to_vec());
+        }
+    }
+    messages
+}
+
+#[test]
+fn messages_come_out_whole_wherever_the_frames_are_cut() {
+    let messages: [&[u8]; 5] = [b"first", b"", b"a longer third one", b"4", b"end"];
+    let bytes = stream(&messages);
+    for one in 0..=bytes.len() {
+        for two in one..=bytes.len() {
+            let frames = [&bytes[..one], &bytes[one..two], &bytes[two..]];
+            assert_eq!(read(&frames), messages, "cut at {one} and {two}");
+        }
+    }
+    let single: Vec<&[u8]> = bytes.chunks(1).collect();
+    assert_eq!(read(&single), messages);
+}
+
+#[test]
+fn an_unfinished_message_is_held_back() {
+    assert!(read(&[&[0, 0, 0, 2, b'x']]).is_empty());
+    assert!(read(&[&[0, 0]]).is_empty());
+}
+
+#[test]
+fn a_length_over_the_limit_is_refused_before_anything_is_held() {
+    let announced = |length: usize| {
+        let mut splitter = MessageSplitter::default();
+        let prefix = u32::try_from(length).unwrap().to_be_bytes();
+        splitter.push(Bytes::copy_from_slice(&prefix));
+        splitter.next_message().map(|message| message.map(<[u8]>::len))
+    };
+    assert!(matches!(announced(LONGEST_MESSAGE), Ok(None)), "it is awaited");
+    for length in [LONGEST_MESSAGE + 1, u32::MAX as usize] {
+        assert!(matches!(announced(length), Err(Fault::MessageTooLong(_))), "{length}");
+    }
 }

@@ -1,29 +1,29 @@
-//! The page `/debug/controllers/<name>/` that every controller has: how it is, what its queues hold, why
-//! something failed last, and what is in the caches of the process. For people; the log has the same at
-//! length.
+//! The pages about controllers: one for each that runs here, and one in its place while it does not, so
+//! that a person who asks a standby does not think that there is no such page.
 
 use std::fmt::Write as _;
 use std::future::ready;
 
 use http::StatusCode;
-use serving::{Access, Page, reply};
+use serving::{Access, Page, Pages, reply};
 
-use crate::Informers;
+use crate::informers::Informers;
+use crate::options::Hosted;
 use crate::supervisor::ControllerHealth;
 
 /// Where it is.
-pub(crate) fn path(controller: &str) -> String {
+pub(crate) fn debug_path(controller: &str) -> String {
     format!("/debug/controllers/{controller}/")
 }
 
 /// The page of a controller that is at work here. Keeps no cache alive.
-pub(crate) fn page(
+pub(crate) fn debug_page(
     controller: &'static str,
     health: ControllerHealth,
     informers: &Informers,
 ) -> Page {
     let caches = informers.told();
-    Page::new(path(controller), Access::Authorized, move |_| {
+    Page::new(debug_path(controller), Access::Authorized, move |_| {
         ready(reply::text(StatusCode::OK, text(controller, &health, caches())))
     })
 }
@@ -35,6 +35,22 @@ fn text(controller: &str, health: &ControllerHealth, caches: Vec<String>) -> Str
         writeln!(text, "{line}").ok();
     }
     text
+}
+
+/// Adds a page for each path that these controllers will serve; theirs take its place.
+pub fn reserve_pages(pages: &Pages, controllers: &[Hosted]) {
+    for Hosted { name, runner, .. } in controllers {
+        let own = runner.pages().iter().map(|&path| path.to_owned());
+        for path in own.chain([debug_path(name)]) {
+            let text = format!(
+                "{name} is not at work in this process: another replica leads, or it has just \
+                 begun, or there is nothing for it to do yet. The log tells which.\n"
+            );
+            pages.add(Page::new(path, Access::Authorized, move |_| {
+                std::future::ready(reply::text(StatusCode::SERVICE_UNAVAILABLE, text.clone()))
+            }));
+        }
+    }
 }
 
 #[cfg(test)]
