@@ -15,12 +15,12 @@ pub struct Asked {
     pub at: Instant,
     /// All of it but the body. In memory its extensions are those that the client gave it.
     pub head: Parts,
-    /// Its body, which may be empty.
+    /// The body, which may be empty.
     pub body: Bytes,
 }
 
 impl Asked {
-    /// Its method.
+    /// The HTTP method.
     pub fn method(&self) -> &Method {
         &self.head.method
     }
@@ -30,7 +30,7 @@ impl Asked {
         self.head.uri.path()
     }
 
-    /// The query, empty when there is none.
+    /// The query, empty when absent.
     pub fn query(&self) -> &str {
         self.head.uri.query().unwrap_or_default()
     }

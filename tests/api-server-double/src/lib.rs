@@ -8,6 +8,7 @@
 //! | `asked.rs` | [`Asked`], one request |
 //! | `reply.rs` | [`Reply`], what becomes of it |
 //! | `store.rs` | [`Store`], a server that keeps what it is sent |
+//! | `calls.rs` | [`Calls`], a server whose test answers each request by hand |
 //! | `loopback.rs` | [`Loopback`], the same server on a port |
 #![allow(
     clippy::unwrap_used,
@@ -18,12 +19,14 @@
 )]
 
 mod asked;
+mod calls;
 mod loopback;
 mod reply;
 mod server;
 mod store;
 
 pub use asked::Asked;
+pub use calls::{Call, Calls};
 pub use loopback::Loopback;
 pub use reply::Reply;
 pub use server::{ApiServer, client, client_of_unchanging};

@@ -15,34 +15,37 @@ use serde_json::{Value, json};
 
 use crate::asked::Asked;
 
-/// What a client's service fails with.
+/// Error of a client's service.
 pub(crate) type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// Whole or streamed.
 pub(crate) type Body = UnsyncBoxBody<Bytes, io::Error>;
 
-/// What becomes of one request.
+/// Fate of one request.
 pub enum Reply {
     /// This status and this object.
     Json(u16, Value),
-    /// The same, with a `Retry-After` of so many seconds.
+    /// A status, a `Retry-After` in seconds and an object.
     RetryAfter(u16, u64, Value),
     /// 200 and this object, and what time it is for the server: a `Date`.
     Dated(&'static str, Value),
     /// 200, and these events of a watch, one a line. The end of the stream is that of the answer.
     Watch(BoxStream<'static, Value>),
-    /// No answer: the connection is refused.
+    /// 200 with this content type and body. The end of the stream is that of the answer, an error in
+    /// it breaks the connection off.
+    Body(&'static str, BoxStream<'static, io::Result<Bytes>>),
+    /// The connection is refused.
     Refused,
-    /// No answer: the client fails so.
+    /// The client fails with this error.
     Fails(BoxError),
-    /// No answer, ever.
+    /// The request is never answered.
     Silence,
-    /// What this comes to.
+    /// The reply that the future returns.
     Later(BoxFuture<'static, Reply>),
 }
 
 impl Reply {
-    /// What a server says that stores all it is sent: a patch is answered by metadata alone.
+    /// The answer of a server that stores everything: only metadata to a patch, the object otherwise.
     pub fn stored(asked: &Asked) -> Self {
         let object = match *asked.method() {
             Method::PATCH => json!({
@@ -79,7 +82,11 @@ impl Reply {
                     response.headers_mut().insert(DATE, HeaderValue::from_static(date));
                     return Ok(response);
                 }
-                Self::Watch(events) => return Ok(lines(events)),
+                Self::Watch(events) => {
+                    let lines = events.map(|event| Ok(Bytes::from(format!("{event}\n"))));
+                    return Ok(streamed(JSON, lines.boxed()));
+                }
+                Self::Body(content_type, body) => return Ok(streamed(content_type, body)),
                 Self::Refused => return Err(io::Error::other("connection refused").into()),
                 Self::Fails(error) => return Err(error),
                 Self::Silence => return pending().await,
@@ -89,19 +96,25 @@ impl Reply {
     }
 }
 
+const JSON: &str = "application/json";
+
 fn whole(code: u16, object: &Value) -> Response<Body> {
     let body = Full::from(object.to_string()).map_err(io::Error::other).boxed_unsync();
-    response(code, body)
-}
-
-fn lines(events: BoxStream<'static, Value>) -> Response<Body> {
-    let frames = events.map(|event| Ok(Frame::data(Bytes::from(format!("{event}\n")))));
-    response(200, StreamBody::new(frames).boxed_unsync())
-}
-
-fn response(code: u16, body: Body) -> Response<Body> {
-    let mut response = Response::new(body);
+    let mut response = response(JSON, body);
     *response.status_mut() = StatusCode::from_u16(code).expect("a status code");
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}
+
+fn streamed(
+    content_type: &'static str,
+    body: BoxStream<'static, io::Result<Bytes>>,
+) -> Response<Body> {
+    let frames = body.map(|bytes| bytes.map(Frame::data));
+    response(content_type, StreamBody::new(frames).boxed_unsync())
+}
+
+fn response(content_type: &'static str, body: Body) -> Response<Body> {
+    let mut response = Response::new(body);
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
     response
 }

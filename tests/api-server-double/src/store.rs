@@ -21,7 +21,7 @@ struct Kept {
 }
 
 impl Store {
-    /// What a server that keeps objects says.
+    /// Answers like a server that keeps objects.
     pub fn answer(&self, asked: &Asked) -> Reply {
         self.0.lock().unwrap().answer(asked)
     }
@@ -64,7 +64,7 @@ impl Kept {
         }
     }
 
-    /// Of a collection; an object's path that is not there looks like an empty one.
+    /// The list of a collection; the path of an absent object looks like an empty collection.
     fn list(&self, prefix: &str) -> Reply {
         if !prefix.ends_with("s/") {
             return Reply::failure(404, "NotFound");

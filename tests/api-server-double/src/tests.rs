@@ -95,5 +95,5 @@ async fn on_a_port_it_answers_alike_and_a_failure_closes_the_connection() {
     assert_eq!(server.asked().len(), 2);
     drop(loopback);
     let closed = async { while TcpStream::connect(&address).await.is_ok() {} };
-    tokio::time::timeout(Duration::from_secs(30), closed).await.expect("nobody listens any more");
+    tokio::time::timeout(Duration::from_secs(30), closed).await.expect("the port is closed");
 }

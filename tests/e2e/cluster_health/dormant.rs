@@ -12,7 +12,6 @@ const GROUPS: [&str; 2] = ["system:serviceaccounts", "system:serviceaccounts:kub
 /// In the Secret of the member, and nowhere else.
 const TOKEN: &str = "planted-token-of-one-that-sleeps";
 
-/// rule:dormant-costs-nothing
 #[tokio::test(flavor = "multi_thread")]
 async fn a_process_sleeps_with_the_rights_of_every_process_until_a_kind_of_members_is_ours() {
     let hub = Kubectl::without_crds().await;

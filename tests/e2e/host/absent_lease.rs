@@ -26,7 +26,7 @@ async fn a_fresh_process_does_not_lead_beside_one_whose_lease_was_deleted() {
 
     let other = scene.another_proxy().await;
     let second = launch(&other, &args);
-    second.line("a leader may still believe in it").await;
+    second.line("in case another instance still leads").await;
     second.line(LEADS).await;
     assert_eq!(first.exit(AT_ONCE).await.code(), Some(1), "it has lost its lease");
     let looks = other.requests_like(&Match::leases());
@@ -56,7 +56,7 @@ async fn a_cluster_whose_nodes_have_no_cidr_yet_is_led_after_a_lease_duration() 
     let scene = Scene::set().await;
     mk_node("a").create(&scene.client).await;
     let manager = launch(&scene.proxy, &format!("{SHORT_LEASE} {ARGS}"));
-    manager.line("a leader may still believe in it").await;
+    manager.line("in case another instance still leads").await;
     manager.line(LEADS).await;
     let looks = scene.proxy.requests_like(&Match::leases());
     let written = scene.proxy.requests_like(&writes());

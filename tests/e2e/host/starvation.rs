@@ -12,7 +12,7 @@ use tokio::time::timeout;
 use crate::scene::{SHORT_LEASE, Scene, lease_writes};
 use crate::unread_log::launch_unread;
 
-/// The threads of leader election (rule:lease-never-behind-work, rule:lease-watchdog). Everything
+/// The threads of leader election (rule:lease-never-behind-work). Everything
 /// else is the work's.
 const OF_THE_LEASE: [&str; 2] = ["leader-election", "lease-watchdog"];
 const SLOW: &str = "--use-service-account-credentials=true --kube-api-qps=1 --kube-api-burst=1";

@@ -1,4 +1,4 @@
-//! A log whose reader stands still (rule:nobody-waits-for-the-log).
+//! A log whose reader stands still (rule:logging-never-blocks).
 
 use std::io::PipeReader;
 use std::process::Stdio;

@@ -83,7 +83,6 @@ async fn clusters_of_an_aggregated_api_server_are_probed_and_no_crd_takes_their_
 
 /// The incident, on the API that it happened at.
 ///
-/// `rule:foreign-schemas-get-merge-patches`
 #[tokio::test(flavor = "multi_thread")]
 async fn a_member_of_tkestack_s_own_api_is_followed_down_and_up_again_after_its_summary() {
     let (hub, behind, mut member) =

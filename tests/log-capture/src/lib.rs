@@ -1,9 +1,9 @@
-//! What a unit test's own thread logs, line by line. Crates name it under `[dev-dependencies]`
+//! Captures the log lines of a unit test's own thread. Crates name it under `[dev-dependencies]`
 //! only.
 //!
 //! One subscriber serves the whole test process and writes to the log of the thread. With one per
 //! test, `tracing` takes a line that another thread reaches first, without a subscriber, for one
-//! that nobody wants, and is silent there for good.
+//! that no subscriber wants, and stays silent there.
 #![allow(clippy::expect_used, reason = "a test fails by panicking")]
 
 use std::cell::RefCell;
@@ -27,7 +27,7 @@ thread_local! {
     static CAPTURED: RefCell<Log> = RefCell::default();
 }
 
-/// What this thread has logged, at level `info` and above, since the value was made. Tasks count as
+/// The lines that this thread has logged, at level `info` and above, since the value was made. Tasks count as
 /// far as they run on the same thread, as all do under `#[tokio::test]`.
 #[must_use = "the capture ends when this is dropped"]
 pub struct Capture {

@@ -19,7 +19,7 @@ const WINDOW: usize = 256 * 1024;
 /// Long enough to be nowhere by chance.
 const RANDOM: usize = 40;
 
-/// What a search reads is a copy, too: nobody may look until it is wiped.
+/// Serialises searches: the memory that a search reads is a copy, too, until it is wiped.
 static SEARCHING: Mutex<()> = Mutex::new(());
 
 /// A secret to look for. It is kept as its complement, so that a search does not find the mark.
@@ -28,13 +28,13 @@ pub struct Mark {
 }
 
 impl Mark {
-    /// Of a secret that the caller has.
+    /// A mark of a secret that the caller has.
     #[must_use]
     pub fn of(secret: &str) -> Self {
         Self { complement: secret.bytes().map(|byte| !byte).collect() }
     }
 
-    /// Of a secret that is nowhere yet: letters, as in a token.
+    /// A new secret in memory, made of letters as a token is.
     #[must_use]
     pub fn random() -> Self {
         Self { complement: (0..RANDOM).map(|_| !rand::random_range(b'a'..=b'z')).collect() }
@@ -48,7 +48,7 @@ impl Mark {
         secret
     }
 
-    /// What is looked for: the second half, since the allocator writes over the begin of what was
+    /// The part that is searched for: the second half, since the allocator writes over the begin of what was
     /// freed.
     fn sought(&self) -> &[u8] {
         &self.complement[self.complement.len() / 2..]
@@ -97,7 +97,7 @@ impl Mark {
     }
 }
 
-/// What can be written to: heap, stacks, data.
+/// Writable memory: heap, stacks, data.
 fn mappings() -> Vec<Range<u64>> {
     let maps = fs::read_to_string("/proc/self/maps").expect("a process may read its own mappings");
     let mapping = |line: &str| {
@@ -124,7 +124,7 @@ mod tests {
         drop(secret);
         assert!(!mark.is_in_memory(), "it was wiped");
         drop(black_box(mark.secret().as_str().to_owned()));
-        assert!(mark.is_in_memory(), "nobody has wiped it");
+        assert!(mark.is_in_memory(), "it is not wiped yet");
     }
 
     #[test]

@@ -50,7 +50,7 @@ impl Runner for Shipping {
     }
 
     fn permissions(&self) -> &'static [Permission] {
-        const NEEDED: [Permission; 4] = [
+        static NEEDED: [Permission; 4] = [
             Permission::new("patch", GROUP, "shipments").in_namespace("default"),
             Permission::new("patch", GROUP, "shipments").subresource("status"),
             Permission::new("create", GROUP, "parcels"),

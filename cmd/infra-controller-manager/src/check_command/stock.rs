@@ -9,7 +9,7 @@ use ::flags::Values;
 use ::flags::controllers::Known;
 use http::Request;
 use kube::client::Body;
-use manager::command::foreign_clients;
+use manager::command::client_of_stranger;
 use node_ipam::Ranges;
 use serde::Deserialize;
 use tokio::time::timeout;
@@ -60,8 +60,7 @@ async fn health(url: &str) -> anyhow::Result<(String, bool)> {
     let path = base.path();
     let scheme = base.scheme_str().unwrap_or("https");
     let host = base.authority().map_or("", |authority| authority.as_str());
-    let client =
-        foreign_clients::of_stranger(build::PROGRAM, &format!("{scheme}://{host}")).await?;
+    let client = client_of_stranger(build::PROGRAM, &format!("{scheme}://{host}")).await?;
     let get = async |path: String| {
         client.send(Request::get(path).body(Body::empty())?).await.map_err(anyhow::Error::from)
     };

@@ -74,8 +74,7 @@ impl Group {
             kind,
             crd,
             namespace: options.namespace.clone(),
-            // As long as the flags, which are judged once.
-            rights: in_namespace(&options, rights).leak(),
+            rights: in_namespace(&options, rights),
         };
         let crd_of_clusters = match options.mode {
             Mode::Auto => Some(CrdOf::Us),
@@ -99,7 +98,7 @@ impl Runner for Group {
     }
 
     fn permissions(&self) -> &'static [Permission] {
-        // As long as no kind is served it needs none (`rule:dormant-costs-nothing`).
+        // As long as no kind is served it needs none.
         &[]
     }
 
@@ -161,7 +160,7 @@ async fn is_served(context: &Context, kind: Option<&Awaited>) -> bool {
     let Some(kind) = kind else { return false };
     let is_served = context.stop.run_until_cancelled(kind.served(context)).await.is_some();
     if is_served {
-        context.needs(kind.rights);
+        context.needs(&kind.rights);
     }
     is_served
 }
@@ -190,6 +189,6 @@ fn rights_for_clusters() -> Vec<Permission> {
 }
 
 fn in_namespace(options: &Options, rights: Vec<Permission>) -> Vec<Permission> {
-    let namespace: &'static str = options.namespace.clone().unwrap_or_default().leak();
-    rights.into_iter().map(|right| right.in_namespace(namespace)).collect()
+    let namespace = options.namespace.as_deref();
+    rights.into_iter().map(|right| right.in_namespace_of(namespace)).collect()
 }

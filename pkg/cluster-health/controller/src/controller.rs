@@ -75,7 +75,7 @@ impl Runner for Watch {
     }
 
     fn permissions(&self) -> &'static [Permission] {
-        // As long as no kind is served it needs none (`rule:dormant-costs-nothing`).
+        // As long as no kind is served it needs none.
         &[]
     }
 
@@ -141,14 +141,13 @@ fn kinds(options: &Options) -> Vec<Awaited> {
         kind: KUBEFED_CLUSTERS,
         crd: CrdOf::Default,
         namespace: kubefed.namespace.clone(),
-        // As long as the flags, which are judged once.
-        rights: kubefed_rights(kubefed, &options.limits).leak(),
+        rights: kubefed_rights(kubefed, &options.limits),
     });
     let tke = options.tke.as_ref().map(|tke| Awaited {
         kind: CLUSTERS,
         crd: CrdOf::Default,
         namespace: None,
-        rights: tke_rights(tke, options.kubefed.is_none(), &options.limits).leak(),
+        rights: tke_rights(tke, options.kubefed.is_none(), &options.limits),
     });
     kubefed.into_iter().chain(tke).collect()
 }
@@ -156,16 +155,16 @@ fn kinds(options: &Options) -> Vec<Awaited> {
 /// The rights of the controller itself; the process watches its objects.
 fn kubefed_rights(kubefed: &KubeFedOptions, limits: &Limits) -> Vec<Permission> {
     const GROUP: &str = "core.kubefed.io";
-    let namespace: &'static str = kubefed.namespace.clone().unwrap_or_default().leak();
-    let mut needed = vec![Permission::new("get", "", "secrets").in_namespace(namespace)];
+    let namespace = kubefed.namespace.as_deref();
+    let mut needed = vec![Permission::new("get", "", "secrets").in_namespace_of(namespace)];
     if !limits.audit {
         let clusters = Permission::new("patch", GROUP, "kubefedclusters");
-        needed.push(clusters.subresource("status").in_namespace(namespace));
+        needed.push(clusters.subresource("status").in_namespace_of(namespace));
     }
     // What a cluster says is read when it comes from another replica.
     if limits.shards > 1 {
         let clusters = Permission::new("get", GROUP, "kubefedclusters");
-        needed.push(clusters.in_namespace(namespace));
+        needed.push(clusters.in_namespace_of(namespace));
     }
     needed
 }
@@ -175,8 +174,8 @@ fn tke_rights(tke: &TkeOptions, secrets: bool, limits: &Limits) -> Vec<Permissio
     const GROUP: &str = "platform.tkestack.io";
     let mut needed = vec![Permission::new("get", GROUP, "clustercredentials")];
     if secrets {
-        let namespace: &'static str = tke.secret_namespace.clone().unwrap_or_default().leak();
-        needed.push(Permission::new("get", "", "secrets").in_namespace(namespace));
+        let namespace = tke.secret_namespace.as_deref();
+        needed.push(Permission::new("get", "", "secrets").in_namespace_of(namespace));
     }
     if limits.audit {
         return needed;

@@ -18,7 +18,7 @@ use arguments::Arguments;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use kube::config::{AuthInfo, Cluster, Kubeconfig, KubeconfigError};
-use manager::command::{Command, Parsed, Program, foreign_clients, manifests, told};
+use manager::command::{Command, Parsed, Program, client_of_kubeconfig, manifests, told};
 use probe::{
     Address, ClientPair, ConnectionLimits, Fields, Inputs, Meters, Names, Order, Probed, Prober,
     Problem, TlsOptions,
@@ -298,7 +298,7 @@ fn only(mut subjects: Vec<Subject>) -> anyhow::Result<Subject> {
 async fn management(program: Program, arguments: &Arguments) -> anyhow::Result<kube::Client> {
     let mut file = kubeconfig(arguments)?;
     file.current_context = arguments.context.clone().or(file.current_context);
-    let client = foreign_clients::of_kubeconfig(program, file).await;
+    let client = client_of_kubeconfig(program, file).await;
     client.context("cannot make a client of the management API")
 }
 

@@ -13,14 +13,14 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 /// How often the watchdog looks at the clock: seldom enough to cost nothing.
 pub(crate) const WATCHDOG_POLL: Duration = Duration::from_millis(200);
 
-/// What the ordinary loss path gets before the watchdog ends the process: one second for
+/// Time that the ordinary loss path has before the watchdog ends the process: one second for
 /// writes in flight and half a second to log and exit.
 const WATCHDOG_GRACE: Duration = Duration::from_millis(1500);
 
 /// Writes stop this long before others may take the lease.
 const FENCE_MARGIN: Duration = Duration::from_secs(2);
 
-/// A leader's health check fails when the lease ran out this long ago (rule:lease-health).
+/// A leader's health check fails when the lease ran out this long ago.
 const HEALTH_TOLERANCE: Duration = Duration::from_secs(20);
 
 /// client-go's jitter factor, in tenths: what its validation multiplies the retry period with.
@@ -53,7 +53,7 @@ impl ConfigProblem {
     }
 }
 
-/// Which Lease to campaign for, under which name, and how patiently.
+/// The Lease to campaign for, the identity of the candidate, and the timings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ElectionConfig {
     /// Namespace of the Lease.
@@ -71,7 +71,7 @@ pub struct ElectionConfig {
 }
 
 impl ElectionConfig {
-    /// Every reason why this cannot work; empty when all is well (rule:lease-timings).
+    /// Every reason why this cannot work; empty when all is well.
     /// The one place of these rules: flags are judged by it, and [`crate::spawn`] refuses by it.
     pub fn validate(&self) -> Vec<ConfigProblem> {
         let unnamed = [(NAME, &self.name), (NAMESPACE, &self.namespace)]
@@ -119,7 +119,7 @@ impl ElectionConfig {
         format!("{}/{}", self.namespace, self.name)
     }
 
-    /// `leaseDurationSeconds` as written: rounded up, so that nobody takes over
+    /// `leaseDurationSeconds` as written: rounded up, so that no candidate takes over
     /// before `lease_duration`, on which the fence and the watchdog rely.
     pub(crate) fn lease_seconds(&self) -> i32 {
         let whole = self.lease_duration.as_secs();
@@ -163,7 +163,7 @@ impl ElectionConfig {
     }
 
     /// Pause of a standby before it looks at the lease again; `draw` is uniform in `[0, 1)`
-    /// (rule:lease-followed-closely).
+    ///.
     pub(crate) fn standby_pause(&self, draw: f64) -> Duration {
         self.retry_period.mul_f64(STANDBY_SHARE * (1.0 + STANDBY_JITTER * draw))
     }

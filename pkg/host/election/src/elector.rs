@@ -7,7 +7,7 @@
 //! - *Renew* starts every `retry_period`. It first replaces the Lease as it remembers it (one
 //!   request); if that fails for any reason it reads and replaces.
 //! - Leadership is lost when another holder is seen, or `renew_deadline` after the *start* of the
-//!   last write that succeeded (rule:lease-rights-count-from-the-start-of-a-write).
+//!   last write that succeeded (rule:lease-rights-end-before-the-lease).
 //! - A write without an answer may have happened. Its consequences are bound to the moment it
 //!   left, never to the moment something was heard of it.
 //! - A candidate that lost never campaigns again: the process ends.
@@ -25,13 +25,13 @@ use tracing::{debug, info, warn};
 
 use crate::config::ElectionConfig;
 use crate::metrics::LeaseMetrics;
-use crate::record::{LeaseRecord, Observed, Standing};
+use crate::record::{LeaseRecord, LeaseState, Observed};
 use crate::store::{LeaseStore, StoreError};
 use crate::term::{Leadership, LeaseEvent, Moment, PredecessorCheck, Released, Term};
 
 mod transitions;
 
-/// What the owner of the process wants of the elector.
+/// An order of the process to the elector.
 pub(crate) enum Order {
     /// Give the lease back and say how that went.
     Release(oneshot::Sender<Released>),
@@ -39,7 +39,7 @@ pub(crate) enum Order {
     Abandon,
 }
 
-/// What the elector shares with the rest of the process.
+/// State that the elector shares with the rest of the process.
 pub(crate) struct Shared {
     pub(crate) term: Arc<Term>,
     pub(crate) fence: Fence,
@@ -65,7 +65,7 @@ pub(crate) struct Candidate<S> {
     uid: Option<String>,
     /// The failure last warned about and when: an outage is not told at every try.
     reported: Option<(StoreError, Instant)>,
-    /// A leader may believe in the Lease that is gone: do not ask again.
+    /// Whether another instance may still lead although the Lease is gone; it is not asked for again.
     has_predecessor: bool,
 }
 
@@ -102,7 +102,7 @@ impl<S: LeaseStore> Candidate<S> {
             Order::Release(reply) => {
                 let outcome = self.release().await;
                 if reply.send(outcome).is_err() {
-                    debug!("Nobody waits for the release of the lease");
+                    debug!("The release of the lease is no longer awaited");
                 }
             }
             Order::Abandon => self.abandon(),
@@ -145,15 +145,15 @@ impl<S: LeaseStore> Candidate<S> {
         let deadline = Instant::now() + self.config.renew_deadline;
         let current = self.read(deadline).await?;
         let (me, fallback) = (&self.config.identity, self.config.lease_duration);
-        match self.observed.standing(me, Instant::now(), fallback) {
-            Standing::Held { holder } => {
+        match self.observed.state(me, Instant::now(), fallback) {
+            LeaseState::Held { holder } => {
                 self.may_hold = false;
                 self.follow(holder);
                 return Ok(None);
             }
-            Standing::Absent if self.may_have_predecessor(deadline).await => return Ok(None),
+            LeaseState::Absent if self.may_have_predecessor(deadline).await => return Ok(None),
             // Ours: the answer of our own write was lost.
-            Standing::Absent | Standing::Free | Standing::Expired | Standing::Ours => {}
+            LeaseState::Absent | LeaseState::Free | LeaseState::Expired | LeaseState::Ours => {}
         }
         self.may_hold = true;
         self.write(current, deadline).await.map(Some)

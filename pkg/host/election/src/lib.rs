@@ -15,10 +15,10 @@
 //!   ([`ElectionConfig`] derives the times).
 //! - *Losing is final.* The state becomes [`Leadership::Lost`] and never anything else.
 //!
-//! The pieces, pure ones first: `config` (timings), `record` (rules of the record), `elector` (the
-//! loop), `store` (the API server), `term` and `watchdog` (what other threads see), `thread`.
+//! The files, pure ones first: `config` (timings), `record` (rules of the record), `term` (state for
+//! other threads), `elector` (the loop), `store` (the API server), `thread` (with the watchdog).
 //!
-//! Beside it, for controllers that run in every replica: [`ReplicaLeases`].
+//! Controllers that run in every replica use [`ReplicaLeases`] in addition.
 
 mod config;
 mod elector;

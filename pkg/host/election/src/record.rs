@@ -53,7 +53,7 @@ impl LeaseRecord {
     /// replaces (`None` when there is no Lease).
     ///
     /// The acquire time stays while `me` holds; transitions grow when the lease comes from anyone
-    /// else, a holder that released it included, and start at 0 (rule:lease-record-as-client-go).
+    /// else, a holder that released it included, and start at 0.
     pub(crate) fn claim(previous: Option<&Self>, me: &str, seconds: i32, now: Timestamp) -> Self {
         let mut renewed = to_micros(now);
         let (acquired, transitions) = match previous {
@@ -79,7 +79,7 @@ impl LeaseRecord {
     }
 
     /// The record with which the holder gives the lease back: no holder, one second, both times
-    /// now, transitions kept (rule:lease-record-as-client-go).
+    /// now, transitions kept.
     pub(crate) fn release(&self, now: Timestamp) -> Self {
         let now = to_micros(now);
         Self {
@@ -104,26 +104,27 @@ fn to_micros(t: Timestamp) -> Timestamp {
     Timestamp::from_microsecond(t.as_microsecond()).unwrap_or(t)
 }
 
-/// What the lease means to one candidate at one moment.
+/// State of the lease for a candidate.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Standing {
-    /// There is no Lease and there was none since we look, which is not long enough yet for a
-    /// leader to have given up whose Lease was deleted.
+pub(crate) enum LeaseState {
+    /// The Lease does not exist, and not for long enough yet: a leader whose Lease was deleted may
+    /// not have given up.
     Absent,
-    /// Nobody holds it: released, or absent for so long that nobody can believe in it.
+    /// The lease has no holder: it was released, or absent for so long that a former leader has
+    /// given up.
     Free,
-    /// We hold it: our own write succeeded although its answer was lost.
+    /// This candidate holds it: its own write succeeded although its answer was lost.
     Ours,
-    /// Another holder let it run out without releasing it.
+    /// The lease of another holder ran out without a release.
     Expired,
-    /// Another holder renewed it lately.
+    /// The lease was renewed by another holder lately.
     Held {
         /// The living holder.
         holder: String,
     },
 }
 
-/// What one candidate knows of the lease, and since when.
+/// Knowledge of one candidate about the lease, and since when.
 #[derive(Debug, Default)]
 pub(crate) struct Observed {
     /// The record last read, and when it was first read like this.
@@ -147,16 +148,16 @@ impl Observed {
         }
     }
 
-    /// What the lease means to `me` at `now`; `fallback` is the lease duration of leaders whose
+    /// State of the lease for `me` at `now`; `fallback` is the lease duration of leaders whose
     /// record carries none or was never seen.
-    pub(crate) fn standing(&self, me: &str, now: Instant, fallback: Duration) -> Standing {
+    pub(crate) fn state(&self, me: &str, now: Instant, fallback: Duration) -> LeaseState {
         let expired = self.expiry(fallback).is_some_and(|expiry| now >= expiry);
         match self.last.as_ref().map(|(record, _)| record.holder.clone()) {
-            Some(holder) if holder == me => Standing::Ours,
-            Some(holder) if !holder.is_empty() && expired => Standing::Expired,
-            Some(holder) if !holder.is_empty() => Standing::Held { holder },
-            _ if self.absent_since.is_some() && !expired => Standing::Absent,
-            _ => Standing::Free,
+            Some(holder) if holder == me => LeaseState::Ours,
+            Some(holder) if !holder.is_empty() && expired => LeaseState::Expired,
+            Some(holder) if !holder.is_empty() => LeaseState::Held { holder },
+            _ if self.absent_since.is_some() && !expired => LeaseState::Absent,
+            _ => LeaseState::Free,
         }
     }
 

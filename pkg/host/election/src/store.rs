@@ -23,19 +23,19 @@ pub enum StoreError {
     /// The Lease changed since it was read, or was created by someone else.
     #[error("the lease was changed by someone else")]
     Conflict,
-    /// No answer in time; a write may have happened.
+    /// The call was not answered in time; a write may have happened.
     #[error("the API server gave no answer in time")]
     Timeout,
-    /// There is no such Lease; nothing was written.
+    /// The Lease does not exist; nothing was written.
     #[error("{0}")]
     Missing(String),
-    /// There is no right to it; nothing was read or written.
+    /// The right is missing; nothing was read or written.
     #[error("{0}")]
     Denied(String),
     /// Refused by the server, or failed on the way; a write may have happened.
     #[error("{0}")]
     Failed(String),
-    /// There is no Lease, and nobody could say whether a leader believes in one.
+    /// The Lease does not exist, and it is unknown whether another instance still leads.
     #[error("cannot find out whether the cluster had a leader before: {0}")]
     Predecessor(String),
 }
@@ -50,8 +50,8 @@ pub(crate) trait LeaseStore: Send + Sync + 'static {
     fn replace(&self, lease: Lease) -> impl Future<Output = Result<Lease, StoreError>> + Send;
 }
 
-/// The Lease on the API server, over a connection nobody else uses and which ends with every
-/// call that fails or is dropped.
+/// The Lease on the API server, over a connection of its own, which ends with every call that
+/// fails or is dropped.
 pub(crate) struct KubeLease {
     api: Api<Lease>,
     name: String,
@@ -98,7 +98,7 @@ pub(crate) fn classify(error: kube::Error) -> StoreError {
     }
 }
 
-/// Which replicas belong together, and what their leases look like.
+/// The replicas that belong together, and the form of their leases.
 #[derive(Clone, Debug)]
 pub struct ReplicaGroup {
     /// Namespace of the leases.
@@ -127,17 +127,17 @@ pub struct ReplicaLeases {
 /// The lease of one replica.
 #[derive(Clone, Debug)]
 pub struct ReplicaLease {
-    /// Whose it is; empty when it was released.
+    /// Identity of the holder; empty after a release.
     pub identity: String,
-    /// Another number after each renewal.
+    /// Resource version, which every renewal changes.
     pub renewal: u64,
-    /// What it says to the others.
+    /// Data for the other replicas.
     pub says: String,
     lease: Lease,
 }
 
 impl ReplicaLeases {
-    /// Those that the replica `identity` sees; its own is called `name`. `client` is for nothing
+    /// The leases that the replica `identity` sees; its own is called `name`. `client` is for nothing
     /// else and has no fence, since renewing is what opens that.
     pub fn new(client: kube::Client, group: ReplicaGroup, identity: String, name: String) -> Self {
         let api: Api<Lease> = Api::namespaced(client, &group.namespace);

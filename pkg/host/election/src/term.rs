@@ -11,7 +11,7 @@ use std::time::Duration;
 use resilience::BootInstant;
 use tokio::time::Instant;
 
-/// No limit is set: the watchdog has nothing to enforce.
+/// Value without a limit: the watchdog has nothing to enforce.
 const NEVER: u64 = u64::MAX;
 
 /// The moment a write of the lease left, on both clocks.
@@ -39,7 +39,7 @@ pub(crate) struct Term {
 }
 
 impl Term {
-    /// Not leading, nothing to enforce.
+    /// A term that does not lead and has no limit.
     pub(crate) fn new() -> Self {
         Self { renewed: AtomicU64::new(NEVER), limit: AtomicU64::new(NEVER) }
     }
@@ -88,7 +88,7 @@ impl Term {
 /// abandonment the state is `Standby` with no holder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Leadership {
-    /// Someone else leads, or nobody does yet.
+    /// This process does not lead.
     Standby {
         /// The holder last seen.
         holder: Option<String>,
@@ -128,7 +128,7 @@ pub struct LeaseEvent {
 /// Whether a leader before this process may have worked on this cluster; why that cannot be said.
 pub type PredecessorAnswer = Pin<Box<dyn Future<Output = Result<bool, String>> + Send>>;
 
-/// Finds out whether a leader may exist that still believes in a Lease which is gone. Called on
+/// Finds out whether another instance may still lead although the Lease is gone. Called on
 /// the lease thread, before this process leads and only while there is no Lease.
 pub type PredecessorCheck = Box<dyn Fn() -> PredecessorAnswer + Send + Sync>;
 

@@ -1,7 +1,7 @@
 //! The lease thread and the handle on it.
 //!
 //! [`spawn`] is called by the command for every lease. The elector gets an OS thread, a runtime
-//! and a connection that it shares with nobody (rule:lease-never-behind-work).
+//! and a connection of its own (rule:lease-never-behind-work).
 
 use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
@@ -28,7 +28,7 @@ pub enum ElectionError {
     /// The timings contradict each other; every contradiction is named.
     #[error("cannot start leader election: {}", .0.join("; "))]
     Config(Vec<String>),
-    /// Another election of this process has a lease of that name.
+    /// An election of this process uses that lease name already.
     #[error("cannot start leader election twice for a lease named {0:?}; choose another name")]
     NameInUse(String),
     /// The client of the lease cannot be built.
@@ -48,7 +48,7 @@ pub struct Elector {
     health_limit: Duration,
 }
 
-/// An election that is to be started.
+/// The settings of an election for [`spawn`].
 pub struct Election {
     /// The Lease and the timings.
     pub config: ElectionConfig,
@@ -178,7 +178,7 @@ impl Elector {
     }
 
     /// The check `leaderElection`, as a value that outlives the elector: fails, with the age of
-    /// the last renewal in words (rule:lease-health). A standby is healthy.
+    /// the last renewal in words. A standby is healthy.
     pub fn health_check(&self) -> impl Fn() -> Result<(), String> + Send + Sync + 'static {
         let (term, limit) = (Arc::clone(&self.term), self.health_limit);
         move || check(&term, limit)
@@ -223,7 +223,7 @@ pub(crate) fn last_words(line: &str) {
     let mut fds = [PollFd::new(&stderr, PollFlags::OUT)];
     let ready = poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok_and(|n| n == 1);
     if ready && fds[0].revents().contains(PollFlags::OUT) {
-        // Nobody is left to tell when this fails.
+        // A failure cannot be reported any more.
         rustix::io::write(&stderr, line.as_bytes()).ok();
     }
 }

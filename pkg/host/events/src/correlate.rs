@@ -1,6 +1,6 @@
 //! Decides what becomes of an event: created, counted on an earlier one, or dropped as spam.
 //!
-//! Used by [`crate::worker`]; no I/O, time comes in as arguments. client-go's rules
+//! Used by [`crate::deliver`]; no I/O, time comes in as arguments. client-go's rules
 //! (`k8s.io/client-go/tools/record`):
 //!
 //! 1. *Aggregation*: from the tenth distinct message within ten minutes for the same source,
@@ -8,7 +8,7 @@
 //! 2. *De-duplication*: an event equal to an earlier one raises that one's count by a PATCH; the
 //!    name and the first time are kept.
 //! 3. *Spam filter*: a bucket per source, object, type and reason. Counting comes before it, so the
-//!    next event that passes shows the true count (rule:spam-is-counted-on).
+//!    next event that passes shows the true count.
 //!
 //! Source, reporting component and instance are those of the recorder, hence in no key here.
 
@@ -52,7 +52,7 @@ pub(crate) struct Observation {
     pub(crate) last: Timestamp,
     /// 1 for a new Event; more for one that exists, unless the server has forgotten it.
     pub(crate) count: u32,
-    /// It stands for events with other messages, too.
+    /// The event stands for events with other messages, too.
     pub(crate) folded: bool,
 }
 
@@ -87,7 +87,7 @@ struct Written {
     count: u32,
 }
 
-/// What is remembered of past events, in three bounded maps.
+/// Memory of past events, in three bounded maps.
 pub(crate) struct Correlator {
     component: &'static str,
     messages: Lru<Topic, Messages>,
@@ -106,7 +106,7 @@ impl Correlator {
         }
     }
 
-    /// What to write for `emission`, recorded at `now`; `None` when it is spam.
+    /// The event to write for `emission`, recorded at `now`; `None` when it is spam.
     pub(crate) fn observe(&mut self, emission: Emission, now: Instant) -> Option<Observation> {
         let Emission { object, event_type, reason, message, time } = emission;
         let topic = Topic { object: Arc::clone(&object), event_type, reason };
@@ -161,9 +161,10 @@ impl Correlator {
     }
 }
 
-/// Events that may come at once.
+/// Events that may come at once, as in client-go. Unlike there each reason counts for itself, so a
+/// frequent reason does not silence a rare one.
 const BURST: f64 = 25.0;
-/// Time to regain one event.
+/// Time to regain one event: longer than any that `resilience::Bucket` knows.
 const REFILL: Duration = Duration::from_secs(300);
 
 /// A token bucket that starts full.

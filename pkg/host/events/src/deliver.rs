@@ -1,8 +1,8 @@
-//! Writes one observation to the API server, patiently but not for ever.
+//! Writes one observation to the API server, with retries within a time limit.
 //!
 //! Called by [`crate::worker`]. A repeat is a strategic-merge PATCH; an Event the server has
 //! forgotten (they live for an hour) is created again under its old name. One that is there already is
-//! counted on (rule:a-series-outlives-its-leader). Every write can be repeated blindly: counts are
+//! counted on. Every write can be repeated blindly: counts are
 //! absolute, and a POST whose answer was lost is known again by its reporter and time.
 
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
@@ -45,11 +45,11 @@ pub(crate) struct Sink {
 }
 
 enum Failure {
-    /// Its namespace is going away: as good as written.
+    /// The namespace is being deleted: the event counts as written.
     Settled(String),
     /// The server will never take it.
     Permanent(String),
-    /// It may succeed later.
+    /// A later try may succeed.
     Transient(String),
 }
 
@@ -58,7 +58,7 @@ impl Sink {
         Self { client, source, losses: Arc::new(KeyedLogGate::new(LOG_EVERY)) }
     }
 
-    /// Whose events these are.
+    /// Component whose events these are.
     pub(crate) fn component(&self) -> &'static str {
         self.source.component
     }
@@ -243,7 +243,7 @@ pub(crate) async fn write_events(
     }
 }
 
-/// Who writes the events of one recorder.
+/// Author of the events of one recorder.
 #[derive(Debug, Clone)]
 pub(crate) struct Source {
     /// `source.component` and `reportingComponent`.
@@ -274,7 +274,7 @@ fn event_of(observation: &Observation, source: &Source) -> Event {
     }
 }
 
-/// What changes in an Event that happened again, for the `count`-th time. The message is part of it for folded events,
+/// The patch of an Event that happened again, for the `count`-th time. The message is part of it for folded events,
 /// which show the newest one.
 fn patch_of(observation: &Observation, count: u32) -> Value {
     let Observation { last, message, .. } = observation;

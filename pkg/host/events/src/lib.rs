@@ -2,7 +2,10 @@
 //! background.
 //!
 //! `cmd` calls [`start`] once per component and passes the [`Recorder`] on; at shutdown it calls
-//! [`Broadcaster::flush`]. The contract, client-go's where RULES.md says nothing else:
+//! [`Broadcaster::flush`]. The contract is client-go's, with two
+//! differences: equal events are one Event under every leader, so `kubectl describe` shows the true
+//! count and first time; and the spam filter counts each reason for itself, so a frequent reason does
+//! not silence a rare one.
 //!
 //! - [`Recorder::event`] never blocks. At most 1000 events wait; more are dropped and counted in
 //!   `icm_event_dropped_total{reason}`, as is every other event that is not written.
@@ -13,8 +16,8 @@
 //!   quarter of the objects, for a minute at most.
 //! - Every event is logged as well, before any of this.
 //!
-//! The pieces, pure ones first: `object`, `lru`, `spam`, `series`, `correlate` (what becomes of an event),
-//! `wire` (bodies), `deliver` (I/O and retries), `worker`, `recorder`.
+//! The files, pure ones first: `object` (identity), `correlate` (counts, folding, spam), `deliver`
+//! (workers, I/O and retries), `recorder`.
 
 mod correlate;
 mod deliver;

@@ -1,5 +1,4 @@
-//! What an event is about ([`ObjectRef`]), and its identity: equal events have one name in every process,
-//! so a new leader counts on what the one before it wrote (rule:a-series-outlives-its-leader).
+//! The object of an event ([`ObjectRef`]), and its identity: equal events have one name in every process, so a new leader counts on what the one before it wrote.
 
 /// The object of an event (`involvedObject`).
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -38,7 +37,7 @@ impl ObjectRef {
         }
     }
 
-    /// Where events about this object are kept (rule:events-live-beside-their-object).
+    /// Namespace of events about this object.
     pub(crate) fn event_namespace(&self) -> &str {
         if self.namespace.is_empty() { "default" } else { &self.namespace }
     }

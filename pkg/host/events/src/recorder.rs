@@ -67,7 +67,7 @@ pub fn start(
 }
 
 impl Recorder {
-    /// One that says nothing: for whoever must leave no trace.
+    /// A recorder that records nothing, for code that must leave no trace.
     pub fn mute() -> Self {
         Self(None)
     }

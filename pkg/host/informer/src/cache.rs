@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use crate::decode;
 use crate::fault::Fault;
-use crate::intake::{Event, Intake, Page, PageHead, Staging, Word};
+use crate::intake::{Event, Intake, MessageHead, Page, PageHead, Staging};
 use crate::log_once::Unreadable;
 use crate::metrics::{InformerMetrics, Probe, Sample};
 use crate::request::{Accept, Encoding, Format};
@@ -17,7 +17,7 @@ use crate::source::{FirstList, Source};
 use crate::store::{Objects, Store};
 
 pub(crate) struct Cache<T> {
-    /// What does not depend on the type.
+    /// State that does not depend on the type of the objects.
     pub(crate) shared: Shared,
     pub(crate) store: Store<T>,
 }
@@ -32,10 +32,10 @@ impl<T: Cached> Cache<T> {
         cache
     }
 
-    fn apply(&self, event: Event<T>) -> Word {
+    fn apply(&self, event: Event<T>) -> MessageHead {
         let (shared, store) = (&self.shared, &self.store);
         let _timed = shared.metrics.processing.start_timer();
-        Word::Version(match event {
+        MessageHead::Version(match event {
             Event::Added(object) | Event::Modified(object) => {
                 let version = object.resource_version();
                 shared.unreadables.clear(&shared.resource, object.key());
@@ -57,12 +57,12 @@ impl<T: Cached> Cache<T> {
                 store.remove_unread(&object.key, object.version);
                 object.version
             }
-            Event::Bookmark(mark) => return Word::Bookmark(mark),
-            Event::Error(status) => return Word::Error(status),
+            Event::Bookmark(mark) => return MessageHead::Bookmark(mark),
+            Event::Error(status) => return MessageHead::Error(status),
         })
     }
 
-    /// What tells an informer from others of its kind, for labels of metrics.
+    /// Label of metrics that distinguishes the informers of one kind.
     fn selection(&self) -> String {
         let source = &self.shared.source;
         let mut parts = vec![source.selection()];
@@ -90,7 +90,7 @@ impl<T: Cached> Intake for Cache<T> {
         self.store.len()
     }
 
-    fn take(&self, encoding: Encoding, message: &[u8]) -> Result<Word, Fault> {
+    fn take(&self, encoding: Encoding, message: &[u8]) -> Result<MessageHead, Fault> {
         decode::event(encoding, message).map(|event| self.apply(event))
     }
 
@@ -182,8 +182,8 @@ impl<'a, T: Cached> Staged<'a, T> {
 }
 
 impl<T: Cached> Staging for Staged<'_, T> {
-    fn take(&mut self, encoding: Encoding, message: &[u8]) -> Result<Word, Fault> {
-        Ok(Word::Version(match decode::event::<T>(encoding, message)? {
+    fn take(&mut self, encoding: Encoding, message: &[u8]) -> Result<MessageHead, Fault> {
+        Ok(MessageHead::Version(match decode::event::<T>(encoding, message)? {
             Event::Added(object) | Event::Modified(object) => {
                 let version = object.resource_version();
                 self.insert(object);
@@ -201,8 +201,8 @@ impl<T: Cached> Staging for Staged<'_, T> {
                 self.remove(&object.key);
                 object.version
             }
-            Event::Bookmark(mark) => return Ok(Word::Bookmark(mark)),
-            Event::Error(status) => return Ok(Word::Error(status)),
+            Event::Bookmark(mark) => return Ok(MessageHead::Bookmark(mark)),
+            Event::Error(status) => return Ok(MessageHead::Error(status)),
         }))
     }
 

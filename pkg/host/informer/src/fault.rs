@@ -1,5 +1,5 @@
 //! [`Fault`]: what can go wrong with a list or a watch, and how long the reflector waits then
-//! (rule:first-retry-comes-soon).
+//!.
 
 use std::error::Error;
 use std::time::Duration;
@@ -36,13 +36,13 @@ pub(crate) enum Fault {
     ShortWatch,
     /// Applied, it would look like the deletion of everything created since.
     #[error(
-        "cannot apply the list: it is as old as resource version {listed} and {known} has been \
-         seen before; if etcd was restored from a backup, it is believed after three lists"
+        "cannot apply the list: it is older (resource version {listed}) than already seen ({known}); \
+         after an etcd restore it is accepted once three lists agree"
     )]
     Past { listed: u64, known: u64 },
     #[error(
-        "cannot apply the list: {object} has a version that was not seen when it was given, as \
-         after a restore of etcd; listing once more before everything begins anew"
+        "cannot apply the list: {object} has a version that the watch did not show, as after a \
+         restore of etcd; listing again before all controllers that use the cache are restarted"
     )]
     Contradiction { object: String },
 }
@@ -59,7 +59,7 @@ impl Fault {
         matches!(self, Self::Status { code: 404, .. })
     }
 
-    /// Another encoding may say what this one could not.
+    /// Whether another encoding may be readable.
     pub(crate) fn is_unreadable_protobuf(&self) -> bool {
         matches!(self, Self::Undecodable { encoding: Encoding::Protobuf, .. })
     }
@@ -68,7 +68,7 @@ impl Fault {
         matches!(self, Self::Status { code: 429, .. })
     }
 
-    /// What the server says when the right is missing, which names it.
+    /// The message of the server about a missing right, which names it.
     pub(crate) fn denied(&self) -> Option<&str> {
         match self {
             Self::Status { code: 403, message, .. } => Some(message),

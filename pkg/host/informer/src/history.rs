@@ -13,19 +13,19 @@ use crate::request::Collection;
 use crate::shared::Shared;
 use crate::{decode, stream};
 
-/// So many lists that agree are the truth.
+/// Number of agreeing lists that are accepted.
 const AGREEING: u32 = 3;
-/// After this time without a word that was believed, a second list is believed.
+/// Silence of the server after which the second agreeing list is accepted.
 const SILENCE: Duration = Duration::from_secs(15 * 60);
 
-/// What is made of a list's version.
+/// Verdict on the version of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// As new as what is known.
+    /// The list is as new as the cache.
     Current,
-    /// Older, perhaps from a server that lags behind: not to be applied.
+    /// The list is older, perhaps from a server that lags behind: it is not applied.
     Past,
-    /// Older, and the truth: what was known before is void.
+    /// The list is older and accepted: everything known before is void.
     Restored,
 }
 
@@ -60,7 +60,7 @@ impl History {
     }
 }
 
-/// No API server starts, and no etcd is restored, in less time.
+/// Shortest time in which an API server starts or an etcd is restored.
 pub(crate) const SERVER_RESTART: Duration = Duration::from_secs(2);
 /// A connection that breaks in a quiet time and is opened again at the first try calls for a list
 /// no more often than this: a proxy that cuts idle connections must not cause a list each time.
@@ -70,7 +70,7 @@ const SILENT: Duration = Duration::from_secs(120);
 /// Pause between questions while sends are held.
 const ASK_AGAIN: Duration = Duration::from_secs(1);
 
-/// What the loop knows about a connection that was lost.
+/// State of the loop after a connection was lost.
 #[derive(Debug, Default)]
 pub(crate) struct Doubt {
     lost: bool,
@@ -114,7 +114,7 @@ impl Doubt {
 
 /// Asks the server for its newest version when there is a reason to: one request, while the watch
 /// goes on. A server whose history is shorter than what is known keeps a watch from there open, and
-/// silent, for ever.
+/// silent, without end.
 pub(crate) struct Question<'a> {
     shared: &'a Shared,
     collection: Collection,

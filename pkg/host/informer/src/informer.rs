@@ -45,7 +45,7 @@ impl<T: Cached> Informer<T> {
         Self { cache, session: Session::new(), since: None, keep: None }
     }
 
-    /// The same of all objects of a type on the process's own API server.
+    /// An informer of all objects of a type on the process's own API server.
     pub fn of_all(client: Client, metrics: &InformerMetrics) -> Self
     where
         T: StaticKind,
@@ -54,22 +54,21 @@ impl<T: Cached> Informer<T> {
         Self::new(source, metrics, Format::default())
     }
 
-    /// The same informer for a user of its own, whose session ends when what it was told is void.
+    /// This informer for another user, whose `session` ends when its knowledge is void.
     #[must_use]
     pub fn in_session(&self, session: Session) -> Self {
         Self { session, ..self.clone() }
     }
 
-    /// The same informer for a user who keeps `keep` alive as long as a handle or a subscription of
-    /// its lives.
+    /// This informer for a user that keeps `keep` alive as long as one of its handles or
+    /// subscriptions lives.
     #[must_use]
     pub fn keeping(&self, keep: Arc<dyn Send + Sync>) -> Self {
         Self { keep: Some(keep), ..self.clone() }
     }
 
-    /// The same informer for a user who must not see less than what there is at `since`: it is
-    /// synced when a consistent list that was begun later has been delivered. Has such a list made
-    /// if need be.
+    /// This informer for a user that must see at least the state of `since`: it is synced when a
+    /// consistent list that was begun later has been delivered. Requests such a list if necessary.
     #[must_use]
     pub fn not_older_than(&self, since: Instant) -> Self {
         self.cache.shared.demand_list(since);
@@ -150,7 +149,7 @@ impl<T: Cached> Informer<T> {
     }
 
     /// Waits until the cache shows a write of ours to this key (rule:read-your-writes). Returns
-    /// also when the server's history began anew, since versions mean nothing then, and while the
+    /// also when the server's history went back, since versions mean nothing then, and while the
     /// kind is dormant, since nothing would ever be heard of the write: it is void until a new
     /// list.
     ///
@@ -182,13 +181,13 @@ impl<T: Cached> Informer<T> {
         self.cache.shared.progress.borrow().dormant
     }
 
-    /// What a strict collection waits for: an object that cannot be read, and why.
+    /// The object that cannot be read and that a strict collection waits for, with the cause.
     pub fn blocked(&self) -> Option<String> {
         self.cache.shared.blocked()
     }
 
-    /// What the server said when it last refused to list or watch, if that was for want of a right:
-    /// it names who, the verb and the resource. `None` again once something worked.
+    /// The message of the server when it last refused to list or watch because of a missing right: it
+    /// names the user, the verb and the resource. `None` again once something worked.
     pub fn denied(&self) -> Option<String> {
         self.cache.shared.denied()
     }
@@ -224,7 +223,7 @@ impl<T: Cached> Informer<T> {
 
 /// Keeps a handler subscribed, and its informer running. A delivery that is under way on another
 /// thread may still end after the drop.
-#[must_use = "dropped, the handler is no longer told of changes"]
+#[must_use = "dropped, the handler gets no more changes"]
 pub struct Subscription<T: Cached> {
     cache: Arc<Cache<T>>,
     membership: Membership,

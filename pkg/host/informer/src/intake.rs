@@ -1,4 +1,4 @@
-//! What the loop of an informer reads, and [`Intake`], the cache as the loop sees it whatever the type
+//! Messages that the loop of an informer reads, and [`Intake`], the cache as the loop sees it whatever the type
 //! of its objects. So the loop, with all that it does about failures, is compiled once and not once
 //! for each type.
 
@@ -14,32 +14,32 @@ use crate::shared::Shared;
 use crate::source::FirstList;
 
 pub(crate) trait Intake: Send + Sync {
-    /// What does not depend on the type.
+    /// State that does not depend on the type of the objects.
     fn shared(&self) -> &Shared;
 
-    /// What the server is asked for.
+    /// Values of the header `Accept`.
     fn accept(&self, format: Format) -> Accept;
 
     /// Number of objects.
     fn len(&self) -> usize;
 
     /// Takes in a message of a watch.
-    fn take(&self, encoding: Encoding, message: &[u8]) -> Result<Word, Fault>;
+    fn take(&self, encoding: Encoding, message: &[u8]) -> Result<MessageHead, Fault>;
 
     /// Begins a list. Copies that are here may be used again if `reuse`.
     fn stage(&self, reuse: bool) -> Box<dyn Staging + '_>;
 
-    /// The objects are gone, and handlers hear of it.
+    /// Drops the objects and delivers their deletions.
     fn clear(&self);
 
-    /// The objects are not ours any more, and nobody is told that they were deleted.
+    /// Drops the objects, which are not ours any more, without delivering deletions.
     fn abandon(&self, cause: &str);
 }
 
 /// A list under way, kept apart from the cache until it is complete.
 pub(crate) trait Staging: Send {
     /// Takes in a message of a streamed list.
-    fn take(&mut self, encoding: Encoding, message: &[u8]) -> Result<Word, Fault>;
+    fn take(&mut self, encoding: Encoding, message: &[u8]) -> Result<MessageHead, Fault>;
 
     /// Takes in a page.
     fn take_page(&mut self, encoding: Encoding, body: &[u8]) -> Result<PageHead, Fault>;
@@ -64,14 +64,14 @@ pub(crate) enum Event<T> {
     Bookmark(Bookmark),
     /// An object of a tolerant collection was added or changed and cannot be read.
     Unreadable(Unreadable),
-    /// The same of one that was deleted.
+    /// An object of a tolerant collection was deleted and cannot be read.
     UnreadableDeleted(Unreadable),
     Error(Status),
 }
 
-/// What a message says beside the object that it brings.
+/// The part of a message that does not depend on the type of its object.
 #[derive(Debug)]
-pub(crate) enum Word {
+pub(crate) enum MessageHead {
     /// The version of that object.
     Version(u64),
     Bookmark(Bookmark),
@@ -97,7 +97,7 @@ pub(crate) struct Page<T> {
     pub(crate) unreadable: Vec<Unreadable>,
 }
 
-/// What a page says beside its objects.
+/// The part of a page that does not depend on the type of its objects.
 pub(crate) struct PageHead {
     pub(crate) version: u64,
     /// Token of the next page, if there is one.

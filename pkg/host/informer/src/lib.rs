@@ -16,8 +16,8 @@
 //! - `Updated` may skip versions in between; nothing may rely on seeing each one. It may also tell of
 //!   an object as it was told before ([`Informer::redeliver`]).
 //!
-//! - A handler that panics, or a history of the server that begins anew, ends the [`Session`] of
-//!   the users concerned and of nobody else: they start from nothing, on the same informer.
+//! - A handler that panics, or a history of the server that goes back, ends the [`Session`] of the
+//!   users concerned and of no others: they start from nothing, on the same informer.
 //!
 //! Handlers run in the informer's own task, one after the other, and must not block: put a key into
 //! a work queue and return.
@@ -28,27 +28,21 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `informer.rs`, `run.rs` | [`Informer`], the handle that controllers use; its task |
+//! | `informer.rs` | [`Informer`], the handle that controllers use; [`Subscription`] of a handler |
 //! | `source.rs` | [`Source`], what an informer lists and watches |
-//! | `session.rs` | [`Session`], one user of informers |
-//! | `subscription.rs` | [`Subscription`] of a handler |
-//! | `cache.rs`, `shared.rs`, `progress.rs` | what handles and loop share; what of it depends on no type; how far the store has come |
+//! | `subscribers.rs` | [`Delta`], [`Session`], and the handlers |
+//! | `store.rs` | the objects and the locks |
+//! | `cache.rs`, `shared.rs` | state that handles and loop share: with objects, and without |
 //! | `intake.rs` | the cache as the loop sees it, whatever the type of its objects |
-//! | `store.rs`, `objects.rs`, `subscribers.rs` | the objects, the handlers, and the locks between them |
-//! | `delta.rs` | [`Delta`] |
-//! | `presence.rs`, `discovery.rs` | where a custom kind is served, and while it is not |
+//! | `presence.rs`, `discovery.rs` | the task of an informer; where a custom kind is served |
 //! | `reflector.rs` | the state machine: list, watch, and what follows each failure |
-//! | `history.rs`, `doubt.rs` | a server whose resource versions go back; whether it may be one |
-//! | `list.rs` | a list, streamed or in pages |
-//! | `staged.rs` | what a list has brought so far |
-//! | `stream.rs` | an open watch |
-//! | `splitter.rs` | cuts it into messages without copying: `lines.rs` for JSON, `messages.rs` for protobuf |
-//! | `encoding.rs` | which encoding is asked for, and which one an answer has |
-//! | `decode.rs`, `message.rs` | reads an answer, in `json.rs` or `protobuf.rs`; what comes out of it |
-//! | `unreadable.rs`, `limits.rs` | objects that cannot be decoded; how much of an answer is taken |
-//! | `request.rs` | the requests |
-//! | `fault.rs`, `retry.rs` | what can go wrong, and how long to wait then |
-//! | `metrics.rs`, `gauges.rs` | the `icm_informer_*` metrics |
+//! | `history.rs` | a server whose resource versions go back |
+//! | `list.rs`, `stream.rs` | a list, streamed or in pages; an open watch |
+//! | `splitter.rs`, `decode.rs` | cut a stream into messages; read them, in JSON or protobuf |
+//! | `request.rs` | the requests and their encodings |
+//! | `fault.rs` | what can go wrong, and how long to wait then |
+//! | `log_once.rs` | facts that are logged once |
+//! | `metrics.rs` | the `icm_informer_*` metrics |
 
 mod cache;
 mod decode;

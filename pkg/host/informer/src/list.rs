@@ -11,7 +11,7 @@ use kube::Client;
 use tracing::{debug, info};
 
 use crate::fault::Fault;
-use crate::intake::{Intake, Staging, Word};
+use crate::intake::{Intake, MessageHead, Staging};
 use crate::request::{Collection, Encoding, Made};
 use crate::source::FirstList;
 use crate::stream::{self, Stream};
@@ -70,7 +70,7 @@ impl Lister {
         self.paged(cache, collection, terms).await
     }
 
-    /// Ok when the list is to be made in pages at once (rule:pages-follow-a-broken-stream).
+    /// Ok when the list is made in pages at once.
     fn turn_to_pages(&mut self, resource: &str, fault: Fault) -> Result<(), Fault> {
         match &fault {
             Fault::Status { code: 400 | 405 | 406 | 415 | 422, .. } => {
@@ -139,11 +139,13 @@ async fn streamed<'a>(
     let mut staged = cache.stage(terms.reuse);
     loop {
         match stream.next(PATIENCE, |encoding, message| staged.take(encoding, message)).await? {
-            Some(Word::Bookmark(mark)) if mark.ends_list => {
+            Some(MessageHead::Bookmark(mark)) if mark.ends_list => {
                 return Ok(Listed { staged, version: mark.version, stream: Some(stream) });
             }
-            Some(Word::Version(_) | Word::Bookmark(_)) => {}
-            Some(Word::Error(status)) => return Err(stream::refusal(status, Duration::ZERO)),
+            Some(MessageHead::Version(_) | MessageHead::Bookmark(_)) => {}
+            Some(MessageHead::Error(status)) => {
+                return Err(stream::refusal(status, Duration::ZERO));
+            }
             None => return Err(Fault::Incomplete),
         }
     }

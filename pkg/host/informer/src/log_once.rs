@@ -1,4 +1,4 @@
-//! What the log names once however often it happens: kinds that are dormant ([`Absences`]) and
+//! Facts that are logged once however often they occur: kinds that are dormant ([`Absences`]) and
 //! objects that cannot be decoded ([`Unreadables`]).
 
 use std::collections::HashSet;
@@ -19,12 +19,12 @@ pub(crate) struct Absences(Arc<Mutex<HashSet<Absence>>>);
 type Absence = (Arc<str>, Option<Arc<str>>, String);
 
 impl Absences {
-    /// The kind is dormant; whether that is to be told.
+    /// Notes a dormant kind; true when that is not logged yet.
     pub(crate) fn begin(&self, source: &Source) -> bool {
         self.0.lock().insert(absence(source))
     }
 
-    /// The kind is served; whether that is to be told.
+    /// Notes a kind that is served; true when its absence was logged.
     pub(crate) fn end(&self, source: &Source) -> bool {
         self.0.lock().remove(&absence(source))
     }
@@ -34,7 +34,7 @@ fn absence(source: &Source) -> Absence {
     (source.server.name().into(), source.managed_by.clone(), source.kind.to_string())
 }
 
-/// An object of which no more than the identity can be read.
+/// An object that cannot be read, but for its identity.
 #[derive(Debug)]
 pub(crate) struct Unreadable {
     pub(crate) key: Arc<str>,
@@ -61,7 +61,7 @@ impl Unreadables {
     pub(crate) fn clear(&self, resource: &str, key: &str) {
         let mut named = self.0.lock();
         if !named.is_empty() && named.remove(key) {
-            tell_cleared(resource, key);
+            log_cleared(resource, key);
         }
     }
 
@@ -70,7 +70,7 @@ impl Unreadables {
         self.0.lock().retain(|key| {
             let stays = listed.contains(key);
             if !stays {
-                tell_cleared(resource, key);
+                log_cleared(resource, key);
             }
             stays
         });
@@ -82,14 +82,13 @@ impl Unreadables {
     }
 }
 
-fn tell_cleared(resource: &str, object: &str) {
+fn log_cleared(resource: &str, object: &str) {
     info!(logger = "informer", resource, object, "Object can be read again, or is gone");
 }
 
 #[cfg(test)]
 mod tests {
-    use kube::Client;
-    use kube::client::Body;
+    use api_server_double::Reply;
     use kube_api::{Kind, Resource};
 
     use super::*;
@@ -98,10 +97,7 @@ mod tests {
     /// rule:absent-kinds-are-dormant
     #[tokio::test]
     async fn a_kind_is_told_to_be_away_once_and_to_be_back_once_by_server_and_label() {
-        let nobody = tower::service_fn(async |_: http::Request<Body>| {
-            Ok::<_, std::convert::Infallible>(http::Response::new(Body::empty()))
-        });
-        let client = Client::new(nobody, "default");
+        let client = api_server_double::client(|_| Reply::Refused);
         let source = |server: &str, label: Option<&str>| {
             let kind = Kind::Custom(Resource::cluster("example.io", "v1", "Widget", "widgets"));
             let mut source = Source::new(Server::named(server, client.clone()), kind);

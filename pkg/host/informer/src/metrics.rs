@@ -88,7 +88,7 @@ impl InformerMetrics {
         })
     }
 
-    /// What the log has told of kinds that are dormant.
+    /// The dormant kinds that are logged.
     pub(crate) fn absences(&self) -> Absences {
         self.absences.clone()
     }
@@ -143,10 +143,10 @@ impl Counters {
 /// The labels of upstream's metrics.
 pub(crate) const UPSTREAM: [&str; 4] = ["name", "group", "version", "resource"];
 
-/// What a scrape reads from one informer.
+/// State of one informer at a scrape.
 pub(crate) struct Sample {
     pub(crate) resource: Arc<str>,
-    /// What of the resource; empty for all of it.
+    /// Selection of the source; empty for all objects of the resource.
     pub(crate) selection: String,
     pub(crate) group: String,
     pub(crate) api_version: String,

@@ -26,7 +26,7 @@ use crate::subscribers::Session;
 /// How soon a kind is looked for again whose CRD is there: the server begins to serve it within
 /// moments. Doubled up to [`SELDOM`].
 const SOON: Duration = Duration::from_millis(100);
-/// How often a kind is looked for of which no CRD tells.
+/// How often a kind without a CRD is looked for.
 const SELDOM: Duration = Duration::from_secs(30);
 
 /// Why a kind is not for us.
@@ -45,7 +45,7 @@ async fn list_and_watch(cache: &dyn Intake, crds: Option<Informer<Metadata>>) ->
         let crds = Crds::watch(crds.in_session(session.clone()));
         tokio::select! {
             never = while_served(cache, Some(&crds), &mut followed) => match never {},
-            // The history of the CRDs began anew.
+            // The history of the CRDs went back.
             _ = session.ended() => {}
         }
     }
@@ -60,15 +60,15 @@ async fn follow(cache: &dyn Intake, resource: &Resource) {
     Reflector::new(cache, collection).run().await;
 }
 
-/// What is known of a kind.
+/// Whether a kind is served.
 enum Presence {
     /// Served, and ours; with the CRD that says so, if there is one.
     Here(Resource, Option<Arc<Metadata>>),
-    /// Not served, although a CRD may be there.
+    /// The kind is not served, although its CRD may exist.
     NotServed,
     /// The CRD that was followed is gone.
     Lost,
-    /// It has no CRD that is labelled as ours, as far as may be seen.
+    /// The kind has no CRD that is labelled as ours, as far as this process may read.
     NotOurs(&'static str),
 }
 
@@ -79,7 +79,7 @@ async fn until_served(cache: &dyn Intake, crds: Informer<Metadata>) {
         let crds = Crds::watch(crds.in_session(session.clone()));
         tokio::select! {
             _ = here(cache, Some(&crds), Followed::default()) => return,
-            // The history of the CRDs began anew.
+            // The history of the CRDs went back.
             _ = session.ended() => {}
         }
     }
@@ -89,7 +89,7 @@ async fn until_served(cache: &dyn Intake, crds: Informer<Metadata>) {
 #[derive(Clone, Copy, Default)]
 struct Followed<'a> {
     key: Option<&'a str>,
-    /// It is known to be gone.
+    /// The CRD is known to be gone.
     is_gone: bool,
 }
 
@@ -148,7 +148,7 @@ async fn here(
             }
             Presence::NotOurs(reason) => {
                 set_dormant(shared, reason);
-                // They are still there, so nobody is told that they were deleted.
+                // The objects still exist, so no deletion is delivered.
                 cache.abandon(&format!("the CRD of {resource} is not labelled as ours any more"));
                 pauses = Pauses::new();
                 changed(crds, SELDOM).await;
@@ -235,7 +235,7 @@ async fn changed(crds: Option<&Crds>, at_most: Duration) -> bool {
     timeout(at_most, crds.changed.notified()).await.is_ok()
 }
 
-/// The waits between looks for a kind of which a CRD tells: longer each time, unless one changes.
+/// Waits between looks for a kind with a CRD: longer each time, unless a CRD changes.
 struct Pauses(Duration);
 
 impl Pauses {
@@ -270,7 +270,7 @@ impl Crds {
     }
 
     /// Waits until the CRDs are known, or are known not to be shown to us: then false, or for who
-    /// wants them to be ours the kind's absence (`rule:unseen-crds-are-not-ours`).
+    /// wants them to be ours the kind's absence (`rule:absent-kinds-are-dormant`).
     async fn see(&self, source: &Source, followed: Followed<'_>) -> Result<bool, Presence> {
         self.informer.synced_or_denied().await;
         if !self.informer.is_synced() {
@@ -310,8 +310,8 @@ impl<T: Cached> Informer<T> {
         run(self.cache.clone(), None, stop).await;
     }
 
-    /// The same for a kind that may not be served: dormant while it is not, as `crds` tell, an
-    /// informer of [`Source::crds`].
+    /// Lists and watches a kind that may not be served, until `stop`. The informer is dormant while
+    /// `crds`, an informer of [`Source::crds`], shows that the kind is not served.
     pub async fn run_while_served(&self, crds: Informer<Metadata>, stop: CancellationToken) {
         run(self.cache.clone(), Some(crds), stop).await;
     }
@@ -323,7 +323,7 @@ impl<T: Cached> Informer<T> {
     }
 }
 
-/// The same for informers of all types; boxed, so that no crate gets a copy of its own.
+/// Runs an informer of any type; boxed, so that no crate gets a copy of its own.
 fn run(
     cache: Arc<dyn Intake>,
     crds: Option<Informer<Metadata>>,

@@ -14,8 +14,8 @@
 //! | protobuf that was asked for and cannot be read | list again at once, in JSON |
 //! | a strict object that cannot be read, any other refusal | wait, list again |
 //! | a list fails, or is older than what is known (rule:consistent-lists-only) | wait, list again |
-//! | lists stay older than what is known | begin anew with the third |
-//! | a list that contradicts what was watched | begin anew with it |
+//! | lists stay older than what is known | accept the third, end all sessions |
+//! | a list that contradicts what was watched | accept it, end all sessions |
 //!
 //! The store stays as it is during all of this: old knowledge is better than none.
 
@@ -28,7 +28,7 @@ use tracing::{debug, info, warn};
 
 use crate::fault::{FIRST_LIST, Fault, after_failures};
 use crate::history::{Doubt, History, Question, SERVER_RESTART, Verdict};
-use crate::intake::{Intake, Word};
+use crate::intake::{Intake, MessageHead};
 use crate::list::{Listed, Lister, Terms};
 use crate::request::{Collection, Format};
 use crate::shared::Shared;
@@ -44,7 +44,7 @@ const WORTHWHILE: Duration = Duration::from_secs(30);
 const LONG_WAIT: Duration = Duration::from_secs(5);
 
 enum State {
-    /// What the server has is unknown.
+    /// The state of the server is unknown.
     Listing,
     /// The store is as new as its version; a watch has to be opened from there.
     Opening,
@@ -63,7 +63,7 @@ pub(crate) struct Reflector<'a> {
     listed_at: Option<Instant>,
     doubt: Doubt,
     /// Reason of the failure logged last, until something works again.
-    complained: Option<&'static str>,
+    logged_reason: Option<&'static str>,
 }
 
 impl<'a> Reflector<'a> {
@@ -77,7 +77,7 @@ impl<'a> Reflector<'a> {
             history: History::default(),
             listed_at: None,
             doubt: Doubt::default(),
-            complained: None,
+            logged_reason: None,
         }
     }
 
@@ -157,7 +157,7 @@ impl<'a> Reflector<'a> {
                     version,
                     known,
                     contradiction,
-                    "The server's history went back, as after a restore of etcd; beginning anew"
+                    "The server's history went back, as after a restore of etcd; all controllers that use the cache are restarted"
                 );
                 staged.restart(version, begun);
             }
@@ -232,11 +232,11 @@ impl<'a> Reflector<'a> {
                 }
             };
             match next {
-                Ok(Some(Word::Error(status))) => {
+                Ok(Some(MessageHead::Error(status))) => {
                     break Err(stream::refusal(status, Duration::ZERO));
                 }
-                Ok(Some(Word::Version(version))) => self.heard(version),
-                Ok(Some(Word::Bookmark(mark))) => self.heard(mark.version),
+                Ok(Some(MessageHead::Version(version))) => self.heard(version),
+                Ok(Some(MessageHead::Bookmark(mark))) => self.heard(mark.version),
                 Ok(None) => break Ok(()),
                 Err(fault) => break Err(fault),
             }
@@ -297,7 +297,7 @@ impl<'a> Reflector<'a> {
     }
 
     /// True when the fault may be one of protobuf: from now on JSON is asked for
-    /// (rule:json-after-unreadable-protobuf).
+    ///.
     fn turns_to_json(&mut self, fault: &Fault) -> bool {
         // A server may answer in protobuf although JSON was asked for.
         if !fault.is_unreadable_protobuf()
@@ -324,11 +324,11 @@ impl<'a> Reflector<'a> {
             self.shared.set_blocked(fault.to_string());
         }
         self.shared.set_denied(fault.denied().map(str::to_owned));
-        if self.complained == Some(reason) && fault.retry_after() < LONG_WAIT {
+        if self.logged_reason == Some(reason) && fault.retry_after() < LONG_WAIT {
             debug!(logger = "informer", resource, error = %fault, ?wait, "List or watch failed again");
         } else {
             warn!(logger = "informer", resource, error = %fault, ?wait, "List or watch failed");
-            self.complained = Some(reason);
+            self.logged_reason = Some(reason);
         }
         sleep(wait).await;
     }
@@ -336,7 +336,7 @@ impl<'a> Reflector<'a> {
     /// Something worked.
     fn recovered(&mut self) {
         self.shared.set_denied(None);
-        if self.complained.take().is_some() {
+        if self.logged_reason.take().is_some() {
             let resource = &*self.shared.resource;
             info!(logger = "informer", resource, "List and watch work again");
         }

@@ -15,7 +15,7 @@ use crate::source::{FirstList, Source};
 
 type Request = http::Request<Body>;
 
-/// What every request of a collection says.
+/// Path, selectors and encoding of all requests of a collection.
 #[derive(Clone)]
 pub(crate) struct Collection {
     path: String,
@@ -118,7 +118,7 @@ const METADATA_STREAM: &str =
 const METADATA_PAGE_PROTOBUF: &str = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,\
      application/json;q=0.9";
 
-/// What an informer asks for (`--kube-api-content-type`).
+/// Encoding that an informer asks for (`--kube-api-content-type`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Format {
     /// Protobuf of the types that have it.
@@ -136,7 +136,7 @@ pub(crate) enum Encoding {
 }
 
 impl Encoding {
-    /// What an answer says of itself; silence is JSON.
+    /// Encoding of an answer by its `Content-Type`; JSON without one.
     pub(crate) fn of(headers: &HeaderMap) -> Self {
         let kind = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
         match kind {
@@ -164,7 +164,7 @@ impl Accept {
         }
     }
 
-    /// For a list of which only the version matters, in the encoding of the others.
+    /// Value for a list whose objects do not matter, in the encoding of the other requests.
     pub(crate) fn list_version(self) -> &'static str {
         if self.page == PROTOBUF { METADATA_PAGE_PROTOBUF } else { METADATA_PAGE }
     }

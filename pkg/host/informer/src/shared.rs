@@ -28,9 +28,9 @@ pub(crate) struct Shared {
     /// Wakes the loop when somebody demands a list.
     pub(crate) demanded: Notify,
     demanded_since: Mutex<Option<Instant>>,
-    /// What a strict collection waits for.
+    /// The object that a strict collection waits for.
     blocked: Mutex<Option<String>>,
-    /// What the server said when it last refused a list or watch for want of a right.
+    /// The message of the server when it last refused a list or watch because of a missing right.
     denied: Mutex<Option<String>>,
     /// Where the server keeps the kind, as far as that is known.
     served: Mutex<Option<Resource>>,
@@ -181,7 +181,7 @@ pub(crate) struct Progress {
     pub(crate) history: u64,
     /// When the newest applied list was begun.
     pub(crate) listed: Option<Instant>,
-    /// The same of the consistent lists: one from the server's cache may show less than what there
+    /// When the last consistent list was begun: one from the server's cache may show less than what there
     /// was when it was begun.
     pub(crate) consistent: Option<Instant>,
     /// The kind is not served, or not for us.

@@ -21,12 +21,12 @@ impl Server {
         Self::named("", client)
     }
 
-    /// Another API server.
+    /// An API server with a name.
     pub fn named(name: impl Into<Arc<str>>, client: Client) -> Self {
         Self { name: name.into(), client }
     }
 
-    /// Its name; empty for the process's own.
+    /// Name of the server; empty for the process's own.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -60,30 +60,30 @@ impl fmt::Debug for Server {
 /// deletions rest on them (rule:consistent-lists-only).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum FirstList {
-    /// As of the moment of the request.
+    /// State at the moment of the request.
     #[default]
     Consistent,
-    /// What the API server has in its cache, which may lag behind: cheaper for it.
+    /// State in the cache of the API server, which may lag behind; cheaper for the server.
     Cached,
 }
 
-/// What to list and watch.
+/// A collection that is listed and watched.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Source {
-    /// Where.
+    /// API server that has the objects.
     pub server: Server,
-    /// Which kind.
+    /// Kind of the objects.
     pub kind: Kind,
-    /// Only objects of this namespace.
+    /// Namespace of the objects; `None` for all.
     pub namespace: Option<Arc<str>>,
-    /// Only objects that this label selector matches.
+    /// Label selector.
     pub labels: Option<Arc<str>>,
-    /// Only objects that this field selector matches.
+    /// Field selector.
     pub fields: Option<Arc<str>>,
     /// See [`FirstList`].
     pub first_list: FirstList,
-    /// Of a custom resource: the value that the label [`MANAGED_BY`] of its CRD must have. Without
-    /// it the kind counts as not served. `None` takes any CRD.
+    /// Value that the label [`MANAGED_BY`] of the CRD of a custom resource must have. Without it
+    /// the kind counts as not served. `None` takes any CRD.
     pub managed_by: Option<Arc<str>>,
 }
 
@@ -103,8 +103,8 @@ impl Source {
         Self::new(server, Kind::BuiltIn(Resource::CRDS))
     }
 
-    /// What tells this source from others of its kind, for labels of metrics: empty for all objects
-    /// of the process's own server.
+    /// Label of metrics that distinguishes the sources of one kind; empty for all objects of the
+    /// process's own server.
     pub fn selection(&self) -> String {
         let server = Some(&self.server.name).filter(|name| !name.is_empty());
         let parts = [

@@ -7,7 +7,7 @@ use memchr::memchr;
 use crate::fault::Fault;
 use crate::request::Encoding;
 
-/// Give it a frame, take messages until there is none, give it the next.
+/// Usage: push a frame, take messages until `None`, push the next frame.
 pub(crate) enum Splitter {
     Lines(LineSplitter),
     Messages(MessageSplitter),
@@ -38,7 +38,7 @@ impl Splitter {
     }
 }
 
-/// Give it a frame, take lines until there is none, give it the next.
+/// Usage: push a frame, take lines until `None`, push the next frame.
 #[derive(Default)]
 pub(crate) struct LineSplitter {
     frame: Bytes,
@@ -152,7 +152,7 @@ fn length_of(bytes: &[u8]) -> Result<Option<usize>, Fault> {
     }
 }
 
-/// No object is larger: etcd takes 1.5 MiB, and JSON can be a few times its stored form.
+/// Longest message. No object is larger: etcd takes 1.5 MiB, and JSON can be a few times its stored form.
 pub(crate) const LONGEST_MESSAGE: usize = 32 << 20;
 
 #[cfg(test)]

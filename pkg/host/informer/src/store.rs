@@ -104,7 +104,7 @@ impl<T: Cached> Store<T> {
         let Some(known) = objects.remove(last.key()) else { return };
         drop(objects);
         let gone = if known.uid() == last.uid() { Arc::new(last) } else { known };
-        subscribers.tell(|| Delta::Deleted(&gone));
+        subscribers.deliver(|| Delta::Deleted(&gone));
     }
 
     /// Takes the deletion of an object whose last state cannot be read.
@@ -116,7 +116,7 @@ impl<T: Cached> Store<T> {
         }
         let Some(gone) = objects.remove(key) else { return };
         drop(objects);
-        subscribers.tell(|| Delta::Deleted(&gone));
+        subscribers.deliver(|| Delta::Deleted(&gone));
     }
 
     /// Takes a complete list for the state of everything. Deletions are delivered first: they
@@ -125,14 +125,14 @@ impl<T: Cached> Store<T> {
         let subscribers = self.dispatch();
         let old = mem::replace(&mut *self.objects.write(), listed);
         let new = self.objects.read();
-        subscribers.tell(|| Delta::ListStarts);
+        subscribers.deliver(|| Delta::ListStarts);
         for gone in old.values().filter(|gone| !new.contains_key(gone.key())) {
-            subscribers.tell(|| Delta::Deleted(gone));
+            subscribers.deliver(|| Delta::Deleted(gone));
         }
         for object in new.in_order() {
             deliver_change(&subscribers, old.get(object.key()), object);
         }
-        subscribers.tell(|| Delta::ListEnds);
+        subscribers.deliver(|| Delta::ListEnds);
     }
 
     /// Tells of everything again, as of objects that changed into what they are.
@@ -140,12 +140,12 @@ impl<T: Cached> Store<T> {
         let subscribers = self.dispatch();
         let objects = self.objects.read();
         for object in objects.in_order() {
-            subscribers.tell(|| Delta::Updated { old: object, new: object });
+            subscribers.deliver(|| Delta::Updated { old: object, new: object });
         }
     }
 
-    /// Takes a list of another history: what was told before is void, so nobody is told the
-    /// difference, and every session ends.
+    /// Takes a list of another history: everything delivered before is void, so the difference is
+    /// not delivered, and every session ends.
     pub(crate) fn restart(&self, listed: Objects<T>, cause: &str) {
         let mut subscribers = self.subscribers.lock();
         *self.objects.write() = listed;
@@ -158,20 +158,20 @@ impl<T: Cached> Store<T> {
     }
 }
 
-/// Version of the copy we have, less than any when there is none.
+/// Version of our copy; `None`, which is less than any, without one.
 fn known_version<T: Cached>(objects: &Objects<T>, object: &T) -> Option<u64> {
     objects.get(object.key()).map(|known| known.resource_version())
 }
 
 fn deliver_change<T: Cached>(subscribers: &Subscribers<T>, old: Option<&Arc<T>>, new: &Arc<T>) {
     match old {
-        None => subscribers.tell(|| Delta::Added(new)),
+        None => subscribers.deliver(|| Delta::Added(new)),
         Some(old) if old.uid() != new.uid() => {
-            subscribers.tell(|| Delta::Deleted(old));
-            subscribers.tell(|| Delta::Added(new));
+            subscribers.deliver(|| Delta::Deleted(old));
+            subscribers.deliver(|| Delta::Added(new));
         }
         Some(old) if old.resource_version() == new.resource_version() => {}
-        Some(old) => subscribers.tell(|| Delta::Updated { old, new }),
+        Some(old) => subscribers.deliver(|| Delta::Updated { old, new }),
     }
 }
 
@@ -236,7 +236,7 @@ impl<T: Cached> Objects<T> {
         self.0.len()
     }
 
-    /// True when there is none.
+    /// True when there are no objects.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -12,7 +12,7 @@ use transport::{RETRY_AFTER_MAX, retry_after};
 
 use crate::decode;
 use crate::fault::Fault;
-use crate::intake::Word;
+use crate::intake::MessageHead;
 use crate::request::Encoding;
 use crate::splitter::Splitter;
 
@@ -58,12 +58,12 @@ impl Stream {
 
     /// Has the next message taken in; `None` when the server has closed the stream. Gives up when
     /// the server says nothing for `patience`, or keeps the stream open past its lifetime: a
-    /// connection that is dead without a reset would otherwise be waited on for ever.
+    /// connection that is dead without a reset would otherwise be waited on without end.
     pub(crate) async fn next(
         &mut self,
         patience: Duration,
-        take: impl FnOnce(Encoding, &[u8]) -> Result<Word, Fault>,
-    ) -> Result<Option<Word>, Fault> {
+        take: impl FnOnce(Encoding, &[u8]) -> Result<MessageHead, Fault>,
+    ) -> Result<Option<MessageHead>, Fault> {
         // Thousands of messages may be there at once; other tasks of this thread get their turn.
         tokio::task::consume_budget().await;
         loop {

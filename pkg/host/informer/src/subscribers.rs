@@ -16,7 +16,7 @@ pub(crate) struct Subscribers<T> {
     all: Vec<Subscriber<T>>,
 }
 
-/// Who reads `left` stops telling this handler.
+/// Subscription of a handler; once it has `left`, the handler gets no more deltas.
 #[derive(Clone, Default)]
 pub(crate) struct Membership {
     left: Arc<AtomicBool>,
@@ -56,19 +56,19 @@ impl<T> Subscribers<T> {
         let membership = Membership::default();
         let subscriber = Subscriber { handler, membership: membership.clone(), session };
         for object in there {
-            subscriber.tell(&self.resource, Delta::Added(object));
+            subscriber.deliver(&self.resource, Delta::Added(object));
         }
         self.all.push(subscriber);
         membership
     }
 
     /// Tells everybody, one after the other.
-    pub(crate) fn tell<'a>(&self, delta: impl Fn() -> Delta<'a, T>)
+    pub(crate) fn deliver<'a>(&self, delta: impl Fn() -> Delta<'a, T>)
     where
         T: 'a,
     {
         for subscriber in &self.all {
-            subscriber.tell(&self.resource, delta());
+            subscriber.deliver(&self.resource, delta());
         }
     }
 
@@ -87,14 +87,14 @@ impl<T> Subscribers<T> {
 }
 
 impl<T> Subscriber<T> {
-    fn tell(&self, resource: &str, delta: Delta<'_, T>) {
+    fn deliver(&self, resource: &str, delta: Delta<'_, T>) {
         if self.membership.has_left() {
             return;
         }
         // A handler that panicked is not called again, so nothing torn is seen.
         if let Err(panic) = contain_call(|| (self.handler)(delta)) {
             self.membership.leave();
-            error!(logger = "informer", resource, %panic, "A handler panicked; its user starts anew");
+            error!(logger = "informer", resource, %panic, "A handler panicked; its controller is restarted");
             let cause = format!("a handler of changes of {resource} panicked: {panic}");
             self.session.end_by_panic(cause);
         }
@@ -106,28 +106,28 @@ impl<T> Subscriber<T> {
 pub enum Delta<'a, T> {
     /// An object is new, or new to this handler.
     Added(&'a Arc<T>),
-    /// An object has another resource version than before; or it is told of once more
+    /// An object has another resource version than before; or it is delivered once more
     /// ([`crate::Informer::redeliver`]), and both are the same.
     Updated {
-        /// What the store held.
+        /// The object that the store held.
         old: &'a Arc<T>,
-        /// What it holds now, under the same name and UID.
+        /// The object that it holds now, under the same name and UID.
         new: &'a Arc<T>,
     },
     /// An object is gone, by itself or with its CRD, or has left the source's selection; this is
     /// its last known state. The store may hold its successor of the same name already, whose
     /// `Added` follows. A kind that is ours no longer ends sessions instead.
     Deleted(&'a Arc<T>),
-    /// What follows, up to [`Delta::ListEnds`], are the differences between what was known and a
-    /// list. Deletions come first, so until the end the changes seen show no moment that ever was.
+    /// A list begins: the deltas up to [`Delta::ListEnds`] are the differences between the store and
+    /// the list. Deletions come first, so until the end the changes seen show no moment that ever was.
     ListStarts,
     /// The changes seen show the list.
     ListEnds,
 }
 
 /// Ends when what its user has learnt is void: a handler of it panicked, the history of a
-/// collection began anew, or its kind is ours no longer. The user must then drop its handles and
-/// start from nothing (rule:session-ends-alone). Clones are the same session.
+/// collection went back, or its kind is ours no longer. The user must then drop its handles and
+/// start from nothing. Clones are the same session.
 #[derive(Clone, Debug, Default)]
 pub struct Session(Arc<State>);
 

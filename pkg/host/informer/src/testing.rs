@@ -1,67 +1,41 @@
-//! A server for tests that answers by hand: the test receives each request and decides.
+//! An API server for tests of the informer: the test receives each request and answers it.
 
 use std::collections::HashMap;
 use std::io;
 use std::time::Duration;
 
+use api_server_double::{Calls, Reply};
 use bytes::Bytes;
-use futures::channel::{mpsc, oneshot};
-use futures::stream::{BoxStream, StreamExt};
-use http::header::{CONTENT_TYPE, HeaderValue};
-use http::{Request, Response, StatusCode};
-use http_body_util::combinators::UnsyncBoxBody;
-use http_body_util::{BodyExt, Full, StreamBody};
+use futures::channel::mpsc;
+use futures::stream::{self, StreamExt as _};
 use kube::Client;
-use kube::client::Body;
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout};
-
-type Answer = Response<UnsyncBoxBody<Bytes, io::Error>>;
 
 /// More than any wait of the informer; time is paused in tests that get this far.
 const PATIENCE: Duration = Duration::from_secs(2000);
 
-pub(crate) struct Server {
-    calls: mpsc::UnboundedReceiver<Call>,
-}
+pub(crate) struct Server(Calls);
 
 /// A request that waits for its answer. Dropped, it is a connection that breaks.
 pub(crate) struct Call {
     pub(crate) at: Instant,
-    path: String,
     query: HashMap<String, String>,
-    accept: String,
-    answer: oneshot::Sender<Answer>,
+    inner: api_server_double::Call,
 }
 
 impl Server {
     pub(crate) fn new() -> (Client, Self) {
-        let (sender, calls) = mpsc::unbounded();
-        let service = tower::service_fn(move |request: Request<Body>| {
-            let (answer, answered) = oneshot::channel();
-            let query = request.uri().query().unwrap_or_default().as_bytes();
-            let accept = request.headers().get(http::header::ACCEPT);
-            let accept = accept.and_then(|value| value.to_str().ok()).unwrap_or_default();
-            let call = Call {
-                accept: accept.to_owned(),
-                at: Instant::now(),
-                path: request.uri().path().to_owned(),
-                query: form_urlencoded::parse(query).into_owned().collect(),
-                answer,
-            };
-            let sent = sender.unbounded_send(call);
-            async move {
-                sent.map_err(|_| io::Error::other("the server is gone"))?;
-                answered.await.map_err(|_| io::Error::other("connection refused"))
-            }
-        });
-        (Client::new(service, "default"), Self { calls })
+        let (client, calls) = Calls::new();
+        (client, Self(calls))
     }
 
     /// The next request.
     pub(crate) async fn call(&mut self) -> Call {
-        let call = timeout(PATIENCE, self.calls.next()).await;
-        call.expect("the informer must send another request").expect("the client must live")
+        let call = timeout(PATIENCE, self.0.next()).await;
+        let call = call.expect("the informer must send another request");
+        let query = form_urlencoded::parse(call.asked.query().as_bytes()).into_owned().collect();
+        Call { at: call.asked.at, query, inner: call }
     }
 
     /// The next request, which must be a streamed list.
@@ -107,7 +81,7 @@ impl Server {
 
 impl Call {
     pub(crate) fn path(&self) -> &str {
-        &self.path
+        self.inner.asked.path()
     }
 
     pub(crate) fn get(&self, parameter: &str) -> Option<&str> {
@@ -115,11 +89,7 @@ impl Call {
     }
 
     pub(crate) fn accept(&self) -> &str {
-        &self.accept
-    }
-
-    fn answer(self, answer: Answer) {
-        self.answer.send(answer).expect("the informer must wait for its answer");
+        self.inner.asked.header("accept")
     }
 
     /// Answers 200 and leaves the body open.
@@ -127,28 +97,21 @@ impl Call {
         self.stream_of("application/json")
     }
 
-    /// The same in another encoding.
+    /// Answers 200 in this content type and leaves the body open.
     pub(crate) fn stream_of(self, content_type: &'static str) -> Wire {
-        let (sender, frames) = mpsc::unbounded::<Result<Bytes, io::Error>>();
-        let frames: BoxStream<'static, _> =
-            frames.map(|frame| frame.map(http_body::Frame::data)).boxed();
-        let mut answer = Response::new(StreamBody::new(frames).boxed_unsync());
-        let content_type = HeaderValue::from_static(content_type);
-        answer.headers_mut().insert(CONTENT_TYPE, content_type);
-        self.answer(answer);
+        let (sender, frames) = mpsc::unbounded();
+        self.inner.answer(Reply::Body(content_type, frames.boxed()));
         Wire(sender)
     }
 
     pub(crate) fn json(self, code: u16, body: &Value) {
-        self.text(code, body.to_string(), None);
+        self.inner.answer(Reply::Json(code, body.clone()));
     }
 
     /// Answers 200 with a whole body.
     pub(crate) fn body(self, content_type: &'static str, body: impl Into<Bytes>) {
-        let body = Full::from(body.into()).map_err(io::Error::other).boxed_unsync();
-        let mut answer = Response::new(body);
-        answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
-        self.answer(answer);
+        let body = stream::iter([Ok(body.into())]);
+        self.inner.answer(Reply::Body(content_type, body.boxed()));
     }
 
     pub(crate) fn page(self, version: u64, next: &str, objects: &[Value]) {
@@ -162,17 +125,7 @@ impl Call {
     }
 
     pub(crate) fn refuse_for(self, code: u16, seconds: u64) {
-        self.text(code, "slow down".to_owned(), Some(seconds));
-    }
-
-    fn text(self, code: u16, body: String, retry_after: Option<u64>) {
-        let body = Full::from(body).map_err(io::Error::other).boxed_unsync();
-        let mut answer = Response::new(body);
-        *answer.status_mut() = StatusCode::from_u16(code).unwrap();
-        if let Some(seconds) = retry_after {
-            answer.headers_mut().insert(http::header::RETRY_AFTER, seconds.into());
-        }
-        self.answer(answer);
+        self.inner.answer(Reply::RetryAfter(code, seconds, json!("slow down")));
     }
 }
 

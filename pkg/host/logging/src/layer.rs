@@ -130,7 +130,7 @@ where
     /// Writes the line, unless it repeats a warning. `buffer` saves the allocation.
     pub(crate) fn write(&self, severity: Severity, tail: &str, buffer: &mut String) {
         let now = Instant::now();
-        // Rather a repeated line than a wait for another thread (rule:nobody-waits-for-the-log).
+        // Rather a repeated line than a wait for another thread (rule:logging-never-blocks).
         let (repeated, ended) = if let Some(mut collapse) = self.collapse.try_lock() {
             let repeated = match severity {
                 Severity::Warning => collapse.offer(tail, now),
@@ -165,7 +165,7 @@ where
             Severity::Error => &self.sink,
             Severity::Warning | Severity::Info => self.rest.as_ref().unwrap_or(&self.sink),
         };
-        // A log that cannot be written has nobody to tell.
+        // A failure to write the log cannot be logged.
         sink.make_writer().write_all(buffer.as_bytes()).ok();
     }
 }
@@ -177,7 +177,7 @@ const MAX_REMEMBERED: usize = 512;
 #[derive(Default)]
 pub(crate) struct Collapse {
     windows: HashMap<Box<str>, Window>,
-    /// No window ends before this.
+    /// Time before which no window ends.
     next: Option<Instant>,
 }
 
@@ -188,7 +188,7 @@ struct Window {
 
 impl Collapse {
     /// A warning that wants out. Returns how many equal ones were held back before it, or none
-    /// when it is to be held back itself.
+    /// when it is held back itself.
     pub(crate) fn offer(&mut self, tail: &str, now: Instant) -> Option<u64> {
         if let Some(window) = self.windows.get_mut(tail) {
             if now < window.opened + WINDOW {

@@ -1,8 +1,8 @@
 //! Logs in the two formats of Kubernetes components, on standard error, or on both standard streams.
 //!
 //! The command calls [`install`] once, right after the flags are parsed; everything else logs
-//! through `tracing`. Verbosity follows klog (rule:log-verbosity); a warning that repeats itself is
-//! written once per 10 seconds, with a count; nobody waits for a log that is not read.
+//! through `tracing`. Verbosity follows klog; a warning that repeats itself is
+//! written once per 10 seconds, with a count; no thread waits for a log that is not read.
 
 mod layer;
 mod line;
@@ -29,7 +29,7 @@ pub use queue::Buffering;
 use queue::LogQueue;
 use threshold::{Threshold, Verbosity};
 
-/// What the logging flags say.
+/// Values of the logging flags.
 #[derive(Clone, Debug, Default)]
 pub struct LogOptions {
     /// `--logging-format`.
@@ -42,14 +42,14 @@ pub struct LogOptions {
     pub vmodule: Vec<(String, u8)>,
     /// Errors go to standard error, all else to standard output.
     pub split_stream: bool,
-    /// Of standard output, with split streams. Errors are never held back.
+    /// Buffer of standard output, with split streams. Errors are never held back.
     pub buffering: Buffering,
 }
 
 /// Why logging cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
-    /// As stock: klog's per-module levels belong to its text format.
+    /// Ignored with JSON, as in stock: klog's per-module levels belong to its text format.
     #[error("cannot use --vmodule with --logging-format=json: drop one of them")]
     VmoduleWithJson,
     /// `RUST_LOG` is set to something else than directives.

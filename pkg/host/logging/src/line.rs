@@ -1,4 +1,4 @@
-//! The two formats of a line (rule:log-lines-as-klog).
+//! The two formats of a line.
 //!
 //! A line is a head with the time, and a *tail*: all that is the same when the same call site says
 //! the same again. Collapsing repeats compares tails.
@@ -134,7 +134,7 @@ pub(crate) fn line(
 
 /// The line about lines that were dropped.
 pub(crate) fn lost_lines(format: Format, count: u64) -> String {
-    const MESSAGE: &str = r#""Lines of the log were dropped: nobody read it in time""#;
+    const MESSAGE: &str = r#""Log lines were dropped: standard error was not read in time""#;
     let tail = match format {
         Format::Text => format!("queue.rs:0] {MESSAGE} count={count}"),
         Format::Json => format!(

@@ -1,5 +1,5 @@
 //! Between those who log and the descriptor that lines go to: a bounded queue and one thread, so
-//! that nobody ever waits for a slow reader of the log (rule:nobody-waits-for-the-log).
+//! that no thread ever waits for a slow reader of the log (rule:logging-never-blocks).
 //!
 //! [`crate::install`] starts it over standard error. What does not fit is dropped and counted, and
 //! the count is a line of its own as soon as lines pass again.
@@ -61,7 +61,7 @@ impl LogQueue {
         }
     }
 
-    /// Waits until what was queued is written, or nobody reads it in time.
+    /// Waits until the queued lines are written, or a time limit has passed.
     pub(crate) fn flush(&self) {
         let deadline = Instant::now() + FLUSH_LIMIT;
         let (written, done) = sync_channel(1);
@@ -71,7 +71,7 @@ impl LogQueue {
                 return;
             }
             entry = again;
-            thread::sleep(Duration::from_millis(5)); // the queue tells nobody when it has room
+            thread::sleep(Duration::from_millis(5)); // the queue has no signal for free space
         }
         // Late or never: the process ends all the same.
         done.recv_timeout(deadline.saturating_duration_since(Instant::now())).ok();
@@ -137,8 +137,8 @@ pub struct Buffering {
     pub longest: Duration,
 }
 
-/// A sink behind a buffer. What it writes are whole lines. A log that cannot be written has nobody
-/// to tell.
+/// A sink behind a buffer. It writes whole lines and ignores errors: a failure to write the log cannot
+/// be logged.
 pub(crate) struct Buffered<W> {
     sink: W,
     buffering: Buffering,
@@ -152,7 +152,7 @@ impl<W: Write> Buffered<W> {
         Self { sink, buffering, held: Vec::new(), due: None }
     }
 
-    /// When [`Buffered::flush`] is to be called, if no line comes before.
+    /// Latest time at which [`Buffered::flush`] must be called, if no line comes before.
     pub(crate) fn due(&self) -> Option<Instant> {
         self.due
     }

@@ -228,7 +228,7 @@ fn a_hidden_event_never_formats_its_values() {
     struct Tripwire;
     impl fmt::Debug for Tripwire {
         fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
-            panic!("formatted for nobody")
+            panic!("formatted although it is not logged")
         }
     }
     let log = text(2);

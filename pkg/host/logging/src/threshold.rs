@@ -1,4 +1,4 @@
-//! Which call sites are heard: `--v` and `--vmodule` (rule:log-verbosity).
+//! Decides which call sites are logged, by `--v` and `--vmodule`.
 //!
 //! Everything here is known from the call site and the flags alone, so that `tracing` remembers the answer and a
 //! silent site costs one load. The field `v` of an `info!` is checked when the event comes.
@@ -32,7 +32,7 @@ const QUIET: [&str; 14] = [
     "tower_http",
 ];
 
-/// `--v`, which may be set anew while the process runs. Clones share it.
+/// `--v`, which may change while the process runs. Clones share it.
 #[derive(Clone)]
 pub(crate) struct Verbosity(Arc<AtomicU8>);
 
@@ -52,7 +52,7 @@ impl Verbosity {
     }
 }
 
-/// What the flags allow.
+/// Verbosity limits of the flags.
 pub(crate) struct Threshold {
     verbosity: Verbosity,
     modules: Box<[(String, u8)]>,

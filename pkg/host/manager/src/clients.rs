@@ -8,10 +8,10 @@ use resilience::Fence;
 /// Why a client cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// Its rate.
+    /// The rate is not valid.
     #[error(transparent)]
     Rate(#[from] ThrottleError),
-    /// Its configuration.
+    /// The configuration is not valid.
     #[error(transparent)]
     Config(#[from] ConfigError),
 }
@@ -47,7 +47,7 @@ impl ClientSource {
         Self { clients, identity, agent, fence, throttle_metrics, dry_run: false }
     }
 
-    /// The same, for a process that stores nothing but its lease.
+    /// This source for a process that stores nothing but its lease.
     pub(crate) fn with_dry_run(self, dry_run: bool) -> Self {
         Self { dry_run, ..self }
     }
@@ -66,7 +66,7 @@ impl ClientSource {
         Ok(self.caller(purpose, (qps, burst))?.kube())
     }
 
-    /// As [`for_purpose`](Self::for_purpose), for raw requests.
+    /// A client as [`for_purpose`](Self::for_purpose) makes it, for raw requests.
     ///
     /// # Errors
     /// As [`for_purpose`](Self::for_purpose).

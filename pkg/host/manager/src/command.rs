@@ -39,15 +39,15 @@ pub struct Program {
 const OUTPUT: &str = "output";
 const JSON: &str = "json";
 
-/// What a command line asks for.
+/// Result of parsing a command line.
 pub enum Parsed<Arguments> {
     /// To do the work.
     Run(Arguments),
     /// To print this and to end.
     Print {
-        /// What is wrong with it, or help.
+        /// Help, or the problem of the command line.
         text: String,
-        /// It cannot be followed.
+        /// Whether the command line is wrong.
         is_error: bool,
     },
 }
@@ -93,20 +93,20 @@ pub fn told(text: &str, is_error: bool) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// The answer.
+/// Prints the result.
 pub fn to_stdout(text: &str) {
     let _closed = std::io::stdout().write_all(text.as_bytes());
 }
 
-/// What is said beside it.
+/// Prints messages.
 pub fn to_stderr(text: &str) {
     let _closed = std::io::stderr().write_all(text.as_bytes());
 }
 
-/// What a server sees in place of a controller's name.
+/// User agent suffix in place of a controller's name.
 const AGENT: &str = "command";
 
-/// Of the server of the current context, as whom the kubeconfig says.
+/// A client of the server and user in the current context of a kubeconfig.
 ///
 /// # Errors
 /// What is wrong with the kubeconfig.
@@ -118,16 +118,16 @@ pub async fn client_of_kubeconfig(
     Ok(clients.build(Profile::root(AGENT))?)
 }
 
-/// Of a server whose certificate is of its own making, and which is told nothing.
+/// A client without credentials that accepts any server certificate.
 ///
 /// # Errors
 /// The address can be that of no server.
 pub async fn client_of_stranger(program: Program, address: &str) -> anyhow::Result<kube::Client> {
     let kubeconfig = json!({
         "current-context": "it",
-        "contexts": [{"name": "it", "context": {"cluster": "it", "user": "nobody"}}],
+        "contexts": [{"name": "it", "context": {"cluster": "it", "user": "anonymous"}}],
         "clusters": [{"name": "it", "cluster": {"server": address, "insecure-skip-tls-verify": true}}],
-        "users": [{"name": "nobody", "user": {}}],
+        "users": [{"name": "anonymous", "user": {}}],
     });
     let clients =
         Clients::from_object(&kubeconfig.to_string(), &options(program), &metrics()?).await?;

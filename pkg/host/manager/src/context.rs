@@ -1,4 +1,4 @@
-//! What a running controller is given.
+//! [`Context`]: clients, caches, queues and settings of one run of a controller.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,7 +25,7 @@ pub struct Context {
     /// Acts as the controller's identity, behind its own throttle and the leader's fence; it never
     /// repeats a request by itself.
     pub client: kube::Client,
-    /// The same client for raw requests, without the queue and the task of kube's: for writes by
+    /// [`Context::client`] for raw requests, without the queue and the task of kube's: for writes by
     /// the thousand.
     pub caller: Caller,
     /// Further clients: for another purpose, or another cluster.
@@ -33,7 +33,7 @@ pub struct Context {
     /// Whether this process still leads. Its clients ask it by themselves; whatever changes
     /// something in another way, such as a call to a cloud, asks it before each call.
     pub fence: Fence,
-    /// Who this process is among its replicas.
+    /// Identity of this process among its replicas.
     pub identity: Arc<str>,
     /// Shared caches.
     pub informers: Informers,
@@ -47,7 +47,7 @@ pub struct Context {
     pub pages: Pages,
     /// For a listener of the controller's own, such as one for admission webhooks.
     pub listeners: ServingMetrics,
-    /// What the command line says to all controllers.
+    /// Flags for all controllers.
     pub settings: Settings,
     /// Cancelled when this run is to stop.
     pub stop: CancellationToken,
@@ -55,7 +55,7 @@ pub struct Context {
     pub(crate) work: Work,
 }
 
-/// What the command line says to all controllers.
+/// Flags for all controllers.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// `--kube-api-qps` and `--kube-api-burst`: the rate of [`Context::client`].
@@ -73,7 +73,7 @@ impl Context {
     }
 
     /// The controller's own metrics. `register` is called once per process for each place in the
-    /// code that calls this, also when the controller is run anew: later runs get what it returned.
+    /// code that calls this, also when the controller is restarted: later runs get the returned value.
     ///
     /// # Errors
     /// The registry holds one of the names already.
@@ -87,8 +87,8 @@ impl Context {
 
     /// Checks these rights of the controller's identity until the run ends, and reports those that
     /// are missing: for a controller that needs them only now, as it has found work.
-    pub fn needs(&self, rights: &'static [Permission]) {
-        self.spawn(self.work.rights.clone().run(rights, self.stop.clone()));
+    pub fn needs(&self, rights: &[Permission]) {
+        self.spawn(self.work.rights.clone().run(rights.to_vec(), self.stop.clone()));
     }
 
     /// Reads and writes the whole objects of a kind through [`Context::client`]: the controller's
@@ -99,7 +99,8 @@ impl Context {
         self.objects_of(self.client.clone(), resource)
     }
 
-    /// The same on the server of another client, such as one of a member cluster.
+    /// Reads and writes the whole objects of a kind through another client, such as one of a member
+    /// cluster; as [`Context::objects`] otherwise.
     pub fn objects_of<S: Schema>(
         &self,
         client: kube::Client,
@@ -109,7 +110,7 @@ impl Context {
         ObjectClient::new(client, resource, manager, limit).noting(&self.work.open_writes)
     }
 
-    /// Runs a task beside the workers, which must end soon after [`Context::stop`]. The manager
+    /// Runs a task in addition to the workers. It must end soon after [`Context::stop`]. The manager
     /// waits for it as long as a write may take, then cuts it off and says where it was begun; a
     /// panic in it ends the run.
     #[track_caller]

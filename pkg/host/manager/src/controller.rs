@@ -1,4 +1,4 @@
-//! What a controller group is to the manager.
+//! [`Controller`] and [`Runner`]: the interface between the manager and a controller group.
 
 use std::sync::Arc;
 
@@ -54,12 +54,12 @@ pub trait Controller: Send + Sync {
     fn configure(&self, values: &Values) -> Result<Configured, Vec<Problem>>;
 }
 
-/// A label of CRDs of which two exclude each other. A CRD that has one of them gets the one that is wanted.
+/// A choice between two labels of a CRD that exclude each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CrdLabel {
     /// The label that is wanted.
     pub key: String,
-    /// Its value.
+    /// Value of the label.
     pub value: &'static str,
     /// The label that is taken away.
     pub other: String,
@@ -69,7 +69,7 @@ pub struct CrdLabel {
 pub struct Configured {
     /// For the log, one sentence each.
     pub warnings: Vec<String>,
-    /// What the command line asks of it.
+    /// Whether it runs with this command line.
     pub activity: Activity,
 }
 
@@ -123,7 +123,7 @@ pub trait Runner: Send + Sync {
     /// Service account in kube-system that it acts as under `--use-service-account-credentials`.
     fn service_account(&self) -> &'static str;
 
-    /// What that identity must be allowed to do from the start on; a missing right is reported.
+    /// Rights that the identity needs from the start on; missing ones are reported.
     /// What it needs once there is work for it is told by [`Context::needs`].
     fn permissions(&self) -> &'static [Permission];
 

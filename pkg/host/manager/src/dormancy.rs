@@ -1,5 +1,5 @@
 //! [`Awaited`]: kinds without which a controller has nothing to do. While none of them is served it
-//! waits for one and costs the process nothing else (`rule:dormant-costs-nothing`).
+//! waits for one and costs the process nothing else.
 
 use std::time::Duration;
 
@@ -22,15 +22,15 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 pub struct Awaited {
     /// The kind.
     pub kind: Resource,
-    /// Whose it has to be.
+    /// Owner that its CRD must have.
     pub crd: CrdOf,
     /// Where its objects are; `None` for everywhere.
     pub namespace: Option<String>,
-    /// What is needed once it is served.
-    pub rights: &'static [Permission],
+    /// Rights that are needed once the kind is served.
+    pub rights: Vec<Permission>,
 }
 
-/// Whose CRD makes a kind.
+/// Owner of a CRD, by its label `app.kubernetes.io/managed-by`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CrdOf {
     /// Ours, or anybody's when the controller was asked for by name.
@@ -53,7 +53,7 @@ impl Awaited {
     }
 }
 
-/// Waits until one of these kinds, of which there is one at least, is served.
+/// Waits until one of these kinds is served; there must be at least one kind.
 pub async fn served(context: &Context, kinds: &[Awaited]) {
     let waits = kinds.iter().map(|kind| kind.served(context));
     let mut waits: FuturesUnordered<_> = waits.collect();
@@ -66,7 +66,7 @@ pub fn check_rights(context: &Context, kinds: &[Awaited]) {
         let this = context.clone();
         context.spawn(async move {
             if this.stop.run_until_cancelled(kind.served(&this)).await.is_some() {
-                this.needs(kind.rights);
+                this.needs(&kind.rights);
             }
         });
     }

@@ -33,11 +33,11 @@ pub enum Failure {
     /// The first list did not come.
     #[error("cannot start: the caches were not filled within {0:?}")]
     CachesNotFilled(Duration),
-    /// Its state is no longer trusted.
+    /// Many keys panicked, so the state of the controller is not trusted any more.
     #[error(transparent)]
     TooManyPanics(#[from] TooManyPanics),
-    /// What its informers told it is void.
-    #[error("cannot go on with what was learnt: {0}")]
+    /// The cached state of its informers is void.
+    #[error("cached state is no longer valid, restarting the controller: {0}")]
     Void(String),
     /// The controller, or a task of it, panicked.
     #[error("cannot go on: it panicked: {0}")]
@@ -83,7 +83,7 @@ mod tests {
         assert_eq!(throttled.pause(), Duration::from_secs(7));
         for nothing in [None, Some(Duration::ZERO)] {
             let throttled = retried(Why::Throttled { retry_after: nothing });
-            assert_eq!(throttled.pause(), Duration::from_secs(1), "not at once, for ever");
+            assert_eq!(throttled.pause(), Duration::from_secs(1), "not at once without end");
         }
     }
 

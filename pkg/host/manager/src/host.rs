@@ -36,7 +36,7 @@ pub enum Ended {
     Clean,
     /// All work is done, but the server may still carry out so many writes.
     UnknownWrites(usize),
-    /// These did not end in time.
+    /// Controllers that did not end in time.
     TimedOut(Vec<&'static str>),
 }
 
@@ -48,7 +48,7 @@ pub struct Host {
     wiring: Wiring,
 }
 
-/// Their tasks.
+/// Tasks of the controllers.
 struct Running {
     stop: CancellationToken,
     controllers: FuturesUnordered<JoinHandle<(&'static str, Stopped)>>,
@@ -73,7 +73,7 @@ impl Host {
         Ok(host)
     }
 
-    /// Starts these controllers beside those that run, as when this process begins to lead.
+    /// Starts these controllers in addition to the running ones, as when this process begins to lead.
     ///
     /// # Errors
     /// A client could not be made.
@@ -142,7 +142,7 @@ impl Running {
     }
 }
 
-/// What is made once and shared by all controllers.
+/// Resources that are made once and shared by all controllers.
 pub(crate) struct Wiring {
     informers: Informers,
     queues: QueueMetrics,
@@ -225,7 +225,7 @@ impl Wiring {
         let needed = hosted.runner.permissions();
         if !needed.is_empty() {
             // Also fetches the account's token while the caches fill.
-            let checking = check.clone().run(needed, stop.clone());
+            let checking = check.clone().run(needed.to_vec(), stop.clone());
             tokio::spawn(checking.instrument(span(hosted.name)));
         }
         let (recorder, broadcaster) = events::start(

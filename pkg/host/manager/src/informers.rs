@@ -36,7 +36,7 @@ pub struct Informers {
 pub struct InformersOptions {
     /// The process's own API server.
     pub server: Server,
-    /// What kinds with protobuf are asked for in.
+    /// Encoding of kinds with protobuf.
     pub format: Format,
     /// Value of the label `app.kubernetes.io/managed-by` that the CRDs of our kinds have.
     pub product: &'static str,
@@ -68,7 +68,7 @@ struct Running {
 }
 
 impl Informers {
-    /// No informer runs yet.
+    /// A set without a running informer.
     pub fn new(options: InformersOptions, metrics: InformerMetrics) -> Self {
         let shared = Arc::new(Shared { options, metrics, running: Mutex::default() });
         Self { shared, session: Session::new(), since: None, any_owner: false }
@@ -81,19 +81,20 @@ impl Informers {
     }
 
     /// For a run that follows a failed one: its informers are synced when a list has been delivered
-    /// that is younger than the last write of the failed run (rule:restarted-run-lists-anew).
+    /// that is younger than the last write of the failed run (rule:restarted-run-lists-again).
     #[must_use]
     pub fn of_next_run(&self) -> Self {
         Self { session: Session::new(), since: Some(Instant::now()), ..self.clone() }
     }
 
-    /// The same without the condition that the CRD of a custom kind is labelled as ours.
+    /// Informers without the condition that the CRD of a custom kind is labelled as ours.
     #[must_use]
     pub fn of_any_owner(&self) -> Self {
         Self { any_owner: true, ..self.clone() }
     }
 
-    /// The same with that condition, also for a controller that was asked for by name.
+    /// Informers with the condition that CRDs are labelled as ours, also for a controller that
+    /// was asked for by name.
     #[must_use]
     pub fn of_our_crds(&self) -> Self {
         Self { any_owner: false, ..self.clone() }
@@ -112,8 +113,8 @@ impl Informers {
         self.get_from(self.source(T::KIND))
     }
 
-    /// The informer of a source whose objects are read as `T`, running from now on until nobody
-    /// has a handle or a subscription of it.
+    /// The informer of a source whose objects are read as `T`, running from now on until its last
+    /// handle and subscription are dropped.
     pub fn get_from<T: Cached>(&self, source: Source) -> Informer<T> {
         let informer = self.shared.informer(source).in_session(self.session.clone());
         match self.since {
@@ -145,7 +146,7 @@ impl Informers {
         }
     }
 
-    /// What this user has learnt is void; ends with the reason.
+    /// Waits until the cached state of this user is void; returns the reason.
     pub(crate) async fn void(&self) -> &str {
         self.session.ended().await
     }
@@ -212,7 +213,7 @@ impl Shared {
         let running = Running {
             informer: Box::new(informer.clone()),
             state: Box::new(move || match watched.denied() {
-                // Who needs them says so (rule:unseen-crds-are-not-ours).
+                // Who needs them says so (rule:absent-kinds-are-dormant).
                 Some(_) if are_crds => Ok(()),
                 _ => state(&watched),
             }),
@@ -229,7 +230,7 @@ fn handle<T: Cached>(running: Arc<Running>) -> Option<Informer<T>> {
     Some(informer.keeping(running))
 }
 
-/// Runs an informer until `stop`. One that panics begins anew, and so do all its users: the panic
+/// Runs an informer until `stop`. After a panic the informer and all its users start again: the panic
 /// may have cut a delivery short, and nothing tells what was missed.
 async fn run<T: Cached>(
     informer: Informer<T>,
@@ -252,7 +253,7 @@ async fn run<T: Cached>(
             }
         };
         if let Err(panic) = contain(run).await {
-            error!(logger = "informer", resource, %panic, "The informer panicked and begins anew");
+            error!(logger = "informer", resource, %panic, "The informer panicked and is restarted");
             informer.panicked(&format!("the informer of {resource} panicked"));
             sleep(PAUSE_AFTER_PANIC).await;
         }

@@ -6,18 +6,17 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `controller.rs` | [`Controller`], [`Runner`]: what a controller is to the manager |
+//! | `controller.rs` | [`Controller`], [`Runner`]: the interface of a controller |
 //! | `command.rs` | [`command`]: commands of the program, and what they share |
-//! | `context.rs`, `clients.rs`, `informers.rs` | [`Context`]: what a running controller is given |
-//! | `made_once.rs` | what a controller registers once although it is run anew |
-//! | `retry.rs` | [`retry`]: what a failed write means to its key |
-//! | `run.rs`, `feed.rs` | [`Run`]: caches that feed a queue, workers, start, audit, stop, written once |
-//! | `host.rs`, `options.rs`, `wiring.rs` | [`Host`]: starts and stops all controllers |
-//! | `supervisor.rs`, `tasks.rs`, `watched_queues.rs` | keeps one running, and says when it is not well |
-//! | `own_threads.rs` | [`OwnThreads`]: threads beside those of the process, for much work |
+//! | `context.rs`, `clients.rs`, `informers.rs` | [`Context`] of a running controller |
+//! | `run.rs` | [`Run`]: caches that feed a queue, workers, start, audit and stop |
+//! | `failure.rs` | [`Failure`], and [`retry`] after a failed write |
+//! | `host.rs`, `options.rs` | [`Host`]: starts and stops all controllers |
+//! | `supervisor.rs`, `work.rs` | keeps a controller running and reports its health |
+//! | `own_threads.rs` | [`OwnThreads`]: threads of a controller with much work |
 //! | `permissions.rs` | [`Permission`]: which rights are missing |
 //! | `dormancy.rs` | [`dormancy`]: kinds without which a controller has nothing to do |
-//! | `debug_page.rs`, `reserved_pages.rs` | the pages about controllers, at work here or not |
+//! | `pages.rs` | the pages about controllers |
 //! | `reachability.rs` | whether the API server answers |
 #![doc = ""]
 #![doc = include_str!("../EXAMPLE.md")]

@@ -1,4 +1,4 @@
-//! What the host is given: [`HostOptions`] and the [`Hosted`] controllers.
+//! Input of the host: [`HostOptions`] and the [`Hosted`] controllers.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::clients::ClientError;
 use crate::controller::Runner;
 use crate::failure::StartError;
 
-/// What all controllers are started with.
+/// Settings and resources of all controllers.
 pub struct HostOptions {
     /// Makes the clients.
     pub clients: Clients,
@@ -23,19 +23,19 @@ pub struct HostOptions {
     pub registry: Registry,
     /// All checks.
     pub health: Health,
-    /// What the secure port serves.
+    /// Pages of the secure port.
     pub pages: Pages,
-    /// For the listeners of controllers, beside that of the secure port.
+    /// Metrics of listeners that controllers have in addition to the secure port.
     pub listeners: ServingMetrics,
-    /// No write passes it once leadership is lost.
+    /// Closed once leadership is lost: no write passes it then.
     pub fence: Fence,
     /// Name of this process in `running_managed_controllers`.
     pub product: &'static str,
     /// Identity of this process, for events.
     pub identity: String,
-    /// What objects with protobuf are asked for in.
+    /// Encoding of kinds with protobuf.
     pub format: Format,
-    /// `--min-resync-period`; zero has no cache tell of its objects again.
+    /// `--min-resync-period`; with zero no cache delivers its objects again.
     pub min_resync: Duration,
     /// Whether each controller acts as a service account of its own.
     pub service_accounts: bool,
@@ -110,6 +110,6 @@ pub struct Hosted {
     /// Whether the user turned it on by its own name, not through `*`: then it serves custom kinds
     /// whoever their CRD is labelled for (rule:asked-for-by-name-serves-any-crd).
     pub by_name: bool,
-    /// What to run.
+    /// The running half of the controller.
     pub runner: Arc<dyn Runner>,
 }

@@ -22,7 +22,8 @@ pub struct OwnThreads {
 }
 
 impl OwnThreads {
-    /// None yet. The threads are called `name`, of which systems show 15 bytes.
+    /// A runtime without threads. They start with the first work and are called `name`, cut to 15
+    /// bytes by most systems.
     pub const fn new(name: &'static str, most: usize) -> Self {
         Self { name, most, runtime: Mutex::new(None) }
     }

@@ -99,6 +99,6 @@ mod tests {
         context.stop.cancel();
         running.await.unwrap().unwrap();
         let told = text("a-controller", &health, Vec::new());
-        assert!(!told.contains("queue"), "nobody works on it any more: {told}");
+        assert!(!told.contains("queue"), "it is not worked on any more: {told}");
     }
 }

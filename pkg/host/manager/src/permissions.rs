@@ -2,8 +2,10 @@
 //! one clear line in the log instead of a refusal of every write. Asked again now and then: rights
 //! are granted, and taken away, while the process runs.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::convert::Infallible;
+use std::mem;
 use std::time::Duration;
 
 use client::AnswerError;
@@ -19,7 +21,7 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 const EVERY: Duration = Duration::from_secs(5 * 60);
 
 /// A right that a controller needs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Permission {
     /// RBAC verb.
     pub verb: &'static str,
@@ -27,36 +29,46 @@ pub struct Permission {
     pub group: &'static str,
     /// Plural name.
     pub resource: &'static str,
-    /// Such as `status`; empty for the resource itself.
+    /// Subresource such as `status`; empty for the resource itself.
     pub subresource: &'static str,
-    /// Empty for all namespaces, and for what has none.
-    pub namespace: &'static str,
-    /// The one object that it is about; empty for all.
+    /// Namespace; empty for all namespaces, and for kinds without one.
+    pub namespace: Cow<'static, str>,
+    /// Name of the only object; empty for all objects.
     pub name: &'static str,
 }
 
 impl Permission {
-    /// On all objects of a resource.
+    /// The right to do `verb` to all objects of a resource.
     pub const fn new(verb: &'static str, group: &'static str, resource: &'static str) -> Self {
-        Self { verb, group, resource, subresource: "", namespace: "", name: "" }
+        Self { verb, group, resource, subresource: "", namespace: Cow::Borrowed(""), name: "" }
     }
 
-    /// On this part of the objects, such as `status`.
+    /// Limits the right to a subresource, such as `status`.
     #[must_use]
-    pub const fn subresource(self, subresource: &'static str) -> Self {
-        Self { subresource, ..self }
+    pub const fn subresource(mut self, subresource: &'static str) -> Self {
+        self.subresource = subresource;
+        self
     }
 
-    /// In this namespace only.
+    /// Limits the right to a namespace.
     #[must_use]
-    pub const fn in_namespace(self, namespace: &'static str) -> Self {
-        Self { namespace, ..self }
+    pub const fn in_namespace(mut self, namespace: &'static str) -> Self {
+        // A value with a destructor cannot be dropped in a constant.
+        mem::forget(mem::replace(&mut self.namespace, Cow::Borrowed(namespace)));
+        self
     }
 
-    /// On the object of this name only.
+    /// Limits the right to a namespace that a flag names, if there is one.
     #[must_use]
-    pub const fn named(self, name: &'static str) -> Self {
-        Self { name, ..self }
+    pub fn in_namespace_of(self, flag: Option<&str>) -> Self {
+        Self { namespace: Cow::Owned(flag.unwrap_or_default().to_owned()), ..self }
+    }
+
+    /// Limits the right to the object of this name.
+    #[must_use]
+    pub const fn named(mut self, name: &'static str) -> Self {
+        self.name = name;
+        self
     }
 }
 
@@ -71,7 +83,7 @@ impl From<&Permission> for Value {
     }
 }
 
-/// Whose rights are checked, for the log.
+/// Identity whose rights are checked, for the log.
 #[derive(Clone, Copy)]
 pub(crate) struct Subject {
     pub(crate) account: &'static str,
@@ -91,11 +103,11 @@ pub(crate) struct PermissionCheck {
 
 impl PermissionCheck {
     /// Asks at once and then every few minutes, until `stop`.
-    pub(crate) async fn run(self, needed: &'static [Permission], stop: CancellationToken) {
+    pub(crate) async fn run(self, needed: Vec<Permission>, stop: CancellationToken) {
         let mut missing = HashSet::new();
         let asking = async {
             loop {
-                self.ask(needed, &mut missing).await;
+                self.ask(&needed, &mut missing).await;
                 tokio::time::sleep(EVERY).await;
             }
         };
@@ -104,7 +116,7 @@ impl PermissionCheck {
     }
 
     /// Asks for each right, counts those that are missing, and logs what has changed.
-    async fn ask(&self, needed: &'static [Permission], missing: &mut HashSet<Permission>) {
+    async fn ask(&self, needed: &[Permission], missing: &mut HashSet<Permission>) {
         let before = count(missing);
         for permission in needed {
             match is_allowed(&self.client, permission, None).await {
@@ -115,7 +127,7 @@ impl PermissionCheck {
                     }
                 }
                 Ok(false) => {
-                    if missing.insert(*permission) {
+                    if missing.insert(permission.clone()) {
                         self.report(permission);
                     }
                 }
@@ -128,9 +140,9 @@ impl PermissionCheck {
     }
 
     fn report(&self, permission: &Permission) {
-        let Permission { verb, group, resource, subresource, namespace, name } = *permission;
+        let Permission { verb, group, resource, subresource, namespace, name } = permission;
         // Most rights are said by verb and resource alone.
-        let said = |text: &'static str| (!text.is_empty()).then_some(text);
+        let said = |text: &str| (!text.is_empty()).then(|| text.to_owned());
         error!(
             verb,
             resource,
@@ -177,7 +189,7 @@ impl Subject {
 /// `account` of kube-system, or to the identity of `client` itself. Nothing is stored by it.
 ///
 /// # Errors
-/// Nobody says.
+/// The server does not answer.
 pub async fn is_allowed(
     client: &kube::Client,
     attributes: impl Into<Value>,

@@ -1,5 +1,5 @@
 //! The readiness check `apiserver-reachable`: asks the server now and then for something that this
-//! process needs (`rule:refused-process-is-not-ready`).
+//! process needs.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,8 +19,8 @@ const EVERY: Duration = Duration::from_secs(10);
 const TIMEOUT: Duration = Duration::from_secs(5);
 /// Unready after two missed answers in a row.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// What a balancer says when none of its API servers answers; one of them would add a `Status`.
-const BEHIND_NOBODY: [StatusCode; 3] =
+/// Answers of a balancer without an API server behind it; an API server would add a `Status`.
+const GATEWAY_ERRORS: [StatusCode; 3] =
     [StatusCode::BAD_GATEWAY, StatusCode::SERVICE_UNAVAILABLE, StatusCode::GATEWAY_TIMEOUT];
 /// How often a refusal is told while it lasts.
 const REMINDER: Duration = Duration::from_secs(60);
@@ -39,7 +39,7 @@ pub fn watch_api_server(
     health.add("apiserver-reachable", Endpoints::READY, move || reachability.check());
 }
 
-/// What the server said last.
+/// The last answer of the server.
 #[derive(Clone, Default)]
 struct Reachability {
     state: Arc<Mutex<State>>,
@@ -85,7 +85,7 @@ async fn ask(client: &kube::Client, path: &str) -> Option<Answer> {
     let request = Request::get(path).body(Body::empty()).ok()?;
     let answer = client::answer(client, request, TIMEOUT).await.ok()?;
     let is_of_gateway =
-        BEHIND_NOBODY.contains(&answer.status) && Status::read(&answer.body).is_none();
+        GATEWAY_ERRORS.contains(&answer.status) && Status::read(&answer.body).is_none();
     (!is_of_gateway).then_some(answer)
 }
 

@@ -15,7 +15,7 @@ use workqueue::{Key, Ready, Reconcile, WorkQueue, WorkerOptions, run_workers};
 use crate::context::Context;
 use crate::failure::Failure;
 
-/// Of one key, unless [`Run::item_limit`] says otherwise.
+/// Time limit of one key, unless [`Run::item_limit`] sets another one.
 const ITEM_LIMIT: Duration = Duration::from_secs(60);
 
 /// The work on one queue; made by [`Context::run`], begun by [`Run::until_stopped`].
@@ -89,8 +89,8 @@ impl<R: Reconcile> Run<R> {
         self.start_filled(cache)
     }
 
-    /// The workers start once this cache, which they read, has delivered its first list. One whose
-    /// kind is dormant holds up nobody (rule:dormant-kind-holds-up-nobody).
+    /// The workers start once this cache, which they read, has delivered its first list. A cache whose
+    /// kind is dormant does not delay them.
     pub fn start_filled<T: Cached>(mut self, cache: &Informer<T>) -> Self {
         let cache = cache.clone();
         self.caches.push(async move { cache.synced_or_dormant().await }.boxed());
@@ -129,8 +129,8 @@ impl<R: Reconcile> Run<R> {
         self.reads_own_writes_of(cache, writes, |key| Some(key.as_ref()))
     }
 
-    /// The same for keys of several kinds: `object` is the key of the object in this cache that is
-    /// written under a queue's key, if that is one of this kind.
+    /// [`Run::reads_own_writes`] for keys of several kinds: `object` returns the key of the object in
+    /// this cache that is written under a queue's key, if there is one.
     pub fn reads_own_writes_of<T: Cached>(
         self,
         cache: &Informer<T>,
@@ -151,7 +151,7 @@ impl<R: Reconcile> Run<R> {
         run.start_filled(cache)
     }
 
-    /// Called for the first time `every` after the start, and then again and again. Runs beside the
+    /// Called for the first time `every` after the start, and then periodically, in parallel with the
     /// workers; what it finds it may add to the queue.
     pub fn audit<F>(
         mut self,
@@ -207,7 +207,7 @@ impl<R: Reconcile> Run<R> {
                 running.await?;
             }
         }
-        // rule:cut-off-writes-end-before-the-run
+        // rule:no-release-with-open-writes
         if let Some(cut) = queue.last_cut() {
             sleep_until(cut + applicable_for(context.settings.write_timeout)).await;
         }

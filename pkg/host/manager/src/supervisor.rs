@@ -1,5 +1,5 @@
 //! Keeps one controller running: a failed run is followed by a fresh one
-//! (rule:failed-controller-starts-anew).
+//! (rule:failed-controller-is-restarted).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -37,7 +37,7 @@ pub(crate) struct Supervisor {
     pub(crate) state: ControllerHealth,
 }
 
-/// What the health check of a controller reads; clones share it.
+/// State for the health check of a controller; clones share it.
 #[derive(Clone)]
 pub(crate) struct ControllerHealth {
     failures: Arc<AtomicU32>,
@@ -48,7 +48,7 @@ pub(crate) struct ControllerHealth {
 }
 
 impl ControllerHealth {
-    /// That of the controller whose queues these are.
+    /// The state of the controller with these queues.
     pub(crate) fn of(watched: WatchedQueues) -> Self {
         Self { failures: Arc::default(), watched, stuck: Arc::default(), last: Arc::default() }
     }
@@ -160,7 +160,7 @@ impl Supervisor {
 }
 
 /// Waits for the tasks of a run that has ended as it was asked to, and cuts off those that have not
-/// ended within the time of a write (rule:cut-off-writes-end-before-the-run). How many writes may
+/// ended within the time of a write (rule:no-release-with-open-writes). How many writes may
 /// still leave: one, if something cannot be cut off.
 async fn end_orderly(tasks: &Tasks, write_timeout: Duration) -> usize {
     if timeout(write_timeout.max(TASK_GRACE), tasks.ended()).await.is_ok() {

@@ -1,4 +1,4 @@
-//! What the tests of this crate share: a runner that is a function, a context for it, an API server
+//! Shared by the tests of this crate: a runner that is a function, a context for it, an API server
 //! of one object.
 
 use std::sync::Arc;
@@ -31,7 +31,7 @@ pub(crate) fn server_of(object: Value) -> ApiServer {
     ApiServer::new(script_of(object))
 }
 
-/// What that server does.
+/// The script of that server.
 pub(crate) fn script_of(object: Value) -> impl Fn(&Asked) -> Reply + Send + Sync {
     move |asked| match asked.query() {
         query if query.contains("sendInitialEvents") => Reply::failure(400, "BadRequest"),
@@ -46,7 +46,7 @@ pub(crate) fn lists(server: &ApiServer) -> usize {
     server.asked().iter().filter(is_list).count()
 }
 
-/// Clients of a server that nobody contacts.
+/// Clients of a server that is never contacted.
 pub(crate) async fn clients(registry: &Registry) -> Clients {
     let address = ClientOptions {
         kubeconfig: None,

@@ -1,6 +1,6 @@
-//! [`Work`]: what the manager follows a run by. [`Tasks`] are what it does beside its workers,
-//! [`WatchedQueues`] what the workers work on, [`MadeOnce`] what is registered once although the
-//! controller is run again.
+//! [`Work`]: state of a run for the manager. [`Tasks`] are tasks in addition to the workers,
+//! [`WatchedQueues`] the queues of the workers, [`MadeOnce`] values that are registered once although
+//! the controller is restarted.
 
 use std::any::{Any, TypeId};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -20,7 +20,7 @@ use workqueue::{ControllerMetrics, Key, PanicLimit, QueueMetrics, WorkQueue};
 
 use crate::permissions::PermissionCheck;
 
-/// What the manager follows a run by.
+/// State of a run for the manager.
 #[derive(Clone)]
 pub(crate) struct Work {
     /// Canonical name of the controller.
@@ -31,7 +31,7 @@ pub(crate) struct Work {
     pub(crate) panics: PanicLimit,
     /// Kept over fresh starts.
     pub(crate) registered: MadeOnce,
-    /// No run ends before they are settled.
+    /// Writes of unknown outcome; a run ends when they are settled.
     pub(crate) open_writes: OpenWrites,
     pub(crate) watched: WatchedQueues,
     pub(crate) tasks: Tasks,
@@ -50,7 +50,7 @@ type Asked = (TypeId, &'static Location<'static>);
 type Slot = Arc<Mutex<Option<Box<dyn Any + Send>>>>;
 
 impl MadeOnce {
-    /// The value of this type that the caller was given before, made now if there is none.
+    /// The value of this type that the caller got before, made now if it is missing.
     #[track_caller]
     pub(crate) fn get_or_make<T, E>(&self, make: impl FnOnce() -> Result<T, E>) -> Result<T, E>
     where
@@ -145,7 +145,7 @@ impl Tasks {
         self.running.lock().places.values().map(ToString::to_string).collect()
     }
 
-    /// As [`Tasks::ended`], but what has not ended after `grace` is dropped. False when there is
+    /// Waits for the tasks as [`Tasks::ended`] and drops those that have not ended after `grace`. False when there is
     /// still one after as long again: it blocks its thread, so nothing can end it.
     pub(crate) async fn end_within(&self, grace: Duration) -> bool {
         if timeout(grace, self.ended()).await.is_ok() {
@@ -211,7 +211,7 @@ impl WatchedQueues {
             let stuck = longest > limit.saturating_mul(STUCK);
             stuck.then(|| {
                 let (name, seconds) = (queue.name(), longest.as_secs());
-                format!("a worker of queue {name} has been stuck at one key for {seconds} s")
+                format!("a worker of queue {name} is stuck: it has been handling the same key for {seconds} s")
             })
         };
         let mut watched = self.watched.lock();

@@ -76,7 +76,7 @@ impl Family {
         Self::new(name, help, labels, MetricType::GAUGE)
     }
 
-    /// A family of counters, each of which must never decrease.
+    /// A family of counters, which must never decrease.
     ///
     /// # Errors
     /// The name or a label is not valid.

@@ -59,8 +59,8 @@ impl SeriesByLabel {
 }
 
 impl Held {
-    /// The series of these label values, one of which is the thing's name. It is not to be written
-    /// after the `Held`, which would be without effect.
+    /// The series of these label values; the name of the object is among them. A write after the end
+    /// of the `Held` has no effect.
     ///
     /// # Panics
     /// The family has another number of labels.

@@ -15,7 +15,7 @@ use crate::own_writes::OpenWrites;
 /// The API server's own limit for a write that brings none, which ours all do.
 const UNBOUNDED: Duration = Duration::from_secs(34);
 
-/// What is written of an object: the object, or a part that has a path of its own.
+/// Part of an object that a request writes, by its path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     /// Everything but the status.
@@ -81,7 +81,7 @@ impl Calls {
         Self { client, resource, manager, timeout, open: OpenWrites::default() }
     }
 
-    /// The same calls through another client.
+    /// Calls of the same kind through another client.
     pub(crate) fn through(&self, client: kube::Client) -> Self {
         Self { client, ..self.clone() }
     }

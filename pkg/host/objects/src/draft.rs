@@ -12,9 +12,9 @@ use crate::patch::{between, overlay};
 /// The fields of an object that a writer may change, apart from its status; also a new object.
 #[derive(Serialize)]
 pub struct Draft<S: Schema> {
-    /// Its changeable metadata.
+    /// The changeable metadata.
     pub metadata: DraftMetadata,
-    /// The fields beside metadata and status.
+    /// The fields except metadata and status.
     #[serde(flatten)]
     pub body: S::Body,
 }
@@ -67,7 +67,7 @@ pub(crate) fn change_of<S: Schema>(
     Ok(change(object, &before, &after))
 }
 
-/// As [`change_of`], of the status alone.
+/// The merge patch of a changed status; `None` when nothing changed.
 pub(crate) fn status_change_of<S: Schema>(
     object: &Object<S>,
     edited: &S::Status,

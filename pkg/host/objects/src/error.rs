@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use crate::object::DecodeError;
 
-/// What is known of a write that did not return an object.
+/// State of a write that did not return an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The server did not carry it out and never will.
@@ -26,18 +26,18 @@ pub enum Outcome {
 #[derive(Debug, thiserror::Error)]
 #[error("cannot {verb} {object}: {why}")]
 pub struct Error {
-    /// What was to be done.
+    /// The operation.
     pub verb: &'static str,
     /// The plural and the key, as `widgets default/a`.
     pub object: String,
-    /// Why it was not.
+    /// The cause.
     pub why: Why,
 }
 
 /// Why a call failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Why {
-    /// No answer; the [`CallError`] says whether the request may have been carried out.
+    /// The request got no answer; the [`CallError`] says whether the request may have been carried out.
     #[error(transparent)]
     Call(#[from] CallError),
     /// The answer leaves it open whether the request was carried out.
@@ -48,8 +48,8 @@ pub enum Why {
         /// See [`Error::settled_at`].
         settled_at: Option<Instant>,
     },
-    /// An earlier attempt may yet be carried out.
-    #[error("an earlier attempt may yet be carried out, and then: {last}")]
+    /// The outcome of an earlier attempt is unknown.
+    #[error("outcome of an earlier attempt is unknown; last error: {last}")]
     Open {
         /// How the last attempt ended.
         last: Box<Why>,
@@ -65,10 +65,10 @@ pub enum Why {
     /// The object is gone; another may have its name.
     #[error("the object does not exist any more")]
     Gone,
-    /// Its deletion was asked for, so what was wanted is not done any more.
+    /// The object is being deleted, so the operation is not done any more.
     #[error("the object is being deleted")]
     Deleting,
-    /// There is an object of this name.
+    /// An object of this name exists already.
     #[error("an object of this name exists already")]
     Exists,
     /// The server has too much to do.
@@ -94,13 +94,13 @@ pub enum Why {
     /// The changed object cannot be written as JSON.
     #[error("the changed object cannot be written as JSON")]
     Encode,
-    /// No object can have such a key.
+    /// The key is not valid.
     #[error("this is not a name that an object can have; correct the reference that holds it")]
     Key,
 }
 
 impl Error {
-    /// What is known of the write.
+    /// State of the write.
     pub fn outcome(&self) -> Outcome {
         self.why.outcome()
     }
@@ -117,7 +117,7 @@ impl Error {
         self.why.settled_at()
     }
 
-    /// One of a few words, for the label of a metric.
+    /// Value of a metric label, one of a fixed set.
     pub fn label(&self) -> &'static str {
         match &self.why {
             _ if self.outcome() == Outcome::Unknown => "unknown",
@@ -167,7 +167,7 @@ pub(crate) fn of_write(answer: &Answer, plural: &str, name: &str) -> Result<Valu
     })
 }
 
-/// As [`of_write`] for a read, which has nothing to leave open.
+/// The JSON of a successful answer to a read, whose outcome is never open.
 pub(crate) fn of_read(answer: &Answer, plural: &str, name: &str) -> Result<Value, Why> {
     if answer.status == StatusCode::OK
         && let Ok(object) = serde_json::from_slice(&answer.body)

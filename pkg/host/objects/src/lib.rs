@@ -35,14 +35,12 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `schema.rs` | [`Schema`], the typed view of one kind; [`Dynamic`] for kinds learnt at run time |
-//! | `object.rs`, `object_meta.rs` | [`Object`], [`ObjectMeta`] |
-//! | `draft.rs` | [`Draft`], what may be changed, and what a change comes to on the wire |
-//! | `overlay.rs`, `merge_patch.rs` | lay typed changes over whole JSON; the difference as a patch |
-//! | `object_client.rs` | [`ObjectClient`]; below it change, create, delete, apply, merge, finalizers |
-//! | `answered.rs`, `open_writes.rs` | the newest copies from answers; [`OpenWrites`] |
-//! | `calls.rs`, `verdict.rs` | single requests, and what their answers mean |
-//! | `error.rs` | [`Error`], [`Outcome`] |
+//! | `object.rs`, `object_meta.rs` | [`Schema`], the typed view of one kind; [`Object`], [`ObjectMeta`] |
+//! | `draft.rs` | [`Draft`], what may be changed, and the patch of a change |
+//! | `patch.rs` | lays typed changes over whole JSON; makes merge patches |
+//! | `object_client.rs` | [`ObjectClient`]; below it change, create and delete |
+//! | `own_writes.rs` | the newest copies from answers; [`OpenWrites`] |
+//! | `calls.rs`, `error.rs` | single requests; what their answers mean: [`Error`], [`Outcome`] |
 
 mod calls;
 mod draft;

@@ -16,12 +16,12 @@ use crate::object_meta::ObjectMeta;
 pub struct Object<S: Schema> {
     /// `metadata`.
     pub metadata: ObjectMeta,
-    /// The typed view of the fields beside metadata and status.
+    /// The typed view of the fields except metadata and status.
     pub body: S::Body,
     /// The typed view of `status`.
     pub status: S::Status,
     /// `apiVersion` in `metadata.managedFields` of the writer of [`Schema::TELLS_VERSION`], or of
-    /// the object's first writer where nobody owns that field.
+    /// the object's first writer where that field has no owner.
     pub written_as: Option<Box<str>>,
     /// All that is kept, as JSON text, which takes a fraction of the memory of parsed JSON.
     text: Box<str>,
@@ -115,7 +115,7 @@ fn version_of_writer(whole: &Value, field: &str) -> Option<Box<str>> {
     writer.get("apiVersion")?.as_str().map(Into::into)
 }
 
-/// What the body's type is read from.
+/// The fields of the typed body.
 fn body_of(whole: Value) -> Option<Value> {
     let Value::Object(fields) = whole else { return None };
     let ours = |field: &str| !["apiVersion", "kind", "metadata", "status"].contains(&field);
@@ -162,7 +162,7 @@ impl<S: Schema> fmt::Debug for Object<S> {
 /// The typed view of one kind. Types name the fields that the controller uses; what they do not
 /// name stays in the object and survives every write (`rule:unknown-fields-survive`).
 pub trait Schema: Debug + Send + Sync + 'static {
-    /// The fields beside `apiVersion`, `kind`, `metadata` and `status`: for most kinds a struct
+    /// The fields except `apiVersion`, `kind`, `metadata` and `status`: for most kinds a struct
     /// with the one field `spec`.
     type Body: Clone + Serialize + DeserializeOwned + Send + Sync;
 

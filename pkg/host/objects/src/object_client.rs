@@ -26,7 +26,7 @@ pub use delete::{Deletion, Propagation};
 /// The leader's fence, the throttle and the identity are those of the `kube::Client` it is given.
 ///
 /// A change begins with the newest copy that an answer brought when that is newer than the one it
-/// is given (`rule:newest-answer-is-changed`).
+/// is given.
 pub struct ObjectClient<S: Schema> {
     calls: Calls,
     /// Empty until somebody asks for them.
@@ -34,7 +34,7 @@ pub struct ObjectClient<S: Schema> {
     answered: Answered<S>,
 }
 
-/// What a write came to.
+/// Result of a write.
 #[derive(Debug)]
 pub struct Written<S: Schema> {
     /// The newest known copy: what the server answered, or what was there already.
@@ -63,8 +63,8 @@ impl<S: Schema> ObjectClient<S> {
         self
     }
 
-    /// The same objects through another client, such as one behind another throttle. They share
-    /// [`ObjectClient::own_writes`], so it is a client of the same server.
+    /// An `ObjectClient` through another client of the same server, such as one behind another throttle.
+    /// Both share [`ObjectClient::own_writes`].
     #[must_use]
     pub fn through(&self, client: kube::Client) -> Self {
         Self { calls: self.calls.through(client), ..self.clone() }
@@ -76,7 +76,7 @@ impl<S: Schema> ObjectClient<S> {
     }
 
     /// The last own write of each key that no cache is known to show yet. All clones add to it,
-    /// from the first call of this on: nobody waits for the writes before.
+    /// from the first call of this on: earlier writes are not awaited.
     pub fn own_writes(&self) -> &OwnWrites {
         self.writes.get_or_init(OwnWrites::default)
     }

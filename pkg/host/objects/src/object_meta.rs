@@ -26,7 +26,7 @@ pub struct ObjectMeta {
     pub labels: BTreeMap<String, String>,
     /// Annotations.
     pub annotations: BTreeMap<String, String>,
-    /// What still has to be done before it may go, each by the name of who does it.
+    /// Finalizers: the object stays until all are removed.
     pub finalizers: Vec<String>,
     /// The objects it belongs to.
     pub owner_references: Vec<OwnerReference>,
@@ -43,14 +43,14 @@ impl ObjectMeta {
         self.key.split_once('/').map(|(namespace, _)| namespace)
     }
 
-    /// Its deletion was asked for.
+    /// Whether the object is being deleted.
     pub fn deleting(&self) -> bool {
         self.deletion_timestamp.is_some()
     }
 
     /// Nothing holds it any more: a write that is answered with such an object has ended it. One
     /// with a time of grace goes on living, without finalizers too
-    /// (`rule:grace-outlives-finalizers`).
+    ///.
     pub fn has_ended(&self) -> bool {
         let graceless = self.deletion_grace_period_seconds == Some(0);
         self.deleting() && graceless && self.finalizers.is_empty()
@@ -74,7 +74,7 @@ pub struct OwnerReference {
     pub name: String,
     /// UID of the owner.
     pub uid: String,
-    /// It is the one owner that manages the object.
+    /// Whether this owner is the controller of the object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub controller: Option<bool>,
     /// The owner's deletion in the foreground waits for the object.

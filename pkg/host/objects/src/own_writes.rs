@@ -1,4 +1,4 @@
-//! What is known of own writes: [`Answered`] keeps the newest copies from answers, so that the next
+//! State of own writes: [`Answered`] keeps the newest copies from answers, so that the next
 //! change of an object begins with what the last one made of it although the cache lags;
 //! [`OpenWrites`] says until when the server may still carry out a write of unknown outcome.
 
@@ -13,7 +13,7 @@ use crate::object::{Object, Schema};
 /// Bytes of all copies. Beyond them the oldest go; without its copy a change costs a conflict and a
 /// read.
 const MOST: usize = 4 << 20;
-/// What a copy takes beside its text: typed views, keys.
+/// Estimated bytes of a copy in addition to its text: typed views, keys.
 const BESIDE_TEXT: usize = 1 << 10;
 
 /// Clones share the copies.

@@ -73,8 +73,8 @@ fn take(free: &mut [bool], matches: impl Fn(usize) -> bool) -> Option<usize> {
     Some(at)
 }
 
-/// `raw` with these `fields`, and everything that they do not name as it was. In a list of which each
-/// element is known by an identity of its own the others stay as well; any other list is replaced.
+/// `raw` with these `fields`; all other fields stay. In a list whose elements all have an identity
+/// the other elements stay as well; any other list is replaced.
 pub(crate) fn lay(raw: &Value, fields: &Value) -> Value {
     match (raw, fields) {
         (Value::Object(raw), Value::Object(fields)) => {

@@ -49,15 +49,15 @@ pub(crate) struct Status {
     pub(crate) ready: bool,
 }
 
-/// What becomes of one request.
+/// Fate of one request.
 pub(crate) enum Fault {
-    /// It is carried out, and the answer is lost.
+    /// The request is carried out, and the answer is lost.
     LostAnswer,
-    /// It is never carried out, and nobody knows.
+    /// The request is never carried out, and the client does not learn that.
     LostRequest,
-    /// As that, and the server's time for it is over when it is told.
+    /// The request is never carried out, and its time limit is over when the client learns that.
     LostAtTheLimit,
-    /// It never leaves.
+    /// The request never leaves.
     NotSent,
     /// Something answers so instead of the server.
     Answered(u16, Value),

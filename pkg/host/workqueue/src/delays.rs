@@ -19,18 +19,18 @@ pub(crate) struct Return {
     pub(crate) since: Option<Instant>,
 }
 
-/// Place in the line: by time, and by arrival among those of one time.
-type Place = (Instant, u64);
+/// Sort key of delayed keys: by time, and by arrival among those of one time.
+type ReturnOrder = (Instant, u64);
 
 pub(crate) struct Delays<K> {
-    due: HashMap<K, (Return, Place)>,
-    line: BTreeMap<Place, K>,
+    due: HashMap<K, (Return, ReturnOrder)>,
+    by_time: BTreeMap<ReturnOrder, K>,
     arrivals: u64,
 }
 
 impl<K: Key> Delays<K> {
     pub(crate) fn new() -> Self {
-        Self { due: HashMap::new(), line: BTreeMap::new(), arrivals: 0 }
+        Self { due: HashMap::new(), by_time: BTreeMap::new(), arrivals: 0 }
     }
 
     /// Makes the key come back so unless it comes sooner. True when this is now the first
@@ -41,35 +41,35 @@ impl<K: Key> Delays<K> {
         }
         self.remove(&key);
         let first = self.next().is_none_or(|next| back.at < next);
-        let place = (back.at, self.arrivals);
+        let order = (back.at, self.arrivals);
         self.arrivals += 1;
-        self.line.insert(place, key.clone());
-        self.due.insert(key, (back, place));
+        self.by_time.insert(order, key.clone());
+        self.due.insert(key, (back, order));
         first
     }
 
     /// Takes one key that is due.
     pub(crate) fn pop(&mut self, now: Instant) -> Option<(K, Return)> {
-        let key = self.line.first_entry().filter(|first| first.key().0 <= now)?.remove();
+        let key = self.by_time.first_entry().filter(|first| first.key().0 <= now)?.remove();
         let (back, _) = self.due.remove(&key)?;
         Some((key, back))
     }
 
     /// When to look again.
     pub(crate) fn next(&self) -> Option<Instant> {
-        self.line.first_key_value().map(|((at, _), _)| *at)
+        self.by_time.first_key_value().map(|((at, _), _)| *at)
     }
 
     /// The key comes back no more.
     pub(crate) fn remove(&mut self, key: &K) {
-        if let Some((_, place)) = self.due.remove(key) {
-            self.line.remove(&place);
+        if let Some((_, order)) = self.due.remove(key) {
+            self.by_time.remove(&order);
         }
     }
 
     pub(crate) fn clear(&mut self) {
         self.due.clear();
-        self.line.clear();
+        self.by_time.clear();
     }
 }
 
@@ -109,7 +109,7 @@ struct Record {
     until: Instant,
 }
 
-/// Which keys may not be handed out, and until when.
+/// Keys in quarantine, with their end.
 pub(crate) struct Quarantine<K> {
     records: HashMap<K, Record>,
 }

@@ -10,14 +10,14 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// What can be a key: `Arc<str>` or a small enum. Keys are cloned several times per turn, and
+/// A key of a queue: `Arc<str>` or a small enum. Keys are cloned several times per turn, and
 /// displayed as `object` in every line that is logged while they are handled.
 pub trait Key: Clone + Eq + Hash + fmt::Display + Send + Sync + 'static {}
 
 impl<K: Clone + Eq + Hash + fmt::Display + Send + Sync + 'static> Key for K {}
 
-/// What an item belongs to: hears when the work on its key is done.
-pub(crate) trait Hands<K>: Send + Sync {
+/// Gets the key of an item when the work on it is done.
+pub(crate) trait DoneListener<K>: Send + Sync {
     fn done(&self, key: &K);
 }
 
@@ -25,13 +25,13 @@ pub(crate) trait Hands<K>: Send + Sync {
 /// says that the work is done.
 #[must_use = "dropping the item says that the work is done"]
 pub struct Item<K: Key> {
-    hands: Arc<dyn Hands<K>>,
+    listener: Arc<dyn DoneListener<K>>,
     key: K,
 }
 
 impl<K: Key> Item<K> {
-    pub(crate) fn new(hands: Arc<dyn Hands<K>>, key: K) -> Self {
-        Self { hands, key }
+    pub(crate) fn new(listener: Arc<dyn DoneListener<K>>, key: K) -> Self {
+        Self { listener, key }
     }
 }
 
@@ -45,19 +45,19 @@ impl<K: Key> Deref for Item<K> {
 
 impl<K: Key> Drop for Item<K> {
     fn drop(&mut self) {
-        self.hands.done(&self.key);
+        self.listener.done(&self.key);
     }
 }
 
 /// When the server asks to come back later and does not say when.
 const THROTTLED: Duration = Duration::from_secs(1);
 
-/// What a key needs after it was handled. Ends its row of failures.
+/// Result of a handled key. Ends its row of failures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
     /// Nothing, until it is added again.
     Done,
-    /// Another look after this time.
+    /// The key is handled again after this time.
     After(Duration),
 }
 
@@ -83,7 +83,7 @@ impl Retry {
         Self { error: error.into(), at_least: Duration::ZERO, kind: Kind::Failure }
     }
 
-    /// No failure but something that happens, such as a conflict: waits like one, but is counted
+    /// An expected event such as a conflict, not a failure: waits like one, but is counted
     /// apart and logged at `-v=4` only.
     pub fn expected(reason: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self { kind: Kind::Expected, ..Self::new(reason) }
@@ -100,7 +100,7 @@ impl Retry {
         Self { kind: Kind::Throttled, at_least: pause, ..Self::new(reason) }
     }
 
-    /// Not before this time has passed, such as a server's `Retry-After`.
+    /// Sets the shortest wait, such as a server's `Retry-After`.
     #[must_use]
     pub fn at_least(mut self, pause: Duration) -> Self {
         self.at_least = pause;
@@ -134,7 +134,7 @@ impl<E: Error + Send + Sync + 'static> From<E> for Retry {
 pub struct LastFailure {
     /// The key.
     pub key: String,
-    /// As in the log.
+    /// The error as in the log.
     pub error: String,
     /// When it was.
     pub at: Instant,

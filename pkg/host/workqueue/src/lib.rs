@@ -19,17 +19,13 @@
 //! | file | holds |
 //! |---|---|
 //! | `queue.rs` | [`WorkQueue`]: the locks and wake-ups around the schedule |
-//! | `schedule.rs` | where each key stands, a plain value made of the next three |
-//! | `state.rs`, `moment.rs` | which keys wait, since when, and which are being handled |
-//! | `delays.rs` | which keys come later |
-//! | `quarantine.rs` | which keys are kept away after a panic |
-//! | `failures.rs` | how often a key failed in a row |
-//! | `key.rs`, `item.rs` | [`Key`], and [`Item`], the right to work on one |
-//! | `next.rs` | [`Next`] and [`Retry`], what a handler answers |
+//! | `schedule.rs` | the state of each key, a plain value made of the next two |
+//! | `state.rs` | keys that wait, since when, and keys that are being handled |
+//! | `delays.rs` | keys that come back later, after failures, or after a panic |
+//! | `key.rs` | [`Key`], [`Item`], [`Next`], [`Retry`] and [`LastFailure`] |
 //! | `worker.rs` | [`Reconcile`], [`run_workers`] |
-//! | `last_failure.rs` | [`LastFailure`]: what failed last, for debug pages |
-//! | `panic_limit.rs` | when there were panics at too many keys |
-//! | `metrics.rs`, `reconcile_metrics.rs` | the `workqueue_*` and `icm_reconcile_*` metrics |
+//! | `panic_limit.rs` | panics at many different keys |
+//! | `metrics.rs` | the `workqueue_*` and `icm_reconcile_*` metrics |
 
 mod delays;
 mod key;

@@ -12,7 +12,7 @@ use prometheus::{
     Histogram, HistogramVec, IntCounter, IntCounterVec, Registry, exponential_buckets,
 };
 
-/// What a scrape reads from one queue.
+/// State of one queue at a scrape.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Sample {
     pub(crate) depth: usize,
@@ -213,7 +213,7 @@ impl ReconcileMetrics {
         Ok(Self { total, duration })
     }
 
-    /// Those of one controller, shown as zero from now on.
+    /// The metrics of one controller, shown as zero from now on.
     pub fn of_controller(&self, controller: &str) -> ControllerMetrics {
         for outcome in Outcome::ALL {
             self.total.with_label_values(&[controller, outcome.label()]);

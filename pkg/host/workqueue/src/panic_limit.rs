@@ -1,5 +1,5 @@
-//! Which contained panics are logged, and when they are so many that the controller is to be
-//! started anew (rule:fresh-start-after-many-panics).
+//! [`PanicLimit`]: decides which contained panics are logged, and when the controller is restarted
+//! because of them (rule:quarantine-after-panic).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -39,11 +39,11 @@ struct Seen {
     limit: u32,
 }
 
-/// What to do about a panic.
+/// Consequences of a panic.
 pub struct Verdict {
     /// Log it; so many of this place were not, since the last that was.
     pub show: Option<u64>,
-    /// So many different keys panicked that the controller's state is not trusted further.
+    /// Whether so many different keys panicked that the controller is restarted.
     pub exceeded: bool,
 }
 

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::delays::Failures;
-use crate::key::{Hands, Item, Key, LastFailure};
+use crate::key::{DoneListener, Item, Key, LastFailure};
 use crate::metrics::{Counters, Probe, QueueMetrics, Sample};
 use crate::schedule::Schedule;
 use crate::state::{Added, Taken};
@@ -199,7 +199,10 @@ impl<K: Key> WorkQueue<K> {
                         self.inner.ready.notify_one();
                     }
                     self.inner.counters.queue_duration.observe(waited.as_secs_f64());
-                    return Some(Item::new(Arc::clone(&self.inner) as Arc<dyn Hands<K>>, key));
+                    return Some(Item::new(
+                        Arc::clone(&self.inner) as Arc<dyn DoneListener<K>>,
+                        key,
+                    ));
                 }
                 Taken::Nothing => ready.await,
             }
@@ -263,7 +266,7 @@ async fn make_due<K: Key>(queue: Weak<Inner<K>>, changed: Arc<Notify>) {
     }
 }
 
-impl<K: Key> Hands<K> for Inner<K> {
+impl<K: Key> DoneListener<K> for Inner<K> {
     fn done(&self, key: &K) {
         let (worked, again) = self.schedule.lock().done(key, Instant::now());
         self.counters.work_duration.observe(worked.as_secs_f64());

@@ -40,8 +40,8 @@ impl<K: Key> Schedule<K> {
         !self.closed && self.delays.put(key, back)
     }
 
-    /// As [`Schedule::add_later`] for a key in hand, which comes back as old as it was when it was
-    /// taken, and so before everything younger
+    /// Makes a key in hand come back after `delay` with the age that it had when it was taken, and so
+    /// before all younger keys
     /// (rule:throttled-keys-keep-their-age).
     pub(crate) fn put_back(&mut self, key: &K, delay: Duration, now: Instant) -> bool {
         let since = Some(self.state.age(key).unwrap_or(now));

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use crate::key::Key;
 
 /// Keys that were added are taken before keys that came back by themselves, but of every
-/// `ADDED_IN_A_ROW + 1` keys one is of those that came back (rule:new-work-first).
+/// `ADDED_IN_A_ROW + 1` keys one is of those that came back.
 const ADDED_IN_A_ROW: u32 = 4;
 
 /// A queue that held so many keys, and has a quarter of them left, gives memory back.
@@ -28,7 +28,7 @@ pub(crate) enum Lane {
     Returned,
 }
 
-/// What [`State::add`] did.
+/// Result of [`State::add`].
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Added {
     /// The key can be taken now.
@@ -39,7 +39,7 @@ pub(crate) enum Added {
     Known,
 }
 
-/// What [`State::take`] found.
+/// Result of [`State::take`].
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Taken<K> {
     /// This key, after it waited so long; `more` keys are left.
@@ -51,26 +51,26 @@ pub(crate) enum Taken<K> {
     Nothing,
 }
 
-/// Place in a lane: the lane is ordered by age, and by arrival among those of one age.
-type Place = (Moment, u64);
+/// Sort key of a lane, which is ordered by age, and by arrival among those of one age.
+type LaneOrder = (Moment, u64);
 
 struct Waiting {
     lane: Lane,
-    place: Place,
+    order: LaneOrder,
     /// Since when a worker could have taken it.
     due: Moment,
 }
 
 struct InHand {
     taken: Instant,
-    /// Its age when it was taken.
+    /// Age of the key when it was taken.
     since: Instant,
 }
 
 pub(crate) struct State<K> {
     epoch: Epoch,
-    added: BTreeMap<Place, K>,
-    returned: BTreeMap<Place, K>,
+    added: BTreeMap<LaneOrder, K>,
+    returned: BTreeMap<LaneOrder, K>,
     waiting: HashMap<K, Waiting>,
     in_hand: HashMap<K, InHand>,
     arrivals: u64,
@@ -95,17 +95,17 @@ impl<K: Key> State<K> {
     pub(crate) fn add(&mut self, key: K, lane: Lane, since: Instant, now: Instant) -> Added {
         let known = self.leave_lane(&key);
         let (was_known, in_hand) = (known.is_some(), self.in_hand.contains_key(&key));
-        let place = (self.epoch.moment(since), self.next_arrival());
+        let order = (self.epoch.moment(since), self.next_arrival());
         let waiting = match known {
-            None => Waiting { lane, place, due: self.epoch.moment(now) },
+            None => Waiting { lane, order, due: self.epoch.moment(now) },
             Some(before) => Waiting {
                 lane: if lane == Lane::Added { lane } else { before.lane },
-                place: before.place.min(place),
+                order: before.order.min(order),
                 due: before.due,
             },
         };
         if !in_hand {
-            self.lane(waiting.lane).insert(waiting.place, key.clone());
+            self.lane(waiting.lane).insert(waiting.order, key.clone());
         }
         self.waiting.insert(key, waiting);
         match (was_known, in_hand) {
@@ -118,7 +118,7 @@ impl<K: Key> State<K> {
     pub(crate) fn take(&mut self, now: Instant) -> Taken<K> {
         let Some(key) = self.pop() else { return Taken::Nothing };
         let (since, due) = self.waiting.remove(&key).map_or((now, now), |waiting| {
-            (self.epoch.instant(waiting.place.0), self.epoch.instant(waiting.due))
+            (self.epoch.instant(waiting.order.0), self.epoch.instant(waiting.due))
         });
         if self.waiting.capacity() > WORTH_SHRINKING.max(4 * self.waiting.len()) {
             self.waiting.shrink_to(2 * self.waiting.len());
@@ -133,8 +133,8 @@ impl<K: Key> State<K> {
         let worked =
             self.in_hand.remove(key).map_or(Duration::ZERO, |hand| now.duration_since(hand.taken));
         let Some(waiting) = self.waiting.get(key) else { return (worked, false) };
-        let (lane, place) = (waiting.lane, waiting.place);
-        self.lane(lane).insert(place, key.clone());
+        let (lane, order) = (waiting.lane, waiting.order);
+        self.lane(lane).insert(order, key.clone());
         (worked, true)
     }
 
@@ -177,7 +177,7 @@ impl<K: Key> State<K> {
         Some(key)
     }
 
-    fn lane(&mut self, lane: Lane) -> &mut BTreeMap<Place, K> {
+    fn lane(&mut self, lane: Lane) -> &mut BTreeMap<LaneOrder, K> {
         match lane {
             Lane::Added => &mut self.added,
             Lane::Returned => &mut self.returned,
@@ -185,9 +185,9 @@ impl<K: Key> State<K> {
     }
 
     fn leave_lane(&mut self, key: &K) -> Option<Waiting> {
-        let Waiting { lane, place, due } = self.waiting.get(key)?;
-        let left = Waiting { lane: *lane, place: *place, due: *due };
-        self.lane(left.lane).remove(&left.place);
+        let Waiting { lane, order, due } = self.waiting.get(key)?;
+        let left = Waiting { lane: *lane, order: *order, due: *due };
+        self.lane(left.lane).remove(&left.order);
         Some(left)
     }
 
@@ -201,7 +201,7 @@ impl<K: Key> State<K> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Moment(i64);
 
-/// What the moments of one queue are counted from.
+/// Start of the moments of one queue.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Epoch(Instant);
 

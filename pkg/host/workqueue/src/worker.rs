@@ -32,7 +32,7 @@ pub trait Reconcile: Send + Sync + 'static {
     /// under way then, or when it panics, has an unknown outcome: the next call must look again.
     ///
     /// # Errors
-    /// The key could not be handled and is to be tried again; any error will do.
+    /// The key could not be handled and is tried again; any error converts.
     fn reconcile(&self, key: &Self::Key) -> impl Future<Output = Result<Next, Retry>> + Send;
 }
 
@@ -45,7 +45,7 @@ pub struct WorkerOptions<K> {
     /// How many keys are handled at once; at least one.
     pub workers: usize,
     /// How long one handling may take, `ready` included. After it the future is dropped and the
-    /// key is tried again (rule:item-limit).
+    /// key is tried again.
     pub limit: Duration,
     /// Asked before each handling; see `read-your-writes` in the rules of `kube-api`.
     pub ready: Option<Ready<K>>,
@@ -78,7 +78,7 @@ pub struct TooManyPanics {
 ///
 /// # Errors
 /// When many different keys panic (see [`PanicLimit`]). The queue is shut down then, and the work
-/// in hand finished: whoever restarts the controller builds its state and its queue anew.
+/// in hand finished: a restarted controller builds a new state and a new queue.
 pub async fn run_workers<R: Reconcile>(
     queue: WorkQueue<R::Key>,
     reconcile: Arc<R>,
@@ -110,7 +110,7 @@ pub async fn run_workers<R: Reconcile>(
     pool.exceeded.get().map_or(Ok(()), |exceeded| Err(exceeded.clone()))
 }
 
-/// What the workers of one queue share.
+/// State that the workers of one queue share.
 struct Pool<R: Reconcile> {
     queue: WorkQueue<R::Key>,
     reconcile: Arc<R>,

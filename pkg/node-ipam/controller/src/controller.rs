@@ -31,17 +31,18 @@ use super::{LOGGER, cluster_cidr, node_work};
 const ACCOUNT: &str = "node-controller";
 
 /// What both allocators do with Nodes.
-const NODES: [Permission; 2] =
-    [Permission::new("get", "", "nodes"), Permission::new("patch", "", "nodes")];
+static NODES: [Permission; 2] = [GET_NODES, PATCH_NODES];
+const GET_NODES: Permission = Permission::new("get", "", "nodes");
+const PATCH_NODES: Permission = Permission::new("patch", "", "nodes");
 
 /// What the allocators do that ask a cloud.
-const NODES_AND_THEIR_STATUS: [Permission; 3] =
-    [NODES[0], NODES[1], Permission::new("patch", "", "nodes").subresource("status")];
+static NODES_AND_THEIR_STATUS: [Permission; 3] =
+    [GET_NODES, PATCH_NODES, PATCH_NODES.subresource("status")];
 
 /// What the MultiCIDRRangeAllocator does.
-const NODES_AND_CLUSTER_CIDRS: [Permission; 6] = [
-    NODES[0],
-    NODES[1],
+static NODES_AND_CLUSTER_CIDRS: [Permission; 6] = [
+    GET_NODES,
+    PATCH_NODES,
     Permission::new("get", CLUSTER_CIDR_GROUP, "clustercidrs"),
     Permission::new("create", CLUSTER_CIDR_GROUP, "clustercidrs"),
     Permission::new("patch", CLUSTER_CIDR_GROUP, "clustercidrs"),

@@ -6,7 +6,7 @@ mod monitoring;
 
 fn needed(line: &[(&str, &str)]) -> Vec<Permission> {
     let values = Values::from_given(FLAGS, line.iter().copied()).unwrap();
-    kinds(&judge(&values).unwrap().0).iter().flat_map(|it| it.rights).copied().collect()
+    kinds(&judge(&values).unwrap().0).into_iter().flat_map(|it| it.rights).collect()
 }
 
 #[test]
@@ -14,7 +14,7 @@ fn rights_are_asked_for_where_the_objects_are() {
     let namespace = |given: &str| {
         let needed = needed(&[("cluster-health-kubefed-namespace", given)]);
         assert_eq!(needed.len(), 5);
-        needed.iter().map(|right| right.namespace).collect::<Vec<_>>()
+        needed.iter().map(|right| right.namespace.clone()).collect::<Vec<_>>()
     };
     assert_eq!(namespace("fed"), ["fed", "fed", "", "", ""]);
     assert_eq!(namespace(""), [""; 5]);

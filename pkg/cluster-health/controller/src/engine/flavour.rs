@@ -194,7 +194,7 @@ pub(crate) enum StatusWrite {
     /// All fields that are ours, by server-side apply.
     Apply(Value),
     /// Fields for an object whose schema is not ours, laid over this copy of it
-    /// (`rule:foreign-schemas-get-merge-patches`).
+    ///.
     Merge {
         /// The fields to write.
         fields: Value,

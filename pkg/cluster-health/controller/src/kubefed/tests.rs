@@ -4,16 +4,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use api_server_double::{ApiServer, Reply};
+use api_server_double::{ApiServer, Loopback, Reply};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use futures::stream::{self, StreamExt as _};
 use health::{Code, Status};
 use kube_api::Metadata;
 use parking_lot::Mutex;
 use probe::{ConnectionLimits, Meters, Names};
 use prometheus::Registry as MetricRegistry;
 use serde_json::{Value, json};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::sync::mpsc::unbounded_channel;
 use tokio::time::sleep;
 use workqueue::{Backoff, Jitter, Next, QueueMetrics, Reconcile as _, Retry, WorkQueue};
@@ -120,28 +120,20 @@ async fn a_member_whose_secret_cannot_be_read_after_a_restart_becomes_unknown() 
 }
 
 /// A member that answers 200 to this token alone.
-async fn member(token: &'static str) -> String {
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
-    tokio::spawn(async move {
-        loop {
-            let (mut stream, _) = listener.accept().await.unwrap();
-            let mut head = vec![0; 4096];
-            let length = stream.read(&mut head).await.unwrap();
-            let is_right = String::from_utf8_lossy(&head[..length]).contains(token);
-            let status = if is_right { "200 OK" } else { "401 Unauthorized" };
-            let answer =
-                format!("HTTP/1.1 {status}\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok");
-            stream.write_all(answer.as_bytes()).await.unwrap();
+async fn member(token: &'static str) -> Loopback {
+    let server = ApiServer::new(move |asked| match asked.header("authorization") {
+        header if header.contains(token) => {
+            Reply::Body("text/plain", stream::iter([Ok("ok".into())]).boxed())
         }
+        _ => Reply::failure(401, "Unauthorized"),
     });
-    format!("http://{address}")
+    server.listen().await
 }
 
 #[tokio::test]
 async fn a_token_that_was_rotated_before_the_watch_told_of_it_is_read_and_tried_at_once() {
     let endpoint = member("the-new-token").await;
-    let object = sent(|it| it["spec"]["apiEndpoint"] = endpoint.as_str().into());
+    let object = sent(|it| it["spec"]["apiEndpoint"] = endpoint.url.as_str().into());
     let stored = Arc::new(Mutex::new("the-old-token"));
     let read = Arc::clone(&stored);
     let server = ApiServer::new(move |_| {
@@ -161,7 +153,7 @@ async fn a_token_that_was_rotated_before_the_watch_told_of_it_is_read_and_tried_
     *stored.lock() = "a-token-that-is-refused";
     let bench = Bench::start(
         flavour(true),
-        sent(|it| it["spec"]["apiEndpoint"] = endpoint.as_str().into()),
+        sent(|it| it["spec"]["apiEndpoint"] = endpoint.url.as_str().into()),
         &server,
     )
     .await;

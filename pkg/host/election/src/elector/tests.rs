@@ -55,7 +55,7 @@ impl Running {
         Self::start_with(config(identity), store, || 0.0, || Ok(false))
     }
 
-    /// In a cluster of which `predecessor` says whether somebody has worked on it.
+    /// A candidate in a cluster; `predecessor` says whether a leader has worked on it before.
     fn start_after(
         predecessor: impl Fn() -> Result<bool, String> + Send + Sync + 'static,
         store: Store,

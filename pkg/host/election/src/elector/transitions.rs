@@ -1,4 +1,4 @@
-//! What happens to the rest of the process when a candidate follows, leads, renews or loses.
+//! Effects on the rest of the process when a candidate follows, leads, renews or loses.
 //!
 //! Called by the loop in the parent module only. The order inside each transition matters: rights
 //! are withdrawn before anyone is told, and granted before anyone is told.
@@ -35,8 +35,8 @@ impl<S: LeaseStore> Candidate<S> {
         }
     }
 
-    /// Whether a leader may still believe in the Lease that is gone. What cannot be found out
-    /// counts as yes, and is asked again at the next try.
+    /// Whether another instance may still lead although the Lease is gone. An unknown answer counts
+    /// as yes, and is asked for again at the next try.
     pub(super) async fn may_have_predecessor(&mut self, deadline: Instant) -> bool {
         if self.has_predecessor {
             return true;
@@ -49,7 +49,7 @@ impl<S: LeaseStore> Candidate<S> {
                 let wait = self.config.lease_duration;
                 info!(
                     ?wait,
-                    "The lease does not exist, but a leader may still believe in it: waiting as for its expiry"
+                    "Lease not found; waiting for one lease duration in case another instance still leads"
                 );
             }
             Err(reason) => self.report(StoreError::Predecessor(reason)),

@@ -19,7 +19,7 @@ fn every_lease_has_series_of_its_own() {
     metrics.of_lease("shard-1", &two).unwrap().master.set(1);
     assert_eq!(first.master.get(), 0);
     assert_eq!(series(&registry, "leader_election_master_status"), ["shard-0", "shard-1"]);
-    assert!(series(&registry, "icm_lease_seconds_since_renew").is_empty(), "nobody leads");
+    assert!(series(&registry, "icm_lease_seconds_since_renew").is_empty(), "there is no leader");
     two.renew(BootInstant::now(), Duration::from_secs(10));
     assert_eq!(series(&registry, "icm_lease_seconds_since_renew"), ["shard-1"]);
 }

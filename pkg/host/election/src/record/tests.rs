@@ -92,21 +92,26 @@ fn times_are_cut_to_the_precision_of_the_wire() {
 #[tokio::test(start_paused = true)]
 async fn a_lease_is_free_ours_held_or_expired() {
     let now = Instant::now();
-    // (case, record, age in seconds, standing)
+    // (case, record, age in seconds, state)
     let rows = [
-        ("no lease", None, 0, Standing::Absent),
-        ("no lease, just before a leader gave up", None, 14, Standing::Absent),
-        ("no lease for a whole lease duration", None, 15, Standing::Free),
-        ("no holder", Some(held_by("", 1)), 0, Standing::Free),
-        ("our own identity", Some(held_by("me", 1)), 0, Standing::Ours),
-        ("our own, long silent", Some(held_by("me", 1)), 99, Standing::Ours),
-        ("just before expiry", Some(held_by("you", 1)), 3, Standing::Held { holder: "you".into() }),
-        ("at expiry", Some(held_by("you", 1)), 4, Standing::Expired),
+        ("no lease", None, 0, LeaseState::Absent),
+        ("no lease, just before a leader gave up", None, 14, LeaseState::Absent),
+        ("no lease for a whole lease duration", None, 15, LeaseState::Free),
+        ("no holder", Some(held_by("", 1)), 0, LeaseState::Free),
+        ("our own identity", Some(held_by("me", 1)), 0, LeaseState::Ours),
+        ("our own, long silent", Some(held_by("me", 1)), 99, LeaseState::Ours),
+        (
+            "just before expiry",
+            Some(held_by("you", 1)),
+            3,
+            LeaseState::Held { holder: "you".into() },
+        ),
+        ("at expiry", Some(held_by("you", 1)), 4, LeaseState::Expired),
     ];
     for (case, record, age, wanted) in rows {
         let mut observed = Observed::default();
         observed.note(record, now);
-        assert_eq!(observed.standing("me", now + secs(age), FALLBACK), wanted, "{case}");
+        assert_eq!(observed.state("me", now + secs(age), FALLBACK), wanted, "{case}");
     }
 }
 
@@ -116,10 +121,10 @@ async fn a_record_without_a_usable_duration_lives_as_long_as_our_own_lease() {
     for seconds in [None, Some(0), Some(-1)] {
         let mut observed = Observed::default();
         observed.note(Some(LeaseRecord { lease_seconds: seconds, ..held_by("you", 1) }), now);
-        let held = Standing::Held { holder: "you".into() };
-        let expired = Standing::Expired;
-        assert_eq!(observed.standing("me", now + secs(14), FALLBACK), held);
-        assert_eq!(observed.standing("me", now + secs(15), FALLBACK), expired);
+        let held = LeaseState::Held { holder: "you".into() };
+        let expired = LeaseState::Expired;
+        assert_eq!(observed.state("me", now + secs(14), FALLBACK), held);
+        assert_eq!(observed.state("me", now + secs(15), FALLBACK), expired);
     }
 }
 
@@ -136,8 +141,8 @@ async fn only_a_change_of_the_record_renews_it_whatever_its_timestamps_say() {
     ] {
         let now = start + secs(second);
         observed.note(Some(record), now);
-        let standing = observed.standing("me", now, FALLBACK);
-        assert_eq!(matches!(standing, Standing::Expired), expired, "at {second}s");
+        let state = observed.state("me", now, FALLBACK);
+        assert_eq!(matches!(state, LeaseState::Expired), expired, "at {second}s");
     }
 }
 
@@ -148,12 +153,12 @@ async fn a_deleted_lease_stays_its_holders_who_may_have_renewed_it_until_it_was_
     observed.note(Some(held_by("you", 1)), now);
     observed.note(None, now + secs(3));
     observed.note(None, now + secs(5));
-    let held = Standing::Held { holder: "you".into() };
-    assert_eq!(observed.standing("me", now + secs(17), FALLBACK), held);
-    let expired = Standing::Expired;
-    assert_eq!(observed.standing("me", now + secs(18), FALLBACK), expired);
+    let held = LeaseState::Held { holder: "you".into() };
+    assert_eq!(observed.state("me", now + secs(17), FALLBACK), held);
+    let expired = LeaseState::Expired;
+    assert_eq!(observed.state("me", now + secs(18), FALLBACK), expired);
     observed.note(Some(held_by("you", 1)), now + secs(20));
-    assert_eq!(observed.standing("me", now + secs(23), FALLBACK), held, "created again");
+    assert_eq!(observed.state("me", now + secs(23), FALLBACK), held, "created again");
 }
 
 #[tokio::test(start_paused = true)]
@@ -161,8 +166,8 @@ async fn a_lease_deleted_after_its_release_may_have_had_another_holder_in_betwee
     let now = Instant::now();
     let mut observed = Observed::default();
     observed.note(Some(held_by("", 1)), now);
-    assert_eq!(observed.standing("me", now, FALLBACK), Standing::Free);
+    assert_eq!(observed.state("me", now, FALLBACK), LeaseState::Free);
     observed.note(None, now + secs(1));
-    assert_eq!(observed.standing("me", now + secs(15), FALLBACK), Standing::Absent);
-    assert_eq!(observed.standing("me", now + secs(16), FALLBACK), Standing::Free);
+    assert_eq!(observed.state("me", now + secs(15), FALLBACK), LeaseState::Absent);
+    assert_eq!(observed.state("me", now + secs(16), FALLBACK), LeaseState::Free);
 }

@@ -17,7 +17,7 @@ fn group() -> ReplicaGroup {
     }
 }
 
-/// One that leaves the first PUT without an answer, if it is told to.
+/// A server that, if asked to, leaves the first PUT without an answer.
 fn server_that(drops_a_put: bool) -> ApiServer {
     let (store, drops) = (Store::default(), AtomicBool::new(drops_a_put));
     ApiServer::new(move |asked| match *asked.method() {
@@ -75,7 +75,7 @@ async fn a_lease_that_is_released_tells_so_and_one_that_ran_out_is_removed_unles
     let deleted = a.renew("me").await.unwrap_err();
     assert!(matches!(deleted, StoreError::Missing(_)), "it was deleted under us: {deleted}");
     a.renew("me").await.unwrap();
-    assert_eq!(b.list().await.unwrap().len(), 1, "and made anew");
+    assert_eq!(b.list().await.unwrap().len(), 1, "and made again");
     a.release("a, for the last time").await.unwrap();
     b.renew("me").await.unwrap();
     let left = b.list().await.unwrap();

@@ -116,7 +116,6 @@ async fn memory_is_bounded_and_what_is_forgotten_starts_anew() {
     assert_eq!((again.count, &again.name), (1, &first.name), "the server knows it still");
 }
 
-/// rule:a-series-outlives-its-leader
 #[tokio::test(start_paused = true)]
 async fn a_series_that_another_leader_began_is_counted_on() {
     let mut story = Story::begin();

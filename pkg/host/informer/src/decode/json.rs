@@ -97,7 +97,7 @@ pub(super) fn event<T: Cached>(line: &[u8]) -> Result<Event<T>, Fault> {
     read.map(Event::from).or_else(|cause| unreadable_event::<T>(line, cause))
 }
 
-/// What a line whose object cannot be read means.
+/// The event of a line whose object cannot be read.
 fn unreadable_event<T: Cached>(line: &[u8], cause: serde_json::Error) -> Result<Event<T>, Fault> {
     let (kind, identity) = of_line(line);
     let Some(identity) = identity else {
@@ -160,7 +160,7 @@ fn read<V: DeserializeOwned>(json: &[u8]) -> Result<V, serde_json::Error> {
     serde_json::from_slice(json)
 }
 
-/// What names an object.
+/// Identity of an object that cannot be read.
 struct Identity {
     key: Arc<str>,
     uid: String,
@@ -168,7 +168,7 @@ struct Identity {
 }
 
 #[derive(Deserialize)]
-struct Line {
+struct WatchLine {
     #[serde(default, rename = "type")]
     kind: String,
     object: Named,
@@ -182,7 +182,7 @@ struct Named {
 /// The type of a line of a watch and the identity of its object.
 fn of_line(line: &[u8]) -> (String, Option<Identity>) {
     match serde_json::from_slice(line) {
-        Ok(Line { kind, object }) => (kind, Identity::of(&object)),
+        Ok(WatchLine { kind, object }) => (kind, Identity::of(&object)),
         Err(_) => (String::new(), None),
     }
 }

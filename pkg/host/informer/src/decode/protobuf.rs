@@ -75,7 +75,7 @@ fn item<T: Cached>(object: &[u8]) -> Result<T, Fault> {
     read.and_then(|read| read(object)).map_err(|cause| undecodable(name_of(object), cause))
 }
 
-/// Whose message it is: of `ObjectMeta` (field 1), name is field 1 and namespace field 3.
+/// Key of an object: `ObjectMeta` is field 1; in it name is field 1 and namespace field 3.
 fn name_of(object: &[u8]) -> String {
     let (mut name, mut namespace) = (None, None);
     for field in Fields::of(only(object, 1).unwrap_or_default()).flatten() {

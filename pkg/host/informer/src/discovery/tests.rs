@@ -1,4 +1,4 @@
-//! What is asked for a kind, and what an answer says of it.
+//! Requests that look for a kind, and their answers.
 
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;

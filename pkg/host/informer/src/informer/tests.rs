@@ -69,7 +69,7 @@ impl Drop for Fixture {
     }
 }
 
-/// What a handler was told.
+/// The deltas that a handler got.
 pub(super) struct Deltas {
     told: mpsc::UnboundedReceiver<String>,
     _subscription: Subscription<kube_api::Node>,
@@ -105,7 +105,7 @@ impl Deltas {
         all
     }
 
-    /// The same for the deltas of a list, which has no order.
+    /// Deltas of a list, sorted, since a list has no order.
     pub(super) async fn next_sorted(&mut self, count: usize) -> Vec<String> {
         let mut all = self.next(count).await;
         all.sort();

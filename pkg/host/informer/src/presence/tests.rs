@@ -37,7 +37,7 @@ impl Fixture {
         this
     }
 
-    /// Its server refuses to list the CRDs, once.
+    /// A source whose server refuses to list the CRDs, once.
     async fn refused_crds(kind: Kind, managed_by: Option<&str>) -> Self {
         let mut this = Self::begin(kind, managed_by);
         this.call(&server_path("customresourcedefinitions")).await.refuse(403, "Forbidden");
@@ -287,7 +287,7 @@ async fn a_wait_for_an_own_write_ends_while_the_kind_is_dormant() {
     timeout(Duration::from_secs(60), run.widgets.shows("a", &late)).await.unwrap();
 }
 
-/// rule:unseen-crds-are-not-ours
+/// rule:absent-kinds-are-dormant
 #[tokio::test(start_paused = true)]
 async fn a_kind_whose_crd_may_not_be_looked_at_is_dormant_until_it_may_unless_it_was_named() {
     for managed_by in [Some(OURS), None] {

@@ -1,4 +1,4 @@
-//! What is asked for, and what an answer says of itself.
+//! Encodings of requests and answers.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use super::*;
 
-/// An object of which there is no protobuf.
+/// An object without protobuf.
 #[derive(Deserialize)]
 struct Whole {
     key: Arc<str>,

@@ -1,4 +1,4 @@
-//! What subscribers are told, under concurrency.
+//! Deltas that subscribers get, under concurrency.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;

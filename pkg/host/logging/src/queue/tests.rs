@@ -48,7 +48,7 @@ fn lines_are_written_in_order_and_a_flush_waits_for_them() {
 fn a_log_that_nobody_reads_delays_nobody_and_its_losses_are_told() {
     const LINES: u64 = 10_000;
     let (queue, permit, lines) = queue(10);
-    // The reader has no permit yet: who waited for it would wait for ever.
+    // The reader has no permit yet: a writer that waited for it would wait without end.
     for _ in 0..LINES {
         queue.push(b"x");
     }
@@ -71,7 +71,7 @@ fn a_flush_gives_up_on_a_reader_that_never_reads() {
     for _ in 0..10 {
         queue.push(b"x");
     }
-    // Without an end of its own it would wait for ever.
+    // Without a time limit it would wait without end.
     queue.flush();
     assert!(lines.try_recv().is_err());
 }
@@ -103,7 +103,7 @@ fn a_flush_and_the_end_of_the_queue_write_what_is_held_back() {
 
 const LONG: Duration = Duration::MAX;
 
-/// Each write apart.
+/// Records each write as a separate entry.
 #[derive(Default)]
 struct Writes(Vec<String>);
 

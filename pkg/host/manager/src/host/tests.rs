@@ -253,7 +253,7 @@ async fn a_controller_of_every_replica_starts_before_there_is_a_leader_and_opens
     let mut host =
         Host::start(&options, vec![hosted("everywhere", Placement::EveryReplica)]).unwrap();
     let (_, own) = fences.recv().await.unwrap();
-    assert!(own.check().is_err(), "nobody has opened it");
+    assert!(own.check().is_err(), "no lease has opened it");
     options.fence.open_for(resilience::BootInstant::now(), secs(3600));
     assert!(own.check().is_err(), "it is not the leader's");
     host.start_more(&options, vec![hosted("leading", Placement::Leader)]).unwrap();

@@ -1,4 +1,4 @@
-//! Who shares an informer with whom, how long it lives, and what makes `informer-sync` red.
+//! Sharing of informers, their lifetime, and the check `informer-sync`.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -90,7 +90,7 @@ async fn the_check_is_green_when_all_caches_are_filled_or_dormant() {
     let metrics = InformerMetrics::new(&Registry::new(), "test").unwrap();
     let informers = informers(server.client(), metrics);
     let check = informers.check();
-    assert_eq!(check(), Ok(()), "nobody uses any");
+    assert_eq!(check(), Ok(()), "no informer is in use");
     let nodes = informers.get::<Node>();
     assert_eq!(check(), Err("the first list of nodes is not complete".into()));
     nodes.synced().await;

@@ -1,4 +1,4 @@
-//! What is said of missing rights, and what is not.
+//! Log lines about missing rights.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -56,7 +56,7 @@ async fn each_missing_right_is_counted_and_one_line_with_its_cure() {
             right.verb,
             right.resource,
             right.subresource,
-            right.namespace,
+            &*right.namespace,
             right.name,
             "--use-service-account-credentials=true",
             "kube-system/fake-account",
@@ -128,7 +128,7 @@ async fn rights_are_checked_again_every_few_minutes_and_each_change_is_told_once
     let client = client(move |_| verdict(server.load(Ordering::SeqCst)));
     let check = check(client, false);
     let (missing, stop) = (check.missing.clone(), CancellationToken::new());
-    let running = tokio::spawn(check.run(NEEDED, stop.clone()));
+    let running = tokio::spawn(check.run(NEEDED.to_vec(), stop.clone()));
     let later = |minutes: u64| tokio::time::sleep(Duration::from_secs(60 * minutes));
     later(11).await;
     assert_eq!((missing.get(), captured.with("Missing permission").len()), (3, 3));

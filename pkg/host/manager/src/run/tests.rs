@@ -291,7 +291,7 @@ async fn a_key_waits_until_the_cache_shows_its_own_last_write_and_others_do_not(
     assert!(handled.0.lock().is_empty(), "the cache is not filled");
     answers.store(true, Ordering::SeqCst);
     tokio::time::sleep(secs(60)).await;
-    assert_eq!(*handled.0.lock(), ["read".into()], "nobody has seen version 8 yet");
+    assert_eq!(*handled.0.lock(), ["read".into()], "version 8 was not handled yet");
 
     *version.lock() = 8;
     tokio::time::sleep(secs(1200)).await;

@@ -84,7 +84,7 @@ async fn the_pause_outlasts_what_the_failed_run_may_have_sent() {
 
 #[tokio::test(start_paused = true)]
 async fn a_run_that_stops_ends_when_its_last_write_of_unknown_outcome_is_settled() {
-    // Something between us and the server gives up, so nobody knows what became of the write.
+    // Something between us and the server gives up, so the outcome of the write is unknown.
     let gateway = client(|_| Reply::Json(504, json!("no answer from upstream")));
     let runner = Fake::runner(|_, context| {
         Box::pin(async move {
@@ -339,7 +339,6 @@ async fn a_task_of_a_failed_run_that_does_not_end_is_dropped_before_the_next_run
     assert_eq!(held.strong_count(), 0);
 }
 
-/// rule:stuck-worker-is-unhealthy
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_task_of_a_failed_run_that_blocks_its_thread_makes_the_check_red_and_holds_up_no_run() {
     let (release, released) = std::sync::mpsc::channel::<()>();

@@ -1,4 +1,4 @@
-//! What a change comes to on the wire.
+//! Patches of changes.
 
 use serde_json::json;
 

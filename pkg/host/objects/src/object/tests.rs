@@ -68,7 +68,7 @@ fn what_is_printed_of_an_object_holds_no_field_of_it() {
     assert!(text.contains("ns/a") && !text.contains("red"), "{text}");
 }
 
-/// A kind with secrets, of which only the colour is needed.
+/// A kind with secrets; only the colour is kept.
 #[derive(Debug)]
 enum Guarded {}
 

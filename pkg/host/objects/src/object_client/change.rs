@@ -14,7 +14,7 @@ use crate::object::{Object, Schema};
 use crate::object_client::{ObjectClient, Written};
 use crate::patch::{between, lay};
 
-/// As client-go's `RetryOnConflict`.
+/// Number of attempts, as in client-go's `RetryOnConflict`.
 const ATTEMPTS: u32 = 5;
 /// Times the number of the attempt.
 const PAUSE: Duration = Duration::from_millis(10);
@@ -25,7 +25,7 @@ impl<S: Schema> ObjectClient<S> {
     /// `edit` is called with the object and a draft to change: first with the given copy, or a
     /// newer one from the answer to an earlier write, and again with a fresh one after a conflict
     /// or an unknown outcome. It decides from what it is given, not from what it saw before. A
-    /// draft left as it was sends nothing (`rule:unchanged-is-not-sent`).
+    /// draft left as it was sends nothing.
     ///
     /// # Errors
     /// [`Error::outcome`] says whether it may have been written. Trying again is safe in any case.
@@ -41,7 +41,7 @@ impl<S: Schema> ObjectClient<S> {
         .await
     }
 
-    /// As [`ObjectClient::change`], for the subresource `status`, and nothing else.
+    /// Changes the subresource `status` and nothing else, as [`ObjectClient::change`] does the rest.
     ///
     /// # Errors
     /// As [`ObjectClient::change`].
@@ -100,20 +100,20 @@ impl<S: Schema> ObjectClient<S> {
 struct Settling<'a, S: Schema> {
     client: &'a ObjectClient<S>,
     current: Arc<Object<S>>,
-    doubt: Option<Doubt>,
-    /// There was an attempt of unknown outcome.
-    doubted: bool,
+    unknown: Option<UnknownAttempt>,
+    /// Whether an attempt had an unknown outcome.
+    was_unknown: bool,
 }
 
 /// An attempt that may yet be carried out (`rule:doubt-ends-with-the-version`).
 #[derive(Clone, Copy)]
-struct Doubt {
+struct UnknownAttempt {
     /// The version on which it rests.
     version: u64,
     settled_at: Option<Instant>,
 }
 
-impl Doubt {
+impl UnknownAttempt {
     /// A read that began at `read` and showed `version` proves that it was carried out, or never
     /// will be.
     fn ends(&self, read: Instant, version: u64) -> bool {
@@ -123,15 +123,15 @@ impl Doubt {
 
 impl<'a, S: Schema> Settling<'a, S> {
     fn new(client: &'a ObjectClient<S>, object: &Arc<Object<S>>) -> Self {
-        Self { client, current: client.answered.newest(object), doubt: None, doubted: false }
+        Self { client, current: client.answered.newest(object), unknown: None, was_unknown: false }
     }
 
     /// The object is as it shall be.
     fn unchanged(self) -> Result<Written<S>, Error> {
-        if self.doubt.is_some() {
+        if self.unknown.is_some() {
             return Err(self.fail(Why::Conflict { attempts: 1 }));
         }
-        Ok(Written { object: self.current, changed: self.doubted })
+        Ok(Written { object: self.current, changed: self.was_unknown })
     }
 
     /// Reads the object again when that can help.
@@ -140,8 +140,8 @@ impl<'a, S: Schema> Settling<'a, S> {
         let unknown = error.outcome() == Outcome::Unknown;
         if unknown {
             let version = self.current.metadata.resource_version;
-            self.doubt = Some(Doubt { version, settled_at: error.settled_at() });
-            self.doubted = true;
+            self.unknown = Some(UnknownAttempt { version, settled_at: error.settled_at() });
+            self.was_unknown = true;
         } else if !matches!(error.why, Why::Conflict { .. }) {
             // A deletion ends every doubt about what was written before it.
             return Err(if matches!(error.why, Why::Gone) { error } else { self.fail(error.why) });
@@ -162,7 +162,7 @@ impl<'a, S: Schema> Settling<'a, S> {
 
     fn take(&mut self, fresh: Arc<Object<S>>, began: Instant) {
         let version = fresh.metadata.resource_version;
-        if self.doubt.take_if(|doubt| doubt.ends(began, version)).is_some() {
+        if self.unknown.take_if(|doubt| doubt.ends(began, version)).is_some() {
             // Ours may be in it, so a cache must show at least this.
             self.client.note(&fresh);
         }
@@ -170,8 +170,8 @@ impl<'a, S: Schema> Settling<'a, S> {
     }
 
     fn fail(&self, why: Why) -> Error {
-        match self.doubt {
-            Some(Doubt { settled_at, .. }) if why.outcome() != Outcome::Unknown => {
+        match self.unknown {
+            Some(UnknownAttempt { settled_at, .. }) if why.outcome() != Outcome::Unknown => {
                 self.error(Why::Open { last: Box::new(why), settled_at })
             }
             _ => self.error(why),
@@ -186,11 +186,11 @@ impl<'a, S: Schema> Settling<'a, S> {
 /// Fields for an object of a kind whose schema is not ours.
 #[derive(Clone, Debug)]
 pub struct Merge {
-    /// What the object is to say; all other fields stay. An empty text takes a text away.
+    /// Wanted values of fields; all other fields stay. An empty text removes a text.
     pub fields: Value,
     /// The whole object on which the fields rest ([`crate::Object::whole`]).
     pub over: Value,
-    /// What of the object the fields belong to.
+    /// Part of the object that has the fields.
     pub part: Part,
 }
 

@@ -21,10 +21,10 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// An object that is there now.
 #[derive(Debug)]
 pub enum Created<S: Schema> {
-    /// It was made from the draft.
+    /// The object was created from the draft.
     New(Arc<Object<S>>),
-    /// There was one of this name, or an attempt of unknown outcome made it; it may differ from
-    /// the draft.
+    /// The object existed, or an attempt of unknown outcome created it; it may differ from the
+    /// draft.
     Existing(Arc<Object<S>>),
 }
 
@@ -49,7 +49,7 @@ impl<S: Schema> ObjectClient<S> {
     }
 
     /// Makes an object unless there is one of this key. After an unknown outcome it looks, and
-    /// tries again when there is none: a name is given once.
+    /// tries again when it is absent: a name is given once.
     ///
     /// # Errors
     /// As [`ObjectClient::create`].
@@ -96,18 +96,18 @@ impl<S: Schema> ObjectClient<S> {
     }
 }
 
-/// What is applied, and over whose head.
+/// Arguments of a server-side apply.
 #[derive(Clone, Debug)]
 pub struct Apply {
     /// The fields that this field manager owns from now on, all of them: one that it left out and
     /// owned before is removed. `apiVersion`, `kind` and the name are filled in.
     pub fields: Value,
     /// The object's UID: no other object of its name is changed, and none is made. `None` makes
-    /// one where there is none.
+    /// one where it is absent.
     pub uid: Option<String>,
     /// Takes the fields that others own. Without it such fields are a [`Why::Conflict`].
     pub force: bool,
-    /// What of the object the fields belong to.
+    /// Part of the object that has the fields.
     pub part: Part,
 }
 

@@ -10,29 +10,29 @@ use crate::error::{Error, Outcome, Why};
 use crate::object::{Object, Schema};
 use crate::object_client::{ObjectClient, Written};
 
-/// What becomes of the objects that the deleted one owns.
+/// Deletion of the objects that the deleted object owns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Propagation {
-    /// They go after it.
+    /// Owned objects are deleted after it.
     Background,
-    /// They go before it.
+    /// Owned objects are deleted before it.
     Foreground,
-    /// They stay.
+    /// Owned objects stay.
     Orphan,
 }
 
-/// What a deletion came to.
+/// Result of a deletion.
 #[derive(Debug)]
 pub enum Deletion<S: Schema> {
     /// The object is gone.
     Gone,
-    /// It goes once its finalizers are taken away, or its time of grace is over.
+    /// The object stays until its finalizers are removed, or its grace period is over.
     Pending(Arc<Object<S>>),
 }
 
 impl<S: Schema> ObjectClient<S> {
     /// Deletes the object that was seen, not another that has its name by now. With
-    /// `only_this_version` it is deleted only if nobody has changed it since.
+    /// `only_this_version` it is deleted only if it was not changed since.
     ///
     /// # Errors
     /// [`Why::Conflict`]: somebody has changed it. [`Error::outcome`] says whether it may have been

@@ -11,7 +11,7 @@ enum Step {
     Add(u8),
     AddLater(u8, u64),
     Take,
-    /// Of the n-th key in hand: done, put back after so long, or quarantined.
+    /// Ends the n-th key in hand: done, put back after so long, or quarantined.
     Done(usize),
     PutBack(usize, u64),
     Panic(usize),
@@ -32,13 +32,13 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What is promised of a key, kept in the most obvious way.
+/// Model of the promises about a key.
 #[derive(Debug, Default, Clone)]
 struct Model {
     in_hand: bool,
-    /// It was asked for and has not been taken since.
+    /// The key was added and has not been taken since.
     wanted: bool,
-    /// It comes back then.
+    /// Time at which the key comes back.
     returns: Option<u64>,
     kept_away_until: u64,
     panics: u32,

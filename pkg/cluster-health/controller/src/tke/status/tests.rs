@@ -198,7 +198,6 @@ fn sums_that_differ_little_from_those_that_were_worth_a_write_are_our_own() {
     assert_ne!(fingerprint_of(&cluster(|_| {}), notable.as_ref(), StatusSchema::Ours), ours);
 }
 
-/// rule:foreign-schemas-get-merge-patches
 #[test]
 fn a_schema_without_our_extensions_gets_none_of_them_and_shows_what_was_written() {
     let summary = json!({

@@ -1,4 +1,4 @@
-//! No Lease, and perhaps a leader who believes in the one that was deleted
+//! A Lease that does not exist, perhaps because it was deleted while its holder leads
 //! (rule:lease-absent-is-not-free).
 
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -31,7 +31,7 @@ async fn a_released_lease_has_no_holder_and_the_next_candidate_leads_at_its_next
     assert_eq!((record.transitions, record.acquired), (0, record.renewed));
     assert_eq!(server.calls().len(), 1, "one PUT is enough");
     assert!(a.fence.check().is_err());
-    assert!(!a.term.is_limited(), "nobody is to be killed after a release");
+    assert!(!a.term.is_limited(), "the watchdog kills no process after a release");
     assert_eq!(*a.status.borrow(), Leadership::Standby { holder: None });
     assert_eq!(a.told(), ["a became leader", "a stopped leading"]);
     let start = Instant::now();

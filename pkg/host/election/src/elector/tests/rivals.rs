@@ -13,7 +13,7 @@ const HISTORY: Duration = Duration::from_secs(180);
 
 fn random_fault(rng: &mut StdRng) -> Fault {
     let delay = |rng: &mut StdRng| match rng.random_range(0..20) {
-        0 => rng.random_range(0..6_000), // longer than a lease: lands when nobody waits any more
+        0 => rng.random_range(0..6_000), // longer than a lease: lands when it is no longer awaited
         1..4 => rng.random_range(0..900),
         _ => rng.random_range(0..20),
     };
@@ -37,7 +37,7 @@ fn candidate(identity: &str, server: &Server, seed: u64) -> Running {
     )
 }
 
-/// Follows one candidate's published state; panics when it leads beside another.
+/// Follows one candidate's published state; panics when it leads while another one does.
 async fn referee(mut status: watch::Receiver<Leadership>, leaders: Arc<AtomicUsize>) -> u32 {
     let (mut leading, mut terms) = (false, 0);
     loop {

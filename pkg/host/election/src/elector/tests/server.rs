@@ -18,7 +18,7 @@ pub(super) enum Verb {
     Replace,
 }
 
-/// What happens to one call.
+/// The fate of one call.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Fault {
     /// Until the server acts.
@@ -77,7 +77,7 @@ impl Server {
         self.0.lock().unwrap().lease = None;
     }
 
-    /// No call is acted upon for `d`.
+    /// Holds all calls for `d`.
     pub(super) fn freeze(&self, d: Duration) {
         self.0.lock().unwrap().frozen_until = Some(Instant::now() + d);
     }

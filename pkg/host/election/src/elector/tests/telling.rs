@@ -1,4 +1,4 @@
-//! What the log says of a lease that cannot be acquired, and how often.
+//! The log lines about a lease that cannot be acquired, and how often they appear.
 
 use log_capture::Capture;
 

@@ -1,4 +1,4 @@
-//! What each answer leads to: retries, drops, and what the log says.
+//! Consequences of each answer: retries, drops and log lines.
 
 use log_capture::Capture;
 
@@ -69,7 +69,6 @@ fn has_it(reporter: &'static str, last: &'static str) -> ApiServer {
     })
 }
 
-/// rule:a-series-outlives-its-leader
 #[tokio::test(start_paused = true)]
 async fn an_event_of_the_leader_before_is_counted_on() {
     for reporter in ["host_0", "host_1"] {

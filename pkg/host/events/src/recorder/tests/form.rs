@@ -1,4 +1,4 @@
-//! What is sent: the first time, and when an event repeats.
+//! Requests for a new event, and for one that repeats.
 
 use super::*;
 

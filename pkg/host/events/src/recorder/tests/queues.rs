@@ -1,4 +1,4 @@
-//! Who waits for whom, and what is dropped before it is sent.
+//! Queues of the workers, and events that are dropped before they are sent.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What a line or a page of the API server turns into.
+//! Events and pages read from lines of the API server.
 
 use kube_api::Node;
 use serde_json::json;

@@ -1,5 +1,5 @@
 //! Objects that cannot be decoded: strict and tolerant collections, protobuf and JSON
-//! (rule:strict-or-tolerant, rule:json-after-unreadable-protobuf).
+//! (rule:strict-or-tolerant).
 
 use std::time::Duration;
 
@@ -58,7 +58,7 @@ impl Tolerant {
     }
 }
 
-/// Its labels are not text.
+/// A Node whose labels are not text.
 fn broken(name: &str, version: u64) -> Value {
     let mut node = node(name, version);
     node["metadata"]["labels"] = json!({"tier": 7});
@@ -114,7 +114,7 @@ async fn an_unreadable_object_that_a_later_list_does_not_have_is_named_anew_when
         let wire = run.server.serve_list(5, &[broken("a", 1), broken("b", 2)]).await;
         run.informer.synced().await;
         assert_eq!(run.informer.cache.shared.unreadables.named().len(), 2);
-        // "b" is deleted while nobody watches.
+        // "b" is deleted while there is no watch.
         wire.error(410, "Expired");
         let _wire = if paged {
             run.server.streamed_list().await.refuse(400, "BadRequest");

@@ -17,7 +17,6 @@ fn assert_waited(since: Instant, until: Instant, (least, most): (f64, f64)) {
     assert!((least..most + 0.002).contains(&waited), "{waited} is not in {least}..{most}");
 }
 
-/// rule:first-retry-comes-soon
 #[tokio::test(start_paused = true)]
 async fn an_unreachable_server_is_asked_again_soon_and_then_every_two_seconds_until_the_first_list()
 {

@@ -43,12 +43,12 @@ async fn three_lists_that_agree_begin_a_new_history_and_end_every_session() {
     let cause = session.ended().await.to_owned();
     assert!(cause.contains("went back from version 90 to 20"), "{cause}");
     assert_eq!(run.store(), ["a@10", "c@15"]);
-    assert!(run.deltas.is_empty(), "nobody is told a difference between two histories");
-    // The user starts anew on the same informer.
-    let mut anew = Deltas::of(&run.informer);
-    assert_eq!(anew.next(2).await, ["added a@10", "added c@15"]);
+    assert!(run.deltas.is_empty(), "no difference between two histories is delivered");
+    // The user starts again on the same informer.
+    let mut again = Deltas::of(&run.informer);
+    assert_eq!(again.next(2).await, ["added a@10", "added c@15"]);
     wire.event("MODIFIED", &node("a", 21));
-    assert_eq!(anew.next(1).await, ["updated a@10-21"]);
+    assert_eq!(again.next(1).await, ["updated a@10-21"]);
     drop(wire);
     run.server.watch_from("21").await;
 }
@@ -182,7 +182,7 @@ async fn a_history_that_went_back_and_has_passed_the_known_version_is_found_by_a
         while run.informer.is_doubted() {
             tokio::task::yield_now().await;
         }
-        assert!(run.deltas.is_empty(), "nobody is told a difference between two histories");
+        assert!(run.deltas.is_empty(), "no difference between two histories is delivered");
         assert_eq!(run.store().len(), 2);
     }
 }

@@ -166,7 +166,6 @@ async fn an_internal_error_turns_one_list_to_pages() {
 
 type Break = fn(Call) -> Option<Wire>;
 
-/// rule:pages-follow-a-broken-stream
 #[tokio::test(start_paused = true)]
 async fn a_streamed_list_that_breaks_in_whatever_way_is_followed_by_pages_at_once() {
     let ways: [(&str, Break); 7] = [

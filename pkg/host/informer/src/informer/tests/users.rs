@@ -12,7 +12,6 @@ use crate::request::Format;
 use crate::testing::{Server, node};
 use crate::{Delta, FirstList, Informer, InformerMetrics, Session, Source};
 
-/// rule:session-ends-alone
 #[tokio::test(start_paused = true)]
 async fn a_handler_that_panics_ends_its_own_session_and_is_not_called_again() {
     let mut run = start();
@@ -33,8 +32,8 @@ async fn a_handler_that_panics_ends_its_own_session_and_is_not_called_again() {
     assert!(!neighbour.has_ended());
     assert_eq!(calls.load(std::sync::atomic::Ordering::Relaxed), 3, "start of list, a, b");
     // The restarted user shares the informer.
-    let mut anew = Deltas::of(&run.informer);
-    assert_eq!(anew.next(3).await, ["added a@6", "added b@2", "added c@3"]);
+    let mut again = Deltas::of(&run.informer);
+    assert_eq!(again.next(3).await, ["added a@6", "added b@2", "added c@3"]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -279,7 +279,7 @@ async fn the_answer_of_another_object_of_the_same_name_is_not_taken() {
     assert_eq!(server.0.lock().seen.len(), 2);
 }
 
-/// Of whose spec only the sizes are kept.
+/// A kind that keeps only the sizes of its spec.
 #[derive(Debug)]
 enum Reduced {}
 

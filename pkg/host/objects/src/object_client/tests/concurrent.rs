@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::Outcome;
 use crate::testing::{Fault, Server, Widget};
 
-/// What goes wrong with the writes, in the order in which they come.
+/// Failures of the writes, in the order in which they come.
 fn faults() -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(0..6_u8, 0..40)
 }

@@ -218,7 +218,6 @@ async fn applied_fields_say_which_object_they_are_for_and_whose_they_are() {
     assert!(matches!(error.why, Why::Encode), "{error}");
 }
 
-/// `rule:foreign-schemas-get-merge-patches`
 #[tokio::test(start_paused = true)]
 async fn merged_fields_are_for_one_version_of_one_object_and_send_what_they_change() {
     let server = Server::with_widget();
