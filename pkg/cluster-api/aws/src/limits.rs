@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 
 use parking_lot::Mutex as SyncMutex;
-use resilience::{Bucket, Rate};
+use resilience::{Rate, TokenBucket};
 use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep};
 
@@ -76,7 +76,7 @@ pub(crate) struct Limits(HashMap<(Service, Class), Limit>);
 
 #[derive(Debug)]
 struct Limit {
-    bucket: SyncMutex<Bucket>,
+    bucket: SyncMutex<TokenBucket>,
     /// First come, first served: tokio's lock is fair.
     line: Mutex<()>,
 }
@@ -84,7 +84,7 @@ struct Limit {
 impl Limits {
     pub(crate) fn new(rates: Rates) -> Self {
         let limit = |rate| {
-            let bucket = SyncMutex::new(Bucket::new(rate, Instant::now()));
+            let bucket = SyncMutex::new(TokenBucket::new(rate, Instant::now()));
             Limit { bucket, line: Mutex::default() }
         };
         let mut all = HashMap::new();

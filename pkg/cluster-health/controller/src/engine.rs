@@ -24,7 +24,6 @@ use cluster_registry::ClusterRegistry;
 use events::Recorder;
 use futures::future::{BoxFuture, pending, try_join_all};
 use futures::try_join;
-use health::Pace;
 use kube_api::Resource;
 use lease_thread::LeaseThread;
 use manager::{Context, Failure, Stopped};
@@ -32,6 +31,7 @@ use objects::Dynamic;
 use ownership::{Ownership, Share};
 use probes::Permits;
 use resilience::panics::contain;
+use resilience::{Rate, TokenBucket};
 use serving::{Access, Endpoints, Page};
 use tracing::info;
 use writer::{Clients, Writer};
@@ -116,7 +116,8 @@ pub(crate) async fn run(
         context.health.add("cluster-health-shard", Endpoints::READY, move || share.check());
     }
     let ownership = share.as_ref().map(Ownership::of).unwrap_or_default();
-    let pace = Pace::new(limits.write_rate, limits.write_burst);
+    let rate = Rate { per_second: limits.write_rate, burst: limits.write_burst };
+    let pace = TokenBucket::new(rate, tokio::time::Instant::now());
     let clusters = Arc::new(ClusterRegistry::new(
         Permits::new(limits.concurrent_probes),
         Writer::new(clients, pace, ownership.clone()),

@@ -25,7 +25,7 @@
 //! | `availability.rs` | the share of the time in which a cluster was well |
 //! | `write_gate.rs` | [`WriteGate`]: whether a state is worth a write |
 //! | `write_queue.rs` | [`WriteQueue`]: the status writes that wait, none lost |
-//! | `capacity.rs` | how many probes may be under way at once; [`Pace`]: a rate of writes |
+//! | `capacity.rs` | how many probes may be under way at once |
 //! | `shards.rs` | [`Shards`]: which replica probes a cluster |
 //! | `spread.rs` | where a cluster lies among all others |
 
@@ -52,7 +52,7 @@ mod write_queue;
 pub use attempt::{Attempt, Conclusion, Connection, Outcome, Setup, Step};
 pub use attempts::Attempts;
 pub use availability::Ratios;
-pub use capacity::{Load, Pace, is_insufficient, probes_at_once};
+pub use capacity::{Load, is_insufficient, probes_at_once};
 pub use classify::{PathMemory, classify};
 pub use code::Code;
 pub use finding::{Endpoints, Finding, Moment, ProbePath, Report, Verdict};

@@ -18,6 +18,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use resilience::{Rate, TokenBucket};
 use tokio::time::Instant;
 
 use crate::object::{EventType, ObjectRef, event_name, fingerprint};
@@ -92,7 +93,7 @@ pub(crate) struct Correlator {
     component: &'static str,
     messages: Lru<Topic, Messages>,
     written: Lru<Identity, Written>,
-    buckets: Lru<Topic, Bucket>,
+    buckets: Lru<Topic, TokenBucket>,
 }
 
 impl Correlator {
@@ -129,8 +130,8 @@ impl Correlator {
             count: written.count,
             folded,
         };
-        let bucket = self.buckets.entry(&topic, || Bucket::full(now));
-        bucket.take(now).then_some(observation)
+        let bucket = self.buckets.entry(&topic, || TokenBucket::new(SPAM_LIMIT, now));
+        bucket.take(now).is_ok().then_some(observation)
     }
 
     /// Goes on with the series that an observation was found to continue.
@@ -161,36 +162,9 @@ impl Correlator {
     }
 }
 
-/// Events that may come at once, as in client-go. Unlike there each reason counts for itself, so a
-/// frequent reason does not silence a rare one.
-const BURST: f64 = 25.0;
-/// Time to regain one event: longer than any that `resilience::Bucket` knows.
-const REFILL: Duration = Duration::from_secs(300);
-
-/// A token bucket that starts full.
-#[derive(Debug)]
-pub(crate) struct Bucket {
-    tokens: f64,
-    filled: Instant,
-}
-
-impl Bucket {
-    pub(crate) fn full(now: Instant) -> Self {
-        Self { tokens: BURST, filled: now }
-    }
-
-    /// Takes a token if there is one.
-    pub(crate) fn take(&mut self, now: Instant) -> bool {
-        let gained = now.duration_since(self.filled).as_secs_f64() / REFILL.as_secs_f64();
-        self.tokens = (self.tokens + gained).min(BURST);
-        self.filled = now;
-        let enough = self.tokens >= 1.0;
-        if enough {
-            self.tokens -= 1.0;
-        }
-        enough
-    }
-}
+/// client-go's numbers: 25 events at once, then one in five minutes. Unlike there each reason counts for
+/// itself, so a frequent reason does not silence a rare one.
+const SPAM_LIMIT: Rate = Rate { per_second: 1.0 / 300.0, burst: 25 };
 
 /// At most `capacity` entries. Every operation is logarithmic in their number at worst.
 #[derive(Debug)]

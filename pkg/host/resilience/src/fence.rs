@@ -1,15 +1,18 @@
-//! The switch: no write leaves this process once its lease may have run out
+//! [`Fence`]: no write leaves this process once its lease may have run out
 //! (`rule:fence-closes-before-the-lease-ends`).
 //!
 //! The elector is its only writer: it opens the fence from the start of each renewal and closes it
 //! when leadership ends. Every client with a fence reads it when a request leaves. Two atomics and
-//! two clock readings; nothing to lock, so it holds with every runtime wedged.
+//! two clock readings and no lock, so it holds even when every runtime hangs.
+//!
+//! [`BootInstant`] counts the time of a suspended machine (`rule:lease-time-counts-suspend`), which
+//! `std::time::Instant` does not promise.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use crate::boot_clock::{BootInstant, wall_nanos};
+use rustix::time::{ClockId, clock_gettime};
 
 const CLOSED: u64 = 0;
 const ALWAYS: u64 = u64::MAX;
@@ -92,6 +95,55 @@ impl Fence {
     }
 }
 
+/// A moment on `CLOCK_BOOTTIME`, as the time since boot. Comparable only within one boot of one
+/// machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct BootInstant(Duration);
+
+impl BootInstant {
+    /// Reads the clock.
+    pub fn now() -> Self {
+        let read = clock_gettime(ClockId::Boottime);
+        // The kernel never reports a negative time since boot, nor nanoseconds of a second or more.
+        let seconds = u64::try_from(read.tv_sec).unwrap_or(0);
+        let nanoseconds = u32::try_from(read.tv_nsec).unwrap_or(0);
+        Self(Duration::new(seconds, nanoseconds))
+    }
+
+    /// Time from `earlier` to `self`; zero if `earlier` is the later one.
+    pub fn saturating_since(self, earlier: Self) -> Duration {
+        self.0.saturating_sub(earlier.0)
+    }
+
+    /// Time from `self` until now.
+    pub fn elapsed(self) -> Duration {
+        Self::now().saturating_since(self)
+    }
+
+    /// The moment `length` after this one.
+    #[must_use]
+    pub fn saturating_add(self, length: Duration) -> Self {
+        Self(self.0.saturating_add(length))
+    }
+
+    /// Nanoseconds since boot: 584 years fit.
+    pub fn as_nanos(self) -> u64 {
+        u64::try_from(self.0.as_nanos()).unwrap_or(u64::MAX)
+    }
+
+    /// The inverse of [`as_nanos`](Self::as_nanos), for a moment that is kept in an atomic.
+    pub fn from_nanos(nanos: u64) -> Self {
+        Self(Duration::from_nanos(nanos))
+    }
+}
+
+/// Nanoseconds since 1970 by the wall clock.
+fn wall_nanos() -> u64 {
+    let read = clock_gettime(ClockId::Realtime);
+    let (seconds, nanoseconds) = (u64::try_from(read.tv_sec), u64::try_from(read.tv_nsec));
+    seconds.unwrap_or(0).saturating_mul(1_000_000_000).saturating_add(nanoseconds.unwrap_or(0))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -131,7 +183,7 @@ mod tests {
         let left = fence.remaining();
         assert!(left <= LONG && left + Duration::from_secs(60) > LONG, "{left:?}");
 
-        // Opened again for less: the last word counts.
+        // Opened again for less: the last call counts.
         fence.open_for(now, LONG / 2);
         assert!(fence.remaining() <= LONG / 2);
     }
@@ -156,5 +208,15 @@ mod tests {
         fence.open_for(BootInstant::now(), LONG);
         fence.close();
         assert_eq!(seen_by_a_client.check(), Err(Fenced));
+    }
+
+    #[test]
+    fn the_clock_moves_forward_and_survives_a_trip_through_an_atomic() {
+        let before = BootInstant::now();
+        let after = before.saturating_add(Duration::from_nanos(1));
+        assert!(after > before);
+        assert!(BootInstant::now() >= before);
+        assert_eq!(BootInstant::from_nanos(before.as_nanos()), before);
+        assert_eq!(before.saturating_since(after), Duration::ZERO);
     }
 }

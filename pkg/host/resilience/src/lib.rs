@@ -1,28 +1,22 @@
-//! What keeps a failure small: how long to wait after it, how seldom to log it, how a panic is
-//! contained, and that nothing is written without the lease. No task of its own; but for the fence
-//! callers pass the time in, so a paused test clock is enough.
+//! What keeps a failure small: waits after failures, rate limits, log gates, contained panics, and the
+//! fence that stops writes without the lease. No task of its own; except for the fence, callers pass
+//! the time in, so tests use a paused clock.
 //!
 //! | file | holds | used by |
 //! |---|---|---|
-//! | `delay.rs` | [`Backoff`]: the wait after the n-th failure in a row | work queues, the supervisor |
-//! | `series.rs` | [`Series`]: a backoff that counts its own failures | informers, readers of files |
-//! | `bucket.rs` | [`Bucket`]: a rate that a cloud's refusals slow down | callers of clouds |
-//! | `log_gate.rs` | [`LogGate`], [`KeyedLogGate`]: one line per interval, the rest counted | whoever logs failures |
-//! | `panics.rs` | [`panics::contain`]: a panic is an error | work queues, the manager |
-//! | `fence.rs` | [`Fence`]: no write without the lease | clients of the API server and of clouds |
-//! | `boot_clock.rs` | [`BootInstant`]: the clock that the fence is read by | the elector |
+//! | `backoff.rs` | [`Backoff`], [`Series`]: waits after failures | work queues, informers, the supervisor |
+//! | `token_bucket.rs` | [`TokenBucket`]: a rate limit | clients, writers of statuses, events |
+//! | `log_gate.rs` | [`LogGate`], [`KeyedLogGate`]: one line per interval, the rest counted | all that log failures |
+//! | `panics.rs` | [`panics::contain`]: turns a panic into an error | work queues, the manager |
+//! | `fence.rs` | [`Fence`]: no write without the lease; [`BootInstant`]: its clock | election, clients |
 
-mod boot_clock;
-mod bucket;
-mod delay;
+mod backoff;
 mod fence;
 mod log_gate;
 pub mod panics;
-mod series;
+mod token_bucket;
 
-pub use boot_clock::BootInstant;
-pub use bucket::{Bucket, Rate};
-pub use delay::{Backoff, Jitter};
-pub use fence::{Fence, Fenced};
+pub use backoff::{Backoff, Jitter, Series};
+pub use fence::{BootInstant, Fence, Fenced};
 pub use log_gate::{KeyedLogGate, LogGate};
-pub use series::Series;
+pub use token_bucket::{Rate, TokenBucket};

@@ -1,7 +1,7 @@
-//! [`LogGate`]: a line at most once per interval, and how many were held back.
+//! [`LogGate`]: a log line at most once per interval, and how many were suppressed.
 //!
-//! The log's own collapsing of repeats compares whole lines; these gates stand where the lines of
-//! one failure differ from object to object.
+//! The logger collapses identical lines itself. These gates limit lines that differ from object to
+//! object though their cause is the same.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -45,20 +45,20 @@ impl LogGate {
         Self { interval, state: Mutex::new(State::NEW) }
     }
 
-    /// Asks for a line at `now`: `Some` lets it pass and says how many did not since the last one
-    /// that passed.
+    /// Asks for a line at `now`: `Some` lets it pass, with the number of lines suppressed since the
+    /// last one that passed.
     pub fn pass(&self, now: impl Into<Instant>) -> Option<u64> {
         self.state.lock().pass(now.into(), self.interval)
     }
 
     /// Lets the next line pass whenever it comes. True when a line has passed since the last
-    /// reset: what was said has ended, which may be worth a line, too.
+    /// reset: the end of that failure may be worth a line, too.
     pub fn reset(&self) -> bool {
         std::mem::replace(&mut *self.state.lock(), State::NEW).passed.is_some()
     }
 }
 
-/// A [`LogGate`] per key. Keys not heard of for an interval are forgotten.
+/// A [`LogGate`] per key. Forgets keys that asked for no line during an interval.
 #[derive(Debug)]
 pub struct KeyedLogGate<K> {
     interval: Duration,

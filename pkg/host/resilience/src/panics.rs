@@ -1,8 +1,8 @@
-//! Containing a panic: a future or a closure runs to its end or to its panic, and the caller learns
-//! what was said, and where.
+//! Turns the panic of a future or a closure into an error with its message and place.
 //!
-//! Work queues contain their workers, the manager its controllers and watches. Whoever contains a
-//! panic must give up what the code shared with others, or know that it is never left half-changed.
+//! Work queues contain the panics of their workers, the manager those of its controllers and watches.
+//! The caller must drop the state that the code shared with others, or know that a panic cannot leave
+//! it half-changed.
 
 use std::any::Any;
 use std::backtrace::{Backtrace, BacktraceStatus};
@@ -17,9 +17,9 @@ use std::task::Poll;
 /// A contained panic. Displays as its message and place.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Panic {
-    /// What was said; "no message" when that was no text.
+    /// The message; "no message" when the payload is no text.
     pub message: String,
-    /// `file:line:column`; empty when the runtime did not tell.
+    /// `file:line:column`; empty when it is unknown.
     pub location: String,
     /// Present when `RUST_BACKTRACE` asks for it.
     pub backtrace: Option<String>,
@@ -69,7 +69,7 @@ pub fn contain_call<T>(call: impl FnOnce() -> T) -> Result<T, Panic> {
     ended.map_err(|payload| caught(payload.as_ref()))
 }
 
-/// What a panic said, from what a join or a catch gave; "no message" when that is no text.
+/// The message of a panic, from the payload of a join or a catch; "no message" when it is no text.
 pub fn message(payload: &(dyn Any + Send)) -> &str {
     let text = payload.downcast_ref::<&str>().copied();
     text.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message")

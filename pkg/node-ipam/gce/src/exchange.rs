@@ -8,7 +8,7 @@ use http::header::{AUTHORIZATION, CONTENT_TYPE, USER_AGENT};
 use http::{HeaderValue, Method, Request, StatusCode};
 use http_body_util::Full;
 use parking_lot::Mutex as SyncMutex;
-use resilience::{Bucket, Fence, Rate};
+use resilience::{Fence, Rate, TokenBucket};
 use serde::de::DeserializeOwned;
 use tokio::sync::{Mutex, Semaphore, SemaphorePermit};
 use tokio::time::{Instant, sleep};
@@ -126,14 +126,14 @@ const RATE: Rate = Rate { per_second: 20.0, burst: 60 };
 /// Shared by all calls.
 pub(crate) struct Limits {
     slots: Semaphore,
-    bucket: SyncMutex<Bucket>,
+    bucket: SyncMutex<TokenBucket>,
     /// First come, first served: tokio's lock is fair.
     line: Mutex<()>,
 }
 
 impl Limits {
     pub(crate) fn new() -> Self {
-        let bucket = SyncMutex::new(Bucket::new(RATE, Instant::now()));
+        let bucket = SyncMutex::new(TokenBucket::new(RATE, Instant::now()));
         Self { slots: Semaphore::new(CALLS_AT_ONCE), bucket, line: Mutex::default() }
     }
 

@@ -4,13 +4,13 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use health::{Pace, Urgency, WriteQueue, Written};
+use health::{Urgency, WriteQueue, Written};
 use objects::{Apply, Dynamic, Error, Merge, ObjectClient, Part, Why};
 use parking_lot::Mutex;
-use resilience::KeyedLogGate;
 use resilience::panics::contain;
+use resilience::{KeyedLogGate, TokenBucket};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
-use tokio::time::sleep_until;
+use tokio::time::{sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::{error, warn};
@@ -33,7 +33,7 @@ type Entry = (Arc<str>, Arc<dyn Pending>);
 /// contents but the object.
 pub(crate) struct Writer {
     queue: Mutex<WriteQueue<Arc<str>, Arc<dyn Pending>>>,
-    pace: Mutex<Pace>,
+    pace: Mutex<TokenBucket>,
     ownership: Ownership,
     /// Writes that are being sent, by the cluster that they belong to.
     under_way: Mutex<HashMap<Arc<str>, usize>>,
@@ -43,7 +43,7 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    pub(crate) fn new(clients: Clients, pace: Pace, ownership: Ownership) -> Self {
+    pub(crate) fn new(clients: Clients, pace: TokenBucket, ownership: Ownership) -> Self {
         Self {
             queue: Mutex::default(),
             pace: Mutex::new(pace),
@@ -170,7 +170,7 @@ impl Writer {
             let taken = self.pace.lock().take(now().monotonic);
             match taken {
                 Ok(()) => return,
-                Err(at) => sleep_until(at.into()).await,
+                Err(wait) => sleep(wait).await,
             }
         }
     }

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use health::{Finding, LEADER, Member, Pace, Shards, Status, WriteQueue};
+use health::{Finding, LEADER, Member, Shards, Status, WriteQueue};
+use resilience::{Rate, TokenBucket};
 
 use crate::world::LEADING;
 
@@ -41,7 +42,7 @@ pub(crate) struct Replica {
     pub(crate) shards: Shards,
     pub(crate) held: BTreeMap<u64, Held>,
     pub(crate) queue: WriteQueue<u64, ()>,
-    pub(crate) pace: Pace,
+    pub(crate) pace: TokenBucket,
     pub(crate) alive: bool,
     /// It cannot read the leases, and never could.
     pub(crate) blind: bool,
@@ -69,7 +70,7 @@ impl Replica {
             name,
             held: BTreeMap::new(),
             queue: WriteQueue::default(),
-            pace: Pace::new(20.0, 5),
+            pace: TokenBucket::new(Rate { per_second: 20.0, burst: 5 }, at),
             alive: true,
             blind: false,
             life,

@@ -7,16 +7,12 @@
 //! - a pause stops the whole bucket, the callers already in line included;
 //! - time is tokio's, so a paused test sees exactly what production does.
 
-use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use governor::clock::Clock;
-use governor::middleware::StateInformationMiddleware;
-use governor::state::{InMemoryState, NotKeyed};
-use governor::{Quota, RateLimiter};
 use parking_lot::Mutex;
+use resilience::{Rate, TokenBucket};
 use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::throttle::advice::Cost;
@@ -24,8 +20,8 @@ use crate::throttle::line::{Head, Line, Turn};
 use crate::throttle::metrics::{BucketMetrics, Level, ThrottleMetrics};
 use crate::throttle::refusals::Refusals;
 
-type Limiter = RateLimiter<NotKeyed, InMemoryState, TokioClock, StateInformationMiddleware>;
-
+/// The longest time in which a whole bucket may refill: 290 years.
+const LONGEST_REFILL: Duration = Duration::from_secs(290 * 365 * 86_400);
 /// tokio sleeps at least this long, so a shorter wait was for the line and not for a token.
 const TIMER_RESOLUTION: Duration = Duration::from_millis(1);
 
@@ -64,7 +60,7 @@ pub struct Throttle(Arc<Bucket>);
 
 struct Bucket {
     name: String,
-    rate: Option<Rate>,
+    limit: Option<Limit>,
     line: Arc<Line>,
     in_line: AtomicUsize,
     refusals: Mutex<Refusals>,
@@ -74,12 +70,9 @@ struct Bucket {
     metrics: Option<BucketMetrics>,
 }
 
-struct Rate {
+struct Limit {
     qps: f64,
-    burst: u32,
-    limiter: Limiter,
-    /// Tokens left after the last one was taken, and when.
-    level: Mutex<(u32, Instant)>,
+    tokens: Mutex<TokenBucket>,
 }
 
 #[derive(Clone, Debug)]
@@ -111,8 +104,8 @@ impl Throttle {
         if qps < 0.0 {
             return Ok(None);
         }
-        let rate = Rate::new(name, qps, burst)?;
-        let bucket = Arc::new(Bucket::new(name, Some(rate), Some(metrics.bucket(name))));
+        let limit = Limit::new(name, qps, burst)?;
+        let bucket = Arc::new(Bucket::new(name, Some(limit), Some(metrics.bucket(name))));
         let level: Weak<dyn Level> = Arc::<Bucket>::downgrade(&bucket);
         metrics.follow(&level);
         Ok(Some(Self(bucket)))
@@ -160,7 +153,7 @@ impl Throttle {
 
     /// Queries per second, `None` if unlimited.
     pub(crate) fn qps(&self) -> Option<f64> {
-        self.0.rate.as_ref().map(|r| r.qps)
+        self.0.limit.as_ref().map(|limit| limit.qps)
     }
 }
 
@@ -171,10 +164,10 @@ impl std::fmt::Debug for Throttle {
 }
 
 impl Bucket {
-    fn new(name: &str, rate: Option<Rate>, metrics: Option<BucketMetrics>) -> Self {
+    fn new(name: &str, limit: Option<Limit>, metrics: Option<BucketMetrics>) -> Self {
         Self {
             name: name.to_owned(),
-            rate,
+            limit,
             line: Arc::default(),
             in_line: AtomicUsize::new(0),
             refusals: Mutex::default(),
@@ -197,8 +190,8 @@ impl Bucket {
             metrics.waited(time, time >= TIMER_RESOLUTION);
         }
         // The server's own stops are no cost of the limit.
-        if let (Some(rate), None) = (&self.rate, &stopped_by) {
-            self.cost.waited(&self.name, rate.qps, started, started + time);
+        if let (Some(limit), None) = (&self.limit, &stopped_by) {
+            self.cost.waited(&self.name, limit.qps, started, started + time);
         }
         Wait { time, queue: place.position, stopped_by }
     }
@@ -228,7 +221,7 @@ impl Bucket {
     }
 
     fn take(&self) -> Result<(), Duration> {
-        self.rate.as_ref().map_or(Ok(()), Rate::take)
+        self.limit.as_ref().map_or(Ok(()), Limit::take)
     }
 
     fn last_pause(&self) -> Option<Pause> {
@@ -246,56 +239,31 @@ impl Level for Bucket {
     }
 
     fn utilization(&self) -> f64 {
-        self.rate.as_ref().map_or(0.0, Rate::utilization)
+        self.limit.as_ref().map_or(0.0, Limit::utilization)
     }
 }
 
-impl Rate {
+impl Limit {
     fn new(client: &str, qps: f64, burst: u32) -> Result<Self, ThrottleError> {
         let client = client.to_owned();
-        let period = Duration::try_from_secs_f64(1.0 / qps)
-            .map_err(|_| ThrottleError::Qps { client: client.clone(), qps })?
-            .max(Duration::from_nanos(1));
-        // governor counts the refill of a whole bucket in a u64 of nanoseconds, twice over.
-        let refill_fits = period.as_nanos() * u128::from(burst) <= u128::from(u64::MAX / 2);
-        let quota = NonZeroU32::new(burst)
-            .filter(|_| refill_fits)
-            .and_then(|burst| Some(Quota::with_period(period)?.allow_burst(burst)));
-        let Some(quota) = quota else { return Err(ThrottleError::Burst { client, qps, burst }) };
-        let clock = TokioClock(Instant::now());
-        let limiter = RateLimiter::direct_with_clock(quota, clock)
-            .with_middleware::<StateInformationMiddleware>();
-        Ok(Self { qps, burst, limiter, level: Mutex::new((burst, Instant::now())) })
+        let Ok(period) = Duration::try_from_secs_f64(1.0 / qps) else {
+            return Err(ThrottleError::Qps { client, qps });
+        };
+        let refill = period.as_secs_f64() * f64::from(burst);
+        if burst == 0 || refill > LONGEST_REFILL.as_secs_f64() {
+            return Err(ThrottleError::Burst { client, qps, burst });
+        }
+        let rate = Rate { per_second: qps, burst };
+        Ok(Self { qps, tokens: Mutex::new(TokenBucket::new(rate, Instant::now())) })
     }
 
-    /// Takes a token, or says how long it will be before there is one.
+    /// Takes a token, or returns the time until there is one.
     fn take(&self) -> Result<(), Duration> {
-        match self.limiter.check() {
-            Ok(left) => {
-                *self.level.lock() = (left.remaining_burst_capacity(), Instant::now());
-                Ok(())
-            }
-            Err(not_yet) => Err(not_yet.wait_time_from(self.limiter.clock().now())),
-        }
+        self.tokens.lock().take(Instant::now())
     }
 
     fn utilization(&self) -> f64 {
-        let (left, at) = *self.level.lock();
-        let burst = f64::from(self.burst);
-        let left = f64::from(left) + self.qps * at.elapsed().as_secs_f64();
-        1.0 - left.min(burst) / burst
-    }
-}
-
-/// tokio's clock as time since the bucket was made.
-#[derive(Clone, Debug)]
-struct TokioClock(Instant);
-
-impl Clock for TokioClock {
-    type Instant = Duration;
-
-    fn now(&self) -> Duration {
-        self.0.elapsed()
+        self.tokens.lock().utilization(Instant::now())
     }
 }
 

@@ -129,20 +129,20 @@ async fn a_series_that_another_leader_began_is_counted_on() {
 #[tokio::test(start_paused = true)]
 async fn twenty_five_pass_at_once_and_one_more_every_five_minutes() {
     let start = Instant::now();
-    let mut bucket = Bucket::full(start);
-    assert_eq!((0..100).filter(|_| bucket.take(start)).count(), 25);
-    assert!(!bucket.take(start + Duration::from_secs(299)));
-    assert!(bucket.take(start + Duration::from_millis(300_100)));
-    assert!(!bucket.take(start + Duration::from_millis(300_200)));
+    let mut bucket = TokenBucket::new(SPAM_LIMIT, start);
+    assert_eq!((0..100).filter(|_| bucket.take(start).is_ok()).count(), 25);
+    assert!(bucket.take(start + Duration::from_secs(299)).is_err());
+    assert!(bucket.take(start + Duration::from_millis(300_100)).is_ok());
+    assert!(bucket.take(start + Duration::from_millis(300_200)).is_err());
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_long_silence_refills_the_burst_and_no_more() {
     let start = Instant::now();
-    let mut bucket = Bucket::full(start);
-    while bucket.take(start) {}
-    let later = start + REFILL * 1_000;
-    assert_eq!((0..100).filter(|_| bucket.take(later)).count(), 25);
+    let mut bucket = TokenBucket::new(SPAM_LIMIT, start);
+    while bucket.take(start).is_ok() {}
+    let later = start + Duration::from_secs(300_000);
+    assert_eq!((0..100).filter(|_| bucket.take(later).is_ok()).count(), 25);
 }
 
 fn has(lru: &mut Lru<u32, u32>, key: u32) -> bool {

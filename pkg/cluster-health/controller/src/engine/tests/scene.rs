@@ -8,13 +8,14 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use events::EventMetrics;
-use health::{Code, Pace, Standing};
+use health::{Code, Standing};
 use http::Method;
 use http_body_util::BodyExt as _;
 use kube_api::Resource;
 use objects::{Dynamic, ObjectClient};
 use parking_lot::Mutex;
 use prometheus::{Registry as Metrics, TextEncoder};
+use resilience::{Rate, TokenBucket};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -174,7 +175,9 @@ impl Scene {
             let limit = Duration::from_secs(5);
             (plural, ObjectClient::<Dynamic>::new(client.clone(), kind, "fake", limit))
         });
-        let writer = Writer::new(HashMap::from(clients), Pace::new(50.0, 100), ownership.clone());
+        let pace =
+            TokenBucket::new(Rate { per_second: 50.0, burst: 100 }, tokio::time::Instant::now());
+        let writer = Writer::new(HashMap::from(clients), pace, ownership.clone());
         let exposed = EngineMetrics::new(&metrics, exposed).expect("the names are new");
         let clusters = Arc::new(ClusterRegistry::new(
             Permits::new(concurrent_probes),

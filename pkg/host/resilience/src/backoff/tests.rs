@@ -1,10 +1,11 @@
-//! Growth, cap and jitter, at their edges and on random values.
+//! Growth, cap and jitter of one wait, and the waits of a series.
 
 use proptest::prelude::*;
 
 use super::*;
 
 const MS: fn(u64) -> Duration = Duration::from_millis;
+const S: fn(u64) -> Duration = Duration::from_secs;
 const STEADY: Backoff = Backoff {
     first: Duration::from_millis(10),
     factor: 2.0,
@@ -55,6 +56,37 @@ fn the_draw_is_random() {
     let around = Backoff { jitter: Jitter::Around(1.0), ..STEADY };
     let waits: std::collections::HashSet<Duration> = (0..100).map(|_| around.delay(3)).collect();
     assert!(waits.len() > 50, "{} different waits in 100", waits.len());
+}
+
+fn series() -> Series {
+    Series::new(Backoff::doubling(S(1), S(8), Jitter::None))
+}
+
+#[test]
+fn waits_grow_with_each_failure_until_reset() {
+    let (mut series, now) = (series(), Instant::now());
+    assert_eq!([0; 5].map(|_| series.fail(now)), [1, 2, 4, 8, 8].map(S));
+    assert_eq!(series.failures(), 5);
+    series.reset();
+    assert_eq!((series.failures(), series.fail(now)), (0, S(1)));
+}
+
+#[test]
+fn without_a_time_to_forget_only_a_reset_ends_a_row() {
+    let (mut series, now) = (series(), Instant::now());
+    series.fail(now);
+    assert_eq!(series.fail(now + S(1_000_000)), S(2));
+}
+
+#[test]
+fn quiet_time_counts_from_the_end_of_the_wait_and_ends_the_row_when_it_is_over() {
+    let (mut series, now) = (series().forget_after(S(120)), Instant::now());
+    series.fail(now);
+    series.fail(now + S(1));
+    let wait_ends = now + S(1) + S(2);
+    assert_eq!(series.clone().fail(wait_ends + S(120)), S(4));
+    assert_eq!(series.fail(wait_ends + S(120) + Duration::from_nanos(1)), S(1));
+    assert_eq!(series.failures(), 1);
 }
 
 proptest! {
