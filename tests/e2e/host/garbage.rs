@@ -119,7 +119,7 @@ async fn hang_on(port: u16, half_open: usize) -> (Vec<TcpStream>, Vec<http::Resp
     (silent, slow)
 }
 
-/// The memory once it is back to where it was (rule:freed-memory-goes-back).
+/// The memory once it is back to where it was.
 async fn settled(manager: &Process, before: u64) -> u64 {
     manager.until_metric("icm_serving_connections", &[], |open| open < 10.0).await;
     let limit = before + before / 10 + GROWN_BYTES;

@@ -6,22 +6,19 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use http::HeaderValue;
 use kube::config::Kubeconfig;
 use parking_lot::Mutex;
 use transport::{Protocol, TlsConfigs};
 
-use crate::call::caller::Caller;
-use crate::call::link::Link;
+use crate::call::dispatch::Link;
 use crate::call::metrics::RequestMetrics;
+use crate::caller::{Caller, Identity, Parts, Profile, Stack};
 use crate::config::{ClientOptions, Source, process_environment};
 use crate::error::{ConfigError, KubeconfigError};
-use crate::identity::account::ServiceAccount;
-use crate::identity::authorize::Bearer;
+use crate::identity::authorize::{Bearer, ServiceAccount};
 use crate::identity::credentials::Credentials;
 use crate::identity::snapshot::Shown;
-use crate::identity::user_agent::user_agent;
-use crate::profile::{Identity, Profile};
-use crate::stack::{Parts, Stack};
 
 /// The factory: one parsed configuration, shared connections, one set of metrics. Clones share all
 /// of it.
@@ -43,7 +40,7 @@ struct Inner {
 
 impl Clients {
     /// Reads the configuration and the files it names, and follows them from then on, on the
-    /// current runtime (`rule:credentials-are-followed`). No network of ours; an exec plugin is
+    /// current runtime. No network of ours; an exec plugin is
     /// waited for up to 10 s. A process that talks to several servers loads several, with the same
     /// `metrics`, which tell them apart by the label `host`.
     ///
@@ -209,6 +206,19 @@ impl Clients {
         let account = Arc::new(ServiceAccount::new(root, namespace, name));
         Ok(Arc::clone(self.0.accounts.lock().entry(identity.clone()).or_insert(account)))
     }
+}
+
+/// `<product>/<version> (<os>/<arch>) kubernetes/<commit>/<suffix>`, version up to the first `-`,
+/// commit of 7 characters.
+pub(crate) fn user_agent(o: &ClientOptions, suffix: &str) -> Result<HeaderValue, ConfigError> {
+    let version = o.version.split('-').next().unwrap_or_default();
+    let commit: String = o.commit.chars().take(7).collect();
+    let text = format!(
+        "{}/{version} ({}) kubernetes/{commit}/{suffix}",
+        o.product,
+        kube_api::go::platform(),
+    );
+    HeaderValue::from_str(&text).map_err(|_| ConfigError::UserAgent(text))
 }
 
 #[cfg(test)]

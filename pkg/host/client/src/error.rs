@@ -2,10 +2,9 @@
 //! they name. For the operator to mend. No variant ever holds a secret: neither a word of a
 //! kubeconfig nor the output of a plugin.
 
-use std::fmt;
-use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::{fmt, io};
 
 use transport::{ProxyError, TlsError};
 

@@ -20,26 +20,24 @@
 //! write happened uses [`Caller::answer`] and reads [`CallError`].
 
 mod call;
+mod caller;
 mod clients;
 mod config;
 mod error;
 mod identity;
-mod latency;
-mod profile;
-mod stack;
 mod throttle;
 
 #[cfg(test)]
 mod testing;
 
 pub use call::{
-    Answer, AnswerError, CallError, Caller, RequestMetrics, SendCheck, TRAVEL, WaitingSince,
-    answer, applicable_for,
+    Answer, AnswerError, CallError, RequestMetrics, SendCheck, TRAVEL, WaitingSince, answer,
+    applicable_for,
 };
+pub use caller::{Caller, Identity, Profile};
 pub use clients::Clients;
 pub use config::ClientOptions;
 pub use config::settings::{AddressError, check_address};
 pub use error::{ConfigError, KubeconfigError};
 pub use identity::{PluginError, TokenError};
-pub use profile::{Identity, Profile};
 pub use throttle::{Throttle, ThrottleError, ThrottleMetrics};

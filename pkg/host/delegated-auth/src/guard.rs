@@ -10,16 +10,13 @@ use rustls::pki_types::UnixTime;
 use serving::{Guard, Judgement, PeerCertificate, Reply, ShownChain, Visit, reply};
 use tokio::time::Instant;
 
-use crate::access::{self, AccessReviews};
-use crate::allowed::{MetricsReaders, OpenPaths, is_master, is_metrics, is_read};
-use crate::backend::Backend;
-use crate::certificate::Subject;
+use crate::api_reviews::{ACCESS_REVIEWS, AccessReviews, Backend, TOKEN_REVIEWS, Tokens, bearer};
 use crate::metrics::{BackendMetrics, GuardMetrics};
+use crate::options::{MetricsReaders, OpenPaths, is_master, is_metrics, is_read};
 use crate::reviews::{Answer, Asking, BRIEF, LONGEST, Lives, Reviews, Verdict};
-use crate::tokens::{self, Tokens, bearer};
 use crate::trust::{Finding, Trust};
-use crate::user::User;
-use crate::{DelegationError, DelegationOptions, LookupError};
+use crate::user::{Subject, User};
+use crate::{DelegationOptions, LookupError, TrustError};
 
 /// Answers of one kind that are remembered.
 const REMEMBERED: usize = 8192;
@@ -69,13 +66,13 @@ impl Delegation {
         let lives = Lives { granted: options.token_ttl, refused: options.token_ttl, stale };
         let metrics = BackendMetrics::new(registry, "authn", "authentication")?;
         let tokens = reviewers.authentication.clone().map(|caller| {
-            let backend = Backend::new(tokens::KIND, caller, metrics);
+            let backend = Backend::new(TOKEN_REVIEWS, caller, metrics);
             Tokens::new(backend, Reviews::new(lives, REMEMBERED), hash.clone())
         });
         let lives = Lives { granted: options.allowed_ttl, refused: options.denied_ttl, stale };
         let metrics = BackendMetrics::new(registry, "authz", "authorization")?;
         let access = reviewers.authorization.clone().map(|caller| {
-            let backend = Backend::new(access::KIND, caller, metrics);
+            let backend = Backend::new(ACCESS_REVIEWS, caller, metrics);
             AccessReviews::new(backend, Reviews::new(lives, REMEMBERED), hash)
         });
         Ok(Self {
@@ -103,7 +100,6 @@ impl Delegation {
             stale_will_do: is_read(visit.method) && is_metrics(visit.path),
         };
         let identified = self.authenticate(visit, asking).await;
-        // rule:health-needs-no-review
         if is_open && !matches!(identified, Err(Unknown::Bad)) {
             self.metrics.authorization("allowed");
             return Ok(());
@@ -201,7 +197,6 @@ impl Delegation {
     }
 }
 
-/// rule:refusals-name-no-server
 fn no_answer() -> Reply {
     let message = "the right to this path cannot be reviewed now; try again later";
     reply::failure(StatusCode::SERVICE_UNAVAILABLE, "ServiceUnavailable", message)
@@ -211,6 +206,20 @@ impl Guard for Delegation {
     fn judge<'a>(&'a self, visit: Visit<'a>) -> Judgement<'a> {
         Box::pin(self.decide(visit))
     }
+}
+
+/// Ends the start of the process.
+#[derive(Debug, thiserror::Error)]
+pub enum DelegationError {
+    /// A file of CAs cannot be used.
+    #[error(transparent)]
+    Trust(#[from] TrustError),
+    /// A metric of one of these names is registered already.
+    #[error("cannot register the metrics of authentication and authorization: {0}")]
+    Metrics(#[from] prometheus::Error),
+    /// Tokens are kept as hashes under a random key.
+    #[error("cannot draw random numbers from the system")]
+    NoRandomNumbers,
 }
 
 #[cfg(test)]

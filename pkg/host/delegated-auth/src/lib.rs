@@ -18,25 +18,14 @@
 //! | `allowed.rs` | what needs no review |
 //! | `error.rs`, `metrics.rs` | why it cannot begin; what is counted |
 
-mod access;
-mod allowed;
-mod backend;
-mod certificate;
-mod error;
+mod api_reviews;
 mod guard;
-mod lookup;
-mod memory;
 mod metrics;
 mod options;
-mod request_header;
 mod reviews;
-mod tokens;
 mod trust;
 mod user;
 
-pub use allowed::OpenPaths;
-pub use error::DelegationError;
-pub use guard::{Delegation, Reviewers};
-pub use lookup::LookupError;
-pub use options::{DelegationOptions, RequestHeaders};
-pub use trust::TrustError;
+pub use guard::{Delegation, DelegationError, Reviewers};
+pub use options::{DelegationOptions, OpenPaths, RequestHeaders};
+pub use trust::{LookupError, TrustError};

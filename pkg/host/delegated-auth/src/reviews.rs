@@ -1,16 +1,14 @@
 //! Questions that the API server answers: whose token, which right. Answers are reused, a question
 //! is asked once at a time, strangers take turns, and what was answered well is not lost at once
-//! when the API server cannot be reached (rule:reviews-are-bounded, rule:readers-outlive-an-outage).
+//! when the API server cannot be reached (rule:readers-outlive-an-outage).
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::{Instant, timeout, timeout_at};
-
-use crate::memory::{Key, Memory};
 
 /// The longest that a review takes, its repetitions included.
 pub(crate) const LONGEST: Duration = Duration::from_secs(10);
@@ -83,7 +81,8 @@ struct State<V> {
     granted: Memory<V>,
     refused: Memory<()>,
     under_way: HashMap<Key, UnderWay<V>>,
-    /// Why the last review had no verdict; none if it had one.
+    /// Why there is no verdict now; none if the last review had one. `Refused` lasts until a review
+    /// has a verdict (rule:readers-outlive-an-outage).
     failure: Option<ReviewFailure>,
 }
 
@@ -130,9 +129,15 @@ impl<V: Clone + Send + Sync + 'static> Reviews<V> {
         let answer = timeout_at(limit, self.asked(key, is_stranger, review)).await;
         match (answer.unwrap_or(Err(ReviewFailure::Unreachable)), last) {
             (Ok(verdict), _) => Answer::Known(verdict),
-            (Err(ReviewFailure::Unreachable), Some(last)) => Answer::Stale(last),
+            (Err(ReviewFailure::Unreachable), Some(last)) if self.failure() != refused => {
+                Answer::Stale(last)
+            }
             (Err(_), _) => Answer::Unknown,
         }
+    }
+
+    fn failure(&self) -> Option<ReviewFailure> {
+        self.0.state.lock().failure
     }
 
     /// Waits for the review of `key` that is under way, or begins it.
@@ -184,7 +189,12 @@ impl<V: Clone + Send + Sync + 'static> Reviews<V> {
 impl<V: Clone> Inner<V> {
     fn settle(&self, key: Key, reviewed: &Reviewed<V>) {
         let mut state = self.state.lock();
-        state.failure = reviewed.as_ref().err().copied();
+        state.failure = match (reviewed, state.failure) {
+            (Ok(_), _) => None,
+            // An outage that follows does not give the right to ask back.
+            (Err(_), Some(ReviewFailure::Refused)) => Some(ReviewFailure::Refused),
+            (Err(failure), _) => Some(*failure),
+        };
         state.under_way.remove(&key);
         match reviewed {
             Ok(Verdict::Granted(value)) => {
@@ -216,6 +226,61 @@ impl<V: Clone> State<V> {
             return Some(Verdict::Granted(value));
         }
         self.refused.get(key, lives.refused).map(|()| Verdict::Refused)
+    }
+}
+
+/// A question as a hash: nothing of what it holds is kept.
+pub(crate) type Key = [u8; 32];
+
+/// At most `capacity` answers. Every operation is logarithmic in their number at worst.
+#[derive(Debug)]
+pub(crate) struct Memory<V> {
+    capacity: usize,
+    clock: u64,
+    answers: HashMap<Key, Kept<V>>,
+    /// Keys by last use, oldest first.
+    uses: BTreeMap<u64, Key>,
+}
+
+#[derive(Debug)]
+struct Kept<V> {
+    value: V,
+    given: Instant,
+    used: u64,
+}
+
+impl<V: Clone> Memory<V> {
+    pub(crate) fn new(capacity: usize) -> Self {
+        Self { capacity, clock: 0, answers: HashMap::new(), uses: BTreeMap::new() }
+    }
+
+    /// The answer when it was given less than `life` ago.
+    pub(crate) fn get(&mut self, key: &Key, life: Duration) -> Option<V> {
+        let kept = self.answers.get_mut(key).filter(|kept| kept.given.elapsed() < life)?;
+        self.uses.remove(&kept.used);
+        self.clock += 1;
+        kept.used = self.clock;
+        self.uses.insert(self.clock, *key);
+        Some(kept.value.clone())
+    }
+
+    /// Keeps an answer that was given just now.
+    pub(crate) fn insert(&mut self, key: Key, value: V) {
+        self.remove(&key);
+        if self.answers.len() >= self.capacity
+            && let Some((_, oldest)) = self.uses.pop_first()
+        {
+            self.answers.remove(&oldest);
+        }
+        self.clock += 1;
+        self.uses.insert(self.clock, key);
+        self.answers.insert(key, Kept { value, given: Instant::now(), used: self.clock });
+    }
+
+    pub(crate) fn remove(&mut self, key: &Key) {
+        if let Some(kept) = self.answers.remove(key) {
+            self.uses.remove(&kept.used);
+        }
     }
 }
 

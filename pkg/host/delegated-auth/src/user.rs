@@ -2,9 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
-
+use http::HeaderMap;
 use kube_api::go::null_is_default;
+use percent_encoding::percent_decode_str;
+use rustls::pki_types::CertificateDer;
+use serde::{Deserialize, Serialize};
+use x509_parser::certificate::X509Certificate;
+use x509_parser::prelude::FromDer as _;
+
+use crate::RequestHeaders;
 
 /// The group of those who show no credentials.
 const UNAUTHENTICATED: &str = "system:unauthenticated";
@@ -45,3 +51,85 @@ impl User {
         self.groups.iter().any(|own| own == group)
     }
 }
+
+/// The part of a certificate that counts.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Subject {
+    /// Empty when it has none.
+    pub(crate) common_name: String,
+    organizations: Vec<String>,
+    /// When the certificate ends, in Unix seconds.
+    pub(crate) ends: i64,
+}
+
+impl Subject {
+    /// `None` for a certificate that cannot be read, or whose names are no text.
+    pub(crate) fn of(certificate: &CertificateDer<'_>) -> Option<Self> {
+        let (_, parsed) = X509Certificate::from_der(certificate).ok()?;
+        let name = parsed.subject();
+        let common_names = name.iter_common_name().map(|entry| entry.as_str().map(str::to_owned));
+        let organizations = name.iter_organization().map(|entry| entry.as_str().map(str::to_owned));
+        Some(Self {
+            // Of several the last one counts, as in Go.
+            common_name: common_names
+                .collect::<Result<Vec<_>, _>>()
+                .ok()?
+                .pop()
+                .unwrap_or_default(),
+            organizations: organizations.collect::<Result<_, _>>().ok()?,
+            ends: parsed.validity().not_after.timestamp(),
+        })
+    }
+
+    /// The common name is the user, each organization a group; `None` without a name.
+    pub(crate) fn into_user(self) -> Option<User> {
+        let Self { common_name: name, organizations: groups, .. } = self;
+        let user = User { name, groups, ..User::default() };
+        (!user.name.is_empty()).then(|| user.authenticated())
+    }
+}
+
+impl RequestHeaders {
+    /// Whether a proxy may have this common name.
+    pub(crate) fn allow(&self, common_name: &str) -> bool {
+        self.allowed_names.is_empty() || self.allowed_names.iter().any(|name| name == common_name)
+    }
+
+    /// Whom the headers name; `None` when they name nobody.
+    pub(crate) fn user(&self, headers: &HeaderMap) -> Option<User> {
+        let name = first(headers, &self.user)?;
+        let mut user = User { name, ..User::default() };
+        user.uid = first(headers, &self.uid).unwrap_or_default();
+        user.groups = self.groups.iter().flat_map(|header| values(headers, header)).collect();
+        for (header, value) in headers {
+            let header = header.as_str();
+            for key in self.extra_prefixes.iter().filter_map(|prefix| rest_of(header, prefix)) {
+                user.extra.entry(key).or_default().push(text(value.as_bytes()));
+            }
+        }
+        Some(user.authenticated())
+    }
+}
+
+fn first(headers: &HeaderMap, names: &[String]) -> Option<String> {
+    names.iter().find_map(|name| values(headers, name).next())
+}
+
+/// Those that are not empty.
+fn values(headers: &HeaderMap, name: &str) -> impl Iterator<Item = String> {
+    let values = headers.get_all(name.to_lowercase()).into_iter();
+    values.map(|value| text(value.as_bytes())).filter(|value| !value.is_empty())
+}
+
+/// What follows the prefix, which proxies escape as in a URL; names of headers are in lower case.
+fn rest_of(header: &str, prefix: &str) -> Option<String> {
+    let rest = header.strip_prefix(prefix.to_lowercase().as_str())?;
+    Some(percent_decode_str(rest).decode_utf8_lossy().into_owned())
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests;

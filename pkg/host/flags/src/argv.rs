@@ -1,5 +1,5 @@
 //! One pass over argv that turns every spelling pflag knows into `--name=value`, so that a strict
-//! parser behind it sees one form only (rule:flags-as-pflag).
+//! parser behind it sees one form only.
 //!
 //! Rules that need the declarations are settled here: which flags stand without a value, which
 //! take the next argument, and what a bundle of short letters means. Names nobody declared go

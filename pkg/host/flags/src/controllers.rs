@@ -1,18 +1,12 @@
-//! Which controllers `--controllers` turns on (rule:controllers-by-name).
+//! Which controllers `--controllers` turns on.
 //!
 //! The command registers what it hosts in [`Known`]; [`Known::select`] applies the user's list.
 //! Names of kube-controller-manager's own controllers are known too, so that a list written for it
 //! is accepted.
 
-mod known;
-mod upstream;
-
 use std::collections::{BTreeMap, BTreeSet};
 
 use thiserror::Error;
-
-pub use known::{Controller, Known, RegistryError};
-pub use upstream::is_upstream;
 
 /// The hosted controllers that run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -94,6 +88,173 @@ impl Known {
 /// the start-up warning.
 pub fn not_hosted(list: &[String]) -> Vec<&str> {
     list.iter().map(String::as_str).filter(|entry| is_upstream(entry)).collect()
+}
+
+/// A controller that this program can run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Controller {
+    /// Canonical name, `<what>-controller`.
+    pub name: &'static str,
+    /// Other names users may know it by.
+    pub aliases: &'static [&'static str],
+    /// Whether `*` turns it on.
+    pub on_by_default: bool,
+}
+
+/// A registration that would make a name ambiguous or empty.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum RegistryError {
+    /// Two registrations claim one name.
+    #[error("cannot register controller name {0:?} twice")]
+    Twice(&'static str),
+}
+
+/// All hosted controllers.
+#[derive(Clone, Debug, Default)]
+pub struct Known {
+    controllers: Vec<Controller>,
+}
+
+impl Known {
+    /// Registers everything at once.
+    ///
+    /// # Errors
+    /// A name or alias that occurs twice.
+    pub fn new(controllers: Vec<Controller>) -> Result<Self, RegistryError> {
+        let mut seen = BTreeSet::new();
+        for controller in &controllers {
+            for name in std::iter::once(&controller.name).chain(controller.aliases) {
+                if !seen.insert(*name) {
+                    return Err(RegistryError::Twice(name));
+                }
+            }
+        }
+        Ok(Self { controllers })
+    }
+
+    /// The controllers in order of registration.
+    pub fn controllers(&self) -> &[Controller] {
+        &self.controllers
+    }
+
+    /// Canonical names in order of registration.
+    pub fn names(&self) -> Vec<&'static str> {
+        self.controllers.iter().map(|controller| controller.name).collect()
+    }
+
+    /// The canonical name of a hosted controller, by that or an alias.
+    pub fn resolve(&self, name: &str) -> Option<&'static str> {
+        let matches = |known: &&Controller| known.name == name || known.aliases.contains(&name);
+        self.controllers.iter().find(matches).map(|controller| controller.name)
+    }
+}
+
+/// Canonical names without the common suffix `-controller`, except node-ipam.
+const STEMS: [&str; 52] = [
+    "bootstrap-signer",
+    "certificatesigningrequest-approving",
+    "certificatesigningrequest-cleaner",
+    "certificatesigningrequest-signing",
+    "cloud-node-lifecycle",
+    "clusterrole-aggregation",
+    "cronjob",
+    "daemonset",
+    "deployment",
+    "device-taint-eviction",
+    "disruption",
+    "endpoints",
+    "endpointslice",
+    "endpointslice-mirroring",
+    "ephemeral-volume",
+    "garbage-collector",
+    "horizontal-pod-autoscaler",
+    "job",
+    "kube-apiserver-serving-clustertrustbundle-publisher",
+    "legacy-serviceaccount-token-cleaner",
+    "namespace",
+    "node-lifecycle",
+    "node-route",
+    "persistentvolume-attach-detach",
+    "persistentvolume-binder",
+    "persistentvolume-expander",
+    "persistentvolume-protection",
+    "persistentvolumeclaim-protection",
+    "pod-garbage-collector",
+    "podcertificaterequest-cleaner",
+    "podgroup-protection",
+    "replicaset",
+    "replicationcontroller",
+    "resourceclaim",
+    "resourcepoolstatusrequest",
+    "resourcequota",
+    "root-ca-certificate-publisher",
+    "selinux-warning",
+    "service-ca-certificate-publisher",
+    "service-cidr",
+    "service-lb",
+    "serviceaccount",
+    "serviceaccount-token",
+    "statefulset",
+    "storage-version-migrator",
+    "storageversion-garbage-collector",
+    "taint-eviction",
+    "token-cleaner",
+    "ttl",
+    "ttl-after-finished",
+    "validatingadmissionpolicy-status",
+    "volumeattributesclass-protection",
+];
+
+/// Names from before 1.27 that the 1.36 program still takes (measured by starting it with them).
+const ALIASES: [&str; 42] = [
+    "attachdetach",
+    "bootstrapsigner",
+    "cloud-node-lifecycle",
+    "clusterrole-aggregation",
+    "cronjob",
+    "csrapproving",
+    "csrcleaner",
+    "csrsigning",
+    "daemonset",
+    "deployment",
+    "disruption",
+    "endpoint",
+    "endpointslice",
+    "endpointslicemirroring",
+    "ephemeral-volume",
+    "garbagecollector",
+    "horizontalpodautoscaling",
+    "job",
+    "legacy-service-account-token-cleaner",
+    "namespace",
+    "nodelifecycle",
+    "persistentvolume-binder",
+    "persistentvolume-expander",
+    "podgc",
+    "pv-protection",
+    "pvc-protection",
+    "replicaset",
+    "replicationcontroller",
+    "resource-claim-controller",
+    "resourcequota",
+    "root-ca-cert-publisher",
+    "route",
+    "service",
+    "service-ca-cert-publisher",
+    "serviceaccount",
+    "serviceaccount-token",
+    "statefulset",
+    "storage-version-gc",
+    "svm",
+    "tokencleaner",
+    "ttl",
+    "ttl-after-finished",
+];
+
+/// Whether kube-controller-manager has a controller of this name or alias and we have not.
+pub fn is_upstream(name: &str) -> bool {
+    let canonical = name.strip_suffix("-controller").is_some_and(|stem| STEMS.contains(&stem));
+    canonical || ALIASES.contains(&name)
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
 //! Command-line flags as data: what a flag is, how its text is read, and which controllers a
-//! `--controllers` list turns on (rule:flags-as-pflag).
+//! `--controllers` list turns on.
 //!
 //! Every crate that owns flags declares each as a [`Flag`] of its type and all of them as
 //! `pub const FLAGS: &[Spec]`; the command joins the tables, feeds argv through [`argv::normalise`]
@@ -10,19 +10,11 @@
 
 pub mod argv;
 pub mod controllers;
-pub mod syntax;
-
 mod flag;
-mod spec;
-mod value;
+pub mod syntax;
 mod values;
 
-pub use flag::{Flag, FlagValue};
+pub use flag::{Flag, FlagValue, Kind, Problem, Spec, Verdict};
 pub use kube_api::go::GoDuration;
-pub use spec::{Kind, Problem, Spec, Verdict};
-pub use syntax::SyntaxError;
-pub use syntax::gates::Gate;
-pub use syntax::pairs::NamedCertKey;
-pub use syntax::version::VersionRequest;
-pub use value::Value;
-pub use values::Values;
+pub use syntax::{Gate, NamedCertKey, SyntaxError, VersionRequest};
+pub use values::{Value, Values};

@@ -1,5 +1,5 @@
 //! Memory that was freed, and that the allocator keeps for later, goes back to the system
-//! (rule:freed-memory-goes-back).
+//!.
 
 use std::convert::Infallible;
 use std::time::Duration;

@@ -11,7 +11,6 @@ fn taken() -> usize {
     line.trim().trim_end_matches(" kB").parse::<usize>().unwrap() * 1024
 }
 
-/// rule:freed-memory-goes-back
 #[cfg(target_env = "gnu")]
 #[tokio::test]
 async fn what_is_freed_between_what_is_kept_goes_back_after_a_while() {

@@ -14,6 +14,7 @@ use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulConnection;
+use prometheus::{IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -22,10 +23,9 @@ use tokio_rustls::server::TlsStream;
 use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
-use crate::activity::Activity;
-use crate::client_ca::Clients;
+use crate::clients::Clients;
 use crate::guard::SharedGuard;
-use crate::metrics::ListenerMetrics;
+use crate::sources::Activity;
 use crate::{Pages, Peer, Reply, dispatch};
 
 /// From the accepted connection to agreed TLS.
@@ -195,5 +195,57 @@ impl Open {
 impl Drop for Open {
     fn drop(&mut self) {
         self.0.dec();
+    }
+}
+
+/// Metrics of all listeners of a process, told apart by the label `listener`. Clones share them.
+#[derive(Clone, Debug)]
+pub struct ServingMetrics {
+    connections: IntGaugeVec,
+    handshake_errors: IntCounterVec,
+    rejected: IntCounterVec,
+}
+
+/// Metrics of one listener.
+#[derive(Clone)]
+pub(crate) struct ListenerMetrics {
+    pub(crate) connections: IntGauge,
+    pub(crate) handshake_errors: IntCounter,
+    pub(crate) rejected: IntCounter,
+}
+
+impl ServingMetrics {
+    /// Registers the metrics in `registry`.
+    ///
+    /// # Errors
+    /// A metric of one of these names is registered already.
+    pub fn new(registry: &Registry) -> Result<Self, prometheus::Error> {
+        let labels = &["listener"];
+        let connections = IntGaugeVec::new(
+            Opts::new("icm_serving_connections", "Open connections, by listener."),
+            labels,
+        )?;
+        let counter = |name: &str, help: &str| IntCounterVec::new(Opts::new(name, help), labels);
+        let handshake_errors = counter(
+            "icm_serving_handshake_errors_total",
+            "Connections that ended before TLS was agreed, by listener.",
+        )?;
+        let rejected = counter(
+            "icm_serving_rejected_connections_total",
+            "Connections that were closed since too many were open, by listener.",
+        )?;
+        registry.register(Box::new(connections.clone()))?;
+        registry.register(Box::new(handshake_errors.clone()))?;
+        registry.register(Box::new(rejected.clone()))?;
+        Ok(Self { connections, handshake_errors, rejected })
+    }
+
+    pub(crate) fn of(&self, listener: &str) -> ListenerMetrics {
+        let label = &[listener];
+        ListenerMetrics {
+            connections: self.connections.with_label_values(label),
+            handshake_errors: self.handshake_errors.with_label_values(label),
+            rejected: self.rejected.with_label_values(label),
+        }
     }
 }

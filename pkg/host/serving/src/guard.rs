@@ -1,12 +1,13 @@
-//! Who may ask for what: the seam between a listener and whoever knows the rights of its peers.
+//! [`Guard`]: the seam between a listener and the code that knows the rights of its peers.
 
+use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 
 use http::{HeaderMap, Method};
 
+use crate::client_ca::ShownChain;
 use crate::reply::{self, Reply};
-use crate::{Peer, PeerCertificate};
 
 /// One request before it is answered, as its guard sees it.
 #[derive(Clone, Copy)]
@@ -53,9 +54,46 @@ pub struct Everyone;
 
 impl Guard for Everyone {
     fn judge<'a>(&'a self, visit: Visit<'a>) -> Judgement<'a> {
-        // rule:bad-credentials-are-refused
         let refused = visit.peer.certificate == PeerCertificate::Untrusted;
         let verdict = if refused { Err(reply::unauthorized()) } else { Ok(()) };
         Box::pin(std::future::ready(verdict))
     }
+}
+
+/// The other end, as pages see it.
+#[derive(Clone, Debug)]
+pub struct Peer {
+    /// Where it connects from. An IPv4 peer of a dual-stack socket has its IPv4 address here.
+    pub address: IpAddr,
+    /// What it showed in the TLS handshake.
+    pub certificate: PeerCertificate,
+}
+
+/// A client's certificate, judged by the client CA of the listener where it has one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PeerCertificate {
+    /// The peer showed none, or the listener asked for none.
+    Absent,
+    /// The chain, leaf first, whose key the peer has: nobody has judged yet who signed it.
+    Shown(ShownChain),
+    /// The chain, leaf first: it leads to the client CA, is valid now, and is for clients.
+    Trusted(ShownChain),
+    /// The peer showed one that the client CA does not vouch for. Its contents mean nothing.
+    Untrusted,
+}
+
+impl Peer {
+    /// A peer at `address`.
+    pub fn new(address: IpAddr, certificate: PeerCertificate) -> Self {
+        Self { address: address.to_canonical(), certificate }
+    }
+}
+
+/// The access rule of a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Whatever the guard of the listener says.
+    Authorized,
+    /// A certificate of the listener's client CA.
+    TrustedCertificate,
 }

@@ -19,43 +19,35 @@
 //! ```
 
 mod acceptor;
-mod access;
-mod activity;
-mod body;
-mod build_info;
 mod certificate;
 mod client_ca;
+mod clients;
 mod connection;
 mod dispatch;
 mod error;
 mod guard;
 mod health;
-mod listener;
-mod metrics;
 mod options;
 mod page;
 mod pages;
-mod peer;
 mod process_metrics;
+mod reloader;
 pub mod reply;
 mod server;
 mod sources;
 mod tls;
 
-pub use self::metrics::ServingMetrics;
-pub use access::Access;
-pub use build_info::BuildInfo;
 pub use certificate::SuppliedCertificate;
 pub use client_ca::{ClientRoots, ShownChain};
+pub use connection::ServingMetrics;
 pub use dispatch::answer;
 pub use error::ServeError;
-pub use guard::{Everyone, Guard, Judgement, Visit};
+pub use guard::{Access, Everyone, Guard, Judgement, Peer, PeerCertificate, Visit};
 pub use health::{Endpoints, Health};
 pub use options::{CertificateSource, ClientCertificates, ListenerOptions, NamedCertificate};
 pub use page::{Page, PageRequest};
 pub use pages::{Exposition, Pages};
-pub use peer::{Peer, PeerCertificate};
-pub use process_metrics::register_process_metrics;
+pub use process_metrics::{BuildInfo, register_process_metrics};
 pub use reply::Reply;
 pub use server::Server;
 pub use tls::{TlsChoice, TlsFinding, TlsOptions};

@@ -1,21 +1,20 @@
 //! The pages of one listener. They come while the server runs; requests see those of that moment.
 
-mod counts;
-mod exposition;
-mod health;
 mod metrics;
-mod numbers;
 mod openmetrics;
 
+use std::collections::BTreeSet;
+use std::future::ready;
 use std::sync::Arc;
 
-use http::StatusCode;
+use http::{StatusCode, Uri};
 use parking_lot::RwLock;
 use prometheus::Registry;
 
-pub use exposition::Exposition;
+use crate::health::Endpoint;
+use crate::{Access, BuildInfo, Health, Page, Reply, reply};
 
-use crate::{Access, BuildInfo, Health, Page, reply};
+pub use metrics::Exposition;
 
 /// A set of pages. Clones share it.
 #[derive(Clone, Default)]
@@ -35,7 +34,7 @@ impl Pages {
         exposition: &Exposition,
     ) -> Self {
         let pages = Self::new();
-        for page in health::pages(health) {
+        for page in health_pages(health) {
             pages.add(page);
         }
         for page in metrics::pages(health, registry, exposition) {
@@ -76,6 +75,53 @@ impl Pages {
     pub(crate) fn find(&self, path: &str) -> Option<Arc<Page>> {
         let pages = self.0.read();
         pages.iter().filter(|page| page.covers(path)).max_by_key(|page| page.path().len()).cloned()
+    }
+}
+
+/// Two pages for each endpoint: its checks together, which guards let everyone see, and each by
+/// itself for those who may ask.
+fn health_pages(health: &Health) -> impl Iterator<Item = Page> {
+    Endpoint::EVERY.into_iter().flat_map(|endpoint| {
+        let path = format!("/{}", endpoint.name());
+        let below = format!("{path}/");
+        let (all, one, prefix) = (health.clone(), health.clone(), below.clone());
+        [
+            Page::new(path, Access::Authorized, move |request| {
+                ready(summary(&all, endpoint, &request.uri))
+            }),
+            Page::new(below, Access::Authorized, move |request| {
+                let name = request.uri.path().strip_prefix(&prefix).unwrap_or_default();
+                ready(single(&one, endpoint, name))
+            }),
+        ]
+    })
+}
+
+fn summary(health: &Health, endpoint: Endpoint, uri: &Uri) -> Reply {
+    let mut verbose = false;
+    let mut excluded = BTreeSet::new();
+    for (key, value) in form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes()) {
+        match key.as_ref() {
+            "verbose" => verbose = true,
+            "exclude" => {
+                excluded.insert(value.into_owned());
+            }
+            _ => {}
+        }
+    }
+    let report = health.report(endpoint, excluded);
+    let status = if report.failed() { StatusCode::INTERNAL_SERVER_ERROR } else { StatusCode::OK };
+    reply::text(status, report.body(verbose))
+}
+
+fn single(health: &Health, endpoint: Endpoint, name: &str) -> Reply {
+    match health.run_one(endpoint, name) {
+        None => reply::not_found(),
+        Some(Ok(())) => reply::text(StatusCode::OK, "ok"),
+        Some(Err(reason)) => reply::text(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            format!("internal server error: {reason}\n"),
+        ),
     }
 }
 

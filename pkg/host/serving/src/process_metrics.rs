@@ -9,9 +9,8 @@ use prometheus::process_collector::ProcessCollector;
 use prometheus::proto::{self, MetricFamily};
 use prometheus::{Gauge, Opts, Registry};
 use rustix::time::{ClockId, clock_gettime};
+use serde_json::json;
 use tokio::runtime::Handle;
-
-use crate::BuildInfo;
 
 /// Registers what the dashboards read about any process: `process_*`, `go_goroutines` (our live
 /// tasks under the name the Kubernetes panels query), `icm_tokio_busy_seconds_total` and
@@ -101,6 +100,37 @@ pub(crate) fn own_start() -> Option<i64> {
 /// Names of the process collector's series.
 pub(crate) const START_TIME: &str = "process_start_time_seconds";
 const CPU_TIME: &str = "process_cpu_seconds_total";
+
+/// What the build knows about itself; `cmd` fills it from its build script.
+#[derive(Clone, Copy, Debug)]
+pub struct BuildInfo<'a> {
+    /// Version to report, without a leading `v`, such as `0.1.0` or `0.1.0-custom`.
+    pub version: &'a str,
+    /// Commit the program was built from, or `unknown`.
+    pub commit: &'static str,
+    /// What the compiler says of itself, such as `rustc 1.95.0 (59807616e 2026-04-14)`.
+    pub rustc: &'static str,
+    /// Range of Kubernetes versions it works with, such as `1.31-1.37`.
+    pub k8s_compat: &'static str,
+}
+
+impl BuildInfo<'_> {
+    /// The body of `/version`: the field names of Kubernetes' own version object where we have the
+    /// fact, so that tools which read a component's version read ours.
+    pub(crate) fn to_json(self) -> String {
+        let mut numbers = self.version.split('.');
+        json!({
+            "major": numbers.next().unwrap_or_default(),
+            "minor": numbers.next().unwrap_or_default(),
+            "gitVersion": format!("v{}", self.version),
+            "gitCommit": self.commit,
+            "compiler": self.rustc,
+            "platform": kube_api::go::platform(),
+            "kubernetesCompatibility": self.k8s_compat,
+        })
+        .to_string()
+    }
+}
 
 #[cfg(test)]
 mod tests {

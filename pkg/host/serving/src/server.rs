@@ -11,12 +11,11 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::{error, info, warn};
 
-use crate::acceptor::{Acceptor, Admission};
-use crate::certificate::{self, Reloader};
-use crate::client_ca::Clients;
+use crate::acceptor::{Acceptor, Admission, Bound, listen};
+use crate::clients::Clients;
 use crate::connection::Connections;
 use crate::guard::SharedGuard;
-use crate::listener::{self, Bound};
+use crate::reloader::{self, Reloader};
 use crate::{Guard, ListenerOptions, Pages, ServeError, ServingMetrics};
 
 /// How long open requests may take after the stop.
@@ -39,7 +38,7 @@ impl Server {
     /// # Errors
     /// The port is taken, or a file cannot be used.
     pub async fn bind(options: &ListenerOptions) -> Result<Self, ServeError> {
-        let sockets = listener::listen(options)?;
+        let sockets = listen(options)?;
         let clients = Clients::of(&options.client_certificates).await?;
         let addresses = options.addresses().collect();
         let reloader = Reloader::load(
@@ -58,8 +57,8 @@ impl Server {
     /// What would keep [`Server::bind`] from beginning now. Sockets are given up at once, and nothing
     /// is written.
     pub async fn obstacles(options: &ListenerOptions) -> Vec<ServeError> {
-        let files = certificate::readable(&options.certificate, &options.named_certificates).await;
-        let sockets = listener::listen(options).map(drop);
+        let files = reloader::readable(&options.certificate, &options.named_certificates).await;
+        let sockets = listen(options).map(drop);
         [files, sockets].into_iter().filter_map(Result::err).collect()
     }
 

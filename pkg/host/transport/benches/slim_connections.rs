@@ -1,6 +1,6 @@
 //! Memory of many slim connections: opens them to a TLS server in another process, one wire per
 //! connection as a prober has, sends one request on each, and prints what each costs
-//! (`rule:slim-connections-fit-48-kib`).
+//!.
 //!
 //! usage: cargo bench -p transport --bench slim_connections [-- connections]
 #![allow(

@@ -9,17 +9,13 @@
 //! | `anchors.rs` | which of them may sign others, and within which limits |
 //! | `restated.rs`, `der.rs` | a certificate in a form that webpki reads |
 
-mod anchors;
 mod authorities;
 mod chain;
-mod der;
-mod judgement;
-mod restated;
+mod relaxed;
 
 pub use authorities::{Authorities, Good, Validity, validity};
-pub use chain::bounded;
-pub use judgement::{AuthorityFault, MOST_BYTES, MOST_CERTIFICATES, Purpose, Refused, Terms};
-pub use restated::readable;
+pub use chain::{AuthorityFault, MOST_BYTES, MOST_CERTIFICATES, Purpose, Refused, Terms, bounded};
+pub use relaxed::readable;
 
 #[cfg(test)]
 mod tests;

@@ -2,28 +2,26 @@
 //! [`crate::open`] is for everybody else.
 
 mod error;
-mod handshakes;
-mod proxied;
 mod stream;
 
 use std::future::Ready;
 use std::time::Duration;
 
-use crate::certificates::{Validity, validity};
 use http::Uri;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::connect::dns::Name;
 use tower::Service as _;
 
-pub use error::{DialError, ProxyFault};
-pub use stream::Duplex;
-
+use crate::certificates::{Validity, validity};
+use crate::dial::error::{refused, unresolved};
+use crate::dial::stream::{secure, server_name, tunnel};
 use crate::endpoint::Endpoint;
 use crate::names::Asker;
 use crate::resolver::{Resolver, Unresolved, literal};
 use crate::wire::tcp_by;
-use error::{refused, unresolved};
-use stream::{secure, server_name};
+
+pub use error::{DialError, ProxyFault};
+pub use stream::Duplex;
 
 /// What a connection is doing while it is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,7 +76,7 @@ pub async fn dial(
             let hop = proxy.uri();
             let tcp = connect(&hop, way, limit, entered).await.map_err(DialError::of_proxy)?;
             entered(Phase::Proxy);
-            proxied::tunnel(endpoint, proxy, server, tcp).await.map_err(DialError::Proxy)?
+            tunnel(endpoint, proxy, server, tcp).await.map_err(DialError::Proxy)?
         }
     };
     if server.scheme_str() != Some("https") {

@@ -20,30 +20,20 @@
 
 pub mod certificates;
 mod dial;
-mod dial_policy;
 mod endpoint;
-mod error_chain;
+mod error_text;
+mod headers;
 mod names;
-mod pem_problem;
-mod protocol;
-mod proxy;
 mod resolver;
-mod retry_after;
-mod secret_bytes;
 mod tls;
 mod wire;
 
 pub use certificates::Validity;
 pub use dial::{DialError, Dialed, Duplex, Phase, ProxyFault, Way, dial};
-pub use dial_policy::{DialPolicy, DialPolicyError};
-pub use endpoint::Endpoint;
-pub use error_chain::ErrorChain;
+pub use endpoint::{Endpoint, Proxy, ProxyError};
+pub use error_text::{ErrorChain, PemProblem};
+pub use headers::{RETRY_AFTER_MAX, retry_after, sensitive_header, wipe};
 pub use names::{Asker, Names};
-pub use pem_problem::PemProblem;
-pub use protocol::Protocol;
-pub use proxy::{Proxy, ProxyError};
-pub use resolver::{Resolver, Unresolved};
-pub use retry_after::{RETRY_AFTER_MAX, retry_after};
-pub use secret_bytes::{sensitive_header, wipe};
-pub use tls::{ClientCertificate, Fields, TlsConfigs, TlsError, Trust, Waived};
+pub use resolver::{DialPolicy, DialPolicyError, Resolver, Unresolved};
+pub use tls::{ClientCertificate, Fields, Protocol, TlsConfigs, TlsError, Trust, Waived};
 pub use wire::{AnswerBody, Answering, MayLeave, Wire, WireError, open, rest_if_busy};

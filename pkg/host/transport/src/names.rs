@@ -1,24 +1,20 @@
 //! [`Names`]: the addresses of hosts, looked up once for all who ask at the same time and
-//! remembered for a while (`rule:names-are-looked-up-once`), so that slow names hold up nobody else
+//! remembered for a while, so that slow names hold up nobody else
 //! (`rule:slow-names-hold-up-nobody-else`).
 
-mod turns;
-
 use std::collections::HashMap;
-use std::fmt;
-use std::io;
+use std::future::Future;
 use std::net::IpAddr;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
+use std::{fmt, io};
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
-use tokio::sync::{OwnedSemaphorePermit, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::{Instant, timeout};
-
-pub use turns::Asker;
-use turns::Turns;
 
 /// How long an answer is good. The system's resolver does not tell how long the name server meant.
 const REMEMBERED: Duration = Duration::from_secs(60);
@@ -201,6 +197,76 @@ impl Names {
 impl fmt::Debug for Names {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Names({} known)", self.known.lock().len())
+    }
+}
+
+/// Lookups under way that are not known to be slow.
+pub(crate) const QUICK: usize = 64;
+/// Lookups under way that are.
+pub(crate) const SLOW: usize = 192;
+/// A lookup that takes this long is slow.
+pub(crate) const SLOW_AFTER: Duration = Duration::from_millis(250);
+/// Lookups under way of one asker.
+pub(crate) const OF_AN_ASKER: usize = 2;
+
+/// Who asks for addresses, such as one member cluster: it has two lookups under way at most, however
+/// many hosts it names.
+#[derive(Clone, Debug)]
+pub struct Asker(Arc<Semaphore>);
+
+impl Default for Asker {
+    fn default() -> Self {
+        Self(Arc::new(Semaphore::new(OF_AN_ASKER)))
+    }
+}
+
+impl Asker {
+    /// `None` only when the semaphore is closed, which nobody does.
+    pub(crate) async fn turn(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.0).acquire_owned().await.ok()
+    }
+}
+
+/// The turns of lookups, slow names apart from all others.
+#[derive(Debug)]
+pub(crate) struct Turns {
+    quick: Semaphore,
+    slow: Semaphore,
+}
+
+impl Default for Turns {
+    fn default() -> Self {
+        Self { quick: Semaphore::new(QUICK), slow: Semaphore::new(SLOW) }
+    }
+}
+
+impl Turns {
+    /// Carries out `lookup` of a name that was slow the last time or not, when it has its turn; what
+    /// it found, and whether it was slow. A lookup that turns out to be slow leaves its turn to
+    /// others as soon as there is one among the slow ones.
+    pub(crate) async fn run<T>(
+        &self,
+        was_slow: bool,
+        lookup: impl Future<Output = T>,
+    ) -> (T, bool) {
+        let mut lookup = pin!(lookup);
+        if was_slow {
+            let _turn = self.slow.acquire().await;
+            let begun = Instant::now();
+            return (lookup.await, begun.elapsed() >= SLOW_AFTER);
+        }
+        let quick = self.quick.acquire().await;
+        if let Ok(found) = timeout(SLOW_AFTER, &mut lookup).await {
+            return (found, false);
+        }
+        let found = tokio::select! {
+            found = &mut lookup => found,
+            _slow = self.slow.acquire() => {
+                drop(quick);
+                lookup.await
+            }
+        };
+        (found, true)
     }
 }
 

@@ -3,29 +3,21 @@
 //!
 //! Sessions are never resumed (`rule:sessions-are-not-resumed`).
 
-mod bundle;
-mod error;
-mod fields;
 mod material;
-mod refusal;
-mod shared;
 mod verifier;
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Weak};
 
+use parking_lot::Mutex;
 use ring::digest::{Context, SHA256};
 use rustls::ClientConfig;
 use rustls::client::Resumption;
 
-pub use error::TlsError;
-pub use fields::Fields;
-pub use material::{ClientCertificate, Trust, Waived};
+use crate::tls::material::Whom;
+use crate::tls::verifier::{Bundle, Judge, ServerVerifier};
 
-use crate::protocol::Protocol;
-use bundle::Bundle;
-use material::Whom;
-use shared::{Key, Shared};
-use verifier::{Judge, ServerVerifier};
+pub use material::{ClientCertificate, Fields, TlsError, Trust, Waived};
 
 /// The TLS configurations in use, and the verifiers in them, by what they are made of.
 #[derive(Debug, Default)]
@@ -107,6 +99,61 @@ fn build(
 
 fn system_bundle() -> Vec<rustls::pki_types::CertificateDer<'static>> {
     rustls_native_certs::load_native_certs().certs
+}
+
+/// Which HTTP a pool of connections speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// HTTP/2 where the server offers it: all requests share one connection.
+    Negotiated,
+    /// HTTP/1.1, where a request that fails or is given up takes its connection with it, so that
+    /// the next one starts on a fresh one. That is what the lease needs.
+    Http1,
+    /// HTTP/1.1 with small buffers and one connection that stays open, for one small request at a
+    /// time: what a prober of thousands of servers needs.
+    Slim,
+}
+
+/// A hash of everything that a value is made of.
+pub(crate) type Key = [u8; 32];
+
+/// The values in use, by key.
+#[derive(Debug)]
+pub(crate) struct Shared<T> {
+    in_use: Mutex<HashMap<Key, Weak<T>>>,
+}
+
+impl<T> Default for Shared<T> {
+    fn default() -> Self {
+        Self { in_use: Mutex::default() }
+    }
+}
+
+impl<T> Shared<T> {
+    /// The value of `key` that is in use, or what `make` makes. Two callers may make it at the same
+    /// time; then the values are alike and not one, which costs memory and nothing else.
+    pub(crate) fn get_or_make<E>(
+        &self,
+        key: Key,
+        make: impl FnOnce() -> Result<T, E>,
+    ) -> Result<Arc<T>, E> {
+        if let Some(value) = self.in_use.lock().get(&key).and_then(Weak::upgrade) {
+            return Ok(value);
+        }
+        let value = Arc::new(make()?);
+        let mut in_use = self.in_use.lock();
+        // Only when the map would grow, so that many values cost no more than a few.
+        if in_use.len() == in_use.capacity() {
+            in_use.retain(|_, value| value.strong_count() > 0);
+        }
+        in_use.insert(key, Arc::downgrade(&value));
+        Ok(value)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.in_use.lock().len()
+    }
 }
 
 #[cfg(test)]

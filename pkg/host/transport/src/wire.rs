@@ -5,15 +5,11 @@
 //! with pings, and lets the kernel give up on data that nobody acknowledges
 //! (`rule:dead-connections-are-noticed`). HTTP/2 is `multiplexed`, HTTP/1.1 is hyper's client.
 
-mod answer;
 mod channel;
-mod departures;
-mod driver;
-mod error;
 mod exchange;
 mod keep_alive;
-mod load;
 mod multiplexed;
+mod pending_sends;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,18 +28,15 @@ use tokio::net::TcpStream;
 use tower::util::BoxCloneSyncService;
 use tower::{BoxError, Service, ServiceExt as _};
 
-use crate::endpoint::Endpoint;
-use crate::protocol::Protocol;
-use crate::proxy::{Kind, Proxy};
-use exchange::RequestBody;
-use keep_alive::{PING_INTERVAL, PING_TIMEOUT};
-use multiplexed::Multiplexed;
+use crate::endpoint::{Endpoint, Kind, Proxy};
+use crate::tls::Protocol;
+use crate::wire::exchange::RequestBody;
+use crate::wire::keep_alive::{PING_INTERVAL, PING_TIMEOUT};
+use crate::wire::multiplexed::Multiplexed;
 
-pub use answer::AnswerBody;
-pub use departures::MayLeave;
-pub use error::WireError;
-pub use exchange::{Answering, Wire};
-pub use load::rest_if_busy;
+pub use exchange::{AnswerBody, Answering, Wire, WireError};
+pub use keep_alive::rest_if_busy;
+pub use pending_sends::MayLeave;
 
 const TCP_KEEPALIVE: Duration = Duration::from_secs(15);
 #[cfg(target_os = "linux")]

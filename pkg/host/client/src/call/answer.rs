@@ -10,13 +10,14 @@ use http::header::{DATE, HeaderValue};
 use http::{Request, Response, StatusCode};
 use http_body_util::BodyExt as _;
 use kube::client::Body;
+use kube_api::Status;
+use serde::de::DeserializeOwned;
 use tokio::time::{Instant, timeout_at};
 use tower::BoxError;
 use transport::{retry_after, wipe};
 
 use crate::call::error::CallError;
-use crate::call::progress::Progress;
-use crate::call::request::AttemptTimeout;
+use crate::call::request::{AttemptTimeout, Progress};
 
 /// What the server answered, whatever the status. Its printed form has no body: that may be a
 /// Secret, or a token.
@@ -62,7 +63,7 @@ pub async fn answer(
 }
 
 /// Reads the whole answer to a request whose attempt was given `timeout`.
-pub(super) async fn read<B>(response: Response<B>, timeout: Duration) -> Result<Answer, CallError>
+pub(crate) async fn read<B>(response: Response<B>, timeout: Duration) -> Result<Answer, CallError>
 where
     B: http_body::Body<Data = Bytes> + Unpin,
     B::Error: Into<BoxError>,
@@ -97,6 +98,55 @@ async fn collect<B: http_body::Body<Data = Bytes> + Unpin>(mut body: B) -> Resul
         wipe(frame);
     }
     Ok(whole.freeze())
+}
+
+/// Why something that was asked for is not known.
+#[derive(Debug, thiserror::Error)]
+pub enum AnswerError {
+    /// No answer.
+    #[error(transparent)]
+    Call(#[from] CallError),
+    /// The server does not say.
+    #[error("the API server answers {status}: {message}")]
+    Refused {
+        /// The answer's status.
+        status: StatusCode,
+        /// The server's own words; empty when there are none.
+        message: String,
+    },
+    /// The answer is not what was asked for.
+    #[error("cannot decode the answer: {0}")]
+    Decode(#[from] serde_json::Error),
+    /// The question cannot be put.
+    #[error(transparent)]
+    Request(#[from] http::Error),
+}
+
+impl AnswerError {
+    /// Whether asking again may help.
+    pub fn may_pass(&self) -> bool {
+        match self {
+            Self::Call(_) => true,
+            Self::Refused { status, .. } => {
+                status.is_server_error() || *status == StatusCode::TOO_MANY_REQUESTS
+            }
+            Self::Decode(_) | Self::Request(_) => false,
+        }
+    }
+}
+
+impl Answer {
+    /// The object in the body.
+    ///
+    /// # Errors
+    /// The status is no success, or the body is no such object.
+    pub fn decode<T: DeserializeOwned>(&self) -> Result<T, AnswerError> {
+        if !self.status.is_success() {
+            let said = Status::read(&self.body).unwrap_or_default();
+            return Err(AnswerError::Refused { status: self.status, message: said.message });
+        }
+        Ok(serde_json::from_slice(&self.body)?)
+    }
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@
 //! request arrives here, and again when the connection takes the body. A body that is refused
 //! leaves the server with a truncated request, which it rejects. A write without a body is asked
 //! for one too, and then ends it: nothing of it leaves unasked
-//! (`rule:bodiless-writes-are-asked-too`). The same spot tells a caller for certain that a write
+//! (`rule:held-up-writes-are-asked-again`). The same spot tells a caller for certain that a write
 //! never left: its body was never taken, and is refused from the moment on at which the caller is
 //! told so. What was taken and not yet written is asked about a third time
 //! (`rule:held-up-writes-are-asked-again`).
@@ -26,15 +26,16 @@ use http::header::USER_AGENT;
 use http::{HeaderValue, Request, Response};
 use http_body::{Body as _, Frame, SizeHint};
 use kube::client::Body;
+use parking_lot::Mutex;
 use resilience::{Fence, Fenced};
 use tower::BoxError;
-use transport::{AnswerBody, MayLeave};
+use transport::{AnswerBody, Endpoint, MayLeave, Protocol, TlsError, Wire};
 
-use crate::call::link::Link;
-use crate::call::progress::Progress;
-use crate::call::request::{SendCheck, Withdrawn, is_mutating, set_dry_run, set_timeout};
-use crate::call::sender::Sender;
-use crate::identity::snapshot::Snapshot;
+use crate::call::request::{
+    Progress, SendCheck, Sender, Withdrawn, is_mutating, set_dry_run, set_timeout,
+};
+use crate::identity::credentials::Credentials;
+use crate::identity::snapshot::{Shown, Snapshot};
 
 /// How long a request may take from here into a connection without being refused there. Taken off
 /// the time that the lease has left.
@@ -187,6 +188,66 @@ impl http_body::Body for GuardedBody {
     fn size_hint(&self) -> SizeHint {
         // A connection that knows it to be empty would not ask for it.
         if self.is_empty_and_held() { SizeHint::default() } else { self.body.size_hint() }
+    }
+}
+
+/// One pool of connections that follows the credentials. What is under way on an old connection
+/// goes on there to its end.
+pub(crate) struct Link {
+    credentials: Arc<Credentials>,
+    shown: Shown,
+    protocol: Protocol,
+    pool: Mutex<Pool>,
+}
+
+struct Pool {
+    generation: u64,
+    endpoint: Endpoint,
+    wire: Wire,
+}
+
+impl Link {
+    /// No network until the first request.
+    pub(crate) fn new(
+        credentials: Arc<Credentials>,
+        shown: Shown,
+        protocol: Protocol,
+    ) -> Result<Self, TlsError> {
+        let snapshot = credentials.current();
+        let endpoint = snapshot.endpoint(&credentials.tls, shown, protocol)?;
+        let wire = transport::open(&endpoint);
+        let pool = Mutex::new(Pool { generation: snapshot.generation, endpoint, wire });
+        Ok(Self { credentials, shown, protocol, pool })
+    }
+
+    /// Another pool with the same credentials.
+    pub(crate) fn another(&self, protocol: Protocol) -> Result<Self, TlsError> {
+        Self::new(Arc::clone(&self.credentials), self.shown, protocol)
+    }
+
+    /// The pool for these credentials. A request that took them just before they changed gets a
+    /// connection of its own: it must show nobody the new ones (`rule:one-reading-per-request`).
+    pub(crate) fn wire(&self, snapshot: &Snapshot) -> Result<Wire, TlsError> {
+        let mut pool = self.pool.lock();
+        if snapshot.generation < pool.generation {
+            let endpoint = snapshot.endpoint(&self.credentials.tls, self.shown, self.protocol)?;
+            return Ok(transport::open(&endpoint));
+        }
+        if snapshot.generation > pool.generation {
+            self.renew(&mut pool, snapshot)?;
+        }
+        Ok(pool.wire.clone())
+    }
+
+    /// A new token alone needs no new connection.
+    fn renew(&self, pool: &mut Pool, snapshot: &Snapshot) -> Result<(), TlsError> {
+        let endpoint = snapshot.endpoint(&self.credentials.tls, self.shown, self.protocol)?;
+        if !endpoint.shares_connections_with(&pool.endpoint) {
+            pool.wire = transport::open(&endpoint);
+        }
+        pool.endpoint = endpoint;
+        pool.generation = snapshot.generation;
+        Ok(())
     }
 }
 

@@ -7,8 +7,7 @@ use tokio::time::Instant;
 use tower::BoxError;
 use transport::{ErrorChain, WireError};
 
-use crate::call::progress::{Progress, Reach};
-use crate::call::request::Withdrawn;
+use crate::call::request::{Progress, Reach, Withdrawn};
 
 /// Why a call has no answer. Any HTTP status is an answer, not an error.
 #[derive(Debug, thiserror::Error)]

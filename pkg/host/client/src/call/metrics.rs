@@ -13,9 +13,8 @@ use prometheus::{
     Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, Opts, Registry,
 };
 
-use crate::identity::certificate_metrics::CertificateMetrics;
-use crate::identity::plugin_metrics::PluginMetrics;
-use crate::latency::LATENCY_BUCKETS;
+use crate::identity::metrics::{CertificateMetrics, PluginMetrics};
+use crate::throttle::metrics::LATENCY_BUCKETS;
 
 /// Stock's size buckets, 64 B to 16 MiB.
 const SIZE_BUCKETS: [f64; 11] = [

@@ -1,14 +1,16 @@
 //! Identities over TLS, the shared connection, and the metrics page.
 
+use super::*;
 use std::time::Duration;
 
 use http::Method;
 use prometheus::Registry;
 use rustls::pki_types::pem::PemObject as _;
 
-use super::*;
-use crate::testing::server::{Authority, Conduct, Seen, Server};
-use crate::testing::{TempFile, kubeconfig, load, page, profile, reply, reply_after, request};
+use crate::testing::{
+    Authority, Conduct, Seen, Server, TempFile, kubeconfig, load, page, profile, reply,
+    reply_after, request,
+};
 use crate::{CallError, answer};
 
 const LONG: Duration = Duration::from_secs(30);
@@ -334,4 +336,33 @@ async fn read_again_after_a_401() -> Duration {
     let second = answer(&client, request(Method::GET, "/work"), LONG).await.unwrap();
     assert_eq!(second.status, 200);
     took
+}
+
+mod user_agent {
+    use super::super::*;
+
+    fn options(version: &str) -> ClientOptions {
+        ClientOptions {
+            kubeconfig: None,
+            master: None,
+            product: "infra-controller-manager".to_owned(),
+            version: version.to_owned(),
+            commit: "0123456789abcdef".to_owned(),
+        }
+    }
+
+    #[test]
+    fn the_user_agent_has_stocks_form() {
+        let agent = user_agent(&options("v1.2.3-rc.1+dirty"), "leader-election").unwrap();
+        let agent = agent.to_str().unwrap();
+        let (head, tail) = agent.split_once(" (").unwrap();
+        assert_eq!(head, "infra-controller-manager/v1.2.3");
+        assert!(tail.ends_with(") kubernetes/0123456/leader-election"), "{tail}");
+    }
+
+    #[test]
+    fn a_suffix_that_no_header_may_hold_is_an_error_and_not_a_panic() {
+        let error = user_agent(&options("v1"), "new\nline").unwrap_err();
+        assert!(matches!(error, ConfigError::UserAgent(_)), "{error}");
+    }
 }

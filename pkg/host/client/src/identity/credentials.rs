@@ -1,5 +1,5 @@
 //! The current credentials of one server, and the task that keeps them current
-//! (`rule:credentials-are-followed`).
+//!.
 //!
 //! Requests take the last reading and never wait for the next: the lease least of all. The follower
 //! reads everything again every few seconds, at once after a 401, and runs the exec plugin when its
@@ -19,10 +19,8 @@ use transport::TlsConfigs;
 use crate::config::settings::Settings;
 use crate::config::{Environment, Source};
 use crate::error::{ConfigError, KubeconfigError};
-use crate::identity::certificate_metrics::{CertificateMetrics, End};
-use crate::identity::plugin::PluginError;
-use crate::identity::plugin_metrics::PluginMetrics;
-use crate::identity::plugin_runs::PluginRuns;
+use crate::identity::metrics::{CertificateEnd, CertificateMetrics, PluginMetrics};
+use crate::identity::plugin::{PluginError, PluginRuns};
 use crate::identity::snapshot::Snapshot;
 
 /// How often everything is read again.
@@ -41,7 +39,7 @@ pub(crate) struct Credentials {
     unreadable: LogGate,
     plugins: PluginMetrics,
     /// Of those of the process; `None` for what an object gave.
-    certificate_end: Option<End>,
+    certificate_end: Option<CertificateEnd>,
 }
 
 impl Credentials {

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use http::{Method, Request, StatusCode, header};
+use http::{HeaderValue, Method, Request, StatusCode, header};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::client::Body;
 use kube_api::Status;
@@ -16,7 +16,6 @@ use transport::{sensitive_header, wipe};
 use zeroize::Zeroize as _;
 
 use crate::call::answer::{Answer, answer};
-use crate::identity::token::{Token, TokenError};
 
 /// Asked for; the server may give another.
 const LIFE_SECONDS: u64 = 3600;
@@ -203,6 +202,27 @@ fn life(end: &Time, now: SystemTime) -> Duration {
     let now = now.duration_since(UNIX_EPOCH).unwrap_or_default();
     let end = Duration::from_secs(u64::try_from(end.0.as_second()).unwrap_or(0));
     end.saturating_sub(now).max(LIFE_MIN)
+}
+
+/// Why there is no token. Nothing was sent in the service account's name.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("cannot get a token for service account {namespace}/{name}: {reason}")]
+pub struct TokenError {
+    /// Namespace of the service account.
+    pub namespace: String,
+    /// Name of the service account.
+    pub name: String,
+    /// What failed, and what to do about it.
+    pub reason: String,
+}
+
+/// A token and the times that follow from its life.
+#[derive(Clone)]
+pub(crate) struct Token {
+    /// The `Authorization` header, marked sensitive.
+    pub(crate) header: HeaderValue,
+    pub(crate) obtained: Instant,
+    pub(crate) life: Duration,
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 pub(crate) mod scene;
 
+use super::*;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -9,8 +10,7 @@ use http::{HeaderValue, Method};
 use serde_json::{Value, json};
 use tokio::time::{advance, sleep};
 
-use super::*;
-use scene::{Ask, Authority, Folder, Scene, get, options};
+use crate::guard::tests::scene::{Ask, Authority, Folder, Scene, get, options};
 
 /// Knows the token `good`, of `ada`, who may read `/metrics`; `away` ends all answers.
 fn server(away: &Arc<AtomicBool>) -> ApiServer {
@@ -225,7 +225,6 @@ async fn while_the_server_is_away_others_are_refused_and_health_is_answered() {
     let known = clients.client("ada", &["team"]);
     let (status, body) = scene.answer(&get("/metrics").chain(known)).await;
     assert_eq!(status, 503);
-    // rule:refusals-name-no-server
     assert!(!body.contains("http") && !body.contains("127.0.0.1"), "{body}");
     let master = clients.client("eve", &["system:masters"]);
     assert_eq!(scene.status(&get("/metrics").chain(master)).await, 200);

@@ -1,8 +1,9 @@
+mod memory;
+
+use super::*;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::time::{advance, sleep};
-
-use super::*;
 
 const TTL: Duration = Duration::from_secs(10);
 const GRACE: Duration = Duration::from_secs(300);
@@ -135,6 +136,22 @@ async fn a_server_that_refuses_to_review_for_us_ends_the_grace() {
     sleep(Duration::from_millis(1)).await;
     assert_eq!(ask(&reviews, refuses_us, Duration::ZERO).await, Answer::Unknown);
     assert_eq!(ask(&reviews, AWAY, Duration::ZERO).await, Answer::Unknown, "nobody asked since");
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_a_refusal_of_our_own_right_an_outage_brings_no_stale_answer_back() {
+    let reviews = reviews();
+    ask(&reviews, GRANTED, Duration::ZERO).await;
+    advance(TTL).await;
+    let refuses_us = Err(ReviewFailure::Refused);
+    assert_eq!(ask(&reviews, refuses_us, Duration::ZERO).await, Answer::Unknown);
+    for _ in 0..3 {
+        assert_eq!(ask(&reviews, AWAY, Duration::ZERO).await, Answer::Unknown);
+        sleep(Duration::from_millis(1)).await;
+    }
+    // A review that succeeds ends it, whomever it is about.
+    reviews.ask(key(2), asking(true), || async { REFUSED }).await;
+    assert_eq!(ask(&reviews, AWAY, Duration::ZERO).await, Answer::Stale("ada"));
 }
 
 #[tokio::test(start_paused = true)]

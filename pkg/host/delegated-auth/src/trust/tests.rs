@@ -1,3 +1,6 @@
+mod lookup;
+
+use super::*;
 use std::fs;
 use std::sync::Arc;
 
@@ -7,7 +10,6 @@ use log_capture::Capture;
 use rustls::pki_types::CertificateDer;
 use serde_json::json;
 
-use super::*;
 use crate::guard::tests::scene::{Authority, Chain, Folder, options};
 
 fn speaking_for(user: &'static str) -> HeaderMap {
@@ -57,7 +59,6 @@ async fn a_certificate_is_judged_by_the_ca_that_vouches_for_it() {
     };
     let client = files.clients.client("eve", &["team"]);
     assert_eq!(named(user(&client, &none).await).as_deref(), Some("eve"));
-    // rule:proxies-speak-for-others
     assert_eq!(named(user(&client, &ada).await).as_deref(), Some("eve"));
     let front = files.proxies.client("front", &[]);
     assert_eq!(named(user(&front, &ada).await).as_deref(), Some("ada"));

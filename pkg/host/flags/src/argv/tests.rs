@@ -1,6 +1,5 @@
-use proptest::prelude::*;
-
 use super::*;
+use proptest::prelude::*;
 
 fn kind_of(name: &str) -> Option<Kind> {
     match name {

@@ -1,6 +1,6 @@
 //! Numbers in Go's notations: whole numbers with base prefix and `_`, floats, byte quantities.
 
-use super::SyntaxError;
+use crate::syntax::SyntaxError;
 
 /// A whole number of at most `bits` bits, in Go's base-0 notation: `10`, `0x10`, `0o10`, `010`
 /// (octal as well), `0b10`, `1_000`.

@@ -1,6 +1,6 @@
 use proptest::prelude::*;
 
-use super::SyntaxError;
+use crate::syntax::SyntaxError;
 use crate::{Gate, Kind, NamedCertKey, Value, VersionRequest};
 
 fn read(kind: Kind, text: &str) -> Result<Value, SyntaxError> {
@@ -287,7 +287,7 @@ proptest! {
 
     #[test]
     fn a_printed_list_reads_back(fields in proptest::collection::vec("[ab,\"\n ]{0,6}", 0..5)) {
-        prop_assert_eq!(super::csv::read(&super::csv::write(&fields)).unwrap(), fields);
+        prop_assert_eq!(crate::syntax::csv(&crate::syntax::write_csv(&fields)).unwrap(), fields);
     }
 
     #[test]

@@ -1,6 +1,6 @@
+use super::*;
 use std::time::Duration;
 
-use super::*;
 use crate::{Gate, GoDuration, Kind, Verdict};
 
 const LIST: Flag<Vec<String>> = Flag::strings("g", "list", "x,y", "List.");

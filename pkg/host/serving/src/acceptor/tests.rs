@@ -1,19 +1,19 @@
 //! Peers of other hosts: the sockets are of this host, the addresses are not.
 
+use super::*;
 use std::net::Ipv4Addr;
 
 use prometheus::{IntGauge, Registry};
 use tokio::io::AsyncReadExt;
 use tokio::time::timeout;
 
-use super::*;
-use crate::metrics::ListenerMetrics;
+use crate::connection::ListenerMetrics;
 use crate::{ListenerOptions, Pages, ServingMetrics, TlsOptions};
 
 const PATIENCE: Duration = Duration::from_secs(10);
 const OWN: &str = "198.51.100.1";
 const REMOTE: &str = "192.0.2.7";
-const REMOTE_BOUNDS: Bounds = super::REMOTE;
+const REMOTE_BOUNDS: Bounds = crate::acceptor::REMOTE;
 
 /// An acceptor and its metrics.
 struct Entrance {
@@ -25,11 +25,10 @@ impl Entrance {
     async fn build() -> Self {
         let bind_address = IpAddr::V4(Ipv4Addr::LOCALHOST);
         let options = ListenerOptions { bind_address, port: 0, ..ListenerOptions::default() };
-        let (listener, _) = listener::listen(&options).unwrap().remove(0);
+        let (listener, _) = listen(&options).unwrap().remove(0);
         let source = crate::CertificateSource::Memory;
-        let reloader = crate::certificate::Reloader::load(&source, &[], vec![bind_address], None)
-            .await
-            .unwrap();
+        let reloader =
+            crate::reloader::Reloader::load(&source, &[], vec![bind_address], None).await.unwrap();
         let tls =
             TlsOptions::default().server_config(reloader.certificates(), false, true).unwrap();
         let metrics = ServingMetrics::new(&Registry::new()).unwrap().of("secure");
@@ -38,7 +37,7 @@ impl Entrance {
             pages: Pages::new(),
             acceptor: Arc::new(tls).into(),
             guard: crate::guard::SharedGuard::new(Arc::new(crate::Everyone)),
-            clients: crate::client_ca::Clients::Ignored,
+            clients: crate::clients::Clients::Ignored,
             max_streams: 0,
             metrics: metrics.clone(),
             stop: stop.clone(),

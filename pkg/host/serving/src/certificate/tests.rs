@@ -1,5 +1,7 @@
 //! The life of a serving pair, from the first handshake to its renewal.
 
+use super::*;
+use crate::reloader::Reloader;
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr};
 use std::os::unix::fs::PermissionsExt;
@@ -12,10 +14,9 @@ use rustls::client::danger::ServerCertVerifier;
 use rustls::crypto::ring;
 use rustls::pki_types::{ServerName, UnixTime};
 
-use super::self_signed::made_at;
-use super::*;
 use crate::CertificateSource;
-use crate::client_ca::ClientCa;
+use crate::certificate::made_at;
+use crate::clients::ClientCa;
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
 

@@ -1,5 +1,6 @@
 //! What the server does around a handler.
 
+use super::*;
 use std::convert::Infallible;
 use std::sync::Arc;
 
@@ -9,7 +10,6 @@ use hyper::body::Frame;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
-use super::*;
 use crate::{Everyone, PageRequest, PeerCertificate, ShownChain};
 
 fn peer(address: &str, certificate: PeerCertificate) -> Peer {
@@ -57,7 +57,6 @@ async fn a_body_up_to_the_limit_reaches_the_handler_and_a_longer_one_is_413() {
     assert!(status.contains("\"reason\":\"RequestEntityTooLarge\""), "{status}");
 }
 
-/// rule:bodies-have-a-bound-together
 #[tokio::test]
 async fn bodies_that_are_too_many_at_once_are_429_until_others_are_answered() {
     let (answered, go_on) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));

@@ -1,11 +1,10 @@
 //! What the registry promises to those who add checks.
 
+use super::*;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use log_capture::Capture;
-
-use super::*;
 
 fn verbose(health: &Health, endpoint: Endpoint) -> String {
     health.report(endpoint, BTreeSet::new()).body(true)

@@ -1,16 +1,19 @@
-//! `/metrics` and `/metrics/slis`.
+//! `/metrics` and `/metrics/slis`. [`Exposition`] says which metrics are shown.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::ready;
 use std::panic::resume_unwind;
 use std::sync::Arc;
 
 use http::header::{HeaderName, HeaderValue};
 use http::{Method, StatusCode};
-use prometheus::{Registry, TextEncoder};
+use prometheus::core::Collector as _;
+use prometheus::proto::{Bucket, Metric, MetricFamily, MetricType};
+use prometheus::{IntCounter, IntCounterVec, Opts, Registry, TextEncoder};
 use tokio::task::spawn_blocking;
 use tracing::error;
 
-use super::{Exposition, counts, numbers, openmetrics};
+use crate::pages::openmetrics;
 use crate::process_metrics::{START_TIME, own_start, process_start};
 use crate::{Access, Health, Page, Reply, reply};
 
@@ -46,7 +49,7 @@ async fn metrics(registry: Registry, exposition: Arc<Exposition>, open: bool) ->
 fn render(registry: &Registry, exposition: &Exposition, open: bool) -> Reply {
     let mut families = registry.gather();
     let start = process_start(&families);
-    let counts = counts::of(&families, exposition);
+    let counts = metric_counts(&families, exposition);
     exposition.limit(&mut families);
     families.extend(counts);
     if open {
@@ -60,7 +63,7 @@ fn render(registry: &Registry, exposition: &Exposition, open: bool) -> Reply {
         );
     }
     match TextEncoder::new().encode_to_string(&families) {
-        Ok(text) => prometheus_text(numbers::with_bounds_of_text(&text), start),
+        Ok(text) => prometheus_text(openmetrics::with_bounds_of_text(&text), start),
         Err(err) => {
             error!(logger = "serving", %err, "Cannot encode metrics");
             reply::text(StatusCode::INTERNAL_SERVER_ERROR, "cannot encode metrics\n")
@@ -97,4 +100,118 @@ fn started(mut reply: Reply, start: Option<i64>) -> Reply {
         reply.headers_mut().insert(name, HeaderValue::from(start));
     }
     reply
+}
+
+/// By which component-base labels its own; nothing of ours is deprecated.
+const LABELS: [&str; 2] = ["stability_level", "deprecated_version"];
+
+/// Both families, these two not counted.
+pub(super) fn metric_counts(
+    families: &[MetricFamily],
+    exposition: &Exposition,
+) -> Vec<MetricFamily> {
+    let mut levels: BTreeMap<&str, u64> = BTreeMap::new();
+    for family in families {
+        *levels.entry(stability(family.help())).or_default() += 1;
+    }
+    let help =
+        "[BETA] Metrics that are registered, by the stability that their help text begins with";
+    let registered = IntCounterVec::new(Opts::new("registered_metrics_total", help), &LABELS);
+    let help = "[BETA] Metrics that --disabled-metrics names";
+    let disabled = IntCounter::new("disabled_metrics_total", help);
+    let (Ok(registered), Ok(disabled)) = (registered, disabled) else { return Vec::new() };
+    for (level, count) in levels {
+        registered.with_label_values(&[level, ""]).inc_by(count);
+    }
+    disabled.inc_by(u64::try_from(exposition.disabled.len()).unwrap_or(u64::MAX));
+    [registered.collect(), disabled.collect()].concat()
+}
+
+/// `[ALPHA] Text` is of level `ALPHA`; ours have no level.
+fn stability(help: &str) -> &str {
+    let level = help.strip_prefix('[').and_then(|rest| rest.split_once(']'));
+    level.map_or("", |(level, _)| level)
+}
+
+/// What a label reads whose value is not expected; the word of Kubernetes' components.
+const UNEXPECTED: &str = "unexpected";
+
+/// What operators leave out of `/metrics` that costs them more than it tells. By default all of it
+/// is shown.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Exposition {
+    /// Full names of metrics that are not shown.
+    pub disabled: BTreeSet<String>,
+    /// By name of a metric and of its label the values that this may have. Series with other values
+    /// are added up in one with the value `unexpected`.
+    pub label_values: BTreeMap<(String, String), BTreeSet<String>>,
+}
+
+impl Exposition {
+    pub(super) fn limit(&self, families: &mut Vec<MetricFamily>) {
+        families.retain(|family| !self.disabled.contains(family.name()));
+        for family in families {
+            let rules = self.label_values.iter();
+            let rules = rules.filter(|((metric, _), _)| metric == family.name());
+            let rules: BTreeMap<&str, _> =
+                rules.map(|((_, label), values)| (label.as_str(), values)).collect();
+            if !rules.is_empty() {
+                expect(family, &rules);
+            }
+        }
+    }
+}
+
+fn expect(family: &mut MetricFamily, rules: &BTreeMap<&str, &BTreeSet<String>>) {
+    let kind = family.get_field_type();
+    let mut shown: BTreeMap<Vec<String>, Metric> = BTreeMap::new();
+    for mut series in family.take_metric() {
+        for label in series.mut_label() {
+            let values = rules.get(label.name());
+            if values.is_some_and(|values| !values.contains(label.value())) {
+                label.set_value(UNEXPECTED.to_owned());
+            }
+        }
+        // Within a family labels come in one order.
+        let key = series.get_label().iter().map(|label| label.value().to_owned()).collect();
+        match shown.get_mut(&key) {
+            Some(sum) => add(kind, sum, &series),
+            None => {
+                shown.insert(key, series);
+            }
+        }
+    }
+    family.set_metric(shown.into_values().collect());
+}
+
+fn add(kind: MetricType, sum: &mut Metric, more: &Metric) {
+    match kind {
+        MetricType::COUNTER => {
+            let mut counter = sum.get_counter().clone();
+            counter.set_value(counter.get_value() + more.get_counter().get_value());
+            sum.set_counter(counter);
+        }
+        MetricType::GAUGE => {
+            let mut gauge = sum.get_gauge().clone();
+            gauge.set_value(gauge.get_value() + more.get_gauge().get_value());
+            sum.set_gauge(gauge);
+        }
+        MetricType::HISTOGRAM => {
+            let (mut histogram, more) = (sum.get_histogram().clone(), more.get_histogram());
+            histogram.set_sample_count(histogram.get_sample_count() + more.get_sample_count());
+            histogram.set_sample_sum(histogram.get_sample_sum() + more.get_sample_sum());
+            // All series of a family have the same buckets.
+            let buckets = histogram.get_bucket().iter().zip(more.get_bucket());
+            histogram.set_bucket(buckets.map(|(one, other)| both(one, other)).collect());
+            sum.set_histogram(histogram);
+        }
+        // The library makes neither of the others.
+        MetricType::SUMMARY | MetricType::UNTYPED => {}
+    }
+}
+
+fn both(one: &Bucket, other: &Bucket) -> Bucket {
+    let mut bucket = one.clone();
+    bucket.set_cumulative_count(one.cumulative_count() + other.cumulative_count());
+    bucket
 }

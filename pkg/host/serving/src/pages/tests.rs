@@ -2,13 +2,13 @@
 
 mod metrics;
 
+use super::*;
 use std::future::ready;
 
 use bytes::Bytes;
 use http::{Method, Request, request};
 use http_body_util::{BodyExt, Empty};
 
-use super::*;
 use crate::{Endpoints, Everyone, Guard, Judgement, Peer, PeerCertificate, Reply, Visit, dispatch};
 
 const BUILD: BuildInfo =

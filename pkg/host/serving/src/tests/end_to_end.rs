@@ -1,12 +1,12 @@
 //! What well-behaved clients see.
 
+use super::*;
 use std::net::Ipv6Addr;
 
 use http::StatusCode;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::Instant;
 
-use super::*;
 use crate::{Access, Endpoints, Page, ServeError, reply};
 
 #[tokio::test]

@@ -1,10 +1,9 @@
 //! What peers get that send garbage, nothing, or too much: an end, and the others notice nothing.
 
+use super::*;
 use rand::Rng;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::Instant;
-
-use super::*;
 
 const HANDSHAKE_ERRORS: &str = "icm_serving_handshake_errors_total";
 const CONNECTIONS: &str = "icm_serving_connections";

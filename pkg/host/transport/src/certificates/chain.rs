@@ -1,15 +1,116 @@
-//! What a chain costs at most (`rule:chains-are-bounded`): how much of it is read, the one path
-//! through it, and how many signatures are checked.
+//! Bounds of a certificate chain (`rule:chains-are-bounded`): how much of it is read, which path is
+//! verified, and [`Refused`]: why it is not trusted.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rustls_pki_types::{
-    AlgorithmIdentifier, CertificateDer, InvalidSignature, SignatureVerificationAlgorithm,
+    AlgorithmIdentifier, CertificateDer, InvalidSignature, SignatureVerificationAlgorithm, UnixTime,
 };
 
-use crate::certificates::der::names;
-use crate::certificates::judgement::{MOST_BYTES, MOST_CERTIFICATES, MOST_SIGNATURES, Refused};
-use crate::certificates::restated::Restated;
+use crate::certificates::relaxed::{Restated, names};
+
+/// Certificates of a chain, its leaf included.
+pub const MOST_CERTIFICATES: usize = 10;
+/// Bytes of all certificates of a chain.
+pub const MOST_BYTES: usize = 16 * 1024;
+/// Signatures that one judgement checks: those of a path of four, and room for authorities of the
+/// same name, of which only the key tells which one signed. The slowest kinds, P-384 and RSA with
+/// 8192 bits, take a millisecond at most.
+pub(crate) const MOST_SIGNATURES: usize = 8;
+
+/// What a certificate has to be good for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// For a client of ours to trust it.
+    Server,
+    /// For a server of ours to trust it.
+    Client,
+}
+
+/// What a chain is judged by.
+#[derive(Clone, Copy, Debug)]
+pub struct Terms<'a> {
+    /// What it has to be good for.
+    pub purpose: Purpose,
+    /// The time of the judgement.
+    pub now: UnixTime,
+    /// Whether dates do not count, neither those of the chain nor those of the authorities.
+    pub any_date: bool,
+    /// What signatures are checked with.
+    pub algorithms: &'a [&'static dyn SignatureVerificationAlgorithm],
+}
+
+/// Why a chain is not good.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    /// Too many certificates or bytes.
+    #[error(
+        "the chain has more than {MOST_CERTIFICATES} certificates or 16 KiB; send the certificate \
+         and the CAs between it and the root only"
+    )]
+    TooLong,
+    /// Two certificates of one subject on the path.
+    #[error(
+        "the chain has two CAs of the same subject; send only the one that the configured CA signed"
+    )]
+    Branches,
+    /// More signatures than a judgement may cost.
+    #[error(
+        "it takes more than {MOST_SIGNATURES} signatures to judge the chain; remove CAs of the \
+         same subject from the CA bundle"
+    )]
+    TooCostly,
+    /// The authority that signed it, or one on the way, may not.
+    #[error("{0}")]
+    Authority(AuthorityFault),
+    /// What webpki says of it.
+    #[error("{0}")]
+    Webpki(webpki::Error),
+}
+
+/// Why an authority on the path may not vouch for the certificate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AuthorityFault {
+    /// The dates of a CA that is trusted.
+    #[error("the CA that signed it has expired; renew the CA")]
+    Expired,
+    /// The dates of a CA that is trusted.
+    #[error("the CA that signed it is not valid yet; compare the clocks of both machines")]
+    NotValidYet,
+    /// Basic constraints of a CA that is trusted.
+    #[error("there are more CAs between it and the trusted CA than that one allows (pathlen)")]
+    PathLength,
+    /// Extended key usages of a CA that is trusted.
+    #[error("the extended key usage of the trusted CA does not include this purpose")]
+    Purpose,
+    /// Key usage of a CA between the leaf and the one that is trusted.
+    #[error("the key usage of a CA in the chain does not include keyCertSign")]
+    MayNotSign,
+}
+
+impl Refused {
+    /// Whether it is about the issuer alone. webpki judges the dates and the extended key usage of
+    /// the certificate before its issuer, except those of an authority (CA:TRUE), of which it has
+    /// looked at the dates only: whoever trusts that very certificate trusts its key to sign
+    /// certificates of any usage.
+    pub(crate) fn is_about_issuer(&self) -> bool {
+        matches!(
+            self,
+            Self::Webpki(
+                webpki::Error::UnknownIssuer
+                    | webpki::Error::CaUsedAsEndEntity
+                    | webpki::Error::InvalidSignatureForPublicKey
+            ) | Self::Authority(_)
+                | Self::TooCostly
+        )
+    }
+}
+
+impl From<webpki::Error> for Refused {
+    fn from(error: webpki::Error) -> Self {
+        Self::Webpki(error)
+    }
+}
 
 /// Refuses a chain that is too long. Looks at lengths only, never at contents.
 ///

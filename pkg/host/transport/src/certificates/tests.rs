@@ -1,5 +1,9 @@
 //! What chains cost at worst, and which authorities may sign.
 
+mod cost;
+mod limits;
+mod measure;
+
 use std::time::{Duration, Instant};
 
 use rcgen::{
@@ -8,13 +12,8 @@ use rcgen::{
 };
 use rustls_pki_types::{CertificateDer, UnixTime};
 
-use crate::certificates::chain::Budget;
-use crate::certificates::judgement::MOST_SIGNATURES;
+use crate::certificates::chain::{Budget, MOST_SIGNATURES};
 use crate::certificates::*;
-
-mod cost;
-mod limits;
-mod measure;
 
 type Signer = CertifiedIssuer<'static, KeyPair>;
 

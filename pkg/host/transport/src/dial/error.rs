@@ -22,7 +22,7 @@ pub enum DialError {
     /// No TCP connection.
     #[error("cannot connect: {0}")]
     Connect(#[source] io::Error),
-    /// This process can open no connection, to whomever (`rule:our-own-limits-are-nobodys-fault`).
+    /// This process can open no connection, to whomever.
     #[error("this process can open no more connections: {0}")]
     OwnLimit(#[source] io::Error),
     /// The proxy could not be reached or gave no tunnel.

@@ -1,11 +1,9 @@
-//! `rule:names-are-looked-up-once`
-
+use super::*;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::sync::watch;
 
-use super::turns::{OF_AN_ASKER, QUICK, SLOW, SLOW_AFTER};
-use super::*;
+use crate::names::{OF_AN_ASKER, QUICK, SLOW, SLOW_AFTER};
 
 impl Names {
     /// Each time somebody else asks.
@@ -172,7 +170,6 @@ async fn one_asker_has_two_lookups_under_way_and_holds_up_nobody_who_asks_for_th
     assert!(all.await.iter().all(Result::is_ok));
 }
 
-/// rule:names-are-looked-up-once
 #[tokio::test(start_paused = true)]
 async fn an_answer_that_is_no_longer_good_is_used_while_the_next_lookup_is_slow() {
     let open = watch::Sender::new(true);

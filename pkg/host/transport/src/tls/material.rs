@@ -3,13 +3,12 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::certificates::{Validity, validity};
 use rustls::pki_types::pem::{self, PemObject as _};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use zeroize::Zeroize as _;
 
-use super::error::TlsError;
-use super::fields::Fields;
+use crate::certificates::{Validity, validity};
+use crate::error_text::PemProblem;
 
 /// Which servers are trusted.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -152,4 +151,47 @@ fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
     let chain = chain.map_err(|error| TlsError::Pem(error.into()))?;
     if chain.is_empty() { Err(TlsError::NoCertificate) } else { Ok(chain) }
+}
+
+/// The fields of whoever configured the trust, as a refusal speaks of them: those of a kubeconfig
+/// by default. A member cluster is configured in an object, whose user has never seen a kubeconfig.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fields {
+    /// Where CA certificates stand.
+    pub ca: &'static str,
+    /// What to do about a certificate with another name, after "use one of these names as the
+    /// server"; empty when nothing else helps.
+    pub other_name: &'static str,
+}
+
+impl Default for Fields {
+    fn default() -> Self {
+        Self { ca: "certificate-authority", other_name: ", or set tls-server-name to one" }
+    }
+}
+
+/// Certificates or keys that cannot be used. Never quotes a key.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum TlsError {
+    /// Neither a certificate nor anything else in PEM.
+    #[error("it holds no certificate in PEM")]
+    NoCertificate,
+    /// A certificate or key that cannot be read.
+    #[error("it is not PEM: {0}")]
+    Pem(PemProblem),
+    /// None of the CA certificates can be used.
+    #[error("none of its certificates can be used as a CA: {0}")]
+    Authority(#[source] webpki::Error),
+    /// No private key where one belongs.
+    #[error("it holds no private key in PEM (PKCS#8, PKCS#1 or SEC1)")]
+    NoKey,
+    /// Certificate and key are not a pair, or of a kind that is not supported.
+    #[error("the client certificate and its key cannot be used together: {0}")]
+    Pair(#[source] rustls::Error),
+    /// The system has no CA certificates, and no bundle was given.
+    #[error("the system has no CA certificates; give a CA bundle ({0})")]
+    NoSystemTrust(&'static str),
+    /// The cryptography offers no TLS version. Cannot happen with the one that is built in.
+    #[error("cannot set up TLS: {0}")]
+    Setup(#[source] rustls::Error),
 }

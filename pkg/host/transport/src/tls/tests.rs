@@ -1,5 +1,10 @@
 //! Which certificates of a server are good, what is said of those that are not, and what is shared.
 
+mod material;
+mod version_1;
+mod waived;
+
+use super::*;
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -10,12 +15,6 @@ use rcgen::{
 use rustls::client::danger::ServerCertVerifier as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::{ClientConnection, HandshakeKind, ServerConfig, ServerConnection};
-
-use super::*;
-
-mod material;
-mod version_1;
-mod waived;
 
 type Signer = CertifiedIssuer<'static, KeyPair>;
 
@@ -295,7 +294,6 @@ fn without_any_authority_a_certificate_is_refused_when_it_is_shown_and_not_befor
     assert!(error.contains("give a CA bundle"), "{error}");
 }
 
-/// rule:refusals-speak-of-the-users-fields
 #[test]
 fn a_refusal_speaks_of_the_fields_that_its_user_has() {
     let ca = authority("ca");

@@ -4,9 +4,11 @@ use std::convert::Infallible;
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use h2::client::{Builder, SendRequest};
+use futures::future::BoxFuture;
+use h2::client::{Builder, Connection, SendRequest};
 use h2::{Reason, SendStream};
 use http::header::CONTENT_LENGTH;
 use http::{HeaderValue, Request, Response};
@@ -16,12 +18,9 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{Mutex, MutexGuard, mpsc};
 use tower::BoxError;
 
-use super::answer::AnswerBody;
-use super::departures::{AskedIo, Departures, MayLeave};
-use super::driver::Driver;
-use super::error::WireError;
-use super::keep_alive::{Heard, until_silent};
-use super::load::Load;
+use crate::wire::exchange::{AnswerBody, WireError};
+use crate::wire::keep_alive::{Heard, Load, until_silent};
+use crate::wire::pending_sends::{AskedIo, Departures, MayLeave};
 
 /// What the server may send before it is told that it was read: enough for a large list to stream.
 const STREAM_WINDOW: u32 = 2 * 1024 * 1024;
@@ -209,6 +208,54 @@ impl Leaving<'_> {
             poll_fn(|cx| self.stream.poll_capacity(cx)).await?.ok()?;
         }
         Some(self.stream.capacity())
+    }
+}
+
+/// Moves the bytes of a connection until it ends, the server falls silent, or nobody needs it.
+pub(super) struct Driver<T> {
+    connection: Connection<AskedIo<T>, Bytes>,
+    departures: Arc<Departures>,
+    silent: BoxFuture<'static, ()>,
+    closed: mpsc::Receiver<Infallible>,
+    /// It has been woken and waits for those who were woken with it.
+    gathering: bool,
+}
+
+impl<T: AsyncRead + AsyncWrite + Unpin> Driver<T> {
+    /// `silent` ends when the server is given up, `closed` when nobody can send any more.
+    pub(super) fn new(
+        connection: Connection<AskedIo<T>, Bytes>,
+        departures: Arc<Departures>,
+        silent: BoxFuture<'static, ()>,
+        closed: mpsc::Receiver<Infallible>,
+    ) -> Self {
+        Self { connection, departures, silent, closed, gathering: false }
+    }
+}
+
+impl<T: AsyncRead + AsyncWrite + Unpin> Future for Driver<T> {
+    type Output = ();
+
+    /// Every other call moves bytes; the one before lets all tasks run that are ready
+    ///.
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        self.gathering = !self.gathering;
+        if self.gathering {
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        // That the channel was dropped needs no more than this look at the connection.
+        let _closed = self.closed.poll_recv(cx);
+        self.departures.begin();
+        let ended = Pin::new(&mut self.connection).poll(cx).is_ready();
+        if self.departures.end() {
+            cx.waker().wake_by_ref();
+        }
+        if ended || self.silent.as_mut().poll(cx).is_ready() {
+            Poll::Ready(())
+        } else {
+            Poll::Pending
+        }
     }
 }
 

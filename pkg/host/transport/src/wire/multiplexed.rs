@@ -1,4 +1,4 @@
-//! [`Multiplexed`]: one HTTP/2 connection for all requests (`rule:one-connection-for-all`).
+//! [`Multiplexed`]: one HTTP/2 connection for all requests.
 //!
 //! hyper's client hands each request through a queue to one task and starts another for its answer;
 //! here the caller itself does both. A server that does not offer HTTP/2 is left to hyper.
@@ -16,10 +16,9 @@ use hyper_util::rt::TokioIo;
 use parking_lot::Mutex;
 use tower::{BoxError, Service, ServiceExt as _};
 
-use super::channel::Channel;
-use super::error::WireError;
-use super::exchange::{Answering, Exchange, RequestBody};
-use super::load::Load;
+use crate::wire::channel::Channel;
+use crate::wire::exchange::{Answering, Exchange, RequestBody, WireError};
+use crate::wire::keep_alive::Load;
 
 /// The connection, and how to make another.
 pub(super) struct Multiplexed<C> {

@@ -1,10 +1,9 @@
 //! Answers of a server on a loopback port.
 
+use super::*;
 use http::Method;
 
-use super::*;
-use crate::testing::server::{Conduct, Server};
-use crate::testing::{clients, profile, reply, reply_after, request};
+use crate::testing::{Conduct, Server, clients, profile, reply, reply_after, request};
 
 const LONG: Duration = Duration::from_secs(30);
 

@@ -1,12 +1,12 @@
 //! Time limits on a paused clock, and what is counted.
 
+use super::*;
 use std::time::Duration;
 
 use http::{Method, StatusCode};
 use prometheus::Registry;
 use resilience::Fenced;
 
-use super::*;
 use crate::call::gate::Gate;
 use crate::call::request::AttemptTimeout;
 use crate::testing::{Reply, metrics, page, reply, request, sample};
@@ -128,5 +128,46 @@ async fn sizes_of_bodies_are_measured_in_both_directions() {
         ("rest_client_response_size_bytes_sum{host=\"api:6443\",verb=\"PATCH\"}", 3000.0),
     ] {
         assert!((sample(&registry, series) - expected).abs() < 1e-9, "{series}");
+    }
+}
+
+mod warnings {
+    use http::HeaderValue;
+
+    use super::super::*;
+
+    #[test]
+    fn the_text_is_what_is_quoted() {
+        for (header, expected) in [
+            (r#"299 - "v1 Endpoints is deprecated""#, Some("v1 Endpoints is deprecated")),
+            (r#"299 kube "unknown field \"spec.x\"" "date""#, Some("unknown field \"spec.x\"")),
+            (r#"199 - "something else""#, None),
+            (r#"299 - "without an end"#, None),
+            ("299 -", None),
+            ("", None),
+        ] {
+            assert_eq!(text(header).as_deref(), expected, "{header}");
+        }
+        let long = format!("299 - \"{}\"", "x".repeat(100_000));
+        assert_eq!(text(&long).unwrap().len(), LENGTH);
+    }
+
+    #[test]
+    fn each_text_is_told_once_and_only_so_many() {
+        let warnings = ServerWarnings::new();
+        let log = log_capture::Capture::begin();
+        let mut headers = HeaderMap::new();
+        for text in ["one", "two", "one"] {
+            let value = HeaderValue::from_str(&format!("299 - {text:?}")).unwrap();
+            headers.append(WARNING, value);
+        }
+        warnings.tell(&headers);
+        warnings.tell(&headers);
+        let told = log.with("The API server warns");
+        assert_eq!(told.len(), 2, "{told:?}");
+        for number in 0..2 * KINDS {
+            warnings.is_new(&number.to_string());
+        }
+        assert_eq!(warnings.0.lock().len(), KINDS);
     }
 }

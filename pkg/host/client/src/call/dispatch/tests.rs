@@ -1,5 +1,6 @@
 //! The fence at its two places, and the verdicts on what a real connection does.
 
+use super::*;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -7,10 +8,8 @@ use http::{Method, header};
 use resilience::BootInstant;
 use tokio::net::{TcpListener, TcpSocket};
 
-use super::*;
-use crate::call::progress::Reach;
-use crate::testing::server::{Conduct, Server};
-use crate::testing::{clients, profile, reply, request, sample};
+use crate::call::request::Reach;
+use crate::testing::{Conduct, Server, clients, profile, reply, request, sample};
 use crate::{CallError, Profile, SendCheck, Throttle, ThrottleMetrics, answer, applicable_for};
 
 /// For what is never answered; what leaves or comes at all does so sooner on any machine.
@@ -296,7 +295,7 @@ async fn the_callers_headers_and_body_arrive_with_the_clients_user_agent() {
 }
 
 /// What the query of a request tells the server about time, in milliseconds.
-fn told(seen: &crate::testing::server::Seen) -> Option<u64> {
+fn told(seen: &crate::testing::Seen) -> Option<u64> {
     let query = seen.head.uri.query()?;
     let value = query.split('&').find_map(|pair| pair.strip_prefix("timeout="))?;
     value.strip_suffix("ms")?.parse().ok()

@@ -1,5 +1,8 @@
 //! What pays, what does not, and what a 429 stops; on a paused clock.
 
+mod log;
+
+use super::*;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -9,7 +12,6 @@ use http_body_util::Full;
 use prometheus::Registry;
 use tokio::time::Instant;
 
-use super::*;
 use crate::ThrottleMetrics;
 use crate::testing::{Log, Reply, metrics, reply, reply_after, request, sample};
 

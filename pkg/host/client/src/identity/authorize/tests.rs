@@ -1,5 +1,7 @@
 //! A kubeconfig that moves to another server, with another user, while requests are under way.
 
+mod account;
+
 use std::time::Duration;
 
 use http::Method;
@@ -7,9 +9,9 @@ use prometheus::Registry;
 use resilience::Fence;
 use serde_json::json;
 
-use crate::testing::server::{Conduct, Seen, Server};
 use crate::testing::{
-    TempFile, kubeconfig, kubeconfig_text, load, options, profile, reply, request,
+    Conduct, Seen, Server, TempFile, kubeconfig, kubeconfig_text, load, options, profile, reply,
+    request,
 };
 use crate::{ClientOptions, Clients, Identity, Profile, Throttle, ThrottleMetrics, answer};
 

@@ -1,14 +1,13 @@
 //! Rotation as an operator does it: files are replaced under a running process.
 
+use super::*;
 use std::fs;
 use std::path::PathBuf;
 
 use http::{HeaderMap, header};
 
-use super::*;
 use crate::config::process_environment;
-use crate::testing::server::Authority;
-use crate::testing::{TempFile, kubeconfig, kubeconfig_text};
+use crate::testing::{Authority, TempFile, kubeconfig, kubeconfig_text};
 
 fn metrics() -> PluginMetrics {
     PluginMetrics::new(&prometheus::Registry::new()).unwrap()

@@ -36,7 +36,7 @@ async fn a_token_is_taken_and_marked_as_secret() {
 
 #[tokio::test]
 async fn a_certificate_is_taken_and_half_of_one_is_refused() {
-    let (chain, key) = crate::testing::server::Authority::new().client("plugin");
+    let (chain, key) = crate::testing::Authority::new().client("plugin");
     let text = |value: &str| serde_json::to_string(value).unwrap();
     let both =
         format!(r#"{{"clientCertificateData":{},"clientKeyData":{}}}"#, text(&chain), text(&key));
@@ -83,7 +83,7 @@ async fn it_is_told_the_version_its_environment_and_that_nobody_answers() {
 #[tokio::test]
 async fn nothing_that_it_prints_gets_into_an_error() {
     let hushed = credential(r#"{"token":"HUSH\n"}"#).replace("\\n", "\\u0007");
-    let (chain, _) = crate::testing::server::Authority::new().client("plugin");
+    let (chain, _) = crate::testing::Authority::new().client("plugin");
     let one_line = "-----BEGIN PRIVATE KEY----- HUSH -----END PRIVATE KEY-----";
     let certificate = json!({"clientCertificateData": chain, "clientKeyData": one_line});
     for script in [

@@ -1,5 +1,6 @@
 //! CAs, files, and a guard before an API server that is a function.
 
+use super::*;
 use std::fs;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
@@ -17,7 +18,6 @@ use rcgen::{
 use rustls::pki_types::CertificateDer;
 use serving::{Peer, PeerCertificate};
 
-use super::*;
 use crate::RequestHeaders;
 
 /// A CA.

@@ -1,8 +1,5 @@
-//! rule:anchors-have-limits
-
-use ExtendedKeyUsagePurpose::{Any, ClientAuth, ServerAuth};
-
 use super::*;
+use ExtendedKeyUsagePurpose::{Any, ClientAuth, ServerAuth};
 
 fn refused(ca: CertificateParams, between: &[&str]) -> Option<Refused> {
     let ca = root(ca);

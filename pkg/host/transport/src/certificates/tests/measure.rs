@@ -1,9 +1,8 @@
 //! What the judgement of the worst chain within the bounds costs, for `cargo test --release -p
 //! certificates -- --ignored --nocapture`.
 
-use rcgen::{CustomExtension, PKCS_ECDSA_P384_SHA384};
-
 use super::*;
+use rcgen::{CustomExtension, PKCS_ECDSA_P384_SHA384};
 
 /// Judgements of each chain.
 const ROUNDS: u32 = 200;

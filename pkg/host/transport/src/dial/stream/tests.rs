@@ -1,5 +1,4 @@
-//! rule:handshakes-hold-up-no-probe
-
+use super::*;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
@@ -10,8 +9,6 @@ use rustls::crypto::ring::default_provider;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
 use rustls::{DigitallySignedStruct, Error, ServerConfig, SignatureScheme};
 use tokio_rustls::TlsAcceptor;
-
-use super::*;
 
 /// Takes every server, when somebody has said so: a judgement that takes long.
 #[derive(Debug)]

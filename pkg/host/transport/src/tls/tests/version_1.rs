@@ -1,10 +1,7 @@
-//! `rule:version-1-is-read`
-
+use super::*;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use rcgen::{Issuer, SigningKey};
-
-use super::*;
 
 const INTEGER: u8 = 0x02;
 const BIT_STRING: u8 = 0x03;

@@ -1,8 +1,7 @@
 //! `rule:a-waiver-leaves-the-other-checks`
 
-use crate::certificates::{Validity, validity};
-
 use super::*;
+use crate::certificates::{Validity, validity};
 
 const ANY_NAME: Waived = Waived { name: true, dates: false };
 const ANY_DATE: Waived = Waived { name: false, dates: true };

@@ -1,5 +1,13 @@
 //! One connection to a server that is scripted stream by stream, over a pipe.
 
+mod closing;
+mod departures;
+mod liveness;
+mod pipe;
+mod refusals;
+mod script;
+
+use super::*;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -13,15 +21,7 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 
-use self::pipe::Pipe;
-use super::*;
-
-mod closing;
-mod departures;
-mod liveness;
-mod pipe;
-mod refusals;
-mod script;
+use crate::wire::channel::tests::pipe::Pipe;
 
 type Server = server::Connection<DuplexStream, Bytes>;
 
@@ -99,7 +99,6 @@ async fn counted(go: Arc<Semaphore>) -> (Arc<Channel>, Arc<AtomicUsize>) {
     (Arc::new(channel.unwrap()), writes)
 }
 
-/// `rule:ready-requests-leave-together`
 #[tokio::test]
 async fn requests_of_tasks_that_are_ready_together_leave_together() {
     let (channel, writes) = counted(Arc::new(Semaphore::new(41))).await;
@@ -124,7 +123,6 @@ async fn until_waiting(load: &Load, requests: usize) {
     timeout(Duration::from_secs(60), counted).await.unwrap();
 }
 
-/// `rule:busy-processes-rest`
 #[tokio::test]
 async fn eight_requests_without_answer_are_a_reason_to_rest() {
     let (go, load) = (Arc::new(Semaphore::new(1)), Load::default());

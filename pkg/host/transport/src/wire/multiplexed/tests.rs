@@ -1,5 +1,6 @@
 //! When connections are opened, shared and replaced; over pipes.
 
+use super::*;
 use std::convert::Infallible;
 use std::io;
 use std::pin::Pin;
@@ -18,7 +19,6 @@ use hyper_util::rt::TokioExecutor;
 use tokio::io::{DuplexStream, duplex};
 use tokio::time::{sleep, timeout};
 
-use super::*;
 use crate::wire::exchange::Wire;
 
 /// Our end of a connection.
@@ -130,7 +130,6 @@ async fn some(io: DuplexStream, requests: usize) {
     while let Some(Ok(_)) = server.accept().await {}
 }
 
-/// `rule:one-connection-for-all`
 #[tokio::test(start_paused = true)]
 async fn requests_that_come_together_share_one_connection() {
     let route = Route { delay: Duration::from_secs(1), ..route(all) };

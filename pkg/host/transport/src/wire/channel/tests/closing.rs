@@ -1,9 +1,9 @@
 //! Requests on a connection that is about to end: each of them ends, too, wherever it waits.
 
+use super::*;
 use tokio::task::{JoinHandle, yield_now};
 
-use super::script::{HEADERS, LAST, Script};
-use super::*;
+use crate::wire::channel::tests::script::{HEADERS, LAST, Script};
 
 /// The highest number of a stream: the server says that it is leaving, and takes what is on its
 /// way.

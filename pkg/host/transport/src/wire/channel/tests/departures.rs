@@ -1,11 +1,11 @@
 //! Writes that are held up between their body and the wire.
 
+use super::*;
 use std::sync::atomic::AtomicBool;
 
 use futures::stream;
 
-use super::super::super::departures::MayLeave;
-use super::*;
+use crate::wire::pending_sends::MayLeave;
 
 type Write = Request<BoxBody<Bytes, std::io::Error>>;
 

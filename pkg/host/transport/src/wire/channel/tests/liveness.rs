@@ -1,7 +1,7 @@
 //! Silent servers, and answers that nobody reads.
 
-use super::script::{DATA, HEADERS, LAST, PING, Script};
 use super::*;
+use crate::wire::channel::tests::script::{DATA, HEADERS, LAST, PING, Script};
 
 /// `rule:dead-connections-are-noticed`
 #[tokio::test(start_paused = true)]
@@ -21,7 +21,6 @@ async fn a_server_that_answers_pings_may_take_its_time() {
     assert!(channel.turn().await.is_ok());
 }
 
-/// `rule:late-pongs-are-no-silence`
 #[tokio::test(start_paused = true)]
 async fn a_late_pong_on_a_connection_with_data_does_not_end_it() {
     let (channel, mut server) = Script::open(100).await;
@@ -47,7 +46,6 @@ async fn a_late_pong_on_a_connection_with_data_does_not_end_it() {
     assert!(channel.turn().await.is_ok());
 }
 
-/// `rule:late-pongs-are-no-silence`
 #[tokio::test(start_paused = true)]
 async fn a_ping_that_is_never_answered_ends_a_connection_once_it_is_quiet() {
     let (channel, mut server) = Script::open(100).await;

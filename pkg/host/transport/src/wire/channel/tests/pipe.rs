@@ -1,10 +1,9 @@
 //! [`Pipe`]: our end of a connection in memory, which tells what is done to it.
 
+use super::*;
 use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf};
-
-use super::*;
 
 type Told = Box<dyn Fn() + Send>;
 

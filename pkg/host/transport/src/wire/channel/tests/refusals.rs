@@ -1,7 +1,7 @@
 //! What a request is told whose server did not answer it: was it processed?
 
-use super::script::{DATA, HEADERS, LAST, RESET, Script};
 use super::*;
+use crate::wire::channel::tests::script::{DATA, HEADERS, LAST, RESET, Script};
 
 /// Two writes that have left, on streams 1 and 3.
 async fn two_writes(
@@ -86,7 +86,6 @@ async fn a_goaway_of_no_error_is_no_end_of_an_answer_but_a_reset_is() {
     assert!(!second.await.unwrap().unwrap_err().is_unprocessed());
 }
 
-/// `rule:streams-wait-for-the-limit`
 #[tokio::test(start_paused = true)]
 async fn requests_before_the_first_settings_keep_within_the_limit_that_comes() {
     let (ours, theirs) = duplex(1 << 20);
@@ -101,7 +100,6 @@ async fn requests_before_the_first_settings_keep_within_the_limit_that_comes() {
     }
 }
 
-/// `rule:streams-wait-for-the-limit`
 #[tokio::test(start_paused = true)]
 async fn a_request_that_is_given_up_while_its_stream_waits_is_cancelled() {
     let (channel, mut server) = Script::open(1).await;

@@ -1,8 +1,7 @@
 //! [`Script`]: a server that says frame by frame what a test wants (RFC 9113, 4.1).
 
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
-
 use super::*;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
 
 pub(super) const DATA: u8 = 0;
 pub(super) const HEADERS: u8 = 1;

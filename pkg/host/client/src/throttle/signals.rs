@@ -1,0 +1,163 @@
+//! Whether the server refuses most of a client's requests by 429, or only one now and then
+//! (`rule:many-429s-stop-the-bucket`). Kept by the bucket.
+//!
+//! Answers that a young client has not had yet count as granted: one 429 among its first answers
+//! says nothing, and whoever met it waits by himself.
+
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use resilience::LogGate;
+use tokio::time::Instant;
+use tracing::warn;
+
+/// Requests that are looked back on: as many as node-ipam has in flight at most.
+const WINDOW: u32 = u64::BITS;
+
+/// The last answers of one client.
+#[derive(Debug, Default)]
+pub(super) struct Refusals {
+    /// A bit per answer, the newest lowest; set for a 429.
+    last: u64,
+}
+
+impl Refusals {
+    /// Notes an answer; true when more than half of the last ones were refusals.
+    pub(super) fn note(&mut self, refused: bool) -> bool {
+        self.last = self.last << 1 | u64::from(refused);
+        self.last.count_ones() * 2 > WINDOW
+    }
+}
+
+/// What is judged at once.
+const SPAN: Duration = Duration::from_secs(60);
+/// A larger share of it is too much.
+const TOO_MUCH: f64 = 0.3;
+/// Between two lines about one client.
+const REMIND: Duration = Duration::from_secs(600);
+
+/// The waits of one bucket in the current span.
+pub(crate) struct Cost {
+    span: Mutex<Span>,
+    told: LogGate,
+}
+
+#[derive(Default)]
+struct Span {
+    since: Option<Instant>,
+    /// The last wait that was counted ended then: what others waited at the same time costs nothing more.
+    counted_to: Option<Instant>,
+    lost: Duration,
+}
+
+impl Cost {
+    pub(crate) fn new() -> Self {
+        Self { span: Mutex::default(), told: LogGate::new(REMIND) }
+    }
+
+    /// Somebody waited from `from` to `to` for a token of the client's own limit; zero where there was
+    /// one.
+    pub(crate) fn waited(&self, client: &str, qps: f64, from: Instant, to: Instant) {
+        let Some(share) = self.span.lock().add(from, to) else { return };
+        if share > TOO_MUCH && self.told.pass(to).is_some() {
+            let percent = (share * 100.0).round();
+            warn!(
+                client,
+                qps,
+                percent,
+                "Requests waited for the client's own limit for much of the last minute; raise \
+                 --kube-api-qps and --kube-api-burst, or give this controller more with \
+                 --controller-qps"
+            );
+        }
+    }
+}
+
+impl Span {
+    /// The share of a span that is over, which ends it.
+    fn add(&mut self, from: Instant, to: Instant) -> Option<f64> {
+        let since = *self.since.get_or_insert(from);
+        let from = self.counted_to.map_or(from, |counted| counted.max(from));
+        self.lost += to.saturating_duration_since(from);
+        self.counted_to = Some(to);
+        let length = to.saturating_duration_since(since);
+        if length < SPAN {
+            return None;
+        }
+        let share = self.lost.as_secs_f64() / length.as_secs_f64();
+        *self = Self { since: Some(to), counted_to: Some(to), lost: Duration::ZERO };
+        Some(share)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_server_that_refuses_from_the_start_refuses_most_after_half_a_window() {
+        let mut refusals = Refusals::default();
+        let most: Vec<bool> = (0..64).map(|_| refusals.note(true)).collect();
+        assert_eq!(most.iter().position(|most| *most), Some(32));
+    }
+
+    #[test]
+    fn one_refusal_among_many_answers_is_not_most() {
+        let mut refusals = Refusals::default();
+        for _ in 0..1_000 {
+            assert!(!refusals.note(false));
+        }
+        assert!(!refusals.note(true));
+    }
+
+    proptest! {
+        #[test]
+        fn most_means_more_than_half_of_the_last_sixty_four(answers in prop::collection::vec(any::<bool>(), 0..300)) {
+            let (mut refusals, mut last) = (Refusals::default(), VecDeque::from([false; 64]));
+            for refused in answers {
+                last.push_back(refused);
+                last.pop_front();
+                let most = last.iter().filter(|refused| **refused).count() > 32;
+                prop_assert_eq!(refusals.note(refused), most);
+            }
+        }
+    }
+
+    const fn secs(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
+    }
+
+    /// Lines after waits from one second to another.
+    fn lines(waits: impl IntoIterator<Item = (u64, u64)>) -> usize {
+        let (cost, log, start) = (Cost::new(), log_capture::Capture::begin(), Instant::now());
+        for (from, to) in waits {
+            cost.waited("node-controller", 5.0, start + secs(from), start + secs(to));
+        }
+        let told = log.with("Requests waited");
+        assert!(told.iter().all(|line| line.contains("--controller-qps")), "{told:?}");
+        told.len()
+    }
+
+    #[test]
+    fn more_than_three_tenths_of_a_minute_are_told_once_in_ten_minutes() {
+        assert_eq!(lines((0..7).map(|n| (n * 10, n * 10 + 4))), 1);
+        assert_eq!(lines((0..7).map(|n| (n * 10, n * 10 + 2))), 0);
+        assert_eq!(lines((0..600).map(|second| (second, second + 1))), 1);
+        assert_eq!(lines((0..700).map(|second| (second, second + 1))), 2);
+    }
+
+    #[test]
+    fn those_who_wait_at_once_lose_their_time_together() {
+        let crowd = (0..7).flat_map(|n| (0..100).map(move |_| (n * 10, n * 10 + 2)));
+        assert_eq!(lines(crowd), 0);
+    }
+
+    #[test]
+    fn a_long_pause_between_two_waits_is_no_loss() {
+        assert_eq!(lines([(0, 10), (300, 310)]), 0);
+    }
+}
