@@ -184,23 +184,23 @@ mod tests {
         registry.register(Box::new(seconds)).unwrap();
         registry.register(Box::new(ratio)).unwrap();
         let expected = r#"# HELP a_ratio A.
-    # TYPE a_ratio gauge
-    a_ratio +Inf
-    # HELP b Say \"b\".
-    # TYPE b counter
-    b_total{code="a\"\n"} 2.0
-    # HELP c_attempts C.
-    # TYPE c_attempts unknown
-    c_attempts{code="1"} 1.0
-    # HELP d_seconds D.
-    # TYPE d_seconds histogram
-    d_seconds_bucket{of="x",le="0.5"} 0.0
-    d_seconds_bucket{of="x",le="1.0"} 1.0
-    d_seconds_bucket{of="x",le="+Inf"} 1.0
-    d_seconds_sum{of="x"} 0.75
-    d_seconds_count{of="x"} 1.0
-    # EOF
-    "#;
+# TYPE a_ratio gauge
+a_ratio +Inf
+# HELP b Say \"b\".
+# TYPE b counter
+b_total{code="a\"\n"} 2.0
+# HELP c_attempts C.
+# TYPE c_attempts unknown
+c_attempts{code="1"} 1.0
+# HELP d_seconds D.
+# TYPE d_seconds histogram
+d_seconds_bucket{of="x",le="0.5"} 0.0
+d_seconds_bucket{of="x",le="1.0"} 1.0
+d_seconds_bucket{of="x",le="+Inf"} 1.0
+d_seconds_sum{of="x"} 0.75
+d_seconds_count{of="x"} 1.0
+# EOF
+"#;
         assert_eq!(text(&registry.gather()), expected);
     }
 
