@@ -1,5 +1,6 @@
-//! [`Caller`]: sends raw requests and reads the whole answers. The hot writes go this way: kube's
-//! own client puts a queue, a task and two channels between a caller and the layers.
+//! One client: its purpose ([`Profile`]), its layers, and [`Caller`], which sends raw requests and reads
+//! whole answers. The hot writes go this way: kube's own client puts a queue, a task and two channels
+//! between a caller and the layers.
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -37,7 +38,7 @@ impl Caller {
         Self(Way::Layers(stack))
     }
 
-    /// The same layers behind kube's API: one throttle, one identity, one fence.
+    /// A client of kube over the same layers: one throttle, one identity, one fence.
     pub fn kube(&self) -> kube::Client {
         match &self.0 {
             Way::Layers(stack) => stack.kube(),
@@ -76,7 +77,7 @@ impl From<kube::Client> for Caller {
     }
 }
 
-/// What the layers of one client share.
+/// The parts that the layers of one client share.
 pub(crate) struct Parts {
     pub(crate) bearer: Bearer,
     pub(crate) link: Arc<Link>,
@@ -102,7 +103,7 @@ impl Stack {
         Self(Arc::new(Gate::new(attempt, throttle, metrics)))
     }
 
-    /// The same layers behind kube's API, on the current runtime.
+    /// A client of kube over these layers, on the current runtime.
     pub(crate) fn kube(&self) -> kube::Client {
         kube::Client::new(self.clone(), "default")
     }
@@ -136,7 +137,7 @@ impl Service<Request<Body>> for Stack {
     }
 }
 
-/// Who a client is to the API server.
+/// The identity of a client towards the API server.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Identity {
     /// The identity of the kubeconfig. Always the one of informers, leases and the process's own
@@ -145,14 +146,14 @@ pub enum Identity {
     /// A service account, whose token the root identity requests, and which it creates when absent.
     /// Requests of such a client never carry the root identity's certificate or token.
     ServiceAccount {
-        /// Its namespace, in a normal cluster `kube-system`.
+        /// Namespace of the service account, `kube-system` in a normal cluster.
         namespace: String,
-        /// Its name.
+        /// Name of the service account.
         name: String,
     },
 }
 
-/// What one client is for.
+/// Purpose and limits of one client.
 #[derive(Clone, Debug)]
 pub struct Profile {
     /// Suffix of the user agent and the `client` label of its metrics.
@@ -161,9 +162,9 @@ pub struct Profile {
     pub throttle: Option<Throttle>,
     /// Stops writes when leadership ends; `None` never does.
     pub fence: Option<Fence>,
-    /// Who it is.
+    /// The identity of the client.
     pub identity: Identity,
-    /// A connection of its own, opened anew after every failure, and nothing that other clients or
+    /// A connection of its own, a new one after every failure, and nothing that other clients or
     /// the server's 429s cause delays it: for the lease (`rule:the-lease-waits-for-nothing`).
     pub own_connection: bool,
     /// The server judges its writes and stores none of them (`rule:dry-run-stores-nothing`).

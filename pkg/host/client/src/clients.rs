@@ -31,7 +31,7 @@ struct Inner {
     server: String,
     metrics: RequestMetrics,
     credentials: Arc<Credentials>,
-    /// Of the root identity.
+    /// Credentials of the root identity.
     root: Arc<Link>,
     /// For requests that bring a service account's token.
     bare: Arc<Link>,
@@ -82,7 +82,7 @@ impl Clients {
         Self::from_source(Source::Own(Arc::new(kubeconfig)), options, metrics).await
     }
 
-    /// As [`Clients::from_object`], with the names and metrics of these.
+    /// Like [`Clients::from_object`], with the names and metrics of these clients.
     ///
     /// # Errors
     /// [`ConfigError::Object`] says what is wrong with the kubeconfig.
@@ -147,7 +147,7 @@ impl Clients {
         Ok(self.caller(profile)?.kube())
     }
 
-    /// As [`Clients::build`], for raw requests; [`Caller::kube`] is the same client for kube's API.
+    /// Like [`Clients::build`], for raw requests; [`Caller::kube`] is the same client for kube's API.
     ///
     /// # Errors
     /// As [`Clients::build`].

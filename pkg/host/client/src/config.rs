@@ -20,7 +20,7 @@ use crate::error::{ConfigError, KubeconfigError};
 /// Where the kubelet puts the files of a pod's service account.
 const POD_FILES: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 
-/// What the command line and the build say about the process's clients.
+/// Settings of all clients of the process, from the command line and the build.
 #[derive(Clone)]
 pub struct ClientOptions {
     /// `--kubeconfig`.

@@ -19,7 +19,7 @@ pub enum ConfigError {
     Kubeconfig {
         /// The file as given.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault.
         problem: KubeconfigError,
     },
     /// A kubeconfig that comes from an object of the API server.
@@ -32,10 +32,10 @@ pub enum ConfigError {
     Master {
         /// The value as given, without a user.
         address: String,
-        /// What is wrong with it.
+        /// The fault.
         problem: AddressError,
     },
-    /// Neither flag, and not in a pod either.
+    /// No `--kubeconfig`, no `--master`, and the process is in no pod.
     #[error(
         "cannot find an API server: give --kubeconfig (or --master), or run in a pod with a service \
          account"
@@ -55,7 +55,7 @@ pub enum ConfigError {
     NoRuntime,
 }
 
-/// What is wrong with a kubeconfig, or with the files that it names.
+/// A fault in a kubeconfig, or in a file that it names.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum KubeconfigError {
     /// The file itself.
@@ -83,7 +83,7 @@ pub enum KubeconfigError {
     Server {
         /// The value as given, without a user.
         address: String,
-        /// What is wrong with it.
+        /// The fault.
         problem: AddressError,
     },
     /// A file that it names cannot be read.

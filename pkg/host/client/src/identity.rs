@@ -1,5 +1,5 @@
-//! Who a client is to the API server: the process's own credentials and how they are followed, the
-//! tokens of service accounts, and the user agent.
+//! Identities of clients: the process's own credentials and how they are followed, and the
+//! tokens of service accounts.
 
 pub(crate) mod authorize;
 pub(crate) mod credentials;

@@ -1,4 +1,4 @@
-//! What the tests of this crate share: services that answer from a script, a server on a loopback
+//! Helpers of this crate's tests: services that answer from a script, a server on a loopback
 //! port, and files.
 
 use std::convert::Infallible;

@@ -1,5 +1,9 @@
-//! The client-side rate limit: one token bucket per controller and purpose, what it tells the log,
-//! and its metrics. The gate layer of `call` waits here.
+//! [`Throttle`]: the client-side rate limit, one token bucket per controller and purpose. The oldest work is
+//! served first (`rule:the-oldest-goes-first`). The gate layer of `call` waits here.
+//!
+//! - A waiter that gives up delays no other one, and spends no token unless it was just handed to it.
+//! - A pause stops the whole bucket, including the callers already in line.
+//! - Time is tokio's, so a paused test sees what production does.
 
 mod line;
 pub(crate) mod metrics;
@@ -80,7 +84,7 @@ struct Pause {
     flow_schema: Arc<str>,
 }
 
-/// What one call to [`Throttle::acquire`] cost.
+/// The cost of one call to [`Throttle::acquire`].
 #[derive(Clone, Debug)]
 pub(crate) struct Wait {
     /// Time from asking to the token.
@@ -110,7 +114,7 @@ impl Throttle {
         Ok(Some(Self(bucket)))
     }
 
-    /// No limit of ours; only the server's 429s stop it.
+    /// A throttle without a limit; only 429s of the server stop it.
     pub(crate) fn unlimited(name: &str) -> Self {
         Self(Arc::new(Bucket::new(name, None, None)))
     }
@@ -211,7 +215,7 @@ impl Bucket {
         }
     }
 
-    /// As many as there are tokens for, at once: those who waited for the end of a pause leave
+    /// Lets as many waiters pass as there are tokens: waiters for the end of a pause leave
     /// together, and one 429 among their answers does not stop the others one by one.
     fn let_others_pass(&self, head: &Head) {
         while head.is_followed() && self.pause_now().is_none() && self.take().is_ok() {

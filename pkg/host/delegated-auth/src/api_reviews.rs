@@ -1,4 +1,4 @@
-//! One review: the request, how it is repeated, and what the log says of failures.
+//! TokenReviews and SubjectAccessReviews: the requests, their retries, and the log lines about failures.
 
 use std::str::Utf8Error;
 use std::sync::Arc;
@@ -23,14 +23,14 @@ use crate::user::User;
 /// Limit of one attempt.
 const TIMEOUT: Duration = Duration::from_secs(10);
 const ATTEMPTS: u32 = 5;
-/// How often a failure is told while it lasts.
+/// The time between two log lines about a lasting failure.
 const REMINDER: Duration = Duration::from_secs(60);
 
 /// A kind of reviews, for requests and messages.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Kind {
     pub(crate) path: &'static str,
-    /// What is done, for the log.
+    /// The task, for the log.
     pub(crate) task: &'static str,
     pub(crate) resource: &'static str,
     /// The flag with the identity that asks.
@@ -50,7 +50,7 @@ impl Backend {
         Self { kind, caller, metrics, reminder: LogGate::new(REMINDER) }
     }
 
-    /// What the server says of `review`; the log tells why there is no answer.
+    /// The answer of the server to `review`. Logs why there is none.
     pub(crate) async fn review<R: DeserializeOwned>(
         &self,
         review: &Value,
@@ -118,7 +118,8 @@ pub(crate) const TOKEN_REVIEWS: Kind = Kind {
     flag: "--authentication-kubeconfig",
 };
 
-/// Finds out whose a token is.
+/// Finds the user of a token. A token is remembered only as a hash under a key that is drawn at start
+/// and never leaves the process: a dump of the memory shows no token.
 pub(crate) struct Tokens {
     backend: Arc<Backend>,
     reviews: Reviews<Arc<User>>,

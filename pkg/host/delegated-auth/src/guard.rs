@@ -30,7 +30,7 @@ pub struct Reviewers {
     pub authorization: Option<Caller>,
 }
 
-/// Judges requests by what the API server says of them.
+/// Judges requests by reviews of the API server.
 pub struct Delegation {
     trust: Trust,
     tokens: Option<Tokens>,
@@ -43,9 +43,9 @@ pub struct Delegation {
 /// Credentials without a user.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Unknown {
-    /// They are not good.
+    /// The credentials are bad.
     Bad,
-    /// Nobody can judge them now.
+    /// No reviewer can judge the credentials now.
     Unjudged,
 }
 
@@ -85,7 +85,7 @@ impl Delegation {
         })
     }
 
-    /// Keeps the CAs fresh, for ever. Ends only when the API server refuses the first look at what
+    /// Keeps the CAs fresh. Ends only when the API server refuses the first look at what
     /// it publishes, and that is not to be tolerated.
     pub async fn follow(&self) -> LookupError {
         self.trust.follow().await
@@ -146,7 +146,7 @@ impl Delegation {
                 finding
             }
             PeerCertificate::Untrusted => Finding::Bad,
-            PeerCertificate::Absent => Finding::Nobody,
+            PeerCertificate::Absent => Finding::NoUser,
         }
     }
 
@@ -178,7 +178,7 @@ impl Delegation {
         let answer = match &self.access {
             _ if needs_no_review => Answer::Known(Verdict::Granted(())),
             Some(access) => access.ask(user, method, path, asking).await,
-            // Nobody can say that anybody may.
+            // Without a reviewer no right can be granted.
             None => Answer::Known(Verdict::Refused),
         };
         let (result, verdict) = match answer {

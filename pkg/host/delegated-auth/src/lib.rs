@@ -1,5 +1,5 @@
-//! Who asks, and whether it may: delegated to the API server, as every component of Kubernetes does
-//! it. The secure port of the process is guarded by [`Delegation`].
+//! Authentication and authorization, delegated to the API server as every component of Kubernetes
+//! does it. [`Delegation`] guards the secure port of the process.
 //!
 //! A request is authenticated by the first of these that knows it: a proxy that speaks for others,
 //! a client certificate, a bearer token, which the API server reviews. Then it is authorized by the
@@ -9,14 +9,12 @@
 //! | file | holds |
 //! |---|---|
 //! | `guard.rs` | [`Delegation`]: the order of the above |
-//! | `options.rs` | what flags decide |
-//! | `user.rs`, `certificate.rs`, `request_header.rs` | who a request is of |
-//! | `trust.rs`, `lookup.rs` | the CAs, from files or from the cluster, and how they stay fresh |
-//! | `tokens.rs`, `access.rs` | the two kinds of reviews |
-//! | `reviews.rs`, `memory.rs` | what they share: reuse, one at a time, bounds, outages |
-//! | `backend.rs` | one review: request, repetition, what is said of failures |
-//! | `allowed.rs` | what needs no review |
-//! | `error.rs`, `metrics.rs` | why it cannot begin; what is counted |
+//! | `options.rs` | options from flags, and what needs no review |
+//! | `user.rs` | the user of a request |
+//! | `trust.rs` | the CAs, from files or from the cluster, and how they stay fresh |
+//! | `api_reviews.rs` | the two kinds of reviews: request, retries, log |
+//! | `reviews.rs` | the cache of reviews: reuse, one at a time, bounds, outages |
+//! | `metrics.rs` | metrics of reviews and of the guard |
 
 mod api_reviews;
 mod guard;

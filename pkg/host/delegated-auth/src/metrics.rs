@@ -1,4 +1,4 @@
-//! What is counted; the names without `icm_` are those of Kubernetes' components.
+//! Metrics of reviews and of the guard. Names without `icm_` are those of Kubernetes' components.
 
 use std::time::Duration;
 

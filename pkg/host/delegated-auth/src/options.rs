@@ -1,4 +1,4 @@
-//! What the flags decide.
+//! Options from flags: CAs, lifetimes of answers, paths and users that need no review.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -27,7 +27,7 @@ pub struct DelegationOptions {
     pub allowed_ttl: Duration,
     /// How long a right that is not there is reused.
     pub denied_ttl: Duration,
-    /// How long an answer that was good counts on when there is none
+    /// How long a granted answer counts while there is no new one
     /// (rule:readers-outlive-an-outage).
     pub outage_grace: Duration,
     /// Paths that need no review; a final `*` stands for the rest.

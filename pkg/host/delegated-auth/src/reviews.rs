@@ -1,6 +1,7 @@
-//! Questions that the API server answers: whose token, which right. Answers are reused, a question
-//! is asked once at a time, strangers take turns, and what was answered well is not lost at once
-//! when the API server cannot be reached (rule:readers-outlive-an-outage).
+//! [`Reviews`]: the bounded cache of reviews. Answers are reused for their time to live, a question
+//! is asked once at a time, unknown askers share a few slots, and granted answers outlive an outage
+//! of the API server (rule:readers-outlive-an-outage). So a flood of bad tokens costs bounded
+//! memory and a bounded rate of reviews.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -12,37 +13,37 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 /// The longest that a review takes, its repetitions included.
 pub(crate) const LONGEST: Duration = Duration::from_secs(10);
-/// How long somebody waits for an answer before an older one will do.
+/// The longest wait for an answer before an older one is used.
 const BEFORE_STALE: Duration = Duration::from_millis(600);
-/// How long somebody waits while the last review has failed, or for what does not depend on it.
+/// The longest wait while the last review has failed, or where the reply does not depend on it.
 pub(crate) const BRIEF: Duration = Duration::from_secs(1);
-/// Reviews under way for those of whom nothing good is known.
+/// Most reviews under way for askers without a granted answer.
 const STRANGERS: usize = 32;
 
-/// What the API server says.
+/// The verdict of the API server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict<V> {
     Granted(V),
     Refused,
 }
 
-/// Why there is no verdict.
+/// The reason of a missing verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReviewFailure {
     /// The API server cannot be reached, or is too busy to answer.
     Unreachable,
-    /// It refuses to review for us, or its answer cannot be read.
+    /// The API server refuses to review for us, or its answer cannot be read.
     Refused,
 }
 
-/// What one review comes to.
+/// The result of one review.
 pub(crate) type Reviewed<V> = Result<Verdict<V>, ReviewFailure>;
 
-/// What is known when somebody has waited long enough.
+/// The state of knowledge when an asker stops waiting.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Answer<V> {
     Known(Verdict<V>),
-    /// There is no answer now; this is the last one.
+    /// The last answer; there is no answer now.
     Stale(V),
     Unknown,
 }
@@ -52,7 +53,7 @@ pub(crate) enum Answer<V> {
 pub(crate) struct Lives {
     pub(crate) granted: Duration,
     pub(crate) refused: Duration,
-    /// Of what was granted, while there is no answer.
+    /// Life of a granted answer while there is no new one.
     pub(crate) stale: Duration,
 }
 
@@ -105,7 +106,7 @@ impl<V: Clone + Send + Sync + 'static> Reviews<V> {
     }
 
     /// The answer to the question `key`. `review` asks the API server, when that has to be, and
-    /// may fail; it goes on when nobody waits for it any more.
+    /// may fail; it goes on when no caller waits for it any more.
     pub(crate) async fn ask<F>(
         &self,
         key: Key,
@@ -152,7 +153,7 @@ impl<V: Clone + Send + Sync + 'static> Reviews<V> {
         };
         let mut under_way = {
             let mut state = self.0.state.lock();
-            // Somebody else may have asked the same while this one waited for its turn.
+            // Another asker may have asked the same while this one waited for its slot.
             if let Some(verdict) = state.fresh(&key, self.0.lives) {
                 return Ok(verdict);
             }

@@ -1,4 +1,4 @@
-//! Whose certificates count: CAs from files or from the cluster, looked at again every minute. What
+//! CAs of clients and proxies, from files or from the cluster, read again every minute. What
 //! cannot be used is told, and the old is kept.
 
 use std::collections::BTreeMap;
@@ -30,19 +30,19 @@ const SOON: Duration = Duration::from_secs(5);
 pub struct TrustError {
     /// The file.
     pub path: PathBuf,
-    /// What is wrong.
+    /// The fault.
     pub reason: String,
 }
 
-/// What a certificate comes to.
+/// The result for one certificate.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Finding {
-    /// It is this user's.
+    /// The certificate is good and belongs to this user.
     Of(User),
-    /// Nobody vouches for it.
+    /// No CA vouches for the certificate.
     Bad,
-    /// It is good, or there is no CA to judge it by, and it names nobody.
-    Nobody,
+    /// The certificate names no user and is good, or there is no CA to judge it by.
+    NoUser,
 }
 
 /// The CAs of this moment.
@@ -128,7 +128,7 @@ impl Trust {
         Ok(())
     }
 
-    /// Whose `chain` is: of whom a proxy speaks, or of its owner.
+    /// The user of `chain`: the one that a proxy speaks for, or the owner.
     pub(crate) async fn user(&self, chain: &ShownChain, headers: &HeaderMap) -> Finding {
         let Roots { clients, proxies } = self.roots.read().clone();
         let mut bad = false;
@@ -142,11 +142,11 @@ impl Trust {
         if let Some(roots) = clients {
             if chain.is_vouched_for_by(&roots).await {
                 let user = subject(chain).and_then(Subject::into_user);
-                return user.map_or(Finding::Nobody, Finding::Of);
+                return user.map_or(Finding::NoUser, Finding::Of);
             }
             bad = true;
         }
-        if bad { Finding::Bad } else { Finding::Nobody }
+        if bad { Finding::Bad } else { Finding::NoUser }
     }
 }
 
@@ -170,21 +170,21 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 /// Why the settings of the cluster are not known.
 #[derive(Debug, thiserror::Error)]
 pub enum LookupError {
-    /// No answer; there may be one later.
+    /// The request got no answer; a later one may.
     #[error("cannot look up the CAs of clients in the cluster: {0}")]
     NoAnswer(#[from] CallError),
-    /// The API server refuses.
+    /// The API server refused the request.
     #[error(
         "cannot look up the CAs of clients in the cluster: the API server answers {status}: \
          {message}; {}", advice(*.status)
     )]
     Refused {
-        /// Its answer.
+        /// Status of the answer.
         status: StatusCode,
-        /// In its words.
+        /// Message of the API server.
         message: String,
     },
-    /// What is published cannot be used.
+    /// The published data cannot be used.
     #[error(
         "cannot use {key} of the ConfigMap kube-system/extension-apiserver-authentication: {reason}; \
          give --client-ca-file and --requestheader-client-ca-file instead"
@@ -192,7 +192,7 @@ pub enum LookupError {
     Malformed {
         /// The key in the ConfigMap.
         key: &'static str,
-        /// What is wrong with it.
+        /// The fault.
         reason: String,
     },
 }
@@ -221,7 +221,7 @@ fn advice(status: StatusCode) -> &'static str {
     }
 }
 
-/// What the cluster publishes.
+/// The CAs and headers that the cluster publishes.
 pub(crate) struct Published {
     pub(crate) clients: Option<ClientRoots>,
     pub(crate) proxies: Option<(ClientRoots, RequestHeaders)>,

@@ -1,4 +1,4 @@
-//! Who a request is of.
+//! [`User`]: the user of a request, from a client certificate or from the headers of a proxy.
 
 use std::collections::BTreeMap;
 
@@ -32,13 +32,13 @@ pub(crate) struct User {
 }
 
 impl User {
-    /// Who shows no credentials.
+    /// The user of a request without credentials.
     pub(crate) fn anonymous() -> Self {
         let groups = vec![UNAUTHENTICATED.to_owned()];
         Self { name: "system:anonymous".to_owned(), groups, ..Self::default() }
     }
 
-    /// The same as a member of the group of all whose credentials are good.
+    /// Adds the group of all users with good credentials.
     pub(crate) fn authenticated(mut self) -> Self {
         let known = [AUTHENTICATED, UNAUTHENTICATED];
         if !self.groups.iter().any(|group| known.contains(&group.as_str())) {
@@ -95,7 +95,7 @@ impl RequestHeaders {
         self.allowed_names.is_empty() || self.allowed_names.iter().any(|name| name == common_name)
     }
 
-    /// Whom the headers name; `None` when they name nobody.
+    /// The user that the headers name, if any.
     pub(crate) fn user(&self, headers: &HeaderMap) -> Option<User> {
         let name = first(headers, &self.user)?;
         let mut user = User { name, ..User::default() };
@@ -115,13 +115,13 @@ fn first(headers: &HeaderMap, names: &[String]) -> Option<String> {
     names.iter().find_map(|name| values(headers, name).next())
 }
 
-/// Those that are not empty.
+/// The values of a header that are not empty.
 fn values(headers: &HeaderMap, name: &str) -> impl Iterator<Item = String> {
     let values = headers.get_all(name.to_lowercase()).into_iter();
     values.map(|value| text(value.as_bytes())).filter(|value| !value.is_empty())
 }
 
-/// What follows the prefix, which proxies escape as in a URL; names of headers are in lower case.
+/// The part after the prefix, which proxies escape as in a URL; names of headers are in lower case.
 fn rest_of(header: &str, prefix: &str) -> Option<String> {
     let rest = header.strip_prefix(prefix.to_lowercase().as_str())?;
     Some(percent_decode_str(rest).decode_utf8_lossy().into_owned())

@@ -2,7 +2,7 @@
 //! parser behind it sees one form only.
 //!
 //! Rules that need the declarations are settled here: which flags stand without a value, which
-//! take the next argument, and what a bundle of short letters means. Names nobody declared go
+//! take the next argument, and what a bundle of short letters means. Undeclared names go
 //! through as they are; the parser behind knows the near matches.
 
 use std::iter::Peekable;
@@ -32,7 +32,7 @@ pub enum ArgvError {
     /// A flag that requires a value stands last.
     #[error("flag needs an argument: {0}")]
     NeedsValue(String),
-    /// A short letter nobody declared.
+    /// An undeclared short letter.
     #[error("unknown shorthand flag: {letter:?} in {argument}{hint}")]
     UnknownShorthand {
         /// The letter.

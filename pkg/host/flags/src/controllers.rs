@@ -1,4 +1,4 @@
-//! Which controllers `--controllers` turns on.
+//! The value of `--controllers`: which controllers it turns on, hosted here or known upstream.
 //!
 //! The command registers what it hosts in [`Known`]; [`Known::select`] applies the user's list.
 //! Names of kube-controller-manager's own controllers are known too, so that a list written for it
@@ -33,7 +33,7 @@ impl Selection {
 pub struct BadNames {
     /// Names that neither this program nor kube-controller-manager knows, as written.
     pub unknown: Vec<String>,
-    /// What could have been meant.
+    /// Names that are close to the unknown one.
     pub hosted: Vec<&'static str>,
 }
 

@@ -1,6 +1,6 @@
 //! A flag that this program reads: its declaration and its type in one constant.
 //!
-//! Made beside the table that it stands in ([`Flag::spec`]) and given to [`crate::Values::get`], so
+//! Declared next to its table ([`Flag::spec`]) and given to [`crate::Values::get`], so
 //! that a name, a default or a type is written once and cannot be mistaken where it is read.
 
 use std::fmt;
@@ -36,7 +36,7 @@ impl<T> Flag<T> {
         self.spec.name
     }
 
-    /// The same flag under another verdict.
+    /// This flag with another verdict.
     #[must_use]
     pub const fn with_verdict(self, verdict: Verdict) -> Self {
         Self::of_spec(self.spec.with_verdict(verdict))
@@ -52,7 +52,7 @@ impl<T> Flag<T> {
     }
 }
 
-/// As on the command line.
+/// The name on the command line.
 impl<T> fmt::Display for Flag<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "--{}", self.name())
@@ -64,7 +64,7 @@ pub trait FlagValue: Sized {
     /// The contents of a value of this shape; `None` for another shape.
     fn of(value: &Value) -> Option<Self>;
 
-    /// What an unset flag of this type means. Reached only when a default breaks its own syntax,
+    /// The value of an unset flag of this type. Reached only when a default breaks its own syntax,
     /// which the reading of the tables refuses.
     fn unset() -> Self;
 }
@@ -234,7 +234,7 @@ impl Kind {
     }
 }
 
-/// What the program does with a flag.
+/// The effect of a flag on the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Implemented.
@@ -259,7 +259,7 @@ pub struct Spec {
     pub default: &'static str,
     /// Help text: full sentences, no default in it.
     pub help: &'static str,
-    /// What setting the flag leads to.
+    /// The effect of setting the flag.
     pub verdict: Verdict,
 }
 
@@ -275,7 +275,7 @@ impl Spec {
         Self { name, group, kind, default, help, verdict: Verdict::Honoured }
     }
 
-    /// The same flag under another verdict.
+    /// This flag with another verdict.
     #[must_use]
     pub const fn with_verdict(self, verdict: Verdict) -> Self {
         Self { verdict, ..self }

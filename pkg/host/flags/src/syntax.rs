@@ -1,7 +1,7 @@
 //! The value syntaxes of pflag, one function per syntax, text in, typed value
 //! out.
 //!
-//! [`crate::Value`] picks the function by [`crate::Kind`]; nobody else needs them, except tests
+//! [`crate::Value`] picks the function by [`crate::Kind`]; the other users are tests
 //! and code that prints durations the Go way.
 
 pub mod number;
@@ -18,19 +18,19 @@ pub enum SyntaxError {
     /// None of Go's twelve boolean words.
     #[error("not a boolean; use true or false (also 1, t, T, True, TRUE, 0, f, F, False, FALSE)")]
     Bool,
-    /// Not a whole number.
+    /// A text that is no whole number.
     #[error("not a whole number")]
     Integer,
-    /// Not a decimal number.
+    /// A text that is no decimal number.
     #[error("not a number")]
     Float,
     /// A number its type cannot hold.
     #[error("value out of range for {0}")]
     OutOfRange(&'static str),
-    /// Not a duration of Go.
+    /// A text that is no duration of Go.
     #[error(transparent)]
     Duration(#[from] DurationError),
-    /// Neither IPv4 nor IPv6.
+    /// A text that is no IPv4 or IPv6 address.
     #[error("not an IP address")]
     Ip,
     /// A quote inside an unquoted CSV field.
@@ -57,7 +57,7 @@ pub enum SyntaxError {
     /// Not `[kube=]MAJOR.MINOR`.
     #[error("{0:?} is not a version; use MAJOR.MINOR or kube=MAJOR.MINOR, such as kube=1.36")]
     ComponentVersion(String),
-    /// Not a byte count.
+    /// A text that is no byte count.
     #[error("not a quantity; use a number with an optional suffix, such as 4096, 64Ki or 1M")]
     Quantity,
     /// Not `pattern=N`.
@@ -170,7 +170,7 @@ pub struct Gate {
     pub component: String,
     /// The gate's name.
     pub name: String,
-    /// What the user set it to.
+    /// The value that the user set.
     pub enabled: bool,
 }
 

@@ -135,7 +135,7 @@ fn unique<T, K: PartialEq>(entries: Vec<T>, key: impl Fn(&T) -> K) -> Vec<T> {
     kept
 }
 
-/// As pflag prints values: lists in brackets, the rest as it would be written on the command line.
+/// Prints a value as pflag does: lists in brackets, the rest as on the command line.
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,5 +1,5 @@
-//! Memory that was freed, and that the allocator keeps for later, goes back to the system
-//!.
+//! Gives freed memory that the allocator keeps back to the system. After a thousand connections at once
+//! that is most of the memory of the process, and looks like a leak to whoever reads its graph.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -7,11 +7,11 @@ use std::time::Duration;
 use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 
-/// Between two times. A give-back takes some milliseconds at the most, and what is in use all the time has few spare
+/// The time between two trims. A trim takes a few milliseconds; memory in constant use has few spare
 /// pages.
 const EVERY: Duration = Duration::from_secs(30);
 
-/// Gives back what is spare, again and again. It is done beside the workers of the runtime.
+/// Gives spare memory back every half minute, on a blocking thread of the runtime.
 pub async fn trim_periodically() -> Infallible {
     loop {
         sleep(EVERY).await;
@@ -20,7 +20,7 @@ pub async fn trim_periodically() -> Infallible {
     }
 }
 
-/// Gives back what the allocator has spare at this moment. Other allocators than glibc's do it by themselves, or not.
+/// Gives back the memory that the allocator does not use now. Does nothing with other allocators than glibc's.
 pub fn give_back() {
     #[cfg(target_env = "gnu")]
     #[expect(unsafe_code, reason = "the C library offers it in this form only")]

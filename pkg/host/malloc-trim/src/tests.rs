@@ -1,4 +1,4 @@
-//! What the kernel says that the process takes.
+//! Memory of the process as the kernel counts it.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 pub struct Backoff {
     /// Wait after the first failure.
     pub first: Duration,
-    /// What each further failure multiplies the wait by. Below 1 counts as 1: waits never shrink.
+    /// The factor of each further failure. Below 1 counts as 1: waits never shrink.
     pub factor: f64,
     /// Longest wait before jitter.
     pub cap: Duration,
@@ -20,7 +20,7 @@ pub struct Backoff {
 /// as 0; a fraction of [`Jitter::Around`] above 1 counts as 1.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Jitter {
-    /// No difference.
+    /// Exactly the computed length.
     None,
     /// Shorter or longer by up to this fraction: 0.2 draws from 80 % to 120 %.
     Around(f64),
@@ -83,7 +83,7 @@ pub struct Series {
 }
 
 impl Series {
-    /// No failure yet. Only [`Series::reset`] ends the row.
+    /// A series without a failure. Only [`Series::reset`] ends it.
     pub fn new(backoff: Backoff) -> Self {
         Self { backoff, failures: 0, forget_after: None, waits_until: None }
     }

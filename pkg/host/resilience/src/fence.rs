@@ -31,7 +31,7 @@ pub struct Fence(Arc<Ends>);
 struct Ends {
     /// Nanoseconds since boot at which writes stop, or one of the two constants above.
     boot: AtomicU64,
-    /// The same moment by the wall clock, in nanoseconds since 1970.
+    /// The end by the wall clock, in nanoseconds since 1970.
     wall: AtomicU64,
 }
 
@@ -188,7 +188,7 @@ mod tests {
         assert!(fence.remaining() <= LONG / 2);
     }
 
-    /// What a hypervisor does that pauses a machine and sets its wall clock when it goes on.
+    /// A hypervisor pauses a machine and sets its wall clock when it goes on.
     #[test]
     fn a_wall_clock_that_was_set_forward_closes_the_fence_and_one_set_back_changes_nothing() {
         const SECOND: u64 = 1_000_000_000;

@@ -1,4 +1,4 @@
-//! What keeps a failure small: waits after failures, rate limits, log gates, contained panics, and the
+//! Building blocks that keep a failure small: waits after failures, rate limits, log gates, contained panics, and the
 //! fence that stops writes without the lease. No task of its own; except for the fence, callers pass
 //! the time in, so tests use a paused clock.
 //!

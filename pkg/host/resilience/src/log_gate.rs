@@ -71,7 +71,7 @@ impl<K: Eq + Hash> KeyedLogGate<K> {
         Self { interval, states: Mutex::default() }
     }
 
-    /// As [`LogGate::pass`], for the lines of `key`.
+    /// Like [`LogGate::pass`], for the lines of `key`.
     pub fn pass(&self, key: K, now: impl Into<Instant>) -> Option<u64> {
         let (now, mut states) = (now.into(), self.states.lock());
         if !states.contains_key(&key) {

@@ -57,7 +57,7 @@ pub async fn contain<F: Future>(future: F) -> Result<F::Output, Panic> {
     .await
 }
 
-/// As [`contain`], for a function that does not wait.
+/// Like [`contain`], for a function that does not wait.
 ///
 /// # Errors
 /// The panic.
@@ -80,7 +80,7 @@ fn caught(payload: &(dyn Any + Send)) -> Panic {
     Panic { message: message(payload).to_owned(), location, backtrace }
 }
 
-/// Only a panic hook sees where a panic happened; the payload does not say.
+/// Installs the hook that keeps the place of a panic: the payload does not hold it.
 fn keep_places() {
     static INSTALLED: Once = Once::new();
     INSTALLED.call_once(|| {

@@ -26,7 +26,7 @@ const SAME_HOST: Bounds = Bounds { of_all: 2048, of_one_source: 2048, newest_win
 /// at once would only burn CPU.
 const REFUSED_PAUSE: Duration = Duration::from_millis(100);
 
-/// Who gets in. Clones share the bounds: one for each socket of a server.
+/// The bounds on connections. Clones share them, one for each socket of a server.
 #[derive(Clone)]
 pub(crate) struct Admission {
     connections: Arc<Connections>,
@@ -83,7 +83,7 @@ impl Acceptor {
         Self { listener, admission }
     }
 
-    /// Accepts for ever.
+    /// Accepts connections until it is dropped.
     pub(crate) async fn run(&self) {
         loop {
             let (stream, peer) = self.accept().await;
@@ -116,14 +116,14 @@ fn is_same_host(peer: IpAddr, own: IpAddr) -> bool {
     peer.is_loopback() || peer == own.to_canonical()
 }
 
-/// As kube-controller-manager.
+/// The backlog of kube-controller-manager.
 const KEEPALIVE: Duration = Duration::from_secs(180);
 const BACKLOG: i32 = 1024;
 
 /// A socket, and its address with the real port.
 pub(crate) type Bound = (TcpListener, SocketAddr);
 
-/// Binds what the options ask for, at one port, which a 0 leaves to the first.
+/// Binds the addresses of the options to one port; with port 0 the first socket chooses it.
 pub(crate) fn listen(options: &ListenerOptions) -> Result<Vec<Bound>, ServeError> {
     let mut port = options.port;
     let mut sockets = Vec::new();

@@ -106,18 +106,18 @@ async fn read(path: &Path) -> Result<Vec<u8>, ServeError> {
     fs::read(path).await.map_err(failed)
 }
 
-/// Content on the disk under a temporary name beside its place.
+/// Content on disk under a temporary name in the folder of its final path.
 struct Prepared<'a> {
     temporary: PathBuf,
     path: &'a Path,
 }
 
 impl<'a> Prepared<'a> {
-    /// Writes a file that was not there before, under a name that nobody can guess: in a folder
+    /// Writes a file that was not there before, under a random name: in a folder
     /// that others may write to, a link of theirs would lead the key elsewhere.
     async fn write(path: &'a Path, content: &[u8], mode: u32) -> Result<Self, ServeError> {
         let failed = |why| ServeError::WritePair { path: path.to_owned(), why };
-        let prepared = Self { temporary: beside(path).map_err(failed)?, path };
+        let prepared = Self { temporary: temporary_path(path).map_err(failed)?, path };
         let mut options = fs::OpenOptions::new();
         options.write(true).create_new(true).mode(mode);
         let mut file = options.open(&prepared.temporary).await.map_err(failed)?;
@@ -132,7 +132,7 @@ impl<'a> Prepared<'a> {
     }
 }
 
-/// What never came into its place must not stay: it may be a key.
+/// Removes a file that was not moved into place: it may hold a key.
 impl Drop for Prepared<'_> {
     fn drop(&mut self) {
         std::fs::remove_file(&self.temporary).ok();
@@ -140,7 +140,7 @@ impl Drop for Prepared<'_> {
 }
 
 /// The name of `path` with a random end.
-fn beside(path: &Path) -> io::Result<PathBuf> {
+fn temporary_path(path: &Path) -> io::Result<PathBuf> {
     let mut random = [0; 16];
     let source = ring::default_provider().secure_random;
     source.fill(&mut random).map_err(|_| io::Error::other("the system has no random numbers"))?;
@@ -212,7 +212,7 @@ fn unix(time: SystemTime) -> u64 {
     time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
-/// The pair of a listener whose owner makes it, and makes it anew. Clones are the same pair.
+/// The pair of a listener, made and replaced by the owner of the listener. Clones share it.
 #[derive(Clone)]
 pub struct SuppliedCertificate(Arc<Current>);
 
@@ -243,7 +243,7 @@ impl SuppliedCertificate {
     }
 }
 
-/// Its key is nobody's business.
+/// Prints no key.
 impl fmt::Debug for SuppliedCertificate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("SuppliedCertificate(..)")

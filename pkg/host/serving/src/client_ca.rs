@@ -83,7 +83,7 @@ struct Verdict {
 }
 
 impl ShownChain {
-    /// A chain that nobody has judged.
+    /// A chain without a verdict yet.
     pub fn new(certificates: Vec<CertificateDer<'static>>) -> Self {
         let (verdicts, judging) = (Mutex::default(), tokio::sync::Mutex::default());
         Self(Arc::new(Shown { certificates, verdicts, judging }))
@@ -94,9 +94,8 @@ impl ShownChain {
         &self.0.certificates
     }
 
-    /// Whether one of `roots` vouches for the chain now. It is judged once for the same roots,
-    /// beside the workers of the runtime, and to the end when nobody waits any more
-    ///.
+    /// Whether one of `roots` vouches for the chain now (`rule:chains-are-bounded`). A chain is verified
+    /// once for the same roots, on a blocking thread, and to the end when no caller waits any more.
     pub async fn is_vouched_for_by(&self, roots: &ClientRoots) -> bool {
         if let Some(verdict) = self.verdict(roots) {
             return verdict;

@@ -13,7 +13,7 @@ use crate::client_ca::{ClientRoots, ShownChain};
 use crate::guard::PeerCertificate;
 use crate::{ClientCertificates, ServeError};
 
-/// What a listener does with its clients' certificates.
+/// The treatment of clients' certificates by one listener.
 pub(crate) enum Clients {
     Ignored,
     /// Asked for; the guard judges.
@@ -34,7 +34,7 @@ impl Clients {
         !matches!(self, Self::Ignored)
     }
 
-    /// What has to be read again now and then.
+    /// The file that has to be read again now and then.
     pub(crate) fn ca(&self) -> Option<Arc<ClientCa>> {
         match self {
             Self::Judged(ca) => Some(ca.clone()),

@@ -36,18 +36,18 @@ const HEAD: Duration = Duration::from_secs(32);
 /// Without a request for so long, or with an answer that the peer does not read; as
 /// kube-controller-manager.
 const IDLE: Duration = Duration::from_secs(90);
-/// What an idle peer gets to close the connection in order.
+/// The time that an idle peer gets to close the connection in order.
 const CLOSE: Duration = Duration::from_secs(2);
 /// Far above what probes, scrapers and the API server send: these ports are open to strangers, who
 /// must not fill our memory.
 const HEAD_BYTES: u32 = 64 * 1024;
 /// HTTP/2 streams of a connection unless the options say otherwise.
 const STREAMS: u32 = 100;
-/// What a peer may send of one request, and of all on its connection, before somebody reads it.
+/// The bytes that a peer may send of one request, and on its connection, before they are read.
 const STREAM_WINDOW: u32 = 64 * 1024;
 const CONNECTION_WINDOW: u32 = 256 * 1024;
 
-/// What all connections of a listener share.
+/// The parts that all connections of a listener share.
 pub(crate) struct Connections {
     pub(crate) pages: Pages,
     pub(crate) acceptor: TlsAcceptor,

@@ -67,7 +67,7 @@ where
     }
 }
 
-/// What the page's rule says of the peer.
+/// Applies the access rule of the page to the peer.
 async fn admit(access: Access, guard: &dyn Guard, peer: &Peer, head: &Parts) -> Result<(), Reply> {
     let Parts { method, headers, uri, .. } = head;
     match access {

@@ -11,10 +11,10 @@ pub(crate) const STOCK_PORT: u16 = 10257;
 /// Why a listener cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// Another process listens there already.
+    /// The port is in use by another process.
     #[error("cannot listen on {address}: port {} is in use{}", address.port(), port_advice(address.port(), port_flag))]
     AddressInUse {
-        /// What was asked for.
+        /// The requested address.
         address: SocketAddr,
         /// The flag to change.
         port_flag: &'static str,
@@ -22,11 +22,11 @@ pub enum ServeError {
     /// The socket cannot be made, for any other reason.
     #[error("cannot listen on {address}: {why}; check the address and {port_flag}")]
     Listen {
-        /// What was asked for.
+        /// The requested address.
         address: SocketAddr,
         /// The flag to check.
         port_flag: &'static str,
-        /// What the system said.
+        /// The error of the system.
         why: std::io::Error,
     },
     /// A certificate or key file cannot be read.
@@ -34,7 +34,7 @@ pub enum ServeError {
     ReadFile {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         why: std::io::Error,
     },
     /// The self-signed pair cannot be kept.
@@ -42,7 +42,7 @@ pub enum ServeError {
     WritePair {
         /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         why: std::io::Error,
     },
     /// Certificate and key were read, but do not make a pair.
@@ -50,7 +50,7 @@ pub enum ServeError {
     BadPair {
         /// Path of the certificate, or `self-signed`.
         name: String,
-        /// What is wrong; never key material.
+        /// The fault; never key material.
         reason: String,
     },
     /// The file of client CAs was read, but cannot be used.
@@ -58,7 +58,7 @@ pub enum ServeError {
     BadClientCa {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The fault.
         reason: String,
     },
     /// The self-signed chain cannot be made.

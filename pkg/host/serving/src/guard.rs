@@ -12,7 +12,7 @@ use crate::reply::{self, Reply};
 /// One request before it is answered, as its guard sees it.
 #[derive(Clone, Copy)]
 pub struct Visit<'a> {
-    /// Who asks.
+    /// The peer of the request.
     pub peer: &'a Peer,
     /// The verb.
     pub method: &'a Method,
@@ -22,7 +22,7 @@ pub struct Visit<'a> {
     pub headers: &'a HeaderMap,
 }
 
-/// What a guard says: nothing, or the refusal to answer with.
+/// The decision of a guard: nothing, or the refusal to answer with.
 pub type Judgement<'a> = Pin<Box<dyn Future<Output = Result<(), Reply>> + Send + 'a>>;
 
 /// Judges the requests for pages that need a right ([`crate::Access::Authorized`]), unknown paths
@@ -60,12 +60,12 @@ impl Guard for Everyone {
     }
 }
 
-/// The other end, as pages see it.
+/// The other end of a connection, as pages see it.
 #[derive(Clone, Debug)]
 pub struct Peer {
     /// Where it connects from. An IPv4 peer of a dual-stack socket has its IPv4 address here.
     pub address: IpAddr,
-    /// What it showed in the TLS handshake.
+    /// The certificate that it showed in the TLS handshake.
     pub certificate: PeerCertificate,
 }
 
@@ -74,7 +74,7 @@ pub struct Peer {
 pub enum PeerCertificate {
     /// The peer showed none, or the listener asked for none.
     Absent,
-    /// The chain, leaf first, whose key the peer has: nobody has judged yet who signed it.
+    /// The chain, leaf first, whose key the peer has: its issuer is not verified yet.
     Shown(ShownChain),
     /// The chain, leaf first: it leads to the client CA, is valid now, and is for clients.
     Trusted(ShownChain),

@@ -103,7 +103,7 @@ impl Endpoints {
     }
 }
 
-/// One of the three health paths.
+/// A health path: `/healthz`, `/livez` or `/readyz`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Endpoint {
     Healthz,
@@ -138,7 +138,7 @@ pub(crate) struct Check {
     tallies: [Tally; 3],
 }
 
-/// What a check answered on one endpoint, for `/metrics/slis`.
+/// Counts of the answers of a check on one endpoint, for `/metrics/slis`.
 #[derive(Default)]
 pub(crate) struct Tally {
     pub(crate) success: AtomicU64,
@@ -199,7 +199,7 @@ impl Check {
     }
 }
 
-/// What the checks of an endpoint said.
+/// The answers of the checks of an endpoint.
 pub(crate) struct Report {
     endpoint: Endpoint,
     lines: String,

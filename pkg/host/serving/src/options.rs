@@ -1,4 +1,4 @@
-//! What a listener is to be.
+//! [`ListenerOptions`]: the settings of one listener.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
@@ -19,9 +19,9 @@ pub struct ListenerOptions {
     pub further_addresses: Vec<IpAddr>,
     /// 0 takes any free port. A flag's 0 that means "serve nothing" is the caller's to honour.
     pub port: u16,
-    /// What clients are shown.
+    /// The certificate of the listener.
     pub certificate: CertificateSource,
-    /// What clients are shown that ask for certain names.
+    /// Certificates for clients that ask for certain names.
     pub named_certificates: Vec<NamedCertificate>,
     /// Whether clients are asked for theirs.
     pub client_certificates: ClientCertificates,
@@ -47,10 +47,10 @@ pub struct NamedCertificate {
     pub names: Vec<String>,
 }
 
-/// What a listener wants of its clients' certificates. A client without one is served in any case.
+/// Whether a listener asks for clients' certificates. A client without one is served in any case.
 #[derive(Clone, Debug, Default)]
 pub enum ClientCertificates {
-    /// Not asked for.
+    /// Certificates are not asked for.
     #[default]
     Ignored,
     /// Asked for, and judged by whoever guards the listener.

@@ -20,7 +20,7 @@ use crate::{Access, Peer};
 type Answer = Pin<Box<dyn Future<Output = Reply> + Send>>;
 type Handler = Box<dyn Fn(PageRequest) -> Answer + Send + Sync>;
 
-/// What a handler is given. It has no printed form: a webhook reviews objects that hold secrets.
+/// A request, as a handler gets it. It has no printed form: a webhook reviews objects that hold secrets.
 #[derive(Clone)]
 pub struct PageRequest {
     /// Any method: the handler decides which it takes.
@@ -31,7 +31,7 @@ pub struct PageRequest {
     pub headers: HeaderMap,
     /// Empty unless the page reads bodies.
     pub body: Bytes,
-    /// Who asks.
+    /// The peer of the request.
     pub peer: Peer,
 }
 
@@ -115,7 +115,7 @@ impl BodyLimit {
     /// Reads a body to its end.
     ///
     /// # Errors
-    /// It is too long, there is no room, or the peer broke off: what is to be answered.
+    /// The reply to a body that is too long, that finds no room, or that the peer broke off.
     pub(crate) async fn read<B>(&self, body: B, headers: &HeaderMap) -> Result<HeldBody, Reply>
     where
         B: Body<Data = Bytes>,
@@ -149,7 +149,7 @@ impl BodyLimit {
         Ok(HeldBody { bytes: bytes.freeze(), _room: room })
     }
 
-    /// Takes room for what has arrived, if there is any: who announces much and sends little keeps nobody out.
+    /// Takes room for the bytes that have arrived: announced bytes take none.
     fn hold(&self, length: usize, room: &mut Option<OwnedSemaphorePermit>) -> bool {
         let more = u32::try_from(length).ok();
         let more = more.and_then(|more| Arc::clone(&self.room).try_acquire_many_owned(more).ok());

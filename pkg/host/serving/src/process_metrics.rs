@@ -15,7 +15,7 @@ use tokio::runtime::Handle;
 /// Registers what the dashboards read about any process: `process_*`, `go_goroutines` (our live
 /// tasks under the name the Kubernetes panels query), `icm_tokio_busy_seconds_total` and
 /// `icm_build_info`. Called once, inside the
-/// runtime whose tasks are to be counted.
+/// runtime whose tasks it counts.
 pub fn register_process_metrics(
     registry: &Registry,
     build: &BuildInfo,
@@ -91,7 +91,7 @@ pub(crate) fn process_start(families: &[MetricFamily]) -> Option<i64> {
     Some(seconds as i64)
 }
 
-/// The same without any other metric, which may be many.
+/// The start time of this process, read without gathering the other metrics.
 pub(crate) fn own_start() -> Option<i64> {
     static START: OnceLock<Option<i64>> = OnceLock::new();
     *START.get_or_init(|| process_start(&ProcessCollector::for_self().collect()))
@@ -101,14 +101,14 @@ pub(crate) fn own_start() -> Option<i64> {
 pub(crate) const START_TIME: &str = "process_start_time_seconds";
 const CPU_TIME: &str = "process_cpu_seconds_total";
 
-/// What the build knows about itself; `cmd` fills it from its build script.
+/// Facts about the build; `cmd` fills them from its build script.
 #[derive(Clone, Copy, Debug)]
 pub struct BuildInfo<'a> {
     /// Version to report, without a leading `v`, such as `0.1.0` or `0.1.0-custom`.
     pub version: &'a str,
     /// Commit the program was built from, or `unknown`.
     pub commit: &'static str,
-    /// What the compiler says of itself, such as `rustc 1.95.0 (59807616e 2026-04-14)`.
+    /// The version of the compiler, such as `rustc 1.95.0 (59807616e 2026-04-14)`.
     pub rustc: &'static str,
     /// Range of Kubernetes versions it works with, such as `1.31-1.37`.
     pub k8s_compat: &'static str,

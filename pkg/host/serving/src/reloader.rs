@@ -25,7 +25,7 @@ enum Source {
     Files(Paths),
     Directory(Paths),
     Memory,
-    /// Its owner renews it.
+    /// The owner of the listener renews the pair.
     Supplied,
 }
 
@@ -66,14 +66,15 @@ impl Reloader {
         Ok(Self { source, bind, pair, current, named: loaded, client_ca })
     }
 
-    /// What handshakes ask for a pair.
+    /// The resolver of handshakes.
     pub(crate) fn certificates(&self) -> Arc<Certificates> {
         let (standard, named) = (self.current.clone(), self.named.clone());
         Arc::new(Certificates { standard, named })
     }
 
-    /// Looks again every minute, for ever; the server drops it on
-    /// stop.
+    /// Reads the files again every minute. A pair that cannot be used is
+    /// logged and the one in use stays: half of a renewal must not take the port down. The server drops the
+    /// future on stop.
     pub(crate) async fn run(mut self) {
         let mut ticks = interval(RELOAD_EVERY);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -153,7 +154,7 @@ pub(crate) async fn readable(
     Ok(())
 }
 
-/// What a listener begins with.
+/// The certificates at the start of a listener.
 async fn first(source: &Source, bind: &[IpAddr]) -> Result<(Pair, CertifiedKey), ServeError> {
     let now = SystemTime::now();
     match source {
@@ -173,7 +174,7 @@ async fn from_files(paths: &Paths) -> Result<(Pair, CertifiedKey), ServeError> {
     Ok((pair, key))
 }
 
-/// Reuses what is in the folder. Writes a new pair when there is none, or when ours is due.
+/// Reuses the pair in the folder. Writes a new one when it is absent or ours is due.
 async fn from_folder(
     paths: &Paths,
     bind: &[IpAddr],
@@ -201,7 +202,7 @@ fn make(bind: &[IpAddr], now: SystemTime) -> Result<(Pair, CertifiedKey), ServeE
     Ok((pair, key))
 }
 
-/// What handshakes ask for a pair.
+/// The resolver of handshakes.
 #[derive(Debug)]
 pub(crate) struct Certificates {
     pub(crate) standard: Arc<Current>,
@@ -211,7 +212,7 @@ pub(crate) struct Certificates {
 /// A pair and the names that it is for.
 pub(crate) struct Named {
     paths: Paths,
-    /// Those that the operator gave; without any those in the certificate count.
+    /// Names from the operator; without any, the names in the certificate count.
     given: Vec<String>,
     state: RwLock<State>,
 }
@@ -253,7 +254,7 @@ impl Certificates {
     }
 }
 
-/// Its key is nobody's business.
+/// Prints no key.
 impl std::fmt::Debug for Named {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Named").field("paths", &self.paths).finish_non_exhaustive()

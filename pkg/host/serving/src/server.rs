@@ -54,7 +54,7 @@ impl Server {
         Ok(Self { name, sockets, tls, clients, reloader, http2_max_streams })
     }
 
-    /// What would keep [`Server::bind`] from beginning now. Sockets are given up at once, and nothing
+    /// Checks that [`Server::bind`] would succeed now. Sockets are given up at once, and nothing
     /// is written.
     pub async fn obstacles(options: &ListenerOptions) -> Vec<ServeError> {
         let files = reloader::readable(&options.certificate, &options.named_certificates).await;

@@ -138,7 +138,7 @@ impl Drop for Place {
     }
 }
 
-/// What runs on one connection.
+/// The activity of one connection.
 pub(crate) struct Activity(Mutex<State>);
 
 struct State {
@@ -152,7 +152,7 @@ struct State {
 pub(crate) enum Stage {
     /// TLS is not agreed.
     Handshake,
-    /// No request is being answered.
+    /// True while no request is being answered.
     Idle,
     /// At least one is.
     Busy,

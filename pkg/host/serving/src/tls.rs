@@ -1,4 +1,4 @@
-//! What TLS a listener speaks: versions, cipher suites, key exchange groups.
+//! TLS of a listener: versions, cipher suites, key exchange groups, and the flags that choose them.
 
 use std::sync::Arc;
 
@@ -61,14 +61,14 @@ const VERSION: &str = "tls-min-version";
 const SUITES: &str = "tls-cipher-suites";
 const GROUPS: &str = "tls-curve-preferences";
 
-/// What the flags ask for, judged.
+/// The judged values of the TLS flags.
 #[derive(Debug)]
 pub struct TlsChoice {
-    /// As asked for, as far as it can be done.
+    /// The options, as far as the library supports them.
     pub options: TlsOptions,
-    /// The program may not start with these.
+    /// Values that the program must not start with.
     pub refused: Vec<TlsFinding>,
-    /// It starts, but these are not done as asked.
+    /// Values that are not served as asked; the program starts nevertheless.
     pub warned: Vec<TlsFinding>,
 }
 
@@ -108,7 +108,7 @@ impl TlsChoice {
         }
     }
 
-    /// The suites of TLS 1.3 are always on.
+    /// The suites of TLS 1.3 are always on, as in Go: naming only such suites leaves TLS 1.2 out.
     fn set_suites(&mut self, names: &[String]) {
         if names.is_empty() {
             return;

@@ -7,7 +7,7 @@
 //! | `authorities.rs` | [`Authorities`]: certificates that are trusted, and what they vouch for |
 //! | `judgement.rs` | [`Terms`]: what a chain is judged by; [`Refused`]: why it is not good |
 //! | `anchors.rs` | which of them may sign others, and within which limits |
-//! | `restated.rs`, `der.rs` | a certificate in a form that webpki reads |
+//! | `relaxed.rs`, `der.rs` | a certificate in a form that webpki reads |
 
 mod authorities;
 mod chain;

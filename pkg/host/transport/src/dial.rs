@@ -23,7 +23,7 @@ use crate::wire::tcp_by;
 pub use error::{DialError, ProxyFault};
 pub use stream::Duplex;
 
-/// What a connection is doing while it is opened.
+/// The phase of a connection that is being opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// Asking for the addresses of the host, or of the proxy.
@@ -126,7 +126,7 @@ async fn connect(
     Ok(stream.into_inner())
 }
 
-/// Forgets the addresses of a host where nobody was reached, also when the caller gives up first.
+/// Forgets the addresses of a host that could not be reached, also when the caller gives up first.
 struct Doubt<'a> {
     resolver: &'a Resolver,
     host: &'a str,

@@ -6,7 +6,7 @@ use std::fmt;
 
 use rustls_pki_types::pem;
 
-/// What kube puts before every error of our own layers; it says nothing.
+/// The prefix that kube puts before every error of our own layers.
 const KUBE_PREFIX: &str = "ServiceError: ";
 
 /// Displays an error and, after colons, each of its causes that it does not tell itself.
@@ -42,10 +42,10 @@ pub enum PemProblem {
     /// Between the BEGIN and the END line stands something else.
     #[error("a section is not base64")]
     Base64,
-    /// No certificate or key is that long.
+    /// The longest certificate or key.
     #[error("a section is too large")]
     TooLarge,
-    /// There is no section of what was looked for.
+    /// The text has no section of the expected kind.
     #[error("it has no such section")]
     Missing,
     /// Anything else.

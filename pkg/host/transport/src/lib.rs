@@ -1,22 +1,19 @@
-//! The way to an API server and back, for whoever talks to one: the clients of this process's own
-//! cluster, and a prober with thousands of member clusters.
+//! Connections to API servers: for the clients of this process's own cluster, and for a prober with
+//! thousands of member clusters.
 //!
 //! Nothing here knows of leadership, throttling or metrics; `client` puts those on top.
 //!
 //! | file | holds |
 //! |---|---|
-//! | `endpoint.rs` | [`Endpoint`]: where a server is reached and what is trusted there |
+//! | `endpoint.rs` | [`Endpoint`]: where a server is reached, through which [`Proxy`], and what is trusted there |
 //! | `wire.rs` | [`Wire`]: the connections to an endpoint, HTTP/2 on one and HTTP/1.1 in a pool |
 //! | `dial.rs` | [`dial`]: one connection, opened phase by phase |
 //! | `names.rs` | [`Names`]: the addresses of hosts |
-//! | `dial_policy.rs`, `resolver.rs` | [`Resolver`]: those of them that may be dialled |
+//! | `resolver.rs` | [`Resolver`]: the addresses that may be dialled |
 //! | `tls.rs` | trust, client certificates, and the TLS configurations that connections share |
-//! | `certificates.rs` | chains of strangers, bounded and judged; `serving` uses it, too |
-//! | `pem_problem.rs` | [`PemProblem`]: what is wrong with a PEM text, without any of it |
-//! | `proxy.rs` | the proxy on the way, and which one the environment wants |
-//! | `secret_bytes.rs` | headers and bodies that are overwritten |
-//! | `error_chain.rs` | an error of hyper or kube with its causes in one line |
-//! | `retry_after.rs` | how long the server wants to be left alone |
+//! | `certificates.rs` | bounded verification of certificate chains; `serving` uses it, too |
+//! | `error_text.rs` | [`ErrorChain`], [`PemProblem`]: errors as text without secrets |
+//! | `headers.rs` | `Retry-After`, and headers that hold secrets |
 
 pub mod certificates;
 mod dial;
@@ -36,4 +33,4 @@ pub use headers::{RETRY_AFTER_MAX, retry_after, sensitive_header, wipe};
 pub use names::{Asker, Names};
 pub use resolver::{DialPolicy, DialPolicyError, Resolver, Unresolved};
 pub use tls::{ClientCertificate, Fields, Protocol, TlsConfigs, TlsError, Trust, Waived};
-pub use wire::{AnswerBody, Answering, MayLeave, Wire, WireError, open, rest_if_busy};
+pub use wire::{AnswerBody, Answering, SendPermit, Wire, WireError, open, rest_if_busy};

@@ -1,6 +1,6 @@
 //! [`Names`]: the addresses of hosts, looked up once for all who ask at the same time and
-//! remembered for a while, so that slow names hold up nobody else
-//! (`rule:slow-names-hold-up-nobody-else`).
+//! remembered for a while, so that slow names do not delay other lookups
+//! (`rule:slow-names-do-not-block-others`).
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -34,7 +34,7 @@ pub struct Names {
     turns: Arc<Turns>,
 }
 
-/// What is known of one host.
+/// The state of one host.
 #[derive(Default)]
 struct Name {
     /// The last good answer, and since when.
@@ -47,17 +47,17 @@ struct Name {
     looked_up: Option<Instant>,
 }
 
-/// A lookup of a task of its own, which goes on when nobody waits for it any more.
+/// A lookup on a task of its own, which goes on when no caller waits for it any more.
 #[derive(Clone)]
 struct Lookup(watch::Receiver<Option<Answer>>);
 
-/// What to do for somebody who asks for a host.
+/// The next step for an asker.
 enum Step {
     /// The answer is good.
     Known(Arc<[IpAddr]>),
     /// Wait for the lookup under way.
     Join(Lookup),
-    /// Nobody looks it up.
+    /// No lookup is under way.
     Begin,
 }
 
@@ -67,7 +67,7 @@ impl Name {
         (now.saturating_duration_since(*since) < REMEMBERED).then_some(addresses)
     }
 
-    /// One that panicked never gets an answer.
+    /// The answer of a lookup that panicked.
     fn under_way(&self) -> Option<&Lookup> {
         self.lookup.as_ref().filter(|lookup| lookup.0.has_changed().is_ok())
     }
@@ -110,7 +110,7 @@ impl Names {
     /// while the next lookup is slow. Giving up the future does not give up the lookup.
     ///
     /// # Errors
-    /// It has none, or nobody could say. The next call asks again.
+    /// The host has no address, or the lookup failed. The next call asks again.
     pub async fn addresses(&self, host: &str, asker: &Asker) -> Answer {
         let old = {
             let known = self.known.lock();
@@ -126,7 +126,7 @@ impl Names {
         }
     }
 
-    /// Asks again next time: nobody could be reached at these addresses.
+    /// Forgets the addresses: no server could be reached there. The next call asks again.
     pub fn forget(&self, host: &str) {
         if let Some(name) = self.known.lock().get_mut(host) {
             name.answer = None;
@@ -138,7 +138,7 @@ impl Names {
         if let Some(lookup) = under_way {
             return lookup.answer().await;
         }
-        // Not yet begun, so that nobody else who asks for this host waits for our turn.
+        // Not yet begun, so that other askers of this host do not wait for our turn.
         let turn = asker.turn().await;
         match self.step(host) {
             Step::Known(addresses) => Ok(addresses),
@@ -209,7 +209,7 @@ pub(crate) const SLOW_AFTER: Duration = Duration::from_millis(250);
 /// Lookups under way of one asker.
 pub(crate) const OF_AN_ASKER: usize = 2;
 
-/// Who asks for addresses, such as one member cluster: it has two lookups under way at most, however
+/// An asker for addresses, such as one member cluster. It has two lookups under way at most, however
 /// many hosts it names.
 #[derive(Clone, Debug)]
 pub struct Asker(Arc<Semaphore>);
@@ -221,7 +221,7 @@ impl Default for Asker {
 }
 
 impl Asker {
-    /// `None` only when the semaphore is closed, which nobody does.
+    /// `None` only when the semaphore is closed, which never happens.
     pub(crate) async fn turn(&self) -> Option<OwnedSemaphorePermit> {
         Arc::clone(&self.0).acquire_owned().await.ok()
     }

@@ -34,7 +34,7 @@ const REFUSED: [&str; 17] = [
     "fec0::/10",
 ];
 
-/// Which addresses may be dialled (`rule:foreign-addresses-are-judged-when-they-are-dialled`).
+/// The addresses that may be dialled (`rule:foreign-addresses-are-judged-when-they-are-dialled`).
 #[derive(Clone, Debug)]
 pub struct DialPolicy {
     refused: Vec<IpNet>,
@@ -49,7 +49,7 @@ pub struct DialPolicyError(String);
 
 impl Default for DialPolicy {
     /// Refuses link-local addresses, those of the clouds' metadata services, and those at which
-    /// there is nobody.
+    /// no address answers.
     fn default() -> Self {
         let refused = REFUSED.iter().filter_map(|text| text.parse().ok()).collect();
         Self { refused, allowed: Vec::new(), own: Vec::new() }
@@ -136,7 +136,7 @@ pub struct Resolver {
 /// Why there is no address to dial.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Unresolved {
-    /// The host has no address, or nobody could say.
+    /// The host has no address, or the lookup failed.
     #[error("{0}")]
     Unknown(#[source] Arc<io::Error>),
     /// None of its addresses may be dialled.
@@ -153,7 +153,7 @@ impl Resolver {
     /// The addresses of `host`, a name or an address (IPv6 in brackets or without), at least one.
     ///
     /// # Errors
-    /// There is none, or none that may be dialled.
+    /// The host has no address that may be dialled.
     pub async fn addresses(
         &self,
         host: &str,
@@ -174,7 +174,7 @@ impl Resolver {
         literal(host).is_some_and(|ip| !self.policy.permits(SocketAddr::new(ip, port)))
     }
 
-    /// Asks again next time: nobody could be reached at these addresses.
+    /// Forgets the addresses: no server could be reached there. The next call asks again.
     pub(crate) fn forget(&self, host: &str) {
         self.names.forget(host);
     }

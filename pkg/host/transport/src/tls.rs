@@ -65,7 +65,7 @@ fn verifier(trust: &Trust) -> Result<ServerVerifier, TlsError> {
         Whom::Anybody => Judge::Anybody,
         Whom::Bundle(bundle) => Judge::Bundle(Bundle::new(bundle, trust.waived, trust.fields)?),
         Whom::System => match Bundle::new(&system_bundle(), trust.waived, trust.fields) {
-            Err(TlsError::NoSystemTrust(field)) => Judge::Nobody(field),
+            Err(TlsError::NoSystemTrust(field)) => Judge::NoTrust(field),
             bundle => Judge::Bundle(bundle?),
         },
     };
@@ -101,7 +101,7 @@ fn system_bundle() -> Vec<rustls::pki_types::CertificateDer<'static>> {
     rustls_native_certs::load_native_certs().certs
 }
 
-/// Which HTTP a pool of connections speaks.
+/// The version of HTTP that a pool of connections speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
     /// HTTP/2 where the server offers it: all requests share one connection.

@@ -1,8 +1,7 @@
 //! The wire: TCP, proxy, TLS and HTTP to one endpoint, behind one pool of connections.
 //!
 //! kube's own connector speaks HTTP/1.1 without any way to notice a silent server; a request on a
-//! warm connection to a frozen one hung for as long as somebody watched. This one speaks HTTP/2
-//! with pings, and lets the kernel give up on data that nobody acknowledges
+//! warm connection to a frozen one hung without an end. This one speaks HTTP/2 with pings, and lets the kernel give up on data that the peer does not acknowledge
 //! (`rule:dead-connections-are-noticed`). HTTP/2 is `multiplexed`, HTTP/1.1 is hyper's client.
 
 mod channel;
@@ -36,14 +35,11 @@ use crate::wire::multiplexed::Multiplexed;
 
 pub use exchange::{AnswerBody, Answering, Wire, WireError};
 pub use keep_alive::rest_if_busy;
-pub use pending_sends::MayLeave;
+pub use pending_sends::SendPermit;
 
 const TCP_KEEPALIVE: Duration = Duration::from_secs(15);
 #[cfg(target_os = "linux")]
 const TCP_USER_TIMEOUT: Duration = Duration::from_secs(30);
-
-/// The headers of an answer must fit; an answer of any size is read in such pieces.
-const SLIM_BUFFER: usize = 8 * 1024;
 
 /// Opens a pool for `endpoint`. No network yet; connections live on the runtime of the request
 /// that needs them first.
@@ -57,11 +53,6 @@ pub fn open(endpoint: &Endpoint) -> Wire {
     connector.set_connect_timeout(Some(endpoint.connect_timeout));
     let mut builder = legacy::Client::builder(TokioExecutor::new());
     builder.timer(TokioTimer::new());
-    if endpoint.protocol == Protocol::Slim {
-        // Without a timer no task waits to end an idle connection: its owner drops the wire.
-        builder.pool_max_idle_per_host(1).http1_read_buf_exact_size(SLIM_BUFFER);
-        return Wire::over(builder.build::<_, RequestBody>(connector));
-    }
     builder
         .pool_timer(TokioTimer::new())
         .http2_keep_alive_interval(Some(PING_INTERVAL))

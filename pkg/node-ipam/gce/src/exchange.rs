@@ -12,7 +12,7 @@ use resilience::{Fence, Rate, TokenBucket};
 use serde::de::DeserializeOwned;
 use tokio::sync::{Mutex, Semaphore, SemaphorePermit};
 use tokio::time::{Instant, sleep};
-use transport::MayLeave;
+use transport::SendPermit;
 
 use super::answer_error::classify;
 use super::call_error::CallError;
@@ -103,7 +103,7 @@ impl Exchange {
             .map_err(CallError::not_sent)?;
         if call.is_wanted.is_some() {
             let fence = self.fence.clone();
-            request.extensions_mut().insert(MayLeave::new(move || fence.check().is_ok()));
+            request.extensions_mut().insert(SendPermit::new(move || fence.check().is_ok()));
         }
         Ok(request)
     }

@@ -19,7 +19,7 @@ use transport::{retry_after, wipe};
 use crate::call::error::CallError;
 use crate::call::request::{AttemptTimeout, Progress};
 
-/// What the server answered, whatever the status. Its printed form has no body: that may be a
+/// The answer of the server, whatever its status. Its printed form has no body: that may be a
 /// Secret, or a token.
 #[derive(Clone)]
 pub struct Answer {
@@ -48,7 +48,7 @@ impl fmt::Debug for Answer {
     }
 }
 
-/// What [`Caller::answer`](crate::Caller::answer) does, by a client of kube's. It must come from
+/// Like [`Caller::answer`](crate::Caller::answer), through a client of kube. It must come from
 /// [`Clients`](crate::Clients): its layers keep the limits.
 ///
 /// # Errors
@@ -103,7 +103,7 @@ async fn collect<B: http_body::Body<Data = Bytes> + Unpin>(mut body: B) -> Resul
 /// Why something that was asked for is not known.
 #[derive(Debug, thiserror::Error)]
 pub enum AnswerError {
-    /// No answer.
+    /// The request got no answer.
     #[error(transparent)]
     Call(#[from] CallError),
     /// The server does not say.
@@ -111,7 +111,7 @@ pub enum AnswerError {
     Refused {
         /// The answer's status.
         status: StatusCode,
-        /// The server's own words; empty when there are none.
+        /// The message of the server; empty without one.
         message: String,
     },
     /// The answer is not what was asked for.

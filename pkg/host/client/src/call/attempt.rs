@@ -139,7 +139,7 @@ const LENGTH: usize = 1024;
 /// The process's: several clients are warned of the same things.
 pub(crate) static WARNINGS: ServerWarnings = ServerWarnings::new();
 
-/// What was told so far.
+/// The warnings that were logged so far.
 pub(crate) struct ServerWarnings(Mutex<BTreeSet<String>>);
 
 impl ServerWarnings {
@@ -163,7 +163,7 @@ impl ServerWarnings {
     }
 }
 
-/// What is quoted in `299 - "text"`, the one code that Kubernetes sends.
+/// The text inside `299 - "text"`, the only code that Kubernetes sends.
 fn text(header: &str) -> Option<String> {
     let rest = header.trim().strip_prefix("299 ")?;
     let (_, quoted) = rest.split_once(" \"")?;

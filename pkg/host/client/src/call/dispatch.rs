@@ -6,7 +6,7 @@
 //! It is what is left of the attempt, or of our lease if that is less, and is judged here, after
 //! every wait that the client knows of.
 //!
-//! Between here and the wire lies a wait that nobody bounds tightly: a connection may take ten
+//! Between here and the wire lies a wait without a tight bound: a connection may take ten
 //! seconds to open, and a stopped process wakes up anywhere. So the fence is asked twice: when the
 //! request arrives here, and again when the connection takes the body. A body that is refused
 //! leaves the server with a truncated request, which it rejects. A write without a body is asked
@@ -29,7 +29,7 @@ use kube::client::Body;
 use parking_lot::Mutex;
 use resilience::{Fence, Fenced};
 use tower::BoxError;
-use transport::{AnswerBody, Endpoint, MayLeave, Protocol, TlsError, Wire};
+use transport::{AnswerBody, Endpoint, Protocol, SendPermit, TlsError, Wire};
 
 use crate::call::request::{
     Progress, SendCheck, Sender, Withdrawn, is_mutating, set_dry_run, set_timeout,
@@ -88,8 +88,8 @@ impl Dispatch {
         }
         let fence = self.fence.clone();
         if let Some(fence) = self.fence.clone() {
-            let may_leave = MayLeave::new(move || fence.remaining() >= timeout);
-            request.extensions_mut().insert(may_leave);
+            let permit = SendPermit::new(move || fence.remaining() >= timeout);
+            request.extensions_mut().insert(permit);
         }
         Ok(request.map(|body| GuardedBody::new(body, fence, progress, timeout)))
     }
@@ -126,7 +126,7 @@ struct GuardedBody {
     body: Body,
     fence: Option<Fence>,
     progress: Option<Arc<Progress>>,
-    /// What the server was told; zero for a read.
+    /// The time limit that the server was given; zero for a read.
     timeout: Duration,
     /// The connection has begun to take it.
     leaving: bool,
@@ -207,7 +207,7 @@ struct Pool {
 }
 
 impl Link {
-    /// No network until the first request.
+    /// Opens no connection before the first request.
     pub(crate) fn new(
         credentials: Arc<Credentials>,
         shown: Shown,
@@ -220,13 +220,13 @@ impl Link {
         Ok(Self { credentials, shown, protocol, pool })
     }
 
-    /// Another pool with the same credentials.
+    /// A second pool of connections with the same credentials.
     pub(crate) fn another(&self, protocol: Protocol) -> Result<Self, TlsError> {
         Self::new(Arc::clone(&self.credentials), self.shown, protocol)
     }
 
     /// The pool for these credentials. A request that took them just before they changed gets a
-    /// connection of its own: it must show nobody the new ones (`rule:one-reading-per-request`).
+    /// connection of its own: it must not show the new ones (`rule:one-reading-per-request`).
     pub(crate) fn wire(&self, snapshot: &Snapshot) -> Result<Wire, TlsError> {
         let mut pool = self.pool.lock();
         if snapshot.generation < pool.generation {

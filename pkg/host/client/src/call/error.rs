@@ -1,4 +1,4 @@
-//! What an error says about the request: was it carried out, and may it be repeated? Made by the
+//! [`CallError`]: whether a failed request was carried out, and whether it may be repeated. Made by the
 //! attempt layer, the only place that knows how far a request got; read by every caller that
 //! writes.
 
@@ -31,12 +31,12 @@ pub enum CallError {
         ErrorChain(.source.as_ref())
     )]
     Transport {
-        /// What broke.
+        /// The cause.
         source: BoxError,
         /// See [`settled_at`](Self::settled_at).
         settled_at: Option<Instant>,
     },
-    /// No answer within the time limit of the attempt. **May have been written, and may still be
+    /// The attempt's time limit passed without an answer. **May have been written, and may still be
     /// until [`settled_at`](Self::settled_at).**
     #[error("cannot get an answer of the API server in time; it may have carried out the request")]
     Timeout {
@@ -49,8 +49,7 @@ impl CallError {
     /// From when on the server is taken to carry out the write no longer: what a consistent read
     /// shows after that moment stays as far as this request is concerned, on the assumption of
     /// `rule:writes-end-with-their-timeout` about its way to the server. `None` when nothing
-    /// was sent, for a read, and for a client that is not of [`Clients`](crate::Clients), of which
-    /// nothing is known.
+    /// was sent, for a read, and for a client that [`Clients`](crate::Clients) did not build.
     pub fn settled_at(&self) -> Option<Instant> {
         match self {
             Self::Transport { settled_at, .. } | Self::Timeout { settled_at } => *settled_at,

@@ -1,5 +1,6 @@
-//! The outermost layer: every request pays a token before it leaves, a watch does not, and a server
-//! that refuses most of them by 429 stops the whole bucket (`rule:many-429s-stop-the-bucket`).
+//! The outermost layer: every request except a watch takes a token before it leaves, long waits are logged,
+//! and a server that refuses most requests by 429 stops the whole bucket
+//! (`rule:many-429s-stop-the-bucket`).
 
 use std::pin::pin;
 use std::sync::Arc;

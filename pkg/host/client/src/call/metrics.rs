@@ -56,7 +56,7 @@ pub struct RequestMetrics {
     pub(crate) certificates: CertificateMetrics,
     /// The host of a member cluster goes with its last client (`rule:series-end-with-their-thing`).
     hosts: SeriesByLabel,
-    /// So do those of a client with it.
+    /// Series with the label `client`, which end with their client.
     clients: SeriesByLabel,
 }
 
@@ -178,7 +178,7 @@ pub(crate) struct ClientMetrics {
     verbs: [OnceLock<Verb>; METHODS.len()],
     /// Where the series with the label `host` are taken from.
     of_host: Held,
-    /// The same for those with the label `client`.
+    /// The children of the families with the label `client`.
     of_client: Held,
 }
 

@@ -1,5 +1,5 @@
-//! What the layers need to know of a request: is it a watch, does it write, how long may it take.
-//! Read by the gate, the attempt and the dispatch layer.
+//! A request as the layers of a client see it: whether it is a watch or a write, how long it may take,
+//! how far it got ([`Progress`]), and what the layers have in common ([`Sender`]).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -59,7 +59,7 @@ pub(crate) fn attempt_timeout<B>(request: &Request<B>) -> Option<Duration> {
     Some(if is_list { LIST_TIMEOUT } else { CALL_TIMEOUT })
 }
 
-/// Sets the parameter `timeout` of `uri`: the limit is judged where the request is sent, and nobody
+/// Sets the parameter `timeout` of `uri`: the limit is computed where the request is sent, and nothing
 /// else knows it.
 pub(crate) fn set_timeout(uri: &mut Uri, timeout: Duration) -> Result<(), http::Error> {
     set_parameter(uri, "timeout=", &format!("{}ms", timeout.as_millis()))
@@ -102,7 +102,7 @@ pub fn applicable_for(timeout: Duration) -> Duration {
 /// The state of one attempt; put into the request's extensions.
 #[derive(Debug)]
 pub(crate) struct Progress {
-    /// It has a body that the connection asks for, as every write has; another may leave unseen.
+    /// The request has a body that the connection asks for, as every write has.
     is_asked_for: bool,
     /// When the attempt is given up; `None` for a watch.
     deadline: Option<Instant>,
@@ -128,11 +128,11 @@ enum BodyState {
 /// How far a request got whose attempt has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reach {
-    /// Its body was never taken and never will be: the server cannot act on it.
+    /// The connection never took the body and never will: the server cannot act on the request.
     NotSent,
     /// The fence had closed when the body was asked for.
     Refused,
-    /// It may have left, and the server may act on it until then; `None` if it sets no end.
+    /// The request may have been sent; the server may act on it until then, `None` without an end.
     MayHaveLeft(Option<Instant>),
 }
 
@@ -150,7 +150,7 @@ impl Progress {
         self.deadline
     }
 
-    /// What is left of the attempt's own limit.
+    /// The rest of the attempt's own time limit.
     pub(crate) fn time_left(&self) -> Duration {
         let left = |at: Instant| at.saturating_duration_since(Instant::now());
         self.deadline.map_or(Duration::MAX, left)
@@ -215,7 +215,7 @@ impl State {
 pub(crate) trait Sender: Send + Sync {
     /// Body of the answer.
     type Answer;
-    /// Why there is none.
+    /// The error of a request without an answer.
     type Error;
 
     /// Sends one request. Giving up the future gives up the request.

@@ -251,7 +251,7 @@ async fn the_series_of_a_host_end_with_its_last_client() {
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(LONG, gone).await.expect("nobody writes these series any more");
+    tokio::time::timeout(LONG, gone).await.expect("no client writes these series any more");
 }
 
 #[test]

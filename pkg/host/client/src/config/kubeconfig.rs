@@ -40,7 +40,7 @@ pub(crate) fn parse(
     settings(&file, origin, master)
 }
 
-/// What the current context of `file` says; `master` replaces the server.
+/// Settings of the current context of `file`; `master` replaces the server.
 pub(crate) fn settings(
     file: &Kubeconfig,
     origin: Origin<'_>,
@@ -194,7 +194,7 @@ impl Reader<'_> {
     }
 }
 
-/// What a plugin may be told of its cluster.
+/// The description of the cluster that a plugin gets.
 fn cluster_info(cluster: &Cluster) -> serde_json::Value {
     let extension = cluster.extensions.iter().flatten();
     let config = extension

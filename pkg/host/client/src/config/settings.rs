@@ -1,4 +1,4 @@
-//! What a configuration says, parsed once: where the server is, what is trusted there, and where
+//! [`Settings`]: a parsed configuration: where the server is, what is trusted there, and where
 //! our credentials come from. No file that it names has been read yet. What is printed of it holds
 //! no secret (`rule:secrets-have-no-printed-form`).
 
@@ -40,7 +40,7 @@ pub(crate) enum Material {
 /// Text of PEM in memory that is overwritten.
 pub(crate) type Pem = Zeroizing<Vec<u8>>;
 
-/// Who we are.
+/// The credentials of the process.
 #[derive(Clone, Default)]
 pub(crate) struct User {
     /// Certificate and key.
@@ -49,7 +49,7 @@ pub(crate) struct User {
     pub(crate) authorization: Option<HeaderValue>,
     /// Holds a bearer token, and wins over the header.
     pub(crate) token_file: Option<PathBuf>,
-    /// Whom to act as.
+    /// The user to impersonate.
     pub(crate) impersonation: Vec<(HeaderName, HeaderValue)>,
     pub(crate) plugin: Option<PluginSpec>,
 }
@@ -93,7 +93,7 @@ impl fmt::Debug for PluginSpec {
     }
 }
 
-/// What is wrong with the address of a server.
+/// A fault in the address of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("it must be host:port, http://host:port or https://host:port, without user and password")]
 pub struct AddressError;

@@ -26,7 +26,7 @@ pub(crate) struct Authorize<S> {
     bearer: Bearer,
 }
 
-/// Who asks.
+/// The identity that a request is sent with.
 pub(crate) struct Bearer {
     credentials: Arc<Credentials>,
     /// Instead of the root identity.
@@ -138,7 +138,7 @@ impl ServiceAccount {
             match state.valid_token(now) {
                 Some(header) => {
                     if state.renew_at.is_some_and(|at| at <= now) {
-                        // Nobody waits for it: it runs on a task of its own.
+                        // It runs on a task of its own; no caller waits for it.
                         drop(self.start(&mut state));
                     }
                     return Ok(header);

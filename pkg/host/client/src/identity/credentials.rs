@@ -1,5 +1,4 @@
-//! The current credentials of one server, and the task that keeps them current
-//!.
+//! The current credentials of one server, and the task that keeps them current.
 //!
 //! Requests take the last reading and never wait for the next: the lease least of all. The follower
 //! reads everything again every few seconds, at once after a 401, and runs the exec plugin when its
@@ -38,7 +37,7 @@ pub(crate) struct Credentials {
     refused: Arc<Notify>,
     unreadable: LogGate,
     plugins: PluginMetrics,
-    /// Of those of the process; `None` for what an object gave.
+    /// The metric of the process's own certificate; `None` for credentials from an object.
     certificate_end: Option<CertificateEnd>,
 }
 

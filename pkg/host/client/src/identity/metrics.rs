@@ -14,7 +14,7 @@ use tokio::time::Instant;
 const NAME: &str = "icm_client_certificate_expiration_seconds";
 const HELP: &str = "When the client certificate of the process ends, in seconds since 1970; of several the one that ends first";
 
-/// The end of one certificate, which counts as long as its credentials are used. Zero: there is none.
+/// The end of one certificate, shown while its credentials are used. Zero without a certificate.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CertificateEnd(Arc<AtomicU64>);
 
@@ -139,7 +139,7 @@ mod tests {
             text.lines().find(|line| line.starts_with(NAME)).map(str::to_owned)
         };
         let (late, early) = (metrics.follow(), metrics.follow());
-        assert_eq!(shown(), None, "nobody has a certificate");
+        assert_eq!(shown(), None, "no client has a certificate");
         late.set(Some(2_000_000_000));
         early.set(Some(1_900_000_000));
         assert_eq!(shown(), Some(format!("{NAME} 1900000000")));

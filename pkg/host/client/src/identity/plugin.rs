@@ -1,8 +1,8 @@
-//! An exec plugin: a program that prints our credentials. Run by the follower of the credentials
-//! alone, never by a request: whoever sends uses what the last run gave
-//!.
+//! An exec plugin: a program that prints our credentials, and when it runs. The follower of the
+//! credentials runs it, never a request: requests use the credentials of the last run.
 //!
-//! What a plugin prints is a secret or may hold one. No word of it gets into an error.
+//! The output of a plugin may hold a secret. No word of it gets into an error
+//! (`rule:secrets-have-no-printed-form`).
 
 use std::io;
 use std::path::Path;
@@ -27,7 +27,7 @@ use crate::identity::metrics::{PluginEnd, PluginMetrics};
 
 /// One run may take this long; then it is killed.
 const RUN_TIMEOUT: Duration = Duration::from_secs(60);
-/// Not even one whose credentials have always just expired is run more often.
+/// The shortest time between two runs, even when the credentials of each run have already expired.
 const RENEWAL_PAUSE: Duration = Duration::from_secs(5);
 /// More output than this is not a credential.
 const OUTPUT_MAX: u64 = 1 << 20;
@@ -40,10 +40,8 @@ pub enum PluginError {
     /// `exec` without `command`.
     #[error("it names no command")]
     NoCommand,
-    /// There is nobody to ask.
-    #[error(
-        "{0:?} must be run interactively (interactiveMode: Always), and here nobody can answer"
-    )]
+    /// The plugin needs a terminal.
+    #[error("{0:?} must be run interactively (interactiveMode: Always), but there is no terminal")]
     Interactive(String),
     /// An encoding that we do not write.
     #[error("its apiVersion {0:?} is not known; use client.authentication.k8s.io/v1 or v1beta1")]
@@ -61,7 +59,7 @@ pub enum PluginError {
     Failed {
         /// The program.
         command: String,
-        /// Its exit code or signal.
+        /// Exit code or signal of the plugin.
         status: ExitStatus,
     },
     /// The program does not end.
@@ -70,12 +68,12 @@ pub enum PluginError {
         /// The program.
         command: String,
     },
-    /// What it printed is not a credential of the version asked for.
+    /// The output is not a credential of the version asked for.
     #[error("{command:?} printed something other than an ExecCredential with a status: {problem}")]
     Output {
         /// The program.
         command: String,
-        /// What is missing.
+        /// The missing part.
         problem: &'static str,
     },
     /// The certificate it gave cannot be used.
@@ -86,7 +84,7 @@ pub enum PluginError {
         /// Why not.
         source: TlsError,
     },
-    /// It has not ended its first run yet.
+    /// The first run has not ended yet.
     #[error("{command:?} has given no credentials yet")]
     Waiting {
         /// The program.
@@ -94,7 +92,7 @@ pub enum PluginError {
     },
 }
 
-/// What one run gave.
+/// The credentials that one run printed.
 #[derive(Clone, Debug)]
 pub(crate) struct Issued {
     pub(crate) authorization: Option<HeaderValue>,
@@ -215,7 +213,7 @@ const REFUSAL_PAUSE: Duration = Duration::from_secs(5);
 /// The runs of one plugin.
 pub(crate) struct PluginRuns {
     spec: PluginSpec,
-    /// What the last run that went well gave.
+    /// The credentials of the last successful run.
     issued: Option<Issued>,
     /// Why the last run failed, if it did.
     failure: Option<PluginError>,
@@ -257,7 +255,7 @@ impl PluginRuns {
         }
     }
 
-    /// What requests are to use.
+    /// The credentials for requests.
     pub(crate) fn issued(&self) -> Result<Issued, PluginError> {
         let waiting = || PluginError::Waiting { command: name(&self.spec.command) };
         let failed = || self.failure.clone().unwrap_or_else(waiting);

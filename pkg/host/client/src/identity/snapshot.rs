@@ -17,7 +17,7 @@ use crate::config::settings::{Material, Pem, Settings, TrustSource, User};
 use crate::error::KubeconfigError;
 use crate::identity::plugin::{Issued, PluginError};
 
-/// Which of our credentials a connection may show.
+/// The credentials that a connection may show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shown {
     /// The root identity's certificate, if there is one.
@@ -83,7 +83,7 @@ impl Snapshot {
         Ok(snapshot)
     }
 
-    /// As in client-go, what the file gives outright wins over what the plugin gives.
+    /// Credentials in the file win over those of the plugin, as in client-go.
     fn accept(&mut self, issued: Issued) {
         self.authorization = self.authorization.take().or(issued.authorization);
         self.certificate = self.certificate.take().or(issued.certificate);

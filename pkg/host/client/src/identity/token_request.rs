@@ -212,7 +212,7 @@ pub struct TokenError {
     pub namespace: String,
     /// Name of the service account.
     pub name: String,
-    /// What failed, and what to do about it.
+    /// The failed step, and the remedy.
     pub reason: String,
 }
 

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 /// Order in the line: by age, and by arrival among those of one age.
 type Rank = (Instant, u64);
 
-/// What a caller in line is told.
+/// The message to a waiting caller.
 #[derive(Debug)]
 pub(super) enum Turn {
     /// To deal with the bucket.
@@ -21,7 +21,7 @@ pub(super) enum Turn {
     Passed,
 }
 
-/// The callers that wait. While there is no head nobody waits.
+/// The callers that wait. Without a head no caller waits.
 #[derive(Debug, Default)]
 pub(super) struct Line(Mutex<State>);
 
@@ -84,7 +84,7 @@ impl Waiter {
     async fn called(mut self) -> Turn {
         match (&mut self.called).await {
             Ok(turn) => turn,
-            // Nobody drops a sender without a call, so this is the way out of a defect: go on.
+            // No sender is dropped without a message; if one is, by a defect, the caller goes on.
             Err(_) => Turn::Passed,
         }
     }
@@ -127,7 +127,7 @@ impl Head {
         !self.line.0.lock().waiting.is_empty()
     }
 
-    /// Lets the first in line pass with a token that was taken for it. False when nobody waits any
+    /// Lets the first waiter pass with a token that was taken for it. False when no caller waits any
     /// more.
     pub(super) fn let_pass(&self) -> bool {
         let mut state = self.line.0.lock();

@@ -29,7 +29,7 @@ impl Refusals {
     }
 }
 
-/// What is judged at once.
+/// The length of one judged span.
 const SPAN: Duration = Duration::from_secs(60);
 /// A larger share of it is too much.
 const TOO_MUCH: f64 = 0.3;

@@ -289,7 +289,7 @@ async fn the_metrics_show_who_waits_how_long_and_how_full_the_bucket_is() {
     let waited = sample(&registry, "icm_client_throttle_wait_seconds_sum{client=\"work\"}");
     assert!((0.999..1.002).contains(&waited), "{waited}");
 
-    // Nobody asks, and the page still shows it filling.
+    // Without a request the page still shows it filling.
     tokio::time::sleep(Duration::from_secs(2)).await;
     assert!((level() - 0.5).abs() < 0.01, "{}", level());
 }

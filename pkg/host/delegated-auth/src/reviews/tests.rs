@@ -135,7 +135,7 @@ async fn a_server_that_refuses_to_review_for_us_ends_the_grace() {
     assert_eq!(ask(&reviews, refuses_us.clone(), Duration::ZERO).await, Answer::Stale("ada"));
     sleep(Duration::from_millis(1)).await;
     assert_eq!(ask(&reviews, refuses_us, Duration::ZERO).await, Answer::Unknown);
-    assert_eq!(ask(&reviews, AWAY, Duration::ZERO).await, Answer::Unknown, "nobody asked since");
+    assert_eq!(ask(&reviews, AWAY, Duration::ZERO).await, Answer::Unknown, "no review since");
 }
 
 #[tokio::test(start_paused = true)]
@@ -161,7 +161,7 @@ async fn the_first_answer_after_an_outage_counts() {
     advance(TTL).await;
     ask(&reviews, AWAY, Duration::ZERO).await;
     sleep(Duration::from_secs(1)).await;
-    // The outage is over: the answer comes beside the one that is still given of before.
+    // The outage is over: the new answer arrives while the old one is still given.
     let first = ask(&reviews, REFUSED, Duration::from_millis(1)).await;
     assert_eq!(first, Answer::Stale("ada"));
     sleep(Duration::from_millis(10)).await;

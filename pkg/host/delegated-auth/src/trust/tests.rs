@@ -20,7 +20,7 @@ fn speaking_for(user: &'static str) -> HeaderMap {
 fn named(finding: Finding) -> Option<String> {
     match finding {
         Finding::Of(user) => Some(user.name),
-        Finding::Bad | Finding::Nobody => None,
+        Finding::Bad | Finding::NoUser => None,
     }
 }
 
@@ -83,7 +83,7 @@ async fn a_certificate_for_servers_is_no_credential() {
 async fn without_a_ca_a_certificate_says_nothing() {
     let trust = Trust::load(&options(), None).await.unwrap();
     let chain = ShownChain::new(Authority::new().client("eve", &[]));
-    assert_eq!(trust.user(&chain, &speaking_for("ada")).await, Finding::Nobody);
+    assert_eq!(trust.user(&chain, &speaking_for("ada")).await, Finding::NoUser);
 }
 
 #[tokio::test]
@@ -118,7 +118,7 @@ async fn files_that_change_are_taken_over_and_bad_ones_are_not() {
     assert!(!knows(&old).await);
 }
 
-/// Lets the clock run until it is so; files are read beside it.
+/// Lets the clock run until the condition holds; files are read meanwhile.
 async fn until(reached: impl AsyncFn() -> bool) {
     for _ in 0..10_000 {
         if reached().await {

@@ -91,7 +91,7 @@ pub fn quantity(text: &str) -> Result<i64, SyntaxError> {
     i64::try_from(if negative { -bytes } else { bytes }).map_err(|_| out_of_range())
 }
 
-/// What a suffix multiplies with: a factor and a power of ten.
+/// The multiplier of a suffix: a factor and a power of ten.
 fn scale(suffix: &str) -> Result<(i128, i32), SyntaxError> {
     const BINARY: [&str; 6] = ["Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
     if let Some(power) = BINARY.iter().position(|known| *known == suffix) {

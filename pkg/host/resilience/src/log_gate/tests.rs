@@ -1,4 +1,4 @@
-//! What passes, what is counted, what is forgotten.
+//! Lines that pass, that are counted, and keys that are forgotten.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What is caught, and what is told of it.
+//! Panics that are caught, and the text about them.
 
 use super::*;
 

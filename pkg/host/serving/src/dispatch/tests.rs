@@ -1,4 +1,4 @@
-//! What the server does around a handler.
+//! Work of the server around a handler.
 
 use super::*;
 use std::convert::Infallible;

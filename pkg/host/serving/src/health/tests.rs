@@ -1,4 +1,4 @@
-//! What the registry promises to those who add checks.
+//! Promises of the registry to code that adds checks.
 
 use super::*;
 use std::collections::BTreeSet;

@@ -31,7 +31,7 @@ pub(super) fn pages(health: &Health, registry: &Registry, exposition: &Expositio
     ]
 }
 
-/// Rendered beside the runtime: the series of thousands of objects would hold up its only worker.
+/// Rendered on a blocking thread: the series of thousands of objects would hold up the only worker.
 async fn metrics(registry: Registry, exposition: Arc<Exposition>, open: bool) -> Reply {
     match spawn_blocking(move || {
         resilience::panics::contain_call(|| render(&registry, &exposition, open))
@@ -71,7 +71,7 @@ fn render(registry: &Registry, exposition: &Exposition, open: bool) -> Reply {
     }
 }
 
-/// What the health checks answered; DELETE starts the counts anew.
+/// `/metrics/slis`: counts of the answers of health checks; DELETE resets them.
 fn slis(health: &Health, method: &Method) -> Reply {
     if method == Method::DELETE {
         health.reset_slis();
@@ -105,7 +105,7 @@ fn started(mut reply: Reply, start: Option<i64>) -> Reply {
 /// By which component-base labels its own; nothing of ours is deprecated.
 const LABELS: [&str; 2] = ["stability_level", "deprecated_version"];
 
-/// Both families, these two not counted.
+/// `registered_metrics_total` and `hidden_metrics_total`, without these two.
 pub(super) fn metric_counts(
     families: &[MetricFamily],
     exposition: &Exposition,
@@ -133,10 +133,10 @@ fn stability(help: &str) -> &str {
     level.map_or("", |(level, _)| level)
 }
 
-/// What a label reads whose value is not expected; the word of Kubernetes' components.
+/// The value of a label that is not expected, as in Kubernetes' components.
 const UNEXPECTED: &str = "unexpected";
 
-/// What operators leave out of `/metrics` that costs them more than it tells. By default all of it
+/// The metrics that `/metrics` shows. Operators may leave out expensive ones. By default all of it
 /// is shown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Exposition {

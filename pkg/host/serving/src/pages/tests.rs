@@ -138,9 +138,9 @@ async fn a_single_check_answers_on_its_own_path_with_the_reason() {
 }
 
 /// Refuses all that is asked for, as a reader without rights.
-struct Nobody;
+struct DenyAll;
 
-impl Guard for Nobody {
+impl Guard for DenyAll {
     fn judge<'a>(&'a self, visit: Visit<'a>) -> Judgement<'a> {
         let refusal = reply::forbidden("system:anonymous", visit.method, visit.path);
         Box::pin(ready(Err(refusal)))
@@ -151,7 +151,7 @@ impl Guard for Nobody {
 async fn every_page_and_every_unknown_path_asks_the_guard() {
     let paths = ["/metrics", "/metrics/slis", "/version", "/healthz/ping", "/livez", "/", "/x"];
     for path in paths {
-        let answer = ask_guarded(&Nobody, &standard(), Method::GET, path).await;
+        let answer = ask_guarded(&DenyAll, &standard(), Method::GET, path).await;
         assert_eq!(answer.status, 403, "{path}");
         assert_eq!(answer.headers["cache-control"], "no-cache, private");
     }
@@ -159,7 +159,7 @@ async fn every_page_and_every_unknown_path_asks_the_guard() {
 
 #[tokio::test]
 async fn a_refusal_is_a_kubernetes_status_to_the_byte() {
-    let answer = ask_guarded(&Nobody, &standard(), Method::DELETE, "/metrics/slis?a=b").await;
+    let answer = ask_guarded(&DenyAll, &standard(), Method::DELETE, "/metrics/slis?a=b").await;
     assert_eq!(answer.headers["content-type"], "application/json");
     let forbidden = concat!(
         r#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"forbidden: User \"system:anonymous\" cannot delete path \"/metrics/slis\"","reason":"Forbidden","details":{},"code":403}"#,

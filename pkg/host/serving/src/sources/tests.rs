@@ -40,7 +40,7 @@ impl Scene {
         self.open[at].1.agreed();
     }
 
-    /// Makes a connection answer a request, for ever.
+    /// Makes a connection answer a request without an end.
     fn busy(&self, at: usize) {
         self.agree(at);
         std::mem::forget(self.open[at].1.begin());

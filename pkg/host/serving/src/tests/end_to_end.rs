@@ -1,4 +1,4 @@
-//! What well-behaved clients see.
+//! The server as well-behaved clients see it.
 
 use super::*;
 use std::net::Ipv6Addr;
@@ -122,7 +122,7 @@ async fn a_restart_waits_for_no_old_connection() {
     let server = start(&loopback()).await;
     let port = server.address.port();
     let mut open = server.connect(&["http/1.1"]).await;
-    // A server that has not read everything resets its connection, of which nothing is left.
+    // A server that has not read everything resets its connection.
     open.write_all(b"GET /livez HTTP/1.1\r\nhost: a\r\n\r\n").await.unwrap();
     let mut answer = Vec::new();
     while !answer.ends_with(b"ok") {

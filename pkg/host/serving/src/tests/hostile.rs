@@ -1,4 +1,4 @@
-//! What peers get that send garbage, nothing, or too much: an end, and the others notice nothing.
+//! Peers that send garbage, nothing, or too much are cut off, and other peers notice nothing.
 
 use super::*;
 use rand::Rng;
@@ -71,7 +71,7 @@ async fn a_head_without_end_is_cut_off() {
     while sent < 16 << 20 && stream.write_all(&chunk).await.is_ok() {
         sent += chunk.len();
     }
-    assert!(sent < 16 << 20, "nobody stopped us");
+    assert!(sent < 16 << 20, "the server did not stop us");
     assert_serving(&server).await;
 }
 

@@ -1,4 +1,4 @@
-//! What clients can agree on with a listener.
+//! Versions, suites and groups that clients and a listener agree on.
 
 use super::*;
 use http::StatusCode;

@@ -257,7 +257,7 @@ async fn a_client_ca_file_that_cannot_be_used_ends_the_start() {
 #[tokio::test]
 async fn two_listeners_of_a_process_have_pages_and_metrics_of_their_own() {
     let authority = Authority::new();
-    let files = Files::new("beside");
+    let files = Files::new("webhook");
     let mut running = start(&loopback()).await;
     let server = Server::bind(&files.options(&authority, &authority)).await.unwrap();
     let (secure, webhook) = (running.address, server.local_addrs().next().unwrap());

@@ -15,13 +15,12 @@ use crate::certificates::chain::{
 };
 use crate::certificates::relaxed::{Shown, readable};
 
-/// Certificates that are trusted: as authorities, and each as itself, as in Go
-///.
+/// Certificates that are trusted: as authorities, and each as itself, as in Go.
 #[derive(Debug)]
 pub struct Authorities {
     certificates: Vec<CertificateDer<'static>>,
     anchors: Vec<TrustAnchor<'static>>,
-    /// Of the anchors, in their order.
+    /// The limits of the anchors, in their order.
     limits: Vec<Limits>,
     unreadable: Option<Error>,
 }
@@ -59,12 +58,12 @@ impl Authorities {
         &self.certificates
     }
 
-    /// What is wrong with the first certificate that cannot be read.
+    /// The fault of the first certificate that cannot be read.
     pub fn unreadable(&self) -> Option<&Error> {
         self.unreadable.as_ref()
     }
 
-    /// Whether `leaf`, with what was sent beside it, is good. The cost is bounded whatever was sent
+    /// Whether `leaf`, with the other certificates that were sent, is good. The cost is bounded whatever was sent
     /// (`rule:chains-are-bounded`).
     ///
     /// # Errors
@@ -102,8 +101,8 @@ impl Authorities {
         terms: &Terms<'_>,
         budget: &Budget,
     ) -> Result<Good, Refused> {
-        let restated = shown.restated();
-        let counted = |&algorithm| Counted { algorithm, restated, budget };
+        let relaxed = shown.relaxed();
+        let counted = |&algorithm| Counted { algorithm, relaxed, budget };
         let counted: Vec<_> = terms.algorithms.iter().map(counted).collect();
         let algorithms: Vec<_> = counted.iter().map(|one| one as _).collect();
         let usage = match terms.purpose {
@@ -186,7 +185,9 @@ pub fn validity(certificate: &CertificateDer<'_>) -> Option<Validity> {
     Some(Validity { from, to: not_after.as_secs() })
 }
 
-/// What the certificate of an authority says of its own use.
+/// The limits that the certificate of an authority sets to its own use: dates, path
+/// length, purposes, and whether it may sign certificates. They count as in Go: a CA that ended, or that is
+/// limited to the layer below, does not vouch on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
     from: i64,

@@ -7,18 +7,18 @@ use rustls_pki_types::{
     AlgorithmIdentifier, CertificateDer, InvalidSignature, SignatureVerificationAlgorithm, UnixTime,
 };
 
-use crate::certificates::relaxed::{Restated, names};
+use crate::certificates::relaxed::{RelaxedCertificate, names};
 
 /// Certificates of a chain, its leaf included.
 pub const MOST_CERTIFICATES: usize = 10;
 /// Bytes of all certificates of a chain.
 pub const MOST_BYTES: usize = 16 * 1024;
 /// Signatures that one judgement checks: those of a path of four, and room for authorities of the
-/// same name, of which only the key tells which one signed. The slowest kinds, P-384 and RSA with
+/// same name, when only the key tells which one signed. The slowest kinds, P-384 and RSA with
 /// 8192 bits, take a millisecond at most.
 pub(crate) const MOST_SIGNATURES: usize = 8;
 
-/// What a certificate has to be good for.
+/// The purpose of a certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// For a client of ours to trust it.
@@ -27,16 +27,16 @@ pub enum Purpose {
     Client,
 }
 
-/// What a chain is judged by.
+/// The terms that a chain is verified by.
 #[derive(Clone, Copy, Debug)]
 pub struct Terms<'a> {
-    /// What it has to be good for.
+    /// The purpose of the leaf.
     pub purpose: Purpose,
     /// The time of the judgement.
     pub now: UnixTime,
     /// Whether dates do not count, neither those of the chain nor those of the authorities.
     pub any_date: bool,
-    /// What signatures are checked with.
+    /// The algorithms for signatures.
     pub algorithms: &'a [&'static dyn SignatureVerificationAlgorithm],
 }
 
@@ -63,7 +63,7 @@ pub enum Refused {
     /// The authority that signed it, or one on the way, may not.
     #[error("{0}")]
     Authority(AuthorityFault),
-    /// What webpki says of it.
+    /// The error of webpki.
     #[error("{0}")]
     Webpki(webpki::Error),
 }
@@ -90,7 +90,7 @@ pub enum AuthorityFault {
 
 impl Refused {
     /// Whether it is about the issuer alone. webpki judges the dates and the extended key usage of
-    /// the certificate before its issuer, except those of an authority (CA:TRUE), of which it has
+    /// the certificate before its issuer, except those of an authority (CA:TRUE), if it has
     /// looked at the dates only: whoever trusts that very certificate trusts its key to sign
     /// certificates of any usage.
     pub(crate) fn is_about_issuer(&self) -> bool {
@@ -167,12 +167,12 @@ impl Budget {
     }
 }
 
-/// An algorithm that checks signatures of restated certificates over their originals, and none that
+/// An algorithm that checks signatures of relaxed certificates over their originals, and none that
 /// is beyond the budget.
 #[derive(Debug)]
 pub(crate) struct Counted<'a> {
     pub(crate) algorithm: &'a dyn SignatureVerificationAlgorithm,
-    pub(crate) restated: &'a [Restated],
+    pub(crate) relaxed: &'a [RelaxedCertificate],
     pub(crate) budget: &'a Budget,
 }
 
@@ -186,7 +186,7 @@ impl SignatureVerificationAlgorithm for Counted<'_> {
         if !self.budget.take() {
             return Err(InvalidSignature);
         }
-        let original = self.restated.iter().find_map(|restated| restated.original_of(message));
+        let original = self.relaxed.iter().find_map(|relaxed| relaxed.original_of(message));
         self.algorithm.verify_signature(public_key, original.unwrap_or(message), signature)
     }
 

@@ -1,7 +1,6 @@
-//! A certificate restated in a form that webpki accepts, while its signature is still checked over
-//! what was signed. webpki reads nothing but version 3 and has no way to leave the dates out.
-//!
-//! Only where Go would take the certificate.
+//! [`RelaxedCertificate`]: a certificate in a form that webpki accepts, while its signature is still
+//! checked over the original bytes. webpki reads only version 3 and cannot leave the dates out. Used
+//! only where Go accepts the certificate. The parser of DER finds the parts of a certificate.
 
 use std::borrow::Cow;
 
@@ -13,22 +12,22 @@ const VERSION_3: [u8; 5] = [EXPLICIT_0, 3, INTEGER, 1, 2];
 const UTC_ALWAYS: (&[u8], &[u8]) = (b"700101000000Z", b"491231235959Z");
 const GENERALIZED_ALWAYS: (&[u8], &[u8]) = (b"19700101000000Z", b"99991231235959Z");
 
-/// A certificate in other words.
+/// A certificate without dates or of another version, with the bytes that were signed.
 #[derive(Debug)]
-pub(crate) struct Restated {
+pub(crate) struct RelaxedCertificate {
     der: CertificateDer<'static>,
-    /// What its signature would have to be over, and what it is over.
+    /// The bytes that webpki expects the signature to cover, and the bytes that it covers.
     to_be_signed: (Vec<u8>, Vec<u8>),
 }
 
-impl Restated {
+impl RelaxedCertificate {
     /// A certificate of version 1 or 2 as one of version 3 without extensions. None for any other.
     fn as_version_3(der: &CertificateDer<'_>) -> Option<Self> {
         let parts = Parts::of(der)?;
         (!parts.is_version_3(der)).then(|| parts.restate(der, der))
     }
 
-    /// The same, and valid for all time. None for what is no certificate.
+    /// Like [`readable`], with the validity dates removed. `None` for bytes that are no certificate.
     fn without_dates(der: &CertificateDer<'_>) -> Option<Self> {
         let parts = Parts::of(der)?;
         let mut dateless = der.to_vec();
@@ -42,14 +41,14 @@ impl Restated {
         Some(parts.restate(der, &dateless))
     }
 
-    /// What was signed, if `message` is what it was restated as.
+    /// The signed bytes, if `message` is their relaxed form.
     pub(crate) fn original_of(&self, message: &[u8]) -> Option<&[u8]> {
-        let (restated, original) = &self.to_be_signed;
-        (restated == message).then_some(original)
+        let (relaxed, original) = &self.to_be_signed;
+        (relaxed == message).then_some(original)
     }
 }
 
-/// Where the parts of a certificate lie that are restated.
+/// Where the parts of a certificate lie that are relaxed.
 struct Parts {
     to_be_signed: Element,
     version: Option<Element>,
@@ -78,13 +77,13 @@ impl Parts {
     }
 
     /// `changed` as version 3; it differs from `der` in bytes, not in lengths.
-    fn restate(&self, der: &[u8], changed: &[u8]) -> Restated {
+    fn restate(&self, der: &[u8], changed: &[u8]) -> RelaxedCertificate {
         let body = [&VERSION_3, &changed[self.serial.start..self.to_be_signed.end]].concat();
-        let restated = sequence(&body);
+        let relaxed = sequence(&body);
         let signature = &der[self.to_be_signed.end..];
-        let whole = sequence(&[&restated[..], signature].concat());
+        let whole = sequence(&[&relaxed[..], signature].concat());
         let original = der[self.to_be_signed.start..self.to_be_signed.end].to_vec();
-        Restated { der: whole.into(), to_be_signed: (restated, original) }
+        RelaxedCertificate { der: whole.into(), to_be_signed: (relaxed, original) }
     }
 }
 
@@ -97,18 +96,18 @@ fn overwrite(der: &mut [u8], time: Element, tag: u8, with: &[u8]) {
 
 /// A form of the certificate that webpki reads.
 pub fn readable<'a>(certificate: &'a CertificateDer<'a>) -> Cow<'a, CertificateDer<'a>> {
-    match Restated::as_version_3(certificate) {
-        Some(restated) => Cow::Owned(restated.der),
+    match RelaxedCertificate::as_version_3(certificate) {
+        Some(relaxed) => Cow::Owned(relaxed.der),
         None => Cow::Borrowed(certificate),
     }
 }
 
-/// A leaf and its path, restated as far as they have to be.
+/// A leaf and its path, relaxed as far as they have to be.
 pub(crate) struct Shown<'a> {
     leaf: &'a CertificateDer<'a>,
     path: &'a [&'a CertificateDer<'a>],
     /// The leaf first.
-    restated: Vec<Restated>,
+    relaxed: Vec<RelaxedCertificate>,
     any_date: bool,
 }
 
@@ -118,32 +117,32 @@ impl<'a> Shown<'a> {
         path: &'a [&'a CertificateDer<'a>],
         any_date: bool,
     ) -> Self {
-        let restated = if any_date {
+        let relaxed = if any_date {
             std::iter::once(leaf)
                 .chain(path.iter().copied())
-                .map_while(Restated::without_dates)
+                .map_while(RelaxedCertificate::without_dates)
                 .collect()
         } else {
-            // An issuer of version 1 is none, to Go neither.
-            Restated::as_version_3(leaf).into_iter().collect()
+            // An issuer of version 1 may sign nothing, as in Go.
+            RelaxedCertificate::as_version_3(leaf).into_iter().collect()
         };
-        Self { leaf, path, restated, any_date }
+        Self { leaf, path, relaxed, any_date }
     }
 
-    pub(crate) fn restated(&self) -> &[Restated] {
-        &self.restated
+    pub(crate) fn relaxed(&self) -> &[RelaxedCertificate] {
+        &self.relaxed
     }
 
     pub(crate) fn leaf(&self) -> CertificateDer<'_> {
-        match self.restated.first() {
-            Some(restated) => borrowed(&restated.der),
+        match self.relaxed.first() {
+            Some(relaxed) => borrowed(&relaxed.der),
             None => borrowed(self.leaf),
         }
     }
 
     pub(crate) fn others(&self) -> Vec<CertificateDer<'_>> {
         if self.any_date {
-            self.restated.iter().skip(1).map(|one| borrowed(&one.der)).collect()
+            self.relaxed.iter().skip(1).map(|one| borrowed(&one.der)).collect()
         } else {
             self.path.iter().map(|der| borrowed(der)).collect()
         }

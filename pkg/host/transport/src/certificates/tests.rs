@@ -1,4 +1,4 @@
-//! What chains cost at worst, and which authorities may sign.
+//! The worst cost of chains, and the authorities that may sign.
 
 mod cost;
 mod limits;

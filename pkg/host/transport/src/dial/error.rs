@@ -13,13 +13,13 @@ pub enum DialError {
     /// The address names no host.
     #[error("the address names no host")]
     NoHost,
-    /// The host has no address, or nobody could say.
+    /// The host has no address, or the lookup failed.
     #[error("cannot find the address of the host: {0}")]
     Resolve(#[source] Arc<io::Error>),
-    /// No address of the host, or of the proxy, may be dialled.
+    /// All addresses of the host, or of the proxy, are denied.
     #[error("the address may not be dialled")]
     Denied,
-    /// No TCP connection.
+    /// The TCP connection failed.
     #[error("cannot connect: {0}")]
     Connect(#[source] io::Error),
     /// This process can open no connection, to whomever.
@@ -39,25 +39,25 @@ pub enum DialError {
 /// Why there is no way through the proxy.
 #[derive(Debug, thiserror::Error)]
 pub enum ProxyFault {
-    /// Its address names no host.
+    /// The address of the proxy names no host.
     #[error("its address names no host")]
     NoHost,
-    /// Its host has no address, or nobody could say.
+    /// The host of the proxy has no address, or the lookup failed.
     #[error("cannot find the address of its host: {0}")]
     Resolve(#[source] Arc<io::Error>),
-    /// No TCP connection to it.
+    /// The TCP connection to the proxy failed.
     #[error("cannot connect to it: {0}")]
     Connect(#[source] io::Error),
-    /// No TLS with it.
+    /// The TLS handshake with the proxy failed.
     #[error("it cannot be trusted or does not speak TLS: {0}")]
     Tls(String),
-    /// It would not make the tunnel.
+    /// The proxy refused the tunnel.
     #[error("it made no tunnel: {0}")]
     Refused(String),
 }
 
 impl DialError {
-    /// The same of the connection to the proxy.
+    /// Like [`refused`], for the connection to the proxy.
     pub(super) fn of_proxy(self) -> Self {
         Self::Proxy(match self {
             Self::OwnLimit(_) | Self::Denied => return self,
@@ -136,7 +136,7 @@ pub(super) fn refused(error: &(dyn Error + 'static)) -> DialError {
     DialError::Connect(io::Error::other(error.to_string()))
 }
 
-/// Nobody could tell an address, which is our own fault when no file can be opened: the resolver
+/// The lookup failed. That is our own fault when no file can be opened: the resolver
 /// says no more than that it found nothing.
 pub(super) fn unresolved(error: Arc<io::Error>) -> DialError {
     match std::fs::File::open("/dev/null") {
@@ -147,13 +147,14 @@ pub(super) fn unresolved(error: Arc<io::Error>) -> DialError {
     }
 }
 
-/// No file or no memory is left, in this process or on its machine.
+/// This process or its machine has no file or no memory left. Never blamed on the server:
+/// a limit that is too small here must not look like thousands of outages there.
 fn is_own_limit(error: &io::Error) -> bool {
     let own = [Errno::MFILE, Errno::NFILE, Errno::NOMEM, Errno::NOBUFS];
     Errno::from_io_error(error).is_some_and(|errno| own.contains(&errno))
 }
 
-/// What the operating system calls it, without its number.
+/// The name that the operating system gives the error, without its number.
 fn words(error: &io::Error) -> String {
     let text = error.to_string();
     let end = text.find(" (os error").unwrap_or(text.len());

@@ -1,4 +1,4 @@
-//! Which servers are proxied, and what an address of a proxy may hold.
+//! Servers that are reached through a proxy, and valid addresses of proxies.
 
 use super::*;
 

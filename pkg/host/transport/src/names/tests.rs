@@ -6,13 +6,13 @@ use tokio::sync::watch;
 use crate::names::{OF_AN_ASKER, QUICK, SLOW, SLOW_AFTER};
 
 impl Names {
-    /// Each time somebody else asks.
+    /// A new asker for each call.
     async fn ask(&self, host: &str) -> Answer {
         self.addresses(host, &Asker::default()).await
     }
 }
 
-/// Counts lookups, each of which waits until `open` says so and then tells `answer`.
+/// Counts lookups. Each waits until `open` allows it and then returns `answer`.
 fn counted(
     answer: fn(usize) -> io::Result<Vec<IpAddr>>,
     open: &watch::Sender<bool>,
@@ -105,7 +105,7 @@ async fn probe(names: &Names, hosts: &[String]) {
     futures::future::join_all(hosts.iter().map(|host| ask(host))).await;
 }
 
-/// rule:slow-names-hold-up-nobody-else
+/// rule:slow-names-do-not-block-others
 #[tokio::test(start_paused = true)]
 async fn slow_names_are_looked_up_apart_from_all_others_once_they_are_known() {
     let (names, asked) = with_slow_hosts();
@@ -122,7 +122,7 @@ async fn slow_names_are_looked_up_apart_from_all_others_once_they_are_known() {
     assert_eq!(asked.lock().len(), others.len(), "no slow one between them");
 }
 
-/// rule:slow-names-hold-up-nobody-else
+/// rule:slow-names-do-not-block-others
 #[tokio::test(start_paused = true)]
 async fn names_that_turn_out_to_be_slow_leave_their_turns_to_others() {
     let (names, asked) = with_slow_hosts();
@@ -138,7 +138,7 @@ async fn names_that_turn_out_to_be_slow_leave_their_turns_to_others() {
     assert_eq!(asked.lock().len(), 151);
 }
 
-/// rule:slow-names-hold-up-nobody-else
+/// rule:slow-names-do-not-block-others
 #[tokio::test(start_paused = true)]
 async fn lookups_that_hang_hold_a_limited_number_of_threads_and_those_in_line_have_their_turn() {
     let open = watch::Sender::new(false);
@@ -153,7 +153,7 @@ async fn lookups_that_hang_hold_a_limited_number_of_threads_and_those_in_line_ha
     assert_eq!(count.load(Ordering::SeqCst), 1000);
 }
 
-/// rule:slow-names-hold-up-nobody-else
+/// rule:slow-names-do-not-block-others
 #[tokio::test(start_paused = true)]
 async fn one_asker_has_two_lookups_under_way_and_holds_up_nobody_who_asks_for_the_same_host() {
     let open = watch::Sender::new(false);
@@ -188,7 +188,7 @@ async fn an_answer_that_is_no_longer_good_is_used_while_the_next_lookup_is_slow(
     open.send_replace(false);
     names.forget("api.example");
     let asked = tokio::time::timeout(Duration::from_secs(3), names.ask("api.example"));
-    assert!(asked.await.is_err(), "nobody was there at the old answer");
+    assert!(asked.await.is_err(), "no server at the old addresses");
 }
 
 #[tokio::test]

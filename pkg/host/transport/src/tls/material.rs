@@ -1,4 +1,4 @@
-//! What a TLS configuration is made of, read from PEM: what is trusted, and who we are.
+//! Material of a TLS configuration, read from PEM: [`Trust`] in servers, and our [`ClientCertificate`].
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use zeroize::Zeroize as _;
 use crate::certificates::{Validity, validity};
 use crate::error_text::PemProblem;
 
-/// Which servers are trusted.
+/// The servers that are trusted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trust {
     pub(super) whom: Whom,
@@ -18,7 +18,7 @@ pub struct Trust {
     pub(super) fields: Fields,
 }
 
-/// Who vouches for a server.
+/// The authorities that vouch for a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Whom {
     System,
@@ -30,14 +30,14 @@ pub(super) enum Whom {
 /// (`rule:a-waiver-leaves-the-other-checks`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Waived {
-    /// That the certificate names the host.
+    /// The certificate need not name the host.
     pub name: bool,
-    /// That the certificate, and those between it and the authority, are valid at this time.
+    /// The certificates below the authority need not be valid at this time.
     pub dates: bool,
 }
 
 impl Trust {
-    /// Those that an authority of the system vouches for.
+    /// Servers that an authority of the system vouches for.
     pub fn system() -> Self {
         Self::of(Whom::System)
     }
@@ -47,7 +47,7 @@ impl Trust {
         Self::of(Whom::Anybody)
     }
 
-    /// Those that an authority of this bundle vouches for, and no other: all certificates in `pem`.
+    /// Servers that an authority of this bundle vouches for, and no other: all certificates in `pem`.
     ///
     /// # Errors
     /// There is not one, or one cannot be read.
@@ -59,19 +59,19 @@ impl Trust {
         Self { whom, waived: Waived::default(), fields: Fields::default() }
     }
 
-    /// The same, whose refusals speak of these fields.
+    /// This trust with refusals that name these fields.
     #[must_use]
     pub fn speaking_of(self, fields: Fields) -> Self {
         Self { fields, ..self }
     }
 
-    /// The same without the checks that are `waived`.
+    /// This trust without the checks that are `waived`.
     #[must_use]
     pub fn waiving(self, waived: Waived) -> Self {
         Self { waived, ..self }
     }
 
-    /// What it consists of, for a hash.
+    /// The content, for a hash.
     pub(super) fn parts(&self) -> impl Iterator<Item = &[u8]> {
         let (kind, bundle): (&[u8], &[CertificateDer<'_>]) = match &self.whom {
             Whom::System => (b"system", &[]),
@@ -159,7 +159,7 @@ fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, TlsError> {
 pub struct Fields {
     /// Where CA certificates stand.
     pub ca: &'static str,
-    /// What to do about a certificate with another name, after "use one of these names as the
+    /// The remedy for a certificate with another name, after "use one of these names as the
     /// server"; empty when nothing else helps.
     pub other_name: &'static str,
 }
@@ -173,7 +173,7 @@ impl Default for Fields {
 /// Certificates or keys that cannot be used. Never quotes a key.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum TlsError {
-    /// Neither a certificate nor anything else in PEM.
+    /// A text without any section of PEM.
     #[error("it holds no certificate in PEM")]
     NoCertificate,
     /// A certificate or key that cannot be read.
@@ -182,7 +182,7 @@ pub enum TlsError {
     /// None of the CA certificates can be used.
     #[error("none of its certificates can be used as a CA: {0}")]
     Authority(#[source] webpki::Error),
-    /// No private key where one belongs.
+    /// A client certificate without its private key.
     #[error("it holds no private key in PEM (PKCS#8, PKCS#1 or SEC1)")]
     NoKey,
     /// Certificate and key are not a pair, or of a kind that is not supported.

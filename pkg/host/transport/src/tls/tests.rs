@@ -1,4 +1,4 @@
-//! Which certificates of a server are good, what is said of those that are not, and what is shared.
+//! Good and refused certificates of servers, the messages about refused ones, and shared configurations.
 
 mod material;
 mod version_1;
@@ -49,7 +49,7 @@ fn signed(params: CertificateParams, by: &Signer) -> CertificateDer<'static> {
     params.signed_by(&key, by).unwrap().der().clone()
 }
 
-/// What the verifier of `bundle` says of `leaf`, shown for `name` in 2026.
+/// The result of the verifier of `bundle` for `leaf`, shown for `name` in 2026.
 fn judge(
     bundle: &[CertificateDer<'static>],
     leaf: &CertificateDer,
@@ -58,7 +58,7 @@ fn judge(
     judge_chain(bundle, Waived::default(), std::slice::from_ref(leaf), name)
 }
 
-/// The same, with the words of `fields`.
+/// Like [`judged`], with the names of `fields`.
 fn judge_speaking_of(
     fields: Fields,
     bundle: &[CertificateDer<'static>],
@@ -69,7 +69,7 @@ fn judge_speaking_of(
     judge_by(Judge::Bundle(bundle), std::slice::from_ref(leaf), name).unwrap_err()
 }
 
-/// The same for a chain, with some checks `waived`.
+/// Like [`judged`], for a chain and with some checks `waived`.
 fn judge_chain(
     bundle: &[CertificateDer<'static>],
     waived: Waived,
@@ -219,7 +219,7 @@ fn the_same_material_makes_one_configuration_and_other_material_another() {
     for _ in 0..100 {
         drop(get(&trust(&authority("other")), Protocol::Http1));
     }
-    assert!(configs.configs.len() < 20, "what nobody uses is forgotten");
+    assert!(configs.configs.len() < 20, "unused configurations are forgotten");
 }
 
 /// Shakes hands to the end, which is after the server has given its tickets.
@@ -272,7 +272,7 @@ fn a_second_connection_to_a_server_that_gives_tickets_shakes_hands_anew() {
 fn a_namesake_of_the_authority_is_told_apart_from_a_stranger() {
     let (ours, namesake, stranger) = (authority("ca"), authority("ca"), authority("other"));
     let bundle = [ours.der().clone()];
-    for (issuer, words) in [(namesake, "set up anew"), (stranger, "not in the configured")] {
+    for (issuer, words) in [(namesake, "was replaced"), (stranger, "not in the configured")] {
         let leaf = signed(params(&["api.example"]), &issuer);
         let error = judge(&bundle, &leaf, "api.example").unwrap_err();
         assert!(error.contains(words), "{error}");
@@ -290,7 +290,7 @@ fn without_any_authority_a_certificate_is_refused_when_it_is_shown_and_not_befor
         verifier.verify_server_cert(&leaf, &[], &name, &[], now)
     };
     assert!(judge(Judge::Anybody).is_ok());
-    let error = judge(Judge::Nobody("spec.caBundle")).unwrap_err().to_string();
+    let error = judge(Judge::NoTrust("spec.caBundle")).unwrap_err().to_string();
     assert!(error.contains("give a CA bundle"), "{error}");
 }
 

@@ -1,7 +1,5 @@
-//! Who may call itself the server. As webpki judges, with the exceptions that Go makes as well: a
-//! certificate that is itself in the configured bundle is good
-//!, and one of version 1 is read
-//!. Checks that were waived are left out, and no other
+//! Verifies the certificate of a server. As webpki judges, with the exceptions that Go makes as well: a
+//! certificate that is itself in the configured bundle is good, and one of version 1 is read. Checks that were waived are left out, and no other
 //! (`rule:a-waiver-leaves-the-other-checks`).
 
 use std::sync::Arc;
@@ -24,15 +22,15 @@ pub(super) struct ServerVerifier {
     algorithms: WebPkiSupportedAlgorithms,
 }
 
-/// Whom a verifier trusts.
+/// The servers that a verifier trusts.
 #[derive(Debug)]
 pub(super) enum Judge {
     /// Whoever has the key of the certificate: `insecure-skip-tls-verify`.
     Anybody,
-    /// Nobody: nothing was configured, and the system has no authorities. An error of the
+    /// No server: nothing was configured, and the system has no authorities. An error of the
     /// connection, since a server without TLS needs no trust. With the field that is missing.
-    Nobody(&'static str),
-    /// What a bundle vouches for or holds.
+    NoTrust(&'static str),
+    /// Servers that a bundle vouches for or holds.
     Bundle(Bundle),
 }
 
@@ -53,7 +51,7 @@ impl ServerCertVerifier for ServerVerifier {
     ) -> Result<ServerCertVerified, Error> {
         match &self.judge {
             Judge::Anybody => Ok(()),
-            Judge::Nobody(field) => {
+            Judge::NoTrust(field) => {
                 Err(Error::Other(OtherError(Arc::new(TlsError::NoSystemTrust(field)))))
             }
             Judge::Bundle(bundle) => {
@@ -95,7 +93,7 @@ pub(super) struct Bundle {
 }
 
 impl Bundle {
-    /// As Go does, what cannot be read is left out, unless nothing is left.
+    /// Leaves out certificates that cannot be read, as Go does, unless nothing is left.
     pub(super) fn new(
         bundle: &[CertificateDer<'static>],
         waived: Waived,
@@ -111,7 +109,7 @@ impl Bundle {
         Ok(Self { authorities, waived, fields })
     }
 
-    /// Whether the certificate, with what the server sent beside it, may speak for `name`.
+    /// Whether the certificate, with the other certificates of the server, may speak for `name`.
     pub(super) fn judge(
         &self,
         end_entity: &CertificateDer<'_>,
@@ -147,7 +145,7 @@ pub(super) enum Refusal {
     UnknownIssuer { ca: &'static str },
     #[error(
         "the server's certificate is signed by another authority than the one of that name in the \
-         configured CA bundle; if the cluster was set up anew, add its new CA to {ca}"
+         configured CA bundle; if the CA of the cluster was replaced, add the new CA to {ca}"
     )]
     NamesakeIssuer { ca: &'static str },
     #[error(

@@ -20,11 +20,11 @@ use tower::BoxError;
 
 use crate::wire::exchange::{AnswerBody, WireError};
 use crate::wire::keep_alive::{Heard, Load, until_silent};
-use crate::wire::pending_sends::{AskedIo, Departures, MayLeave};
+use crate::wire::pending_sends::{GatedIo, PendingSends, SendPermit};
 
-/// What the server may send before it is told that it was read: enough for a large list to stream.
+/// Unread bytes of one answer that the server may send: enough for a large list to stream.
 const STREAM_WINDOW: u32 = 2 * 1024 * 1024;
-/// Of all answers together: those that nobody reads for a while must not stop the others.
+/// Unread bytes of all answers: one that is not read for a while must not stop the others.
 const CONNECTION_WINDOW: u32 = 64 * 1024 * 1024;
 /// Before the server tells how many it takes; a stream above its limit would be refused.
 const STREAMS_AT_FIRST: usize = 1;
@@ -41,8 +41,8 @@ pub(super) struct Channel {
     requests: Mutex<SendRequest<Bytes>>,
     heard: Arc<Heard>,
     load: Load,
-    departures: Arc<Departures>,
-    /// A parked connection does not notice that nobody can send any more.
+    pending: Arc<PendingSends>,
+    /// Tells a parked connection that no handle is left to send on.
     _open: mpsc::Sender<Infallible>,
 }
 
@@ -64,8 +64,8 @@ impl Channel {
             .max_send_buffer_size(SEND_BUFFER)
             .max_concurrent_reset_streams(FORGOTTEN_STREAMS)
             .enable_push(false);
-        let departures = Arc::new(Departures::default());
-        let io = AskedIo::new(io, Arc::clone(&departures));
+        let pending = Arc::new(PendingSends::default());
+        let io = GatedIo::new(io, Arc::clone(&pending));
         let (requests, mut connection) = builder.handshake(io).await?;
         let heard = Arc::new(Heard::now());
         let (open, closed) = mpsc::channel(1);
@@ -77,9 +77,9 @@ impl Channel {
                 None => std::future::pending().await,
             }
         };
-        let moves = Arc::clone(&departures);
+        let moves = Arc::clone(&pending);
         tokio::spawn(Driver::new(connection, moves, Box::pin(silent), closed));
-        Ok(Self { requests: Mutex::new(requests), heard, load, departures, _open: open })
+        Ok(Self { requests: Mutex::new(requests), heard, load, pending, _open: open })
     }
 
     /// Waits until the server takes another request.
@@ -107,7 +107,7 @@ impl Channel {
         if let Some(length) = body.size_hint().exact().filter(|_| !ends) {
             head.headers.entry(CONTENT_LENGTH).or_insert_with(|| HeaderValue::from(length));
         }
-        let may_leave = head.extensions.remove::<MayLeave>();
+        let permit = head.extensions.remove::<SendPermit>();
         head.extensions.clear();
         let request = Request::from_parts(head, ());
         let waiting = self.load.begin();
@@ -115,7 +115,7 @@ impl Channel {
         let (answer, stream) = sent.map_err(WireError::unprocessed)?;
         Opening { turn, is_over: false }.wait().await;
         if !ends {
-            let mut leaving = Leaving { stream, may_leave, departures: &self.departures };
+            let mut leaving = Leaving { stream, permit, pending: &self.pending };
             leaving.send(pin!(body)).await?;
         }
         let answer = answer.await.map_err(WireError::of_stream)?;
@@ -152,8 +152,8 @@ impl Drop for Opening<'_> {
 /// The body of a request on its way out.
 struct Leaving<'a> {
     stream: SendStream<Bytes>,
-    may_leave: Option<MayLeave>,
-    departures: &'a Departures,
+    permit: Option<SendPermit>,
+    pending: &'a PendingSends,
 }
 
 impl Leaving<'_> {
@@ -181,7 +181,7 @@ impl Leaving<'_> {
     }
 
     /// Sends a part of a body, never more at once than the server takes: the rest would wait in the
-    /// connection, where nobody asks about it. Whether more is wanted.
+    /// connection, where its permit is not asked. Returns whether more is wanted.
     async fn send_part(&mut self, mut data: Bytes, last: bool) -> bool {
         loop {
             let wanted = data.len();
@@ -191,7 +191,7 @@ impl Leaving<'_> {
             let ends = last && data.is_empty();
             let stream = &mut self.stream;
             let give = || stream.send_data(piece, ends);
-            if self.departures.give(self.may_leave.as_ref(), give).is_err() || ends {
+            if self.pending.give(self.permit.as_ref(), give).is_err() || ends {
                 return false;
             }
             if data.is_empty() {
@@ -211,33 +211,33 @@ impl Leaving<'_> {
     }
 }
 
-/// Moves the bytes of a connection until it ends, the server falls silent, or nobody needs it.
+/// Moves the bytes of a connection until it ends, the server falls silent, or no handle is left.
 pub(super) struct Driver<T> {
-    connection: Connection<AskedIo<T>, Bytes>,
-    departures: Arc<Departures>,
+    connection: Connection<GatedIo<T>, Bytes>,
+    pending: Arc<PendingSends>,
     silent: BoxFuture<'static, ()>,
     closed: mpsc::Receiver<Infallible>,
-    /// It has been woken and waits for those who were woken with it.
+    /// The driver was woken and lets the tasks that were woken with it run first.
     gathering: bool,
 }
 
 impl<T: AsyncRead + AsyncWrite + Unpin> Driver<T> {
-    /// `silent` ends when the server is given up, `closed` when nobody can send any more.
+    /// `silent` ends when the server is given up, `closed` when no handle is left.
     pub(super) fn new(
-        connection: Connection<AskedIo<T>, Bytes>,
-        departures: Arc<Departures>,
+        connection: Connection<GatedIo<T>, Bytes>,
+        pending: Arc<PendingSends>,
         silent: BoxFuture<'static, ()>,
         closed: mpsc::Receiver<Infallible>,
     ) -> Self {
-        Self { connection, departures, silent, closed, gathering: false }
+        Self { connection, pending, silent, closed, gathering: false }
     }
 }
 
 impl<T: AsyncRead + AsyncWrite + Unpin> Future for Driver<T> {
     type Output = ();
 
-    /// Every other call moves bytes; the one before lets all tasks run that are ready
-    ///.
+    /// Every other call moves bytes; the one before lets all tasks run that are ready, so their requests
+    /// leave in a few writes instead of a system call each.
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         self.gathering = !self.gathering;
         if self.gathering {
@@ -246,9 +246,9 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Future for Driver<T> {
         }
         // That the channel was dropped needs no more than this look at the connection.
         let _closed = self.closed.poll_recv(cx);
-        self.departures.begin();
+        self.pending.begin();
         let ended = Pin::new(&mut self.connection).poll(cx).is_ready();
-        if self.departures.end() {
+        if self.pending.end() {
             cx.waker().wake_by_ref();
         }
         if ended || self.silent.as_mut().poll(cx).is_ready() {

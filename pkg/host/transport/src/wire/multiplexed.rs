@@ -73,7 +73,7 @@ where
         Self { route, single, slot: Arc::default() }
     }
 
-    /// The connection to the server of `uri`, made now if there is none.
+    /// The connection to the server of `uri`; opens one if necessary.
     fn current(&self, uri: &Uri) -> Current {
         let mut held = self.slot.0.lock();
         if let Some(current) = &held.current
@@ -97,7 +97,7 @@ where
     }
 }
 
-/// A failure concerns those who wait for it now, and nobody who comes later.
+/// A failure concerns the callers that wait now; later ones open another connection.
 async fn open_into(slot: Arc<Slot>, number: u64, opening: impl Future<Output = Opened>) -> Opened {
     let opened = opening.await;
     if opened.is_err() {

@@ -1,5 +1,5 @@
-//! [`Departures`]: the writes whose bytes may still lie in this process, and [`AskedIo`], which asks
-//! for each of them before it lets bytes go (`rule:held-up-writes-are-asked-again`). Used by
+//! [`PendingSends`]: the writes whose bytes may still lie in this process. [`GatedIo`] asks the permit of
+//! each of them before it sends bytes (`rule:held-up-writes-are-asked-again`). Used by
 //! `channel` and `driver`.
 
 use std::io::{self, IoSlice};
@@ -10,17 +10,17 @@ use std::task::{Context, Poll, ready};
 use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// Whether a write may still leave; an extension of its request. Asked often, from any thread.
+/// The permit of a write, an extension of its request. Asked often, from any thread.
 #[derive(Clone)]
-pub struct MayLeave(Arc<dyn Fn() -> bool + Send + Sync>);
+pub struct SendPermit(Arc<dyn Fn() -> bool + Send + Sync>);
 
-impl MayLeave {
-    /// As `ask` says at each moment.
+impl SendPermit {
+    /// A permit that calls `ask` each time.
     pub fn new(ask: impl Fn() -> bool + Send + Sync + 'static) -> Self {
         Self(Arc::new(ask))
     }
 
-    /// What it says now.
+    /// Whether the write may be sent now.
     pub fn ask(&self) -> bool {
         (self.0)()
     }
@@ -28,41 +28,41 @@ impl MayLeave {
 
 /// The writes of one connection whose bytes it has not certainly handed to the kernel.
 #[derive(Default)]
-pub(super) struct Departures(Mutex<Held>);
+pub(super) struct PendingSends(Mutex<Held>);
 
 #[derive(Default)]
 struct Held {
-    writes: Vec<Departure>,
+    writes: Vec<PendingSend>,
     /// The kernel has all bytes that came down so far.
     is_flushed: bool,
 }
 
-struct Departure {
-    write: MayLeave,
+struct PendingSend {
+    write: SendPermit,
     stage: Stage,
 }
 
 /// How far the bytes of a write are.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    /// They are being given to the connection.
+    /// The bytes are being given to the connection.
     Giving,
-    /// The connection has them.
+    /// The connection has the bytes.
     Given,
-    /// The connection had them when it began to move bytes.
+    /// The connection had the bytes when it began to send.
     Moving,
 }
 
-impl Departures {
+impl PendingSends {
     /// Gives bytes of a write to the connection.
-    pub(super) fn give<T>(&self, write: Option<&MayLeave>, give: impl FnOnce() -> T) -> T {
+    pub(super) fn give<T>(&self, write: Option<&SendPermit>, give: impl FnOnce() -> T) -> T {
         let Some(write) = write else { return give() };
-        self.0.lock().writes.push(Departure { write: write.clone(), stage: Stage::Giving });
+        self.0.lock().writes.push(PendingSend { write: write.clone(), stage: Stage::Giving });
         let given = give();
         let is_it =
-            |it: &&mut Departure| it.stage == Stage::Giving && Arc::ptr_eq(&it.write.0, &write.0);
-        if let Some(departure) = self.0.lock().writes.iter_mut().rev().find(is_it) {
-            departure.stage = Stage::Given;
+            |it: &&mut PendingSend| it.stage == Stage::Giving && Arc::ptr_eq(&it.write.0, &write.0);
+        if let Some(send) = self.0.lock().writes.iter_mut().rev().find(is_it) {
+            send.stage = Stage::Given;
         }
         given
     }
@@ -70,18 +70,18 @@ impl Departures {
     /// The connection begins to move what it was given.
     pub(super) fn begin(&self) {
         let mut held = self.0.lock();
-        for departure in held.writes.iter_mut().filter(|it| it.stage == Stage::Given) {
-            departure.stage = Stage::Moving;
+        for send in held.writes.iter_mut().filter(|it| it.stage == Stage::Given) {
+            send.stage = Stage::Moving;
         }
     }
 
     /// The connection has moved what it could. True if it is to look again at once: bytes that it
-    /// was given meanwhile may have left too, and nobody is to be asked about those again.
+    /// was given meanwhile may have been sent too, and needs no permit any more.
     #[must_use]
     pub(super) fn end(&self) -> bool {
         let held = &mut *self.0.lock();
         if held.is_flushed {
-            held.writes.retain(|departure| departure.stage != Stage::Moving);
+            held.writes.retain(|send| send.stage != Stage::Moving);
         }
         held.is_flushed && !held.writes.is_empty()
     }
@@ -90,8 +90,8 @@ impl Departures {
     fn ask(&self) -> io::Result<()> {
         let mut held = self.0.lock();
         held.is_flushed = false;
-        let may_leave = held.writes.iter().all(|departure| departure.write.ask());
-        if may_leave { Ok(()) } else { Err(io::Error::other(HeldUp)) }
+        let permit = held.writes.iter().all(|send| send.write.ask());
+        if permit { Ok(()) } else { Err(io::Error::other(Cancelled)) }
     }
 
     /// One flush is not the end: a connection makes several while it moves what it was given.
@@ -101,22 +101,22 @@ impl Departures {
 }
 
 #[derive(Debug, thiserror::Error)]
-#[error("a write was held up in this process until it was not allowed any more")]
-struct HeldUp;
+#[error("write cancelled: its time or our lease ran out before it was sent")]
+struct Cancelled;
 
 /// A connection whose bytes leave only while every write among them may.
-pub(super) struct AskedIo<T> {
+pub(super) struct GatedIo<T> {
     io: T,
-    departures: Arc<Departures>,
+    pending: Arc<PendingSends>,
 }
 
-impl<T> AskedIo<T> {
-    pub(super) fn new(io: T, departures: Arc<Departures>) -> Self {
-        Self { io, departures }
+impl<T> GatedIo<T> {
+    pub(super) fn new(io: T, pending: Arc<PendingSends>) -> Self {
+        Self { io, pending }
     }
 }
 
-impl<T: AsyncRead + Unpin> AsyncRead for AskedIo<T> {
+impl<T: AsyncRead + Unpin> AsyncRead for GatedIo<T> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -126,13 +126,13 @@ impl<T: AsyncRead + Unpin> AsyncRead for AskedIo<T> {
     }
 }
 
-impl<T: AsyncWrite + Unpin> AsyncWrite for AskedIo<T> {
+impl<T: AsyncWrite + Unpin> AsyncWrite for GatedIo<T> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        self.departures.ask()?;
+        self.pending.ask()?;
         Pin::new(&mut self.io).poll_write(cx, bytes)
     }
 
@@ -141,7 +141,7 @@ impl<T: AsyncWrite + Unpin> AsyncWrite for AskedIo<T> {
         cx: &mut Context<'_>,
         parts: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        self.departures.ask()?;
+        self.pending.ask()?;
         Pin::new(&mut self.io).poll_write_vectored(cx, parts)
     }
 
@@ -151,14 +151,14 @@ impl<T: AsyncWrite + Unpin> AsyncWrite for AskedIo<T> {
 
     /// TLS may have kept what the kernel did not take.
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.departures.ask()?;
+        self.pending.ask()?;
         ready!(Pin::new(&mut self.io).poll_flush(cx))?;
-        self.departures.flushed();
+        self.pending.flushed();
         Poll::Ready(Ok(()))
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.departures.ask()?;
+        self.pending.ask()?;
         Pin::new(&mut self.io).poll_shutdown(cx)
     }
 }
@@ -169,27 +169,27 @@ mod tests {
 
     #[test]
     fn what_was_given_while_bytes_moved_is_looked_at_again_and_then_forgotten() {
-        let (departures, write) = (Departures::default(), MayLeave::new(|| true));
-        departures.begin();
-        departures.give(Some(&write), || ());
-        departures.flushed();
-        assert!(departures.end(), "it may have left");
-        departures.begin();
-        assert!(departures.ask().is_ok());
-        assert!(!departures.end(), "the kernel has not taken everything");
-        departures.flushed();
-        assert!(!departures.end());
-        assert!(departures.0.lock().writes.is_empty());
+        let (pending, write) = (PendingSends::default(), SendPermit::new(|| true));
+        pending.begin();
+        pending.give(Some(&write), || ());
+        pending.flushed();
+        assert!(pending.end(), "it may have left");
+        pending.begin();
+        assert!(pending.ask().is_ok());
+        assert!(!pending.end(), "the kernel has not taken everything");
+        pending.flushed();
+        assert!(!pending.end());
+        assert!(pending.0.lock().writes.is_empty());
     }
 
     #[test]
     fn what_is_not_given_yet_when_bytes_begin_to_move_is_asked_about_until_it_is() {
-        let (departures, write) = (Departures::default(), MayLeave::new(|| false));
-        departures.give(Some(&write), || {
-            departures.begin();
-            departures.flushed();
-            assert!(departures.end());
+        let (pending, write) = (PendingSends::default(), SendPermit::new(|| false));
+        pending.give(Some(&write), || {
+            pending.begin();
+            pending.flushed();
+            assert!(pending.end());
         });
-        assert!(departures.ask().is_err());
+        assert!(pending.ask().is_err());
     }
 }

@@ -3,7 +3,7 @@
 use gce_stub::{Fault, GceStub};
 use prometheus::Registry;
 use resilience::Fence;
-use transport::MayLeave;
+use transport::SendPermit;
 
 use super::*;
 
@@ -224,7 +224,7 @@ async fn a_write_that_is_on_its_way_to_the_wire_asks_the_fence_again() {
         let call = Call { name, method, url, body: Bytes::new(), what: "x", is_wanted };
         let bearer = HeaderValue::from_static("Bearer x");
         let request = client.0.exchange.request(&call, &bearer).unwrap();
-        request.extensions().get::<MayLeave>().cloned()
+        request.extensions().get::<SendPermit>().cloned()
     };
     assert!(asked(None).is_none(), "a read");
     let write = asked(Some(&|| true)).unwrap();

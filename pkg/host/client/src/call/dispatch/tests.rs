@@ -222,7 +222,7 @@ async fn a_write_without_a_body_arrives_as_one() {
 
 #[tokio::test]
 async fn a_refused_connection_means_nothing_was_sent() {
-    // Taken, so that nobody else listens there.
+    // Bound, so that no other process listens there.
     let taken = TcpSocket::new_v4().unwrap();
     taken.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let address = format!("http://{}", taken.local_addr().unwrap());
@@ -272,7 +272,7 @@ async fn the_leases_client_starts_on_a_fresh_connection_after_every_failure() {
     let ports: Vec<_> = server.seen().iter().map(|s| s.connection).collect();
     assert_eq!(ports[0], ports[1], "kept while all is well");
     assert_eq!(ports[1], ports[2]);
-    assert_ne!(ports[2], ports[3], "opened anew after the failure");
+    assert_ne!(ports[2], ports[3], "a new connection after the failure");
 }
 
 #[tokio::test]
@@ -294,7 +294,7 @@ async fn the_callers_headers_and_body_arrive_with_the_clients_user_agent() {
     assert_eq!(seen.header("accept-encoding"), None);
 }
 
-/// What the query of a request tells the server about time, in milliseconds.
+/// The time limit in the query of a request, in milliseconds.
 fn told(seen: &crate::testing::Seen) -> Option<u64> {
     let query = seen.head.uri.query()?;
     let value = query.split('&').find_map(|pair| pair.strip_prefix("timeout="))?;

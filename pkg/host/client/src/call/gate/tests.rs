@@ -1,4 +1,4 @@
-//! What pays, what does not, and what a 429 stops; on a paused clock.
+//! Which requests take a token, and which ones a 429 stops; on a paused clock.
 
 mod log;
 
@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use crate::ThrottleMetrics;
 use crate::testing::{Log, Reply, metrics, reply, reply_after, request, sample};
 
-/// So many refusals are more than half of the answers that are looked back on.
+/// The number of refusals that is more than half of the window.
 const MOST: usize = 33;
 const UID: &str = "d0b5f1f2-7d0e-4f5c-9a3b-0c6f4f0a1b2c";
 
@@ -176,14 +176,14 @@ fn only_a_uid_becomes_a_label() {
     }
 }
 
-/// What became of one caller.
+/// The result of one caller.
 #[derive(Debug)]
 struct Served {
     waited: Duration,
     refusals: u32,
 }
 
-/// A server that refuses the writes of which `refuses` says so (they are counted from 0) with
+/// A server that refuses the writes whose number, counted from 0, `refuses` accepts, with
 /// `Retry-After: 1`, and is quicker to refuse than to write. Callers come at these moments, in
 /// milliseconds, and try until they succeed, 64 at a time; whoever is refused comes back after the
 /// second.

@@ -17,7 +17,7 @@ use crate::{ClientOptions, Clients, Identity, Profile, Throttle, ThrottleMetrics
 
 const LONG: Duration = Duration::from_secs(30);
 
-/// Two servers, each of which issues a token of its own to service accounts and refuses `/refuse`.
+/// Two servers. Each issues its own token to service accounts and refuses `/refuse`.
 struct Scene {
     old: Server,
     new: Server,
@@ -72,7 +72,7 @@ impl Scene {
         !self.new.seen.lock().is_empty()
     }
 
-    /// Neither server saw anything of the other's.
+    /// No server saw credentials of the other one.
     fn assert_nothing_was_shown_to_the_wrong_server(&self) {
         for (server, own) in [(&self.old, "-of-old"), (&self.new, "-of-new")] {
             for seen in server.seen() {

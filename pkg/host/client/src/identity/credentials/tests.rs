@@ -32,7 +32,7 @@ fn authorization(credentials: &Credentials) -> Result<String, PluginError> {
     Ok(headers.get(header::AUTHORIZATION).unwrap().to_str().unwrap().to_owned())
 }
 
-/// Waits until the follower has read anew, on a paused clock.
+/// Waits until the follower has read the files again, on a paused clock.
 async fn read_anew(credentials: &Credentials, than: u64) {
     while credentials.current().generation <= than {
         sleep(POLL).await;

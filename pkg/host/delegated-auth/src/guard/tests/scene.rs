@@ -90,7 +90,7 @@ impl Drop for Folder {
     }
 }
 
-/// What the flags say when nobody gives any.
+/// The options without any flag.
 pub(crate) fn options() -> DelegationOptions {
     let ttl = Duration::from_secs(10);
     DelegationOptions {
@@ -120,7 +120,7 @@ pub(crate) struct Scene {
 }
 
 impl Scene {
-    /// Both reviewers are of this server.
+    /// Reviewers of tokens and access, both clients of this server.
     pub(crate) async fn new(options: &DelegationOptions, server: ApiServer) -> Self {
         let caller = Some(Caller::from(server.client()));
         let reviewers = Reviewers { authentication: caller.clone(), authorization: caller };

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// What one judgement may take, on a machine that is slow and busy and without optimisation: a
+/// The longest time of one verification, on a machine that is slow and busy and without optimisation: a
 /// thousandth of what the same chains take when every path is tried.
 const PATIENCE: Duration = Duration::from_millis(500);
 

@@ -1,4 +1,4 @@
-//! What the judgement of the worst chain within the bounds costs, for `cargo test --release -p
+//! Measures the verification of the worst chain within the bounds, for `cargo test --release -p
 //! certificates -- --ignored --nocapture`.
 
 use super::*;
@@ -18,7 +18,7 @@ fn slow_intermediate(name: &str, by: &Signer) -> Signer {
     CertifiedIssuer::signed_by(as_ca(name), key, by).unwrap()
 }
 
-/// A leaf as large as the bounds allow beside `others`.
+/// A leaf as large as the bounds allow together with `others`.
 fn large_leaf(by: &Signer, others: &[CertificateDer<'_>]) -> CertificateDer<'static> {
     let rest = others.iter().map(|other| other.len()).sum::<usize>() + 1024;
     let mut params = params("leaf");

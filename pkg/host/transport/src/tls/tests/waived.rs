@@ -51,7 +51,7 @@ fn waived_dates_leave_authority_and_name_for_every_certificate_of_the_chain() {
         let params = valid_in(params(&["between"]), 2010, 2012);
         CertifiedIssuer::signed_by(params, KeyPair::generate().unwrap(), &ca).unwrap()
     };
-    // (what the server shows, its issuer beside it, what is said of it)
+    // (the certificate of the server, the issuer that it sends, the message)
     let rows: [(_, Option<&Signer>, _); 9] = [
         (signed(server(), &ca), None, None),
         (signed(valid_in(server(), 2020, 2021), &ca), None, None),

@@ -68,7 +68,7 @@ struct Route {
     serve: fn(DuplexStream) -> BoxFuture<'static, ()>,
     delay: Duration,
     h2: bool,
-    /// So many of the first attempts fail.
+    /// The number of first attempts that fail.
     failures: usize,
 }
 
@@ -146,7 +146,7 @@ async fn a_connection_that_has_ended_is_replaced_by_the_next_request() {
     let wire = wire(&route);
     for _ in 0..5 {
         assert_eq!(wire.send(get()).await.unwrap().status(), 200);
-        // The paused clock goes on when no task has anything to do: nobody spins.
+        // The paused clock goes on only when every task is idle: no task spins.
         sleep(Duration::from_millis(1)).await;
     }
     assert_eq!(route.opened.load(Ordering::Relaxed), 5);

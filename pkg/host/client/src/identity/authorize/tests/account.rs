@@ -171,7 +171,7 @@ async fn a_token_is_renewed_at_80_percent_of_its_life_while_the_old_one_serves()
     tokio::time::sleep(Duration::from_secs(100)).await;
     let started = Instant::now();
     assert_eq!(header(&account).await, "Bearer token-1");
-    assert_eq!(started.elapsed(), Duration::ZERO, "nobody waits for the renewal");
+    assert_eq!(started.elapsed(), Duration::ZERO, "no request waits for the renewal");
     tokio::time::sleep(Duration::from_millis(100)).await;
     assert_eq!(header(&account).await, "Bearer token-2");
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 
 use futures::stream;
 
-use crate::wire::pending_sends::MayLeave;
+use crate::wire::pending_sends::SendPermit;
 
 type Write = Request<BoxBody<Bytes, std::io::Error>>;
 
@@ -19,7 +19,7 @@ fn write(bytes: usize, allowed: &Arc<AtomicBool>, taken: &Arc<AtomicBool>, then:
     });
     let body = BoxBody::new(StreamBody::new(body));
     let mut request = Request::patch("https://api/a").body(body).unwrap();
-    request.extensions_mut().insert(MayLeave::new(move || allowed.load(Ordering::Relaxed)));
+    request.extensions_mut().insert(SendPermit::new(move || allowed.load(Ordering::Relaxed)));
     request
 }
 
@@ -46,7 +46,7 @@ async fn a_write_that_has_left_is_not_asked_about_again() {
     send(channel.clone(), get()).await.unwrap();
 }
 
-/// A connection writes what it was given in several goes, each of which is flushed.
+/// A connection writes its bytes in several steps and flushes after each.
 ///
 /// `rule:held-up-writes-are-asked-again`
 #[tokio::test]

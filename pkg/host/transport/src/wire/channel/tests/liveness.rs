@@ -1,4 +1,4 @@
-//! Silent servers, and answers that nobody reads.
+//! Silent servers, and answers that are not read.
 
 use super::*;
 use crate::wire::channel::tests::script::{DATA, HEADERS, LAST, PING, Script};

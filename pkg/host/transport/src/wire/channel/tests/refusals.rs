@@ -1,4 +1,4 @@
-//! What a request is told whose server did not answer it: was it processed?
+//! Whether a request without an answer was processed.
 
 use super::*;
 use crate::wire::channel::tests::script::{DATA, HEADERS, LAST, RESET, Script};
