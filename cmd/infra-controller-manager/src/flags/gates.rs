@@ -1,7 +1,7 @@
 //! The feature gates this program knows and what they resolve to.
 
 use flags::Values;
-use flags::syntax::DEFAULT_COMPONENT;
+use flags::syntax::composite::DEFAULT_COMPONENT;
 
 use super::table::generic::FEATURE_GATES;
 use super::table::leader::LEADER_ELECT_RELEASE_ON_EXIT;

@@ -25,5 +25,6 @@ mod trust;
 mod user;
 
 pub use guard::{Delegation, DelegationError, Reviewers};
-pub use options::{DelegationOptions, OpenPaths, RequestHeaders};
+pub use options::{DelegationOptions, OpenPaths};
 pub use trust::{LookupError, TrustError};
+pub use user::RequestHeaders;

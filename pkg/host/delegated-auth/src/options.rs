@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use http::Method;
 
-use crate::user::User;
+use crate::user::{RequestHeaders, User};
 
 /// How requests are authenticated and authorized.
 #[derive(Clone, Debug)]
@@ -34,21 +34,6 @@ pub struct DelegationOptions {
     pub always_allow_paths: Vec<String>,
     /// Users, and groups as `group:NAME`, that read `/metrics` without a review.
     pub metrics_readers: Vec<String>,
-}
-
-/// How an authenticating proxy says for whom it speaks. Names of headers, in any case.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RequestHeaders {
-    /// Common names that a proxy may have; empty for any.
-    pub allowed_names: Vec<String>,
-    /// The first of these with a value names the user.
-    pub user: Vec<String>,
-    /// The first of these with a value is the user's UID.
-    pub uid: Vec<String>,
-    /// All values of these are groups.
-    pub groups: Vec<String>,
-    /// Headers that begin so hold more facts about the user.
-    pub extra_prefixes: Vec<String>,
 }
 
 /// Members may do everything, as everywhere in Kubernetes.

@@ -10,8 +10,6 @@ use serde::{Deserialize, Serialize};
 use x509_parser::certificate::X509Certificate;
 use x509_parser::prelude::FromDer as _;
 
-use crate::RequestHeaders;
-
 /// The group of those who show no credentials.
 const UNAUTHENTICATED: &str = "system:unauthenticated";
 /// The group of all others.
@@ -87,6 +85,21 @@ impl Subject {
         let user = User { name, groups, ..User::default() };
         (!user.name.is_empty()).then(|| user.authenticated())
     }
+}
+
+/// The headers in which an authenticating proxy names the user. Names of headers, in any case.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RequestHeaders {
+    /// Common names that a proxy may have; empty for any.
+    pub allowed_names: Vec<String>,
+    /// The first of these with a value names the user.
+    pub user: Vec<String>,
+    /// The first of these with a value is the user's UID.
+    pub uid: Vec<String>,
+    /// All values of these are groups.
+    pub groups: Vec<String>,
+    /// Headers that begin so hold more facts about the user.
+    pub extra_prefixes: Vec<String>,
 }
 
 impl RequestHeaders {

@@ -11,10 +11,13 @@
 pub mod argv;
 pub mod controllers;
 mod flag;
+mod spec;
 pub mod syntax;
-mod values;
+mod value;
 
-pub use flag::{Flag, FlagValue, Kind, Problem, Spec, Verdict};
+pub use flag::{Flag, FlagValue, Values};
 pub use kube_api::go::GoDuration;
-pub use syntax::{Gate, NamedCertKey, SyntaxError, VersionRequest};
-pub use values::{Value, Values};
+pub use spec::{Kind, Problem, Spec, Verdict};
+pub use syntax::SyntaxError;
+pub use syntax::composite::{Gate, NamedCertKey, VersionRequest};
+pub use value::Value;

@@ -11,7 +11,7 @@ fn known() -> Known {
 }
 
 fn list(text: &str) -> Vec<String> {
-    crate::syntax::csv(text).unwrap()
+    crate::syntax::composite::csv(text).unwrap()
 }
 
 fn enabled(text: &str) -> Vec<&'static str> {

@@ -287,7 +287,7 @@ proptest! {
 
     #[test]
     fn a_printed_list_reads_back(fields in proptest::collection::vec("[ab,\"\n ]{0,6}", 0..5)) {
-        prop_assert_eq!(crate::syntax::csv(&crate::syntax::write_csv(&fields)).unwrap(), fields);
+        prop_assert_eq!(crate::syntax::composite::csv(&crate::syntax::composite::write_csv(&fields)).unwrap(), fields);
     }
 
     #[test]

@@ -1,11 +1,10 @@
-//! The effective value of every declared flag, made once by the command and read by everyone.
+//! [`Value`]: a flag's value after reading, one variant per shape, and how two occurrences become one.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::net::IpAddr;
 
-use crate::syntax::{self, SyntaxError, boolean, ip, number};
-use crate::{Flag, FlagValue, Gate, GoDuration, Kind, NamedCertKey, Problem, Spec, VersionRequest};
+use crate::syntax::{SyntaxError, boolean, composite, ip, number};
+use crate::{Gate, GoDuration, Kind, NamedCertKey, VersionRequest};
 
 /// The value of one flag. [`crate::Values`] hands out the contents; the shapes are public for
 /// code that renders every flag.
@@ -54,19 +53,19 @@ impl Value {
             Kind::String | Kind::CidrList => Value::Text(text.to_owned()),
             Kind::Duration => Value::Duration(text.parse()?),
             Kind::Ip => Value::Ip(ip(text)?),
-            Kind::Strings => Value::Strings(syntax::csv(text)?),
+            Kind::Strings => Value::Strings(composite::csv(text)?),
             Kind::ComponentVersions => Value::Strings(component_versions(text)?),
             Kind::Int32Slice => Value::Ints(int32_slice(text)?),
             Kind::StringMap => {
-                Value::Map(unique(syntax::string_map(text)?, |(key, _)| key.clone()))
+                Value::Map(unique(composite::string_map(text)?, |(key, _)| key.clone()))
             }
-            Kind::FeatureGates => Value::Gates(unique(syntax::gates(text)?, gate_key)),
+            Kind::FeatureGates => Value::Gates(unique(composite::gates(text)?, gate_key)),
             Kind::NamedCertKeys if text.is_empty() => Value::CertKeys(Vec::new()),
-            Kind::NamedCertKeys => Value::CertKeys(vec![syntax::cert_key(text)?]),
+            Kind::NamedCertKeys => Value::CertKeys(vec![composite::cert_key(text)?]),
             Kind::Quantity => Value::Int(number::quantity(text)?),
             Kind::Verbosity => Value::Int(number::verbosity(text)?),
-            Kind::VModule => Value::Levels(syntax::vmodule(text)?),
-            Kind::Version => Value::Version(syntax::version(text)?),
+            Kind::VModule => Value::Levels(composite::vmodule(text)?),
+            Kind::Version => Value::Version(composite::version(text)?),
         })
     }
 
@@ -103,8 +102,8 @@ impl Value {
 }
 
 fn component_versions(text: &str) -> Result<Vec<String>, SyntaxError> {
-    let versions = syntax::csv(text)?;
-    versions.iter().try_for_each(|entry| syntax::component_version(entry))?;
+    let versions = composite::csv(text)?;
+    versions.iter().try_for_each(|entry| composite::component_version(entry))?;
     Ok(versions)
 }
 
@@ -145,10 +144,14 @@ impl fmt::Display for Value {
             Value::Text(value) => f.write_str(value),
             Value::Duration(value) => write!(f, "{value}"),
             Value::Ip(value) => write!(f, "{value}"),
-            Value::Strings(values) => write!(f, "[{}]", syntax::write_csv(values)),
+            Value::Strings(values) => write!(f, "[{}]", composite::write_csv(values)),
             Value::Ints(values) => write!(f, "[{}]", listed(values)),
             Value::Map(values) => {
-                write!(f, "[{}]", syntax::write_csv(values.iter().map(|(k, v)| format!("{k}={v}"))))
+                write!(
+                    f,
+                    "[{}]",
+                    composite::write_csv(values.iter().map(|(k, v)| format!("{k}={v}")))
+                )
             }
             Value::Gates(values) => f.write_str(&listed(values)),
             Value::Levels(values) => {
@@ -168,81 +171,3 @@ fn listed<T: fmt::Display>(values: &[T]) -> String {
     let texts: Vec<String> = values.iter().map(ToString::to_string).collect();
     texts.join(",")
 }
-
-struct Entry {
-    spec: &'static Spec,
-    value: Value,
-    explicit: bool,
-}
-
-/// All flags with defaults filled in.
-pub struct Values {
-    entries: BTreeMap<&'static str, Entry>,
-}
-
-impl Values {
-    /// Reads the occurrences of flags in command-line order: the last scalar wins, the first list
-    /// occurrence replaces the default and later ones append.
-    ///
-    /// # Errors
-    /// The first unknown name, or text that breaks its flag's syntax.
-    pub fn from_given<N, T>(
-        specs: impl IntoIterator<Item = &'static Spec>,
-        given: impl IntoIterator<Item = (N, T)>,
-    ) -> Result<Self, Problem>
-    where
-        N: AsRef<str>,
-        T: AsRef<str>,
-    {
-        let mut entries = BTreeMap::new();
-        for spec in specs {
-            let value = read(spec, spec.default)?;
-            entries.insert(spec.name, Entry { spec, value, explicit: false });
-        }
-        for (name, text) in given {
-            let name = name.as_ref();
-            let entry = entries.get_mut(name).ok_or_else(|| Problem::new(name, "unknown flag"))?;
-            let later = read(entry.spec, text.as_ref())?;
-            if std::mem::replace(&mut entry.explicit, true) {
-                entry.value.follow_with(later);
-            } else {
-                entry.value = later;
-            }
-        }
-        Ok(Self { entries })
-    }
-
-    /// The value of a flag. One that stands in no table cannot be given, so its default holds.
-    pub fn get<T: FlagValue>(&self, flag: &Flag<T>) -> T {
-        let declared = self.entries.get(flag.name()).and_then(|entry| T::of(&entry.value));
-        declared.unwrap_or_else(|| {
-            let spec = flag.spec();
-            let default = Value::read(spec.kind, spec.default).ok();
-            default.as_ref().and_then(T::of).unwrap_or_else(T::unset)
-        })
-    }
-
-    /// Whether the user gave the flag, even with its default.
-    pub fn is_set(&self, name: &str) -> bool {
-        self.entries.get(name).is_some_and(|entry| entry.explicit)
-    }
-
-    /// The flags that the user gave, in order of name.
-    pub fn explicit(&self) -> impl Iterator<Item = &'static Spec> {
-        self.entries.values().filter(|entry| entry.explicit).map(|entry| entry.spec)
-    }
-
-    /// Every flag with its effective value as text, in order of name; for the `FLAG:` lines and
-    /// for `/configz`. Values are file paths and settings, never contents of secrets.
-    pub fn effective(&self) -> impl Iterator<Item = (&'static str, String)> {
-        self.entries.iter().map(|(name, entry)| (*name, entry.value.to_string()))
-    }
-}
-
-fn read(spec: &'static Spec, text: &str) -> Result<Value, Problem> {
-    Value::read(spec.kind, text)
-        .map_err(|error| Problem::new(spec.name, format!("invalid argument {text:?}: {error}")))
-}
-
-#[cfg(test)]
-mod tests;
