@@ -50,7 +50,7 @@ impl Backend {
         Self { kind, caller, metrics, reminder: LogGate::new(REMINDER) }
     }
 
-    /// The answer of the server to `review`. Logs why there is none.
+    /// The answer of the server to `review`. Logs the reason of a missing answer.
     pub(crate) async fn review<R: DeserializeOwned>(
         &self,
         review: &Value,

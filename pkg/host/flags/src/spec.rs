@@ -69,7 +69,7 @@ impl Kind {
         }
     }
 
-    /// What a flag given without a value means; `None` when the value is required and the next
+    /// The value of a flag given without one; `None` when the value is required and the next
     /// argument supplies it.
     pub const fn bare_value(self) -> Option<&'static str> {
         match self {

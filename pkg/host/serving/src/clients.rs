@@ -42,7 +42,7 @@ impl Clients {
         }
     }
 
-    /// What to think of a chain that the peer has shown and proved to own.
+    /// The state of a chain that the peer has shown and proved to own.
     pub(crate) async fn judge(&self, chain: &[CertificateDer<'static>]) -> PeerCertificate {
         match self {
             _ if chain.is_empty() => PeerCertificate::Absent,
@@ -78,7 +78,7 @@ impl ClientCa {
         Ok(true)
     }
 
-    /// What to think of a chain that the peer has shown and proved to own.
+    /// The state of a chain that the peer has shown and proved to own.
     pub(crate) async fn judge(&self, chain: &[CertificateDer<'static>]) -> PeerCertificate {
         let roots = self.roots.read().1.clone();
         let shown = ShownChain::new(chain.to_vec());

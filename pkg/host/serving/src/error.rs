@@ -73,7 +73,7 @@ fn port_advice(port: u16, flag: &str) -> String {
     if port == STOCK_PORT {
         format!(
             ", likely by the stock kube-controller-manager, which owns {STOCK_PORT} on the host \
-             network; run beside it with {flag}=10267"
+             network; to run both, set {flag}=10267"
         )
     } else {
         format!("; choose a free one with {flag}")

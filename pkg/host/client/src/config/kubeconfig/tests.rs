@@ -1,4 +1,4 @@
-//! What the fields mean, which of them win, and what an object may not hold.
+//! Meaning and precedence of fields, and fields that an object may not hold.
 
 use super::*;
 use crate::testing::kubeconfig_text;
