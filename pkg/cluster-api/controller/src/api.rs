@@ -5,8 +5,6 @@
 pub mod aws_cluster;
 pub mod cluster;
 pub mod condition;
-pub mod endpoint;
-pub mod machine;
 pub mod reference;
 pub mod secret;
 

@@ -1,9 +1,7 @@
 //! [`read`]: an AWSCluster of either dialect as the network planner takes it. Pure. What only AWS
 //! or the planner can judge, such as ranges of subnets, is left to it.
 
-mod load_balancer;
 mod rules;
-mod wrong_word;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,9 +12,9 @@ use serde_json::Value;
 
 use crate::api::aws_cluster::{AwsClusterSpec, Network, Subnet};
 use crate::api::cluster::ClusterSpec;
-use crate::api::endpoint::Endpoint;
+use crate::api::cluster::Endpoint;
 use crate::api::reference;
-use wrong_word::wrong_word;
+use rules::wrong_word;
 
 /// Where a Cluster says its port.
 pub const PORT_OF_CLUSTER: &str = "spec.clusterNetwork.apiServerPort of the Cluster";
@@ -120,12 +118,12 @@ pub fn read(spec: &AwsClusterSpec, given: &Circumstances) -> Result<Wanted, Vec<
         nat_mode: nat_mode(network, given.default_nat_mode, &mut errors),
         nat_zone: network.nat_gateways.as_ref().and_then(|it| it.availability_zone.clone()),
         cni: cni(network, given.pods_in_vpc, &mut errors),
-        control_plane_rules: rules::read(
+        control_plane_rules: rules::ingress_rules(
             "spec.network.additionalControlPlaneIngressRules",
             &network.additional_control_plane_ingress_rules,
             &mut errors,
         ),
-        node_rules: rules::read(
+        node_rules: rules::ingress_rules(
             "spec.network.additionalNodeIngressRules",
             &network.additional_node_ingress_rules,
             &mut errors,
@@ -134,7 +132,7 @@ pub fn read(spec: &AwsClusterSpec, given: &Circumstances) -> Result<Wanted, Vec<
         group_overrides: group_overrides(network, &mut errors),
         keep_foreign_rules: given.keep_foreign_rules,
         prune_subnets: given.prune_subnets,
-        load_balancer: load_balancer::read(spec.control_plane_load_balancer.as_ref(), &mut errors),
+        load_balancer: rules::load_balancer(spec.control_plane_load_balancer.as_ref(), &mut errors),
         endpoint_published,
         allow_load_balancer_recreate: given.allow_load_balancer_recreate,
         bastion: bastion(spec, dialect),
@@ -243,7 +241,7 @@ fn cni(network: &Network, pods_in_vpc: bool, errors: &mut Vec<SpecError>) -> Cni
     }
     match network.cni.as_ref().and_then(|cni| cni.cni_ingress_rules.as_ref()) {
         Some(rules) => {
-            CniSpec::Rules(rules::read("spec.network.cni.cniIngressRules", rules, errors))
+            CniSpec::Rules(rules::ingress_rules("spec.network.cni.cniIngressRules", rules, errors))
         }
         None => CniSpec::Calico,
     }

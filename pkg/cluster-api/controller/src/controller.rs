@@ -6,20 +6,21 @@ use flags::{Problem, Spec, Values};
 use futures::future::BoxFuture;
 use kube_api::Resource;
 use manager::command::Command;
-use manager::dormancy::{self, Awaited, CrdOf};
-use manager::{Configured, Context, Controller, CrdLabel, Failure, Permission, Runner, Stopped};
+use manager::dormancy::{Awaited, CrdOf};
+use manager::{
+    Configured, Context, Controller, CrdLabel, Failure, Permission, Runner, Stopped, dormancy,
+};
 use tokio_util::sync::CancellationToken;
 
+use super::{NAME, cluster};
 use crate::api::{AWS_CLUSTERS, CLUSTERS, GROUP, INFRASTRUCTURE_GROUP};
-#[cfg(feature = "aws")]
-use crate::aws_cluster;
-use crate::cluster;
 use crate::contract::Contract;
-use crate::crd_manifests::CRDS;
 use crate::flags::FLAGS;
-use crate::name::NAME;
 use crate::options::{Mode, Options, judge};
 use crate::plan_command::COMMAND;
+
+#[cfg(feature = "aws")]
+use crate::aws_cluster;
 
 /// Keeps Clusters of Cluster API and AWSClusters.
 #[derive(Debug)]
@@ -193,3 +194,10 @@ fn in_namespace(options: &Options, rights: Vec<Permission>) -> Vec<Permission> {
     let namespace: &'static str = options.namespace.clone().unwrap_or_default().leak();
     rights.into_iter().map(|right| right.in_namespace(namespace)).collect()
 }
+
+/// What `config/crd` holds of them.
+pub(crate) const CRDS: &[&str] = &[
+    include_str!("../../../../config/crd/cluster.x-k8s.io_clusters.yaml"),
+    include_str!("../../../../config/crd/cluster.x-k8s.io_machines.yaml"),
+    include_str!("../../../../config/crd/infrastructure.cluster.x-k8s.io_awsclusters.yaml"),
+];

@@ -5,8 +5,8 @@ use objects::{Dynamic, Object};
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::api::cluster::Endpoint;
 use crate::api::condition::Condition;
-use crate::api::endpoint::Endpoint;
 
 /// What an infrastructure object says.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -2,13 +2,12 @@
 
 #[cfg(feature = "aws")]
 mod aws;
-mod limits;
 
 use std::time::Duration;
 
 use flags::{Problem, Values};
 
-use self::limits::CONCURRENCY_MAX;
+use crate::flags::CONCURRENCY_MAX;
 use crate::flags::{
     CAPI_MODE, CLUSTER_CONCURRENCY, GENERATE_CLUSTER_CA, NAMESPACE, SYNC_PERIOD, WATCH_FILTER,
 };

@@ -8,7 +8,7 @@ use objects::Schema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::endpoint::Endpoint;
+use super::cluster::Endpoint;
 
 pub use status::{
     AwsClusterStatus, BastionStatus, Created, NetworkStatus, PlanStatus, ProvisionedOnce,

@@ -9,7 +9,7 @@ use objects::{Error, Object};
 use resilience::Fence;
 
 use super::aws_clusters::AwsClusters;
-use super::denial::{Denial, denial};
+use super::report::{Denial, denial};
 use super::stored_memory;
 use crate::api::ACCOUNT_ANNOTATION;
 use crate::api::aws_cluster::AwsCluster;

@@ -19,7 +19,7 @@ use super::stored_memory;
 use crate::api::AWS_CLUSTERS;
 use crate::api::aws_cluster::AwsCluster;
 use crate::api::cluster::Cluster;
-use crate::api::machine::Machine;
+use crate::api::cluster::Machine;
 use crate::kind_caches::KindCaches;
 use crate::options::AwsOptions;
 
@@ -72,7 +72,7 @@ impl AwsClusters {
         Ok(())
     }
 
-    /// Tells what stands in the way, did not before this leg, and is not in the status that was
+    /// Tells what stands in the way, did not before this attempt, and is not in the status that was
     /// seen: once, not in every pass. A status lists a few of many problems only.
     pub(super) fn tell_problems(
         &self,

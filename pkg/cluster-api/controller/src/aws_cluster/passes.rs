@@ -1,4 +1,4 @@
-//! [`Passes`]: passes that rest, each with its goal and the time of its next leg. What AWS refuses
+//! [`Passes`]: passes that rest, each with its goal and the time of its next attempt. What AWS refuses
 //! is tried again later each time, so a pass outlives its legs.
 
 use std::collections::HashMap;
@@ -37,7 +37,7 @@ pub(super) enum Turn {
 /// How long a pass rests.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pause {
-    /// Until its next leg.
+    /// Until its next attempt.
     pub(super) length: Duration,
     /// Until what it has come to is told again, for the reason why it is not told to the end has
     /// nothing to do with AWS.

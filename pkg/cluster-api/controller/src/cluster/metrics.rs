@@ -6,8 +6,8 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use prometheus::{IntGaugeVec, Opts, Registry};
 
+use super::report::Phase;
 use crate::api::reference::Dialect;
-use crate::phase::Phase;
 
 /// Clones count together.
 #[derive(Clone)]

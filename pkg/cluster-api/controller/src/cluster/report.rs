@@ -1,15 +1,14 @@
-//! [`Report`]: what a pass found out about a Cluster, and how that is published in the words of all
-//! dialects. Pure.
+//! [`Report`]: what one reconcile found out about a Cluster: status, [`Phase`] and errors. Pure.
 
 use jiff::Timestamp;
 use objects::Object;
 use serde_json::Value;
+use workqueue::Retry;
 
-use super::step_error::StepError;
-use crate::api::cluster::{Cluster, ClusterStatus, Initialization, dialect};
+use crate::api::cluster::{Cluster, ClusterStatus, Endpoint, Initialization, dialect};
 use crate::api::condition::Conditions;
-use crate::api::endpoint::Endpoint;
-use crate::phase::{Facts, Phase};
+use crate::api::reference::Dialect;
+use crate::certificates::CertificateError;
 
 pub(super) const INFRASTRUCTURE_READY: &str = "InfrastructureReady";
 
@@ -108,6 +107,143 @@ pub(super) fn phase(cluster: &Object<Cluster>, status: &ClusterStatus) -> Phase 
         deleting: cluster.metadata.deleting(),
     };
     Phase::of(facts, dialect(cluster))
+}
+
+/// Why a part of a pass failed.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum StepError {
+    /// A call to the API server.
+    #[error(transparent)]
+    Object(#[from] objects::Error),
+    /// The infrastructure is ready and says no endpoint.
+    #[error(
+        "cannot publish an endpoint: {0} is ready and names none in status.apiEndpoints or spec.controlPlaneEndpoint"
+    )]
+    NoEndpoint(String),
+    /// What the infrastructure object says is of another form than every contract has it.
+    #[error("cannot read the status of {0}: {1}")]
+    Unreadable(String, serde_json::Error),
+    /// No certificate could be made.
+    #[error(transparent)]
+    Certificate(#[from] CertificateError),
+}
+
+/// What went wrong in one pass; all parts of it were tried.
+#[derive(Debug, Default)]
+pub(super) struct Errors(Vec<StepError>);
+
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct Several(String);
+
+impl Errors {
+    /// Notes the error of a part, which then has no result.
+    pub(super) fn take<T>(&mut self, part: Result<T, impl Into<StepError>>) -> Option<T> {
+        part.map_err(|error| self.0.push(error.into())).ok()
+    }
+
+    /// How the key is tried again, if anything went wrong.
+    pub(super) fn into_retry(self) -> Option<Retry> {
+        let mut errors = self.0;
+        let last = errors.pop()?;
+        if errors.is_empty() {
+            return Some(match last {
+                StepError::Object(error) => manager::retry(error),
+                error => Retry::new(error),
+            });
+        }
+        let told: Vec<_> = errors.iter().chain([&last]).map(ToString::to_string).collect();
+        Some(Retry::new(Several(told.join("; "))))
+    }
+}
+
+/// How far a Cluster is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Phase {
+    /// Nothing makes its infrastructure yet.
+    Pending,
+    /// Its infrastructure is being made.
+    Provisioning,
+    /// Its infrastructure is there.
+    Provisioned,
+    /// It is being deleted.
+    Deleting,
+    /// Its infrastructure cannot be made without help.
+    Failed,
+}
+
+/// What the phase of a Cluster follows from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
+pub struct Facts {
+    /// Something is to make its infrastructure.
+    pub has_infrastructure_ref: bool,
+    /// Its infrastructure was ready once.
+    pub infrastructure_ready: bool,
+    /// Its infrastructure says that it cannot go on.
+    pub failed: bool,
+    /// Its deletion was asked for.
+    pub deleting: bool,
+}
+
+impl Phase {
+    /// All of them.
+    pub const ALL: [Self; 5] =
+        [Self::Pending, Self::Provisioning, Self::Provisioned, Self::Deleting, Self::Failed];
+
+    /// Of these facts. v1beta2 has no word for failed.
+    pub fn of(facts: Facts, dialect: Dialect) -> Self {
+        match facts {
+            Facts { deleting: true, .. } => Self::Deleting,
+            Facts { failed: true, .. } if dialect == Dialect::V1Alpha2 => Self::Failed,
+            Facts { infrastructure_ready: true, .. } => Self::Provisioned,
+            Facts { has_infrastructure_ref: true, .. } => Self::Provisioning,
+            Facts { .. } => Self::Pending,
+        }
+    }
+
+    /// As in the status of a Cluster of this dialect.
+    pub fn word(self, dialect: Dialect) -> &'static str {
+        let [older, newer] = match self {
+            Self::Pending => ["pending", "Pending"],
+            Self::Provisioning => ["provisioning", "Provisioning"],
+            Self::Provisioned => ["provisioned", "Provisioned"],
+            Self::Deleting => ["deleting", "Deleting"],
+            Self::Failed => ["failed", "Failed"],
+        };
+        match dialect {
+            Dialect::V1Alpha2 => older,
+            Dialect::V1Beta2 => newer,
+        }
+    }
+}
+
+#[cfg(test)]
+mod phase_tests {
+    use super::*;
+
+    #[test]
+    fn the_phase_is_the_last_that_the_facts_allow() {
+        let facts = |digits: [bool; 4]| {
+            let [has_infrastructure_ref, infrastructure_ready, failed, deleting] = digits;
+            Facts { has_infrastructure_ref, infrastructure_ready, failed, deleting }
+        };
+        // (facts, word of v1alpha2, word of v1beta2)
+        for (digits, older, newer) in [
+            ([false, false, false, false], "pending", "Pending"),
+            ([true, false, false, false], "provisioning", "Provisioning"),
+            ([true, true, false, false], "provisioned", "Provisioned"),
+            ([false, true, false, false], "provisioned", "Provisioned"),
+            ([true, false, true, false], "failed", "Provisioning"),
+            ([true, true, true, false], "failed", "Provisioned"),
+            ([true, true, true, true], "deleting", "Deleting"),
+            ([false, false, false, true], "deleting", "Deleting"),
+        ] {
+            let word = |dialect: Dialect| Phase::of(facts(digits), dialect).word(dialect);
+            assert_eq!(word(Dialect::V1Alpha2), older, "{digits:?}");
+            assert_eq!(word(Dialect::V1Beta2), newer, "{digits:?}");
+        }
+    }
 }
 
 #[cfg(test)]

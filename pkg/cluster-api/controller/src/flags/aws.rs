@@ -2,7 +2,7 @@
 
 use flags::{Flag, GoDuration, Spec};
 
-use crate::name::NAME as GROUP;
+use crate::NAME as GROUP;
 
 pub(crate) const AWSCLUSTER_CONCURRENCY: Flag<i64> = Flag::int32(
     GROUP,

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::super::cluster::Endpoint;
 use crate::api::condition::Condition;
-use crate::api::endpoint::Endpoint;
 
 /// The status of an AWSCluster.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
