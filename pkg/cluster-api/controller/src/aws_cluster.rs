@@ -53,10 +53,10 @@ use crate::api::{AWS_CLUSTERS, GROUP, INFRASTRUCTURE_GROUP, WATCH_FILTER_LABEL};
 use crate::kind_caches::KindCaches;
 use crate::options::Options;
 
-/// Of one AWSCluster, for ever.
+/// Backoff of one AWSCluster, without a limit of attempts.
 const BACKOFF: Backoff =
     Backoff::doubling(Duration::from_secs(1), Duration::from_secs(300), Jitter::Around(0.3));
-/// Of one attempt: it waits for its turn behind all other clusters of its region.
+/// Time limit of one attempt, which waits behind all other clusters of its region.
 const ATTEMPT_LIMIT: Duration = Duration::from_secs(600);
 
 /// Runs until it is asked to stop.
@@ -104,7 +104,7 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<(), Fail
     }
 }
 
-/// Those of our CRD only (`rule:awsclusters-are-of-our-crd`).
+/// The cache of AWSClusters whose CRD is ours (`rule:awsclusters-are-of-our-crd`).
 fn aws_clusters(context: &Context, options: &Options) -> Informer<Object<AwsCluster>> {
     let informers = context.informers.of_our_crds();
     let mut source = informers.source(Kind::Custom(AWS_CLUSTERS));

@@ -20,16 +20,16 @@ const CLIENT_LIFE: Duration = Duration::from_secs(365 * 24 * 3600);
 const BACKDATED: Duration = Duration::from_secs(300);
 
 /// A certificate or public key with its private key, in PEM.
-pub struct Identity {
-    /// What everybody may see.
-    pub public: String,
-    /// What nobody but its owner may.
-    pub private: Zeroizing<String>,
+pub(crate) struct Identity {
+    /// Certificate in PEM.
+    pub(crate) public: String,
+    /// Private key in PEM.
+    pub(crate) private: Zeroizing<String>,
 }
 
 /// Why there is no certificate.
 #[derive(Debug, thiserror::Error)]
-pub enum CertificateError {
+pub(crate) enum CertificateError {
     /// The authority's certificate is not one.
     #[error("cannot read the certificate of the authority: give one certificate in PEM")]
     Certificate,
@@ -41,7 +41,7 @@ pub enum CertificateError {
     /// Certificate and key are not a pair.
     #[error("cannot use the authority: its key is not that of its certificate")]
     Mismatch,
-    /// Its time is over.
+    /// The certificate has expired.
     #[error("cannot use the authority: its certificate has expired; replace it")]
     Expired,
     /// The library refused.
@@ -53,7 +53,7 @@ pub enum CertificateError {
 ///
 /// # Errors
 /// There are no random numbers.
-pub fn new_authority(now: SystemTime) -> Result<Identity, CertificateError> {
+pub(crate) fn new_authority(now: SystemTime) -> Result<Identity, CertificateError> {
     let mut params = CertificateParams::default();
     params.distinguished_name = named(&[(DnType::CommonName, "kubernetes")]);
     params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
@@ -69,13 +69,13 @@ pub fn new_authority(now: SystemTime) -> Result<Identity, CertificateError> {
 ///
 /// # Errors
 /// There are no random numbers.
-pub fn new_service_account_keys() -> Result<Identity, CertificateError> {
+pub(crate) fn new_service_account_keys() -> Result<Identity, CertificateError> {
     let key = KeyPair::generate()?;
     Ok(Identity { public: key.public_key_pem(), private: Zeroizing::new(key.serialize_pem()) })
 }
 
 /// An authority that can sign.
-pub struct Authority {
+pub(crate) struct Authority {
     certificate: CertificateDer<'static>,
     issuer: Issuer<'static, KeyPair>,
     not_before: SystemTime,
@@ -86,7 +86,11 @@ impl Authority {
     ///
     /// # Errors
     /// It cannot sign, and why.
-    pub fn read(certificate: &str, key: &str, now: SystemTime) -> Result<Self, CertificateError> {
+    pub(crate) fn read(
+        certificate: &str,
+        key: &str,
+        now: SystemTime,
+    ) -> Result<Self, CertificateError> {
         let certificate = CertificateDer::from_pem_slice(certificate.as_bytes())
             .map_err(|_| CertificateError::Certificate)?;
         let key = read(key).ok_or(CertificateError::Key)?;
@@ -111,7 +115,7 @@ impl Authority {
     ///
     /// # Errors
     /// There are no random numbers.
-    pub fn administrator(&self, now: SystemTime) -> Result<Identity, CertificateError> {
+    pub(crate) fn administrator(&self, now: SystemTime) -> Result<Identity, CertificateError> {
         let mut params = CertificateParams::default();
         let name = [
             (DnType::OrganizationName, "system:masters"),
@@ -130,7 +134,7 @@ impl Authority {
     }
 
     /// Until when a certificate is valid that this authority has signed; `None` for one of another.
-    pub fn signed_until(&self, certificate: &str) -> Option<SystemTime> {
+    pub(crate) fn signed_until(&self, certificate: &str) -> Option<SystemTime> {
         let certificate = CertificateDer::from_pem_slice(certificate.as_bytes()).ok()?;
         let (_, certificate) = X509Certificate::from_der(&certificate).ok()?;
         let (_, authority) = X509Certificate::from_der(&self.certificate).ok()?;
@@ -140,7 +144,7 @@ impl Authority {
 }
 
 /// From when on a certificate of the administrator is renewed: when half of a year is left.
-pub fn renew_at(until: SystemTime) -> SystemTime {
+pub(crate) fn renew_at(until: SystemTime) -> SystemTime {
     until.checked_sub(CLIENT_LIFE / 2).unwrap_or(UNIX_EPOCH)
 }
 
@@ -160,7 +164,7 @@ const SEQUENCE: u8 = 0x30;
 const OCTET_STRING: u8 = 0x04;
 /// `INTEGER 0`.
 const VERSION: [u8; 3] = [0x02, 0x01, 0x00];
-/// What algorithm a key is for: `rsaEncryption`, with `NULL`.
+/// Algorithm identifier `rsaEncryption`, with `NULL`, in DER.
 const RSA: &[u8] =
     &[0x30, 0x0d, 0x06, 0x09, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x01, 0x05, 0x00];
 /// `ecPublicKey` with `prime256v1`.

@@ -37,7 +37,7 @@ use crate::kind_caches::KindCaches;
 use crate::options::{Mode, Options};
 use crate::ownership;
 
-/// Of one Cluster, for ever.
+/// Backoff of one Cluster, without a limit of attempts.
 const BACKOFF: Backoff =
     Backoff::doubling(Duration::from_millis(100), Duration::from_secs(300), Jitter::Around(0.3));
 

@@ -126,7 +126,7 @@ impl Runner for Group {
 
     fn run(self: Arc<Self>, context: Context) -> BoxFuture<'static, Result<Stopped, Failure>> {
         Box::pin(async move {
-            // One that fails has the others end in order before the group is run anew.
+            // If one controller fails, the other one stops in order before the group starts again.
             let mut context = context;
             let stop = context.stop.child_token();
             context.stop = stop.clone();
@@ -167,7 +167,7 @@ async fn is_served(context: &Context, kind: Option<&Awaited>) -> bool {
     is_served
 }
 
-/// What is done to AWSClusters in the controller's own name.
+/// Rights on AWSClusters.
 fn rights_for_aws_clusters() -> Vec<Permission> {
     vec![
         Permission::new("patch", INFRASTRUCTURE_GROUP, "awsclusters"),
@@ -175,8 +175,8 @@ fn rights_for_aws_clusters() -> Vec<Permission> {
     ]
 }
 
-/// What is done for Clusters. Kinds that they refer to are not known yet; of those of infrastructure
-/// the one of this program stands for all.
+/// Rights for Clusters. The kinds of infrastructure that Clusters name are not known yet; AWSClusters
+/// stand for all of them.
 fn rights_for_clusters() -> Vec<Permission> {
     vec![
         Permission::new("get", INFRASTRUCTURE_GROUP, "awsclusters"),

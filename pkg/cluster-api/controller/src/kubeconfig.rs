@@ -14,23 +14,22 @@ use zeroize::Zeroizing;
 use crate::api::reference::Dialect;
 use crate::certificates::{Authority, Identity, renew_at};
 
-/// What a kubeconfig is made of.
-pub struct Contents<'a> {
-    /// Name of the cluster.
-    pub cluster: &'a str,
+/// Inputs of a kubeconfig.
+pub(crate) struct Contents<'a> {
+    pub(crate) cluster: &'a str,
     /// Tells the name of the user.
-    pub dialect: Dialect,
+    pub(crate) dialect: Dialect,
     /// URL of the API server.
-    pub server: &'a str,
+    pub(crate) server: &'a str,
     /// The authority's certificate, in PEM.
-    pub authority: &'a str,
+    pub(crate) authority: &'a str,
     /// The administrator.
-    pub administrator: &'a Identity,
+    pub(crate) administrator: &'a Identity,
 }
 
 impl Contents<'_> {
     /// The file.
-    pub fn render(&self) -> Zeroizing<String> {
+    pub(crate) fn render(&self) -> Zeroizing<String> {
         let quoted = |text: &str| serde_json::Value::from(text).to_string();
         let user = match self.dialect {
             Dialect::V1Alpha2 => "kubernetes-admin".to_owned(),
@@ -67,19 +66,19 @@ preferences: {{}}
     }
 }
 
-/// What is to become of a kubeconfig that is there.
+/// What to do with an existing kubeconfig.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// It is as it should be until then.
+pub(crate) enum Verdict {
+    /// Valid until then.
     Keep(SystemTime),
-    /// It is made anew, for this reason.
+    /// Write it again, for this reason.
     Rewrite(&'static str),
-    /// It is somebody else's (`rule:only-our-kubeconfig-is-renewed`), for this reason.
+    /// Leave it to its owner, for this reason (`rule:only-our-kubeconfig-is-renewed`).
     Leave(&'static str),
 }
 
 /// Judges the kubeconfig of a Cluster.
-pub fn judge(text: &str, server: &str, authority: &Authority, now: SystemTime) -> Verdict {
+pub(crate) fn judge(text: &str, server: &str, authority: &Authority, now: SystemTime) -> Verdict {
     let Some(file) = File::read(text) else { return Verdict::Leave("it cannot be read") };
     let Some(until) = file.certificate.and_then(|it| authority.signed_until(&it)) else {
         return Verdict::Leave("its certificate is not of the cluster's authority");
@@ -163,7 +162,7 @@ struct Order {
     until: SystemTime,
 }
 
-/// What the order of a kubeconfig rests on.
+/// Inputs that a kubeconfig was checked against.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Basis {
     /// Version of the authority's Secret.
@@ -175,7 +174,7 @@ pub(super) struct Basis {
 }
 
 impl Checked {
-    /// It is in order until then, as long as the basis is the same.
+    /// Remembers that a kubeconfig is valid until then, as long as the basis is the same.
     pub(super) fn note(&self, cluster: &Arc<str>, basis: Basis, until: SystemTime) {
         self.0.lock().insert(Arc::clone(cluster), Order { basis, until });
     }

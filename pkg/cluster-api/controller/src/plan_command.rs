@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use crate::aws_plan::{Given, Planned, of_manifests};
 
-/// What the program is told of it.
+/// The command `plan`.
 pub(crate) const COMMAND: Command =
     Command { name: "plan", about: "Tells what AWSClusters come to before they are made", start };
 
@@ -52,7 +52,7 @@ fn run(arguments: &Arguments) -> anyhow::Result<Vec<Planned>> {
     Ok(planned)
 }
 
-/// What is to be planned, and how the plan is printed.
+/// Arguments of `plan`.
 #[derive(Debug)]
 struct Arguments {
     /// At least one.

@@ -24,29 +24,28 @@ use crate::api::aws_cluster::{AwsCluster, PlanStatus};
 use crate::api::cluster::is_paused;
 use crate::api::{GROUP, PAUSED_ANNOTATION};
 
-/// A leg that has ended.
+/// An attempt that has ended.
 #[derive(Debug)]
 pub(super) struct Attempt {
     pub(super) pass: Pass,
     pub(super) rest: Rest,
-    /// What stood in the way before it.
+    /// Problems before the attempt.
     pub(super) before: Vec<Problem>,
     /// Why nothing could be read with the credentials that there are, or could not.
     pub(super) denied: Option<Denial>,
-    /// It was broken off, since the process is asked to stop or its user wants something else by
-    /// now: nothing follows from how it ended.
+    /// Interrupted by a stop of the process or a change of the object: its result is ignored.
     pub(super) is_broken_off: bool,
 }
 
 impl Attempt {
-    /// One in which nothing was done, since the pass rests for so long.
+    /// An attempt that did nothing, because the pass waits.
     pub(super) fn at_rest(pass: Pass, left: Duration) -> Self {
         let (rest, before) = (Rest::For(left.as_secs().max(1)), pass.problems());
         Self { pass, rest, before, denied: None, is_broken_off: false }
     }
 }
 
-/// What a look has shown.
+/// The result of reading AWS without a write.
 #[derive(Debug)]
 pub(super) struct Look {
     /// The pass with all that it needs to plan, or what could not be read.
@@ -93,8 +92,7 @@ impl AwsClusters {
         Look { looked, now: here.now(), denied: here.denied.into_inner() }
     }
 
-    /// Whether it was paused, or its deletion was asked for, since a leg of it began. A leg may take
-    /// ten minutes.
+    /// Whether the object was paused or deleted since the attempt began, which may take ten minutes.
     fn has_turned(&self, begun: &Object<AwsCluster>, identity: &Identity) -> bool {
         let Some(now) = self.cache.get(&begun.metadata.key) else { return false };
         let namespace = now.metadata.namespace().unwrap_or_default();
@@ -114,7 +112,7 @@ impl Surroundings for Here<'_> {
         match stored.await {
             Ok(_) => true,
             Err(error) => {
-                tracing::info!(%error, "Creations that have to be known after a crash wait until the status can be written");
+                tracing::warn!(%error, "Cannot write the AWSCluster status; AWS creations paused until it can be written");
                 false
             }
         }
@@ -142,7 +140,7 @@ impl Surroundings for Here<'_> {
     }
 }
 
-/// So many writes, and so many problems, are listed; as many as the CRD allows.
+/// Maximum of listed writes, and of listed problems; the CRD allows no more.
 const LISTED: usize = 500;
 
 impl AwsClusters {

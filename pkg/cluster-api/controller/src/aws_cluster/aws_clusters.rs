@@ -23,13 +23,13 @@ use crate::api::cluster::Machine;
 use crate::kind_caches::KindCaches;
 use crate::options::AwsOptions;
 
-/// Brings AWSClusters to what they are to be, by key.
+/// Reconciles AWSClusters by key.
 pub(super) struct AwsClusters {
     pub(super) cache: Informer<Object<AwsCluster>>,
     pub(super) client: ObjectClient<AwsCluster>,
     /// Clusters, in whichever version they are served.
     pub(super) clusters: KindCaches<Cluster>,
-    /// What runs in the networks.
+    /// Machines in the networks of clusters.
     pub(super) machines: KindCaches<Machine>,
     pub(super) account: Account,
     pub(super) fence: Fence,
@@ -39,7 +39,7 @@ pub(super) struct AwsClusters {
     pub(super) options: AwsOptions,
     /// From look to look.
     pub(super) sync_period: Duration,
-    /// Cancelled when nothing more is to be begun.
+    /// Cancelled when the process stops.
     pub(super) stop: CancellationToken,
 }
 
@@ -110,7 +110,7 @@ impl AwsClusters {
     pub(super) fn length(&self, rest: Rest) -> Duration {
         match rest {
             Rest::For(seconds) => Duration::from_secs(seconds),
-            // Clusters that were made together are not looked at together for ever.
+            // Jitter: clusters that were created together shall not be read together each time.
             Rest::Reached | Rest::Stuck => self.sync_period.mul_f64(rand::random_range(0.9..1.1)),
         }
     }

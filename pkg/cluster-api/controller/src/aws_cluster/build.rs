@@ -97,7 +97,7 @@ impl AwsClusters {
         Ok(Next::After(next))
     }
 
-    /// Publishes what a leg has come to. When to look again for something that is not of the
+    /// Publishes the result of an attempt. When to look again for something that is not of the
     /// network.
     async fn tell_of_leg(
         &self,
@@ -236,7 +236,7 @@ const NAME_AGAIN: Duration = Duration::from_secs(15);
 /// For one look at a name.
 const NAME_LIMIT: Duration = Duration::from_secs(5);
 
-/// What is known of the endpoint.
+/// State of the endpoint.
 pub(super) enum Publication {
     Done(Endpoint),
     Awaits { reason: &'static str, message: String, again: Option<Again> },
@@ -247,7 +247,7 @@ pub(super) enum Publication {
 pub(super) enum Again {
     /// AWS may show it by then.
     Read(Duration),
-    /// It is not of AWS.
+    /// AWS has nothing to do with it.
     Tell(Duration),
 }
 

@@ -26,9 +26,9 @@ pub(super) struct AwsClusterMetrics {
     seen: Arc<Mutex<HashMap<Arc<str>, Seen>>>,
 }
 
-/// What is shown of one AWSCluster.
+/// Values of one AWSCluster.
 struct Seen {
-    /// Its series, as long as it is there.
+    /// Series that end with the AWSCluster.
     series: Held,
     mode: &'static str,
     nat_gateways: usize,
@@ -59,7 +59,7 @@ impl AwsClusterMetrics {
         Ok(Self { provision, repairs, resources, nat_gateways, leaked, by_cluster, seen })
     }
 
-    /// So much of it was seen on AWS.
+    /// Sets the numbers of resources of an AWSCluster.
     pub(super) fn saw(&self, object: &Object<AwsCluster>, mode: &'static str, counts: &Counts) {
         let metadata = &object.metadata;
         let (namespace, name) = (metadata.namespace().unwrap_or_default(), metadata.name());
@@ -81,7 +81,7 @@ impl AwsClusterMetrics {
         self.sum_up(&all);
     }
 
-    /// So many resources of each kind have no AWSCluster.
+    /// Sets the numbers of leaked resources by kind.
     pub(super) fn leaked(&self, counts: &[(&'static str, usize)]) {
         for (kind, number) in counts {
             let gauge = self.leaked.with_label_values(&[*kind]);
@@ -89,7 +89,6 @@ impl AwsClusterMetrics {
         }
     }
 
-    /// It is gone.
     pub(super) fn forget(&self, key: &str) {
         let mut all = self.seen.lock();
         if all.remove(key).is_some() {
@@ -106,7 +105,7 @@ impl AwsClusterMetrics {
         }
     }
 
-    /// It is ready for the first time.
+    /// Counts the first time that an AWSCluster is ready.
     pub(super) fn provisioned(&self, object: &Object<AwsCluster>, now: Timestamp) {
         let made: Option<Timestamp> =
             object.metadata.creation_timestamp.as_deref().and_then(|text| text.parse().ok());

@@ -16,27 +16,25 @@ use crate::ownership;
 /// The Cluster that an AWSCluster belongs to.
 #[derive(Clone, Debug)]
 pub(super) struct Owner {
-    /// Its name, by which AWS knows what belongs to it.
+    /// Name of the Cluster, which tags on AWS contain.
     pub(super) name: String,
     /// In which words it was written.
     pub(super) dialect: Dialect,
-    /// It; `None` when it is gone.
+    /// The Cluster; `None` when it is gone.
     pub(super) cluster: Option<Arc<Object<Cluster>>>,
 }
 
-/// What is known of the owner.
+/// The result of looking up the owner.
 #[derive(Clone, Debug)]
 pub(super) enum Found {
-    /// It has none yet.
     None,
-    /// It has one.
     Owner(Owner),
-    /// It has one of which nothing is known yet, for this reason.
+    /// The owner cannot be read yet, for this reason.
     Unknown(String),
 }
 
 impl AwsClusters {
-    /// Whom it belongs to.
+    /// Looks up the owner of an AWSCluster.
     pub(super) async fn owner(&self, object: &Object<AwsCluster>) -> Found {
         let Some((name, dialect)) = named_owner(&object.metadata) else { return Found::None };
         let (kind_cache, known) = self.clusters.known(GROUP, "Cluster").await;

@@ -1,4 +1,4 @@
-//! One look at one AWSCluster: whether anything is to be done to it, and what.
+//! One reconcile of one AWSCluster: chooses between creation, deletion and doing nothing.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -91,7 +91,7 @@ impl AwsClusters {
         Ok(Next::Done)
     }
 
-    /// Another AWSCluster has its owner id: no call of AWS is made for this one
+    /// Reports that another AWSCluster has the owner id; no call to AWS is made for this one
     /// (`rule:one-awscluster-for-an-owner-id`).
     async fn leave_to(
         &self,
@@ -130,7 +130,7 @@ impl AwsClusters {
         ))
     }
 
-    /// No call of AWS is made for it.
+    /// Reports a conflict; no call to AWS is made.
     async fn conflict(
         &self,
         object: &Arc<Object<AwsCluster>>,

@@ -29,7 +29,7 @@ use crate::kind_caches::Known;
 
 const DELETING: &str = "Deleting";
 const BEING_DELETED: &str = "it is being deleted";
-/// What runs in the network.
+/// Kinds whose objects run in the network of a cluster.
 const DEPENDENTS: [(&str, &str); 4] = [
     (GROUP, "Machine"),
     (GROUP, "MachinePool"),
@@ -173,7 +173,7 @@ impl AwsClusters {
         removed.map(|_| Next::Done).map_err(manager::retry)
     }
 
-    /// What still runs in the network of the cluster, or is not known to run there.
+    /// Machines that run in the network of the cluster, or may.
     async fn dependents(&self, object: &Object<AwsCluster>, cluster: &str) -> Option<String> {
         let namespace = object.metadata.namespace().unwrap_or_default();
         let mut left = Vec::new();
@@ -206,7 +206,7 @@ fn is_all_gone(pass: &Pass) -> bool {
     plan.reads.is_empty() && plan.actions.is_empty() && plan.waits.is_empty()
 }
 
-/// Nobody may or can look, and nothing is known to have been made
+/// AWS cannot be read, and no creation is known
 /// (`rule:abandoned-only-by-its-user`).
 fn is_unseen(attempt: &Attempt, status: &AwsClusterStatus) -> bool {
     let nobody_looked = attempt.denied.is_some() || attempt.pass.observed().vpcs.get().is_none();
@@ -237,7 +237,7 @@ fn report_of(attempt: &Attempt, problems: &[Problem], is_unseen: bool) -> Report
     report
 }
 
-/// What is awaited and what stands in the way.
+/// What a deletion waits for, and its problems.
 fn left_over(pass: &Pass, problems: &[Problem]) -> String {
     let problems = problems.iter().map(|problem| problem.message.as_str());
     let waits = pass.plan().waits.iter().map(|wait| wait.what.as_str());
@@ -245,12 +245,12 @@ fn left_over(pass: &Pass, problems: &[Problem]) -> String {
     if all.is_empty() { "AWS may not show everything yet".to_owned() } else { listed(&all) }
 }
 
-/// So many resources are named in a condition.
+/// Maximum of resources that a condition names.
 const NAMED: usize = 2;
-/// So many resources are named in the event of a deletion that leaves them.
+/// Maximum of resources that the event of a deletion names.
 const NAMED_AT_THE_END: usize = 20;
 
-/// Those of no owner that lives: another AWSCluster of the same name deletes its own.
+/// Resources without a living owner: another AWSCluster of the same name deletes its own.
 pub(super) fn of_no_living_owner(others: &[Other], living: &BTreeSet<String>) -> Vec<Other> {
     let lives = |other: &&Other| other.owner_id.as_ref().is_some_and(|id| living.contains(id));
     others.iter().filter(|other| !lives(other)).cloned().collect()
@@ -275,7 +275,6 @@ pub(super) fn blocked(others: &[Other], adopts: bool) -> String {
     format!("cannot finish deletion: {all} {have} the cluster tag but not this owner-id; {ways}")
 }
 
-/// What is left by a deletion that its user has ended.
 pub(super) fn abandoned(others: &[Other]) -> String {
     let all = named(others, NAMED_AT_THE_END);
     format!("left on AWS, with the cluster tag but not this owner-id: {all}")

@@ -24,10 +24,10 @@ pub(super) const PLAN_ONLY: &str = "PlanOnly";
 /// Whether AWS is accessible.
 pub(super) const CREDENTIALS: &str = "PrincipalCredentialRetrieved";
 const SUPPORTED: &str = "SpecSupported";
-/// What upstream calls what only a change of the spec mends.
+/// Upstream's reason for errors that need a change of the spec.
 const INVALID: &str = "InvalidConfiguration";
 
-/// What was found out. What was not looked at stays as it is published.
+/// Results of a reconcile. Fields that were not determined keep their published value.
 #[derive(Debug, Default)]
 pub(super) struct Report {
     /// Everything that the cluster needs is there, and its endpoint is published.
@@ -36,26 +36,24 @@ pub(super) struct Report {
     pub(super) findings: Findings,
     /// Why it cannot go on without help.
     pub(super) failure: Failure,
-    /// Facts.
     pub(super) conditions: Conditions,
-    /// What would be done, of one for which nothing is done.
+    /// The plan of `--plan-only`.
     pub(super) plan: Option<PlanStatus>,
 }
 
 /// Whether it can go on without help.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) enum Failure {
-    /// It was not looked at.
+    /// Not determined.
     #[default]
     NotJudged,
-    /// It can.
     None,
-    /// It cannot, for this reason.
+    /// Invalid for this reason.
     Invalid(String),
 }
 
 impl Report {
-    /// That it is not paused, and what is known of the credentials.
+    /// A report of an AWSCluster that is not paused, with the state of the credentials.
     pub(super) fn of_an_attempt(denied: Option<&Denial>) -> Self {
         let mut report = Self::default();
         report.conditions.state("Paused", false, "NotPaused", "");
@@ -68,7 +66,7 @@ impl Report {
         report
     }
 
-    /// That no subnets can be chosen, for nobody says which zones the region has.
+    /// A report that no subnets can be chosen, because the zones of the region are unknown.
     pub(super) fn without_zones(region: &str, error: &CallError) -> Self {
         let denied = denial(error);
         let mut report = match &denied {
@@ -159,7 +157,7 @@ impl Report {
         status.observed_generation = Some(object.metadata.generation);
     }
 
-    /// They stay once they have happened (`rule:milestones-stay`).
+    /// Milestones stay once they are reached (`rule:milestones-stay`).
     fn publish_milestones(&self, status: &mut AwsClusterStatus) {
         let ready = self.is_ready || status.was_ready();
         status.ready = Some(ready);
@@ -200,7 +198,7 @@ impl Report {
     }
 }
 
-/// What was seen. What was not looked at is `None`.
+/// Observed parts of the cluster; `None` if not read.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Findings {
     pub(super) vpc: Option<VpcStatus>,
@@ -217,7 +215,7 @@ pub(super) struct Findings {
 }
 
 impl Findings {
-    /// Of a cluster that shall be so.
+    /// Findings for a cluster of this desired state.
     pub(super) fn of(desired: &Desired, observed: &Observed, memory: &Memory) -> Self {
         let vpc = vpc(desired, observed, memory);
         let seen = outputs(desired, observed, vpc.as_ref().map(|vpc| &*vpc.id));

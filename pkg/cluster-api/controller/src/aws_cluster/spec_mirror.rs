@@ -72,7 +72,7 @@ fn mirror_newer(subnet: &mut Subnet, place: &SubnetPlace) {
     note(&mut subnet.others, "resourceID", is_name.then_some(&*place.id));
 }
 
-/// What the user has said stays.
+/// Sets a field that the user left empty.
 fn fill(field: &mut Option<String>, text: &str) {
     if field.as_ref().is_none_or(String::is_empty) {
         *field = Some(text.to_owned());

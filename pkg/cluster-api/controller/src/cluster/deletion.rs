@@ -117,7 +117,7 @@ impl Clusters {
 }
 
 impl Descendant {
-    /// What somebody else owns goes with its owner.
+    /// Deletes the object unless it has another owner, with which it goes.
     async fn delete(&self, cluster: &Object<Cluster>) -> Result<(), StepError> {
         let Some(client) = &self.client else { return Ok(()) };
         let ours = ownership::is_owned_by(&self.object.metadata, cluster);

@@ -75,7 +75,7 @@ impl Clusters {
             );
             return Some(LOOK_AGAIN);
         }
-        let fact = format!("{name} was ready and is gone; make it anew or delete the Cluster");
+        let fact = format!("{name} was ready and is gone; create it again or delete the Cluster");
         let told = cluster.status.conditions.iter().any(|it| it.reason == "InfrastructureDeleted");
         if !told {
             self.tell(cluster, EventType::Warning, "InfrastructureDeleted", &fact);
@@ -156,7 +156,7 @@ fn without_reference(dialect: Dialect, report: &mut Report) {
     }
 }
 
-/// Its own word, where it has one.
+/// The infrastructure's own condition `Ready`, if it has one.
 fn mirrored(said: &Infrastructure, name: &str) -> Condition {
     let mut condition = match &said.ready_condition {
         Some(own) => Condition::new(READY, own.holds(), &own.reason, own.message.clone()),

@@ -24,15 +24,15 @@ use crate::api::{CLUSTER_FINALIZER, CLUSTERS, DIALECT_ANNOTATION, GROUP};
 use crate::kind_caches::KindCaches;
 use crate::kubeconfig::Checked;
 
-/// Brings Clusters to what they are to be, by key.
+/// Reconciles Clusters by key.
 pub(super) struct Clusters {
     pub(super) cache: Informer<Object<Cluster>>,
     pub(super) client: ObjectClient<Cluster>,
-    /// What Clusters refer to.
+    /// Infrastructure objects that Clusters refer to.
     pub(super) externals: KindCaches<Dynamic>,
     /// Machines and what makes them.
     pub(super) machines: KindCaches<Machine>,
-    /// Of Secrets that are labelled with their Cluster.
+    /// Metadata of Secrets with the label of their Cluster.
     pub(super) secrets: Informer<Metadata>,
     pub(super) secret_client: ObjectClient<Secret>,
     pub(super) references: References,

@@ -12,7 +12,7 @@ use crate::certificates::CertificateError;
 
 pub(super) const INFRASTRUCTURE_READY: &str = "InfrastructureReady";
 
-/// What a pass found out. What it did not look at stays as it is published.
+/// Results of a reconcile. Fields that were not determined keep their published value.
 #[derive(Debug, Default)]
 pub(super) struct Report {
     /// Everything that the cluster needs was there.
@@ -25,25 +25,19 @@ pub(super) struct Report {
     pub(super) failure: Failure,
     /// A Machine of the control plane has had a Node.
     pub(super) control_plane_initialized: bool,
-    /// Facts.
     pub(super) conditions: Conditions,
 }
 
-/// What the infrastructure says of its failure.
+/// Terminal failure of the infrastructure.
 #[derive(Debug, Default)]
 pub(super) enum Failure {
-    /// It was not asked.
+    /// Not determined.
     #[default]
     NotAsked,
-    /// It goes on.
+    /// No failure.
     None,
-    /// It cannot go on without help.
-    Said {
-        /// As one word.
-        reason: String,
-        /// For people.
-        message: String,
-    },
+    /// A failure that needs the user.
+    Said { reason: String, message: String },
 }
 
 impl Report {
@@ -85,7 +79,7 @@ impl Report {
         status.phase = Some(word.to_owned());
     }
 
-    /// They stay once they have happened (`rule:milestones-stay`).
+    /// Milestones stay once they are reached (`rule:milestones-stay`).
     fn publish_milestones(&self, status: &mut ClusterStatus) {
         let ready = self.infrastructure_ready || status.infrastructure_was_ready();
         let initialized = self.control_plane_initialized || status.control_plane_was_initialized();
@@ -120,15 +114,15 @@ pub(super) enum StepError {
         "cannot publish an endpoint: {0} is ready and names none in status.apiEndpoints or spec.controlPlaneEndpoint"
     )]
     NoEndpoint(String),
-    /// What the infrastructure object says is of another form than every contract has it.
+    /// The status of the infrastructure object has a form that no contract has.
     #[error("cannot read the status of {0}: {1}")]
     Unreadable(String, serde_json::Error),
-    /// No certificate could be made.
+    /// A certificate could not be created.
     #[error(transparent)]
     Certificate(#[from] CertificateError),
 }
 
-/// What went wrong in one pass; all parts of it were tried.
+/// Errors of one reconcile; all of its parts were tried.
 #[derive(Debug, Default)]
 pub(super) struct Errors(Vec<StepError>);
 
@@ -159,40 +153,39 @@ impl Errors {
 
 /// How far a Cluster is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Phase {
+pub(crate) enum Phase {
     /// Nothing makes its infrastructure yet.
     Pending,
-    /// Its infrastructure is being made.
+    /// The infrastructure is being created.
     Provisioning,
-    /// Its infrastructure is there.
+    /// The infrastructure is ready.
     Provisioned,
-    /// It is being deleted.
     Deleting,
-    /// Its infrastructure cannot be made without help.
+    /// The infrastructure has failed.
     Failed,
 }
 
-/// What the phase of a Cluster follows from.
+/// Inputs of the phase of a Cluster.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
-pub struct Facts {
+pub(crate) struct Facts {
     /// Something is to make its infrastructure.
-    pub has_infrastructure_ref: bool,
-    /// Its infrastructure was ready once.
-    pub infrastructure_ready: bool,
-    /// Its infrastructure says that it cannot go on.
-    pub failed: bool,
-    /// Its deletion was asked for.
-    pub deleting: bool,
+    pub(crate) has_infrastructure_ref: bool,
+    /// The infrastructure was ready once.
+    pub(crate) infrastructure_ready: bool,
+    /// The infrastructure reports a failure.
+    pub(crate) failed: bool,
+    /// The Cluster is being deleted.
+    pub(crate) deleting: bool,
 }
 
 impl Phase {
     /// All of them.
-    pub const ALL: [Self; 5] =
+    pub(crate) const ALL: [Self; 5] =
         [Self::Pending, Self::Provisioning, Self::Provisioned, Self::Deleting, Self::Failed];
 
-    /// Of these facts. v1beta2 has no word for failed.
-    pub fn of(facts: Facts, dialect: Dialect) -> Self {
+    /// The phase of these facts. v1beta2 has no phase for failed.
+    pub(crate) fn of(facts: Facts, dialect: Dialect) -> Self {
         match facts {
             Facts { deleting: true, .. } => Self::Deleting,
             Facts { failed: true, .. } if dialect == Dialect::V1Alpha2 => Self::Failed,
@@ -202,8 +195,8 @@ impl Phase {
         }
     }
 
-    /// As in the status of a Cluster of this dialect.
-    pub fn word(self, dialect: Dialect) -> &'static str {
+    /// The value of `status.phase` in this dialect.
+    pub(crate) fn word(self, dialect: Dialect) -> &'static str {
         let [older, newer] = match self {
             Self::Pending => ["pending", "Pending"],
             Self::Provisioning => ["provisioning", "Provisioning"],

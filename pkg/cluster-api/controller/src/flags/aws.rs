@@ -78,7 +78,7 @@ pub(crate) const LEAK_SCAN_REGIONS: Flag<String> = Flag::string(
     GROUP,
     "leak-scan-regions",
     "",
-    "Regions, separated by commas, that are searched for leaked resources beside those in which there was an AWSCluster since the start.",
+    "Regions, separated by commas, that are searched for leaked resources, in addition to those in which an AWSCluster existed since the start.",
 );
 
 pub(crate) const AWS_REGION_ENDPOINTS: Flag<String> = Flag::string(

@@ -52,7 +52,7 @@ fn the_dialect_is_that_of_the_writer_until_it_is_remembered() {
     }
 }
 
-/// Of references in earlier releases.
+/// Earlier releases took the dialect from the form of references.
 #[test]
 fn the_form_of_the_references_told_the_dialect_of_a_cluster_that_is_held() {
     let older = json!({"apiVersion": "i/v1", "kind": "K", "name": "n"});

@@ -72,7 +72,10 @@ fn what_is_complete_and_published_is_ready_in_the_words_of_both_dialects_and_sta
     assert_eq!(condition(&status, "NatGatewaysReady").reason, "Disabled");
     assert_eq!(condition(&status, "PrincipalCredentialRetrieved").status, "True");
     assert_eq!(status.resources.as_ref().unwrap().vpc.as_ref().unwrap().id, "vpc-1");
-    assert!(status.conditions.iter().all(|it| it.kind != "BastionHostReady"), "there is none");
+    assert!(
+        status.conditions.iter().all(|it| it.kind != "BastionHostReady"),
+        "no bastion is wanted"
+    );
 
     // rule:milestones-stay
     let mut report = Report::default();
