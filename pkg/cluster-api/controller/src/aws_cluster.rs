@@ -104,7 +104,7 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<(), Fail
     }
 }
 
-/// The cache of AWSClusters whose CRD is ours (`rule:awsclusters-are-of-our-crd`).
+/// The cache of AWSClusters whose CRD is ours (`rule:clusters-of-others-are-not-touched`).
 fn aws_clusters(context: &Context, options: &Options) -> Informer<Object<AwsCluster>> {
     let informers = context.informers.of_our_crds();
     let mut source = informers.source(Kind::Custom(AWS_CLUSTERS));

@@ -327,8 +327,9 @@ fn asks_for_more(field: &str, value: &Value) -> bool {
     !is_nothing && *value != default
 }
 
-/// Unsupported fields as errors, before the first write
-/// (`rule:what-is-not-built-is-refused-first`).
+/// Unsupported fields as errors, for a cluster that has nothing on AWS yet. A plain VPC could never
+/// become what they ask for. A cluster that has something keeps the condition `SpecSupported=False`
+/// instead: an error would stop its upkeep.
 pub(crate) fn refuse_unsupported(fields: &[String]) -> Result<(), Vec<SpecError>> {
     let refuse = |path: &String| SpecError { path: path.clone(), problem: NOT_BUILT.to_owned() };
     if fields.is_empty() { Ok(()) } else { Err(fields.iter().map(refuse).collect()) }

@@ -49,7 +49,8 @@ pub(crate) enum CertificateError {
     Sign(#[from] rcgen::Error),
 }
 
-/// A new authority (`rule:keys-are-elliptic`).
+/// A new authority with an ECDSA P-256 key: `ring` makes no RSA keys, and Kubernetes takes both.
+/// Authorities of users are read in every common form, RSA included.
 ///
 /// # Errors
 /// There are no random numbers.

@@ -1,5 +1,6 @@
-//! [`Contract`]: which contract of Cluster API AWSClusters keep, and the words that differ from one to
-//! the other (`rule:one-contract-at-a-time`). Pure.
+//! [`Contract`]: the contract of Cluster API that AWSClusters follow. Zones and conditions have the same
+//! names in each contract but different forms, and a core takes the newest contract that the CRD is
+//! labelled with. So a flag chooses one: its form is published and the CRD has its label only. Pure.
 
 use flags::{Problem, Values};
 use manager::CrdLabel;
@@ -130,7 +131,6 @@ fn severity(reason: &str) -> &'static str {
 mod tests {
     use super::*;
 
-    /// rule:one-contract-at-a-time
     #[test]
     fn zones_and_conditions_have_the_form_of_the_contract() {
         let zones = [("a".to_owned(), true), ("b".to_owned(), false)];

@@ -19,8 +19,11 @@ use serde_json::{Value, json};
 use crate::aws_plan::{Given, Planned, of_manifests};
 
 /// The command `plan`.
-pub(crate) const COMMAND: Command =
-    Command { name: "plan", about: "Tells what AWSClusters come to before they are made", start };
+pub(crate) const COMMAND: Command = Command {
+    name: "plan",
+    about: "Shows what would be created on AWS for the AWSClusters of manifests",
+    start,
+};
 
 /// Runs it with the arguments after its name.
 fn start(_: Program, args: Vec<OsString>) -> ExitCode {
@@ -47,7 +50,7 @@ fn run(arguments: &Arguments) -> anyhow::Result<Vec<Planned>> {
     }
     let planned = of_manifests(&objects, &arguments.given);
     if planned.is_empty() {
-        bail!("there is no AWSCluster in what -f names");
+        bail!("cannot plan: the manifests of -f contain no AWSCluster");
     }
     Ok(planned)
 }
@@ -81,11 +84,10 @@ impl Arguments {
     }
 }
 
-const ABOUT: &str = "Tells what would be made on AWS for AWSClusters, if there were nothing of them yet: each write, in \
-    an order in which it can be sent, and what of it is paid by the hour. It asks neither AWS nor an API server. Exits \
-    with 1 when something is in the way.";
-const HELP: &str = "What would be done to a cluster that exists is told in its status by a manager with --plan-only. Where only AWS
-knows an id, its place stands for it, and for an address one of 192.0.2.0/24.
+const ABOUT: &str = "Shows what would be created on AWS for new AWSClusters: all writes, in an order in which they can be sent. It \
+    calls neither AWS nor an API server. Exit code 1 when a cluster cannot be created.";
+const HELP: &str = "For AWSClusters that exist run the manager with --plan-only: it writes the plan into their status. Ids that only AWS
+knows are shown as the place of the resource, and addresses as one of 192.0.2.0/24.
 
 Examples:
   # A Cluster and its AWSCluster.
@@ -104,12 +106,12 @@ fn command() -> clap::Command {
                 .num_args(1..)
                 .action(ArgAction::Append)
                 .required(true),
-            option("zones", "NAME,…", "The zones of the region, of which subnets are chosen where a spec names none")
+            option("zones", "NAME,…", "Zones of the region, for subnets of specs that name none")
                 .value_delimiter(','),
-            option("default-nat-mode", "MODE", "NAT gateways where a spec does not say, as the flag of the manager")
+            option("default-nat-mode", "MODE", "NAT gateways of specs without natGateways.mode, as the flag of the manager")
                 .default_value("PerAZ")
                 .value_parser(PossibleValuesParser::new(NatMode::WORDS)),
-            output("How the plan is printed"),
+            output("Output format"),
         ])
 }
 

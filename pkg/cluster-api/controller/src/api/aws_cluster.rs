@@ -198,8 +198,8 @@ pub(crate) struct LoadBalancer {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) scheme: Option<String>,
     /// `classic`, `nlb` or `disabled`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) load_balancer_type: Option<String>,
+    #[serde(rename = "loadBalancerType", skip_serializing_if = "Option::is_none")]
+    pub(crate) kind: Option<String>,
     /// Every node of it serves all zones.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) cross_zone_load_balancing: Option<bool>,

@@ -113,7 +113,7 @@ pub(crate) struct ClusterStatus {
     pub(crate) observed_generation: Option<i64>,
 }
 
-/// Milestones, which stay true (`rule:milestones-stay`).
+/// Milestones, which stay true once they are.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct Initialization {
@@ -171,7 +171,8 @@ pub(crate) fn endpoint(cluster: &Object<Cluster>) -> Option<&Endpoint> {
     published.or(cluster.body.spec.control_plane_endpoint.as_ref()).filter(|it| it.is_set())
 }
 
-/// Nothing is done with it: its spec says so, or an annotation (`rule:paused-is-left-alone`).
+/// Whether the spec or an annotation pauses a Cluster. A user who moves or mends its objects relies
+/// on no write to any of them but the condition that says so.
 pub(crate) fn is_paused(cluster: &Object<Cluster>) -> bool {
     cluster.body.spec.paused == Some(true)
         || cluster.metadata.annotations.contains_key(super::PAUSED_ANNOTATION)
@@ -233,8 +234,8 @@ pub(crate) fn is_control_plane(machine: &Object<Machine>) -> bool {
     machine.metadata.labels.contains_key(CONTROL_PLANE_LABEL)
 }
 
-/// Whether a Machine proves that the control plane of its Cluster works
-/// (`rule:a-node-proves-the-control-plane`).
+/// Whether a Machine proves that the control plane of its Cluster works: it is not being deleted and
+/// has become a Node.
 pub(crate) fn proves_control_plane(machine: &Object<Machine>) -> bool {
     let joined = machine.status.node_ref.as_ref().is_some_and(|node| !node.is_null());
     is_control_plane(machine) && joined && !machine.metadata.deleting()
@@ -260,7 +261,6 @@ mod machine_tests {
 
     use super::*;
 
-    /// rule:a-node-proves-the-control-plane
     #[test]
     fn only_a_living_control_plane_machine_with_a_node_proves_the_control_plane() {
         let machine = |labels: Value, status: Value, deleted: Value| -> Object<Machine> {

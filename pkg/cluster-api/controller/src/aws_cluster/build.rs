@@ -1,5 +1,4 @@
-//! Creation and upkeep of what an AWSCluster asks for, and the publication of its endpoint
-//! (`rule:endpoint-before-ready`).
+//! Creation and upkeep of what an AWSCluster asks for, and the publication of its endpoint.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -252,8 +251,8 @@ pub(super) enum Again {
 }
 
 impl AwsClusters {
-    /// Writes the endpoint into the spec, once, before anybody hears of ready
-    /// (`rule:endpoint-before-ready`).
+    /// Writes the endpoint into the spec, once, before the status says ready: readers of ready copy
+    /// the endpoint and never read it again.
     pub(super) async fn publication(
         &self,
         object: &Arc<Object<AwsCluster>>,

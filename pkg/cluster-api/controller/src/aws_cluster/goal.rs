@@ -95,7 +95,7 @@ fn was_begun(object: &Object<AwsCluster>) -> bool {
     has_vpc || !stored_memory::read(status).records.is_empty()
 }
 
-/// The port that clients know by now (`rule:milestones-stay`).
+/// The port that was published; it never changes.
 fn published_port(object: &Object<AwsCluster>) -> Option<u16> {
     let endpoint = object.body.spec.control_plane_endpoint.as_ref();
     u16::try_from(endpoint.filter(|it| it.is_set())?.port).ok()

@@ -1,5 +1,6 @@
-//! [`Passes`]: passes that rest, each with its goal and the time of its next attempt. What AWS refuses
-//! is tried again later each time, so a pass outlives its attempts.
+//! [`Passes`]: passes between their attempts, each with its goal and the time of its next attempt. A
+//! pass goes on when its time has come or its goal has changed, not because the object was written:
+//! our own status writes, and annotations of others, cost no call to AWS.
 
 use std::collections::HashMap;
 use std::sync::Arc;

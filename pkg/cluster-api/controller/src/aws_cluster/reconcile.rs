@@ -39,7 +39,7 @@ impl Reconcile for AwsClusters {
             return Ok(Next::Done);
         };
         if object.metadata.annotations.contains_key(MANAGED_BY_ANNOTATION) {
-            // Somebody else makes it (`rule:externally-managed-is-not-touched`).
+            // Another program manages it: no finalizer, no call to AWS, no status.
             self.passes.forget(key);
             self.metrics.forget(key);
             return Ok(Next::Done);
@@ -77,7 +77,7 @@ impl Reconcile for AwsClusters {
 }
 
 impl AwsClusters {
-    /// Nothing is done, deletion included (`rule:paused-is-left-alone`).
+    /// Writes the condition `Paused`, and nothing else; a deletion waits, too.
     async fn pause(&self, object: &Arc<Object<AwsCluster>>) -> Result<Next, Retry> {
         // What is done to AWS meanwhile is looked at afterwards.
         self.passes.forget(&object.metadata.key);

@@ -139,8 +139,8 @@ impl Report {
         self.conditions.stated.push(summary);
     }
 
-    /// Changes a status to say what was found out (`rule:all-dialects-are-published`), as the contract
-    /// wants it (`rule:one-contract-at-a-time`).
+    /// Writes the findings into the fields of all dialects, so that every reader sees them without a
+    /// conversion. Zones and conditions take the form of the contract.
     pub(super) fn publish(
         &self,
         object: &Object<AwsCluster>,
@@ -157,7 +157,7 @@ impl Report {
         status.observed_generation = Some(object.metadata.generation);
     }
 
-    /// Milestones stay once they are reached (`rule:milestones-stay`).
+    /// Milestones never go back: kubeconfigs and certificates depend on them, as in all of Cluster API.
     fn publish_milestones(&self, status: &mut AwsClusterStatus) {
         let ready = self.is_ready || status.was_ready();
         status.ready = Some(ready);

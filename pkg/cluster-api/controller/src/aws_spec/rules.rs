@@ -64,7 +64,7 @@ pub(super) fn load_balancer(
 ) -> Option<LoadBalancerSpec> {
     let none = LoadBalancer::default();
     let said = said.unwrap_or(&none);
-    let kind = match said.load_balancer_type.as_deref() {
+    let kind = match said.kind.as_deref() {
         None | Some("classic") => LoadBalancerKind::Classic,
         Some("nlb") => LoadBalancerKind::Network,
         Some("disabled") => return None,

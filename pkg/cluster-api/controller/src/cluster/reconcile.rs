@@ -92,7 +92,7 @@ impl Clusters {
         held.await.map(drop)
     }
 
-    /// Nothing is done, deletion included (`rule:paused-is-left-alone`).
+    /// Writes the condition `Paused`, and nothing else; a deletion waits, too.
     async fn pause(&self, cluster: &Arc<Object<Cluster>>) -> Result<Next, Retry> {
         let message = if cluster.metadata.deleting() {
             "nothing is done until spec.paused and the annotation cluster.x-k8s.io/paused are taken away, its deletion included"

@@ -49,7 +49,8 @@ impl Report {
         }
     }
 
-    /// Changes a status to say what was found out (`rule:all-dialects-are-published`).
+    /// Writes the findings into the fields of all dialects, so that every reader sees them without a
+    /// conversion.
     pub(super) fn publish(
         &self,
         cluster: &Object<Cluster>,
@@ -79,7 +80,7 @@ impl Report {
         status.phase = Some(word.to_owned());
     }
 
-    /// Milestones stay once they are reached (`rule:milestones-stay`).
+    /// Milestones never go back: kubeconfigs and certificates depend on them, as in all of Cluster API.
     fn publish_milestones(&self, status: &mut ClusterStatus) {
         let ready = self.infrastructure_ready || status.infrastructure_was_ready();
         let initialized = self.control_plane_initialized || status.control_plane_was_initialized();

@@ -86,7 +86,7 @@ pub(crate) struct PlanStatus {
     pub(crate) problems: Vec<String>,
 }
 
-/// Milestones, which stay true (`rule:milestones-stay`).
+/// Milestones, which stay true once they are.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct ProvisionedOnce {

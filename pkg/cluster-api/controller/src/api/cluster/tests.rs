@@ -98,7 +98,6 @@ fn the_published_endpoint_counts_before_that_of_the_spec_and_an_empty_one_is_non
     assert_eq!(host(&made(empty, json!({}))), None);
 }
 
-/// rule:paused-is-left-alone
 #[test]
 fn a_cluster_is_paused_by_its_spec_or_by_an_annotation_of_any_value() {
     let made = |paused: bool, annotations: Value| {

@@ -77,7 +77,6 @@ fn what_is_complete_and_published_is_ready_in_the_words_of_both_dialects_and_sta
         "no bastion is wanted"
     );
 
-    // rule:milestones-stay
     let mut report = Report::default();
     report.invalid("no good");
     published(&report, &mut status);
