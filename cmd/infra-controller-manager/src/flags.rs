@@ -21,17 +21,11 @@ use flags::{Spec, Values, VersionRequest};
 
 pub use super::build::{VersionInfo, reported_version};
 pub use gates::{features, has_alpha_logging, has_flagz, has_statusz, release_on_exit};
-pub use rates::election_config;
-pub use rates::label_values;
-pub use rates::tls_choice;
-pub use rates::{event_rate, own_rates, work_rate};
-pub use validate::validate;
-pub use validate::warnings;
+pub use rates::{election_config, event_rate, label_values, own_rates, tls_choice, work_rate};
+pub use validate::{validate, warnings};
 
-use help::Help;
-use help::Stream;
-use table::generic;
-use table::generic::HELP;
+use help::{Help, Stream};
+use table::generic::{self, HELP};
 
 /// A command line that was read.
 pub enum Parsed {

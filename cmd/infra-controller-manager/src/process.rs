@@ -19,8 +19,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::AbortOnDropHandle;
 use tracing::{info, warn};
 
-use super::leading::{Events, Sending};
-use super::leading::{Fatal, is_lost_leadership};
+use super::leading::{Events, Fatal, Sending, is_lost_leadership};
 use super::serve;
 use super::serve::Common;
 use crate::crds::Installing;

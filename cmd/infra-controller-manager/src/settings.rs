@@ -17,10 +17,10 @@ use manager::{Activity, CrdLabel, Hosted, Placement};
 
 use super::build;
 use super::controllers::Controllers;
-use super::flags::table::generic::LEADER_ELECT;
 use super::flags::table::generic::{
     CONTROLLER_SHUTDOWN_TIMEOUT, CONTROLLER_START_INTERVAL, CONTROLLERS, DRY_RUN, INSTALL_CRDS,
-    KUBE_API_CONTENT_TYPE, KUBECONFIG, MASTER, MIN_RESYNC_PERIOD, USE_SERVICE_ACCOUNT_CREDENTIALS,
+    KUBE_API_CONTENT_TYPE, KUBECONFIG, LEADER_ELECT, MASTER, MIN_RESYNC_PERIOD,
+    USE_SERVICE_ACCOUNT_CREDENTIALS,
 };
 use super::flags::table::observing::{
     ALLOW_METRIC_LABELS, ALLOW_METRIC_LABELS_MANIFEST, DISABLED_METRICS, PROFILING,
@@ -113,7 +113,7 @@ impl ProcessSettings {
     /// Every problem of every part.
     pub fn new(values: &Values, known: &Known, hosted: Controllers) -> Result<Self, Vec<Problem>> {
         let mut problems = super::flags::validate(values);
-        let mut warnings = super::flags::validate(values);
+        let mut warnings = super::flags::warnings(values);
         let selection = known.select(&values.get(&CONTROLLERS));
         if let Err(bad) = &selection {
             problems.push(Problem::new("controllers", bad.to_string()));

@@ -11,8 +11,7 @@ use aws_network::{
 use serde_json::Value;
 
 use crate::api::aws_cluster::{AwsClusterSpec, Network, Subnet};
-use crate::api::cluster::ClusterSpec;
-use crate::api::cluster::Endpoint;
+use crate::api::cluster::{ClusterSpec, Endpoint};
 use crate::api::reference;
 use rules::wrong_word;
 

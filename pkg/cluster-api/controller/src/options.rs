@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use flags::{Problem, Values};
 
-use crate::flags::CONCURRENCY_MAX;
 use crate::flags::{
-    CAPI_MODE, CLUSTER_CONCURRENCY, GENERATE_CLUSTER_CA, NAMESPACE, SYNC_PERIOD, WATCH_FILTER,
+    CAPI_MODE, CLUSTER_CONCURRENCY, CONCURRENCY_MAX, GENERATE_CLUSTER_CA, NAMESPACE, SYNC_PERIOD,
+    WATCH_FILTER,
 };
 
 const SYNC_PERIOD_MIN: Duration = Duration::from_secs(10);

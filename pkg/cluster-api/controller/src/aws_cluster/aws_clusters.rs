@@ -18,8 +18,7 @@ use super::report::Report;
 use super::stored_memory;
 use crate::api::AWS_CLUSTERS;
 use crate::api::aws_cluster::AwsCluster;
-use crate::api::cluster::Cluster;
-use crate::api::cluster::Machine;
+use crate::api::cluster::{Cluster, Machine};
 use crate::kind_caches::KindCaches;
 use crate::options::AwsOptions;
 

@@ -8,8 +8,7 @@ use workqueue::{Next, Reconcile, Retry};
 
 use super::aws_clusters::AwsClusters;
 use super::goal;
-use super::owner::holder_of_its_owner_id;
-use super::owner::{Found, Owner};
+use super::owner::{Found, Owner, holder_of_its_owner_id};
 use super::removal::CONFLICT;
 use super::report::{READY, Report};
 use crate::api::aws_cluster::AwsCluster;

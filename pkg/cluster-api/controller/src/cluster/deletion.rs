@@ -8,11 +8,9 @@ use objects::{Dynamic, Object, ObjectClient, Propagation};
 
 use super::reconcile::Clusters;
 use super::references;
-use super::report::Report;
-use super::report::{Errors, StepError};
+use super::report::{Errors, Report, StepError};
 use crate::api::GROUP;
-use crate::api::cluster::Cluster;
-use crate::api::cluster::{Machine, cluster_key, is_control_plane};
+use crate::api::cluster::{Cluster, Machine, cluster_key, is_control_plane};
 use crate::kind_caches::{KindCache, Known};
 use crate::ownership;
 

@@ -8,11 +8,9 @@ use objects::{Dynamic, Error, Object, ObjectClient, Why};
 
 use super::reconcile::Clusters;
 use super::references;
-use super::report::StepError;
-use super::report::{Failure, INFRASTRUCTURE_READY as READY, Report};
+use super::report::{Failure, INFRASTRUCTURE_READY as READY, Report, StepError};
 use crate::api::CLUSTER_NAME_LABEL;
-use crate::api::cluster::Endpoint;
-use crate::api::cluster::{Cluster, dialect};
+use crate::api::cluster::{Cluster, Endpoint, dialect};
 use crate::api::condition::Condition;
 use crate::api::reference::Dialect;
 use crate::infrastructure::Infrastructure;

@@ -13,8 +13,7 @@ use workqueue::{Next, Reconcile, Retry};
 
 use super::metrics::ClusterMetrics;
 use super::references::References;
-use super::report::{Errors, StepError};
-use super::report::{Report, phase};
+use super::report::{Errors, Report, StepError, phase};
 use crate::api::cluster::{
     Cluster, Endpoint, Machine, NetworkRanges, cluster_key, dialect, is_paused,
     proves_control_plane,

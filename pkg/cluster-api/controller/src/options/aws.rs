@@ -9,8 +9,7 @@ use aws_network::NatMode;
 
 use crate::aws_spec::is_region;
 use crate::contract::Contract;
-use crate::flags::CONCURRENCY_MAX;
-use crate::flags::{NAMESPACE, WATCH_FILTER, aws as flags};
+use crate::flags::{CONCURRENCY_MAX, NAMESPACE, WATCH_FILTER, aws as flags};
 
 const DEEP_CHECK_MIN: Duration = Duration::from_secs(10);
 const LEAK_SCAN_MIN: Duration = Duration::from_secs(10);
