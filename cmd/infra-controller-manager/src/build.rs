@@ -1,4 +1,4 @@
-//! What this binary is and was built from, and `--version` with its override.
+//! [`INFO`]: product, version and commit of this build; `--version` and its override.
 
 use flags::{Values, VersionRequest};
 use manager::command::Program;
@@ -22,7 +22,7 @@ pub const PROGRAM: Program =
 /// API servers that this version is built for.
 pub const KUBERNETES: &str = "1.31+";
 
-/// The same for `/version` and `icm_build_info`, under the version that `--version=` asks for.
+/// Build facts for `/version` and `icm_build_info`, with the version that `--version=` asks for.
 pub fn info(reported_version: &str) -> BuildInfo<'_> {
     BuildInfo {
         version: reported_version.trim_start_matches('v'),

@@ -1,19 +1,17 @@
-//! `infra-controller-manager check`: says whether the program may be started with these flags, beside
-//! or instead of kube-controller-manager, before it is. It asks the API server and writes nothing.
-//! Exit code 0 when nothing speaks against it, which a warning does not, else 1.
+//! `infra-controller-manager check`: reports before a start whether the program may run with these
+//! flags, next to kube-controller-manager or instead of it. It reads from the API server and writes
+//! nothing. Exit code 0 without an error, though there may be warnings, else 1.
 //!
 //! | file | holds |
 //! |---|---|
-//! | `arguments.rs` | its command line: the flags of the program, and a few of its own |
-//! | `report.rs` | what is found, for people and for programs |
-//! | `host.rs` | what the flags name on this host: files, and the port |
-//! | `cluster.rs` | what is asked of the API server |
-//! | `rights.rs` | what the program must be allowed to do |
-//! | `leases.rs` | who holds its lease, and that of kube-controller-manager |
-//! | `stock.rs` | whether kube-controller-manager still gives out pod CIDRs |
-//! | `nodes.rs` | what the Nodes tell of it |
+//! | `report.rs` | findings, as text and as JSON |
+//! | `host.rs` | files and the port on this host |
+//! | `cluster.rs` | requests to the API server |
+//! | `rights.rs` | the rights that the program needs |
+//! | `leases.rs` | the holders of its lease and of kube-controller-manager's |
+//! | `stock.rs` | whether kube-controller-manager still assigns pod CIDRs |
+//! | `nodes.rs` | pod CIDRs of the Nodes |
 
-mod arguments;
 mod cluster;
 mod host;
 mod leases;
@@ -28,17 +26,16 @@ use std::process::ExitCode;
 use ::flags::Values;
 use ::flags::controllers::Known;
 use client::{Clients, Profile, RequestMetrics};
+use cluster::Cluster;
 use jiff::Timestamp;
 use manager::command::told;
 use prometheus::Registry;
-
-use crate::build;
-use crate::controllers::Controllers;
-use crate::flags::{self, Parsed};
-use crate::settings::{self, ProcessSettings};
-use arguments::{Arguments, Wanted};
-use cluster::Cluster;
 use report::{Check, Report};
+
+use super::controllers::Controllers;
+use super::flags::Parsed;
+use super::settings::ProcessSettings;
+use super::{build, flags, settings};
 
 /// The word after the program's name.
 pub const NAME: &str = "check";
@@ -47,7 +44,7 @@ pub const NAME: &str = "check";
 pub fn start(args: impl IntoIterator<Item = OsString>, hosted: Controllers) -> ExitCode {
     let arguments = match Arguments::parse(args) {
         Ok(Wanted::Run(arguments)) => arguments,
-        Ok(Wanted::Help) => return told(arguments::HELP, false),
+        Ok(Wanted::Help) => return told(HELP, false),
         Err(message) => return told(&format!("error: {message}\n"), true),
     };
     match run(&arguments, hosted) {
@@ -81,14 +78,14 @@ fn run(arguments: &Arguments, hosted: Controllers) -> Result<Report, String> {
             let runtime = runtime.map_err(|error| error.to_string())?;
             let subject = Subject { values: &values, known: &known, settings: &settings };
             runtime.block_on(look(arguments, &subject, &mut report));
-            // A name that nobody answers for must not hold up the end.
+            // A DNS query without an answer must not delay the exit.
             runtime.shutdown_background();
         }
     }
     Ok(report)
 }
 
-/// What is to be started.
+/// The command line that is checked.
 struct Subject<'a> {
     values: &'a Values,
     known: &'a Known,
@@ -147,8 +144,93 @@ async fn load(settings: &ProcessSettings) -> Result<(Clients, RequestMetrics), S
     Ok((clients.map_err(|error| error.to_string())?, requests))
 }
 
+const HELP: &str =
+    "Checks before a start whether infra-controller-manager may run with these flags. It reads from \
+the API server and writes nothing.
+Exit code 0 without an error, though there may be warnings, else 1.
+
+Usage:
+  infra-controller-manager check [flags of infra-controller-manager] [flags]
+
+It reports:
+  - invalid flags and files, and a port in use
+  - missing rights
+  - a lease that another program holds
+  - a kube-controller-manager that still assigns pod CIDRs, by its pods and its /healthz on this host
+  - pod CIDRs of Nodes that overlap, are invalid, or lie outside of the pools or in a service range
+  - a second allocator
+  - the number of free blocks in each pool
+
+Flags:
+      --claims                 List the pod CIDRs of every Node
+  -o, --output string          Output format: text or json (default text)
+      --stock-healthz string   Health URL of kube-controller-manager on this host; empty to skip it
+                               (default https://127.0.0.1:10257/healthz)
+  -h, --help                   Print this text and exit
+
+Example, on a kubeadm cluster before any change:
+  infra-controller-manager check --kubeconfig=/etc/kubernetes/controller-manager.conf \\
+    --use-service-account-credentials --secure-port=10267 --allocate-node-cidrs \\
+    --cluster-cidr=10.244.0.0/16 --service-cluster-ip-range=10.96.0.0/12
+";
+
+/// Arguments of `check`.
+#[derive(Debug, PartialEq, Eq)]
+struct Arguments {
+    /// Flags of the program.
+    flags: Vec<OsString>,
+    /// `--stock-healthz`; empty to skip it.
+    stock_healthz: String,
+    claims: bool,
+    json: bool,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Wanted {
+    Run(Arguments),
+    Help,
+}
+
+impl Arguments {
+    /// # Errors
+    /// A flag of its own that cannot be read. Those of the program are not looked at.
+    fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Wanted, String> {
+        let stock_healthz = "https://127.0.0.1:10257/healthz".to_owned();
+        let mut parsed = Self { flags: Vec::new(), stock_healthz, claims: false, json: false };
+        let mut args = args.into_iter();
+        while let Some(argument) = args.next() {
+            let text = argument.to_string_lossy().into_owned();
+            let (name, value) = match text.split_once('=') {
+                Some((name, value)) => (name, Some(value.to_owned())),
+                None => (text.as_str(), None),
+            };
+            let mut value = || {
+                let next = || args.next().map(|next| next.to_string_lossy().into_owned());
+                value.clone().or_else(next).ok_or_else(|| format!("{name} needs a value"))
+            };
+            match name {
+                "-h" | "--help" => return Ok(Wanted::Help),
+                "-o" | "--output" => parsed.json = is_json(&value()?)?,
+                "--claims" => parsed.claims = true,
+                "--stock-healthz" => parsed.stock_healthz = value()?,
+                short if short.starts_with("-o") => parsed.json = is_json(&short["-o".len()..])?,
+                _ => parsed.flags.push(argument),
+            }
+        }
+        Ok(Wanted::Run(parsed))
+    }
+}
+
+fn is_json(format: &str) -> Result<bool, String> {
+    match format {
+        "text" => Ok(false),
+        "json" => Ok(true),
+        other => Err(format!("--output={other:?} is neither text nor json")),
+    }
+}
+
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::controllers::ALL;
 
@@ -164,7 +246,7 @@ mod tests {
         }
     }
 
-    pub(super) fn settings(args: &[&str]) -> ProcessSettings {
+    pub(crate) fn settings(args: &[&str]) -> ProcessSettings {
         let judged = ProcessSettings::new(&values(args), &known(), ALL);
         judged.unwrap_or_else(|problems| panic!("{args:?}: {problems:?}"))
     }
@@ -187,5 +269,42 @@ mod tests {
         let arguments =
             Arguments { flags, stock_healthz: String::new(), claims: false, json: false };
         assert!(run(&arguments, ALL).unwrap_err().starts_with("unknown flag: --cluster-cidrs"));
+    }
+}
+
+#[cfg(test)]
+mod arguments_tests {
+    use super::*;
+
+    fn parse(args: &[&str]) -> Result<Wanted, String> {
+        Arguments::parse(args.iter().map(OsString::from))
+    }
+
+    #[test]
+    fn its_own_flags_are_taken_out_of_those_of_the_program() {
+        for form in [&["--output=json"][..], &["--output", "json"], &["-o", "json"], &["-ojson"]] {
+            let own = ["--stock-healthz=", "--claims", "--secure-port", "7"];
+            let args = [&["--v=2"], form, &own].concat();
+            let Ok(Wanted::Run(arguments)) = parse(&args) else { panic!("{args:?} is refused") };
+            assert_eq!(arguments.flags, ["--v=2", "--secure-port", "7"]);
+            assert!(arguments.json && arguments.claims && arguments.stock_healthz.is_empty());
+        }
+        let Ok(Wanted::Run(arguments)) = parse(&[]) else { panic!("nothing is refused") };
+        assert_eq!(arguments.stock_healthz, "https://127.0.0.1:10257/healthz");
+        assert!(!arguments.json && !arguments.claims);
+    }
+
+    #[test]
+    fn mistakes_are_named_and_help_is_none() {
+        for (args, told) in [
+            (&["-o"][..], "-o needs a value"),
+            (&["--stock-healthz"], "--stock-healthz needs a value"),
+            (&["-oyaml"], "--output=\"yaml\" is neither text nor json"),
+        ] {
+            assert_eq!(parse(args), Err(told.to_owned()));
+        }
+        for args in [&["-h"][..], &["--v=2", "--help"]] {
+            assert_eq!(parse(args), Ok(Wanted::Help));
+        }
     }
 }

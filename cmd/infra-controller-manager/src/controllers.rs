@@ -3,7 +3,7 @@
 use manager::Controller;
 use manager::command::Command;
 
-/// What a program hosts, in the order in which it is started.
+/// Controllers of a program, in the order in which they are started.
 pub type Controllers = &'static [&'static dyn Controller];
 
 /// All controllers of the product.

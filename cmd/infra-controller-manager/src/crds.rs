@@ -1,5 +1,5 @@
-//! `--install-crds`: the CRDs of `config/crd`, put into the cluster by a leader
-//! (rule:crds-of-others-are-not-touched). Begun and ended by `process.rs`.
+//! `--install-crds`: a leader installs the CRDs of `config/crd`
+//! (rule:crds-of-others-are-not-touched).
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -33,9 +33,9 @@ pub(crate) struct Installing {
     open: OpenWrites,
 }
 
-/// Begins to install every CRD, each tried until it is as it should be or is found not to be ours
-/// to change. Controllers need not wait: a kind that is not served leaves them dormant. CRDs
-/// that have a label of which flags decide get the one that is wanted.
+/// Begins to install every CRD. Each is tried until it is up to date or found to belong to another
+/// program. Controllers need not wait: they are dormant while their kind is not served. `labels` are the
+/// labels of CRDs that flags choose.
 ///
 /// # Errors
 /// The client cannot be made.
@@ -97,17 +97,17 @@ struct Installer {
     labels: Vec<CrdLabel>,
 }
 
-/// What is to become of a CRD.
+/// What to do with a CRD.
 enum Verdict {
     Install,
-    /// It is ours and has this UID.
+    /// Our CRD with this UID.
     Update(String),
-    /// For this reason.
+    /// Another program's or a newer CRD, for this reason.
     Leave(String),
 }
 
 impl Installer {
-    /// Its writes of unknown outcome are noted in `open`.
+    /// `open` collects writes of unknown outcome.
     fn new(client: kube::Client, labels: Vec<CrdLabel>, open: &OpenWrites) -> Self {
         let crds =
             ObjectClient::new(client.clone(), Resource::CRDS, build::PRODUCT, ATTEMPT).noting(open);
@@ -213,7 +213,7 @@ fn put_label<'a>(fields: &mut Value, wanted: &'a [CrdLabel]) -> Option<&'a CrdLa
 const RELEASE: &str = "infra-controller-manager/release";
 
 /// While a release is rolled out, or rolled back, an older leader must not take fields away that a
-/// newer one writes (rule:newer-crds-stay).
+/// newer one writes (rule:crds-of-others-are-not-touched).
 fn newer_release(crd: &Object<Dynamic>) -> Option<&str> {
     let release = crd.metadata.annotations.get(RELEASE)?;
     is_newer(release, build::INFO.version).then_some(release)
@@ -234,7 +234,7 @@ fn numbers(release: &str) -> Option<[u64; 3]> {
 mod release_tests {
     use super::*;
 
-    /// rule:newer-crds-stay
+    /// rule:crds-of-others-are-not-touched
     #[test]
     fn releases_are_compared_by_number() {
         // (release of the CRD, of the program, whether the CRD is newer)

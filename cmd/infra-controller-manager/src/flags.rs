@@ -1,5 +1,6 @@
-//! The command line: every flag the program knows, how argv becomes [`Values`], and what is refused
-//! or warned about before anything else happens (rule:command-line-as-kube-controller-manager).
+//! The command line: all flags, how argv becomes [`Values`], and what is refused or warned about
+//! before anything else happens. Manifests of kube-controller-manager start this program unchanged:
+//! every flag of its 1.36 parses, in every spelling of pflag, with its default.
 //!
 //! `main` calls [`parse`], prints or runs, then [`validate()`] and [`warnings`]. Nothing here does
 //! network or file I/O.
@@ -10,7 +11,6 @@ mod help;
 mod rates;
 pub mod table;
 mod validate;
-mod warnings;
 
 use std::ffi::OsString;
 use std::fmt;
@@ -21,19 +21,13 @@ use flags::{Spec, Values, VersionRequest};
 
 pub use super::build::{VersionInfo, reported_version};
 pub use gates::{features, has_alpha_logging, has_flagz, has_statusz, release_on_exit};
-pub use rates::election_config;
-pub use rates::label_values;
-pub use rates::tls_choice;
-pub use rates::{event_rate, own_rates, work_rate};
-pub use validate::validate;
-pub use warnings::warnings;
+pub use rates::{election_config, event_rate, label_values, own_rates, tls_choice, work_rate};
+pub use validate::{validate, warnings};
 
-use help::Help;
-use help::Stream;
-use table::generic;
-use table::generic::HELP;
+use help::{Help, Stream};
+use table::generic::{self, HELP};
 
-/// What the command line asks for.
+/// A command line that was read.
 pub enum Parsed {
     /// Run with these settings, once [`validate()`] finds nothing.
     Run(Values),
@@ -96,7 +90,7 @@ pub fn parse(
     })
 }
 
-/// What is wrong with the arguments.
+/// A command line that cannot be read.
 enum Bad {
     /// With a flag: the usage tells those that there are.
     Flag(String),

@@ -1,13 +1,14 @@
-//! Leader election as the process uses it: start it, wait for it, hear of its end.
+//! Leader election of the process, and the events that it sends.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Result, bail};
-use client::{Clients, Profile};
+use client::{Clients, Profile, Throttle, ThrottleMetrics};
 use election::{
     Election, ElectionConfig, ElectionMetrics, Elector, Leadership, LeaseEvent, PredecessorCheck,
 };
-use events::{EventType, ObjectRef};
+use events::{Broadcaster, EventMetrics, EventType, ObjectRef, Recorder};
 use manager::Runner;
 use prometheus::Registry;
 use resilience::Fence;
@@ -15,7 +16,7 @@ use serving::{Endpoints, Health};
 use tokio::runtime::Handle;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::process_events::Events;
+use super::build;
 
 /// Starts the elector's threads and registers its health check. `runners` are what it will lead.
 pub(crate) fn spawn(
@@ -45,14 +46,14 @@ pub(crate) fn spawn(
     Ok(elector)
 }
 
-/// There may be a predecessor as soon as one of the controllers thinks so. Asked on the runtime of
-/// the caller: on that of the lease a connection that all share would end up beside the renewals.
+/// Whether any controller finds a predecessor. Runs on the caller's runtime: on the runtime of the lease a
+/// shared connection would compete with the renewals.
 fn predecessor_check(clients: &Clients, runners: Vec<Arc<dyn Runner>>) -> Result<PredecessorCheck> {
     let client = clients.build(Profile::root("leader-election"))?;
     let runtime = Handle::current();
     Ok(Box::new(move || {
         let (client, runners) = (client.clone(), runners.clone());
-        // Whoever gives up waiting for the answer gives up the question.
+        // Dropping the future cancels the requests.
         let asking = AbortOnDropHandle::new(runtime.spawn(async move {
             for runner in runners {
                 let answer = runner.may_have_predecessor(client.clone()).await;
@@ -93,7 +94,7 @@ pub(crate) async fn lost(elector: &Elector) -> String {
 /// An end with code 1.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Fatal {
-    /// Another process may lead by now.
+    /// Leadership is lost: another process may lead.
     // rule:lost-lease-ends-the-process
     #[error("leaderelection lost: {0}")]
     LeadershipLost(String),
@@ -105,4 +106,51 @@ pub(crate) enum Fatal {
 /// Whether nothing more may be sent (rule:lost-lease-ends-the-process).
 pub(crate) fn is_lost_leadership(error: &anyhow::Error) -> bool {
     matches!(error.downcast_ref(), Some(Fatal::LeadershipLost(_)))
+}
+
+/// For the last events of a standby or a stopping leader.
+const FLUSH: Duration = Duration::from_secs(2);
+
+/// The way of all events to the API server: one client behind a throttle of its own.
+pub(crate) struct Events {
+    pub(crate) client: kube::Client,
+    pub(crate) metrics: EventMetrics,
+    pub(crate) recorder: Recorder,
+    broadcaster: Broadcaster,
+}
+
+/// How events are sent.
+#[derive(Clone, Copy)]
+pub(crate) struct Sending {
+    /// Requests per second, and burst.
+    pub(crate) rate: (f64, u32),
+    /// The API server validates events and does not store them.
+    pub(crate) dry_run: bool,
+}
+
+impl Events {
+    /// `identity` names the reporting process.
+    ///
+    /// # Errors
+    /// The client or its metrics cannot be made.
+    pub(crate) fn start(
+        clients: &Clients,
+        registry: &Registry,
+        throttle_metrics: &ThrottleMetrics,
+        sending: Sending,
+        identity: &str,
+    ) -> Result<Self> {
+        let metrics = EventMetrics::new(registry)?;
+        let Sending { rate: (qps, burst), dry_run } = sending;
+        let throttle = Throttle::new("events", qps, burst, throttle_metrics)?;
+        let client = clients.build(Profile { throttle, dry_run, ..Profile::root("events") })?;
+        let (recorder, broadcaster) =
+            events::start(client.clone(), build::PRODUCT, identity, metrics.clone());
+        Ok(Self { client, metrics, recorder, broadcaster })
+    }
+
+    /// Sends what is still on its way.
+    pub(crate) async fn flush(self) {
+        self.broadcaster.flush(FLUSH).await;
+    }
 }

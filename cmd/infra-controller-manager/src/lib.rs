@@ -9,7 +9,7 @@
 //! | `shard-lease` | the lease of a replica that shares the member clusters |
 //! | `leader-election` | the lease, with a runtime and a connection that nothing else uses |
 //! | `lease-watchdog` | ends a leader that does not renew, whatever the others do |
-//! | `log` | writes the log, so that nobody else waits for its reader |
+//! | `log` | writes the log, so that no other thread waits for its reader |
 
 pub mod build;
 pub mod check_command;
@@ -20,7 +20,6 @@ pub mod flags;
 mod leading;
 mod pages;
 pub mod process;
-mod process_events;
 mod serve;
 pub mod settings;
 mod signals;
@@ -41,12 +40,12 @@ use crate::flags::table::observing::{
 use crate::flags::{Parsed, has_alpha_logging};
 use crate::settings::ProcessSettings;
 
-/// As kube-controller-manager.
+/// The limit of kube-controller-manager.
 const LARGEST_LOG_BUFFER: usize = 2 << 30;
 
 /// Runs the product: 0 after help, version or a requested stop, else 1. With `check` as its first
-/// argument it says whether it may be started ([`check_command`]); with the name of a command of a
-/// controller, such as `probe`, it runs that ([`controllers::commands`]).
+/// argument it checks a command line ([`check_command`]); with the name of a command of a controller,
+/// such as `probe`, it runs that ([`controllers::commands`]).
 pub fn start(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let mut args = args.into_iter().peekable();
     let program = args.next();
@@ -61,7 +60,7 @@ pub fn start(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     start_hosting(program.into_iter().chain(args), controllers::ALL)
 }
 
-/// The same with other controllers: for tests of what every controller stands on.
+/// Like [`start`] with other controllers and without commands; for tests of the host.
 pub fn start_hosting(args: impl IntoIterator<Item = OsString>, hosted: Controllers) -> ExitCode {
     match run(args, hosted) {
         Ok(()) => ExitCode::SUCCESS,

@@ -20,11 +20,11 @@ const WARNING: &str = "Warning: This endpoint is not meant to be machine parseab
 /// More than any verbosity has digits.
 const VERBOSITY_BYTES: usize = 32;
 
-/// What the pages tell.
+/// Content of the pages.
 pub(crate) struct Facts<'a> {
     pub(crate) shown: &'a Shown,
     pub(crate) version: &'a str,
-    /// Those that run here, or will when this process leads.
+    /// Controllers that run here, or will when this process leads.
     pub(crate) controllers: Vec<&'static str>,
 }
 

@@ -1,5 +1,6 @@
-//! The life of the process: serve, lead, run the controllers, stop in order
-//! (rule:stop-in-order).
+//! The life of the process: serve, lead, run the controllers, stop. A stop is in order: not ready;
+//! controllers finish what they have begun; the lease is released; events are flushed; open answers
+//! are served. A controller that does not stop in time keeps the lease and gives exit code 1.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -18,17 +19,16 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::AbortOnDropHandle;
 use tracing::{info, warn};
 
-use super::leading::{Fatal, is_lost_leadership};
+use super::leading::{Events, Fatal, Sending, is_lost_leadership};
 use super::serve;
 use super::serve::Common;
 use crate::crds::Installing;
 use crate::pages::Facts;
-use crate::process_events::{Events, Sending};
 use crate::serve::{Bound, Serving};
 use crate::settings::{ProcessSettings, is_for_leaders};
 use crate::{build, crds, feature_metrics, leading, pages, signals, stock_absent};
 
-/// What writes under way get after leadership is lost.
+/// Time for writes under way after leadership is lost.
 const LOST_GRACE: Duration = Duration::from_secs(1);
 
 /// Runs until a signal asks for the end.
@@ -210,8 +210,8 @@ async fn led(
         acquired = leading::acquired(&elector) => acquired?,
         () = shutdown.cancelled() => {
             draining.store(true, Ordering::Relaxed);
-            // The lease may be won at this very moment, and nothing was written under it: nobody
-            // has to wait for what runs on every replica.
+            // The lease may be won at this very moment, and nothing was written under it, so its
+            // release need not wait for the controllers of every replica.
             let given_back = give_back(Ended::Clean, elector, settings.release_on_exit);
             return match tokio::join!(host.stop(), given_back) {
                 (Ended::TimedOut(names), _) => Err(Fatal::ShutdownTimedOut(names).into()),
@@ -248,7 +248,7 @@ fn install_crds(options: &HostOptions, settings: &ProcessSettings) -> Result<Opt
 }
 
 /// Stops all that writes. It waits for the installation too, unless a controller did not stop in
-/// time: the lease is not released then, and nobody begins early.
+/// time: the lease is not released then, and no other process begins early.
 async fn stop_writing(host: Host, installing: Option<Installing>) -> Ended {
     let mut installation = pin!(async {
         if let Some(installing) = installing {

@@ -64,10 +64,10 @@ impl Serving {
 /// Requests per second for reviews of one kind, and at once: those of Kubernetes' components.
 const RATE: (f64, u32) = (200.0, 400);
 
-/// What the clients of this process share.
+/// Inputs that the clients of this process share.
 pub(crate) struct Common<'a> {
     pub(crate) options: &'a ClientOptions,
-    /// Those of `--kubeconfig`.
+    /// Clients of `--kubeconfig`.
     pub(crate) clients: &'a Clients,
     pub(crate) requests: &'a RequestMetrics,
     pub(crate) throttles: &'a ThrottleMetrics,
@@ -108,7 +108,7 @@ pub(crate) async fn guard(
 }
 
 impl Common<'_> {
-    /// Those of a kubeconfig, which may be the one of the process; without one those of the pod,
+    /// Clients of a kubeconfig, which may be the one of the process; without one those of the pod,
     /// and none outside of a pod.
     async fn clients_of(&self, path: Option<&Path>, flag: &str) -> Result<Option<Clients>> {
         let own = self.options.master.is_none() && path == self.options.kubeconfig.as_deref();

@@ -1,5 +1,5 @@
-//! From flag values to what is to run: the one place that the rest of the command reads. No I/O;
-//! every problem is found before anything starts.
+//! [`ProcessSettings`]: the whole command line as typed settings. No I/O; every problem is found before
+//! anything starts.
 
 mod serving;
 
@@ -19,9 +19,9 @@ use super::build;
 use super::controllers::Controllers;
 use super::flags::table::generic::{
     CONTROLLER_SHUTDOWN_TIMEOUT, CONTROLLER_START_INTERVAL, CONTROLLERS, DRY_RUN, INSTALL_CRDS,
-    KUBE_API_CONTENT_TYPE, KUBECONFIG, MASTER, MIN_RESYNC_PERIOD, USE_SERVICE_ACCOUNT_CREDENTIALS,
+    KUBE_API_CONTENT_TYPE, KUBECONFIG, LEADER_ELECT, MASTER, MIN_RESYNC_PERIOD,
+    USE_SERVICE_ACCOUNT_CREDENTIALS,
 };
-use super::flags::table::leader::LEADER_ELECT;
 use super::flags::table::observing::{
     ALLOW_METRIC_LABELS, ALLOW_METRIC_LABELS_MANIFEST, DISABLED_METRICS, PROFILING,
 };
@@ -40,23 +40,23 @@ const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Everything that the command line decides.
 #[allow(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub struct ProcessSettings {
-    /// What to run once leading.
+    /// Controllers to run.
     pub controllers: Vec<Hosted>,
     /// For the log: enabled controllers without work, and those turned off.
     pub idle: Vec<(&'static str, String)>,
     /// For the log.
     pub warnings: Vec<String>,
-    /// `None` with `--leader-elect=false`, and when all that is to be run runs in every replica.
+    /// `None` with `--leader-elect=false`, and when all controllers run in every replica.
     pub election: Option<ElectionConfig>,
     /// Whether a clean exit gives the lease back.
     pub release_on_exit: bool,
-    /// What to call this version.
+    /// Reported version.
     pub version: String,
     /// Where the API server is.
     pub client: ClientOptions,
-    /// What to serve, and where; `None` with `--secure-port=0`.
+    /// HTTPS server; `None` with `--secure-port=0`.
     pub serving: Option<ServingSettings>,
-    /// What the pages about the process show.
+    /// Content of the pages about the process.
     pub shown: Shown,
     /// What `/metrics` shows, but for the file of `--allow-metric-labels-manifest`.
     pub exposition: Exposition,
@@ -196,7 +196,7 @@ pub(crate) fn is_for_leaders(planned: &Hosted) -> bool {
     planned.runner.placement() == Placement::Leader
 }
 
-/// Those that cannot be tried without their writes being stored have nothing to do.
+/// Removes controllers that cannot run without storing their writes.
 fn keep_what_runs_dry(planned: &mut Vec<Hosted>, idle: &mut Vec<(&'static str, String)>) {
     let cannot = planned.extract_if(.., |planned| !planned.runner.can_run_dry());
     idle.extend(cannot.map(|planned| (planned.name, "it cannot run with --dry-run".to_owned())));
@@ -262,7 +262,7 @@ fn client_options(values: &Values, version: &str) -> ClientOptions {
     }
 }
 
-/// Which of these pages there are, and what they show.
+/// Pages about the process that are served, and their content.
 #[derive(Clone, Debug)]
 pub struct Shown {
     /// Name, stage and value of each feature gate.

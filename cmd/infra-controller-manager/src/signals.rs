@@ -1,5 +1,6 @@
-//! What the process asks of the operating system: an orderly end at SIGTERM and SIGINT, where the second signal ends it at
-//! once (rule:second-signal-ends-at-once), many open files, and memory that cannot be dumped (rule:memory-is-not-dumped).
+//! Signals and limits of the process. SIGTERM and SIGINT stop it in order; the second signal ends it
+//! in the signal handler itself, with code 1, whatever its threads do. The limit of open files is
+//! raised, and memory cannot be dumped (rule:memory-is-not-dumped).
 
 use std::io;
 use std::sync::Arc;

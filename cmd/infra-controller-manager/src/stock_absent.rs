@@ -1,5 +1,6 @@
-//! Tells when nobody is kube-controller-manager (rule:stock-absence-is-told): whoever swapped the two
-//! programs has none of its other controllers any more.
+//! Warns when no kube-controller-manager renews its lease for a minute: after a swap of the two programs
+//! its other controllers run nowhere. Asks only with an identity that may read the lease, because a
+//! refused request would be a line in the API server's audit log.
 
 use std::time::Duration;
 
@@ -42,7 +43,7 @@ pub(crate) fn watch(client: kube::Client) -> AbortOnDropHandle<()> {
 async fn look(client: kube::Client) {
     match is_absent(&client).await {
         Ok(Some(true)) => warn!(
-            "Nobody renews the lease kube-system/kube-controller-manager: workloads, tokens, garbage \
+            "No process renews the lease kube-system/kube-controller-manager: workloads, tokens, garbage \
              collection and all else that this program does not host run nowhere"
         ),
         Ok(_) => {}
@@ -83,7 +84,7 @@ mod tests {
 
     use super::*;
 
-    /// What is found when the lease is, at the first and at the second look, as given.
+    /// The result for the lease at the first and at the second read.
     async fn found(allowed: bool, looks: [Value; 2]) -> Option<bool> {
         let looked = AtomicU32::new(0);
         let client = client(move |asked| {

@@ -64,7 +64,7 @@ async fn a_program_without_credentials_says_so_and_one_with_them_goes_on() {
     let ready = stage.until(AWS_CLUSTERS, "locked", "is ready", is_ready).await;
     assert_eq!(credentials(&ready)["status"], "True");
 
-    // rule:paused-is-left-alone, cluster-api-provider-aws#4584
+    // cluster-api-provider-aws#4584
     let of = format!("{AWS_CLUSTERS} locked");
     stage.run(&format!("annotate {of} cluster.x-k8s.io/paused=yes"));
     let paused = |it: &Value| condition(it, "Paused")["status"] == "True";

@@ -126,7 +126,7 @@ pub(crate) fn sample(nat_gateways: usize) -> Totals {
     counts.into_iter().map(|(kind, count)| (kind.to_owned(), count)).collect()
 }
 
-/// It is ready, and then its endpoint is published (`rule:endpoint-before-ready`).
+/// Whether an AWSCluster is ready; its endpoint must be published then.
 pub(crate) fn is_ready(object: &Value) -> bool {
     let ready = object["status"]["ready"] == true;
     assert!(!ready || object["spec"]["controlPlaneEndpoint"]["port"] == 6443, "endpoint first");

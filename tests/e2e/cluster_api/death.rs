@@ -119,7 +119,6 @@ async fn the_infrastructure_of_another_cluster_is_neither_adopted_nor_deleted() 
     scene.end(manager).await;
 }
 
-/// rule:paused-is-left-alone
 #[tokio::test(flavor = "multi_thread")]
 async fn a_paused_cluster_is_neither_built_nor_deleted_until_it_is_not() {
     let scene = Scene::set().await;

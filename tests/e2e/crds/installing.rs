@@ -89,7 +89,7 @@ async fn the_flag_installs_the_crds_and_mends_those_that_are_ours() {
     assert_eq!(names["shortNames"], json!(["mc"]));
 }
 
-/// rule:newer-crds-stay
+/// rule:crds-of-others-are-not-touched
 #[tokio::test(flavor = "multi_thread")]
 async fn crds_of_a_newer_release_are_left_alone() {
     let kubectl = empty().await;

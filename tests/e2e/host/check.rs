@@ -57,7 +57,7 @@ async fn a_cluster_in_order_is_safe_and_nothing_is_written_to_it() {
     for (check, message) in [
         ("api-server", "the API server answers"),
         ("rights", "rights that are needed are there"),
-        ("leases", "nobody holds kube-system/infra-controller-manager"),
+        ("leases", "kube-system/infra-controller-manager has no holder"),
         ("stock", "there are no pods of kube-controller-manager"),
         ("nodes", "Nodes that wait for a pod CIDR: 1"),
         ("nodes", "10.0.0.0/12 has 4096 of 4096 blocks of /24 free, and 0 Nodes in it"),

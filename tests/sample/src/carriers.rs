@@ -25,7 +25,7 @@ struct Inner {
     shipments: WorkQueue<Arc<str>>,
     /// By group and kind.
     fleets: Mutex<BTreeMap<(String, String), Fleet>>,
-    /// Which shipments name a carrier, by its key as well.
+    /// Shipments by the key of the carrier that they name.
     named: Mutex<HashMap<Place, BTreeSet<Arc<str>>>>,
 }
 
@@ -66,7 +66,7 @@ impl Carriers {
         Health(self.clone())
     }
 
-    /// Each kind of carrier with what is known of it, a line each.
+    /// One line for each kind of carrier, with its state.
     pub(crate) fn page(&self) -> String {
         let fleets = self.0.fleets.lock();
         let lines = fleets.values().map(|fleet| {

@@ -14,10 +14,10 @@ pub const PARCELS: Resource = Resource::namespaced("sample.example.org", "v1", "
 /// Carriers of the tests. The controller learns of them at run time.
 pub const VANS: Resource = Resource::namespaced("sample.example.org", "v1", "Van", "vans");
 
-/// What a custom kind has beside metadata and status.
+/// A custom object without metadata and status.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct WithSpec<T> {
-    /// What is wanted.
+    /// The spec.
     pub spec: T,
 }
 
@@ -30,7 +30,7 @@ impl Schema for Shipment {
     type Status = ShipmentStatus;
 }
 
-/// What is to be shipped, and by whom.
+/// A shipment: its goods and its carrier.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ShipmentSpec {
     /// Users add to them.
@@ -76,7 +76,7 @@ pub enum Phase {
     /// Something is not done yet.
     #[default]
     Pending,
-    /// Its carrier, or the carrier's kind, is not there.
+    /// The carrier or its kind does not exist.
     NoCarrier,
     /// All is packed and loaded.
     Loaded,

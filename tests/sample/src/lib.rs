@@ -7,7 +7,7 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `controller.rs` | [`Sample`], which a command hosts beside the product's own controllers |
+//! | `controller.rs` | [`Sample`], which a command hosts together with the product's own controllers |
 //! | `shipments.rs`, `parcels.rs` | one pass over one object |
 //! | `carriers.rs` | the kinds that are learnt at run time |
 //! | `kinds.rs`, `crds.rs` | the kinds with their typed views, and their CRDs |
@@ -42,6 +42,6 @@ pub const FINALIZER: &str = "sample.example.org/unload";
 /// Label of the parcels that the controller made.
 const MADE_BY: &str = "sample.example.org/made-by";
 
-/// Of one object, for ever.
+/// Backoff of one object, without a limit of attempts.
 const BACKOFF: Backoff =
     Backoff::doubling(Duration::from_millis(20), Duration::from_secs(5), Jitter::Around(0.5));

@@ -1,4 +1,4 @@
-//! What the tests read of the sample.
+//! Metrics of the sample, which tests read.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -20,7 +20,7 @@ pub(crate) struct Shipments {
     pub(crate) cache: Informer<Object<Shipment>>,
     pub(crate) parcels: Informer<Object<Parcel>>,
     pub(crate) client: ObjectClient<Shipment>,
-    /// The same objects, behind another throttle.
+    /// Writes the objects through another throttle.
     pub(crate) status_client: ObjectClient<Shipment>,
     pub(crate) parcel_client: ObjectClient<Parcel>,
     pub(crate) carriers: Carriers,

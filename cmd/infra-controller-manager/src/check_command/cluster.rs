@@ -34,7 +34,7 @@ struct PageMetadata {
     next: String,
 }
 
-/// What a group and version has.
+/// Discovery of one group and version.
 #[derive(Deserialize)]
 struct Served {
     resources: Vec<ServedKind>,

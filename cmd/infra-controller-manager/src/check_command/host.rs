@@ -1,4 +1,4 @@
-//! What the flags name on this host: files, which a start reads, and the port, which it takes.
+//! Checks of this host: the files that the flags name, and the port.
 
 use client::{Clients, RequestMetrics, ThrottleMetrics};
 use jiff::{SignedDuration, Timestamp};
@@ -16,7 +16,7 @@ const SOON: SignedDuration = SignedDuration::from_hours(30 * 24);
 
 const ADVICE: &str = "correct the command line, or check on the host that it is for";
 
-/// What needs no API server to be known.
+/// Checks that need no API server.
 pub(super) async fn check(settings: &ProcessSettings, report: &mut Report) {
     let manifest = settings.label_manifest.as_deref();
     if let Err(error) = feature_metrics::with_manifest(settings.exposition.clone(), manifest).await
@@ -33,7 +33,7 @@ pub(super) async fn check(settings: &ProcessSettings, report: &mut Report) {
     }
 }
 
-/// The CAs of clients, and the kubeconfigs of whom is asked about them. Nothing is asked.
+/// Loads client CAs and the kubeconfigs of the reviewing API server. Sends no request.
 pub(super) async fn check_guard(
     settings: &ProcessSettings,
     clients: &Clients,

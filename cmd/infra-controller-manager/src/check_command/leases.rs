@@ -1,4 +1,4 @@
-//! Who holds the lease of the program, and that of kube-controller-manager.
+//! Holders of the lease of this program and of kube-controller-manager's.
 
 use std::time::Duration;
 
@@ -47,7 +47,7 @@ struct Spec {
 }
 
 impl Lease {
-    /// Who holds it now; nobody when it was given up, or not renewed for long.
+    /// The current holder; `None` when the lease was released or has expired.
     fn holder(&self, now: Timestamp) -> Option<&str> {
         let renewed: Timestamp = self.spec.renew_time.parse().ok()?;
         let is_fresh = now.duration_since(renewed).unsigned_abs() < RENEWED;
@@ -94,14 +94,14 @@ async fn read(cluster: &Cluster, namespace: &str, name: &str) -> Result<Option<L
 
 fn judge_own(lease: Option<&Lease>, name: &str, now: Timestamp, report: &mut Report) {
     let Some((lease, holder)) = lease.and_then(|lease| Some((lease, lease.holder(now)?))) else {
-        report.note(Check::Leases, format!("nobody holds {name}"));
+        report.note(Check::Leases, format!("{name} has no holder"));
         return;
     };
     match lease.renewed_by().filter(|program| *program != build::PRODUCT) {
         Some(program) => report.error(
             Check::Leases,
             format!("{name} is held by {holder}, which is {program}"),
-            "choose another --leader-elect-resource-name: one of the two programs would wait for ever",
+            "choose another --leader-elect-resource-name: one of the two programs would never lead",
         ),
         None => report.note(
             Check::Leases,
@@ -156,7 +156,7 @@ mod tests {
         let (old, new) = ("2025-12-31T12:00:00Z", "2026-01-01T11:59:50Z");
         let fresh = "2026-01-01T11:59:55.000000Z";
         let (ours, stock) = ("infra-controller-manager", "kube-controller-manager");
-        let unheld = (Severity::Note, "nobody holds kube-system/own".to_owned());
+        let unheld = (Severity::Note, "kube-system/own has no holder".to_owned());
         assert_eq!(own(None), unheld);
         assert_eq!(own(Some(&lease("", fresh, &[(ours, new)]))), unheld);
         assert_eq!(own(Some(&lease("a_1", "2026-01-01T11:58:00Z", &[(stock, new)]))), unheld);
@@ -165,7 +165,11 @@ mod tests {
         let other = own(Some(&lease("a_1", fresh, &[(ours, old), (stock, new)])));
         let told = "kube-system/own is held by a_1, which is kube-controller-manager";
         assert_eq!(other, (Severity::Error, told.to_owned()));
-        assert_eq!(own(Some(&lease("a_1", fresh, &[]))).0, Severity::Note, "nobody knows better");
+        assert_eq!(
+            own(Some(&lease("a_1", fresh, &[]))).0,
+            Severity::Note,
+            "an unknown writer is no finding"
+        );
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What the Nodes tell of their pod CIDRs, in words.
+//! Findings about the pod CIDRs of Nodes.
 
 use client::AnswerError;
 use flags::Values;
@@ -16,7 +16,7 @@ const TOLD: usize = 20;
 
 const CLUSTER_CIDRS: &str = "/apis/networking.x-k8s.io/v1/clustercidrs?";
 
-/// What was seen of a cluster.
+/// Nodes and ranges of the cluster.
 pub(super) struct Seen {
     nodes: Vec<Surveyed>,
     ranges: Ranges,
@@ -121,7 +121,7 @@ fn said(finding: &Finding) -> (Severity, String, &'static str) {
         Finding::Outside { node, cidr } => (
             Warning,
             format!("{node} has {cidr}, outside of --cluster-cidr"),
-            "it is left alone, and its addresses are given to nobody else",
+            "it is left alone, and its addresses are not assigned to another Node",
         ),
         Finding::InServiceRange { node, cidr, services } => (
             Warning,

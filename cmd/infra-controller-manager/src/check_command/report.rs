@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde_json::{Value, json};
 
-/// What was looked at.
+/// Area of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Check {
     Flags,
@@ -33,7 +33,7 @@ impl fmt::Display for Check {
 pub(super) enum Severity {
     /// The program must not be started.
     Error,
-    /// It may be, and somebody should know.
+    /// The program may be started; an operator may have to act.
     Warning,
     /// How things are.
     Note,
@@ -55,7 +55,7 @@ pub(super) struct Line {
     pub(super) severity: Severity,
     pub(super) check: Check,
     pub(super) message: String,
-    /// What to do; may be empty.
+    /// Advice; may be empty.
     pub(super) advice: String,
 }
 

@@ -1,4 +1,4 @@
-//! What the program must be allowed to do, by itself and as its service accounts.
+//! Rights of the program and of its service accounts.
 
 use client::AnswerError;
 use informer::MANAGED_BY;
@@ -16,12 +16,12 @@ const VERBS: [&str; 2] = ["list", "watch"];
 
 /// A right that is needed.
 struct Need {
-    /// The service account that needs it; the identity of `--kubeconfig` where there is none.
+    /// The service account that needs it; `None` for the identity of `--kubeconfig`.
     account: Option<&'static str>,
-    /// Those of a review.
+    /// `resourceAttributes` of a SubjectAccessReview.
     attributes: Value,
     cure: String,
-    /// It is for a kind that is served and not for us: it will be needed when its CRD is ours.
+    /// The kind is served by a CRD of another program: the right is needed once the CRD is ours.
     dormant: bool,
 }
 
@@ -43,7 +43,7 @@ pub(super) async fn check(cluster: &Cluster, settings: &ProcessSettings, report:
                 report.push(severity, Check::Rights, message, &need.cure);
             }
             Err(error) => {
-                let message = format!("nobody says whether {}: {error}", need.said("may"));
+                let message = format!("cannot check whether {}: {error}", need.said("may"));
                 let advice = "let the identity of --kubeconfig create subjectaccessreviews, as the \
                               ClusterRole system:auth-delegator does";
                 report.error(Check::Rights, message, advice);
@@ -135,7 +135,7 @@ async fn is_dormant(
     Ok(Some(owner != Some(build::PRODUCT)))
 }
 
-/// What the controller does with a kind, and that the process watches it.
+/// Rights on one kind: those of the controller, and list and watch of the process.
 fn of_kind(
     kind: &Awaited,
     account: Option<&'static str>,
@@ -170,8 +170,8 @@ fn cure(runner: &dyn Runner, account: Option<&str>) -> String {
     }
 }
 
-/// What the identity of `--kubeconfig` does whatever runs: that of kube-controller-manager may all
-/// of it.
+/// Rights of the identity of `--kubeconfig`, whatever controllers run. The identity of
+/// kube-controller-manager has them all.
 fn of_process(settings: &ProcessSettings) -> Vec<Need> {
     const ROLE: &str = "be system:kube-controller-manager, or apply config/rbac/role.yaml";
     const DELEGATED: &str = "apply config/rbac/delegated-auth.yaml";

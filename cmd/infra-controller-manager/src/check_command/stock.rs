@@ -1,5 +1,5 @@
-//! Whether kube-controller-manager still gives out pod CIDRs: by the command lines of its pods, and
-//! by the health of the one on this host, which lists what it runs while it leads.
+//! Whether kube-controller-manager still assigns pod CIDRs: by the command lines of its pods, and by
+//! the health of the one on this host, which lists its controllers while it leads.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -30,8 +30,8 @@ const SAME: [&str; 2] = ["cluster-cidr", "service-cluster-ip-range"];
 /// For the health of a program on this host.
 const LIMIT: Duration = Duration::from_secs(5);
 
-/// Asks at `url`, unless that is empty. Nobody there is no finding: it may run on other hosts. Whether
-/// the one that leads has told what it runs.
+/// Reads the health at `url`, unless that is empty. No answer is no finding: kube-controller-manager may
+/// run on other hosts. True if a leader lists its controllers.
 pub(super) async fn ask_health(url: &str, report: &mut Report) -> bool {
     if url.is_empty() {
         return false;
@@ -45,7 +45,7 @@ pub(super) async fn ask_health(url: &str, report: &mut Report) -> bool {
     }
 }
 
-/// That it leads somewhere, and neither health nor pods tell what it runs.
+/// Warns that kube-controller-manager leads, and neither health nor pods show its controllers.
 pub(super) fn warn_of_silence(report: &mut Report) {
     let message = format!("{PROGRAM} leads, and nothing tells whether it gives out pod CIDRs");
     let advice = format!(

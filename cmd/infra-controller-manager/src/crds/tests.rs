@@ -1,7 +1,6 @@
 use std::time::Duration;
 
 use api_server_double::{ApiServer, Asked, Reply};
-use cluster_api::contract::Contract;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -29,7 +28,12 @@ fn name(asked: &Asked) -> &str {
     asked.path().rsplit('/').next().unwrap()
 }
 
-/// What an API server says that has no CRD and no aggregated API, and takes what is applied.
+/// The labels that these flags ask for.
+fn labels(args: &[&str]) -> Vec<CrdLabel> {
+    crate::check_command::tests::settings(args).crd_labels
+}
+
+/// Answers of an API server that has no CRD and no aggregated API, and takes what is applied.
 fn empty_cluster(asked: &Asked) -> Reply {
     if asked.method() == "PATCH" {
         return Reply::Json(201, stored(asked.json()));
@@ -71,7 +75,7 @@ async fn at_a_stop_the_answer_of_an_apply_under_way_is_awaited_and_nothing_more_
             reply
         }))
     });
-    let installing = Installing::start(server.client(), vec![Contract::default().crd_label()]);
+    let installing = Installing::start(server.client(), labels(&[]));
     sleep(Duration::from_secs(1)).await;
     assert_eq!(applied(&server).len(), manifests().count() - 1);
     installing.stop().await;
@@ -85,7 +89,7 @@ async fn at_a_stop_an_apply_that_is_cut_off_is_waited_for_as_long_as_the_server_
     let server = ApiServer::new(|asked| {
         if asked.method() == "PATCH" { Reply::Silence } else { empty_cluster(asked) }
     });
-    let installing = Installing::start(server.client(), vec![Contract::default().crd_label()]);
+    let installing = Installing::start(server.client(), labels(&[]));
     sleep(Duration::from_secs(1)).await;
     assert_eq!(applied(&server).len(), manifests().count());
     let began = Instant::now();
@@ -99,7 +103,7 @@ async fn at_a_stop_an_apply_of_unknown_outcome_is_waited_for() {
     let server = ApiServer::new(|asked| {
         if asked.method() == "PATCH" { Reply::Refused } else { empty_cluster(asked) }
     });
-    let installing = Installing::start(server.client(), vec![Contract::default().crd_label()]);
+    let installing = Installing::start(server.client(), labels(&[]));
     sleep(Duration::from_millis(1)).await;
     let began = Instant::now();
     installing.stop().await;
@@ -114,7 +118,7 @@ async fn a_crd_that_cannot_be_installed_holds_up_no_other() {
         }
         empty_cluster(asked)
     });
-    let installing = Installing::start(server.client(), vec![Contract::default().crd_label()]);
+    let installing = Installing::start(server.client(), labels(&[]));
     sleep(Duration::from_secs(600)).await;
     let applied = applied(&server);
     let [mut tries, mut others] = [0; 2];
@@ -126,7 +130,7 @@ async fn a_crd_that_cannot_be_installed_holds_up_no_other() {
     installing.stop().await;
 }
 
-/// rule:newer-crds-stay
+/// rule:crds-of-others-are-not-touched
 #[tokio::test(start_paused = true)]
 async fn the_crd_of_a_newer_release_is_left_alone_and_that_of_an_older_one_is_updated() {
     let server = ApiServer::new(|asked| {
@@ -150,7 +154,7 @@ async fn the_crd_of_a_newer_release_is_left_alone_and_that_of_an_older_one_is_up
             })),
         )
     });
-    let mut installing = Installing::start(server.client(), vec![Contract::default().crd_label()]);
+    let mut installing = Installing::start(server.client(), labels(&[]));
     assert!(installing.ended().await);
     let mut applied = applied(&server);
     applied.sort();
@@ -161,11 +165,11 @@ async fn the_crd_of_a_newer_release_is_left_alone_and_that_of_an_older_one_is_up
     }
 }
 
-/// rule:one-contract-at-a-time
 #[tokio::test(start_paused = true)]
-async fn the_crd_of_infrastructure_gets_the_label_of_one_contract_and_loses_that_of_the_other() {
+async fn a_crd_gets_the_label_that_a_flag_asks_for_and_loses_the_one_that_it_excludes() {
     const AWS_CLUSTERS: &str = "awsclusters.infrastructure.cluster.x-k8s.io";
-    let [older, newer] = [Contract::V1Beta1, Contract::V1Beta2].map(|contract| contract.label().0);
+    let labels = labels(&["--infra-contract=v1beta1"]);
+    let [CrdLabel { key: older, other: newer, .. }] = labels.clone().try_into().unwrap();
     let (others, last) = (newer.clone(), std::sync::Mutex::new(Value::Null));
     let server = ApiServer::new(move |asked| {
         if asked.method() != "PATCH" || name(asked) != AWS_CLUSTERS {
@@ -179,7 +183,7 @@ async fn the_crd_of_infrastructure_gets_the_label_of_one_contract_and_loses_that
         }
         Reply::Json(200, last.clone())
     });
-    let mut installing = Installing::start(server.client(), vec![Contract::V1Beta1.crd_label()]);
+    let mut installing = Installing::start(server.client(), labels);
     assert!(installing.ended().await);
     let asked = server.asked();
     let of_it = |asked: &&Asked| asked.method() == "PATCH" && name(asked) == AWS_CLUSTERS;

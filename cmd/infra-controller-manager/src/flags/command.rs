@@ -118,7 +118,7 @@ const REMOVED: [(&str, &str); 17] = [
     ("deployment-controller-sync-period", UNUSED),
 ];
 
-/// What to do instead, when `name` is such a flag.
+/// Advice about a flag that kube-controller-manager removed.
 pub(super) fn reason_of_removal(name: &str) -> Option<&'static str> {
     REMOVED.iter().find(|(removed, _)| *removed == name).map(|(_, reason)| *reason)
 }

@@ -3,8 +3,7 @@
 use flags::Values;
 use flags::syntax::composite::DEFAULT_COMPONENT;
 
-use super::table::generic::FEATURE_GATES;
-use super::table::leader::LEADER_ELECT_RELEASE_ON_EXIT;
+use super::table::generic::{FEATURE_GATES, LEADER_ELECT_RELEASE_ON_EXIT};
 
 pub(super) const ALL_ALPHA: &str = "AllAlpha";
 pub(super) const ALL_BETA: &str = "AllBeta";

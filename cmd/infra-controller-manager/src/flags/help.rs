@@ -29,8 +29,8 @@ const ORDER: [&str; 12] = [
 ];
 const CONTROLLERS: &str = "(controllers)";
 
-/// Where text beside the names would be narrower than this in any group, it is set below them in
-/// all groups.
+/// Minimum width of descriptions right of the names. With less, descriptions of all groups go below the
+/// names.
 const NARROWEST: usize = 48;
 const INDENT_BELOW: usize = 10;
 
@@ -47,9 +47,10 @@ impl Help<'_> {
     /// For `--help`: what the program is, then the usage.
     pub(super) fn full(&self, width: Option<usize>) -> String {
         let about = format!(
-            "{} assigns pod CIDRs to the Nodes of a Kubernetes cluster, in the place of \
-             kube-controller-manager, of which it accepts every flag. It also watches over member \
-             clusters, of TKEStack and KubeFed, and keeps Cluster API's clusters on AWS.",
+            "{} runs infrastructure controllers of Kubernetes: it assigns pod CIDRs to Nodes, reports \
+             the health of the member clusters of TKEStack and KubeFed, and reconciles clusters of \
+             Cluster API with their network on AWS. It accepts every flag of kube-controller-manager, \
+             and replaces its node-ipam-controller.",
             self.product
         );
         let about = wrapped(&about, width, 0).join("\n");
@@ -78,12 +79,12 @@ impl Help<'_> {
         if self.all { shown } else { format!("{shown}\n{}\n", self.folded(width)) }
     }
 
-    /// What stands for the flags without effect.
+    /// The line that replaces the flags without effect.
     fn folded(&self, width: Option<usize>) -> String {
         let count = self.shown_of(table::ACCEPTED_GROUP).len();
         let line = format!(
-            "{count} more flags of kube-controller-manager are accepted, checked and without \
-             effect, since what they are for is not hosted here or done in any case: see --help=all."
+            "{count} more flags of kube-controller-manager are accepted and checked, but have no \
+             effect: see --help=all."
         );
         wrapped(&line, width, 0).join("\n")
     }
@@ -145,11 +146,12 @@ impl Help<'_> {
 
 /// The commands of the program and of the controllers, in order of name.
 fn commands_text() -> String {
-    let check = ("check", "Says whether it may be started with these flags");
+    let check = ("check", "Checks before a start whether the program may run with these flags");
     let mut all: Vec<_> = commands().map(|it| (it.name, it.about)).chain([check]).collect();
     all.sort_unstable();
-    let line = |(name, about)| format!("  {name:8}  {about} (see {name} --help)\n");
-    format!("\nCommands:\n{}", all.into_iter().map(line).collect::<String>())
+    let line = |(name, about)| format!("  {name:8}  {about}\n");
+    let lines: String = all.into_iter().map(line).collect();
+    format!("\nCommands, each with its own --help:\n{lines}")
 }
 
 fn default_text(kind: Kind, value: &Value) -> String {
@@ -172,14 +174,14 @@ fn name_column(spec: &Spec) -> String {
     format!("{short}--{}{separator}{}", spec.name, spec.kind.type_name())
 }
 
-/// A group of flags: names, and what is to be read of them.
+/// A group of flags: names and descriptions.
 struct Section {
     group: &'static str,
     rows: Vec<(String, String)>,
 }
 
 impl Section {
-    /// Where texts begin that stand beside the names.
+    /// The column where descriptions begin.
     fn column(&self) -> usize {
         self.rows.iter().map(|(name, _)| name.len() + 3).max().unwrap_or_default()
     }
@@ -188,8 +190,8 @@ impl Section {
         let (mut text, column) =
             (format!("\n{} flags:\n\n", capitalised(self.group)), self.column());
         if self.group == table::ACCEPTED_GROUP {
-            let note = "  They are checked and have no effect: what they are for is not hosted here, \
-                 or is done in any case, as they say.";
+            let note = "  They are checked and have no effect: this program does not run the controllers \
+                 that they are for.";
             text = format!("{text}{}\n\n", wrapped(note, width, 0).join("\n  "));
         }
         for (name, description) in &self.rows {
@@ -199,7 +201,7 @@ impl Section {
     }
 }
 
-/// A flag's lines: the name, and the text beside or below it.
+/// The lines of a flag: its name, with the description to the right or below.
 fn row(name: &str, column: usize, text: &str, width: Option<usize>, below: bool) -> String {
     let indent = if below { INDENT_BELOW } else { column };
     let lines: Vec<String> = text.lines().flat_map(|line| wrapped(line, width, indent)).collect();

@@ -9,8 +9,6 @@ use serving::TlsChoice;
 
 use super::table::generic::{
     CONTROLLER_QPS, DRY_RUN, EVENT_BURST, EVENT_QPS, KUBE_API_BURST, KUBE_API_QPS,
-};
-use super::table::leader::{
     LEADER_ELECT_LEASE_DURATION, LEADER_ELECT_RENEW_DEADLINE, LEADER_ELECT_RESOURCE_NAME,
     LEADER_ELECT_RESOURCE_NAMESPACE, LEADER_ELECT_RETRY_PERIOD,
 };
@@ -30,7 +28,7 @@ pub fn event_rate(values: &Values) -> (f64, u32) {
     (if qps == 0.0 { work_qps } else { qps }, if given == 0 { work_burst } else { given })
 }
 
-/// What single controllers have instead of [`work_rate`], by canonical name.
+/// `--controller-qps`: rates of single controllers, by canonical name.
 ///
 /// # Errors
 /// Every entry that names no controller of this program, or no rate.
@@ -69,7 +67,7 @@ fn rate(text: &str) -> Option<(f64, u32)> {
     (limits || qps < 0.0).then_some((qps, burst))
 }
 
-/// A negative burst has no effect, since validation refuses it beside a positive rate.
+/// A negative burst has no effect, since validation refuses it with a positive rate.
 fn burst(value: i64) -> u32 {
     u32::try_from(value).unwrap_or(0)
 }
@@ -87,14 +85,14 @@ pub fn election_config(values: &Values, identity: String) -> ElectionConfig {
     }
 }
 
-/// A dry run stands beside what works, so that it has a Lease of its own.
+/// A dry run has its own Lease, because it runs next to the working program.
 fn lease_name(values: &Values) -> String {
     let name = values.get(&LEADER_ELECT_RESOURCE_NAME);
     let own = values.get(&DRY_RUN) && !values.is_set(LEADER_ELECT_RESOURCE_NAME.name());
     if own { format!("{name}-dry-run") } else { name }
 }
 
-/// What to serve with, and what cannot be.
+/// TLS versions, ciphers and curves of the HTTPS server.
 pub fn tls_choice(values: &Values) -> TlsChoice {
     TlsChoice::new(
         &values.get(&TLS_MIN_VERSION),
@@ -109,7 +107,7 @@ type LabelValues = BTreeMap<(String, String), BTreeSet<String>>;
 /// Reads pairs of `metric,label` and `value,value`.
 ///
 /// # Errors
-/// One of them is none, in words for whoever wrote it.
+/// The first pair that cannot be read.
 pub fn label_values(
     pairs: impl IntoIterator<Item = (String, String)>,
 ) -> Result<LabelValues, String> {

@@ -1,12 +1,10 @@
-//! Every flag of kube-controller-manager 1.36 that no hosted controller owns, and ours
-//! (rule:command-line-as-kube-controller-manager). A table per part of the program; controllers
-//! bring their own.
+//! The flags of kube-controller-manager 1.36 that no hosted controller owns, and our own. Controllers
+//! bring the tables of theirs.
 //!
 //! When a flag gets its implementation its verdict changes here, and only here.
 
 mod accepted;
 pub(crate) mod generic;
-pub(crate) mod leader;
 pub(crate) mod observing;
 pub(crate) mod serving;
 
@@ -17,7 +15,7 @@ pub(crate) use accepted::ACCEPTED_GROUP;
 /// All tables of this crate.
 pub const GROUPS: &[&[Spec]] = &[
     generic::FLAGS,
-    leader::LEADER_ELECTION,
+    generic::LEADER_ELECTION,
     serving::FLAGS,
     serving::AUTHENTICATION,
     serving::AUTHORIZATION,

@@ -1,20 +1,20 @@
-//! Rules between and beyond the syntaxes: everything that is refused at start, all of it reported
-//! together and before any API call (rule:command-line-as-kube-controller-manager).
+//! Validation of flag values: [`validate`] refuses what would be unsafe to ignore, all problems
+//! together and before any API call; [`warnings`] names what has no effect or is risky.
 
 use std::net::IpAddr;
 
-use flags::{Flag, Problem, Values};
+use delegated_auth::OpenPaths;
+use flags::{Flag, Problem, Spec, Values, Verdict, controllers};
 
 use super::gates;
 use super::gates::{LOGGING_ALPHA, LOGGING_BETA};
 use super::rates::{election_config, label_values, tls_choice};
 use super::table::generic::{
-    CONTROLLER_SHUTDOWN_TIMEOUT, CONTROLLER_START_INTERVAL, DRY_RUN, EVENT_BURST, EVENT_QPS,
-    INSTALL_CRDS, KUBE_API_BURST, KUBE_API_CONTENT_TYPE, KUBE_API_QPS, MASTER, MIN_RESYNC_PERIOD,
-};
-use super::table::leader::{
-    ALLOW_STOCK_LEASE_NAME, ENABLE_LEADER_MIGRATION, LEADER_ELECT, LEADER_ELECT_RESOURCE_LOCK,
-    LEADER_ELECT_RESOURCE_NAME, LEADER_ELECT_RESOURCE_NAMESPACE, LEADER_MIGRATION_CONFIG,
+    ALLOW_STOCK_LEASE_NAME, CONTROLLER_SHUTDOWN_TIMEOUT, CONTROLLER_START_INTERVAL, CONTROLLERS,
+    DRY_RUN, ENABLE_LEADER_MIGRATION, EVENT_BURST, EVENT_QPS, INSTALL_CRDS, KUBE_API_BURST,
+    KUBE_API_CONTENT_TYPE, KUBE_API_QPS, LEADER_ELECT, LEADER_ELECT_RESOURCE_LOCK,
+    LEADER_ELECT_RESOURCE_NAME, LEADER_ELECT_RESOURCE_NAMESPACE, LEADER_MIGRATION_CONFIG, MASTER,
+    MIN_RESYNC_PERIOD,
 };
 use super::table::observing::{
     ALLOW_METRIC_LABELS, LOG_FLUSH_FREQUENCY, LOG_JSON_INFO_BUFFER_SIZE, LOG_JSON_SPLIT_STREAM,
@@ -22,9 +22,10 @@ use super::table::observing::{
 };
 use super::table::serving::{
     ADDITIONAL_BIND_ADDRESSES, AUTHENTICATION_TOKEN_WEBHOOK_CACHE_TTL,
-    AUTHORIZATION_WEBHOOK_CACHE_AUTHORIZED_TTL, AUTHORIZATION_WEBHOOK_CACHE_UNAUTHORIZED_TTL,
-    AUTHZ_OUTAGE_GRACE, BIND_ADDRESS, HTTP2_MAX_STREAMS_PER_CONNECTION, SECURE_PORT, TLS_CERT_FILE,
-    TLS_PRIVATE_KEY_FILE,
+    AUTHORIZATION_ALWAYS_ALLOW_PATHS, AUTHORIZATION_WEBHOOK_CACHE_AUTHORIZED_TTL,
+    AUTHORIZATION_WEBHOOK_CACHE_UNAUTHORIZED_TTL, AUTHZ_OUTAGE_GRACE, BIND_ADDRESS, CLIENT_CA_FILE,
+    HTTP2_MAX_STREAMS_PER_CONNECTION, REQUESTHEADER_ALLOWED_NAMES, REQUESTHEADER_CLIENT_CA_FILE,
+    SECURE_PORT, TLS_CERT_FILE, TLS_PRIVATE_KEY_FILE,
 };
 
 /// Every broken rule, none twice; empty means the program may start. Controllers judge the values
@@ -90,7 +91,7 @@ fn serving(values: &Values, problems: &mut Vec<Problem>) {
     problems.extend(refused.into_iter().map(|found| Problem::new(found.flag, found.message)));
 }
 
-/// Each is an address of its own that nothing listens on already.
+/// Refuses addresses that are invalid, repeated or covered by `--bind-address`.
 fn additional_addresses(values: &Values, problems: &mut Vec<Problem>) {
     let first = values.get(&BIND_ADDRESS);
     let mut taken = vec![first];
@@ -113,7 +114,7 @@ fn additional_addresses(values: &Values, problems: &mut Vec<Problem>) {
     }
 }
 
-/// The lease of the program this one runs beside (rule:stock-lease-is-refused).
+/// Refuses the lease of kube-controller-manager (rule:stock-lease-is-refused).
 const STOCK_LEASE: (&str, &str) = ("kube-system", "kube-controller-manager");
 
 fn migration(values: &Values, problems: &mut Vec<Problem>) {
@@ -145,7 +146,7 @@ fn lease(values: &Values, problems: &mut Vec<Problem>) {
     problems.extend(found.into_iter().map(|found| Problem::new(found.flag, found.rule)));
 }
 
-/// That they are not empty is the elector's rule.
+/// The elector refuses empty names.
 fn names(values: &Values, problems: &mut Vec<Problem>) {
     let namespace = values.get(&LEADER_ELECT_RESOURCE_NAMESPACE);
     let name = values.get(&LEADER_ELECT_RESOURCE_NAME);
@@ -269,4 +270,84 @@ fn alpha(values: &Values, problems: &mut Vec<Problem>) {
 
 fn gated<T>(flag: &Flag<T>, gate: &str) -> Problem {
     flag.problem(format!("needs the feature gate {gate}, which is off"))
+}
+
+/// The warnings of a command line, in the order to log them. Flags without effect make exactly one
+/// line however many they are; defaults never warn.
+pub fn warnings(values: &Values) -> Vec<String> {
+    let mut lines = Vec::new();
+    lines.extend(without_effect(values));
+    for spec in values.explicit() {
+        if let Verdict::Deprecated(why) = spec.verdict {
+            lines.push(format!("--{} is deprecated: {why}", spec.name));
+        }
+    }
+    let tls = tls_choice(values).warned;
+    lines.extend(tls.into_iter().map(|found| format!("--{}: {}", found.flag, found.message)));
+    lines.extend(closed_health(values));
+    lines.extend(shared_ca(values));
+    lines.extend(feature_gates(values));
+    if gates::setting(values, gates::COORDINATED_ELECTION) == Some(true) {
+        lines.push(format!(
+            "feature gate {} is ignored: coordinated leader election is not built; the lease is \
+             campaigned for directly",
+            gates::COORDINATED_ELECTION
+        ));
+    }
+    lines
+}
+
+/// The one line about flags and controllers that change nothing.
+fn without_effect(values: &Values) -> Option<String> {
+    let of = |wanted: Verdict| {
+        let names = values.explicit().filter(|spec| spec.verdict == wanted).map(dashed);
+        names.collect::<Vec<String>>().join(", ")
+    };
+    let not_hosted = controllers::not_hosted(&values.get(&CONTROLLERS)).join(", ");
+    let parts = [
+        ("flags accepted without effect", of(Verdict::Accepted)),
+        ("controllers not hosted by this program", not_hosted),
+    ];
+    let parts: Vec<String> = parts
+        .iter()
+        .filter(|(_, names)| !names.is_empty())
+        .map(|(what, names)| format!("{what}: {names}"))
+        .collect();
+    (!parts.is_empty()).then(|| parts.join("; "))
+}
+
+/// The list replaces the default, and the kubelet's probes bring no credentials.
+fn closed_health(values: &Values) -> Option<String> {
+    const FLAG: Flag<Vec<String>> = AUTHORIZATION_ALWAYS_ALLOW_PATHS;
+    let open = OpenPaths::new(&values.get(&FLAG));
+    let closed = ["/livez", "/readyz", "/healthz"].into_iter().filter(|path| !open.cover(path));
+    let closed: Vec<&str> = closed.collect();
+    let line = format!(
+        "{FLAG} leaves out {}: probes of the kubelet, which bring no credentials, are refused there",
+        closed.join(", ")
+    );
+    (!closed.is_empty()).then_some(line)
+}
+
+/// Every client may claim any identity, as a proxy does.
+fn shared_ca(values: &Values) -> Option<String> {
+    let proxies = values.get(&REQUESTHEADER_CLIENT_CA_FILE);
+    let shared = !proxies.is_empty() && proxies == values.get(&CLIENT_CA_FILE);
+    let anybody = shared && values.get(&REQUESTHEADER_ALLOWED_NAMES).is_empty();
+    anybody.then(|| {
+        format!(
+            "{REQUESTHEADER_CLIENT_CA_FILE} is {CLIENT_CA_FILE}, and {REQUESTHEADER_ALLOWED_NAMES} \
+             is empty: whoever has a client certificate may claim to be anybody"
+        )
+    })
+}
+
+fn dashed(spec: &Spec) -> String {
+    format!("--{}", spec.name)
+}
+
+fn feature_gates(values: &Values) -> Option<String> {
+    let ignored = gates::without_effect(values);
+    let line = format!("feature gates without effect in this program: {}", ignored.join(", "));
+    (!ignored.is_empty()).then_some(line)
 }

@@ -1,4 +1,4 @@
-//! The HTTPS server: where it listens, and whom it serves what.
+//! Settings of the HTTPS server: listeners, TLS, authentication and authorization.
 
 use std::path::PathBuf;
 
@@ -15,11 +15,11 @@ use crate::flags::table::serving::{
 };
 use crate::flags::tls_choice;
 
-/// What the HTTPS server of the process is to be.
+/// Settings of the HTTPS server.
 pub struct ServingSettings {
     /// The sockets and their TLS.
     pub listener: ListenerOptions,
-    /// Who may ask.
+    /// Authentication and authorization of requests.
     pub delegation: DelegationOptions,
     /// `--authentication-kubeconfig`.
     pub authentication_kubeconfig: Option<PathBuf>,

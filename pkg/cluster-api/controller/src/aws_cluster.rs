@@ -1,49 +1,133 @@
-//! The AWSCluster controller: makes, keeps and removes what a cluster needs on AWS. What to do is
-//! decided by `aws-network` and carried out by `aws`; here it meets the object.
+//! The AWSCluster controller: creates, keeps and removes what a cluster needs on AWS. The crate
+//! `aws-network` decides what to do and `aws` sends it; this module reads and writes the objects.
+//! This file holds the caches, the queue and the workers of one run.
 //!
 //! | file | holds |
 //! |---|---|
-//! | `run.rs` | caches, queue, workers and AWS account of one run |
-//! | `aws_clusters.rs` | what every look shares, and how it publishes and tells |
-//! | `reconcile.rs` | one look at one AWSCluster |
-//! | `owner.rs` | whose it is, and whether that is known |
-//! | `owner_ids.rs` | which of several AWSClusters with one owner id may use it; pure |
-//! | `admission.rs` | in which account AWS is called |
-//! | `goal.rs` | what AWS shall have, of the object and its Cluster; pure |
-//! | `build.rs`, `publication.rs`, `removal.rs` | the way there, its endpoint, and the way back |
-//! | `plan_only.rs` | what would be done, published instead of done |
-//! | `left_behind.rs` | what a deletion leaves since it is not ours, and the ways to end it; pure |
-//! | `leaks.rs` | what has outlived its AWSCluster, told |
-//! | `spec_mirror.rs` | ids of what was made, written into the spec where that is asked for |
-//! | `leg.rs`, `denial.rs` | one leg of a pass, and what it has met |
-//! | `passes.rs` | passes that rest, and until when |
-//! | `stored_memory.rs` | what survives a crash, in the words of the status; pure |
-//! | `report.rs`, `findings.rs` | what a leg found out, and how that is published; pure |
-//! | `write_events.rs` | the words for writes in events; pure |
-//! | `metrics.rs`, `resource_counts.rs` | what is counted |
+//! | `aws_clusters.rs` | [`AwsClusters`]: what all reconciles share; status writes and events |
+//! | `reconcile.rs` | one reconcile of one AWSCluster |
+//! | `owner.rs` | the Cluster that owns an AWSCluster; who keeps a copied owner id |
+//! | `admission.rs` | the AWS account in which calls are made |
+//! | `goal.rs` | what AWS shall have, from the object and its Cluster; pure |
+//! | `build.rs`, `removal.rs` | creation and upkeep, with the endpoint; deletion |
+//! | `attempt.rs` | one attempt of a pass, sent or, with `--plan-only`, planned |
+//! | `passes.rs` | passes between their attempts, and when they go on |
+//! | `stored_memory.rs` | the planner's memory in the status; pure |
+//! | `report.rs`, `write_events.rs` | the status and the events that follow from an attempt; pure |
+//! | `leaks.rs` | the scan for resources whose AWSCluster is gone |
+//! | `spec_mirror.rs` | ids of resources, copied into the spec on request |
+//! | `metrics.rs` | the `awscluster_*` metrics |
 
 mod admission;
+mod attempt;
 mod aws_clusters;
 mod build;
-mod denial;
-mod findings;
 mod goal;
 mod leaks;
-mod left_behind;
-mod leg;
 mod metrics;
 mod owner;
-mod owner_ids;
 mod passes;
-mod plan_only;
-mod publication;
 mod reconcile;
 mod removal;
 mod report;
-mod resource_counts;
-mod run;
 mod spec_mirror;
 mod stored_memory;
 mod write_events;
 
-pub(crate) use run::run;
+use std::sync::Arc;
+use std::time::Duration;
+
+use aws::Account;
+use aws_clusters::AwsClusters;
+use informer::Informer;
+use kube_api::Kind;
+use manager::{Context, Failure};
+use metrics::AwsClusterMetrics;
+use objects::Object;
+use passes::Passes;
+use workqueue::{Backoff, Jitter, WorkQueue};
+
+use crate::api::aws_cluster::AwsCluster;
+use crate::api::cluster::Cluster;
+use crate::api::{AWS_CLUSTERS, GROUP, INFRASTRUCTURE_GROUP, WATCH_FILTER_LABEL};
+use crate::kind_caches::KindCaches;
+use crate::options::Options;
+
+/// Backoff of one AWSCluster, without a limit of attempts.
+const BACKOFF: Backoff =
+    Backoff::doubling(Duration::from_secs(1), Duration::from_secs(300), Jitter::Around(0.3));
+/// Time limit of one attempt, which waits behind all other clusters of its region.
+const ATTEMPT_LIMIT: Duration = Duration::from_secs(600);
+
+/// Runs until it is asked to stop.
+///
+/// # Errors
+/// What ends a run.
+pub(crate) async fn run(context: &Context, options: &Options) -> Result<(), Failure> {
+    let metrics = context.metrics(AwsClusterMetrics::new)?;
+    let calls = context.metrics(aws::Metrics::new)?;
+    let cache = aws_clusters(context, options);
+    let queue = context.queue::<Arc<str>>("awsclusters", BACKOFF);
+    let namespace = options.namespace.as_deref();
+    let reconcile = Arc::new(AwsClusters {
+        cache: cache.clone(),
+        client: context.objects(AWS_CLUSTERS),
+        clusters: clusters(context, namespace, &queue),
+        machines: KindCaches::new(context, namespace, |_, _, _| {}),
+        account: Account::load(options.aws.calls(), calls).await,
+        fence: context.fence.clone(),
+        passes: Passes::default(),
+        recorder: context.recorder.clone(),
+        metrics,
+        options: options.aws.clone(),
+        sync_period: options.sync_period,
+        stop: context.stop.clone(),
+    });
+    let own_writes = reconcile.client.own_writes().clone();
+    let (all, again) = (cache.clone(), queue.clone());
+    let scanner = Arc::clone(&reconcile);
+    let kept = context
+        .run(&queue, reconcile)
+        .workers(options.aws.concurrency)
+        .item_limit(ATTEMPT_LIMIT)
+        .feed(&cache, |object| Some(Arc::clone(&object.metadata.key)))
+        .reads_own_writes(&cache, &own_writes)
+        .audit(options.sync_period, move || {
+            all.frozen(|objects| objects.keys().for_each(|key| again.add(Arc::clone(key))));
+            std::future::ready(())
+        })
+        .until_stopped();
+    let Some(period) = options.aws.leak_scan_period else { return kept.await };
+    tokio::select! {
+        ended = kept => ended,
+        () = scanner.scan_for_leaks(period) => Ok(()),
+    }
+}
+
+/// The cache of AWSClusters whose CRD is ours (`rule:clusters-of-others-are-not-touched`).
+fn aws_clusters(context: &Context, options: &Options) -> Informer<Object<AwsCluster>> {
+    let informers = context.informers.of_our_crds();
+    let mut source = informers.source(Kind::Custom(AWS_CLUSTERS));
+    source.namespace = options.namespace.as_deref().map(Arc::from);
+    let filter = options.watch_filter.as_ref();
+    source.labels = filter.map(|value| format!("{WATCH_FILTER_LABEL}={value}").into());
+    informers.get_from(source)
+}
+
+/// A Cluster wakes the AWSCluster that it refers to.
+fn clusters(
+    context: &Context,
+    namespace: Option<&str>,
+    queue: &WorkQueue<Arc<str>>,
+) -> KindCaches<Cluster> {
+    let queue = queue.clone();
+    let clusters = KindCaches::new(context, namespace, move |_, _, cluster: &Object<Cluster>| {
+        let Some(reference) = &cluster.body.spec.infrastructure_ref else { return };
+        if reference.group() == INFRASTRUCTURE_GROUP && reference.kind == AWS_CLUSTERS.kind {
+            let namespace = cluster.metadata.namespace().unwrap_or_default();
+            queue.add(Arc::from(format!("{namespace}/{}", reference.name)));
+        }
+    });
+    drop(clusters.get(GROUP, "Cluster"));
+    clusters
+}

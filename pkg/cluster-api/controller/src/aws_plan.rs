@@ -19,31 +19,27 @@ const AWS_CLUSTER: &str = "AWSCluster";
 /// Namespace of an object that names none.
 const DEFAULT_NAMESPACE: &str = "default";
 
-/// What a manifest does not say.
+/// Inputs that a manifest does not contain.
 #[derive(Clone, Debug)]
-pub struct Given {
+pub(crate) struct Given {
     /// Zones of the region, for specs that name no subnets.
-    pub zones: Vec<String>,
+    pub(crate) zones: Vec<String>,
     /// Where a spec names no mode.
-    pub default_nat_mode: NatMode,
+    pub(crate) default_nat_mode: NatMode,
 }
 
-/// What would be made for one AWSCluster.
+/// The plan of one AWSCluster.
 #[derive(Clone, Debug)]
-pub struct Planned {
-    /// Its namespace.
-    pub namespace: String,
-    /// Its name.
-    pub name: String,
-    /// Its region.
-    pub region: String,
-    /// What would be written, or what is wrong with its spec.
-    pub outcome: Result<Forecast, Vec<SpecError>>,
+pub(crate) struct Planned {
+    pub(crate) namespace: String,
+    pub(crate) name: String,
+    pub(crate) region: String,
+    /// The writes, or the errors of the spec.
+    pub(crate) outcome: Result<Forecast, Vec<SpecError>>,
 }
 
-/// What would be made for each AWSCluster among the objects, which belongs to the Cluster among them
-/// that refers to it.
-pub fn of_manifests(objects: &[Value], given: &Given) -> Vec<Planned> {
+/// Plans each AWSCluster among the objects. Its Cluster is the one among them that refers to it.
+pub(crate) fn of_manifests(objects: &[Value], given: &Given) -> Vec<Planned> {
     let is_aws_cluster = |object: &&Value| is_of(object, INFRASTRUCTURE_GROUP, AWS_CLUSTER);
     objects.iter().filter(is_aws_cluster).map(|object| plan(object, objects, given)).collect()
 }

@@ -1,9 +1,7 @@
 //! [`read`]: an AWSCluster of either dialect as the network planner takes it. Pure. What only AWS
 //! or the planner can judge, such as ranges of subnets, is left to it.
 
-mod load_balancer;
 mod rules;
-mod wrong_word;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,13 +11,12 @@ use aws_network::{
 use serde_json::Value;
 
 use crate::api::aws_cluster::{AwsClusterSpec, Network, Subnet};
-use crate::api::cluster::ClusterSpec;
-use crate::api::endpoint::Endpoint;
+use crate::api::cluster::{ClusterSpec, Endpoint};
 use crate::api::reference;
-use wrong_word::wrong_word;
+use rules::wrong_word;
 
 /// Where a Cluster says its port.
-pub const PORT_OF_CLUSTER: &str = "spec.clusterNetwork.apiServerPort of the Cluster";
+pub(crate) const PORT_OF_CLUSTER: &str = "spec.clusterNetwork.apiServerPort of the Cluster";
 /// Where the Cluster names no port.
 const API_PORT: u16 = 6443;
 /// How upstream's users say that the controller's own credentials are meant.
@@ -28,10 +25,10 @@ const OWN_IDENTITY: &str = "AWSClusterControllerIdentity";
 const LEGACY_KEY: &str = "default";
 /// Fields of upstream's VPC that are only what its controller writes there.
 const OBSERVED_OF_VPC: [&str; 3] = ["carrierGatewayId", "internetGatewayId", "tags"];
-/// Such fields of a subnet.
+/// Fields of a subnet that only upstream's controller writes.
 const OBSERVED_OF_SUBNET: [&str; 3] = ["resourceID", "natGatewayId", "routeTableId"];
 
-/// Such fields of the spec itself: what upstream's machines are made of.
+/// Fields of the spec that only concern upstream's machines.
 const FOR_MACHINES: [&str; 3] = ["imageLookupFormat", "imageLookupOrg", "imageLookupBaseOS"];
 /// Partitions of AWS, by how the names of their regions begin; the last one has all others.
 const PARTITIONS: [(&str, &str); 8] = [
@@ -48,51 +45,51 @@ const PARTITIONS: [(&str, &str); 8] = [
 /// Why a field is refused that is not built.
 const NOT_BUILT: &str = "not supported yet";
 
-/// What a spec does not say itself.
+/// Inputs from outside of the spec.
 #[derive(Clone, Debug)]
 #[allow(
     clippy::struct_excessive_bools,
     reason = "each is a switch of its own, in an object or a flag"
 )]
-pub struct Circumstances {
-    /// Whose the resources are.
-    pub identity: Identity,
+pub(crate) struct Circumstances {
+    /// The identity that owns the resources.
+    pub(crate) identity: Identity,
     /// Namespace of the AWSCluster.
-    pub namespace: String,
+    pub(crate) namespace: String,
     /// Dialect of the Cluster that owns it.
-    pub owner: reference::Dialect,
+    pub(crate) owner: reference::Dialect,
     /// Zones of the region, in order.
-    pub zones: Vec<String>,
+    pub(crate) zones: Vec<String>,
     /// Port of the API server as clients see it.
-    pub api_port: u16,
+    pub(crate) api_port: u16,
     /// The addresses of Pods are of the VPC.
-    pub pods_in_vpc: bool,
+    pub(crate) pods_in_vpc: bool,
     /// Keys of additional tags that were applied before.
-    pub applied_tags: BTreeSet<String>,
+    pub(crate) applied_tags: BTreeSet<String>,
     /// Where the spec names no mode.
-    pub default_nat_mode: NatMode,
+    pub(crate) default_nat_mode: NatMode,
     /// Rules of others in our groups stay.
-    pub keep_foreign_rules: bool,
+    pub(crate) keep_foreign_rules: bool,
     /// Owned subnets that the spec does not name are deleted.
-    pub prune_subnets: bool,
-    /// A lost load balancer may be made anew although its name was published.
-    pub allow_load_balancer_recreate: bool,
+    pub(crate) prune_subnets: bool,
+    /// A lost load balancer may be created again although its name was published.
+    pub(crate) allow_load_balancer_recreate: bool,
 }
 
 /// An AWSCluster, read.
 #[derive(Clone, Debug)]
-pub struct Wanted {
+pub(crate) struct Wanted {
     /// For the planner.
-    pub spec: Spec,
+    pub(crate) spec: Spec,
     /// Fields that are set and not acted upon, by path.
-    pub unsupported: Vec<String>,
+    pub(crate) unsupported: Vec<String>,
 }
 
 /// Reads the spec of an AWSCluster.
 ///
 /// # Errors
 /// Everything that is wrong with its words; what they mean together is judged by the planner.
-pub fn read(spec: &AwsClusterSpec, given: &Circumstances) -> Result<Wanted, Vec<SpecError>> {
+pub(crate) fn read(spec: &AwsClusterSpec, given: &Circumstances) -> Result<Wanted, Vec<SpecError>> {
     let mut errors = Vec::new();
     check_region(spec, &mut errors);
     check_partition(spec, &mut errors);
@@ -120,12 +117,12 @@ pub fn read(spec: &AwsClusterSpec, given: &Circumstances) -> Result<Wanted, Vec<
         nat_mode: nat_mode(network, given.default_nat_mode, &mut errors),
         nat_zone: network.nat_gateways.as_ref().and_then(|it| it.availability_zone.clone()),
         cni: cni(network, given.pods_in_vpc, &mut errors),
-        control_plane_rules: rules::read(
+        control_plane_rules: rules::ingress_rules(
             "spec.network.additionalControlPlaneIngressRules",
             &network.additional_control_plane_ingress_rules,
             &mut errors,
         ),
-        node_rules: rules::read(
+        node_rules: rules::ingress_rules(
             "spec.network.additionalNodeIngressRules",
             &network.additional_node_ingress_rules,
             &mut errors,
@@ -134,7 +131,7 @@ pub fn read(spec: &AwsClusterSpec, given: &Circumstances) -> Result<Wanted, Vec<
         group_overrides: group_overrides(network, &mut errors),
         keep_foreign_rules: given.keep_foreign_rules,
         prune_subnets: given.prune_subnets,
-        load_balancer: load_balancer::read(spec.control_plane_load_balancer.as_ref(), &mut errors),
+        load_balancer: rules::load_balancer(spec.control_plane_load_balancer.as_ref(), &mut errors),
         endpoint_published,
         allow_load_balancer_recreate: given.allow_load_balancer_recreate,
         bastion: bastion(spec, dialect),
@@ -147,7 +144,7 @@ pub fn read(spec: &AwsClusterSpec, given: &Circumstances) -> Result<Wanted, Vec<
 }
 
 /// Whether subnets have to be chosen, for which the zones of the region count.
-pub fn needs_zones(spec: &AwsClusterSpec) -> bool {
+pub(crate) fn needs_zones(spec: &AwsClusterSpec) -> bool {
     let Some(network) = spec.network() else { return true };
     let has_vpc =
         network.vpc.as_ref().and_then(|vpc| vpc.id.as_ref()).is_some_and(|id| !id.is_empty());
@@ -158,7 +155,7 @@ pub fn needs_zones(spec: &AwsClusterSpec) -> bool {
 ///
 /// # Errors
 /// What the Cluster says is no port.
-pub fn api_port(cluster: &ClusterSpec) -> Result<u16, Vec<SpecError>> {
+pub(crate) fn api_port(cluster: &ClusterSpec) -> Result<u16, Vec<SpecError>> {
     let Some(port) = named_port(cluster) else { return Ok(API_PORT) };
     u16::try_from(port).map_err(|_| {
         let path = PORT_OF_CLUSTER.to_owned();
@@ -167,7 +164,7 @@ pub fn api_port(cluster: &ClusterSpec) -> Result<u16, Vec<SpecError>> {
 }
 
 /// Whether the Cluster says a port of its own.
-pub fn names_port(cluster: &ClusterSpec) -> bool {
+pub(crate) fn names_port(cluster: &ClusterSpec) -> bool {
     named_port(cluster).is_some()
 }
 
@@ -194,7 +191,7 @@ fn check_partition(spec: &AwsClusterSpec, errors: &mut Vec<SpecError>) {
 }
 
 /// Whether it may be the name of a region: it becomes a part of host names.
-pub fn is_region(name: &str) -> bool {
+pub(crate) fn is_region(name: &str) -> bool {
     let is_letter =
         |letter: u8| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == b'-';
     !name.is_empty() && name.bytes().all(is_letter)
@@ -204,9 +201,9 @@ fn check_identity(spec: &AwsClusterSpec, errors: &mut Vec<SpecError>) {
     errors.extend(other_identity(spec));
 }
 
-/// That the spec means other credentials than there are. With these everything would be made, or
-/// looked for and deleted, in the wrong account.
-pub fn other_identity(spec: &AwsClusterSpec) -> Option<SpecError> {
+/// The error of a spec that asks for other credentials. With ours everything would be created, or
+/// deleted, in the wrong account.
+pub(crate) fn other_identity(spec: &AwsClusterSpec) -> Option<SpecError> {
     let identity = spec.identity_ref.as_ref()?;
     (identity["kind"] != OWN_IDENTITY).then(|| {
         let (path, own) = ("spec.identityRef".to_owned(), OWN_IDENTITY);
@@ -243,7 +240,7 @@ fn cni(network: &Network, pods_in_vpc: bool, errors: &mut Vec<SpecError>) -> Cni
     }
     match network.cni.as_ref().and_then(|cni| cni.cni_ingress_rules.as_ref()) {
         Some(rules) => {
-            CniSpec::Rules(rules::read("spec.network.cni.cniIngressRules", rules, errors))
+            CniSpec::Rules(rules::ingress_rules("spec.network.cni.cniIngressRules", rules, errors))
         }
         None => CniSpec::Calico,
     }
@@ -329,9 +326,10 @@ fn asks_for_more(field: &str, value: &Value) -> bool {
     !is_nothing && *value != default
 }
 
-/// What is not built, as errors: of a cluster of which nothing was made yet, nothing is made that
-/// cannot become what the spec asks for (`rule:what-is-not-built-is-refused-first`).
-pub fn refuse_unsupported(fields: &[String]) -> Result<(), Vec<SpecError>> {
+/// Unsupported fields as errors, for a cluster that has nothing on AWS yet. A plain VPC could never
+/// become what they ask for. A cluster that has something keeps the condition `SpecSupported=False`
+/// instead: an error would stop its upkeep.
+pub(crate) fn refuse_unsupported(fields: &[String]) -> Result<(), Vec<SpecError>> {
     let refuse = |path: &String| SpecError { path: path.clone(), problem: NOT_BUILT.to_owned() };
     if fields.is_empty() { Ok(()) } else { Err(fields.iter().map(refuse).collect()) }
 }

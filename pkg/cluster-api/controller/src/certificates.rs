@@ -2,16 +2,14 @@
 //! administrator's certificate. Pure but for the random numbers of keys; nothing is read from or
 //! written to the cluster.
 
-mod private_key;
-
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa,
     Issuer, KeyPair, KeyUsagePurpose,
 };
-use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject as _;
+use rustls_pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use x509_parser::certificate::X509Certificate;
 use x509_parser::prelude::FromDer as _;
 use zeroize::Zeroizing;
@@ -22,16 +20,16 @@ const CLIENT_LIFE: Duration = Duration::from_secs(365 * 24 * 3600);
 const BACKDATED: Duration = Duration::from_secs(300);
 
 /// A certificate or public key with its private key, in PEM.
-pub struct Identity {
-    /// What everybody may see.
-    pub public: String,
-    /// What nobody but its owner may.
-    pub private: Zeroizing<String>,
+pub(crate) struct Identity {
+    /// Certificate in PEM.
+    pub(crate) public: String,
+    /// Private key in PEM.
+    pub(crate) private: Zeroizing<String>,
 }
 
 /// Why there is no certificate.
 #[derive(Debug, thiserror::Error)]
-pub enum CertificateError {
+pub(crate) enum CertificateError {
     /// The authority's certificate is not one.
     #[error("cannot read the certificate of the authority: give one certificate in PEM")]
     Certificate,
@@ -43,7 +41,7 @@ pub enum CertificateError {
     /// Certificate and key are not a pair.
     #[error("cannot use the authority: its key is not that of its certificate")]
     Mismatch,
-    /// Its time is over.
+    /// The certificate has expired.
     #[error("cannot use the authority: its certificate has expired; replace it")]
     Expired,
     /// The library refused.
@@ -51,11 +49,12 @@ pub enum CertificateError {
     Sign(#[from] rcgen::Error),
 }
 
-/// A new authority (`rule:keys-are-elliptic`).
+/// A new authority with an ECDSA P-256 key: `ring` makes no RSA keys, and Kubernetes takes both.
+/// Authorities of users are read in every common form, RSA included.
 ///
 /// # Errors
 /// There are no random numbers.
-pub fn new_authority(now: SystemTime) -> Result<Identity, CertificateError> {
+pub(crate) fn new_authority(now: SystemTime) -> Result<Identity, CertificateError> {
     let mut params = CertificateParams::default();
     params.distinguished_name = named(&[(DnType::CommonName, "kubernetes")]);
     params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
@@ -71,13 +70,13 @@ pub fn new_authority(now: SystemTime) -> Result<Identity, CertificateError> {
 ///
 /// # Errors
 /// There are no random numbers.
-pub fn new_service_account_keys() -> Result<Identity, CertificateError> {
+pub(crate) fn new_service_account_keys() -> Result<Identity, CertificateError> {
     let key = KeyPair::generate()?;
     Ok(Identity { public: key.public_key_pem(), private: Zeroizing::new(key.serialize_pem()) })
 }
 
 /// An authority that can sign.
-pub struct Authority {
+pub(crate) struct Authority {
     certificate: CertificateDer<'static>,
     issuer: Issuer<'static, KeyPair>,
     not_before: SystemTime,
@@ -88,10 +87,14 @@ impl Authority {
     ///
     /// # Errors
     /// It cannot sign, and why.
-    pub fn read(certificate: &str, key: &str, now: SystemTime) -> Result<Self, CertificateError> {
+    pub(crate) fn read(
+        certificate: &str,
+        key: &str,
+        now: SystemTime,
+    ) -> Result<Self, CertificateError> {
         let certificate = CertificateDer::from_pem_slice(certificate.as_bytes())
             .map_err(|_| CertificateError::Certificate)?;
-        let key = private_key::read(key).ok_or(CertificateError::Key)?;
+        let key = read(key).ok_or(CertificateError::Key)?;
         let (not_before, not_after, public) = {
             let (_, parsed) = X509Certificate::from_der(&certificate)
                 .map_err(|_| CertificateError::Certificate)?;
@@ -113,7 +116,7 @@ impl Authority {
     ///
     /// # Errors
     /// There are no random numbers.
-    pub fn administrator(&self, now: SystemTime) -> Result<Identity, CertificateError> {
+    pub(crate) fn administrator(&self, now: SystemTime) -> Result<Identity, CertificateError> {
         let mut params = CertificateParams::default();
         let name = [
             (DnType::OrganizationName, "system:masters"),
@@ -132,7 +135,7 @@ impl Authority {
     }
 
     /// Until when a certificate is valid that this authority has signed; `None` for one of another.
-    pub fn signed_until(&self, certificate: &str) -> Option<SystemTime> {
+    pub(crate) fn signed_until(&self, certificate: &str) -> Option<SystemTime> {
         let certificate = CertificateDer::from_pem_slice(certificate.as_bytes()).ok()?;
         let (_, certificate) = X509Certificate::from_der(&certificate).ok()?;
         let (_, authority) = X509Certificate::from_der(&self.certificate).ok()?;
@@ -142,7 +145,7 @@ impl Authority {
 }
 
 /// From when on a certificate of the administrator is renewed: when half of a year is left.
-pub fn renew_at(until: SystemTime) -> SystemTime {
+pub(crate) fn renew_at(until: SystemTime) -> SystemTime {
     until.checked_sub(CLIENT_LIFE / 2).unwrap_or(UNIX_EPOCH)
 }
 
@@ -156,6 +159,60 @@ fn named(parts: &[(DnType, &str)]) -> DistinguishedName {
         name.push(kind.clone(), *text);
     }
     name
+}
+
+const SEQUENCE: u8 = 0x30;
+const OCTET_STRING: u8 = 0x04;
+/// `INTEGER 0`.
+const VERSION: [u8; 3] = [0x02, 0x01, 0x00];
+/// Algorithm identifier `rsaEncryption`, with `NULL`, in DER.
+const RSA: &[u8] =
+    &[0x30, 0x0d, 0x06, 0x09, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x01, 0x05, 0x00];
+/// `ecPublicKey` with `prime256v1`.
+const P256: &[u8] = &[
+    0x30, 0x13, 0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01, 0x06, 0x08, 0x2a, 0x86, 0x48,
+    0xce, 0x3d, 0x03, 0x01, 0x07,
+];
+/// `ecPublicKey` with `secp384r1`.
+const P384: &[u8] = &[
+    0x30, 0x10, 0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01, 0x06, 0x05, 0x2b, 0x81, 0x04,
+    0x00, 0x22,
+];
+
+/// The first private key of a PEM text, after whatever else stands in it.
+fn read(pem: &str) -> Option<KeyPair> {
+    match PrivateKeyDer::from_pem_slice(pem.as_bytes()).ok()? {
+        PrivateKeyDer::Pkcs8(key) => KeyPair::try_from(&key).ok(),
+        PrivateKeyDer::Pkcs1(key) => wrapped(RSA, key.secret_pkcs1_der()),
+        PrivateKeyDer::Sec1(key) => {
+            let key = key.secret_sec1_der();
+            wrapped(P256, key).or_else(|| wrapped(P384, key))
+        }
+        _ => None,
+    }
+}
+
+fn wrapped(algorithm: &[u8], key: &[u8]) -> Option<KeyPair> {
+    let key = element(OCTET_STRING, &[key]);
+    let pkcs8 = element(SEQUENCE, &[&VERSION, algorithm, &key]);
+    KeyPair::try_from(&PrivatePkcs8KeyDer::from(&**pkcs8)).ok()
+}
+
+/// One element of DER. Its contents are shorter than 64 KiB, as keys are.
+fn element(tag: u8, parts: &[&[u8]]) -> Zeroizing<Vec<u8>> {
+    let length: usize = parts.iter().map(|part| part.len()).sum();
+    let [high, low] = u16::try_from(length).unwrap_or(u16::MAX).to_be_bytes();
+    // So large that it does not move while it grows: what it held before would not be wiped.
+    let mut der = Vec::with_capacity(length + 4);
+    match (high, low) {
+        (0, 0..0x80) => der.extend([tag, low]),
+        (0, _) => der.extend([tag, 0x81, low]),
+        _ => der.extend([tag, 0x82, high, low]),
+    }
+    for part in parts {
+        der.extend_from_slice(part);
+    }
+    Zeroizing::new(der)
 }
 
 #[cfg(test)]

@@ -1,17 +1,15 @@
-//! The Cluster controller: brings what makes a cluster together, and takes it apart in order.
+//! The Cluster controller: brings what makes a cluster together, and deletes it in order. This file
+//! holds the caches, the queue and the workers of one run.
 //!
 //! | file | holds |
 //! |---|---|
-//! | `run.rs` | caches, queue and workers of one run |
-//! | `reconcile.rs` | one pass over one Cluster |
-//! | `infrastructure_step.rs`, `kubeconfig_step.rs`, `control_plane_step.rs`, `spec_step.rs` | its parts |
-//! | `deletion.rs` | the end of a Cluster |
-//! | `report.rs` | what a pass found out, and how that is published |
-//! | `references.rs`, `checked.rs` | which Clusters wait for which object; which kubeconfigs are in order |
-//! | `step_error.rs`, `metrics.rs` | what went wrong; what is counted |
+//! | `reconcile.rs` | [`Clusters`]: one reconcile of one Cluster, with its spec and control plane |
+//! | `infrastructure_step.rs`, `kubeconfig_step.rs` | its infrastructure; its certificates and kubeconfig |
+//! | `deletion.rs` | the deletion of a Cluster and of what it owns |
+//! | `report.rs` | what a reconcile found out: status, phase, errors; pure |
+//! | `references.rs` | which Clusters refer to an object |
+//! | `metrics.rs` | the metrics of Clusters |
 
-mod checked;
-mod control_plane_step;
 mod deletion;
 mod infrastructure_step;
 mod kubeconfig_step;
@@ -19,8 +17,141 @@ mod metrics;
 mod reconcile;
 mod references;
 mod report;
-mod run;
-mod spec_step;
-mod step_error;
 
-pub(crate) use run::run;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::kubeconfig::Checked;
+use informer::Informer;
+use kube_api::{Kind, Metadata};
+use manager::{Context, Failure};
+use metrics::ClusterMetrics;
+use objects::{Dynamic, Object};
+use reconcile::Clusters;
+use references::References;
+use workqueue::{Backoff, Jitter, WorkQueue};
+
+use crate::api::cluster::{Cluster, Machine, cluster_key, proves_control_plane};
+use crate::api::{CLUSTER_NAME_LABEL, CLUSTERS, GROUP, SECRETS, WATCH_FILTER_LABEL};
+use crate::kind_caches::KindCaches;
+use crate::options::{Mode, Options};
+use crate::ownership;
+
+/// Backoff of one Cluster, without a limit of attempts.
+const BACKOFF: Backoff =
+    Backoff::doubling(Duration::from_millis(100), Duration::from_secs(300), Jitter::Around(0.3));
+
+/// A cache that no Cluster has asked for in so long is dropped.
+const IDLE: Duration = Duration::from_secs(3600);
+
+/// Runs until it is asked to stop.
+///
+/// # Errors
+/// What ends a run.
+pub(crate) async fn run(context: &Context, options: &Options) -> Result<(), Failure> {
+    let metrics = context.metrics(ClusterMetrics::new)?;
+    metrics.reset();
+    let clusters = clusters(context, options);
+    let queue = context.queue::<Arc<str>>("clusters", BACKOFF);
+    let references = References::default();
+    let namespace = options.namespace.as_deref();
+    let secrets = secrets(context, namespace);
+    let externals = externals(context, namespace, &queue, &references);
+    // Each look at a Cluster asks for the kind that it names.
+    let (named, idle) = (externals.clone(), IDLE.max(options.sync_period * 2));
+    let reconcile = Arc::new(Clusters {
+        cache: clusters.clone(),
+        client: context.objects(CLUSTERS),
+        externals,
+        machines: machines(context, namespace, &queue, &clusters),
+        secrets: secrets.clone(),
+        secret_client: context.objects(SECRETS),
+        references,
+        checked: Checked::default(),
+        recorder: context.recorder.clone(),
+        metrics,
+        generate_ca: options.generate_ca,
+    });
+    let (all, again) = (clusters.clone(), queue.clone());
+    let own_writes = reconcile.client.own_writes().clone();
+    context
+        .run(&queue, reconcile)
+        .workers(options.cluster_concurrency)
+        .feed(&clusters, |cluster| Some(Arc::clone(&cluster.metadata.key)))
+        .feed(&secrets, |secret| cluster_of(secret).map(Arc::from))
+        .reads_own_writes(&clusters, &own_writes)
+        .audit(options.sync_period, move || {
+            named.drop_idle(idle);
+            all.frozen(|clusters| clusters.keys().for_each(|key| again.add(Arc::clone(key))));
+            std::future::ready(())
+        })
+        .until_stopped()
+        .await
+}
+
+/// In `auto` those whose CRD is ours, also when the controller was asked for by name
+/// (`rule:clusters-of-others-are-not-touched`).
+fn clusters(context: &Context, options: &Options) -> Informer<Object<Cluster>> {
+    let informers = match options.mode {
+        Mode::Auto => context.informers.of_our_crds(),
+        Mode::Standalone | Mode::Provider => context.informers.of_any_owner(),
+    };
+    let mut source = informers.source(Kind::Custom(CLUSTERS));
+    source.namespace = options.namespace.as_deref().map(Arc::from);
+    let filter = options.watch_filter.as_ref();
+    source.labels = filter.map(|value| format!("{WATCH_FILTER_LABEL}={value}").into());
+    informers.get_from(source)
+}
+
+/// Metadata alone: contents are read one by one.
+fn secrets(context: &Context, namespace: Option<&str>) -> Informer<Metadata> {
+    let mut source = context.informers.source(Kind::BuiltIn(SECRETS));
+    source.namespace = namespace.map(Arc::from);
+    source.labels = Some(CLUSTER_NAME_LABEL.into());
+    context.informers.get_from(source)
+}
+
+fn externals(
+    context: &Context,
+    namespace: Option<&str>,
+    queue: &WorkQueue<Arc<str>>,
+    references: &References,
+) -> KindCaches<Dynamic> {
+    let (queue, references) = (queue.clone(), references.clone());
+    KindCaches::new(context, namespace, move |group, kind, object| {
+        for cluster in ownership::clusters_of(&object.metadata) {
+            queue.add(Arc::from(cluster));
+        }
+        for cluster in references.of(group, kind, &object.metadata.key) {
+            queue.add(cluster);
+        }
+    })
+}
+
+/// A Machine is news while its Cluster has no control plane, and while its Cluster is deleted.
+fn machines(
+    context: &Context,
+    namespace: Option<&str>,
+    queue: &WorkQueue<Arc<str>>,
+    clusters: &Informer<Object<Cluster>>,
+) -> KindCaches<Machine> {
+    let (queue, clusters) = (queue.clone(), clusters.clone());
+    let machines = KindCaches::new(context, namespace, move |_, _, machine: &Object<Machine>| {
+        let Some(key) = cluster_key(machine) else { return };
+        let Some(cluster) = clusters.get(&key) else { return };
+        let proves =
+            proves_control_plane(machine) && !cluster.status.control_plane_was_initialized();
+        if proves || cluster.metadata.deleting() {
+            queue.add(Arc::from(key));
+        }
+    });
+    // Watched from the start: nothing refers to them.
+    drop(machines.get(GROUP, "Machine"));
+    machines
+}
+
+fn cluster_of(secret: &Metadata) -> Option<String> {
+    let (namespace, _) = secret.key.split_once('/')?;
+    let name = secret.labels.get(CLUSTER_NAME_LABEL)?;
+    Some(format!("{namespace}/{name}"))
+}

@@ -1,5 +1,6 @@
-//! [`Contract`]: which contract of Cluster API AWSClusters keep, and the words that differ from one to
-//! the other (`rule:one-contract-at-a-time`). Pure.
+//! [`Contract`]: the contract of Cluster API that AWSClusters follow. Zones and conditions have the same
+//! names in each contract but different forms, and a core takes the newest contract that the CRD is
+//! labelled with. So a flag chooses one: its form is published and the CRD has its label only. Pure.
 
 use flags::{Problem, Values};
 use manager::CrdLabel;
@@ -15,20 +16,20 @@ const VERSION: &str = "v1beta2";
 
 /// A contract between Cluster API's core and what makes infrastructure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Contract {
-    /// Of cores before 1.11, and of other controllers that read AWSClusters as upstream writes them.
+pub(crate) enum Contract {
+    /// Cluster API before 1.11, and other controllers that read AWSClusters as upstream writes them.
     V1Beta1,
-    /// Of cores since.
+    /// Cluster API since 1.11.
     #[default]
     V1Beta2,
 }
 
 impl Contract {
     /// The words for them.
-    pub const WORDS: [&str; 2] = ["v1beta1", "v1beta2"];
+    pub(crate) const WORDS: [&str; 2] = ["v1beta1", "v1beta2"];
 
     /// Reads one of them.
-    pub fn from_word(word: &str) -> Option<Self> {
+    pub(crate) fn from_word(word: &str) -> Option<Self> {
         match word {
             "v1beta1" => Some(Self::V1Beta1),
             "v1beta2" => Some(Self::V1Beta2),
@@ -37,7 +38,7 @@ impl Contract {
     }
 
     /// The word for it.
-    pub fn word(self) -> &'static str {
+    pub(crate) fn word(self) -> &'static str {
         let [older, newer] = Self::WORDS;
         match self {
             Self::V1Beta1 => older,
@@ -49,7 +50,7 @@ impl Contract {
     ///
     /// # Errors
     /// They name none that there is.
-    pub fn given(values: &Values) -> Result<Self, Problem> {
+    pub(crate) fn given(values: &Values) -> Result<Self, Problem> {
         let word = values.get(&INFRA_CONTRACT);
         Self::from_word(&word).ok_or_else(|| {
             let problem = format!("{word:?} is not one of {}", Self::WORDS.join(", "));
@@ -59,13 +60,13 @@ impl Contract {
 
     /// Key and value of the label by which a core finds, on the CRD, the version of the kind that
     /// keeps the contract.
-    pub fn label(self) -> (String, &'static str) {
+    pub(crate) fn label(self) -> (String, &'static str) {
         (format!("{LABEL}/{}", self.word()), VERSION)
     }
 
     /// The label of the other contract, which a CRD must not have: a core takes the newest that it
     /// knows.
-    pub fn other_label(self) -> String {
+    pub(crate) fn other_label(self) -> String {
         let other = match self {
             Self::V1Beta1 => Self::V1Beta2,
             Self::V1Beta2 => Self::V1Beta1,
@@ -74,13 +75,13 @@ impl Contract {
     }
 
     /// The label of the contract, as the CRD of infrastructure gets it.
-    pub fn crd_label(self) -> CrdLabel {
+    pub(crate) fn crd_label(self) -> CrdLabel {
         let (key, value) = self.label();
         CrdLabel { key, value, other: self.other_label() }
     }
 
     /// Zones, and whether each can have a control plane, in the words of the contract.
-    pub fn failure_domains(self, zones: &[(String, bool)]) -> Value {
+    pub(crate) fn failure_domains(self, zones: &[(String, bool)]) -> Value {
         match self {
             Self::V1Beta1 => {
                 let zone = |(name, served): &(String, bool)| {
@@ -98,7 +99,7 @@ impl Contract {
 
     /// Puts a condition into the words of the contract: what does not hold has a severity in one,
     /// and each is about a generation in the other.
-    pub fn shape(self, condition: &mut Condition) {
+    pub(crate) fn shape(self, condition: &mut Condition) {
         match self {
             Self::V1Beta1 => {
                 let severity = (condition.status == "False").then(|| severity(&condition.reason));
@@ -130,7 +131,6 @@ fn severity(reason: &str) -> &'static str {
 mod tests {
     use super::*;
 
-    /// rule:one-contract-at-a-time
     #[test]
     fn zones_and_conditions_have_the_form_of_the_contract() {
         let zones = [("a".to_owned(), true), ("b".to_owned(), false)];

@@ -6,20 +6,21 @@ use flags::{Problem, Spec, Values};
 use futures::future::BoxFuture;
 use kube_api::Resource;
 use manager::command::Command;
-use manager::dormancy::{self, Awaited, CrdOf};
-use manager::{Configured, Context, Controller, CrdLabel, Failure, Permission, Runner, Stopped};
+use manager::dormancy::{Awaited, CrdOf};
+use manager::{
+    Configured, Context, Controller, CrdLabel, Failure, Permission, Runner, Stopped, dormancy,
+};
 use tokio_util::sync::CancellationToken;
 
+use super::{NAME, cluster};
 use crate::api::{AWS_CLUSTERS, CLUSTERS, GROUP, INFRASTRUCTURE_GROUP};
-#[cfg(feature = "aws")]
-use crate::aws_cluster;
-use crate::cluster;
 use crate::contract::Contract;
-use crate::crd_manifests::CRDS;
 use crate::flags::FLAGS;
-use crate::name::NAME;
 use crate::options::{Mode, Options, judge};
 use crate::plan_command::COMMAND;
+
+#[cfg(feature = "aws")]
+use crate::aws_cluster;
 
 /// Keeps Clusters of Cluster API and AWSClusters.
 #[derive(Debug)]
@@ -124,7 +125,7 @@ impl Runner for Group {
 
     fn run(self: Arc<Self>, context: Context) -> BoxFuture<'static, Result<Stopped, Failure>> {
         Box::pin(async move {
-            // One that fails has the others end in order before the group is run anew.
+            // If one controller fails, the other one stops in order before the group starts again.
             let mut context = context;
             let stop = context.stop.child_token();
             context.stop = stop.clone();
@@ -165,7 +166,7 @@ async fn is_served(context: &Context, kind: Option<&Awaited>) -> bool {
     is_served
 }
 
-/// What is done to AWSClusters in the controller's own name.
+/// Rights on AWSClusters.
 fn rights_for_aws_clusters() -> Vec<Permission> {
     vec![
         Permission::new("patch", INFRASTRUCTURE_GROUP, "awsclusters"),
@@ -173,8 +174,8 @@ fn rights_for_aws_clusters() -> Vec<Permission> {
     ]
 }
 
-/// What is done for Clusters. Kinds that they refer to are not known yet; of those of infrastructure
-/// the one of this program stands for all.
+/// Rights for Clusters. The kinds of infrastructure that Clusters name are not known yet; AWSClusters
+/// stand for all of them.
 fn rights_for_clusters() -> Vec<Permission> {
     vec![
         Permission::new("get", INFRASTRUCTURE_GROUP, "awsclusters"),
@@ -192,3 +193,10 @@ fn in_namespace(options: &Options, rights: Vec<Permission>) -> Vec<Permission> {
     let namespace = options.namespace.as_deref();
     rights.into_iter().map(|right| right.in_namespace_of(namespace)).collect()
 }
+
+/// What `config/crd` holds of them.
+pub(crate) const CRDS: &[&str] = &[
+    include_str!("../../../../config/crd/cluster.x-k8s.io_clusters.yaml"),
+    include_str!("../../../../config/crd/cluster.x-k8s.io_machines.yaml"),
+    include_str!("../../../../config/crd/infrastructure.cluster.x-k8s.io_awsclusters.yaml"),
+];

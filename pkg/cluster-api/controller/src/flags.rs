@@ -5,7 +5,7 @@ pub(crate) mod aws;
 
 use flags::{Flag, GoDuration, Spec};
 
-use crate::name::NAME as GROUP;
+use crate::NAME as GROUP;
 
 pub(crate) const CAPI_MODE: Flag<String> = Flag::string(
     GROUP,
@@ -80,3 +80,6 @@ pub(crate) const FLAGS: &[Spec] = &{
     }
     all
 };
+
+/// Objects of one kind that are worked on at once.
+pub(super) const CONCURRENCY_MAX: i64 = 1000;

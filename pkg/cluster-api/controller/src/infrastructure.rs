@@ -5,22 +5,21 @@ use objects::{Dynamic, Object};
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::api::cluster::Endpoint;
 use crate::api::condition::Condition;
-use crate::api::endpoint::Endpoint;
 
-/// What an infrastructure object says.
+/// The status of an infrastructure object.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Infrastructure {
+pub(crate) struct Infrastructure {
     /// Everything that the cluster needs is there.
-    pub ready: bool,
+    pub(crate) ready: bool,
     /// Where clients reach the API server; empty where it does not say.
-    pub endpoints: Vec<Endpoint>,
+    pub(crate) endpoints: Vec<Endpoint>,
     /// Zones, in whichever form.
-    pub failure_domains: Option<Value>,
+    pub(crate) failure_domains: Option<Value>,
     /// Why it cannot go on without help, as one word and for people.
-    pub failure: Option<(String, String)>,
-    /// Its condition `Ready`.
-    pub ready_condition: Option<Condition>,
+    pub(crate) failure: Option<(String, String)>,
+    pub(crate) ready_condition: Option<Condition>,
 }
 
 #[derive(Default, Deserialize)]
@@ -54,7 +53,7 @@ impl Infrastructure {
     ///
     /// # Errors
     /// A field that every contract has is of another form.
-    pub fn read(object: &Object<Dynamic>) -> Result<Self, serde_json::Error> {
+    pub(crate) fn read(object: &Object<Dynamic>) -> Result<Self, serde_json::Error> {
         let status = match &object.status {
             Value::Null => Status::default(),
             status => Status::deserialize(status)?,

@@ -42,18 +42,15 @@ struct Watched<S: Schema> {
 
 /// The objects of one kind.
 pub(crate) struct KindCache<S: Schema> {
-    /// What there is.
     pub(crate) objects: Informer<Object<S>>,
-    /// What writes it; `None` while the kind is not served.
+    /// Writes objects of the kind; `None` while it is not served.
     pub(crate) client: Option<ObjectClient<S>>,
 }
 
-/// What is known of a kind.
+/// State of the cache of a kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Known {
-    /// Its objects.
     Listed,
-    /// It is not served.
     NotServed,
     /// Nothing yet, for this reason.
     Nothing(String),

@@ -1,33 +1,35 @@
-//! The administrator's kubeconfig: written whole, and read as far as it takes to judge one that is
-//! there. Pure.
+//! The administrator's kubeconfig of a cluster: its content, when it is renewed, and [`Checked`],
+//! which remembers those that were valid. Pure.
 
+use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use parking_lot::Mutex;
 use serde::Deserialize;
 use zeroize::Zeroizing;
 
 use crate::api::reference::Dialect;
 use crate::certificates::{Authority, Identity, renew_at};
 
-/// What a kubeconfig is made of.
-pub struct Contents<'a> {
-    /// Name of the cluster.
-    pub cluster: &'a str,
+/// Inputs of a kubeconfig.
+pub(crate) struct Contents<'a> {
+    pub(crate) cluster: &'a str,
     /// Tells the name of the user.
-    pub dialect: Dialect,
+    pub(crate) dialect: Dialect,
     /// URL of the API server.
-    pub server: &'a str,
+    pub(crate) server: &'a str,
     /// The authority's certificate, in PEM.
-    pub authority: &'a str,
+    pub(crate) authority: &'a str,
     /// The administrator.
-    pub administrator: &'a Identity,
+    pub(crate) administrator: &'a Identity,
 }
 
 impl Contents<'_> {
     /// The file.
-    pub fn render(&self) -> Zeroizing<String> {
+    pub(crate) fn render(&self) -> Zeroizing<String> {
         let quoted = |text: &str| serde_json::Value::from(text).to_string();
         let user = match self.dialect {
             Dialect::V1Alpha2 => "kubernetes-admin".to_owned(),
@@ -64,19 +66,19 @@ preferences: {{}}
     }
 }
 
-/// What is to become of a kubeconfig that is there.
+/// What to do with an existing kubeconfig.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// It is as it should be until then.
+pub(crate) enum Verdict {
+    /// Valid until then.
     Keep(SystemTime),
-    /// It is made anew, for this reason.
+    /// Write it again, for this reason.
     Rewrite(&'static str),
-    /// It is somebody else's (`rule:only-our-kubeconfig-is-renewed`), for this reason.
+    /// Leave it to its owner, for this reason (`rule:only-our-kubeconfig-is-renewed`).
     Leave(&'static str),
 }
 
 /// Judges the kubeconfig of a Cluster.
-pub fn judge(text: &str, server: &str, authority: &Authority, now: SystemTime) -> Verdict {
+pub(crate) fn judge(text: &str, server: &str, authority: &Authority, now: SystemTime) -> Verdict {
     let Some(file) = File::read(text) else { return Verdict::Leave("it cannot be read") };
     let Some(until) = file.certificate.and_then(|it| authority.signed_until(&it)) else {
         return Verdict::Leave("its certificate is not of the cluster's authority");
@@ -149,6 +151,67 @@ struct NamedContext {
 struct ContextPart {
     cluster: String,
     user: String,
+}
+
+/// By Cluster.
+#[derive(Default)]
+pub(super) struct Checked(Mutex<HashMap<Arc<str>, Order>>);
+
+struct Order {
+    basis: Basis,
+    until: SystemTime,
+}
+
+/// Inputs that a kubeconfig was checked against.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) struct Basis {
+    /// Version of the authority's Secret.
+    pub(super) authority: u64,
+    /// Version of the kubeconfig's Secret.
+    pub(super) kubeconfig: u64,
+    /// URL of the API server.
+    pub(super) server: String,
+}
+
+impl Checked {
+    /// Remembers that a kubeconfig is valid until then, as long as the basis is the same.
+    pub(super) fn note(&self, cluster: &Arc<str>, basis: Basis, until: SystemTime) {
+        self.0.lock().insert(Arc::clone(cluster), Order { basis, until });
+    }
+
+    pub(super) fn holds(&self, cluster: &str, basis: &Basis, now: SystemTime) -> bool {
+        let known = self.0.lock();
+        known.get(cluster).is_some_and(|order| order.basis == *basis && now < order.until)
+    }
+
+    pub(super) fn forget(&self, cluster: &str) {
+        self.0.lock().remove(cluster);
+    }
+}
+
+#[cfg(test)]
+mod checked_tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_kubeconfig_is_looked_at_again_when_a_secret_or_the_url_changed_or_its_time_has_come() {
+        let (checked, cluster, now) = (Checked::default(), Arc::from("ns/c"), SystemTime::now());
+        let basis = |authority, kubeconfig, server: &str| Basis {
+            authority,
+            kubeconfig,
+            server: server.to_owned(),
+        };
+        checked.note(&cluster, basis(1, 2, "s"), now + Duration::from_secs(10));
+        assert!(checked.holds(&cluster, &basis(1, 2, "s"), now));
+        for other in [basis(9, 2, "s"), basis(1, 9, "s"), basis(1, 2, "t")] {
+            assert!(!checked.holds(&cluster, &other, now));
+        }
+        assert!(!checked.holds(&cluster, &basis(1, 2, "s"), now + Duration::from_secs(10)));
+        checked.forget(&cluster);
+        assert!(!checked.holds(&cluster, &basis(1, 2, "s"), now));
+    }
 }
 
 #[cfg(test)]

@@ -8,35 +8,35 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `api.rs` | the kinds: typed unions of their dialects, and the marks on objects |
-//! | `phase.rs`, `ownership.rs`, `infrastructure.rs` | what follows from them; pure |
-//! | `contract.rs` | what Cluster API's cores want of infrastructure, in their words; pure |
-//! | `certificates.rs`, `kubeconfig.rs` | what the administrator of a cluster is given; pure |
-//! | `aws_spec.rs`, `aws_plan.rs` | an AWSCluster as the network planner takes it, and what would be made for it; pure |
+//! | `api.rs` | the kinds in all their dialects, labels and annotations |
+//! | `ownership.rs`, `infrastructure.rs` | owner references; the status of infrastructure objects; pure |
+//! | `contract.rs` | the contracts between Cluster API's core and infrastructure; pure |
+//! | `certificates.rs`, `kubeconfig.rs` | certificate authorities and kubeconfig of a cluster; pure |
+//! | `aws_spec.rs`, `aws_plan.rs` | an AWSCluster as the network planner takes it; the plan of a manifest; pure |
 //! | `plan_command.rs` | the command `plan` |
-//! | `kind_caches.rs` | caches of kinds that are learnt at run time |
+//! | `kind_caches.rs` | caches of kinds that Clusters name at run time |
 //! | `cluster.rs` | the Cluster controller |
 //! | `aws_cluster.rs` | the AWSCluster controller; in builds with the feature `aws` |
-//! | `controller.rs`, `name.rs`, `options.rs`, `flags.rs` | the group as the manager sees it |
+//! | `controller.rs`, `options.rs`, `flags.rs` | the controllers as the manager starts them, with their flags |
 
-pub mod api;
+mod api;
 #[cfg(feature = "aws")]
 mod aws_cluster;
-pub mod aws_plan;
-pub mod aws_spec;
-pub mod certificates;
+mod aws_plan;
+mod aws_spec;
+mod certificates;
 mod cluster;
-pub mod contract;
+mod contract;
 mod controller;
-mod crd_manifests;
 mod flags;
-pub mod infrastructure;
+mod infrastructure;
 mod kind_caches;
-pub mod kubeconfig;
-mod name;
+mod kubeconfig;
 mod options;
-pub mod ownership;
-pub mod phase;
+mod ownership;
 mod plan_command;
 
 pub use controller::ClusterApi;
+
+/// In `--controllers`, as the group of the flags, and in the log.
+pub(crate) const NAME: &str = "cluster-api-infrastructure-controller";

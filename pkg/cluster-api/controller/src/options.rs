@@ -2,15 +2,14 @@
 
 #[cfg(feature = "aws")]
 mod aws;
-mod limits;
 
 use std::time::Duration;
 
 use flags::{Problem, Values};
 
-use self::limits::CONCURRENCY_MAX;
 use crate::flags::{
-    CAPI_MODE, CLUSTER_CONCURRENCY, GENERATE_CLUSTER_CA, NAMESPACE, SYNC_PERIOD, WATCH_FILTER,
+    CAPI_MODE, CLUSTER_CONCURRENCY, CONCURRENCY_MAX, GENERATE_CLUSTER_CA, NAMESPACE, SYNC_PERIOD,
+    WATCH_FILTER,
 };
 
 const SYNC_PERIOD_MIN: Duration = Duration::from_secs(10);
@@ -18,7 +17,7 @@ const SYNC_PERIOD_MIN: Duration = Duration::from_secs(10);
 #[cfg(feature = "aws")]
 pub(crate) use aws::AwsOptions;
 
-/// Who keeps Clusters.
+/// Whether this program or Cluster API's own core reconciles Clusters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
     /// We do where their CRD is ours (`rule:clusters-of-others-are-not-touched`).
@@ -29,10 +28,10 @@ pub(crate) enum Mode {
     Provider,
 }
 
-/// What the controllers run with.
+/// Settings of the controllers.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Options {
-    /// Who keeps Clusters.
+    /// Whether this program or Cluster API's own core reconciles Clusters.
     pub(crate) mode: Mode,
     /// Clusters worked on at once.
     pub(crate) cluster_concurrency: usize,

@@ -1,4 +1,4 @@
-//! Whose an object is: the owner references of Clusters on what belongs to them. Pure.
+//! Owner references to Clusters on objects that belong to them. Pure.
 
 use objects::{Object, ObjectMeta, OwnerReference};
 
@@ -8,14 +8,14 @@ use crate::api::{CLUSTER_NAME_LABEL, GROUP};
 const CLUSTER_KIND: &str = "Cluster";
 
 /// Whether an owner is a Cluster, of any version.
-pub fn is_cluster(owner: &OwnerReference) -> bool {
+pub(crate) fn is_cluster(owner: &OwnerReference) -> bool {
     let group = owner.api_version.split_once('/').map_or("", |(group, _)| group);
     group == GROUP && owner.kind == CLUSTER_KIND
 }
 
 /// The owner reference to this Cluster, in the version of its dialect. It is not the controller and
 /// blocks no deletion, as in Cluster API.
-pub fn reference_to(cluster: &Object<Cluster>) -> OwnerReference {
+pub(crate) fn reference_to(cluster: &Object<Cluster>) -> OwnerReference {
     OwnerReference {
         api_version: dialect(cluster).cluster_api_version(),
         kind: CLUSTER_KIND.to_owned(),
@@ -27,20 +27,23 @@ pub fn reference_to(cluster: &Object<Cluster>) -> OwnerReference {
 }
 
 /// Whether this Cluster is among the owners, in any version.
-pub fn is_owned_by(metadata: &ObjectMeta, cluster: &Object<Cluster>) -> bool {
+pub(crate) fn is_owned_by(metadata: &ObjectMeta, cluster: &Object<Cluster>) -> bool {
     metadata.owner_references.iter().any(|owner| owner.uid == *cluster.metadata.uid)
 }
 
 /// Name of another Cluster that owns it. One of the same name is this Cluster, perhaps before it
 /// was restored from a backup with another UID (`rule:infrastructure-of-another-cluster-is-left`).
-pub fn other_cluster<'a>(metadata: &'a ObjectMeta, cluster: &Object<Cluster>) -> Option<&'a str> {
+pub(crate) fn other_cluster<'a>(
+    metadata: &'a ObjectMeta,
+    cluster: &Object<Cluster>,
+) -> Option<&'a str> {
     let mut owners = metadata.owner_references.iter().filter(|owner| is_cluster(owner));
     owners.find(|owner| owner.name != cluster.metadata.name()).map(|owner| &*owner.name)
 }
 
 /// Puts the Cluster among the owners: once, whatever version an earlier entry has, and in the place
 /// of one that was left by a Cluster of this name with another UID.
-pub fn add_owner(owners: &mut Vec<OwnerReference>, cluster: &Object<Cluster>) {
+pub(crate) fn add_owner(owners: &mut Vec<OwnerReference>, cluster: &Object<Cluster>) {
     let wanted = reference_to(cluster);
     let is_it = |owner: &OwnerReference| {
         owner.uid == wanted.uid || (is_cluster(owner) && owner.name == wanted.name)
@@ -59,7 +62,7 @@ pub fn add_owner(owners: &mut Vec<OwnerReference>, cluster: &Object<Cluster>) {
 }
 
 /// Keys of the Clusters that an object belongs to, by its owners and its label.
-pub fn clusters_of(metadata: &ObjectMeta) -> Vec<String> {
+pub(crate) fn clusters_of(metadata: &ObjectMeta) -> Vec<String> {
     let Some(namespace) = metadata.namespace() else { return Vec::new() };
     let owners = metadata.owner_references.iter().filter(|owner| is_cluster(owner));
     let named = owners.map(|owner| &owner.name).chain(metadata.labels.get(CLUSTER_NAME_LABEL));

@@ -1,27 +1,29 @@
-//! `infra-controller-manager plan`: tells what would be made on AWS for the AWSClusters of manifests,
-//! if there were nothing of them yet. Exit code 0 when all of it can be made, else 1. It asks
-//! neither AWS nor an API server; what is done to a cluster that exists is told by `--plan-only`.
-//!
-//! | file | holds |
-//! |---|---|
-//! | `arguments.rs` | its command line |
-//! | `printed.rs` | the plan, for people and for programs |
-
-mod arguments;
-mod printed;
+//! `infra-controller-manager plan`: prints what would be created on AWS for the AWSClusters of
+//! manifests, if nothing of them existed yet. Exit code 0 when all of it can be created, else 1. It
+//! calls neither AWS nor an API server; `--plan-only` does the same for AWSClusters in a cluster.
 
 use std::ffi::OsString;
+use std::fmt::Write as _;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::bail;
-use manager::command::{Command, Parsed, Program, manifests, to_stdout, told};
+use aws_network::NatMode;
+use clap::builder::PossibleValuesParser;
+use clap::{ArgAction, ArgMatches};
+use manager::command::{
+    Command, Parsed, Program, manifests, option, output, to_stdout, told, wants_json,
+};
+use serde_json::{Value, json};
 
-use crate::aws_plan::{self, Planned};
-use arguments::Arguments;
+use crate::aws_plan::{Given, Planned, of_manifests};
 
-/// What the program is told of it.
-pub(crate) const COMMAND: Command =
-    Command { name: "plan", about: "Tells what AWSClusters come to before they are made", start };
+/// The command `plan`.
+pub(crate) const COMMAND: Command = Command {
+    name: "plan",
+    about: "Shows what would be created on AWS for the AWSClusters of manifests",
+    start,
+};
 
 /// Runs it with the arguments after its name.
 fn start(_: Program, args: Vec<OsString>) -> ExitCode {
@@ -31,10 +33,10 @@ fn start(_: Program, args: Vec<OsString>) -> ExitCode {
     };
     match run(&arguments) {
         Ok(planned) => {
-            let print = if arguments.json { printed::json } else { printed::text };
+            let print = if arguments.json { json } else { text };
             let text = print(&planned);
             to_stdout(&text);
-            let is_complete = planned.iter().all(printed::is_complete);
+            let is_complete = planned.iter().all(is_complete);
             if is_complete { ExitCode::SUCCESS } else { ExitCode::FAILURE }
         }
         Err(error) => told(&format!("error: {error:#}\n"), true),
@@ -46,9 +48,205 @@ fn run(arguments: &Arguments) -> anyhow::Result<Vec<Planned>> {
     for file in &arguments.files {
         objects.extend(manifests::objects(file)?);
     }
-    let planned = aws_plan::of_manifests(&objects, &arguments.given);
+    let planned = of_manifests(&objects, &arguments.given);
     if planned.is_empty() {
-        bail!("there is no AWSCluster in what -f names");
+        bail!("cannot plan: the manifests of -f contain no AWSCluster");
     }
     Ok(planned)
+}
+
+/// Arguments of `plan`.
+#[derive(Debug)]
+struct Arguments {
+    /// At least one.
+    files: Vec<PathBuf>,
+    given: Given,
+    json: bool,
+}
+
+impl Arguments {
+    fn parse(args: impl IntoIterator<Item = OsString>) -> Parsed<Self> {
+        command().try_get_matches_from(args).map(|matches| Self::read(&matches)).into()
+    }
+
+    fn read(matches: &ArgMatches) -> Self {
+        let texts = |name: &str| matches.get_many::<String>(name).into_iter().flatten();
+        let text = |name: &str| matches.get_one::<String>(name);
+        let mode = text("default-nat-mode").and_then(|word| NatMode::from_word(word));
+        Self {
+            files: texts("filename").map(PathBuf::from).collect(),
+            given: Given {
+                zones: texts("zones").cloned().collect(),
+                default_nat_mode: mode.unwrap_or_default(),
+            },
+            json: wants_json(matches),
+        }
+    }
+}
+
+const ABOUT: &str = "Shows what would be created on AWS for new AWSClusters: all writes, in an order in which they can be sent. It \
+    calls neither AWS nor an API server. Exit code 1 when a cluster cannot be created.";
+const HELP: &str = "For AWSClusters that exist run the manager with --plan-only: it writes the plan into their status. Ids that only AWS
+knows are shown as the place of the resource, and addresses as one of 192.0.2.0/24.
+
+Examples:
+  # A Cluster and its AWSCluster.
+  infra-controller-manager plan -f config/samples/cluster-api.yaml
+  # An AWSCluster that names no subnets.
+  infra-controller-manager plan -f cluster.yaml --zones us-east-2a,us-east-2b,us-east-2c -o json";
+
+fn command() -> clap::Command {
+    clap::Command::new("infra-controller-manager plan")
+        .no_binary_name(true)
+        .about(ABOUT)
+        .after_help(HELP)
+        .args([
+            option("filename", "FILE", "Manifests with AWSClusters and the Clusters that refer to them, in YAML or JSON; - for standard input")
+                .short('f')
+                .num_args(1..)
+                .action(ArgAction::Append)
+                .required(true),
+            option("zones", "NAME,…", "Zones of the region, for subnets of specs that name none")
+                .value_delimiter(','),
+            option("default-nat-mode", "MODE", "NAT gateways of specs without natGateways.mode, as the flag of the manager")
+                .default_value("PerAZ")
+                .value_parser(PossibleValuesParser::new(NatMode::WORDS)),
+            output("Output format"),
+        ])
+}
+
+/// Whether all of it can be made.
+fn is_complete(planned: &Planned) -> bool {
+    planned.outcome.as_ref().is_ok_and(|forecast| forecast.is_reached)
+}
+
+/// One paragraph for each AWSCluster.
+fn text(all: &[Planned]) -> String {
+    let paragraphs: Vec<_> = all.iter().map(paragraph).collect();
+    paragraphs.join("\n")
+}
+
+fn paragraph(planned: &Planned) -> String {
+    let Planned { namespace, name, region, outcome } = planned;
+    let mut text = format!("AWSCluster {namespace}/{name}");
+    match outcome {
+        Err(errors) => {
+            text.push_str(" cannot be planned\n");
+            for error in errors {
+                let _infallible = writeln!(text, "  error: {error}");
+            }
+        }
+        Ok(said) => {
+            let number = said.writes.len();
+            let writes = if number == 1 { "write" } else { "writes" };
+            let _infallible = writeln!(text, " in {region}: {number} {writes}");
+            for planned in &said.writes {
+                let _infallible = writeln!(text, "  {}", planned.action.in_full());
+            }
+            for problem in &said.problems {
+                let _infallible =
+                    writeln!(text, "  {}: {}", problem.reason.as_str(), problem.message);
+            }
+        }
+    }
+    text
+}
+
+/// A list with all that is known of each.
+fn json(all: &[Planned]) -> String {
+    let all: Vec<Value> = all.iter().map(object).collect();
+    format!("{:#}\n", Value::Array(all))
+}
+
+fn object(planned: &Planned) -> Value {
+    let Planned { namespace, name, region, outcome } = planned;
+    let mut object = json!({"namespace": namespace, "name": name, "region": region});
+    match outcome {
+        Err(errors) => {
+            let errors: Vec<_> = errors.iter().map(ToString::to_string).collect();
+            object["errors"] = json!(errors);
+        }
+        Ok(said) => {
+            let writes: Vec<_> = said.writes.iter().map(|it| it.action.in_full()).collect();
+            let problem = |it: &aws_network::Problem| json!({"reason": it.reason.as_str(), "message": it.message});
+            object["writes"] = json!(writes);
+            object["problems"] = said.problems.iter().map(problem).collect();
+        }
+    }
+    object
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(args: &[&str]) -> Parsed<Arguments> {
+        Arguments::parse(args.iter().map(OsString::from))
+    }
+
+    #[test]
+    fn arguments_are_read() {
+        let args = ["-f", "a", "b", "--zones=x,y", "--default-nat-mode=Single", "-ojson"];
+        let Parsed::Run(arguments) = parse(&args) else { panic!("they are refused") };
+        assert_eq!(arguments.files, ["a", "b"].map(PathBuf::from));
+        assert_eq!(arguments.given.zones, ["x", "y"]);
+        assert_eq!(arguments.given.default_nat_mode, NatMode::Single);
+        assert!(arguments.json);
+    }
+
+    #[test]
+    fn arguments_that_make_no_sense_are_refused_and_help_is_no_error() {
+        for args in [&[][..], &["stray"], &["-f"], &["-f", "a", "-oyaml"]] {
+            assert!(matches!(parse(args), Parsed::Print { is_error: true, .. }), "{args:?}");
+        }
+        let many = ["-f", "a", "--default-nat-mode=Many"];
+        assert!(matches!(parse(&many), Parsed::Print { is_error: true, .. }));
+        let Parsed::Print { text, is_error: false } = parse(&["--help"]) else {
+            panic!("an error")
+        };
+        assert!(text.contains("--zones") && text.contains("PerAZ, Single, None"), "{text}");
+    }
+}
+
+#[cfg(test)]
+mod printed_tests {
+    use crate::aws_plan::{Given, of_manifests};
+    use aws_network::NatMode;
+
+    use super::*;
+
+    const SAMPLE: &str = include_str!("../../../../config/samples/cluster-api.yaml");
+
+    fn planned() -> Vec<Planned> {
+        let mut objects: Vec<Value> = serde_saphyr::from_multiple(SAMPLE).unwrap();
+        let wrong = json!({"apiVersion": "infrastructure.cluster.x-k8s.io/v1beta2",
+            "kind": "AWSCluster", "metadata": {"name": "wrong"}, "spec": {"region": 7}});
+        objects.push(wrong);
+        of_manifests(&objects, &Given { zones: Vec::new(), default_nat_mode: NatMode::Single })
+    }
+
+    #[test]
+    fn people_read_each_write() {
+        let text = text(&planned());
+        let lines: Vec<_> = text.lines().collect();
+        assert!(lines[0].starts_with("AWSCluster default/testnetwork3 in us-east-2: "), "{text}");
+        assert_eq!(lines[1], "  CreateVpc");
+        for line in [
+            "  CreateSubnet for 10.66.0.160/27",
+            "  NatSingleZone: all private subnets depend on the zone of one NAT gateway",
+            "  CreateRoute of route-table/10.66.0.0/27: + 0.0.0.0/0 to internet-gateway",
+            "AWSCluster default/wrong cannot be planned",
+        ] {
+            assert!(lines.contains(&line), "{line} is not in {text}");
+        }
+        assert!(planned().iter().map(is_complete).eq([true, false]));
+    }
+
+    #[test]
+    fn programs_read_the_same() {
+        let all: Value = serde_json::from_str(&json(&planned())).unwrap();
+        assert_eq!(all[0]["writes"][0], "CreateVpc");
+        assert_eq!(all[0]["problems"][0]["reason"], "NatSingleZone");
+        assert!(all[1]["errors"][0].as_str().unwrap().starts_with("cannot use spec: "), "{all}");
+    }
 }

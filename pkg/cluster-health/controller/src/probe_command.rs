@@ -34,7 +34,7 @@ mod printed;
 
 /// The command for the table of the program.
 pub(crate) const COMMAND: Command =
-    Command { name: "probe", about: "Looks once at an API server", start };
+    Command { name: "probe", about: "Probes the API server of a member cluster once", start };
 
 /// Runs it with the arguments after its name.
 fn start(program: Program, args: Vec<OsString>) -> ExitCode {

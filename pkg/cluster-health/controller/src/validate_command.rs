@@ -32,8 +32,11 @@ use judged::Judged;
 use network::Network;
 
 /// What the program is told of it.
-pub(crate) const COMMAND: Command =
-    Command { name: "validate", about: "Judges the objects of manifests", start };
+pub(crate) const COMMAND: Command = Command {
+    name: "validate",
+    about: "Checks manifests against the rules of the validation webhook",
+    start,
+};
 
 /// Runs it with the arguments after its name.
 fn start(_: Program, args: Vec<OsString>) -> ExitCode {

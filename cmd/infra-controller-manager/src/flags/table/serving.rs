@@ -90,7 +90,7 @@ pub(crate) const ADDITIONAL_BIND_ADDRESSES: Flag<Vec<String>> = Flag::strings(
     GROUP,
     "additional-bind-addresses",
     "",
-    "Further addresses to listen on at --secure-port, such as that of the host for scrapers beside a --bind-address of 127.0.0.1.",
+    "Further addresses to listen on at --secure-port, such as the address of the host for scrapers, with a --bind-address of 127.0.0.1.",
 );
 
 pub(super) const FLAGS: &[Spec] = &[

@@ -27,7 +27,10 @@ fn flags_without_effect_are_one_line_until_all_is_asked_for() {
 fn help_is_printed_for_both_forms_and_before_stray_arguments() {
     for form in [&["--help"][..], &["-h"], &["stray", "-h"], &["-hv2"]] {
         assert!(printed(form).contains("\nUsage:\n"), "{form:?}");
-        assert!(printed(form).contains("\nCommands:\n  check   "), "{form:?}");
+        assert!(
+            printed(form).contains("\nCommands, each with its own --help:\n  check   "),
+            "{form:?}"
+        );
     }
     assert_eq!(error(&["--help", "--xyzzy"]), "unknown flag: --xyzzy");
     values(&["--help=false"]);
@@ -38,7 +41,7 @@ fn all_commands_stand_in_the_help() {
     use crate::{check_command, controllers};
 
     let text = printed(&["--help"]);
-    let (_, commands) = text.split_once("\nCommands:\n").unwrap();
+    let (_, commands) = text.split_once("\nCommands, each with its own --help:\n").unwrap();
     let commands = commands.lines().take_while(|line| !line.is_empty());
     let named: Vec<_> = commands.map(|line| line.split_whitespace().next().unwrap()).collect();
     let mut all: Vec<_> = controllers::commands().map(|command| command.name).collect();

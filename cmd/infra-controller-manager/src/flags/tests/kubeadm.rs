@@ -1,6 +1,6 @@
 use super::*;
 
-/// What kubeadm writes for a cluster with a pod subnet.
+/// Flags that kubeadm writes for a cluster with a pod subnet.
 const ARGS: [&str; 17] = [
     "--allocate-node-cidrs=true",
     "--authentication-kubeconfig=/etc/kubernetes/controller-manager.conf",

@@ -45,7 +45,7 @@ fn words_and_pairs_that_cannot_be_obeyed_are_refused() {
     for rate in ["1", "0:1", "1:0", "nan:1", "1:-1", ""] {
         assert_refused(&[&format!("--controller-qps=nodeipam={rate}")], "--controller-qps: ");
     }
-    assert_refused(&["--controller-qps=nobody=1:1"], "--controller-qps: no controller is named");
+    assert_refused(&["--controller-qps=unknown=1:1"], "--controller-qps: no controller is named");
 }
 
 #[test]

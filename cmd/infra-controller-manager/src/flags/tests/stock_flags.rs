@@ -236,7 +236,7 @@ pub(super) const OURS: [&str; 78] = [
     "webhook-failure-policy",
 ];
 
-/// Those of builds with the feature `aws`.
+/// Flags of builds with the feature `aws`.
 pub(super) const OF_AWS: [&str; 16] = [
     "aws-read-burst",
     "aws-read-qps",

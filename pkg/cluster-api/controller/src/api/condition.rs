@@ -6,32 +6,30 @@ use serde::{Deserialize, Serialize};
 /// A condition in the form of `metav1.Condition`, with the one field more of Cluster API's older form.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Condition {
-    /// What the fact is about; unique in its list.
+pub(crate) struct Condition {
+    /// Type of the condition; unique in its list.
     #[serde(rename = "type")]
-    pub kind: String,
+    pub(crate) kind: String,
     /// `True`, `False` or `Unknown`.
-    pub status: String,
+    pub(crate) status: String,
     /// How much it matters, in the older form, of what does not hold: `Error`, `Warning` or `Info`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub severity: Option<String>,
-    /// Why, as one word for programs.
+    pub(crate) severity: Option<String>,
     #[serde(default)]
-    pub reason: String,
-    /// Why, for people.
+    pub(crate) reason: String,
     #[serde(default)]
-    pub message: String,
+    pub(crate) message: String,
     /// When `status` last changed, in RFC 3339.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub last_transition_time: Option<String>,
+    pub(crate) last_transition_time: Option<String>,
     /// Generation of the spec that the fact is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub observed_generation: Option<i64>,
+    pub(crate) observed_generation: Option<i64>,
 }
 
 impl Condition {
     /// Holds or does not, for this reason.
-    pub fn new(kind: &str, holds: bool, reason: &str, message: impl Into<String>) -> Self {
+    pub(crate) fn new(kind: &str, holds: bool, reason: &str, message: impl Into<String>) -> Self {
         Self {
             kind: kind.to_owned(),
             status: if holds { "True" } else { "False" }.to_owned(),
@@ -43,29 +41,32 @@ impl Condition {
         }
     }
 
-    /// Whether it holds.
-    pub fn holds(&self) -> bool {
+    pub(crate) fn holds(&self) -> bool {
         self.status == "True"
     }
 }
 
-/// What a look at an object has found out.
+/// Changes to the conditions of an object.
 #[derive(Debug, Default)]
-pub struct Conditions {
-    /// Facts.
-    pub stated: Vec<Condition>,
-    /// Types of conditions that say nothing any more.
-    pub gone: Vec<&'static str>,
+pub(crate) struct Conditions {
+    pub(crate) stated: Vec<Condition>,
+    pub(crate) gone: Vec<&'static str>,
 }
 
 impl Conditions {
-    /// That a fact holds or does not, for this reason.
-    pub fn state(&mut self, kind: &str, holds: bool, reason: &str, message: impl Into<String>) {
+    /// Adds a condition that holds or does not, with its reason.
+    pub(crate) fn state(
+        &mut self,
+        kind: &str,
+        holds: bool,
+        reason: &str,
+        message: impl Into<String>,
+    ) {
         self.stated.push(Condition::new(kind, holds, reason, message));
     }
 
     /// Has a list of conditions say it about this generation.
-    pub fn publish(&self, conditions: &mut Vec<Condition>, generation: i64, now: Timestamp) {
+    pub(crate) fn publish(&self, conditions: &mut Vec<Condition>, generation: i64, now: Timestamp) {
         for kind in &self.gone {
             remove(conditions, kind);
         }
@@ -90,7 +91,6 @@ fn set(conditions: &mut Vec<Condition>, mut condition: Condition, now: Timestamp
     }
 }
 
-/// Takes a condition away.
 fn remove(conditions: &mut Vec<Condition>, kind: &str) {
     conditions.retain(|held| held.kind != kind);
 }

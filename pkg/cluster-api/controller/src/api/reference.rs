@@ -7,26 +7,25 @@ use super::GROUP;
 /// In which words an object is written. Cluster API's v1alpha2 and v1beta2 say the same things by
 /// other names, and some defaults differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Dialect {
-    /// As in Cluster API 0.2.
+pub(crate) enum Dialect {
+    /// v1alpha2, Cluster API 0.2.
     V1Alpha2,
-    /// As in Cluster API since 1.11.
+    /// v1beta2, Cluster API since 1.11.
     V1Beta2,
 }
 
 impl Dialect {
     /// The dialect of an `apiVersion`: everything newer than v1alpha2 speaks as v1beta2 does.
-    pub fn of_version(api_version: &str) -> Self {
+    pub(crate) fn of_version(api_version: &str) -> Self {
         if api_version.ends_with("/v1alpha2") { Self::V1Alpha2 } else { Self::V1Beta2 }
     }
 
     /// The dialect of this name.
-    pub fn from_name(name: &str) -> Option<Self> {
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
         [Self::V1Alpha2, Self::V1Beta2].into_iter().find(|dialect| dialect.name() == name)
     }
 
-    /// Its name, which is the version.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::V1Alpha2 => "v1alpha2",
             Self::V1Beta2 => "v1beta2",
@@ -34,7 +33,7 @@ impl Dialect {
     }
 
     /// `group/version` of a Cluster of this dialect.
-    pub fn cluster_api_version(self) -> String {
+    pub(crate) fn cluster_api_version(self) -> String {
         format!("{GROUP}/{}", self.name())
     }
 }
@@ -43,22 +42,19 @@ impl Dialect {
 /// `apiGroup`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Reference {
-    /// `group/version`, of which the version does not count.
+pub(crate) struct Reference {
+    /// `group/version`; the version is ignored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub api_version: Option<String>,
-    /// The group.
+    pub(crate) api_version: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub api_group: Option<String>,
-    /// The kind.
-    pub kind: String,
-    /// The name.
-    pub name: String,
+    pub(crate) api_group: Option<String>,
+    pub(crate) kind: String,
+    pub(crate) name: String,
 }
 
 impl Reference {
     /// The group; empty for core.
-    pub fn group(&self) -> &str {
+    pub(crate) fn group(&self) -> &str {
         if let Some(group) = &self.api_group {
             return group;
         }
@@ -67,7 +63,7 @@ impl Reference {
     }
 
     /// The dialect that earlier releases took from the form of a reference.
-    pub fn dialect_by_form(&self) -> Dialect {
+    pub(crate) fn dialect_by_form(&self) -> Dialect {
         if self.api_group.is_some() { Dialect::V1Beta2 } else { Dialect::V1Alpha2 }
     }
 }

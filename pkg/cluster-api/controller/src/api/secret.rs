@@ -10,26 +10,23 @@ use serde::{Deserialize, Serialize};
 use zeroize::{Zeroize, Zeroizing};
 
 /// Type of the Secrets of Cluster API; one of another type is read all the same.
-pub const SECRET_TYPE: &str = "cluster.x-k8s.io/secret";
+pub(crate) const SECRET_TYPE: &str = "cluster.x-k8s.io/secret";
 
-/// A Secret.
 #[derive(Debug)]
-pub enum Secret {}
+pub(crate) enum Secret {}
 
 impl Schema for Secret {
     type Body = SecretBody;
     type Status = ();
 }
 
-/// Its contents.
 #[derive(Clone, Default, Serialize, Deserialize)]
-pub struct SecretBody {
-    /// Kind of contents.
+pub(crate) struct SecretBody {
     #[serde(rename = "type", default, skip_serializing_if = "String::is_empty")]
-    pub secret_type: String,
+    pub(crate) secret_type: String,
     /// By key, in base64.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub data: BTreeMap<String, String>,
+    pub(crate) data: BTreeMap<String, String>,
 }
 
 impl Drop for SecretBody {
@@ -39,20 +36,19 @@ impl Drop for SecretBody {
 }
 
 impl SecretBody {
-    /// Of the type of Cluster API, with these texts.
-    pub fn of<const N: usize>(texts: [(&str, &str); N]) -> Self {
+    /// A Secret of Cluster API's type with these texts.
+    pub(crate) fn of<const N: usize>(texts: [(&str, &str); N]) -> Self {
         let encoded = texts.map(|(key, text)| (key.to_owned(), STANDARD.encode(text)));
         Self { secret_type: SECRET_TYPE.to_owned(), data: encoded.into() }
     }
 
-    /// Puts a text under a key.
-    pub fn put(&mut self, key: &str, text: &str) {
+    pub(crate) fn put(&mut self, key: &str, text: &str) {
         self.data.insert(key.to_owned(), STANDARD.encode(text));
     }
 }
 
-/// A text in a Secret; `None` where there is none, or what is there is no text.
-pub fn text(secret: &Object<Secret>, key: &str) -> Option<Zeroizing<String>> {
+/// A text in a Secret; `None` if the key is absent or its value is no UTF-8.
+pub(crate) fn text(secret: &Object<Secret>, key: &str) -> Option<Zeroizing<String>> {
     let bytes = STANDARD.decode(secret.body.data.get(key)?).ok()?;
     String::from_utf8(bytes).ok().map(Zeroizing::new)
 }

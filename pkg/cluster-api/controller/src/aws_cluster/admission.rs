@@ -9,7 +9,7 @@ use objects::{Error, Object};
 use resilience::Fence;
 
 use super::aws_clusters::AwsClusters;
-use super::denial::{Denial, denial};
+use super::report::{Denial, denial};
 use super::stored_memory;
 use crate::api::ACCOUNT_ANNOTATION;
 use crate::api::aws_cluster::AwsCluster;
@@ -29,16 +29,14 @@ pub(super) struct Access {
 /// Whether AWS may be called.
 #[derive(Debug)]
 pub(super) enum Admission {
-    /// It may.
     Granted(Access),
-    /// It may not.
     Denied(Denial),
     /// The account was written into the object, whose watch leads on.
     Noted,
 }
 
 impl Access {
-    /// What calls AWS for this cluster.
+    /// The client that calls AWS for this cluster.
     pub(super) fn executor(&self, identity: &Identity) -> Executor {
         Executor::new(self.region.clone(), identity, self.fence.clone())
     }
@@ -111,13 +109,13 @@ impl AwsClusters {
 
     /// Whether an account has a VPC. Ids are unique in all of AWS.
     async fn shows(&self, region: &Region, vpc: &str) -> Result<bool, CallError> {
-        let nobody = Identity {
+        let no_owner = Identity {
             cluster: String::new(),
             owner_id: String::new(),
             owner_tag: self.options.owner_tag_key.clone(),
             adopt: false,
         };
-        let executor = Executor::new(region.clone(), &nobody, Fence::closed());
+        let executor = Executor::new(region.clone(), &no_owner, Fence::closed());
         let read = executor.read(&Query::Vpc(vpc.to_owned())).await?;
         Ok(matches!(read, Reply::Vpcs(found) if !found.is_empty()))
     }

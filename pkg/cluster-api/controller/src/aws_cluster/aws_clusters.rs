@@ -18,18 +18,17 @@ use super::report::Report;
 use super::stored_memory;
 use crate::api::AWS_CLUSTERS;
 use crate::api::aws_cluster::AwsCluster;
-use crate::api::cluster::Cluster;
-use crate::api::machine::Machine;
+use crate::api::cluster::{Cluster, Machine};
 use crate::kind_caches::KindCaches;
 use crate::options::AwsOptions;
 
-/// Brings AWSClusters to what they are to be, by key.
+/// Reconciles AWSClusters by key.
 pub(super) struct AwsClusters {
     pub(super) cache: Informer<Object<AwsCluster>>,
     pub(super) client: ObjectClient<AwsCluster>,
     /// Clusters, in whichever version they are served.
     pub(super) clusters: KindCaches<Cluster>,
-    /// What runs in the networks.
+    /// Machines in the networks of clusters.
     pub(super) machines: KindCaches<Machine>,
     pub(super) account: Account,
     pub(super) fence: Fence,
@@ -39,7 +38,7 @@ pub(super) struct AwsClusters {
     pub(super) options: AwsOptions,
     /// From look to look.
     pub(super) sync_period: Duration,
-    /// Cancelled when nothing more is to be begun.
+    /// Cancelled when the process stops.
     pub(super) stop: CancellationToken,
 }
 
@@ -72,7 +71,7 @@ impl AwsClusters {
         Ok(())
     }
 
-    /// Tells what stands in the way, did not before this leg, and is not in the status that was
+    /// Tells what stands in the way, did not before this attempt, and is not in the status that was
     /// seen: once, not in every pass. A status lists a few of many problems only.
     pub(super) fn tell_problems(
         &self,
@@ -110,7 +109,7 @@ impl AwsClusters {
     pub(super) fn length(&self, rest: Rest) -> Duration {
         match rest {
             Rest::For(seconds) => Duration::from_secs(seconds),
-            // Clusters that were made together are not looked at together for ever.
+            // Jitter: clusters that were created together shall not be read together each time.
             Rest::Reached | Rest::Stuck => self.sync_period.mul_f64(rand::random_range(0.9..1.1)),
         }
     }

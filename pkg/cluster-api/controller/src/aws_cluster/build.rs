@@ -1,4 +1,4 @@
-//! The way of an AWSCluster to what its spec says.
+//! Creation and upkeep of what an AWSCluster asks for, and the publication of its endpoint.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -8,22 +8,21 @@ use std::time::Duration;
 use aws_network::{Goal, Rest, SpecError, places};
 use events::EventType;
 use objects::{Error, Object};
+use tokio::net::lookup_host;
+use tokio::time::timeout;
 use workqueue::{Next, Retry};
 
 use super::admission::{Access, Admission};
+use super::attempt::Attempt;
 use super::aws_clusters::AwsClusters;
-use super::findings::Findings;
-use super::goal::{self, Wanted};
-use super::leg::Leg;
+use super::goal::Wanted;
 use super::owner::Owner;
 use super::passes::{Pause, Turn};
-use super::publication::{Again, Publication};
-use super::report::{CREDENTIALS, Report};
-use super::resource_counts;
-use super::stored_memory;
+use super::report::{CREDENTIALS, Findings, Report};
+use super::{goal, metrics, stored_memory};
 use crate::api::APPLIED_TAGS_ANNOTATION;
 use crate::api::aws_cluster::AwsCluster;
-use crate::api::cluster::Cluster;
+use crate::api::cluster::{Cluster, Endpoint};
 use crate::aws_spec;
 
 /// Until credentials that may not be used are looked at again.
@@ -63,32 +62,32 @@ impl AwsClusters {
         let noted = self.note(object, true).await.map_err(manager::retry)?;
         let is_news = noted.status.observed_generation != Some(noted.metadata.generation);
         let stored = || stored_memory::read(&object.status);
-        let leg = match self.passes.turn(key, uid, &goal, is_news, stored) {
+        let attempt = match self.passes.turn(key, uid, &goal, is_news, stored) {
             Turn::Rest(left) => return Ok(Next::After(left)),
-            Turn::Tell(pass, left) => Leg::at_rest(*pass, left),
+            Turn::Tell(pass, left) => Attempt::at_rest(*pass, left),
             Turn::Go(pass) => {
                 let period = self.options.deep_check_period.as_secs();
                 let pass = pass.with_deep_check_period(period);
                 self.lead(&noted, &wanted.desired.identity, pass, &access).await
             }
         };
-        if leg.is_broken_off {
+        if attempt.is_broken_off {
             return Ok(Next::Done);
         }
-        let told = self.tell_of_leg(&noted, &wanted, &leg).await;
-        let mirrors = self.options.mirror_ids && leg.rest == Rest::Reached;
-        let found = mirrors.then(|| places(&wanted.desired, leg.pass.observed())).flatten();
-        let length = self.length(leg.rest);
+        let told = self.tell_of_leg(&noted, &wanted, &attempt).await;
+        let mirrors = self.options.mirror_ids && attempt.rest == Rest::Reached;
+        let found = mirrors.then(|| places(&wanted.desired, attempt.pass.observed())).flatten();
+        let length = self.length(attempt.rest);
         let pause = match told {
-            // What could not be told is told by the next leg, at once.
+            // What could not be told is told by the next attempt, at once.
             Err(_) => Pause { length: Duration::ZERO, tell: None },
             Ok(None) => Pause { length, tell: None },
             Ok(Some(Again::Read(after))) => Pause { length: length.min(after), tell: None },
             Ok(Some(Again::Tell(after))) => Pause { length, tell: Some(after) },
         };
-        let next = self.passes.keep(key, uid, goal, leg.pass, pause);
+        let next = self.passes.keep(key, uid, goal, attempt.pass, pause);
         told.map_err(manager::retry)?;
-        if leg.rest == Rest::Reached {
+        if attempt.rest == Rest::Reached {
             let noted = self.note(&noted, false).await.map_err(manager::retry)?;
             if let Some(found) = found {
                 self.mirror(&noted, owner.dialect, &found).await.map_err(manager::retry)?;
@@ -97,21 +96,22 @@ impl AwsClusters {
         Ok(Next::After(next))
     }
 
-    /// Publishes what a leg has come to. When to look again for something that is not of the
+    /// Publishes the result of an attempt. When to look again for something that is not of the
     /// network.
     async fn tell_of_leg(
         &self,
         object: &Arc<Object<AwsCluster>>,
         wanted: &Wanted,
-        leg: &Leg,
+        attempt: &Attempt,
     ) -> Result<Option<Again>, Error> {
-        let problems = leg.pass.problems();
-        let counts = resource_counts::of(&wanted.desired.identity, leg.pass.observed());
+        let problems = attempt.pass.problems();
+        let counts = metrics::of(&wanted.desired.identity, attempt.pass.observed());
         self.metrics.saw(object, wanted.desired.nat.word(), &counts);
-        let mut report = Report::of_a_leg(leg.denied.as_ref());
+        let mut report = Report::of_an_attempt(attempt.denied.as_ref());
         report.unsupported(&wanted.unsupported);
-        let is_complete = report.judge(&wanted.desired, &leg.pass, &problems);
-        report.findings = Findings::of(&wanted.desired, leg.pass.observed(), leg.pass.memory());
+        let is_complete = report.judge(&wanted.desired, &attempt.pass, &problems);
+        report.findings =
+            Findings::of(&wanted.desired, attempt.pass.observed(), attempt.pass.memory());
         let mut again = None;
         if is_complete {
             let host = report.findings.host.clone();
@@ -128,8 +128,8 @@ impl AwsClusters {
             }
         }
         report.sum_up();
-        self.tell_problems(object, &leg.before, &problems);
-        self.publish(object, &report, Some(leg.pass.memory())).await?;
+        self.tell_problems(object, &attempt.before, &problems);
+        self.publish(object, &report, Some(attempt.pass.memory())).await?;
         Ok(again)
     }
 
@@ -146,7 +146,7 @@ impl AwsClusters {
         // Whatever is done meanwhile in the right account is looked at afterwards.
         self.passes.forget(&object.metadata.key);
         self.tell_once(object, CREDENTIALS, denial.reason, &denial.message);
-        let mut report = Report::of_a_leg(Some(&denial));
+        let mut report = Report::of_an_attempt(Some(&denial));
         report.sum_up();
         self.publish(object, &report, None).await.map_err(manager::retry)?;
         Ok(ControlFlow::Break(Next::After(DENIED_AGAIN)))
@@ -228,4 +228,71 @@ impl AwsClusters {
         });
         Ok(noted.await?.object)
     }
+}
+
+/// Until a name may resolve that did not.
+const NAME_AGAIN: Duration = Duration::from_secs(15);
+/// For one look at a name.
+const NAME_LIMIT: Duration = Duration::from_secs(5);
+
+/// State of the endpoint.
+pub(super) enum Publication {
+    Done(Endpoint),
+    Awaits { reason: &'static str, message: String, again: Option<Again> },
+}
+
+/// When to look again for what the endpoint lacks.
+#[derive(Clone, Copy)]
+pub(super) enum Again {
+    /// AWS may show it by then.
+    Read(Duration),
+    /// AWS has nothing to do with it.
+    Tell(Duration),
+}
+
+impl AwsClusters {
+    /// Writes the endpoint into the spec, once, before the status says ready: readers of ready copy
+    /// the endpoint and never read it again.
+    pub(super) async fn publication(
+        &self,
+        object: &Arc<Object<AwsCluster>>,
+        wanted: &Wanted,
+        host: Option<String>,
+    ) -> Result<Publication, Error> {
+        let there = object.body.spec.control_plane_endpoint.clone().filter(Endpoint::is_set);
+        if let Some(endpoint) = there {
+            return Ok(Publication::Done(endpoint));
+        }
+        if wanted.desired.load_balancer.is_none() {
+            let message = "set spec.controlPlaneEndpoint: there is no load balancer".to_owned();
+            let reason = "WaitForExternalControlPlaneEndpoint";
+            return Ok(Publication::Awaits { reason, message, again: None });
+        }
+        let Some(host) = host else {
+            let message = "it has no DNS name yet".to_owned();
+            let again = Some(Again::Read(NAME_AGAIN));
+            return Ok(Publication::Awaits { reason: "WaitForDNSName", message, again });
+        };
+        let endpoint = Endpoint { host, port: i32::from(wanted.api_port) };
+        if goal::checks_dns(object, &self.options) && !resolves(&endpoint).await {
+            let message = format!("{} does not resolve yet", endpoint.host);
+            let (reason, again) = ("WaitForDNSNameResolve", Some(Again::Tell(NAME_AGAIN)));
+            return Ok(Publication::Awaits { reason, message, again });
+        }
+        let written = self.client.change(object, |_, draft| {
+            let place = &mut draft.body.spec.control_plane_endpoint;
+            if !place.as_ref().is_some_and(Endpoint::is_set) {
+                *place = Some(endpoint.clone());
+            }
+        });
+        let written = written.await?.object;
+        let published = written.body.spec.control_plane_endpoint.clone();
+        Ok(Publication::Done(published.unwrap_or(endpoint)))
+    }
+}
+
+async fn resolves(endpoint: &Endpoint) -> bool {
+    let port = u16::try_from(endpoint.port).unwrap_or_default();
+    let looked = timeout(NAME_LIMIT, lookup_host((&*endpoint.host, port))).await;
+    looked.is_ok_and(|found| found.is_ok_and(|mut addresses| addresses.next().is_some()))
 }

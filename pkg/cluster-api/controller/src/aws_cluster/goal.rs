@@ -1,4 +1,4 @@
-//! What AWS shall have of an AWSCluster: read from the object, its Cluster and the flags. Pure.
+//! [`Wanted`]: what AWS shall have for an AWSCluster, from the object, its Cluster and the flags. Pure.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ use crate::api::{
 use crate::aws_spec::{self, Circumstances, PORT_OF_CLUSTER};
 use crate::options::AwsOptions;
 
-/// What is wanted of AWS, and by whom.
+/// What AWS shall have, and the identity of its owner.
 #[derive(Clone, Debug)]
 pub(super) struct Wanted {
     pub(super) desired: Desired,
@@ -27,7 +27,7 @@ pub(super) struct Wanted {
     pub(super) unsupported: Vec<String>,
 }
 
-/// Who an AWSCluster is on AWS.
+/// The identity of an AWSCluster on AWS.
 pub(super) fn identity(
     object: &Object<AwsCluster>,
     cluster: &str,
@@ -95,13 +95,13 @@ fn was_begun(object: &Object<AwsCluster>) -> bool {
     has_vpc || !stored_memory::read(status).records.is_empty()
 }
 
-/// The port that clients know by now (`rule:milestones-stay`).
+/// The port that was published; it never changes.
 fn published_port(object: &Object<AwsCluster>) -> Option<u16> {
     let endpoint = object.body.spec.control_plane_endpoint.as_ref();
     u16::try_from(endpoint.filter(|it| it.is_set())?.port).ok()
 }
 
-/// What shall go. Nothing of it rests on the shape of the spec, which may be invalid by now.
+/// What shall be deleted. It does not depend on the spec, which may be invalid.
 pub(super) fn absent(object: &Object<AwsCluster>, cluster: &str, options: &AwsOptions) -> Removal {
     let (metadata, spec) = (&object.metadata, &object.body.spec);
     let namespace = metadata.namespace().unwrap_or_default();
@@ -142,7 +142,7 @@ fn service_resources(metadata: &ObjectMeta) -> ServiceResources {
     }
 }
 
-/// Whether its user lets it go although nobody can look at what is left of it.
+/// Whether the user allows the deletion although AWS cannot be read.
 pub(super) fn may_be_abandoned(object: &Object<AwsCluster>) -> bool {
     says(&object.metadata, ABANDON_ANNOTATION, "true")
 }

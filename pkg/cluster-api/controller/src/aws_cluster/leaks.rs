@@ -26,7 +26,7 @@ impl AwsClusters {
             for region in &regions {
                 match self.leaked(region).await {
                     Ok(Some(found)) => tell(region, &leaks.news(region, found)),
-                    // Nobody knows who lives.
+                    // The living owners are unknown.
                     Ok(None) => {}
                     Err(error) => {
                         tracing::warn!(region, %error, "Cannot look for leaked resources, the next scan tries again");
@@ -37,8 +37,8 @@ impl AwsClusters {
         }
     }
 
-    /// What nobody in the region owns; none while it is not known who there is. One scan sees one
-    /// account, also when the credentials change meanwhile.
+    /// Resources in the region without an owner; `None` while the AWSClusters are not all known. One
+    /// scan reads one account, also when the credentials change meanwhile.
     async fn leaked(&self, region: &str) -> Result<Option<Vec<Marked>>, CallError> {
         let before = self.owners();
         let account = self.account.caller(region, None).await?;
@@ -75,7 +75,7 @@ fn tell(region: &str, news: &BTreeMap<String, Vec<String>>) {
     }
 }
 
-/// What the last scan of each region has found.
+/// Results of the last scan of each region.
 #[derive(Debug, Default)]
 struct Leaks(BTreeMap<String, BTreeSet<Marked>>);
 

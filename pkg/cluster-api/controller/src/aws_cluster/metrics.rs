@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use aws_network::{Action, NatMode, Outcome};
+use aws_network::{Action, Identity, InstanceState, NatMode, NatState, Observed, Outcome, Tags};
 use jiff::Timestamp;
 use metrics::{Held, SeriesByLabel};
 use objects::Object;
@@ -12,7 +12,6 @@ use prometheus::{
     Histogram, HistogramOpts, IntCounterVec, IntGaugeVec, Opts, Registry, exponential_buckets,
 };
 
-use super::resource_counts::Counts;
 use crate::api::aws_cluster::AwsCluster;
 
 /// Clones count together.
@@ -27,9 +26,9 @@ pub(super) struct AwsClusterMetrics {
     seen: Arc<Mutex<HashMap<Arc<str>, Seen>>>,
 }
 
-/// What is shown of one AWSCluster.
+/// Values of one AWSCluster.
 struct Seen {
-    /// Its series, as long as it is there.
+    /// Series that end with the AWSCluster.
     series: Held,
     mode: &'static str,
     nat_gateways: usize,
@@ -60,7 +59,7 @@ impl AwsClusterMetrics {
         Ok(Self { provision, repairs, resources, nat_gateways, leaked, by_cluster, seen })
     }
 
-    /// So much of it was seen on AWS.
+    /// Sets the numbers of resources of an AWSCluster.
     pub(super) fn saw(&self, object: &Object<AwsCluster>, mode: &'static str, counts: &Counts) {
         let metadata = &object.metadata;
         let (namespace, name) = (metadata.namespace().unwrap_or_default(), metadata.name());
@@ -82,7 +81,7 @@ impl AwsClusterMetrics {
         self.sum_up(&all);
     }
 
-    /// So many resources of each kind have no AWSCluster.
+    /// Sets the numbers of leaked resources by kind.
     pub(super) fn leaked(&self, counts: &[(&'static str, usize)]) {
         for (kind, number) in counts {
             let gauge = self.leaked.with_label_values(&[*kind]);
@@ -90,7 +89,6 @@ impl AwsClusterMetrics {
         }
     }
 
-    /// It is gone.
     pub(super) fn forget(&self, key: &str) {
         let mut all = self.seen.lock();
         if all.remove(key).is_some() {
@@ -107,7 +105,7 @@ impl AwsClusterMetrics {
         }
     }
 
-    /// It is ready for the first time.
+    /// Counts the first time that an AWSCluster is ready.
     pub(super) fn provisioned(&self, object: &Object<AwsCluster>, now: Timestamp) {
         let made: Option<Timestamp> =
             object.metadata.creation_timestamp.as_deref().and_then(|text| text.parse().ok());
@@ -124,13 +122,61 @@ impl AwsClusterMetrics {
     }
 }
 
+/// Kind and state of resources, and how many there are. The same kinds and states each time.
+pub(super) type Counts = Vec<(&'static str, &'static str, usize)>;
+
+/// States of what has no state that counts.
+const PRESENT: &str = "present";
+
+/// Counts what carries the marks of the cluster.
+pub(super) fn of(identity: &Identity, observed: &Observed) -> Counts {
+    let owns = |tags: &Tags| identity.owns(tags);
+    let nats = |state: NatState| {
+        let all = observed.nat_gateways.all().iter();
+        all.filter(|it| it.state == state && owns(&it.tags)).count()
+    };
+    let bastions = |state: InstanceState| {
+        let all = observed.bastions.all().iter();
+        all.filter(|it| it.state == state && owns(&it.tags)).count()
+    };
+    let present = [
+        ("vpc", count(observed.vpcs.all(), |it| owns(&it.tags))),
+        ("subnet", count(observed.subnets.all(), |it| owns(&it.tags))),
+        ("internet_gateway", count(observed.internet_gateways.all(), |it| owns(&it.tags))),
+        ("elastic_ip", count(observed.addresses.all(), |it| owns(&it.tags))),
+        ("route_table", count(observed.route_tables.all(), |it| owns(&it.tags))),
+        ("security_group", count(observed.security_groups.all(), |it| owns(&it.tags))),
+    ];
+    let mut counts: Counts =
+        present.into_iter().map(|(kind, number)| (kind, PRESENT, number)).collect();
+    counts.extend([
+        ("nat_gateway", "pending", nats(NatState::Pending)),
+        ("nat_gateway", "available", nats(NatState::Available)),
+        ("nat_gateway", "failed", nats(NatState::Failed)),
+        ("nat_gateway", "deleting", nats(NatState::Deleting)),
+        ("instance", "pending", bastions(InstanceState::Pending)),
+        ("instance", "running", bastions(InstanceState::Running)),
+        ("instance", "stopped", bastions(InstanceState::Stopped)),
+    ]);
+    counts
+}
+
+fn count<T>(all: &[T], is_meant: impl Fn(&T) -> bool) -> usize {
+    all.iter().filter(|it| is_meant(it)).count()
+}
+
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use aws_network::Answer;
+    use prometheus::IntGauge;
     use prometheus::core::Collector as _;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
+
+    const DASHBOARD: &str = include_str!("../../../../../deploy/grafana/cluster-api.json");
 
     #[test]
     fn repairs_that_were_carried_out_are_counted() {
@@ -164,7 +210,33 @@ mod tests {
             metrics.resources.collect().iter().map(|family| family.get_metric().len()).sum();
         assert_eq!((series, nats("PerAZ"), nats("Single")), (0, 0, 0));
     }
-}
 
-#[cfg(test)]
-mod dashboard;
+    #[test]
+    fn every_metric_of_the_dashboard_is_exported_and_every_panel_has_a_place_of_its_own() {
+        let registry = Registry::new();
+        AwsClusterMetrics::new(&registry).unwrap();
+        aws::Metrics::new(&registry).unwrap();
+        // Another help is refused under a name that is taken.
+        let is_exported = |name: &str| {
+            registry
+                .register(Box::new(IntGauge::new(name, "asked for by a test").unwrap()))
+                .is_err()
+        };
+        let words = DASHBOARD.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+        let metrics: BTreeSet<_> = words
+            .filter(|word| word.starts_with("awscluster_") || word.starts_with("aws_"))
+            .collect();
+        assert!(metrics.len() >= 8, "{metrics:?}");
+        for metric in metrics {
+            let name = metric.trim_end_matches("_bucket").trim_end_matches("_sum");
+            assert!(is_exported(name), "{metric} is not exported");
+        }
+        let dashboard: Value = serde_json::from_str(DASHBOARD).unwrap();
+        let mut places = BTreeSet::new();
+        for panel in dashboard["panels"].as_array().unwrap() {
+            let place = (panel["gridPos"]["x"].as_u64(), panel["gridPos"]["y"].as_u64());
+            assert!(places.insert(place), "{panel}");
+            assert!(!panel["targets"].as_array().unwrap().is_empty(), "{panel}");
+        }
+    }
+}

@@ -1,4 +1,5 @@
-//! [`Owner`]: the Cluster that an AWSCluster belongs to.
+//! The Cluster that owns an AWSCluster, and which of several AWSClusters with one owner id keeps it
+//! (`rule:one-awscluster-for-an-owner-id`).
 
 use std::sync::Arc;
 
@@ -8,34 +9,32 @@ use super::aws_clusters::AwsClusters;
 use crate::api::aws_cluster::AwsCluster;
 use crate::api::cluster::Cluster;
 use crate::api::reference::Dialect;
-use crate::api::{CLUSTER_NAME_LABEL, GROUP};
+use crate::api::{CLUSTER_NAME_LABEL, GROUP, OWNER_ID_ANNOTATION};
 use crate::kind_caches::Known;
 use crate::ownership;
 
 /// The Cluster that an AWSCluster belongs to.
 #[derive(Clone, Debug)]
 pub(super) struct Owner {
-    /// Its name, by which AWS knows what belongs to it.
+    /// Name of the Cluster, which tags on AWS contain.
     pub(super) name: String,
     /// In which words it was written.
     pub(super) dialect: Dialect,
-    /// It; `None` when it is gone.
+    /// The Cluster; `None` when it is gone.
     pub(super) cluster: Option<Arc<Object<Cluster>>>,
 }
 
-/// What is known of the owner.
+/// The result of looking up the owner.
 #[derive(Clone, Debug)]
 pub(super) enum Found {
-    /// It has none yet.
     None,
-    /// It has one.
     Owner(Owner),
-    /// It has one of which nothing is known yet, for this reason.
+    /// The owner cannot be read yet, for this reason.
     Unknown(String),
 }
 
 impl AwsClusters {
-    /// Whom it belongs to.
+    /// Looks up the owner of an AWSCluster.
     pub(super) async fn owner(&self, object: &Object<AwsCluster>) -> Found {
         let Some((name, dialect)) = named_owner(&object.metadata) else { return Found::None };
         let (kind_cache, known) = self.clusters.known(GROUP, "Cluster").await;
@@ -60,6 +59,20 @@ fn named_owner(metadata: &ObjectMeta) -> Option<(String, Dialect)> {
     }
     let label = metadata.labels.get(CLUSTER_NAME_LABEL).filter(|_| metadata.deleting());
     label.map(|name| (name.clone(), Dialect::V1Beta2))
+}
+
+/// Whoever else has the owner id of this one, and keeps it.
+pub(super) fn holder_of_its_owner_id<'a>(
+    metadata: &ObjectMeta,
+    all: impl Iterator<Item = &'a ObjectMeta>,
+) -> Option<String> {
+    let id = metadata.annotations.get(OWNER_ID_ANNOTATION)?;
+    let has_it = |other: &&ObjectMeta| other.annotations.get(OWNER_ID_ANNOTATION) == Some(id);
+    let rank = |other: &ObjectMeta| {
+        (*other.uid != **id, other.creation_timestamp.clone(), other.key.to_string())
+    };
+    let first = all.filter(has_it).min_by_key(|other| rank(other))?;
+    (rank(first) < rank(metadata)).then(|| first.key.to_string())
 }
 
 #[cfg(test)]
@@ -94,5 +107,38 @@ mod tests {
         let deleted = json!({"labels": labels, "deletionTimestamp": "2026-01-01T00:00:00Z"});
         assert_eq!(owner_of(&deleted), Some(("c".to_owned(), Dialect::V1Beta2)));
         assert_eq!(owner_of(&json!({})), None);
+    }
+}
+
+#[cfg(test)]
+mod owner_ids_tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn one(name: &str, uid: &str, created: &str, id: &str) -> ObjectMeta {
+        serde_json::from_value(json!({"name": name, "namespace": "ns", "uid": uid,
+            "resourceVersion": "1", "creationTimestamp": created,
+            "annotations": {OWNER_ID_ANNOTATION: id}}))
+        .unwrap()
+    }
+
+    /// rule:one-awscluster-for-an-owner-id
+    #[test]
+    fn the_one_with_that_uid_keeps_an_owner_id_and_else_the_older() {
+        let first = one("first", "u1", "2026-01-01T00:00:00Z", "u1");
+        let copy = one("copy", "u2", "2025-01-01T00:00:00Z", "u1");
+        let other = one("other", "u3", "2024-01-01T00:00:00Z", "u3");
+        let all = [first.clone(), copy.clone(), other.clone()];
+        let holder = |of: &ObjectMeta| holder_of_its_owner_id(of, all.iter());
+        assert_eq!(holder(&first), None);
+        assert_eq!(holder(&copy).as_deref(), Some("ns/first"));
+        assert_eq!(holder(&other), None);
+        // Both were restored, and have other UIDs than at first.
+        let older = one("older", "u8", "2026-01-01T00:00:00Z", "u1");
+        let newer = one("newer", "u9", "2026-01-02T00:00:00Z", "u1");
+        let all = [newer.clone(), older.clone()];
+        assert_eq!(holder_of_its_owner_id(&older, all.iter()), None);
+        assert_eq!(holder_of_its_owner_id(&newer, all.iter()).as_deref(), Some("ns/older"));
     }
 }

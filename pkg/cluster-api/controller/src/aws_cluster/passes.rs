@@ -1,5 +1,6 @@
-//! [`Passes`]: passes that rest, each with its goal and the time of its next leg. What AWS refuses
-//! is tried again later each time, so a pass outlives its legs.
+//! [`Passes`]: passes between their attempts, each with its goal and the time of its next attempt. A
+//! pass goes on when its time has come or its goal has changed, not because the object was written:
+//! our own status writes, and annotations of others, cost no call to AWS.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,25 +20,25 @@ struct Resting {
     goal: Goal,
     pass: Pass,
     due: Instant,
-    /// When what it has come to is to be told again, before it goes on.
+    /// When its result is published again before the next attempt.
     tell: Option<Instant>,
 }
 
-/// What is due for an AWSCluster.
+/// What to do now for an AWSCluster.
 #[derive(Debug)]
 pub(super) enum Turn {
     /// Nothing for so long.
     Rest(Duration),
     /// This pass, which rests for so long, has to tell again what it has come to.
     Tell(Box<Pass>, Duration),
-    /// A leg of this pass.
+    /// An attempt of this pass.
     Go(Box<Pass>),
 }
 
 /// How long a pass rests.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pause {
-    /// Until its next leg.
+    /// Until its next attempt.
     pub(super) length: Duration,
     /// Until what it has come to is told again, for the reason why it is not told to the end has
     /// nothing to do with AWS.
@@ -45,10 +46,10 @@ pub(super) struct Pause {
 }
 
 impl Passes {
-    /// Whether a leg to this goal is due: the goal is another one than before, the rest is over, or
+    /// Whether an attempt for this goal is due: the goal is another one than before, the rest is over, or
     /// `now_anyway`.
     ///
-    /// `stored` is the memory of an AWSCluster of which nothing is known here.
+    /// `stored` is the memory of an AWSCluster that this process has not seen.
     pub(super) fn turn(
         &self,
         key: &Arc<str>,
@@ -100,15 +101,14 @@ impl Passes {
         rest.tell.unwrap_or(rest.length).min(rest.length)
     }
 
-    /// Forgets what is known of an AWSCluster: what it is to be next begins with a look at
-    /// everything.
+    /// Forgets an AWSCluster: its next pass reads everything.
     pub(super) fn forget(&self, key: &str) {
         self.0.lock().remove(key);
     }
 }
 
 /// Whether nothing has happened but that the endpoint was published, after which no other load
-/// balancer is to be made.
+/// balancer may be created.
 fn differs_in_publication(before: &Goal, after: &Goal) -> bool {
     let (Goal::Present(before), Goal::Present(after)) = (before, after) else { return false };
     let mut published = before.clone();

@@ -1,4 +1,4 @@
-//! One look at one AWSCluster: whether anything is to be done to it, and what.
+//! One reconcile of one AWSCluster: chooses between creation, deletion and doing nothing.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,8 +8,7 @@ use workqueue::{Next, Reconcile, Retry};
 
 use super::aws_clusters::AwsClusters;
 use super::goal;
-use super::owner::{Found, Owner};
-use super::owner_ids::holder_of_its_owner_id;
+use super::owner::{Found, Owner, holder_of_its_owner_id};
 use super::removal::CONFLICT;
 use super::report::{READY, Report};
 use crate::api::aws_cluster::AwsCluster;
@@ -39,7 +38,7 @@ impl Reconcile for AwsClusters {
             return Ok(Next::Done);
         };
         if object.metadata.annotations.contains_key(MANAGED_BY_ANNOTATION) {
-            // Somebody else makes it (`rule:externally-managed-is-not-touched`).
+            // Another program manages it: no finalizer, no call to AWS, no status.
             self.passes.forget(key);
             self.metrics.forget(key);
             return Ok(Next::Done);
@@ -77,7 +76,7 @@ impl Reconcile for AwsClusters {
 }
 
 impl AwsClusters {
-    /// Nothing is done, deletion included (`rule:paused-is-left-alone`).
+    /// Writes the condition `Paused`, and nothing else; a deletion waits, too.
     async fn pause(&self, object: &Arc<Object<AwsCluster>>) -> Result<Next, Retry> {
         // What is done to AWS meanwhile is looked at afterwards.
         self.passes.forget(&object.metadata.key);
@@ -91,7 +90,7 @@ impl AwsClusters {
         Ok(Next::Done)
     }
 
-    /// Another AWSCluster has its owner id: no call of AWS is made for this one
+    /// Reports that another AWSCluster has the owner id; no call to AWS is made for this one
     /// (`rule:one-awscluster-for-an-owner-id`).
     async fn leave_to(
         &self,
@@ -130,7 +129,7 @@ impl AwsClusters {
         ))
     }
 
-    /// No call of AWS is made for it.
+    /// Reports a conflict; no call to AWS is made.
     async fn conflict(
         &self,
         object: &Arc<Object<AwsCluster>>,

@@ -1,34 +1,35 @@
-//! The end of an AWSCluster: it goes when nothing of it is left on AWS.
+//! The deletion of an AWSCluster: it goes when nothing of it is left on AWS. A deletion that has to
+//! leave resources of others names them, and the ways to end it
+//! (`rule:a-deletion-names-what-it-leaves`).
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
-use aws_network::{Goal, Pass, Problem, Rest, listed};
+use aws_network::{Goal, Other, Pass, Problem, Rest, listed};
 use events::EventType;
 use objects::Object;
 use workqueue::{Next, Retry};
 
 use super::admission::Admission;
+use super::attempt::Attempt;
 use super::aws_clusters::AwsClusters;
-use super::denial::Denial;
-use super::goal;
-use super::left_behind;
-use super::leg::Leg;
 use super::owner::Owner;
 use super::passes::{Pause, Turn};
-use super::report::{READY, Report};
-use super::stored_memory;
+use super::report::{Denial, READY, Report};
+use super::{goal, stored_memory};
 use crate::api::aws_cluster::{AwsCluster, AwsClusterStatus};
 use crate::api::{
-    ABANDON_ANNOTATION, AWS_CLUSTER_FINALIZER, CLUSTER_NAME_LABEL, GROUP, INFRASTRUCTURE_GROUP,
+    ABANDON_ANNOTATION, ADOPT_ANNOTATION, AWS_CLUSTER_FINALIZER, CLUSTER_NAME_LABEL, GROUP,
+    INFRASTRUCTURE_GROUP, OWNER_ID_ANNOTATION,
 };
 use crate::aws_spec;
 use crate::kind_caches::Known;
 
 const DELETING: &str = "Deleting";
 const BEING_DELETED: &str = "it is being deleted";
-/// What runs in the network.
+/// Kinds whose objects run in the network of a cluster.
 const DEPENDENTS: [(&str, &str); 4] = [
     (GROUP, "Machine"),
     (GROUP, "MachinePool"),
@@ -68,14 +69,14 @@ impl AwsClusters {
         if let Some(error) = aws_spec::other_identity(&object.body.spec) {
             let denial = Denial { reason: "InvalidConfiguration", message: error.to_string() };
             return self
-                .withhold(object, Report::of_a_leg(Some(&denial)), FAILED, &denial.message)
+                .withhold(object, Report::of_an_attempt(Some(&denial)), FAILED, &denial.message)
                 .await;
         }
         let access = match self.admission(object).await.map_err(manager::retry)? {
             Admission::Granted(access) => access,
             Admission::Noted => return Ok(Next::Done),
             Admission::Denied(denial) => {
-                let report = Report::of_a_leg(Some(&denial));
+                let report = Report::of_an_attempt(Some(&denial));
                 return self.withhold(object, report, FAILED, &denial.message).await;
             }
         };
@@ -91,46 +92,44 @@ impl AwsClusters {
             Turn::Rest(left) => return Ok(Next::After(left)),
             Turn::Tell(pass, _) | Turn::Go(pass) => *pass,
         };
-        let leg = self.lead(object, &identity, pass, &access).await;
-        if leg.is_broken_off {
+        let attempt = self.lead(object, &identity, pass, &access).await;
+        if attempt.is_broken_off {
             return Ok(Next::Done);
         }
-        if let (Rest::Reached, Some(doubt)) = (leg.rest, &access.doubt) {
-            let report = Report::of_a_leg(Some(doubt));
+        if let (Rest::Reached, Some(doubt)) = (attempt.rest, &access.doubt) {
+            let report = Report::of_an_attempt(Some(doubt));
             return self.withhold(object, report, FAILED, &doubt.message).await;
         }
-        let others = left_behind::of_no_living_owner(
-            &leg.pass.plan().others,
-            &self.owners().unwrap_or_default(),
-        );
-        if leg.rest == Rest::Reached && others.is_empty() {
+        let others =
+            of_no_living_owner(&attempt.pass.plan().others, &self.owners().unwrap_or_default());
+        if attempt.rest == Rest::Reached && others.is_empty() {
             let message = "nothing of it is left on AWS";
             return self.let_go(object, EventType::Normal, "Deleted", message).await;
         }
-        if leg.rest == Rest::Reached && goal::may_be_abandoned(object) {
-            let message = left_behind::abandoned(&others);
+        if attempt.rest == Rest::Reached && goal::may_be_abandoned(object) {
+            let message = abandoned(&others);
             return self.let_go(object, EventType::Warning, "Abandoned", &message).await;
         }
-        let is_unseen = is_unseen(&leg, &object.status);
+        let is_unseen = is_unseen(&attempt, &object.status);
         if is_unseen && goal::may_be_abandoned(object) {
             return self.let_go(object, EventType::Warning, "Abandoned", ABANDONED).await;
         }
-        let problems = leg.pass.problems();
-        let mut report = report_of(&leg, &problems, is_unseen);
-        if problems.is_empty() && !others.is_empty() && is_all_gone(&leg.pass) {
-            let message = left_behind::blocked(&others, identity.adopt);
+        let problems = attempt.pass.problems();
+        let mut report = report_of(&attempt, &problems, is_unseen);
+        if problems.is_empty() && !others.is_empty() && is_all_gone(&attempt.pass) {
+            let message = blocked(&others, identity.adopt);
             self.tell_once(object, DELETING, CONFLICT, &message);
             report.conditions.state(DELETING, true, CONFLICT, message);
         }
-        let told = self.publish(object, &report, Some(leg.pass.memory())).await;
-        // What could not be told is told by the next leg, at once.
-        let length = match leg.rest {
+        let told = self.publish(object, &report, Some(attempt.pass.memory())).await;
+        // What could not be told is told by the next attempt, at once.
+        let length = match attempt.rest {
             _ if told.is_err() => Duration::ZERO,
             Rest::Reached => LEFT_AGAIN,
             rest => self.length(rest),
         };
-        let next = self.passes.keep(key, uid, goal, leg.pass, Pause { length, tell: None });
-        self.tell_problems(object, &leg.before, &problems);
+        let next = self.passes.keep(key, uid, goal, attempt.pass, Pause { length, tell: None });
+        self.tell_problems(object, &attempt.before, &problems);
         told.map_err(manager::retry)?;
         Ok(Next::After(next))
     }
@@ -174,7 +173,7 @@ impl AwsClusters {
         removed.map(|_| Next::Done).map_err(manager::retry)
     }
 
-    /// What still runs in the network of the cluster, or is not known to run there.
+    /// Machines that run in the network of the cluster, or may.
     async fn dependents(&self, object: &Object<AwsCluster>, cluster: &str) -> Option<String> {
         let namespace = object.metadata.namespace().unwrap_or_default();
         let mut left = Vec::new();
@@ -207,11 +206,11 @@ fn is_all_gone(pass: &Pass) -> bool {
     plan.reads.is_empty() && plan.actions.is_empty() && plan.waits.is_empty()
 }
 
-/// Nobody may or can look, and nothing is known to have been made
+/// AWS cannot be read, and no creation is known
 /// (`rule:abandoned-only-by-its-user`).
-fn is_unseen(leg: &Leg, status: &AwsClusterStatus) -> bool {
-    let nobody_looked = leg.denied.is_some() || leg.pass.observed().vpcs.get().is_none();
-    nobody_looked && leg.pass.memory().records.is_empty() && !was_seen(status)
+fn is_unseen(attempt: &Attempt, status: &AwsClusterStatus) -> bool {
+    let nobody_looked = attempt.denied.is_some() || attempt.pass.observed().vpcs.get().is_none();
+    nobody_looked && attempt.pass.memory().records.is_empty() && !was_seen(status)
 }
 
 /// Whether something of it was there once: what others made may have been taken over.
@@ -226,10 +225,10 @@ fn is_stuck(object: &Object<AwsCluster>) -> bool {
     conditions.any(|it| it.kind == DELETING && it.message.contains(ABANDON_ANNOTATION))
 }
 
-fn report_of(leg: &Leg, problems: &[Problem], is_unseen: bool) -> Report {
-    let mut report = Report::of_a_leg(leg.denied.as_ref());
+fn report_of(attempt: &Attempt, problems: &[Problem], is_unseen: bool) -> Report {
+    let mut report = Report::of_an_attempt(attempt.denied.as_ref());
     let reason = if problems.is_empty() { DELETING } else { FAILED };
-    let mut message = left_over(&leg.pass, problems);
+    let mut message = left_over(&attempt.pass, problems);
     if is_unseen {
         let _infallible = write!(message, "; {WAY_OUT} {ABANDON_ANNOTATION}=true lets it go");
     }
@@ -238,12 +237,56 @@ fn report_of(leg: &Leg, problems: &[Problem], is_unseen: bool) -> Report {
     report
 }
 
-/// What is awaited and what stands in the way.
+/// What a deletion waits for, and its problems.
 fn left_over(pass: &Pass, problems: &[Problem]) -> String {
     let problems = problems.iter().map(|problem| problem.message.as_str());
     let waits = pass.plan().waits.iter().map(|wait| wait.what.as_str());
     let all: Vec<_> = problems.chain(waits).collect();
     if all.is_empty() { "AWS may not show everything yet".to_owned() } else { listed(&all) }
+}
+
+/// Maximum of resources that a condition names.
+const NAMED: usize = 2;
+/// Maximum of resources that the event of a deletion names.
+const NAMED_AT_THE_END: usize = 20;
+
+/// Resources without a living owner: another AWSCluster of the same name deletes its own.
+pub(super) fn of_no_living_owner(others: &[Other], living: &BTreeSet<String>) -> Vec<Other> {
+    let lives = |other: &&Other| other.owner_id.as_ref().is_some_and(|id| living.contains(id));
+    others.iter().filter(|other| !lives(other)).cloned().collect()
+}
+
+/// Why a deletion cannot end, and what its user can do.
+pub(super) fn blocked(others: &[Other], adopts: bool) -> String {
+    let all = named(others, NAMED);
+    let have = if others.len() == 1 { "has" } else { "have" };
+    let is_upstreams = others.iter().any(|other| other.owner_id.is_none());
+    let owners: BTreeSet<_> = others.iter().filter_map(|other| other.owner_id.as_ref()).collect();
+    let mut ways = Vec::new();
+    if is_upstreams && !adopts {
+        ways.push(format!("{ADOPT_ANNOTATION}=true"));
+    }
+    ways.extend(owners.iter().take(1).map(|id| format!("{OWNER_ID_ANNOTATION}={id}")));
+    let keep = format!("{ABANDON_ANNOTATION}=true to keep them");
+    let ways = match ways.as_slice() {
+        [] => format!("an EKS cluster uses the VPC, which cannot be adopted; set {keep}"),
+        ways => format!("set {} to delete or {keep}", ways.join(" or ")),
+    };
+    format!("cannot finish deletion: {all} {have} the cluster tag but not this owner-id; {ways}")
+}
+
+pub(super) fn abandoned(others: &[Other]) -> String {
+    let all = named(others, NAMED_AT_THE_END);
+    format!("left on AWS, with the cluster tag but not this owner-id: {all}")
+}
+
+fn named(others: &[Other], limit: usize) -> String {
+    let ids: Vec<_> = others.iter().map(|other| other.id.as_str()).collect();
+    let first = ids.iter().take(limit).copied().collect::<Vec<_>>().join(", ");
+    match ids.len().checked_sub(limit) {
+        Some(more @ 1..) => format!("{first} and {more} more"),
+        _ => first,
+    }
 }
 
 #[cfg(test)]
@@ -262,5 +305,43 @@ mod tests {
         assert!(was_seen(json!({"ready": true})));
         assert!(was_seen(json!({"initialization": {"provisioned": true}})));
         assert!(was_seen(json!({"resources": {"vpc": {"id": "vpc-1", "managed": true}}})));
+    }
+}
+
+#[cfg(test)]
+mod left_behind_tests {
+    use super::*;
+
+    fn other(id: &str, owner_id: Option<&str>) -> Other {
+        Other { id: id.to_owned(), owner_id: owner_id.map(str::to_owned) }
+    }
+
+    #[test]
+    fn a_deletion_that_is_blocked_names_two_resources_and_the_ways_out() {
+        let all = ["vpc-1", "sg-2", "sg-3", "sg-4", "sg-5"].map(|id| other(id, None));
+        let wanted = "cannot finish deletion: vpc-1, sg-2 and 3 more have the cluster tag but not this owner-id; \
+                      set aws.cluster.x-k8s.io/adopt=true to delete or aws.cluster.x-k8s.io/allow-abandon=true to keep them";
+        assert_eq!(blocked(&all, false), wanted);
+        // Adoption was asked for and refused: that is so for EKS only.
+        let refused = blocked(&all, true);
+        assert!(!refused.contains("/adopt=true") && refused.contains("EKS"), "{refused}");
+        let vanished = blocked(&[other("vpc-1", Some("x"))], false);
+        assert!(vanished.starts_with("cannot finish deletion: vpc-1 has the"), "{vanished}");
+        assert!(vanished.contains("set aws.cluster.x-k8s.io/owner-id=x to delete"), "{vanished}");
+        assert!(!vanished.contains("/adopt=true"), "{vanished}");
+    }
+
+    #[test]
+    fn resources_of_an_awscluster_that_lives_do_not_block_another_of_the_same_name() {
+        let all = [other("a", None), other("b", Some("lives")), other("c", Some("gone"))];
+        let living = BTreeSet::from(["lives".to_owned()]);
+        let left = of_no_living_owner(&all, &living);
+        assert_eq!(left, [other("a", None), other("c", Some("gone"))]);
+    }
+
+    #[test]
+    fn an_event_names_twenty_resources_and_how_many_more_there_are() {
+        let all: Vec<_> = (0..25).map(|number| other(&format!("sg-{number}"), None)).collect();
+        assert!(abandoned(&all).ends_with("sg-18, sg-19 and 5 more"), "{}", abandoned(&all));
     }
 }

@@ -1,16 +1,21 @@
-//! [`Report`]: what a look at an AWSCluster found out, and how that is published in the words of
-//! all dialects. Pure.
+//! [`Report`]: what one reconcile found out about an AWSCluster, and its status in all dialects.
+//! Pure.
 
 use aws::CallError;
-use aws_network::{Desired, NatPolicy, Part, Pass, Problem};
+use aws_network::{
+    Desired, DesiredLoadBalancer, LoadBalancerKind, LogicalId, Memory, NatPolicy, Observed, Part,
+    Pass, Problem, ROLE_TAG, Refusal, Role, Scheme, classify_read, outputs,
+};
 use jiff::Timestamp;
 use objects::Object;
+use serde_json::{Map, Value, json};
 
-use super::denial::{Denial, denial};
-use super::findings::Findings;
-use crate::api::aws_cluster::{AwsCluster, AwsClusterStatus, PlanStatus, ProvisionedOnce};
+use crate::api::aws_cluster::{
+    AwsCluster, AwsClusterStatus, BastionStatus, NetworkStatus, PlanStatus, ProvisionedOnce,
+    VpcStatus,
+};
+use crate::api::cluster::Endpoint;
 use crate::api::condition::{Condition, Conditions};
-use crate::api::endpoint::Endpoint;
 use crate::contract::Contract;
 
 pub(super) const READY: &str = "Ready";
@@ -19,10 +24,10 @@ pub(super) const PLAN_ONLY: &str = "PlanOnly";
 /// Whether AWS is accessible.
 pub(super) const CREDENTIALS: &str = "PrincipalCredentialRetrieved";
 const SUPPORTED: &str = "SpecSupported";
-/// What upstream calls what only a change of the spec mends.
+/// Upstream's reason for errors that need a change of the spec.
 const INVALID: &str = "InvalidConfiguration";
 
-/// What was found out. What was not looked at stays as it is published.
+/// Results of a reconcile. Fields that were not determined keep their published value.
 #[derive(Debug, Default)]
 pub(super) struct Report {
     /// Everything that the cluster needs is there, and its endpoint is published.
@@ -31,27 +36,25 @@ pub(super) struct Report {
     pub(super) findings: Findings,
     /// Why it cannot go on without help.
     pub(super) failure: Failure,
-    /// Facts.
     pub(super) conditions: Conditions,
-    /// What would be done, of one for which nothing is done.
+    /// The plan of `--plan-only`.
     pub(super) plan: Option<PlanStatus>,
 }
 
 /// Whether it can go on without help.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) enum Failure {
-    /// It was not looked at.
+    /// Not determined.
     #[default]
     NotJudged,
-    /// It can.
     None,
-    /// It cannot, for this reason.
+    /// Invalid for this reason.
     Invalid(String),
 }
 
 impl Report {
-    /// That it is not paused, and what is known of the credentials.
-    pub(super) fn of_a_leg(denied: Option<&Denial>) -> Self {
+    /// A report of an AWSCluster that is not paused, with the state of the credentials.
+    pub(super) fn of_an_attempt(denied: Option<&Denial>) -> Self {
         let mut report = Self::default();
         report.conditions.state("Paused", false, "NotPaused", "");
         match denied {
@@ -63,11 +66,11 @@ impl Report {
         report
     }
 
-    /// That no subnets can be chosen, for nobody says which zones the region has.
+    /// A report that no subnets can be chosen, because the zones of the region are unknown.
     pub(super) fn without_zones(region: &str, error: &CallError) -> Self {
         let denied = denial(error);
         let mut report = match &denied {
-            Some(denial) => Self::of_a_leg(Some(denial)),
+            Some(denial) => Self::of_an_attempt(Some(denial)),
             None => Self::default(),
         };
         if denied.is_none() {
@@ -136,8 +139,8 @@ impl Report {
         self.conditions.stated.push(summary);
     }
 
-    /// Changes a status to say what was found out (`rule:all-dialects-are-published`), as the contract
-    /// wants it (`rule:one-contract-at-a-time`).
+    /// Writes the findings into the fields of all dialects, so that every reader sees them without a
+    /// conversion. Zones and conditions take the form of the contract.
     pub(super) fn publish(
         &self,
         object: &Object<AwsCluster>,
@@ -154,7 +157,7 @@ impl Report {
         status.observed_generation = Some(object.metadata.generation);
     }
 
-    /// They stay once they have happened (`rule:milestones-stay`).
+    /// Milestones never go back: kubeconfigs and certificates depend on them, as in all of Cluster API.
     fn publish_milestones(&self, status: &mut AwsClusterStatus) {
         let ready = self.is_ready || status.was_ready();
         status.ready = Some(ready);
@@ -193,6 +196,139 @@ impl Report {
             status.failure_domains = Some(contract.failure_domains(&found.failure_domains));
         }
     }
+}
+
+/// Observed parts of the cluster; `None` if not read.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Findings {
+    pub(super) vpc: Option<VpcStatus>,
+    /// The policy for NAT gateways of a network that is ours.
+    pub(super) nat_mode: Option<&'static str>,
+    pub(super) network: Option<NetworkStatus>,
+    /// Whether bastions were looked for.
+    pub(super) knows_bastions: bool,
+    pub(super) bastion: Option<BastionStatus>,
+    /// Zones, and whether each can have a control plane.
+    pub(super) failure_domains: Vec<(String, bool)>,
+    /// The DNS name of the load balancer.
+    pub(super) host: Option<String>,
+}
+
+impl Findings {
+    /// Findings for a cluster of this desired state.
+    pub(super) fn of(desired: &Desired, observed: &Observed, memory: &Memory) -> Self {
+        let vpc = vpc(desired, observed, memory);
+        let seen = outputs(desired, observed, vpc.as_ref().map(|vpc| &*vpc.id));
+        let has_groups = observed.security_groups.get().is_some();
+        let is_managed = vpc.as_ref().is_some_and(|vpc| vpc.managed);
+        Self {
+            vpc,
+            nat_mode: is_managed.then(|| desired.nat.word()),
+            network: has_groups.then(|| NetworkStatus {
+                security_groups: groups(desired, observed).into_iter().collect(),
+                api_server_elb: balancer(desired, observed),
+                nat_gateways_ips: seen.nat_addresses.iter().map(ToString::to_string).collect(),
+            }),
+            knows_bastions: observed.bastions.get().is_some(),
+            bastion: bastion(desired, observed),
+            failure_domains: seen.failure_domains,
+            host: seen.endpoint,
+        }
+    }
+}
+
+fn vpc(desired: &Desired, observed: &Observed, memory: &Memory) -> Option<VpcStatus> {
+    let all = observed.vpcs.all();
+    let owned =
+        |id: &str| all.iter().any(|found| found.id == id && desired.identity.owns(&found.tags));
+    if let Some(id) = &desired.vpc_id {
+        return Some(VpcStatus { id: id.clone(), managed: owned(id) });
+    }
+    let recorded = memory.id(&LogicalId::Vpc).filter(|id| owned(id));
+    let mut ours = all.iter().filter(|found| desired.identity.owns(&found.tags));
+    let id = recorded.map(str::to_owned).or_else(|| Some(ours.next()?.id.clone()))?;
+    Some(VpcStatus { id, managed: true })
+}
+
+fn groups(desired: &Desired, observed: &Observed) -> Map<String, Value> {
+    let mut groups = Map::new();
+    for role in Role::ALL {
+        let word = role.as_str();
+        let mut ours = observed.security_groups.all().iter().filter(|found| {
+            desired.identity.owns(&found.tags)
+                && found.tags.get(ROLE_TAG).is_some_and(|it| it == word)
+        });
+        let found = match desired.groups.overrides.get(&role) {
+            Some(id) => Some(json!({"id": id})),
+            None => ours.next().map(|found| json!({"id": found.id, "name": found.name})),
+        };
+        if let Some(found) = found {
+            groups.insert(word.to_owned(), found);
+        }
+    }
+    groups
+}
+
+fn balancer(desired: &Desired, observed: &Observed) -> Option<Value> {
+    let DesiredLoadBalancer { kind, name, .. } = desired.load_balancer.as_ref()?;
+    match kind {
+        LoadBalancerKind::Classic => {
+            let found = observed.classic.all().iter().find(|found| found.name == *name)?;
+            Some(json!({
+                "name": name, "dnsName": found.dns_name, "scheme": scheme(found.scheme),
+                "subnetIds": found.subnets, "securityGroupIds": found.groups,
+                "loadBalancerType": "classic",
+            }))
+        }
+        LoadBalancerKind::Network => {
+            let found = observed.network.all().iter().find(|found| found.name == *name)?;
+            Some(json!({
+                "name": name, "arn": found.arn, "dnsName": found.dns_name,
+                "scheme": scheme(found.scheme), "subnetIds": found.subnets,
+                "securityGroupIds": found.groups, "loadBalancerType": "nlb",
+            }))
+        }
+    }
+}
+
+fn scheme(scheme: Scheme) -> &'static str {
+    match scheme {
+        Scheme::InternetFacing => "internet-facing",
+        Scheme::Internal => "internal",
+    }
+}
+
+fn bastion(desired: &Desired, observed: &Observed) -> Option<BastionStatus> {
+    let mut all = observed.bastions.all().iter();
+    let ours = all.find(|found| found.is_live() && desired.identity.owns(&found.tags))?;
+    Some(BastionStatus {
+        id: ours.id.clone(),
+        instance_state: Some(format!("{:?}", ours.state).to_lowercase()),
+        public_ip: ours.public_ip.map(|address| address.to_string()),
+        private_ip: None,
+    })
+}
+
+/// Why AWS is not accessible.
+#[derive(Clone, Debug)]
+pub(super) struct Denial {
+    pub(super) reason: &'static str,
+    pub(super) message: String,
+}
+
+/// Whether a failure of a read is about who asks.
+pub(super) fn denial(error: &CallError) -> Option<Denial> {
+    let reason = match error {
+        // No read is held back by anything but credentials that are not there.
+        CallError::NotSent { .. } => "CredentialsNotFound",
+        CallError::Refused(refused) => match classify_read(refused) {
+            Refusal::Permission => "PermissionDenied",
+            Refusal::Clock => "ClockSkew",
+            _ => return None,
+        },
+        CallError::Unanswered { .. } => return None,
+    };
+    Some(Denial { reason, message: error.to_string() })
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! The ids of what was made, written into the spec as upstream does, where that is asked for
-//! (`rule:mirrored-ids-are-copies`).
+//! `--mirror-ids-to-spec`: writes the ids of what was created into the spec, as upstream does for its
+//! Machines. The copies decide no more than ids of a user would: deletion follows tags all the same.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -72,7 +72,7 @@ fn mirror_newer(subnet: &mut Subnet, place: &SubnetPlace) {
     note(&mut subnet.others, "resourceID", is_name.then_some(&*place.id));
 }
 
-/// What the user has said stays.
+/// Sets a field that the user left empty.
 fn fill(field: &mut Option<String>, text: &str) {
     if field.as_ref().is_none_or(String::is_empty) {
         *field = Some(text.to_owned());
@@ -122,7 +122,6 @@ mod tests {
         once
     }
 
-    /// rule:mirrored-ids-are-copies
     #[test]
     fn ids_are_written_in_the_words_of_the_network_or_of_its_owner() {
         let vpc = json!({"id": "vpc-1", "cidrBlock": "10.0.0.0/16", "internetGatewayId": "igw-1"});

@@ -4,8 +4,8 @@ use aws_network::{Memory, Record, Timestamp};
 
 use crate::api::aws_cluster::{AwsClusterStatus, Created, Resources};
 
-/// What a status says was done. What cannot be read was not said: resources are found by their tags
-/// all the same.
+/// Reads the memory from a status. Entries that cannot be parsed are dropped: resources are found by
+/// their tags all the same.
 pub(super) fn read(status: &AwsClusterStatus) -> Memory {
     let mut memory = Memory {
         deep_checked: status.last_deep_check_time.as_deref().and_then(time),
@@ -28,7 +28,7 @@ pub(super) fn read(status: &AwsClusterStatus) -> Memory {
     memory
 }
 
-/// Has a status say it.
+/// Writes the memory into a status.
 pub(super) fn write(memory: &Memory, status: &mut AwsClusterStatus) {
     let resources = status.resources.get_or_insert_default();
     resources.created.clear();

@@ -1,4 +1,4 @@
-//! What became of a write, as events tell it: in upstream's words where it has one. Pure.
+//! Events about writes to AWS, with upstream's reasons where it has one. Pure.
 
 use std::fmt::Write as _;
 
@@ -15,15 +15,14 @@ pub(super) struct Told {
     pub(super) message: String,
 }
 
-/// Both reasons of a write.
+/// The reasons of a write that succeeds and of one that fails.
 macro_rules! reasons {
     ($word:literal) => {
         [concat!("Successful", $word), concat!("Failed", $word)]
     };
 }
 
-/// Whether what is written for it now brings it back to what it was: it was ready, and nobody has
-/// wanted anything else since.
+/// Whether writes for an AWSCluster repair drift: it was ready and its spec has not changed since.
 pub(super) fn is_repaired(object: &Object<AwsCluster>) -> bool {
     let (metadata, status) = (&object.metadata, &object.status);
     let is_unchanged = status.observed_generation == Some(metadata.generation);
@@ -31,8 +30,8 @@ pub(super) fn is_repaired(object: &Object<AwsCluster>) -> bool {
     status.was_ready() && is_unchanged && status.plan.is_none() && !metadata.deleting()
 }
 
-/// What is told of a write, with what it has changed if it is a repair. Nothing of one that was not
-/// sent, for it is planned anew.
+/// The event about a write, with the difference if it is a repair. `None` for a write that was not
+/// sent, because it is planned again.
 pub(super) fn told(action: &Action, outcome: &Outcome, is_repair: bool) -> Option<Told> {
     let [done, failed] = reasons_of(action);
     Some(match outcome {

@@ -56,7 +56,7 @@ fn the_sample_is_six_subnets_in_three_zones_with_the_defaults_of_its_dialect() {
     assert_eq!(desired.subnets.len(), 6);
 }
 
-/// The same network, in the words of either dialect.
+/// Both dialects describe one network.
 #[test]
 fn both_dialects_mean_the_same() {
     let network = json!({"vpc": {"cidrBlock": "10.0.0.0/20"}, "natGateways": {"mode": "Single"}});
@@ -98,7 +98,7 @@ fn a_load_balancer_is_of_its_kind_and_scheme_however_they_are_spelled() {
     assert_eq!(load_balancer(json!({"loadBalancerType": "disabled"})), None);
 }
 
-/// What the schema refuses may still be stored from before it did.
+/// Objects may be stored from before the schema refused them.
 #[test]
 fn every_wrong_word_is_told_with_its_path() {
     let errors = wanted(

@@ -8,11 +8,9 @@ use objects::{Dynamic, Object, ObjectClient, Propagation};
 
 use super::reconcile::Clusters;
 use super::references;
-use super::report::Report;
-use super::step_error::{Errors, StepError};
+use super::report::{Errors, Report, StepError};
 use crate::api::GROUP;
-use crate::api::cluster::Cluster;
-use crate::api::machine::{Machine, cluster_key, is_control_plane};
+use crate::api::cluster::{Cluster, Machine, cluster_key, is_control_plane};
 use crate::kind_caches::{KindCache, Known};
 use crate::ownership;
 
@@ -117,7 +115,7 @@ impl Clusters {
 }
 
 impl Descendant {
-    /// What somebody else owns goes with its owner.
+    /// Deletes the object unless it has another owner, with which it goes.
     async fn delete(&self, cluster: &Object<Cluster>) -> Result<(), StepError> {
         let Some(client) = &self.client else { return Ok(()) };
         let ours = ownership::is_owned_by(&self.object.metadata, cluster);

@@ -8,12 +8,10 @@ use objects::{Dynamic, Error, Object, ObjectClient, Why};
 
 use super::reconcile::Clusters;
 use super::references;
-use super::report::{Failure, INFRASTRUCTURE_READY as READY, Report};
-use super::step_error::StepError;
+use super::report::{Failure, INFRASTRUCTURE_READY as READY, Report, StepError};
 use crate::api::CLUSTER_NAME_LABEL;
-use crate::api::cluster::{Cluster, dialect};
+use crate::api::cluster::{Cluster, Endpoint, dialect};
 use crate::api::condition::Condition;
-use crate::api::endpoint::Endpoint;
 use crate::api::reference::Dialect;
 use crate::infrastructure::Infrastructure;
 use crate::kind_caches::Known;
@@ -75,7 +73,7 @@ impl Clusters {
             );
             return Some(LOOK_AGAIN);
         }
-        let fact = format!("{name} was ready and is gone; make it anew or delete the Cluster");
+        let fact = format!("{name} was ready and is gone; create it again or delete the Cluster");
         let told = cluster.status.conditions.iter().any(|it| it.reason == "InfrastructureDeleted");
         if !told {
             self.tell(cluster, EventType::Warning, "InfrastructureDeleted", &fact);
@@ -156,7 +154,7 @@ fn without_reference(dialect: Dialect, report: &mut Report) {
     }
 }
 
-/// Its own word, where it has one.
+/// The infrastructure's own condition `Ready`, if it has one.
 fn mirrored(said: &Infrastructure, name: &str) -> Condition {
     let mut condition = match &said.ready_condition {
         Some(own) => Condition::new(READY, own.holds(), &own.reason, own.message.clone()),

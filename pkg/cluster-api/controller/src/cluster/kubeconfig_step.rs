@@ -6,15 +6,13 @@ use std::time::{Duration, SystemTime};
 use events::EventType;
 use objects::{Draft, Object};
 
-use super::checked::Basis;
 use super::reconcile::Clusters;
-use super::report::Report;
-use super::step_error::StepError;
+use super::report::{Report, StepError};
 use crate::api::CLUSTER_NAME_LABEL;
 use crate::api::cluster::{Cluster, dialect, endpoint};
 use crate::api::secret::{Secret, SecretBody, text};
 use crate::certificates::{Authority, new_authority, new_service_account_keys};
-use crate::kubeconfig::{Contents, Verdict, judge};
+use crate::kubeconfig::{Basis, Contents, Verdict, judge};
 use crate::ownership;
 
 const READY: &str = "KubeconfigReady";

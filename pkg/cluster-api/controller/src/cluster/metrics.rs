@@ -6,8 +6,8 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use prometheus::{IntGaugeVec, Opts, Registry};
 
+use super::report::Phase;
 use crate::api::reference::Dialect;
-use crate::phase::Phase;
 
 /// Clones count together.
 #[derive(Clone)]
@@ -26,7 +26,7 @@ impl ClusterMetrics {
         Ok(metrics)
     }
 
-    /// No Cluster is known: a run begins.
+    /// Sets the gauges to zero at the start of a run.
     pub(super) fn reset(&self) {
         let mut by_cluster = self.by_cluster.lock();
         by_cluster.clear();

@@ -1,7 +1,9 @@
-//! [`Clusters`]: one pass over one Cluster.
+//! [`Clusters`]: one reconcile of one Cluster, with the parts that are short: the spec and the
+//! control plane.
 
 use std::sync::Arc;
 
+use cidr::IpNet;
 use events::{EventType, ObjectRef, Recorder};
 use informer::Informer;
 use jiff::Timestamp;
@@ -9,27 +11,27 @@ use kube_api::Metadata;
 use objects::{Dynamic, Error, Object, ObjectClient, Why};
 use workqueue::{Next, Reconcile, Retry};
 
-use super::checked::Checked;
 use super::metrics::ClusterMetrics;
 use super::references::References;
-use super::report::{Report, phase};
-use super::step_error::{Errors, StepError};
-use crate::api::cluster::{Cluster, dialect, is_paused};
-use crate::api::endpoint::Endpoint;
-use crate::api::machine::Machine;
+use super::report::{Errors, Report, StepError, phase};
+use crate::api::cluster::{
+    Cluster, Endpoint, Machine, NetworkRanges, cluster_key, dialect, is_paused,
+    proves_control_plane,
+};
 use crate::api::secret::Secret;
-use crate::api::{CLUSTER_FINALIZER, CLUSTERS, DIALECT_ANNOTATION};
+use crate::api::{CLUSTER_FINALIZER, CLUSTERS, DIALECT_ANNOTATION, GROUP};
 use crate::kind_caches::KindCaches;
+use crate::kubeconfig::Checked;
 
-/// Brings Clusters to what they are to be, by key.
+/// Reconciles Clusters by key.
 pub(super) struct Clusters {
     pub(super) cache: Informer<Object<Cluster>>,
     pub(super) client: ObjectClient<Cluster>,
-    /// What Clusters refer to.
+    /// Infrastructure objects that Clusters refer to.
     pub(super) externals: KindCaches<Dynamic>,
     /// Machines and what makes them.
     pub(super) machines: KindCaches<Machine>,
-    /// Of Secrets that are labelled with their Cluster.
+    /// Metadata of Secrets with the label of their Cluster.
     pub(super) secrets: Informer<Metadata>,
     pub(super) secret_client: ObjectClient<Secret>,
     pub(super) references: References,
@@ -89,7 +91,7 @@ impl Clusters {
         held.await.map(drop)
     }
 
-    /// Nothing is done, deletion included (`rule:paused-is-left-alone`).
+    /// Writes the condition `Paused`, and nothing else; a deletion waits, too.
     async fn pause(&self, cluster: &Arc<Object<Cluster>>) -> Result<Next, Retry> {
         let message = if cluster.metadata.deleting() {
             "nothing is done until spec.paused and the annotation cluster.x-k8s.io/paused are taken away, its deletion included"
@@ -225,5 +227,94 @@ impl Clusters {
             &metadata.uid,
         );
         self.recorder.event(object, severity, reason, message.to_owned());
+    }
+}
+
+const INITIALIZED: &str = "ControlPlaneInitialized";
+
+impl Clusters {
+    /// Without Machines, or without their kind, nothing is wrong.
+    pub(super) async fn look_for_control_plane(
+        &self,
+        cluster: &Object<Cluster>,
+        report: &mut Report,
+    ) {
+        let before = cluster.status.control_plane_was_initialized();
+        if before || self.is_proved(&cluster.metadata.key).await {
+            report.control_plane_initialized = true;
+            report.conditions.state(INITIALIZED, true, "Initialized", "");
+        } else {
+            let message = "no Machine of the control plane has a Node yet";
+            report.conditions.state(INITIALIZED, false, "WaitingForNode", message);
+        }
+    }
+
+    async fn is_proved(&self, key: &str) -> bool {
+        let (machines, _) = self.machines.known(GROUP, "Machine").await;
+        machines.objects.frozen(|machines| {
+            machines.values().any(|machine| {
+                proves_control_plane(machine) && cluster_key(machine).as_deref() == Some(key)
+            })
+        })
+    }
+}
+
+const TOPOLOGY: &str = "TopologyReconciled";
+
+impl Clusters {
+    /// Says so, in events once for each generation.
+    pub(super) fn judge_spec(&self, cluster: &Object<Cluster>, report: &mut Report) {
+        if cluster.body.spec.topology.is_some() {
+            let message = "spec.topology is stored and not acted upon";
+            report.conditions.state(TOPOLOGY, false, "Unsupported", message);
+        } else {
+            report.conditions.gone.push(TOPOLOGY);
+        }
+        let is_new = cluster.status.observed_generation != Some(cluster.metadata.generation);
+        if is_new && let Some((pods, services)) = overlap(cluster) {
+            let message = format!("the Pods' {pods} overlaps the Services' {services}");
+            self.tell(cluster, EventType::Warning, "OverlappingNetworks", &message);
+        }
+    }
+}
+
+fn overlap(cluster: &Object<Cluster>) -> Option<(IpNet, IpNet)> {
+    let network = cluster.body.spec.cluster_network.as_ref()?;
+    let services = cidrs(network.services.as_ref());
+    cidrs(network.pods.as_ref()).into_iter().find_map(|pods| {
+        let hit = services.iter().find(|it| it.contains(&pods) || pods.contains(*it))?;
+        Some((pods, *hit))
+    })
+}
+
+fn cidrs(ranges: Option<&NetworkRanges>) -> Vec<IpNet> {
+    let blocks = ranges.into_iter().flat_map(|ranges| &ranges.cidr_blocks);
+    blocks.filter_map(|text| text.parse().ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn networks_overlap_when_one_holds_the_other_in_either_family() {
+        let of = |pods: &[&str], services: &[&str]| {
+            let cluster: Object<Cluster> = Object::read(json!({
+                "metadata": {"name": "c", "namespace": "ns", "uid": "u", "resourceVersion": "1"},
+                "spec": {"clusterNetwork": {"pods": {"cidrBlocks": pods}, "services": {"cidrBlocks": services}}},
+            }))
+            .unwrap();
+            overlap(&cluster).map(|(pods, services)| format!("{pods} {services}"))
+        };
+        assert_eq!(of(&["10.66.0.0/24"], &["192.168.0.0/16"]), None);
+        let inside = Some("10.66.0.0/24 10.0.0.0/8".to_owned());
+        assert_eq!(of(&["fd00::/48", "10.66.0.0/24"], &["10.0.0.0/8"]), inside);
+        assert_eq!(
+            of(&["10.0.0.0/8"], &["10.96.0.0/12"]).as_deref(),
+            Some("10.0.0.0/8 10.96.0.0/12")
+        );
+        assert_eq!(of(&["no CIDR"], &["10.96.0.0/12"]), None);
     }
 }

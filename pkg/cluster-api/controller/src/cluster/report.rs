@@ -1,19 +1,18 @@
-//! [`Report`]: what a pass found out about a Cluster, and how that is published in the words of all
-//! dialects. Pure.
+//! [`Report`]: what one reconcile found out about a Cluster: status, [`Phase`] and errors. Pure.
 
 use jiff::Timestamp;
 use objects::Object;
 use serde_json::Value;
+use workqueue::Retry;
 
-use super::step_error::StepError;
-use crate::api::cluster::{Cluster, ClusterStatus, Initialization, dialect};
+use crate::api::cluster::{Cluster, ClusterStatus, Endpoint, Initialization, dialect};
 use crate::api::condition::Conditions;
-use crate::api::endpoint::Endpoint;
-use crate::phase::{Facts, Phase};
+use crate::api::reference::Dialect;
+use crate::certificates::CertificateError;
 
 pub(super) const INFRASTRUCTURE_READY: &str = "InfrastructureReady";
 
-/// What a pass found out. What it did not look at stays as it is published.
+/// Results of a reconcile. Fields that were not determined keep their published value.
 #[derive(Debug, Default)]
 pub(super) struct Report {
     /// Everything that the cluster needs was there.
@@ -26,25 +25,19 @@ pub(super) struct Report {
     pub(super) failure: Failure,
     /// A Machine of the control plane has had a Node.
     pub(super) control_plane_initialized: bool,
-    /// Facts.
     pub(super) conditions: Conditions,
 }
 
-/// What the infrastructure says of its failure.
+/// Terminal failure of the infrastructure.
 #[derive(Debug, Default)]
 pub(super) enum Failure {
-    /// It was not asked.
+    /// Not determined.
     #[default]
     NotAsked,
-    /// It goes on.
+    /// No failure.
     None,
-    /// It cannot go on without help.
-    Said {
-        /// As one word.
-        reason: String,
-        /// For people.
-        message: String,
-    },
+    /// A failure that needs the user.
+    Said { reason: String, message: String },
 }
 
 impl Report {
@@ -56,7 +49,8 @@ impl Report {
         }
     }
 
-    /// Changes a status to say what was found out (`rule:all-dialects-are-published`).
+    /// Writes the findings into the fields of all dialects, so that every reader sees them without a
+    /// conversion.
     pub(super) fn publish(
         &self,
         cluster: &Object<Cluster>,
@@ -86,7 +80,7 @@ impl Report {
         status.phase = Some(word.to_owned());
     }
 
-    /// They stay once they have happened (`rule:milestones-stay`).
+    /// Milestones never go back: kubeconfigs and certificates depend on them, as in all of Cluster API.
     fn publish_milestones(&self, status: &mut ClusterStatus) {
         let ready = self.infrastructure_ready || status.infrastructure_was_ready();
         let initialized = self.control_plane_initialized || status.control_plane_was_initialized();
@@ -108,6 +102,142 @@ pub(super) fn phase(cluster: &Object<Cluster>, status: &ClusterStatus) -> Phase 
         deleting: cluster.metadata.deleting(),
     };
     Phase::of(facts, dialect(cluster))
+}
+
+/// Why a part of a pass failed.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum StepError {
+    /// A call to the API server.
+    #[error(transparent)]
+    Object(#[from] objects::Error),
+    /// The infrastructure is ready and says no endpoint.
+    #[error(
+        "cannot publish an endpoint: {0} is ready and names none in status.apiEndpoints or spec.controlPlaneEndpoint"
+    )]
+    NoEndpoint(String),
+    /// The status of the infrastructure object has a form that no contract has.
+    #[error("cannot read the status of {0}: {1}")]
+    Unreadable(String, serde_json::Error),
+    /// A certificate could not be created.
+    #[error(transparent)]
+    Certificate(#[from] CertificateError),
+}
+
+/// Errors of one reconcile; all of its parts were tried.
+#[derive(Debug, Default)]
+pub(super) struct Errors(Vec<StepError>);
+
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct Several(String);
+
+impl Errors {
+    /// Notes the error of a part, which then has no result.
+    pub(super) fn take<T>(&mut self, part: Result<T, impl Into<StepError>>) -> Option<T> {
+        part.map_err(|error| self.0.push(error.into())).ok()
+    }
+
+    /// How the key is tried again, if anything went wrong.
+    pub(super) fn into_retry(self) -> Option<Retry> {
+        let mut errors = self.0;
+        let last = errors.pop()?;
+        if errors.is_empty() {
+            return Some(match last {
+                StepError::Object(error) => manager::retry(error),
+                error => Retry::new(error),
+            });
+        }
+        let told: Vec<_> = errors.iter().chain([&last]).map(ToString::to_string).collect();
+        Some(Retry::new(Several(told.join("; "))))
+    }
+}
+
+/// How far a Cluster is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Phase {
+    /// Nothing makes its infrastructure yet.
+    Pending,
+    /// The infrastructure is being created.
+    Provisioning,
+    /// The infrastructure is ready.
+    Provisioned,
+    Deleting,
+    /// The infrastructure has failed.
+    Failed,
+}
+
+/// Inputs of the phase of a Cluster.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
+pub(crate) struct Facts {
+    /// Something is to make its infrastructure.
+    pub(crate) has_infrastructure_ref: bool,
+    /// The infrastructure was ready once.
+    pub(crate) infrastructure_ready: bool,
+    /// The infrastructure reports a failure.
+    pub(crate) failed: bool,
+    /// The Cluster is being deleted.
+    pub(crate) deleting: bool,
+}
+
+impl Phase {
+    /// All of them.
+    pub(crate) const ALL: [Self; 5] =
+        [Self::Pending, Self::Provisioning, Self::Provisioned, Self::Deleting, Self::Failed];
+
+    /// The phase of these facts. v1beta2 has no phase for failed.
+    pub(crate) fn of(facts: Facts, dialect: Dialect) -> Self {
+        match facts {
+            Facts { deleting: true, .. } => Self::Deleting,
+            Facts { failed: true, .. } if dialect == Dialect::V1Alpha2 => Self::Failed,
+            Facts { infrastructure_ready: true, .. } => Self::Provisioned,
+            Facts { has_infrastructure_ref: true, .. } => Self::Provisioning,
+            Facts { .. } => Self::Pending,
+        }
+    }
+
+    /// The value of `status.phase` in this dialect.
+    pub(crate) fn word(self, dialect: Dialect) -> &'static str {
+        let [older, newer] = match self {
+            Self::Pending => ["pending", "Pending"],
+            Self::Provisioning => ["provisioning", "Provisioning"],
+            Self::Provisioned => ["provisioned", "Provisioned"],
+            Self::Deleting => ["deleting", "Deleting"],
+            Self::Failed => ["failed", "Failed"],
+        };
+        match dialect {
+            Dialect::V1Alpha2 => older,
+            Dialect::V1Beta2 => newer,
+        }
+    }
+}
+
+#[cfg(test)]
+mod phase_tests {
+    use super::*;
+
+    #[test]
+    fn the_phase_is_the_last_that_the_facts_allow() {
+        let facts = |digits: [bool; 4]| {
+            let [has_infrastructure_ref, infrastructure_ready, failed, deleting] = digits;
+            Facts { has_infrastructure_ref, infrastructure_ready, failed, deleting }
+        };
+        // (facts, word of v1alpha2, word of v1beta2)
+        for (digits, older, newer) in [
+            ([false, false, false, false], "pending", "Pending"),
+            ([true, false, false, false], "provisioning", "Provisioning"),
+            ([true, true, false, false], "provisioned", "Provisioned"),
+            ([false, true, false, false], "provisioned", "Provisioned"),
+            ([true, false, true, false], "failed", "Provisioning"),
+            ([true, true, true, false], "failed", "Provisioned"),
+            ([true, true, true, true], "deleting", "Deleting"),
+            ([false, false, false, true], "deleting", "Deleting"),
+        ] {
+            let word = |dialect: Dialect| Phase::of(facts(digits), dialect).word(dialect);
+            assert_eq!(word(Dialect::V1Alpha2), older, "{digits:?}");
+            assert_eq!(word(Dialect::V1Beta2), newer, "{digits:?}");
+        }
+    }
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use flags::{Flag, GoDuration, Spec};
 
-use crate::name::NAME as GROUP;
+use crate::NAME as GROUP;
 
 pub(crate) const AWSCLUSTER_CONCURRENCY: Flag<i64> = Flag::int32(
     GROUP,
@@ -78,7 +78,7 @@ pub(crate) const LEAK_SCAN_REGIONS: Flag<String> = Flag::string(
     GROUP,
     "leak-scan-regions",
     "",
-    "Regions, separated by commas, that are searched for leaked resources beside those in which there was an AWSCluster since the start.",
+    "Regions, separated by commas, that are searched for leaked resources, in addition to those in which an AWSCluster existed since the start.",
 );
 
 pub(crate) const AWS_REGION_ENDPOINTS: Flag<String> = Flag::string(

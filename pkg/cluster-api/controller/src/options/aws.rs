@@ -7,10 +7,9 @@ use ::flags::{Flag, Problem, Values};
 use aws::{Endpoints, Rate, Rates};
 use aws_network::NatMode;
 
-use super::limits::CONCURRENCY_MAX;
 use crate::aws_spec::is_region;
 use crate::contract::Contract;
-use crate::flags::{NAMESPACE, WATCH_FILTER, aws as flags};
+use crate::flags::{CONCURRENCY_MAX, NAMESPACE, WATCH_FILTER, aws as flags};
 
 const DEEP_CHECK_MIN: Duration = Duration::from_secs(10);
 const LEAK_SCAN_MIN: Duration = Duration::from_secs(10);

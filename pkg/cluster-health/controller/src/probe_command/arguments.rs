@@ -72,14 +72,14 @@ impl Arguments {
     }
 }
 
-const ABOUT: &str = "Looks once at an API server as the cluster-health controller would, and shows what it \
-    found and where the time went. Exit code 0 when the server is well, else 1.";
+const ABOUT: &str = "Probes an API server once, as the cluster-health controller does, and prints the result with \
+    the time of each step. Exit code 0 when the server is healthy, else 1.";
 const EXAMPLES: &str = "Examples:
   # The cluster of a kubeconfig.
   infra-controller-manager probe --kubeconfig=member.conf
   # A member, by its object in the management cluster.
   infra-controller-manager probe kubefedcluster/one --kubeconfig=management.conf
-  # The same out of a manifest with the object and its Secret, before it is applied.
+  # A member from a manifest with the object and its Secret, before it is applied.
   infra-controller-manager probe -f member.yaml -o json";
 
 fn command() -> Command {

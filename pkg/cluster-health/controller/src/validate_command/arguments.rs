@@ -63,11 +63,11 @@ impl Arguments {
     }
 }
 
-const ABOUT: &str = "Judges objects before they are stored: Cluster, ClusterCredential and Machine of \
+const ABOUT: &str = "Checks objects before they are stored: Cluster, ClusterCredential and Machine of \
     platform.tkestack.io, KubeFedCluster and KubeFedConfig of core.kubefed.io, ClusterCIDR of \
-    networking.x-k8s.io, and AWSCluster of infrastructure.cluster.x-k8s.io. Prints one line for each error and exits with 1, or exits with 0. It asks the \
-    machines and API servers that new objects name, without a credential that is not among the \
-    objects; what it could not check it names.";
+    networking.x-k8s.io, and AWSCluster of infrastructure.cluster.x-k8s.io. Prints one line for each error. \
+    Exit code 0 without an error, else 1. It connects to the machines and API servers that new \
+    objects name, with credentials from the objects only, and lists what it could not check.";
 const HELP: &str = "The environment is a file in YAML with what is known beside the objects, answers of the network among it,
 which is not asked then; all of it may be left out:
   clusters, machines, clusterCredentials, kubeFedClusters

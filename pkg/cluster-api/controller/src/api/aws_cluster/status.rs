@@ -6,174 +6,163 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::super::cluster::Endpoint;
 use crate::api::condition::Condition;
-use crate::api::endpoint::Endpoint;
 
 /// The status of an AWSCluster.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub struct AwsClusterStatus {
+pub(crate) struct AwsClusterStatus {
     /// Everything was there once.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub ready: Option<bool>,
-    /// The same, in the words of v1beta2.
+    pub(crate) ready: Option<bool>,
+    /// v1beta2: `status.initialization`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub initialization: Option<ProvisionedOnce>,
+    pub(crate) initialization: Option<ProvisionedOnce>,
     /// Where clients reach the API server, in the words of v1alpha2.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub api_endpoints: Vec<Endpoint>,
+    pub(crate) api_endpoints: Vec<Endpoint>,
     /// Zones: a list in contract v1beta2, a map before.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub failure_domains: Option<Value>,
-    /// Facts.
+    pub(crate) failure_domains: Option<Value>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub conditions: Vec<Condition>,
+    pub(crate) conditions: Vec<Condition>,
     /// Generation that the status is about.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub observed_generation: Option<i64>,
+    pub(crate) observed_generation: Option<i64>,
     /// The network, in the words of v1alpha2.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub network: Option<NetworkStatus>,
+    pub(crate) network: Option<NetworkStatus>,
     /// The network, in the words of v1beta2.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub network_status: Option<NetworkStatus>,
+    pub(crate) network_status: Option<NetworkStatus>,
     /// How private subnets reach the internet: by the spec, or by the flag where that does not say.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub nat_gateway_mode: Option<String>,
+    pub(crate) nat_gateway_mode: Option<String>,
     /// The bastion.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub bastion: Option<BastionStatus>,
+    pub(crate) bastion: Option<BastionStatus>,
     /// Why it cannot go on without help; an early word.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub error_reason: Option<String>,
-    /// The same for people.
+    pub(crate) error_reason: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub error_message: Option<String>,
+    pub(crate) error_message: Option<String>,
     /// The later word for [`AwsClusterStatus::error_reason`].
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub failure_reason: Option<String>,
+    pub(crate) failure_reason: Option<String>,
     /// The later word for [`AwsClusterStatus::error_message`].
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub failure_message: Option<String>,
-    /// What was found and created.
+    pub(crate) failure_message: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub resources: Option<Resources>,
-    /// What would be written to AWS, where nothing is written.
+    pub(crate) resources: Option<Resources>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub plan: Option<PlanStatus>,
+    pub(crate) plan: Option<PlanStatus>,
     /// Creations of unknown outcome, by what they make.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub pending_creates: BTreeMap<String, String>,
+    pub(crate) pending_creates: BTreeMap<String, String>,
     /// When attributes were last compared that plain reads do not show, in RFC 3339.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub last_deep_check_time: Option<String>,
+    pub(crate) last_deep_check_time: Option<String>,
 }
 
 impl AwsClusterStatus {
     /// Everything was there once, in either dialect.
-    pub fn was_ready(&self) -> bool {
+    pub(crate) fn was_ready(&self) -> bool {
         let newer = self.initialization.as_ref().and_then(|it| it.provisioned);
         self.ready == Some(true) || newer == Some(true)
     }
 }
 
-/// What would be written to AWS.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub struct PlanStatus {
+pub(crate) struct PlanStatus {
     /// Writes, in an order in which they can be sent.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub writes: Vec<String>,
+    pub(crate) writes: Vec<String>,
     /// How many more there are than are listed.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub omitted: Option<usize>,
-    /// What stands in the way.
+    pub(crate) omitted: Option<usize>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub problems: Vec<String>,
+    pub(crate) problems: Vec<String>,
 }
 
-/// What has happened once and stays so.
+/// Milestones, which stay true once they are.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct ProvisionedOnce {
+pub(crate) struct ProvisionedOnce {
     /// Everything was there.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub provisioned: Option<bool>,
+    pub(crate) provisioned: Option<bool>,
 }
 
-/// What was found and created, for audits and for whoever goes on after a crash. All of it may be
-/// lost: resources are found by their tags.
+/// Resources that were found and created, for audits and for the time after a crash. All of it may
+/// be lost: resources are found by their tags.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub struct Resources {
+pub(crate) struct Resources {
     /// The VPC that was found.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub vpc: Option<VpcStatus>,
+    pub(crate) vpc: Option<VpcStatus>,
     /// Creations that were answered, by what they have made.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub created: BTreeMap<String, Created>,
+    pub(crate) created: BTreeMap<String, Created>,
     /// How many resources of a place have ended, by what they were, where there were any.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub attempts: BTreeMap<String, u32>,
+    pub(crate) attempts: BTreeMap<String, u32>,
     /// Zones of the region when subnets were chosen for it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub zones: Vec<String>,
+    pub(crate) zones: Vec<String>,
     /// Since when everything is being deleted, in RFC 3339.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub deleting_since: Option<String>,
+    pub(crate) deleting_since: Option<String>,
     /// Since when AWS refuses a deletion of what is in use, in RFC 3339.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub blocked_since: Option<String>,
+    pub(crate) blocked_since: Option<String>,
 }
 
 /// The VPC.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct VpcStatus {
-    /// Its id.
-    pub id: String,
-    /// It was made for the cluster.
-    pub managed: bool,
+pub(crate) struct VpcStatus {
+    pub(crate) id: String,
+    pub(crate) managed: bool,
 }
 
 /// A creation that was answered.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Created {
+pub(crate) struct Created {
     /// The id that AWS gave, or the name or ARN of a load balancer.
-    pub id: String,
+    pub(crate) id: String,
     /// When, in RFC 3339.
-    pub since: String,
+    pub(crate) since: String,
 }
 
-/// What upstream's other controllers read of the network.
+/// Ids of the network that upstream's other controllers read.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub struct NetworkStatus {
+pub(crate) struct NetworkStatus {
     /// Security groups, by role.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub security_groups: BTreeMap<String, Value>,
+    pub(crate) security_groups: BTreeMap<String, Value>,
     /// The load balancer of the API server.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub api_server_elb: Option<Value>,
+    pub(crate) api_server_elb: Option<Value>,
     /// Public addresses of the NAT gateways.
     #[serde(rename = "natGatewaysIPs", skip_serializing_if = "Vec::is_empty")]
-    pub nat_gateways_ips: Vec<String>,
+    pub(crate) nat_gateways_ips: Vec<String>,
 }
 
 /// The bastion.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub struct BastionStatus {
-    /// Its id.
-    pub id: String,
-    /// Its state.
+pub(crate) struct BastionStatus {
+    pub(crate) id: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub instance_state: Option<String>,
-    /// Its public address.
+    pub(crate) instance_state: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub public_ip: Option<String>,
-    /// Its address inside of the network.
+    pub(crate) public_ip: Option<String>,
+    /// Private address.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub private_ip: Option<String>,
+    pub(crate) private_ip: Option<String>,
 }

@@ -52,7 +52,7 @@ fn the_dialect_is_that_of_the_writer_until_it_is_remembered() {
     }
 }
 
-/// Of references in earlier releases.
+/// Earlier releases took the dialect from the form of references.
 #[test]
 fn the_form_of_the_references_told_the_dialect_of_a_cluster_that_is_held() {
     let older = json!({"apiVersion": "i/v1", "kind": "K", "name": "n"});
@@ -98,7 +98,6 @@ fn the_published_endpoint_counts_before_that_of_the_spec_and_an_empty_one_is_non
     assert_eq!(host(&made(empty, json!({}))), None);
 }
 
-/// rule:paused-is-left-alone
 #[test]
 fn a_cluster_is_paused_by_its_spec_or_by_an_annotation_of_any_value() {
     let made = |paused: bool, annotations: Value| {

@@ -71,7 +71,6 @@ fn the_port_the_plug_in_and_the_default_nat_mode_come_from_cluster_and_flags() {
     assert!(errors[0].to_string().contains("70000 is not a port"), "{errors:?}");
 }
 
-/// rule:milestones-stay
 #[test]
 fn the_port_that_was_published_stays_whatever_the_cluster_says_later() {
     let spec = json!({"region": "us-east-2", "controlPlaneEndpoint": {"host": "h", "port": 6443}});
@@ -148,7 +147,6 @@ fn whether_a_name_has_to_resolve_is_said_by_the_spec_and_else_by_the_flag() {
     assert!(!checks(json!({"controlPlaneLoadBalancer": {"dnsResolutionCheck": "None"}})));
 }
 
-/// rule:what-is-not-built-is-refused-first
 #[test]
 fn what_is_not_built_is_refused_before_anything_is_made_and_only_told_afterwards() {
     let spec = json!({"region": "us-east-2", "network": {"vpc": {"ipv6": {}}}});

@@ -59,7 +59,6 @@ fn rests(turn: &Turn) -> Duration {
     }
 }
 
-/// rule:a-rest-is-not-disturbed
 #[tokio::test(start_paused = true)]
 async fn a_pass_rests_until_its_time_has_come_and_remembers_what_it_knew() {
     let (bench, wanted) = (Bench::new(), goal("c"));
@@ -87,7 +86,6 @@ async fn another_goal_and_news_end_a_rest_and_another_object_of_the_name_begins_
     assert_eq!(gone(bench.turn(&wanted, false)).memory(), &memory(1));
 }
 
-/// rule:a-rest-is-not-disturbed
 #[tokio::test(start_paused = true)]
 async fn what_could_not_be_told_to_the_end_is_told_again_without_an_end_of_the_rest() {
     let (bench, wanted) = (Bench::new(), goal("c"));

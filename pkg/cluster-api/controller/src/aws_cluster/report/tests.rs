@@ -1,3 +1,5 @@
+mod findings;
+
 use aws_network::{Goal, Memory, Query, Refused, Reply, Spec, Step};
 use serde_json::{Value, json};
 
@@ -52,7 +54,7 @@ fn settled(desired: &Desired) -> Pass {
 #[test]
 fn what_is_complete_and_published_is_ready_in_the_words_of_both_dialects_and_stays_so() {
     let desired = desired(&json!({"region": "us-east-2"}));
-    let mut report = Report::of_a_leg(None);
+    let mut report = Report::of_an_attempt(None);
     assert!(report.judge(&desired, &settled(&desired), &[]));
     let endpoint = Endpoint { host: "h".to_owned(), port: 6443 };
     (report.is_ready, report.endpoint) = (true, Some(endpoint.clone()));
@@ -70,9 +72,11 @@ fn what_is_complete_and_published_is_ready_in_the_words_of_both_dialects_and_sta
     assert_eq!(condition(&status, "NatGatewaysReady").reason, "Disabled");
     assert_eq!(condition(&status, "PrincipalCredentialRetrieved").status, "True");
     assert_eq!(status.resources.as_ref().unwrap().vpc.as_ref().unwrap().id, "vpc-1");
-    assert!(status.conditions.iter().all(|it| it.kind != "BastionHostReady"), "there is none");
+    assert!(
+        status.conditions.iter().all(|it| it.kind != "BastionHostReady"),
+        "no bastion is wanted"
+    );
 
-    // rule:milestones-stay
     let mut report = Report::default();
     report.invalid("no good");
     published(&report, &mut status);
@@ -118,7 +122,7 @@ fn the_first_part_that_lacks_something_says_why_it_is_not_ready_and_an_end_of_it
 #[test]
 fn what_cannot_be_read_at_all_for_want_of_credentials_is_not_ready_for_that_reason() {
     let denial = Denial { reason: "CredentialsNotFound", message: "none anywhere".to_owned() };
-    let mut report = Report::of_a_leg(Some(&denial));
+    let mut report = Report::of_an_attempt(Some(&denial));
     report.sum_up();
     let mut status = AwsClusterStatus::default();
     published(&report, &mut status);

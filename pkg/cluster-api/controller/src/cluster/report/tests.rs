@@ -20,7 +20,6 @@ fn older() -> Object<Cluster> {
     cluster(json!({"apiVersion": "i/v1alpha2", "kind": "K", "name": "n"}))
 }
 
-/// rule:all-dialects-are-published
 #[test]
 fn what_was_found_out_is_published_in_the_words_of_both_dialects() {
     let endpoint = Endpoint { host: "h".to_owned(), port: 6443 };
@@ -49,7 +48,6 @@ fn what_was_found_out_is_published_in_the_words_of_both_dialects() {
     assert_eq!(published(&newer, &report, json!({}))["phase"], "Provisioned");
 }
 
-/// rule:milestones-stay
 #[test]
 fn milestones_and_endpoints_stay_and_a_failure_goes_when_the_infrastructure_takes_it_back() {
     let before = json!({"infrastructureReady": true, "apiEndpoints": [{"host": "h", "port": 1}],

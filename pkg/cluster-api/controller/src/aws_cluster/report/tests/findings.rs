@@ -4,8 +4,9 @@ use aws_network::{
 };
 use serde_json::json;
 
-use super::*;
-use crate::aws_spec::{self, Circumstances};
+use super::super::*;
+use crate::aws_spec;
+use crate::aws_spec::Circumstances;
 
 fn identity() -> Identity {
     Identity {

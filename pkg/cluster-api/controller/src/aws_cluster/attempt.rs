@@ -1,0 +1,223 @@
+//! One attempt of a pass over an AWSCluster: its writes are sent, or with `--plan-only` published in
+//! the status and not sent (`rule:plan-only-sends-nothing`).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use aws::{CallError, Surroundings, look, run_leg};
+use aws_network::{
+    Forecast, Goal, Identity, Memory, Outcome, Pass, Planned, Problem, Rest, Timestamp, forecast,
+    listed,
+};
+use events::EventType;
+use objects::Object;
+use parking_lot::Mutex;
+use workqueue::{Next, Retry};
+
+use super::admission::Access;
+use super::aws_clusters::AwsClusters;
+use super::passes::{Pause, Turn};
+use super::report::{Denial, PLAN_ONLY, Report, denial};
+use super::write_events::Told;
+use super::{stored_memory, write_events};
+use crate::api::aws_cluster::{AwsCluster, PlanStatus};
+use crate::api::cluster::is_paused;
+use crate::api::{GROUP, PAUSED_ANNOTATION};
+
+/// An attempt that has ended.
+#[derive(Debug)]
+pub(super) struct Attempt {
+    pub(super) pass: Pass,
+    pub(super) rest: Rest,
+    /// Problems before the attempt.
+    pub(super) before: Vec<Problem>,
+    /// Why nothing could be read with the credentials that there are, or could not.
+    pub(super) denied: Option<Denial>,
+    /// Interrupted by a stop of the process or a change of the object: its result is ignored.
+    pub(super) is_broken_off: bool,
+}
+
+impl Attempt {
+    /// An attempt that did nothing, because the pass waits.
+    pub(super) fn at_rest(pass: Pass, left: Duration) -> Self {
+        let (rest, before) = (Rest::For(left.as_secs().max(1)), pass.problems());
+        Self { pass, rest, before, denied: None, is_broken_off: false }
+    }
+}
+
+/// The result of reading AWS without a write.
+#[derive(Debug)]
+pub(super) struct Look {
+    /// The pass with all that it needs to plan, or what could not be read.
+    pub(super) looked: Result<Pass, Vec<Problem>>,
+    pub(super) denied: Option<Denial>,
+    pub(super) now: Timestamp,
+}
+
+struct Here<'a> {
+    clusters: &'a AwsClusters,
+    object: &'a Arc<Object<AwsCluster>>,
+    identity: &'a Identity,
+    denied: Mutex<Option<Denial>>,
+}
+
+impl AwsClusters {
+    /// Leads a pass until it rests.
+    pub(super) async fn lead(
+        &self,
+        object: &Arc<Object<AwsCluster>>,
+        identity: &Identity,
+        mut pass: Pass,
+        access: &Access,
+    ) -> Attempt {
+        let here = Here { clusters: self, object, identity, denied: Mutex::default() };
+        let executor = access.executor(identity);
+        let before = pass.problems();
+        let rest = Box::pin(run_leg(&mut pass, &executor, &here)).await;
+        let is_broken_off = here.is_over();
+        let denied = here.denied.into_inner().or_else(|| access.doubt.clone());
+        Attempt { pass, rest, before, denied, is_broken_off }
+    }
+
+    /// Reads what a pass needs to plan, and writes nothing.
+    pub(super) async fn look(
+        &self,
+        object: &Arc<Object<AwsCluster>>,
+        identity: &Identity,
+        pass: &Pass,
+        access: &Access,
+    ) -> Look {
+        let here = Here { clusters: self, object, identity, denied: Mutex::default() };
+        let looked = Box::pin(look(pass, &access.executor(identity), &here)).await;
+        Look { looked, now: here.now(), denied: here.denied.into_inner() }
+    }
+
+    /// Whether the object was paused or deleted since the attempt began, which may take ten minutes.
+    fn has_turned(&self, begun: &Object<AwsCluster>, identity: &Identity) -> bool {
+        let Some(now) = self.cache.get(&begun.metadata.key) else { return false };
+        let namespace = now.metadata.namespace().unwrap_or_default();
+        let clusters = self.clusters.get(GROUP, "Cluster").objects;
+        let cluster = clusters.get(&format!("{namespace}/{}", identity.cluster));
+        now.metadata.annotations.contains_key(PAUSED_ANNOTATION)
+            || now.metadata.deleting() != begun.metadata.deleting()
+            || cluster.is_some_and(|cluster| is_paused(&cluster))
+    }
+}
+
+impl Surroundings for Here<'_> {
+    async fn store(&self, memory: &Memory) -> bool {
+        let stored = self.clusters.client.change_status(self.object, |_, status| {
+            stored_memory::write(memory, status);
+        });
+        match stored.await {
+            Ok(_) => true,
+            Err(error) => {
+                tracing::warn!(%error, "Cannot write the AWSCluster status; AWS creations paused until it can be written");
+                false
+            }
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.clusters.stop.is_cancelled() || self.clusters.has_turned(self.object, self.identity)
+    }
+
+    fn unread(&self, error: &CallError) {
+        if let Some(denial) = denial(error) {
+            *self.denied.lock() = Some(denial);
+        }
+    }
+
+    fn wrote(&self, planned: &Planned, outcome: &Outcome) {
+        let is_repair = write_events::is_repaired(self.object);
+        if is_repair {
+            self.clusters.metrics.repaired(&planned.action, outcome);
+        }
+        let told = write_events::told(&planned.action, outcome, is_repair);
+        let Some(Told { is_done, reason, message }) = told else { return };
+        let severity = if is_done { EventType::Normal } else { EventType::Warning };
+        self.clusters.tell(self.object, severity, reason, &message);
+    }
+}
+
+/// Maximum of listed writes, and of listed problems; the CRD allows no more.
+const LISTED: usize = 500;
+
+impl AwsClusters {
+    /// Looks at AWS, and publishes what would be written to reach the goal.
+    pub(super) async fn only_plan(
+        &self,
+        object: &Arc<Object<AwsCluster>>,
+        identity: &Identity,
+        goal: Goal,
+        access: &Access,
+    ) -> Result<Next, Retry> {
+        let (key, uid) = (&object.metadata.key, &object.metadata.uid);
+        let stored = || stored_memory::read(&object.status);
+        let pass = match self.passes.turn(key, uid, &goal, false, stored) {
+            Turn::Rest(left) => return Ok(Next::After(left)),
+            Turn::Tell(pass, _) | Turn::Go(pass) => *pass,
+        };
+        let Look { looked, denied, now } = self.look(object, identity, &pass, access).await;
+        if self.stop.is_cancelled() {
+            return Ok(Next::Done);
+        }
+        let mut report = Report::of_an_attempt(denied.as_ref());
+        let pass = match looked {
+            Ok(looked) => {
+                tell(&mut report, &forecast(&looked, now));
+                looked
+            }
+            Err(failures) => {
+                let message = listed(&messages(&failures));
+                report.conditions.state(PLAN_ONLY, false, "CannotPlan", message);
+                pass
+            }
+        };
+        let length = self.length(Rest::Reached);
+        let next = self.passes.keep(key, uid, goal, pass, Pause { length, tell: None });
+        self.publish(object, &report, None).await.map_err(manager::retry)?;
+        Ok(Next::After(next))
+    }
+}
+
+/// A status does not become larger than a server takes.
+fn tell(report: &mut Report, said: &Forecast) {
+    let number = said.writes.len();
+    let message = format!("writes that are planned: {number}; --plan-only sends none");
+    report.conditions.state(PLAN_ONLY, true, "Planned", message);
+    report.plan = Some(PlanStatus {
+        writes: said.writes.iter().take(LISTED).map(|planned| planned.action.in_full()).collect(),
+        omitted: number.checked_sub(LISTED).filter(|omitted| *omitted > 0),
+        problems: messages(&said.problems).into_iter().take(LISTED).map(str::to_owned).collect(),
+    });
+}
+
+fn messages(problems: &[Problem]) -> Vec<&str> {
+    problems.iter().map(|problem| &*problem.message).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use aws_network::{Action, Part, Planned};
+
+    use super::*;
+
+    #[test]
+    fn a_plan_in_a_status_is_bounded_and_says_how_much_more_there_is() {
+        let write = |number: usize| Planned {
+            part: Part::Subnets,
+            action: Action::DeleteSubnet { subnet: format!("subnet-{number}") },
+        };
+        let told = |number: usize| {
+            let said = Forecast { writes: (0..number).map(write).collect(), ..Forecast::default() };
+            let mut report = Report::default();
+            tell(&mut report, &said);
+            report.plan.unwrap()
+        };
+        let plan = told(LISTED + 2);
+        assert_eq!((plan.writes.len(), plan.omitted), (LISTED, Some(2)));
+        assert_eq!(plan.writes[1], "DeleteSubnet of subnet-1");
+        assert_eq!(told(LISTED).omitted, None);
+    }
+}
