@@ -6,9 +6,9 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use workqueue::WorkQueue;
 
-/// So many keys wait in the queue while there are more: enough for all workers at any speed. A key
-/// takes ten times as much room there as here, and at a start all Nodes of a cluster are to be
-/// worked on.
+/// At most so many keys wait in the queue while there are more: enough for all workers at any speed. A key
+/// takes ten times as much room there as here, and at a start all Nodes of a cluster may
+/// need work.
 pub(crate) const IN_QUEUE: usize = 2048;
 
 /// Names of Nodes, in the order of their list.

@@ -30,16 +30,16 @@ use super::{LOGGER, cluster_cidr, node_work};
 /// cluster.
 const ACCOUNT: &str = "node-controller";
 
-/// What both allocators do with Nodes.
+/// The rights of all allocators.
 static NODES: [Permission; 2] = [GET_NODES, PATCH_NODES];
 const GET_NODES: Permission = Permission::new("get", "", "nodes");
 const PATCH_NODES: Permission = Permission::new("patch", "", "nodes");
 
-/// What the allocators do that ask a cloud.
+/// The rights of the allocators that ask a cloud.
 static NODES_AND_THEIR_STATUS: [Permission; 3] =
     [GET_NODES, PATCH_NODES, PATCH_NODES.subresource("status")];
 
-/// What the MultiCIDRRangeAllocator does.
+/// The rights of the MultiCIDRRangeAllocator.
 static NODES_AND_CLUSTER_CIDRS: [Permission; 6] = [
     GET_NODES,
     PATCH_NODES,
@@ -81,7 +81,7 @@ impl Controller for NodeIpam {
     }
 }
 
-/// What the flags ask for: the RangeAllocator, or the MultiCIDRRangeAllocator when they speak of
+/// The allocator that the flags select: the RangeAllocator, or the MultiCIDRRangeAllocator when they speak of
 /// ClusterCIDRs, or one of those that ask a cloud.
 struct NodeIpamRun {
     options: Options,

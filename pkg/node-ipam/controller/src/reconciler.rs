@@ -1,33 +1,27 @@
 //! One pass over one Node: ask the allocator what to send, send it, act on the answer.
 
 mod answers;
-mod read_back;
-mod read_result;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use cidr::IpNet;
-use client::CallError;
 use events::{EventType, ObjectRef, Recorder};
 use informer::Informer;
 use kube_api::{Cached, LabelledNode, Node, NodeMarks};
 use parking_lot::Mutex;
-use read_result::ReadBack;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 use workqueue::{Next, Reconcile, Retry, WorkQueue};
 
+use super::LOGGER;
 use super::allocator::{AfterRead, Allocator, Assignment, Effects, Shortage};
 use super::api::NodeApi;
 use super::backlog::Backlog;
 use super::metrics::IpamMetrics;
-use super::patch::Class;
 use super::second_allocator::Detector;
-use super::suspicion::{Evidence, Suspect, is_stocks};
-use super::{LOGGER, patch};
+use super::writer::Writer;
 
 /// While the server's history is in doubt nothing is sent; it is looked at again after this time.
 const DOUBT_PAUSE: Duration = Duration::from_secs(1);
@@ -49,7 +43,7 @@ pub(crate) struct Reconciler<N: CachedNode> {
     pub(crate) queue: WorkQueue<Arc<str>>,
     /// Nodes of a list that the queue has no room for yet.
     pub(crate) backlog: Backlog,
-    /// Where ClusterCIDRs go that nobody has addresses of any more, if pools come from such.
+    /// Receives the ClusterCIDRs without holders, if pools come from ClusterCIDRs.
     pub(crate) cluster_cidrs: Option<WorkQueue<Arc<str>>>,
     /// Whether somebody else gives out pod CIDRs.
     pub(crate) detector: Arc<Detector>,
@@ -59,13 +53,13 @@ pub(crate) struct Reconciler<N: CachedNode> {
     pub(crate) recorder: Recorder,
     /// Counts what cannot be read off the allocator.
     pub(crate) metrics: IpamMetrics,
-    /// What is sent is not stored.
+    /// The API server does not store what is sent.
     pub(crate) dry_run: bool,
     /// Once cancelled, no PATCH leaves any more.
     pub(crate) stop: CancellationToken,
 }
 
-/// What is to be written.
+/// One write.
 struct Work<'a> {
     node: &'a Node,
     cidrs: &'a [IpNet],
@@ -117,71 +111,38 @@ impl<N: CachedNode> Reconcile for Reconciler<N> {
 impl<N: CachedNode> Reconciler<N> {
     /// Sends the PATCH and acts on its answer.
     async fn write(&self, work: &Work<'_>) -> Result<Next, Retry> {
-        match self.attempt(work).await {
-            // The stop came before it left.
-            None => Ok(Next::Done),
-            Some(Ok((class, settled_at))) => self.act_on(work, class, settled_at).await,
-            Some(Err(error)) => self.act_on_failure(work.node, error),
-        }
-    }
-
-    /// One PATCH; `None` when the stop came before it left.
-    async fn attempt(
-        &self,
-        work: &Work<'_>,
-    ) -> Option<Result<(Class, Option<Instant>), CallError>> {
-        let sent = Arc::new(AtomicBool::new(false));
-        let send = self.send(work, sent.clone());
-        tokio::pin!(send);
-        tokio::select! {
-            answer = &mut send => Some(answer),
-            // What still waits for the throttle is never sent; what is on its way is awaited.
-            () = self.stop.cancelled() => {
-                if sent.load(Ordering::Relaxed) { Some(send.await) } else { None }
-            }
-        }
-    }
-
-    /// Sends the PATCH; `sent` is set when it leaves. With the answer comes the moment from which
-    /// on the server can no longer apply it.
-    async fn send(
-        &self,
-        work: &Work<'_>,
-        sent: Arc<AtomicBool>,
-    ) -> Result<(Class, Option<Instant>), CallError> {
         let Work { node, cidrs, since } = *work;
-        let body = patch::body(&node.uid, cidrs);
-        let (allocator, stop, nodes) =
-            (self.allocator.clone(), self.stop.clone(), self.nodes.clone());
+        let (allocator, nodes) = (self.allocator.clone(), self.nodes.clone());
         let (uid, planned) = (node.uid.clone(), cidrs.to_vec());
         let (metrics, applicable_for) = (self.metrics.clone(), self.api.applicable_for());
         let check = move || {
             // A Node that came back with an older history may hold the block
             // (`rule:nothing-sent-during-a-list`).
-            if stop.is_cancelled() || nodes.is_doubted() {
+            if nodes.is_doubted() {
                 return false;
             }
             let now = Instant::now();
             let departure = allocator.lock().begin_send(&uid, &planned, now, now + applicable_for);
             let Some(departure) = departure else { return false };
-            sent.store(true, Ordering::Relaxed);
             if let Some(delay) = departure.own_delay {
                 metrics.left_first(delay);
             }
             true
         };
-        let answer = self.api.patch(&node.name, body, since, check).await?;
-        let class = patch::classify(answer.status, answer.retry_after, &answer.body, &node.uid);
-        if class == Class::Done && is_stocks(&answer.body) {
-            self.detector.suspect(Suspect::new(node, Evidence::SawEmpty));
-        }
-        Ok((class, answer.settled_at))
+        let writer = Writer {
+            api: &self.api,
+            metrics: self.metrics.writes(),
+            detector: &self.detector,
+            stop: &self.stop,
+        };
+        let written = writer.set_cidrs(node, cidrs, (since, false), check).await;
+        self.act_on(work, written).await
     }
 }
 
-/// What the allocator and the reconciler read of a cached Node.
+/// A cached Node as the allocator and the reconciler read it.
 pub(crate) trait CachedNode: Cached + AsRef<Node> {
-    /// What it is selected by, where that matters and while it has no CIDRs.
+    /// The labels and taints that select it, where that matters and while it has no CIDRs.
     fn marks(&self) -> Option<&Arc<NodeMarks>>;
 }
 
@@ -237,6 +198,31 @@ impl<N: CachedNode> Reconciler<N> {
             let message = format!("Node {} status is now: {reason}: {why}", node.name);
             let object = ObjectRef::node(&node.name, &node.uid);
             self.recorder.event(object, EventType::Normal, reason, message);
+        }
+    }
+}
+
+/// The result of a consistent read.
+#[derive(Debug)]
+enum ReadBack {
+    /// The Node is alive and has no CIDRs; the allocator says what follows.
+    Empty(AfterRead),
+    /// Everything that the read said is carried out.
+    Settled,
+    /// The read failed, or the stop came.
+    Unread(Result<Next, Retry>),
+}
+
+impl ReadBack {
+    /// The answer to the queue; `resend` is for a PATCH that may be sent (again).
+    fn next(self, resend: Result<Next, Retry>) -> Result<Next, Retry> {
+        match self {
+            Self::Empty(AfterRead::Send) => resend,
+            Self::Empty(AfterRead::Wait(until)) => {
+                Ok(Next::After(until.saturating_duration_since(Instant::now())))
+            }
+            Self::Empty(AfterRead::Reassign | AfterRead::Settled) | Self::Settled => Ok(Next::Done),
+            Self::Unread(next) => next,
         }
     }
 }

@@ -1,6 +1,6 @@
-//! What the cluster shows: claims are taken over, replaced and ended.
+//! Takes in what the cluster shows: takes over, replaces and ends claims; the audit does so for all Nodes at once.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 use cidr::{Conflict, IpNet};
@@ -8,11 +8,11 @@ use kube_api::{Node, NodeMarks};
 use tokio::time::Instant;
 
 use super::unassigned::Unassigned;
-use super::{Allocator, Effects, Owner, Phase, Uid, notice};
+use super::{Allocator, Effects, Owner, Phase, Uid, findings};
 use crate::reconciler::CachedNode;
 use crate::suspicion::{Evidence, Suspect};
 
-/// Of those that a Node overlaps and that overlapped somebody before, so many are told of it.
+/// So many Nodes with an earlier conflict get another event when a new Node overlaps them.
 const TOLD_AGAIN: usize = 16;
 
 impl Allocator {
@@ -84,7 +84,7 @@ impl Allocator {
         let seen_before = self.assigned.contains_key(&node.uid);
         let is_known = (seen_before || claim.is_some()) && !unsent_and_taken;
         let is_foreign = match &waited {
-            // Two that choose alike choose the same block. Of a PATCH that is open its answer tells.
+            // Another allocator may pick the same block; the answer to an open PATCH says who wrote it.
             Some(waited) => !is_same(claim, &cidrs) || !waited.outcome().is_open(),
             None => !is_known && self.is_started,
         };
@@ -93,19 +93,18 @@ impl Allocator {
         if is_known && is_same(claim, &cidrs) {
             self.assigned.insert(node.uid.clone(), node.name.clone());
             if is_foreign {
-                self.counters.foreign += 1;
+                self.foreign += 1;
             } else {
                 effects.assigned = waited.map(|open| now.saturating_duration_since(open.since));
             }
             return effects;
         }
         if waited.is_some() || claim.is_some() {
-            self.counters.foreign += 1;
+            self.foreign += 1;
         }
         self.clear_findings(&node.uid);
         self.assigned.insert(node.uid.clone(), node.name.clone());
         let taken = self.ledger.occupy(&owner, &cidrs);
-        self.counters.count(&taken.change);
         self.find_strange(node, &taken.external, &garbage, &mut effects);
         self.find_conflicts(node, &taken.conflicts, &mut effects);
         self.warn_of_pressure(&node.name, &node.uid, &mut effects);
@@ -113,8 +112,7 @@ impl Allocator {
         effects
     }
 
-    /// CIDRs in no pool, and texts that are none. Where ranges come and go with ClusterCIDRs, a
-    /// CIDR in none of them is no news to its Node.
+    /// Reports CIDRs outside of all pools, and texts that are not CIDRs.
     fn find_strange(
         &mut self,
         node: &Node,
@@ -122,18 +120,15 @@ impl Allocator {
         garbage: &[String],
         effects: &mut Effects,
     ) {
-        if !external.is_empty() {
-            self.findings.set_external(&node.uid, external.len());
-        }
-        if !garbage.is_empty() {
-            self.findings.set_garbage(&node.uid, garbage.len());
-        }
-        let (external, pools) = match self.catalogue {
-            None => (external, self.ledger.pools()),
-            Some(_) => (&[][..], &[][..]),
+        self.findings.set_external(&node.uid, external.len());
+        self.findings.set_garbage(&node.uid, garbage.len());
+        let (external, pools) = if self.source.reports_external() {
+            (external, self.ledger.pools())
+        } else {
+            (&[][..], &[][..])
         };
         if !external.is_empty() || !garbage.is_empty() {
-            effects.notices.push(notice::out_of_range(node, external, garbage, pools));
+            effects.notices.push(findings::out_of_range(node, external, garbage, pools));
         }
     }
 
@@ -149,20 +144,24 @@ impl Allocator {
             match &conflict.other {
                 Owner::Service(range) => {
                     self.findings.add_in_services(&node.uid);
-                    effects.notices.push(notice::in_services(node, &conflict.mine, range));
+                    effects.notices.push(findings::in_services(node, &conflict.mine, range));
                 }
-                // Who counts with some counts with all: what ends with its claim is taken off all.
+                // Count a pair for both Nodes or for neither, so one release undoes both.
                 Owner::Node(other)
                     if self.can_still_move(other) && !self.findings.has_conflict(other) => {}
                 // Two Nodes with CIDRs of both families may overlap twice.
                 Owner::Node(other) if others.insert(other) => pairs.push((other, conflict)),
-                Owner::Node(_) | Owner::Excluded(_) | Owner::Resting(_) => {}
+                Owner::Node(_)
+                | Owner::Excluded(_)
+                | Owner::Refused(_)
+                | Owner::Resting(_)
+                | Owner::Aliases(_) => {}
             }
         }
         self.tell_conflicts(node, &pairs, effects);
     }
 
-    /// Of thousands with one CIDR each is told when it comes, and not again with all that follow.
+    /// Warns each of thousands of Nodes with one CIDR when it comes, and not again with every later one.
     fn tell_conflicts(
         &mut self,
         node: &Node,
@@ -171,19 +170,19 @@ impl Allocator {
     ) {
         let Some((first, conflict)) = pairs.first() else { return };
         let name = self.name_of(first);
-        effects.notices.push(notice::conflict_of_new(node, &name, conflict, pairs.len() - 1));
+        effects.notices.push(findings::conflict_of_new(node, &name, conflict, pairs.len() - 1));
         let mut again = 0;
         for (other, conflict) in pairs {
             let is_new = self.findings.add_conflict(&node.uid, other);
             again += usize::from(!is_new);
             if is_new || again <= TOLD_AGAIN {
                 let name = self.name_of(other);
-                effects.notices.push(notice::conflict_of_other(node, other, &name, conflict));
+                effects.notices.push(findings::conflict_of_other(node, other, &name, conflict));
             }
         }
     }
 
-    /// What was found about the CIDRs that a Node has so far ends with its claim on them.
+    /// Clears the findings about a Node's present CIDRs; called before its claim on them ends.
     pub(super) fn clear_findings(&mut self, uid: &Uid) {
         let claim = self.ledger.claim(&Owner::Node(uid.clone())).unwrap_or_default();
         let counted = claim.iter().filter(|_| self.findings.has_conflict(uid));
@@ -213,9 +212,9 @@ impl Allocator {
         self.findings.remove(&uid);
         let was_assigned = self.assigned.remove(&uid).is_some();
         if was_assigned || closed.is_some_and(|node| node.outcome().is_open()) {
-            self.let_rest(&uid, now);
+            self.ledger.rest(&uid, now);
         }
-        self.release(&Owner::Node(uid));
+        self.ledger.release(&Owner::Node(uid));
         self.after_release(&mut effects);
         effects
     }
@@ -237,4 +236,40 @@ fn parse_cidrs(node: &Node) -> (Vec<IpNet>, Vec<String>) {
         }
     }
     (cidrs, garbage)
+}
+
+impl Allocator {
+    /// Compares all state with a consistent picture of the live Nodes (the informer's store,
+    /// held still) and mends what differs. Finding anything is a defect; it is mended anyway.
+    pub(crate) fn audit<'a, N: CachedNode>(
+        &mut self,
+        live: impl Iterator<Item = &'a N>,
+        now: Instant,
+    ) -> (usize, Effects) {
+        let mut effects = Effects::default();
+        let mut mended = 0;
+        let mut uids = HashSet::new();
+        for node in live {
+            let uid = &node.as_ref().uid;
+            uids.insert(uid.clone());
+            let before = self.kept_of(uid);
+            effects.merge(self.observe(node, now));
+            mended += usize::from(self.kept_of(uid) != before);
+        }
+        // A lost key would leave its Node waiting without end; an idle one costs nothing.
+        effects.wake.extend(self.unassigned.values().map(|node| node.name.clone()));
+        let known = self.assigned.keys().chain(self.unassigned.keys());
+        let dead: BTreeSet<Uid> = known.filter(|uid| !uids.contains(*uid)).cloned().collect();
+        for uid in dead {
+            mended += 1;
+            effects.merge(self.gone(&uid, now));
+        }
+        (mended, effects)
+    }
+
+    /// Whether a Node is known, and what it holds.
+    fn kept_of(&self, uid: &Uid) -> (bool, Option<Box<[IpNet]>>) {
+        let known = self.assigned.contains_key(uid) || self.unassigned.contains_key(uid);
+        (known, self.ledger.claim(&Owner::Node(uid.clone())).map(Box::from))
+    }
 }

@@ -1,4 +1,4 @@
-//! What workers send: a block is reserved, sent, and bound or given up.
+//! The way of a block to its Node: reserved, sent, and bound or given up.
 
 use std::mem;
 use std::sync::Arc;
@@ -7,10 +7,10 @@ use std::time::Duration;
 use cidr::IpNet;
 use tokio::time::Instant;
 
-use super::notice::Skipped;
+use super::findings::Skipped;
 use super::{Allocator, Assignment, Effects, Owner, Phase, Shortage, Uid};
 
-/// What follows when a consistent read shows a Node still without CIDRs.
+/// The next step after a consistent read that shows a Node still without CIDRs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AfterRead {
     /// Send the claim (again).
@@ -42,7 +42,7 @@ pub(crate) struct OpenOutcome {
 }
 
 impl Allocator {
-    /// What to send for a Node, reserving a block of each pool when it has none yet.
+    /// Decides what to send for a Node, reserving a block of each pool when it has none yet.
     pub(crate) fn assign(&mut self, uid: &Uid) -> (Assignment, Effects) {
         // A cache that was filled before delivers no list.
         self.is_started = true;
@@ -50,7 +50,7 @@ impl Allocator {
         let Some(node) = self.unassigned.get_mut(uid) else {
             return (Assignment::Settled, effects);
         };
-        // A key is worked on once at a time: nobody awaits the answer to an earlier PATCH any more.
+        // One worker has the key at a time: the answer to an earlier PATCH will not come any more.
         let (unresolved, since) = (node.outcome().is_open(), node.since);
         if unresolved {
             node.outcome_mut().lost(None);
@@ -100,7 +100,7 @@ impl Allocator {
         Some(Departure { own_delay })
     }
 
-    /// No answer says what became of the last PATCH, which the server can apply until `until`, or
+    /// Notes that no answer says what became of the last PATCH, which the server can apply until `until`, or
     /// until what [`Self::begin_send`] was told.
     pub(crate) fn lost(&mut self, uid: &Uid, until: Option<Instant>) {
         if let Some(node) = self.unassigned.get_mut(uid) {
@@ -173,15 +173,14 @@ impl Allocator {
     pub(super) fn reserve(&mut self, uid: &Uid, effects: &mut Effects) -> Result<(), Shortage> {
         let places = self.serving(uid)?;
         let allocated = self.ledger.allocate_from(&Owner::Node(uid.clone()), &places)?;
-        self.counters.count(&allocated.change);
         for (place, blocks) in places.into_iter().zip(allocated.skipped) {
-            let object = self.catalogue.as_ref().and_then(|it| it.name_of_pool(place)).cloned();
+            let object = self.source.name_of_pool(place).cloned();
             let pool = self.ledger.pools()[place].cidr();
             effects.skipped.push(Skipped { pool, object, blocks });
         }
         let Some(node) = self.unassigned.get_mut(uid) else { return Ok(()) };
-        if let Phase::Starved(place) = mem::replace(&mut node.phase, Phase::Reserved) {
-            self.starved.leave(&place);
+        if let Phase::Starved(position) = mem::replace(&mut node.phase, Phase::Reserved) {
+            self.starved.leave(&position);
         }
         let name = node.name.clone();
         self.warn_of_pressure(&name, uid, effects);
@@ -191,7 +190,7 @@ impl Allocator {
     /// Gives a reserved block back; the Node is pending again.
     fn give_up(&mut self, uid: &Uid, effects: &mut Effects) {
         self.clear_findings(uid);
-        self.release(&Owner::Node(uid.clone()));
+        self.ledger.release(&Owner::Node(uid.clone()));
         if let Some(node) = self.unassigned.get_mut(uid) {
             node.phase = Phase::Pending;
         }
