@@ -12,43 +12,36 @@
 //! - A UID has at most one claim, and every retry sends it again (`rule:retry-repeats-the-claim`).
 //! - While a Node starves no block is free for it: a freed block goes to the first that starves
 //!   (`rule:first-starved-first-served`).
-//!
-//! Blocks of Nodes that are gone, which nobody gets for a while (`rule:freed-blocks-rest`).
 
-mod audit;
-mod catalogue;
 mod cluster_cidrs;
-mod counters;
-mod findings;
-mod notice;
+pub(crate) mod findings;
 mod observing;
+mod pool_source;
 mod sending;
-mod shortage;
-mod snapshot;
-mod starving;
 mod unassigned;
+mod wait_queues;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use catalogue::Owner;
-use catalogue::Rests;
-use catalogue::{Candidates, Catalogue};
-use cidr::{IpNet, Ledger, Pool};
-use counters::Counters;
+use cidr::{IpNet, Pool};
 use findings::Findings;
+use parking_lot::Mutex;
+use pool_source::PoolSource;
 use tokio::time::Instant;
-use unassigned::{Phase, Place, Unassigned};
+use unassigned::{Phase, QueuePosition, Unassigned};
+use wait_queues::WaitQueues;
 
+use super::ledger::{CountedLedger, Owner};
+use super::pressure::{Counted, Snapshot};
 use super::second_allocator::Hold;
 
-pub(crate) use catalogue::Standing;
-pub(crate) use catalogue::Uid;
+pub(crate) use super::ledger::Uid;
 pub(crate) use cluster_cidrs::{Holding, RangeUse, SeenClusterCidr};
-pub(crate) use notice::{Effects, Notice, Skipped};
+pub(crate) use findings::{Effects, Notice, Skipped};
+pub(crate) use pool_source::{Shortage, Standing};
 pub(crate) use sending::{AfterRead, OpenOutcome};
-pub(crate) use shortage::Shortage;
 
 /// After the first Nodes of a cluster, of which all were unassigned at once, memory is given back
 /// from this size on.
@@ -76,19 +69,18 @@ pub(crate) enum Assignment {
 /// The allocator's state. See the module's head for what it guarantees.
 #[derive(Debug)]
 pub(crate) struct Allocator {
-    ledger: Ledger<Owner>,
-    /// Where the pools come from, when that is not the flags.
-    catalogue: Option<Box<Catalogue>>,
+    ledger: CountedLedger,
+    source: PoolSource,
     /// Boxed: all Nodes of a new cluster are in here once, and what they take is to be freed one by
     /// one.
     unassigned: HashMap<Uid, Box<Unassigned>>,
     /// Starved Nodes in the order in which they came.
-    starved: Lines,
+    starved: WaitQueues,
     /// Names of the Nodes that have CIDRs, ours or not.
     assigned: HashMap<Uid, Arc<str>>,
     findings: Findings,
-    counters: Counters,
-    rests: Rests,
+    /// Nodes that another allocator gave CIDRs to while they waited for ours.
+    foreign: u64,
     /// A list is being delivered.
     in_list: bool,
     /// Nodes without CIDRs that the list has brought, in its order.
@@ -103,21 +95,20 @@ impl Allocator {
     /// An allocator over `pools` in which the service ranges are taken for ever.
     pub(crate) fn new(pools: Vec<Pool>, service_ranges: &[IpNet]) -> Self {
         let mut allocator = Self {
-            counters: Counters::new(pools.len()),
-            ledger: Ledger::new(pools),
-            catalogue: None,
+            ledger: CountedLedger::new(pools),
+            source: PoolSource::flags(),
             unassigned: HashMap::new(),
-            starved: Lines::default(),
+            starved: WaitQueues::default(),
             assigned: HashMap::new(),
             findings: Findings::default(),
-            rests: Rests::default(),
+            foreign: 0,
             in_list: false,
             listed: Vec::new(),
             is_started: false,
             hold: Hold::default(),
         };
         for range in service_ranges {
-            allocator.set_aside(&Owner::Service(*range), &[*range]);
+            allocator.ledger.occupy(&Owner::Service(*range), &[*range]);
         }
         allocator
     }
@@ -125,14 +116,9 @@ impl Allocator {
     /// The same without these ranges (`rule:excluded-addresses-go-to-nobody`).
     pub(crate) fn without(mut self, excluded: &[IpNet]) -> Self {
         for range in excluded {
-            self.set_aside(&Owner::Excluded(*range), &[*range]);
+            self.ledger.occupy(&Owner::Excluded(*range), &[*range]);
         }
         self
-    }
-
-    fn set_aside(&mut self, owner: &Owner, ranges: &[IpNet]) {
-        let taken = self.ledger.occupy(owner, ranges);
-        self.counters.count(&taken.change);
     }
 
     /// The same, which sends nothing while this holds.
@@ -171,17 +157,10 @@ impl Allocator {
         if self.unassigned.capacity() > WORTH_SHRINKING.max(4 * self.unassigned.len()) {
             self.unassigned.shrink_to(2 * self.unassigned.len());
         }
-        if let Phase::Starved(place) = &node.phase {
-            self.starved.leave(place);
+        if let Phase::Starved(position) = &node.phase {
+            self.starved.leave(position);
         }
         Some(node)
-    }
-
-    /// Ends a claim.
-    fn release(&mut self, owner: &Owner) {
-        let change = self.ledger.release(owner);
-        self.counters.count(&change);
-        self.counters.relieve(self.ledger.pools());
     }
 
     fn name_of(&self, uid: &Uid) -> Arc<str> {
@@ -190,100 +169,68 @@ impl Allocator {
     }
 
     fn warn_of_pressure(&mut self, name: &Arc<str>, uid: &Uid, effects: &mut Effects) {
+        let crossed = self.ledger.crossed();
         let pools = self.ledger.pools();
-        // What is found at the start is no news: the process before has told it.
-        let is_news = self.is_started;
-        for (pool, line) in self.counters.crossed(pools).into_iter().filter(|_| is_news) {
-            // Where another pool of the flags serves as well, the two are looked at together.
-            if self.catalogue.is_some() || is_family_at(pools, pool, line) {
-                effects.notices.push(notice::nearly_full(name, uid, pool, line));
+        // The process before has reported what is found at the start.
+        for (place, percent) in crossed.into_iter().filter(|_| self.is_started) {
+            if self.source.warns(pools, &pools[place], percent) {
+                effects.notices.push(findings::nearly_full(name, uid, &pools[place], percent));
             }
         }
     }
-}
 
-/// Whether the pools of the family of this one are used to so many percent, taken together.
-fn is_family_at(pools: &[Pool], one: &Pool, percent: u8) -> bool {
-    let of_family = || pools.iter().filter(|pool| pool.family() == one.family());
-    let (used, blocks) = (of_family().map(Pool::used).sum(), of_family().map(Pool::blocks).sum());
-    super::pressure::at_least(used, blocks, percent.into())
-}
-
-impl Allocator {
-    /// The same, in which the blocks of a Node that is gone are given to nobody for so long.
-    pub(crate) fn resting_for(self, delay: Duration) -> Self {
-        Self { rests: Rests::of(delay), ..self }
+    /// Keeps the blocks of deleted Nodes unused for so long (`rule:freed-blocks-rest`).
+    pub(crate) fn resting_for(mut self, delay: Duration) -> Self {
+        self.ledger.set_reuse_delay(delay);
+        self
     }
 
-    /// A Node that may have used its blocks is gone. Its claim goes over to the rest, and ends.
-    fn let_rest(&mut self, uid: &Uid, now: Instant) {
-        let claim = self.ledger.claim(&Owner::Node(uid.clone())).unwrap_or_default().to_vec();
-        if self.rests.are_wanted() && !claim.is_empty() {
-            self.set_aside(&Owner::Resting(uid.clone()), &claim);
-            self.rests.begin(uid.clone(), now);
-        }
-    }
-
-    /// When [`Self::end_rests`] is to be called next; `None` for never.
+    /// When to call [`Self::end_rests`] next; `None` for never.
     pub(crate) fn next_rested(&self, now: Instant) -> Option<Instant> {
-        self.rests.next(now)
+        self.ledger.next_rested(now)
     }
 
-    /// Frees the blocks that have rested for long enough, the oldest first.
+    /// Frees the blocks whose reuse delay is over, the oldest first.
     pub(crate) fn end_rests(&mut self, now: Instant) -> Effects {
         let mut effects = Effects::default();
-        while let Some(uid) = self.rests.end(now) {
-            self.release(&Owner::Resting(uid));
+        while self.ledger.end_rest(now) {
             self.after_release(&mut effects);
         }
         effects
     }
-}
 
-/// The Nodes that wait: a line for each choice of ClusterCIDRs, and one ticket counter for all. The
-/// RangeAllocator has one line.
-#[derive(Debug, Default)]
-struct Lines {
-    lines: BTreeMap<Candidates, BTreeMap<u64, Uid>>,
-    next_ticket: u64,
-}
-
-impl Lines {
-    fn take_ticket(&mut self) -> u64 {
-        self.next_ticket += 1;
-        self.next_ticket
-    }
-
-    fn join(&mut self, place: &Place, uid: Uid) {
-        let Place { line, ticket } = place;
-        match self.lines.get_mut(line) {
-            Some(waiting) => drop(waiting.insert(*ticket, uid)),
-            None => drop(self.lines.insert(line.clone(), BTreeMap::from([(*ticket, uid)]))),
+    /// Counts everything.
+    pub(crate) fn snapshot(&self) -> Snapshot {
+        let mut pools = self.ledger.pool_states();
+        for (pool, name) in
+            pools.iter_mut().zip(self.source.names_by_place(self.ledger.pools().len()))
+        {
+            pool.object = name;
         }
-    }
-
-    fn leave(&mut self, place: &Place) {
-        if let Some(waiting) = self.lines.get_mut(&place.line) {
-            waiting.remove(&place.ticket);
-            if waiting.is_empty() {
-                self.lines.remove(&place.line);
-            }
-        }
-    }
-
-    /// The first of this line.
-    fn first(&self, line: &Candidates) -> Option<(u64, Uid)> {
-        let (ticket, uid) = self.lines.get(line)?.first_key_value()?;
-        Some((*ticket, uid.clone()))
-    }
-
-    /// The first of every line, by ticket.
-    fn heads(&self) -> BTreeMap<u64, (Uid, Candidates)> {
-        let head = |(line, waiting): (&Candidates, &BTreeMap<u64, Uid>)| {
-            let (ticket, uid) = waiting.first_key_value()?;
-            Some((*ticket, (uid.clone(), line.clone())))
+        let mut snapshot = Snapshot {
+            pools,
+            conflicts: self.findings.conflicts(),
+            external: self.findings.external(),
+            in_services: self.findings.in_services(),
+            resting: self.ledger.resting(),
+            foreign_total: self.foreign,
+            ..Snapshot::default()
         };
-        self.lines.iter().filter_map(head).collect()
+        for node in self.unassigned.values() {
+            match node.phase {
+                Phase::Pending => snapshot.pending += 1,
+                Phase::Starved(_) => snapshot.starved += 1,
+                Phase::Reserved => snapshot.reserved += 1,
+            }
+            snapshot.unresolved += usize::from(node.outcome().is_open());
+        }
+        snapshot
+    }
+}
+
+impl Counted for Mutex<Allocator> {
+    fn count(&self) -> Snapshot {
+        self.lock().snapshot()
     }
 }
 

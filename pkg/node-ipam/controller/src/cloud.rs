@@ -7,9 +7,9 @@
 //! | `provider.rs` | [`Cloud`](provider::Cloud): what is asked of a cloud |
 //! | `google.rs` | Google's |
 //! | `families.rs`, `copying.rs`, `syncing.rs` | what is to be done for a Node, without I/O |
-//! | `claims.rs`, `counts.rs` | who has which CIDRs, who may not have them, and what is counted of that |
+//! | `claims.rs` | who has which CIDRs, who may not have them, and what is counted of that |
 //! | `condition.rs`, `writes.rs` | what is written to Nodes |
-//! | `cloud_nodes.rs`, `seen.rs`, `telling.rs` | the Nodes of a run, and what is said of them |
+//! | `cloud_nodes.rs`, `node_events.rs` | the Nodes of a run, and what is said of them |
 //! | `copier.rs`, `syncer.rs` | one pass over one Node |
 //! | `metrics.rs` | what is shown |
 //! | `run.rs` | one run of either |
@@ -17,12 +17,10 @@
 mod claims;
 mod cloud_nodes;
 mod copying;
-mod counts;
+mod node_events;
 mod provider;
 pub(crate) mod run;
-mod seen;
 pub(crate) mod syncer;
-mod telling;
 mod writes;
 
 pub(crate) use copying::Families;

@@ -1,33 +1,31 @@
 //! node-ipam: every Node gets its pod CIDR, never the same twice.
 //!
-//! [`NodeIpam`] is what the manager registers. Inside, from pure to I/O: `options` turns flags into
-//! pools, `cluster_cidr` does so with objects, `cloud` takes what VMs have, `allocator` decides who gets which block, `patch`
-//! knows the body and the meaning of answers, `api` sends, `reconciler` works on one Node,
-//! `node_work` on all of them, of which `backlog` holds back those that the queue has no room for,
-//! `controller` runs it all. What the allocators of both kinds share stands beside them: `snapshot` is what metrics show,
-//! `outcome` what may yet become of a PATCH, `pressure` how full a pool is, `second_allocator` who else gives out
-//! pod CIDRs, and `hold` until when none is given out for that. [`survey`] stands beside all this: it says
-//! what is wrong with the pod CIDRs of a cluster before anything runs. The rules that code and tests cite stand
-//! in `RULES.md`; which allocator is for whom in `ALLOCATORS.md`.
+//! [`NodeIpam`] is what the manager registers. From pure to I/O: `options` and `cluster_cidr` make
+//! pools of flags and objects; `ledger` holds the claims on them; `allocator` decides which Node gets
+//! which block; `patch` is the write and the meaning of its answers; `api` sends it; `reconciler` works
+//! on one Node, `node_work` on all of them; `cloud` does both for Nodes whose VMs have ranges;
+//! `controller` runs it all. `second_allocator` and `suspicion` detect another writer of pod CIDRs,
+//! `pressure` and `metrics` show how full the pools are. [`survey`] reports what is wrong with the pod
+//! CIDRs of a cluster before anything runs. `RULES.md` has the rules that code and tests cite,
+//! `ALLOCATORS.md` the choice of an allocator.
 
 mod allocator;
 mod api;
-mod backlog;
 mod cloud;
 mod cluster_cidr;
 mod controller;
 mod flags;
+mod ledger;
 mod metrics;
 mod node_work;
 mod options;
-mod outcome;
 mod patch;
 mod pressure;
 mod reconciler;
 mod second_allocator;
-mod snapshot;
 mod survey;
 mod suspicion;
+mod writer;
 
 pub use controller::NodeIpam;
 pub use options::Ranges;

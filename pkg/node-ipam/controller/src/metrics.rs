@@ -95,9 +95,9 @@ impl IpamMetrics {
         self.writes.second_allocators.clone()
     }
 
-    /// A PATCH ended in this class.
-    pub(crate) fn patched(&self, class: &str) {
-        self.writes.patched(class);
+    /// The metrics of PATCHes.
+    pub(crate) fn writes(&self) -> &WriteMetrics {
+        &self.writes
     }
 
     /// A Node was assigned after this time.

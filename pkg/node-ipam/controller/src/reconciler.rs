@@ -1,33 +1,28 @@
 //! One pass over one Node: ask the allocator what to send, send it, act on the answer.
 
 mod answers;
-mod read_back;
-mod read_result;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use answers::ReadBack;
 use cidr::IpNet;
-use client::CallError;
 use events::{EventType, ObjectRef, Recorder};
 use informer::Informer;
 use kube_api::{Cached, LabelledNode, Node, NodeMarks};
 use parking_lot::Mutex;
-use read_result::ReadBack;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 use workqueue::{Next, Reconcile, Retry, WorkQueue};
 
+use super::LOGGER;
 use super::allocator::{AfterRead, Allocator, Assignment, Effects, Shortage};
 use super::api::NodeApi;
-use super::backlog::Backlog;
 use super::metrics::IpamMetrics;
-use super::patch::Class;
+use super::node_work::Backlog;
 use super::second_allocator::Detector;
-use super::suspicion::{Evidence, Suspect, is_stocks};
-use super::{LOGGER, patch};
+use super::writer::Writer;
 
 /// While the server's history is in doubt nothing is sent; it is looked at again after this time.
 const DOUBT_PAUSE: Duration = Duration::from_secs(1);
@@ -117,65 +112,32 @@ impl<N: CachedNode> Reconcile for Reconciler<N> {
 impl<N: CachedNode> Reconciler<N> {
     /// Sends the PATCH and acts on its answer.
     async fn write(&self, work: &Work<'_>) -> Result<Next, Retry> {
-        match self.attempt(work).await {
-            // The stop came before it left.
-            None => Ok(Next::Done),
-            Some(Ok((class, settled_at))) => self.act_on(work, class, settled_at).await,
-            Some(Err(error)) => self.act_on_failure(work.node, error),
-        }
-    }
-
-    /// One PATCH; `None` when the stop came before it left.
-    async fn attempt(
-        &self,
-        work: &Work<'_>,
-    ) -> Option<Result<(Class, Option<Instant>), CallError>> {
-        let sent = Arc::new(AtomicBool::new(false));
-        let send = self.send(work, sent.clone());
-        tokio::pin!(send);
-        tokio::select! {
-            answer = &mut send => Some(answer),
-            // What still waits for the throttle is never sent; what is on its way is awaited.
-            () = self.stop.cancelled() => {
-                if sent.load(Ordering::Relaxed) { Some(send.await) } else { None }
-            }
-        }
-    }
-
-    /// Sends the PATCH; `sent` is set when it leaves. With the answer comes the moment from which
-    /// on the server can no longer apply it.
-    async fn send(
-        &self,
-        work: &Work<'_>,
-        sent: Arc<AtomicBool>,
-    ) -> Result<(Class, Option<Instant>), CallError> {
         let Work { node, cidrs, since } = *work;
-        let body = patch::body(&node.uid, cidrs);
-        let (allocator, stop, nodes) =
-            (self.allocator.clone(), self.stop.clone(), self.nodes.clone());
+        let (allocator, nodes) = (self.allocator.clone(), self.nodes.clone());
         let (uid, planned) = (node.uid.clone(), cidrs.to_vec());
         let (metrics, applicable_for) = (self.metrics.clone(), self.api.applicable_for());
         let check = move || {
             // A Node that came back with an older history may hold the block
             // (`rule:nothing-sent-during-a-list`).
-            if stop.is_cancelled() || nodes.is_doubted() {
+            if nodes.is_doubted() {
                 return false;
             }
             let now = Instant::now();
             let departure = allocator.lock().begin_send(&uid, &planned, now, now + applicable_for);
             let Some(departure) = departure else { return false };
-            sent.store(true, Ordering::Relaxed);
             if let Some(delay) = departure.own_delay {
                 metrics.left_first(delay);
             }
             true
         };
-        let answer = self.api.patch(&node.name, body, since, check).await?;
-        let class = patch::classify(answer.status, answer.retry_after, &answer.body, &node.uid);
-        if class == Class::Done && is_stocks(&answer.body) {
-            self.detector.suspect(Suspect::new(node, Evidence::SawEmpty));
-        }
-        Ok((class, answer.settled_at))
+        let writer = Writer {
+            api: &self.api,
+            metrics: self.metrics.writes(),
+            detector: &self.detector,
+            stop: &self.stop,
+        };
+        let written = writer.set_cidrs(node, cidrs, (since, false), check).await;
+        self.act_on(work, written).await
     }
 }
 

@@ -7,20 +7,13 @@ use std::time::Duration;
 use cidr::{IpNet, Pool};
 use tokio::time::Instant;
 
-use super::catalogue::{Catalogue, Choice, Entry, Standing};
+use super::pool_source::{Choice, Entry, PoolSource, Standing};
 use super::{Allocator, Effects, Owner, Phase, Shortage, Uid};
 use crate::cluster_cidr::plan::Rank;
 use crate::cluster_cidr::{ClusterCidrSpec, Plan};
 
 /// On a Node whose labels its cloud has not set yet.
 const UNINITIALIZED: &str = "node.cloudprovider.kubernetes.io/uninitialized";
-
-/// A ClusterCIDR that has no finalizer after this time is passed over: whatever keeps the API server
-/// from storing it must not keep Nodes from those that are further away.
-const HELD_WITHIN: Duration = Duration::from_secs(60);
-
-/// How many ClusterCIDRs a message names.
-const NAMED: usize = 5;
 
 /// A ClusterCIDR that is in order, as the watch shows it.
 #[derive(Debug)]
@@ -63,15 +56,14 @@ impl Allocator {
     /// An allocator whose pools come from ClusterCIDRs, none of which is known yet. A Node that its
     /// cloud is still to label waits for that for `label_wait`.
     pub(crate) fn of_cluster_cidrs(service_ranges: &[IpNet], label_wait: Duration) -> Self {
-        let catalogue = Some(Box::new(Catalogue::new(label_wait)));
-        Self { catalogue, ..Self::new(Vec::new(), service_ranges) }
+        let source = PoolSource::cluster_cidrs(label_wait);
+        Self { source, ..Self::new(Vec::new(), service_ranges) }
     }
 
     /// Takes in a ClusterCIDR that is new or has changed.
     pub(crate) fn see_cluster_cidr(&mut self, seen: SeenClusterCidr) -> Effects {
         let mut effects = Effects::default();
-        let Some(catalogue) = &mut self.catalogue else { return effects };
-        match catalogue.by_uid_mut(&seen.uid) {
+        match self.source.by_uid_mut(&seen.uid) {
             // A deletion is never taken back, and may be known here before the watch tells it.
             Some(known) if known.standing == Standing::Terminating => {}
             Some(known) if known.spec == seen.spec => known.standing = seen.standing,
@@ -88,20 +80,19 @@ impl Allocator {
 
     /// A ClusterCIDR gives out nothing more.
     pub(crate) fn terminate(&mut self, uid: &str) {
-        if let Some(entry) = self.catalogue.as_mut().and_then(|it| it.by_uid_mut(uid)) {
+        if let Some(entry) = self.source.by_uid_mut(uid) {
             entry.standing = Standing::Terminating;
         }
     }
 
     /// A ClusterCIDR is gone, or is not in order any more. What Nodes have of it stays theirs.
     pub(crate) fn cluster_cidr_gone(&mut self, uid: &str) -> Effects {
-        let Some(entry) = self.catalogue.as_mut().and_then(|it| it.remove(uid)) else {
+        let Some(entry) = self.source.remove(uid) else {
             return Effects::default();
         };
         let ranges: Vec<IpNet> =
             self.ledger.pools()[entry.pools.clone()].iter().map(Pool::cidr).collect();
-        self.ledger.remove_pools(entry.pools.clone());
-        self.counters.remove_pools(entry.pools);
+        self.ledger.remove_pools(entry.pools);
         self.find_external(&ranges);
         Effects {
             ended: ranges.into_iter().map(|range| (range, entry.name.clone())).collect(),
@@ -123,7 +114,7 @@ impl Allocator {
 
     /// How full a ClusterCIDR is; `None` for one that is not known.
     pub(crate) fn use_of(&self, uid: &str) -> Option<Vec<RangeUse>> {
-        let entry = self.catalogue.as_ref()?.by_uid(uid)?;
+        let entry = self.source.by_uid(uid)?;
         let pools = self.ledger.pools()[entry.pools.clone()].iter();
         Some(
             pools
@@ -138,8 +129,7 @@ impl Allocator {
 
     /// Whether a ClusterCIDR waits to be held against deletion.
     pub(crate) fn has_unheld(&self) -> bool {
-        let mut entries = self.catalogue.iter().flat_map(|it| it.entries());
-        entries.any(|entry| entry.standing == Standing::Unheld)
+        self.source.entries().iter().any(|entry| entry.standing == Standing::Unheld)
     }
 
     /// Until when a Node is to wait for its labels (`rule:unlabelled-nodes-wait`).
@@ -156,7 +146,7 @@ impl Allocator {
     /// When a Node without labels is served all the same; `None` when it need not wait.
     pub(super) fn labelled_by(&self, uid: &Uid) -> Option<Instant> {
         let node = self.unassigned.get(uid)?;
-        let until = node.since + self.catalogue.as_ref()?.label_wait;
+        let until = node.since + self.source.label_wait;
         let marks = node.marks.as_ref()?;
         if !marks.taints.iter().any(|taint| **taint == *UNINITIALIZED) {
             return None;
@@ -165,71 +155,37 @@ impl Allocator {
         (!choice.selected && !choice.candidates.is_empty()).then_some(until)
     }
 
-    /// The places of the pools that a Node is to be served from.
+    /// The places of the pools that serve a Node.
     pub(super) fn serving(&self, uid: &Uid) -> Result<Vec<usize>, Shortage> {
-        let Some(catalogue) = &self.catalogue else {
-            return Ok(first_with_room(self.ledger.pools()));
-        };
         let chosen;
         let candidates = match self.unassigned.get(uid).map(|node| &node.phase) {
-            Some(Phase::Starved(place)) => &place.line,
+            Some(Phase::Starved(position)) => &position.queue,
             _ => {
                 chosen = self.choice(uid).candidates;
                 &chosen
             }
         };
-        let known = || candidates.iter().filter_map(|id| catalogue.by_id(*id));
-        let has_free = |entry: &&Entry| {
-            self.ledger.pools()[entry.pools.clone()].iter().all(|pool| pool.free() > 0)
-        };
-        let now = Instant::now();
-        // One that is held at once is waited for: what a Node is given cannot be changed.
-        let may_serve = |entry: &&Entry| match entry.standing {
-            Standing::Serving => true,
-            Standing::Unheld => now < entry.seen + HELD_WITHIN,
-            Standing::Terminating => false,
-        };
-        match known().filter(may_serve).find(has_free) {
-            Some(entry) if entry.standing == Standing::Serving => Ok(entry.pools.clone().collect()),
-            Some(entry) => Err(Shortage::Unheld(entry.name.to_string())),
-            None => Err(why_none(known())),
-        }
+        self.source.serving(candidates, self.ledger.pools())
     }
 
-    /// Whether no ClusterCIDR gives out the blocks that are reserved for a Node any more
-    /// (`rule:cluster-cidr-outlives-its-claims`).
+    /// Whether a Node's reserved blocks may no longer be sent, because their ClusterCIDR gives out
+    /// nothing more (`rule:cluster-cidr-outlives-its-claims`).
     pub(super) fn is_withdrawn(&self, uid: &Uid) -> bool {
-        if self.catalogue.is_none() {
-            return false;
-        }
         let claim = self.ledger.claim(&Owner::Node(uid.clone())).unwrap_or_default();
-        let is_block =
-            |pool: &Pool, cidr: &IpNet| pool.mask() == cidr.prefix_len() && has(pool, cidr);
-        !claim.is_empty() && !self.serves_all(claim, is_block)
+        self.source.has_withdrawn(claim, self.ledger.pools())
     }
 
-    /// Whether all addresses of a Node are of one ClusterCIDR that is in use.
+    /// Whether all addresses of a Node lie in one ClusterCIDR that is in use.
     fn is_covered(&self, uid: &Uid) -> bool {
         let claim = self.ledger.claim(&Owner::Node(uid.clone())).unwrap_or_default();
-        self.serves_all(claim, has)
-    }
-
-    /// Whether one ClusterCIDR that is in use has a pool for each of these.
-    fn serves_all(&self, cidrs: &[IpNet], of: impl Fn(&Pool, &IpNet) -> bool) -> bool {
-        let mut entries = self.catalogue.iter().flat_map(|it| it.entries());
-        entries.any(|entry| {
-            let pools = &self.ledger.pools()[entry.pools.clone()];
-            let is_had = |cidr| pools.iter().any(|pool| of(pool, cidr));
-            entry.standing == Standing::Serving && cidrs.iter().all(is_had)
-        })
+        self.source.covers(claim, self.ledger.pools())
     }
 
     /// Which ClusterCIDRs may serve a Node; empty where there are none.
     pub(super) fn choice(&self, uid: &Uid) -> Choice {
-        let Some(catalogue) = &self.catalogue else { return Choice::default() };
         let Some(node) = self.unassigned.get(uid) else { return Choice::default() };
-        catalogue
-            .choice(&node.name, node.marks.as_deref().unwrap_or(&kube_api::NodeMarks::default()))
+        let unmarked = kube_api::NodeMarks::default();
+        self.source.choice(&node.name, node.marks.as_deref().unwrap_or(&unmarked))
     }
 
     /// What a Node is selected by has changed.
@@ -238,7 +194,7 @@ impl Allocator {
             // It may have waited for this.
             Some(Phase::Pending) => effects.wake.push(self.name_of(uid)),
             Some(Phase::Starved(_)) => {
-                self.change_line(uid);
+                self.change_queue(uid);
                 self.serve_starved(effects);
             }
             Some(Phase::Reserved) | None => {}
@@ -248,9 +204,8 @@ impl Allocator {
     /// Blocks may have become free: they go to those who wait, and ClusterCIDRs that are to go may.
     pub(super) fn after_release(&mut self, effects: &mut Effects) {
         self.serve_starved(effects);
-        let Some(catalogue) = &self.catalogue else { return };
         let terminating =
-            catalogue.entries().iter().filter(|it| it.standing == Standing::Terminating);
+            self.source.entries().iter().filter(|it| it.standing == Standing::Terminating);
         for entry in terminating {
             let pools = &self.ledger.pools()[entry.pools.clone()];
             let is_held =
@@ -263,14 +218,12 @@ impl Allocator {
 
     fn add_cluster_cidr(&mut self, seen: SeenClusterCidr, effects: &mut Effects) {
         let SeenClusterCidr { name, uid, standing, spec, plan } = seen;
-        let Some(catalogue) = &mut self.catalogue else { return };
         let rank = Rank::of(&name, &plan);
         let pools = self.ledger.add_pools(plan.pools);
-        self.counters.add_pools(self.ledger.pools(), pools.clone());
         let ranges: Vec<IpNet> =
             self.ledger.pools()[pools.clone()].iter().map(Pool::cidr).collect();
-        let (id, selector) = (catalogue.take_id(), plan.selector);
-        catalogue.insert(Entry {
+        let (id, selector) = (self.source.take_id(), plan.selector);
+        self.source.insert(Entry {
             id,
             uid: uid.clone(),
             name,
@@ -287,7 +240,7 @@ impl Allocator {
 
     /// Tells those who wait of a new ClusterCIDR that is for them.
     fn offer(&mut self, uid: &str, effects: &mut Effects) {
-        let Some(entry) = self.catalogue.as_ref().and_then(|it| it.by_uid(uid)) else { return };
+        let Some(entry) = self.source.by_uid(uid) else { return };
         let unmarked = kube_api::NodeMarks::default();
         let mut starved = Vec::new();
         for (node_uid, node) in &self.unassigned {
@@ -302,7 +255,7 @@ impl Allocator {
             }
         }
         for uid in starved {
-            self.change_line(&uid);
+            self.change_queue(&uid);
         }
     }
 
@@ -324,48 +277,4 @@ impl Allocator {
             self.findings.set_external(&uid, outside);
         }
     }
-}
-
-fn has(pool: &Pool, cidr: &IpNet) -> bool {
-    pool.cidr().contains(cidr)
-}
-
-/// Of each family the first pool that has a free block, or the first one when none has. By place.
-fn first_with_room(pools: &[Pool]) -> Vec<usize> {
-    let mut places: Vec<usize> = Vec::with_capacity(2);
-    for (place, pool) in pools.iter().enumerate() {
-        let of_family = |before: &&mut usize| pools[**before].family() == pool.family();
-        match places.iter_mut().find(of_family) {
-            None => places.push(place),
-            Some(before) if pools[*before].free() == 0 && pool.free() > 0 => *before = place,
-            Some(_) => {}
-        }
-    }
-    places
-}
-
-/// Why none of these can serve a Node.
-fn why_none<'a>(known: impl Iterator<Item = &'a Entry>) -> Shortage {
-    let (mut serving, mut unheld) = (Vec::new(), Vec::new());
-    for entry in known {
-        match entry.standing {
-            Standing::Serving => serving.push(entry),
-            Standing::Unheld => unheld.push(entry),
-            Standing::Terminating => {}
-        }
-    }
-    match (&serving[..], &unheld[..]) {
-        ([], []) => Shortage::NotSelected,
-        ([], unheld) => Shortage::Unheld(in_words(unheld)),
-        (serving, _) => Shortage::AllFull(in_words(serving)),
-    }
-}
-
-fn in_words(entries: &[&Entry]) -> String {
-    let mut words: Vec<&str> = entries.iter().take(NAMED).map(|entry| &*entry.name).collect();
-    let more = format!("{} more", entries.len().saturating_sub(NAMED));
-    if entries.len() > NAMED {
-        words.push(&more);
-    }
-    words.join(", ")
 }

@@ -1,6 +1,6 @@
-//! What the cluster shows: claims are taken over, replaced and ended.
+//! Takes in what the cluster shows: takes over, replaces and ends claims; the audit does so for all Nodes at once.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 use cidr::{Conflict, IpNet};
@@ -8,7 +8,7 @@ use kube_api::{Node, NodeMarks};
 use tokio::time::Instant;
 
 use super::unassigned::Unassigned;
-use super::{Allocator, Effects, Owner, Phase, Uid, notice};
+use super::{Allocator, Effects, Owner, Phase, Uid, findings};
 use crate::reconciler::CachedNode;
 use crate::suspicion::{Evidence, Suspect};
 
@@ -93,19 +93,18 @@ impl Allocator {
         if is_known && is_same(claim, &cidrs) {
             self.assigned.insert(node.uid.clone(), node.name.clone());
             if is_foreign {
-                self.counters.foreign += 1;
+                self.foreign += 1;
             } else {
                 effects.assigned = waited.map(|open| now.saturating_duration_since(open.since));
             }
             return effects;
         }
         if waited.is_some() || claim.is_some() {
-            self.counters.foreign += 1;
+            self.foreign += 1;
         }
         self.clear_findings(&node.uid);
         self.assigned.insert(node.uid.clone(), node.name.clone());
         let taken = self.ledger.occupy(&owner, &cidrs);
-        self.counters.count(&taken.change);
         self.find_strange(node, &taken.external, &garbage, &mut effects);
         self.find_conflicts(node, &taken.conflicts, &mut effects);
         self.warn_of_pressure(&node.name, &node.uid, &mut effects);
@@ -122,18 +121,15 @@ impl Allocator {
         garbage: &[String],
         effects: &mut Effects,
     ) {
-        if !external.is_empty() {
-            self.findings.set_external(&node.uid, external.len());
-        }
-        if !garbage.is_empty() {
-            self.findings.set_garbage(&node.uid, garbage.len());
-        }
-        let (external, pools) = match self.catalogue {
-            None => (external, self.ledger.pools()),
-            Some(_) => (&[][..], &[][..]),
+        self.findings.set_external(&node.uid, external.len());
+        self.findings.set_garbage(&node.uid, garbage.len());
+        let (external, pools) = if self.source.reports_external() {
+            (external, self.ledger.pools())
+        } else {
+            (&[][..], &[][..])
         };
         if !external.is_empty() || !garbage.is_empty() {
-            effects.notices.push(notice::out_of_range(node, external, garbage, pools));
+            effects.notices.push(findings::out_of_range(node, external, garbage, pools));
         }
     }
 
@@ -149,14 +145,18 @@ impl Allocator {
             match &conflict.other {
                 Owner::Service(range) => {
                     self.findings.add_in_services(&node.uid);
-                    effects.notices.push(notice::in_services(node, &conflict.mine, range));
+                    effects.notices.push(findings::in_services(node, &conflict.mine, range));
                 }
                 // Who counts with some counts with all: what ends with its claim is taken off all.
                 Owner::Node(other)
                     if self.can_still_move(other) && !self.findings.has_conflict(other) => {}
                 // Two Nodes with CIDRs of both families may overlap twice.
                 Owner::Node(other) if others.insert(other) => pairs.push((other, conflict)),
-                Owner::Node(_) | Owner::Excluded(_) | Owner::Resting(_) => {}
+                Owner::Node(_)
+                | Owner::Excluded(_)
+                | Owner::Refused(_)
+                | Owner::Resting(_)
+                | Owner::Aliases(_) => {}
             }
         }
         self.tell_conflicts(node, &pairs, effects);
@@ -171,14 +171,14 @@ impl Allocator {
     ) {
         let Some((first, conflict)) = pairs.first() else { return };
         let name = self.name_of(first);
-        effects.notices.push(notice::conflict_of_new(node, &name, conflict, pairs.len() - 1));
+        effects.notices.push(findings::conflict_of_new(node, &name, conflict, pairs.len() - 1));
         let mut again = 0;
         for (other, conflict) in pairs {
             let is_new = self.findings.add_conflict(&node.uid, other);
             again += usize::from(!is_new);
             if is_new || again <= TOLD_AGAIN {
                 let name = self.name_of(other);
-                effects.notices.push(notice::conflict_of_other(node, other, &name, conflict));
+                effects.notices.push(findings::conflict_of_other(node, other, &name, conflict));
             }
         }
     }
@@ -213,9 +213,9 @@ impl Allocator {
         self.findings.remove(&uid);
         let was_assigned = self.assigned.remove(&uid).is_some();
         if was_assigned || closed.is_some_and(|node| node.outcome().is_open()) {
-            self.let_rest(&uid, now);
+            self.ledger.rest(&uid, now);
         }
-        self.release(&Owner::Node(uid));
+        self.ledger.release(&Owner::Node(uid));
         self.after_release(&mut effects);
         effects
     }
@@ -237,4 +237,40 @@ fn parse_cidrs(node: &Node) -> (Vec<IpNet>, Vec<String>) {
         }
     }
     (cidrs, garbage)
+}
+
+impl Allocator {
+    /// Compares all state with a consistent picture of the live Nodes (the informer's store,
+    /// held still) and mends what differs. Finding anything is a defect; it is mended anyway.
+    pub(crate) fn audit<'a, N: CachedNode>(
+        &mut self,
+        live: impl Iterator<Item = &'a N>,
+        now: Instant,
+    ) -> (usize, Effects) {
+        let mut effects = Effects::default();
+        let mut mended = 0;
+        let mut uids = HashSet::new();
+        for node in live {
+            let uid = &node.as_ref().uid;
+            uids.insert(uid.clone());
+            let before = self.kept_of(uid);
+            effects.merge(self.observe(node, now));
+            mended += usize::from(self.kept_of(uid) != before);
+        }
+        // A key that was lost would leave its Node waiting for ever; an idle one costs nothing.
+        effects.wake.extend(self.unassigned.values().map(|node| node.name.clone()));
+        let known = self.assigned.keys().chain(self.unassigned.keys());
+        let dead: BTreeSet<Uid> = known.filter(|uid| !uids.contains(*uid)).cloned().collect();
+        for uid in dead {
+            mended += 1;
+            effects.merge(self.gone(&uid, now));
+        }
+        (mended, effects)
+    }
+
+    /// Whether a Node is known, and what it holds.
+    fn kept_of(&self, uid: &Uid) -> (bool, Option<Box<[IpNet]>>) {
+        let known = self.assigned.contains_key(uid) || self.unassigned.contains_key(uid);
+        (known, self.ledger.claim(&Owner::Node(uid.clone())).map(Box::from))
+    }
 }

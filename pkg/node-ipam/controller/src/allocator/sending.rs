@@ -7,7 +7,7 @@ use std::time::Duration;
 use cidr::IpNet;
 use tokio::time::Instant;
 
-use super::notice::Skipped;
+use super::findings::Skipped;
 use super::{Allocator, Assignment, Effects, Owner, Phase, Shortage, Uid};
 
 /// What follows when a consistent read shows a Node still without CIDRs.
@@ -173,15 +173,14 @@ impl Allocator {
     pub(super) fn reserve(&mut self, uid: &Uid, effects: &mut Effects) -> Result<(), Shortage> {
         let places = self.serving(uid)?;
         let allocated = self.ledger.allocate_from(&Owner::Node(uid.clone()), &places)?;
-        self.counters.count(&allocated.change);
         for (place, blocks) in places.into_iter().zip(allocated.skipped) {
-            let object = self.catalogue.as_ref().and_then(|it| it.name_of_pool(place)).cloned();
+            let object = self.source.name_of_pool(place).cloned();
             let pool = self.ledger.pools()[place].cidr();
             effects.skipped.push(Skipped { pool, object, blocks });
         }
         let Some(node) = self.unassigned.get_mut(uid) else { return Ok(()) };
-        if let Phase::Starved(place) = mem::replace(&mut node.phase, Phase::Reserved) {
-            self.starved.leave(&place);
+        if let Phase::Starved(position) = mem::replace(&mut node.phase, Phase::Reserved) {
+            self.starved.leave(&position);
         }
         let name = node.name.clone();
         self.warn_of_pressure(&name, uid, effects);
@@ -191,7 +190,7 @@ impl Allocator {
     /// Gives a reserved block back; the Node is pending again.
     fn give_up(&mut self, uid: &Uid, effects: &mut Effects) {
         self.clear_findings(uid);
-        self.release(&Owner::Node(uid.clone()));
+        self.ledger.release(&Owner::Node(uid.clone()));
         if let Some(node) = self.unassigned.get_mut(uid) {
             node.phase = Phase::Pending;
         }

@@ -6,8 +6,8 @@ use std::time::Duration;
 use kube_api::NodeMarks;
 use tokio::time::Instant;
 
-use super::catalogue::Candidates;
-use crate::outcome::Outcome;
+use super::pool_source::Candidates;
+use crate::patch::Outcome;
 
 /// Where the Node stands.
 #[derive(Debug, PartialEq, Eq)]
@@ -15,17 +15,17 @@ pub(super) enum Phase {
     /// To be given blocks.
     Pending,
     /// Waits for a free block.
-    Starved(Box<Place>),
+    Starved(Box<QueuePosition>),
     /// Holds blocks that the Node does not show yet.
     Reserved,
 }
 
 /// Where a Node waits for a block.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Place {
-    /// The line that it stands in.
-    pub(super) line: Candidates,
-    /// In a line, lower tickets are served first.
+pub(super) struct QueuePosition {
+    /// The queue that it stands in.
+    pub(super) queue: Candidates,
+    /// In a queue, lower tickets are served first.
     pub(super) ticket: u64,
 }
 

@@ -10,35 +10,18 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use cidr::{Exhausted, IpNet, Ledger, Pool};
+use cidr::{Exhausted, IpNet, Occupied, Pool};
 use kube_api::Node;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use super::counts::Counts;
-use crate::snapshot::{Counted, Snapshot};
+use crate::allocator::findings::Findings;
+use crate::ledger::{CountedLedger, Owner, Uid};
+use crate::pressure::{Counted, Snapshot};
 use crate::suspicion::Evidence;
 
 /// The first block is given out after this time, even if the VM of a Node cannot be read.
 const FIRST_READS: Duration = Duration::from_secs(60);
-
-/// A Node's UID.
-type Uid = Arc<str>;
-
-/// Who holds a claim.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Owner {
-    /// Addresses that no Node may get of the pool.
-    Reserved(IpNet),
-    /// A block that the cloud does not route.
-    Refused(IpNet),
-    /// A Node that is gone (`rule:freed-blocks-rest`).
-    Resting(Uid),
-    /// Alias ranges of the VM of this Node that are not what the Node has.
-    Aliases(Uid),
-    /// A Node, by UID: a name may be used again.
-    Node(Uid),
-}
 
 /// Why a Node may not be given CIDRs now.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -110,47 +93,43 @@ pub(super) struct Conflict {
 /// The claims of all Nodes.
 #[derive(Debug)]
 pub(super) struct Claims {
-    ledger: Ledger<Owner>,
+    ledger: CountedLedger,
     nodes: HashMap<Uid, Known>,
     /// Names of Nodes that were refused.
     waiting: BTreeSet<Arc<str>>,
     in_list: bool,
-    counts: Counts,
-    /// Until when claims last that are of no Node.
-    aside: BTreeSet<(Instant, Owner)>,
+    findings: Findings,
+    /// Nodes that another allocator gave CIDRs to while they waited for ours.
+    foreign: u64,
     /// Nodes without pod CIDRs that were there at the start and whose VMs were not read yet.
     unread: HashSet<Uid>,
     /// Since when what there was at the start is known.
     started: Option<Instant>,
-    /// How long the blocks of a Node that is gone are given to nobody.
-    reuse_delay: Duration,
 }
 
 impl Claims {
     /// Of a pool, or of none where the cloud chooses.
     pub(super) fn new(pool: Option<Pool>, reserved: &[IpNet]) -> Self {
-        let mut ledger = Ledger::new(pool.into_iter().collect());
-        let mut counts = Counts::default();
-        for range in reserved {
-            let occupied = ledger.occupy(&Owner::Reserved(*range), &[*range]);
-            counts.change(&occupied.change, ledger.pools());
-        }
-        Self {
-            ledger,
+        let mut claims = Self {
+            ledger: CountedLedger::new(pool.into_iter().collect()),
             nodes: HashMap::new(),
             waiting: BTreeSet::new(),
             in_list: false,
-            counts,
-            aside: BTreeSet::new(),
+            findings: Findings::default(),
+            foreign: 0,
             unread: HashSet::new(),
             started: None,
-            reuse_delay: Duration::ZERO,
+        };
+        for range in reserved {
+            claims.occupy(&Owner::Excluded(*range), &[*range]);
         }
+        claims
     }
 
-    /// The same, in which the blocks of a Node that is gone are given to nobody for so long.
-    pub(super) fn resting_for(self, reuse_delay: Duration) -> Self {
-        Self { reuse_delay, ..self }
+    /// Keeps the blocks of deleted Nodes unused for so long (`rule:freed-blocks-rest`).
+    pub(super) fn resting_for(mut self, reuse_delay: Duration) -> Self {
+        self.ledger.set_reuse_delay(reuse_delay);
+        self
     }
 
     /// Whether a list of Nodes is being taken in.
@@ -190,15 +169,17 @@ impl Claims {
             None if self.started.is_some() => Some(Evidence::SeenLate),
             _ => None,
         };
-        self.counts.foreign += u64::from(foreign == Some(Evidence::SawEmpty));
+        self.foreign += u64::from(foreign == Some(Evidence::SawEmpty));
         let shown: Vec<IpNet> =
             node.pod_cidrs.iter().filter_map(|text| cidr::parse(text).ok()).collect();
-        self.counts.set_garbage(&node.uid, node.pod_cidrs.iter().count() - shown.len());
+        let garbage = node.pod_cidrs.iter().count() - shown.len();
         let had = !self.of(&node.uid).is_empty();
         if self.of(&node.uid) == shown {
+            self.findings.set_garbage(&node.uid, garbage);
             return Effects { foreign, ..Effects::default() };
         }
         self.set(&node.uid, &shown);
+        self.findings.set_garbage(&node.uid, garbage);
         let wake = if had { self.wake() } else { Vec::new() };
         Effects { wake, conflict: self.overlaps(&node.uid).next(), foreign }
     }
@@ -207,15 +188,12 @@ impl Claims {
     pub(super) fn gone(&mut self, uid: &Uid) -> Effects {
         if let Some(known) = self.nodes.remove(uid) {
             self.waiting.remove(&known.name);
-            let claim = self.of(uid).to_vec();
-            if known.phase != Phase::Empty && !claim.is_empty() && !self.reuse_delay.is_zero() {
-                let until = Instant::now() + self.reuse_delay;
-                self.set_aside(Owner::Resting(Arc::clone(uid)), &claim, until);
+            if known.phase != Phase::Empty {
+                self.ledger.rest(uid, Instant::now());
             }
         }
         self.set(uid, &[]);
-        self.counts.set_garbage(uid, 0);
-        self.end(&Owner::Aliases(Arc::clone(uid)));
+        self.ledger.release(&Owner::Aliases(Arc::clone(uid)));
         let mut wake = self.expect_read(uid, false);
         wake.extend(self.wake());
         Effects { wake, ..Effects::default() }
@@ -284,7 +262,7 @@ impl Claims {
         if !self.unread.is_empty() && now < started + FIRST_READS {
             return Err(Refusal::NotNow);
         }
-        self.end_rests(now);
+        while self.ledger.end_rest(now) {}
         if let Err(held) = self.check_alone(&node.uid) {
             if self.was_sent(&node.uid) {
                 self.waiting.insert(Arc::clone(&node.name));
@@ -293,11 +271,13 @@ impl Claims {
             // Somebody else took it before it left.
             self.set(&node.uid, &[]);
         }
-        let allocated = self.ledger.allocate(&Owner::Node(Arc::clone(&node.uid)));
+        let pools: Vec<usize> = (0..self.ledger.pools().len()).collect();
+        let owner = Owner::Node(Arc::clone(&node.uid));
+        let allocated = self.ledger.allocate_from(&owner, &pools);
         let allocated = allocated.inspect_err(|_| {
             self.waiting.insert(Arc::clone(&node.name));
         })?;
-        self.counts.change(&allocated.change, self.ledger.pools());
+        self.update_pressure();
         // A pool gives one block; none is left where there is no pool.
         allocated.cidrs.first().copied().ok_or(Refusal::NotNow)
     }
@@ -343,21 +323,31 @@ impl Claims {
 
     /// Makes these the claim of a Node.
     fn set(&mut self, uid: &Uid, cidrs: &[IpNet]) {
-        let owner = Owner::Node(Arc::clone(uid));
         let before = self.others_of(uid);
-        let occupied = self.ledger.occupy(&owner, cidrs);
-        self.counts.change(&occupied.change, self.ledger.pools());
+        self.findings.clear(uid, before.iter());
+        let occupied = self.occupy(&Owner::Node(Arc::clone(uid)), cidrs);
         // Without a pool nothing is outside of it.
         let is_pooled = !self.ledger.pools().is_empty();
-        self.counts.set_external(uid, if is_pooled { occupied.external.len() } else { 0 });
-        let after = self.others_of(uid);
-        self.counts.conflicts = self.counts.conflicts + after - before;
+        self.findings.set_external(uid, if is_pooled { occupied.external.len() } else { 0 });
+        for other in self.others_of(uid) {
+            self.findings.add_conflict(uid, &other);
+        }
     }
 
-    /// How many other Nodes overlap a Node.
-    fn others_of(&self, uid: &Uid) -> usize {
-        let others = self.overlaps(uid).map(|conflict| conflict.other.1);
-        others.collect::<HashSet<_>>().len()
+    fn occupy(&mut self, owner: &Owner, cidrs: &[IpNet]) -> Occupied<Owner> {
+        let occupied = self.ledger.occupy(owner, cidrs);
+        self.update_pressure();
+        occupied
+    }
+
+    /// Metrics show the warning lines that a pool has crossed; no event reports them.
+    fn update_pressure(&mut self) {
+        drop(self.ledger.crossed());
+    }
+
+    /// The other Nodes that overlap a Node.
+    fn others_of(&self, uid: &Uid) -> HashSet<Uid> {
+        self.overlaps(uid).map(|conflict| conflict.other.1).collect()
     }
 
     /// The claims of other Nodes that overlap those of a Node.
@@ -409,10 +399,15 @@ impl Claims {
 impl Counted for Mutex<Claims> {
     fn count(&self) -> Snapshot {
         let mut claims = self.lock();
-        claims.end_rests(Instant::now());
-        let mut snapshot = claims.counts.snapshot(claims.ledger.pools());
-        let is_resting = |owner: &Owner| matches!(owner, Owner::Resting(_));
-        snapshot.resting = claims.aside.iter().filter(|(_, owner)| is_resting(owner)).count();
+        while claims.ledger.end_rest(Instant::now()) {}
+        let mut snapshot = Snapshot {
+            pools: claims.ledger.pool_states(),
+            conflicts: claims.findings.conflicts(),
+            external: claims.findings.external(),
+            foreign_total: claims.foreign,
+            resting: claims.ledger.resting(),
+            ..Snapshot::default()
+        };
         for (uid, known) in &claims.nodes {
             match known.phase {
                 Phase::Shows { .. } => {}

@@ -1,6 +1,7 @@
 //! [`CloudNodes`]: the Nodes of a run, what is claimed for them, and what both the copier and the
 //! syncer do with one of them.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -14,12 +15,12 @@ use tokio_util::sync::CancellationToken;
 use workqueue::{Next, Retry, WorkQueue};
 
 use super::claims::{Claims, Refusal};
+use super::node_events::NodeEvents;
 use super::provider::{Cloud, CloudError, VmRanges};
-use super::seen::Seen;
-use super::telling::Teller;
-use super::writes::{Before, Leaves, NodeWrites, Written};
+use super::writes::{Before, Leaves, NodeWrites};
 use crate::second_allocator::Detector;
 use crate::suspicion::Suspect;
+use crate::writer::Written;
 
 /// After a refusal that nothing but somebody's help mends.
 const REFUSED_PAUSE: Duration = Duration::from_secs(60);
@@ -52,8 +53,8 @@ pub(super) struct CloudNodes<C: Cloud> {
     pub(super) claims: Arc<Mutex<Claims>>,
     pub(super) writes: NodeWrites,
     pub(super) detector: Arc<Detector>,
-    pub(super) teller: Teller,
-    pub(super) seen: Seen,
+    pub(super) node_events: NodeEvents,
+    pub(super) vm_read_times: VmReadTimes,
     pub(super) stop: CancellationToken,
     /// Writes to the cloud that the stop cut off.
     pub(super) cut_off: AtomicUsize,
@@ -91,7 +92,7 @@ impl<C: Cloud> CloudNodes<C> {
         let name = &node.node.name;
         // Our own write says nothing new about its VM.
         if !self.claims.lock().shows_ours(&node.node) {
-            self.seen.note(name, Instant::now());
+            self.vm_read_times.note(name, Instant::now());
         }
         let effects = self.claims.lock().see(&node.node);
         let may_have_alias = node.node.pod_cidrs.is_empty() && !node.node.deleting;
@@ -105,7 +106,7 @@ impl<C: Cloud> CloudNodes<C> {
             self.detector.suspect(Suspect::new(&node.node, evidence));
         }
         if let Some(conflict) = effects.conflict {
-            self.teller.conflict(&node.node, &conflict);
+            self.node_events.report_conflict(&node.node, &conflict);
         }
         if is_wanted {
             self.queue.add(Arc::clone(name));
@@ -116,7 +117,7 @@ impl<C: Cloud> CloudNodes<C> {
         let effects = self.claims.lock().gone(&node.uid);
         self.writes.forget(&node.uid);
         // The name may be another Node's by now, whose `Added` follows.
-        self.seen.forget(&node.name);
+        self.vm_read_times.forget(&node.name);
         self.wake(effects.wake);
     }
 
@@ -130,7 +131,7 @@ impl<C: Cloud> CloudNodes<C> {
     /// last change. An error is told where somebody has to hear of it.
     pub(super) async fn vm(&self, node: &CloudNode, age: Duration) -> Result<VmRanges, Ended> {
         let name = &node.node.name;
-        let not_before = self.seen.not_before(name, age, Instant::now());
+        let not_before = self.vm_read_times.not_before(name, age, Instant::now());
         let reading = self.cloud.ranges(&node.provider_id, not_before);
         match self.stop.run_until_cancelled(reading).await {
             None => Err(Ok(Next::Done)),
@@ -153,15 +154,15 @@ impl<C: Cloud> CloudNodes<C> {
         match error {
             CloudError::Throttled { reason, pause } => Retry::throttled(reason, pause),
             CloudError::Absent(why) => {
-                self.teller.tell(node, NOT_AVAILABLE, &why);
+                self.node_events.report(node, NOT_AVAILABLE, &why);
                 Retry::expected(why)
             }
             CloudError::Refused(why) => {
-                self.teller.tell(node, reason, &why);
+                self.node_events.report(node, reason, &why);
                 Retry::new(why).at_least(REFUSED_PAUSE)
             }
             CloudError::RangeRefused(why) => {
-                self.teller.tell(node, reason, &why);
+                self.node_events.report(node, reason, &why);
                 let tries = self.queue.failures(&node.name);
                 let may_change = node.pod_cidrs.is_empty() && tries < BLOCKS_IN_A_ROW;
                 let pause = if may_change { Duration::ZERO } else { REFUSED_PAUSE };
@@ -176,8 +177,8 @@ impl<C: Cloud> CloudNodes<C> {
     pub(super) fn refused(&self, node: &Node, refusal: Refusal) -> Retry {
         match &refusal {
             Refusal::NotNow => {}
-            Refusal::Held { .. } => self.teller.tell(node, FAILED, &refusal.to_string()),
-            Refusal::Full(_) => self.teller.tell(node, NOT_AVAILABLE, &refusal.to_string()),
+            Refusal::Held { .. } => self.node_events.report(node, FAILED, &refusal.to_string()),
+            Refusal::Full(_) => self.node_events.report(node, NOT_AVAILABLE, &refusal.to_string()),
         }
         Retry::expected(refusal)
     }
@@ -213,7 +214,7 @@ impl<C: Cloud> CloudNodes<C> {
         let adding = self.cloud.add_range(&node.provider_id, range, vm, &is_wanted);
         let added = self.finish(adding, &left).await;
         // What was read before does not show it.
-        self.seen.note(&node.node.name, Instant::now());
+        self.vm_read_times.note(&node.node.name, Instant::now());
         self.sweep(&node.node);
         match added {
             None => Err(Ok(Next::Done)),
@@ -273,7 +274,7 @@ impl<C: Cloud> CloudNodes<C> {
     fn sweep(&self, node: &Node) {
         if !self.claims.lock().is_live(&node.uid) {
             self.writes.forget(&node.uid);
-            self.seen.forget(&node.name);
+            self.vm_read_times.forget(&node.name);
         }
     }
 
@@ -304,9 +305,12 @@ impl<C: Cloud> CloudNodes<C> {
         match written {
             Written::Done => Ok(()),
             Written::Stopped => Err(Ok(Next::Done)),
-            Written::Not(retry) => Err(Err(retry)),
+            Written::Changed => Err(Err(Retry::expected("the Node has changed meanwhile"))),
+            Written::Not(retry) | Written::Withdrawn(retry) | Written::Unknown(_, retry) => {
+                Err(Err(retry))
+            }
             Written::Rejected(why, pause) => {
-                self.teller.tell(node, reason, &why);
+                self.node_events.report(node, reason, &why);
                 Err(Err(Retry::expected(why).at_least(pause)))
             }
         }
@@ -320,4 +324,47 @@ fn is_no_news(old: &CloudNode, new: &CloudNode) -> bool {
         && old.provider_id == new.provider_id
         && old.network_is_ready == new.network_is_ready
         && old.network_taint == new.network_taint
+}
+
+/// When each Node last changed in what counts, by name. What was read of its VM before says nothing
+/// about it: a VM may have been made anew under the same name.
+#[derive(Debug, Default)]
+pub(super) struct VmReadTimes(Mutex<HashMap<Arc<str>, Instant>>);
+
+impl VmReadTimes {
+    /// A Node has changed, or its VM was changed by us.
+    pub(super) fn note(&self, name: &Arc<str>, now: Instant) {
+        self.0.lock().insert(Arc::clone(name), now);
+    }
+
+    /// A Node is gone.
+    pub(super) fn forget(&self, name: &str) {
+        self.0.lock().remove(name);
+    }
+
+    /// The earliest moment of a read that counts, if it may be no older than `age`.
+    pub(super) fn not_before(&self, name: &str, age: Duration, now: Instant) -> Instant {
+        let oldest = now.checked_sub(age).unwrap_or(now);
+        self.0.lock().get(name).copied().unwrap_or(now).max(oldest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_read_counts_when_it_was_begun_after_the_last_change_and_is_not_too_old() {
+        const S: fn(u64) -> Duration = Duration::from_secs;
+        tokio::time::advance(S(1000)).await;
+        let (seen, start, a) = (VmReadTimes::default(), Instant::now(), Arc::from("a"));
+        assert_eq!(seen.not_before("a", S(30), start), start, "nothing is known of it");
+        seen.note(&a, start);
+        assert_eq!(seen.not_before("a", S(30), start + S(10)), start);
+        assert_eq!(seen.not_before("a", S(30), start + S(40)), start + S(10));
+        seen.note(&a, start + S(35));
+        assert_eq!(seen.not_before("a", S(30), start + S(40)), start + S(35));
+        seen.forget("a");
+        assert_eq!(seen.not_before("a", S(30), start + S(40)), start + S(40));
+    }
 }

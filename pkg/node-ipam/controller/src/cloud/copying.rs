@@ -126,12 +126,12 @@ impl<C: Cloud> Copier<C> {
         match decide(&has, &vm, &self.families) {
             Decision::NotAvailable => {
                 let why = "its VM has no alias range and no IPv6 range";
-                self.all.teller.tell(&node.node, NOT_AVAILABLE, why);
+                self.all.node_events.report(&node.node, NOT_AVAILABLE, why);
                 Err(Err(Retry::expected(why)))
             }
             Decision::Lacking(lack) => Err(Err(Retry::expected(lack))),
             Decision::Mismatch => {
-                self.all.teller.tell(&node.node, MISMATCH, &difference(&has, &vm));
+                self.all.node_events.report(&node.node, MISMATCH, &difference(&has, &vm));
                 Ok(Next::After(RECHECK))
             }
             Decision::Settled => {

@@ -18,13 +18,12 @@ use tracing::{error, info};
 use workqueue::{Backoff, Reconcile};
 
 use super::claims::Claims;
-use super::cloud_nodes::CloudNodes;
+use super::cloud_nodes::{CloudNodes, VmReadTimes};
 use super::copying::{Copier, Families};
+use super::node_events::NodeEvents;
 use super::provider::{Cloud, GoogleCloud};
-use super::seen::Seen;
 use super::syncer::Syncer;
 use super::syncer::{Direction, TIMER};
-use super::telling::Teller;
 use super::writes::NodeWrites;
 use super::{copying, syncer};
 use crate::LOGGER;
@@ -158,8 +157,8 @@ fn nodes<C: Cloud>(
         claims,
         writes,
         detector,
-        teller: Teller::new(context.recorder.clone()),
-        seen: Seen::default(),
+        node_events: NodeEvents::new(context.recorder.clone()),
+        vm_read_times: VmReadTimes::default(),
         stop: context.stop.clone(),
         cut_off: AtomicUsize::new(0),
     }))

@@ -68,7 +68,7 @@ impl<C: Cloud> Syncer<C> {
         match decide(self.direction, has.first().map(String::as_str), vm.first(), ours) {
             Step::Settled => self.all.make_ready(node, MESSAGE).await,
             Step::Mismatch => {
-                self.all.teller.tell(&node.node, MISMATCH, &difference(&has, &vm));
+                self.all.node_events.report(&node.node, MISMATCH, &difference(&has, &vm));
                 Ok(())
             }
             Step::WrongMode(why) => {
@@ -81,7 +81,7 @@ impl<C: Cloud> Syncer<C> {
                     };
                     why = format!("{why}: the range is {}; {hint}", cidr::canonical(&alias));
                 }
-                self.all.teller.tell(&node.node, WRONG_MODE, &why);
+                self.all.node_events.report(&node.node, WRONG_MODE, &why);
                 Err(Err(Retry::expected(why)))
             }
             Step::Allocate => self.allocate(node, &vm, ours).await,
@@ -144,7 +144,7 @@ impl<C: Cloud> Syncer<C> {
 /// A Node is gone: its claim is freed already, and what could not be read is told.
 pub(super) fn ended<C: Cloud>(all: &CloudNodes<C>, node: &Node) {
     if let Some(garbage) = node.pod_cidrs.iter().find(|text| cidr::parse(text).is_err()) {
-        all.teller.tell(node, GARBAGE, &format!("its pod CIDR was {garbage:?}"));
+        all.node_events.report(node, GARBAGE, &format!("its pod CIDR was {garbage:?}"));
     }
 }
 

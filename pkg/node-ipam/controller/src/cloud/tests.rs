@@ -20,12 +20,11 @@ use tokio_util::sync::CancellationToken;
 use workqueue::{Next, QueueMetrics, Retry, WorkQueue};
 
 use super::claims::Claims;
-use super::cloud_nodes::CloudNodes;
+use super::cloud_nodes::{CloudNodes, VmReadTimes};
 use super::copying::BACKOFF;
+use super::node_events::NodeEvents;
 use super::provider::{Cloud, CloudError, VmRanges};
 use super::run::CloudMetrics;
-use super::seen::Seen;
-use super::telling::Teller;
 use super::writes::NodeWrites;
 use crate::api::NodeApi;
 use crate::second_allocator::Hold;
@@ -130,8 +129,8 @@ impl Bench {
                 open: Mutex::default(),
             },
             detector,
-            teller: Teller::new(recorder),
-            seen: Seen::default(),
+            node_events: NodeEvents::new(recorder),
+            vm_read_times: VmReadTimes::default(),
             stop,
             cut_off: AtomicUsize::new(0),
         });

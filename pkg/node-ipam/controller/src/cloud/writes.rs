@@ -5,12 +5,9 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use bytes::Bytes;
 use cidr::IpNet;
-use client::{Answer, CallError};
 use futures::stream;
 use futures::stream::StreamExt as _;
 use http::StatusCode;
@@ -24,16 +21,9 @@ use workqueue::Retry;
 
 use crate::api::{NodeApi, Read, ReadError};
 use crate::metrics::WriteMetrics;
-use crate::outcome::Outcome;
-use crate::patch;
-use crate::patch::Class;
+use crate::patch::Outcome;
 use crate::second_allocator::Detector;
-use crate::suspicion::{Evidence, Suspect, is_stocks};
-
-/// Reads side by side at the stop.
-const READS: usize = 64;
-/// Between two reads of one Node at the stop, when the first failed.
-const READ_AGAIN: Duration = Duration::from_millis(250);
+use crate::writer::{READ_AGAIN, READS_AT_STOP, Writer, Written};
 
 /// Sends PATCHes.
 pub(super) struct NodeWrites {
@@ -63,19 +53,6 @@ pub(super) enum Leaves {
     /// It is the second half of what the cloud has carried out already
     /// (`rule:begun-alias-is-finished`).
     AlsoAfterTheStop,
-}
-
-/// What became of a write.
-#[derive(Debug)]
-pub(super) enum Written {
-    /// It is on the Node.
-    Done,
-    /// It never will be, in the server's words.
-    Rejected(String, Duration),
-    /// Not yet, or the Node is another one by now.
-    Not(Retry),
-    /// The stop came before it left.
-    Stopped,
 }
 
 /// What is known of a Node before it is written to.
@@ -138,7 +115,7 @@ impl NodeWrites {
     /// worker runs any more (`rule:stop-settles-outcomes`).
     pub(super) async fn settle_all(&self, deadline: Instant) -> usize {
         let open: Vec<_> = self.open.lock().values().map(|open| open.node.clone()).collect();
-        let reads = stream::iter(open).for_each_concurrent(READS, async |node| {
+        let reads = stream::iter(open).for_each_concurrent(READS_AT_STOP, async |node| {
             while let Before::Unknown(retry) = self.settle(&node, &[]).await {
                 sleep(retry.pause().max(READ_AGAIN)).await;
             }
@@ -157,95 +134,41 @@ impl NodeWrites {
         (since, leaves): (Instant, Leaves),
         check: impl Fn() -> bool + Send + Sync + 'static,
     ) -> Written {
-        let (body, stop) = (patch::body(&node.uid, cidrs), self.stop.clone());
-        let sent = Arc::new(AtomicBool::new(leaves == Leaves::AlsoAfterTheStop));
-        let left = Arc::clone(&sent);
-        let check = move || {
-            let may = (leaves == Leaves::AlsoAfterTheStop || !stop.is_cancelled()) && check();
-            left.fetch_or(may, Ordering::Relaxed);
-            may
-        };
-        let send = self.api.patch(&node.name, body, since, check);
-        tokio::pin!(send);
-        let answer = tokio::select! {
-            answer = &mut send => answer,
-            // What still waits for the throttle is never sent; what is on its way is awaited.
-            () = self.stop.cancelled() => {
-                if !sent.load(Ordering::Relaxed) {
-                    return Written::Stopped;
-                }
-                send.await
+        let after_stop = leaves == Leaves::AlsoAfterTheStop;
+        let written = self.writer().set_cidrs(node, cidrs, (since, after_stop), check).await;
+        match &written {
+            Written::Done => {
+                self.forget(&node.uid);
+                self.metrics.assigned(since.elapsed());
             }
-        };
-        let written = self.judge(node, cidrs, answer);
-        if matches!(written, Written::Done) {
-            self.metrics.assigned(since.elapsed());
+            Written::Unknown(until, _) => self.note(node, cidrs, *until),
+            _ => {}
         }
         written
     }
 
-    /// Says on a Node that its network is ready.
+    /// Says on a Node that its network is ready. A PATCH that is applied late says the truth, too, so
+    /// an unknown outcome needs no reads.
     pub(super) async fn make_ready(&self, node: &Node, message: &str) -> Written {
         if self.stop.is_cancelled() {
             return Written::Stopped;
         }
         let body: Bytes = body(&node.uid, message, Timestamp::now());
         let answer = self.api.patch_status(&node.name, body, Instant::now()).await;
-        // One that is applied late says what is true anyway.
-        self.judge(node, &[], answer)
+        let written = self.writer().judge(node, answer, false);
+        if matches!(written, Written::Done) {
+            self.forget(&node.uid);
+        }
+        written
     }
 
-    /// What an answer means to a write of these pod CIDRs, or of none.
-    fn judge(&self, node: &Node, cidrs: &[IpNet], answer: Result<Answer, CallError>) -> Written {
-        let answer = match answer {
-            Ok(answer) => answer,
-            Err(error) => return self.judge_failure(node, cidrs, error),
-        };
-        let class = patch::classify(answer.status, answer.retry_after, &answer.body, &node.uid);
-        self.metrics.patched(class.label());
-        match class {
-            Class::Done => {
-                if !cidrs.is_empty() && is_stocks(&answer.body) {
-                    self.detector.suspect(Suspect::new(node, Evidence::SawEmpty));
-                }
-                self.forget(&node.uid);
-                Written::Done
-            }
-            Class::Missing | Class::Replaced | Class::Taken => {
-                Written::Not(Retry::expected("the Node has changed meanwhile"))
-            }
-            Class::Rejected { message, pause } => Written::Rejected(message, pause),
-            Class::Throttled { retry_after } => {
-                Written::Not(Retry::throttled("the server asked to wait", retry_after))
-            }
-            Class::Ambiguous { message } => {
-                self.note(node, cidrs, answer.settled_at);
-                Written::Not(Retry::expected(format!("the PATCH may have been applied: {message}")))
-            }
-        }
-    }
-
-    fn judge_failure(&self, node: &Node, cidrs: &[IpNet], error: CallError) -> Written {
-        match error {
-            CallError::Withdrawn if self.stop.is_cancelled() => Written::Stopped,
-            CallError::Withdrawn => Written::Not(Retry::expected(error)),
-            CallError::Fenced | CallError::NotSent(_) => {
-                self.metrics.patched("not_sent");
-                Written::Not(error.into())
-            }
-            CallError::Timeout { .. } | CallError::Transport { .. } => {
-                self.metrics.patched("ambiguous");
-                self.note(node, cidrs, error.settled_at());
-                Written::Not(error.into())
-            }
-        }
+    fn writer(&self) -> Writer<'_> {
+        let Self { api, metrics, detector, stop, .. } = self;
+        Writer { api, metrics, detector, stop }
     }
 
     /// The server may carry a PATCH of pod CIDRs out until then.
     fn note(&self, node: &Node, cidrs: &[IpNet], until: Option<Instant>) {
-        if cidrs.is_empty() {
-            return;
-        }
         let until = until.unwrap_or_else(|| Instant::now() + self.api.applicable_for());
         let mut all = self.open.lock();
         let open = all.entry(Arc::clone(&node.uid)).or_insert_with(|| Open {

@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use prometheus::Registry;
 use prometheus::proto::Metric;
 
-use crate::snapshot::{Counted, PoolState, Snapshot};
+use crate::pressure::{Counted, PoolState, Snapshot};
 
 /// Where the pools come from, which names their series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,71 +1,50 @@
-//! What each class of answer to a PATCH leads to.
+//! Acts on the answer to a PATCH, and on the consistent reads that settle an unknown outcome, during
+//! work and at the stop (`rule:read-before-resend`, `rule:stop-settles-outcomes`).
 
 use std::fmt;
+use std::time::Duration;
 
 use cidr::IpNet;
-use client::CallError;
+use futures::stream::{self, StreamExt as _};
+use http::StatusCode;
 use kube_api::Node;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep_until, timeout_at};
 use tracing::info;
 use workqueue::{Next, Retry};
 
-use super::CachedNode;
-use super::read_result::throttled;
-use super::{Reconciler, Work};
+use super::{CachedNode, Reconciler, Work};
 use crate::LOGGER;
-use crate::patch::Class;
+use crate::allocator::{AfterRead, OpenOutcome};
+use crate::api::{Read, ReadError};
+use crate::writer::{READ_AGAIN, READS_AT_STOP, Written, throttled};
 
 impl<N: CachedNode> Reconciler<N> {
-    pub(super) async fn act_on(
-        &self,
-        work: &Work<'_>,
-        class: Class,
-        settled_at: Option<Instant>,
-    ) -> Result<Next, Retry> {
+    pub(super) async fn act_on(&self, work: &Work<'_>, written: Written) -> Result<Next, Retry> {
         let node = work.node;
-        self.metrics.patched(class.label());
-        match class {
-            Class::Done => {}
-            Class::Ambiguous { .. } => self.allocator.lock().lost(&node.uid, settled_at),
-            _ => self.allocator.lock().refused(&node.uid),
+        match &written {
+            Written::Unknown(until, _) => self.allocator.lock().lost(&node.uid, *until),
+            Written::Changed | Written::Rejected(..) | Written::Not(_) => {
+                self.allocator.lock().refused(&node.uid);
+            }
+            Written::Done | Written::Withdrawn(_) | Written::Stopped => {}
         }
-        match class {
-            Class::Done => {
+        match written {
+            Written::Done => {
                 self.bound(node, work.cidrs);
                 Ok(Next::Done)
             }
-            Class::Missing | Class::Replaced | Class::Taken => {
+            Written::Changed => {
                 let empty = Err(Retry::expected("the Node still has no pod CIDR"));
                 self.read_back(work).await.next(empty)
             }
-            Class::Rejected { message, pause } => {
+            Written::Rejected(message, pause) => {
                 self.tell(node, "CIDRAssignmentFailed", &message);
                 Err(Retry::expected(message).at_least(pause))
             }
-            Class::Throttled { retry_after } => Err(throttled(retry_after)),
-            Class::Ambiguous { message } => {
-                let reason =
-                    format!("the PATCH may have been applied, reading the Node: {message}");
-                Err(Retry::expected(reason))
+            Written::Not(retry) | Written::Withdrawn(retry) | Written::Unknown(_, retry) => {
+                Err(retry)
             }
-        }
-    }
-
-    pub(super) fn act_on_failure(&self, node: &Node, error: CallError) -> Result<Next, Retry> {
-        match error {
-            // The allocator said no at the last moment: ask it again.
-            CallError::Withdrawn if self.stop.is_cancelled() => Ok(Next::Done),
-            CallError::Withdrawn => Err(Retry::expected(error)),
-            CallError::Fenced | CallError::NotSent(_) => {
-                self.metrics.patched("not_sent");
-                self.allocator.lock().refused(&node.uid);
-                Err(error.into())
-            }
-            CallError::Timeout { .. } | CallError::Transport { .. } => {
-                self.metrics.patched("ambiguous");
-                self.allocator.lock().lost(&node.uid, error.settled_at());
-                Err(error.into())
-            }
+            Written::Stopped => Ok(Next::Done),
         }
     }
 
@@ -89,5 +68,103 @@ struct Listed<'a>(&'a [IpNet]);
 impl fmt::Display for Listed<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0.iter().map(cidr::canonical).collect::<Vec<_>>().join(","))
+    }
+}
+
+impl<N: CachedNode> Reconciler<N> {
+    /// A consistent read after an answer that leaves the truth open.
+    pub(super) async fn read_back(&self, work: &Work<'_>) -> ReadBack {
+        let begun = Instant::now();
+        let read = tokio::select! {
+            read = self.api.read(&work.node.name, work.since) => read,
+            () = self.stop.cancelled() => return ReadBack::Unread(Ok(Next::Done)),
+        };
+        match read {
+            Ok(read) => self.take_in(&work.node.uid, read, begun),
+            Err(ReadError::Refused { status: StatusCode::TOO_MANY_REQUESTS, pause }) => {
+                ReadBack::Unread(Err(throttled(pause)))
+            }
+            Err(error) => {
+                let at_least = match &error {
+                    ReadError::Refused { pause: Some(pause), .. } => *pause,
+                    _ => Duration::ZERO,
+                };
+                ReadBack::Unread(Err(Retry::from(error).at_least(at_least)))
+            }
+        }
+    }
+
+    /// Settles by reads what became of the PATCHes of unknown outcome, until `deadline`. Called
+    /// when no worker runs any more; returns how many stay unknown.
+    pub(crate) async fn settle_outcomes(&self, deadline: Instant) -> usize {
+        let open = self.allocator.lock().open_outcomes();
+        let reads = stream::iter(open).for_each_concurrent(READS_AT_STOP, |open| self.settle(open));
+        // What is not settled then is counted below.
+        let _in_time = timeout_at(deadline, reads).await.is_ok();
+        self.allocator.lock().open_outcomes().len()
+    }
+
+    /// One read at once, which may show that the PATCH was applied, and those that settle it when
+    /// the server can no longer apply it.
+    async fn settle(&self, open: OpenOutcome) {
+        loop {
+            let begun = Instant::now();
+            let next = match self.api.read(&open.name, begun).await {
+                Ok(read) => match self.take_in(&open.uid, read, begun) {
+                    ReadBack::Empty(_) => match self.allocator.lock().open_until(&open.uid) {
+                        Some(until) => until,
+                        None => return,
+                    },
+                    _ => return,
+                },
+                Err(_) => Instant::now() + READ_AGAIN,
+            };
+            sleep_until(next).await;
+        }
+    }
+
+    fn take_in(&self, uid: &std::sync::Arc<str>, read: Read, begun: Instant) -> ReadBack {
+        match read {
+            Read::Found(found) if found.uid == *uid => {
+                if found.pod_cidrs.is_empty() {
+                    let answered = Instant::now();
+                    let (after, effects) = self.allocator.lock().read_empty(uid, begun, answered);
+                    self.carry_out(effects);
+                    return ReadBack::Empty(after);
+                }
+                let effects = self.allocator.lock().observe_read(&found, Instant::now());
+                self.carry_out(effects);
+            }
+            Read::Found(_) | Read::Absent => {
+                let effects = self.allocator.lock().gone(uid, Instant::now());
+                self.carry_out(effects);
+            }
+        }
+        ReadBack::Settled
+    }
+}
+
+/// What a consistent read led to.
+#[derive(Debug)]
+pub(super) enum ReadBack {
+    /// The Node is alive and has no CIDRs; the allocator says what follows.
+    Empty(AfterRead),
+    /// Everything that the read said is carried out.
+    Settled,
+    /// There was no answer, or we are asked to stop.
+    Unread(Result<Next, Retry>),
+}
+
+impl ReadBack {
+    /// What the queue is told; `resend` is for a PATCH that is to be sent (again).
+    pub(super) fn next(self, resend: Result<Next, Retry>) -> Result<Next, Retry> {
+        match self {
+            Self::Empty(AfterRead::Send) => resend,
+            Self::Empty(AfterRead::Wait(until)) => {
+                Ok(Next::After(until.saturating_duration_since(Instant::now())))
+            }
+            Self::Empty(AfterRead::Reassign | AfterRead::Settled) | Self::Settled => Ok(Next::Done),
+            Self::Unread(next) => next,
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! What users and operators are told, and how often; and the audit.
 
-use super::super::notice::CONFLICT;
+use super::super::findings::CONFLICT;
 use super::*;
 
 #[test]

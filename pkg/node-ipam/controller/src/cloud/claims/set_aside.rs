@@ -1,5 +1,6 @@
-//! Blocks that are given to no Node for a while: those that the cloud refused
-//! (`rule:refused-block-is-changed`), and those of Nodes that are gone (`rule:freed-blocks-rest`).
+//! Blocks that no Node may get although no Node has them: those that the cloud refused to route
+//! (`rule:refused-block-is-changed`), and alias ranges of VMs that differ from their Nodes' pod CIDRs
+//! (`rule:strange-alias-is-no-claim`).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +10,7 @@ use tokio::time::Instant;
 
 use super::{Claims, Owner, Phase, Uid};
 
-/// A block that the cloud refused is given to no Node for so long.
+/// No Node gets a refused block for so long.
 const REFUSED: Duration = Duration::from_secs(60);
 
 impl Claims {
@@ -32,35 +33,11 @@ impl Claims {
         let Some(known) = self.nodes.get_mut(uid).filter(|known| known.is_refused) else { return };
         (known.is_refused, known.phase) = (false, Phase::Empty);
         for block in self.of(uid).to_vec() {
-            self.set_aside(Owner::Refused(block), &[block], Instant::now() + REFUSED);
+            self.ledger.set_aside(Owner::Refused(block), &[block], Instant::now() + REFUSED);
         }
         self.set(uid, &[]);
     }
 
-    /// Gives these to no Node until then.
-    pub(super) fn set_aside(&mut self, owner: Owner, ranges: &[IpNet], until: Instant) {
-        let taken = self.ledger.occupy(&owner, ranges);
-        self.counts.change(&taken.change, self.ledger.pools());
-        self.aside.insert((until, owner));
-    }
-
-    /// Frees what was set aside for long enough.
-    pub(super) fn end_rests(&mut self, now: Instant) {
-        while self.aside.first().is_some_and(|(until, _)| *until <= now) {
-            if let Some((_, owner)) = self.aside.pop_first() {
-                self.end(&owner);
-            }
-        }
-    }
-
-    /// Ends a claim that is of no Node.
-    pub(super) fn end(&mut self, owner: &Owner) {
-        let change = self.ledger.release(owner);
-        self.counts.change(&change, self.ledger.pools());
-    }
-}
-
-impl Claims {
     /// Whether the VM of a Node has to be read before the first block is given out: it may have an
     /// alias that no Node shows (`rule:aliases-are-known-first`). Names of Nodes that waited for
     /// that.
@@ -90,8 +67,7 @@ impl Claims {
             return Vec::new();
         }
         let frees = !before.is_empty();
-        let kept = self.ledger.occupy(&owner, &strange);
-        self.counts.change(&kept.change, self.ledger.pools());
+        self.occupy(&owner, &strange);
         if frees { self.wake() } else { Vec::new() }
     }
 

@@ -12,8 +12,8 @@ use crate::cluster_cidr::selector::Terms;
 
 const RULES: Rules = Rules { terms: Terms::Or, ipv6_bits: 16 };
 
-fn catalogue(specs: &[(&str, Value)]) -> Catalogue {
-    let mut catalogue = Catalogue::new(Duration::ZERO);
+fn catalogue(specs: &[(&str, Value)]) -> PoolSource {
+    let mut catalogue = PoolSource::cluster_cidrs(Duration::ZERO);
     let mut first = 0;
     for (name, spec) in specs {
         let spec: ClusterCidrSpec = serde_json::from_value(spec.clone()).unwrap();
@@ -34,7 +34,7 @@ fn marks(labels: &[(&str, &str)]) -> NodeMarks {
     NodeMarks { labels, taints: Vec::new() }
 }
 
-fn order(catalogue: &Catalogue, marks: &NodeMarks) -> Vec<String> {
+fn order(catalogue: &PoolSource, marks: &NodeMarks) -> Vec<String> {
     let candidates = catalogue.choice("n", marks).candidates;
     let name = |id: &EntryId| catalogue.by_id(*id).unwrap().name.to_string();
     candidates.iter().map(name).collect()
@@ -105,7 +105,7 @@ fn pools_behind_a_removed_entry_move_up() {
         ("b", dual),
         ("c", spec("10.2.0.0/24", 8, &["x"])),
     ]);
-    let places = |catalogue: &Catalogue, uid| catalogue.by_uid(uid).unwrap().pools.clone();
+    let places = |catalogue: &PoolSource, uid| catalogue.by_uid(uid).unwrap().pools.clone();
     assert_eq!(catalogue.name_of_pool(2).map(AsRef::as_ref), Some("b"));
     assert_eq!(catalogue.remove("b").unwrap().pools, 1..3);
     assert_eq!((places(&catalogue, "a"), places(&catalogue, "c")), (0..1, 1..2));

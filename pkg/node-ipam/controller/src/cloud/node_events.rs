@@ -1,4 +1,4 @@
-//! [`Teller`]: events on Nodes, at once and then rarely (`rule:one-event-per-state-and-period`).
+//! [`NodeEvents`]: events on Nodes, at once and then rarely (`rule:one-event-per-state-and-period`).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,34 +13,34 @@ use super::claims::Conflict;
 use crate::LOGGER;
 
 const CONFLICT: &str = "PodCIDRConflict";
-/// A state that lasts is told again this often.
+/// A state that lasts is reported again this often.
 const REMIND: Duration = Duration::from_secs(300);
 
-/// Tells of Nodes.
-pub(super) struct Teller {
+/// Reports problems of Nodes to their owners.
+pub(super) struct NodeEvents {
     recorder: Recorder,
     gate: KeyedLogGate<(Arc<str>, &'static str)>,
 }
 
-impl Teller {
+impl NodeEvents {
     pub(super) fn new(recorder: Recorder) -> Self {
         Self { recorder, gate: KeyedLogGate::new(REMIND) }
     }
 
     /// An event on a Node, and a line in the log, once in a while for each reason.
-    pub(super) fn tell(&self, node: &Node, reason: &'static str, why: &str) {
+    pub(super) fn report(&self, node: &Node, reason: &'static str, why: &str) {
         if self.gate.pass((Arc::clone(&node.uid), reason), Instant::now()).is_none() {
             return;
         }
         warn!(logger = LOGGER, node = %node.name, reason, err = why,
-            "Node and cloud are not at one");
+            "Pod CIDR of the Node and range of its VM differ, or one is missing");
         let message = format!("Node {} status is now: {reason}: {why}", node.name);
         let object = ObjectRef::node(&node.name, &node.uid);
         self.recorder.event(object, EventType::Normal, reason, message);
     }
 
     /// A warning on both Nodes of a pair that overlaps.
-    pub(super) fn conflict(&self, node: &Node, conflict: &Conflict) {
+    pub(super) fn report_conflict(&self, node: &Node, conflict: &Conflict) {
         let (mine, theirs) = (cidr::canonical(&conflict.mine), cidr::canonical(&conflict.theirs));
         let (other, uid) = &conflict.other;
         self.overlap((&node.name, &node.uid, &mine), (other, &theirs));

@@ -1,0 +1,312 @@
+//! [`PoolSource`]: where the pools of an allocator come from, which of them may serve a Node, and
+//! [`Shortage`], why none does.
+
+use std::cmp::Reverse;
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cidr::{Exhausted, IpNet, Pool};
+use kube_api::NodeMarks;
+use thiserror::Error;
+use tokio::time::Instant;
+
+use crate::cluster_cidr::ClusterCidrSpec;
+use crate::cluster_cidr::plan::Rank;
+use crate::cluster_cidr::selector::Selector;
+use crate::ledger::Uid;
+use crate::pressure;
+
+/// A ClusterCIDR that has no finalizer after this time is passed over: whatever keeps the API server
+/// from storing it must not keep Nodes from less specific ClusterCIDRs.
+const HELD_WITHIN: Duration = Duration::from_secs(60);
+
+/// How many ClusterCIDRs a message names.
+const NAMED: usize = 5;
+
+/// Number of an entry, never given twice.
+pub(super) type EntryId = u32;
+
+/// The entries that may serve a Node, the one to be asked first in front.
+pub(super) type Candidates = Box<[EntryId]>;
+
+/// Whether a ClusterCIDR gives out blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// It has no finalizer yet, so it gives out nothing (`rule:finalizer-before-use`).
+    Unheld,
+    /// It has the finalizer and gives out blocks.
+    Serving,
+    /// Its deletion was requested; it gives out nothing more.
+    Terminating,
+}
+
+/// One ClusterCIDR.
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub(super) id: EntryId,
+    pub(super) uid: Uid,
+    pub(super) name: Arc<str>,
+    pub(super) standing: Standing,
+    pub(super) spec: ClusterCidrSpec,
+    pub(super) selector: Option<Selector>,
+    pub(super) rank: Rank,
+    /// Places of its pools in the ledger.
+    pub(super) pools: Range<usize>,
+    /// When it was first seen.
+    pub(super) seen: Instant,
+}
+
+/// The source of an allocator's pools, chosen at construction: the flags, or ClusterCIDRs.
+#[derive(Debug)]
+pub(super) struct PoolSource {
+    /// The pools are those of the flags: they never change, and every Node is served from one pool of
+    /// each family.
+    is_fixed: bool,
+    /// The valid ClusterCIDRs, by rank; none where the pools are fixed.
+    entries: Vec<Entry>,
+    next_id: EntryId,
+    /// How long to wait for the cloud to label a Node.
+    pub(super) label_wait: Duration,
+}
+
+/// The entries that may serve a Node.
+#[derive(Debug, Default)]
+pub(super) struct Choice {
+    pub(super) candidates: Candidates,
+    /// Whether one of them selects the Node by its marks.
+    pub(super) selected: bool,
+}
+
+impl Entry {
+    /// How many requirements its selector has that this Node fulfils; 0 without a selector, `None`
+    /// when it is not for this Node.
+    pub(super) fn fits(&self, name: &str, marks: &NodeMarks) -> Option<usize> {
+        self.selector.as_ref().map_or(Some(0), |selector| selector.fits(name, marks))
+    }
+}
+
+impl PoolSource {
+    /// The pools of the flags.
+    pub(super) fn flags() -> Self {
+        Self { is_fixed: true, entries: Vec::new(), next_id: 0, label_wait: Duration::ZERO }
+    }
+
+    /// ClusterCIDRs, none of which is known yet.
+    pub(super) fn cluster_cidrs(label_wait: Duration) -> Self {
+        Self { is_fixed: false, label_wait, ..Self::flags() }
+    }
+
+    /// Whether an operator is warned of a CIDR outside of all pools. Where ranges come and go with
+    /// ClusterCIDRs such a CIDR is normal.
+    pub(super) fn reports_external(&self) -> bool {
+        self.is_fixed
+    }
+
+    /// Whether a pool that has crossed a warning line is worth a warning: where another pool of the
+    /// family serves the same Nodes, the family counts as a whole.
+    pub(super) fn warns(&self, pools: &[Pool], pool: &Pool, percent: u8) -> bool {
+        !self.is_fixed || is_family_at(pools, pool, percent)
+    }
+
+    /// The places of the pools that serve a Node with these candidates.
+    pub(super) fn serving(
+        &self,
+        candidates: &Candidates,
+        pools: &[Pool],
+    ) -> Result<Vec<usize>, Shortage> {
+        if self.is_fixed {
+            return Ok(first_with_room(pools));
+        }
+        let known = || candidates.iter().filter_map(|id| self.by_id(*id));
+        let has_free =
+            |entry: &&Entry| pools[entry.pools.clone()].iter().all(|pool| pool.free() > 0);
+        let now = Instant::now();
+        // Wait for a better ClusterCIDR that is about to get its finalizer: pod CIDRs are immutable.
+        let may_serve = |entry: &&Entry| match entry.standing {
+            Standing::Serving => true,
+            Standing::Unheld => now < entry.seen + HELD_WITHIN,
+            Standing::Terminating => false,
+        };
+        match known().filter(may_serve).find(has_free) {
+            Some(entry) if entry.standing == Standing::Serving => Ok(entry.pools.clone().collect()),
+            Some(entry) => Err(Shortage::Unheld(entry.name.to_string())),
+            None => Err(why_none(known())),
+        }
+    }
+
+    /// Whether a reserved claim may no longer be sent because its ClusterCIDR gives out nothing more
+    /// (`rule:cluster-cidr-outlives-its-claims`).
+    pub(super) fn has_withdrawn(&self, claim: &[IpNet], pools: &[Pool]) -> bool {
+        let is_block =
+            |pool: &Pool, cidr: &IpNet| pool.mask() == cidr.prefix_len() && has(pool, cidr);
+        !self.is_fixed && !claim.is_empty() && !self.serves_all(claim, pools, is_block)
+    }
+
+    /// Whether all these CIDRs lie in the ranges of one ClusterCIDR that gives out blocks.
+    pub(super) fn covers(&self, claim: &[IpNet], pools: &[Pool]) -> bool {
+        self.serves_all(claim, pools, has)
+    }
+
+    fn serves_all(
+        &self,
+        cidrs: &[IpNet],
+        pools: &[Pool],
+        of: impl Fn(&Pool, &IpNet) -> bool,
+    ) -> bool {
+        self.entries.iter().any(|entry| {
+            let pools = &pools[entry.pools.clone()];
+            let is_served = |cidr| pools.iter().any(|pool| of(pool, cidr));
+            entry.standing == Standing::Serving && cidrs.iter().all(is_served)
+        })
+    }
+
+    /// The names of the ClusterCIDRs, by the places of their pools.
+    pub(super) fn names_by_place(&self, pools: usize) -> Vec<Option<Arc<str>>> {
+        let mut names = vec![None; pools];
+        for entry in &self.entries {
+            names[entry.pools.clone()].fill(Some(entry.name.clone()));
+        }
+        names
+    }
+
+    pub(super) fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    pub(super) fn by_id(&self, id: EntryId) -> Option<&Entry> {
+        self.entries.iter().find(|entry| entry.id == id)
+    }
+
+    pub(super) fn by_uid(&self, uid: &str) -> Option<&Entry> {
+        self.entries.iter().find(|entry| *entry.uid == *uid)
+    }
+
+    pub(super) fn by_uid_mut(&mut self, uid: &str) -> Option<&mut Entry> {
+        self.entries.iter_mut().find(|entry| *entry.uid == *uid)
+    }
+
+    /// The name of the ClusterCIDR that this pool is of.
+    pub(super) fn name_of_pool(&self, place: usize) -> Option<&Arc<str>> {
+        self.entries.iter().find(|entry| entry.pools.contains(&place)).map(|entry| &entry.name)
+    }
+
+    /// The number of the next entry.
+    pub(super) fn take_id(&mut self) -> EntryId {
+        self.next_id += 1;
+        self.next_id
+    }
+
+    /// Adds an entry whose pools are the last of the ledger.
+    pub(super) fn insert(&mut self, entry: Entry) {
+        let place = self.entries.partition_point(|other| other.rank < entry.rank);
+        self.entries.insert(place, entry);
+    }
+
+    /// Takes an entry out. Its pools are to leave the ledger: those behind them move up.
+    pub(super) fn remove(&mut self, uid: &str) -> Option<Entry> {
+        let place = self.entries.iter().position(|entry| *entry.uid == *uid)?;
+        let removed = self.entries.remove(place);
+        for entry in &mut self.entries {
+            if entry.pools.start >= removed.pools.end {
+                entry.pools.start -= removed.pools.len();
+                entry.pools.end -= removed.pools.len();
+            }
+        }
+        Some(removed)
+    }
+
+    /// The ClusterCIDRs that may serve a Node (`rule:closest-cluster-cidr-first`).
+    pub(super) fn choice(&self, name: &str, marks: &NodeMarks) -> Choice {
+        let mut fitting: Vec<(bool, Reverse<usize>, EntryId)> = Vec::new();
+        for entry in self.entries.iter().filter(|it| it.standing != Standing::Terminating) {
+            if let Some(fulfilled) = entry.fits(name, marks) {
+                fitting.push((entry.selector.is_none(), Reverse(fulfilled), entry.id));
+            }
+        }
+        // Stable: among equals the order of the ranks stays.
+        fitting.sort_by_key(|&(is_general, fulfilled, _)| (is_general, fulfilled));
+        let selected = fitting.first().is_some_and(|&(is_general, ..)| !is_general);
+        Choice { candidates: fitting.into_iter().map(|(.., id)| id).collect(), selected }
+    }
+}
+
+/// The reason why a Node gets no block. The texts reach users through Events.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub(crate) enum Shortage {
+    /// A pool of the flags is full.
+    #[error(transparent)]
+    Pool(#[from] Exhausted),
+    /// This Node is selected by no ClusterCIDR.
+    #[error(
+        "cannot allocate a node CIDR: no ClusterCIDR selects the Node; create one whose nodeSelector \
+         matches its labels, or one without nodeSelector"
+    )]
+    NotSelected,
+    /// The best ClusterCIDR with a free block gives out nothing yet (`rule:finalizer-before-use`).
+    #[error(
+        "cannot allocate a node CIDR: the ClusterCIDR for the Node has no finalizer yet: {0}; check \
+         that this program may patch ClusterCIDRs"
+    )]
+    Unheld(String),
+    /// Every ClusterCIDR for this Node is full.
+    #[error(
+        "cannot allocate a node CIDR: no ClusterCIDR that selects the Node has a free block of each \
+         of its ranges: {0}; delete nodes, or create another ClusterCIDR"
+    )]
+    AllFull(String),
+}
+
+fn has(pool: &Pool, cidr: &IpNet) -> bool {
+    pool.cidr().contains(cidr)
+}
+
+/// Whether all pools of this family, taken together, are used to so many percent.
+fn is_family_at(pools: &[Pool], one: &Pool, percent: u8) -> bool {
+    let of_family = || pools.iter().filter(|pool| pool.family() == one.family());
+    let (used, blocks) = (of_family().map(Pool::used).sum(), of_family().map(Pool::blocks).sum());
+    pressure::at_least(used, blocks, percent.into())
+}
+
+/// The place of the first pool with a free block of each family, or of its first pool if all are full.
+fn first_with_room(pools: &[Pool]) -> Vec<usize> {
+    let mut places: Vec<usize> = Vec::with_capacity(2);
+    for (place, pool) in pools.iter().enumerate() {
+        let of_family = |before: &&mut usize| pools[**before].family() == pool.family();
+        match places.iter_mut().find(of_family) {
+            None => places.push(place),
+            Some(before) if pools[*before].free() == 0 && pool.free() > 0 => *before = place,
+            Some(_) => {}
+        }
+    }
+    places
+}
+
+/// The reason why these ClusterCIDRs cannot serve a Node.
+fn why_none<'a>(known: impl Iterator<Item = &'a Entry>) -> Shortage {
+    let (mut serving, mut unheld) = (Vec::new(), Vec::new());
+    for entry in known {
+        match entry.standing {
+            Standing::Serving => serving.push(entry),
+            Standing::Unheld => unheld.push(entry),
+            Standing::Terminating => {}
+        }
+    }
+    match (&serving[..], &unheld[..]) {
+        ([], []) => Shortage::NotSelected,
+        ([], unheld) => Shortage::Unheld(in_words(unheld)),
+        (serving, _) => Shortage::AllFull(in_words(serving)),
+    }
+}
+
+fn in_words(entries: &[&Entry]) -> String {
+    let mut words: Vec<&str> = entries.iter().take(NAMED).map(|entry| &*entry.name).collect();
+    let more = format!("{} more", entries.len().saturating_sub(NAMED));
+    if entries.len() > NAMED {
+        words.push(&more);
+    }
+    words.join(", ")
+}
+
+#[cfg(test)]
+mod tests;
