@@ -1,7 +1,7 @@
 //! What each answer to a PATCH leads to, and how the last outcomes are settled at a stop; on a
 //! paused clock, with a server that answers as it is told.
 
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use client::SendCheck;
 

@@ -1,6 +1,6 @@
 //! What follows when somebody else gives a Node its pod CIDR (`rule:second-allocator-is-told`).
 
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use client::{SendCheck, WaitingSince};
 

@@ -88,11 +88,11 @@ async fn a_patch_that_gets_its_token_in_the_moment_of_the_stop_is_withdrawn() {
     let (assignment, _) = bench.reconciler.allocator.lock().assign(&node.uid);
     let Assignment::Send { cidrs, .. } = assignment else { panic!("{assignment:?}") };
     bench.reconciler.stop.cancel();
-    let sent = Arc::new(AtomicBool::new(false));
     let work = Work { node: &node, cidrs: &cidrs, since: Instant::now() };
-    let answer = bench.reconciler.send(&work, sent.clone()).await;
-    assert!(matches!(answer, Err(CallError::Withdrawn)), "{answer:?}");
-    assert!(!sent.load(Ordering::Relaxed));
+    // Whether the stop or the token is seen first is left to chance.
+    for _ in 0..20 {
+        assert_eq!(bench.reconciler.write(&work).await.unwrap(), Next::Done);
+    }
     assert!(server.patched().is_empty());
     assert_eq!(bench.unresolved(), 0);
 }
