@@ -1,4 +1,4 @@
-//! Who has which pod CIDR: the state machine of node-ipam, without I/O.
+//! [`Allocator`]: the state machine that decides which Node has which pod CIDR. No I/O.
 //!
 //! The watch handler tells it what the cluster says ([`Allocator::observe`],
 //! [`Allocator::gone`]); the workers ask it what to send ([`Allocator::assign`],
@@ -43,11 +43,11 @@ pub(crate) use findings::{Effects, Notice, Skipped};
 pub(crate) use pool_source::{Shortage, Standing};
 pub(crate) use sending::{AfterRead, OpenOutcome};
 
-/// After the first Nodes of a cluster, of which all were unassigned at once, memory is given back
-/// from this size on.
+/// From this size on the map of unassigned Nodes shrinks again: all Nodes of a new cluster are in it
+/// at first.
 const WORTH_SHRINKING: usize = 1024;
 
-/// What a worker is to do for a Node.
+/// The work to do for a Node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Assignment {
     /// Send these CIDRs, one per pool. When `unresolved`, an earlier PATCH may have been applied
@@ -71,8 +71,7 @@ pub(crate) enum Assignment {
 pub(crate) struct Allocator {
     ledger: CountedLedger,
     source: PoolSource,
-    /// Boxed: all Nodes of a new cluster are in here once, and what they take is to be freed one by
-    /// one.
+    /// Boxed: all Nodes of a new cluster are in here once, and their memory is freed one by one.
     unassigned: HashMap<Uid, Box<Unassigned>>,
     /// Starved Nodes in the order in which they came.
     starved: WaitQueues,
@@ -85,14 +84,14 @@ pub(crate) struct Allocator {
     in_list: bool,
     /// Nodes without CIDRs that the list has brought, in its order.
     listed: Vec<Arc<str>>,
-    /// What there is at the start is known: a whole list was delivered, or workers have begun.
+    /// The state at the start is known: a whole list was delivered, or workers have begun.
     is_started: bool,
     /// Until when nothing is sent (`rule:second-allocator-is-told`).
     hold: Hold,
 }
 
 impl Allocator {
-    /// An allocator over `pools` in which the service ranges are taken for ever.
+    /// An allocator over `pools` in which the service ranges stay taken.
     pub(crate) fn new(pools: Vec<Pool>, service_ranges: &[IpNet]) -> Self {
         let mut allocator = Self {
             ledger: CountedLedger::new(pools),
@@ -113,7 +112,7 @@ impl Allocator {
         allocator
     }
 
-    /// The same without these ranges (`rule:excluded-addresses-go-to-nobody`).
+    /// Gives these ranges to no Node (`rule:excluded-addresses-go-to-nobody`).
     pub(crate) fn without(mut self, excluded: &[IpNet]) -> Self {
         for range in excluded {
             self.ledger.occupy(&Owner::Excluded(*range), &[*range]);
@@ -121,12 +120,12 @@ impl Allocator {
         self
     }
 
-    /// The same, which sends nothing while this holds.
+    /// Sends nothing while `hold` holds.
     pub(crate) fn holding_by(self, hold: Hold) -> Self {
         Self { hold, ..self }
     }
 
-    /// What holds it.
+    /// The hold that stops this allocator.
     pub(crate) fn hold(&self) -> &Hold {
         &self.hold
     }
@@ -140,11 +139,11 @@ impl Allocator {
         every: Duration,
         now: Instant,
     ) -> bool {
-        self.unassigned.get_mut(uid).is_some_and(|node| node.told().due(reason, every, now))
+        self.unassigned.get_mut(uid).is_some_and(|node| node.event_times().due(reason, every, now))
     }
 
-    /// The same for a notice, so that a Node that overlaps hundreds of others does not make
-    /// hundreds of events. A Node that went meanwhile is told nothing.
+    /// Whether the event of a notice is due, so that a Node that overlaps hundreds of others does not
+    /// make hundreds of events. A Node that is gone gets none.
     pub(crate) fn notice_due(&mut self, notice: &Notice, every: Duration, now: Instant) -> bool {
         let uid = &notice.uid;
         let is_live = self.assigned.contains_key(uid) || self.unassigned.contains_key(uid);

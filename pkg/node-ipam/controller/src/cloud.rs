@@ -5,14 +5,12 @@
 //! | file | holds |
 //! |---|---|
 //! | `provider.rs` | [`Cloud`](provider::Cloud): what is asked of a cloud |
-//! | `google.rs` | Google's |
-//! | `families.rs`, `copying.rs`, `syncing.rs` | what is to be done for a Node, without I/O |
+//! //! | `copying.rs` | the CloudAllocator: what it does for a Node, and its pass over one |
 //! | `claims.rs` | who has which CIDRs, who may not have them, and what is counted of that |
-//! | `condition.rs`, `writes.rs` | what is written to Nodes |
+//! | `writes.rs` | what is written to Nodes |
 //! | `cloud_nodes.rs`, `node_events.rs` | the Nodes of a run, and what is said of them |
-//! | `copier.rs`, `syncer.rs` | one pass over one Node |
-//! | `metrics.rs` | what is shown |
-//! | `run.rs` | one run of either |
+//! | `syncer.rs` | IPAMFromCluster and IPAMFromCloud likewise |
+//! //! | `run.rs` | one run of either |
 
 mod claims;
 mod cloud_nodes;

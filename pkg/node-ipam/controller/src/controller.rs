@@ -30,15 +30,15 @@ use super::{LOGGER, cluster_cidr, node_work};
 /// cluster.
 const ACCOUNT: &str = "node-controller";
 
-/// What both allocators do with Nodes.
+/// The rights of all allocators.
 const NODES: [Permission; 2] =
     [Permission::new("get", "", "nodes"), Permission::new("patch", "", "nodes")];
 
-/// What the allocators do that ask a cloud.
+/// The rights of the allocators that ask a cloud.
 const NODES_AND_THEIR_STATUS: [Permission; 3] =
     [NODES[0], NODES[1], Permission::new("patch", "", "nodes").subresource("status")];
 
-/// What the MultiCIDRRangeAllocator does.
+/// The rights of the MultiCIDRRangeAllocator.
 const NODES_AND_CLUSTER_CIDRS: [Permission; 6] = [
     NODES[0],
     NODES[1],
@@ -80,7 +80,7 @@ impl Controller for NodeIpam {
     }
 }
 
-/// What the flags ask for: the RangeAllocator, or the MultiCIDRRangeAllocator when they speak of
+/// The allocator that the flags select: the RangeAllocator, or the MultiCIDRRangeAllocator when they speak of
 /// ClusterCIDRs, or one of those that ask a cloud.
 struct NodeIpamRun {
     options: Options,

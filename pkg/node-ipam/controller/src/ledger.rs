@@ -145,8 +145,8 @@ impl CountedLedger {
         self.set_aside.insert((until, owner));
     }
 
-    /// Keeps the claim of a Node that is gone unused for the reuse delay; the Node's own claim is to be
-    /// released afterwards.
+    /// Keeps the claim of a Node that is gone unused for the reuse delay; the caller releases
+    /// the Node's own claim afterwards.
     pub(crate) fn rest(&mut self, uid: &Uid, now: Instant) {
         let claim = self.claim(&Owner::Node(uid.clone())).unwrap_or_default().to_vec();
         if !self.reuse_delay.is_zero() && !claim.is_empty() {

@@ -22,20 +22,20 @@ use crate::options::Options;
 use crate::reconciler::Reconciler;
 use crate::second_allocator::Detector;
 
-/// Per Node, for ever (`rule:served-without-another-event`).
+/// The pauses between attempts for one Node, without end (`rule:served-without-another-event`).
 const BACKOFF: Backoff =
     Backoff::doubling(Duration::from_millis(50), Duration::from_secs(30), Jitter::Around(0.5));
 /// How often all claims are compared with the cache (`rule:claims-are-audited`).
 const AUDIT: Duration = Duration::from_secs(600);
 
-/// The first list is given up after this time, and tried from anew.
+/// The first list is given up after this time, and started again.
 const FIRST_LIST: Duration = Duration::from_secs(600);
 
 /// One handling of a Node, waits for the throttle included. The server may stop the client for 60
 /// s.
 const ITEM_LIMIT: Duration = Duration::from_secs(180);
 
-/// What works on the Nodes of one run, with a queue of this name.
+/// Makes the reconciler of one run, with a queue of this name.
 pub(crate) fn reconciler<N: CachedNode>(
     context: &Context,
     queue: &str,
@@ -90,7 +90,7 @@ pub(crate) async fn work<N: CachedNode>(
         .until_stopped();
     let resting = end_rests(&reconciler, &context.stop);
     let watching = async {
-        // Beside a dry run another one has to do the work.
+        // During a dry run another allocator has to do the work.
         if !context.settings.dry_run {
             detector.watch(on_second_allocator, &context.stop).await;
         }
@@ -183,8 +183,8 @@ pub(crate) fn audit<N: CachedNode>(nodes: &Informer<N>, reconciler: &Reconciler<
 }
 
 /// So many keys wait in the queue while there are more: enough for all workers at any speed. A key
-/// takes ten times as much room there as here, and at a start all Nodes of a cluster are to be
-/// worked on.
+/// takes ten times as much room there as here, and at a start all Nodes of a cluster may
+/// need work.
 pub(crate) const IN_QUEUE: usize = 2048;
 
 /// Names of Nodes, in the order of their list.

@@ -35,9 +35,9 @@ pub(crate) enum Class {
     Replaced,
     /// Somebody else set the CIDRs first; they cannot be changed.
     Taken,
-    /// Not written, and not to be tried again soon; the message is for the event.
+    /// Refused, and a retry soon is useless; the message is for the event.
     Rejected {
-        /// What the server said.
+        /// The message of the server.
         message: String,
         /// The least pause before the next attempt.
         pause: Duration,
@@ -49,7 +49,7 @@ pub(crate) enum Class {
     },
     /// May have been written: only a consistent read can tell.
     Ambiguous {
-        /// What the server said, for the log.
+        /// The message of the server, for the log.
         message: String,
     },
 }
@@ -105,7 +105,7 @@ pub(crate) fn classify(
     }
 }
 
-/// Of what a server says of a Node, the part that tells whether it is this one.
+/// The part of an answer that identifies the Node.
 #[derive(Deserialize)]
 struct Answered<'a> {
     #[serde(borrow)]
@@ -141,7 +141,7 @@ fn is_about_pod_cidrs(answer: &Status) -> bool {
 }
 
 /// Between the first two of the reads that settle an outcome: a store that stood still carries out
-/// what it held beside the first read that it answers, and has begun with it by then.
+/// what it held together with the first read that it answers, and has begun with it by then.
 const AFTERMATH: Duration = Duration::from_secs(1);
 /// How many reads settle it. The first may come to the store together with the PATCH, and the
 /// second while the PATCH is on its way to the disk: it is then answered by what was committed

@@ -71,12 +71,12 @@ pub(crate) struct PoolState {
     pub(crate) pressure: u8,
 }
 
-/// All counts at one instant.
+/// All counts at the same time.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Snapshot {
     /// In the order of the flags.
     pub(crate) pools: Vec<PoolState>,
-    /// Nodes that are to be given blocks.
+    /// Nodes without blocks that do not wait for a free one.
     pub(crate) pending: usize,
     /// Nodes that wait for a free block.
     pub(crate) starved: usize,
@@ -90,7 +90,7 @@ pub(crate) struct Snapshot {
     pub(crate) external: usize,
     /// CIDRs of live Nodes that overlap a service range.
     pub(crate) in_services: usize,
-    /// Nodes that are gone and whose blocks nobody gets yet.
+    /// Deleted Nodes whose blocks stay unused for now.
     pub(crate) resting: usize,
     /// Nodes that somebody else gave CIDRs to while they waited for ours.
     pub(crate) foreign_total: u64,

@@ -44,7 +44,7 @@ pub(crate) struct Reconciler<N: CachedNode> {
     pub(crate) queue: WorkQueue<Arc<str>>,
     /// Nodes of a list that the queue has no room for yet.
     pub(crate) backlog: Backlog,
-    /// Where ClusterCIDRs go that nobody has addresses of any more, if pools come from such.
+    /// Receives the ClusterCIDRs without holders, if pools come from ClusterCIDRs.
     pub(crate) cluster_cidrs: Option<WorkQueue<Arc<str>>>,
     /// Whether somebody else gives out pod CIDRs.
     pub(crate) detector: Arc<Detector>,
@@ -54,13 +54,13 @@ pub(crate) struct Reconciler<N: CachedNode> {
     pub(crate) recorder: Recorder,
     /// Counts what cannot be read off the allocator.
     pub(crate) metrics: IpamMetrics,
-    /// What is sent is not stored.
+    /// The API server does not store what is sent.
     pub(crate) dry_run: bool,
     /// Once cancelled, no PATCH leaves any more.
     pub(crate) stop: CancellationToken,
 }
 
-/// What is to be written.
+/// One write.
 struct Work<'a> {
     node: &'a Node,
     cidrs: &'a [IpNet],
@@ -141,9 +141,9 @@ impl<N: CachedNode> Reconciler<N> {
     }
 }
 
-/// What the allocator and the reconciler read of a cached Node.
+/// A cached Node as the allocator and the reconciler read it.
 pub(crate) trait CachedNode: Cached + AsRef<Node> {
-    /// What it is selected by, where that matters and while it has no CIDRs.
+    /// The labels and taints that select it, where that matters and while it has no CIDRs.
     fn marks(&self) -> Option<&Arc<NodeMarks>>;
 }
 

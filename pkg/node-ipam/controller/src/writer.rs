@@ -22,7 +22,7 @@ pub(crate) const READS_AT_STOP: usize = 64;
 /// The pause between two reads of one Node at the stop, when the first failed.
 pub(crate) const READ_AGAIN: Duration = Duration::from_millis(250);
 
-/// What a write needs.
+/// Everything that a write needs.
 pub(crate) struct Writer<'a> {
     pub(crate) api: &'a NodeApi,
     pub(crate) metrics: &'a WriteMetrics,
@@ -36,13 +36,13 @@ pub(crate) struct Writer<'a> {
 pub(crate) enum Written {
     /// The Node has what was sent.
     Done,
-    /// Not written: the Node is gone, replaced, or has other CIDRs; a read tells which.
+    /// Refused: the Node is gone, replaced, or has other CIDRs; a read tells which.
     Changed,
-    /// Not written, and no earlier retry than after this pause helps; the text is the server's.
+    /// Refused, and no earlier retry than after this pause helps; the text is the server's.
     Rejected(String, Duration),
-    /// Not written: throttled, fenced, or not sent.
+    /// Unwritten: throttled, fenced, or not sent.
     Not(Retry),
-    /// Not sent, because `check` said no.
+    /// Unsent, because `check` said no.
     Withdrawn(Retry),
     /// The server may have applied it, or may yet do so until then, if that is known.
     Unknown(Option<Instant>, Retry),

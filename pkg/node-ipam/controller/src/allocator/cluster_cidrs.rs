@@ -18,26 +18,26 @@ const UNINITIALIZED: &str = "node.cloudprovider.kubernetes.io/uninitialized";
 /// A ClusterCIDR that is in order, as the watch shows it.
 #[derive(Debug)]
 pub(crate) struct SeenClusterCidr {
-    /// Its name.
+    /// The ClusterCIDR's name.
     pub(crate) name: Arc<str>,
-    /// Its UID.
+    /// The ClusterCIDR's UID.
     pub(crate) uid: Uid,
     /// Whether it gives out blocks.
     pub(crate) standing: Standing,
-    /// What it says.
+    /// The fields of the object.
     pub(crate) spec: ClusterCidrSpec,
-    /// What that comes to.
+    /// The pools and the selector that the fields describe.
     pub(crate) plan: Plan,
 }
 
-/// Who has addresses of a ClusterCIDR.
+/// How many Nodes have addresses of a ClusterCIDR.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Holding {
     /// A list of Nodes is being taken in.
     Unknown,
-    /// No Node.
-    Nobody,
-    /// So many Nodes.
+    /// Zero Nodes.
+    Unused,
+    /// At least one Node.
     By(usize),
 }
 
@@ -53,8 +53,8 @@ pub(crate) struct RangeUse {
 }
 
 impl Allocator {
-    /// An allocator whose pools come from ClusterCIDRs, none of which is known yet. A Node that its
-    /// cloud is still to label waits for that for `label_wait`.
+    /// An allocator whose pools come from ClusterCIDRs, all still unknown. A Node that its cloud has
+    /// not labelled yet waits for that for `label_wait`.
     pub(crate) fn of_cluster_cidrs(service_ranges: &[IpNet], label_wait: Duration) -> Self {
         let source = PoolSource::cluster_cidrs(label_wait);
         Self { source, ..Self::new(Vec::new(), service_ranges) }
@@ -100,14 +100,14 @@ impl Allocator {
         }
     }
 
-    /// Who has addresses of a ClusterCIDR with these ranges that gives out nothing, or cannot be used,
+    /// How many Nodes have addresses of a ClusterCIDR with these ranges that gives out nothing, or cannot be used,
     /// and of no other that is in use (`rule:cluster-cidr-outlives-its-claims`).
     pub(crate) fn holding(&self, ranges: &[IpNet]) -> Holding {
         if self.in_list {
             return Holding::Unknown;
         }
         match self.holders(ranges).iter().filter(|uid| !self.is_covered(uid)).count() {
-            0 => Holding::Nobody,
+            0 => Holding::Unused,
             nodes => Holding::By(nodes),
         }
     }
@@ -181,14 +181,14 @@ impl Allocator {
         self.source.covers(claim, self.ledger.pools())
     }
 
-    /// Which ClusterCIDRs may serve a Node; empty where there are none.
+    /// The ClusterCIDRs that may serve a Node; empty with the pools of the flags.
     pub(super) fn choice(&self, uid: &Uid) -> Choice {
         let Some(node) = self.unassigned.get(uid) else { return Choice::default() };
         let unmarked = kube_api::NodeMarks::default();
         self.source.choice(&node.name, node.marks.as_deref().unwrap_or(&unmarked))
     }
 
-    /// What a Node is selected by has changed.
+    /// The labels or taints of a Node have changed.
     pub(super) fn reselect(&mut self, uid: &Uid, effects: &mut Effects) {
         match self.unassigned.get(uid).map(|node| &node.phase) {
             // It may have waited for this.
@@ -266,8 +266,8 @@ impl Allocator {
         claims.filter_map(node).collect()
     }
 
-    /// These ranges have become pools, or are none any more: counts anew which CIDRs of the Nodes
-    /// in them lie in no pool.
+    /// Counts again which CIDRs of Nodes lie in no pool, after these ranges became pools or ceased to
+    /// be.
     fn find_external(&mut self, ranges: &[IpNet]) {
         for uid in self.holders(ranges) {
             let claim = self.ledger.claim(&Owner::Node(uid.clone())).unwrap_or_default();

@@ -9,7 +9,7 @@ use cidr::{Conflict, IpNet, Pool};
 use kube_api::Node;
 use tokio::time::Instant;
 
-use super::unassigned::Told;
+use super::unassigned::EventTimes;
 use crate::ledger::{Owner, Uid};
 use crate::suspicion::Suspect;
 
@@ -25,7 +25,7 @@ pub(crate) struct Findings {
     /// How many others each Node overlaps; every pair counts twice. Which ones they are the ledger
     /// knows: of thousands with one CIDR a list for each would be the square of them.
     conflicts: HashMap<Uid, usize>,
-    told: HashMap<Uid, Told>,
+    event_times: HashMap<Uid, EventTimes>,
 }
 
 impl Findings {
@@ -55,7 +55,7 @@ impl Findings {
     }
 
     pub(super) fn notice_due(&mut self, notice: &Notice, every: Duration, now: Instant) -> bool {
-        self.told.entry(notice.uid.clone()).or_default().due(notice.reason, every, now)
+        self.event_times.entry(notice.uid.clone()).or_default().due(notice.reason, every, now)
     }
 
     /// The Node's CIDRs are about to change: what was found about the old ones has ended, also for
@@ -76,9 +76,9 @@ impl Findings {
         self.forget_told(uid, CONFLICT);
     }
 
-    /// The Node, of which everything was cleared, is gone.
+    /// Forgets a deleted Node, after [`Self::clear`].
     pub(super) fn remove(&mut self, uid: &str) {
-        self.told.remove(uid);
+        self.event_times.remove(uid);
     }
 
     /// Pairs of Nodes that overlap.
@@ -96,14 +96,14 @@ impl Findings {
         self.in_services.values().sum()
     }
 
-    /// Nodes of which it is known what they were told.
+    /// Nodes whose times of events are kept.
     #[cfg(test)]
     pub(super) fn told_nodes(&self) -> usize {
-        self.told.len()
+        self.event_times.len()
     }
 
     fn forget_told(&mut self, uid: &str, reason: &'static str) {
-        if let Some(told) = self.told.get_mut(uid) {
+        if let Some(told) = self.event_times.get_mut(uid) {
             told.forget(reason);
         }
     }
@@ -127,7 +127,7 @@ pub(crate) struct Notice {
     pub(crate) message: String,
 }
 
-/// What follows from a change of state; the caller carries it out after unlocking.
+/// The consequences of a change of state; the caller carries them out after unlocking.
 #[derive(Debug, Default)]
 #[must_use]
 pub(crate) struct Effects {
@@ -141,7 +141,7 @@ pub(crate) struct Effects {
     pub(crate) foreign: Option<Suspect>,
     /// For each block that was allocated, how it was found.
     pub(crate) skipped: Vec<Skipped>,
-    /// Names of ClusterCIDRs that are to go and of which nobody has addresses any more.
+    /// Names of ClusterCIDRs that are being deleted and have no holders any more.
     pub(crate) released: Vec<Arc<str>>,
     /// Ranges that are no pools any more, with the names of their ClusterCIDRs.
     pub(crate) ended: Vec<(IpNet, Arc<str>)>,
@@ -246,7 +246,7 @@ pub(super) fn conflict_of_new(
     }
 }
 
-/// The same, told on the other Node.
+/// The notice of an overlap on the Node that was there before.
 pub(super) fn conflict_of_other(
     node: &Node,
     other: &Uid,

@@ -12,7 +12,7 @@ use super::{Allocator, Effects, Owner, Phase, Uid, findings};
 use crate::reconciler::CachedNode;
 use crate::suspicion::{Evidence, Suspect};
 
-/// Of those that a Node overlaps and that overlapped somebody before, so many are told of it.
+/// So many Nodes with an earlier conflict get another event when a new Node overlaps them.
 const TOLD_AGAIN: usize = 16;
 
 impl Allocator {
@@ -84,7 +84,7 @@ impl Allocator {
         let seen_before = self.assigned.contains_key(&node.uid);
         let is_known = (seen_before || claim.is_some()) && !unsent_and_taken;
         let is_foreign = match &waited {
-            // Two that choose alike choose the same block. Of a PATCH that is open its answer tells.
+            // Another allocator may pick the same block; the answer to an open PATCH says who wrote it.
             Some(waited) => !is_same(claim, &cidrs) || !waited.outcome().is_open(),
             None => !is_known && self.is_started,
         };
@@ -112,8 +112,7 @@ impl Allocator {
         effects
     }
 
-    /// CIDRs in no pool, and texts that are none. Where ranges come and go with ClusterCIDRs, a
-    /// CIDR in none of them is no news to its Node.
+    /// Reports CIDRs outside of all pools, and texts that are not CIDRs.
     fn find_strange(
         &mut self,
         node: &Node,
@@ -147,7 +146,7 @@ impl Allocator {
                     self.findings.add_in_services(&node.uid);
                     effects.notices.push(findings::in_services(node, &conflict.mine, range));
                 }
-                // Who counts with some counts with all: what ends with its claim is taken off all.
+                // Count a pair for both Nodes or for neither, so one release undoes both.
                 Owner::Node(other)
                     if self.can_still_move(other) && !self.findings.has_conflict(other) => {}
                 // Two Nodes with CIDRs of both families may overlap twice.
@@ -162,7 +161,7 @@ impl Allocator {
         self.tell_conflicts(node, &pairs, effects);
     }
 
-    /// Of thousands with one CIDR each is told when it comes, and not again with all that follow.
+    /// Warns each of thousands of Nodes with one CIDR when it comes, and not again with every later one.
     fn tell_conflicts(
         &mut self,
         node: &Node,
@@ -183,7 +182,7 @@ impl Allocator {
         }
     }
 
-    /// What was found about the CIDRs that a Node has so far ends with its claim on them.
+    /// Clears the findings about a Node's present CIDRs; called before its claim on them ends.
     pub(super) fn clear_findings(&mut self, uid: &Uid) {
         let claim = self.ledger.claim(&Owner::Node(uid.clone())).unwrap_or_default();
         let counted = claim.iter().filter(|_| self.findings.has_conflict(uid));
@@ -257,7 +256,7 @@ impl Allocator {
             effects.merge(self.observe(node, now));
             mended += usize::from(self.kept_of(uid) != before);
         }
-        // A key that was lost would leave its Node waiting for ever; an idle one costs nothing.
+        // A lost key would leave its Node waiting without end; an idle one costs nothing.
         effects.wake.extend(self.unassigned.values().map(|node| node.name.clone()));
         let known = self.assigned.keys().chain(self.unassigned.keys());
         let dead: BTreeSet<Uid> = known.filter(|uid| !uids.contains(*uid)).cloned().collect();

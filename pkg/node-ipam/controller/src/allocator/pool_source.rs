@@ -33,11 +33,11 @@ pub(super) type Candidates = Box<[EntryId]>;
 /// Whether a ClusterCIDR gives out blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Standing {
-    /// It has no finalizer yet, so it gives out nothing (`rule:finalizer-before-use`).
+    /// Without the finalizer yet, so blocks are not given out (`rule:finalizer-before-use`).
     Unheld,
-    /// It has the finalizer and gives out blocks.
+    /// With the finalizer; blocks are given out.
     Serving,
-    /// Its deletion was requested; it gives out nothing more.
+    /// Being deleted; no more blocks are given out.
     Terminating,
 }
 
@@ -92,7 +92,7 @@ impl PoolSource {
         Self { is_fixed: true, entries: Vec::new(), next_id: 0, label_wait: Duration::ZERO }
     }
 
-    /// ClusterCIDRs, none of which is known yet.
+    /// ClusterCIDRs, all still unknown.
     pub(super) fn cluster_cidrs(label_wait: Duration) -> Self {
         Self { is_fixed: false, label_wait, ..Self::flags() }
     }

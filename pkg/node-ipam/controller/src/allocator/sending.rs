@@ -1,4 +1,4 @@
-//! What workers send: a block is reserved, sent, and bound or given up.
+//! The way of a block to its Node: reserved, sent, and bound or given up.
 
 use std::mem;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use super::findings::Skipped;
 use super::{Allocator, Assignment, Effects, Owner, Phase, Shortage, Uid};
 
-/// What follows when a consistent read shows a Node still without CIDRs.
+/// The next step after a consistent read that shows a Node still without CIDRs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AfterRead {
     /// Send the claim (again).
@@ -42,7 +42,7 @@ pub(crate) struct OpenOutcome {
 }
 
 impl Allocator {
-    /// What to send for a Node, reserving a block of each pool when it has none yet.
+    /// Decides what to send for a Node, reserving a block of each pool when it has none yet.
     pub(crate) fn assign(&mut self, uid: &Uid) -> (Assignment, Effects) {
         // A cache that was filled before delivers no list.
         self.is_started = true;
@@ -50,7 +50,7 @@ impl Allocator {
         let Some(node) = self.unassigned.get_mut(uid) else {
             return (Assignment::Settled, effects);
         };
-        // A key is worked on once at a time: nobody awaits the answer to an earlier PATCH any more.
+        // One worker has the key at a time: the answer to an earlier PATCH will not come any more.
         let (unresolved, since) = (node.outcome().is_open(), node.since);
         if unresolved {
             node.outcome_mut().lost(None);
@@ -100,7 +100,7 @@ impl Allocator {
         Some(Departure { own_delay })
     }
 
-    /// No answer says what became of the last PATCH, which the server can apply until `until`, or
+    /// Notes that no answer says what became of the last PATCH, which the server can apply until `until`, or
     /// until what [`Self::begin_send`] was told.
     pub(crate) fn lost(&mut self, uid: &Uid, until: Option<Instant>) {
         if let Some(node) = self.unassigned.get_mut(uid) {

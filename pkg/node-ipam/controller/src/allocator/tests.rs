@@ -52,7 +52,7 @@ fn now() -> Instant {
     Instant::now()
 }
 
-/// Sees a new Node and returns what is to be sent for it.
+/// Sees a new Node and returns what to send for it.
 fn add(allocator: &mut Allocator, name: &str) -> Assignment {
     drop(allocator.observe(&node(name, name), now()));
     allocator.assign(&name.into()).0
@@ -268,7 +268,7 @@ fn starved_nodes_are_served_in_the_order_in_which_they_came() {
     }
     let effects = allocator.gone("n1", now());
     assert_eq!(effects.wake, ["first".into()]);
-    assert!(matches!(add(&mut allocator, "late"), Assignment::Starved(_)), "nobody overtakes");
+    assert!(matches!(add(&mut allocator, "late"), Assignment::Starved(_)), "no Node overtakes");
     assert_eq!(sent(allocator.assign(&"first".into()).0), ["10.0.0.4/30"]);
     // The first one leaves before it was served: its block goes to the next.
     assert_eq!(allocator.gone("first", now()).wake, ["second".into()]);

@@ -33,7 +33,7 @@ pub(super) struct QueuePosition {
 #[derive(Debug)]
 pub(super) struct Unassigned {
     pub(super) name: Arc<str>,
-    /// What it is selected by, where that matters.
+    /// The labels and taints that select it, where that matters.
     pub(super) marks: Option<Arc<NodeMarks>>,
     pub(super) phase: Phase,
     /// When the Node was first seen without CIDRs.
@@ -45,11 +45,11 @@ pub(super) struct Unassigned {
     pub(super) undelayed: bool,
 }
 
-/// What happened since.
+/// Events and PATCHes since then.
 #[derive(Debug, Default)]
 struct History {
     outcome: Outcome,
-    told: Told,
+    event_times: EventTimes,
 }
 
 impl Unassigned {
@@ -65,30 +65,30 @@ impl Unassigned {
         }
     }
 
-    /// What may yet become of its PATCHes.
+    /// The outcome of its PATCHes.
     pub(super) fn outcome(&self) -> Outcome {
         self.history.as_ref().map(|history| history.outcome).unwrap_or_default()
     }
 
-    /// The same, to be changed.
+    /// The outcome of its PATCHes, for changes.
     pub(super) fn outcome_mut(&mut self) -> &mut Outcome {
         &mut self.history.get_or_insert_default().outcome
     }
 
-    /// What was told of it.
-    pub(super) fn told(&mut self) -> &mut Told {
-        &mut self.history.get_or_insert_default().told
+    /// When its events were last recorded.
+    pub(super) fn event_times(&mut self) -> &mut EventTimes {
+        &mut self.history.get_or_insert_default().event_times
     }
 }
 
-/// When each reason was last told. A Node has a handful of reasons at most.
+/// When an event of each reason was last recorded. A Node has a handful of reasons at most.
 #[derive(Debug, Default)]
-pub(super) struct Told(Vec<(&'static str, Instant)>);
+pub(super) struct EventTimes(Vec<(&'static str, Instant)>);
 
-impl Told {
+impl EventTimes {
     /// True at most once per `every` for each reason, the first time at once.
     pub(super) fn due(&mut self, reason: &'static str, every: Duration, now: Instant) -> bool {
-        match self.0.iter_mut().find(|(told, _)| *told == reason) {
+        match self.0.iter_mut().find(|(known, _)| *known == reason) {
             Some((_, at)) if now.saturating_duration_since(*at) < every => false,
             Some((_, at)) => {
                 *at = now;
@@ -101,9 +101,9 @@ impl Told {
         }
     }
 
-    /// The state has ended: the next one of this reason is told at once.
+    /// The state has ended: the next event of this reason is due at once.
     pub(super) fn forget(&mut self, reason: &'static str) {
-        self.0.retain(|(told, _)| *told != reason);
+        self.0.retain(|(known, _)| *told != reason);
     }
 }
 

@@ -43,8 +43,8 @@ impl Allocator {
         }
     }
 
-    /// Hands free blocks to those who wait, first come first served. Who cannot be served holds up
-    /// nobody whose queue differs.
+    /// Hands free blocks to those who wait, first come first served. A Node that cannot be served holds
+    /// up no Node of another queue.
     pub(super) fn serve_starved(&mut self, effects: &mut Effects) {
         let mut heads = self.starved.heads();
         while let Some((_, (uid, queue))) = heads.pop_first() {

@@ -29,15 +29,15 @@ pub(super) enum Refusal {
     /// A list of Nodes is being taken in, or the Node is gone.
     #[error("cannot tell yet who has which pod CIDRs")]
     NotNow,
-    /// Another Node has them (`rule:block-has-one-holder`).
+    /// The CIDR is claimed by another Node (`rule:block-has-one-holder`).
     #[error("cannot give the Node {cidr}, which is still that of Node {by}")]
     Held {
-        /// What was to be given.
+        /// The CIDR.
         cidr: IpNet,
-        /// Who has it.
+        /// The name of the Node that has it.
         by: Arc<str>,
     },
-    /// No block is left.
+    /// The pool is full.
     #[error(transparent)]
     Full(#[from] Exhausted),
 }
@@ -45,15 +45,15 @@ pub(super) enum Refusal {
 /// How far a live Node has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// It has no pod CIDRs, and nothing was sent for it.
+    /// Without pod CIDRs, and nothing was sent for it.
     Empty,
-    /// What is claimed for it may have left this process.
+    /// Its claim may have left this process.
     Sent,
-    /// It was written to; the cache does not show it yet.
+    /// Written, but not shown by the cache yet.
     Written,
-    /// It shows pod CIDRs.
+    /// With pod CIDRs.
     Shows {
-        /// They are what we have sent.
+        /// Whether this process has sent them.
         ours: bool,
     },
 }
@@ -69,7 +69,7 @@ struct Known {
     is_refused: bool,
 }
 
-/// What follows from a change.
+/// The consequences of a change.
 #[derive(Debug, Default, PartialEq, Eq)]
 #[must_use]
 pub(super) struct Effects {
@@ -77,7 +77,7 @@ pub(super) struct Effects {
     pub(super) wake: Vec<Arc<str>>,
     /// The Node shows what another one has.
     pub(super) conflict: Option<Conflict>,
-    /// No PATCH of ours can have written what the Node shows.
+    /// Set when no PATCH of ours can have written what the Node shows.
     pub(super) foreign: Option<Evidence>,
 }
 
@@ -108,7 +108,7 @@ pub(super) struct Claims {
 }
 
 impl Claims {
-    /// Of a pool, or of none where the cloud chooses.
+    /// Claims on a pool, or without one where the cloud chooses.
     pub(super) fn new(pool: Option<Pool>, reserved: &[IpNet]) -> Self {
         let mut claims = Self {
             ledger: CountedLedger::new(pool.into_iter().collect()),
@@ -217,12 +217,12 @@ impl Claims {
         node.pod_cidrs.iter().map(str::to_owned).collect()
     }
 
-    /// What is claimed for a Node.
+    /// The claim of a Node.
     pub(super) fn of(&self, uid: &Uid) -> &[IpNet] {
         self.ledger.claim(&Owner::Node(Arc::clone(uid))).unwrap_or_default()
     }
 
-    /// The block of a Node that the cloud may have been told of.
+    /// The block of a Node that the cloud may know.
     pub(super) fn told(&self, uid: &Uid) -> Option<IpNet> {
         self.of(uid).first().copied().filter(|_| self.was_sent(uid))
     }
@@ -249,7 +249,7 @@ impl Claims {
             return Ok(());
         };
         self.waiting.insert(Arc::clone(&node.name));
-        // What has not left is in nobody's way.
+        // A claim that has not left blocks no other Node.
         let keeps = if self.was_sent(&node.uid) { before } else { Vec::new() };
         self.set(&node.uid, &keeps);
         Err(held)
@@ -345,7 +345,7 @@ impl Claims {
         drop(self.ledger.crossed());
     }
 
-    /// The other Nodes that overlap a Node.
+    /// UIDs of the Nodes that overlap a Node.
     fn others_of(&self, uid: &Uid) -> HashSet<Uid> {
         self.overlaps(uid).map(|conflict| conflict.other.1).collect()
     }

@@ -36,11 +36,11 @@ const LAST_CALLS: Duration = Duration::from_secs(4);
 /// A Node that is given nothing for long is looked at again this often.
 const HELD_LONG: Duration = Duration::from_secs(300);
 
-/// Nobody but the operator sets these right.
+/// Only the operator can mend these.
 pub(super) const MISMATCH: &str = "CloudCIDRAllocatorMismatch";
 /// The cloud has nothing for a Node, or there is no block.
 pub(super) const NOT_AVAILABLE: &str = "CIDRNotAvailable";
-/// What was to be written was refused.
+/// The API server or the cloud refused the write.
 pub(super) const FAILED: &str = "CIDRAssignmentFailed";
 /// The Node has its pod CIDR, and the condition of its network was refused.
 const NOT_READY: &str = "NetworkConditionNotWritten";
@@ -127,7 +127,7 @@ impl<C: Cloud> CloudNodes<C> {
         }
     }
 
-    /// What the VM of a Node has, as of a read that is not older than `age` and than the Node's
+    /// Reads the ranges of a Node's VM, as of a read that is not older than `age` and than the Node's
     /// last change. An error is told where somebody has to hear of it.
     pub(super) async fn vm(&self, node: &CloudNode, age: Duration) -> Result<VmRanges, Ended> {
         let name = &node.node.name;
@@ -149,7 +149,7 @@ impl<C: Cloud> CloudNodes<C> {
         }
     }
 
-    /// What a refusal of the cloud leads to (`rule:cloud-errors-have-classes`).
+    /// Reports an error of the cloud and decides when to try again (`rule:cloud-errors-have-classes`).
     pub(super) fn failed(&self, node: &Node, error: CloudError, reason: &'static str) -> Retry {
         match error {
             CloudError::Throttled { reason, pause } => Retry::throttled(reason, pause),
@@ -173,7 +173,7 @@ impl<C: Cloud> CloudNodes<C> {
         }
     }
 
-    /// What a claim that cannot be made leads to.
+    /// Reports a claim that cannot be made.
     pub(super) fn refused(&self, node: &Node, refusal: Refusal) -> Retry {
         match &refusal {
             Refusal::NotNow => {}
@@ -270,7 +270,7 @@ impl<C: Cloud> CloudNodes<C> {
         Ok(())
     }
 
-    /// Forgets what a pass has noted of a Node that went meanwhile: nobody comes back to it.
+    /// Forgets what a pass has noted of a Node that was deleted meanwhile; no later pass would.
     fn sweep(&self, node: &Node) {
         if !self.claims.lock().is_live(&node.uid) {
             self.writes.forget(&node.uid);
@@ -327,7 +327,7 @@ fn is_no_news(old: &CloudNode, new: &CloudNode) -> bool {
 }
 
 /// When each Node last changed in what counts, by name. What was read of its VM before says nothing
-/// about it: a VM may have been made anew under the same name.
+/// about it: a new VM may have the same name.
 #[derive(Debug, Default)]
 pub(super) struct VmReadTimes(Mutex<HashMap<Arc<str>, Instant>>);
 

@@ -1,4 +1,4 @@
-//! What the CloudAllocator does for a Node, by what the Node and its VM have. No I/O.
+//! The CloudAllocator: decides what to do for a Node by the ranges of its VM, and does it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,14 +11,14 @@ use super::cloud_nodes::{CloudNodes, Ended, MISMATCH, NOT_AVAILABLE};
 use super::provider::{Cloud, VmRanges};
 use super::writes::Leaves;
 
-/// What is to be done for a Node.
+/// The work to do for a Node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Decision {
     /// The VM has nothing for pods, or not yet: told, and tried again.
     NotAvailable,
     /// The VM has no range of a family: tried again.
     Lacking(Lack),
-    /// These are to become the Node's pod CIDRs, and its network ready.
+    /// Write these pod CIDRs to the Node, then mark its network ready.
     Assign(Vec<IpNet>),
     /// The Node has them: its network is ready.
     Settled,
@@ -55,7 +55,7 @@ pub(crate) struct Families(Vec<Family>);
 pub(crate) struct Lack(Family);
 
 impl Families {
-    /// Those of the service ranges; IPv4 where there are none.
+    /// The families of the service ranges; IPv4 without any.
     pub(crate) fn of_services(services: &[IpNet]) -> Self {
         let mut families: Vec<_> = services.iter().map(Family::of).collect();
         families.dedup();
@@ -82,7 +82,7 @@ const RECHECK: Duration = Duration::from_secs(60);
 /// A look again at a VM that had nothing needs a read as young as this.
 const YOUNG: Duration = Duration::from_secs(5);
 
-/// Of one Node, for ever.
+/// The pauses between attempts for one Node, without end.
 pub(super) const BACKOFF: Backoff =
     Backoff::doubling(Duration::from_millis(250), Duration::from_secs(15), Jitter::Around(0.5));
 /// After so many failures in a row a Node is tried once in a minute.
@@ -150,7 +150,7 @@ impl<C: Cloud> Copier<C> {
         }
     }
 
-    /// What fails for long is tried seldom, and for ever.
+    /// A Node that fails for long is tried seldom, without end.
     fn paced(&self, name: &Arc<str>, retry: Retry) -> Retry {
         if self.all.queue.failures(name) < MANY_FAILURES {
             return retry;

@@ -8,14 +8,14 @@ use tokio::time::Instant;
 
 /// A cloud that Nodes are VMs of.
 pub(crate) trait Cloud: Send + Sync + 'static {
-    /// What the VM of this `spec.providerID` has for pods, as it was at `not_before` or later.
+    /// Reads the ranges for pods of the VM with this `spec.providerID`, as it was at `not_before` or later.
     fn ranges(
         &self,
         provider_id: &str,
         not_before: Instant,
     ) -> impl Future<Output = Result<VmRanges, CloudError>> + Send;
 
-    /// Has a range routed to the VM beside what it has, unless that is something else than was read
+    /// Has a range routed to the VM in addition to its others, unless those differ from what was read
     /// by whoever decided, or `is_wanted` says no when it is about to be sent. May be repeated.
     fn add_range(
         &self,
@@ -26,7 +26,7 @@ pub(crate) trait Cloud: Send + Sync + 'static {
     ) -> impl Future<Output = Result<(), CloudError>> + Send;
 }
 
-/// What a VM has for pods.
+/// The ranges of a VM for pods.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct VmRanges {
     /// Ranges that were set on its network interface, in the cloud's order.
@@ -45,27 +45,27 @@ impl VmRanges {
 /// Why a cloud did not do what it was asked for, by what comes next.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum CloudError {
-    /// There is no such VM, or not yet.
+    /// The VM does not exist, or not yet.
     #[error("{0}")]
     Absent(String),
-    /// Not now; nobody is to be told.
+    /// The cloud asks to wait; no event is recorded.
     #[error("{reason}")]
     Throttled {
         /// Why, for people.
         reason: String,
-        /// What the cloud asked for.
+        /// The pause that the cloud asked for.
         pause: Option<Duration>,
     },
-    /// Not without somebody's help: a right is missing, or the cloud does not want it.
+    /// An operator has to help: a right is missing, or the cloud refuses.
     #[error("{0}")]
     Refused(String),
     /// The cloud does not route this range to the VM; it may route another one.
     #[error("{0}")]
     RangeRefused(String),
-    /// It was not sent, as whoever wanted it wanted.
+    /// Not sent, because `is_wanted` said no.
     #[error("it may not be sent any more")]
     Withdrawn,
-    /// It may work next time.
+    /// The next attempt may succeed.
     #[error("{0}")]
     Failed(String),
 }

@@ -35,38 +35,38 @@ use crate::second_allocator::{Detector, OnSecondAllocator};
 
 /// How often all claims are compared with the cache.
 const AUDIT: Duration = Duration::from_secs(600);
-/// The first list is given up after this time, and tried from anew.
+/// The first list is given up after this time, and started again.
 const FIRST_LIST: Duration = Duration::from_secs(600);
 /// One pass over a Node: an operation of the cloud takes up to two minutes, and calls wait for each
 /// other.
 const ITEM_LIMIT: Duration = Duration::from_secs(300);
 
-/// What the flags ask for.
+/// The allocator that the flags select.
 #[derive(Clone, Debug)]
 pub(crate) enum Mode {
     /// The CloudAllocator.
     Copy(Families),
     /// IPAMFromCluster or IPAMFromCloud.
     Sync {
-        /// Which of them.
+        /// The one of the two.
         direction: Direction,
         /// Where blocks come from.
         pool: Pool,
-        /// What no Node may get of it.
+        /// Ranges of the pool that no Node may get.
         reserved: Vec<IpNet>,
     },
 }
 
-/// What the allocators of all sources have in common.
+/// Options that the allocators of all sources have in common.
 #[derive(Clone, Debug)]
 pub(crate) struct RunOptions {
     /// Most Nodes that are worked on at once.
     pub(crate) concurrency: usize,
-    /// How long the blocks of a Node that is gone are given to nobody.
+    /// How long the blocks of a deleted Node stay unused.
     pub(crate) reuse_delay: Duration,
-    /// What follows from a second allocator.
+    /// The reaction to a second allocator.
     pub(crate) on_second_allocator: OnSecondAllocator,
-    /// What holds all runs of this process.
+    /// The hold of all runs of this process.
     pub(crate) hold: Hold,
 }
 
@@ -124,7 +124,11 @@ async fn sync<C: Cloud>(
         syncer::ended(all, node);
     };
     let watching = all.watch(|_| true, gone);
-    info!(logger = LOGGER, mode = direction.name(), "Keeping Nodes and their VMs at one");
+    info!(
+        logger = LOGGER,
+        mode = direction.name(),
+        "Keeping pod CIDRs of Nodes and alias ranges of their VMs equal"
+    );
     work(context, &all, syncer, watching, options).await
 }
 

@@ -27,7 +27,7 @@ const GARBAGE: &str = "CloudCIDRAllocatorInvalidPodCIDR";
 pub(super) struct Syncer<C: Cloud> {
     pub(super) all: Arc<CloudNodes<C>>,
     pub(super) direction: Direction,
-    /// Those whose first resync is behind them.
+    /// UIDs of the Nodes that had their first resync.
     pub(super) spread: Arc<Mutex<HashSet<Arc<str>>>>,
 }
 
@@ -55,7 +55,7 @@ impl<C: Cloud> Syncer<C> {
         let vm = self.all.vm(node, if has_failed { YOUNG } else { TIMER.resync }).await?;
         if vm.aliases.len() > 1 {
             warn!(logger = LOGGER, node = %node.node.name,
-                "Its VM has several alias ranges, of which the first counts");
+                "The VM has several alias ranges; only the first is used");
         }
         let (has, ours) = {
             let claims = self.all.claims.lock();
@@ -148,7 +148,7 @@ pub(super) fn ended<C: Cloud>(all: &CloudNodes<C>, node: &Node) {
     }
 }
 
-/// Which of the two is right where they differ.
+/// Which of Node and cloud is right where they differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Direction {
     /// Nodes get blocks of the pool, and the cloud is told.
@@ -167,7 +167,7 @@ impl Direction {
     }
 }
 
-/// What is to be done for a Node.
+/// The work to do for a Node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     /// A block is allocated, routed by the cloud, and written to the Node.
@@ -176,11 +176,11 @@ pub(super) enum Step {
     TakeOver(IpNet),
     /// This pod CIDR is routed by the cloud.
     Route(IpNet),
-    /// They are equal: nothing but the condition may be wrong.
+    /// Node and VM are equal: only the condition may be wrong.
     Settled,
     /// This mode does not go that way: told, an error, tried again.
     WrongMode(&'static str),
-    /// They differ: told, and no error, for the operator has to mend it
+    /// Node and VM differ: an event and no error, because only the operator can mend it
     /// (`rule:cloud-and-node-disagree`).
     Mismatch,
 }

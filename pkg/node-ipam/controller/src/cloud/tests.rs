@@ -37,12 +37,12 @@ mod syncer;
 
 const VM: &str = "gce://p/z/a";
 
-/// What the cloud answers, and what it was asked for.
+/// The answers of the cloud, and its requests so far.
 #[derive(Default)]
 struct Script {
     /// By providerID; nothing for all others.
     ranges: HashMap<String, Result<VmRanges, CloudError>>,
-    /// To additions in turn; done when there is none.
+    /// The answers to additions in turn; then success.
     additions: VecDeque<Result<(), CloudError>>,
     added: Vec<String>,
     addition_takes: Duration,

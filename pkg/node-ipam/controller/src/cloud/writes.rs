@@ -32,7 +32,7 @@ pub(super) struct NodeWrites {
     pub(super) detector: Arc<Detector>,
     /// Once cancelled, no PATCH leaves any more, but for [`Leaves::AlsoAfterTheStop`].
     pub(super) stop: CancellationToken,
-    /// By UID: PATCHes of pod CIDRs of which nothing is known.
+    /// By UID: PATCHes of pod CIDRs with an unknown outcome.
     pub(super) open: Mutex<HashMap<Arc<str>, Open>>,
 }
 
@@ -40,7 +40,7 @@ pub(super) struct NodeWrites {
 #[derive(Debug)]
 pub(super) struct Open {
     node: Node,
-    /// What the last of them carries.
+    /// The pod CIDRs of the last PATCH.
     cidrs: Vec<IpNet>,
     outcome: Outcome,
 }
@@ -48,21 +48,21 @@ pub(super) struct Open {
 /// Until when a PATCH may leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Leaves {
-    /// What still waits for the throttle at the stop is never sent.
+    /// A PATCH that still waits for the throttle at the stop is never sent.
     UntilTheStop,
-    /// It is the second half of what the cloud has carried out already
+    /// The PATCH is the second half of what the cloud has carried out already
     /// (`rule:begun-alias-is-finished`).
     AlsoAfterTheStop,
 }
 
-/// What is known of a Node before it is written to.
+/// The state of earlier PATCHes before a Node is written to.
 #[derive(Debug)]
 pub(super) enum Before {
-    /// No earlier PATCH can be carried out any more.
+    /// Earlier PATCHes can no longer be applied.
     Clear,
     /// An earlier one was: these are the Node's pod CIDRs.
     Shows(Vec<String>),
-    /// It is not known yet.
+    /// Unknown yet whether an earlier PATCH was applied.
     Unknown(Retry),
 }
 

@@ -105,7 +105,7 @@ impl Keeper {
         };
         match holding {
             Holding::Unknown => Ok(Next::After(LIST_PAUSE)),
-            Holding::Nobody => {
+            Holding::Unused => {
                 let released = self.client.remove_finalizer(object, FINALIZER).await;
                 released.map(|_| Next::Done).map_err(manager::retry)
             }
@@ -246,7 +246,7 @@ impl Facts {
             Some(Holding::By(nodes)) => {
                 format!("{nodes} Nodes have addresses of it; it goes with the last of them")
             }
-            Some(Holding::Nobody | Holding::Unknown) => String::new(),
+            Some(Holding::Unused | Holding::Unknown) => String::new(),
         };
         ("Terminating", true, "Deleted", message)
     }

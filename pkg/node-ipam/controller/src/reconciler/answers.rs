@@ -144,19 +144,19 @@ impl<N: CachedNode> Reconciler<N> {
     }
 }
 
-/// What a consistent read led to.
+/// The result of a consistent read.
 #[derive(Debug)]
 pub(super) enum ReadBack {
     /// The Node is alive and has no CIDRs; the allocator says what follows.
     Empty(AfterRead),
     /// Everything that the read said is carried out.
     Settled,
-    /// There was no answer, or we are asked to stop.
+    /// The read failed, or the stop came.
     Unread(Result<Next, Retry>),
 }
 
 impl ReadBack {
-    /// What the queue is told; `resend` is for a PATCH that is to be sent (again).
+    /// The answer to the queue; `resend` is for a PATCH that may be sent (again).
     pub(super) fn next(self, resend: Result<Next, Retry>) -> Result<Next, Retry> {
         match self {
             Self::Empty(AfterRead::Send) => resend,

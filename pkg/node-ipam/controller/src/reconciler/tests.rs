@@ -41,7 +41,7 @@ impl Bench {
         Self::held_by(&Hold::default(), api, events, mask, nodes).await
     }
 
-    /// The same by what may have held a bench before.
+    /// Makes a bench with a hold that an earlier bench may have set.
     async fn held_by(
         hold: &Hold,
         api: NodeApi,
@@ -112,10 +112,10 @@ fn node(name: &str, cidrs: &[&str]) -> Value {
 }
 
 /// A client for what must not happen.
-fn nobody() -> kube::Client {
+fn no_server() -> kube::Client {
     client(|asked| {
         let what = format!("{} {}", asked.method(), asked.path());
-        Reply::Fails(format!("nobody expects {what}").into())
+        Reply::Fails(format!("unexpected request: {what}").into())
     })
 }
 
@@ -151,7 +151,7 @@ async fn ten_minutes_of_starvation_make_one_event_per_node_per_5_minutes() {
     let (events, heard) = audience();
     let mut nodes = vec![node("a", &[POOL])];
     nodes.extend(STARVED.map(|name| node(name, &[])));
-    let bench = Bench::new(NodeApi::new(nobody(), ms(5000)), events, 24, nodes).await;
+    let bench = Bench::new(NodeApi::new(no_server(), ms(5000)), events, 24, nodes).await;
     let queue = bench.reconciler.queue.clone();
     let options = WorkerOptions {
         workers: 4,
@@ -189,7 +189,7 @@ async fn ten_minutes_of_starvation_make_one_event_per_node_per_5_minutes() {
 #[tokio::test(start_paused = true)]
 async fn nodes_of_a_long_list_come_into_the_queue_as_it_empties() {
     let nodes = (0..IN_QUEUE + 2).map(|number| node(&format!("n{number:04}"), &[])).collect();
-    let bench = Bench::new(NodeApi::new(nobody(), ms(5000)), nobody(), 24, nodes).await;
+    let bench = Bench::new(NodeApi::new(no_server(), ms(5000)), no_server(), 24, nodes).await;
     let Reconciler { queue, .. } = &*bench.reconciler;
     assert_eq!(queue.len(), IN_QUEUE);
     for number in 0..4 {

@@ -12,8 +12,8 @@ use crate::cluster_cidr::selector::Terms;
 
 const RULES: Rules = Rules { terms: Terms::Or, ipv6_bits: 16 };
 
-fn catalogue(specs: &[(&str, Value)]) -> PoolSource {
-    let mut catalogue = PoolSource::cluster_cidrs(Duration::ZERO);
+fn source(specs: &[(&str, Value)]) -> PoolSource {
+    let mut source = PoolSource::cluster_cidrs(Duration::ZERO);
     let mut first = 0;
     for (name, spec) in specs {
         let spec: ClusterCidrSpec = serde_json::from_value(spec.clone()).unwrap();
@@ -21,12 +21,12 @@ fn catalogue(specs: &[(&str, Value)]) -> PoolSource {
         let name: Arc<str> = (*name).into();
         let pools = first..first + plan.pools.len();
         first = pools.end;
-        let (rank, id) = (Rank::of(&name, &plan), catalogue.take_id());
+        let (rank, id) = (Rank::of(&name, &plan), source.take_id());
         let (uid, selector, standing) = (name.clone(), plan.selector, Standing::Serving);
         let seen = Instant::now();
-        catalogue.insert(Entry { id, uid, name, standing, spec, selector, rank, pools, seen });
+        source.insert(Entry { id, uid, name, standing, spec, selector, rank, pools, seen });
     }
-    catalogue
+    source
 }
 
 fn marks(labels: &[(&str, &str)]) -> NodeMarks {
@@ -34,13 +34,13 @@ fn marks(labels: &[(&str, &str)]) -> NodeMarks {
     NodeMarks { labels, taints: Vec::new() }
 }
 
-fn order(catalogue: &PoolSource, marks: &NodeMarks) -> Vec<String> {
-    let candidates = catalogue.choice("n", marks).candidates;
-    let name = |id: &EntryId| catalogue.by_id(*id).unwrap().name.to_string();
+fn order(source: &PoolSource, marks: &NodeMarks) -> Vec<String> {
+    let candidates = source.choice("n", marks).candidates;
+    let name = |id: &EntryId| source.by_id(*id).unwrap().name.to_string();
     candidates.iter().map(name).collect()
 }
 
-/// `ipv4`, host bits, and keys of labels that are to be there.
+/// `ipv4`, host bits, and keys of required labels.
 fn spec(ipv4: &str, bits: i64, keys: &[&str]) -> Value {
     let wanted: Vec<_> = keys.iter().map(|key| json!({"key": key, "operator": "Exists"})).collect();
     let mut spec = json!({"ipv4": ipv4, "perNodeHostBits": bits});
@@ -73,44 +73,44 @@ fn every_tie_is_broken_by_the_next_rule() {
         // Neither their names nor the order in which they come decide.
         for (one, other) in [("a", "z"), ("z", "a")] {
             let (first, second) = ((one, first.clone()), (other, second.clone()));
-            let forth = order(&catalogue(&[first.clone(), second.clone()]), &node);
+            let forth = order(&source(&[first.clone(), second.clone()]), &node);
             assert_eq!(forth, [one, other], "{what}");
-            assert_eq!(order(&catalogue(&[second, first]), &node), forth, "{what}");
+            assert_eq!(order(&source(&[second, first]), &node), forth, "{what}");
         }
     }
     let twins = [("b", spec("10.0.0.0/24", 8, &[])), ("a", spec("10.0.0.0/24", 8, &[]))];
-    assert_eq!(order(&catalogue(&twins), &node), ["a", "b"], "the name, when nothing else differs");
+    assert_eq!(order(&source(&twins), &node), ["a", "b"], "the name, when nothing else differs");
 }
 
 #[test]
 fn those_that_do_not_select_the_node_or_are_on_their_way_out_are_left_out() {
-    let mut catalogue = catalogue(&[
+    let mut source = source(&[
         ("foo", spec("10.0.0.0/24", 8, &["foo"])),
         ("bar", spec("10.0.1.0/24", 8, &["bar"])),
         ("all", spec("10.0.2.0/24", 8, &[])),
     ]);
-    assert_eq!(order(&catalogue, &marks(&[("foo", "")])), ["foo", "all"]);
-    assert_eq!(order(&catalogue, &marks(&[])), ["all"]);
-    assert!(!catalogue.choice("n", &marks(&[])).selected);
-    assert!(catalogue.choice("n", &marks(&[("bar", "")])).selected);
-    catalogue.by_uid_mut("foo").unwrap().standing = Standing::Terminating;
-    assert_eq!(order(&catalogue, &marks(&[("foo", "")])), ["all"]);
+    assert_eq!(order(&source, &marks(&[("foo", "")])), ["foo", "all"]);
+    assert_eq!(order(&source, &marks(&[])), ["all"]);
+    assert!(!source.choice("n", &marks(&[])).selected);
+    assert!(source.choice("n", &marks(&[("bar", "")])).selected);
+    source.by_uid_mut("foo").unwrap().standing = Standing::Terminating;
+    assert_eq!(order(&source, &marks(&[("foo", "")])), ["all"]);
 }
 
 #[test]
 fn pools_behind_a_removed_entry_move_up() {
     let dual = json!({"ipv4": "10.0.0.0/16", "ipv6": "fd00::/112", "perNodeHostBits": 8});
-    let mut catalogue = catalogue(&[
+    let mut source = source(&[
         ("a", spec("10.0.0.0/24", 8, &[])),
         ("b", dual),
         ("c", spec("10.2.0.0/24", 8, &["x"])),
     ]);
-    let places = |catalogue: &PoolSource, uid| catalogue.by_uid(uid).unwrap().pools.clone();
-    assert_eq!(catalogue.name_of_pool(2).map(AsRef::as_ref), Some("b"));
-    assert_eq!(catalogue.remove("b").unwrap().pools, 1..3);
-    assert_eq!((places(&catalogue, "a"), places(&catalogue, "c")), (0..1, 1..2));
-    assert_eq!(catalogue.name_of_pool(1).map(AsRef::as_ref), Some("c"));
-    assert!(catalogue.remove("b").is_none());
+    let places = |source: &PoolSource, uid| source.by_uid(uid).unwrap().pools.clone();
+    assert_eq!(source.name_of_pool(2).map(AsRef::as_ref), Some("b"));
+    assert_eq!(source.remove("b").unwrap().pools, 1..3);
+    assert_eq!((places(&source, "a"), places(&source, "c")), (0..1, 1..2));
+    assert_eq!(source.name_of_pool(1).map(AsRef::as_ref), Some("c"));
+    assert!(source.remove("b").is_none());
 }
 
 /// An object as the model sees it.
@@ -222,6 +222,6 @@ proptest! {
             objects.iter().filter(|it| it.matching(&labels).is_some()).collect();
         wanted.sort_by(|one, other| one.compare(other, &labels));
         let wanted: Vec<&str> = wanted.iter().map(|it| &*it.name).collect();
-        prop_assert_eq!(order(&catalogue(&specs), &node), wanted);
+        prop_assert_eq!(order(&source(&specs), &node), wanted);
     }
 }

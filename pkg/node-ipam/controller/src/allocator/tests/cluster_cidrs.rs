@@ -157,8 +157,8 @@ fn a_node_without_the_labels_of_its_cloud_waits_for_them() {
     let uid: Uid = "n".into();
     drop(allocator.observe(&marked("n", &[], &[UNINITIALIZED]), begun));
     assert_eq!(allocator.awaits_labels(&uid, begun), Some(begun + WAIT));
-    assert_eq!(allocator.awaits_labels(&uid, begun + WAIT), None, "not for ever");
-    // Neither its labels nor a ClusterCIDR are to be waited for any longer.
+    assert_eq!(allocator.awaits_labels(&uid, begun + WAIT), None, "not without end");
+    // The Node waits no longer, for its labels or for a ClusterCIDR.
     for (labels, taints) in [(&["foo"][..], &[UNINITIALIZED][..]), (&[], &[])] {
         let effects = allocator.observe(&marked("n", labels, taints), begun);
         assert_eq!(effects.wake, ["n".into()]);
@@ -182,7 +182,7 @@ async fn a_node_that_starved_without_its_labels_waits_for_them_all_the_same() {
         assert_eq!(shortage(allocator.assign(&name.into()).0), Shortage::NotSelected);
     }
     let effects = serve(&mut allocator, "all", &everybody("10.0.0.0/16", 8));
-    assert_eq!(effects.wake, ["n".into(), "labelled".into()], "it holds up nobody");
+    assert_eq!(effects.wake, ["n".into(), "labelled".into()], "it holds up no other");
     assert_eq!(allocator.awaits_labels(&uid, now()), Some(begun + WAIT));
     assert_eq!(sent(allocator.assign(&"labelled".into()).0), ["10.0.0.0/24"]);
     let effects = allocator.observe(&marked("n", &["foo"], &[]), now());
@@ -262,7 +262,7 @@ fn one_that_was_replaced_by_another_of_the_same_range_goes_at_once() {
     assert_eq!(allocator.holding(&[range]), Holding::By(2), "the new one may yet go unseen");
     let effects = serve(&mut allocator, "new", &new);
     assert_eq!(effects.released, ["old".into()]);
-    assert_eq!(allocator.holding(&[range]), Holding::Nobody);
+    assert_eq!(allocator.holding(&[range]), Holding::Unused);
 
     // A Node with addresses of both is of neither.
     let both = node("both", "both").cidrs(&["10.0.3.0/24", "fd00::/64"]);
@@ -303,7 +303,7 @@ fn one_that_is_deleted_gives_nothing_and_goes_with_the_last_node_that_has_addres
         "a block may be about to turn up elsewhere"
     );
     allocator.set_in_list(false);
-    assert_eq!(allocator.holding(&ranges), Holding::Nobody);
+    assert_eq!(allocator.holding(&ranges), Holding::Unused);
     let ended = allocator.cluster_cidr_gone("old").ended;
     assert_eq!(ended, [(cidr::parse("10.0.0.0/22").unwrap(), "old".into())]);
     assert_eq!(allocator.use_of("old"), None);
@@ -445,7 +445,7 @@ fn excluded_ranges_are_kept_out_of_objects_too_and_hold_none_of_them() {
     let range = cidr::parse("10.0.0.0/22").unwrap();
     let mut allocator = empty().without(&[cidr::parse("10.0.0.0/23").unwrap()]);
     drop(serve(&mut allocator, "late", &everybody("10.0.0.0/22", 8)));
-    assert_eq!(allocator.holding(&[range]), Holding::Nobody);
+    assert_eq!(allocator.holding(&[range]), Holding::Unused);
     assert_eq!(sent(join(&mut allocator, "n", &[])), ["10.0.2.0/24"]);
     allocator.terminate("late");
     assert_eq!(allocator.holding(&[range]), Holding::By(1));

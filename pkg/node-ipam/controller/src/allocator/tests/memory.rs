@@ -1,4 +1,4 @@
-//! What the allocator keeps of Nodes that are no longer unassigned.
+//! Memory that the allocator keeps for Nodes that are no longer unassigned.
 
 use super::*;
 
@@ -16,7 +16,7 @@ fn what_held_the_first_nodes_of_a_cluster_is_given_back_in_few_steps() {
         drop(allocator.gone(name, now()));
         let (left, capacity) = (NODES - gone - 1, allocator.unassigned.capacity());
         assert!(capacity <= WORTH_SHRINKING.max(4 * left), "{capacity} for {left}");
-        // An entry that leaves may make its place unusable until the table is made anew.
+        // An entry that leaves may make its place unusable until the table is rebuilt.
         steps += usize::from(before > capacity + 1);
         before = capacity;
     }

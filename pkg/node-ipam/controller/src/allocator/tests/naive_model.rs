@@ -1,4 +1,4 @@
-//! ClusterCIDRs that overlap, beside a model that looks at every block.
+//! Overlapping ClusterCIDRs, compared with a model that looks at every block.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::cluster_cidrs::{empty, everybody, join, labelled, serve};
 use super::*;
 
-/// What a naive model knows of an object.
+/// A ClusterCIDR in the naive model.
 #[derive(Clone, Debug)]
 struct Naive {
     label: Option<&'static str>,

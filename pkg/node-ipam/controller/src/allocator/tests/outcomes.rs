@@ -1,4 +1,4 @@
-//! What is known of a PATCH that was sent, and when its blocks are free
+//! Outcomes of PATCHes that were sent, and when its blocks are free
 //! (`rule:unknown-outcome-ends`).
 
 use super::*;
@@ -40,7 +40,7 @@ fn a_patch_that_can_still_be_applied_keeps_its_blocks_of_both_families() {
     drop(settle(&mut allocator, "other"));
     let cidrs = reserve(&mut allocator, "ours");
     send_at(&mut allocator, "ours", &cidrs, start);
-    // Somebody else takes one of the two, and nobody has answered our PATCH.
+    // Somebody else takes one of the two, and our PATCH is not answered.
     drop(allocator.observe(&node("theirs", "theirs").cidrs(&["10.0.1.0/24"]), now()));
     let later = start + LIMIT / 2;
     assert_eq!(read_at(&mut allocator, "ours", later), AfterRead::Wait(start + LIMIT));
@@ -87,7 +87,7 @@ fn a_read_that_was_begun_too_early_settles_nothing() {
     let cidrs = reserve(&mut allocator, "a");
     send_at(&mut allocator, "a", &cidrs, start);
     let early = start + LIMIT.checked_sub(Duration::from_nanos(1)).unwrap();
-    assert_eq!(read_at(&mut allocator, "a", early), AfterRead::Send, "nobody else wants it");
+    assert_eq!(read_at(&mut allocator, "a", early), AfterRead::Send, "no other Node wants it");
     assert_eq!(unresolved(&allocator), 1);
     assert_eq!(read_at(&mut allocator, "a", start + LIMIT), AfterRead::Send);
     assert_eq!(unresolved(&allocator), 1, "the first read of a store that may have stood still");

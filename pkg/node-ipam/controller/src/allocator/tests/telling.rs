@@ -1,4 +1,4 @@
-//! What users and operators are told, and how often; and the audit.
+//! Events and counters for operators, how often each comes, and the audit.
 
 use super::super::findings::CONFLICT;
 use super::*;
@@ -245,7 +245,7 @@ fn the_audit_counts_each_node_that_it_mends_and_passes_on_what_follows() {
         node("held back", "held back").deleting(),
     ];
     let (mended, effects) = allocator.audit(live.iter(), now());
-    assert_eq!(mended, 4, "all but the last, of which there is nothing to keep");
+    assert_eq!(mended, 4, "all but the last, which has nothing to keep");
     assert_eq!(reasons(&effects), ["PodCIDROutOfRange"]);
     assert!(effects.wake.contains(&"new".into()), "{:?}", effects.wake);
     assert_eq!(allocator.audit(live.iter(), now()).0, 0);
@@ -277,7 +277,7 @@ fn the_warning_line_in_force_falls_when_blocks_are_freed() {
 fn a_pool_that_services_nearly_fill_is_told_with_the_first_node_and_not_before() {
     let services = ["10.0.0.0/29", "10.0.0.8/30"].map(|text| cidr::parse(text).unwrap());
     let mut allocator = Allocator::new(vec![pool("10.0.0.0/28", 30)], &services);
-    drop(allocator.gone("nobody", now()));
+    drop(allocator.gone("unknown", now()));
     drop(allocator.observe(&node("a", "a"), now()));
     let (_, effects) = allocator.assign(&"a".into());
     assert_eq!(reasons(&effects), ["PodCIDRPoolNearlyFull"]);
@@ -295,7 +295,7 @@ fn a_node_in_the_service_range_is_told_and_counted_until_it_is_gone() {
     }
     assert_eq!(allocator.snapshot().in_services, 1);
     assert_eq!(reasons(&allocator.observe(&odd, now())), [""; 0], "told once");
-    drop(allocator.observe(&node("beside", "beside").cidrs(&["10.0.0.8/30"]), now()));
+    drop(allocator.observe(&node("next", "next").cidrs(&["10.0.0.8/30"]), now()));
     assert_eq!((allocator.snapshot().in_services, allocator.snapshot().conflicts), (1, 0));
     drop(allocator.gone("odd", now()));
     assert_eq!(allocator.snapshot().in_services, 0);

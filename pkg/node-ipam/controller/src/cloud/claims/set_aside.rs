@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use super::{Claims, Owner, Phase, Uid};
 
-/// No Node gets a refused block for so long.
+/// A refused block stays unused for so long.
 const REFUSED: Duration = Duration::from_secs(60);
 
 impl Claims {
@@ -27,7 +27,7 @@ impl Claims {
     }
 
     /// A read since the refusal shows the VM without the block of a Node, and no PATCH of it can be
-    /// carried out: the Node gets another one, and nobody this one for a while
+    /// carried out: the Node gets another one, and no Node this one for a while
     /// (`rule:refused-block-is-changed`).
     pub(in super::super) fn give_up(&mut self, uid: &Uid) {
         let Some(known) = self.nodes.get_mut(uid).filter(|known| known.is_refused) else { return };

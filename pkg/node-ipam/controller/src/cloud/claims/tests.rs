@@ -1,4 +1,4 @@
-//! Who has what, as the watch and the workers come and go.
+//! Claims of Nodes, as the watch and the workers come and go.
 
 use proptest::prelude::*;
 
@@ -28,7 +28,7 @@ fn used(claims: Claims) -> (u128, u128) {
     (pool.used, pool.blocks)
 }
 
-/// Of two blocks.
+/// A pool of two blocks.
 fn pool() -> Claims {
     Claims::new(Some(Pool::new(net("10.0.0.0/23"), 24, 16).unwrap()), &[])
 }
@@ -77,7 +77,7 @@ fn what_another_node_has_is_not_taken_until_that_one_is_gone() {
     drop(claims.see(&new));
     let held = claims.take(&new, &cidrs).unwrap_err();
     assert_eq!(held, Refusal::Held { cidr: cidrs[0], by: "old".into() });
-    assert_eq!(claims.of(&new.uid), [], "it is in nobody's way");
+    assert_eq!(claims.of(&new.uid), [], "it blocks no other Node");
     assert!(!claims.may_send(&new.uid, &cidrs));
     assert_eq!(claims.gone(&old.uid).wake, [Arc::from("new")]);
     assert_eq!(claims.take(&new, &cidrs), Ok(()));

@@ -1,4 +1,4 @@
-//! What follows when kube-controller-manager gives a Node of a cloud its pod CIDR
+//! Reactions when kube-controller-manager gives a Node of a cloud its pod CIDR
 //! (`rule:second-allocator-is-told`).
 
 use workqueue::Reconcile as _;

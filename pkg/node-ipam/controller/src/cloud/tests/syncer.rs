@@ -91,7 +91,7 @@ async fn from_cluster_no_block_is_given_out_before_the_vm_of_each_node_was_read(
     bench.vm(other, &[BLOCK]);
     assert!(is_expected(&pass(&bench, FromCluster).await));
     assert_eq!(added(&bench), [""; 0], "the VM of b has an alias that no Node shows");
-    assert!(is_expected(&pass_of(&bench, "b").await), "its alias is none of ours");
+    assert!(is_expected(&pass_of(&bench, "b").await), "its alias is not ours");
     assert!(is_synced(&pass(&bench, FromCluster).await));
     assert_eq!(added(&bench), [format!("{VM} 10.0.1.0/24")]);
 

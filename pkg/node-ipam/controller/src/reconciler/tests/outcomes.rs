@@ -1,4 +1,4 @@
-//! What each answer to a PATCH leads to, and how the last outcomes are settled at a stop; on a
+//! Reactions to each answer to a PATCH, and how the last outcomes are settled at a stop; on a
 //! paused clock, with a server that answers as it is told.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -30,7 +30,7 @@ fn not_found(name: &str) -> Answer {
     Answer { status: 404, retry_after: None, body }
 }
 
-/// Answers PATCHes in turn, the last answer for ever, and every GET in the same way.
+/// Answers PATCHes in turn, then with the last answer, and every GET in the same way.
 fn server(patches: Vec<Answer>, get: Answer) -> ApiServer {
     let earlier = AtomicUsize::new(0);
     ApiServer::new(move |asked| {

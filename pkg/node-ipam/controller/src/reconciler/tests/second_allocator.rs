@@ -1,4 +1,4 @@
-//! What follows when somebody else gives a Node its pod CIDR (`rule:second-allocator-is-told`).
+//! Reactions when another allocator gives a Node its pod CIDR (`rule:second-allocator-is-told`).
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -17,7 +17,7 @@ fn set_at(manager: &'static str, created: &'static str) -> NodeApi {
     set_on_the_clock(manager, created, None)
 }
 
-/// The same by a clock of the server's own.
+/// An API server with its own clock, whose Nodes were made then.
 fn set_on_the_clock(
     manager: &'static str,
     created: &'static str,
@@ -45,7 +45,7 @@ fn set_on_the_clock(
     NodeApi::new(client, ms(5000))
 }
 
-/// The same while this program runs.
+/// An API server whose Nodes were made while this program runs.
 fn set_by(manager: &'static str) -> NodeApi {
     set_at(manager, "2999-01-01T00:00:00Z")
 }
@@ -60,7 +60,7 @@ impl Bench {
 
     /// A bench whose watch over the other allocator runs, with the Nodes a and b.
     async fn watching(api: NodeApi) -> Self {
-        let bench = Self::new(api, nobody(), 26, two_nodes()).await;
+        let bench = Self::new(api, no_server(), 26, two_nodes()).await;
         let watched = bench.reconciler.clone();
         tokio::spawn(async move {
             watched.detector.watch(OnSecondAllocator::Pause, &watched.stop).await;
@@ -124,7 +124,7 @@ async fn a_worker_waits_out_the_pause_and_a_second_discovery_prolongs_it_in_sile
 #[tokio::test(start_paused = true)]
 async fn whoever_else_gives_a_node_its_cidr_is_no_second_allocator() {
     for manager in ["kubectl", "cloud-controller-manager", "infra-controller-manager"] {
-        let bench = Bench::new(set_by(manager), nobody(), 26, two_nodes()).await;
+        let bench = Bench::new(set_by(manager), no_server(), 26, two_nodes()).await;
         let watched = bench.reconciler.clone();
         tokio::spawn(async move {
             watched.detector.watch(OnSecondAllocator::Stop, &watched.stop).await;
@@ -165,7 +165,7 @@ async fn a_node_that_is_served_before_we_saw_it_is_looked_at_unless_it_was_there
     assert_eq!(bench.second_allocators(), Some(1.0));
 
     let there = vec![node("old", &["10.0.0.64/26"])];
-    let bench = Bench::new(set_by(STOCK), nobody(), 26, there).await;
+    let bench = Bench::new(set_by(STOCK), no_server(), 26, there).await;
     let watched = bench.reconciler.clone();
     tokio::spawn(
         async move { watched.detector.watch(OnSecondAllocator::Pause, &watched.stop).await },
@@ -240,13 +240,13 @@ async fn the_look_goes_ahead_of_all_nodes_that_wait() {
 async fn a_controller_that_is_started_again_holds_what_the_one_before_it_held() {
     let hold = Hold::default();
     for (flag, is_held) in [("pause", false), ("stop", true)] {
-        let bench = Bench::held_by(&hold, set_by(STOCK), nobody(), 26, two_nodes()).await;
+        let bench = Bench::held_by(&hold, set_by(STOCK), no_server(), 26, two_nodes()).await;
         let (watched, mode) = (bench.reconciler.clone(), OnSecondAllocator::named(flag).unwrap());
         tokio::spawn(async move { watched.detector.watch(mode, &watched.stop).await });
         bench.show("b", "10.0.0.192/26");
         sleep(HOUR).await;
         drop(bench);
-        let next = Bench::held_by(&hold, set_by(STOCK), nobody(), 26, two_nodes()).await;
+        let next = Bench::held_by(&hold, set_by(STOCK), no_server(), 26, two_nodes()).await;
         let pass = next.start_reconciling("a").await.unwrap().unwrap();
         assert_eq!(matches!(pass, Next::After(_)), is_held, "{flag}: {pass:?}");
         assert_eq!(next.patched("done") < 0.5, is_held, "{flag}");

@@ -1,4 +1,4 @@
-//! What a stop means for a PATCH that waits for its turn or is on its way.
+//! Effects of a stop on a PATCH that waits for its turn or is on its way.
 
 use api_server_double::Loopback;
 use client::{ClientOptions, Clients, Profile, RequestMetrics, Throttle, ThrottleMetrics};
@@ -70,7 +70,7 @@ async fn a_patch_that_waits_for_the_throttle_when_the_stop_comes_is_never_sent()
     let server = Server::start(true).await;
     // The next token comes after an hour.
     let api = server.node_api(1.0 / 3_600.0, AMPLE);
-    let bench = Bench::new(api, nobody(), 26, two_nodes()).await;
+    let bench = Bench::new(api, no_server(), 26, two_nodes()).await;
     assert_eq!(bench.start_reconciling("a").await.unwrap().unwrap(), Next::Done);
     let mut waiting = bench.start_reconciling("b");
     assert!(timeout(ms(100), &mut waiting).await.is_err(), "there was no token to wait for");
@@ -83,7 +83,7 @@ async fn a_patch_that_waits_for_the_throttle_when_the_stop_comes_is_never_sent()
 #[tokio::test]
 async fn a_patch_that_gets_its_token_in_the_moment_of_the_stop_is_withdrawn() {
     let server = Server::start(true).await;
-    let bench = Bench::new(server.node_api(-1.0, AMPLE), nobody(), 26, two_nodes()).await;
+    let bench = Bench::new(server.node_api(-1.0, AMPLE), no_server(), 26, two_nodes()).await;
     let node = bench.reconciler.nodes.get("a").unwrap();
     let (assignment, _) = bench.reconciler.allocator.lock().assign(&node.uid);
     let Assignment::Send { cidrs, .. } = assignment else { panic!("{assignment:?}") };
@@ -100,7 +100,7 @@ async fn a_patch_that_gets_its_token_in_the_moment_of_the_stop_is_withdrawn() {
 #[tokio::test]
 async fn a_patch_that_is_on_its_way_when_the_stop_comes_is_awaited() {
     let server = Server::start(false).await;
-    let bench = Bench::new(server.node_api(-1.0, AMPLE), nobody(), 26, two_nodes()).await;
+    let bench = Bench::new(server.node_api(-1.0, AMPLE), no_server(), 26, two_nodes()).await;
     let mut under_way = bench.start_reconciling("a");
     server.api.until_asked(1).await;
     bench.reconciler.stop.cancel();
@@ -116,7 +116,7 @@ async fn a_patch_that_is_on_its_way_when_the_stop_comes_is_awaited() {
 async fn a_patch_that_is_never_answered_ends_after_its_time_and_stays_unresolved() {
     let server = Server::start(false).await;
     // Long enough for a busy machine to send it.
-    let bench = Bench::new(server.node_api(-1.0, ms(5_000)), nobody(), 26, two_nodes()).await;
+    let bench = Bench::new(server.node_api(-1.0, ms(5_000)), no_server(), 26, two_nodes()).await;
     let under_way = bench.start_reconciling("a");
     server.api.until_asked(1).await;
     bench.reconciler.stop.cancel();
