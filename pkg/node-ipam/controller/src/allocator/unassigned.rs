@@ -103,7 +103,7 @@ impl EventTimes {
 
     /// The state has ended: the next event of this reason is due at once.
     pub(super) fn forget(&mut self, reason: &'static str) {
-        self.0.retain(|(known, _)| *told != reason);
+        self.0.retain(|(known, _)| *known != reason);
     }
 }
 
