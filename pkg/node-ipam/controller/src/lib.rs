@@ -11,6 +11,7 @@
 
 mod allocator;
 mod api;
+mod backlog;
 mod cloud;
 mod cluster_cidr;
 mod controller;

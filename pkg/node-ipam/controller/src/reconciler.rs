@@ -5,7 +5,6 @@ mod answers;
 use std::sync::Arc;
 use std::time::Duration;
 
-use answers::ReadBack;
 use cidr::IpNet;
 use events::{EventType, ObjectRef, Recorder};
 use informer::Informer;
@@ -19,8 +18,8 @@ use workqueue::{Next, Reconcile, Retry, WorkQueue};
 use super::LOGGER;
 use super::allocator::{AfterRead, Allocator, Assignment, Effects, Shortage};
 use super::api::NodeApi;
+use super::backlog::Backlog;
 use super::metrics::IpamMetrics;
-use super::node_work::Backlog;
 use super::second_allocator::Detector;
 use super::writer::Writer;
 
@@ -199,6 +198,31 @@ impl<N: CachedNode> Reconciler<N> {
             let message = format!("Node {} status is now: {reason}: {why}", node.name);
             let object = ObjectRef::node(&node.name, &node.uid);
             self.recorder.event(object, EventType::Normal, reason, message);
+        }
+    }
+}
+
+/// The result of a consistent read.
+#[derive(Debug)]
+enum ReadBack {
+    /// The Node is alive and has no CIDRs; the allocator says what follows.
+    Empty(AfterRead),
+    /// Everything that the read said is carried out.
+    Settled,
+    /// The read failed, or the stop came.
+    Unread(Result<Next, Retry>),
+}
+
+impl ReadBack {
+    /// The answer to the queue; `resend` is for a PATCH that may be sent (again).
+    fn next(self, resend: Result<Next, Retry>) -> Result<Next, Retry> {
+        match self {
+            Self::Empty(AfterRead::Send) => resend,
+            Self::Empty(AfterRead::Wait(until)) => {
+                Ok(Next::After(until.saturating_duration_since(Instant::now())))
+            }
+            Self::Empty(AfterRead::Reassign | AfterRead::Settled) | Self::Settled => Ok(Next::Done),
+            Self::Unread(next) => next,
         }
     }
 }

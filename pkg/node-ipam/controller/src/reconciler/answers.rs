@@ -12,9 +12,9 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 use tracing::info;
 use workqueue::{Next, Retry};
 
-use super::{CachedNode, Reconciler, Work};
+use super::{CachedNode, ReadBack, Reconciler, Work};
 use crate::LOGGER;
-use crate::allocator::{AfterRead, OpenOutcome};
+use crate::allocator::OpenOutcome;
 use crate::api::{Read, ReadError};
 use crate::writer::{READ_AGAIN, READS_AT_STOP, Written, throttled};
 
@@ -141,30 +141,5 @@ impl<N: CachedNode> Reconciler<N> {
             }
         }
         ReadBack::Settled
-    }
-}
-
-/// The result of a consistent read.
-#[derive(Debug)]
-pub(super) enum ReadBack {
-    /// The Node is alive and has no CIDRs; the allocator says what follows.
-    Empty(AfterRead),
-    /// Everything that the read said is carried out.
-    Settled,
-    /// The read failed, or the stop came.
-    Unread(Result<Next, Retry>),
-}
-
-impl ReadBack {
-    /// The answer to the queue; `resend` is for a PATCH that may be sent (again).
-    pub(super) fn next(self, resend: Result<Next, Retry>) -> Result<Next, Retry> {
-        match self {
-            Self::Empty(AfterRead::Send) => resend,
-            Self::Empty(AfterRead::Wait(until)) => {
-                Ok(Next::After(until.saturating_duration_since(Instant::now())))
-            }
-            Self::Empty(AfterRead::Reassign | AfterRead::Settled) | Self::Settled => Ok(Next::Done),
-            Self::Unread(next) => next,
-        }
     }
 }

@@ -13,8 +13,8 @@ use workqueue::{
 };
 
 use super::*;
+use crate::backlog::IN_QUEUE;
 use crate::metrics::PoolsOf;
-use crate::node_work::IN_QUEUE;
 use crate::second_allocator::Hold;
 
 mod outcomes;
