@@ -20,7 +20,7 @@ impl Quantity {
     /// Nothing.
     pub const ZERO: Self = Self { nanos: 0 };
 
-    /// That many.
+    /// A whole number.
     pub const fn whole(number: i64) -> Self {
         // 64 bits times 30 bits fit 128.
         Self { nanos: number as i128 * NANOS }

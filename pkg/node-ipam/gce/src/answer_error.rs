@@ -1,4 +1,4 @@
-//! What an answer of Google that is no success means (`rule:google-refusals-have-classes`).
+//! Classes of Google's answers that are no success (`rule:google-refusals-have-classes`).
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::call_error::{CallError, VM_BUSY};
 /// How much of Google's words is repeated.
 const QUOTED: usize = 300;
 
-/// Words for "too much at once", of which 403 is as good an answer as 429, and the one for a VM
+/// Reasons for "too much at once", which come with 403 or 429, and the one for a VM
 /// that is being changed.
 const NOT_NOW: [&str; 6] = [
     "rateLimitExceeded",

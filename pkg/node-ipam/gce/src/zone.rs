@@ -24,7 +24,7 @@ const FEW: usize = 20;
 /// For so long a VM counts that was asked for: two of the periods in which all are looked at.
 const LATELY: Duration = Duration::from_secs(60);
 
-/// What a read of one VM gives.
+/// Result of the read of one VM.
 pub(crate) type Found = Result<Arc<Instance>, CallError>;
 
 /// One zone.
@@ -57,7 +57,7 @@ impl Zone {
         self.asked.is_empty() && self.last.is_none()
     }
 
-    /// What the last list says of a VM, if it was begun at `not_before` or later. A list that failed
+    /// The VM in the last list, if that was begun at `not_before` or later. A list that failed
     /// answers those only who had asked before it was begun, at `asked`.
     pub(crate) fn listed(&self, vm: &str, not_before: Instant, asked: Instant) -> Option<Found> {
         let list = self.last.as_ref()?;
@@ -80,7 +80,7 @@ impl Zone {
     }
 }
 
-/// Those who come together are waited for, and are many.
+/// Callers that come together wait for each other and count as many.
 const GATHER: Duration = Duration::from_millis(50);
 
 /// Reads VMs.

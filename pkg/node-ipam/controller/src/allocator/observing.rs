@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use super::unassigned::Unassigned;
 use super::{Allocator, Effects, Owner, Phase, Uid, findings};
 use crate::reconciler::CachedNode;
-use crate::suspicion::{Evidence, Suspect};
+use crate::second_allocator::{Evidence, Suspect};
 
 /// So many Nodes with an earlier conflict get another event when a new Node overlaps them.
 const TOLD_AGAIN: usize = 16;

@@ -18,7 +18,7 @@ use tokio::time::Instant;
 use crate::allocator::findings::Findings;
 use crate::ledger::{CountedLedger, Owner, Uid};
 use crate::pressure::{Counted, Snapshot};
-use crate::suspicion::Evidence;
+use crate::second_allocator::Evidence;
 
 /// The first block is given out after this time, even if the VM of a Node cannot be read.
 const FIRST_READS: Duration = Duration::from_secs(60);

@@ -19,7 +19,7 @@ use super::node_events::NodeEvents;
 use super::provider::{Cloud, CloudError, VmRanges};
 use super::writes::{Before, Leaves, NodeWrites};
 use crate::second_allocator::Detector;
-use crate::suspicion::Suspect;
+use crate::second_allocator::Suspect;
 use crate::writer::Written;
 
 /// After a refusal that nothing but somebody's help mends.

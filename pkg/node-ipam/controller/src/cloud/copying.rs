@@ -10,6 +10,7 @@ use workqueue::{Backoff, Jitter, Next, Reconcile, Retry};
 use super::cloud_nodes::{CloudNodes, Ended, MISMATCH, NOT_AVAILABLE};
 use super::provider::{Cloud, VmRanges};
 use super::writes::Leaves;
+use crate::options::Families;
 
 /// The work to do for a Node.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,10 +44,6 @@ pub(super) fn decide(has: &[String], vm: &VmRanges, families: &Families) -> Deci
     if has.iter().all(is_offered) { Decision::Settled } else { Decision::Mismatch }
 }
 
-/// One or two families, the primary one first.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Families(Vec<Family>);
-
 /// A VM has no range of a family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
@@ -55,16 +52,6 @@ pub(crate) struct Families(Vec<Family>);
 pub(crate) struct Lack(Family);
 
 impl Families {
-    /// The families of the service ranges; IPv4 without any.
-    pub(crate) fn of_services(services: &[IpNet]) -> Self {
-        let mut families: Vec<_> = services.iter().map(Family::of).collect();
-        families.dedup();
-        if families.is_empty() {
-            families.push(Family::V4);
-        }
-        Self(families)
-    }
-
     /// One range of each family.
     pub(crate) fn of(&self, vm: &VmRanges) -> Result<Vec<IpNet>, Lack> {
         let first = |family| {

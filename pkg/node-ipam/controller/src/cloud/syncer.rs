@@ -15,6 +15,7 @@ use super::copying::difference;
 use super::provider::{Cloud, VmRanges};
 use super::writes::Leaves;
 use crate::LOGGER;
+use crate::options::Direction;
 
 /// Upstream's words.
 const MESSAGE: &str = "NodeController created an implicit route";
@@ -145,25 +146,6 @@ impl<C: Cloud> Syncer<C> {
 pub(super) fn ended<C: Cloud>(all: &CloudNodes<C>, node: &Node) {
     if let Some(garbage) = node.pod_cidrs.iter().find(|text| cidr::parse(text).is_err()) {
         all.node_events.report(node, GARBAGE, &format!("its pod CIDR was {garbage:?}"));
-    }
-}
-
-/// Which of Node and cloud is right where they differ.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Direction {
-    /// Nodes get blocks of the pool, and the cloud is told.
-    FromCluster,
-    /// Nodes get what the cloud has given their VMs.
-    FromCloud,
-}
-
-impl Direction {
-    /// The value of `--cidr-allocator-type`.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::FromCluster => "IPAMFromCluster",
-            Self::FromCloud => "IPAMFromCloud",
-        }
     }
 }
 

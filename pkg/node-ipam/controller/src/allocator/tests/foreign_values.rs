@@ -1,7 +1,7 @@
 //! CIDRs that somebody else gave to Nodes.
 
 use super::*;
-use crate::suspicion::{Evidence, Suspect};
+use crate::second_allocator::{Evidence, Suspect};
 
 /// `rule:unsent-block-moves`
 #[test]

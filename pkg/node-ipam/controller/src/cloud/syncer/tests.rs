@@ -10,8 +10,8 @@ use workqueue::{
     run_workers,
 };
 
-use super::Direction::{FromCloud, FromCluster};
 use super::*;
+use crate::options::Direction::{FromCloud, FromCluster};
 
 const BLOCK: &str = "10.0.1.0/24";
 const OTHER: &str = "10.0.2.0/24";

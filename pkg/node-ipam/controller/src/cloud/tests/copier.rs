@@ -3,8 +3,8 @@
 use workqueue::Reconcile as _;
 
 use super::super::copying::Copier;
-use super::super::copying::Families;
 use super::*;
+use crate::options::Families;
 
 async fn pass(bench: &Bench, name: &str) -> Result<Next, Retry> {
     let families = Families::of_services(&[]);

@@ -2,10 +2,10 @@
 
 use workqueue::Reconcile as _;
 
-use super::super::syncer::Direction;
-use super::super::syncer::Direction::{FromCloud, FromCluster};
 use super::super::syncer::Syncer;
 use super::*;
+use crate::options::Direction;
+use crate::options::Direction::{FromCloud, FromCluster};
 
 const POOL: Option<&str> = Some("10.0.0.0/16");
 const MISMATCH: &str = "CloudCIDRAllocatorMismatch";

@@ -1,4 +1,4 @@
-//! Which Nodes a selector is for.
+//! Which Nodes a selector selects.
 
 use serde_json::{Value, json};
 
