@@ -81,7 +81,7 @@ pub enum PoolError {
 }
 
 /// A pool has no free block, so nothing was allocated from any pool
-/// (`rule:allocation-is-all-or-nothing`).
+/// (`rule:block-is-used-while-claimed`).
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
     "cannot allocate a node CIDR: cluster CIDR {pool} with node mask /{mask} is {}, and {} used; \

@@ -5,13 +5,13 @@
 //! - A block is used exactly while a claim overlaps it, whoever made the claim and in whatever
 //!   order claims come and go. An allocation therefore never overlaps a live claim
 //!   (`rule:block-is-used-while-claimed`).
-//! - An owner has at most one claim, and retries get the same one (`rule:owner-has-one-claim`).
+//! - An owner has at most one claim, and retries get the same one (`rule:block-is-used-while-claimed`).
 //! - An allocation takes a block from every pool it is to serve from, or changes nothing
-//!   (`rule:allocation-is-all-or-nothing`).
+//!   (`rule:block-is-used-while-claimed`).
 //! - Pools come and go, the claims stay (`rule:claims-outlive-pools`).
 //! - Any CIDR can be claimed, outside the pools or in conflict with others; the caller is told
-//!   (`rule:any-cidr-can-be-claimed`).
-//! - CIDRs meet pools by family and address (`rule:families-meet-by-address`).
+//!   (`rule:claims-outlive-pools`).
+//! - CIDRs meet pools by family and address (`rule:block-is-used-while-claimed`).
 
 use std::collections::BTreeMap;
 use std::ops::{Deref, Range};

@@ -132,7 +132,6 @@ async fn metrics_have_two_labels_and_end_with_their_object() {
     scene.end(&[]).await;
 }
 
-/// `rule:cluster-cidr-status-is-paced`
 #[tokio::test(flavor = "multi_thread")]
 async fn a_status_follows_within_seconds_and_is_not_written_for_every_node() {
     let hub = hub().await;

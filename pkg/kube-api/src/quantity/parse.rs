@@ -1,5 +1,6 @@
 //! The syntax of quantities: `[sign]digits[.digits][suffix]`, where the suffix is `n` to `E`, `Ki`
-//! to `Ei`, or an exponent such as `e3` (`rule:quantities-read-as-by-the-api-server`).
+//! to `Ei`, or an exponent such as `e3`. As by
+//! the API server, finer than a billionth is rounded away from zero, and beyond 2^63-1 is 2^63-1.
 
 /// Billionths in one.
 pub(crate) const NANOS: i128 = 1_000_000_000;

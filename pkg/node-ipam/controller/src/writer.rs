@@ -132,7 +132,7 @@ impl Writer<'_> {
     }
 }
 
-/// The server refused a PATCH or a read by 429 (`rule:throttling-is-no-failure`).
+/// The server refused a PATCH or a read by 429 (`rule:first-starved-first-served`).
 pub(crate) fn throttled(retry_after: Option<Duration>) -> Retry {
     Retry::throttled("the server asked to wait", retry_after)
 }

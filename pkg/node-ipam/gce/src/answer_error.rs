@@ -1,4 +1,5 @@
-//! Classes of Google's answers that are no success (`rule:google-refusals-have-classes`).
+//! Classes of Google's answers that are no success: too many calls, missing right, not found,
+//! changed meanwhile, refused (nothing was done), and all else, which may have been carried out.
 
 use std::time::Duration;
 
@@ -86,7 +87,6 @@ mod tests {
         classify(status, Some(Duration::from_secs(7)), body.to_string().as_bytes(), "vm a")
     }
 
-    /// `rule:google-refusals-have-classes`
     #[test]
     fn every_refusal_has_its_class() {
         let not_now = |reason: &str| CallError::Throttled {

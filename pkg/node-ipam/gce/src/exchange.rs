@@ -53,8 +53,8 @@ pub(crate) struct Call<'a> {
 }
 
 impl Exchange {
-    /// Makes a call and reads its answer. One that was refused for its token is made once more with
-    /// a new one (`rule:refused-token-is-replaced-once`).
+    /// Makes a call and reads its answer. After a 401 it is made once more with a new token:
+    /// a token can be revoked, or expire while a call waits.
     pub(crate) async fn make<T: DeserializeOwned>(&self, call: &Call<'_>) -> Result<T, CallError> {
         if self.dry_run && !call.method.is_safe() {
             return Err(CallError::DryRun);

@@ -1,5 +1,5 @@
-//! [`Tokens`]: the token that calls carry, and where the next one comes from
-//! (`rule:one-asks-for-the-token`).
+//! [`Tokens`]: the token of all calls. One call at a time requests the next one, a minute before the
+//! end of the last; the others wait for its result.
 
 use std::time::Duration;
 

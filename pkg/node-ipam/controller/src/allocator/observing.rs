@@ -197,7 +197,7 @@ impl Allocator {
     }
 
     /// A block that never left this process is no conflict: another one will be taken
-    /// (`rule:unsent-block-moves`).
+    /// (`rule:unknown-outcome-ends`).
     fn can_still_move(&self, uid: &Uid) -> bool {
         self.unassigned.get(uid).is_some_and(|node| !node.outcome().is_open())
     }

@@ -301,7 +301,7 @@ impl Claims {
         }
     }
 
-    /// Compares all claims with the live Nodes (`rule:claims-are-audited`); how many were mended.
+    /// Compares all claims with the live Nodes (`rule:no-block-is-lost`); how many were mended.
     pub(super) fn audit<'a>(&mut self, live: impl Iterator<Item = &'a Node>) -> usize {
         let (mut known, mut mended) = (HashSet::new(), 0);
         for node in live {

@@ -23,7 +23,8 @@ pub(super) enum Decision {
     Assign(Vec<IpNet>),
     /// The Node has them: its network is ready.
     Settled,
-    /// The Node has others, which cannot be changed (`rule:cloud-and-node-disagree`).
+    /// The Node has others. They cannot be changed, and only the operator knows which are right: an
+    /// event, no write.
     Mismatch,
 }
 
@@ -205,7 +206,6 @@ mod tests {
         }
     }
 
-    /// `rule:cloud-and-node-disagree`
     #[test]
     fn what_differs_is_a_mismatch_and_garbage_too() {
         let both = vm(&["10.0.0.0/24", "10.0.1.0/24"], "fd00::/112");
@@ -224,7 +224,6 @@ mod families_tests {
         texts.iter().map(|text| text.parse().unwrap()).collect()
     }
 
-    /// `rule:families-follow-the-services`
     #[test]
     fn the_services_say_which_families_and_in_which_order() {
         let vm = VmRanges {

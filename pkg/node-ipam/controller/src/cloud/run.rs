@@ -1,6 +1,6 @@
 //! One run of the CloudAllocator, of IPAMFromCluster or of IPAMFromCloud.
 //!
-//! Metrics of Nodes whose pod CIDRs a cloud knows of (`rule:metrics-of-stock-keep-their-names`): those
+//! Metrics of Nodes whose pod CIDRs a cloud knows of: those
 //! of the other allocators, and that none is given up.
 
 use std::sync::Arc;
@@ -181,7 +181,7 @@ async fn work<C: Cloud, R: Reconcile<Key = Arc<str>>>(
     Ok(Stopped { unknown_writes: cut_off + all.writes.settle_all(deadline).await })
 }
 
-/// Compares claims and cache (`rule:claims-are-audited`).
+/// Compares claims and cache (`rule:no-block-is-lost`).
 fn audit<C: Cloud>(all: &CloudNodes<C>) {
     let mended = all.nodes.frozen(|store| {
         let live = store.values().map(|node| &node.node);

@@ -162,8 +162,7 @@ pub(super) enum Step {
     Settled,
     /// This mode does not go that way: told, an error, tried again.
     WrongMode(&'static str),
-    /// Node and VM differ: an event and no error, because only the operator can mend it
-    /// (`rule:cloud-and-node-disagree`).
+    /// Node and VM differ: an event and no error, because only the operator can repair it.
     Mismatch,
 }
 
@@ -198,7 +197,8 @@ pub(super) fn decide(
     }
 }
 
-/// When a Node is looked at again (`rule:nodes-are-resynced`).
+/// When a Node is checked again: 30 s after a success; after failures in a row from 250 ms on,
+/// doubling up to 10 s. The first checks are spread over 30 s.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Timer {
     /// After a pass that worked.

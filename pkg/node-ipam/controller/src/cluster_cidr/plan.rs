@@ -1,7 +1,10 @@
-//! [`Plan`]: what a ClusterCIDR's spec comes to, or what is wrong with it.
+//! [`Plan`]: the pools of a ClusterCIDR's spec, or the reason why it cannot be used.
 //!
-//! [`Rank`]: which of the ClusterCIDRs that select a Node is asked first
-//! (`rule:closest-cluster-cidr-first`).
+//! [`Rank`]: the order of the ClusterCIDRs that select a Node, upstream's apart from the name: those
+//! with a nodeSelector first; then more requirements that are met, fewer blocks (of two families the
+//! smaller number), smaller blocks, the lower text of selector, range and name. The first with a
+//! free block of each of its ranges serves. One without our finalizer is waited for, a minute at
+//! most.
 
 use std::sync::Arc;
 
@@ -199,7 +202,6 @@ mod from_flags_tests {
         spec(&pools).map(|spec| spec.per_node_host_bits)
     }
 
-    /// `rule:flags-become-an-object`
     #[test]
     fn the_host_bits_are_those_of_the_masks_where_one_number_can_say_them() {
         for (pools, wanted) in [

@@ -18,7 +18,7 @@ use super::plan::{Plan, Rules, SpecError};
 use super::spec::{CLUSTER_CIDRS, ClusterCidr, ClusterCidrStatus, FINALIZER, RangeStatus};
 use crate::allocator::{Allocator, Holding, RangeUse};
 
-/// The least time between two statuses of one object (`rule:cluster-cidr-status-is-paced`).
+/// The least time between two statuses of one object.
 pub(super) const STATUS_EVERY: Duration = Duration::from_secs(5);
 
 /// Pause while a list of Nodes is being taken in: until its end it is unknown which Node has what.

@@ -122,8 +122,8 @@ struct Tried {
     made: Option<Arc<str>>,
 }
 
-/// Begins to make the object of the flags unless there is one of its name
-/// (`rule:flags-become-an-object`).
+/// Begins to create `default-cluster-cidr` from the flags, unless it exists: one flag moves a cluster
+/// from the RangeAllocator.
 fn make_default(
     context: &Context,
     spec: Option<ClusterCidrSpec>,

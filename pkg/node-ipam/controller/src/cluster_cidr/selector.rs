@@ -8,7 +8,8 @@ use super::spec::{NodeSelector, NodeSelectorRequirement};
 /// The only field that a Node can be selected by.
 const NAME: &str = "metadata.name";
 
-/// How the terms of a selector go together (`rule:selector-terms-are-alternatives`).
+/// How the terms of a selector combine. Upstream wants all of them and looks fields up as labels
+/// (kubernetes#116419); elsewhere in Kubernetes one is enough.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Terms {
     /// One is enough, as everywhere in Kubernetes.

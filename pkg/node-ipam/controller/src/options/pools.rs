@@ -40,7 +40,8 @@ pub(super) fn cluster_cidrs(text: &str, problems: &mut Vec<Problem>) -> Option<V
     (problems.len() == before).then_some(cidrs)
 }
 
-/// `rule:service-ranges-only-warn`.
+/// A service range that cannot be parsed is left out with a warning, as stock does; three, or two of
+/// one family, are refused.
 pub(super) fn service_ranges(
     text: &str,
     problems: &mut Vec<Problem>,
@@ -71,7 +72,7 @@ pub(super) fn service_ranges(
     ranges
 }
 
-/// `rule:excluded-addresses-go-to-nobody`.
+/// Ranges of `--node-cidr-exclude`: given to no Node, counted as used; a Node that has them keeps them.
 pub(super) fn excluded(text: &str, problems: &mut Vec<Problem>) -> Vec<IpNet> {
     let mut ranges = Vec::new();
     for element in text.split(',').filter(|_| !text.trim().is_empty()) {
@@ -106,7 +107,8 @@ pub(super) fn ipv6_limit(values: &Values, problems: &mut Vec<Problem>) -> u8 {
     }
 }
 
-/// `rule:masks-by-family`.
+/// One cluster CIDR takes `--node-cidr-mask-size` or the size of its family, two take the sizes per
+/// family only; the defaults are /24 and /64.
 pub(super) fn pools(
     values: &Values,
     clusters: &[IpNet],
