@@ -35,7 +35,7 @@ pub enum CallError {
     #[error("cannot change the network interface: somebody else has changed it meanwhile")]
     Stale,
     /// Google has looked at the call and does not want it. Nothing was done.
-    #[error("cannot have it of Google: {status} {reason}: {message}")]
+    #[error("Google Compute Engine refused the request: {status} {reason}: {message}")]
     Refused {
         /// HTTP status.
         status: u16,
@@ -45,7 +45,7 @@ pub enum CallError {
         message: String,
     },
     /// The operation began and came to nothing.
-    #[error("cannot have it of Google: the operation failed with {code}: {message}")]
+    #[error("Google Compute Engine could not complete the operation: {code}: {message}")]
     Failed {
         /// Google's word for it.
         code: String,
