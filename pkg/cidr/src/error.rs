@@ -10,24 +10,24 @@ use crate::Family;
 /// from any Node object.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ParseError {
-    /// There is an address at most, and no `/`.
+    /// The text has no `/`.
     #[error(
         "cannot read CIDR {text:?}: the prefix length is missing, write it as <address>/<length>"
     )]
     NoPrefix {
-        /// What was given.
+        /// The text that was read.
         text: String,
     },
     /// The part before the `/` is not an IP address.
     #[error("cannot read CIDR {text:?}: the part before '/' is not an IPv4 or IPv6 address")]
     Address {
-        /// What was given.
+        /// The text that was read.
         text: String,
     },
     /// The part after the `/` is not a number, or longer than the address.
     #[error("cannot read CIDR {text:?}: the prefix length must be a number from 0 to {max}")]
     PrefixLength {
-        /// What was given.
+        /// The text that was read.
         text: String,
         /// The longest prefix of the address family.
         max: u8,
@@ -81,7 +81,7 @@ pub enum PoolError {
 }
 
 /// A pool has no free block, so nothing was allocated from any pool
-/// (`rule:allocation-is-all-or-nothing`).
+/// (`rule:block-is-used-while-claimed`).
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
     "cannot allocate a node CIDR: cluster CIDR {pool} with node mask /{mask} is {}, and {} used; \
@@ -92,7 +92,7 @@ pub enum PoolError {
 pub struct Exhausted {
     /// The first full pool, in pool order.
     pub pool: IpNet,
-    /// Its node mask.
+    /// The node mask of the pool.
     pub mask: u8,
     /// How many blocks it has.
     pub blocks: u128,

@@ -1,17 +1,17 @@
-//! Who holds which CIDRs, and the pools that follow from it. The node-ipam controller owns one
+//! [`Ledger`]: the claims of all owners, and the pools derived from them. The node-ipam controller owns one
 //! ledger; its owners are Node UIDs and service ranges.
 //!
 //! Contract:
 //! - A block is used exactly while a claim overlaps it, whoever made the claim and in whatever
 //!   order claims come and go. An allocation therefore never overlaps a live claim
 //!   (`rule:block-is-used-while-claimed`).
-//! - An owner has at most one claim, and retries get the same one (`rule:owner-has-one-claim`).
+//! - An owner has at most one claim, and retries get the same one (`rule:block-is-used-while-claimed`).
 //! - An allocation takes a block from every pool it is to serve from, or changes nothing
-//!   (`rule:allocation-is-all-or-nothing`).
+//!   (`rule:block-is-used-while-claimed`).
 //! - Pools come and go, the claims stay (`rule:claims-outlive-pools`).
 //! - Any CIDR can be claimed, outside the pools or in conflict with others; the caller is told
-//!   (`rule:any-cidr-can-be-claimed`).
-//! - CIDRs meet pools by family and address (`rule:families-meet-by-address`).
+//!   (`rule:claims-outlive-pools`).
+//! - CIDRs meet pools by family and address (`rule:block-is-used-while-claimed`).
 
 use std::collections::BTreeMap;
 use std::ops::{Deref, Range};
@@ -53,17 +53,17 @@ impl<O: Clone + Ord> Ledger<O> {
         self.by_owner.len()
     }
 
-    /// True when nobody has a claim.
+    /// True when there is no claim.
     pub fn is_empty(&self) -> bool {
         self.by_owner.is_empty()
     }
 
-    /// Everybody who has a claim, in order.
+    /// The owners that have a claim, in order.
     pub fn owners(&self) -> impl Iterator<Item = &O> {
         self.by_owner.keys()
     }
 
-    /// What an owner holds, in the order it was claimed.
+    /// The CIDRs that an owner claims, in the order in which they were claimed.
     pub fn claim(&self, owner: &O) -> Option<&[IpNet]> {
         self.by_owner.get(owner).map(Deref::deref)
     }
@@ -102,8 +102,8 @@ impl<O: Clone + Ord> Ledger<O> {
         self.allocate_from(owner, &all)
     }
 
-    /// As [`Ledger::allocate`], of these pools only and in this order, by their places in
-    /// [`Ledger::pools`]; what lies behind the last pool is ignored.
+    /// Like [`Ledger::allocate`], but from these pools only and in this order, by their indices in
+    /// [`Ledger::pools`]; an index past the last pool is ignored.
     pub fn allocate_from(&mut self, owner: &O, places: &[usize]) -> Result<Allocated, Exhausted> {
         let mut change = self.no_change();
         if let Some(cidrs) = self.claim(owner) {
@@ -139,7 +139,7 @@ impl<O: Clone + Ord> Ledger<O> {
         self.pools.drain(places.start.min(end)..end);
     }
 
-    /// Whether an owner of whom this is true has a claim that overlaps `cidr`.
+    /// Whether an owner that satisfies `by` has a claim that overlaps `cidr`.
     pub fn is_held(&self, cidr: &IpNet, by: impl Fn(&O) -> bool) -> bool {
         self.claims_overlapping(cidr).any(|claimed| claimed.owners.iter().any(&by))
     }
@@ -280,7 +280,7 @@ pub struct Occupied<O> {
 pub struct Conflict<O> {
     /// The CIDR of the owner asked for.
     pub mine: IpNet,
-    /// Who else holds addresses of it.
+    /// The other owner.
     pub other: O,
     /// The CIDR of the other.
     pub theirs: IpNet,

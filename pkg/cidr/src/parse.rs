@@ -1,7 +1,9 @@
-//! CIDR text in and out. Called for flags and for the podCIDRs of every Node, so any text must be
-//! survived.
+//! Text of CIDRs, read leniently and written canonically. Flags and the podCIDRs of every Node are
+//! read, so no text may cause a panic.
 //!
-//! Contract: `rule:text-is-read-leniently-and-written-canonically`.
+//! Like the programs that this one replaces, the reader drops blanks around a CIDR, masks host bits,
+//! takes leading zeros as decimal, and reads an IPv4-mapped CIDR as IPv4. The writer uses RFC 5952
+//! without host bits: since 1.36 the API server takes nothing else.
 
 use std::net::{IpAddr, Ipv4Addr};
 

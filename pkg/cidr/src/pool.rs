@@ -28,7 +28,7 @@ pub struct Pool {
 pub struct Candidate {
     /// The block itself.
     pub block: IpNet,
-    /// Its index in the pool.
+    /// Index of the block in its pool.
     pub index: u128,
     /// Used blocks between the cursor and this one; 0 is a first hit.
     pub skipped: u128,

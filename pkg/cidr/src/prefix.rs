@@ -1,7 +1,7 @@
 //! A CIDR as numbers, the form in which pools and claims compare them. Crate-private.
 //!
 //! The two address families. CIDRs are matched to pools by family, never by their place in a list
-//! (`rule:families-meet-by-address`).
+//! (`rule:block-is-used-while-claimed`).
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -95,5 +95,5 @@ impl fmt::Display for Family {
 }
 
 /// The most bits of block index a pool takes, whatever the caller allows
-/// (`rule:ipv6-split-is-limited`).
+/// (`rule:cost-follows-claims`).
 pub(crate) const MAX_BITS: u8 = 64;

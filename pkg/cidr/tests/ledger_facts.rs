@@ -16,7 +16,7 @@ enum Step {
     Holds(&'static str, &'static [&'static str]),
     /// The owner is given exactly these CIDRs.
     Gets(&'static str, &'static [&'static str]),
-    /// There is nothing to give to the owner.
+    /// The allocation failed: a pool is exhausted.
     Starves(&'static str),
     /// The owner is gone.
     Gone(&'static str),
@@ -105,7 +105,7 @@ const ROWS: &[Row] = &[
         ],
     ),
     (
-        "ranges beside the pool have no effect",
+        "ranges outside the pool have no effect",
         &[("10.1.0.0/16", 24)],
         &[
             Holds("elsewhere", &["10.0.255.0/24"]),
@@ -161,7 +161,7 @@ const ROWS: &[Row] = &[
         ],
     ),
     (
-        "the end of a claim around everything frees what nobody else holds",
+        "the end of a claim around everything frees what no other claim holds",
         &[("10.244.0.0/22", 24)],
         &[
             Holds("service", &["10.244.0.0/24"]),

@@ -22,7 +22,7 @@ where
     Ok(Option::deserialize(from)?.unwrap_or_default())
 }
 
-/// What this program runs on, such as `linux/amd64`: `GOOS/GOARCH`.
+/// The platform of this program as `GOOS/GOARCH`, such as `linux/amd64`.
 pub fn platform() -> String {
     format!("{OS}/{}", architecture(ARCH))
 }

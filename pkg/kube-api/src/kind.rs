@@ -49,7 +49,7 @@ impl Kind {
     }
 }
 
-/// As in labels of metrics and in logs: `nodes`, `leases.coordination.k8s.io`,
+/// The name in labels of metrics and in logs: `nodes`, `leases.coordination.k8s.io`,
 /// `AWSMachineTemplate.infrastructure.cluster.x-k8s.io`.
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -67,7 +67,7 @@ impl fmt::Display for Kind {
 /// Reads a type from its protobuf message.
 pub type FromProtobuf<T> = fn(&[u8]) -> Result<T, Malformed>;
 
-/// What an object that cannot be decoded does to its collection (rule:strict-or-tolerant).
+/// Effect of an object that cannot be decoded on its collection (rule:strict-or-tolerant).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decoding {
     /// The collection waits until the object can be read: it may hold what others must not get.
@@ -89,10 +89,10 @@ pub enum View {
 ///
 /// `Deserialize` reads the object as the API server sends it, in JSON.
 pub trait Cached: DeserializeOwned + Send + Sync + 'static {
-    /// What becomes of a collection with an object that cannot be decoded.
+    /// Whether one object that cannot be decoded fails its whole collection.
     const DECODING: Decoding;
 
-    /// What the API server is asked for.
+    /// The representation that is requested from the API server.
     const VIEW: View = View::Object;
 
     /// Reads the object from its protobuf message, without the envelope. `None`, the default: the

@@ -1,27 +1,26 @@
-//! What every crate that reads or writes the Kubernetes API shares: slim copies of API objects for
+//! Types of the Kubernetes API that several crates use: slim copies of API objects for
 //! caches with the contract by which an informer keeps them, quantities, and conventions of Go.
 //!
 //! A full Node takes 25 KB of memory and 24 µs to decode; the fields the controllers use take
-//! about 0.4 KB and a few µs. So a slim type such as [`Node`] names only the fields that somebody
-//! reads: serde skips the rest without allocating. For the same reason no slim type can be
+//! about 0.4 KB and a few µs. So a slim type such as [`Node`] names only the fields that are
+//! read: serde skips the rest without allocating. For the same reason no slim type can be
 //! serialized. A slim object sent by PUT would erase what it does not carry, so writers send
 //! patches of their own.
 //!
 //! | file | holds |
 //! |---|---|
-//! | `cached.rs` | [`Cached`], what an informer needs to know of a type |
-//! | `kind.rs` | [`Kind`], what an informer is to find |
+//! | `condition.rs` | [`Condition`]: `metav1.Condition` |
+//! | `kind.rs` | [`Kind`]: which objects an informer watches; [`Cached`]: what it needs of their type |
 //! | `resource.rs` | [`Resource`], a kind and its paths as a value |
 //! | `node.rs` | [`Node`], slim and strict; [`LabelledNode`], with labels and taints; [`CloudNode`], with its VM |
-//! | `metadata.rs` | [`Metadata`], of an object of any kind |
+//! | `metadata.rs` | [`Metadata`] of an object of any kind, [`ListMeta`]; [`printable`] keys and names; serde readers |
 //! | `own_writes.rs` | [`OwnWrites`], what a cache must show before a key is worked on |
-//! | `read.rs` | the serde readers for text, versions and presence |
-//! | `printable.rs` | [`printable`]: keys and names of objects in messages |
 //! | `protobuf.rs` | a reader of protobuf messages |
 //! | `status.rs` | [`Status`]: a refusal in the words of the API server |
 //! | `quantity.rs` | exact numbers of resources, and what a Pod requests |
 //! | `go.rs` | conventions of Go: null for what is empty, names of platforms, durations |
 
+mod condition;
 pub mod go;
 mod kind;
 mod metadata;
@@ -32,11 +31,10 @@ pub mod quantity;
 mod resource;
 mod status;
 
+pub use condition::{Condition, set_status_condition};
 pub use kind::Kind;
 pub use kind::{Cached, Decoding, FromProtobuf, StaticKind, View};
-pub use metadata::Metadata;
-pub use metadata::printable;
-pub use metadata::{object_key, resource_version};
+pub use metadata::{ListMeta, Metadata, object_key, printable, resource_version};
 pub use node::{CloudNode, LabelledNode, Node, NodeMarks, PodCidrs};
 pub use own_writes::{OwnWrite, OwnWrites};
 pub use resource::Resource;

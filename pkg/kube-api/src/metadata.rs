@@ -1,4 +1,5 @@
-//! [`Metadata`]: an object of any kind of which only the metadata is kept.
+//! [`Metadata`]: the metadata of an object of any kind; [`ListMeta`]: that of a page of a list; and
+//! serde readers for names, versions and presence.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -80,6 +81,15 @@ impl From<WireObject> for Metadata {
             labels: metadata.labels.unwrap_or_default(),
         }
     }
+}
+
+/// Metadata of one page of a list, as far as a pager needs them.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct ListMeta {
+    /// Token of the next page: `None` or empty on the last page.
+    #[serde(rename = "continue")]
+    pub token: Option<Box<str>>,
 }
 
 /// Reads a string straight into an `Arc<str>`; serde's own reader goes through a `Box<str>`.

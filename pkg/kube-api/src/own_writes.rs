@@ -1,4 +1,4 @@
-//! Read your writes: what this process wrote last, so that nobody works from a cache that is older.
+//! [`OwnWrites`]: the versions that this process wrote last, so that no worker reads an older cache.
 //!
 //! Whoever writes notes the answer here by the object's key; before a key is worked on, the worker
 //! waits until the informer's cache shows that write (`rule:read-your-writes`). Pure bookkeeping:
@@ -49,7 +49,7 @@ impl OwnWrite {
 
 /// The last own write of each key that no cache is known to show yet. One value for one source of
 /// objects; clones share it. Holds only keys that were written since they were last worked on, and
-/// of those that nobody works on no more than a cache lags behind
+/// of keys without a worker no more than a cache lags behind
 /// ([`OwnWrites::forget_if_many`]).
 #[derive(Clone, Debug, Default)]
 pub struct OwnWrites(Arc<Mutex<Writes>>);
@@ -61,7 +61,7 @@ struct Writes {
     left: usize,
 }
 
-/// As few keys are never looked through.
+/// Below this number of keys no sweep for outdated ones is made.
 const FEW: usize = 1024;
 
 impl OwnWrites {
@@ -85,7 +85,7 @@ impl OwnWrites {
         }
     }
 
-    /// What a cache must show before this key is worked on; `None` when any cache will do.
+    /// The write that a cache must show before this key is worked on; `None` when any cache will do.
     pub fn last(&self, key: &str) -> Option<OwnWrite> {
         self.0.lock().by_key.get(key).cloned()
     }

@@ -8,10 +8,6 @@
 //! |---|---|
 //! | `amount.rs` | [`Quantity`]: a number, its sums and its texts |
 //! | `parse.rs` | its syntax |
-//! | `resources.rs` | [`Resources`]: a quantity per name |
-//! | `pod_requests.rs` | [`PodRequests`]: the requests in a Pod, and what they come to |
-//!
-//! [`PodRequests`]: what a Pod requests of its Node (`rule:pod-request`).
 
 mod amount;
 mod parse;
@@ -54,7 +50,7 @@ impl Resources {
         self.quantities.iter().map(|(name, quantity)| (&**name, *quantity))
     }
 
-    /// Of each resource the larger of the two.
+    /// Raises each resource to the larger of the two quantities.
     pub(crate) fn raise_to(&mut self, other: &Self) {
         for (name, quantity) in &other.quantities {
             let own = self.quantities.entry(name.clone()).or_default();
@@ -83,7 +79,7 @@ impl<'a> FromIterator<(&'a str, Quantity)> for Resources {
     }
 }
 
-/// The part of a Pod's `spec` that says what it requests of which Node; the rest is skipped while
+/// The part of a Pod's `spec` that says what it requests and on which Node; the rest is skipped while
 /// reading.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
@@ -94,10 +90,10 @@ pub struct PodRequests {
     containers: Vec<Container>,
     #[serde(deserialize_with = "null_is_default")]
     init_containers: Vec<Container>,
-    /// Of the Pod as a whole.
+    /// Requests of the whole Pod, which replace those of its containers.
     #[serde(deserialize_with = "null_is_default")]
     resources: Requirements,
-    /// What its runtime takes beside its containers.
+    /// The overhead of its runtime, on top of its containers.
     #[serde(deserialize_with = "null_is_default")]
     overhead: Resources,
 }
@@ -118,14 +114,14 @@ struct Requirements {
 }
 
 impl Container {
-    /// An init container that runs on beside the containers.
+    /// A sidecar: an init container that keeps running with the containers.
     fn is_sidecar(&self) -> bool {
         self.restart_policy.as_deref() == Some("Always")
     }
 }
 
 impl PodRequests {
-    /// What the scheduler sets aside for the Pod.
+    /// The quantity that the scheduler reserves for the Pod.
     pub fn total(&self) -> Resources {
         let mut most = Resources::default();
         let mut sidecars = Resources::default();

@@ -1,8 +1,8 @@
 //! The `Status` object in which the API server words a refusal, read from JSON or protobuf.
 //!
 //! A proxy or gateway on the way may answer with anything, and may even send a `Status` of its own:
-//! who concludes something from a refusal looks at [`Status::reason`] and [`Status::details`], not
-//! at the code of the answer alone.
+//! code that acts on a refusal reads [`Status::reason`] and [`Status::details`], not only the code of
+//! the answer.
 
 use crate::go::null_is_default;
 use crate::protobuf::{ENVELOPE, Fields, Malformed, Value, only};
@@ -18,11 +18,11 @@ pub struct Status {
     pub reason: String,
     /// A sentence for people.
     pub message: String,
-    /// What it is about.
+    /// The object that was refused, and why.
     pub details: Details,
 }
 
-/// What a [`Status`] is about.
+/// The object of a [`Status`], and the causes of the refusal.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct Details {
@@ -139,7 +139,7 @@ fn from_json(body: &[u8]) -> Option<Status> {
     (object.kind == "Status").then_some(object.status)
 }
 
-/// What an envelope holds, if its type (field 1) says in its kind (field 2) that it is a `Status`.
+/// Reads the content of an envelope, if its type (field 1) says in its kind (field 2) that it is a `Status`.
 fn from_envelope(unknown: &[u8]) -> Result<Status, Malformed> {
     match only(only(unknown, 1)?, 2)? {
         b"Status" => Status::from_protobuf(only(unknown, 2)?),

@@ -12,7 +12,6 @@ use crate::scene::{Scene, ZONE, alias, mk_vm_node};
 
 const KIND: &str = "CloudAllocator";
 
-/// `rule:many-vms-of-a-zone-are-one-list`, `rule:network-is-ready-once`
 #[tokio::test(flavor = "multi_thread")]
 async fn a_hundred_nodes_of_a_zone_cost_one_list_and_each_gets_the_alias_of_its_vm() {
     let scene = Scene::set().await;
@@ -68,7 +67,6 @@ async fn of_many_zones_no_more_than_32_vms_are_asked_for_at_once() {
     scene.end(&manager).await;
 }
 
-/// `rule:google-refusals-have-classes`, `rule:refused-token-is-replaced-once`
 #[tokio::test(flavor = "multi_thread")]
 async fn quotas_outages_and_tokens_that_end_are_survived_in_silence() {
     let scene = Scene::set().await;
@@ -96,7 +94,6 @@ async fn quotas_outages_and_tokens_that_end_are_survived_in_silence() {
     scene.end(&manager).await;
 }
 
-/// `rule:cloud-and-node-disagree`, `rule:cloud-errors-have-classes`
 #[tokio::test(flavor = "multi_thread")]
 async fn what_the_cloud_has_not_or_has_otherwise_is_told_and_served_once_it_is_there() {
     let scene = Scene::set().await;
@@ -135,7 +132,6 @@ async fn what_the_cloud_has_not_or_has_otherwise_is_told_and_served_once_it_is_t
     scene.end(&manager).await;
 }
 
-/// `rule:families-follow-the-services`
 #[tokio::test(flavor = "multi_thread")]
 async fn two_families_are_given_in_the_order_of_the_services() {
     let scene = Scene::set().await;

@@ -1,4 +1,4 @@
-//! Which ClusterCIDR serves a Node (`rule:closest-cluster-cidr-first`).
+//! Which ClusterCIDR serves a Node.
 
 use serde_json::{Value, json};
 
@@ -108,7 +108,6 @@ async fn nodes_of_two_sizes_share_a_range_and_one_term_of_a_selector_is_enough()
     scene.end(&[]).await;
 }
 
-/// `rule:selector-terms-are-alternatives`
 #[tokio::test(flavor = "multi_thread")]
 async fn all_terms_are_needed_where_the_flag_says_so() {
     let term = |key: &str| json!({"matchExpressions": [{"key": key, "operator": "Exists"}]});

@@ -1,4 +1,4 @@
-//! From the RangeAllocator to the MultiCIDRRangeAllocator and back (`rule:flags-become-an-object`).
+//! From the RangeAllocator to the MultiCIDRRangeAllocator and back.
 
 use std::collections::BTreeMap;
 

@@ -107,7 +107,7 @@ async fn duplicates_found_at_start_are_kept_reported_and_freed_with_the_last_of_
     assert_eq!(story.assigned("b").await, ["10.0.0.0/24"]);
 }
 
-/// `rule:all-families-or-none`
+/// `rule:no-block-is-lost`
 #[tokio::test(flavor = "multi_thread")]
 async fn no_block_of_one_family_is_lost_while_the_other_is_full() {
     let story = Story::begin("--cluster-cidr=10.0.0.0/22,fd00::/64").await;
@@ -132,7 +132,6 @@ async fn blocks_of_existing_nodes_are_known_before_the_first_is_given_out() {
     drop(manager);
 }
 
-/// `rule:served-without-another-event`
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_is_served_without_another_event_on_it() {
     let story = Story::begin("--cluster-cidr=10.0.0.0/24").await;

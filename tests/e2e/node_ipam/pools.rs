@@ -137,7 +137,6 @@ async fn a_freed_block_is_reused_last() {
     story.end();
 }
 
-/// `rule:further-ranges-follow`
 #[tokio::test(flavor = "multi_thread")]
 async fn ranges_are_added_and_put_in_another_order_at_a_restart_and_no_node_changes() {
     let mut story = Story::begin("--cluster-cidr=10.0.0.0/24").await;

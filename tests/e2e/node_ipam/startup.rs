@@ -1,5 +1,5 @@
-//! `rule:flags-are-judged-together`: exit code 1 before anything is contacted, and a message that
-//! names the flag and the cause.
+//! Bad flags: exit code 1 before anything is contacted, and a message that names the flag and the
+//! cause.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
 //! The outcome of a PATCH is unknown: it is read before anything else, and only ever sent again
-//! as it was (`rule:read-before-resend`, `rule:retry-repeats-the-claim`).
+//! as it was (`rule:unknown-outcome-ends`, `rule:retry-repeats-the-claim`).
 
 use http::Method;
 use tests::fault_proxy::Canned;

@@ -1,4 +1,4 @@
-//! Answers that say for certain that nothing was written (`rule:answers-have-classes`).
+//! Answers that say for certain that nothing was written.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -85,7 +85,7 @@ async fn missing_rights_are_told_once_and_asked_for_again_after_five_seconds() {
     scene.end();
 }
 
-/// `rule:throttling-is-no-failure`
+/// `rule:first-starved-first-served`
 #[tokio::test(flavor = "multi_thread")]
 async fn where_every_third_write_is_refused_for_a_second_no_node_waits_longer_than_five() {
     const GOAL: Duration = Duration::from_secs(5);

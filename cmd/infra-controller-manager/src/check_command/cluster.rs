@@ -5,7 +5,7 @@ use std::time::Duration;
 use client::AnswerError;
 use http::{Request, StatusCode};
 use kube::client::Body;
-use kube_api::Resource;
+use kube_api::{ListMeta, Resource};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -23,15 +23,8 @@ pub(super) struct Cluster {
 #[derive(Deserialize)]
 struct Page<T> {
     #[serde(default)]
-    metadata: PageMetadata,
+    metadata: ListMeta,
     items: Vec<T>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct PageMetadata {
-    #[serde(rename = "continue")]
-    next: String,
 }
 
 /// Discovery of one group and version.
@@ -83,13 +76,13 @@ impl Cluster {
         &self,
         path: &str,
     ) -> Result<Vec<T>, AnswerError> {
-        let (mut all, mut next) = (Vec::new(), String::new());
+        let (mut all, mut next) = (Vec::new(), Box::<str>::default());
         loop {
             let from: String = form_urlencoded::byte_serialize(next.as_bytes()).collect();
             let page = format!("{path}&limit={PAGE}&continue={from}");
             let Page { metadata, items } = self.get(&page).await?;
             all.extend(items);
-            next = metadata.next;
+            next = metadata.token.unwrap_or_default();
             if next.is_empty() {
                 return Ok(all);
             }

@@ -100,7 +100,7 @@ impl Pair {
         cidrs.iter().filter(|cidr| !inside(cidr)).copied().collect()
     }
 
-    /// Compares what both know, and what they find at one CIDR.
+    /// Compares ledger and model: all claims, and the claims at one CIDR.
     fn agree(&self, cidr: &IpNet) {
         for (index, pool) in self.ledger.pools().iter().enumerate() {
             assert_eq!(pool.used(), u128::from(self.model.used(index).count_ones()));
@@ -117,7 +117,7 @@ impl Pair {
         }
     }
 
-    /// The same claims, and pools that came after them (`rule:claims-outlive-pools`).
+    /// Rebuilds a ledger by adding the pools after the claims (`rule:claims-outlive-pools`).
     fn with_late_pools(&self) -> Ledger<Owner> {
         let mut ledger = self.ledger.clone();
         let pools = ledger.pools().to_vec();

@@ -38,7 +38,7 @@ impl ModelPool {
     }
 }
 
-/// What an owner holds, with the blocks it takes in every pool.
+/// The claim of one owner, with the blocks that it uses in every pool.
 pub(crate) struct Held {
     pub(crate) cidrs: Vec<IpNet>,
     pub(crate) bits: Vec<Bits>,
@@ -65,7 +65,7 @@ impl Model {
         self.held.insert(owner, Held { cidrs: cidrs.to_vec(), bits });
     }
 
-    /// The next free block of a pool with `taken` beside the claims: its index, and how many used
+    /// The next free block of a pool with `taken` in addition to the claims: its index, and how many used
     /// blocks are passed on the way.
     pub(crate) fn next(&self, pool: usize, taken: &[IpNet]) -> Option<(usize, u128)> {
         let ModelPool { blocks, cursor } = &self.pools[pool];

@@ -75,7 +75,7 @@ pub(crate) fn operations<'a>(
     })
 }
 
-/// A CIDR in or beside a pool, from wider than the pool to smaller than a block, host bits kept.
+/// A CIDR inside or outside a pool, from wider than the pool to smaller than a block, host bits kept.
 pub(crate) fn cidr(pools: &[Pool], bytes: &[u8]) -> IpNet {
     let pool = &pools[usize::from(bytes[0] / 32) % pools.len()];
     let (v6, first, last) = bounds(&pool.cidr());

@@ -1,4 +1,4 @@
-//! Fuzz target: any sequence of operations on a ledger, beside the naive model.
+//! Fuzz target: any sequence of operations on a ledger, compared with the naive model.
 #![no_main]
 
 #[path = "../bodies/ledger.rs"]

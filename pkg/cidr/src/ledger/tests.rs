@@ -204,7 +204,7 @@ fn a_ledger_tells_who_has_a_claim_and_what_it_is() {
     assert_eq!((ledger.is_empty(), ledger.len()), (false, 2));
     assert_eq!(ledger.owners().copied().collect::<Vec<_>>(), ["a", "b"]);
     assert_eq!(ledger.claim(&"b"), Some(&nets(&["10.0.1.0/24"])[..]));
-    assert_eq!(ledger.claim(&"nobody"), None);
+    assert_eq!(ledger.claim(&"absent"), None);
     assert_eq!((ledger.pools().len(), ledger.pools()[0].used()), (1, 1));
 }
 
@@ -212,14 +212,14 @@ fn a_ledger_tells_who_has_a_claim_and_what_it_is() {
 fn a_claim_is_contested_while_a_claim_of_somebody_else_overlaps_it() {
     let mut ledger = ledger(&[("10.0.0.0/22", 24), ("fd00::/63", 64)]);
     ledger.occupy(&"a", &nets(&["10.0.1.0/24", "fd00::/64"]));
-    assert!(!ledger.is_contested(&"a") && !ledger.is_contested(&"nobody"));
+    assert!(!ledger.is_contested(&"a") && !ledger.is_contested(&"absent"));
     for other in ["10.0.1.0/24", "10.0.1.128/25", "10.0.0.0/16", "fd00::/96", "fd00::/8"] {
         ledger.occupy(&"other", &nets(&[other]));
         assert!(ledger.is_contested(&"a") && ledger.is_contested(&"other"), "{other}");
     }
-    for beside in ["10.0.2.0/24", "10.0.0.0/24", "fd00:0:0:1::/64"] {
-        ledger.occupy(&"other", &nets(&[beside]));
-        assert!(!ledger.is_contested(&"a"), "{beside}");
+    for apart in ["10.0.2.0/24", "10.0.0.0/24", "fd00:0:0:1::/64"] {
+        ledger.occupy(&"other", &nets(&[apart]));
+        assert!(!ledger.is_contested(&"a"), "{apart}");
     }
 }
 

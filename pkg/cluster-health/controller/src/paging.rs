@@ -14,8 +14,8 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use health::Code;
 use http::StatusCode;
+use kube_api::ListMeta;
 use probe::{Client, Prober, Reader};
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use splitter::{Fault, Part, Splitter};
 
@@ -54,13 +54,6 @@ pub(crate) trait Collect: Send {
     /// # Errors
     /// There are more of something than any cluster has.
     fn add(&mut self, item: Self::Item) -> Result<(), Abort>;
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct PageMetadata {
-    #[serde(rename = "continue")]
-    token: Option<Box<str>>,
 }
 
 /// Reads all pages of `path` with this query into what `start` gives, `limit` objects at a time.
@@ -129,7 +122,7 @@ impl<'a, C: Collect> Page<'a, C> {
         let Self { splitter, collected, token, items, .. } = self;
         let pushed = splitter.push(bytes, &mut |part| match part {
             Part::Metadata(json) => {
-                *token = read::<PageMetadata>(json, || "metadata".to_owned())?.token;
+                *token = read::<ListMeta>(json, || "metadata".to_owned())?.token;
                 Ok(())
             }
             Part::Item(_) if *items == PAGE_ITEMS_MAX => {

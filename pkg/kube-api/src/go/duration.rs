@@ -25,7 +25,7 @@ const FRACTION_DIGITS: usize = 18;
 /// Why a text is not a duration of Go.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum DurationError {
-    /// Not numbers with units.
+    /// The text is not a list of numbers with units.
     #[error("not a duration; use a number and a unit, such as 10s, 1m30s or 1.5h")]
     Malformed,
     /// A number without unit where only `0` may stand alone.
@@ -49,7 +49,7 @@ impl GoDuration {
         self.0
     }
 
-    /// As a span of time; a negative one is zero. Whoever cares refuses negatives beforehand.
+    /// Converts to a [`Duration`](std::time::Duration); a negative duration becomes zero, so callers that must refuse it check first.
     pub fn to_std(self) -> Duration {
         Duration::from_nanos(u64::try_from(self.0).unwrap_or(0))
     }

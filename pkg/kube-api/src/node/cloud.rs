@@ -181,7 +181,7 @@ fn read_status(status: &[u8], read: &mut CloudNode) -> Result<(), Malformed> {
     Ok(())
 }
 
-/// The text fields of these numbers; empty when there is none, as protobuf has it.
+/// The text fields of these numbers; empty when they are absent, as in protobuf.
 fn texts(message: &[u8], one: u64, other: u64) -> Result<(&str, &str), Malformed> {
     let (mut first, mut second) = ("", "");
     for field in Fields::of(message) {

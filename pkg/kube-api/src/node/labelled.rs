@@ -1,5 +1,5 @@
-//! [`LabelledNode`]: a Node with what it is selected by, for who chooses by labels where its pod
-//! CIDRs come from.
+//! [`LabelledNode`]: a Node with its labels and taints, for allocators that choose its pool by
+//! labels.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,14 +10,14 @@ use super::{Node, WireNode};
 use crate::protobuf::{Fields, Malformed};
 use crate::{Cached, Decoding, FromProtobuf, Kind, StaticKind};
 
-/// One Node. It has marks only while it has no pod CIDRs: nobody chooses anything for it
+/// One Node. It has marks only while it has no pod CIDRs: no pool is chosen for it
 /// afterwards, and so it takes hardly more room than a [`Node`].
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(from = "WireNode<WireLabels, WireTaints>")]
 pub struct LabelledNode {
     /// All but the marks.
     pub node: Node,
-    /// What the Node is selected by; `None` when it has pod CIDRs.
+    /// Labels and taints; `None` when the Node has pod CIDRs.
     pub marks: Option<Arc<NodeMarks>>,
 }
 
@@ -126,7 +126,7 @@ fn read_taints(spec: &[u8], marks: &mut NodeMarks) -> Result<(), Malformed> {
     Ok(())
 }
 
-/// The text field of this number; empty when there is none, as protobuf has it.
+/// The text field of this number; empty when it is absent, as in protobuf.
 fn text(message: &[u8], number: u64) -> Result<&str, Malformed> {
     let mut found = "";
     for field in Fields::of(message) {

@@ -1,4 +1,4 @@
-//! [`PodCidrs`]: the texts of a Node's pod CIDRs, of which there is mostly one.
+//! [`PodCidrs`]: the texts of a Node's pod CIDRs, mostly one, in little memory.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! What of a Node's JSON reaches the cache.
+//! The fields of a Node's JSON that reach the cache.
 
 use serde_json::{Value, json};
 

@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use crate::quantity::parse::{NANOS, ParseError, parse};
 
-/// A number of cores, bytes or things, in billionths (`rule:quantities-are-exact`).
+/// A number of cores, bytes or things, in billionths, as the API server rounds it. Sums are exact and
+/// independent of their order; decimals with fewer digits and floats round along the way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Quantity {
     nanos: i128,
@@ -20,7 +21,7 @@ impl Quantity {
     /// Nothing.
     pub const ZERO: Self = Self { nanos: 0 };
 
-    /// That many.
+    /// A whole number.
     pub const fn whole(number: i64) -> Self {
         // 64 bits times 30 bits fit 128.
         Self { nanos: number as i128 * NANOS }

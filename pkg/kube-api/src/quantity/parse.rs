@@ -1,5 +1,6 @@
 //! The syntax of quantities: `[sign]digits[.digits][suffix]`, where the suffix is `n` to `E`, `Ki`
-//! to `Ei`, or an exponent such as `e3` (`rule:quantities-read-as-by-the-api-server`).
+//! to `Ei`, or an exponent such as `e3`. As by
+//! the API server, finer than a billionth is rounded away from zero, and beyond 2^63-1 is 2^63-1.
 
 /// Billionths in one.
 pub(crate) const NANOS: i128 = 1_000_000_000;
@@ -7,12 +8,12 @@ pub(crate) const NANOS: i128 = 1_000_000_000;
 /// The text is no quantity. It is not repeated: the caller knows where it stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParseError {
-    /// No number in front.
+    /// The text does not begin with a number.
     #[error("cannot read a quantity: it does not begin with a decimal number")]
     Number,
-    /// The rest is none of the suffixes.
+    /// The suffix is unknown.
     #[error(
-        "cannot read a quantity: its suffix is none of n u m k M G T P E Ki Mi Gi Ti Pi Ei, and no exponent"
+        "cannot read a quantity: its suffix is not one of n u m k M G T P E Ki Mi Gi Ti Pi Ei, nor an exponent"
     )]
     Suffix,
 }
@@ -22,7 +23,7 @@ const MOST: i128 = i64::MAX as i128 * NANOS;
 /// A number with its first digit this far before the point is above [`MOST`] under any suffix.
 const FAR: i64 = 40;
 
-/// What a number is multiplied by.
+/// The factor of a suffix.
 enum Scale {
     /// A power of ten.
     Ten(i64),

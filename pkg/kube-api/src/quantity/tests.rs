@@ -52,17 +52,17 @@ fn a_pod_requests_the_most_that_it_needs_at_any_time() {
             "4",
         ),
         (
-            "a sidecar runs beside the containers",
+            "a sidecar runs with the containers",
             json!({"containers": [container("1")], "initContainers": [sidecar("2")]}),
             "3",
         ),
         (
-            "a sidecar runs beside later init containers",
+            "a sidecar runs with later init containers",
             json!({"containers": [container("1")], "initContainers": [sidecar("2"), container("5")]}),
             "7",
         ),
         (
-            "and not beside earlier ones",
+            "and not with earlier ones",
             json!({"containers": [container("1")], "initContainers": [container("5"), sidecar("2")]}),
             "5",
         ),

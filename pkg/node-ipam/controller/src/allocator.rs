@@ -51,7 +51,7 @@ const WORTH_SHRINKING: usize = 1024;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Assignment {
     /// Send these CIDRs, one per pool. When `unresolved`, an earlier PATCH may have been applied
-    /// unseen: a consistent read comes first (`rule:read-before-resend`).
+    /// unseen: a consistent read comes first (`rule:unknown-outcome-ends`).
     Send {
         /// In the order of the pools.
         cidrs: Vec<IpNet>,
@@ -60,7 +60,7 @@ pub(crate) enum Assignment {
         /// When the Node was first seen without CIDRs.
         since: Instant,
     },
-    /// A pool is full, so the Node gets no block of any (`rule:all-families-or-none`).
+    /// A pool is full, so the Node gets no block of any (`rule:no-block-is-lost`).
     Starved(Shortage),
     /// Nothing to do: assigned, being deleted, or gone.
     Settled,
@@ -112,7 +112,7 @@ impl Allocator {
         allocator
     }
 
-    /// Gives these ranges to no Node (`rule:excluded-addresses-go-to-nobody`).
+    /// Gives these ranges to no Node.
     pub(crate) fn without(mut self, excluded: &[IpNet]) -> Self {
         for range in excluded {
             self.ledger.occupy(&Owner::Excluded(*range), &[*range]);
@@ -131,7 +131,7 @@ impl Allocator {
     }
 
     /// Whether an event of this reason is due for an unassigned Node: the first at once, then one
-    /// per `every` (`rule:one-event-per-state-and-period`).
+    /// per `every`.
     pub(crate) fn due(
         &mut self,
         uid: &str,

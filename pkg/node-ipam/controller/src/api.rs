@@ -14,7 +14,7 @@ use tokio::time::Instant;
 
 use crate::Surveyed;
 
-/// Only the metadata of the patched Node comes back: its UID is all that is read of the reply, and
+/// Asks for only the metadata of the patched Node: its UID is all that is read of the reply, and
 /// this halves it.
 const METADATA_ONLY: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
 
@@ -26,12 +26,12 @@ pub(crate) struct NodeApi {
     patch_timeout: Duration,
 }
 
-/// What a consistent read of a name found.
+/// Result of a consistent read by name.
 #[derive(Debug)]
 pub(crate) enum Read {
     /// A Node of that name.
     Found(Node),
-    /// No Node of that name.
+    /// The API server has no Node of that name.
     Absent,
 }
 
@@ -144,10 +144,10 @@ fn date(answer: &Answer) -> Option<Timestamp> {
 /// Why a consistent read gave no answer.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ReadError {
-    /// No HTTP answer.
+    /// The request got no HTTP answer.
     #[error(transparent)]
     Call(#[from] CallError),
-    /// Another status than 200 and 404.
+    /// The status is neither 200 nor 404.
     #[error("cannot read the Node: the server answered {status}{}", hint(*status))]
     Refused {
         /// The answer's status.

@@ -18,10 +18,8 @@ mod copying;
 mod node_events;
 mod provider;
 pub(crate) mod run;
-pub(crate) mod syncer;
+mod syncer;
 mod writes;
-
-pub(crate) use copying::Families;
 
 #[cfg(test)]
 mod tests;

@@ -1,13 +1,12 @@
-//! ClusterCIDRs: objects that say which Nodes get blocks of which ranges
+//! ClusterCIDRs: objects that map Nodes to the ranges of their pod CIDRs
 //! (`--cidr-allocator-type=MultiCIDRRangeAllocator`).
 //!
-//! Without I/O: `spec` and `status` are the kind's fields, `selector` tells which Nodes an object
-//! selects, `plan` makes a spec into pools or says what is wrong with it, `rank` orders objects,
-//! and `from_flags` writes the object that stands for the flags. With it: `keeper` works on one
-//! object, `watch` tells the allocator what there is, and `run` runs them all.
+//! Without I/O: `spec` holds the fields of the kind, `selector` decides which Nodes an object
+//! selects, `plan` makes pools of a spec or says what is wrong with it, orders objects, and builds
+//! the object for the flags. With I/O: `reconciler` works on one object, `run` runs them all.
 
-mod keeper;
 pub(crate) mod plan;
+mod reconciler;
 pub(crate) mod run;
 pub(crate) mod selector;
 mod spec;

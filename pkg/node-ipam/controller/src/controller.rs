@@ -20,9 +20,10 @@ use serde::de::IgnoredAny;
 use tracing::info;
 
 use super::allocator::Allocator;
-use super::cloud::run::{self as cloud_run, Mode, RunOptions};
+use super::cloud::run::{self as cloud_run, RunOptions};
 use super::flags::FLAGS;
 use super::metrics::{IpamMetrics, PoolsOf};
+use super::options::Mode;
 use super::options::{CloudOptions, ClusterCidrOptions, Judged, Options, judge};
 use super::{LOGGER, cluster_cidr, node_work};
 

@@ -18,7 +18,7 @@ pub(crate) const CLOUD_CONFIG: Flag<String> = Flag::string(
     "Settings file of the cloud, in Google's form: section [global] with project-id, secondary-range-name, api-endpoint, token-url, token-body. For --cloud-provider=gce; without it the metadata server of our own VM is asked.",
 );
 
-/// Judged, so that nobody relies on it.
+/// Checked although it has no effect, so that no command line relies on it.
 pub(crate) const CONFIGURE_CLOUD_ROUTES: Flag<bool> = Flag::bool(
     "accepted for compatibility",
     "configure-cloud-routes",
@@ -67,7 +67,7 @@ pub(crate) const POD_CIDR_REUSE_DELAY: Flag<GoDuration> = Flag::duration(
     GROUP,
     "pod-cidr-reuse-delay",
     "0s",
-    "How long the pod CIDR of a Node that is gone is given to nobody, so that routes to it can go; 24h at most. A process that has just started does not know what was freed before. Not for CloudAllocator and IPAMFromCloud, whose ranges the cloud chooses.",
+    "How long the pod CIDR of a deleted Node stays unused, so that routes to it can go; 24h at most. A process that has just started does not know what was freed before. Not for CloudAllocator and IPAMFromCloud, whose ranges the cloud chooses.",
 );
 
 pub(crate) const CIDR_ALLOCATOR_TYPE: Flag<String> = Flag::string(

@@ -4,7 +4,7 @@
 //! pools of flags and objects; `ledger` holds the claims on them; `allocator` decides which Node gets
 //! which block; `patch` is the write and the meaning of its answers; `api` sends it; `reconciler` works
 //! on one Node, `node_work` on all of them; `cloud` does both for Nodes whose VMs have ranges;
-//! `controller` runs it all. `second_allocator` and `suspicion` detect another writer of pod CIDRs,
+//! `controller` runs it all. `second_allocator` detects another writer of pod CIDRs,
 //! `pressure` and `metrics` show how full the pools are. [`survey`] reports what is wrong with the pod
 //! CIDRs of a cluster before anything runs. `RULES.md` has the rules that code and tests cite,
 //! `ALLOCATORS.md` the choice of an allocator.
@@ -25,7 +25,6 @@ mod pressure;
 mod reconciler;
 mod second_allocator;
 mod survey;
-mod suspicion;
 mod writer;
 
 pub use controller::NodeIpam;

@@ -1,4 +1,4 @@
-//! Metrics of node-ipam (`rule:metrics-of-stock-keep-their-names`).
+//! Metrics of node-ipam. Those of kube-controller-manager keep its spelling, `cirdset` included.
 //!
 //! | file | holds |
 //! |---|---|

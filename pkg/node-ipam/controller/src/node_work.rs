@@ -22,10 +22,10 @@ use crate::options::Options;
 use crate::reconciler::Reconciler;
 use crate::second_allocator::Detector;
 
-/// The pauses between attempts for one Node, without end (`rule:served-without-another-event`).
+/// The pauses between attempts for one Node, without end.
 const BACKOFF: Backoff =
     Backoff::doubling(Duration::from_millis(50), Duration::from_secs(30), Jitter::Around(0.5));
-/// How often all claims are compared with the cache (`rule:claims-are-audited`).
+/// How often all claims are compared with the cache (`rule:no-block-is-lost`).
 const AUDIT: Duration = Duration::from_secs(600);
 
 /// The first list is given up after this time, and started again.
@@ -170,7 +170,7 @@ fn is_no_news<N: CachedNode>(old: &N, new: &N) -> bool {
         && old.marks() == new.marks()
 }
 
-/// Compares claims and cache (`rule:claims-are-audited`).
+/// Compares claims and cache (`rule:no-block-is-lost`).
 pub(crate) fn audit<N: CachedNode>(nodes: &Informer<N>, reconciler: &Reconciler<N>) {
     let (mended, effects) = nodes.frozen(|store| {
         let live = store.values().map(AsRef::as_ref);

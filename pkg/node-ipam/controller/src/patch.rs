@@ -1,4 +1,4 @@
-//! The PATCH of a Node's pod CIDRs: its body, what its answers mean (`rule:answers-have-classes`), and
+//! The PATCH of a Node's pod CIDRs: its body, what its answers mean, and
 //! [`Outcome`], what may yet become of it (`rule:unknown-outcome-ends`).
 
 use std::borrow::Cow;

@@ -1,7 +1,7 @@
 //! How full pools are: [`Pressure`] says when to warn, [`Snapshot`] is what metrics show.
 //!
 //! A warning line is crossed once, and armed again only after the pool has fallen clearly below it,
-//! so a pool that hovers at a line does not repeat its warning (`rule:pool-warns-before-it-is-full`).
+//! so a pool that hovers at a line does not repeat its warning.
 
 use std::sync::Arc;
 

@@ -26,7 +26,7 @@ use super::writer::Writer;
 /// While the server's history is in doubt nothing is sent; it is looked at again after this time.
 const DOUBT_PAUSE: Duration = Duration::from_secs(1);
 
-/// An unassigned Node's state is told again this often (`rule:one-event-per-state-and-period`).
+/// An unassigned Node's state is told again this often.
 const REMIND: Duration = Duration::from_secs(300);
 
 /// A Node whose ClusterCIDR has no finalizer is looked at again this often: others may serve it after

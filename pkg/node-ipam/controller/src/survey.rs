@@ -1,45 +1,43 @@
-//! What is wrong with the pod CIDRs of a cluster, and who gave them out, as its Nodes tell it: for
-//! the command `check`, before this program takes over. Pure.
+//! [`survey`]: problems with the pod CIDRs of a cluster and the allocators that set them, read from
+//! its Nodes; [`usage`]: how full the pools are. For the command `check`; no I/O.
 
 mod node;
-mod usage;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use cidr::{Family, IpNet, Pool};
+use cidr::{Conflict, Family, IpNet, Ledger, Pool};
 use jiff::Timestamp;
 
 use crate::Ranges;
 pub use node::Surveyed;
-pub use usage::{PoolUsage, usage};
 
 /// Allocators that took turns within this time are taken for two that run at once.
 const AT_ONCE: Duration = Duration::from_secs(600);
 
-/// Something that is not as it should be.
+/// A problem with the pod CIDRs of a cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Finding {
-    /// What a Node has is no CIDR.
+    /// The pod CIDR of a Node cannot be read.
     Unreadable {
         /// The Node.
         node: String,
-        /// What it has.
+        /// Its text.
         text: String,
     },
     /// Two Nodes, or one twice, have addresses in common.
     Overlap {
-        /// Each Node with its CIDR.
+        /// The two Nodes, each with its CIDR.
         of: [(String, IpNet); 2],
     },
     /// A Node's CIDR lies in no pool of the flags.
     Outside {
         /// The Node.
         node: String,
-        /// Its CIDR.
+        /// The CIDR of the Node.
         cidr: IpNet,
     },
-    /// No Node has a CIDR of the pools: the flags are those of another cluster.
+    /// All CIDRs lie outside of the pools: the flags are those of another cluster.
     AllOutside {
         /// How many CIDRs Nodes have.
         cidrs: usize,
@@ -48,7 +46,7 @@ pub enum Finding {
     InServiceRange {
         /// The Node.
         node: String,
-        /// Its CIDR.
+        /// The CIDR of the Node.
         cidr: IpNet,
         /// The range.
         services: IpNet,
@@ -57,34 +55,34 @@ pub enum Finding {
     OtherSize {
         /// How many.
         nodes: usize,
-        /// One of them.
+        /// An example.
         example: (String, IpNet),
         /// The prefix length of the flags.
         mask: u8,
-        /// No CIDR of the pool has it: the flags are not those that the CIDRs were given out with.
+        /// True when no CIDR of the pool has it: the CIDRs were given out with other flags.
         all: bool,
     },
-    /// There are more Nodes than blocks of a family.
+    /// A family has fewer blocks than there are Nodes.
     TooSmall {
-        /// Its pools.
+        /// Ranges of the pools.
         pools: Vec<IpNet>,
-        /// Their blocks.
+        /// Blocks of all these pools.
         blocks: u128,
         /// The Nodes.
         nodes: usize,
     },
     /// Two allocators gave out CIDRs in turns.
     InTurns {
-        /// Their field managers.
+        /// Field managers of the allocators.
         managers: Vec<String>,
         /// Whether they did so just now.
         lately: bool,
     },
-    /// Another allocator gave out a CIDR just now.
+    /// A CIDR was given out by another allocator within the last ten minutes.
     Lately {
-        /// Its field manager.
+        /// Field manager of the allocator.
         manager: String,
-        /// To whom.
+        /// The Node that got it.
         node: String,
     },
     /// Nodes have no CIDR yet.
@@ -94,7 +92,7 @@ pub enum Finding {
     },
 }
 
-/// What is found in `nodes`, most of it in order of address; `ours` is the field manager that this
+/// Checks `nodes`; most findings are in order of address; `ours` is the field manager that this
 /// program writes as, `now` the time.
 pub fn survey(nodes: &[Surveyed], ranges: &Ranges, ours: &str, now: Timestamp) -> Vec<Finding> {
     let mut found = Vec::new();
@@ -132,19 +130,15 @@ fn held<'a>(nodes: &'a [Surveyed], found: &mut Vec<Finding>) -> Vec<Held<'a>> {
     held
 }
 
-/// Two CIDRs are nested or apart, so it is enough to compare each with the last one that may
-/// contain it.
+/// A [`Finding::Overlap`] for each CIDR with the narrowest one that contains it.
 fn overlaps(held: &[Held<'_>], found: &mut Vec<Finding>) {
-    let mut around: Vec<Held<'_>> = Vec::new();
-    for (cidr, node) in held {
-        while around.last().is_some_and(|(wider, _)| !wider.contains(cidr)) {
-            around.pop();
-        }
-        if let Some((wider, other)) = around.last() {
-            let of = [((*other).to_owned(), *wider), ((*node).to_owned(), *cidr)];
+    let mut ledger = Ledger::new(Vec::new());
+    for (index, (cidr, node)) in held.iter().enumerate() {
+        let conflicts = ledger.occupy(&index, &[*cidr]).conflicts;
+        if let Some(Conflict { other, theirs, .. }) = conflicts.last() {
+            let of = [(held[*other].1.to_owned(), *theirs), ((*node).to_owned(), *cidr)];
             found.push(Finding::Overlap { of });
         }
-        around.push((*cidr, node));
     }
 }
 
@@ -198,7 +192,7 @@ fn sizes(held: &[Held<'_>], ranges: &Ranges, found: &mut Vec<Finding>) {
     }
 }
 
-/// Who gave out CIDRs, and in which order.
+/// Finds allocators that gave out CIDRs in turns, or just now.
 fn allocators(nodes: &[Surveyed], ours: &str, now: Timestamp, found: &mut Vec<Finding>) {
     let mut given: Vec<(Timestamp, &str, &str)> = Vec::new();
     for node in nodes.iter().filter(|node| !node.cidrs.is_empty()) {
@@ -228,9 +222,50 @@ fn allocators(nodes: &[Surveyed], ours: &str, now: Timestamp, found: &mut Vec<Fi
     found.extend(others.into_iter().map(lately));
 }
 
-/// How often the next CIDR was given out by somebody else. Once is a take-over.
+/// How often the next CIDR was given out by another allocator; once is a take-over.
 fn turns(given: &[(Timestamp, &str, &str)]) -> usize {
     given.iter().zip(given.iter().skip(1)).filter(|(one, next)| one.1 != next.1).count()
+}
+
+/// One pool in numbers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PoolUsage {
+    /// The range.
+    pub range: IpNet,
+    /// Prefix length of its blocks.
+    pub mask: u8,
+    /// How many it has.
+    pub blocks: u128,
+    /// How many of them Nodes, Services and what is excluded overlap.
+    pub used: u128,
+    /// Nodes with addresses of it.
+    pub nodes: usize,
+}
+
+/// How much of each pool is used, in the order of the pools.
+pub fn usage(nodes: &[Surveyed], ranges: &Ranges) -> Vec<PoolUsage> {
+    let mut ledger = Ledger::new(ranges.pools.clone());
+    let kept_out = [&ranges.services[..], &ranges.excluded].concat();
+    // Owners only have to differ.
+    ledger.occupy(&0, &kept_out);
+    let held = |node: &Surveyed| -> Vec<IpNet> {
+        node.cidrs.iter().filter_map(|text| cidr::parse(text).ok()).collect()
+    };
+    let held: Vec<Vec<IpNet>> = nodes.iter().map(held).collect();
+    for (owner, cidrs) in (1..).zip(&held) {
+        ledger.occupy(&owner, cidrs);
+    }
+    let pools = ledger.pools().iter().map(|pool| {
+        let is_in = |cidrs: &&Vec<IpNet>| cidrs.iter().any(|cidr| pool.indices(cidr).is_some());
+        PoolUsage {
+            range: pool.cidr(),
+            mask: pool.mask(),
+            blocks: pool.blocks(),
+            used: pool.used(),
+            nodes: held.iter().filter(is_in).count(),
+        }
+    });
+    pools.collect()
 }
 
 #[cfg(test)]

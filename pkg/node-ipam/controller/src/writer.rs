@@ -15,7 +15,7 @@ use crate::api::NodeApi;
 use crate::metrics::WriteMetrics;
 use crate::patch::{self, Class};
 use crate::second_allocator::Detector;
-use crate::suspicion::{Evidence, Suspect, is_stocks};
+use crate::second_allocator::{Evidence, Suspect, is_stocks};
 
 /// Consistent reads that run at the same time when a stop settles unknown outcomes.
 pub(crate) const READS_AT_STOP: usize = 64;
@@ -132,7 +132,7 @@ impl Writer<'_> {
     }
 }
 
-/// The server refused a PATCH or a read by 429 (`rule:throttling-is-no-failure`).
+/// The server refused a PATCH or a read by 429 (`rule:first-starved-first-served`).
 pub(crate) fn throttled(retry_after: Option<Duration>) -> Retry {
     Retry::throttled("the server asked to wait", retry_after)
 }

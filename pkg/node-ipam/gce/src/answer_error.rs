@@ -1,4 +1,5 @@
-//! What an answer of Google that is no success means (`rule:google-refusals-have-classes`).
+//! Classes of Google's answers that are no success: too many calls, missing right, not found,
+//! changed meanwhile, refused (nothing was done), and all else, which may have been carried out.
 
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use crate::call_error::{CallError, VM_BUSY};
 /// How much of Google's words is repeated.
 const QUOTED: usize = 300;
 
-/// Words for "too much at once", of which 403 is as good an answer as 429, and the one for a VM
+/// Reasons for "too much at once", which come with 403 or 429, and the one for a VM
 /// that is being changed.
 const NOT_NOW: [&str; 6] = [
     "rateLimitExceeded",
@@ -86,7 +87,6 @@ mod tests {
         classify(status, Some(Duration::from_secs(7)), body.to_string().as_bytes(), "vm a")
     }
 
-    /// `rule:google-refusals-have-classes`
     #[test]
     fn every_refusal_has_its_class() {
         let not_now = |reason: &str| CallError::Throttled {

@@ -11,10 +11,10 @@ pub(crate) const VM_BUSY: &str = "resourceNotReady";
 /// How a call of Google failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CallError {
-    /// There is no such thing.
+    /// The VM, zone or operation does not exist.
     #[error("cannot find {what} at Google")]
     NotFound {
-        /// What was asked for.
+        /// The object that was asked for.
         what: String,
     },
     /// One call too many, or the VM is busy with another change. Nothing was done.
@@ -35,24 +35,24 @@ pub enum CallError {
     #[error("cannot change the network interface: somebody else has changed it meanwhile")]
     Stale,
     /// Google has looked at the call and does not want it. Nothing was done.
-    #[error("cannot have it of Google: {status} {reason}: {message}")]
+    #[error("Google Compute Engine refused the request: {status} {reason}: {message}")]
     Refused {
         /// HTTP status.
         status: u16,
-        /// Google's word for it; empty if there is none.
+        /// Google's `reason`; empty when it is absent.
         reason: String,
         /// Google's words.
         message: String,
     },
     /// The operation began and came to nothing.
-    #[error("cannot have it of Google: the operation failed with {code}: {message}")]
+    #[error("Google Compute Engine could not complete the operation: {code}: {message}")]
     Failed {
         /// Google's word for it.
         code: String,
         /// Google's words.
         message: String,
     },
-    /// There was no answer, or none that can be read: it may have been carried out.
+    /// The answer is missing or unreadable: the call may have been carried out.
     #[error("cannot tell what became of the call: {reason}")]
     Unanswered {
         /// Why, for people.
@@ -133,7 +133,7 @@ struct Cause {
 }
 
 impl Operation {
-    /// What it came to; `None` while it goes on.
+    /// The result of the operation; `None` while it runs.
     pub(crate) fn outcome(&self) -> Option<Result<(), CallError>> {
         if self.status != "DONE" {
             return None;

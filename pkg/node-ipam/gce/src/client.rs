@@ -28,7 +28,7 @@ use crate::tokens::{CredentialsOrCall, Tokens};
 const PAGE: u32 = 500;
 /// More pages than any zone has: 50,000 VMs. They stay in memory until all are read.
 const PAGES: usize = 100;
-/// An operation that takes longer is looked at anew by whoever wanted it.
+/// After this time waiting for an operation ends; the caller reads the VM again.
 const OPERATION: Duration = Duration::from_secs(120);
 /// Between two looks at an operation: the first comes soon, the others at a steady pace.
 const LOOKS: [Duration; 3] =
@@ -129,8 +129,8 @@ impl Client {
         Err(CallError::unanswered(format!("the list of {what} does not end")))
     }
 
-    /// Gives a VM an alias beside those that it has, and returns when it works. One that is there
-    /// already is not asked for again, so that a call of which nothing is known may be repeated
+    /// Adds an alias to those of a VM, and returns when it works. An alias that is there already is
+    /// not requested again, so a call with an unknown outcome may be repeated
     /// (`rule:alias-is-read-before-it-is-written`). `known` are the aliases by which the caller has
     /// decided so, and `is_wanted` is asked when the write is about to be sent.
     ///

@@ -14,10 +14,10 @@ const API: &str = "https://compute.googleapis.com/compute/v1/";
 /// Why the file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// It cannot be opened or is no text.
+    /// The file cannot be opened or is not UTF-8.
     #[error("cannot read {path}: {cause}")]
     Unreadable {
-        /// Its path.
+        /// Path of the file.
         path: String,
         /// Why.
         cause: std::io::Error,
@@ -30,12 +30,12 @@ pub enum ConfigError {
     Value {
         /// The key.
         key: &'static str,
-        /// What it has to be.
+        /// The form that is allowed.
         rule: &'static str,
     },
 }
 
-/// Which line of the file is broken, and why.
+/// A line of the file cannot be parsed.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 pub struct SyntaxProblem(SyntaxError);

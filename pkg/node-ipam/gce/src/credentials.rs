@@ -26,7 +26,7 @@ pub struct CredentialsError {
     why: String,
 }
 
-/// Who calls.
+/// Credentials of the calls.
 pub(crate) enum Credentials {
     ServiceAccount { email: String, signer: Box<Signer>, token_uri: Uri },
     User { client_id: String, secret: SecretString, refresh_token: SecretString, token_uri: Uri },
@@ -71,7 +71,7 @@ impl Drop for File {
 }
 
 impl Credentials {
-    /// Of the file that `GOOGLE_APPLICATION_CREDENTIALS` names, else of gcloud's own file if there
+    /// Reads the file that `GOOGLE_APPLICATION_CREDENTIALS` names, else gcloud's own file if there
     /// is one.
     ///
     /// # Errors
@@ -133,7 +133,7 @@ pub(crate) struct Signer {
     key_id: String,
 }
 
-/// What is claimed.
+/// Claims of the token.
 pub(crate) struct Claims<'a> {
     pub(crate) account: &'a str,
     pub(crate) audience: &'a str,
@@ -142,7 +142,7 @@ pub(crate) struct Claims<'a> {
     pub(crate) now: i64,
 }
 
-/// The key is none that can sign so.
+/// The key cannot sign with RS256.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("cannot use private_key: it must be an RSA key of 2048 bits or more in PEM")]
 pub(crate) struct BadKey;

@@ -23,7 +23,7 @@ use super::tokens::Tokens;
 /// One request and its answer.
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// What all calls share.
+/// State that all calls share.
 pub(crate) struct Exchange {
     pub(crate) channel: Channel,
     pub(crate) tokens: Tokens,
@@ -46,15 +46,15 @@ pub(crate) struct Call<'a> {
     pub(crate) url: &'a str,
     /// JSON; empty for none.
     pub(crate) body: Bytes,
-    /// What it is about, for errors.
+    /// The object of the call, for errors.
     pub(crate) what: &'a str,
     /// For writes.
     pub(crate) is_wanted: Option<IsWanted<'a>>,
 }
 
 impl Exchange {
-    /// Makes a call and reads its answer. One that was refused for its token is made once more with
-    /// a new one (`rule:refused-token-is-replaced-once`).
+    /// Makes a call and reads its answer. After a 401 it is made once more with a new token:
+    /// a token can be revoked, or expire while a call waits.
     pub(crate) async fn make<T: DeserializeOwned>(&self, call: &Call<'_>) -> Result<T, CallError> {
         if self.dry_run && !call.method.is_safe() {
             return Err(CallError::DryRun);
@@ -138,7 +138,7 @@ impl Limits {
     }
 
     /// Waits until a call may be sent. The call is under way until what is returned is dropped,
-    /// which is always some: nobody closes the slots.
+    /// always `Some`: the semaphore is never closed.
     pub(crate) async fn turn(&self) -> Option<SemaphorePermit<'_>> {
         let _first = self.line.lock().await;
         let slot = self.slots.acquire().await.ok();

@@ -19,7 +19,7 @@ pub(crate) struct Entry {
 /// Reads all entries, in the order of the file.
 ///
 /// # Errors
-/// The first line that is none.
+/// The first line that cannot be parsed.
 pub(crate) fn parse(text: &str) -> Result<Vec<Entry>, SyntaxError> {
     let (mut section, mut entries) = (None, Vec::new());
     for (index, line) in text.trim_start_matches('\u{feff}').lines().enumerate() {
@@ -47,7 +47,7 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Entry>, SyntaxError> {
     Ok(entries)
 }
 
-/// What stands between the brackets; a subsection in quotes belongs to the name.
+/// Reads the text between the brackets; a subsection in quotes belongs to the name.
 fn section_name(rest: &str) -> Result<String, &'static str> {
     let (name, behind) = rest.split_once(']').ok_or("the section's ] is missing")?;
     if !behind.trim().is_empty() && !behind.trim_start().starts_with(['#', ';']) {

@@ -5,7 +5,7 @@ use std::net::Ipv6Addr;
 use cidr::IpNet;
 use serde::{Deserialize, Serialize};
 
-/// What is asked for of a VM: all else would be most of the answer.
+/// The fields of a VM that are requested; the others would be most of the answer.
 pub(crate) const FIELDS: &str = "name,networkInterfaces(name,ipv6Address,ipv6AccessType,\
     ipv6AccessConfigs(externalIpv6),aliasIpRanges,fingerprint)";
 
@@ -16,7 +16,7 @@ const IPV6_POD_PREFIX: u8 = 112;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Instance {
-    /// Its name, unique in its zone.
+    /// Name of the VM, unique in its zone.
     pub name: String,
     pub(crate) network_interfaces: Vec<NetworkInterface>,
 }
@@ -48,16 +48,16 @@ struct Ipv6Access {
     external_ipv6: String,
 }
 
-/// What a VM has for pods.
+/// Ranges of a VM that pods can use.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PodRanges {
-    /// Its alias ranges, in Google's order.
+    /// Alias ranges, in Google's order.
     pub aliases: Vec<IpNet>,
     /// The /112 of its IPv6 address.
     pub ipv6: Option<IpNet>,
 }
 
-/// Google showed a range that is none.
+/// Google returned a range that cannot be parsed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("cannot read range {text:?} of the VM's network interface")]
 pub struct BadRange {
@@ -71,7 +71,7 @@ impl Instance {
         named.or_else(|| self.network_interfaces.first())
     }
 
-    /// What it has for pods; empty without an interface.
+    /// Ranges for pods; empty without an interface.
     ///
     /// # Errors
     /// One of its ranges cannot be read.
@@ -98,7 +98,7 @@ impl NetworkInterface {
         Ok(Some(range.trunc()))
     }
 
-    /// Its aliases, in Google's order.
+    /// Alias ranges, in Google's order.
     pub(crate) fn aliases(&self) -> Result<Vec<IpNet>, BadRange> {
         self.alias_ip_ranges.iter().map(|alias| range(&alias.ip_cidr_range)).collect()
     }

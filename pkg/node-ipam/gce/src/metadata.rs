@@ -12,7 +12,7 @@ use transport::{Endpoint, ErrorChain, Protocol, Proxy, TlsConfigs, Trust, Wire, 
 use super::call_error::CallError;
 
 const HOST: &str = "metadata.google.internal";
-/// It answers in milliseconds, or not at all where there is none.
+/// Time limit of the metadata server, which answers in milliseconds on a VM and never elsewhere.
 const LIMIT: Duration = Duration::from_secs(10);
 
 /// The metadata server.
@@ -65,7 +65,7 @@ const LARGEST_ANSWER: usize = 4 * 1024 * 1024;
 #[derive(Clone)]
 pub(crate) struct Channel(Wire);
 
-/// What a server answered. Its printed form has no body, which may be a token.
+/// Answer of a server. The printed form leaves out the body, which may be a token.
 pub(crate) struct Answer {
     pub(crate) status: StatusCode,
     pub(crate) retry_after: Option<Duration>,

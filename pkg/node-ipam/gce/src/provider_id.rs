@@ -44,7 +44,7 @@ impl ProviderId {
     }
 }
 
-/// As Google names zones and VMs (RFC 1035, and digits in front are let through).
+/// Whether a text can be the name of a zone or VM (RFC 1035, and digits in front are let through).
 fn is_name(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
 }

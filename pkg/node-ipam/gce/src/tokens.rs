@@ -1,5 +1,5 @@
-//! [`Tokens`]: the token that calls carry, and where the next one comes from
-//! (`rule:one-asks-for-the-token`).
+//! [`Tokens`]: the token of all calls. One call at a time requests the next one, a minute before the
+//! end of the last; the others wait for its result.
 
 use std::time::Duration;
 
@@ -28,9 +28,9 @@ const SCOPE: &str = "https://www.googleapis.com/auth/compute";
 const LIMIT: Duration = Duration::from_secs(30);
 /// A token is renewed so long before its end, or half-way where it lives no longer than this.
 const MARGIN: Duration = Duration::from_secs(60);
-/// No token is held for longer, whatever is said of it: Google's live for an hour.
+/// Longest time that a token is cached, whatever its `expires_in`: Google's live for an hour.
 const LONGEST: Duration = Duration::from_secs(24 * 3600);
-/// Who waited while a token was refused is told the same, and asks no more.
+/// Callers that waited while a token request failed get its error, without a request of their own.
 const FAILED_FOR: Duration = Duration::from_secs(2);
 
 /// Gives out one token as long as it is good.
@@ -40,7 +40,7 @@ pub(crate) struct Tokens {
     metrics: Metrics,
 }
 
-/// What is known of the last token that was asked for.
+/// Result of the last token request.
 #[derive(Default)]
 enum Held {
     #[default]
@@ -180,7 +180,7 @@ impl Credentials {
         }
     }
 
-    /// What a token is asked for with.
+    /// Input of a token request.
     fn form(&self) -> Result<String, CallError> {
         let mut form = Serializer::new(String::new());
         match self {
@@ -230,7 +230,7 @@ fn of_alternate(answer: &Answer) -> Result<Token, CallError> {
     Ok(Token::new(access_token, u64::try_from(seconds).unwrap_or_default()))
 }
 
-/// Neither the body nor serde's words about it are shown.
+/// Error without the body and serde's message, which may hold the token.
 fn read<T: DeserializeOwned>(answer: &Answer) -> Result<T, CallError> {
     let read = answer.status.is_success().then(|| serde_json::from_slice(&answer.body).ok());
     read.flatten().ok_or_else(|| {

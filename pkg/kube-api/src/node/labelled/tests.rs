@@ -1,4 +1,4 @@
-//! What a Node is selected by, in JSON and in protobuf.
+//! Labels and taints of a Node are read from JSON and from protobuf.
 
 use serde_json::{Value, json};
 

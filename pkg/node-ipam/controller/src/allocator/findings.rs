@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use super::unassigned::EventTimes;
 use crate::ledger::{Owner, Uid};
-use crate::suspicion::Suspect;
+use crate::second_allocator::Suspect;
 
 /// Findings by Node; a Node without any takes no room.
 #[derive(Debug, Default)]

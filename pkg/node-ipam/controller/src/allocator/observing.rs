@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use super::unassigned::Unassigned;
 use super::{Allocator, Effects, Owner, Phase, Uid, findings};
 use crate::reconciler::CachedNode;
-use crate::suspicion::{Evidence, Suspect};
+use crate::second_allocator::{Evidence, Suspect};
 
 /// So many Nodes with an earlier conflict get another event when a new Node overlaps them.
 const TOLD_AGAIN: usize = 16;
@@ -197,7 +197,7 @@ impl Allocator {
     }
 
     /// A block that never left this process is no conflict: another one will be taken
-    /// (`rule:unsent-block-moves`).
+    /// (`rule:unknown-outcome-ends`).
     fn can_still_move(&self, uid: &Uid) -> bool {
         self.unassigned.get(uid).is_some_and(|node| !node.outcome().is_open())
     }

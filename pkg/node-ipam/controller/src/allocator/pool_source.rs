@@ -216,7 +216,7 @@ impl PoolSource {
         Some(removed)
     }
 
-    /// The ClusterCIDRs that may serve a Node (`rule:closest-cluster-cidr-first`).
+    /// The ClusterCIDRs that may serve a Node.
     pub(super) fn choice(&self, name: &str, marks: &NodeMarks) -> Choice {
         let mut fitting: Vec<(bool, Reverse<usize>, EntryId)> = Vec::new();
         for entry in self.entries.iter().filter(|it| it.standing != Standing::Terminating) {

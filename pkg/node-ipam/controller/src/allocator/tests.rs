@@ -102,7 +102,6 @@ fn two_nodes_never_get_the_same_block() {
     assert_eq!(blocks, [["10.0.0.0/30"], ["10.0.0.4/30"], ["10.0.0.8/30"], ["10.0.0.12/30"]]);
 }
 
-/// `rule:excluded-addresses-go-to-nobody`
 #[test]
 fn excluded_blocks_are_given_to_nobody_and_a_node_that_has_one_keeps_it() {
     let excluded = ["10.0.0.0/31", "10.0.0.8/30"].map(|text| cidr::parse(text).unwrap());
@@ -211,7 +210,7 @@ fn every_retry_sends_the_same_blocks() {
     assert_eq!(allocator.snapshot().pools[0].used, 1);
 }
 
-/// `rule:all-families-or-none`
+/// `rule:no-block-is-lost`
 #[test]
 fn a_node_gets_all_families_or_none() {
     let pools = vec![pool("10.0.0.0/22", 24), pool("fd00::/63", 64)];
@@ -228,7 +227,6 @@ fn a_node_gets_all_families_or_none() {
     assert_eq!(sent(allocator.assign(&"node3".into()).0), ["10.0.2.0/24", "fd00::/64"]);
 }
 
-/// `rule:further-ranges-follow`
 #[test]
 fn the_next_range_of_a_family_serves_when_those_before_it_are_full() {
     let pools = vec![pool("10.0.0.0/24", 24), pool("fd00::/63", 64), pool("10.9.0.0/23", 24)];

@@ -18,7 +18,7 @@ use tokio::time::Instant;
 use crate::allocator::findings::Findings;
 use crate::ledger::{CountedLedger, Owner, Uid};
 use crate::pressure::{Counted, Snapshot};
-use crate::suspicion::Evidence;
+use crate::second_allocator::Evidence;
 
 /// The first block is given out after this time, even if the VM of a Node cannot be read.
 const FIRST_READS: Duration = Duration::from_secs(60);
@@ -301,7 +301,7 @@ impl Claims {
         }
     }
 
-    /// Compares all claims with the live Nodes (`rule:claims-are-audited`); how many were mended.
+    /// Compares all claims with the live Nodes (`rule:no-block-is-lost`); how many were mended.
     pub(super) fn audit<'a>(&mut self, live: impl Iterator<Item = &'a Node>) -> usize {
         let (mut known, mut mended) = (HashSet::new(), 0);
         for node in live {

@@ -19,7 +19,7 @@ use super::node_events::NodeEvents;
 use super::provider::{Cloud, CloudError, VmRanges};
 use super::writes::{Before, Leaves, NodeWrites};
 use crate::second_allocator::Detector;
-use crate::suspicion::Suspect;
+use crate::second_allocator::Suspect;
 use crate::writer::Written;
 
 /// After a refusal that nothing but somebody's help mends.
@@ -149,7 +149,8 @@ impl<C: Cloud> CloudNodes<C> {
         }
     }
 
-    /// Reports an error of the cloud and decides when to try again (`rule:cloud-errors-have-classes`).
+    /// Reports an error of the cloud and decides when to try again: throttling makes no event, a final
+    /// refusal or a missing right waits a minute.
     pub(super) fn failed(&self, node: &Node, error: CloudError, reason: &'static str) -> Retry {
         match error {
             CloudError::Throttled { reason, pause } => Retry::throttled(reason, pause),
@@ -278,8 +279,8 @@ impl<C: Cloud> CloudNodes<C> {
         }
     }
 
-    /// Says on a Node that its network is ready, unless it says so already
-    /// (`rule:network-is-ready-once`).
+    /// Says on a Node that its network is ready, unless it says so already: every write goes to all
+    /// watchers of Nodes.
     pub(super) async fn make_ready(&self, node: &CloudNode, message: &str) -> Result<(), Ended> {
         if node.network_is_ready {
             return Ok(());

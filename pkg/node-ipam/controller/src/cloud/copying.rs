@@ -10,6 +10,7 @@ use workqueue::{Backoff, Jitter, Next, Reconcile, Retry};
 use super::cloud_nodes::{CloudNodes, Ended, MISMATCH, NOT_AVAILABLE};
 use super::provider::{Cloud, VmRanges};
 use super::writes::Leaves;
+use crate::options::Families;
 
 /// The work to do for a Node.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,7 +23,8 @@ pub(super) enum Decision {
     Assign(Vec<IpNet>),
     /// The Node has them: its network is ready.
     Settled,
-    /// The Node has others, which cannot be changed (`rule:cloud-and-node-disagree`).
+    /// The Node has others. They cannot be changed, and only the operator knows which are right: an
+    /// event, no write.
     Mismatch,
 }
 
@@ -43,10 +45,6 @@ pub(super) fn decide(has: &[String], vm: &VmRanges, families: &Families) -> Deci
     if has.iter().all(is_offered) { Decision::Settled } else { Decision::Mismatch }
 }
 
-/// One or two families, the primary one first.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Families(Vec<Family>);
-
 /// A VM has no range of a family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
@@ -55,16 +53,6 @@ pub(crate) struct Families(Vec<Family>);
 pub(crate) struct Lack(Family);
 
 impl Families {
-    /// The families of the service ranges; IPv4 without any.
-    pub(crate) fn of_services(services: &[IpNet]) -> Self {
-        let mut families: Vec<_> = services.iter().map(Family::of).collect();
-        families.dedup();
-        if families.is_empty() {
-            families.push(Family::V4);
-        }
-        Self(families)
-    }
-
     /// One range of each family.
     pub(crate) fn of(&self, vm: &VmRanges) -> Result<Vec<IpNet>, Lack> {
         let first = |family| {
@@ -218,7 +206,6 @@ mod tests {
         }
     }
 
-    /// `rule:cloud-and-node-disagree`
     #[test]
     fn what_differs_is_a_mismatch_and_garbage_too() {
         let both = vm(&["10.0.0.0/24", "10.0.1.0/24"], "fd00::/112");
@@ -237,7 +224,6 @@ mod families_tests {
         texts.iter().map(|text| text.parse().unwrap()).collect()
     }
 
-    /// `rule:families-follow-the-services`
     #[test]
     fn the_services_say_which_families_and_in_which_order() {
         let vm = VmRanges {

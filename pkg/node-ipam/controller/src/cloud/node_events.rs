@@ -1,4 +1,4 @@
-//! [`NodeEvents`]: events on Nodes, at once and then rarely (`rule:one-event-per-state-and-period`).
+//! [`NodeEvents`]: events on Nodes, at once and then rarely.
 
 use std::sync::Arc;
 use std::time::Duration;

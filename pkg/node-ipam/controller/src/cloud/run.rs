@@ -1,13 +1,12 @@
 //! One run of the CloudAllocator, of IPAMFromCluster or of IPAMFromCloud.
 //!
-//! Metrics of Nodes whose pod CIDRs a cloud knows of (`rule:metrics-of-stock-keep-their-names`): those
+//! Metrics of Nodes whose pod CIDRs a cloud knows of: those
 //! of the other allocators, and that none is given up.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use cidr::{IpNet, Pool};
 use gce::Client;
 use informer::Subscription;
 use kube_api::CloudNode;
@@ -19,16 +18,16 @@ use workqueue::{Backoff, Reconcile};
 
 use super::claims::Claims;
 use super::cloud_nodes::{CloudNodes, VmReadTimes};
-use super::copying::{Copier, Families};
+use super::copying::Copier;
 use super::node_events::NodeEvents;
 use super::provider::{Cloud, GoogleCloud};
-use super::syncer::Syncer;
-use super::syncer::{Direction, TIMER};
+use super::syncer::{Syncer, TIMER};
 use super::writes::NodeWrites;
 use super::{copying, syncer};
 use crate::LOGGER;
 use crate::api::NodeApi;
 use crate::metrics::{PoolsOf, StateMetrics, WriteMetrics};
+use crate::options::{Direction, Families, Mode};
 use crate::second_allocator::Hold;
 use crate::second_allocator::deadline_of_outcomes;
 use crate::second_allocator::{Detector, OnSecondAllocator};
@@ -40,22 +39,6 @@ const FIRST_LIST: Duration = Duration::from_secs(600);
 /// One pass over a Node: an operation of the cloud takes up to two minutes, and calls wait for each
 /// other.
 const ITEM_LIMIT: Duration = Duration::from_secs(300);
-
-/// The allocator that the flags select.
-#[derive(Clone, Debug)]
-pub(crate) enum Mode {
-    /// The CloudAllocator.
-    Copy(Families),
-    /// IPAMFromCluster or IPAMFromCloud.
-    Sync {
-        /// The one of the two.
-        direction: Direction,
-        /// Where blocks come from.
-        pool: Pool,
-        /// Ranges of the pool that no Node may get.
-        reserved: Vec<IpNet>,
-    },
-}
 
 /// Options that the allocators of all sources have in common.
 #[derive(Clone, Debug)]
@@ -198,7 +181,7 @@ async fn work<C: Cloud, R: Reconcile<Key = Arc<str>>>(
     Ok(Stopped { unknown_writes: cut_off + all.writes.settle_all(deadline).await })
 }
 
-/// Compares claims and cache (`rule:claims-are-audited`).
+/// Compares claims and cache (`rule:no-block-is-lost`).
 fn audit<C: Cloud>(all: &CloudNodes<C>) {
     let mended = all.nodes.frozen(|store| {
         let live = store.values().map(|node| &node.node);

@@ -15,6 +15,7 @@ use super::copying::difference;
 use super::provider::{Cloud, VmRanges};
 use super::writes::Leaves;
 use crate::LOGGER;
+use crate::options::Direction;
 
 /// Upstream's words.
 const MESSAGE: &str = "NodeController created an implicit route";
@@ -148,25 +149,6 @@ pub(super) fn ended<C: Cloud>(all: &CloudNodes<C>, node: &Node) {
     }
 }
 
-/// Which of Node and cloud is right where they differ.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Direction {
-    /// Nodes get blocks of the pool, and the cloud is told.
-    FromCluster,
-    /// Nodes get what the cloud has given their VMs.
-    FromCloud,
-}
-
-impl Direction {
-    /// The value of `--cidr-allocator-type`.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::FromCluster => "IPAMFromCluster",
-            Self::FromCloud => "IPAMFromCloud",
-        }
-    }
-}
-
 /// The work to do for a Node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
@@ -180,8 +162,7 @@ pub(super) enum Step {
     Settled,
     /// This mode does not go that way: told, an error, tried again.
     WrongMode(&'static str),
-    /// Node and VM differ: an event and no error, because only the operator can mend it
-    /// (`rule:cloud-and-node-disagree`).
+    /// Node and VM differ: an event and no error, because only the operator can repair it.
     Mismatch,
 }
 
@@ -216,7 +197,8 @@ pub(super) fn decide(
     }
 }
 
-/// When a Node is looked at again (`rule:nodes-are-resynced`).
+/// When a Node is checked again: 30 s after a success; after failures in a row from 250 ms on,
+/// doubling up to 10 s. The first checks are spread over 30 s.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Timer {
     /// After a pass that worked.

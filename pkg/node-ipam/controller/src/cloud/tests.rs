@@ -28,8 +28,8 @@ use super::run::CloudMetrics;
 use super::writes::NodeWrites;
 use crate::api::NodeApi;
 use crate::second_allocator::Hold;
+use crate::second_allocator::Suspect;
 use crate::second_allocator::{Detector, OnSecondAllocator};
-use crate::suspicion::Suspect;
 
 mod copier;
 mod second_allocator;

@@ -1,7 +1,7 @@
 //! [`NodeWrites`]: the PATCHes of a Node's pod CIDRs and of its condition, and what became of those
 //! without a clear answer.
 //!
-//! What is written to the status of a Node (`rule:network-is-ready-once`).
+//! What is written to the status of a Node.
 
 use std::collections::HashMap;
 use std::sync::Arc;

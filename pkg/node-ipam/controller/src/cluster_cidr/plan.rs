@@ -1,7 +1,10 @@
-//! [`Plan`]: what a ClusterCIDR's spec comes to, or what is wrong with it.
+//! [`Plan`]: the pools of a ClusterCIDR's spec, or the reason why it cannot be used.
 //!
-//! [`Rank`]: which of the ClusterCIDRs that select a Node is asked first
-//! (`rule:closest-cluster-cidr-first`).
+//! [`Rank`]: the order of the ClusterCIDRs that select a Node, upstream's apart from the name: those
+//! with a nodeSelector first; then more requirements that are met, fewer blocks (of two families the
+//! smaller number), smaller blocks, the lower text of selector, range and name. The first with a
+//! free block of each of its ranges serves. One without our finalizer is waited for, a minute at
+//! most.
 
 use std::sync::Arc;
 
@@ -37,10 +40,10 @@ pub(crate) struct Plan {
 /// Why a ClusterCIDR cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub(crate) enum SpecError {
-    /// There is nothing to give out.
+    /// Neither `ipv4` nor `ipv6` is set.
     #[error("it has neither ipv4 nor ipv6; set one of them")]
     NoRange,
-    /// Not a CIDR.
+    /// A range is not a CIDR.
     #[error("{field}: {error}")]
     Unreadable {
         /// `ipv4` or `ipv6`.
@@ -53,22 +56,22 @@ pub(crate) enum SpecError {
     Family {
         /// `ipv4` or `ipv6`.
         field: &'static str,
-        /// What was given.
+        /// The value in the spec.
         range: IpNet,
-        /// What belongs there.
+        /// The values that are allowed.
         wanted: Family,
     },
     /// Blocks that are too small or larger than the range.
     #[error("perNodeHostBits is {given}, and {range} takes {MIN_HOST_BITS} to {most}")]
     HostBits {
-        /// What was given.
+        /// The value in the spec.
         given: i64,
         /// The range that does not take it.
         range: IpNet,
         /// The most it takes.
         most: u8,
     },
-    /// No block of the smallest size fits.
+    /// The range is smaller than one block.
     #[error("{0} is too small: a block has {MIN_HOST_BITS} host bits at least")]
     TooSmall(IpNet),
     /// Too many blocks.
@@ -131,7 +134,7 @@ pub(crate) struct Rank {
     selector: String,
     /// The IPv4 range if there is one, compared as text.
     range: String,
-    /// So that no two are alike.
+    /// Last criterion: makes the order total.
     name: Arc<str>,
 }
 
@@ -150,7 +153,7 @@ impl Rank {
     }
 }
 
-/// Its name.
+/// Name of the ClusterCIDR.
 pub(crate) const NAME: &str = "default-cluster-cidr";
 
 /// The most host bits that both families are given when those of IPv4 do not do.
@@ -199,7 +202,6 @@ mod from_flags_tests {
         spec(&pools).map(|spec| spec.per_node_host_bits)
     }
 
-    /// `rule:flags-become-an-object`
     #[test]
     fn the_host_bits_are_those_of_the_masks_where_one_number_can_say_them() {
         for (pools, wanted) in [

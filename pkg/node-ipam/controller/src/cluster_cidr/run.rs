@@ -14,9 +14,9 @@ use tracing::{info, warn};
 use workqueue::{Backoff, Jitter, WorkQueue};
 
 use self::watch as watch_cluster_cidrs;
-use super::keeper::{Keeper, STATUS_EVERY};
 use super::plan;
 use super::plan::{Plan, Rules};
+use super::reconciler::{ClusterCidrReconciler, STATUS_EVERY};
 use super::spec::{CLUSTER_CIDRS, ClusterCidr, ClusterCidrBody, ClusterCidrSpec, FINALIZER};
 use crate::allocator::{Allocator, Effects, SeenClusterCidr, Standing};
 use crate::metrics::{IpamMetrics, PoolsOf};
@@ -25,7 +25,7 @@ use crate::reconciler::CachedNode;
 use crate::reconciler::Reconciler;
 use crate::{LOGGER, node_work};
 
-/// Of one ClusterCIDR, for ever.
+/// Backoff of one ClusterCIDR, without an end.
 const BACKOFF: Backoff =
     Backoff::doubling(Duration::from_millis(100), Duration::from_secs(30), Jitter::Around(0.3));
 /// ClusterCIDRs worked on at once.
@@ -72,7 +72,7 @@ pub(crate) async fn run(
         warn!(logger = LOGGER, "{what}");
     }
     let first = make_default(context, of.default.clone(), &cache, client.clone());
-    let keeper = Arc::new(Keeper {
+    let cluster_cidrs = Arc::new(ClusterCidrReconciler {
         cache,
         client,
         allocator: Arc::clone(&allocator),
@@ -80,24 +80,24 @@ pub(crate) async fn run(
         rules: of.rules,
         said: Mutex::default(),
     });
-    let keeping = keep(context, keeper, &queue, &nodes);
+    let cluster_cidrs = reconcile(context, cluster_cidrs, &queue, &nodes);
     let begin = settled(allocator, first, changed);
     let working = node_work::work(context, reconciler, options, begin);
-    let ((), stopped) = tokio::try_join!(keeping, working)?;
+    let ((), stopped) = tokio::try_join!(cluster_cidrs, working)?;
     Ok(stopped)
 }
 
 /// Works on ClusterCIDRs until the stop, once it is known what Nodes have.
-async fn keep(
+async fn reconcile(
     context: &Context,
-    keeper: Arc<Keeper>,
+    reconciler: Arc<ClusterCidrReconciler>,
     queue: &WorkQueue<Arc<str>>,
     nodes: &Informer<LabelledNode>,
 ) -> Result<(), Failure> {
-    let (cache, own_writes) = (keeper.cache.clone(), keeper.client.own_writes().clone());
-    let (all, again, looking) = (cache.clone(), queue.clone(), Arc::clone(&keeper));
+    let (cache, own_writes) = (reconciler.cache.clone(), reconciler.client.own_writes().clone());
+    let (all, again, looking) = (cache.clone(), queue.clone(), Arc::clone(&reconciler));
     context
-        .run(queue, keeper)
+        .run(queue, reconciler)
         .workers(WORKERS)
         .start_filled(nodes)
         .reads_own_writes(&cache, &own_writes)
@@ -118,12 +118,12 @@ async fn keep(
 /// The first attempt to make the object of the flags is over.
 #[derive(Clone, Debug)]
 struct Tried {
-    /// Of the object, if it was made by this.
+    /// UID of the object, if this attempt made it.
     made: Option<Arc<str>>,
 }
 
-/// Begins to make the object of the flags unless there is one of its name
-/// (`rule:flags-become-an-object`).
+/// Begins to create `default-cluster-cidr` from the flags, unless it exists: one flag moves a cluster
+/// from the RangeAllocator.
 fn make_default(
     context: &Context,
     spec: Option<ClusterCidrSpec>,
@@ -181,7 +181,7 @@ async fn settled(
     changed: Arc<Notify>,
 ) {
     let settling = async {
-        // Nobody tries where the flags say nothing.
+        // `None` where the flags name no ClusterCIDR: the sender is dropped.
         let tried = first.wait_for(Option::is_some).await.ok().and_then(|tried| tried.clone());
         let made = tried.and_then(|tried| tried.made);
         loop {

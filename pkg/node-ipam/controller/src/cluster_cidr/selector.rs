@@ -8,7 +8,8 @@ use super::spec::{NodeSelector, NodeSelectorRequirement};
 /// The only field that a Node can be selected by.
 const NAME: &str = "metadata.name";
 
-/// How the terms of a selector go together (`rule:selector-terms-are-alternatives`).
+/// How the terms of a selector combine. Upstream wants all of them and looks fields up as labels
+/// (kubernetes#116419); elsewhere in Kubernetes one is enough.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Terms {
     /// One is enough, as everywhere in Kubernetes.
@@ -52,28 +53,28 @@ enum Test {
 /// A selector that the API's rules do not allow.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub(crate) enum SelectorError {
-    /// It would select nothing.
+    /// The selector has no terms and would select nothing.
     #[error("nodeSelector has no terms; leave nodeSelector out to select every Node")]
     NoTerms,
-    /// There is no such operator.
+    /// The operator is unknown.
     #[error(
         "nodeSelector: {key:?} has the operator {operator:?}; use In, NotIn, Exists, DoesNotExist, \
          Gt or Lt"
     )]
     Operator {
-        /// Of the requirement.
+        /// Part of the requirement.
         key: String,
-        /// What was given.
+        /// The operator in the spec.
         operator: String,
     },
-    /// As many values as the operator does not take.
+    /// The number of values does not fit the operator.
     #[error("nodeSelector: {operator} of {key:?} takes {takes}, and has {given}")]
     Values {
-        /// Of the requirement.
+        /// Part of the requirement.
         key: String,
-        /// Of the requirement.
+        /// Part of the requirement.
         operator: String,
-        /// What it takes.
+        /// The number of values that the operator takes.
         takes: &'static str,
         /// How many there are.
         given: usize,

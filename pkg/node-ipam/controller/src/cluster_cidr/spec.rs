@@ -1,8 +1,7 @@
 //! The kind ClusterCIDR, as objects have it.
 
 use cidr::IpNet;
-use jiff::Timestamp;
-use kube_api::Resource;
+use kube_api::{Condition, Resource};
 use objects::Schema;
 use serde::{Deserialize, Serialize};
 
@@ -22,14 +21,14 @@ impl Schema for ClusterCidr {
     type Status = ClusterCidrStatus;
 }
 
-/// What a ClusterCIDR has beside metadata and status.
+/// The fields of a ClusterCIDR except metadata and status.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ClusterCidrBody {
-    /// What is wanted.
+    /// The desired state.
     pub(crate) spec: ClusterCidrSpec,
 }
 
-/// Ranges, the size of a block in them, and who gets one.
+/// Ranges, the size of their blocks, and the Nodes that get one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ClusterCidrSpec {
@@ -59,7 +58,7 @@ impl ClusterCidrSpec {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct NodeSelector {
-    /// One of them selects.
+    /// Terms; one that is met selects the Node.
     #[serde(default)]
     pub(crate) node_selector_terms: Vec<NodeSelectorTerm>,
 }
@@ -79,18 +78,18 @@ pub(crate) struct NodeSelectorTerm {
 /// One requirement.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct NodeSelectorRequirement {
-    /// Of the label, or of the field.
+    /// Name of the label or field.
     #[serde(default)]
     pub(crate) key: String,
     /// `In`, `NotIn`, `Exists`, `DoesNotExist`, `Gt` or `Lt`.
     #[serde(default)]
     pub(crate) operator: String,
-    /// As many as the operator takes.
+    /// Values, as many as the operator takes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) values: Vec<String>,
 }
 
-/// What is told of a ClusterCIDR.
+/// `status` of a ClusterCIDR.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ClusterCidrStatus {
     /// Facts about it.
@@ -112,44 +111,4 @@ pub(super) struct RangeStatus {
     /// How many of them are used.
     #[serde(default)]
     pub(super) used: i64,
-}
-
-/// A condition in the form of `metav1.Condition`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Condition {
-    /// What the fact is about.
-    #[serde(rename = "type")]
-    pub(super) kind: String,
-    /// `True`, `False` or `Unknown`.
-    pub(super) status: String,
-    /// Why, as one word for programs.
-    #[serde(default)]
-    pub(super) reason: String,
-    /// Why, for people.
-    #[serde(default)]
-    pub(super) message: String,
-    /// When `status` last changed, in RFC 3339.
-    #[serde(default)]
-    pub(super) last_transition_time: String,
-    /// Generation of the spec that the fact is about.
-    #[serde(default)]
-    pub(super) observed_generation: i64,
-}
-
-impl ClusterCidrStatus {
-    /// States a fact. Its time is that of the last change of its status, so stating the same again
-    /// changes nothing.
-    pub(super) fn state(&mut self, mut fact: Condition, now: Timestamp) {
-        let before = self.conditions.iter_mut().find(|held| held.kind == fact.kind);
-        let since = before.as_ref().filter(|held| held.status == fact.status);
-        fact.last_transition_time = match since {
-            Some(held) => held.last_transition_time.clone(),
-            None => now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
-        };
-        match before {
-            Some(held) => *held = fact,
-            None => self.conditions.push(fact),
-        }
-    }
 }

@@ -43,10 +43,10 @@ impl PoolsOf {
     }
 }
 
-/// Whose numbers are shown, if anybody's.
+/// The allocator whose numbers are shown, if one runs.
 type Shown = Arc<Mutex<Option<Weak<dyn Counted>>>>;
 
-/// Registered once per process; a restarted controller attaches what it has made anew.
+/// Registered once per process; a restarted controller attaches its new allocator.
 #[derive(Clone)]
 pub(crate) struct StateMetrics(Shown);
 

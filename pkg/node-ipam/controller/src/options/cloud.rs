@@ -1,13 +1,10 @@
-//! What the flags say about a cloud.
+//! Flags of the allocators that ask a cloud.
 
 use std::path::Path;
 
-use cidr::{IpNet, Pool};
+use cidr::{Family, IpNet, Pool};
 use flags::{Problem, Values};
 
-use crate::cloud::Families;
-use crate::cloud::run::Mode;
-use crate::cloud::syncer::Direction;
 use crate::flags::{
     CIDR_ALLOCATOR_TYPE, CLOUD_CONFIG, CLOUD_PROVIDER, CLUSTER_CIDR, CONFIGURE_CLOUD_ROUTES,
     NODE_CIDR_MASK_SIZE, NODE_CIDR_MASK_SIZE_IPV4, NODE_CIDR_MASK_SIZE_IPV6, POD_CIDR_REUSE_DELAY,
@@ -16,12 +13,63 @@ use crate::flags::{
 /// The name of the CloudAllocator.
 pub(super) const CLOUD_ALLOCATOR: &str = "CloudAllocator";
 
+/// The allocator that the flags ask for.
+#[derive(Clone, Debug)]
+pub(crate) enum Mode {
+    /// The CloudAllocator.
+    Copy(Families),
+    /// IPAMFromCluster or IPAMFromCloud.
+    Sync {
+        /// IPAMFromCluster or IPAMFromCloud.
+        direction: Direction,
+        /// Where blocks come from.
+        pool: Pool,
+        /// Ranges of the pool that no Node may get.
+        reserved: Vec<IpNet>,
+    },
+}
+
+/// Which side decides where Node and VM differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Direction {
+    /// Nodes get blocks of the pool, and the cloud routes them.
+    FromCluster,
+    /// Nodes get what the cloud has given their VMs.
+    FromCloud,
+}
+
+impl Direction {
+    /// The value of `--cidr-allocator-type`.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::FromCluster => "IPAMFromCluster",
+            Self::FromCloud => "IPAMFromCloud",
+        }
+    }
+}
+
+/// One or two families, the primary one first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Families(pub(crate) Vec<Family>);
+
+impl Families {
+    /// Families of the service ranges; IPv4 without such ranges.
+    pub(crate) fn of_services(services: &[IpNet]) -> Self {
+        let mut families: Vec<_> = services.iter().map(Family::of).collect();
+        families.dedup();
+        if families.is_empty() {
+            families.push(Family::V4);
+        }
+        Self(families)
+    }
+}
+
 /// What an allocator runs with that asks a cloud.
 #[derive(Clone, Debug)]
 pub(crate) struct CloudOptions {
     /// How Google is called.
     pub(crate) google: gce::Config,
-    /// What is done.
+    /// The allocator.
     pub(crate) mode: Mode,
 }
 

@@ -1,4 +1,4 @@
-//! What the flags say about ClusterCIDRs.
+//! Flags of the MultiCIDRRangeAllocator.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::flags::{
 /// The longest that a Node is waited for.
 const LABEL_WAIT_MAX: Duration = Duration::from_secs(60);
 
-/// What the MultiCIDRRangeAllocator runs with besides.
+/// Further options of the MultiCIDRRangeAllocator.
 #[derive(Clone, Debug)]
 pub(crate) struct ClusterCidrOptions {
     /// The ClusterCIDR of the flags.
@@ -53,7 +53,7 @@ impl ClusterCidrOptions {
         Self { default: plan::spec(pools), rules, label_wait }
     }
 
-    /// What is wrong with the ClusterCIDR of the flags.
+    /// Adds the problems of the ClusterCIDR that is made of the flags.
     pub(super) fn check_default(&self, problems: &mut Vec<Problem>) {
         let Some(spec) = &self.default else { return };
         if let Err(error) = Plan::of(spec, self.rules) {

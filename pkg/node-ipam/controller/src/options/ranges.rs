@@ -1,5 +1,5 @@
-//! [`Ranges`]: where pod CIDRs come from and where none may be, for who judges a cluster before this
-//! program starts.
+//! [`Ranges`]: where pod CIDRs come from and where none may be, for the
+//! command `check`.
 
 use cidr::{IpNet, Pool};
 use flags::Values;
@@ -12,12 +12,12 @@ use crate::cluster_cidr::{ClusterCidrSpec, Plan};
 /// Where pod CIDRs come from and where none may be, by the flags.
 #[derive(Clone, Debug, Default)]
 pub struct Ranges {
-    /// Those of one family in the order in which they are used; none where they come from
+    /// Pools, those of one family in the order in which they are used; empty where they come from
     /// ClusterCIDRs.
     pub pools: Vec<Pool>,
     /// Service ranges.
     pub services: Vec<IpNet>,
-    /// Ranges that are given to nobody.
+    /// Ranges of `--node-cidr-exclude`, which no Node may get.
     pub excluded: Vec<IpNet>,
     /// For pools that come from ClusterCIDRs.
     pub(crate) rules: Option<Rules>,

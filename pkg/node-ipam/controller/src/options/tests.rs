@@ -206,7 +206,6 @@ fn service_ranges_are_checked_but_garbage_only_warns() {
     assert_eq!(options.service_ranges.len(), 2, "any order of families");
 }
 
-/// `rule:excluded-addresses-go-to-nobody`
 #[test]
 fn any_number_of_ranges_can_be_excluded_and_one_that_is_none_is_refused() {
     let cluster = "--cluster-cidr=10.0.0.0/16 --node-cidr-exclude";
@@ -284,7 +283,6 @@ fn refused_of_objects(line: &str) -> String {
     refused(&format!("--cidr-allocator-type=MultiCIDRRangeAllocator {line}")).join("\n")
 }
 
-/// `rule:flags-become-an-object`
 #[test]
 fn with_objects_the_cluster_cidr_may_be_left_out_and_else_becomes_one() {
     assert_eq!(of_objects("").0.default, None);

@@ -1,5 +1,5 @@
 //! Acts on the answer to a PATCH, and on the consistent reads that settle an unknown outcome, during
-//! work and at the stop (`rule:read-before-resend`, `rule:stop-settles-outcomes`).
+//! work and at the stop (`rule:unknown-outcome-ends`, `rule:stop-settles-outcomes`).
 
 use std::fmt;
 use std::time::Duration;

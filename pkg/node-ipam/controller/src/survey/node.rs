@@ -1,4 +1,4 @@
-//! [`Surveyed`]: a Node with its pod CIDRs and who set them.
+//! [`Surveyed`]: a Node with its pod CIDRs and the field managers that set them.
 
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -8,9 +8,9 @@ use serde::de::IgnoredAny;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(from = "WireNode")]
 pub struct Surveyed {
-    /// Its name.
+    /// Name of the Node.
     pub name: String,
-    /// Its UID.
+    /// UID of the Node.
     pub uid: String,
     /// When it was made, by the API server's clock.
     pub created: Option<Timestamp>,
@@ -59,7 +59,7 @@ struct ManagedFields {
     fields_v1: Fields,
 }
 
-/// What a manager has set, as far as it is read: there is much of it.
+/// The part of `fieldsV1` that is read.
 #[derive(Default, Deserialize)]
 struct Fields {
     #[serde(rename = "f:spec", default)]

@@ -178,3 +178,24 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn blocks_of_nodes_services_and_what_is_excluded_are_used_once() {
+    let pool = |cidr, mask| Pool::new(net(cidr), mask, 16).unwrap();
+    let ranges = Ranges {
+        pools: vec![pool("10.0.0.0/16", 24), pool("10.9.0.0/24", 24), pool("fd00::/62", 64)],
+        services: vec![net("10.0.0.0/23")],
+        excluded: vec![net("10.0.1.7/32"), net("10.0.5.0/24")],
+        ..Ranges::default()
+    };
+    let nodes = [
+        node("a", &["10.0.2.0/24", "fd00::/64"]),
+        node("b", &["10.0.2.0/25"]),
+        node("outside", &["172.16.0.0/24", "garbage"]),
+        node("waiting", &[]),
+    ];
+    let found = usage(&nodes, &ranges);
+    let numbers: Vec<_> = found.iter().map(|it| (it.mask, it.blocks, it.used, it.nodes)).collect();
+    assert_eq!(numbers, [(24, 256, 4, 2), (24, 1, 0, 0), (64, 4, 1, 1)]);
+    assert_eq!(found[1].range, net("10.9.0.0/24"));
+}

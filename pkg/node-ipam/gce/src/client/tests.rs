@@ -32,7 +32,7 @@ fn vm(name: &str) -> ProviderId {
     ProviderId::parse(&GceStub::provider_id(ZONE, name)).unwrap()
 }
 
-/// As who has read no alias of the VM.
+/// A caller that has read no alias of the VM.
 async fn add(client: &Client, name: &str, range: &str) -> Result<(), CallError> {
     client.add_alias(&vm(name), net(range), &[], &|| true).await
 }

@@ -57,7 +57,6 @@ async fn a_token_comes_from_wherever_the_file_says() {
     }
 }
 
-/// `rule:one-asks-for-the-token`
 #[tokio::test]
 async fn many_who_need_a_token_ask_for_one() {
     let stub = GceStub::start().await;
@@ -71,7 +70,6 @@ async fn many_who_need_a_token_ask_for_one() {
     assert_eq!(stub.tokens_given(), 1);
 }
 
-/// `rule:one-asks-for-the-token`
 #[tokio::test]
 async fn a_server_that_gives_none_is_asked_once_by_all_who_wait() {
     let stub = GceStub::start().await;
@@ -88,7 +86,6 @@ async fn a_server_that_gives_none_is_asked_once_by_all_who_wait() {
     assert!(stub.tokens_given() < 3, "each has asked for one of its own");
 }
 
-/// `rule:refused-token-is-replaced-once`
 #[tokio::test]
 async fn a_token_that_expired_in_between_is_replaced_and_the_call_made_again() {
     let stub = GceStub::start().await;

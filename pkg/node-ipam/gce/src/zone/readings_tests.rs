@@ -46,7 +46,6 @@ fn counts(stub: &GceStub) -> (usize, usize) {
     (stub.count("instances.get"), stub.count("instances.list"))
 }
 
-/// `rule:many-vms-of-a-zone-are-one-list`
 #[tokio::test]
 async fn a_hundred_vms_of_a_zone_cost_one_list_in_each_period() {
     let (stub, readings) = begin(100).await;
@@ -65,7 +64,6 @@ async fn a_hundred_vms_of_a_zone_cost_one_list_in_each_period() {
     assert_eq!(counts(&stub), (0, 2));
 }
 
-/// `rule:many-vms-of-a-zone-are-one-list`
 #[tokio::test]
 async fn a_few_vms_are_read_one_by_one() {
     let (stub, readings) = begin(100).await;

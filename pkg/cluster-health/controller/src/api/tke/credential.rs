@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use kube_api::ListMeta;
 use secrecy::{SecretSlice, SecretString};
 use serde::{Deserialize, Deserializer};
 
@@ -76,15 +77,8 @@ pub(crate) struct CredentialError {
 #[derive(Deserialize)]
 pub(crate) struct CredentialPage {
     #[serde(default)]
-    metadata: PageMetadata,
+    metadata: ListMeta,
     pub(crate) items: Vec<ClusterCredential>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct PageMetadata {
-    #[serde(rename = "continue")]
-    token: Option<Box<str>>,
 }
 
 impl CredentialPage {

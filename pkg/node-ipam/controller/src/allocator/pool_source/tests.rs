@@ -50,7 +50,6 @@ fn spec(ipv4: &str, bits: i64, keys: &[&str]) -> Value {
     spec
 }
 
-/// `rule:closest-cluster-cidr-first`
 #[test]
 fn every_tie_is_broken_by_the_next_rule() {
     let node = marks(&[("abc", ""), ("foo", ""), ("bar", "")]);
@@ -209,7 +208,6 @@ fn objects() -> impl Strategy<Value = Vec<Naive>> {
 }
 
 proptest! {
-    /// `rule:closest-cluster-cidr-first`
     #[test]
     fn the_order_is_that_of_the_naive_model(
         objects in objects(),

@@ -69,7 +69,7 @@ fn nodes_of_two_sizes_share_a_range() {
     }
 }
 
-/// `rule:all-families-or-none`
+/// `rule:no-block-is-lost`
 #[test]
 fn the_next_one_serves_when_the_first_lacks_a_family() {
     let mut allocator = empty();
@@ -203,7 +203,6 @@ async fn a_node_that_starved_and_has_waited_long_enough_is_served_without_its_la
     assert_eq!(sent(allocator.assign(&"n".into()).0), ["10.0.0.0/24"]);
 }
 
-/// `rule:closest-cluster-cidr-first`
 #[tokio::test(start_paused = true)]
 async fn a_closer_one_without_its_finalizer_is_waited_for_and_not_for_ever() {
     let (close, far) = (labelled("10.1.0.0/24", 8, "foo"), everybody("10.0.0.0/16", 8));
@@ -392,7 +391,6 @@ fn one_that_is_being_deleted_gives_out_nothing_whatever_older_copies_say() {
     assert_eq!(allocator.see_cluster_cidr(again).wake, ["n".into()]);
 }
 
-/// `rule:pool-warns-before-it-is-full`
 #[test]
 fn what_an_object_finds_in_use_is_no_news_and_what_is_taken_of_it_then_is() {
     let mut allocator = empty();
@@ -439,7 +437,6 @@ fn service_ranges_are_kept_out_of_objects_that_come_later() {
     assert_eq!(sent(join(&mut allocator, "n", &[])), ["10.0.2.0/24"]);
 }
 
-/// `rule:excluded-addresses-go-to-nobody`
 #[test]
 fn excluded_ranges_are_kept_out_of_objects_too_and_hold_none_of_them() {
     let range = cidr::parse("10.0.0.0/22").unwrap();

@@ -1,9 +1,9 @@
 //! CIDRs that somebody else gave to Nodes.
 
 use super::*;
-use crate::suspicion::{Evidence, Suspect};
+use crate::second_allocator::{Evidence, Suspect};
 
-/// `rule:unsent-block-moves`
+/// `rule:unknown-outcome-ends`
 #[test]
 fn a_block_that_another_node_shows_meanwhile_is_not_sent() {
     let mut allocator = small();

@@ -64,7 +64,7 @@ impl Naive {
 }
 
 proptest! {
-    /// `rule:block-has-one-holder`, `rule:closest-cluster-cidr-first`
+    /// `rule:block-has-one-holder`
     #[test]
     fn nodes_get_what_the_naive_model_gives_them(objects in objects(), steps in steps()) {
         let mut allocator = empty();

@@ -180,7 +180,6 @@ fn crossing_a_warning_line_is_told_on_the_node_that_crossed_it() {
     }
 }
 
-/// rule:pool-warns-before-it-is-full
 #[test]
 fn a_pool_that_the_first_list_shows_to_be_full_is_no_news() {
     let mut allocator = Allocator::new(vec![pool("10.0.0.0/29", 32)], &[]);
@@ -201,7 +200,6 @@ fn a_pool_that_the_first_list_shows_to_be_full_is_no_news() {
     assert_eq!(list(0..8), (vec!["PodCIDRPoolNearlyFull"], 95), "it was filled meanwhile");
 }
 
-/// rule:pool-warns-before-it-is-full
 #[test]
 fn what_a_cache_that_was_filled_before_shows_without_a_list_is_no_news() {
     let mut allocator = Allocator::new(vec![pool("10.0.0.0/29", 32)], &[]);
@@ -316,7 +314,6 @@ fn every_node_without_cidrs_is_counted_where_it_stands() {
     assert_eq!((state.pending, state.starved, state.reserved), (1, 2, 3));
 }
 
-/// `rule:pool-warns-before-it-is-full`
 #[test]
 fn ranges_of_one_family_are_told_of_when_they_are_nearly_full_together() {
     let pools = vec![pool("10.0.0.0/28", 32), pool("10.1.0.0/28", 32)];

@@ -39,7 +39,7 @@ impl Claims {
     }
 
     /// Whether the VM of a Node has to be read before the first block is given out: it may have an
-    /// alias that no Node shows (`rule:aliases-are-known-first`). Names of Nodes that waited for
+    /// alias that no Node shows (`rule:strange-alias-is-no-claim`). Names of Nodes that waited for
     /// that.
     pub(in super::super) fn expect_read(&mut self, uid: &Uid, is_expected: bool) -> Vec<Arc<str>> {
         if is_expected {

@@ -155,7 +155,7 @@ fn a_node_shows_ours_when_it_has_just_what_was_sent() {
     assert!(!claims.shows_ours(&node("a", &["10.0.1.0/24"])));
 }
 
-/// `rule:claims-are-audited`
+/// `rule:no-block-is-lost`
 #[test]
 fn an_audit_mends_what_the_watch_did_not_tell() {
     let mut claims = pool();

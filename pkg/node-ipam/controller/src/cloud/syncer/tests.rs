@@ -10,8 +10,8 @@ use workqueue::{
     run_workers,
 };
 
-use super::Direction::{FromCloud, FromCluster};
 use super::*;
+use crate::options::Direction::{FromCloud, FromCluster};
 
 const BLOCK: &str = "10.0.1.0/24";
 const OTHER: &str = "10.0.2.0/24";
@@ -62,7 +62,6 @@ fn in_both_modes_what_is_equal_is_settled() {
     }
 }
 
-/// `rule:cloud-and-node-disagree`
 #[test]
 fn in_both_modes_what_differs_is_a_mismatch_and_garbage_too() {
     for direction in [FromCluster, FromCloud] {
@@ -104,7 +103,6 @@ impl Reconcile for Scripted {
     }
 }
 
-/// `rule:nodes-are-resynced`
 #[tokio::test(start_paused = true)]
 async fn the_timer_resyncs_after_success_and_backs_off_after_failures_in_a_row() {
     const SECONDS: fn(u64) -> Duration = Duration::from_secs;

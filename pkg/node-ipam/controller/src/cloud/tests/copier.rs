@@ -3,8 +3,8 @@
 use workqueue::Reconcile as _;
 
 use super::super::copying::Copier;
-use super::super::copying::Families;
 use super::*;
+use crate::options::Families;
 
 async fn pass(bench: &Bench, name: &str) -> Result<Next, Retry> {
     let families = Families::of_services(&[]);
@@ -31,7 +31,6 @@ async fn a_node_gets_the_first_alias_of_its_vm_and_is_said_to_be_ready() {
     assert_eq!(bench.told().await, [""; 0]);
 }
 
-/// `rule:network-is-ready-once`
 #[tokio::test(start_paused = true)]
 async fn the_condition_is_written_when_it_says_something_else_and_only_then() {
     for (network, ready) in [("", 1), ("True", 1), ("Unknown", 1), ("False", 0)] {
@@ -42,7 +41,6 @@ async fn the_condition_is_written_when_it_says_something_else_and_only_then() {
     }
 }
 
-/// `rule:cloud-and-node-disagree`
 #[tokio::test(start_paused = true)]
 async fn a_node_that_differs_is_told_once_and_neither_patched_nor_said_to_be_ready() {
     let bench = Bench::new(None, vec![node("a", &["10.0.2.0/24"], VM, "True")], &[]).await;
@@ -65,7 +63,6 @@ async fn a_vm_without_a_range_and_one_that_is_not_there_are_told_and_tried_again
     assert_eq!(bench.told().await, ["CIDRNotAvailable"]);
 }
 
-/// `rule:cloud-errors-have-classes`
 #[tokio::test(start_paused = true)]
 async fn what_the_cloud_refuses_leads_to_what_its_class_says() {
     let (pause, why) = (Some(seconds(7)), "why".to_owned());
@@ -137,7 +134,7 @@ async fn a_patch_that_is_refused_is_told_and_one_that_is_not_due_is_not() {
     }
 }
 
-/// `rule:read-before-resend`
+/// `rule:unknown-outcome-ends`
 #[tokio::test(start_paused = true)]
 async fn after_a_lost_answer_the_node_is_read_and_the_same_sent_again_at_once() {
     let bench = Bench::new(None, vec![node("a", &[], VM, "")], &[504]).await;

@@ -4,11 +4,11 @@
 use workqueue::Reconcile as _;
 
 use super::super::copying::Copier;
-use super::super::copying::Families;
-use super::super::syncer::Direction;
-use super::super::syncer::Direction::{FromCloud, FromCluster};
 use super::super::syncer::Syncer;
 use super::*;
+use crate::options::Direction;
+use crate::options::Direction::{FromCloud, FromCluster};
+use crate::options::Families;
 
 const BLOCK: &str = "10.0.0.0/24";
 const POOL: Option<&str> = Some("10.0.0.0/16");

@@ -2,10 +2,10 @@
 
 use workqueue::Reconcile as _;
 
-use super::super::syncer::Direction;
-use super::super::syncer::Direction::{FromCloud, FromCluster};
 use super::super::syncer::Syncer;
 use super::*;
+use crate::options::Direction;
+use crate::options::Direction::{FromCloud, FromCluster};
 
 const POOL: Option<&str> = Some("10.0.0.0/16");
 const MISMATCH: &str = "CloudCIDRAllocatorMismatch";
@@ -252,7 +252,6 @@ async fn in_both_modes_what_is_equal_costs_no_write_but_that_of_a_wrong_conditio
     }
 }
 
-/// `rule:cloud-and-node-disagree`
 #[tokio::test(start_paused = true)]
 async fn in_both_modes_what_differs_is_told_and_no_error() {
     for direction in [FromCluster, FromCloud] {

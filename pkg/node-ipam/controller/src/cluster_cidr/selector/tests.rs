@@ -1,4 +1,4 @@
-//! Which Nodes a selector is for.
+//! Which Nodes a selector selects.
 
 use serde_json::{Value, json};
 
@@ -50,7 +50,6 @@ fn every_operator_tells_a_node_as_the_scheduler_does() {
     }
 }
 
-/// `rule:selector-terms-are-alternatives`
 #[test]
 fn one_term_is_enough_and_within_it_everything_counts() {
     let both = json!([one("a", "Exists", &[]), one("b", "Exists", &[])]);

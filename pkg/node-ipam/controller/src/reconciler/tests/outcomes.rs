@@ -67,7 +67,7 @@ async fn reconcile(bench: &Bench) -> Result<Next, Retry> {
     bench.reconciler.reconcile(&"a".into()).await
 }
 
-/// `rule:throttling-is-no-failure`
+/// `rule:first-starved-first-served`
 #[tokio::test(start_paused = true)]
 async fn a_node_that_is_throttled_comes_back_when_the_server_says_and_is_then_served() {
     for (retry_after, pause) in [(None, 1), (Some(0), 1), (Some(1), 1), (Some(6), 6)] {
@@ -84,7 +84,7 @@ async fn a_node_that_is_throttled_comes_back_when_the_server_says_and_is_then_se
     }
 }
 
-/// `rule:throttling-is-no-failure`
+/// `rule:first-starved-first-served`
 #[tokio::test(start_paused = true)]
 async fn a_throttled_read_is_no_failure_of_the_node_either() {
     let busy = Answer { retry_after: Some(2), ..status(429) };
@@ -96,7 +96,7 @@ async fn a_throttled_read_is_no_failure_of_the_node_either() {
     assert_eq!(bench.unresolved(), 1);
 }
 
-/// `rule:read-before-resend`
+/// `rule:unknown-outcome-ends`
 #[tokio::test(start_paused = true)]
 async fn after_an_answer_that_leaves_it_open_the_node_is_read_and_then_sent_the_same_again() {
     let (bench, server) =
@@ -195,7 +195,7 @@ async fn what_no_read_can_settle_before_the_end_of_the_stop_stays_unknown() {
     }
 }
 
-/// `rule:claims-are-audited`
+/// `rule:no-block-is-lost`
 #[tokio::test(start_paused = true)]
 async fn the_audit_mends_what_differs_from_the_cache_and_wakes_who_has_no_cidr() {
     let (bench, _) = bench(vec![status(500)], status(500)).await;

@@ -1,40 +1,105 @@
-//! [`Suspicion`]: a Node that somebody else may have served. The watch and the workers raise it,
-//! `second_allocator.rs` looks into it.
+//! What is known of a second allocator, without I/O: the [`Suspect`] that watch and workers signal,
+//! what follows from it ([`OnSecondAllocator`]), and the [`Hold`] on all allocations.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use kube_api::Node;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
+use tokio::time::Instant;
 
 use crate::Surveyed;
 
-/// The field manager of the other program.
+/// How long nothing is given out after a second allocator was found.
+const PAUSE: Duration = Duration::from_secs(30);
+/// Longer than any process runs.
+const FOR_EVER: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
+
+/// Value of `--on-second-allocator`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum OnSecondAllocator {
+    /// Report it only.
+    Warn,
+    /// Give out nothing for 30 seconds, each time.
+    #[default]
+    Pause,
+    /// Give out nothing until this process ends.
+    Stop,
+}
+
+impl OnSecondAllocator {
+    /// Reads the value of the flag.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        match name {
+            "warn" => Some(Self::Warn),
+            "pause" => Some(Self::Pause),
+            "stop" => Some(Self::Stop),
+            _ => None,
+        }
+    }
+
+    pub(super) fn hold(self) -> Option<Duration> {
+        match self {
+            Self::Warn => None,
+            Self::Pause => Some(PAUSE),
+            Self::Stop => Some(FOR_EVER),
+        }
+    }
+
+    pub(super) fn consequence(self) -> &'static str {
+        match self {
+            Self::Warn => "",
+            Self::Pause => "; this program gives out no pod CIDR for 30 seconds",
+            Self::Stop => "; this program gives out no pod CIDR until it is restarted",
+        }
+    }
+}
+
+/// Until when no pod CIDR is given out. Clones share the state, and it outlives a run of
+/// the controller: after a restart in the same process the hold still applies.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Hold(Arc<Mutex<Option<Instant>>>);
+
+impl Hold {
+    /// Holds until that moment, in place of what was set before.
+    pub(crate) fn set(&self, until: Instant) {
+        *self.0.lock() = Some(until);
+    }
+
+    /// For how long from now on nothing is given out.
+    pub(crate) fn left(&self, now: Instant) -> Option<Duration> {
+        let left = (*self.0.lock())?.saturating_duration_since(now);
+        (!left.is_zero()).then_some(left)
+    }
+}
+
+/// Field manager of the program that this one replaces.
 pub(crate) const STOCK: &str = "kube-controller-manager";
 
-/// Why the pod CIDRs of a Node were not there before this program began.
+/// Evidence that the pod CIDRs of a Node were set after the start of this program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Evidence {
-    /// We have seen the Node without them.
+    /// The Node was seen without pod CIDRs.
     SawEmpty,
-    /// We have first seen the Node when all that there was at the start was known.
+    /// The Node was first seen after the first list was complete.
     SeenLate,
 }
 
-/// A Node whose pod CIDRs no PATCH of ours can have written.
+/// A Node whose pod CIDRs no PATCH of this process can have written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Suspect {
-    /// Its name.
+    /// Name of the Node.
     pub(crate) name: Arc<str>,
-    /// Its UID.
+    /// UID of the Node.
     pub(crate) uid: Arc<str>,
-    /// What speaks for it.
+    /// Why a second allocator is likely.
     pub(crate) evidence: Evidence,
 }
 
 impl Suspect {
-    /// This Node.
+    /// A suspect from the copy in the cache.
     pub(crate) fn new(node: &Node, evidence: Evidence) -> Self {
         Self { name: Arc::clone(&node.name), uid: Arc::clone(&node.uid), evidence }
     }
@@ -51,27 +116,27 @@ impl Suspect {
     }
 }
 
-/// A Node that may show that there is another allocator: the last one, for one is enough.
+/// The last [`Suspect`], and a notification: one Node is evidence enough, so older ones are dropped.
 #[derive(Debug, Default)]
-pub(crate) struct Suspicion {
+pub(crate) struct SecondAllocatorSignal {
     suspect: Mutex<Option<Suspect>>,
     news: Notify,
 }
 
-impl Suspicion {
-    /// Somebody else may have given this Node its pod CIDR.
+impl SecondAllocatorSignal {
+    /// Replaces the suspect.
     pub(crate) fn raise(&self, suspect: Suspect) {
         *self.suspect.lock() = Some(suspect);
         self.news.notify_one();
     }
 
-    /// The look at this Node failed: it is looked at again, unless another one was raised.
+    /// Puts a suspect back whose read failed, unless there is a newer one.
     pub(crate) fn keep(&self, suspect: Suspect) {
         self.suspect.lock().get_or_insert(suspect);
         self.news.notify_one();
     }
 
-    /// The next such Node.
+    /// Waits for a suspect.
     pub(crate) async fn next(&self) -> Suspect {
         loop {
             self.news.notified().await;
@@ -85,12 +150,12 @@ impl Suspicion {
 /// Whether the answer to a PATCH, which is the Node or its metadata, says that stock had set the same CIDRs
 /// before: then the PATCH has changed nothing.
 pub(crate) fn is_stocks(answer: &[u8]) -> bool {
-    // One that does not name it need not be decoded.
+    // An answer without the name need not be decoded.
     str::from_utf8(answer).is_ok_and(|text| text.contains(STOCK))
         && serde_json::from_slice(answer).is_ok_and(|node: Surveyed| is_set_by_stock(&node))
 }
 
-/// Whether it gave the Node its CIDRs.
+/// Whether kube-controller-manager set the pod CIDRs of the Node.
 fn is_set_by_stock(node: &Surveyed) -> bool {
     node.setters.iter().any(|(_, manager)| manager == STOCK)
 }
@@ -117,7 +182,10 @@ mod tests {
         let new = "2026-01-02T00:00:00Z";
         assert!(suspect.is_confirmed(&read(new, STOCK, begun), begun), "made after we began");
         assert!(!suspect.is_confirmed(&read(new, "kubectl", begun), begun));
-        assert!(!suspect.is_confirmed(&read("", STOCK, begun), begun), "nobody knows since when");
+        assert!(
+            !suspect.is_confirmed(&read("", STOCK, begun), begun),
+            "its creation time is unknown"
+        );
         let saw_empty = Suspect { evidence: Evidence::SawEmpty, ..suspect };
         let old = read("2026-01-01T00:00:00Z", STOCK, Timestamp::MIN);
         assert!(saw_empty.is_confirmed(&old, begun));

@@ -1,4 +1,5 @@
-//! [`Keeper`]: one pass over one ClusterCIDR: hold it, say how full it is, let it go.
+//! [`ClusterCidrReconciler`]: adds the finalizer to a ClusterCIDR, writes its status, and removes the
+//! finalizer when no Node has addresses of it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,27 +8,27 @@ use std::time::Duration;
 use events::{EventType, ObjectRef, Recorder};
 use informer::Informer;
 use jiff::Timestamp;
+use kube_api::{Condition, set_status_condition};
 use objects::{Error, Object, ObjectClient, Why};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 use workqueue::{Next, Reconcile, Retry};
 
 use super::plan::{Plan, Rules, SpecError};
-use super::spec::{CLUSTER_CIDRS, ClusterCidr, FINALIZER};
-use super::spec::{ClusterCidrStatus, Condition, RangeStatus};
+use super::spec::{CLUSTER_CIDRS, ClusterCidr, ClusterCidrStatus, FINALIZER, RangeStatus};
 use crate::allocator::{Allocator, Holding, RangeUse};
 
-/// The least time between two statuses of one object (`rule:cluster-cidr-status-is-paced`).
+/// The least time between two statuses of one object.
 pub(super) const STATUS_EVERY: Duration = Duration::from_secs(5);
 
-/// While a list of Nodes is being taken in nobody can tell who has what.
+/// Pause while a list of Nodes is being taken in: until its end it is unknown which Node has what.
 const LIST_PAUSE: Duration = Duration::from_millis(500);
 
 /// How soon one that cannot be used is looked at again while Nodes have addresses of it.
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
 /// Works on ClusterCIDRs by name. The allocator hears of them from the watch, not from here.
-pub(super) struct Keeper {
+pub(super) struct ClusterCidrReconciler {
     pub(super) cache: Informer<Object<ClusterCidr>>,
     pub(super) client: ObjectClient<ClusterCidr>,
     pub(super) allocator: Arc<Mutex<Allocator>>,
@@ -37,7 +38,7 @@ pub(super) struct Keeper {
     pub(super) said: Mutex<HashMap<Arc<str>, Said>>,
 }
 
-/// What was said of one object.
+/// The last status and error that were written about one object.
 #[derive(Debug, Default)]
 pub(super) struct Said {
     status_at: Option<Instant>,
@@ -45,7 +46,7 @@ pub(super) struct Said {
     error: Option<(Arc<str>, SpecError)>,
 }
 
-impl Reconcile for Keeper {
+impl Reconcile for ClusterCidrReconciler {
     type Key = Arc<str>;
 
     async fn reconcile(&self, name: &Arc<str>) -> Result<Next, Retry> {
@@ -70,7 +71,7 @@ impl Reconcile for Keeper {
     }
 }
 
-impl Keeper {
+impl ClusterCidrReconciler {
     /// Whether the status of an object says anything else than would be said now.
     pub(super) fn is_outdated(&self, object: &Object<ClusterCidr>) -> bool {
         if !object.metadata.has_finalizer(FINALIZER) {
@@ -180,16 +181,16 @@ impl Keeper {
     }
 }
 
-/// What is known of a ClusterCIDR.
+/// Input of the status of a ClusterCIDR.
 #[derive(Debug)]
 pub(super) struct Facts {
-    /// What is wrong with it.
+    /// Why it cannot be used.
     pub(super) error: Option<SpecError>,
-    /// Its deletion was asked for, and so many Nodes have addresses of it.
+    /// Set while it is being deleted: the Nodes that have addresses of it.
     pub(super) terminating: Option<Holding>,
     /// How full its ranges are; none when something is wrong with it.
     pub(super) ranges: Vec<RangeUse>,
-    /// Of its spec.
+    /// `metadata.generation`.
     pub(super) generation: i64,
 }
 
@@ -199,15 +200,11 @@ impl Facts {
         for (kind, holds, reason, message) in
             [self.ready(), self.exhausted(), self.in_deletion(), self.invalid()]
         {
-            let fact = Condition {
-                kind: kind.to_owned(),
-                status: if holds { "True" } else { "False" }.to_owned(),
-                reason: reason.to_owned(),
-                message,
-                observed_generation: self.generation,
-                ..Condition::default()
+            let condition = Condition {
+                observed_generation: Some(self.generation),
+                ..Condition::new(kind, holds, reason, message)
             };
-            status.state(fact, now);
+            set_status_condition(&mut status.conditions, condition, now);
         }
         let number = |blocks: u128| i64::try_from(blocks).unwrap_or(i64::MAX);
         let ranges = self.ranges.iter().map(|range| RangeStatus {
@@ -220,7 +217,12 @@ impl Facts {
 
     fn ready(&self) -> Fact {
         if self.terminating.is_some() {
-            return ("Ready", false, "Terminating", "it gives out nothing more".to_owned());
+            return (
+                "Ready",
+                false,
+                "Terminating",
+                "the ClusterCIDR is being deleted and gives out no more blocks".to_owned(),
+            );
         }
         match &self.error {
             Some(error) => ("Ready", false, "Invalid", error.to_string()),
@@ -242,9 +244,13 @@ impl Facts {
     fn in_deletion(&self) -> Fact {
         let message = match self.terminating {
             None => return ("Terminating", false, "NotDeleted", String::new()),
-            Some(Holding::By(1)) => "1 Node has addresses of it; it goes with that Node".to_owned(),
+            Some(Holding::By(1)) => {
+                "1 Node has addresses of this ClusterCIDR; it is deleted after that Node".to_owned()
+            }
             Some(Holding::By(nodes)) => {
-                format!("{nodes} Nodes have addresses of it; it goes with the last of them")
+                format!(
+                    "{nodes} Nodes have addresses of this ClusterCIDR; it is deleted after the last of them"
+                )
             }
             Some(Holding::Unused | Holding::Unknown) => String::new(),
         };

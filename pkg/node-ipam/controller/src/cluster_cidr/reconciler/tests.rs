@@ -1,4 +1,4 @@
-//! What a status says.
+//! Texts and times of a ClusterCIDR's status.
 
 use super::*;
 
@@ -31,7 +31,7 @@ fn one_in_use_is_ready_and_shows_its_ranges() {
             ("Invalid", "False", "Valid", ""),
         ]
     );
-    assert!(status.conditions.iter().all(|it| it.observed_generation == 3));
+    assert!(status.conditions.iter().all(|it| it.observed_generation == Some(3)));
     let numbers: Vec<_> = status.families.iter().map(|it| (&*it.cidr, it.total, it.used)).collect();
     assert_eq!(numbers, [("10.0.0.0/22", 4, 1), ("fd00::/56", i64::MAX, 1)]);
 }
@@ -55,14 +55,19 @@ fn what_is_full_wrong_or_on_its_way_out_is_said_with_the_reason() {
     assert_eq!(status.families, []);
 
     for (nodes, message) in [
-        (1, "1 Node has addresses of it; it goes with that Node"),
-        (3, "3 Nodes have addresses of it; it goes with the last of them"),
+        (1, "1 Node has addresses of this ClusterCIDR; it is deleted after that Node"),
+        (3, "3 Nodes have addresses of this ClusterCIDR; it is deleted after the last of them"),
     ] {
         let leaving = Facts { terminating: Some(Holding::By(nodes)), ..facts() };
         leaving.publish(&mut status, at(30));
         assert_eq!(
             said(&status)[0],
-            ("Ready", "False", "Terminating", "it gives out nothing more")
+            (
+                "Ready",
+                "False",
+                "Terminating",
+                "the ClusterCIDR is being deleted and gives out no more blocks"
+            )
         );
         assert_eq!(said(&status)[2], ("Terminating", "True", "Deleted", message));
     }
@@ -78,6 +83,6 @@ fn saying_the_same_again_changes_nothing_and_a_time_is_that_of_the_change() {
     let mut full = facts();
     full.ranges[0].used = 4;
     full.publish(&mut status, at(30));
-    let since = |index: usize| &*status.conditions[index].last_transition_time;
-    assert_eq!((since(0), since(1)), ("1970-01-01T00:00:10Z", "1970-01-01T00:00:30Z"));
+    let since = |index: usize| status.conditions[index].last_transition_time.clone().unwrap();
+    assert_eq!((&*since(0), &*since(1)), ("1970-01-01T00:00:10Z", "1970-01-01T00:00:30Z"));
 }

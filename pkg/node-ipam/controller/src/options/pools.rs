@@ -1,0 +1,238 @@
+//! From the flags of ranges and masks to [`Pool`]s and to the ranges that no Node may get.
+
+use cidr::{Family, IpNet, Pool, PoolError};
+use flags::{Flag, Problem, Values};
+
+use crate::flags::{
+    ADDITIONAL_CLUSTER_CIDRS, CLUSTER_CIDR, NODE_CIDR_EXCLUDE, NODE_CIDR_MASK_SIZE,
+    NODE_CIDR_MASK_SIZE_IPV4, NODE_CIDR_MASK_SIZE_IPV6, NODE_CIDR_MAX_IPV6_BITS,
+    SERVICE_CLUSTER_IP_RANGE,
+};
+
+/// The cluster CIDRs, or `None` when they cannot be used.
+pub(super) fn cluster_cidrs(text: &str, problems: &mut Vec<Problem>) -> Option<Vec<IpNet>> {
+    if text.trim().is_empty() {
+        problems.push(CLUSTER_CIDR.problem("must be set when --allocate-node-cidrs is true"));
+        return None;
+    }
+    let before = problems.len();
+    let mut cidrs = Vec::new();
+    for element in text.split(',') {
+        match cidr::parse(element) {
+            Ok(net) => cidrs.push(net),
+            Err(_) if element.trim().is_empty() => {
+                problems.push(CLUSTER_CIDR.problem(format!("{text:?} has an empty element")));
+            }
+            Err(error) => problems.push(CLUSTER_CIDR.problem(error.to_string())),
+        }
+    }
+    let given = text.split(',').count();
+    if given > 2 {
+        problems.push(CLUSTER_CIDR.problem(format!(
+            "{given} CIDRs given; at most two are allowed, one of each IP family"
+        )));
+    }
+    if let Some(family) = repeated_family(&cidrs) {
+        problems.push(CLUSTER_CIDR.problem(format!(
+            "{text:?} holds two {family} CIDRs; two CIDRs must be of different IP families"
+        )));
+    }
+    (problems.len() == before).then_some(cidrs)
+}
+
+/// A service range that cannot be parsed is left out with a warning, as stock does; three, or two of
+/// one family, are refused.
+pub(super) fn service_ranges(
+    text: &str,
+    problems: &mut Vec<Problem>,
+    warnings: &mut Vec<String>,
+) -> Vec<IpNet> {
+    if text.trim().is_empty() {
+        return Vec::new();
+    }
+    let mut ranges = Vec::new();
+    for element in text.split(',') {
+        match cidr::parse(element) {
+            Ok(net) => ranges.push(net),
+            Err(error) => warnings.push(format!(
+                "{SERVICE_CLUSTER_IP_RANGE}: {error}; Service IPs in it are not kept out of the pools"
+            )),
+        }
+    }
+    let given = text.split(',').count();
+    if given > 2 {
+        problems.push(SERVICE_CLUSTER_IP_RANGE.problem(format!(
+            "{given} CIDRs given; at most two are allowed, one of each IP family"
+        )));
+    } else if let Some(family) = repeated_family(&ranges) {
+        problems.push(SERVICE_CLUSTER_IP_RANGE.problem(format!(
+            "{text:?} holds two {family} CIDRs; two CIDRs must be of different IP families"
+        )));
+    }
+    ranges
+}
+
+/// Ranges of `--node-cidr-exclude`: given to no Node, counted as used; a Node that has them keeps them.
+pub(super) fn excluded(text: &str, problems: &mut Vec<Problem>) -> Vec<IpNet> {
+    let mut ranges = Vec::new();
+    for element in text.split(',').filter(|_| !text.trim().is_empty()) {
+        match cidr::parse(element) {
+            Ok(range) => ranges.push(range),
+            Err(error) => problems.push(NODE_CIDR_EXCLUDE.problem(error.to_string())),
+        }
+    }
+    ranges
+}
+
+fn repeated_family(cidrs: &[IpNet]) -> Option<Family> {
+    let v4 = cidrs.iter().filter(|net| Family::of(net) == Family::V4).count();
+    if v4 > 1 {
+        Some(Family::V4)
+    } else if cidrs.len() - v4 > 1 {
+        Some(Family::V6)
+    } else {
+        None
+    }
+}
+
+pub(super) fn ipv6_limit(values: &Values, problems: &mut Vec<Problem>) -> u8 {
+    let given = values.get(&NODE_CIDR_MAX_IPV6_BITS);
+    match u8::try_from(given) {
+        Ok(bits @ 1..=64) => bits,
+        _ => {
+            let rule = format!("{given} is not between 1 and 64");
+            problems.push(NODE_CIDR_MAX_IPV6_BITS.problem(rule));
+            16
+        }
+    }
+}
+
+/// One cluster CIDR takes `--node-cidr-mask-size` or the size of its family, two take the sizes per
+/// family only; the defaults are /24 and /64.
+pub(super) fn pools(
+    values: &Values,
+    clusters: &[IpNet],
+    limit: u8,
+    problems: &mut Vec<Problem>,
+) -> Vec<Pool> {
+    let before = problems.len();
+    let any = mask_flag(values, &NODE_CIDR_MASK_SIZE, family_width(clusters), problems);
+    let v4 = mask_flag(values, &NODE_CIDR_MASK_SIZE_IPV4, 32, problems);
+    let v6 = mask_flag(values, &NODE_CIDR_MASK_SIZE_IPV6, 128, problems);
+    let dual = clusters.len() > 1;
+    if dual && any.is_some() {
+        problems.push(NODE_CIDR_MASK_SIZE.problem(
+            "cannot be used with two cluster CIDRs; set --node-cidr-mask-size-ipv4 and \
+             --node-cidr-mask-size-ipv6",
+        ));
+    }
+    if !dual && any.is_some() && (v4.is_some() || v6.is_some()) {
+        problems.push(NODE_CIDR_MASK_SIZE.problem(
+            "cannot be used together with --node-cidr-mask-size-ipv4 or --node-cidr-mask-size-ipv6",
+        ));
+    }
+    for (family, size) in [(Family::V4, v4), (Family::V6, v6)] {
+        let present = clusters.iter().any(|net| Family::of(net) == family);
+        if size.is_some() && !present {
+            problems.push(
+                mask_size(family)
+                    .problem(format!("cannot be used: --cluster-cidr holds no {family} CIDR")),
+            );
+        }
+    }
+    if problems.len() > before {
+        return Vec::new();
+    }
+    let mut pools = Vec::new();
+    for cluster in clusters {
+        let family = Family::of(cluster);
+        let (own, default) = match family {
+            Family::V4 => (v4, 24),
+            Family::V6 => (v6, 64),
+        };
+        let flag = if any.is_some() { NODE_CIDR_MASK_SIZE } else { mask_size(family) };
+        match Pool::new(*cluster, any.or(own).unwrap_or(default), limit) {
+            Ok(pool) => pools.push(pool),
+            Err(error) => problems.push(flag.problem(pool_message(&error))),
+        }
+    }
+    pools
+}
+
+fn pool_message(error: &PoolError) -> String {
+    match error {
+        PoolError::TooManyIpv6Bits { .. } => {
+            format!("{error} with --node-cidr-max-ipv6-bits")
+        }
+        _ => error.to_string(),
+    }
+}
+
+fn mask_size(family: Family) -> Flag<i64> {
+    match family {
+        Family::V4 => NODE_CIDR_MASK_SIZE_IPV4,
+        Family::V6 => NODE_CIDR_MASK_SIZE_IPV6,
+    }
+}
+
+fn family_width(clusters: &[IpNet]) -> u8 {
+    clusters.iter().map(IpNet::max_prefix_len).max().unwrap_or(32)
+}
+
+/// A mask flag: `None` when unset (0), else a value between 1 and the width of the family.
+fn mask_flag(
+    values: &Values,
+    flag: &Flag<i64>,
+    width: u8,
+    problems: &mut Vec<Problem>,
+) -> Option<u8> {
+    match values.get(flag) {
+        0 => None,
+        size => match u8::try_from(size) {
+            Ok(size) if size <= width => Some(size),
+            _ => {
+                problems.push(flag.problem(format!("{size} is not between 1 and {width}")));
+                None
+            }
+        },
+    }
+}
+
+/// A pool without a block to give is legal and surely not meant.
+pub(super) fn swallowed(pool: &Pool, flag: &Flag<String>, ranges: &[IpNet]) -> Option<String> {
+    let range = ranges.iter().find(|range| range.contains(&pool.cidr()))?;
+    Some(format!(
+        "{CLUSTER_CIDR}: {} lies wholly inside {flag} {range}: no Node will get a pod CIDR",
+        pool.cidr()
+    ))
+}
+
+/// `pools` with those of the flag behind them, whose blocks are as large.
+pub(super) fn with_additional(
+    text: &str,
+    pools: Vec<Pool>,
+    ipv6_bits: u8,
+    problems: &mut Vec<Problem>,
+) -> Vec<Pool> {
+    let mut all = pools;
+    for element in text.split(',').filter(|_| !text.trim().is_empty()) {
+        match additional_pool(element, &all, ipv6_bits) {
+            Ok(pool) => all.push(pool),
+            Err(cause) => problems.push(ADDITIONAL_CLUSTER_CIDRS.problem(cause)),
+        }
+    }
+    all
+}
+
+fn additional_pool(element: &str, before: &[Pool], ipv6_bits: u8) -> Result<Pool, String> {
+    let range = cidr::parse(element).map_err(|error| error.to_string())?;
+    let family = Family::of(&range);
+    let overlaps = |other: &IpNet| other.contains(&range) || range.contains(other);
+    if let Some(other) = before.iter().map(Pool::cidr).find(overlaps) {
+        return Err(format!("{range} overlaps {other}, whose blocks are cut already"));
+    }
+    let Some(alike) = before.iter().find(|pool| pool.family() == family) else {
+        return Err(format!("{range} cannot be used: --cluster-cidr holds no {family} CIDR"));
+    };
+    Pool::new(range, alike.mask(), ipv6_bits).map_err(|error| error.to_string())
+}
