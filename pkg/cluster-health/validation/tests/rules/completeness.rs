@@ -1,4 +1,4 @@
-//! No rule about objects is without an object that it accepts and one that it refuses.
+//! Every rule about objects has an object that it accepts and one that it refuses.
 
 use std::collections::BTreeSet;
 
