@@ -37,13 +37,6 @@ use tests::programs::workspace;
 use crate::krate::Krate;
 use crate::layers::crates;
 
-/// Circles that came to be when small files were joined, by crate and the files in it. The list only
-/// gets shorter: a new circle fails the test, and so does an entry whose circle is gone.
-const KNOWN: [(&str, &[&str]); 2] = [
-    ("pkg/cluster-health/health/", &["code.rs", "finding.rs"]),
-    ("pkg/cluster-health/health/", &["member.rs", "message.rs"]),
-];
-
 /// The roots of all crates in the workspace: libraries and binaries.
 fn roots() -> Vec<PathBuf> {
     let mut folders = Vec::new();
@@ -69,20 +62,5 @@ fn no_crate_has_files_that_import_from_each_other_in_a_circle() {
     let roots = roots();
     assert!(roots.len() > 10, "only {roots:?}");
     let found: Vec<_> = roots.iter().flat_map(|root| Krate::read(root).circles()).collect();
-    let mut left = KNOWN.to_vec();
-    let new: Vec<_> = found.iter().filter(|circle| !take_known(&mut left, circle)).collect();
-    assert!(new.is_empty(), "{} new circles:\n{new:#?}", new.len());
-    assert!(left.is_empty(), "these circles are gone, take them from the list: {left:?}");
-}
-
-/// Takes a circle from the list: one of this crate, all of whose files begin as it says there.
-fn take_known(list: &mut Vec<(&str, &[&str])>, circle: &str) -> bool {
-    let mut lines = circle.lines();
-    let root = lines.next().unwrap_or_default().to_owned();
-    let files: Vec<_> = lines.filter_map(|line| line.trim().split(' ').next()).collect();
-    let known = list.iter().position(|(krate, starts)| {
-        let is_in = |file: &&str| starts.iter().any(|start| file.starts_with(start));
-        root.contains(krate) && files.iter().all(is_in)
-    });
-    known.map(|at| list.swap_remove(at)).is_some()
+    assert!(found.is_empty(), "{} circles:\n{found:#?}", found.len());
 }

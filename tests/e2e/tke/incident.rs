@@ -40,7 +40,7 @@ fn recoveries(proxy: &FaultProxy, from: Instant) -> Vec<Recorded> {
     writes
 }
 
-/// `rule:probes-ask-members-only`, `rule:writes-are-tried-for-ever`
+/// `rule:probes-ask-members-only`, `rule:writes-are-retried-until-done`
 #[tokio::test(flavor = "multi_thread")]
 async fn a_failed_cluster_runs_again_within_a_period_while_the_management_api_is_slow_and_refuses()
 {

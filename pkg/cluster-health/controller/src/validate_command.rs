@@ -7,7 +7,7 @@
 //! |---|---|
 //! | `arguments.rs` | its command line |
 //! | `identity.rs` | what an object is called, and which one it replaces |
-//! | `environment.rs` | what is known beside the objects |
+//! | `environment.rs` | the environment file |
 //! | `network.rs` | what the network says |
 //! | `judged.rs` | what is said of each object |
 //! | `printed.rs` | that, for people and for programs |
@@ -31,7 +31,7 @@ use arguments::Arguments;
 use judged::Judged;
 use network::Network;
 
-/// What the program is told of it.
+/// The texts for users of the command.
 pub(crate) const COMMAND: Command = Command {
     name: "validate",
     about: "Checks manifests against the rules of the validation webhook",
@@ -72,7 +72,7 @@ fn run(arguments: &Arguments) -> anyhow::Result<Vec<Judged>> {
     let network = if asks { Some(Network::new([&objects[..], &old[..]].concat())?) } else { None };
     let judging = judged::all(&objects, &old, arguments.operation, environment, network.as_ref());
     let judged = runtime.block_on(judging);
-    // A name that nobody answers for must not hold up the end.
+    // A DNS name without an answer must not delay the exit.
     runtime.shutdown_background();
     Ok(judged)
 }

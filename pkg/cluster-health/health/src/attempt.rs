@@ -1,10 +1,10 @@
-//! What [`crate::Attempts`] and the prober that carries it out tell each other.
+//! The exchange between [`crate::Attempts`] and the prober: settings, the next step, its outcome.
 
 use std::time::{Duration, Instant};
 
 use crate::{Code, Endpoints, Finding, ProbePath};
 
-/// What a probe starts from.
+/// Settings with which a probe starts.
 #[derive(Clone, Copy, Debug)]
 pub struct Setup {
     /// Wall time for everything.
@@ -21,10 +21,10 @@ pub struct Setup {
     pub authenticated_read: bool,
 }
 
-/// Which connection an attempt is made on.
+/// The connection that an attempt uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Connection {
-    /// One that was open before this attempt.
+    /// A connection that was open before this attempt.
     Open,
     /// A new one; any other to the cluster is dropped.
     New,
@@ -35,9 +35,9 @@ pub enum Connection {
 pub struct Attempt {
     /// Index of the address.
     pub endpoint: u8,
-    /// Which connection it is made on.
+    /// An open connection, or a new one.
     pub connection: Connection,
-    /// What is asked for.
+    /// The path that is requested.
     pub path: ProbePath,
     /// When to begin.
     pub not_before: Instant,
@@ -45,7 +45,7 @@ pub struct Attempt {
     pub deadline: Instant,
 }
 
-/// What came of an attempt.
+/// The outcome of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// An HTTP answer, judged by [`crate::classify`].
@@ -55,20 +55,20 @@ pub enum Outcome {
         /// Whether there is another credential by now than the one that was sent.
         newer_credential: bool,
     },
-    /// No answer.
+    /// The attempt got no answer.
     Failed(Code),
 }
 
-/// What is next.
+/// The next step of a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Another attempt.
+    /// Make this attempt.
     Try(Attempt),
     /// The probe is over.
     Done(Conclusion),
 }
 
-/// What a probe concludes.
+/// The result of a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Conclusion {
     /// The finding of the whole probe.

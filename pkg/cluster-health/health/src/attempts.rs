@@ -177,8 +177,8 @@ impl Attempts {
         Step::Try(self.current)
     }
 
-    /// Until when an attempt that begins at `from` may take: its share of what is left, beside the
-    /// addresses not tried yet and, on an open connection, beside one attempt on a new one
+    /// The deadline of an attempt that begins at `from`: the time left is shared equally with the
+    /// addresses not tried yet and, on an open connection, with one attempt on a new connection.
     fn share(&self, from: Instant, connection: Connection) -> Instant {
         let open = u32::from(connection == Connection::Open);
         let untried = if self.response.is_some() { 0 } else { self.untried_count() };

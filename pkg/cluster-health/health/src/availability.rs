@@ -8,7 +8,7 @@ const HOUR: Duration = Duration::from_secs(3600);
 const DAY: Duration = Duration::from_secs(86_400);
 
 /// How long a cluster was well, of the time in which it was probed. Between two probes the result
-/// of the first holds; time in which nobody looked counts as neither
+/// of the first holds; time without a probe counts as neither.
 #[derive(Clone, Debug)]
 pub(crate) struct Availability {
     epoch: Instant,
@@ -35,11 +35,11 @@ impl Default for Windows {
 /// Shares between 0 and 1; `None` before there is anything to tell.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ratios {
-    /// Of the last hour.
+    /// Ratio of the last hour.
     pub hour: Option<f64>,
-    /// Of the last 24 hours.
+    /// Ratio of the last 24 hours.
     pub day: Option<f64>,
-    /// Of the last 30 days.
+    /// Ratio of the last 30 days.
     pub month: Option<f64>,
 }
 
@@ -75,7 +75,7 @@ impl Availability {
     }
 }
 
-/// `N` slots of equal length, the newest of which is under way: they cover `N - 1` slots at least.
+/// `N` slots of equal length. The newest is not complete, so they cover at least `N - 1` slots.
 #[derive(Clone, Debug)]
 struct Window<const N: usize> {
     slot: Duration,
@@ -141,7 +141,7 @@ mod tests {
         let start = Instant::now();
         let mut availability = Availability::new(start);
         assert_eq!(availability.ratios(start), Ratios { hour: None, day: None, month: None });
-        // An hour of which 90 s were bad, probed every 10 s.
+        // One hour with 90 bad seconds, probed every 10 s.
         for n in 0..=360 {
             availability.record(!(100..109).contains(&n), start + S(10 * n), S(20));
         }

@@ -14,7 +14,7 @@ pub(crate) struct Causes {
 }
 
 impl Causes {
-    /// Another state was published with this cause, and its event names it.
+    /// A new state was published with this cause, and its event names the cause.
     pub(crate) fn begin(&mut self, cause: Option<u64>) {
         self.told = cause;
     }

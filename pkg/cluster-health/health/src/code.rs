@@ -1,11 +1,50 @@
-//! [`Code`]: why a probe failed, as a short word for messages, metrics and alert rules.
+//! [`Verdict`]: the result of a probe. [`Code`]: why it failed. Both are short words for messages, metrics and
+//! alert rules.
 
 use std::fmt;
 
-use crate::Verdict;
+/// The conclusion of one probe. An HTTP response of any kind proves that the cluster can be reached
+/// (`rule:an-answer-proves-reachability`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Verdict {
+    /// The server answered that it is ready.
+    Ok,
+    /// The server responded over HTTP, but did not say that it is ready.
+    Unhealthy,
+    /// The server sent no HTTP response.
+    Unreachable,
+    /// The probe could not make a request: the object, or an object that it refers to, cannot be used.
+    Config,
+}
 
-/// The reason of a failure. The words are an interface: they do not change between releases
-/// (`rule:codes-are-stable`).
+impl Verdict {
+    /// All verdicts, for counters by verdict.
+    pub const ALL: [Self; 4] = [Self::Ok, Self::Unhealthy, Self::Unreachable, Self::Config];
+
+    /// The label of metrics.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Unhealthy => "unhealthy",
+            Self::Unreachable => "unreachable",
+            Self::Config => "config",
+        }
+    }
+
+    /// True for [`Verdict::Ok`] alone.
+    pub const fn is_ok(self) -> bool {
+        matches!(self, Self::Ok)
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// The reason of a failure. The words are an interface: they do not change between releases: alert
+/// rules and searches use them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Code {
     /// The host has no address, or DNS gave no answer.
@@ -14,7 +53,7 @@ pub enum Code {
     ConnectRefused,
     /// The SYN was not answered within the attempt.
     ConnectTimeout,
-    /// No connection for another reason: no route, no free port.
+    /// The connection failed for another reason: no route, no free port.
     ConnectFailed,
     /// The server's certificate was refused: name, dates, authority.
     TlsVerify,
@@ -29,7 +68,7 @@ pub enum Code {
     /// This process has no file or memory left for a connection, or could not read yet how to reach
     /// the cluster: nothing is known of it (`rule:what-we-could-not-ask-changes-nothing`).
     OwnLimit,
-    /// What came back was not HTTP.
+    /// The response was not HTTP.
     Protocol,
     /// A response with this status that no other code stands for.
     Http(u16),
@@ -45,7 +84,7 @@ pub enum Code {
     NodeNotReady,
     /// The machine is not a Node of its cluster.
     NodeMissing,
-    /// There is no Secret or credential object, or not the key that is needed in it.
+    /// The Secret or credential object is missing, or lacks the key that is needed.
     SecretMissing,
     /// The credential is there, and its owner does not let it be sent to this cluster.
     CredentialRefused,
@@ -53,7 +92,7 @@ pub enum Code {
     TokenEmpty,
     /// The address is missing or cannot be parsed, or plain HTTP is not allowed.
     BadEndpoint,
-    /// The user, a group or a key on whose behalf requests are to be made cannot stand in a header.
+    /// The impersonated user, a group or a key cannot stand in a header.
     BadImpersonation,
     /// The address, or that of the proxy, may not be dialled by this process.
     AddressDenied,
@@ -66,7 +105,7 @@ pub enum Code {
 }
 
 impl Code {
-    /// What a probe that failed so concludes, when nothing else was learnt in it.
+    /// The verdict of a probe that failed with this code and learned nothing else.
     pub const fn verdict(self) -> Verdict {
         match self {
             Self::Http(_)

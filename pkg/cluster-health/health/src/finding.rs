@@ -1,14 +1,13 @@
-//! What one probe found: [`Finding`] with its [`Verdict`], and the [`Report`] that the prober hands to
-//! the engine. [`Moment`] is a time on both clocks.
+//! The result of one probe: [`Finding`], and the [`Report`] that the prober hands to the engine. [`Moment`] is a time on both clocks.
 
 use std::fmt;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 
-use crate::Code;
+use crate::code::{Code, Verdict};
 
-/// What a probe asks for.
+/// The path that a probe requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ProbePath {
     /// Asked for first.
@@ -118,50 +117,10 @@ impl fmt::Display for Finding {
     }
 }
 
-/// The conclusion of one probe. An HTTP response of any kind proves that the cluster can be reached
-/// (`rule:an-answer-proves-reachability`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Verdict {
-    /// The server answered that it is ready.
-    Ok,
-    /// There was an HTTP response, and it was another one.
-    Unhealthy,
-    /// There was no HTTP response.
-    Unreachable,
-    /// No request could be made: the object or what it refers to cannot be used.
-    Config,
-}
-
-impl Verdict {
-    /// All of them, for whoever counts by verdict.
-    pub const ALL: [Self; 4] = [Self::Ok, Self::Unhealthy, Self::Unreachable, Self::Config];
-
-    /// The label of metrics.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Ok => "ok",
-            Self::Unhealthy => "unhealthy",
-            Self::Unreachable => "unreachable",
-            Self::Config => "config",
-        }
-    }
-
-    /// True for [`Verdict::Ok`] alone.
-    pub const fn is_ok(self) -> bool {
-        matches!(self, Self::Ok)
-    }
-}
-
-impl fmt::Display for Verdict {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
 /// One completed probe.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// What it found.
+    /// Verdict, code and path.
     pub finding: Finding,
     /// When it began, which is what `lastProbeTime` tells.
     pub started: Moment,
@@ -171,8 +130,8 @@ pub struct Report {
     pub attempts: u8,
     /// How the addresses of the cluster did.
     pub endpoints: Endpoints,
-    /// More for people, such as which key of which Secret is missing. Holds no secret; it is made
-    /// fit for a condition by whoever publishes it.
+    /// Detail for people, such as the missing key and its Secret. Holds no secret; the publisher
+    /// shortens it for a condition.
     pub detail: Option<Box<str>>,
 }
 

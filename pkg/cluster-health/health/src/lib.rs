@@ -7,27 +7,24 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `code.rs` | [`Code`]: why a probe failed, as a short word that never changes |
-//! | `finding.rs` | [`Finding`], [`Verdict`], [`Report`]: what one probe found; [`Moment`]: a time on both clocks |
+//! | `code.rs` | [`Verdict`], and [`Code`]: why a probe failed, as a short word that never changes |
+//! | `finding.rs` | [`Finding`], [`Report`]: the result of one probe; [`Moment`]: a time on both clocks |
 //! | `classify.rs` | [`classify`]: from an HTTP answer to a finding; [`PathMemory`]: which health path a server knows |
-//! | `attempts.rs` | [`Attempts`]: how one probe spends its time |
-//! | `attempt.rs` | what it and the prober tell each other |
-//! | `policy.rs` | [`Policy`]: how a cluster is watched over |
-//! | `member.rs` | [`Member`]: everything that is remembered about one cluster |
-//! | `thresholds.rs` | [`Tally`]: how many probes in a row said the same |
-//! | `damping.rs` | a cluster that keeps changing has to be well for longer |
-//! | `schedule.rs` | when the next probe starts |
-//! | `standing.rs` | [`Standing`]: what is published, and the statuses and reasons that say so |
-//! | `published.rs` | [`Published`]: the same with its times |
-//! | `causes.rs` | whether another cause of the same trouble is told |
-//! | `lifetime.rs` | [`Lifetime`]: until when a credential is good, and when its end is told |
-//! | `message.rs` | [`explain`]: the message of a condition; [`one_line`]: text that may stand in it |
-//! | `availability.rs` | the share of the time in which a cluster was well |
-//! | `write_gate.rs` | [`WriteGate`]: whether a state is worth a write |
+//! | `attempts.rs`, `attempt.rs` | [`Attempts`]: the attempts of one probe within its time limit |
+//! | `policy.rs` | [`Policy`]: period, thresholds and damping of a cluster |
+//! | `member.rs` | [`Member`]: the state of one cluster |
+//! | `thresholds.rs` | [`Tally`]: equal results in a row; [`Damping`]: higher thresholds for a cluster that flaps |
+//! | `schedule.rs` | [`Cadence`]: when the next probe starts |
+//! | `standing.rs` | [`Standing`]: the published verdict, with its statuses and reasons |
+//! | `published.rs` | [`Published`]: the published state with its times |
+//! | `causes.rs` | whether a new cause of a failure gets an event |
+//! | `lifetime.rs` | [`Lifetime`]: validity of a credential, and notices before its end |
+//! | `message.rs`, `one_line.rs` | [`explain`]: the message of a condition; [`one_line`]: text that may stand in it |
+//! | `availability.rs` | [`Ratios`]: the share of the time in which a cluster was well |
+//! | `write_gate.rs` | [`WriteGate`]: whether a state is worth a write; delays of first probes and heartbeats |
 //! | `write_queue.rs` | [`WriteQueue`]: the status writes that wait, none lost |
-//! | `capacity.rs` | how many probes may be under way at once |
+//! | `capacity.rs` | limit of concurrent probes |
 //! | `shards.rs` | [`Shards`]: which replica probes a cluster |
-//! | `spread.rs` | where a cluster lies among all others |
 
 mod attempt;
 mod attempts;
@@ -40,6 +37,7 @@ mod finding;
 mod lifetime;
 mod member;
 mod message;
+mod one_line;
 mod policy;
 mod published;
 mod schedule;
@@ -54,18 +52,17 @@ pub use attempts::Attempts;
 pub use availability::Ratios;
 pub use capacity::{Load, is_insufficient, probes_at_once};
 pub use classify::{PathMemory, classify};
-pub use code::Code;
-pub use finding::{Endpoints, Finding, Moment, ProbePath, Report, Verdict};
+pub use code::{Code, Verdict};
+pub use finding::{Endpoints, Finding, Moment, ProbePath, Report};
 pub use lifetime::{ExpiryNotice, ExpiryStage, Lifetime};
 pub use member::{Arrival, Effect, Last, Member};
-pub use message::{explain, one_line};
+pub use message::explain;
+pub use one_line::one_line;
 pub use policy::Policy;
 pub use published::{Change, Condition, Published};
 pub use schedule::Cadence;
 pub use shards::{Claim, LEADER, SHARD_INHERITED, SHARD_MARGIN, SHARD_TERM, Shards, View};
 pub use standing::{Standing, Status};
-pub use thresholds::Damping;
-pub use thresholds::{Decision, Tally, Thresholds};
-pub use write_gate::hash;
-pub use write_gate::{Urgency, WriteGate};
+pub use thresholds::{Damping, Decision, Tally, Thresholds};
+pub use write_gate::{Urgency, WriteGate, hash};
 pub use write_queue::{WriteQueue, Written};

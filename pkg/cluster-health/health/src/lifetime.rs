@@ -19,7 +19,7 @@ pub struct Lifetime {
 /// How near the end is; the nearer the greater.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ExpiryStage {
-    /// Not worth a word.
+    /// The end is too far away for a notice.
     Far,
     /// Within 14 days.
     Fortnight,
@@ -27,7 +27,7 @@ pub enum ExpiryStage {
     Week,
     /// Within a day.
     Day,
-    /// It has come.
+    /// The end has passed.
     Over,
 }
 
@@ -55,14 +55,14 @@ impl Lifetime {
     }
 }
 
-/// What was told of the ends of one cluster's credentials, or of its certificates: each stage once.
+/// Notices already sent about the ends of one cluster's credentials or certificates: each stage once.
 #[derive(Clone, Debug, Default)]
 pub struct ExpiryNotice {
     told: Vec<(Timestamp, ExpiryStage)>,
 }
 
 impl ExpiryNotice {
-    /// Takes in the lifetime that is seen at `now`; the stage that is to be told, if it is a new
+    /// Records the lifetime that is seen at `now`. Returns the stage to report, if it is a new
     /// one.
     pub fn note(&mut self, lifetime: Option<Lifetime>, now: Timestamp) -> Option<ExpiryStage> {
         let lifetime = lifetime?;

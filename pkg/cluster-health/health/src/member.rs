@@ -2,34 +2,33 @@
 
 use std::time::{Duration, Instant};
 
-use super::thresholds::Flaps;
-use super::write_gate::{first_probe, next_probe, share_of};
 use crate::availability::{Availability, Ratios};
 use crate::causes::Causes;
+use crate::one_line::one_line;
 use crate::published::{Change, Published};
 use crate::schedule::{Cause, Schedule};
-use crate::thresholds::{Decision, Tally};
-use crate::write_gate::WriteGate;
+use crate::thresholds::{Decision, Flaps, Tally};
+use crate::write_gate::{WriteGate, first_probe, next_probe, share_of};
 use crate::{Finding, Moment, Policy, Report, Standing, Status, Urgency};
 
 /// How a cluster comes to this process.
 #[derive(Clone, Debug, Default)]
 pub struct Arrival {
-    /// Of its UID, from [`crate::hash`].
+    /// Hash of the object's UID, from [`crate::hash`].
     pub hash: u64,
-    /// What its object says; a restart or a move to another replica goes on from there
+    /// State in the object's status; a restart or a move to another replica goes on from there
     /// (`rule:a-restart-changes-nothing`).
     pub published: Option<Published>,
-    /// Fingerprint of the same.
+    /// Fingerprint of `published`.
     pub written: Option<u64>,
     /// How many clusters come together with it; 0 for one that was created now.
     pub together: usize,
-    /// It comes from another replica, and has waited for its next probe since that one let go of
+    /// The cluster comes from another replica, and has waited for its next probe since that replica released
     /// it.
     pub has_waited: bool,
 }
 
-/// What a probe did.
+/// The effect of one probe on its member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Effect {
     /// How what is published changed.
@@ -38,7 +37,7 @@ pub struct Effect {
     pub first_failure: bool,
     /// The cluster is still not well, for another cause, which gets an event and a write.
     pub new_cause: bool,
-    /// It is time to tell that the cluster flaps.
+    /// The cluster flaps, and an event about that is due.
     pub flapping: bool,
 }
 
@@ -53,7 +52,7 @@ pub struct Member {
     schedule: Schedule,
     availability: Availability,
     gate: WriteGate,
-    /// Of its UID.
+    /// Hash of the object's UID.
     hash: u64,
     /// Since when its silence is judged by the limits that hold now: it came to this process, was
     /// resumed, or came under a policy with shorter ones.
@@ -72,7 +71,7 @@ pub struct Member {
 /// The last probe, for pages and metrics.
 #[derive(Clone, Copy, Debug)]
 pub struct Last {
-    /// What it found.
+    /// Verdict, code and path.
     pub finding: Finding,
     /// When it began.
     pub started: Moment,
@@ -147,7 +146,7 @@ impl Member {
         self.judge(report, policy, now).0
     }
 
-    /// What a result does to the published state, and whether it counts for the schedule.
+    /// The effect of a result on the published state, and whether it counts for the schedule.
     fn judge(&mut self, report: &Report, policy: &Policy, now: Instant) -> (Effect, bool) {
         let (finding, started) = (report.finding, report.started.monotonic);
         let first_failure = !finding.is_ok() && !self.was_failing();
@@ -239,7 +238,7 @@ impl Member {
         self.schedule.trigger(now);
     }
 
-    /// Another policy holds by now: a shorter period does not wait for the end of a longer one, and
+    /// Changes the policy at `now`: a shorter period does not wait for the end of a longer one, and
     /// time that passed under the old one does not count as silence.
     pub fn follow(&mut self, before: &Policy, policy: &Policy, now: Instant) {
         let shorter = policy.stale_after() < before.stale_after()
@@ -276,7 +275,7 @@ impl Member {
         self.causes.begin(None);
         let change = Published::expire(&mut self.published, now);
         if let Some(published) = &mut self.published {
-            published.detail = Some(crate::one_line(why).into());
+            published.detail = Some(one_line(why).into());
         }
         if matches!(change, Change::Ready { .. }) {
             self.changed_at = Some(now.monotonic);
@@ -297,26 +296,26 @@ impl Member {
         self.completed.map_or(self.judged_from, |at| at.max(self.judged_from))
     }
 
-    /// When its task is to be taken for stuck (`rule:stuck-tasks-are-replaced`).
+    /// When the task of this member counts as stuck (`rule:stuck-tasks-are-replaced`).
     pub fn stuck_at(&self, policy: &Policy) -> Instant {
         let alive = self.completed.map_or(self.task_began, |at| at.max(self.task_began));
         alive + policy.stuck_after()
     }
 
-    /// It had to wait for others before its probe could start at `now`: that time is not its
+    /// The probe got its permit at `now`: the wait for it does not count as time of its
     /// task's.
     pub fn admit(&mut self, now: Instant) {
         self.task_began = now;
     }
 
-    /// Its task was cancelled and restarts at `now`, with a probe.
+    /// The task of this member was cancelled and restarts at `now`, with a probe.
     pub fn restart(&mut self, now: Instant) {
         self.task_began = now;
         self.schedule.abandon(now);
     }
 
-    /// It is left alone on purpose from now on: nothing is known of it until it is probed again,
-    /// and what the first probe after that finds is published at once
+    /// Stops probing on purpose: the state is unknown until the next probe,
+    /// and the result of that probe is published at once
     /// (`rule:a-pause-knows-nothing`).
     pub fn pause(&mut self) {
         self.published = None;
@@ -346,7 +345,7 @@ impl Member {
         self.gate.shows(fingerprint)
     }
 
-    /// What is published.
+    /// The published state.
     pub fn published(&self) -> Option<&Published> {
         self.published.as_ref()
     }

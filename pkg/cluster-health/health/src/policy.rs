@@ -6,7 +6,7 @@ use crate::{Cadence, Damping, Thresholds};
 
 /// The least time without a probe after which a cluster is called unknown.
 const STALE_AT_LEAST: Duration = Duration::from_secs(40);
-/// What the start of a probe may be late.
+/// The longest delay of the start of a probe.
 const STALE_MARGIN: Duration = Duration::from_secs(1);
 /// Time that a cluster which was never probed by anybody is given.
 const FIRST_GRACE: Duration = Duration::from_secs(60);
@@ -20,7 +20,7 @@ pub struct Policy {
     pub cadence: Cadence,
     /// How many probes it takes to change what is published.
     pub thresholds: Thresholds,
-    /// What is done about flapping.
+    /// Settings of damping.
     pub damping: Damping,
     /// How long a cluster may go without a completed probe before it is published as unknown; zero
     /// has it computed.

@@ -7,7 +7,7 @@ use crate::{Endpoints, Finding, Moment, Report, Standing, Status, Verdict, hash}
 /// A condition without its words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Condition {
-    /// Its status.
+    /// Status of the condition.
     pub status: Status,
     /// `lastTransitionTime`: when the status changed, which is not when the reason did
     pub since: Timestamp,
@@ -21,10 +21,10 @@ impl Condition {
     }
 }
 
-/// What is published about a cluster.
+/// Published state of a cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Published {
-    /// What it comes to.
+    /// Verdict that is published.
     pub standing: Standing,
     /// The condition `Ready`, or what the flavour calls it.
     pub ready: Condition,

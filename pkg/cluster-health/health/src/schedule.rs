@@ -35,7 +35,7 @@ impl Cadence {
 /// Why a probe starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cause {
-    /// It was its time.
+    /// The period has passed.
     Regular,
     /// Something about the cluster changed.
     Triggered,
@@ -56,8 +56,8 @@ impl Schedule {
         Self { regular: first, triggered: None, started: None, probing: false }
     }
 
-    /// When the next probe starts; `None` while one is under way, for there are never two
-    /// (`rule:one-probe-at-a-time`).
+    /// When the next probe starts; `None` while one is under way: a cluster has at most
+    /// one probe at a time.
     pub(crate) fn due(&self) -> Option<Instant> {
         let next = self.triggered.map_or(self.regular, |at| at.min(self.regular));
         (!self.probing).then_some(next)

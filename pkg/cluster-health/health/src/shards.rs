@@ -56,16 +56,16 @@ pub struct Shards {
     read: Option<Instant>,
     /// When the first read ended.
     begun: Option<Instant>,
-    /// Since when nobody can be probing of whom we do not know.
+    /// Since when no unknown replica can be probing.
     settled: Option<Instant>,
     peers: BTreeMap<Box<str>, Peer>,
-    /// It is a leader that takes part for replicas that do not share.
+    /// This replica is a leader that takes part for replicas that do not share.
     leads: bool,
     /// Since when it has gone on without a lease.
     alone: Option<Instant>,
     /// When a request for a lease failed for the first time.
     failing: Option<Instant>,
-    /// It has ever seen another one.
+    /// Whether this replica has ever seen another one.
     met: bool,
 }
 
@@ -135,10 +135,10 @@ impl Shards {
         if self.settled.is_none() && self.knows_all(&listed, left.as_ref(), began, now) {
             self.settled = Some(now);
         }
-        self.meet(now);
+        self.note_peers(now);
     }
 
-    /// Whether nobody can be probing whose lease was gone before we began to look.
+    /// Whether no replica can be probing whose lease was gone before our first read.
     /// `listed` have a lease, held or released; `left` is
     /// what the leader before this one knew.
     fn knows_all(
@@ -156,7 +156,7 @@ impl Shards {
         (told && all) || began.saturating_duration_since(begun) >= SHARD_TERM
     }
 
-    /// Those whose lease is there and runs.
+    /// Replicas whose lease exists and has not expired.
     fn held(&self) -> impl Iterator<Item = &Peer> {
         self.peers.values().filter(|peer| !peer.missing && !peer.lapsed)
     }
@@ -166,8 +166,8 @@ impl Shards {
         self.settled.is_some()
     }
 
-    /// Whether the others were ever read. Before that nothing is to be published: who claims what
-    /// it does not know stops those who do (`rule:no-claim-before-a-read`).
+    /// Whether the leases were ever read. Before that, publish nothing: a replica that claims clusters
+    /// without knowing the others stops their probes (`rule:no-claim-before-a-read`).
     pub fn has_read(&self) -> bool {
         self.read.is_some()
     }
@@ -179,7 +179,7 @@ impl Shards {
 
     /// Our lease protected nothing for a time, which the clock of our times need not have shown: we
     /// know no more than a newcomer.
-    pub fn begin_anew(&mut self) {
+    pub fn start_over(&mut self) {
         (self.published, self.begun, self.settled) = (None, None, None);
     }
 
@@ -197,14 +197,14 @@ impl Shards {
         view
     }
 
-    /// The others that are alive.
+    /// Other replicas that are alive.
     pub fn alive(&self) -> View {
         let alive = self.peers.iter().filter(|(_, peer)| !peer.lapsed);
         alive.map(|(name, _)| name.clone()).collect()
     }
 
-    /// The replicas whose claims have ended without a release. Whoever sees that releases their
-    /// leases, if nobody has renewed them meanwhile: others may have begun to look later.
+    /// Replicas whose claims have ended without a release. The caller releases their
+    /// leases, unless they were renewed meanwhile: another replica may have begun to read later.
     pub fn lapsed(&self) -> impl Iterator<Item = &str> {
         self.peers.iter().filter(|(_, peer)| peer.lapsed).map(|(name, _)| &**name)
     }
@@ -214,8 +214,8 @@ impl Shards {
         self.peers.values().filter(|peer| !peer.lapsed).map(|peer| peer.seen + SHARD_TERM).min()
     }
 
-    /// A write of `view` into our lease is about to be sent. From now on only what this view, the
-    /// one before, and all of which the end is unknown give us may be probed. The caller ends the
+    /// A write of `view` into our lease is about to be sent. From now on a cluster may be probed only if this
+    /// view, the one before, and all views with an unknown outcome assign it to us. The caller ends the
     /// other probes, and lets its writes about those clusters end, before it sends
     /// (`rule:one-owner-at-a-time`). The write rests on the version of the lease that was read
     /// last, so that none of an earlier one is carried out after it.
@@ -229,11 +229,11 @@ impl Shards {
         let before = self.renewed.replace(sent);
         let lapsed = before.is_none_or(|before| now >= before + SHARD_TERM);
         if lapsed && before.is_some() {
-            self.begin_anew();
+            self.start_over();
         }
         let Some(view) = self.pending.pop() else { return };
-        // Another view that may have stood there between, or a time without any, let others in, who
-        // are to be read anew.
+        // Another view in between, or a time without a lease, may have let other replicas in:
+        // read them again.
         let let_in = !std::mem::take(&mut self.pending).is_empty() || lapsed;
         match &self.published {
             Some((before, _)) if *before == view && !let_in => {}
@@ -246,7 +246,7 @@ impl Shards {
         self.published.as_ref().map(|(view, _)| view)
     }
 
-    /// The last view of which a write is under way, or its end unknown.
+    /// The last view whose write is in flight or has an unknown outcome.
     pub fn pending(&self) -> Option<&View> {
         self.pending.last()
     }

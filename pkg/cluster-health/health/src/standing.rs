@@ -5,16 +5,16 @@ use crate::Verdict;
 /// The status of a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Status {
-    /// It holds.
+    /// The condition holds.
     True,
-    /// It does not.
+    /// The condition does not hold.
     False,
-    /// Not known.
+    /// Unknown.
     Unknown,
 }
 
 impl Status {
-    /// As it stands in the object.
+    /// Spelling in the object.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::True => "True",
@@ -29,19 +29,19 @@ impl Status {
     }
 }
 
-/// What is published about a cluster: a verdict that passed its threshold, or `Unknown`.
+/// Published verdict of a cluster: one that passed its threshold, or `Unknown`.
 /// Everything in the object that is not a time or a message follows from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Standing {
-    /// It answers that it is ready.
+    /// The cluster answers that it is ready.
     Ready,
-    /// It answers something else.
+    /// The cluster gives another answer.
     NotReady,
-    /// It does not answer.
+    /// The cluster does not answer.
     Offline,
-    /// It cannot be probed.
+    /// The cluster cannot be probed.
     Malformed,
-    /// No probe was completed for too long.
+    /// The last completed probe is too long ago.
     Unknown,
 }
 

@@ -14,12 +14,12 @@ pub struct Thresholds {
     pub success: u32,
 }
 
-/// What to do with a result.
+/// Consequence of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// Only the probe time moves.
+    /// Change only the probe time.
     Keep,
-    /// It takes the place of what is published.
+    /// Publish the result.
     Publish,
 }
 
@@ -36,8 +36,8 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Takes a result in and decides. `ready` is what is published. A failure that did not count,
-    /// of which `counted` is none, ends a run of successes and makes no run of failures longer.
+    /// Takes a result in and decides. `ready` is the published status. A failure that does not count,
+    /// for which `counted` is `None`, ends a run of successes and extends no run of failures.
     pub fn decide(
         &mut self,
         ready: Option<Status>,
@@ -75,7 +75,7 @@ impl Tally {
         }
     }
 
-    /// Another target has taken the place of the one that the results are of.
+    /// Forgets the results, because they belong to a former target.
     pub fn new_target(&mut self) {
         *self = Self { new_target: true, ..Self::default() };
     }

@@ -8,7 +8,7 @@ pub enum Urgency {
     /// A heartbeat of an object that is no cluster, as of a machine of one.
     HeartbeatBeside,
     /// A change of such an object.
-    ChangeBeside,
+    OtherChange,
     /// Nothing changed that matters, and the object is to show that somebody looks.
     Heartbeat,
     /// Something that matters differs from what was written last.
@@ -21,12 +21,12 @@ impl Urgency {
     pub fn beside_clusters(self) -> Self {
         match self {
             Self::Heartbeat | Self::HeartbeatBeside => Self::HeartbeatBeside,
-            Self::Change | Self::ChangeBeside => Self::ChangeBeside,
+            Self::Change | Self::OtherChange => Self::OtherChange,
         }
     }
 }
 
-/// What was last handed over for writing, as a fingerprint of everything that matters: statuses and
+/// Last state handed over for writing, as a fingerprint of everything that matters: statuses and
 /// reasons of conditions, phase, version, zones. Times and messages do not count, but for one that
 /// tells of another cause
 /// (`rule:unchanged-status-is-written-at-heartbeats-only`).
@@ -34,7 +34,7 @@ impl Urgency {
 pub struct WriteGate {
     written: Option<u64>,
     at: Instant,
-    /// Its message tells a cause that holds no more.
+    /// The message names a cause that no longer holds.
     outdated: bool,
 }
 
@@ -100,7 +100,7 @@ pub(crate) fn first_probe(hash: u64, members: usize, period: Duration) -> Durati
     share_of(period.min(paced(members).max(FIRST_PROBES_WITHIN)), hash)
 }
 
-/// The same for clusters that were taken over from another replica: as soon as they can be, as they
+/// Delay of the first probe of clusters taken over from another replica: as short as possible, as they
 /// have waited already.
 pub(crate) fn next_probe(hash: u64, members: usize, period: Duration) -> Duration {
     share_of(period.min(paced(members)), hash)

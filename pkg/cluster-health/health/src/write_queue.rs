@@ -19,30 +19,30 @@ const BACKOFF_CAP: Duration = Duration::from_secs(30);
 enum Line {
     Change,
     Heartbeat,
-    /// Its write was refused more than once in a row: a retry of it is rarely worth more than the
+    /// The write was refused more than once in a row: a retry of it is rarely worth more than the
     /// news of another cluster.
     Refused,
     /// A change of an object that is not a cluster; one cluster may have thousands of them.
-    ChangeBeside,
-    /// All else of such objects.
-    RestBeside,
+    OtherChange,
+    /// Any other write of an object that is not a cluster.
+    OtherRest,
 }
 
 const LINES: usize = 5;
 
-/// Which lines are looked at first, turn by turn: none waits for ever behind another
-/// (`rule:refused-writes-hold-up-nobody`).
+/// Order in which the lines are served, turn by turn: no line waits indefinitely behind another
+/// (`rule:refused-writes-delay-no-others`).
 const TURNS: [[Line; LINES]; 10] = {
-    use Line::{Change, ChangeBeside, Heartbeat, Refused, RestBeside};
-    let changes = [Change, Heartbeat, Refused, ChangeBeside, RestBeside];
-    let refused = [Refused, Change, Heartbeat, ChangeBeside, RestBeside];
-    let heartbeats = [Heartbeat, Change, Refused, ChangeBeside, RestBeside];
-    let beside = [ChangeBeside, RestBeside, Change, Heartbeat, Refused];
-    let rest = [RestBeside, ChangeBeside, Change, Heartbeat, Refused];
-    [changes, refused, changes, beside, changes, heartbeats, changes, refused, changes, rest]
+    use Line::{Change, Heartbeat, OtherChange, OtherRest, Refused};
+    let changes = [Change, Heartbeat, Refused, OtherChange, OtherRest];
+    let refused = [Refused, Change, Heartbeat, OtherChange, OtherRest];
+    let heartbeats = [Heartbeat, Change, Refused, OtherChange, OtherRest];
+    let others = [OtherChange, OtherRest, Change, Heartbeat, Refused];
+    let rest = [OtherRest, OtherChange, Change, Heartbeat, Refused];
+    [changes, refused, changes, others, changes, heartbeats, changes, refused, changes, rest]
 };
 
-/// What came of a write.
+/// Result of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Written {
     /// The server took it.
@@ -51,7 +51,7 @@ pub enum Written {
     Conflict,
     /// Refused or lost, for whatever reason.
     Failed,
-    /// There is no such object any more.
+    /// The object no longer exists.
     Gone,
 }
 
@@ -155,7 +155,7 @@ impl<K: Clone + Eq + Hash, V: Clone> WriteQueue<K, V> {
     }
 
     /// Takes in what came of a write. One that failed waits for `longest` at most, a period of its
-    /// cluster. `draw` is a random number in `[0, 1)` (`rule:writes-are-tried-for-ever`).
+    /// cluster. `draw` is a random number in `[0, 1)` (`rule:writes-are-retried-until-done`).
     pub fn finish(
         &mut self,
         key: &K,
@@ -267,8 +267,8 @@ impl<K: Clone + Eq + Hash, V: Clone> WriteQueue<K, V> {
 impl<V> Entry<V> {
     fn line(&self) -> Line {
         match self.urgency {
-            Urgency::ChangeBeside if self.failures <= 1 => Line::ChangeBeside,
-            Urgency::ChangeBeside | Urgency::HeartbeatBeside => Line::RestBeside,
+            Urgency::OtherChange if self.failures <= 1 => Line::OtherChange,
+            Urgency::OtherChange | Urgency::HeartbeatBeside => Line::OtherRest,
             _ if self.failures > 1 => Line::Refused,
             Urgency::Change => Line::Change,
             Urgency::Heartbeat => Line::Heartbeat,

@@ -22,7 +22,7 @@ impl Address {
     /// Without a scheme it is https.
     ///
     /// # Errors
-    /// It is none of these, or holds a user name, a query or a fragment.
+    /// Another form, or a user name, a query or a fragment.
     pub fn parse(text: &str) -> Result<Self, Problem> {
         let (scheme, rest) = match text.split_once("://") {
             Some((scheme, rest)) => (parse_scheme(scheme)?, rest),
@@ -101,7 +101,7 @@ impl Address {
         Uri::from_parts(parts).unwrap_or_default()
     }
 
-    /// What is asked for at this server to get `path` of the API.
+    /// Request target for `path` of the API at this server.
     pub(crate) fn request_target(&self, path: &str) -> String {
         format!("{}{path}", self.base)
     }
@@ -136,7 +136,10 @@ fn with_port(authority: &Authority, scheme: &Scheme) -> Result<Authority, Proble
         Some("") => None,
         Some(port) => {
             let port = port.strip_prefix(':').and_then(|port| port.parse::<u16>().ok());
-            Some(port.filter(|&port| port > 0).ok_or_else(|| refused("has a port that is none"))?)
+            Some(
+                port.filter(|&port| port > 0)
+                    .ok_or_else(|| refused("has a port that is not between 1 and 65535"))?,
+            )
         }
         None => return Err(refused("is not a host, a host and port, or a URL")),
     };
@@ -168,7 +171,7 @@ impl Problem {
         self.code
     }
 
-    /// What is wrong with trust or client certificate.
+    /// The problem with the trust or the client certificate.
     pub(crate) fn of_tls(error: &TlsError) -> Self {
         match error {
             TlsError::Pair(_) | TlsError::NoKey => Self::of_pair(error),
@@ -182,7 +185,7 @@ impl Problem {
         }
     }
 
-    /// What is wrong with the client certificate.
+    /// The problem with the client certificate.
     pub(crate) fn of_pair(error: &TlsError) -> Self {
         Self::new(Code::ClientCertificate, format!("cannot use the client certificate: {error}"))
     }

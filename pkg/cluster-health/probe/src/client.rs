@@ -56,7 +56,7 @@ struct Server {
     is_proxied: bool,
 }
 
-/// What probes of a cluster leave to the next one.
+/// State that probes of a cluster hand to the next one.
 #[derive(Default)]
 pub(crate) struct Session {
     /// A connection that may still be used.
@@ -64,14 +64,14 @@ pub(crate) struct Session {
     pub(crate) learnt: Learnt,
 }
 
-/// What is known of the addresses of a cluster, whatever its credential is.
+/// State of a cluster's addresses, independent of its credential.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Learnt {
     pub(crate) path: PathMemory,
     /// The address that answered last.
     pub(crate) first_endpoint: u8,
     pub(crate) silent: Silent,
-    /// That of the server, as it was shown last.
+    /// Lifetime of the server's certificate, as last shown.
     pub(crate) certificate: Option<Lifetime>,
 }
 
@@ -186,7 +186,7 @@ impl Client {
     /// A GET of `path`.
     ///
     /// # Errors
-    /// The path is none: what `/` is answered by must not be taken for its answer.
+    /// `path` is no path: the answer for `/` must not count as its answer.
     pub(crate) fn request(
         &self,
         endpoint: u8,
@@ -279,7 +279,7 @@ fn trust(inputs: &Inputs) -> Result<Trust, Problem> {
     Ok(every_check(inputs)?.waiving(inputs.tls.waived()))
 }
 
-/// For a proxy, which nobody meant by what is waived for the cluster behind it
+/// Trust for a proxy: checks that are waived for the cluster behind it still apply to the proxy
 /// (`rule:waivers-are-for-the-member`).
 fn every_check(inputs: &Inputs) -> Result<Trust, Problem> {
     let trust = match inputs.ca.as_slice() {

@@ -20,11 +20,11 @@ pub struct Timings {
     pub tls: Option<Duration>,
     /// From the request to the first byte of the answer.
     pub first_byte: Option<Duration>,
-    /// The rest of the answer.
+    /// Reading the rest of the answer.
     pub body: Option<Duration>,
 }
 
-/// What an attempt is doing.
+/// Current activity of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Doing {
     /// Opening a connection.
@@ -46,20 +46,20 @@ impl Clock {
         Self { doing: None, timings: Timings::default() }
     }
 
-    /// What was going on ends, and `next` begins.
+    /// Ends the current activity and begins `next`.
     pub(crate) fn enter(&mut self, next: Doing) {
         let now = Instant::now();
         self.end(now);
         self.doing = Some((next, now));
     }
 
-    /// The times so far, of which the phase under way is the last.
+    /// The times so far; the current phase is the last.
     pub(crate) fn stop(mut self) -> Timings {
         self.end(Instant::now());
         self.timings
     }
 
-    /// What it means that the time is over now.
+    /// Code of a timeout in the current activity.
     pub(crate) fn code_of_timeout(&self, proxied: bool) -> Code {
         match self.doing.map(|(doing, _)| doing) {
             Some(Doing::Opening(Phase::Proxy)) => Code::Proxy,
@@ -72,7 +72,7 @@ impl Clock {
         }
     }
 
-    /// What was waited for when the time was over.
+    /// Name of the activity that a timeout ended.
     pub(crate) fn waited_for(&self) -> &'static str {
         match self.doing.map(|(doing, _)| doing) {
             Some(Doing::Opening(Phase::Resolve)) => "the address of the host",

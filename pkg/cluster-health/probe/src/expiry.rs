@@ -10,7 +10,7 @@ use serde::Deserialize;
 use transport::Validity;
 use zeroize::Zeroizing;
 
-/// The lifetime of a JSON web token; none for a token of another kind, or one that lasts for ever.
+/// The lifetime of a JSON web token; none for a token of another kind, or one that never expires.
 pub(crate) fn of_token(token: &SecretString) -> Option<Lifetime> {
     #[derive(Deserialize)]
     struct Claims {

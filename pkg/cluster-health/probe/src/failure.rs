@@ -30,7 +30,7 @@ impl From<DialError> for Failure {
 }
 
 impl Failure {
-    /// No connection to the server at `authority`, which the words name where it alone is meant.
+    /// Failure to connect to the server at `authority`, named in the text where only that server is meant.
     pub(crate) fn of_dial(error: DialError, authority: &str) -> Self {
         let host = authority.rsplit_once(':').map_or(authority, |(host, _)| host);
         let named = match &error {
@@ -47,7 +47,7 @@ impl Failure {
         Self { detail: named.unwrap_or(failure.detail), ..failure }
     }
 
-    /// What broke after the connection was open.
+    /// Failure after the connection was open.
     pub(crate) fn of_http(error: &hyper::Error) -> Self {
         if let Some(error) = DialError::of_tls(error) {
             return error.into();

@@ -9,7 +9,7 @@ use transport::{Fields, Waived};
 
 use super::address::Address;
 
-/// What a client is made of. Secrets are overwritten when it is dropped, and shown by no `Debug`
+/// Inputs of a client. Dropping overwrites its secrets, and no `Debug` shows them.
 #[derive(Clone, Debug, Default)]
 pub struct Inputs {
     /// Addresses that answer for the same cluster, in the order in which they are tried.
@@ -57,7 +57,7 @@ pub struct Impersonation {
     pub extra: BTreeMap<String, Vec<String>>,
 }
 
-/// Who is impersonated is as secret as the header that says it.
+/// The impersonated identity is as secret as its header.
 impl fmt::Debug for Impersonation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Impersonation(..)")
@@ -158,7 +158,7 @@ pub struct TlsOptions {
 }
 
 impl TlsOptions {
-    /// The options with these names. Names that are none are left out: they waive nothing.
+    /// The options with these names. Unknown names are left out: they waive nothing.
     pub fn from_names<'a>(names: impl IntoIterator<Item = &'a str>) -> Self {
         let mut options = Self::default();
         for name in names {

@@ -1,24 +1,21 @@
-//! Looks at the API server of a member cluster: one probe within its time, one classified result.
-//! What a probe does and concludes is planned in `health`; here are the client, its credentials and
+//! Probes the API server of a member cluster: one probe within its time limit, one classified result.
+//! The crate `health` plans the attempts and decides; this crate holds the client, its credentials and
 //! the connection. The rules stand in `RULES.md`.
 //!
 //! | file | holds |
 //! |---|---|
-//! | `inputs.rs` | [`Inputs`]: what a client is made of, and the hash of it |
-//! | `address.rs` | [`Address`]: where an API server answers |
-//! | `tls_options.rs` | [`TlsOptions`]: checks of certificates that are left out |
-//! | `problem.rs` | [`Problem`]: why no client can be made |
-//! | `client.rs` | [`Client`]: a member cluster as the prober sees it |
-//! | `headers.rs` | what goes with every request |
+//! | `inputs.rs` | [`Inputs`]: settings and credentials of a client, with their hash; [`TlsOptions`]: waived checks of certificates |
+//! | `address.rs` | [`Address`]: address of an API server; [`Problem`]: an input that cannot be used |
+//! | `client.rs` | [`Client`]: the client of one member cluster |
+//! | `headers.rs` | headers of every request |
 //! | `prober.rs` | [`Prober`], [`Order`] and [`Probed`]: making a probe |
+//! | `prober/run.rs`, `prober/attempt.rs` | one probe and one attempt in it |
 //! | `prober/reader.rs` | [`Reader`]: reads that are no probes |
-//! | `link.rs` | one open connection |
-//! | `clock.rs` | [`Timings`]: where the time goes |
-//! | `failure.rs` | why an attempt brought no answer |
-//! | `expiry.rs` | until when credentials are good |
-//! | `silent.rs` | which addresses gave no answer |
-//! | `prober/around.rs` | asks the addresses that no probe has asked |
-//! | `meters.rs` | [`Meters`]: connections and handshakes, counted |
+//! | `link.rs` | one open connection; [`Meters`]: counters of connections and handshakes |
+//! | `clock.rs` | [`Timings`]: duration of each phase of an attempt |
+//! | `failure.rs` | why an attempt got no answer |
+//! | `expiry.rs` | expiry of credentials |
+//! | `silent.rs` | addresses that gave no answer |
 
 mod address;
 mod client;
@@ -31,12 +28,10 @@ mod link;
 mod prober;
 mod silent;
 
-pub use address::Address;
-pub use address::Problem;
+pub use address::{Address, Problem};
 pub use client::Client;
 pub use clock::Timings;
-pub use inputs::TlsOptions;
-pub use inputs::{ClientPair, Fingerprint, Impersonation, Inputs};
+pub use inputs::{ClientPair, Fingerprint, Impersonation, Inputs, TlsOptions};
 pub use link::Meters;
 pub use prober::{
     ConnectionLimits, Order, Probed, Prober, Read, ReadError, Reader, Reread, Trace, now,

@@ -36,7 +36,7 @@ pub(crate) struct Link {
     /// When it is too old to be used again.
     expires: Instant,
     used: Instant,
-    /// That of the server's certificate.
+    /// Lifetime of the server's certificate.
     pub(crate) certificate: Option<Lifetime>,
     _counted: Open,
 }
@@ -44,7 +44,7 @@ pub(crate) struct Link {
 /// The beginning of an answer.
 pub(crate) type Head = Response<Incoming>;
 
-/// What became of the body of an answer.
+/// Result of reading the body of an answer.
 pub(crate) enum Body {
     /// All of it.
     Whole(Vec<u8>),
@@ -139,7 +139,7 @@ async fn driving<F: Future>(wire: &mut Option<Pin<Box<Wire>>>, work: F) -> F::Ou
     .await
 }
 
-/// What the connection ends with is told to the request under way as well.
+/// Drives the connection. The request in flight gets the error with which it ends, too.
 fn poll_wire(wire: &mut Option<Pin<Box<Wire>>>, context: &mut Context<'_>) {
     if wire.as_mut().is_some_and(|wire| wire.as_mut().poll(context).is_ready()) {
         *wire = None;

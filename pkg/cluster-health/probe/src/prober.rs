@@ -43,7 +43,7 @@ impl Prober {
         Self { shared: Shared::new(meters, limits, resolver.into()) }
     }
 
-    /// The same in another environment.
+    /// Prober with another environment.
     #[cfg(test)]
     fn in_environment(mut self, environment: Environment) -> Self {
         self.shared.environment = environment;

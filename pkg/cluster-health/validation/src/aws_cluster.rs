@@ -1,6 +1,6 @@
 //! Rules of Cluster API's AWSCluster, in both of its dialects: what its schema and the rules in it
 //! say.
-//! `limits.rs` has what its fields may hold beside their types.
+//! `limits.rs` has the limits of its fields beyond their types.
 
 use super::findings::Findings;
 use super::formats::{IMMUTABLE, cidr};
@@ -11,7 +11,7 @@ use super::shape::Limit::{Cidr, Keys, Longest, Shortest, Values, Words};
 use super::shapes::aws_cluster as shapes;
 use super::subject::Subject;
 
-/// As v1beta2 and as v1alpha2 name the network.
+/// Names of the network in v1beta2 and in v1alpha2.
 const DIALECTS: [&str; 2] = ["network", "networkSpec"];
 /// Masks that AWS takes for a VPC.
 const VPC_MASKS: std::ops::RangeInclusive<u8> = 16..=28;
@@ -70,7 +70,7 @@ fn required(spec: &Place<'_>, findings: &mut Findings) {
     }
 }
 
-/// What belongs together.
+/// Rules about fields that depend on each other.
 fn needs(names: &[&str]) -> String {
     match names {
         [one] => format!("the {one} of AWS"),
@@ -220,7 +220,7 @@ pub(crate) const CLUSTER: &[(&str, Limit)] = &[
     ("spec.controlPlaneEndpoint.host", Longest(512)),
 ];
 
-/// Of a network, but for its rules.
+/// Limits of a network, without its rules.
 pub(crate) const NETWORK: &[(&str, Limit)] = &[
     ("vpc.id", Longest(64)),
     ("vpc.cidrBlock", Longest(18)),
@@ -254,7 +254,7 @@ pub(crate) const NETWORK: &[(&str, Limit)] = &[
     ("nodePortIngressRuleCidrBlocks[]", Cidr),
 ];
 
-/// Of a rule for traffic.
+/// Limits of a rule for traffic.
 pub(crate) const RULE: &[(&str, Limit)] = &[
     ("description", Longest(255)),
     ("protocol", Longest(16)),

@@ -26,7 +26,7 @@ use super::{formats, machine, subject};
 pub(crate) fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let spec = subject.spec();
     if spec.is_absent() {
-        return findings.required(&spec, "what the cluster is to be");
+        return findings.required(&spec, "the desired cluster");
     }
     kind_of_cluster(subject, findings);
     version(subject, findings);
@@ -206,7 +206,7 @@ fn added(subject: &Subject<'_>) -> usize {
     addresses(&subject.spec()).difference(&before).count()
 }
 
-/// What the network said of machines that are new or reached in another way
+/// Reports the network checks of machines that are new or have a new address or login.
 fn answer(subject: &Subject<'_>, findings: &mut Findings) {
     let old: Vec<Place<'_>> =
         subject.old_spec().into_iter().flat_map(|old| old.field("machines").items()).collect();

@@ -8,7 +8,7 @@ use http::uri::{Authority, PathAndQuery};
 /// An address that probes can use. Two that are equal lead to the same server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Endpoint {
-    /// What is sent can be read on the way.
+    /// The connection is not encrypted.
     pub is_plaintext: bool,
     authority: String,
     base: String,
@@ -17,7 +17,7 @@ pub struct Endpoint {
 /// Why an address cannot be used. Holds nothing of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EndpointError {
-    /// Neither http nor https.
+    /// The scheme is neither http nor https.
     Scheme,
     /// Something else, in words.
     Other(&'static str),
@@ -31,7 +31,7 @@ impl Endpoint {
     /// Without a scheme it is https.
     ///
     /// # Errors
-    /// It is none of these, or holds a user name, a query or a fragment.
+    /// Another form, or a user name, a query or a fragment.
     pub fn parse(text: &str) -> Result<Self, EndpointError> {
         let (scheme, rest) = text.split_once("://").unwrap_or(("https", text));
         let is_plaintext = match scheme.to_ascii_lowercase().as_str() {

@@ -7,27 +7,27 @@ use kube_api::printable;
 use super::Question;
 use super::place::{Place, quoted};
 
-/// What a judgement came to. An object without errors may be stored.
+/// The result of a judgement. An object without errors may be stored.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Findings {
     /// Why the object is refused.
     pub errors: Vec<FieldError>,
-    /// What is allowed and hardly meant.
+    /// Allowed, but probably not intended.
     pub warnings: Vec<String>,
-    /// What nobody knows here.
+    /// Checks that were not made.
     pub unchecked: Vec<Unchecked>,
 }
 
 /// A check that was not made, for instance since the environment says nothing about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unchecked {
-    /// What it is about.
+    /// The field that the check is about.
     pub field: String,
-    /// What is not known, such as `whether SSH answers at 10.0.0.1:22`.
+    /// The unanswered question, such as `whether SSH answers at 10.0.0.1:22`.
     pub question: String,
     /// The part of the environment that would tell.
     pub told_by: Option<&'static str>,
-    /// The same for a program, where the network would know.
+    /// The question in structured form, where the network can answer it.
     pub asks: Option<Question>,
 }
 
@@ -95,7 +95,7 @@ impl Findings {
         self.unchecked.push(Unchecked { field, question, told_by: Some(told_by), asks: None });
     }
 
-    /// What only the network knows.
+    /// Adds a question that only the network can answer.
     pub(crate) fn unasked(&mut self, at: &Place<'_>, asks: Question) {
         self.unchecked.push(Unchecked {
             field: printable(at.path()),
@@ -127,24 +127,24 @@ fn is_within(path: &str, ancestor: &str) -> bool {
     path.strip_prefix(ancestor).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
 }
 
-/// What kind of mistake it is. The causes that the API server tells have the same names.
+/// The kind of an error. Names are those of the API server's causes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ErrorType {
-    /// It is missing.
+    /// The field is missing.
     Required,
-    /// It cannot be used.
+    /// The value cannot be used.
     Invalid,
-    /// It is of another type of JSON.
+    /// The value has another JSON type.
     TypeInvalid,
-    /// It is none of the values that there are.
+    /// The value is not one of the supported values.
     NotSupported,
-    /// It is there already.
+    /// The value exists already.
     Duplicate,
-    /// It is not allowed here.
+    /// The field is not allowed here.
     Forbidden,
-    /// It is a list with too many items.
+    /// The list has too many items.
     TooMany,
-    /// It is a text with too many characters.
+    /// The text has too many characters.
     TooLong,
 }
 
@@ -176,9 +176,9 @@ impl fmt::Display for ErrorType {
 pub struct FieldError {
     /// Where, such as `spec.machines[1].ip`.
     pub field: String,
-    /// What kind of mistake.
+    /// The kind of the error.
     pub error_type: ErrorType,
-    /// What stands there and what would be right, without any secret.
+    /// The value and the expected form, without any secret.
     pub detail: String,
 }
 

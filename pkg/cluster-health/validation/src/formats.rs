@@ -36,7 +36,7 @@ fn is_label(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(inner) && !text.starts_with('-') && !text.ends_with('-')
 }
 
-/// An IP address. One that is IPv4 in the writing of IPv6 is none.
+/// An IP address. An IPv4 address in IPv6 notation is refused.
 pub(crate) fn ip(text: &str) -> Option<IpAddr> {
     text.parse().ok().filter(|address| !is_mapped(address))
 }
@@ -76,7 +76,7 @@ fn is_zone(text: &str) -> bool {
     text == "z" || signed.is_some_and(|zone| numbers(zone, ':', &[2, 2]).is_some())
 }
 
-/// What follows a fraction of a second; all of it where there is none.
+/// The text after a fraction of a second, or the whole text without a fraction.
 fn after_fraction(text: &str) -> &str {
     let Some(fraction) = text.strip_prefix('.') else { return text };
     let rest = fraction.trim_start_matches(|it: char| it.is_ascii_digit());
@@ -109,7 +109,7 @@ pub(crate) fn port(number: i64) -> Option<u16> {
     u16::try_from(number).ok().filter(|&port| port > 0)
 }
 
-/// What a text in base64 says.
+/// The decoded bytes of a base64 text.
 pub(crate) fn decoded(text: &str) -> Option<Vec<u8>> {
     // Go's decoder leaves line ends out.
     let text: String = text.chars().filter(|character| !matches!(character, '\r' | '\n')).collect();

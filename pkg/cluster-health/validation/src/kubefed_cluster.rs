@@ -110,7 +110,7 @@ fn place_of(object: &Value) -> String {
     format!("{}/{}", namespace.text().unwrap_or("default"), name_of(object).unwrap_or_default())
 }
 
-/// What is asked of a status that is written.
+/// Rules for a status that is written.
 pub(crate) fn status(object: &Value, findings: &mut Findings) {
     for condition in Place::root(object).at(&["status", "conditions"]).items() {
         for (name, known) in [("type", &CONDITIONS[..]), ("status", &STATUSES[..])] {

@@ -1,25 +1,22 @@
-//! What is wrong with an object, before it is stored: the judgement that the command `validate`,
-//! and whoever admits objects, give alike. Pure: no I/O, no clock, and no panic on any input
+//! Errors of an object before it is stored: the one judgement that the command `validate`
+//! and the admission webhook share. Pure: no I/O, no clock, and no panic on any input
 //! (`rule:any-json-is-survived`). The rules stand in `RULES.md`.
 //!
-//! [`validate`] judges one request. What it must know of other objects, of the licence and of the
-//! network it takes from an [`Environment`]; a check that this tells nothing about is named as not
-//! done, never guessed.
+//! [`validate`] judges one request. Other objects, the licence and the network come from an
+//! [`Environment`]; a check that needs a missing part of it is reported as not done, never guessed.
 //!
 //! | file | holds |
 //! |---|---|
-//! | `kind.rs`, `operation.rs` | what is judged, and what is to happen to it |
-//! | `environment.rs`, `network_checks.rs`, `question.rs` | what is known beside the object, and what the network could be asked |
-//! | `field_error.rs`, `findings.rs` | what is wrong, in the API server's words, and the list of it |
-//! | `place.rs`, `shape.rs`, `shapes.rs` | a field of an object, and the types that fields have |
-//! | `limit.rs`, `limits.rs` | what fields may hold beside that |
-//! | `subject.rs` | an object as it is and as it was |
-//! | `stored.rs` | errors that are not new |
-//! | `name.rs`, `formats.rs`, `login.rs`, `endpoint.rs`, `taints.rs` | names, texts, SSH, URLs and taints, which several kinds have |
+//! | `operation.rs`, `subject.rs` | the operation and the kind that are judged; an object with its stored state |
+//! | `network_checks.rs` | the [`Environment`], and questions to the network |
+//! | `findings.rs` | the errors in the API server's words, warnings, and checks not made |
+//! | `place.rs`, `shape.rs`, `shapes.rs` | a field of an object, and the types of fields |
+//! | `limits.rs` | lengths, sizes and supported values of fields |
+//! | `stored.rs` | errors that the stored object has too |
+//! | `name.rs`, `formats.rs`, `endpoint.rs` | names, texts and URLs of several kinds |
 //! | `cluster.rs`, `credential.rs`, `machine.rs` | rules of TKEStack's kinds |
-//! | `licence.rs`, `known_clusters.rs` | limits, and what is counted against them |
-//! | `kubefed_cluster.rs`, `kubefed_config.rs` | rules of KubeFed's kinds |
-//! | `cluster_cidr.rs`, `node_selector.rs` | rules of ClusterCIDR |
+//! | `kubefed_cluster.rs` | rules of KubeFed's kinds |
+//! | `node_selector.rs` | rules of ClusterCIDR |
 //! | `aws_cluster.rs` | rules of AWSCluster |
 #![cfg_attr(
     not(test),
@@ -54,10 +51,8 @@ mod stored;
 mod subject;
 
 pub use endpoint::{Endpoint, EndpointError};
-pub use findings::{ErrorType, FieldError};
-pub use findings::{Findings, Unchecked};
-pub use network_checks::Question;
-pub use network_checks::{CheckResult, NetworkChecks};
+pub use findings::{ErrorType, FieldError, Findings, Unchecked};
+pub use network_checks::{CheckResult, NetworkChecks, Question};
 pub use network_checks::{Environment, Licence};
 pub use operation::Operation;
 pub use shapes::Kind;
@@ -66,7 +61,7 @@ use serde_json::Value;
 
 use crate::subject::Subject;
 
-/// Judges a request: `object` is what is to be stored, and for a deletion what is stored.
+/// Judges a request: `object` is the object to store, or for a deletion the stored one.
 ///
 /// Static rules come first, then those about other objects, and those about the network only when
 /// nothing is wrong yet.

@@ -51,7 +51,7 @@ impl NetworkChecks {
     }
 }
 
-/// What a check came to: `ok`, or a code such as `connect-refused`.
+/// The result of a check: `ok`, or a code such as `connect-refused`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub enum CheckResult {
@@ -75,7 +75,7 @@ impl TryFrom<String> for CheckResult {
     }
 }
 
-/// What is asked of the network. The answer belongs into [`super::NetworkChecks`].
+/// A question to the network. The answer belongs into [`super::NetworkChecks`].
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Question {
     /// Whether SSH answers at this `IP:port`.
@@ -89,7 +89,7 @@ pub enum Question {
 }
 
 impl Question {
-    /// What it is about: an address, or the name of an object.
+    /// The target of the question: an address, or the name of an object.
     pub fn about(&self) -> &str {
         match self {
             Self::Ssh(about) | Self::Tcp(about) | Self::Credential(about) | Self::Import(about) => {
@@ -108,7 +108,7 @@ impl Question {
         }
     }
 
-    /// What kind of question it is, for labels of metrics.
+    /// The kind of the question, for labels of metrics.
     pub fn check(&self) -> &'static str {
         match self {
             Self::Ssh(_) => "ssh",
@@ -132,8 +132,8 @@ impl fmt::Display for Question {
     }
 }
 
-/// What is known beside the object. A list that is `None` is not known,
-/// and rules about it are named as not checked; an empty one says that there are none.
+/// Other objects and facts that rules refer to. A list that is `None` is not known,
+/// and rules about it are reported as not checked; an empty list means that no object exists.
 ///
 /// The objects are whole, as the API server has them, and are read as carefully as the one that is
 /// judged. The object itself may be among them. They are shared: a webhook has thousands of them in many reviews at
@@ -161,7 +161,7 @@ pub struct Environment {
     pub kube_fed_clusters: Option<Vec<Arc<Value>>>,
     /// How much there may be.
     pub licence: Licence,
-    /// What the network said.
+    /// Answers of the network.
     pub network_checks: NetworkChecks,
 }
 

@@ -91,7 +91,7 @@ fn operator<'a>(
     Some(text)
 }
 
-/// `prefix/name`, of which the prefix may be left out.
+/// `prefix/name`; the prefix is optional.
 fn is_label_key(text: &str) -> bool {
     let (prefix, name) = match text.split_once('/') {
         Some((prefix, name)) => (Some(prefix), name),

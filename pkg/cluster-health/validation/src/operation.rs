@@ -2,21 +2,21 @@
 
 use serde_json::Value;
 
-/// What is to happen to an object.
+/// The operation on an object.
 #[derive(Clone, Copy, Debug)]
 pub enum Operation<'a> {
-    /// It is made.
+    /// The object is created.
     Create,
-    /// It takes the place of what is stored.
+    /// The object replaces the stored one.
     Update {
-        /// What is stored.
+        /// The stored object.
         old: &'a Value,
     },
-    /// Its status takes the place of the one that is stored.
+    /// The object's status replaces the stored one.
     UpdateStatus {
-        /// What is stored.
+        /// The stored object.
         old: &'a Value,
     },
-    /// It is deleted.
+    /// The object is deleted.
     Delete,
 }

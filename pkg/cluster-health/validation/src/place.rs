@@ -74,7 +74,7 @@ impl<'a> Place<'a> {
         self.value.as_bool() == Some(true)
     }
 
-    /// What stands here, for an error: a text in quotes, a number, or the word for its type. A text
+    /// The value, for an error: a text in quotes, a number, or the word for its type. A text
     /// that may hold a password before an `@` is not shown (`rule:secrets-are-not-echoed`).
     pub(crate) fn shown(&self) -> String {
         match self.value {

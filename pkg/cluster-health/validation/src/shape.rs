@@ -22,10 +22,10 @@ pub(crate) enum Shape {
     List(usize),
 }
 
-/// What 32 bits hold. The API server refuses other numbers without naming the field, so the schemas have these bounds
+/// The range of 32 bits. The API server refuses other numbers without naming the field, so the schemas have these bounds
 /// too.
 pub(crate) const INT32: Shape = Shape::Integer(i32::MIN as i64, i32::MAX as i64);
-/// What 64 bits hold, which is all that the API server reads as a whole number.
+/// The range of 64 bits, the only whole numbers that the API server reads.
 pub(crate) const INT64: Shape = Shape::Integer(i64::MIN, i64::MAX);
 /// A TCP port.
 pub(crate) const PORT: Shape = Shape::Integer(1, 65_535);
@@ -101,10 +101,10 @@ fn one(place: &Place<'_>, shape: Shape, findings: &mut Findings) {
     findings.type_invalid(place, type_of(found), wanted);
 }
 
-/// What a field may hold.
+/// Limits of a field's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Limit {
-    /// One of these.
+    /// A list of supported values.
     Words(&'static [&'static str]),
     /// At most so many characters.
     Longest(usize),

@@ -257,7 +257,7 @@ impl Kind {
         }
     }
 
-    /// As in the field `kind`.
+    /// Spelling in the field `kind`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Cluster => "Cluster",

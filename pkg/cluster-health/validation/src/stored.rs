@@ -1,4 +1,4 @@
-//! Errors that the stored object has as well, and that nobody made worse
+//! Errors that the stored object has too, and that the update does not make worse
 //! (`rule:stored-errors-are-not-repeated`).
 
 use serde_json::Value;

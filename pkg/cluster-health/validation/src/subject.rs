@@ -1,4 +1,4 @@
-//! [`Subject`]: an object as it is to be and as it was, and what is known beside it.
+//! [`Subject`]: the new and the stored state of an object, with its environment.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::formats::host_and_port;
 use super::network_checks::{CheckResult, Environment, Question};
 use super::place::Place;
 
-/// What is judged.
+/// The object under judgement.
 pub(crate) struct Subject<'a> {
     object: &'a Value,
     old: Option<&'a Value>,
@@ -69,7 +69,7 @@ pub(crate) fn name_of(object: &Value) -> Option<&str> {
     object.get("metadata")?.get("name")?.as_str().filter(|name| !name.is_empty())
 }
 
-/// Whether an update changes nothing but metadata and status, of which the main resource takes the
+/// Whether an update changes only metadata and status; the main resource takes the
 /// metadata alone.
 pub(crate) fn only_metadata_differs(old: &Value, new: &Value) -> bool {
     let is_judged = |name: &str| !matches!(name, "metadata" | "status" | "apiVersion" | "kind");
@@ -185,7 +185,7 @@ pub(crate) fn is_same(one: &Place<'_>, other: &Place<'_>) -> bool {
     CONNECTION.iter().all(|name| one.field(name).value() == other.field(name).value())
 }
 
-/// What the network said of a machine.
+/// Reports the network's answer about a machine.
 pub(crate) fn answers(subject: &Subject<'_>, at: &Place<'_>, findings: &mut Findings) {
     let Some((target, who)) = asked(at) else { return };
     let question = Question::Ssh(target.clone());

@@ -75,7 +75,7 @@ struct Webhook {
 }
 
 const REGISTRATIONS: &str = "admissionregistration.k8s.io";
-/// What it does in its own name. Its objects are watched by the process.
+/// Rights that the controller uses under its own name. Its objects are watched by the process.
 static RIGHTS: [Permission; 7] = [
     Permission::new("get", REGISTRATIONS, "validatingwebhookconfigurations").named(REGISTRATION),
     Permission::new("patch", REGISTRATIONS, "validatingwebhookconfigurations").named(REGISTRATION),
@@ -85,7 +85,7 @@ static RIGHTS: [Permission; 7] = [
     Permission::new("get", "", "secrets").in_namespace(SECRET_NAMESPACE).named(SECRET),
     Permission::new("patch", "", "secrets").in_namespace(SECRET_NAMESPACE).named(SECRET),
 ];
-/// Those that it does without when the operator gives it a certificate.
+/// Rights that it does not need when the operator supplies a certificate.
 const FOR_THE_SECRET: usize = 2;
 
 impl Runner for Webhook {

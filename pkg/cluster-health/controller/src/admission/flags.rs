@@ -22,7 +22,7 @@ pub(super) const CLIENT_CA_FILE: Flag<String> = Flag::string(
     GROUP,
     "webhook-client-ca-file",
     "",
-    "File with the CAs of the client certificates that API servers show to webhooks (their --admission-control-config-file names one), and that nobody else has a certificate of. Without it no address is dialled and no credential read for a review.",
+    "File with the CAs of the client certificates that API servers show to webhooks (their --admission-control-config-file names one), and that issue no other client certificates. Without it no address is dialled and no credential read for a review.",
 );
 
 pub(super) const FAILURE_POLICY: Flag<String> = Flag::string(

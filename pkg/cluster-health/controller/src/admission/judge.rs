@@ -26,7 +26,7 @@ use crate::credential_policy::may_ask;
 use crate::network::NetworkChecker;
 use crate::{Asker, StoredObjects};
 
-/// What an API server waits unless it says so: its default.
+/// Default timeout of an API server for a webhook.
 const WAITS: Duration = Duration::from_secs(10);
 /// The longest that it may be told to wait.
 const WAITS_MOST: Duration = Duration::from_secs(30);
@@ -137,7 +137,7 @@ impl Judge {
         OverBudget::Taken.reply()
     }
 
-    /// What is wrong with it. The network is asked only where nothing else is wrong, and never for
+    /// Errors of the object. The network is asked only where nothing else is wrong, and never for
     /// a dry run.
     async fn findings(
         &self,
@@ -213,7 +213,7 @@ fn credential(cluster: &Value) -> &str {
     cluster["spec"]["clusterCredentialRef"]["name"].as_str().unwrap_or_default()
 }
 
-/// That fields are there, without what they are.
+/// Paths of the fields, without their values.
 fn outline(name: &str, credential: &Value) -> Value {
     let mut outline = json!({ "metadata": { "name": name } });
     for field in ["clientCert", "clientKey"] {
@@ -224,7 +224,7 @@ fn outline(name: &str, credential: &Value) -> Value {
     outline
 }
 
-/// What may be used up of the time that the API server waits: some is for the way back.
+/// Usable part of the API server's timeout: the rest is for the way back.
 fn budget(uri: &Uri) -> Duration {
     let given = form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes())
         .find(|(name, _)| name == "timeout")

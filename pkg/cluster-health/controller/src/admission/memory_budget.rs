@@ -5,10 +5,10 @@ use serving::{Reply, reply};
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::{Instant, timeout_at};
 
-/// What a value of JSON takes at most: an object with one field is a node of a tree.
+/// Largest memory of one JSON value: an object with one field is a tree node.
 const VALUE: usize = 768;
 const UNIT: usize = 1024;
-/// What a usual request takes at most, in units: a few hundred as a rule.
+/// Largest memory of a usual request, in units: typically a few hundred.
 const USUAL: u32 = 4 * 1024;
 /// In units, for all usual requests and for all others.
 const FOR_USUAL: u32 = 32 * 1024;
@@ -38,7 +38,7 @@ pub(super) struct Reserved<'a> {
 pub(super) enum OverBudget {
     /// Other requests have reserved it.
     Taken,
-    /// It needs more than the whole budget.
+    /// The request needs more than the whole budget.
     TooLarge,
 }
 
@@ -85,7 +85,7 @@ impl MemoryBudget {
     }
 }
 
-/// What a body takes at most. Each value but the first one begins after one of these signs.
+/// Largest memory of a body. Each value but the first one begins after one of these signs.
 fn weight(body: &[u8]) -> usize {
     let values = body.iter().filter(|byte| matches!(byte, b'{' | b'[' | b',')).count();
     values.saturating_mul(VALUE).saturating_add(body.len())

@@ -1,4 +1,4 @@
-//! What the webhook was asked and what it found.
+//! Metrics of the webhook: requests and results.
 
 use prometheus::{IntCounterVec, Opts, Registry};
 use validation::{CheckResult, Findings, NetworkChecks};

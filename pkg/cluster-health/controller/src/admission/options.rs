@@ -13,7 +13,7 @@ use crate::flags::TKE_INSECURE_WHEN_NO_CA;
 use crate::network::NetworkOptions;
 use crate::options::dial_policy;
 
-/// What the webhook runs with.
+/// Options of the webhook.
 #[derive(Clone, Debug)]
 pub(super) struct WebhookOptions {
     pub(super) address: IpAddr,
@@ -95,7 +95,7 @@ fn bind_address(
     })
 }
 
-/// One of two words.
+/// Accepts one of two words.
 fn word<T>(
     values: &Values,
     flag: &Flag<String>,

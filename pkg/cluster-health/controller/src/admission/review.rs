@@ -11,7 +11,7 @@ const VERSION: &str = "admission.k8s.io/v1";
 /// The most mistakes that the refusal of a request lists.
 const MOST_CAUSES: usize = 100;
 
-/// What is asked.
+/// The request of a review.
 pub struct Review {
     uid: String,
     /// `None` of what no rule is about: another kind, a status, a deletion.
@@ -20,11 +20,11 @@ pub struct Review {
 
 /// An object that is about to be stored.
 pub struct Subject {
-    /// Its kind.
+    /// Kind of the object.
     pub kind: Kind,
     /// The new object.
     pub object: Value,
-    /// What is stored, of an update.
+    /// The stored object, in an update.
     pub old: Option<Value>,
     /// Nothing is stored whatever is answered, and nothing is to happen meanwhile.
     pub is_dry_run: bool,
@@ -101,7 +101,7 @@ impl Review {
     }
 }
 
-/// As the API server refuses what its own schemas refuse.
+/// Refusal in the form that the API server uses for its own schemas.
 fn status(subject: Option<&Subject>, errors: &[FieldError]) -> Value {
     let kind = subject.map(|subject| subject.kind);
     let (group, kind) = kind.map_or(("", ""), |kind| {

@@ -19,7 +19,7 @@ use tracing::{error, info, warn};
 
 use super::options::WebhookOptions;
 
-/// Of the ValidatingWebhookConfiguration and the MutatingWebhookConfiguration, as `config/webhook` has them.
+/// Names of the ValidatingWebhookConfiguration and the MutatingWebhookConfiguration in `config/webhook`.
 pub(super) const REGISTRATION: &str = "infra-controller-manager";
 /// Where its authority is kept.
 pub(super) const SECRET_NAMESPACE: &str = "kube-system";
@@ -123,7 +123,7 @@ fn files(folder: &Path) -> CertificateSource {
 struct Keeping {
     keeper: Keeper,
     failed: LogGate,
-    /// As it was told last.
+    /// The last reported state.
     is_registered: Option<bool>,
 }
 
@@ -159,7 +159,7 @@ impl Keeping {
         }
     }
 
-    /// Looks again for ever.
+    /// Repeats the rounds until it is cancelled.
     async fn run(&mut self, supplied: Option<SuppliedCertificate>) -> std::convert::Infallible {
         let mut rounds = interval(ROUND);
         rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);

@@ -261,7 +261,7 @@ impl ShardCoordinator {
         self.let_go().await;
         // The machine may have slept, which the monotonic clock need not show.
         if !self.share.leads && self.share.fence.check().is_err() {
-            self.share.shards.write().begin_anew();
+            self.share.shards.write().start_over();
         }
         let settled = self.share.shards.read().is_settled();
         let said = self.say(ShardClaim { settled, ..claim }).await;

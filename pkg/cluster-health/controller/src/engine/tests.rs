@@ -19,7 +19,7 @@ mod sharing;
 
 const S: fn(u64) -> Duration = Duration::from_secs;
 
-/// rule:probes-start-in-time, rule:probes-ask-members-only, rule:writes-are-tried-for-ever
+/// rule:probes-start-in-time, rule:probes-ask-members-only, rule:writes-are-retried-until-done
 #[tokio::test(start_paused = true)]
 async fn a_management_api_that_refuses_for_minutes_delays_no_probe_and_loses_no_status() {
     let scene = Scene::new(0);
@@ -46,7 +46,7 @@ async fn a_management_api_that_refuses_for_minutes_delays_no_probe_and_loses_no_
     assert!(gap <= S(11) + S(1), "a member waited {gap:?} for its probe");
 }
 
-/// rule:refused-writes-hold-up-nobody, rule:one-owner-at-a-time
+/// rule:refused-writes-delay-no-others, rule:one-owner-at-a-time
 #[tokio::test(start_paused = true)]
 async fn a_write_that_may_still_be_carried_out_holds_up_its_own_object_alone() {
     let scene = Scene::new(0);

@@ -111,7 +111,7 @@ impl Writer {
                     writer.write_contained(&*pending, &counters).await;
                 let answered_at = now().monotonic;
                 // What is waited for from here on is this object's alone
-                // (`rule:refused-writes-hold-up-nobody`).
+                // (`rule:refused-writes-delay-no-others`).
                 drop(slot);
                 if let Some(settled_at) = settled_at {
                     sleep_until(settled_at).await;
@@ -236,7 +236,7 @@ impl From<Written> for Outcome {
     }
 }
 
-/// What follows from an error for the entry, and its label (`rule:writes-are-tried-for-ever`).
+/// What follows from an error for the entry, and its label (`rule:writes-are-retried-until-done`).
 fn judge(error: &Error) -> (Written, &'static str) {
     match &error.why {
         Why::Gone => (Written::Gone, "error"),

@@ -8,12 +8,12 @@ use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use manager::command::{Parsed, option, output, wants_json};
 
-/// What is to be judged, and how the judgement is printed.
+/// The objects to judge, and the format of the output.
 #[derive(Debug)]
 pub(super) struct Arguments {
     /// At least one.
     pub(super) files: Vec<PathBuf>,
-    /// What is stored.
+    /// The stored objects.
     pub(super) old: Vec<PathBuf>,
     /// `None` leaves it to what is stored.
     pub(super) operation: Option<Wanted>,
@@ -23,7 +23,7 @@ pub(super) struct Arguments {
     pub(super) json: bool,
 }
 
-/// What is to happen to all objects.
+/// The operation on all objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wanted {
     Create,
@@ -68,10 +68,10 @@ const ABOUT: &str = "Checks objects before they are stored: Cluster, ClusterCred
     networking.x-k8s.io, and AWSCluster of infrastructure.cluster.x-k8s.io. Prints one line for each error. \
     Exit code 0 without an error, else 1. It connects to the machines and API servers that new \
     objects name, with credentials from the objects only, and lists what it could not check.";
-const HELP: &str = "The environment is a file in YAML with what is known beside the objects, answers of the network among it,
+const HELP: &str = "The environment is a file in YAML with the other objects and facts that rules refer to, including answers of the network,
 which is not asked then; all of it may be left out:
   clusters, machines, clusterCredentials, kubeFedClusters
-                     lists of the objects that are stored; an empty list says that there are none
+                     lists of the objects that are stored; an empty list means that no object exists
   licence            maxClusters, maxNodes, maxCPUs; 0 is without limit
   clusterTypes, machineTypes
                      values that spec.type may have
@@ -104,7 +104,7 @@ fn command() -> Command {
             option("operation", "NAME", "What is to happen to all objects. Default: update for those that are in --old, create for the others")
                 .value_parser(PossibleValuesParser::new(["create", "update"]))
                 .requires_if("update", "old"),
-            option("environment", "FILE", "What is known beside the objects; the network is not asked"),
+            option("environment", "FILE", "File with other objects and answers of the network; the network is not asked"),
             Arg::new("offline").long("offline").action(ArgAction::SetTrue).help("Do not ask the network"),
             output("How the judgement is printed"),
         ])

@@ -1,4 +1,4 @@
-//! The file with what is known beside the objects.
+//! The environment file: other objects, licence and answers of the network.
 
 use std::path::Path;
 

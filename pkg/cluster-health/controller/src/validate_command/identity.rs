@@ -27,7 +27,7 @@ impl Identity {
         }
     }
 
-    /// What is stored under the same name.
+    /// The stored object of the same name.
     pub(super) fn find<'a>(&self, objects: &'a [Value]) -> Option<&'a Value> {
         let mut objects = objects.iter().filter(|_| !self.name.is_empty());
         objects.find(|object| Self::of(object) == *self)

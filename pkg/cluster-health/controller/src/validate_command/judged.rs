@@ -1,4 +1,4 @@
-//! What is said of each object.
+//! The judgement of each object.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::arguments::Wanted;
 use super::identity::Identity;
 use super::network::Network;
 
-/// Kinds that stand beside those with rules in a manifest: group or version, and kind.
+/// Kinds without rules that a manifest may contain too: group or version, and kind.
 const WITHOUT_RULES: [(&str, &str); 4] = [
     ("v1", "Namespace"),
     ("v1", "Secret"),
@@ -63,7 +63,7 @@ pub(super) async fn all(
     judged
 }
 
-/// What the network would tell of an object that nothing else is wrong with.
+/// Network checks of an object without other errors.
 fn questions(findings: &Findings) -> Vec<Question> {
     if !findings.errors.is_empty() {
         return Vec::new();

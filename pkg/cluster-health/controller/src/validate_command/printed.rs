@@ -1,4 +1,4 @@
-//! What is said of the objects: lines for people, JSON for programs.
+//! Output of the judgements: lines for people, JSON for programs.
 
 use serde_json::{Value, json};
 

@@ -29,7 +29,7 @@ impl Lives {
     }
 }
 
-/// What the Secret holds.
+/// Content of the Secret.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Authorities {
     /// Signs.
@@ -63,7 +63,7 @@ impl Authorities {
         all.flat_map(|certificate| [certificate.trim_end(), "\n"]).collect()
     }
 
-    /// What is to be stored in place of this, if anything. `is_published` says whether API servers
+    /// The authorities to store instead, if a change is due. `is_published` says whether API servers
     /// have the bundle of this.
     ///
     /// # Errors

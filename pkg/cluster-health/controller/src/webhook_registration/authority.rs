@@ -29,7 +29,7 @@ pub struct Authority {
 pub struct Leaf {
     /// The certificate.
     pub certificate: String,
-    /// Its key.
+    /// Private key of the certificate.
     pub key: Zeroizing<String>,
     /// When it expires.
     pub until: SystemTime,
@@ -38,7 +38,7 @@ pub struct Leaf {
 /// Why there is no certificate. Holds nothing of a key.
 #[derive(Debug, thiserror::Error)]
 pub enum AuthorityError {
-    /// What is stored is no authority of ours.
+    /// The stored authority is not ours.
     #[error("cannot use the stored authority: {0}")]
     Stored(&'static str),
     /// The library refused, or there are no random numbers.
@@ -133,7 +133,7 @@ fn named(name: String) -> DistinguishedName {
     distinguished
 }
 
-/// As certificates have it, so that what is read is equal to what was made.
+/// Time in the precision of certificates, so that parsing returns the value that was encoded.
 fn whole_seconds(time: SystemTime) -> SystemTime {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     UNIX_EPOCH + Duration::from_secs(since.as_secs())

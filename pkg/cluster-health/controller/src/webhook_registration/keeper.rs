@@ -16,10 +16,10 @@ use crate::webhook_registration::secret_form;
 const CHANGES: u32 = 5;
 /// Status of an answer to somebody without the right.
 const FORBIDDEN: u16 = 403;
-/// The name of a certificate that nobody asks for yet.
-const NOBODY: &str = "localhost";
+/// The name of a certificate while no registration exists.
+const UNREGISTERED_NAME: &str = "localhost";
 
-/// What is kept, and how.
+/// Settings of the keeper.
 #[derive(Clone, Debug)]
 pub struct Wanted {
     /// Name of the registrations: a ValidatingWebhookConfiguration, a MutatingWebhookConfiguration, or both.
@@ -32,21 +32,21 @@ pub struct Wanted {
     pub lives: Lives,
 }
 
-/// What a round came to.
+/// Result of a round.
 pub struct Kept {
-    /// Whether there is a registration: without it nobody asks.
+    /// Whether a registration exists: without one, no API server calls the webhook.
     pub is_registered: bool,
     /// To be shown from now on, if there is anything new.
     pub leaf: Option<Leaf>,
 }
 
-/// Why a round did not come to its end. The next one begins anew.
+/// Why a round failed. The next round starts over.
 #[derive(Debug, thiserror::Error)]
 pub enum KeepError {
     /// The API server.
     #[error(transparent)]
     Objects(#[from] objects::Error),
-    /// No certificate could be made.
+    /// A certificate could not be made.
     #[error(transparent)]
     Authority(#[from] AuthorityError),
     /// The role of the process has no right to create Secrets, which would let it mint tokens of any account.
@@ -59,12 +59,12 @@ pub enum KeepError {
     Busy,
 }
 
-/// Keeps one webhook in order, beside the other replicas that do the same.
+/// Keeps the certificate and registration of one webhook in order, together with other replicas.
 pub struct Keeper {
     secrets: ObjectClient<Dynamic>,
     registrations: Vec<ObjectClient<Dynamic>>,
     wanted: Wanted,
-    /// As the Secret held them last: a Secret that was emptied is filled with them again.
+    /// Last content of the Secret: an emptied Secret is filled with it again.
     known: Option<Authorities>,
     shown: Option<Shown>,
     told_injected: bool,
@@ -160,7 +160,7 @@ impl Keeper {
         Ok(())
     }
 
-    /// Those that there are, each with the place of its client. A kind that may not be read is left out, so that a role
+    /// The existing registrations, each with the index of its client. A kind that may not be read is left out, so that a role
     /// of an older release leaves the other one in order.
     async fn registrations(&self) -> Result<Vec<(usize, Stored)>, KeepError> {
         let mut found = Vec::new();
@@ -232,7 +232,7 @@ impl Keeper {
         now: SystemTime,
     ) -> Result<Option<Leaf>, KeepError> {
         if names.is_empty() {
-            names.push(NOBODY.to_owned());
+            names.push(UNREGISTERED_NAME.to_owned());
         }
         let current = authorities.current();
         let is_good = |shown: &Shown| {

@@ -4,14 +4,14 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
 
-/// Of cert-manager: it fills in the bundle.
+/// Annotation of cert-manager: it fills in the bundle.
 const INJECTED: [&str; 3] = [
     "cert-manager.io/inject-ca-from",
     "cert-manager.io/inject-ca-from-secret",
     "cert-manager.io/inject-apiserver-ca",
 ];
 
-/// What an API server does with a request when the webhook does not answer.
+/// Reaction of an API server when the webhook does not answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailurePolicy {
     /// Lets it pass.
@@ -29,14 +29,14 @@ impl FailurePolicy {
     }
 }
 
-/// The fields of a registration beside its metadata.
+/// The fields of a registration, without its metadata.
 #[derive(Clone, Copy, Debug)]
 pub struct Registration<'a> {
     body: &'a Map<String, Value>,
 }
 
 impl<'a> Registration<'a> {
-    /// Of these fields.
+    /// Type of these fields.
     pub fn of(body: &'a Map<String, Value>) -> Self {
         Self { body }
     }
@@ -81,7 +81,7 @@ pub(crate) fn mend(body: &mut Map<String, Value>, bundle: Option<&str>, policy: 
     }
 }
 
-/// As the API server asks for it in the handshake.
+/// DNS name that the API server uses in the handshake.
 fn name(webhook: &Value) -> Option<String> {
     let config = webhook.get("clientConfig")?;
     if let Some(service) = config.get("service").filter(|service| service.is_object()) {

@@ -15,7 +15,7 @@ const NEXT_KEY: &str = "next-ca.key";
 const PREVIOUS: &str = "previous-ca.crt";
 const END: &str = "-----END CERTIFICATE-----";
 
-/// What a Secret says beside its metadata.
+/// Content of a Secret, without its metadata.
 pub(crate) fn body(authorities: &Authorities) -> Map<String, Value> {
     let mut data = Map::new();
     let mut put = |key: &str, text: &str| {

@@ -13,7 +13,7 @@ const SETUP: Setup = Setup {
 };
 const MS: fn(u64) -> Duration = Duration::from_millis;
 
-/// What a member does to each attempt, in order: (outcome, how long it takes).
+/// The reaction of a member to each attempt, in order: (outcome, how long it takes).
 enum Does {
     Answer(u16),
     NewCredential,

@@ -33,7 +33,6 @@ const WORDS: [(Code, &str, Verdict); 27] = [
     (Code::ClientCertificate, "client-certificate", Verdict::Config),
 ];
 
-/// rule:codes-are-stable
 #[test]
 fn every_code_has_its_word_and_its_verdict() {
     for (code, word, verdict) in WORDS {

@@ -1,4 +1,4 @@
-//! A cluster that is probed by a script of letters; what is asked of it is in the files beside.
+//! A cluster that is probed by a script of letters. The child modules hold the tests.
 
 mod definition;
 mod explaining;

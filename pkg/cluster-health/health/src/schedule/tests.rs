@@ -36,7 +36,6 @@ fn a_tick_missed_because_a_probe_ran_long_fires_as_soon_as_it_ends() {
     assert_eq!(schedule.due(), Some(late + secs(2)));
 }
 
-/// rule:one-probe-at-a-time
 #[test]
 fn nothing_is_due_while_a_probe_is_under_way() {
     let start = Instant::now();
@@ -84,7 +83,6 @@ fn a_cancelled_probe_is_made_up_for_at_once() {
     assert_eq!(schedule.due(), Some(start));
 }
 
-/// rule:one-probe-at-a-time
 #[test]
 fn a_void_probe_is_made_again_with_its_cause_and_no_sooner_than_the_spacing() {
     let start = Instant::now();

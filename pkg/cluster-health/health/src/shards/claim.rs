@@ -5,16 +5,16 @@ use crate::write_gate::{hash, mix};
 /// The replicas that one replica shares clusters out among, sorted, itself included.
 pub type View = Vec<Box<str>>;
 
-/// What stands in the lease of a replica.
+/// Content of a replica's lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claim {
-    /// Whose lease it is.
+    /// The replica that holds the lease.
     pub replica: Box<str>,
     /// Anything that differs after each renewal.
     pub renewal: u64,
     /// By which it probes; empty when it has released its lease, and claims nothing.
     pub view: View,
-    /// It surely knows of everybody who may be probing; false while it is new.
+    /// The replica knows all replicas that may be probing; false while it is new.
     pub settled: bool,
 }
 

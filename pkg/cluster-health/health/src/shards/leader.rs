@@ -10,8 +10,8 @@ use super::{Claim, Shards, View};
 /// goes on with the lease of the one before it.
 pub const LEADER: &str = "leader";
 
-/// How long a leader tries to read the leases before it goes on without: most have no replicas
-/// beside them that share, and nothing is probed meanwhile.
+/// How long a leader tries to read the leases before it continues alone: most have no replicas
+/// that share, and no cluster is probed meanwhile.
 const ALONE_AFTER: Duration = Duration::from_secs(5);
 
 impl Shards {
@@ -21,12 +21,12 @@ impl Shards {
     }
 
     /// A request for a lease has failed; `refused` is whether it was for want of a right or of the
-    /// namespace. A leader that knows of nobody goes on with everything as long as it leads: at
+    /// namespace. A leader that knows no other replica probes all clusters as long as it leads: at
     /// once, or [`ALONE_AFTER`] its first failure when it could not read the leases so far.
     pub fn failed(&mut self, refused: bool, now: Instant) {
         let first = *self.failing.get_or_insert(now);
         let in_vain = self.read.is_none() && now.saturating_duration_since(first) >= ALONE_AFTER;
-        if self.leads && self.knows_nobody() && (refused || self.is_settled() || in_vain) {
+        if self.leads && self.has_no_peers() && (refused || self.is_settled() || in_vain) {
             self.alone.get_or_insert(now);
         }
     }
@@ -41,7 +41,7 @@ impl Shards {
         self.met
     }
 
-    /// Whether the clusters are, or were, shared with others: never for a leader that saw nobody
+    /// Whether the clusters are, or were, shared with others: never for a leader that saw no
     /// else.
     pub fn has_met_others(&self) -> bool {
         self.met || !self.leads
@@ -57,22 +57,22 @@ impl Shards {
         })
     }
 
-    /// The others were read. Who has probed everything so far need not wait for those that are new
-    /// as well; it ends to be alone when it has a lease like everybody, or company.
-    pub(super) fn meet(&mut self, now: Instant) {
-        self.met |= !self.knows_nobody();
+    /// The leases were read. A replica that has probed all clusters so far need not wait for new ones
+    /// too; it is no longer alone when it has a lease of its own, or another replica exists.
+    pub(super) fn note_peers(&mut self, now: Instant) {
+        self.met |= !self.has_no_peers();
         if self.alone.is_none() {
             return;
         }
         if !self.held().any(|peer| peer.claim.settled) {
             self.settled.get_or_insert(now);
         }
-        if !self.knows_nobody() || self.is_entitled(now) {
+        if !self.has_no_peers() || self.is_entitled(now) {
             self.alone = None;
         }
     }
 
-    fn knows_nobody(&self) -> bool {
+    fn has_no_peers(&self) -> bool {
         self.peers.values().all(|peer| peer.lapsed)
     }
 }

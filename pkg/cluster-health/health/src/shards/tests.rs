@@ -13,7 +13,7 @@ fn claim(replica: &str, renewal: u64, names: &[&str]) -> Claim {
     Claim { replica: replica.into(), renewal, view: view(names), settled: true }
 }
 
-/// That of a replica that may not know of everybody.
+/// Claim of a replica that may not know all others.
 fn new_claim(replica: &str, renewal: u64, names: &[&str]) -> Claim {
     Claim { settled: false, ..claim(replica, renewal, names) }
 }

@@ -44,7 +44,7 @@ fn changes_go_before_heartbeats() {
     assert_eq!(order, [("change", 3), ("later", 4), ("beat", 1)]);
 }
 
-/// rule:writes-are-tried-for-ever
+/// rule:writes-are-retried-until-done
 #[test]
 fn a_refused_write_comes_back_after_growing_waits_for_ever() {
     let (mut queue, mut now) = queue();
@@ -64,7 +64,7 @@ fn a_refused_write_comes_back_after_growing_waits_for_ever() {
     assert_eq!(queue.next(now), Some(("a", 2)));
 }
 
-/// rule:writes-are-tried-for-ever
+/// rule:writes-are-retried-until-done
 #[test]
 fn a_refused_write_comes_back_within_a_period_of_its_cluster_however_long_it_was_refused() {
     let (mut queue, mut now) = queue();
@@ -89,7 +89,7 @@ fn a_new_state_waits_out_the_backoff_of_the_old_one() {
     assert_eq!(queue.next(now + MS(500)), Some(("a", 2)));
 }
 
-/// rule:writes-are-tried-for-ever
+/// rule:writes-are-retried-until-done
 #[test]
 fn a_conflict_is_tried_again_at_once_and_then_as_any_failure() {
     let (mut queue, now) = queue();
@@ -119,7 +119,7 @@ fn what_is_gone_is_dropped_wherever_it_stands() {
     assert_eq!((queue.len(), queue.next(now + S(60)), queue.next_at(now)), (0, None, None));
 }
 
-/// rule:refused-writes-hold-up-nobody
+/// rule:refused-writes-delay-no-others
 #[test]
 fn a_stream_of_changes_starves_neither_heartbeats_nor_refused_writes() {
     let (mut queue, now) = (WriteQueue::default(), Instant::now());
@@ -141,10 +141,10 @@ fn a_stream_of_changes_starves_neither_heartbeats_nor_refused_writes() {
 
 #[test]
 fn thousands_of_machines_hold_up_no_cluster_and_are_written_all_the_same() {
-    use Urgency::{Change, ChangeBeside, Heartbeat, HeartbeatBeside};
+    use Urgency::{Change, Heartbeat, HeartbeatBeside, OtherChange};
     let now = Instant::now();
     // However many came before, and whatever became of them.
-    for (machines, tries) in [(ChangeBeside, 0), (HeartbeatBeside, 0), (ChangeBeside, 3)] {
+    for (machines, tries) in [(OtherChange, 0), (HeartbeatBeside, 0), (OtherChange, 3)] {
         let mut queue = WriteQueue::default();
         for key in 1000..2000 {
             queue.submit(key, (), machines, now);
@@ -174,7 +174,7 @@ fn thousands_of_machines_hold_up_no_cluster_and_are_written_all_the_same() {
 fn machines_that_are_refused_hold_up_no_cluster_that_is() {
     let (mut queue, now) = (WriteQueue::default(), Instant::now());
     for key in 1000..2000 {
-        queue.submit(key, (), Urgency::ChangeBeside, now);
+        queue.submit(key, (), Urgency::OtherChange, now);
     }
     queue.submit(1, (), Urgency::Change, now);
     let mut tries = 0;
@@ -218,7 +218,7 @@ fn anything() -> impl Strategy<Value = Do> {
     let urgency = prop_oneof![
         Just(Urgency::Change),
         Just(Urgency::Heartbeat),
-        Just(Urgency::ChangeBeside),
+        Just(Urgency::OtherChange),
         Just(Urgency::HeartbeatBeside),
     ];
     let written = prop_oneof![
@@ -250,7 +250,7 @@ fn turns_until(queue: &mut WriteQueue<i32, ()>, key: i32, now: Instant) -> usize
 }
 
 proptest! {
-    /// rule:refused-writes-hold-up-nobody
+    /// rule:refused-writes-delay-no-others
     #[test]
     fn however_many_writes_are_refused_others_wait_few_turns(
         refused in 1..1000_i32,

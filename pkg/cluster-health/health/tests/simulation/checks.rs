@@ -1,4 +1,4 @@
-//! What must hold after every step, defined apart from the code that sees to it.
+//! Invariants after every step, defined independently of the code that keeps them.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap()
 }
 
-/// Of a cluster of which nothing was ever published.
+/// State of a cluster without any published state.
 const FIRST_GRACE: u64 = 60_000;
 
 /// The longest time between two probes, without jitter.
@@ -58,9 +58,9 @@ impl World {
     /// A probe of `uid` starts at `replica`.
     pub(crate) fn check_start(&self, replica: usize, uid: u64) {
         let held = &self.replicas[replica].held[&uid];
-        assert!(held.probe.is_none(), "rule:one-probe-at-a-time: {uid}");
+        assert!(held.probe.is_none(), "two probes at a time: {uid}");
         assert!(self.truths.contains_key(&uid), "{uid} is gone");
-        // One that stands still asks nobody: what it had asked was given up by its time limit.
+        // A paused replica sends no probe, and its earlier probes have hit their time limit.
         let moving = |other: &usize| *other != replica && !self.stands_still(*other);
         for other in (0..REPLICAS).filter(moving) {
             let probing = self.replicas[other].held.get(&uid).is_some_and(|it| it.probe.is_some());
@@ -70,7 +70,7 @@ impl World {
         let cadence = self.policy(uid).cadence;
         let longest = cadence.period.mul_f64(1.0 + cadence.jitter).max(cadence.timeout);
         let gap = self.now - last;
-        // A task that hung makes up for it; the watchdog begins anew.
+        // A task that hung makes up for it; the watchdog starts over.
         let limit = millis(longest) + 1000;
         let hung = held.hangs_until > 0;
         assert!(hung || gap <= limit, "rule:probes-start-in-time: {uid} after {gap} ms");
@@ -117,7 +117,7 @@ impl World {
         );
     }
 
-    /// The sweeper published that nobody knows.
+    /// The sweeper published `Unknown`.
     pub(crate) fn check_sweep(&mut self, replica: usize, uid: u64, change: Change) {
         let (now, policy) = (self.now, self.policy(uid));
         let held = self.replicas[replica].held.get_mut(&uid).expect("it is held");
@@ -187,7 +187,7 @@ impl World {
     }
 
     /// With an API that works and replicas that stay up, every cluster is in somebody's hands, also
-    /// beside a replica that cannot read the leases (`rule:no-claim-before-a-read`).
+    /// while a replica cannot read the leases (`rule:no-claim-before-a-read`).
     pub(crate) fn check_handover(&self) {
         let moving = |it: &&Replica| it.still_until <= self.now;
         let seeing = self.replicas.iter().filter(|it| it.alive && !it.blind).filter(moving);
@@ -226,7 +226,7 @@ impl World {
         }
         let (written, clusters) = (self.management.writes, u64::try_from(self.truths.len()));
         let heartbeats = clusters.unwrap() * (self.now / 300_000 + 1);
-        // A write of which nobody knew that it was done is done again.
+        // A write whose outcome was unknown is repeated.
         let most = heartbeats + 2 * self.changes + self.reasons + 2 * self.handovers;
         assert!(
             written <= most,

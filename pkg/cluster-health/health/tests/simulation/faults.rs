@@ -1,4 +1,4 @@
-//! What goes wrong, and when.
+//! Faults, and when they happen.
 
 use crate::management::Mode;
 use crate::member_cluster::{BEHAVIOURS, Behaviour};
@@ -56,7 +56,7 @@ fn behave(world: &mut World, uid: u64, behaviour: Behaviour) {
     truth.behaviour = behaviour;
 }
 
-/// It is killed.
+/// Kills a replica.
 pub(crate) fn kill(world: &mut World, replica: usize) {
     world.disturbed_at = world.now;
     let this = &mut world.replicas[replica];
@@ -65,7 +65,7 @@ pub(crate) fn kill(world: &mut World, replica: usize) {
     this.held.clear();
 }
 
-/// It ends in order and gives its lease back, if no write of it is under way.
+/// Stops a replica in order: it releases its lease, if none of its writes is in flight.
 fn end(world: &mut World, replica: usize) {
     let this = &world.replicas[replica];
     let (key, life) = (this.lease(replica), this.life);
@@ -88,7 +88,7 @@ pub(crate) fn restart(world: &mut World, replica: usize) {
     world.boot(replica);
 }
 
-/// Its period, its time limit and its thresholds are others from now on.
+/// Changes a replica's period, time limit and thresholds.
 fn tune(world: &mut World, uid: u64) {
     let number = world.random.below(POLICIES);
     world.tuned.insert(uid, number);
@@ -119,7 +119,7 @@ fn stand_still(world: &mut World, replica: usize) {
     }
 }
 
-/// One that could not read the leases of the others can from now on.
+/// Lets a replica read leases that it could not read before.
 pub(crate) fn see(world: &mut World, replica: usize) {
     let this = &mut world.replicas[replica];
     if std::mem::take(&mut this.blind) {
@@ -178,7 +178,7 @@ fn pause(world: &mut World, uid: u64) {
     }
 }
 
-/// It is unlocked: the first result is published, whatever was true before.
+/// Ends a pause: the first result is published, whatever was true before.
 pub(crate) fn resume(world: &mut World, uid: u64) {
     let now = world.instant();
     world.paused.remove(&uid);

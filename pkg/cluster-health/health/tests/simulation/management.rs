@@ -40,7 +40,7 @@ pub(crate) struct Management {
     pub(crate) well_since: u64,
 }
 
-/// What becomes of one request.
+/// Fate of one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
     Done,
@@ -48,7 +48,7 @@ pub(crate) enum Fate {
     Lost,
     Refused,
     Conflict,
-    /// Of a lease that somebody deleted.
+    /// State of a lease that was deleted.
     Missing,
 }
 
@@ -68,7 +68,7 @@ impl Management {
         self.leases.retain(|_, (_, renewed)| now < *renewed + 120_000);
     }
 
-    /// Its replica has said its last word.
+    /// The last request of its replica has arrived.
     pub(crate) fn release(&mut self, replica: (usize, u64)) {
         if let Some((claim, _)) = self.leases.get_mut(&replica) {
             (claim.view, claim.renewal) = (Vec::new(), claim.renewal + 1);

@@ -22,7 +22,7 @@ pub(crate) enum Behaviour {
     Slow,
     /// Refuses every other time.
     Flaky,
-    /// Nobody can ask: who would has no file left.
+    /// The replica cannot probe: it has no file descriptor left.
     Unaskable,
 }
 

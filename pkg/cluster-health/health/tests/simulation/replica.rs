@@ -19,15 +19,15 @@ pub(crate) struct Held {
     /// Number of the probe under way.
     pub(crate) probe: Option<u64>,
     pub(crate) last_start: Option<u64>,
-    /// Of a probe that says something of the cluster.
+    /// Time of the last probe with a result about the cluster.
     pub(crate) last_end: Option<u64>,
-    /// Of any.
+    /// Time of the last probe of any kind.
     pub(crate) asked_at: Option<u64>,
     /// When it was published as ready, or as ready no more.
     pub(crate) crossings: Vec<u64>,
     /// All results so far, newest last, each with whether it counted.
     pub(crate) results: Vec<Finding>,
-    /// Its task does nothing until then: it hangs.
+    /// Time until which the task hangs.
     pub(crate) hangs_until: u64,
     /// Since when its task does what it should, in milliseconds.
     pub(crate) calm_since: u64,
@@ -44,16 +44,16 @@ pub(crate) struct Replica {
     pub(crate) queue: WriteQueue<u64, ()>,
     pub(crate) pace: TokenBucket,
     pub(crate) alive: bool,
-    /// It cannot read the leases, and never could.
+    /// The replica cannot read the leases, and never could.
     pub(crate) blind: bool,
     /// Differs after each restart: what was begun before is void.
     pub(crate) life: u64,
-    /// It stands still until then, in milliseconds.
+    /// Time until which the replica is paused, in milliseconds.
     pub(crate) still_until: u64,
     /// Since when it has been up, in milliseconds.
     pub(crate) up_since: u64,
     pub(crate) renewals: u64,
-    /// It has made its lease.
+    /// The replica has made its lease.
     pub(crate) leased: bool,
     /// When the last request for a lease that was answered well was sent.
     pub(crate) answered: Instant,
@@ -87,7 +87,7 @@ impl Replica {
         *self.name == *LEADER
     }
 
-    /// Its lease among the others: of leaders there is one, that each goes on with.
+    /// Name of the replica's lease: all leaders share one.
     pub(crate) fn lease(&self, index: usize) -> (usize, u64) {
         (index, if self.leads() { 0 } else { self.life })
     }

@@ -46,7 +46,7 @@ pub(crate) enum Event {
     Fault,
 }
 
-/// What a member cluster really is.
+/// Actual state of a member cluster.
 pub(crate) struct Truth {
     pub(crate) behaviour: Behaviour,
     /// Since when, in milliseconds.
@@ -66,9 +66,9 @@ pub(crate) struct World {
     pub(crate) next_uid: u64,
     pub(crate) management: Management,
     pub(crate) replicas: Vec<Replica>,
-    /// What probes under way have found, by number.
+    /// Results of the probes in flight, by number.
     found: BTreeMap<u64, Report>,
-    /// What writes under way carry, and their fate.
+    /// Content and fate of the writes in flight.
     written: BTreeMap<(usize, u64, u64), (Option<Says>, Fate)>,
     /// Clusters that are left alone on purpose.
     pub(crate) paused: BTreeSet<u64>,
@@ -84,10 +84,10 @@ pub(crate) struct World {
     pub(crate) disturbed_at: u64,
 }
 
-/// What a status says of readiness; nothing while the cluster is paused.
+/// Readiness in a status; empty while the cluster is paused.
 type Says = Option<Published>;
 
-/// One of [`POLICIES`].
+/// Index into [`POLICIES`].
 fn policy(number: u64) -> Policy {
     let seconds = Duration::from_secs;
     let (period, confirm) = if number.is_multiple_of(2) { (10, 10) } else { (60, 5) };
@@ -255,7 +255,7 @@ impl World {
         }
     }
 
-    /// No further faults, and time for everything to come right.
+    /// Lets time pass without further faults until all states are right.
     pub(crate) fn heal_and_settle(&mut self) {
         self.faults = false;
         self.management.mode = Mode::Well;

@@ -1,4 +1,4 @@
-//! What is an address of an API server, and what is not.
+//! Accepted and refused addresses of API servers.
 
 use proptest::prelude::*;
 

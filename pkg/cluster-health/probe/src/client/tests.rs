@@ -1,4 +1,4 @@
-//! Of what a client can be made, and what is said of what cannot be used.
+//! Inputs that make a client, and the problems reported for the others.
 
 use memory_search::Mark;
 use secrecy::SecretString;

@@ -42,7 +42,7 @@ impl Run<'_> {
         outcome
     }
 
-    /// What to do about an answer.
+    /// Reaction to an answer.
     fn advice(&self, finding: Finding) -> Option<Box<str>> {
         let refused = finding.code() == Some(Code::Unauthorized);
         refused.then(|| {
@@ -57,7 +57,7 @@ impl Run<'_> {
         let bit = 1_u64 << (attempt.endpoint % 64);
         let answered = match outcome {
             Outcome::Answered { .. } => true,
-            // A connection that was open may have broken by itself; what is ours is nobody's fault.
+            // A connection that was open may have broken by itself; our own limits are not its fault.
             Outcome::Failed(Code::OwnLimit) => return,
             Outcome::Failed(_) if attempt.connection == Connection::Open => return,
             Outcome::Failed(_) => self.answered & bit != 0,

@@ -23,7 +23,7 @@ pub struct Reader<'a> {
     link: Option<Link>,
 }
 
-/// What a member cluster answered.
+/// Answer of a member cluster.
 #[derive(Clone, Debug)]
 pub struct Read {
     /// The status, whatever it is.

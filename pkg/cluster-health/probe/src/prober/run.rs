@@ -84,7 +84,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// A credential that was refused and has been replaced meanwhile is tried anew with the client
+    /// A credential that was refused and has been replaced meanwhile is tried again with the client
     /// that has the new one.
     async fn with_newer_credential(&mut self, outcome: Outcome) -> Outcome {
         let Outcome::Answered { finding, newer_credential: false } = outcome else {
@@ -159,7 +159,7 @@ pub struct Order<'a> {
     pub next_in: Duration,
     /// The client of the newest inputs, asked when the server says that the credential is no good.
     pub newest: &'a (dyn Fn() -> Option<Arc<Client>> + Send + Sync),
-    /// Reads the credential anew when it is refused and `newest` has no other one; `None` where it
+    /// Reads the credential again when it is refused and `newest` has no other one; `None` where it
     /// cannot be read. Half of the time that is left is for it.
     pub reread: Option<&'a dyn Reread>,
 }
@@ -202,7 +202,7 @@ impl Default for ConnectionLimits {
     }
 }
 
-/// What a probe found, for the engine and for people.
+/// Result of a probe, for the engine and for people.
 #[derive(Clone, Debug)]
 pub struct Probed {
     /// For the engine.
@@ -211,12 +211,12 @@ pub struct Probed {
     pub attempts: Vec<Trace>,
     /// The lifetime of the certificate that the server showed last.
     pub certificate: Option<Lifetime>,
-    /// That of the first of our credentials to end.
+    /// Lifetime of the first of our credentials to expire.
     pub credential: Option<Lifetime>,
 }
 
 impl Probed {
-    /// What is told of a cluster for which no client can be made.
+    /// Result for a cluster for which no client can be made.
     pub fn of_problem(problem: &Problem) -> Self {
         let report = Report {
             finding: Finding::failed(problem.code(), ProbePath::default()),
@@ -235,12 +235,12 @@ pub fn now() -> Moment {
     Moment { monotonic: Instant::now().into_std(), wall: Timestamp::now() }
 }
 
-/// What one attempt did, for people.
+/// Trace of one attempt, for people.
 #[derive(Clone, Debug)]
 pub struct Trace {
     /// Host and port.
     pub address: Box<str>,
-    /// What was asked for.
+    /// The path that was requested.
     pub path: ProbePath,
     /// Whether the connection was open before.
     pub reused: bool,
@@ -250,7 +250,7 @@ pub struct Trace {
     pub took: Duration,
     /// Where that time went.
     pub timings: Timings,
-    /// What it found by itself.
+    /// Result of this attempt alone.
     pub finding: Finding,
     /// Why there was no answer, in one line without secrets.
     pub detail: Option<Box<str>>,

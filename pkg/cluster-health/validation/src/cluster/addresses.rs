@@ -10,7 +10,7 @@ use crate::place::Place;
 use crate::subject::{Subject, name_of};
 use crate::{credential, formats};
 
-/// Those that probes use.
+/// Types of addresses that probes use.
 const OF_IMPORTED: [&str; 3] = ["Advertise", "Real", "Internal"];
 const ALL: [&str; 5] = ["Public", "Advertise", "Real", "Internal", "Support"];
 
@@ -110,7 +110,7 @@ fn meant(name: &str, spec: &Place<'_>) -> Value {
 
 /// Upstream's installer makes them on machines.
 pub(super) const BAREMETAL: &str = "Baremetal";
-/// They exist already.
+/// The machines exist already.
 pub(super) const IMPORTED: &str = "Imported";
 
 /// Whether there is an API server where the addresses lead.

@@ -110,7 +110,7 @@ pub(crate) const NETWORK: &[Field] = &[
     ("nodePortIngressRuleCidrBlocks[]", Text),
 ];
 
-/// Of a rule for traffic.
+/// Shape of a rule for traffic.
 pub(crate) const RULE: &[Field] = &[
     ("description", Text),
     ("protocol", Text),

@@ -91,7 +91,7 @@ fn limits_of(kind: Kind) -> BTreeSet<(String, Wanted)> {
     found
 }
 
-/// What stands in an AWSCluster more than once.
+/// Types that occur in an AWSCluster more than once.
 fn below_networks() -> BTreeMap<String, Shape> {
     let mut fields = BTreeMap::new();
     let mut add = |at: &str, table: &[Field]| {

@@ -85,7 +85,7 @@ fn types() -> Vec<Row> {
         at(json!({"spec.type": null})).says(&["spec.type: Required: Required value: who made the cluster, such as Imported or Baremetal"]),
         at(json!({"spec.type": ""})).says(&["spec.type: NotSupported: Unsupported value: \"\": supported values: \"Imported\", \"Baremetal\", \"EKSHosting\", \"Edge\""]),
         at(json!({"spec.tenantID": null})).says(&["spec.tenantID: Required: Required value: the tenant that the cluster is of"]),
-        at(json!({"spec": null})).says(&["spec: Required: Required value: what the cluster is to be"]),
+        at(json!({"spec": null})).says(&["spec: Required: Required value: the desired cluster"]),
         version(json!({})),
         version(json!({})).given(known.clone()),
         row("new-versions-are-supported", imported, json!({"spec.version": "1"})).given(known.clone()),

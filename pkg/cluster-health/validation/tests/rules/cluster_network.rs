@@ -1,4 +1,4 @@
-//! What the network and credentials say of a Cluster.
+//! Rules of a Cluster that depend on the network or on credentials.
 
 use serde_json::{Value, json};
 
@@ -29,7 +29,7 @@ fn ssh() -> Vec<Row> {
         at(json!({"spec.machines.1": master("fd00::2")})).given(v6).says(&[
             "spec.machines[1]: Forbidden: Forbidden: SSH does not answer at [fd00::2]:22: timeout",
         ]),
-        // Behind a jump server nothing is to be seen, and behind another proxy not even that.
+        // Behind a jump server the machines cannot be checked; behind another proxy, neither can the proxy.
         behind("SSHJumpServer").given(json!({"networkChecks": {"ssh": {"10.0.0.1:22": "ok", "10.0.9.9:2222": "ok", "10.0.0.2:22": "connect-timeout"}}})),
         behind("SSHJumpServer").given(json!({"networkChecks": {"ssh": {"10.0.9.9:2222": "connect-refused"}}})).says(&["spec.machines[1]: Forbidden: Forbidden: the jump server does not answer at 10.0.9.9:2222: connect-refused"]),
         behind("SOCKS5").given(json!({"networkChecks": {"ssh": {"10.0.9.9:2222": "connect-refused", "10.0.0.2:22": "connect-timeout"}}})),

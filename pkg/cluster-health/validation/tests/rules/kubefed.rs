@@ -165,7 +165,7 @@ fn health() -> Vec<Row> {
 fn of_a_status_only_its_conditions_are_judged() {
     let now = "2026-01-01T00:00:00Z";
     let status = |condition: Value| {
-        // A spec that would be refused is nobody's business here.
+        // An update of the status does not judge the spec.
         let object = edited(
             member(),
             &json!({

@@ -14,7 +14,7 @@ fn a_machine_is_judged_by_itself_and_by_its_cluster() {
     all_hold(rows());
 }
 
-/// One that fits the Cluster of the other rows.
+/// A Machine that fits the Cluster of the other rows.
 fn fitting(rule: &'static str, edits: Value) -> Row {
     row(rule, machine, edits).given(json!({"clusters": [baremetal()]}))
 }

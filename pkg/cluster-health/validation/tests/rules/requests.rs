@@ -1,4 +1,4 @@
-//! What is judged of a request, and when.
+//! Requests that are judged, and when.
 
 use serde_json::{Value, json};
 use validation::{CheckResult, Environment, ErrorType, Kind, Operation, validate};

@@ -55,17 +55,17 @@ impl Row {
         validate(Kind::of(&object).unwrap(), &object, operation, &environment)
     }
 
-    /// What is judged.
+    /// The object under judgement.
     pub(crate) fn object(&self) -> Value {
         edited((self.base)(), &self.edits)
     }
 
-    /// What it replaces.
+    /// The object that it replaces.
     pub(crate) fn stored(&self) -> Option<Value> {
         self.old.as_ref().map(|edits| edited((self.base)(), edits))
     }
 
-    /// What is known beside it: in the form of a file of the command `validate`.
+    /// The environment, in the file format of the command `validate`.
     pub(crate) fn known(&self) -> Value {
         let nothing = json!({
             "clusters": [], "machines": [], "clusterCredentials": [], "kubeFedClusters": [],

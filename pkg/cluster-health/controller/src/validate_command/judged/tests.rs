@@ -116,7 +116,7 @@ fn programs_read_all_of_it() {
 }
 
 proptest! {
-    /// Otherwise a member would be refused that can be probed, or taken that never can.
+    /// A difference would refuse a member that can be probed, or accept one that cannot.
     #[test]
     fn an_endpoint_is_taken_exactly_if_probes_can_use_it(
         text in prop_oneof![

@@ -23,7 +23,7 @@ fn certificates(pem: &str) -> Vec<CertificateDer<'static>> {
     CertificateDer::pem_slice_iter(pem.as_bytes()).map(Result::unwrap).collect()
 }
 
-/// As an API server checks it.
+/// Checks a certificate like an API server.
 fn is_trusted(leaf: &str, bundle: &str, now: SystemTime) -> bool {
     let (bundle, leaf) = (certificates(bundle), certificates(leaf));
     let anchors: Vec<_> =
@@ -91,7 +91,7 @@ struct Server {
 }
 
 /// A round that takes longer may come too late for a certificate: a third of its life is left when it
-/// is to be renewed, and two rounds may pass with changes of the authority.
+/// must be renewed, and two rounds may pass with changes of the authority.
 const SLOW: u64 = 250;
 
 /// One replica between two of its requests.

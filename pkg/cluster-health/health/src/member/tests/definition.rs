@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// What is published, defined by looking back over all results since the last change of target,
+/// The published state, defined by looking back over all results since the last change of target,
 /// instead of by counting along.
 fn published_by_definition(results: &[bool], failure: usize, success: usize) -> Vec<bool> {
     let mut published: Vec<bool> = Vec::new();

@@ -1,4 +1,4 @@
-//! What is published after each probe, as tables.
+//! Tables of the state that is published after each probe.
 
 use super::*;
 

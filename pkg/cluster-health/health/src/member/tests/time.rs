@@ -1,4 +1,4 @@
-//! What the clock does: silence, extra probes, other periods.
+//! Effects of time: silence, extra probes, changed periods.
 
 use super::*;
 

@@ -56,7 +56,7 @@ fn a_leader_to_whom_leases_are_refused_has_all_clusters_until_it_sees_somebody()
 
     let mut granted = leader.clone();
     granted.observe(Vec::new(), start + S(310), start + S(310));
-    assert!(granted.is_settled() && granted.is_alone(), "it waits for nobody");
+    assert!(granted.is_settled() && granted.is_alone(), "it does not wait");
     publish(&mut granted, &[LEADER], start + S(310));
     let own = vec![claim(LEADER, 1, &[LEADER])];
     granted.observe(own, start + S(310), start + S(311));
@@ -81,7 +81,7 @@ fn a_leader_that_cannot_read_the_leases_goes_on_alone_after_some_tries() {
     leader.failed(false, start + S(6));
     assert!(leader.may_probe(1, start + S(6)));
 
-    // One that has read them once knows of somebody, or of nobody.
+    // A leader that has read the leases once knows whether others exist.
     let mut met = leader_that_finds(vec![claim("b", 1, &["b"])], start);
     met.failed(false, start);
     met.failed(false, start + S(60));

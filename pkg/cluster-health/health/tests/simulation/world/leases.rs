@@ -31,7 +31,7 @@ impl World {
         self.lease_is_sent(replica, fate);
     }
 
-    /// As soon as no write about a cluster that was given up can be carried out any more.
+    /// Sends a view as soon as no write about a released cluster can be carried out any more.
     pub(super) fn lease_is_sent(&mut self, replica: usize, fate: Fate) {
         let life = self.replicas[replica].life;
         let held = &self.replicas[replica].held;
@@ -90,7 +90,7 @@ impl World {
         }
     }
 
-    /// What a read shows is what there was at some moment since it began.
+    /// Result of a read: the state at some moment since it began.
     pub(super) fn leases_read(&mut self, replica: usize, began: u64) {
         let reads = self.management.fate(&mut self.random) == Fate::Done;
         if reads && !self.replicas[replica].blind {

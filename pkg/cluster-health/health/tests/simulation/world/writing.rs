@@ -67,7 +67,7 @@ impl World {
     }
 }
 
-/// The fingerprint of a status that says that nobody looks.
+/// The fingerprint of a status that says that the cluster is not probed.
 const PAUSED: u64 = 0;
 
 /// Everything that matters in a status.

@@ -1,4 +1,4 @@
-//! What is concluded from what a server sends.
+//! Verdicts for the answers of a server.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -150,7 +150,7 @@ async fn a_credential_that_is_refused_and_was_replaced_meanwhile_is_tried_anew()
     assert!(heads[0].contains(TOKEN) && heads[1].contains("the-new-token"), "{heads:?}");
 }
 
-/// Where a credential is read anew.
+/// Source from which a credential is read again.
 struct Source {
     reads: AtomicUsize,
     read: Option<Arc<Client>>,

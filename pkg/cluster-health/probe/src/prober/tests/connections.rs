@@ -1,4 +1,4 @@
-//! Which connections are used again and which are not.
+//! Reuse of connections.
 
 use super::*;
 

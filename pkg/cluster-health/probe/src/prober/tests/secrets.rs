@@ -6,7 +6,7 @@ use super::certificates::{Authority, NOW};
 use super::*;
 use crate::inputs::Impersonation;
 
-/// What must appear nowhere.
+/// Secrets that must not appear in any text.
 const PLANTED: [&str; 5] = [TOKEN, "proxy-pass", "proxy-user", "jane-the-impersonated", "team-x"];
 
 fn loaded(addresses: &[String], ca: &Authority) -> Inputs {

@@ -11,14 +11,14 @@ use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 use transport::Duplex;
 
-/// What is done with a request.
+/// Reaction to a request.
 #[derive(Clone, Debug)]
 pub(super) enum Reply {
     /// An answer with this status and body.
     Status(u16, &'static str),
-    /// These bytes, and nothing more on an open connection.
+    /// Sends these bytes, and keeps the connection open.
     Bytes(Vec<u8>),
-    /// These bytes, and the connection is closed.
+    /// Sends these bytes, and closes the connection.
     Last(&'static str),
     /// The connection is closed.
     Close,
@@ -48,7 +48,7 @@ pub(super) struct Server {
 struct Seen {
     connections: AtomicUsize,
     heads: Mutex<Vec<String>>,
-    /// Connections of which the client's end was seen.
+    /// Connections that the client has closed.
     closed: AtomicUsize,
 }
 
@@ -160,7 +160,7 @@ pub(super) struct BlackHole {
 }
 
 impl BlackHole {
-    /// A listener that accepts nobody, whose queue is full.
+    /// A listener that accepts no connection, with a full queue.
     pub(super) async fn open() -> Self {
         let socket = TcpSocket::new_v4().unwrap();
         socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
@@ -184,7 +184,7 @@ impl BlackHole {
     }
 }
 
-/// A port at which nobody listens, now or later: it is taken until the process ends.
+/// A port without a listener, now or later: it is reserved until the process ends.
 pub(super) fn closed_port() -> SocketAddr {
     let socket = TcpSocket::new_v4().unwrap();
     socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();

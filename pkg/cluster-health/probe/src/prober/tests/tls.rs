@@ -1,4 +1,4 @@
-//! Which servers are believed, and what is said of those that are not.
+//! Trust in certificates of servers, and the codes of refused ones.
 
 use super::certificates::{Authority, NOW, PAST};
 use super::*;
