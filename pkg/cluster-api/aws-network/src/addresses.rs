@@ -3,10 +3,8 @@
 
 use crate::action::Action;
 use crate::identity::ROLE_TAG;
-use crate::logical_id::LogicalId;
-use crate::memory::LATE;
-use crate::part::Part;
-use crate::plan::{Plan, RECHECK, Situation};
+use crate::memory::{LATE, LogicalId};
+use crate::plan::{Part, Plan, RECHECK, Situation};
 use crate::resources::{Address, NatGateway};
 use crate::tags::{NAT_ZONE_TAG, without_name_and_role};
 

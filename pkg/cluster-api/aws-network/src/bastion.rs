@@ -3,16 +3,14 @@
 use crate::action::{Action, BastionLaunch};
 use crate::desired::DesiredBastion;
 use crate::identity::ROLE_TAG;
-use crate::logical_id::LogicalId;
-use crate::part::{Part, Reason};
-use crate::plan::{Plan, RECHECK, Situation};
+use crate::memory::{LogicalId, client_token};
+use crate::plan::{Part, Plan, RECHECK, Reason, Situation};
 use crate::query::Query;
 use crate::resources::{Instance, InstanceState};
-use crate::role::Role;
+use crate::rule::Role;
 use crate::security_groups::Groups;
 use crate::subnets::Subnets;
 use crate::tags::attempt_of;
-use crate::token::client_token;
 use crate::vpc::Home;
 
 /// Plans the bastion of a VPC of ours.

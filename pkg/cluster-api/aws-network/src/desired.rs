@@ -7,7 +7,7 @@ use cidr::IpNet;
 
 use crate::identity::{Identity, Tags};
 use crate::load_balancers::{HealthCheck, Scheme};
-use crate::role::Role;
+use crate::rule::Role;
 use crate::spec::{Dialect, LoadBalancerKind, NatMode};
 
 /// The port of the API server on its instances, whatever the port of the load balancer.

@@ -2,14 +2,11 @@
 //! recognised as ours is not sent (`rule:no-write-names-what-is-not-ours`). The parts of a plan decide
 //! the same on their own; here is the one place that all writes pass.
 
-use crate::action::Action;
-use crate::elb_action::ElbAction;
-use crate::elbv2_action::ElbV2Action;
+use crate::action::{Action, ElbAction, ElbV2Action};
 use crate::identity::{Identity, Ownership, Tags};
 use crate::memory::Memory;
 use crate::observed::Observed;
-use crate::part::Reason;
-use crate::plan::{Plan, Problem};
+use crate::plan::{Plan, Problem, Reason};
 
 /// Takes writes out of a plan that name what is not ours, and reports them as problems.
 pub(crate) fn hold_back(
@@ -136,12 +133,12 @@ fn changed(action: &ElbV2Action) -> Vec<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::logical_id::LogicalId;
+    use crate::memory::LogicalId;
     use crate::memory::Record;
-    use crate::part::Part;
+    use crate::memory::Timestamp;
+    use crate::plan::Part;
     use crate::query::{Query, Reply};
     use crate::resources::Vpc;
-    use crate::timestamp::Timestamp;
 
     /// rule:no-write-names-what-is-not-ours
     #[test]

@@ -6,15 +6,13 @@ use crate::action::Action;
 use crate::addresses;
 use crate::desired::{Desired, NatPolicy};
 use crate::identity::Ownership;
-use crate::logical_id::LogicalId;
-use crate::part::{Part, Reason};
-use crate::plan::{Plan, RECHECK, Situation};
+use crate::memory::{LogicalId, client_token};
+use crate::outcome::is_quota;
+use crate::plan::{Part, Plan, RECHECK, Reason, Situation};
 use crate::query::{Query, Scope};
-use crate::refusal::is_quota;
 use crate::resources::{NatGateway, NatState};
 use crate::subnets::Subnets;
 use crate::tags::{NAT_ZONE_TAG, attempt_of};
-use crate::token::client_token;
 use crate::vpc::Home;
 
 /// The first wait after a NAT gateway has failed, in seconds; each failure doubles it.

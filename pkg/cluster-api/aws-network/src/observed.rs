@@ -1,12 +1,12 @@
 //! [`Observed`]: what AWS has, as far as it was read, with our own writes folded in.
 
 use crate::load_balancers::{ClassicLoadBalancer, NetworkLoadBalancer, TargetGroup};
+use crate::memory::Timestamp;
 use crate::query::{Query, Reply, Scope};
 use crate::resources::{
     Address, Instance, InternetGateway, NatGateway, NetworkInterface, RouteTable, SecurityGroup,
     Subnet, Vpc,
 };
-use crate::timestamp::Timestamp;
 
 /// The resources of one kind.
 #[derive(Clone, Debug, PartialEq, Eq)]

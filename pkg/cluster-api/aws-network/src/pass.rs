@@ -5,21 +5,18 @@
 //! a step is reported. A pass never waits: [`Step::Rest`] ends a leg, and [`Pass::resume`] begins
 //! the next one when the time has come.
 
+use leg::{Leg, MaySend, Trouble, lengthened, rests_on_memory};
+
 use crate::action::Action;
 use crate::deletion::{Ending, Removal, plan_removal};
 use crate::desired::Desired;
 use crate::guard::hold_back;
-use crate::memory::{LATE, Memory, Record, SEND_WITHIN};
+use crate::memory::{LATE, Memory, Record, SEND_WITHIN, Timestamp};
 use crate::observed::Observed;
-use crate::outcome::{Answer, Outcome, Refused};
-use crate::part::{Part, Reason};
-use crate::plan::{Plan, Planned, Problem, Situation};
+use crate::outcome::{Answer, Outcome, Refusal, Refused, classify, classify_read};
+use crate::plan::{Part, Plan, Planned, Problem, Reason, Situation};
 use crate::planner::plan;
 use crate::query::{Query, Reply};
-use crate::refusal::{Refusal, classify, classify_read};
-use crate::timestamp::Timestamp;
-
-use leg::{Leg, MaySend, Trouble, lengthened, rests_on_memory};
 
 mod leg;
 mod rest;

@@ -8,8 +8,7 @@ use crate::identity::Tags;
 use crate::load_balancers::{
     ClassicAttributes, ClassicLoadBalancer, NetworkLoadBalancer, TargetGroup,
 };
-use crate::logical_id::LogicalId;
-use crate::memory::Memory;
+use crate::memory::{LogicalId, Memory};
 use crate::resources::{
     Address, Instance, InternetGateway, NatGateway, NetworkInterface, RouteTable, SecurityGroup,
     Subnet, Vpc,

@@ -2,15 +2,13 @@
 
 use crate::action::Action;
 use crate::identity::Tags;
-use crate::logical_id::LogicalId;
+use crate::memory::{LogicalId, client_token};
 use crate::nat_gateways::{Exit, Nats};
-use crate::part::{Part, Reason};
-use crate::plan::{Plan, Situation};
+use crate::plan::{Part, Plan, Reason, Situation};
 use crate::query::{Query, Scope};
 use crate::resources::{RouteTable, Target};
 use crate::subnets::{Placed, Subnets};
 use crate::tags::ROUTE_TABLE_TAG;
-use crate::token::client_token;
 use crate::vpc::Home;
 
 /// Plans the route tables of a VPC of ours.

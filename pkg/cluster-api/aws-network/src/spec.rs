@@ -1,11 +1,11 @@
 //! [`Spec`]: an AWSCluster as its object says it, of either dialect, in texts. `Desired::from_spec`
-//! reads it.
+//! reads it. [`SpecError`]: what is wrong with it, before anything is written to AWS.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::identity::{Identity, Tags};
 use crate::load_balancers::Scheme;
-use crate::role::Role;
+use crate::rule::Role;
 
 /// Whose defaults apply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -209,4 +209,20 @@ pub struct Spec {
     pub allow_load_balancer_recreate: bool,
     /// The bastion.
     pub bastion: Option<BastionSpec>,
+}
+
+/// One thing that is wrong with a spec.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("cannot use {path}: {problem}")]
+pub struct SpecError {
+    /// The field, as in the newer dialect, from `spec` on.
+    pub path: String,
+    /// What is wrong and what would be right.
+    pub problem: String,
+}
+
+impl SpecError {
+    pub(crate) fn new(path: impl Into<String>, problem: impl Into<String>) -> Self {
+        Self { path: path.into(), problem: problem.into() }
+    }
 }

@@ -4,9 +4,8 @@ use cidr::IpNet;
 
 use crate::action::Action;
 use crate::identity::{Ownership, shows_eks};
-use crate::logical_id::LogicalId;
-use crate::part::{Part, Reason};
-use crate::plan::{Plan, Situation};
+use crate::memory::LogicalId;
+use crate::plan::{Part, Plan, Reason, Situation};
 use crate::query::{Query, Scope};
 use crate::resources::Vpc;
 

@@ -6,8 +6,7 @@ use std::time::Duration;
 use rand::RngExt as _;
 use tokio::time::{Instant, sleep, timeout_at};
 
-use crate::call::Call;
-use crate::call_error::CallError;
+use crate::call::{Call, CallError};
 use crate::region::Region;
 
 /// A call is tried so often.

@@ -5,21 +5,16 @@
 use aws_network::{Query, Reply, Scope, Tags};
 use aws_sdk_ec2::types::Filter;
 
-use crate::call_error::CallError;
+use crate::call::CallError;
 use crate::region::Region;
 
+mod answers;
 mod classic;
-mod flaws;
 mod gateways;
 mod groups;
 mod instances;
 mod marked;
 mod network_balancers;
-mod pages;
-mod residents;
-mod routes;
-mod tags;
-mod target_groups;
 mod vpcs;
 
 pub use marked::Marked;

@@ -7,7 +7,7 @@ use aws_network::Timestamp;
 use parking_lot::Mutex as SyncMutex;
 use tokio::sync::Mutex;
 
-use crate::call_error::CallError;
+use crate::call::CallError;
 
 /// For so many seconds a round serves everybody: for less than anybody waits between two looks.
 const SERVES_FOR: u64 = 8;

@@ -3,12 +3,10 @@
 use std::collections::BTreeSet;
 
 use crate::identity::{Identity, Ownership, Tags, shows_eks};
-use crate::logical_id::LogicalId;
-use crate::memory::Memory;
+use crate::memory::{LogicalId, Memory, Timestamp};
 use crate::observed::Observed;
 use crate::query::Scope;
 use crate::resources::{InstanceState, NatGateway};
-use crate::timestamp::Timestamp;
 
 /// Where load balancers, target groups and security groups are deleted that Kubernetes' cloud
 /// provider made for Services.

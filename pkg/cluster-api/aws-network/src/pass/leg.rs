@@ -3,12 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::action::Action;
-use crate::logical_id::LogicalId;
-use crate::memory::Record;
+use crate::memory::{LogicalId, Record, Timestamp};
+use crate::outcome::Refusal;
 use crate::plan::{Planned, Problem};
 use crate::query::Query;
-use crate::refusal::Refusal;
-use crate::timestamp::Timestamp;
 
 /// What may still be sent in a leg.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

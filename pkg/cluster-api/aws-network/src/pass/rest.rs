@@ -2,16 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use crate::observed::Observed;
-use crate::part::Reason;
-use crate::plan::Planned;
-use crate::planner::is_deeply_known;
-use crate::query::Query;
-use crate::refusal::{LONGEST_PAUSE, Refusal};
-use crate::timestamp::Timestamp;
-
 use super::leg::{MaySend, Trouble, lengthened};
 use super::{Goal, Pass, Rest, Step};
+use crate::memory::Timestamp;
+use crate::observed::Observed;
+use crate::outcome::{LONGEST_PAUSE, Refusal};
+use crate::plan::{Planned, Reason};
+use crate::planner::is_deeply_known;
+use crate::query::Query;
 
 /// Seconds until a pass that cannot see what it has done looks again.
 const LOOK_AGAIN: u64 = 5;

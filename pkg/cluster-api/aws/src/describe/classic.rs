@@ -7,12 +7,9 @@ use aws_network::{
 use aws_sdk_elasticloadbalancing::operation::describe_load_balancers::builders::DescribeLoadBalancersFluentBuilder;
 use aws_sdk_elasticloadbalancing::types::{self, ListenerDescription, LoadBalancerDescription};
 
-use crate::call::Call;
-use crate::call_error::CallError;
-
-use super::flaws::Flaws;
-use super::pages::{one, pages};
-use super::{Describe, required, tags};
+use super::answers::{Flaws, one, pages, tags_of_elb};
+use super::{Describe, required};
+use crate::call::{Call, CallError};
 
 /// So many names fit in one DescribeTags.
 const NAMES: usize = 20;
@@ -125,7 +122,7 @@ impl Describe<'_> {
         let answer = one(self.region, call, || request.clone().send()).await?;
         let described = answer.tag_descriptions.unwrap_or_default().into_iter();
         let pair =
-            |one: types::TagDescription| Some((one.load_balancer_name?, tags::of_elb(one.tags)));
+            |one: types::TagDescription| Some((one.load_balancer_name?, tags_of_elb(one.tags)));
         Ok(described.filter_map(pair).collect())
     }
 }

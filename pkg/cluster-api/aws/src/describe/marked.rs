@@ -3,10 +3,9 @@
 
 use aws_network::{Instance, NatGateway, Tags};
 
-use crate::call_error::CallError;
-use crate::region::Region;
-
 use super::{Describe, filter};
+use crate::call::CallError;
+use crate::region::Region;
 
 const KINDS: [&str; 10] = [
     "vpc",

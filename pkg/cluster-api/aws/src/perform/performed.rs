@@ -2,7 +2,7 @@
 
 use aws_network::Answer;
 
-use crate::call_error::CallError;
+use crate::call::CallError;
 
 /// An answer, or why there is none.
 pub(super) type Performed = Result<Answer, CallError>;

@@ -1,5 +1,5 @@
 use super::*;
-use crate::elbv2_action::ElbV2Action;
+use crate::action::ElbV2Action;
 use crate::{BastionLaunch, Scheme, Tags, Target};
 
 /// A write of each kind, by what a code may mean to it.
