@@ -9,12 +9,12 @@ use crate::memory::LogicalId;
 use crate::resources::Target;
 use crate::rule::Rule;
 
-/// What is started as a bastion.
+/// Parameters of the launch of a bastion.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct BastionLaunch {
     /// `ami-…`.
     pub image: String,
-    /// Such as `t3.micro`.
+    /// Instance type, such as `t3.micro`.
     pub instance_type: String,
     /// The name of a key pair.
     pub key: Option<String>,
@@ -149,7 +149,7 @@ impl Action {
     }
 
     /// Whether the SDK may send the call again when its outcome is unknown
-    /// (`rule:no-blind-repeat-of-a-create`).
+    /// (`rule:one-attempt-is-one-request`).
     pub fn is_repeatable(&self) -> bool {
         self.creates().is_none() || self.token().is_some()
     }
@@ -164,7 +164,7 @@ impl Action {
         }
     }
 
-    /// It takes something away that a refusal tells us is gone already, or still in use.
+    /// Whether the call removes something that AWS may refuse as gone already, or as still in use.
     pub fn is_removal(&self) -> bool {
         match self {
             Self::DeleteVpc { .. }
@@ -259,7 +259,7 @@ impl ElbAction {
         }
     }
 
-    /// It takes something away.
+    /// Whether the call removes something.
     pub fn is_removal(&self) -> bool {
         matches!(
             self,
@@ -349,7 +349,7 @@ impl ElbV2Action {
         }
     }
 
-    /// It takes something away.
+    /// Whether the call removes something.
     pub fn is_removal(&self) -> bool {
         matches!(
             self,

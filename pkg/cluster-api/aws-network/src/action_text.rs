@@ -1,5 +1,5 @@
-//! The text of a write: AWS's name of the call, what the call is about, and what it changes. Metrics,
-//! events, conditions and plans use it. Values of tags and client tokens are never shown.
+//! The text of a write: AWS's name of the call, what the call is about, and what it changes.
+//! Metrics, events, conditions and plans use it. Values of tags and client tokens are never shown.
 
 use std::fmt;
 
@@ -50,7 +50,7 @@ impl Action {
         }
     }
 
-    /// What a write that makes nothing is about, by id or name; the first of several.
+    /// The object of a write that creates nothing, by id or name; the first of several.
     fn subject(&self) -> &str {
         match self {
             Self::EnableDnsSupport { vpc }
@@ -117,7 +117,7 @@ impl Action {
         format!("{self}: {difference}")
     }
 
-    /// What is different after the write, such as `+ tcp 6443 from 10.0.0.0/16`; empty for what its
+    /// The change that the write makes, such as `+ tcp 6443 from 10.0.0.0/16`; empty where its
     /// [`Display`](fmt::Display) says already.
     pub fn difference(&self) -> String {
         match self {
@@ -133,7 +133,7 @@ impl Action {
             Self::AssociateRouteTable { subnet, .. } => format!("+ used by {subnet}"),
             Self::AuthorizeIngress { rules, .. } => all("+ ", rules),
             Self::RevokeIngress { rules, .. } => all("- ", rules),
-            Self::DescribeIngress { rules, .. } => all("described anew: ", rules),
+            Self::DescribeIngress { rules, .. } => all("new description: ", rules),
             Self::CreateTags { tags, .. } => all("+ tag ", tags.keys()),
             Self::DeleteTags { keys, .. } => all("- tag ", keys),
             Self::Elb(action) => action.difference(),

@@ -57,7 +57,7 @@ pub(crate) fn plan(
     }
 }
 
-/// The recorded one is ours without its role, too: otherwise a second one would be made beside it.
+/// The recorded bastion is ours even without its role: otherwise a second one would be created.
 fn is_ours(situation: &Situation<'_>, instance: &Instance) -> bool {
     let is_recorded = situation.memory.id(&LogicalId::Bastion) == Some(&*instance.id);
     let has_role = instance.tags.get(ROLE_TAG).is_some_and(|role| role == Role::Bastion.as_str());

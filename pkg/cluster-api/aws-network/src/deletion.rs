@@ -6,15 +6,16 @@ use crate::plan::{Part, Plan, RECHECK};
 use crate::query::{Lookup, Query, Scope};
 use crate::resources::InstanceState;
 
-pub use ending::{Ending, Removal, ServiceResources};
+pub(crate) use ending::Ending;
+pub use ending::{Removal, ServiceResources};
 
 mod blockers;
 mod ending;
 mod network;
 
-/// What to do next for a cluster that shall not exist. Nothing to do and no problem: all that is ours
+/// Plans the deletion of a cluster. An empty plan without problems means that everything of ours
 /// is gone; [`Plan::others`] is left.
-pub fn plan_removal(ending: &Ending<'_>) -> Plan {
+pub(crate) fn plan_removal(ending: &Ending<'_>) -> Plan {
     let mut plan = Plan { reads: missing_reads(ending), ..Plan::default() };
     if !plan.reads.is_empty() {
         return plan;

@@ -1,5 +1,5 @@
-//! What a write that was carried out makes of what is known, so that a pass goes on without reading
-//! everything again.
+//! Applies a write that was carried out to [`Observed`], so that a reconciliation goes on without
+//! reading everything again.
 
 use crate::action::{Action, BastionLaunch};
 use crate::identity::Tags;

@@ -1,6 +1,5 @@
-//! [`forecast`]: what a pass would write from where it is to its goal, if AWS did all of it at once.
-//! Nothing is sent; what only AWS can tell, such as ids, is named by its place
-//! (`rule:a-forecast-comes-true`).
+//! [`forecast`]: what a pass would write from where it is to its goal, if AWS did all of it at
+//! once. Nothing is sent; what only AWS can tell, such as ids, is named by its place.
 
 use std::net::Ipv4Addr;
 
@@ -19,19 +18,19 @@ use crate::resources::{InstanceState, NatState, Subnet, Vpc};
 /// Steps after which a way without an end is given up; the longest that there is has forty.
 const STEPS: usize = 500;
 
-/// What a pass would do.
+/// The result of a simulated reconciliation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Forecast {
     /// Writes, in an order in which they can be sent.
     pub writes: Vec<Planned>,
-    /// What stands in the way at the end.
+    /// Problems that remain at the end.
     pub problems: Vec<Problem>,
     /// The goal is reached with that.
     pub is_reached: bool,
 }
 
-/// What a pass would write from here to its goal. What it has not read does not exist, except for the
-/// VPC and the subnets that a spec names by their ids.
+/// Simulates the writes of a reconciliation up to its goal. Resources that were not read do not
+/// exist, except for the VPC and the subnets that a spec names by their ids.
 pub fn forecast(pass: &Pass, now: Timestamp) -> Forecast {
     let (mut pass, mut now) = (pass.clone(), now);
     let mut world = pass.observed().clone();
@@ -71,7 +70,7 @@ pub fn forecast(pass: &Pass, now: Timestamp) -> Forecast {
     Forecast { writes, problems: pass.problems(), is_reached: false }
 }
 
-/// What AWS might answer: the place of what was made stands for its id.
+/// A simulated answer of AWS: the logical id stands for the id.
 fn answer(action: &Action, number: usize) -> Answer {
     let place = action.creates().map(|(logical, _)| logical.to_string());
     let id = match action {
@@ -136,7 +135,7 @@ fn settle(world: &mut Observed) {
     world.network.edit_where(|_| true, |found| found.state = BalancerState::Active);
 }
 
-/// What a read would show.
+/// The simulated answer to a query.
 fn reply(world: &Observed, query: &Query) -> Reply {
     match query {
         Query::TaggedVpcs => Reply::Vpcs(world.vpcs.all().to_vec()),

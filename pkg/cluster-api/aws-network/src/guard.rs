@@ -1,6 +1,6 @@
 //! The last look at a plan before it is carried out: a write that names a resource which was not
-//! recognised as ours is not sent (`rule:no-write-names-what-is-not-ours`). The parts of a plan decide
-//! the same on their own; here is the one place that all writes pass.
+//! recognised as ours is not sent (`rule:no-write-names-what-is-not-ours`). The parts of a plan
+//! decide the same on their own; here is the one place that all writes pass.
 
 use crate::action::{Action, ElbAction, ElbV2Action};
 use crate::identity::{Identity, Ownership, Tags};
@@ -71,9 +71,9 @@ fn tags_of<'a>(seen: &'a Observed, id: &str) -> Option<&'a Tags> {
 }
 
 impl Action {
-    /// What exists and is changed or deleted by it: ids, ARNs, names of classic load balancers.
-    /// What a create is only placed in or leads to, such as the VPC of a security group, may be the
-    /// user's and is not among them.
+    /// The existing resources that the write changes or deletes: ids, ARNs, names of classic load
+    /// balancers. What a create is only placed in or leads to, such as the VPC of a security group,
+    /// may be the user's and is not among them.
     pub fn changes(&self) -> Vec<&str> {
         match self {
             Self::CreateVpc { .. }

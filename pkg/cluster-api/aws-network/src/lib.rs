@@ -3,7 +3,7 @@
 //!
 //! [`Desired::from_spec`] reads a spec. A [`Pass`] is one cluster's way to its [`Goal`]: the
 //! reconciler asks it for the next [`Step`], an executor carries that out, and both report back
-//! until it rests. Inside, [`plan`] and [`plan_removal`] compare what is wanted with what was
+//! until it rests. Inside, `planner` and `deletion` compare the goal with what was
 //! [`Observed`] and answer with writes that are due, reads that are needed, waits, and problems.
 //!
 //! An executor owes a pass:
@@ -67,11 +67,10 @@ mod tags;
 mod vpc;
 
 pub use action::{Action, BastionLaunch, ElbAction, ElbV2Action};
-pub use default_subnets::default_subnets;
-pub use deletion::{Ending, Removal, ServiceResources, plan_removal};
+pub use deletion::{Removal, ServiceResources};
 pub use desired::{
-    Desired, DesiredBastion, DesiredGroups, DesiredLoadBalancer, DesiredSubnet, INSTANCE_PORT,
-    NatPolicy, RuleSource, RuleTemplate,
+    Desired, DesiredBastion, DesiredGroups, DesiredLoadBalancer, DesiredSubnet, NatPolicy,
+    RuleSource, RuleTemplate,
 };
 pub use forecast::{Forecast, forecast};
 pub use identity::{DEFAULT_OWNER_TAG, Identity, Ownership, ROLE_TAG, Tags};
@@ -79,15 +78,11 @@ pub use load_balancers::{
     BalancerState, ClassicAttributes, ClassicListener, ClassicLoadBalancer, HealthCheck,
     NetworkListener, NetworkLoadBalancer, Scheme, TargetGroup,
 };
-pub use memory::{
-    Absence, LATE, LogicalId, LogicalIdError, Memory, READS_CATCH_UP, Record, SEND_WITHIN,
-    Timestamp, client_token,
-};
+pub use memory::{LogicalId, LogicalIdError, Memory, Record, SEND_WITHIN, Timestamp};
 pub use observed::{Observed, Seen};
-pub use outcome::{Answer, Outcome, Refusal, Refused, classify, classify_read, is_unexpected};
+pub use outcome::{Answer, Outcome, Refusal, Refused, classify_read, is_unexpected};
 pub use pass::{DEEP_CHECK_PERIOD, Goal, Pass, Rest, Step};
-pub use plan::{Other, Part, Plan, Planned, Problem, Reason, Situation, Wait};
-pub use planner::plan;
+pub use plan::{Other, Part, Plan, Planned, Problem, Reason, Wait};
 pub use query::{Lookup, Query, Reply, Scope};
 pub use report::{
     Condition, Outputs, Places, SubnetPlace, conditions, is_ready, listed, outputs, places,

@@ -1,4 +1,4 @@
-//! The load balancer of the API server: of which kind, and where it lies.
+//! The plan of the load balancer of the API server: its kind and its subnets.
 
 use std::collections::BTreeSet;
 

@@ -1,6 +1,6 @@
-//! [`Memory`]: what must be known after a crash and cannot be read from AWS: which create was intended
-//! when, by [`LogicalId`] and attempt. It is stored in the status of the object, and all of it may be
-//! lost: then resources are found by their tags, only more slowly.
+//! [`Memory`]: what must be known after a crash and cannot be read from AWS: which create was
+//! intended when, by [`LogicalId`] and attempt. It is stored in the status of the object, and all
+//! of it may be lost: then resources are found by their tags, only more slowly.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
@@ -11,22 +11,22 @@ use sha2::{Digest, Sha256};
 
 /// After so many seconds a read of AWS shows every create that was sent. EC2 gives no number; reads
 /// lag by seconds.
-pub const READS_CATCH_UP: u64 = 30;
+pub(crate) const READS_CATCH_UP: u64 = 30;
 
 /// For so long a resource whose id we were told, and which no read shows, is late rather than gone.
-pub const LATE: u64 = 60;
+pub(crate) const LATE: u64 = 60;
 
 /// A create is sent within so many seconds of its intent or not at all, so that [`READS_CATCH_UP`],
 /// counted from the intent, covers the call too.
 pub const SEND_WITHIN: u64 = 10;
 
-/// What is known of one create.
+/// The record of one create.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Record {
     /// When the create was last intended.
     pub since: Timestamp,
-    /// What AWS answered; none while the answer is awaited, or lost.
+    /// The id that AWS answered; none while the answer is awaited, or lost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     /// How many resources of this place ended before: part of the client token.
@@ -39,16 +39,16 @@ fn is_zero(attempt: &u32) -> bool {
     *attempt == 0
 }
 
-/// What the reads of a resource that is not seen mean.
+/// The meaning of reads that do not show a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Absence {
-    /// There is none: it may be created.
+pub(crate) enum Absence {
+    /// The resource does not exist and may be created.
     Certain,
-    /// It may exist without being visible yet; look again after so many seconds.
+    /// The resource may exist and not be visible yet; read again after so many seconds.
     Settling(u64),
 }
 
-/// What survives a crash.
+/// State that survives a crash.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Memory {
@@ -76,8 +76,9 @@ impl Memory {
         self.records.values().any(|record| record.id.as_deref() == Some(id))
     }
 
-    /// What it means that no read shows a resource (`rule:intent-before-unprotected-create`).
-    pub fn absence(&self, logical: &LogicalId, now: Timestamp) -> Absence {
+    /// Decides whether a resource that no read shows is absent
+    /// (`rule:intent-before-unprotected-create`).
+    pub(crate) fn absence(&self, logical: &LogicalId, now: Timestamp) -> Absence {
         let wait = match self.records.get(logical) {
             Some(Record { id: Some(_), since, .. }) => since.plus(LATE).left(now),
             Some(record) if !logical.is_protected() => record.since.plus(READS_CATCH_UP).left(now),
@@ -137,7 +138,8 @@ impl LogicalId {
         !matches!(self, Self::Vpc | Self::InternetGateway | Self::Address(_))
     }
 
-    /// What tells it from others of its kind, such as a zone; empty where there is but one.
+    /// The key within the kind, such as a zone; empty where the cluster has one resource of the
+    /// kind.
     pub(crate) fn name(&self) -> &str {
         self.parts().1
     }
@@ -216,7 +218,7 @@ impl From<LogicalId> for String {
 /// (`rule:token-changes-after-an-end`).
 ///
 /// EC2 takes up to 64 ASCII characters; these are 32 of hexadecimal.
-pub fn client_token(owner_id: &str, logical: &LogicalId, attempt: u32) -> String {
+pub(crate) fn client_token(owner_id: &str, logical: &LogicalId, attempt: u32) -> String {
     let text = format!("{owner_id}\n{logical}\n{attempt}");
     Sha256::digest(text.as_bytes()).iter().take(16).fold(String::new(), |mut token, byte| {
         let _infallible = write!(token, "{byte:02x}");
@@ -250,7 +252,6 @@ impl Timestamp {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::client_token;
 
     const NOW: Timestamp = Timestamp(1_000);
 

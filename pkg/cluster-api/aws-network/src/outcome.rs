@@ -1,6 +1,6 @@
-//! [`Outcome`]: what is known of a write; and [`Refusal`]: what the error codes of AWS mean, one table
-//! for all APIs. The code decides, with the HTTP status and the date of the answer where the code does
-//! not say enough, and never the text of the message.
+//! [`Outcome`]: what is known of a write; and [`Refusal`]: what the error codes of AWS mean, one
+//! table for all APIs. The code decides, with the HTTP status and the date of the answer where the
+//! code does not say enough, and never the text of the message.
 
 use std::fmt;
 use std::net::Ipv4Addr;
@@ -8,7 +8,7 @@ use std::net::Ipv4Addr;
 use crate::action::{Action, ElbAction};
 use crate::plan::Reason;
 
-/// What AWS answered to a create. Each call fills what it has.
+/// The answer of AWS to a create. Each call sets the fields that it has.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Answer {
     /// The id (or ARN, or name) of what was created, of an association too.
@@ -19,23 +19,23 @@ pub struct Answer {
     pub dns_name: Option<String>,
 }
 
-/// What is known of a write.
+/// The result of a write, as far as it is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It was carried out.
+    /// AWS carried out the write.
     Done(Answer),
     /// AWS answered with an error code.
     Refused(Refused),
-    /// It never left: the fence was closed, or its intent had grown too old.
+    /// The request was not sent: the fence was closed, or the intent was too old.
     NotSent,
-    /// No answer, or none that can be read: it may have been carried out.
+    /// Without a readable answer: AWS may have carried out the write.
     Unknown,
 }
 
 /// An error answer of AWS.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
-    /// AWS's code, without the text beside it; empty when the answer is not one of AWS's.
+    /// AWS's code, without the message; empty when the answer is not one of AWS's.
     pub code: String,
     /// The HTTP status.
     pub status: u16,
@@ -68,14 +68,14 @@ impl fmt::Display for Refused {
     }
 }
 
-/// What a refusal means for what comes next.
+/// The meaning of a refusal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Refusal {
-    /// What was to be removed is gone: that is success.
+    /// The resource to delete is gone: that is success.
     Gone,
-    /// What was planned does not fit what there is: read again, then decide.
+    /// The plan does not fit the resources: read again, then decide.
     Outdated,
-    /// What the call names exists and is not visible everywhere yet.
+    /// A resource that the call names exists and is not visible everywhere yet.
     NotVisibleYet,
     /// Something uses what was to be removed.
     InUse,
@@ -85,7 +85,7 @@ pub enum Refusal {
     Failed,
     /// AWS allows no more of these.
     Quota,
-    /// These credentials may not do this.
+    /// The credentials lack a permission.
     Permission,
     /// The local clock differs from AWS's by more than a signature may.
     Clock,
@@ -102,7 +102,7 @@ pub enum Refusal {
 /// Seconds to which pauses grow while nothing helps.
 pub(crate) const LONGEST_PAUSE: u64 = 300;
 
-/// What a code means whatever the call. Codes of one meaning stand in one row; AWS documents most of
+/// Codes with the same meaning for every call, one row for each meaning; AWS documents most of
 /// them under "Common errors" and "Error codes" of each API.
 const CODES: [(Refusal, &[&str]); 10] = [
     (
@@ -202,11 +202,11 @@ const CODES: [(Refusal, &[&str]); 10] = [
     ),
 ];
 
-/// The codes of a clock that is off, when the answer's date says that it is: AWS gives them for wrong
-/// credentials too.
+/// The codes of a clock that is off, when the answer's date says that it is: AWS gives them for
+/// wrong credentials too.
 const OF_SIGNATURES: [&str; 3] = ["AuthFailure", "InvalidSignature", "SignatureDoesNotMatch"];
 
-/// What a code means, whatever the call (`rule:an-unknown-code-is-retried`).
+/// The meaning of a code for any call (`rule:an-unknown-code-is-retried`).
 fn meaning(refused: &Refused) -> Refusal {
     let code = bare(&refused.code);
     if refused.clock_behind.is_some() && OF_SIGNATURES.contains(&code) {
@@ -239,8 +239,8 @@ fn bare(code: &str) -> &str {
     code.strip_suffix("Exception").unwrap_or(code)
 }
 
-/// What a refusal of this action means.
-pub fn classify(refused: &Refused, action: &Action) -> Refusal {
+/// The meaning of a refusal of this action.
+pub(crate) fn classify(refused: &Refused, action: &Action) -> Refusal {
     match (meaning(refused), action) {
         (Refusal::Gone, _) => absent(action),
         // An address that a NAT gateway has is refused as if it were another account's.
@@ -259,7 +259,7 @@ pub fn classify(refused: &Refused, action: &Action) -> Refusal {
     }
 }
 
-/// What the refusal of a describe call means.
+/// The meaning of a refusal of a describe call.
 pub fn classify_read(refused: &Refused) -> Refusal {
     meaning(refused)
 }
@@ -270,7 +270,7 @@ pub fn is_unexpected(refused: &Refused) -> bool {
     is_mismatch || meaning(refused) == Refusal::Unexpected
 }
 
-/// What it means that something which the call names does not exist.
+/// The meaning of an answer that a resource named by the call does not exist.
 fn absent(action: &Action) -> Refusal {
     match action {
         // Some of what they name may be left, or be something else by now.
@@ -320,8 +320,7 @@ impl Refusal {
         }
     }
 
-    /// Seconds to which that time grows while it is refused again and again
-    /// (`rule:what-is-refused-is-tried-later-each-time`).
+    /// Seconds to which that time grows while it is refused again and again.
     pub fn longest_pause(self) -> u64 {
         match self {
             // What it waits for goes by itself, within minutes.

@@ -1,5 +1,6 @@
-//! [`Plan`]: what to do next, by [`Part`] of the network, and the [`Reason`]s that are reported, which
-//! are upstream's where it has them. The file of each part adds to the plan; `planner.rs` calls them.
+//! [`Plan`]: what to do next, by [`Part`] of the network, and the [`Reason`]s that are reported,
+//! which are upstream's where it has them. The file of each part adds to the plan; `planner.rs`
+//! calls them.
 
 use crate::action::Action;
 use crate::desired::Desired;
@@ -23,11 +24,11 @@ pub struct Planned {
 pub struct Wait {
     /// The part that waits.
     pub part: Part,
-    /// What for, for people: `nat-1 is pending`.
+    /// The reason, for people: `nat-1 is pending`.
     pub what: String,
     /// Seconds until it is worth a look.
     pub after: u64,
-    /// What to read then; none for what goes on by itself when something else that is awaited is
+    /// The query to send then; none where the part goes on by itself when another wait is
     /// there.
     pub read: Option<Query>,
 }
@@ -37,44 +38,44 @@ pub struct Wait {
 pub struct Problem {
     /// The part it is about.
     pub part: Part,
-    /// What it is.
+    /// The reason.
     pub reason: Reason,
-    /// What it is about, and what can be done.
+    /// The object, the cause and the remedy.
     pub message: String,
 }
 
 /// A resource that carries the tag of the cluster and is not ours.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Other {
-    /// Its id; of a classic load balancer its name.
+    /// Id, or name of a classic load balancer.
     pub id: String,
     /// The owner id in its tags.
     pub owner_id: Option<String>,
 }
 
-/// What to do next. Writes are independent of each other and may be sent at once; what depends on
-/// their outcome is in the next plan.
+/// The next writes, reads and waits. Writes are independent of each other and may be sent at once;
+/// what depends on their outcome is in the next plan.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
-    /// What has to be known to plan on.
+    /// Queries to answer before planning goes on.
     pub reads: Vec<Query>,
     /// Writes that are due.
     pub actions: Vec<Planned>,
-    /// What takes its time.
+    /// Operations of AWS to wait for.
     pub waits: Vec<Wait>,
-    /// What stands in the way.
+    /// Problems to report.
     pub problems: Vec<Problem>,
-    /// After so many seconds everything is to be read again, for what was read may not show all
+    /// Seconds until everything must be read again, since the reads may not show all
     /// there is.
     pub look_again: Option<u64>,
-    /// Of a deletion: what carries the tag of the cluster and is not ours.
+    /// In a deletion: resources that carry the tag of the cluster and are not ours.
     pub others: Vec<Other>,
-    /// Tags that are to be corrected, of everything together.
+    /// Corrections of tags, of all resources together.
     pub(crate) tags: TagDrift,
 }
 
 impl Plan {
-    /// Nothing is to be done, and nothing is awaited.
+    /// Whether the plan has no write, read or wait.
     pub fn is_settled(&self) -> bool {
         self.reads.is_empty()
             && self.actions.is_empty()
@@ -119,14 +120,14 @@ impl Plan {
     }
 }
 
-/// What a plan for a cluster that shall exist is made of.
+/// The input of a plan for a cluster that shall exist.
 #[derive(Clone, Copy, Debug)]
-pub struct Situation<'a> {
-    /// What there shall be.
+pub(crate) struct Situation<'a> {
+    /// The resources that the cluster shall have.
     pub desired: &'a Desired,
-    /// What there is.
+    /// The resources on AWS, as far as they were read.
     pub observed: &'a Observed,
-    /// What was done before.
+    /// Creates of earlier reconciliations.
     pub memory: &'a Memory,
     /// The time.
     pub now: Timestamp,
@@ -139,7 +140,7 @@ impl<'a> Situation<'a> {
         &self.desired.identity
     }
 
-    /// Who a resource belongs to, given the place that it fills.
+    /// The owner of a resource, given its logical id.
     pub(crate) fn ownership(&self, tags: &Tags, id: &str, logical: &LogicalId) -> Ownership {
         self.identity().ownership(tags, self.memory.id(logical) == Some(id))
     }
@@ -236,11 +237,11 @@ impl Part {
 pub enum Reason {
     /// Two VPCs are ours and both are in use.
     DuplicateVpc,
-    /// What we need has a name, a CIDR or an attachment that somebody else holds.
+    /// A name, a CIDR or an attachment that we need is held by somebody else.
     OwnershipConflict,
-    /// What the spec names does not exist.
+    /// A resource that the spec names does not exist.
     NotFound,
-    /// What exists is not what the spec says, and cannot be changed.
+    /// A resource differs from the spec and cannot be changed.
     Immutable,
     /// The spec cannot be followed here.
     InvalidConfiguration,
@@ -258,7 +259,7 @@ pub enum Reason {
     LoadBalancerFailed,
     /// The load balancer was made without security groups, and AWS adds none later.
     NoSecurityGroups,
-    /// No image for the bastion was found.
+    /// An image for the bastion was not found.
     ImageNotFound,
     /// Something is still used by what we may not delete.
     InUse,

@@ -13,11 +13,11 @@ use crate::{
     security_groups, subnets, vpc,
 };
 
-/// What to do next for a cluster that shall exist.
+/// Plans the next writes, reads and waits of a cluster that shall exist.
 ///
 /// A pure function: the same arguments give the same plan. What it plans is carried out, taken in
 /// ([`Observed::fold`], [`Observed::take_in`]) and planned on.
-pub fn plan(situation: &Situation<'_>) -> Plan {
+pub(crate) fn plan(situation: &Situation<'_>) -> Plan {
     let mut plan = Plan::default();
     if *situation.observed == Observed::default() {
         plan.reads = first_reads(situation.desired, situation.memory);

@@ -1,5 +1,5 @@
-//! What the status of an AWSCluster shows: the condition of each part, endpoint and addresses, and the
-//! [`Places`] of the VPC and its subnets.
+//! Fields of the status of an AWSCluster: the condition of each part, endpoint and addresses, and
+//! the [`Places`] of the VPC and its subnets.
 
 use std::net::Ipv4Addr;
 
@@ -17,13 +17,13 @@ use crate::tags::NAME_TAG;
 /// How a part is doing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Condition {
-    /// Which part.
+    /// The part of the network.
     pub part: Part,
-    /// It is as it should be.
+    /// Whether the part is as the spec says.
     pub is_true: bool,
     /// One word, upstream's where it has one.
     pub reason: &'static str,
-    /// What is awaited or in the way.
+    /// The waits or problems.
     pub message: String,
 }
 
@@ -73,7 +73,7 @@ fn condition(part: Part, plan: &Plan, problems: &[Problem]) -> Condition {
     }
 }
 
-/// So many texts stand in one message.
+/// Most texts in one message.
 const LISTED: usize = 5;
 
 /// Several texts as one message: the first few, and how many more there are.
@@ -85,7 +85,7 @@ pub fn listed(texts: &[&str]) -> String {
     }
 }
 
-/// What others need to know of a cluster's network.
+/// Ids and addresses of a cluster's network that other controllers use.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outputs {
     /// The VPC.
@@ -100,7 +100,7 @@ pub struct Outputs {
     pub bastion: Option<Ipv4Addr>,
 }
 
-/// What others need to know, as far as it is known.
+/// Ids and addresses that other controllers use, as far as they are known.
 pub fn outputs(desired: &Desired, observed: &Observed, vpc: Option<&str>) -> Outputs {
     let balancer = desired.load_balancer.as_ref();
     let seen = balancer.and_then(|wanted| match wanted.kind {
@@ -161,7 +161,7 @@ fn failure_domains(
 pub struct Places {
     /// The id of the VPC.
     pub vpc: String,
-    /// Its CIDR.
+    /// CIDR.
     pub cidr: IpNet,
     /// The internet gateway that is attached to it, if that is ours.
     pub internet_gateway: Option<String>,
@@ -172,13 +172,13 @@ pub struct Places {
 /// A subnet of a cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SubnetPlace {
-    /// Its id.
+    /// Id.
     pub id: String,
-    /// Its name, as its tag says it; empty where it has none.
+    /// Name in the tag `Name`; empty without one.
     pub name: String,
-    /// Its CIDR.
+    /// CIDR.
     pub cidr: IpNet,
-    /// Its zone.
+    /// Zone.
     pub zone: String,
     /// Whether it has a route to an internet gateway.
     pub public: bool,

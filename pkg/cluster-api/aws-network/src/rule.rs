@@ -17,8 +17,8 @@ pub enum Source {
     PrefixList(String),
 }
 
-/// What makes a rule the same rule to AWS: not its description, and not the permission it was
-/// written in (`rule:a-rule-is-protocol-ports-and-one-source`).
+/// The fields by which AWS compares rules: not the description, and not the permission it was
+/// written in (cluster-api-provider-aws#2794, #2795, #5023).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RuleKey {
     /// `tcp`, `udp`, `icmp`, `icmpv6`, `-1` for all, or the number of another protocol.
@@ -34,7 +34,7 @@ pub struct RuleKey {
 /// An ingress rule of a security group.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rule {
-    /// What makes it this rule.
+    /// The fields that identify the rule.
     pub key: RuleKey,
     /// For people.
     pub description: String,
@@ -68,7 +68,7 @@ fn has_ports(protocol: &str) -> bool {
     matches!(protocol, "tcp" | "udp" | "icmp" | "icmpv6")
 }
 
-/// What has to change for `present` to become `wanted`.
+/// The changes that turn `present` into `wanted`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RuleDiff {
     pub(crate) missing: Vec<Rule>,
@@ -100,7 +100,7 @@ pub(crate) fn diff(wanted: &[Rule], present: &[Rule]) -> RuleDiff {
     diff
 }
 
-/// What a security group is for.
+/// The purpose of a security group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Role {
     /// The bastion.

@@ -96,8 +96,7 @@ fn keep(situation: &Situation<'_>, group: &SecurityGroup, role: Role, plan: &mut
     plan.tags.compare(&group.id, &group.tags, &wanted, &desired.retired_tags);
 }
 
-/// Plans the rules of a group. What is allowed is added before anything is taken away
-/// (`rule:authorize-before-revoke`).
+/// Plans the rules of a group. What is allowed is added before anything is taken away.
 fn rules(
     situation: &Situation<'_>,
     home: &Home<'_>,

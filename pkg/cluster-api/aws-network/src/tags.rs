@@ -1,5 +1,6 @@
 //! The names and tags that each resource shall carry, which are upstream's, so that either provider
-//! finds what the other made; and [`TagDrift`], which corrects the tags of many resources in few calls.
+//! finds what the other made; and [`TagDrift`], which corrects the tags of many resources in few
+//! calls.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -115,8 +116,7 @@ pub(crate) fn attempt_of(tags: &Tags) -> u32 {
     tags.get(ATTEMPT_TAG).and_then(|text| text.parse().ok()).unwrap_or(0)
 }
 
-/// What an adopted elastic IP may keep: upstream has changed its name and role
-/// (`rule:upstreams-names-are-kept`).
+/// Tags without those that an adopted elastic IP may keep: upstream has changed name and role.
 pub(crate) fn without_name_and_role(mut tags: Tags) -> Tags {
     tags.remove(NAME_TAG);
     tags.remove(ROLE_TAG);
@@ -162,8 +162,8 @@ pub(crate) struct TagDrift {
     remove: BTreeMap<String, BTreeSet<String>>,
 }
 
-/// What differs: tags to set, and keys to remove. Keys of others are left alone
-/// (`rule:foreign-tags-stay`).
+/// The difference: tags to set, and keys to remove. Keys of others are left alone
+/// (`rule:settings-of-others-stay`).
 pub(crate) fn difference(
     present: &Tags,
     wanted: &Tags,

@@ -1,5 +1,5 @@
-//! [`Account`]: the credentials of one AWS account, from the usual places ([`DefaultChain`]), and what
-//! all clusters in the account share: connections, rates, metrics.
+//! [`Account`]: the credentials of one AWS account, from the usual places ([`DefaultChain`]), and
+//! what all clusters in the account share: connections, rates, metrics.
 
 use std::collections::HashMap;
 use std::error::Error;
@@ -110,8 +110,8 @@ impl Account {
         self.0.callers.account(region.sts(), &self.0.http, expected).await
     }
 
-    /// The APIs of a region in whichever account the credentials belong to. The rates are those of the
-    /// account that STS named last (`rule:a-throttle-slows-everybody`).
+    /// The APIs of a region in whichever account the credentials belong to. The rates are those of
+    /// the account that STS named last (`rule:a-throttle-slows-everybody`).
     pub fn region(&self, name: &str) -> Region {
         self.region_in(name, None)
     }
@@ -161,12 +161,13 @@ pub(crate) struct DefaultChain {
     http: SharedHttpClient,
     region: aws_config::Region,
     chain: OnceCell<DefaultCredentialsChain>,
-    /// What the profile asks for and this build does not have. The SDK tells it only once.
+    /// The feature that the profile asks for and this build lacks. The SDK reports it only once.
     missing: OnceLock<String>,
 }
 
 impl DefaultChain {
-    /// One that asks for credentials in this region, where a place of the chain asks AWS for them.
+    /// Makes a chain that asks for credentials in this region, where a provider of the chain asks
+    /// AWS.
     pub(crate) fn new(http: SharedHttpClient, region: aws_config::Region) -> Self {
         Self { http, region, chain: OnceCell::new(), missing: OnceLock::new() }
     }

@@ -1,5 +1,5 @@
-//! [`Call`]: which call of AWS, for rates and metrics. [`CallError`]: how a call failed, and whether
-//! AWS may have carried it out.
+//! [`Call`]: which call of AWS, for rates and metrics. [`CallError`]: how a call failed, and
+//! whether AWS may have carried it out.
 
 use std::error::Error;
 use std::time::SystemTime;
@@ -21,7 +21,7 @@ pub(crate) struct Call {
     pub(crate) class: Class,
     /// AWS's name of it.
     pub(crate) operation: &'static str,
-    /// It may be sent again when nobody knows what became of it.
+    /// Whether the call may be sent again when its outcome is unknown.
     pub(crate) is_repeatable: bool,
 }
 
@@ -46,7 +46,7 @@ pub enum CallError {
     /// AWS answered with an error.
     #[error("AWS refuses the call: {0}")]
     Refused(Refused),
-    /// There was no answer, or none that can be read: it may have been carried out.
+    /// Without a readable answer: AWS may have carried out the call.
     #[error("cannot tell what became of the call: {reason}")]
     Unanswered {
         /// Why, for people.
@@ -84,7 +84,8 @@ impl CallError {
         self.refused().is_some_and(|refused| classify_read(refused) == Refusal::Throttled)
     }
 
-    /// AWS has too much to do: calls have to come more slowly, whether this one was looked at or not.
+    /// AWS has too much to do: calls have to come more slowly, whether this one was looked at or
+    /// not.
     pub(crate) fn asks_for_fewer_calls(&self) -> bool {
         self.is_throttle() || [429, 503].contains(&self.status())
     }
@@ -94,7 +95,7 @@ impl CallError {
         self.refused().filter(|refused| is_unexpected(refused)).map(|refused| &*refused.code)
     }
 
-    /// It may have been carried out.
+    /// Whether AWS may have carried out the call.
     pub(crate) fn leaves_doubt(&self) -> bool {
         match self {
             Self::Refused(refused) => classify_read(refused) == Refusal::Failed,
@@ -130,7 +131,7 @@ where
                 clock_behind: clock_behind(answer.raw(), SystemTime::now()),
             }),
             SdkError::ConstructionFailure(_) => Self::NotSent { reason: chain(&error) },
-            // There can be no connection, as with a proxy whose address is none.
+            // A connection is impossible, as with a proxy of an invalid address.
             SdkError::DispatchFailure(failure) if failure.is_user() => {
                 Self::NotSent { reason: chain(&error) }
             }
@@ -148,7 +149,7 @@ fn clock_behind(answer: &HttpResponse, now: SystemTime) -> Option<i64> {
     (behind.unsigned_abs() > SIGNATURE_HOLDS).then_some(behind)
 }
 
-/// No request is signed, and none is sent, before there are credentials.
+/// Whether credentials were missing: no request is signed or sent without them.
 fn is_about_credentials(error: &(dyn Error + 'static)) -> bool {
     let mut next = Some(error);
     while let Some(error) = next {
@@ -244,9 +245,9 @@ mod tests {
 
     #[test]
     fn without_credentials_nothing_was_sent() {
-        let error = undispatched(CredentialsError::not_loaded("there are none"));
+        let error = undispatched(CredentialsError::not_loaded("missing"));
         assert!(
-            matches!(&error, CallError::NotSent { reason } if reason.ends_with("there are none")),
+            matches!(&error, CallError::NotSent { reason } if reason.ends_with("missing")),
             "{error:?}"
         );
     }

@@ -33,7 +33,7 @@ enum Held {
     Unknown,
 }
 
-/// What STS has said of the credentials of the process. Clones share it.
+/// The account of the credentials of the process, as STS answers. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Callers(Arc<Inner>);
 

@@ -1,4 +1,4 @@
-//! [`Executor`]: answers the queries and carries out the writes of one cluster. [`run_leg`] leads a
+//! [`Executor`]: answers the queries and carries out the writes of one cluster. [`run_attempt`] leads a
 //! pass from step to step until it rests.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -29,7 +29,7 @@ pub struct Executor {
 }
 
 impl Executor {
-    /// One that asks `fence` before each write.
+    /// Makes an executor that checks `fence` before each write.
     pub fn new(region: Region, identity: &Identity, fence: Fence) -> Self {
         Self { region, fence, cluster_tag: identity.cluster_tag() }
     }
@@ -43,8 +43,7 @@ impl Executor {
     }
 
     /// Answers a query about what takes its time, and tells when the read began. NAT gateways,
-    /// which take minutes, are read for all clusters of the region at once
-    /// (`rule:clusters-wait-together`).
+    /// which take minutes, are read for all clusters of the region at once.
     ///
     /// # Errors
     /// AWS has refused one of the calls, or not answered it.
@@ -109,7 +108,7 @@ impl Executor {
     }
 }
 
-/// What the gate did not let pass was not sent, whatever went wrong.
+/// A request that the gate did not let pass was not sent, whatever the error.
 fn as_seen_by(gate: &Gate, error: CallError) -> CallError {
     match error {
         CallError::Unanswered { reason } if !gate.has_passed() => CallError::NotSent { reason },
@@ -130,14 +129,14 @@ fn call_of(action: &Action) -> Call {
     Call { service, class, operation, is_repeatable }
 }
 
-/// So many calls of one cluster are under way at once.
+/// Concurrent calls of one cluster.
 const IN_FLIGHT: usize = 6;
 
 /// For so long a plan holds. Creates that rest on an intent leave within [`SEND_WITHIN`].
 const PLAN_HOLDS: Duration = Duration::from_secs(60);
 
-/// What a leg needs of its surroundings.
-pub trait Surroundings: Sync {
+/// Callbacks of an attempt to the reconciler.
+pub trait AttemptHooks: Sync {
     /// The time, as the memory counts it.
     fn now(&self) -> Timestamp {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -159,23 +158,19 @@ pub trait Surroundings: Sync {
     fn wrote(&self, _planned: &Planned, _outcome: &Outcome) {}
 }
 
-/// Carries out what a pass asks for until it rests, or until its surroundings are over.
-pub async fn run_leg(
-    pass: &mut Pass,
-    executor: &Executor,
-    surroundings: &impl Surroundings,
-) -> Rest {
-    while !surroundings.is_over() {
-        match pass.next(surroundings.now()) {
-            Step::Read(queries) => ask(pass, executor, surroundings, queries, Source::Aws).await,
+/// Carries out what a pass asks for until it rests, or until the hooks end it.
+pub async fn run_attempt(pass: &mut Pass, executor: &Executor, hooks: &impl AttemptHooks) -> Rest {
+    while !hooks.is_over() {
+        match pass.next(hooks.now()) {
+            Step::Read(queries) => ask(pass, executor, hooks, queries, Source::Aws).await,
             Step::Poll(queries) => {
-                ask(pass, executor, surroundings, queries, Source::AnyRound).await;
+                ask(pass, executor, hooks, queries, Source::AnyRound).await;
             }
             Step::Persist(memory) => {
-                let is_stored = surroundings.store(&memory).await;
+                let is_stored = hooks.store(&memory).await;
                 pass.persisted(is_stored);
             }
-            Step::Write(writes) => write(pass, executor, surroundings, writes).await,
+            Step::Write(writes) => write(pass, executor, hooks, writes).await,
             Step::Rest(rest) => return rest,
         }
     }
@@ -185,18 +180,18 @@ pub async fn run_leg(
 /// Reads all that a pass needs to plan its first write, and sends none.
 ///
 /// # Errors
-/// Some of it cannot be read, or the surroundings are over: then there is nothing to tell.
+/// Problems of the reads that failed; none when the hooks end the attempt.
 pub async fn look(
     pass: &Pass,
     executor: &Executor,
-    surroundings: &impl Surroundings,
+    hooks: &impl AttemptHooks,
 ) -> Result<Pass, Vec<Problem>> {
     let mut looked = pass.clone();
-    while !surroundings.is_over() {
+    while !hooks.is_over() {
         let mut next = looked.clone();
-        match next.next(surroundings.now()) {
+        match next.next(hooks.now()) {
             Step::Read(queries) | Step::Poll(queries) => {
-                ask(&mut next, executor, surroundings, queries, Source::Aws).await;
+                ask(&mut next, executor, hooks, queries, Source::Aws).await;
             }
             _ => return Ok(looked),
         }
@@ -214,19 +209,19 @@ pub async fn look(
 enum Source {
     /// A read of our own.
     Aws,
-    /// That, or a read for many clusters.
+    /// Read for this cluster or for many clusters.
     AnyRound,
 }
 
 async fn ask(
     pass: &mut Pass,
     executor: &Executor,
-    surroundings: &impl Surroundings,
+    hooks: &impl AttemptHooks,
     queries: Vec<Query>,
     source: Source,
 ) {
     let mut answers = stream::iter(queries.into_iter().map(|query| async move {
-        let answer = Box::pin(answer(executor, surroundings, &query, source)).await;
+        let answer = Box::pin(answer(executor, hooks, &query, source)).await;
         (query, answer)
     }))
     .buffer_unordered(IN_FLIGHT);
@@ -235,7 +230,7 @@ async fn ask(
             Ok((reply, began)) => pass.answer(query, reply, began),
             Err(error) => {
                 tracing::debug!(?query, %error, "A read of AWS has failed");
-                surroundings.unread(&error);
+                hooks.unread(&error);
                 pass.unanswered(query, error.refused());
             }
         }
@@ -245,14 +240,14 @@ async fn ask(
 /// The answer to a query, and when its read began.
 async fn answer(
     executor: &Executor,
-    surroundings: &impl Surroundings,
+    hooks: &impl AttemptHooks,
     query: &Query,
     source: Source,
 ) -> Result<(Reply, Timestamp), CallError> {
     match source {
-        Source::AnyRound => executor.poll(query, || surroundings.now()).await,
+        Source::AnyRound => executor.poll(query, || hooks.now()).await,
         Source::Aws => {
-            let began = surroundings.now();
+            let began = hooks.now();
             Ok((executor.read(query).await?, began))
         }
     }
@@ -261,7 +256,7 @@ async fn answer(
 async fn write(
     pass: &mut Pass,
     executor: &Executor,
-    surroundings: &impl Surroundings,
+    hooks: &impl AttemptHooks,
     writes: Vec<Planned>,
 ) {
     let planned_at = Instant::now();
@@ -272,10 +267,10 @@ async fn write(
     }))
     .buffer_unordered(IN_FLIGHT);
     while let Some((planned, outcome)) = outcomes.next().await {
-        surroundings.wrote(&planned, &outcome);
-        pass.written(&planned, outcome, surroundings.now());
+        hooks.wrote(&planned, &outcome);
+        pass.written(&planned, outcome, hooks.now());
     }
-    executor.has_written(surroundings.now());
+    executor.has_written(hooks.now());
 }
 
 fn holds(planned: &Planned) -> Duration {

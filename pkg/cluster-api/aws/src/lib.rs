@@ -3,7 +3,7 @@
 //!
 //! An [`Account`] has credentials, and for each [`Region`] the connections, rates and metrics that
 //! all clusters in it share. An [`Executor`] answers the queries and carries out the writes of one
-//! cluster; [`run_leg`] leads a pass from step to step until it rests. The rules stand in
+//! cluster; [`run_attempt`] leads a pass from step to step until it rests. The rules stand in
 //! `RULES.md`.
 //!
 //! | file | holds |
@@ -34,7 +34,7 @@ pub use aws_credential_types::Credentials;
 pub use call::CallError;
 pub use describe::Marked;
 pub use executor::Executor;
-pub use executor::{Surroundings, look, run_leg};
+pub use executor::{AttemptHooks, look, run_attempt};
 pub use limits::Rates;
 pub use metrics::Metrics;
 pub use region::Region;

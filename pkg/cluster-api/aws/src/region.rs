@@ -1,4 +1,5 @@
-//! [`Region`]: the APIs of one region, and what all calls to them share. [`Options`]: how AWS is called.
+//! [`Region`]: the APIs of one region, and what all calls to them share. [`Options`]: how AWS is
+//! called.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -87,7 +88,7 @@ impl Region {
         }))
     }
 
-    /// Its name, such as `us-east-2`.
+    /// Name, such as `us-east-2`.
     pub fn name(&self) -> &str {
         &self.0.name
     }
@@ -163,7 +164,7 @@ pub struct Endpoints {
     pub ec2: Option<String>,
     /// STS, which says which account the credentials belong to.
     pub sts: Option<String>,
-    /// Both generations of load balancers.
+    /// Classic and network load balancers.
     pub load_balancing: Option<String>,
 }
 
@@ -176,7 +177,7 @@ pub struct Options {
     pub endpoint: Option<String>,
     /// Where the APIs of some regions are, by the region's name. They win over `endpoint`.
     pub region_endpoints: BTreeMap<String, Endpoints>,
-    /// Who calls; the usual places are searched when none: environment, profile, web identity,
+    /// Credentials; without them the usual places are searched: environment, profile, web identity,
     /// container, instance.
     pub credentials: Option<Credentials>,
     /// For one request, with its credentials and its connection.
@@ -186,6 +187,6 @@ pub struct Options {
 }
 
 impl Options {
-    /// What a request gets unless a flag says otherwise.
+    /// Time limit of a request unless a flag sets another.
     pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 }

@@ -1,5 +1,6 @@
-//! Resources that are not ours: those that keep the VPC from being deleted, and those that carry the
-//! tag of the cluster. They are named for people, and marked as ours first when they are adopted.
+//! Resources that are not ours: those that keep the VPC from being deleted, and those that carry
+//! the tag of the cluster. They are named for people, and marked as ours first when they are
+//! adopted.
 
 use super::ending::Ending;
 use crate::action::Action;
@@ -48,7 +49,7 @@ pub(super) fn plan(ending: &Ending<'_>, plan: &mut Plan) {
     }
 }
 
-/// What others have put into a VPC of ours holds it as well.
+/// Names the resources of others in a VPC of ours, which keep it from being deleted.
 fn name_strangers(ending: &Ending<'_>, vpc: &str, plan: &mut Plan) {
     let observed = ending.observed;
     let (Some(gateways), Some(residents)) =
@@ -85,7 +86,7 @@ fn describe(vpc: &str, interface: &NetworkInterface) -> String {
     format!("{id} in {vpc} is {state}: {description:?}, made by {requester:?}, groups {groups}")
 }
 
-/// What is not ours.
+/// Resources with the tag of the cluster that are not ours.
 pub(super) fn seen(ending: &Ending<'_>) -> Vec<Other> {
     let (seen, identity) = (ending.observed, &ending.removal.identity);
     let mut others = Vec::new();

@@ -1,4 +1,5 @@
-//! The deletion of load balancers, security groups and the network, each once nothing of ours uses it.
+//! The deletion of load balancers, security groups and the network, each once nothing of ours uses
+//! it.
 
 use super::ending::Ending;
 use crate::action::{Action, ElbAction, ElbV2Action};
@@ -148,7 +149,7 @@ pub(super) fn is_to_go(ending: &Ending<'_>, group: &TargetGroup) -> bool {
     ending.is_ours(&group.tags, &group.arn) || ending.is_of_service(&group.tags, &group.vpc)
 }
 
-/// No load balancer is left that would hold subnets, groups and addresses.
+/// Whether the load balancers are gone, which use subnets, groups and addresses.
 pub(super) fn load_balancers_are_gone(ending: &Ending<'_>) -> bool {
     classic(ending).next().is_none() && network(ending).next().is_none()
 }

@@ -9,8 +9,8 @@ use crate::load_balancers::{
 use crate::observed::Observed;
 use crate::outcome::Answer;
 
-/// What AWS gives a classic load balancer that was created with one listener: a check of the
-/// instance port by TCP, and 60 seconds for idle connections.
+/// The health check that AWS gives a classic load balancer created with one listener: a check of
+/// the instance port by TCP, and 60 seconds for idle connections.
 fn born_health_check(port: u16) -> HealthCheck {
     let (protocol, path) = ("TCP".to_owned(), None);
     HealthCheck { protocol, port, path, interval: 30, timeout: 5, healthy: 10, unhealthy: 2 }

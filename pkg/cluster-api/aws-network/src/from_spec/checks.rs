@@ -18,7 +18,8 @@ pub(super) fn read_cidr(path: &str, text: &str, errors: &mut Vec<SpecError>) -> 
     }
 }
 
-/// The same for a VPC or a subnet, which AWS wants to be IPv4 and neither too large nor too small.
+/// Reads the CIDR of a VPC or a subnet, which AWS wants to be IPv4 and neither too large nor too
+/// small.
 pub(super) fn read_network(path: &str, text: &str, errors: &mut Vec<SpecError>) -> Option<IpNet> {
     let cidr = read_cidr(path, text, errors)?;
     if matches!(cidr, IpNet::V4(_)) && MASKS.contains(&cidr.prefix_len()) {

@@ -1,4 +1,4 @@
-//! What the plans of both kinds of load balancer have in common.
+//! Code that the plans of both kinds of load balancer share.
 
 use std::collections::BTreeSet;
 

@@ -122,9 +122,9 @@ fn repair(
     }
 }
 
-/// A port has one listener, so one that leads elsewhere goes before ours comes. On other ports those
-/// that lead to the API server are ours and go after it; others stay
-/// (`rule:listeners-of-others-stay`).
+/// A port has one listener, so one that leads elsewhere goes before ours comes. On other ports
+/// those that lead to the API server are ours and go after it; others stay
+/// (`rule:settings-of-others-stay`).
 fn repair_listeners(wanted: &DesiredLoadBalancer, found: &ClassicLoadBalancer, plan: &mut Plan) {
     let ours = listener(wanted);
     let has_ours = found.listeners.contains(&ours);

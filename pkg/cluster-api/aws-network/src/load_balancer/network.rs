@@ -174,7 +174,7 @@ fn target_group<'a>(
 }
 
 /// Listeners that lead to our target group are ours, others stay as they are
-/// (`rule:listeners-of-others-stay`).
+/// (`rule:settings-of-others-stay`).
 fn listeners(
     situation: &Situation<'_>,
     wanted: &DesiredLoadBalancer,

@@ -36,7 +36,7 @@ async fn a_region_of_an_account_has_one_set_of_rates_whether_the_account_is_chec
 /// Where the cluster is.
 const REGION: &str = "eu-central-1";
 
-/// Not a test of its own: what the others start with an environment. It asks AWS once.
+/// Helper process of the other tests, which start it with an environment. It asks AWS once.
 #[tokio::test]
 #[ignore = "the tests of this file start it"]
 async fn child() {

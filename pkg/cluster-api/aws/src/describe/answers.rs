@@ -50,7 +50,7 @@ where
             return Err(endless(ITEMS, "items"));
         }
         match next.filter(|next| !next.is_empty()) {
-            // A server that answers with the token it was given would hold us for ever.
+            // A server that answers with the token of the request would never end.
             Some(next) if token.as_ref() == Some(&next) => {
                 return Err(CallError::without("token of a new page"));
             }
@@ -79,7 +79,7 @@ where
     attempts::send(region, call, None, send).await
 }
 
-/// What an answer lacks about one resource.
+/// Fields that an answer lacks about one resource.
 #[derive(Debug, Default)]
 pub(super) struct Flaws {
     first: Option<CallError>,
@@ -93,7 +93,7 @@ impl Flaws {
         self.needed(id, what, String::new())
     }
 
-    /// What a resource of ours has; another one may have `otherwise`.
+    /// A field that a resource of ours must have; a resource of others gets `otherwise`.
     pub(super) fn needed<T>(&mut self, value: Option<T>, what: &'static str, otherwise: T) -> T {
         value.unwrap_or_else(|| {
             self.first.get_or_insert_with(|| CallError::without(what));
@@ -175,7 +175,8 @@ mod tests {
 
     use super::*;
 
-    /// What comes of a server with so many pages of so many items each, and how many were read.
+    /// Reads from a server with so many pages of so many items each; returns the result and the
+    /// pages read.
     async fn read(pages: usize, items: usize) -> (Result<usize, String>, usize) {
         let count = Cell::new(0);
         let all = follow(|token| {

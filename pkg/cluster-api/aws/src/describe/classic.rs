@@ -11,9 +11,9 @@ use super::answers::{Flaws, one, pages, tags_of_elb};
 use super::{Describe, required};
 use crate::call::{Call, CallError};
 
-/// So many names fit in one DescribeTags.
+/// Names that fit in one DescribeTags.
 const NAMES: usize = 20;
-/// As many results in one page as the call allows.
+/// Results in one page that the call allows.
 const PAGE: i32 = 400;
 
 /// The health check of what has none, which is no check that anybody wants. AWS
@@ -186,7 +186,7 @@ fn health_check(found: &types::HealthCheck) -> Result<HealthCheck, CallError> {
     })
 }
 
-/// Such as `TCP:6443` or `HTTPS:6443/readyz`.
+/// Reads a target such as `TCP:6443` or `HTTPS:6443/readyz`.
 fn read_target(text: &str) -> Option<(String, u16, Option<String>)> {
     let (protocol, rest) = text.split_once(':')?;
     let (port, path) = match rest.find('/') {

@@ -65,7 +65,7 @@ impl Describe<'_> {
         Ok(found)
     }
 
-    /// Those of several clusters, which each of them has to filter again.
+    /// NAT gateways of several clusters; each cluster has to filter them again.
     pub(crate) async fn nat_gateways_of(
         self,
         name: &str,

@@ -129,8 +129,8 @@ fn interface(interface: types::NetworkInterface) -> Option<NetworkInterface> {
 }
 
 impl Describe<'_> {
-    /// Ids of endpoints, VPN gateways, egress-only gateways and network ACLs of a VPC. Of those that
-    /// these credentials may not read nothing is said: nothing but a message rests on it.
+    /// Ids of endpoints, VPN gateways, egress-only gateways and network ACLs of a VPC. Of those
+    /// that these credentials may not read nothing is said: nothing but a message rests on it.
     pub(super) async fn residents(self, vpc: &str) -> Result<Vec<String>, CallError> {
         let mut found = if_permitted(self.endpoints(vpc).await)?;
         found.extend(if_permitted(self.vpn_gateways(vpc).await)?);
@@ -186,7 +186,7 @@ impl Describe<'_> {
         Ok(here.filter_map(|one| one.egress_only_internet_gateway_id).collect())
     }
 
-    /// Those that do not go with the VPC.
+    /// Network interfaces that are not deleted with the VPC.
     async fn network_acls(self, vpc: &str) -> Result<Vec<String>, CallError> {
         let request = self.region.ec2().describe_network_acls();
         let request = request.filters(filter("vpc-id", vpc)).max_results(PAGE);

@@ -14,9 +14,9 @@ use super::classic::UNCHECKED;
 use super::{Describe, required};
 use crate::call::{Call, CallError};
 
-/// So many ARNs fit in one DescribeTags.
+/// ARNs that fit in one DescribeTags.
 const ARNS: usize = 20;
-/// As many results in one page as the calls allow.
+/// Results in one page that the calls allow.
 pub(super) const PAGE: i32 = 400;
 
 impl Describe<'_> {
@@ -201,7 +201,7 @@ fn balancer(found: types::LoadBalancer) -> (NetworkLoadBalancer, Flaws) {
     (balancer, flaws)
 }
 
-/// One of a gateway load balancer has no port.
+/// A listener of a gateway load balancer has no port.
 fn listener(found: types::Listener) -> Result<NetworkListener, CallError> {
     let port = found.port.and_then(|port| u16::try_from(port).ok());
     let mut actions = found.default_actions.unwrap_or_default().into_iter();
@@ -216,9 +216,9 @@ fn listener(found: types::Listener) -> Result<NetworkListener, CallError> {
 const TRAFFIC_PORT: &str = "traffic-port";
 
 impl Describe<'_> {
-    /// Those of a name of the lookup or in its VPC, and those that listeners lead to. AWS frees
-    /// those of a deleted load balancer late, when no listener leads to them any more. Their tags
-    /// are another call.
+    /// Target groups with a name of the lookup or in its VPC, and those that listeners lead to. AWS
+    /// frees those of a deleted load balancer late, when no listener leads to them any more. Their
+    /// tags are another call.
     pub(super) async fn target_groups(
         self,
         lookup: &Lookup,
@@ -280,7 +280,7 @@ impl Describe<'_> {
     }
 }
 
-/// One of functions has no VPC, port and protocol.
+/// A target group of functions has no VPC, port and protocol.
 fn target_group(found: types::TargetGroup) -> (TargetGroup, Flaws) {
     let mut flaws = Flaws::default();
     let health_check = flaws.part(health_check(&found)).unwrap_or(UNCHECKED);

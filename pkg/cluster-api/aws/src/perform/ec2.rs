@@ -257,8 +257,8 @@ fn permission(rule: &Rule) -> IpPermission {
 pub(super) async fn run_bastion(ec2: &Client, launch: &BastionLaunch) -> Performed {
     let session_tokens_only =
         InstanceMetadataOptionsRequest::builder().http_tokens(HttpTokensState::Required).build();
-    // What the subnet gives its instances may change between the plan and the launch, and an instance
-    // without a public address never gets one.
+    // What the subnet gives its instances may change between the plan and the launch, and an
+    // instance without a public address never gets one.
     let interface = InstanceNetworkInterfaceSpecification::builder()
         .device_index(0)
         .subnet_id(&launch.subnet)
