@@ -41,9 +41,9 @@ pub(crate) fn rows() -> Vec<Row> {
 
 /// What the test's webhook judges by; `None` lets everything pass.
 #[derive(Clone, Default)]
-pub(crate) struct AttemptHooks(Arc<Mutex<Option<Environment>>>);
+pub(crate) struct Surroundings(Arc<Mutex<Option<Environment>>>);
 
-impl AttemptHooks {
+impl Surroundings {
     pub(crate) fn set(&self, environment: Option<Environment>) {
         *self.0.lock() = environment;
     }
@@ -61,8 +61,8 @@ impl AttemptHooks {
 }
 
 /// A webhook that reads and answers as the product's, for all kinds and any surroundings.
-pub(crate) async fn judging(kubectl: &Kubectl) -> (Webhook, AttemptHooks) {
-    let surroundings = AttemptHooks::default();
+pub(crate) async fn judging(kubectl: &Kubectl) -> (Webhook, Surroundings) {
+    let surroundings = Surroundings::default();
     let judge = surroundings.clone();
     let page = Page::new("/validate", Access::Authorized, move |request: PageRequest| {
         let review = Review::read(&request.body).expect("it is a review");
@@ -163,7 +163,7 @@ fn by_command(row: &Row, folder: &TempDir) -> Vec<String> {
 /// and takes no object as stored that its schema refuses.
 async fn by_server(
     client: &Client,
-    surroundings: &AttemptHooks,
+    surroundings: &Surroundings,
     row: &Row,
 ) -> Option<BTreeSet<Cause>> {
     let (object, stored) = (row.object(), row.stored());
