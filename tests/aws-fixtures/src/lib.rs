@@ -13,7 +13,7 @@ use aws_network::{
 /// The name of the cluster that everybody starts with.
 pub const CLUSTER: &str = "testnetwork3";
 
-/// Who it is.
+/// The identity of the cluster.
 pub fn identity() -> Identity {
     Identity {
         cluster: CLUSTER.to_owned(),
@@ -34,7 +34,7 @@ pub fn subnet(zone: &str, cidr: &str, is_public: bool) -> SubnetSpec {
     }
 }
 
-/// A load balancer of which nothing is said but its kind.
+/// A load balancer with only its kind set.
 pub fn load_balancer(kind: LoadBalancerKind) -> LoadBalancerSpec {
     LoadBalancerSpec {
         kind,
@@ -86,12 +86,12 @@ pub fn seed() -> Spec {
     }
 }
 
-/// The same with this policy for its NAT gateways.
+/// The cluster with this policy for its NAT gateways.
 pub fn with_nats(nat_mode: NatMode) -> Spec {
     Spec { nat_mode, ..seed() }
 }
 
-/// It shall be as the spec says.
+/// The goal that the cluster exists as its spec says.
 ///
 /// # Panics
 /// The spec cannot be followed.
@@ -115,7 +115,7 @@ pub fn absent(spec: &Spec) -> Goal {
     })
 }
 
-/// What it comes to, with so many NAT gateways: how many lines of an inventory begin with each
+/// The inventory of the cluster with so many NAT gateways: how many lines begin with each
 /// word.
 pub fn counts(nat_gateways: usize) -> [(&'static str, usize); 9] {
     [
@@ -131,7 +131,7 @@ pub fn counts(nat_gateways: usize) -> [(&'static str, usize); 9] {
     ]
 }
 
-/// The same words of an inventory, counted.
+/// Counts the lines of an inventory by their first word.
 pub fn counted(lines: &[String]) -> [(&'static str, usize); 9] {
     let count = |start: &str| lines.iter().filter(|line| line.starts_with(start)).count();
     counts(0).map(|(kind, _)| (kind, count(kind)))

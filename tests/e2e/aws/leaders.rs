@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use aws::{Executor, Surroundings, run_leg};
+use aws::{AttemptHooks, Executor, run_attempt};
 use aws_fixtures::{absent, present};
 use aws_network::{Goal, Memory, NatMode, Outcome, Pass, Planned, Rest, Timestamp};
 use parking_lot::Mutex;
@@ -47,7 +47,7 @@ impl Former<'_> {
     }
 }
 
-impl Surroundings for Former<'_> {
+impl AttemptHooks for Former<'_> {
     fn now(&self) -> Timestamp {
         self.world.now()
     }
@@ -68,7 +68,7 @@ async fn lead_until_lost(world: &World, goal: &Goal, executor: &Executor) -> Vec
     let former = Former { world, sent_late: Mutex::default() };
     let mut pass = Pass::new(goal.clone(), world.memory());
     while former.leads() {
-        match run_leg(&mut pass, executor, &former).await {
+        match run_attempt(&mut pass, executor, &former).await {
             Rest::For(seconds) => {
                 world.advance(seconds);
                 pass.resume();
@@ -84,7 +84,7 @@ async fn lead_to_the_end(world: &World, goal: &Goal, arrived: &CancellationToken
     let executor = world.executor_of_another_replica();
     let (mut pass, mut rested) = (Pass::new(goal.clone(), world.memory()), 0);
     for _ in 0..200 {
-        match run_leg(&mut pass, &executor, world).await {
+        match run_attempt(&mut pass, &executor, world).await {
             Rest::For(seconds) => {
                 rested += seconds;
                 if rested >= LONGEST {

@@ -19,7 +19,6 @@ fn cluster(number: usize) -> Identity {
 /// cluster-api-provider-aws#1275, #2794: a minute of waiting for NAT gateways costs the region as much for many clusters as for one.
 #[tokio::test(flavor = "multi_thread")]
 async fn clusters_that_wait_for_nat_gateways_are_polled_together() {
-    // rule:clusters-wait-together
     let Some(world) = World::new().await else { return };
     world.proxy.nats_pending_for(u32::MAX);
     let mut passes = Vec::new();
@@ -36,7 +35,7 @@ async fn clusters_that_wait_for_nat_gateways_are_polled_together() {
         world.advance(10);
         join_all(passes.iter_mut().map(async |(executor, pass)| {
             pass.resume();
-            assert_eq!(aws::run_leg(pass, executor, &world).await, Rest::For(10));
+            assert_eq!(aws::run_attempt(pass, executor, &world).await, Rest::For(10));
         }))
         .await;
     }

@@ -123,7 +123,7 @@ async fn what_was_planned_too_long_ago_does_not_leave() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_cannot_leave_in_time_does_not_take_the_turn_of_another() {
-    // rule:no-turn-is-taken-in-vain
+    // rule:a-throttle-slows-everybody
     let rate = Rate { per_second: 1.0 / 60.0, burst: 1 };
     let Some(world) = World::with_rates(Rates { read: rate, write: rate }).await else { return };
     assert!(matches!(world.executor().write(&vpc(), soon()).await, Outcome::Done(_)));

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use aws::{Account, Credentials, Executor, Metrics, Options, Rate, Rates, Surroundings, run_leg};
+use aws::{
+    Account, AttemptHooks, Credentials, Executor, Metrics, Options, Rate, Rates, run_attempt,
+};
 use aws_fixtures::identity;
 use aws_network::{Goal, Identity, Memory, Pass, Rest, Timestamp};
 use parking_lot::Mutex;
@@ -155,7 +157,7 @@ impl World {
         let executor = self.executor();
         let mut pass = Pass::new(goal.clone(), self.memory());
         for _ in 0..200 {
-            let rest = run_leg(&mut pass, &executor, self).await;
+            let rest = run_attempt(&mut pass, &executor, self).await;
             self.fence.check().ok()?;
             match rest {
                 Rest::For(seconds) => {
@@ -177,12 +179,12 @@ impl World {
     pub(crate) async fn legs(&self, goal: &Goal, number: usize) -> (Pass, Rest) {
         let executor = self.executor();
         let mut pass = Pass::new(goal.clone(), self.memory());
-        let mut rest = run_leg(&mut pass, &executor, self).await;
+        let mut rest = run_attempt(&mut pass, &executor, self).await;
         for _ in 1..number {
             let Rest::For(seconds) = rest else { break };
             self.advance(seconds);
             pass.resume();
-            rest = run_leg(&mut pass, &executor, self).await;
+            rest = run_attempt(&mut pass, &executor, self).await;
         }
         (pass, rest)
     }
@@ -236,7 +238,7 @@ impl World {
     }
 }
 
-impl Surroundings for World {
+impl AttemptHooks for World {
     fn now(&self) -> Timestamp {
         Timestamp(self.clock.load(Ordering::Relaxed))
     }

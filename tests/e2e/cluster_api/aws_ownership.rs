@@ -137,7 +137,7 @@ async fn delete(stage: &Stage, cases: &[Case]) {
     }
 }
 
-/// rule:ours-by-two-tags, rule:a-deletion-names-what-it-leaves, rule:listeners-of-others-stay,
+/// rule:ours-by-two-tags, rule:a-deletion-names-what-it-leaves, rule:settings-of-others-stay,
 /// rule:only-ours-spoils-an-answer
 #[tokio::test(flavor = "multi_thread")]
 async fn each_case_of_ownership_is_built_kept_and_deleted_without_a_write_to_what_is_not_ours() {

@@ -1,20 +1,20 @@
-//! [`Action`]: one write, which is one call of AWS with all of its parameters.
+//! [`Action`]: one write, which is one call of AWS with all of its parameters. [`ElbAction`] and
+//! [`ElbV2Action`] are those of the APIs of classic and of network load balancers.
 
 use cidr::IpNet;
 
-use crate::elb_action::ElbAction;
-use crate::elbv2_action::ElbV2Action;
 use crate::identity::Tags;
-use crate::logical_id::LogicalId;
+use crate::load_balancers::{ClassicAttributes, ClassicListener, HealthCheck, Scheme};
+use crate::memory::LogicalId;
 use crate::resources::Target;
 use crate::rule::Rule;
 
-/// What is started as a bastion.
+/// Parameters of the launch of a bastion.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct BastionLaunch {
     /// `ami-…`.
     pub image: String,
-    /// Such as `t3.micro`.
+    /// Instance type, such as `t3.micro`.
     pub instance_type: String,
     /// The name of a key pair.
     pub key: Option<String>,
@@ -149,7 +149,7 @@ impl Action {
     }
 
     /// Whether the SDK may send the call again when its outcome is unknown
-    /// (`rule:no-blind-repeat-of-a-create`).
+    /// (`rule:one-attempt-is-one-request`).
     pub fn is_repeatable(&self) -> bool {
         self.creates().is_none() || self.token().is_some()
     }
@@ -164,7 +164,7 @@ impl Action {
         }
     }
 
-    /// It takes something away that a refusal tells us is gone already, or still in use.
+    /// Whether the call removes something that AWS may refuse as gone already, or as still in use.
     pub fn is_removal(&self) -> bool {
         match self {
             Self::DeleteVpc { .. }
@@ -185,5 +185,178 @@ impl Action {
             Self::ElbV2(action) => action.is_removal(),
             _ => false,
         }
+    }
+}
+
+/// One write of the API of classic load balancers.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[allow(missing_docs, reason = "the fields are the parameters of the call")]
+pub enum ElbAction {
+    /// CreateLoadBalancer; the scheme is sent when it is internal only.
+    Create {
+        vpc: String,
+        name: String,
+        scheme: Scheme,
+        listeners: Vec<ClassicListener>,
+        subnets: Vec<String>,
+        groups: Vec<String>,
+        tags: Tags,
+    },
+    /// ConfigureHealthCheck.
+    ConfigureHealthCheck { name: String, check: HealthCheck },
+    /// ModifyLoadBalancerAttributes.
+    ModifyAttributes { name: String, attributes: ClassicAttributes },
+    /// AttachLoadBalancerToSubnets.
+    AttachSubnets { name: String, subnets: Vec<String> },
+    /// DetachLoadBalancerFromSubnets.
+    DetachSubnets { name: String, subnets: Vec<String> },
+    /// ApplySecurityGroupsToLoadBalancer, the whole list.
+    ApplyGroups { name: String, groups: Vec<String> },
+    /// CreateLoadBalancerListeners.
+    CreateListeners { name: String, listeners: Vec<ClassicListener> },
+    /// DeleteLoadBalancerListeners.
+    DeleteListeners { name: String, ports: Vec<u16> },
+    /// AddTags.
+    AddTags { name: String, tags: Tags },
+    /// RemoveTags.
+    RemoveTags { name: String, keys: Vec<String> },
+    /// DeleteLoadBalancer.
+    Delete { name: String },
+}
+
+impl ElbAction {
+    /// AWS's name of the call.
+    pub fn operation(&self) -> &'static str {
+        match self {
+            Self::Create { .. } => "CreateLoadBalancer",
+            Self::ConfigureHealthCheck { .. } => "ConfigureHealthCheck",
+            Self::ModifyAttributes { .. } => "ModifyLoadBalancerAttributes",
+            Self::AttachSubnets { .. } => "AttachLoadBalancerToSubnets",
+            Self::DetachSubnets { .. } => "DetachLoadBalancerFromSubnets",
+            Self::ApplyGroups { .. } => "ApplySecurityGroupsToLoadBalancer",
+            Self::CreateListeners { .. } => "CreateLoadBalancerListeners",
+            Self::DeleteListeners { .. } => "DeleteLoadBalancerListeners",
+            Self::AddTags { .. } => "AddTags",
+            Self::RemoveTags { .. } => "RemoveTags",
+            Self::Delete { .. } => "DeleteLoadBalancer",
+        }
+    }
+
+    /// The name of the load balancer that it is about.
+    pub(crate) fn subject(&self) -> &str {
+        match self {
+            Self::Create { name, .. }
+            | Self::ConfigureHealthCheck { name, .. }
+            | Self::ModifyAttributes { name, .. }
+            | Self::AttachSubnets { name, .. }
+            | Self::DetachSubnets { name, .. }
+            | Self::ApplyGroups { name, .. }
+            | Self::CreateListeners { name, .. }
+            | Self::DeleteListeners { name, .. }
+            | Self::AddTags { name, .. }
+            | Self::RemoveTags { name, .. }
+            | Self::Delete { name } => name,
+        }
+    }
+
+    /// Whether the call removes something.
+    pub fn is_removal(&self) -> bool {
+        matches!(
+            self,
+            Self::Delete { .. }
+                | Self::DeleteListeners { .. }
+                | Self::DetachSubnets { .. }
+                | Self::RemoveTags { .. }
+        )
+    }
+}
+
+/// One write of the API of the second generation of load balancers.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[allow(missing_docs, reason = "the fields are the parameters of the call, ARNs throughout")]
+pub enum ElbV2Action {
+    /// CreateLoadBalancer of the type `network`.
+    Create {
+        vpc: String,
+        name: String,
+        scheme: Scheme,
+        subnets: Vec<String>,
+        groups: Vec<String>,
+        tags: Tags,
+    },
+    /// ModifyLoadBalancerAttributes `load_balancing.cross_zone.enabled`.
+    SetCrossZone { load_balancer: String, enabled: bool },
+    /// SetSubnets, the whole list.
+    SetSubnets { load_balancer: String, subnets: Vec<String> },
+    /// SetSecurityGroups, the whole list.
+    SetGroups { load_balancer: String, groups: Vec<String> },
+    /// CreateTargetGroup for instances, TCP.
+    CreateTargetGroup { vpc: String, name: String, port: u16, check: HealthCheck, tags: Tags },
+    /// ModifyTargetGroup.
+    ConfigureHealthCheck { target_group: String, check: HealthCheck },
+    /// ModifyTargetGroupAttributes `preserve_client_ip.enabled`.
+    SetPreserveClientIp { target_group: String, enabled: bool },
+    /// CreateListener, TCP.
+    CreateListener { load_balancer: String, port: u16, target_group: String },
+    /// DeleteListener.
+    DeleteListener { listener: String },
+    /// AddTags.
+    AddTags { arns: Vec<String>, tags: Tags },
+    /// RemoveTags.
+    RemoveTags { arns: Vec<String>, keys: Vec<String> },
+    /// DeleteLoadBalancer.
+    Delete { load_balancer: String },
+    /// DeleteTargetGroup.
+    DeleteTargetGroup { target_group: String },
+}
+
+impl ElbV2Action {
+    /// AWS's name of the call.
+    pub fn operation(&self) -> &'static str {
+        match self {
+            Self::Create { .. } => "CreateLoadBalancer",
+            Self::SetCrossZone { .. } => "ModifyLoadBalancerAttributes",
+            Self::SetSubnets { .. } => "SetSubnets",
+            Self::SetGroups { .. } => "SetSecurityGroups",
+            Self::CreateTargetGroup { .. } => "CreateTargetGroup",
+            Self::ConfigureHealthCheck { .. } => "ModifyTargetGroup",
+            Self::SetPreserveClientIp { .. } => "ModifyTargetGroupAttributes",
+            Self::CreateListener { .. } => "CreateListener",
+            Self::DeleteListener { .. } => "DeleteListener",
+            Self::AddTags { .. } => "AddTags",
+            Self::RemoveTags { .. } => "RemoveTags",
+            Self::Delete { .. } => "DeleteLoadBalancer",
+            Self::DeleteTargetGroup { .. } => "DeleteTargetGroup",
+        }
+    }
+
+    /// Name or ARN of what it is about; the first of several.
+    pub(crate) fn subject(&self) -> &str {
+        match self {
+            Self::Create { name, .. } | Self::CreateTargetGroup { name, .. } => name,
+            Self::SetCrossZone { load_balancer, .. }
+            | Self::SetSubnets { load_balancer, .. }
+            | Self::SetGroups { load_balancer, .. }
+            | Self::CreateListener { load_balancer, .. }
+            | Self::Delete { load_balancer } => load_balancer,
+            Self::ConfigureHealthCheck { target_group, .. }
+            | Self::SetPreserveClientIp { target_group, .. }
+            | Self::DeleteTargetGroup { target_group } => target_group,
+            Self::DeleteListener { listener } => listener,
+            Self::AddTags { arns, .. } | Self::RemoveTags { arns, .. } => {
+                arns.first().map_or("", String::as_str)
+            }
+        }
+    }
+
+    /// Whether the call removes something.
+    pub fn is_removal(&self) -> bool {
+        matches!(
+            self,
+            Self::Delete { .. }
+                | Self::DeleteListener { .. }
+                | Self::DeleteTargetGroup { .. }
+                | Self::RemoveTags { .. }
+        )
     }
 }

@@ -3,10 +3,8 @@
 
 use crate::action::Action;
 use crate::identity::ROLE_TAG;
-use crate::logical_id::LogicalId;
-use crate::memory::LATE;
-use crate::part::Part;
-use crate::plan::{Plan, RECHECK, Situation};
+use crate::memory::{LATE, LogicalId};
+use crate::plan::{Part, Plan, RECHECK, Situation};
 use crate::resources::{Address, NatGateway};
 use crate::tags::{NAT_ZONE_TAG, without_name_and_role};
 
@@ -25,7 +23,7 @@ pub(crate) fn is_for_nat(address: &Address) -> bool {
 }
 
 /// The NAT gateway that has an address or gives it back only now. A pending one has it before AWS
-/// associates it (`rule:a-pending-nat-holds-its-address`).
+/// associates it (cluster-api-provider-aws#1752).
 pub(crate) fn holder<'a>(
     nat_gateways: &'a [NatGateway],
     address: &Address,
@@ -47,7 +45,7 @@ fn free<'a>(situation: &Situation<'a>, zone: &str) -> Option<&'a Address> {
         .min_by_key(|address| &address.id)
 }
 
-/// The free address of a zone; one is allocated when there is none, and none is about to become
+/// The free address of a zone. Allocates one when no address is free and none is about to become
 /// free.
 pub(crate) fn for_zone<'a>(
     situation: &Situation<'a>,
@@ -123,7 +121,6 @@ fn correct(situation: &Situation<'_>, address: &Address, plan: &mut Plan) {
         return;
     };
     let mut wanted = desired.address_tags(zone);
-    // `rule:upstreams-names-are-kept`
     if address.tags.get(ROLE_TAG).is_some_and(|role| role == "apiserver") {
         wanted = without_name_and_role(wanted);
     }

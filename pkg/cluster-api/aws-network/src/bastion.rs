@@ -3,16 +3,14 @@
 use crate::action::{Action, BastionLaunch};
 use crate::desired::DesiredBastion;
 use crate::identity::ROLE_TAG;
-use crate::logical_id::LogicalId;
-use crate::part::{Part, Reason};
-use crate::plan::{Plan, RECHECK, Situation};
+use crate::memory::{LogicalId, client_token};
+use crate::plan::{Part, Plan, RECHECK, Reason, Situation};
 use crate::query::Query;
 use crate::resources::{Instance, InstanceState};
-use crate::role::Role;
+use crate::rule::Role;
 use crate::security_groups::Groups;
 use crate::subnets::Subnets;
 use crate::tags::attempt_of;
-use crate::token::client_token;
 use crate::vpc::Home;
 
 /// Plans the bastion of a VPC of ours.
@@ -59,7 +57,7 @@ pub(crate) fn plan(
     }
 }
 
-/// The recorded one is ours without its role, too: otherwise a second one would be made beside it.
+/// The recorded bastion is ours even without its role: otherwise a second one would be created.
 fn is_ours(situation: &Situation<'_>, instance: &Instance) -> bool {
     let is_recorded = situation.memory.id(&LogicalId::Bastion) == Some(&*instance.id);
     let has_role = instance.tags.get(ROLE_TAG).is_some_and(|role| role == Role::Bastion.as_str());

@@ -13,7 +13,7 @@ const ZONES: usize = 3;
 const LONGEST_MASK: u8 = 28;
 
 /// The default subnets of a VPC, or none when they would be too small for AWS.
-pub fn default_subnets(
+pub(crate) fn default_subnets(
     dialect: Dialect,
     vpc: IpNet,
     zones: &[String],
@@ -33,7 +33,7 @@ fn one_zone(vpc: IpNet, zones: &[String]) -> Option<Vec<DesiredSubnet>> {
     Some(vec![private, subnet(block(vpc, mask, 1)?, zone, true)])
 }
 
-/// As many equal blocks as zones and one more, whose number is a power of two; the first is cut up
+/// Equal blocks, one more than zones, rounded up to a power of two; the first block is divided
 /// for public subnets.
 fn many_zones(vpc: IpNet, zones: &[String]) -> Option<Vec<DesiredSubnet>> {
     let zones = zones.get(..ZONES.min(zones.len())).filter(|zones| !zones.is_empty())?;

@@ -2,38 +2,35 @@
 //! (`rule:deletion-follows-tags`). Everything that can be tried is planned at once.
 
 use crate::action::Action;
-use crate::part::Part;
-use crate::plan::{Plan, RECHECK};
+use crate::plan::{Part, Plan, RECHECK};
 use crate::query::{Lookup, Query, Scope};
 use crate::resources::InstanceState;
 
-pub use ending::{Ending, Removal, ServiceResources};
+pub(crate) use ending::Ending;
+pub use ending::{Removal, ServiceResources};
 
 mod blockers;
 mod ending;
-mod groups;
-mod load_balancers;
 mod network;
-mod others;
 
-/// What to do next for a cluster that shall not exist. Nothing to do and no problem: all that is ours
+/// Plans the deletion of a cluster. An empty plan without problems means that everything of ours
 /// is gone; [`Plan::others`] is left.
-pub fn plan_removal(ending: &Ending<'_>) -> Plan {
+pub(crate) fn plan_removal(ending: &Ending<'_>) -> Plan {
     let mut plan = Plan { reads: missing_reads(ending), ..Plan::default() };
     if !plan.reads.is_empty() {
         return plan;
     }
-    others::mark(ending, &mut plan);
+    blockers::mark(ending, &mut plan);
     if !plan.actions.is_empty() {
         return plan;
     }
-    load_balancers::plan(ending, &mut plan);
+    network::plan_load_balancers(ending, &mut plan);
     terminate_bastions(ending, &mut plan);
     network::plan_nat_gateways(ending, &mut plan);
-    groups::plan(ending, &mut plan);
+    network::plan_groups(ending, &mut plan);
     network::plan_addresses(ending, &mut plan);
     network::plan_route_tables(ending, &mut plan);
-    let frees_addresses = load_balancers::are_gone(ending)
+    let frees_addresses = network::load_balancers_are_gone(ending)
         && ending.bastions_are_gone()
         && ending.nat_gateways_are_gone();
     if frees_addresses {
@@ -42,7 +39,7 @@ pub fn plan_removal(ending: &Ending<'_>) -> Plan {
     }
     network::plan_vpcs(ending, &mut plan);
     blockers::plan(ending, &mut plan);
-    plan.others = others::seen(ending);
+    plan.others = blockers::seen(ending);
     if plan.is_settled() {
         plan.look_again = sweep(ending);
     }
@@ -72,7 +69,7 @@ fn missing_reads(ending: &Ending<'_>) -> Vec<Query> {
         need(observed.classic.get().is_none(), Query::ClassicLoadBalancers(lookup()));
         need(observed.network.get().is_none(), Query::NetworkLoadBalancers(lookup()));
     }
-    let untagged: Vec<_> = load_balancers::without_tags(observed);
+    let untagged: Vec<_> = network::without_tags(observed);
     if !untagged.is_empty() {
         reads.push(Query::ClassicTags(untagged));
     }

@@ -7,11 +7,11 @@ use cidr::IpNet;
 
 use crate::identity::{Identity, Tags};
 use crate::load_balancers::{HealthCheck, Scheme};
-use crate::role::Role;
+use crate::rule::Role;
 use crate::spec::{Dialect, LoadBalancerKind, NatMode};
 
 /// The port of the API server on its instances, whatever the port of the load balancer.
-pub const INSTANCE_PORT: u16 = 6443;
+pub(crate) const INSTANCE_PORT: u16 = 6443;
 
 /// Where a spec names groups that are used as they are.
 pub(crate) const OVERRIDES: &str = "spec.network.securityGroupOverrides";
@@ -24,11 +24,11 @@ pub(crate) const VPC_ID: &str = "spec.network.vpc.id";
 pub struct DesiredSubnet {
     /// The id of one that exists already.
     pub id: Option<String>,
-    /// Its Name tag, when the spec gives one.
+    /// Name tag, when the spec gives one.
     pub name: Option<String>,
-    /// Its CIDR; none for one that is known by its id.
+    /// CIDR; none for one that is known by its id.
     pub cidr: Option<IpNet>,
-    /// Its zone; none for one that is known by its id.
+    /// Zone; none for one that is known by its id.
     pub zone: Option<String>,
     /// Whether it has a route to the internet gateway.
     pub public: bool,
@@ -79,7 +79,7 @@ pub enum RuleSource {
 pub struct RuleTemplate {
     /// For people.
     pub description: String,
-    /// As in [`crate::RuleKey`].
+    /// Protocol, as in [`crate::RuleKey`].
     pub protocol: String,
     /// First and last port.
     pub ports: (i32, i32),
@@ -101,19 +101,19 @@ pub struct DesiredGroups {
 /// The load balancer of the API server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DesiredLoadBalancer {
-    /// Its kind.
+    /// Kind.
     pub kind: LoadBalancerKind,
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Who reaches it.
+    /// Whether the internet can reach it.
     pub scheme: Scheme,
     /// Ids or names of its subnets; the first of each zone when empty.
     pub subnets: Vec<String>,
     /// More security groups, by id.
     pub additional_groups: Vec<String>,
-    /// Its port.
+    /// Port.
     pub port: u16,
-    /// Its health check.
+    /// Health check.
     pub health_check: HealthCheck,
     /// Every node serves all zones.
     pub cross_zone: bool,
@@ -126,20 +126,20 @@ pub struct DesiredLoadBalancer {
 /// The bastion.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DesiredBastion {
-    /// Its instance type.
+    /// Instance type.
     pub instance_type: String,
-    /// Its image, when it is not to be looked up.
+    /// Image; without it the image is looked up.
     pub image: Option<String>,
     /// The name of its key pair.
     pub key: Option<String>,
 }
 
-/// What a cluster shall have on AWS.
+/// The resources that a cluster shall have on AWS.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Desired {
-    /// Whose it is.
+    /// The owner of the resources.
     pub identity: Identity,
-    /// Whose habits apply to tags.
+    /// The version of upstream whose tags apply.
     pub dialect: Dialect,
     /// More tags, on everything.
     pub additional_tags: Tags,
@@ -147,7 +147,7 @@ pub struct Desired {
     pub retired_tags: BTreeSet<String>,
     /// The VPC, when it exists already.
     pub vpc_id: Option<String>,
-    /// Its CIDR, when it is ours to make.
+    /// CIDR of the VPC, when we create it.
     pub vpc_cidr: IpNet,
     /// The spec says that CIDR; it is the default one otherwise.
     pub names_vpc_cidr: bool,

@@ -1,29 +1,27 @@
-//! What a write that was carried out makes of what is known, so that a pass goes on without reading
-//! everything again.
+//! Applies a write that was carried out to [`Observed`], so that a reconciliation goes on without
+//! reading everything again.
 
 use crate::action::{Action, BastionLaunch};
 use crate::identity::Tags;
+use crate::memory::Timestamp;
 use crate::observed::Observed;
 use crate::outcome::Answer;
 use crate::resources::{
     Address, Association, DEFAULT_ROUTE, Instance, InstanceState, InternetGateway, NatGateway,
     NatState, Route, RouteTable, SecurityGroup, Subnet, Target, Vpc,
 };
-use crate::timestamp::Timestamp;
+use crate::rule::{Rule, Source};
 
-mod elb;
-mod elbv2;
-mod rules;
-mod tags;
+mod load_balancers;
 
 impl Observed {
     /// Takes in a write that was carried out.
     pub fn fold(&mut self, action: &Action, answer: &Answer, now: Timestamp) {
         match action {
-            Action::Elb(action) => elb::fold(self, action, answer),
-            Action::ElbV2(action) => elbv2::fold(self, action, answer),
-            Action::CreateTags { resources, tags } => tags::add(self, resources, tags),
-            Action::DeleteTags { resources, keys } => tags::remove(self, resources, keys),
+            Action::Elb(action) => load_balancers::fold_classic(self, action, answer),
+            Action::ElbV2(action) => load_balancers::fold_network(self, action, answer),
+            Action::CreateTags { resources, tags } => add_tags(self, resources, tags),
+            Action::DeleteTags { resources, keys } => remove_tags(self, resources, keys),
             _ if action.is_removal() => fold_removal(self, action),
             _ if action.creates().is_some() => fold_create(self, action, answer.clone(), now),
             _ => fold_change(self, action, answer),
@@ -124,8 +122,8 @@ fn fold_change(seen: &mut Observed, action: &Action, answer: &Answer) {
         Action::ReplaceAssociation { association, table } => {
             move_association(seen, association, table, &answer.id);
         }
-        Action::AuthorizeIngress { group, rules } => rules::add(seen, group, rules),
-        Action::DescribeIngress { group, rules } => rules::describe(seen, group, rules),
+        Action::AuthorizeIngress { group, rules } => add_rules(seen, group, rules),
+        Action::DescribeIngress { group, rules } => describe_rules(seen, group, rules),
         _ => {}
     }
 }
@@ -190,8 +188,8 @@ fn fold_removal(seen: &mut Observed, action: &Action) {
         Action::DeleteRouteTable { table } => {
             seen.route_tables.remove_where(|found| found.id == *table);
         }
-        Action::RevokeIngress { group, rules } => rules::remove(seen, group, rules),
-        Action::DeleteSecurityGroup { group } => rules::delete_group(seen, group),
+        Action::RevokeIngress { group, rules } => remove_rules(seen, group, rules),
+        Action::DeleteSecurityGroup { group } => delete_group(seen, group),
         Action::TerminateInstances { instances } => {
             seen.bastions.edit_where(
                 |found| instances.contains(&found.id),
@@ -203,4 +201,51 @@ fn fold_removal(seen: &mut Observed, action: &Action) {
         }
         _ => {}
     }
+}
+
+fn add_rules(seen: &mut Observed, group: &str, rules: &[Rule]) {
+    seen.security_groups
+        .edit_where(|found| found.id == group, |found| found.rules.extend_from_slice(rules));
+}
+
+fn describe_rules(seen: &mut Observed, group: &str, rules: &[Rule]) {
+    remove_rules(seen, group, rules);
+    add_rules(seen, group, rules);
+}
+
+fn remove_rules(seen: &mut Observed, group: &str, rules: &[Rule]) {
+    seen.security_groups.edit_where(
+        |found| found.id == group,
+        |found| found.rules.retain(|old| rules.iter().all(|rule| rule.key != old.key)),
+    );
+}
+
+/// AWS deletes a group only when no other names it; its own rules, which may name itself, go with
+/// it.
+fn delete_group(seen: &mut Observed, group: &str) {
+    seen.security_groups.remove_where(|found| found.id == group);
+    let named = Source::Group(group.to_owned());
+    seen.security_groups
+        .edit_where(|_| true, |found| found.rules.retain(|rule| rule.key.source != named));
+}
+
+fn add_tags(seen: &mut Observed, resources: &[String], tags: &Tags) {
+    edit_tags(seen, resources, &|found| {
+        found.extend(tags.iter().map(|(key, value)| (key.clone(), value.clone())));
+    });
+}
+
+fn remove_tags(seen: &mut Observed, resources: &[String], keys: &[String]) {
+    edit_tags(seen, resources, &|found| found.retain(|key, _| !keys.contains(key)));
+}
+
+fn edit_tags(seen: &mut Observed, ids: &[String], change: &dyn Fn(&mut Tags)) {
+    macro_rules! kinds {
+        ($($kind:ident)*) => {$(
+            if seen.$kind.all().iter().any(|found| ids.contains(&found.id)) {
+                seen.$kind.edit_where(|found| ids.contains(&found.id), |found| change(&mut found.tags));
+            }
+        )*};
+    }
+    kinds!(vpcs subnets internet_gateways addresses nat_gateways route_tables security_groups bastions);
 }

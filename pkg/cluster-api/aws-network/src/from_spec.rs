@@ -3,19 +3,16 @@
 
 use std::collections::BTreeSet;
 
+use checks::read_network;
 use cidr::IpNet;
 
 use crate::default_subnets::default_subnets;
 use crate::desired::{Desired, DesiredBastion, DesiredSubnet, NatPolicy};
-use crate::spec::{NatMode, Spec, SubnetSpec};
-use crate::spec_error::SpecError;
+use crate::spec::{NatMode, Spec, SpecError, SubnetSpec};
 
-use cidrs::read_network;
-
-mod cidrs;
+mod checks;
 mod groups;
 mod load_balancer;
-mod tags;
 
 /// Upstream's CIDR of a VPC.
 const VPC_CIDR: &str = "10.0.0.0/16";
@@ -27,7 +24,7 @@ impl Desired {
     /// Reads a spec, or says everything that is wrong with it.
     pub fn from_spec(spec: &Spec) -> Result<Self, Vec<SpecError>> {
         let mut errors = Vec::new();
-        tags::check(spec, &mut errors);
+        checks::check_tags(spec, &mut errors);
         let vpc_cidr = read_vpc_cidr(spec, &mut errors);
         let Some(subnets) = read_subnets(spec, vpc_cidr, &mut errors) else { return Err(errors) };
         let nat = read_nat_policy(spec, &subnets, &mut errors);

@@ -1,15 +1,12 @@
 //! The last look at a plan before it is carried out: a write that names a resource which was not
-//! recognised as ours is not sent (`rule:no-write-names-what-is-not-ours`). The parts of a plan decide
-//! the same on their own; here is the one place that all writes pass.
+//! recognised as ours is not sent (`rule:no-write-names-what-is-not-ours`). The parts of a plan
+//! decide the same on their own; here is the one place that all writes pass.
 
-use crate::action::Action;
-use crate::elb_action::ElbAction;
-use crate::elbv2_action::ElbV2Action;
+use crate::action::{Action, ElbAction, ElbV2Action};
 use crate::identity::{Identity, Ownership, Tags};
 use crate::memory::Memory;
 use crate::observed::Observed;
-use crate::part::Reason;
-use crate::plan::{Plan, Problem};
+use crate::plan::{Plan, Problem, Reason};
 
 /// Takes writes out of a plan that name what is not ours, and reports them as problems.
 pub(crate) fn hold_back(
@@ -74,9 +71,9 @@ fn tags_of<'a>(seen: &'a Observed, id: &str) -> Option<&'a Tags> {
 }
 
 impl Action {
-    /// What exists and is changed or deleted by it: ids, ARNs, names of classic load balancers.
-    /// What a create is only placed in or leads to, such as the VPC of a security group, may be the
-    /// user's and is not among them.
+    /// The existing resources that the write changes or deletes: ids, ARNs, names of classic load
+    /// balancers. What a create is only placed in or leads to, such as the VPC of a security group,
+    /// may be the user's and is not among them.
     pub fn changes(&self) -> Vec<&str> {
         match self {
             Self::CreateVpc { .. }
@@ -136,12 +133,12 @@ fn changed(action: &ElbV2Action) -> Vec<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::logical_id::LogicalId;
+    use crate::memory::LogicalId;
     use crate::memory::Record;
-    use crate::part::Part;
+    use crate::memory::Timestamp;
+    use crate::plan::Part;
     use crate::query::{Query, Reply};
     use crate::resources::Vpc;
-    use crate::timestamp::Timestamp;
 
     /// rule:no-write-names-what-is-not-ours
     #[test]

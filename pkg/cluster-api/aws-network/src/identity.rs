@@ -40,7 +40,7 @@ pub(crate) fn shows_eks(tags: &Tags) -> bool {
     is_of_eks(tags) || tags.get(ROLE_TAG).is_some_and(|role| role == EKS_ROLE)
 }
 
-/// Who a cluster is, on AWS.
+/// The identity of a cluster on AWS.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// Name of the Cluster.
@@ -49,11 +49,11 @@ pub struct Identity {
     pub owner_id: String,
     /// Key of the tag that holds the owner id.
     pub owner_tag: String,
-    /// Resources that carry the cluster's tag and nobody's owner id are taken over.
+    /// Resources that carry the cluster's tag and no owner id are adopted.
     pub adopt: bool,
 }
 
-/// Who a resource belongs to, by its tags and by what we recorded. What Kubernetes' cloud provider
+/// The owner of a resource, by its tags and by our records. What Kubernetes' cloud provider
 /// made for Services is judged by [`Identity::is_service_balancer`] and
 /// [`Identity::is_service_group`], since that needs to know the VPC as well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,10 +61,10 @@ pub enum Ownership {
     /// Ours: the cluster's tag with our owner id, or without an owner id when we recorded its
     /// creation or may adopt it. It may be written and deleted.
     Ours,
-    /// Upstream's: the cluster's tag and no owner id. Nothing may be done to it before its user sets
-    /// the adopt annotation.
+    /// Upstream's: the cluster's tag and no owner id. Nothing may be done to it before its user
+    /// sets the adopt annotation.
     Upstreams,
-    /// Another cluster's: an owner id that is not ours. Adoption does not apply.
+    /// Owned by another cluster: the owner id is not ours. Adoption does not apply.
     Anothers,
     /// The user's: everything else. It may be used where the spec names it, and is never written.
     Users,
@@ -81,7 +81,7 @@ impl Identity {
         format!("kubernetes.io/cluster/{}", self.cluster)
     }
 
-    /// Who a resource belongs to (`rule:ours-by-two-tags`).
+    /// The owner of a resource (`rule:ours-by-two-tags`).
     ///
     /// `recorded` says that our own object records it as created by us. An id in a spec is no
     /// record.

@@ -2,9 +2,8 @@
 //! not lost.
 
 use crate::action::Action;
-use crate::logical_id::LogicalId;
-use crate::part::{Part, Reason};
-use crate::plan::{Plan, Situation};
+use crate::memory::LogicalId;
+use crate::plan::{Part, Plan, Reason, Situation};
 use crate::query::{Query, Scope};
 use crate::resources::InternetGateway;
 use crate::vpc::Home;

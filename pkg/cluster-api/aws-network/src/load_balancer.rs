@@ -1,18 +1,17 @@
-//! The load balancer of the API server: of which kind, and where it lies.
+//! The plan of the load balancer of the API server: its kind and its subnets.
 
 use std::collections::BTreeSet;
 
+use both_kinds::Site;
+
 use crate::desired::DesiredLoadBalancer;
 use crate::load_balancers::Scheme;
-use crate::part::{Part, Reason};
-use crate::plan::{Plan, Situation};
-use crate::role::Role;
+use crate::plan::{Part, Plan, Reason, Situation};
+use crate::rule::Role;
 use crate::security_groups::Groups;
 use crate::spec::LoadBalancerKind;
 use crate::subnets::{Placed, Subnets};
 use crate::vpc::Home;
-
-use both_kinds::Site;
 
 mod both_kinds;
 mod classic;

@@ -3,7 +3,7 @@
 
 use crate::identity::Tags;
 
-/// Who reaches a load balancer.
+/// From where a load balancer can be reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Scheme {
     /// Everybody.
@@ -19,7 +19,7 @@ pub struct HealthCheck {
     pub protocol: String,
     /// The port of the instance.
     pub port: u16,
-    /// What HTTP and HTTPS ask for.
+    /// Path of HTTP and HTTPS checks.
     pub path: Option<String>,
     /// From check to check.
     pub interval: u32,
@@ -38,7 +38,7 @@ pub struct ClassicListener {
     pub port: u16,
     /// The port of the instances.
     pub instance_port: u16,
-    /// Both sides speak TCP.
+    /// Whether both sides speak TCP.
     pub tcp: bool,
 }
 
@@ -54,32 +54,32 @@ pub struct ClassicAttributes {
 /// A classic load balancer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClassicLoadBalancer {
-    /// Its name, unique in account and region.
+    /// Name, unique in account and region.
     pub name: String,
     /// The VPC it lies in.
     pub vpc: String,
-    /// Who reaches it.
+    /// Whether the internet can reach it.
     pub scheme: Scheme,
-    /// Its DNS name; empty for a moment after its creation.
+    /// DNS name; empty for a moment after the creation.
     pub dns_name: String,
-    /// Its listeners.
+    /// Listeners.
     pub listeners: Vec<ClassicListener>,
-    /// Its health check.
+    /// Health check.
     pub health_check: HealthCheck,
     /// Ids of its subnets.
     pub subnets: Vec<String>,
     /// Ids of its security groups.
     pub groups: Vec<String>,
-    /// Its attributes; none when they were not read.
+    /// Attributes; none when they were not read.
     pub attributes: Option<ClassicAttributes>,
-    /// Its tags; none when they were not read.
+    /// Tags; none when they were not read.
     pub tags: Option<Tags>,
 }
 
 /// A listener of a network load balancer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NetworkListener {
-    /// Its ARN.
+    /// ARN.
     pub arn: String,
     /// The port of the load balancer.
     pub port: u16,
@@ -90,9 +90,9 @@ pub struct NetworkListener {
 /// A target group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TargetGroup {
-    /// Its ARN.
+    /// ARN.
     pub arn: String,
-    /// Its name, unique in account and region.
+    /// Name, unique in account and region.
     pub name: String,
     /// The VPC of its targets.
     pub vpc: String,
@@ -100,7 +100,7 @@ pub struct TargetGroup {
     pub health_check: HealthCheck,
     /// Targets see the address of the client; none when the attribute was not read.
     pub preserve_client_ip: Option<bool>,
-    /// Its tags.
+    /// Tags.
     pub tags: Tags,
 }
 
@@ -111,24 +111,24 @@ pub enum BalancerState {
     Provisioning,
     /// In service, perhaps without the room to grow.
     Active,
-    /// It could not be made, and never will.
+    /// The creation has failed for good.
     Failed,
 }
 
 /// A load balancer of the second generation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NetworkLoadBalancer {
-    /// Its ARN.
+    /// ARN.
     pub arn: String,
-    /// Its name, unique in account and region.
+    /// Name, unique in account and region.
     pub name: String,
     /// The VPC it lies in.
     pub vpc: String,
-    /// Who reaches it.
+    /// Whether the internet can reach it.
     pub scheme: Scheme,
-    /// Its DNS name.
+    /// DNS name.
     pub dns_name: String,
-    /// Its state.
+    /// State.
     pub state: BalancerState,
     /// Ids of its subnets.
     pub subnets: Vec<String>,
@@ -136,8 +136,8 @@ pub struct NetworkLoadBalancer {
     pub groups: Vec<String>,
     /// Every node serves all zones; none when the attribute was not read.
     pub cross_zone: Option<bool>,
-    /// Its listeners.
+    /// Listeners.
     pub listeners: Vec<NetworkListener>,
-    /// Its tags.
+    /// Tags.
     pub tags: Tags,
 }

@@ -6,15 +6,13 @@ use crate::action::Action;
 use crate::addresses;
 use crate::desired::{Desired, NatPolicy};
 use crate::identity::Ownership;
-use crate::logical_id::LogicalId;
-use crate::part::{Part, Reason};
-use crate::plan::{Plan, RECHECK, Situation};
+use crate::memory::{LogicalId, client_token};
+use crate::outcome::is_quota;
+use crate::plan::{Part, Plan, RECHECK, Reason, Situation};
 use crate::query::{Query, Scope};
-use crate::refusal::is_quota;
 use crate::resources::{NatGateway, NatState};
 use crate::subnets::Subnets;
 use crate::tags::{NAT_ZONE_TAG, attempt_of};
-use crate::token::client_token;
 use crate::vpc::Home;
 
 /// The first wait after a NAT gateway has failed, in seconds; each failure doubles it.
@@ -38,7 +36,7 @@ pub(crate) enum Exit<'a> {
 #[derive(Clone, Debug)]
 pub(crate) struct Nats<'a> {
     policy: &'a NatPolicy,
-    /// Of each wanted zone the gateway that counts, available or pending.
+    /// The NAT gateway in use of each wanted zone, available or pending.
     chosen: BTreeMap<String, &'a NatGateway>,
     wanted: BTreeSet<String>,
 }
@@ -105,7 +103,7 @@ pub(crate) fn plan<'a>(
     Some(nats)
 }
 
-/// The zones that shall have a NAT gateway (`rule:nat-policy-counts-private-zones`).
+/// The zones that shall have a NAT gateway.
 pub(crate) fn wanted_zones(desired: &Desired, plan: &mut Plan) -> BTreeSet<String> {
     let zones = |public: bool| {
         let of_kind = desired.subnets.iter().filter(move |subnet| subnet.public == public);
@@ -133,9 +131,8 @@ pub(crate) fn wanted_zones(desired: &Desired, plan: &mut Plan) -> BTreeSet<Strin
     }
 }
 
-/// Where the only NAT gateway is, or is being made, when the spec leaves the zone to us: others have
-/// its address in allow-lists, so it does not follow the order of the subnets
-/// (`rule:a-single-nat-stays`).
+/// Where the only NAT gateway is, or is being made, when the spec leaves the zone to us: others
+/// have its address in allow-lists, so it does not follow the order of the subnets.
 fn zone_of_survivor(
     situation: &Situation<'_>,
     home: &Home<'_>,
@@ -312,7 +309,7 @@ fn is_paced(situation: &Situation<'_>, home: &Home<'_>, zone: &str, plan: &mut P
 }
 
 /// Plans the end of gateways that the policy no longer wants. A route that a read has not shown to
-/// lead elsewhere keeps a gateway alive (`rule:routes-move-before-a-nat-ends`).
+/// lead elsewhere keeps a gateway alive.
 pub(crate) fn retire(situation: &Situation<'_>, home: &Home<'_>, nats: &Nats<'_>, plan: &mut Plan) {
     let observed = situation.observed;
     let look = || Query::RouteTables(Scope::Vpc(home.id.to_owned()));

@@ -1,12 +1,12 @@
 //! [`Observed`]: what AWS has, as far as it was read, with our own writes folded in.
 
 use crate::load_balancers::{ClassicLoadBalancer, NetworkLoadBalancer, TargetGroup};
+use crate::memory::Timestamp;
 use crate::query::{Query, Reply, Scope};
 use crate::resources::{
     Address, Instance, InternetGateway, NatGateway, NetworkInterface, RouteTable, SecurityGroup,
     Subnet, Vpc,
 };
-use crate::timestamp::Timestamp;
 
 /// The resources of one kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,7 +69,7 @@ impl<T> Seen<T> {
     }
 }
 
-/// What AWS has, as far as it is known.
+/// The resources on AWS, as far as they are known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Observed {
     /// VPCs with the tag of the cluster, and those in [`asked_vpcs`](Self::asked_vpcs) that exist.
@@ -247,7 +247,7 @@ impl Observed {
         self.target_groups.set(groups, at);
     }
 
-    /// What lies in a VPC that was just created is known without a read: nothing.
+    /// A VPC that was just created is known to be empty without a read.
     pub(crate) fn know_to_be_empty(&mut self, at: Timestamp) {
         self.attached_gateways.set(Vec::new(), at);
         self.subnets.set(Vec::new(), at);

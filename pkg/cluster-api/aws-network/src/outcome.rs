@@ -1,9 +1,14 @@
-//! [`Outcome`]: what the executor knows of a write.
+//! [`Outcome`]: what is known of a write; and [`Refusal`]: what the error codes of AWS mean, one
+//! table for all APIs. The code decides, with the HTTP status and the date of the answer where the
+//! code does not say enough, and never the text of the message.
 
 use std::fmt;
 use std::net::Ipv4Addr;
 
-/// What AWS answered to a create. Each call fills what it has.
+use crate::action::{Action, ElbAction};
+use crate::plan::Reason;
+
+/// The answer of AWS to a create. Each call sets the fields that it has.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Answer {
     /// The id (or ARN, or name) of what was created, of an association too.
@@ -14,23 +19,23 @@ pub struct Answer {
     pub dns_name: Option<String>,
 }
 
-/// What is known of a write.
+/// The result of a write, as far as it is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It was carried out.
+    /// AWS carried out the write.
     Done(Answer),
     /// AWS answered with an error code.
     Refused(Refused),
-    /// It never left: the fence was closed, or its intent had grown too old.
+    /// The request was not sent: the fence was closed, or the intent was too old.
     NotSent,
-    /// No answer, or none that can be read: it may have been carried out.
+    /// Without a readable answer: AWS may have carried out the write.
     Unknown,
 }
 
 /// An error answer of AWS.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
-    /// AWS's code, without the text beside it; empty when the answer is not one of AWS's.
+    /// AWS's code, without the message; empty when the answer is not one of AWS's.
     pub code: String,
     /// The HTTP status.
     pub status: u16,
@@ -62,3 +67,269 @@ impl fmt::Display for Refused {
         )
     }
 }
+
+/// The meaning of a refusal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Refusal {
+    /// The resource to delete is gone: that is success.
+    Gone,
+    /// The plan does not fit the resources: read again, then decide.
+    Outdated,
+    /// A resource that the call names exists and is not visible everywhere yet.
+    NotVisibleYet,
+    /// Something uses what was to be removed.
+    InUse,
+    /// Too many calls; nothing was done.
+    Throttled,
+    /// AWS failed; it may have been done.
+    Failed,
+    /// AWS allows no more of these.
+    Quota,
+    /// The credentials lack a permission.
+    Permission,
+    /// The local clock differs from AWS's by more than a signature may.
+    Clock,
+    /// The client token is used up: this is another attempt.
+    TokenReused,
+    /// The call is not as the API wants it: a mistake of this program.
+    Unexpected,
+    /// The code is not in the table. Nothing is known of its cause, so it is tried again.
+    Unknown,
+    /// The call will be refused until the user changes something. The codes are a closed list.
+    Invalid,
+}
+
+/// Seconds to which pauses grow while nothing helps.
+pub(crate) const LONGEST_PAUSE: u64 = 300;
+
+/// Codes with the same meaning for every call, one row for each meaning; AWS documents most of
+/// them under "Common errors" and "Error codes" of each API.
+const CODES: [(Refusal, &[&str]); 10] = [
+    (
+        Refusal::Gone,
+        &[
+            "AccessPointNotFound",
+            "Gateway.NotAttached",
+            "ListenerNotFound",
+            "LoadBalancerNotFound",
+            "NatGatewayNotFound",
+            "SubnetNotFound",
+            "TargetGroupNotFound",
+        ],
+    ),
+    (Refusal::NotVisibleYet, &["InvalidSecurityGroup", "InvalidSubnet"]),
+    (
+        Refusal::Outdated,
+        &[
+            "DuplicateListener",
+            "DuplicateLoadBalancerName",
+            "DuplicateTargetGroupName",
+            "InvalidGroup.Duplicate",
+            "InvalidPermission.Duplicate",
+            "InvalidSubnet.Conflict",
+            "Resource.AlreadyAssociated",
+            "RouteAlreadyExists",
+        ],
+    ),
+    (
+        Refusal::InUse,
+        &[
+            "DependencyViolation",
+            "IncorrectState",
+            "InvalidGroup.InUse",
+            "InvalidIPAddress.InUse",
+            "ResourceInUse",
+        ],
+    ),
+    (
+        Refusal::Throttled,
+        &[
+            "BandwidthLimitExceeded",
+            "DependencyThrottle",
+            "EC2Throttled",
+            "PriorRequestNotComplete",
+            "RequestLimitExceeded",
+            "RequestThrottled",
+            "SlowDown",
+            "Throttled",
+            "Throttling",
+            "TooManyRequests",
+        ],
+    ),
+    (Refusal::Failed, &["InternalError", "InternalFailure", "ServiceUnavailable", "Unavailable"]),
+    (Refusal::Clock, &["RequestExpired", "RequestTimeTooSkewed"]),
+    (
+        Refusal::Permission,
+        &[
+            "AccessDenied",
+            "AuthFailure",
+            "Blocked",
+            "ExpiredToken",
+            "InvalidClientTokenId",
+            "InvalidSignature",
+            "MissingAuthenticationToken",
+            "OptInRequired",
+            "PendingVerification",
+            "RegionDisabled",
+            "SignatureDoesNotMatch",
+            "UnauthorizedAccess",
+            "UnauthorizedOperation",
+            "UnrecognizedClient",
+        ],
+    ),
+    (Refusal::Unexpected, &["DuplicateTagKeys", "InvalidAction", "UnknownParameter"]),
+    (
+        Refusal::Invalid,
+        &[
+            "AvailabilityZoneNotSupported",
+            "CidrConflict",
+            "InvalidAMIID.NotFound",
+            "InvalidConfigurationRequest",
+            "InvalidKeyPair.NotFound",
+            "InvalidParameter",
+            "InvalidParameterCombination",
+            "InvalidParameterValue",
+            "InvalidScheme",
+            "InvalidSubnet.Range",
+            "InvalidVpc.Range",
+            "InvalidVpcRange",
+            "MissingParameter",
+            "OperationNotPermitted",
+            "Unsupported",
+            "UnsupportedOperation",
+            "ValidationError",
+        ],
+    ),
+];
+
+/// The codes of a clock that is off, when the answer's date says that it is: AWS gives them for
+/// wrong credentials too.
+const OF_SIGNATURES: [&str; 3] = ["AuthFailure", "InvalidSignature", "SignatureDoesNotMatch"];
+
+/// The meaning of a code for any call (`rule:an-unknown-code-is-retried`).
+fn meaning(refused: &Refused) -> Refusal {
+    let code = bare(&refused.code);
+    if refused.clock_behind.is_some() && OF_SIGNATURES.contains(&code) {
+        return Refusal::Clock;
+    }
+    if let Some((meaning, _)) = CODES.iter().find(|(_, codes)| codes.contains(&code)) {
+        return *meaning;
+    }
+    match code {
+        "IdempotentParameterMismatch" | "IdempotentInstanceTerminated" => Refusal::TokenReused,
+        _ if code.ends_with(".NotFound") => Refusal::Gone,
+        _ if code.ends_with(".Malformed") => Refusal::Invalid,
+        _ if is_quota(code) => Refusal::Quota,
+        _ if refused.status == 429 => Refusal::Throttled,
+        _ if code.is_empty() || refused.status >= 500 => Refusal::Failed,
+        _ => Refusal::Unknown,
+    }
+}
+
+/// Whether a code, of a NAT gateway that has failed too, says that AWS allows or has no more.
+pub(crate) fn is_quota(code: &str) -> bool {
+    code.ends_with("LimitExceeded")
+        || code.starts_with("TooMany")
+        || code.starts_with("Insufficient")
+}
+
+/// A code without what only some of the APIs add to it.
+fn bare(code: &str) -> &str {
+    let code = code.strip_prefix("Client.").unwrap_or(code);
+    code.strip_suffix("Exception").unwrap_or(code)
+}
+
+/// The meaning of a refusal of this action.
+pub(crate) fn classify(refused: &Refused, action: &Action) -> Refusal {
+    match (meaning(refused), action) {
+        (Refusal::Gone, _) => absent(action),
+        // An address that a NAT gateway has is refused as if it were another account's.
+        (Refusal::Permission, Action::ReleaseAddress { .. })
+            if bare(&refused.code) == "AuthFailure" =>
+        {
+            Refusal::InUse
+        }
+        // There is no route to replace.
+        (Refusal::Invalid, Action::ReplaceRoute { .. })
+            if bare(&refused.code) == "InvalidParameterValue" =>
+        {
+            Refusal::Outdated
+        }
+        (meaning, _) => meaning,
+    }
+}
+
+/// The meaning of a refusal of a describe call.
+pub fn classify_read(refused: &Refused) -> Refusal {
+    meaning(refused)
+}
+
+/// Whether AWS's code says that our program has made a mistake.
+pub fn is_unexpected(refused: &Refused) -> bool {
+    let is_mismatch = bare(&refused.code) == "IdempotentParameterMismatch";
+    is_mismatch || meaning(refused) == Refusal::Unexpected
+}
+
+/// The meaning of an answer that a resource named by the call does not exist.
+fn absent(action: &Action) -> Refusal {
+    match action {
+        // Some of what they name may be left, or be something else by now.
+        Action::ReplaceRoute { .. }
+        | Action::ReplaceAssociation { .. }
+        | Action::DescribeIngress { .. }
+        | Action::RevokeIngress { .. }
+        | Action::Elb(ElbAction::DetachSubnets { .. } | ElbAction::DeleteListeners { .. }) => {
+            Refusal::Outdated
+        }
+        _ if action.is_removal() => Refusal::Gone,
+        _ => Refusal::NotVisibleYet,
+    }
+}
+
+impl Refusal {
+    /// How it is reported.
+    pub fn reason(self) -> Reason {
+        match self {
+            Self::InUse => Reason::InUse,
+            Self::Throttled => Reason::Throttled,
+            Self::Failed | Self::NotVisibleYet => Reason::Unavailable,
+            Self::Quota => Reason::QuotaExceeded,
+            Self::Permission => Reason::PermissionDenied,
+            Self::Clock => Reason::ClockSkew,
+            Self::Gone | Self::Outdated | Self::TokenReused | Self::Unexpected | Self::Unknown => {
+                Reason::Refused
+            }
+            Self::Invalid => Reason::InvalidConfiguration,
+        }
+    }
+
+    /// Seconds until it is worth another try.
+    pub fn pause(self) -> u64 {
+        match self {
+            Self::Gone
+            | Self::Outdated
+            | Self::NotVisibleYet
+            | Self::Failed
+            | Self::TokenReused
+            | Self::Unexpected
+            | Self::Unknown => 5,
+            Self::InUse | Self::Throttled => 10,
+            Self::Permission | Self::Clock => 60,
+            Self::Quota => 120,
+            Self::Invalid => 600,
+        }
+    }
+
+    /// Seconds to which that time grows while it is refused again and again.
+    pub fn longest_pause(self) -> u64 {
+        match self {
+            // What it waits for goes by itself, within minutes.
+            Self::InUse => 60,
+            Self::Quota | Self::Invalid => 600,
+            _ => LONGEST_PAUSE,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -2,33 +2,30 @@
 //!
 //! The reconciler asks [`Pass::next`] what to do, does it, and reports: reads to [`Pass::answer`],
 //! writes to [`Pass::written`], the status patch to [`Pass::persisted`]. It asks again when all of
-//! a step is reported. A pass never waits: [`Step::Rest`] ends a leg, and [`Pass::resume`] begins
+//! a step is reported. A pass never waits: [`Step::Rest`] ends an attempt, and [`Pass::resume`] begins
 //! the next one when the time has come.
+
+use attempt::{Attempt, MaySend, Rejection, lengthened, needs_memory};
 
 use crate::action::Action;
 use crate::deletion::{Ending, Removal, plan_removal};
 use crate::desired::Desired;
 use crate::guard::hold_back;
-use crate::memory::{LATE, Memory, Record, SEND_WITHIN};
+use crate::memory::{LATE, Memory, Record, SEND_WITHIN, Timestamp};
 use crate::observed::Observed;
-use crate::outcome::{Answer, Outcome, Refused};
-use crate::part::{Part, Reason};
-use crate::plan::{Plan, Planned, Problem, Situation};
+use crate::outcome::{Answer, Outcome, Refusal, Refused, classify, classify_read};
+use crate::plan::{Part, Plan, Planned, Problem, Reason, Situation};
 use crate::planner::plan;
 use crate::query::{Query, Reply};
-use crate::refusal::{Refusal, classify, classify_read};
-use crate::timestamp::Timestamp;
 
-use leg::{Leg, MaySend, Trouble, lengthened, rests_on_memory};
-
-mod leg;
+mod attempt;
 mod rest;
 
 /// Seconds after which attributes that only extra calls show are compared again, unless a flag says
 /// otherwise.
 pub const DEEP_CHECK_PERIOD: u64 = 3600;
 
-/// What a pass leads to.
+/// The goal of a reconciliation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Goal {
     /// The cluster shall be so.
@@ -37,7 +34,7 @@ pub enum Goal {
     Absent(Removal),
 }
 
-/// What the reconciler has to do next.
+/// The next step of the reconciler.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
     /// Read all of these, in any order or at once.
@@ -58,7 +55,7 @@ pub enum Step {
 pub enum Rest {
     /// The goal is reached, and nothing is awaited.
     Reached,
-    /// So many seconds, until something is worth a look.
+    /// Rest for so many seconds, then read again.
     For(u64),
     /// Something stands in the way, and nothing but a change of the spec or of AWS helps.
     Stuck,
@@ -76,11 +73,11 @@ pub struct Pass {
     plan: Plan,
     /// Writes that wait for the memory to be stored, and since when.
     prepared: Option<(Timestamp, Vec<Planned>)>,
-    leg: Leg,
+    attempt: Attempt,
     /// Writes that AWS refused and that are wanted all the same.
-    troubles: Vec<Trouble>,
-    /// Legs in a row that ended in doubt and did nothing.
-    fruitless: u32,
+    rejections: Vec<Rejection>,
+    /// Attempts in a row that ended in doubt and did nothing.
+    idle_attempts: u32,
 }
 
 impl Pass {
@@ -94,41 +91,41 @@ impl Pass {
             deep_check_period: DEEP_CHECK_PERIOD,
             plan: Plan::default(),
             prepared: None,
-            leg: Leg::default(),
-            troubles: Vec::new(),
-            fruitless: 0,
+            attempt: Attempt::default(),
+            rejections: Vec::new(),
+            idle_attempts: 0,
         }
     }
 
-    /// The same with another time, in seconds, between deep checks.
+    /// Sets the seconds between deep checks.
     #[must_use]
     pub fn with_deep_check_period(self, seconds: u64) -> Self {
         Self { deep_check_period: seconds, ..self }
     }
 
-    /// What it works at.
+    /// The goal.
     pub(crate) fn goal(&self) -> &Goal {
         &self.goal
     }
 
-    /// What is known of AWS.
+    /// The resources on AWS, as far as they were read.
     pub fn observed(&self) -> &Observed {
         &self.observed
     }
 
-    /// What is to be stored.
+    /// The state to store in the status.
     pub fn memory(&self) -> &Memory {
         &self.memory
     }
 
-    /// What was planned last: of a pass that rests, what is still to be done or awaited.
+    /// The last plan. After a rest it holds the writes and waits that are left.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
 
-    /// What stands in the way, refusals of this leg included.
+    /// All problems, refusals of this attempt included.
     pub fn problems(&self) -> Vec<Problem> {
-        let refused = self.troubles.iter().map(|trouble| trouble.problem.clone());
+        let refused = self.rejections.iter().map(|rejection| rejection.problem.clone());
         let planned = self.plan.problems.iter().cloned();
         let mut all: Vec<_> = planned.chain(self.failures()).chain(refused).collect();
         all.sort();
@@ -136,18 +133,18 @@ impl Pass {
         all
     }
 
-    /// What could not be read, or stored, in this leg.
+    /// Reads and writes of the status that failed in this attempt.
     pub fn failures(&self) -> Vec<Problem> {
-        self.leg.failed.iter().map(|(problem, _)| problem.clone()).collect()
+        self.attempt.failed.iter().map(|(problem, _)| problem.clone()).collect()
     }
 
-    /// What to do next.
+    /// Decides the next step.
     pub fn next(&mut self, now: Timestamp) -> Step {
         if let Some(step) = self.write_prepared(now) {
             return step;
         }
-        if !self.leg.due.is_empty() {
-            return Step::Poll(std::mem::take(&mut self.leg.due));
+        if !self.attempt.due.is_empty() {
+            return Step::Poll(std::mem::take(&mut self.attempt.due));
         }
         self.begin_deletion(now);
         self.plan = self.make_plan(now);
@@ -187,7 +184,7 @@ impl Pass {
 
     /// A query that was answered and is wanted still has not helped.
     fn new_reads(&self) -> Vec<Query> {
-        let is_new = |query: &&Query| !self.leg.asked.contains(query);
+        let is_new = |query: &&Query| !self.attempt.asked.contains(query);
         self.plan.reads.iter().filter(is_new).cloned().collect()
     }
 
@@ -202,15 +199,15 @@ impl Pass {
     }
 
     fn is_held(&self, action: &Action, now: Timestamp) -> bool {
-        let is_barred = match self.leg.may_send {
+        let is_barred = match self.attempt.may_send {
             MaySend::Everything => false,
-            MaySend::WhatNeedsNoMemory => rests_on_memory(action),
+            MaySend::WithoutMemory => needs_memory(action),
             MaySend::Nothing => true,
         };
-        let mut troubles = self.troubles.iter().filter(|trouble| trouble.until > now);
+        let mut rejections = self.rejections.iter().filter(|rejection| rejection.until > now);
         is_barred
-            || self.leg.held.contains(action)
-            || troubles.any(|trouble| trouble.is_about(action))
+            || self.attempt.held.contains(action)
+            || rejections.any(|rejection| rejection.is_about(action))
     }
 
     /// Notes what is about to be created, and has that stored first.
@@ -219,7 +216,7 @@ impl Pass {
             if let Some((logical, attempt)) = planned.action.creates() {
                 let record = Record { since: now, id: None, attempt };
                 let before = self.memory.records.insert(logical.clone(), record);
-                self.leg.before.insert(logical, before);
+                self.attempt.before.insert(logical, before);
             }
             if matches!(planned.part, Part::Vpc | Part::LoadBalancer) {
                 self.memory.deep_checked = None;
@@ -231,31 +228,31 @@ impl Pass {
 
     fn write_prepared(&mut self, now: Timestamp) -> Option<Step> {
         let (since, writes) = self.prepared.take()?;
-        if self.memory != self.stored && self.leg.may_send != MaySend::WhatNeedsNoMemory {
+        if self.memory != self.stored && self.attempt.may_send != MaySend::WithoutMemory {
             self.prepared = Some((since, writes));
             return Some(Step::Persist(self.memory.clone()));
         }
-        // Planned anew otherwise, with a new intent.
+        // Otherwise the writes are planned again, with new intents.
         (since.age(now) <= SEND_WITHIN).then_some(Step::Write(writes))
     }
 
     /// Tells whether the memory was stored.
     ///
-    /// When it was not, creates that rest on it are left out of this leg and everything else goes
+    /// When it was not, creates that rest on it are left out of this attempt and everything else goes
     /// on (`rule:a-failing-status-stops-only-unprotected-creates`).
     pub fn persisted(&mut self, is_stored: bool) {
         if is_stored {
             self.stored = self.memory.clone();
             return;
         }
-        self.leg.may_send = MaySend::WhatNeedsNoMemory;
+        self.attempt.may_send = MaySend::WithoutMemory;
         for planned in self.prepared.take().into_iter().flat_map(|(_, writes)| writes) {
             let Some((logical, _)) = planned.action.creates() else { continue };
             match self.stored.records.get(&logical) {
                 Some(record) => self.memory.records.insert(logical, record.clone()),
                 None => self.memory.records.remove(&logical),
             };
-            if rests_on_memory(&planned.action) {
+            if needs_memory(&planned.action) {
                 let message =
                     "the status cannot be written, so this create would not be known after a crash";
                 self.note(planned.part, Refusal::Failed, message.to_owned());
@@ -266,7 +263,7 @@ impl Pass {
     /// Takes in the answer to a query that was sent at `began`.
     pub fn answer(&mut self, query: Query, reply: Reply, began: Timestamp) {
         self.observed.take_in(&query, reply, began);
-        self.leg.asked.insert(query);
+        self.attempt.asked.insert(query);
     }
 
     /// Takes in that a query was refused; none when there was no answer.
@@ -278,25 +275,25 @@ impl Pass {
         let refusal = refused.map_or(Refusal::Failed, classify_read);
         let why = refused.map_or_else(|| "there is no answer".to_owned(), ToString::to_string);
         self.note(part, refusal, format!("cannot read {query}: {why}"));
-        self.leg.asked.insert(query);
+        self.attempt.asked.insert(query);
     }
 
     fn note(&mut self, part: Part, refusal: Refusal, message: String) {
-        self.leg.failed.push((Problem { part, reason: refusal.reason(), message }, refusal));
+        self.attempt.failed.push((Problem { part, reason: refusal.reason(), message }, refusal));
     }
 
     /// Takes in what became of a write.
     pub fn written(&mut self, planned: &Planned, outcome: Outcome, now: Timestamp) {
         let action = &planned.action;
-        self.leg.held.push(action.clone());
-        self.leg.asked.clear();
-        self.leg.is_unpolled = true;
+        self.attempt.held.push(action.clone());
+        self.attempt.asked.clear();
+        self.attempt.is_unpolled = true;
         match outcome {
             Outcome::Done(answer) => self.done(action, &answer, now),
             Outcome::Refused(refused) => self.refused(planned, &refused, now),
             Outcome::NotSent => {
                 self.forget_intent(action, false);
-                self.leg.may_send = MaySend::Nothing;
+                self.attempt.may_send = MaySend::Nothing;
             }
             // The intent stays: what may have been created is looked for, not created again.
             Outcome::Unknown => self.observed = Observed::default(),
@@ -304,8 +301,8 @@ impl Pass {
     }
 
     fn done(&mut self, action: &Action, answer: &Answer, now: Timestamp) {
-        self.troubles.retain(|trouble| !trouble.is_about(action));
-        self.leg.progressed = true;
+        self.rejections.retain(|rejection| !rejection.is_about(action));
+        self.attempt.progressed = true;
         self.observed.fold(action, answer, now);
         if let Some((logical, attempt)) = action.creates() {
             let id = Some(answer.id.clone());
@@ -318,7 +315,7 @@ impl Pass {
         let refusal = classify(refused, action);
         match refusal {
             Refusal::Gone => {
-                self.leg.was_told_gone = true;
+                self.attempt.was_told_gone = true;
                 self.observed.fold(action, &Answer::default(), now);
                 return;
             }
@@ -326,28 +323,28 @@ impl Pass {
             Refusal::Outdated => {
                 self.observed = Observed::default();
                 self.forget_intent(action, false);
-                self.leg.outdated.push((planned.clone(), refused.to_string()));
+                self.attempt.outdated.push((planned.clone(), refused.to_string()));
                 return;
             }
             _ => self.forget_intent(action, refusal == Refusal::TokenReused),
         }
-        self.hold_off(planned, refusal, &refused.to_string(), now);
+        self.note_rejection(planned, refusal, &refused.to_string(), now);
     }
 
     /// Notes a refusal, and when the write is worth another try: later each time.
-    fn hold_off(&mut self, planned: &Planned, refusal: Refusal, why: &str, now: Timestamp) {
+    fn note_rejection(&mut self, planned: &Planned, refusal: Refusal, why: &str, now: Timestamp) {
         let (part, action) = (planned.part, planned.action.clone());
-        let earlier = self.troubles.iter().position(|trouble| trouble.is_about(&action));
-        let earlier = earlier.map(|place| self.troubles.remove(place));
-        let times = earlier.as_ref().map_or(0, |trouble| trouble.times) + 1;
-        let since = earlier.map_or(now, |trouble| trouble.since);
+        let earlier = self.rejections.iter().position(|rejection| rejection.is_about(&action));
+        let earlier = earlier.map(|place| self.rejections.remove(place));
+        let times = earlier.as_ref().map_or(0, |rejection| rejection.times) + 1;
+        let since = earlier.map_or(now, |rejection| rejection.since);
         let reason = match refusal {
             // Nothing that we made is late for so long: the spec names what does not exist.
             Refusal::NotVisibleYet if since.age(now) >= LATE => Reason::NotFound,
             _ => refusal.reason(),
         };
         let message = format!("AWS refuses {action}: {why}");
-        self.troubles.push(Trouble {
+        self.rejections.push(Rejection {
             action,
             problem: Problem { part, reason, message },
             until: now.plus(lengthened(refusal.pause(), refusal.longest_pause(), times)),
@@ -360,7 +357,7 @@ impl Pass {
     /// known again.
     fn forget_intent(&mut self, action: &Action, is_used_up: bool) {
         let Some((logical, attempt)) = action.creates() else { return };
-        match self.leg.before.remove(&logical).flatten() {
+        match self.attempt.before.remove(&logical).flatten() {
             _ if is_used_up => {
                 let record = Record { since: Timestamp::default(), id: None, attempt: attempt + 1 };
                 self.memory.records.insert(logical, record);

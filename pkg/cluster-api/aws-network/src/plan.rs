@@ -1,15 +1,14 @@
-//! [`Plan`]: what to do next. The files of the parts fill it, `planner.rs` puts them together.
+//! [`Plan`]: what to do next, by [`Part`] of the network, and the [`Reason`]s that are reported,
+//! which are upstream's where it has them. The file of each part adds to the plan; `planner.rs`
+//! calls them.
 
 use crate::action::Action;
 use crate::desired::Desired;
 use crate::identity::{Identity, Ownership, Tags};
-use crate::logical_id::LogicalId;
-use crate::memory::{Absence, Memory};
+use crate::memory::{Absence, LogicalId, Memory, Timestamp};
 use crate::observed::Observed;
-use crate::part::{Part, Reason};
 use crate::query::Query;
-use crate::tag_drift::TagDrift;
-use crate::timestamp::Timestamp;
+use crate::tags::TagDrift;
 
 /// A write that is due.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,11 +24,11 @@ pub struct Planned {
 pub struct Wait {
     /// The part that waits.
     pub part: Part,
-    /// What for, for people: `nat-1 is pending`.
+    /// The reason, for people: `nat-1 is pending`.
     pub what: String,
     /// Seconds until it is worth a look.
     pub after: u64,
-    /// What to read then; none for what goes on by itself when something else that is awaited is
+    /// The query to send then; none where the part goes on by itself when another wait is
     /// there.
     pub read: Option<Query>,
 }
@@ -39,44 +38,44 @@ pub struct Wait {
 pub struct Problem {
     /// The part it is about.
     pub part: Part,
-    /// What it is.
+    /// The reason.
     pub reason: Reason,
-    /// What it is about, and what can be done.
+    /// The object, the cause and the remedy.
     pub message: String,
 }
 
 /// A resource that carries the tag of the cluster and is not ours.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Other {
-    /// Its id; of a classic load balancer its name.
+    /// Id, or name of a classic load balancer.
     pub id: String,
     /// The owner id in its tags.
     pub owner_id: Option<String>,
 }
 
-/// What to do next. Writes are independent of each other and may be sent at once; what depends on
-/// their outcome is in the next plan.
+/// The next writes, reads and waits. Writes are independent of each other and may be sent at once;
+/// what depends on their outcome is in the next plan.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
-    /// What has to be known to plan on.
+    /// Queries to answer before planning goes on.
     pub reads: Vec<Query>,
     /// Writes that are due.
     pub actions: Vec<Planned>,
-    /// What takes its time.
+    /// Operations of AWS to wait for.
     pub waits: Vec<Wait>,
-    /// What stands in the way.
+    /// Problems to report.
     pub problems: Vec<Problem>,
-    /// After so many seconds everything is to be read again, for what was read may not show all
+    /// Seconds until everything must be read again, since the reads may not show all
     /// there is.
     pub look_again: Option<u64>,
-    /// Of a deletion: what carries the tag of the cluster and is not ours.
+    /// In a deletion: resources that carry the tag of the cluster and are not ours.
     pub others: Vec<Other>,
-    /// Tags that are to be corrected, of everything together.
+    /// Corrections of tags, of all resources together.
     pub(crate) tags: TagDrift,
 }
 
 impl Plan {
-    /// Nothing is to be done, and nothing is awaited.
+    /// Whether the plan has no write, read or wait.
     pub fn is_settled(&self) -> bool {
         self.reads.is_empty()
             && self.actions.is_empty()
@@ -121,14 +120,14 @@ impl Plan {
     }
 }
 
-/// What a plan for a cluster that shall exist is made of.
+/// The input of a plan for a cluster that shall exist.
 #[derive(Clone, Copy, Debug)]
-pub struct Situation<'a> {
-    /// What there shall be.
+pub(crate) struct Situation<'a> {
+    /// The resources that the cluster shall have.
     pub desired: &'a Desired,
-    /// What there is.
+    /// The resources on AWS, as far as they were read.
     pub observed: &'a Observed,
-    /// What was done before.
+    /// Creates of earlier reconciliations.
     pub memory: &'a Memory,
     /// The time.
     pub now: Timestamp,
@@ -141,7 +140,7 @@ impl<'a> Situation<'a> {
         &self.desired.identity
     }
 
-    /// Who a resource belongs to, given the place that it fills.
+    /// The owner of a resource, given its logical id.
     pub(crate) fn ownership(&self, tags: &Tags, id: &str, logical: &LogicalId) -> Ownership {
         self.identity().ownership(tags, self.memory.id(logical) == Some(id))
     }
@@ -175,3 +174,138 @@ const FOR_ANOTHER: u64 = 600;
 
 /// Seconds until something that takes minutes, or may be late, is read again.
 pub(crate) const RECHECK: u64 = 10;
+
+/// A part of a cluster's network, each with a condition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Part {
+    /// The VPC.
+    Vpc,
+    /// The subnets.
+    Subnets,
+    /// The internet gateway.
+    InternetGateway,
+    /// NAT gateways and their elastic IPs.
+    NatGateways,
+    /// Route tables.
+    RouteTables,
+    /// Security groups.
+    SecurityGroups,
+    /// The bastion, which nothing waits for.
+    Bastion,
+    /// The load balancer of the API server.
+    LoadBalancer,
+    /// The removal of everything.
+    Deletion,
+}
+
+impl Part {
+    /// The parts that a cluster is made of.
+    pub const OF_A_CLUSTER: [Self; 8] = [
+        Self::Vpc,
+        Self::Subnets,
+        Self::InternetGateway,
+        Self::NatGateways,
+        Self::RouteTables,
+        Self::SecurityGroups,
+        Self::Bastion,
+        Self::LoadBalancer,
+    ];
+
+    /// The type of its condition.
+    pub fn condition(self) -> &'static str {
+        match self {
+            Self::Vpc => "VpcReady",
+            Self::Subnets => "SubnetsReady",
+            Self::InternetGateway => "InternetGatewayReady",
+            Self::NatGateways => "NatGatewaysReady",
+            Self::RouteTables => "RouteTablesReady",
+            Self::SecurityGroups => "ClusterSecurityGroupsReady",
+            Self::Bastion => "BastionHostReady",
+            Self::LoadBalancer => "LoadBalancerReady",
+            Self::Deletion => "Deleting",
+        }
+    }
+
+    /// Whether the cluster is ready only with it.
+    pub fn is_mandatory(self) -> bool {
+        self != Self::Bastion
+    }
+}
+
+/// Why something does not go on, or is not as it should be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Reason {
+    /// Two VPCs are ours and both are in use.
+    DuplicateVpc,
+    /// A name, a CIDR or an attachment that we need is held by somebody else.
+    OwnershipConflict,
+    /// A resource that the spec names does not exist.
+    NotFound,
+    /// A resource differs from the spec and cannot be changed.
+    Immutable,
+    /// The spec cannot be followed here.
+    InvalidConfiguration,
+    /// A zone has private subnets and no public one.
+    NoNatForZone,
+    /// All private subnets depend on one zone.
+    NatSingleZone,
+    /// A NAT gateway could not be made; another is tried.
+    NatGatewayFailed,
+    /// An owned subnet is not in the spec.
+    SurplusSubnet,
+    /// The load balancer is gone and clients know its name.
+    LoadBalancerMissing,
+    /// The load balancer could not be made, and AWS will not repair it.
+    LoadBalancerFailed,
+    /// The load balancer was made without security groups, and AWS adds none later.
+    NoSecurityGroups,
+    /// An image for the bastion was not found.
+    ImageNotFound,
+    /// Something is still used by what we may not delete.
+    InUse,
+    /// AWS refuses more of something.
+    QuotaExceeded,
+    /// AWS refuses the call to these credentials.
+    PermissionDenied,
+    /// AWS refuses all calls, for the local clock is off.
+    ClockSkew,
+    /// AWS asks for fewer calls.
+    Throttled,
+    /// AWS failed, or its answer was lost.
+    Unavailable,
+    /// AWS refuses the call for another reason.
+    Refused,
+}
+
+impl Reason {
+    /// The word in conditions and events.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::DuplicateVpc => "DuplicateVpc",
+            Self::OwnershipConflict => "OwnershipConflict",
+            Self::NotFound => "NotFound",
+            Self::Immutable => "Immutable",
+            Self::InvalidConfiguration => "InvalidConfiguration",
+            Self::NoNatForZone => "NoNatForZone",
+            Self::NatSingleZone => "NatSingleZone",
+            Self::NatGatewayFailed => "NatGatewayFailed",
+            Self::SurplusSubnet => "SurplusSubnet",
+            Self::LoadBalancerMissing => "LoadBalancerMissing",
+            Self::LoadBalancerFailed => "LoadBalancerFailed",
+            Self::NoSecurityGroups => "NoSecurityGroups",
+            Self::ImageNotFound => "ImageNotFound",
+            Self::InUse => "InUse",
+            Self::QuotaExceeded => "QuotaExceeded",
+            Self::PermissionDenied => "PermissionDenied",
+            Self::ClockSkew => "ClockSkew",
+            Self::Throttled => "Throttled",
+            Self::Unavailable => "Unavailable",
+            Self::Refused => "Refused",
+        }
+    }
+
+    /// Whether the part is ready all the same.
+    pub fn is_advice(self) -> bool {
+        matches!(self, Self::NatSingleZone | Self::SurplusSubnet | Self::NoSecurityGroups)
+    }
+}

@@ -2,24 +2,22 @@
 //! another is passed on, so the order here is the order in which things can be made; everything
 //! that can be made is planned at once.
 
-use crate::bastion;
 use crate::desired::Desired;
-use crate::load_balancer;
-use crate::logical_id::LogicalId;
-use crate::memory::Memory;
-use crate::nat_gateways;
+use crate::memory::{LogicalId, Memory};
 use crate::observed::Observed;
-use crate::part::Part;
-use crate::plan::{Plan, Planned, Situation};
+use crate::plan::{Part, Plan, Planned, Situation};
 use crate::query::{Lookup, Query, Scope};
 use crate::spec::LoadBalancerKind;
-use crate::{addresses, internet_gateway, route_tables, security_groups, subnets, vpc};
+use crate::{
+    addresses, bastion, internet_gateway, load_balancer, nat_gateways, route_tables,
+    security_groups, subnets, vpc,
+};
 
-/// What to do next for a cluster that shall exist.
+/// Plans the next writes, reads and waits of a cluster that shall exist.
 ///
 /// A pure function: the same arguments give the same plan. What it plans is carried out, taken in
 /// ([`Observed::fold`], [`Observed::take_in`]) and planned on.
-pub fn plan(situation: &Situation<'_>) -> Plan {
+pub(crate) fn plan(situation: &Situation<'_>) -> Plan {
     let mut plan = Plan::default();
     if *situation.observed == Observed::default() {
         plan.reads = first_reads(situation.desired, situation.memory);

@@ -8,8 +8,7 @@ use crate::identity::Tags;
 use crate::load_balancers::{
     ClassicAttributes, ClassicLoadBalancer, NetworkLoadBalancer, TargetGroup,
 };
-use crate::logical_id::LogicalId;
-use crate::memory::Memory;
+use crate::memory::{LogicalId, Memory};
 use crate::resources::{
     Address, Instance, InternetGateway, NatGateway, NetworkInterface, RouteTable, SecurityGroup,
     Subnet, Vpc,
@@ -33,12 +32,12 @@ impl fmt::Display for Scope {
     }
 }
 
-/// Which load balancers are looked for: all that any of this says.
+/// The load balancers to read: those that match any field.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Lookup {
-    /// Those of these names. A name without a load balancer is no error.
+    /// Names. A name without a load balancer is not an error.
     pub names: Vec<String>,
-    /// Those in this VPC.
+    /// VPC.
     pub vpc: Option<String>,
 }
 
@@ -49,7 +48,7 @@ pub enum Query {
     TaggedVpcs,
     /// The VPC of this id; no such VPC is an empty answer, not an error.
     Vpc(String),
-    /// Both DNS attributes of a VPC (2).
+    /// DNS attributes of a VPC (2 calls).
     VpcAttributes(String),
     /// Subnets.
     Subnets(Scope),
@@ -63,8 +62,8 @@ pub enum Query {
     RouteTables(Scope),
     /// Security groups.
     SecurityGroups(Scope),
-    /// Instances with the tag and the role of a bastion, in every state; and the recorded one, which
-    /// may have lost its role.
+    /// Instances with the tag and the role of a bastion, in every state; and the recorded one,
+    /// which may have lost its role.
     Bastions(Option<String>),
     /// The newest image for a bastion.
     BastionImage,
@@ -98,7 +97,7 @@ impl Query {
     }
 }
 
-/// What it reads, for people.
+/// The text of a query, for people.
 impl fmt::Display for Query {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -13,13 +13,13 @@ use crate::rule::Rule;
 pub struct Vpc {
     /// `vpc-…`.
     pub id: String,
-    /// Its primary CIDR.
+    /// Primary CIDR.
     pub cidr: IpNet,
     /// Whether AWS resolves names in it; none when the attribute was not read.
     pub dns_support: Option<bool>,
     /// Whether instances in it get names; none when the attribute was not read.
     pub dns_hostnames: Option<bool>,
-    /// Its tags.
+    /// Tags.
     pub tags: Tags,
 }
 
@@ -30,15 +30,15 @@ pub struct Subnet {
     pub id: String,
     /// The VPC it lies in.
     pub vpc: String,
-    /// Its IPv4 CIDR.
+    /// IPv4 CIDR.
     pub cidr: IpNet,
-    /// Its availability zone.
+    /// Availability zone.
     pub zone: String,
     /// Instances in it get a public address by default.
     pub map_public_ip: bool,
-    /// Its state is `available`, not `pending`.
+    /// Whether the state is `available`, not `pending`.
     pub available: bool,
-    /// Its tags.
+    /// Tags.
     pub tags: Tags,
 }
 
@@ -49,7 +49,7 @@ pub struct InternetGateway {
     pub id: String,
     /// The VPC it is attached to.
     pub attached_to: Option<String>,
-    /// Its tags.
+    /// Tags.
     pub tags: Tags,
 }
 
@@ -62,7 +62,7 @@ pub struct Address {
     pub ip: Ipv4Addr,
     /// `eipassoc-…` while something uses it.
     pub association: Option<String>,
-    /// Its tags.
+    /// Tags.
     pub tags: Tags,
 }
 
@@ -73,7 +73,7 @@ pub enum NatState {
     Pending,
     /// In service.
     Available,
-    /// It could not be made, and never will.
+    /// The creation has failed for good.
     Failed,
     /// On its way out, for minutes.
     Deleting,
@@ -92,23 +92,23 @@ pub struct NatGateway {
     pub subnet: String,
     /// Allocation ids of its elastic IPs, also while it is pending.
     pub allocations: Vec<String>,
-    /// Its public addresses, as far as it has them.
+    /// Public addresses, as far as AWS shows them.
     pub public_ips: Vec<Ipv4Addr>,
-    /// Its state.
+    /// State.
     pub state: NatState,
     /// `FailureCode: FailureMessage` of a failed one.
     pub failure: Option<String>,
-    /// Its tags.
+    /// Tags.
     pub tags: Tags,
 }
 
 impl NatGateway {
-    /// It serves, or is going to.
+    /// Whether the NAT gateway is available or pending.
     pub fn is_live(&self) -> bool {
         matches!(self.state, NatState::Pending | NatState::Available)
     }
 
-    /// It has no hold on its subnet and its addresses any more.
+    /// Whether the NAT gateway no longer uses its subnet and its addresses.
     pub fn is_gone(&self) -> bool {
         self.state == NatState::Deleted
     }
@@ -152,11 +152,11 @@ pub struct RouteTable {
     pub id: String,
     /// The VPC it lies in.
     pub vpc: String,
-    /// Who uses it.
+    /// Subnets that use the table.
     pub associations: Vec<Association>,
-    /// Its routes.
+    /// Routes.
     pub routes: Vec<Route>,
-    /// Its tags.
+    /// Tags.
     pub tags: Tags,
 }
 
@@ -169,7 +169,7 @@ impl RouteTable {
         self.routes.iter().find(|route| route.destination == DEFAULT_ROUTE)
     }
 
-    /// It is the main table of its VPC.
+    /// Whether the table is the main table of its VPC.
     pub fn is_main(&self) -> bool {
         self.associations.iter().any(|association| association.subnet.is_none())
     }
@@ -187,11 +187,11 @@ pub struct SecurityGroup {
     pub id: String,
     /// The VPC it lies in.
     pub vpc: String,
-    /// Its name, unique in the VPC.
+    /// Name, unique in the VPC.
     pub name: String,
-    /// Its ingress rules, each with one source.
+    /// Ingress rules, each with one source.
     pub rules: Vec<Rule>,
-    /// Its tags.
+    /// Tags.
     pub tags: Tags,
 }
 
@@ -217,18 +217,18 @@ pub struct Instance {
     pub id: String,
     /// The VPC it lies in; empty once it is terminated.
     pub vpc: String,
-    /// Its state.
+    /// State.
     pub state: InstanceState,
     /// When it was launched, in seconds since the Unix epoch.
     pub launched: u64,
-    /// Its public address.
+    /// Public address.
     pub public_ip: Option<Ipv4Addr>,
-    /// Its tags.
+    /// Tags.
     pub tags: Tags,
 }
 
 impl Instance {
-    /// It is there to stay.
+    /// Whether the instance is pending or running.
     pub fn is_live(&self) -> bool {
         !matches!(self.state, InstanceState::ShuttingDown | InstanceState::Terminated)
     }
@@ -241,9 +241,9 @@ pub struct NetworkInterface {
     pub id: String,
     /// Nothing uses it: its status is `available`.
     pub available: bool,
-    /// What its maker wrote, such as `ELB seed-apiserver`.
+    /// Description of its creator, such as `ELB seed-apiserver`.
     pub description: String,
-    /// Who made it.
+    /// Creator.
     pub requester: String,
     /// Ids of its security groups.
     pub groups: Vec<String>,

@@ -2,15 +2,13 @@
 
 use crate::action::Action;
 use crate::identity::Tags;
-use crate::logical_id::LogicalId;
+use crate::memory::{LogicalId, client_token};
 use crate::nat_gateways::{Exit, Nats};
-use crate::part::{Part, Reason};
-use crate::plan::{Plan, Situation};
+use crate::plan::{Part, Plan, Reason, Situation};
 use crate::query::{Query, Scope};
 use crate::resources::{RouteTable, Target};
 use crate::subnets::{Placed, Subnets};
 use crate::tags::ROUTE_TABLE_TAG;
-use crate::token::client_token;
 use crate::vpc::Home;
 
 /// Plans the route tables of a VPC of ours.
@@ -62,8 +60,7 @@ fn slot(tags: &Tags) -> Option<&str> {
     tags.get(ROUTE_TABLE_TAG).map(String::as_str)
 }
 
-/// The table of a subnet: by its tag, else the one in use, else one that nobody uses or claims
-/// (`rule:tables-are-found-without-association`).
+/// The table of a subnet: by its tag, else the one in use, else an unused and unclaimed one.
 fn table_of<'a>(
     situation: &Situation<'_>,
     tables: &[&'a RouteTable],
@@ -181,7 +178,7 @@ fn discard(situation: &Situation<'_>, table: &RouteTable, subnets: &Subnets<'_>,
         placed.any(|subnet| subnet.available && subnet.cidr.to_string() == cidr)
     };
     match slot(&table.tags) {
-        // Its subnet is still to be made, or made anew (`rule:a-table-waits-for-its-subnet`).
+        // The subnet does not exist yet or is being replaced: the table keeps the routes of users.
         Some(cidr) if is_for(cidr) && !has_its_own(cidr) => return,
         None if !subnets.are_complete => return,
         _ => {}

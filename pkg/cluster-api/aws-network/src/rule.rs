@@ -1,6 +1,8 @@
-//! [`Rule`]: one ingress permission with one source, the form in which rules are compared.
+//! [`Role`]: what a security group of the cluster is for. [`Rule`]: one ingress permission with one
+//! source, the form in which rules are compared.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use cidr::IpNet;
 
@@ -15,8 +17,8 @@ pub enum Source {
     PrefixList(String),
 }
 
-/// What makes a rule the same rule to AWS: not its description, and not the permission it was
-/// written in (`rule:a-rule-is-protocol-ports-and-one-source`).
+/// The fields by which AWS compares rules: not the description, and not the permission it was
+/// written in (cluster-api-provider-aws#2794, #2795, #5023).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RuleKey {
     /// `tcp`, `udp`, `icmp`, `icmpv6`, `-1` for all, or the number of another protocol.
@@ -32,7 +34,7 @@ pub struct RuleKey {
 /// An ingress rule of a security group.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rule {
-    /// What makes it this rule.
+    /// The fields that identify the rule.
     pub key: RuleKey,
     /// For people.
     pub description: String,
@@ -66,7 +68,7 @@ fn has_ports(protocol: &str) -> bool {
     matches!(protocol, "tcp" | "udp" | "icmp" | "icmpv6")
 }
 
-/// What has to change for `present` to become `wanted`.
+/// The changes that turn `present` into `wanted`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RuleDiff {
     pub(crate) missing: Vec<Rule>,
@@ -98,5 +100,99 @@ pub(crate) fn diff(wanted: &[Rule], present: &[Rule]) -> RuleDiff {
     diff
 }
 
+/// The purpose of a security group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Role {
+    /// The bastion.
+    Bastion,
+    /// Instances of the control plane.
+    ControlPlane,
+    /// Worker nodes.
+    Node,
+    /// The load balancer of the API server.
+    ApiServerLb,
+    /// Left to Kubernetes' cloud provider, for its load balancers.
+    Lb,
+}
+
+impl Role {
+    /// All roles.
+    pub const ALL: [Self; 5] =
+        [Self::Bastion, Self::ControlPlane, Self::Node, Self::ApiServerLb, Self::Lb];
+
+    /// The word in names and tags, which is upstream's.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Bastion => "bastion",
+            Self::ControlPlane => "controlplane",
+            Self::Node => "node",
+            Self::ApiServerLb => "apiserver-lb",
+            Self::Lb => "lb",
+        }
+    }
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.as_str())
+    }
+}
+
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+
+    fn cidr(text: &str) -> Source {
+        Source::Cidr(cidr::parse(text).unwrap())
+    }
+
+    fn group(id: &str) -> Source {
+        Source::Group(id.to_owned())
+    }
+
+    /// cluster-api-provider-aws#5023
+    #[test]
+    fn rules_that_aws_shows_in_another_form_are_the_same_rule() {
+        for (left, right) in [
+            (
+                Rule::new("6", (22, 22), cidr("0.0.0.0/0"), ""),
+                Rule::new("tcp", (22, 22), cidr("0.0.0.0/0"), ""),
+            ),
+            (
+                Rule::new("4", (0, 65535), group("sg-1"), ""),
+                Rule::new("4", (-1, -1), group("sg-1"), ""),
+            ),
+            (
+                Rule::new("-1", (0, 0), group("sg-1"), ""),
+                Rule::new("all", (-1, -1), group("sg-1"), ""),
+            ),
+            (
+                Rule::new("TCP", (1, 2), cidr("10.0.0.1/8"), ""),
+                Rule::new("tcp", (1, 2), cidr("10.0.0.0/8"), ""),
+            ),
+        ] {
+            assert_eq!(left.key, right.key);
+        }
+    }
+
+    #[test]
+    fn only_what_differs_is_written_and_a_description_is_no_difference_of_rules() {
+        let ssh = Rule::new("tcp", (22, 22), cidr("0.0.0.0/0"), "SSH");
+        let api = Rule::new("tcp", (6443, 6443), group("sg-1"), "Kubernetes API");
+        let api_of_another_name = Rule { description: "api".to_owned(), ..api.clone() };
+        let foreign = Rule::new("udp", (53, 53), group("sg-9"), "DNS");
+        assert_eq!(
+            diff(&[ssh.clone(), api.clone()], &[api_of_another_name, foreign.clone()]),
+            RuleDiff {
+                missing: vec![ssh.clone()],
+                described_otherwise: vec![api.clone()],
+                surplus: vec![foreign]
+            }
+        );
+        assert_eq!(
+            diff(&[ssh.clone(), api.clone()], &[api.clone(), ssh.clone()]),
+            RuleDiff::default()
+        );
+        assert_eq!(diff(&[api.clone(), api.clone()], &[api]), RuleDiff::default());
+    }
+}

@@ -6,14 +6,12 @@ use crate::action::Action;
 use crate::addresses;
 use crate::desired::{OVERRIDES, RuleSource, RuleTemplate, VPC_ID};
 use crate::identity::Tags;
-use crate::logical_id::LogicalId;
-use crate::names::security_group_name;
-use crate::part::{Part, Reason};
-use crate::plan::{Plan, Situation};
+use crate::memory::LogicalId;
+use crate::plan::{Part, Plan, Reason, Situation};
 use crate::query::{Query, Scope};
 use crate::resources::SecurityGroup;
-use crate::role::Role;
-use crate::rule::{Rule, Source, diff};
+use crate::rule::{Role, Rule, Source, diff};
+use crate::tags::security_group_name;
 use crate::vpc::Home;
 
 /// The ids of the groups that exist, by role.
@@ -98,8 +96,7 @@ fn keep(situation: &Situation<'_>, group: &SecurityGroup, role: Role, plan: &mut
     plan.tags.compare(&group.id, &group.tags, &wanted, &desired.retired_tags);
 }
 
-/// Plans the rules of a group. What is allowed is added before anything is taken away
-/// (`rule:authorize-before-revoke`).
+/// Plans the rules of a group. What is allowed is added before anything is taken away.
 fn rules(
     situation: &Situation<'_>,
     home: &Home<'_>,

@@ -1,18 +1,18 @@
 //! [`Spec`]: an AWSCluster as its object says it, of either dialect, in texts. `Desired::from_spec`
-//! reads it.
+//! reads it. [`SpecError`]: what is wrong with it, before anything is written to AWS.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::identity::{Identity, Tags};
 use crate::load_balancers::Scheme;
-use crate::role::Role;
+use crate::rule::Role;
 
-/// Whose defaults apply.
+/// The version of upstream whose defaults apply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
-    /// Those of upstream's v1alpha2: the owner Cluster is of that version.
+    /// Upstream's v1alpha2: the owner Cluster has that version.
     V1Alpha2,
-    /// Those of upstream today.
+    /// Upstream's current version.
     Current,
 }
 
@@ -21,9 +21,9 @@ pub enum Dialect {
 pub struct SubnetSpec {
     /// `subnet-…` of one that exists, or the name that a new one shall have.
     pub id: Option<String>,
-    /// Its CIDR.
+    /// CIDR.
     pub cidr_block: Option<String>,
-    /// Its availability zone.
+    /// Availability zone.
     pub availability_zone: Option<String>,
     /// Whether it has a route to the internet gateway.
     pub is_public: bool,
@@ -79,12 +79,12 @@ pub struct IngressRuleSpec {
     pub from_nat_gateways: bool,
 }
 
-/// What the network plug-in needs between the nodes.
+/// Rules that the network plug-in needs between nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CniSpec {
     /// Calico, which is what upstream assumes.
     Calico,
-    /// These rules between control plane and nodes; their sources are ignored.
+    /// Rules between control plane and nodes; their sources are ignored.
     Rules(Vec<IngressRuleSpec>),
     /// Pod addresses are of the VPC: everything between control plane and nodes.
     AmazonVpc,
@@ -104,7 +104,7 @@ pub enum LoadBalancerKind {
 pub struct HealthCheckSpec {
     /// `TCP`, `SSL`, `HTTP` or `HTTPS`.
     pub protocol: Option<String>,
-    /// What HTTP and HTTPS ask for.
+    /// Path of HTTP and HTTPS checks.
     pub path: Option<String>,
     /// From check to check.
     pub interval: Option<u32>,
@@ -119,21 +119,21 @@ pub struct HealthCheckSpec {
 /// The load balancer of the API server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoadBalancerSpec {
-    /// Its kind.
+    /// Kind.
     pub kind: LoadBalancerKind,
-    /// Its name, when it is not the one that upstream gives.
+    /// Name, when it differs from the one that upstream gives.
     pub name: Option<String>,
-    /// Who reaches it.
+    /// Whether the internet can reach it.
     pub scheme: Scheme,
     /// Ids or names of its subnets, when they are not the first of each zone.
     pub subnets: Vec<String>,
     /// Every node of it serves all zones.
     pub cross_zone: bool,
-    /// Its health check.
+    /// Health check.
     pub health_check: HealthCheckSpec,
     /// More security groups, by id.
     pub additional_groups: Vec<String>,
-    /// Who may reach it, when that is not everybody.
+    /// CIDRs that may reach it; empty means all.
     pub ingress_rules: Vec<IngressRuleSpec>,
     /// Instances see the address of the client (network load balancers only).
     pub preserve_client_ip: bool,
@@ -142,13 +142,13 @@ pub struct LoadBalancerSpec {
 /// The bastion.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BastionSpec {
-    /// Who may reach it; everybody when empty.
+    /// CIDRs that may reach it; empty means all.
     pub allowed_cidr_blocks: Vec<String>,
-    /// Nobody may reach it.
+    /// Whether every CIDR is refused.
     pub disable_ingress_rules: bool,
-    /// Its instance type.
+    /// Instance type.
     pub instance_type: Option<String>,
-    /// Its image, when it is not to be looked up.
+    /// Image; without it the image is looked up.
     pub image: Option<String>,
     /// The name of its key pair.
     pub key: Option<String>,
@@ -161,11 +161,11 @@ pub struct BastionSpec {
     reason = "each is a switch of its own in the object or a flag"
 )]
 pub struct Spec {
-    /// Whose the resources are.
+    /// The owner of the resources.
     pub identity: Identity,
     /// Namespace of the cluster.
     pub namespace: String,
-    /// Whose defaults apply.
+    /// The version of upstream whose defaults apply.
     pub dialect: Dialect,
     /// The region.
     pub region: String,
@@ -193,7 +193,7 @@ pub struct Spec {
     pub control_plane_rules: Vec<IngressRuleSpec>,
     /// More rules for the nodes.
     pub node_rules: Vec<IngressRuleSpec>,
-    /// Who may reach node ports; everybody when empty.
+    /// CIDRs that may reach node ports; empty means all.
     pub node_port_cidr_blocks: Vec<String>,
     /// Security groups that are used as they are, by id.
     pub group_overrides: BTreeMap<Role, String>,
@@ -205,8 +205,24 @@ pub struct Spec {
     pub load_balancer: Option<LoadBalancerSpec>,
     /// The endpoint was published: a new load balancer would have another name.
     pub endpoint_published: bool,
-    /// A lost load balancer may be made anew all the same.
+    /// A lost load balancer may be replaced all the same.
     pub allow_load_balancer_recreate: bool,
     /// The bastion.
     pub bastion: Option<BastionSpec>,
+}
+
+/// One thing that is wrong with a spec.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("cannot use {path}: {problem}")]
+pub struct SpecError {
+    /// The field, as in the newer dialect, from `spec` on.
+    pub path: String,
+    /// The error and the remedy.
+    pub problem: String,
+}
+
+impl SpecError {
+    pub(crate) fn new(path: impl Into<String>, problem: impl Into<String>) -> Self {
+        Self { path: path.into(), problem: problem.into() }
+    }
 }

@@ -4,9 +4,8 @@ use cidr::IpNet;
 
 use crate::action::Action;
 use crate::identity::{Ownership, shows_eks};
-use crate::logical_id::LogicalId;
-use crate::part::{Part, Reason};
-use crate::plan::{Plan, Situation};
+use crate::memory::LogicalId;
+use crate::plan::{Part, Plan, Reason, Situation};
 use crate::query::{Query, Scope};
 use crate::resources::Vpc;
 
@@ -15,12 +14,12 @@ use crate::resources::Vpc;
 pub(crate) struct Home<'a> {
     pub(crate) id: &'a str,
     pub(crate) cidr: IpNet,
-    /// It is ours, and so is the network in it. Otherwise security groups and the load balancer are
-    /// all that we make.
+    /// Whether the VPC and the network in it are ours. Otherwise security groups and the load
+    /// balancer are all that we make.
     pub(crate) is_managed: bool,
 }
 
-/// Plans the VPC. None as long as there is none to go on with.
+/// Plans the VPC. Returns `None` until a usable VPC exists.
 pub(crate) fn plan<'a>(situation: &Situation<'a>, plan: &mut Plan) -> Option<Home<'a>> {
     let (vpc, is_managed) = match &situation.desired.vpc_id {
         Some(id) => named(situation, id, plan)?,
@@ -33,8 +32,8 @@ pub(crate) fn plan<'a>(situation: &Situation<'a>, plan: &mut Plan) -> Option<Hom
     Some(Home { id: &vpc.id, cidr: vpc.cidr, is_managed })
 }
 
-/// A network that EKS uses is not adopted: its control plane and node groups live in it, and another
-/// controller keeps it.
+/// A network that EKS uses is not adopted: its control plane and node groups live in it, and
+/// another controller keeps it.
 fn check_adoption(situation: &Situation<'_>, vpc: &Vpc, plan: &mut Plan) -> Option<()> {
     if situation.identity().marks(&vpc.tags) || is_bare(situation, vpc) {
         return Some(());
@@ -51,8 +50,7 @@ fn check_adoption(situation: &Situation<'_>, vpc: &Vpc, plan: &mut Plan) -> Opti
     Some(())
 }
 
-/// A VPC that the spec names is used as it is, and never replaced by another
-/// (`rule:a-named-vpc-is-never-replaced`).
+/// A VPC that the spec names is used as it is, and never replaced by another.
 fn named<'a>(situation: &Situation<'a>, id: &str, plan: &mut Plan) -> Option<(&'a Vpc, bool)> {
     let observed = situation.observed;
     let recorded = situation.memory.id(&LogicalId::Vpc).filter(|recorded| *recorded != id);
@@ -127,7 +125,7 @@ fn refuse_to_double(vpc: &str, plan: &mut Plan) {
     plan.problem(Part::Vpc, Reason::OwnershipConflict, message);
 }
 
-/// No VPC carries our tags. One that we recorded may have lost them; otherwise it is made.
+/// Handles a VPC without our tags: a recorded VPC may have lost them; otherwise a VPC is created.
 fn missing<'a>(situation: &Situation<'a>, plan: &mut Plan) -> Option<&'a Vpc> {
     let (identity, observed) = (situation.identity(), situation.observed);
     if let Some(id) = situation.memory.id(&LogicalId::Vpc) {
@@ -149,8 +147,8 @@ fn missing<'a>(situation: &Situation<'a>, plan: &mut Plan) -> Option<&'a Vpc> {
     None
 }
 
-/// Of several VPCs the one in use counts, and AWS refuses to delete any that is
-/// (`rule:one-vpc-counts`).
+/// Chooses the VPC in use among several; AWS refuses to delete any that is in use
+/// (cluster-api-provider-aws#2563, #2658).
 fn one_of<'a>(situation: &Situation<'a>, all: &[&'a Vpc], plan: &mut Plan) -> Option<&'a Vpc> {
     let observed = situation.observed;
     let (Some(subnets), Some(groups), Some(gateways)) =

@@ -1,25 +1,32 @@
-//! [`Account`]: the credentials of one AWS account and what is shared by all clusters in it:
-//! connections, rates, metrics.
+//! [`Account`]: the credentials of one AWS account, from the usual places ([`DefaultChain`]), and
+//! what all clusters in the account share: connections, rates, metrics.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::error::Error;
+use std::sync::{Arc, OnceLock};
 
+use aws_config::default_provider::credentials::DefaultCredentialsChain;
+use aws_config::environment::EnvironmentVariableRegionProvider;
+use aws_config::meta::region::RegionProviderChain;
+use aws_config::profile::ProfileFileRegionProvider;
+use aws_config::provider_config::ProviderConfig;
 use aws_config::stalled_stream_protection::StalledStreamProtectionConfig;
 use aws_config::{AppName, BehaviorVersion, SdkConfig};
-use aws_credential_types::provider::SharedCredentialsProvider;
+use aws_credential_types::provider::error::CredentialsError;
+use aws_credential_types::provider::future::ProvideCredentials as Provided;
+use aws_credential_types::provider::{self, ProvideCredentials, SharedCredentialsProvider};
 use aws_smithy_runtime_api::client::http::SharedHttpClient;
 use aws_smithy_types::retry::{ReconnectMode, RetryConfig};
 use aws_smithy_types::timeout::TimeoutConfig;
 use parking_lot::Mutex;
+use tokio::sync::OnceCell;
 
-use crate::call_error::CallError;
+use crate::call::CallError;
 use crate::callers::Callers;
 use crate::connections::Connections;
-use crate::credentials::{DefaultChain, home_region};
 use crate::limits::Limits;
 use crate::metrics::Metrics;
-use crate::options::Options;
-use crate::region::Region;
+use crate::region::{Options, Region};
 
 /// One account. Clones are the same.
 #[derive(Clone, Debug)]
@@ -103,8 +110,8 @@ impl Account {
         self.0.callers.account(region.sts(), &self.0.http, expected).await
     }
 
-    /// The APIs of a region in whichever account the credentials belong to. The rates are those of the
-    /// account that STS named last (`rule:a-throttle-slows-everybody`).
+    /// The APIs of a region in whichever account the credentials belong to. The rates are those of
+    /// the account that STS named last (`rule:a-throttle-slows-everybody`).
     pub fn region(&self, name: &str) -> Region {
         self.region_in(name, None)
     }
@@ -141,34 +148,76 @@ impl Account {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeMap;
-    use std::time::Duration;
+/// The region where credentials are asked for, as the environment or the profile says it. Without
+/// it the region of each cluster is asked, which is in the right partition.
+pub(crate) async fn home_region() -> Option<aws_config::Region> {
+    let said = RegionProviderChain::first_try(EnvironmentVariableRegionProvider::new());
+    said.or_else(ProfileFileRegionProvider::new()).region().await
+}
 
-    use aws_credential_types::Credentials;
-    use prometheus::Registry;
+/// The chain of the SDK, made when credentials are first needed.
+#[derive(Debug)]
+pub(crate) struct DefaultChain {
+    http: SharedHttpClient,
+    region: aws_config::Region,
+    chain: OnceCell<DefaultCredentialsChain>,
+    /// The feature that the profile asks for and this build lacks. The SDK reports it only once.
+    missing: OnceLock<String>,
+}
 
-    use super::*;
-    use crate::limits::Rates;
+impl DefaultChain {
+    /// Makes a chain that asks for credentials in this region, where a provider of the chain asks
+    /// AWS.
+    pub(crate) fn new(http: SharedHttpClient, region: aws_config::Region) -> Self {
+        Self { http, region, chain: OnceCell::new(), missing: OnceLock::new() }
+    }
 
-    /// rule:a-throttle-slows-everybody
-    #[tokio::test]
-    async fn a_region_of_an_account_has_one_set_of_rates_whether_the_account_is_checked_or_not() {
-        let options = Options {
-            controller: "test",
-            endpoint: None,
-            region_endpoints: BTreeMap::new(),
-            credentials: Some(Credentials::new("key", "secret", None, None, "test")),
-            request_timeout: Duration::from_secs(1),
-            rates: Rates::default(),
+    async fn credentials(&self) -> provider::Result {
+        let make = || {
+            let config = ProviderConfig::default().with_http_client(self.http.clone());
+            let chain = DefaultCredentialsChain::builder().configure(config);
+            chain.region(self.region.clone()).build()
         };
-        let account = Account::load(options, Metrics::new(&Registry::new()).unwrap()).await;
-        account.0.callers.note(None, "1");
-        let same = |one: &Region, other: &Region| std::ptr::eq(one.limits(), other.limits());
-        let checked = account.region_of("us-east-2", "1");
-        assert!(same(&checked, &account.region("us-east-2")));
-        assert!(!same(&checked, &account.region("us-west-2")));
-        assert!(!same(&checked, &account.region_of("us-east-2", "2")));
+        let found = self.chain.get_or_init(make).await.provide_credentials().await;
+        found.map_err(|error| self.in_our_words(error))
+    }
+
+    fn in_our_words(&self, error: CredentialsError) -> CredentialsError {
+        if let Some(feature) = missing_feature(&error) {
+            let profile = std::env::var("AWS_PROFILE").unwrap_or_else(|_| "default".to_owned());
+            let field = if feature == "sso" { "sso_session" } else { &*feature };
+            self.missing.get_or_init(|| format!("profile {profile}: {field} is not in this build"));
+        }
+        match self.missing.get() {
+            Some(missing) => CredentialsError::invalid_configuration(missing.clone()),
+            None => error,
+        }
     }
 }
+
+/// A part of the SDK that the profile asks for and this program is built without. The SDK tells it
+/// only as a text.
+fn missing_feature(error: &CredentialsError) -> Option<String> {
+    const WORDS: &str = "cargo feature(s) enabled: ";
+    let mut next: Option<&(dyn Error + 'static)> = Some(error);
+    while let Some(error) = next {
+        let text = error.to_string();
+        if let Some((_, rest)) = text.split_once(WORDS) {
+            return rest.split('.').next().map(str::to_owned);
+        }
+        next = error.source();
+    }
+    None
+}
+
+impl ProvideCredentials for DefaultChain {
+    fn provide_credentials<'a>(&'a self) -> Provided<'a>
+    where
+        Self: 'a,
+    {
+        Provided::new(self.credentials())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -6,8 +6,7 @@ use std::time::Duration;
 use rand::RngExt as _;
 use tokio::time::{Instant, sleep, timeout_at};
 
-use crate::call::Call;
-use crate::call_error::CallError;
+use crate::call::{Call, CallError};
 use crate::region::Region;
 
 /// A call is tried so often.
@@ -54,7 +53,7 @@ fn was_looked_at(error: &CallError) -> bool {
     !error.is_throttle() && !matches!(error, CallError::NotSent { .. })
 }
 
-/// Whether another attempt may follow this one (`rule:no-blind-repeat-of-a-create`).
+/// Whether another attempt may follow this one (`rule:one-attempt-is-one-request`).
 fn may_follow(error: &CallError, call: Call) -> bool {
     error.is_throttle() || (call.is_repeatable && error.leaves_doubt())
 }
@@ -86,7 +85,7 @@ where
 }
 
 /// Waits for the turn of a call, and leaves it to another when it would come too late
-/// (`rule:no-turn-is-taken-in-vain`).
+/// (`rule:a-throttle-slows-everybody`).
 async fn take_turn(
     region: &Region,
     call: Call,
@@ -98,7 +97,7 @@ async fn take_turn(
         return Ok(());
     };
     timeout_at(at, turn).await.map_err(|_| {
-        let reason = "its turn has not come while its plan held; it is planned anew";
+        let reason = "cannot send the write before its plan expires: the rate limit delays it; it is planned again";
         CallError::NotSent { reason: reason.to_owned() }
     })
 }

@@ -16,7 +16,7 @@ use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use crate::call_error::CallError;
+use crate::call::CallError;
 
 /// For so long an answer of STS is believed although another account was expected.
 const ASK_AGAIN: Duration = Duration::from_secs(30);
@@ -33,7 +33,7 @@ enum Held {
     Unknown,
 }
 
-/// What STS has said of the credentials of the process. Clones share it.
+/// The account of the credentials of the process, as STS answers. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Callers(Arc<Inner>);
 

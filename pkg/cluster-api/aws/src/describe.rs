@@ -1,30 +1,25 @@
-//! [`Describe`]: queries answered by describe calls, all pages of them. Of what is not the cluster's
-//! little is needed, so an unusual shape of it is no error (`flaws.rs`). Filters that AWS applies
-//! are applied again on our side (`rule:filters-are-applied-twice`).
+//! [`Describe`]: queries answered by describe calls, all pages of them. Of what is not the
+//! cluster's little is needed, so an unusual shape of it is no error (`answers.rs`). Filters that AWS
+//! applies are applied again on our side (`rule:filters-are-applied-twice`).
 
 use aws_network::{Query, Reply, Scope, Tags};
 use aws_sdk_ec2::types::Filter;
 
-use crate::call_error::CallError;
+use crate::call::CallError;
 use crate::region::Region;
 
+mod answers;
 mod classic;
-mod flaws;
 mod gateways;
 mod groups;
 mod instances;
 mod marked;
 mod network_balancers;
-mod pages;
-mod residents;
-mod routes;
-mod tags;
-mod target_groups;
 mod vpcs;
 
 pub use marked::Marked;
 
-/// As many results in one page as every describe call of EC2 allows.
+/// Results in one page that every describe call of EC2 allows.
 const PAGE: i32 = 100;
 
 /// The describe calls for one cluster.
@@ -95,7 +90,7 @@ fn filter(name: &str, value: &str) -> Filter {
     Filter::builder().name(name).values(value).build()
 }
 
-/// What an answer must have (`rule:only-ours-spoils-an-answer`).
+/// A required field of an answer (`rule:only-ours-spoils-an-answer`).
 fn required<T>(value: Option<T>, what: &'static str) -> Result<T, CallError> {
     value.ok_or_else(|| CallError::without(what))
 }

@@ -1,12 +1,18 @@
-//! [`Executor`]: carries out what a pass of one cluster asks for.
+//! [`Executor`]: answers the queries and carries out the writes of one cluster. [`run_attempt`] leads a
+//! pass from step to step until it rests.
 
-use aws_network::{Action, Identity, Outcome, Query, Reply, Scope, Timestamp};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use aws_network::{
+    Action, Identity, Memory, Outcome, Pass, Planned, Problem, Query, Reply, Rest, SEND_WITHIN,
+    Scope, Step, Timestamp,
+};
+use futures::{StreamExt as _, stream};
 use resilience::Fence;
 use tokio::time::Instant;
 
 use crate::attempts;
-use crate::call::Call;
-use crate::call_error::CallError;
+use crate::call::{Call, CallError};
 use crate::describe::Describe;
 use crate::gate::Gate;
 use crate::limits::{Class, Service};
@@ -23,7 +29,7 @@ pub struct Executor {
 }
 
 impl Executor {
-    /// One that asks `fence` before each write.
+    /// Makes an executor that checks `fence` before each write.
     pub fn new(region: Region, identity: &Identity, fence: Fence) -> Self {
         Self { region, fence, cluster_tag: identity.cluster_tag() }
     }
@@ -37,8 +43,7 @@ impl Executor {
     }
 
     /// Answers a query about what takes its time, and tells when the read began. NAT gateways,
-    /// which take minutes, are read for all clusters of the region at once
-    /// (`rule:clusters-wait-together`).
+    /// which take minutes, are read for all clusters of the region at once.
     ///
     /// # Errors
     /// AWS has refused one of the calls, or not answered it.
@@ -103,7 +108,7 @@ impl Executor {
     }
 }
 
-/// What the gate did not let pass was not sent, whatever went wrong.
+/// A request that the gate did not let pass was not sent, whatever the error.
 fn as_seen_by(gate: &Gate, error: CallError) -> CallError {
     match error {
         CallError::Unanswered { reason } if !gate.has_passed() => CallError::NotSent { reason },
@@ -122,4 +127,155 @@ fn call_of(action: &Action) -> Call {
     };
     let (operation, is_repeatable) = (action.operation(), action.is_repeatable());
     Call { service, class, operation, is_repeatable }
+}
+
+/// Concurrent calls of one cluster.
+const IN_FLIGHT: usize = 6;
+
+/// For so long a plan holds. Creates that rest on an intent leave within [`SEND_WITHIN`].
+const PLAN_HOLDS: Duration = Duration::from_secs(60);
+
+/// Callbacks of an attempt to the reconciler.
+pub trait AttemptHooks: Sync {
+    /// The time, as the memory counts it.
+    fn now(&self) -> Timestamp {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Timestamp(since.as_secs())
+    }
+
+    /// Stores the memory of the cluster durably. False when it could not be stored.
+    fn store(&self, memory: &Memory) -> impl Future<Output = bool> + Send;
+
+    /// Whether the process is asked to stop: no step is begun any more.
+    fn is_over(&self) -> bool {
+        false
+    }
+
+    /// Hears of a read that has failed.
+    fn unread(&self, _error: &CallError) {}
+
+    /// Hears what became of a write.
+    fn wrote(&self, _planned: &Planned, _outcome: &Outcome) {}
+}
+
+/// Carries out what a pass asks for until it rests, or until the hooks end it.
+pub async fn run_attempt(pass: &mut Pass, executor: &Executor, hooks: &impl AttemptHooks) -> Rest {
+    while !hooks.is_over() {
+        match pass.next(hooks.now()) {
+            Step::Read(queries) => ask(pass, executor, hooks, queries, Source::Aws).await,
+            Step::Poll(queries) => {
+                ask(pass, executor, hooks, queries, Source::AnyRound).await;
+            }
+            Step::Persist(memory) => {
+                let is_stored = hooks.store(&memory).await;
+                pass.persisted(is_stored);
+            }
+            Step::Write(writes) => write(pass, executor, hooks, writes).await,
+            Step::Rest(rest) => return rest,
+        }
+    }
+    Rest::For(0)
+}
+
+/// Reads all that a pass needs to plan its first write, and sends none.
+///
+/// # Errors
+/// Problems of the reads that failed; none when the hooks end the attempt.
+pub async fn look(
+    pass: &Pass,
+    executor: &Executor,
+    hooks: &impl AttemptHooks,
+) -> Result<Pass, Vec<Problem>> {
+    let mut looked = pass.clone();
+    while !hooks.is_over() {
+        let mut next = looked.clone();
+        match next.next(hooks.now()) {
+            Step::Read(queries) | Step::Poll(queries) => {
+                ask(&mut next, executor, hooks, queries, Source::Aws).await;
+            }
+            _ => return Ok(looked),
+        }
+        let failures = next.failures();
+        if !failures.is_empty() {
+            return Err(failures);
+        }
+        looked = next;
+    }
+    Err(Vec::new())
+}
+
+/// Where an answer may come from.
+#[derive(Clone, Copy)]
+enum Source {
+    /// A read of our own.
+    Aws,
+    /// Read for this cluster or for many clusters.
+    AnyRound,
+}
+
+async fn ask(
+    pass: &mut Pass,
+    executor: &Executor,
+    hooks: &impl AttemptHooks,
+    queries: Vec<Query>,
+    source: Source,
+) {
+    let mut answers = stream::iter(queries.into_iter().map(|query| async move {
+        let answer = Box::pin(answer(executor, hooks, &query, source)).await;
+        (query, answer)
+    }))
+    .buffer_unordered(IN_FLIGHT);
+    while let Some((query, answer)) = answers.next().await {
+        match answer {
+            Ok((reply, began)) => pass.answer(query, reply, began),
+            Err(error) => {
+                tracing::debug!(?query, %error, "A read of AWS has failed");
+                hooks.unread(&error);
+                pass.unanswered(query, error.refused());
+            }
+        }
+    }
+}
+
+/// The answer to a query, and when its read began.
+async fn answer(
+    executor: &Executor,
+    hooks: &impl AttemptHooks,
+    query: &Query,
+    source: Source,
+) -> Result<(Reply, Timestamp), CallError> {
+    match source {
+        Source::AnyRound => executor.poll(query, || hooks.now()).await,
+        Source::Aws => {
+            let began = hooks.now();
+            Ok((executor.read(query).await?, began))
+        }
+    }
+}
+
+async fn write(
+    pass: &mut Pass,
+    executor: &Executor,
+    hooks: &impl AttemptHooks,
+    writes: Vec<Planned>,
+) {
+    let planned_at = Instant::now();
+    let mut outcomes = stream::iter(writes.into_iter().map(|planned| async move {
+        let leaves_by = planned_at + holds(&planned);
+        let outcome = Box::pin(executor.write(&planned.action, leaves_by)).await;
+        (planned, outcome)
+    }))
+    .buffer_unordered(IN_FLIGHT);
+    while let Some((planned, outcome)) = outcomes.next().await {
+        hooks.wrote(&planned, &outcome);
+        pass.written(&planned, outcome, hooks.now());
+    }
+    executor.has_written(hooks.now());
+}
+
+fn holds(planned: &Planned) -> Duration {
+    match planned.action.creates() {
+        Some((logical, _)) if !logical.is_protected() => Duration::from_secs(SEND_WITHIN),
+        _ => PLAN_HOLDS,
+    }
 }

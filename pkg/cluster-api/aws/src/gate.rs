@@ -20,7 +20,7 @@ use tokio::time::Instant;
 enum Held {
     #[error(transparent)]
     Fenced(Fenced),
-    #[error("cannot send what was planned too long ago; it is planned anew")]
+    #[error("cannot send the write: its plan has expired; it is planned again")]
     TooLate,
 }
 

@@ -9,16 +9,16 @@ use resilience::{Rate, TokenBucket};
 use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep};
 
-/// Which API is called.
+/// The API of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Service {
     /// EC2.
     Ec2,
-    /// Both generations of load balancers, which AWS meters together.
+    /// Classic and network load balancers, which AWS meters together.
     LoadBalancers,
 }
 
-/// What kind of a call it is.
+/// The class of a call, for rates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Class {
     /// A describe call.
@@ -51,9 +51,9 @@ impl Class {
 /// The rates that flags set.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rates {
-    /// Of describe calls.
+    /// Rate of describe calls.
     pub read: Rate,
-    /// Of calls that change something.
+    /// Rate of calls that change something.
     pub write: Rate,
 }
 

@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use prometheus::{HistogramOpts, HistogramVec, IntCounterVec, Opts, Registry, exponential_buckets};
 
-use crate::call::Call;
-use crate::call_error::CallError;
+use crate::call::{Call, CallError};
 
 const CALL: [&str; 4] = ["controller", "service", "region", "operation"];
 

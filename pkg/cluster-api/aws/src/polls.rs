@@ -1,5 +1,4 @@
-//! [`Polls`]: what clusters of a region wait for, read for all of them at once
-//! (`rule:clusters-wait-together`).
+//! [`Polls`]: what clusters of a region wait for, read for all of them at once.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,15 +6,15 @@ use aws_network::Timestamp;
 use parking_lot::Mutex as SyncMutex;
 use tokio::sync::Mutex;
 
-use crate::call_error::CallError;
+use crate::call::CallError;
 
 /// For so many seconds a round serves everybody: for less than anybody waits between two looks.
 const SERVES_FOR: u64 = 8;
 
-/// Who has not asked for so many seconds waits no more.
+/// Seconds without a question after which an asker is forgotten.
 const WAITS_FOR: u64 = 60;
 
-/// So many values fit in a filter.
+/// Values that fit in a filter.
 const VALUES: usize = 200;
 
 /// One who waits for something.
@@ -23,14 +22,14 @@ const VALUES: usize = 200;
 pub(crate) struct Asker {
     /// The tag of its cluster.
     pub(crate) cluster_tag: String,
-    /// What it asks about: a value of the filter.
+    /// The value of the filter that it asks about.
     pub(crate) value: String,
 }
 
 /// One kind of resource that is waited for. `T` is what AWS describes.
 #[derive(Debug)]
 pub(crate) struct Polls<T> {
-    /// Who has asked, and when last.
+    /// The askers, and when each asked last.
     askers: SyncMutex<BTreeMap<Asker, Timestamp>>,
     /// When clusters last wrote, by tag.
     written: SyncMutex<BTreeMap<String, Timestamp>>,
@@ -60,8 +59,8 @@ impl<T: Clone> Polls<T> {
         written.insert(cluster_tag.to_owned(), now);
     }
 
-    /// What is there for a value and for those of others, and when the read began. `fetch` reads
-    /// for some values.
+    /// Resources for a value and for the values of other askers, and when the read began. `fetch`
+    /// reads for some values.
     ///
     /// # Errors
     /// The read has failed, for all who waited for it.

@@ -1,17 +1,20 @@
-//! [`Region`]: the APIs of one region, and what all calls to them share.
+//! [`Region`]: the APIs of one region, and what all calls to them share. [`Options`]: how AWS is
+//! called.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use aws_config::SdkConfig;
+use aws_credential_types::Credentials;
 use aws_network::NatGateway;
 use aws_smithy_runtime_api::client::http::SharedHttpClient;
 
 use crate::call::Call;
 use crate::callers::{AccountGuard, Callers};
 use crate::gate::Gate;
-use crate::limits::Limits;
+use crate::limits::{Limits, Rates};
 use crate::metrics::Metrics;
-use crate::options::Options;
 use crate::polls::Polls;
 
 /// The APIs of one region with the credentials of one account. Clones are the same.
@@ -85,7 +88,7 @@ impl Region {
         }))
     }
 
-    /// Its name, such as `us-east-2`.
+    /// Name, such as `us-east-2`.
     pub fn name(&self) -> &str {
         &self.0.name
     }
@@ -152,4 +155,38 @@ impl Region {
     pub(crate) fn labels(&self, call: Call) -> [&str; 4] {
         [self.0.controller, call.service.as_str(), &self.0.name, call.operation]
     }
+}
+
+/// Where the APIs of one region are, as URLs, as far as that is said.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Endpoints {
+    /// EC2.
+    pub ec2: Option<String>,
+    /// STS, which says which account the credentials belong to.
+    pub sts: Option<String>,
+    /// Classic and network load balancers.
+    pub load_balancing: Option<String>,
+}
+
+/// How AWS is called.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The `controller` label of metrics.
+    pub controller: &'static str,
+    /// Where all APIs are, when that is not AWS; `AWS_ENDPOINT_URL` and its kin count otherwise.
+    pub endpoint: Option<String>,
+    /// Where the APIs of some regions are, by the region's name. They win over `endpoint`.
+    pub region_endpoints: BTreeMap<String, Endpoints>,
+    /// Credentials; without them the usual places are searched: environment, profile, web identity,
+    /// container, instance.
+    pub credentials: Option<Credentials>,
+    /// For one request, with its credentials and its connection.
+    pub request_timeout: Duration,
+    /// How often, in each region and for each API.
+    pub rates: Rates,
+}
+
+impl Options {
+    /// Time limit of a request unless a flag sets another.
+    pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 }

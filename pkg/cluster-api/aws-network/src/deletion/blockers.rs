@@ -1,12 +1,14 @@
-//! What keeps a VPC from being deleted, named. It is for people: nothing waits for it to go.
-
-use crate::action::Action;
-use crate::part::{Part, Reason};
-use crate::plan::Plan;
-use crate::query::{Query, Scope};
-use crate::resources::NetworkInterface;
+//! Resources that are not ours: those that keep the VPC from being deleted, and those that carry
+//! the tag of the cluster. They are named for people, and marked as ours first when they are
+//! adopted.
 
 use super::ending::Ending;
+use crate::action::Action;
+use crate::identity::Tags;
+use crate::plan::{Other, Part, Plan, Reason};
+use crate::query::{Query, Scope};
+use crate::resources::{InstanceState, NetworkInterface};
+use crate::tags::TagDrift;
 
 /// After so many seconds of refusals it is no longer what AWS takes to let go of interfaces.
 const PATIENCE: u64 = 300;
@@ -47,7 +49,7 @@ pub(super) fn plan(ending: &Ending<'_>, plan: &mut Plan) {
     }
 }
 
-/// What others have put into a VPC of ours holds it as well.
+/// Names the resources of others in a VPC of ours, which keep it from being deleted.
 fn name_strangers(ending: &Ending<'_>, vpc: &str, plan: &mut Plan) {
     let observed = ending.observed;
     let (Some(gateways), Some(residents)) =
@@ -82,4 +84,59 @@ fn describe(vpc: &str, interface: &NetworkInterface) -> String {
     let state = if interface.available { "free" } else { "in use" };
     let groups = groups.join(", ");
     format!("{id} in {vpc} is {state}: {description:?}, made by {requester:?}, groups {groups}")
+}
+
+/// Resources with the tag of the cluster that are not ours.
+pub(super) fn seen(ending: &Ending<'_>) -> Vec<Other> {
+    let (seen, identity) = (ending.observed, &ending.removal.identity);
+    let mut others = Vec::new();
+    let mut take = |id: &str, tags: &Tags| {
+        if identity.is_of_cluster(tags) && !ending.is_ours(tags, id) {
+            let owner_id = tags.get(&identity.owner_tag).cloned();
+            others.push(Other { id: id.to_owned(), owner_id });
+        }
+    };
+    each_of_ec2(ending, &mut take);
+    for found in seen.classic.all() {
+        found.tags.iter().for_each(|tags| take(&found.name, tags));
+    }
+    seen.network.all().iter().for_each(|found| take(&found.arn, &found.tags));
+    seen.target_groups.all().iter().for_each(|found| take(&found.arn, &found.tags));
+    others
+}
+
+/// Sets the owner id on what is adopted to be deleted (`rule:adoption-begins-with-the-owner-id`):
+/// the policy that we ship allows to delete nothing without it.
+pub(super) fn mark(ending: &Ending<'_>, plan: &mut Plan) {
+    let identity = &ending.removal.identity;
+    if !identity.adopt {
+        return;
+    }
+    let wanted = Tags::from([(identity.owner_tag.clone(), identity.owner_id.clone())]);
+    let mut missing = TagDrift::default();
+    each_of_ec2(ending, &mut |id, tags| {
+        if ending.is_ours(tags, id) {
+            missing.compare(id, tags, &wanted, &std::collections::BTreeSet::new());
+        }
+    });
+    for action in missing.actions() {
+        plan.act(Part::Deletion, action);
+    }
+}
+
+fn each_of_ec2(ending: &Ending<'_>, take: &mut dyn FnMut(&str, &Tags)) {
+    let seen = ending.observed;
+    seen.vpcs.all().iter().for_each(|found| take(&found.id, &found.tags));
+    seen.subnets.all().iter().for_each(|found| take(&found.id, &found.tags));
+    seen.internet_gateways.all().iter().for_each(|found| take(&found.id, &found.tags));
+    seen.addresses.all().iter().for_each(|found| take(&found.id, &found.tags));
+    let nats = seen.nat_gateways.all().iter().filter(|found| !found.is_gone());
+    nats.for_each(|found| take(&found.id, &found.tags));
+    seen.route_tables.all().iter().for_each(|found| take(&found.id, &found.tags));
+    let named = &ending.removal.named_groups;
+    let groups = seen.security_groups.all().iter().filter(|found| !named.contains(&found.id));
+    groups.for_each(|found| take(&found.id, &found.tags));
+    let instances = seen.bastions.all().iter();
+    let live = instances.filter(|found| found.state != InstanceState::Terminated);
+    live.for_each(|found| take(&found.id, &found.tags));
 }

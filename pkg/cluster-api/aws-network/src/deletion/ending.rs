@@ -3,12 +3,10 @@
 use std::collections::BTreeSet;
 
 use crate::identity::{Identity, Ownership, Tags, shows_eks};
-use crate::logical_id::LogicalId;
-use crate::memory::Memory;
+use crate::memory::{LogicalId, Memory, Timestamp};
 use crate::observed::Observed;
 use crate::query::Scope;
 use crate::resources::{InstanceState, NatGateway};
-use crate::timestamp::Timestamp;
 
 /// Where load balancers, target groups and security groups are deleted that Kubernetes' cloud
 /// provider made for Services.
@@ -19,14 +17,14 @@ pub enum ServiceResources {
     /// In a VPC that is ours.
     #[default]
     GoWithOurVpc,
-    /// Also in the VPC that the spec names.
+    /// In every VPC, the one that the spec names included.
     Go,
 }
 
-/// What a deletion has to know. Nothing of it comes from the shape of the spec.
+/// The input of a deletion. None of it comes from the shape of the spec.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Removal {
-    /// Whose the resources are.
+    /// The owner of the resources.
     pub identity: Identity,
     /// The VPC of the spec, when that names one.
     pub vpc_id: Option<String>,
@@ -34,20 +32,20 @@ pub struct Removal {
     pub load_balancer_names: Vec<String>,
     /// Security groups that the spec names. They are the user's, whatever their tags.
     pub named_groups: BTreeSet<String>,
-    /// What Kubernetes' cloud provider made for Services goes too.
+    /// Whether resources that Kubernetes' cloud provider made for Services are deleted.
     pub service_resources: ServiceResources,
     /// Interfaces in our VPC that nothing uses go too.
     pub deletes_free_interfaces: bool,
 }
 
-/// What a plan for a deletion is made of.
+/// The input of a plan for a deletion.
 #[derive(Clone, Copy, Debug)]
-pub struct Ending<'a> {
-    /// What is to be removed.
+pub(crate) struct Ending<'a> {
+    /// The cluster to delete.
     pub removal: &'a Removal,
-    /// What there is.
+    /// The resources on AWS, as far as they were read.
     pub observed: &'a Observed,
-    /// What was done before.
+    /// Creates of earlier reconciliations.
     pub memory: &'a Memory,
     /// The time.
     pub now: Timestamp,
@@ -73,7 +71,7 @@ impl Ending<'_> {
     }
 
     /// Whether what the cloud provider made in a VPC for Services is deleted
-    /// (`rule:resources-of-services-are-deleted-in-our-vpc`).
+    /// (`rule:deletion-follows-tags`).
     pub(super) fn collects_in(&self, vpc: &str) -> bool {
         let removal = self.removal;
         let is_ours = || {

@@ -2,12 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use super::checks::read_cidr;
 use crate::desired::{DesiredGroups, INSTANCE_PORT, OVERRIDES, RuleSource, RuleTemplate, VPC_ID};
-use crate::role::Role;
-use crate::spec::{CniSpec, IngressRuleSpec, LoadBalancerKind, Spec};
-use crate::spec_error::SpecError;
-
-use super::cidrs::read_cidr;
+use crate::rule::Role;
+use crate::spec::{CniSpec, IngressRuleSpec, LoadBalancerKind, Spec, SpecError};
 
 const EVERYBODY: &str = "0.0.0.0/0";
 

@@ -2,9 +2,8 @@
 
 use crate::desired::{DesiredLoadBalancer, DesiredSubnet, INSTANCE_PORT};
 use crate::load_balancers::{HealthCheck, Scheme};
-use crate::names::load_balancer_name;
-use crate::spec::{Dialect, HealthCheckSpec, LoadBalancerKind, LoadBalancerSpec, Spec};
-use crate::spec_error::SpecError;
+use crate::spec::{Dialect, HealthCheckSpec, LoadBalancerKind, LoadBalancerSpec, Spec, SpecError};
+use crate::tags::load_balancer_name;
 
 const PATH: &str = "spec.controlPlaneLoadBalancer";
 

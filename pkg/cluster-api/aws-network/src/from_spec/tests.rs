@@ -2,7 +2,7 @@ use super::*;
 use crate::desired::{RuleSource, RuleTemplate};
 use crate::identity::{Identity, Tags};
 use crate::load_balancers::{HealthCheck, Scheme};
-use crate::role::Role;
+use crate::rule::Role;
 use crate::spec::{
     BastionSpec, CniSpec, Dialect, HealthCheckSpec, IngressRuleSpec, LoadBalancerKind,
     LoadBalancerSpec,

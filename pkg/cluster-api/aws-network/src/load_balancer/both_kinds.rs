@@ -1,14 +1,12 @@
-//! What the plans of both kinds of load balancer have in common.
+//! Code that the plans of both kinds of load balancer share.
 
 use std::collections::BTreeSet;
 
 use crate::desired::DesiredLoadBalancer;
 use crate::identity::Ownership;
 use crate::load_balancers::Scheme;
-use crate::logical_id::LogicalId;
-use crate::memory::Absence;
-use crate::part::{Part, Reason};
-use crate::plan::{Plan, Situation};
+use crate::memory::{Absence, LogicalId};
+use crate::plan::{Part, Plan, Reason, Situation};
 use crate::query::{Lookup, Query};
 use crate::vpc::Home;
 

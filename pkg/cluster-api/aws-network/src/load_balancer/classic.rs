@@ -1,18 +1,15 @@
 //! The classic load balancer. A crash may leave it without health check and time limit, so all of
 //! it is compared.
 
-use crate::action::Action;
-use crate::desired::{DesiredLoadBalancer, INSTANCE_PORT};
-use crate::elb_action::ElbAction;
-use crate::load_balancers::{ClassicAttributes, ClassicListener, ClassicLoadBalancer};
-use crate::logical_id::LogicalId;
-use crate::part::Part;
-use crate::plan::{Plan, Situation};
-use crate::query::Query;
-use crate::tag_drift::difference;
-use crate::vpc::Home;
-
 use super::both_kinds::{Site, as_set, await_name, check_scheme, is_ours, lookup, may_be_made};
+use crate::action::{Action, ElbAction};
+use crate::desired::{DesiredLoadBalancer, INSTANCE_PORT};
+use crate::load_balancers::{ClassicAttributes, ClassicListener, ClassicLoadBalancer};
+use crate::memory::LogicalId;
+use crate::plan::{Part, Plan, Situation};
+use crate::query::Query;
+use crate::tags::difference;
+use crate::vpc::Home;
 
 /// Upstream's limit for idle connections, in seconds: watches are quiet for minutes.
 const IDLE_TIMEOUT: u32 = 600;
@@ -125,9 +122,9 @@ fn repair(
     }
 }
 
-/// A port has one listener, so one that leads elsewhere goes before ours comes. On other ports those
-/// that lead to the API server are ours and go after it; others stay
-/// (`rule:listeners-of-others-stay`).
+/// A port has one listener, so one that leads elsewhere goes before ours comes. On other ports
+/// those that lead to the API server are ours and go after it; others stay
+/// (`rule:settings-of-others-stay`).
 fn repair_listeners(wanted: &DesiredLoadBalancer, found: &ClassicLoadBalancer, plan: &mut Plan) {
     let ours = listener(wanted);
     let has_ours = found.listeners.contains(&ours);

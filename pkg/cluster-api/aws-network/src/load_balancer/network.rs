@@ -1,19 +1,16 @@
 //! The network load balancer, its target group and its listener. All names are fixed, so that none
 //! is lost.
 
-use crate::action::Action;
+use super::both_kinds::{Site, as_set, await_name, check_scheme, is_ours, lookup, may_be_made};
+use crate::action::{Action, ElbV2Action};
 use crate::desired::{DesiredLoadBalancer, INSTANCE_PORT};
-use crate::elbv2_action::ElbV2Action;
 use crate::identity::Tags;
 use crate::load_balancers::{BalancerState, NetworkListener, NetworkLoadBalancer, TargetGroup};
-use crate::logical_id::LogicalId;
-use crate::part::{Part, Reason};
-use crate::plan::{Plan, RECHECK, Situation};
+use crate::memory::LogicalId;
+use crate::plan::{Part, Plan, RECHECK, Reason, Situation};
 use crate::query::Query;
-use crate::tag_drift::difference;
+use crate::tags::difference;
 use crate::vpc::Home;
-
-use super::both_kinds::{Site, as_set, await_name, check_scheme, is_ours, lookup, may_be_made};
 
 pub(super) fn plan(
     situation: &Situation<'_>,
@@ -177,7 +174,7 @@ fn target_group<'a>(
 }
 
 /// Listeners that lead to our target group are ours, others stay as they are
-/// (`rule:listeners-of-others-stay`).
+/// (`rule:settings-of-others-stay`).
 fn listeners(
     situation: &Situation<'_>,
     wanted: &DesiredLoadBalancer,

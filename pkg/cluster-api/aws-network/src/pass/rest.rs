@@ -1,32 +1,30 @@
-//! How a leg of a pass ends, and how the next one begins.
+//! How an attempt of a pass ends, and how the next one begins.
 
 use std::collections::BTreeSet;
 
+use super::attempt::{MaySend, Rejection, lengthened};
+use super::{Goal, Pass, Rest, Step};
+use crate::memory::Timestamp;
 use crate::observed::Observed;
-use crate::part::Reason;
-use crate::plan::Planned;
+use crate::outcome::{LONGEST_PAUSE, Refusal};
+use crate::plan::{Planned, Reason};
 use crate::planner::is_deeply_known;
 use crate::query::Query;
-use crate::refusal::{LONGEST_PAUSE, Refusal};
-use crate::timestamp::Timestamp;
-
-use super::leg::{MaySend, Trouble, lengthened};
-use super::{Goal, Pass, Rest, Step};
 
 /// Seconds until a pass that cannot see what it has done looks again.
 const LOOK_AGAIN: u64 = 5;
 
 impl Pass {
-    /// Ends a leg: what was written is polled once, what was learnt is stored, and then the pass
+    /// Ends an attempt: what was written is polled once, what was learnt is stored, and then the pass
     /// rests.
     pub(super) fn close(&mut self, now: Timestamp) -> Step {
         let awaited = self.awaited();
-        if self.leg.is_unpolled && !awaited.is_empty() {
-            self.leg.is_unpolled = false;
+        if self.attempt.is_unpolled && !awaited.is_empty() {
+            self.attempt.is_unpolled = false;
             return Step::Poll(awaited);
         }
         self.learn(now);
-        if self.memory != self.stored && self.leg.may_send != MaySend::WhatNeedsNoMemory {
+        if self.memory != self.stored && self.attempt.may_send != MaySend::WithoutMemory {
             return Step::Persist(self.memory.clone());
         }
         Step::Rest(self.rest(now))
@@ -47,19 +45,19 @@ impl Pass {
         {
             self.memory.deep_checked = Some(now);
         }
-        for (planned, code) in std::mem::take(&mut self.leg.outdated) {
+        for (planned, code) in std::mem::take(&mut self.attempt.outdated) {
             if self.plan.actions.contains(&planned) {
-                self.hold_off(&planned, Refusal::Outdated, &code, now);
+                self.note_rejection(&planned, Refusal::Outdated, &code, now);
             }
         }
         if self.plan.reads.is_empty() {
             let plan = &self.plan;
-            let is_wanted = |trouble: &Trouble| {
-                plan.actions.iter().any(|planned| trouble.is_about(&planned.action))
+            let is_wanted = |rejection: &Rejection| {
+                plan.actions.iter().any(|planned| rejection.is_about(&planned.action))
             };
-            self.troubles.retain(is_wanted);
+            self.rejections.retain(is_wanted);
         }
-        if self.troubles.iter().any(|trouble| trouble.problem.reason == Reason::InUse) {
+        if self.rejections.iter().any(|rejection| rejection.problem.reason == Reason::InUse) {
             self.memory.blocked_since.get_or_insert(now);
         } else {
             self.memory.blocked_since = None;
@@ -68,39 +66,39 @@ impl Pass {
 
     fn rest(&mut self, now: Timestamp) -> Rest {
         // What was done and is planned all the same is not visible yet, or never will be.
-        let is_troubled = |planned: &Planned| {
-            self.troubles.iter().any(|trouble| trouble.is_about(&planned.action))
+        let is_rejected = |planned: &Planned| {
+            self.rejections.iter().any(|rejection| rejection.is_about(&planned.action))
         };
-        let is_in_doubt = !self.plan.reads.is_empty() || !self.plan.actions.iter().all(is_troubled);
-        let failed = self.leg.failed.iter().map(|(_, refusal)| refusal.pause()).min();
+        let is_in_doubt = !self.plan.reads.is_empty() || !self.plan.actions.iter().all(is_rejected);
+        let failed = self.attempt.failed.iter().map(|(_, refusal)| refusal.pause()).min();
         let doubt = failed.or(is_in_doubt.then_some(LOOK_AGAIN));
-        self.fruitless =
-            if self.leg.progressed || doubt.is_none() { 0 } else { self.fruitless + 1 };
-        let doubt = doubt.map(|pause| lengthened(pause, LONGEST_PAUSE, self.fruitless));
-        let troubles = self.troubles.iter().map(|trouble| trouble.until.left(now));
+        self.idle_attempts =
+            if self.attempt.progressed || doubt.is_none() { 0 } else { self.idle_attempts + 1 };
+        let doubt = doubt.map(|pause| lengthened(pause, LONGEST_PAUSE, self.idle_attempts));
+        let rejections = self.rejections.iter().map(|rejection| rejection.until.left(now));
         let waits = self.plan.waits.iter().map(|wait| wait.after);
-        match waits.chain(self.plan.look_again).chain(doubt).chain(troubles).min() {
+        match waits.chain(self.plan.look_again).chain(doubt).chain(rejections).min() {
             Some(after) => Rest::For(after.max(1)),
             None if self.plan.problems.iter().any(|problem| !problem.reason.is_advice()) => {
                 Rest::Stuck
             }
             // All is read once more before it is believed.
-            None if self.leg.was_told_gone => Rest::For(LOOK_AGAIN),
+            None if self.attempt.was_told_gone => Rest::For(LOOK_AGAIN),
             None => Rest::Reached,
         }
     }
 
-    /// Begins the next leg after a rest. What was awaited is read; everything is, when nothing was
+    /// Begins the next attempt after a rest. What was awaited is read; everything is, when nothing was
     /// awaited or when what is known is in doubt.
     pub fn resume(&mut self) {
-        let leg = std::mem::take(&mut self.leg);
+        let attempt = std::mem::take(&mut self.attempt);
         let only_waits = self.plan.actions.is_empty()
             && self.plan.reads.is_empty()
-            && leg.failed.is_empty()
+            && attempt.failed.is_empty()
             && self.plan.look_again.is_none()
             && !self.awaited().is_empty();
         if only_waits {
-            self.leg.due = self.awaited();
+            self.attempt.due = self.awaited();
         } else {
             self.observed = Observed::default();
         }

@@ -18,10 +18,10 @@ mod reads;
 mod routes;
 mod tags;
 
-/// What a call comes to: an answer, or a code.
+/// The result of a call: an answer, or a code.
 pub(crate) type Called = Result<Answer, &'static str>;
 
-/// What AWS does of its own.
+/// Behaviour of AWS that a test sets.
 #[derive(Clone, Debug)]
 pub(crate) struct Nature {
     /// Seconds until a NAT gateway, an instance or a network load balancer is made, or gone.
@@ -30,7 +30,7 @@ pub(crate) struct Nature {
     pub(crate) drain: u64,
     /// Reads may show the state of up to so many seconds ago, and calls may not know ids as young.
     pub(crate) lag: u64,
-    /// So many NAT gateways fail before one is made.
+    /// NAT gateways that fail before one is created.
     pub(crate) failing_nats: u32,
 }
 
@@ -58,7 +58,7 @@ pub(crate) struct Cloud {
     pub(crate) residents: Vec<String>,
     /// Where a bastion lies and which groups it has, which its description here does not say.
     places: Vec<(String, String, String)>,
-    /// What happens by itself, and when.
+    /// Events that happen by themselves, and when.
     due: Vec<(u64, Due)>,
     /// Until when subnets and groups are held by a load balancer that is gone.
     draining: Vec<(u64, Vec<String>)>,
@@ -231,7 +231,7 @@ impl Cloud {
         Ok(answer)
     }
 
-    /// Not every server of AWS knows at once what another has made.
+    /// Servers of AWS see the writes of each other late.
     fn names_unknown_id(&mut self, call: &str) -> bool {
         if self.nature.lag == 0 || self.draw(8) > 0 {
             return false;

@@ -1,4 +1,4 @@
-//! Each write of a create and of a delete, with each fault: the end is the same as without, and
+//! Every write of a creation and a deletion, with each fault: the end is the same as without, and
 //! nothing is made twice.
 
 use aws_fixtures::{absent, present, seed};

@@ -1,4 +1,4 @@
-//! What somebody else changes is put right, and nothing else.
+//! Changes by somebody else are repaired, and nothing else is written.
 
 use aws_fixtures::{load_balancer, present, seed};
 use aws_network::{
@@ -21,7 +21,7 @@ fn table_of(cloud: &Cloud, kind: &str) -> String {
     all.iter().find(|table| table.tags["Name"].contains(kind)).unwrap().id.clone()
 }
 
-/// What happens, and with how many writes it is put right.
+/// A change by somebody else, and the number of writes that repair it.
 pub(crate) const DAMAGES: [Damage; 21] = [
     ("names of instances are switched off", 1, |cloud| {
         let id = first(cloud.vpcs.all()).id;
@@ -80,7 +80,7 @@ pub(crate) const DAMAGES: [Damage; 21] = [
             });
         });
     }),
-    ("a table is used by nobody", 1, |cloud| {
+    ("a table is unused", 1, |cloud| {
         let id = table_of(cloud, "-rt-private-");
         cloud.tables.edit(&id, cloud.now, |table| table.associations.clear());
     }),
@@ -113,7 +113,6 @@ pub(crate) const DAMAGES: [Damage; 21] = [
             group.rules.push(Rule::new("-1", (-1, -1), everybody, "open"));
         });
     }),
-    // rule:a-table-waits-for-its-subnet
     ("a private subnet is deleted, and its table is left", 2, |cloud| {
         let private = |subnet: &Subnet| !subnet.map_public_ip;
         let id = first(cloud.subnets.all().into_iter().filter(private).collect()).id;
@@ -270,7 +269,6 @@ fn a_change_of_the_spec_ends_as_if_it_had_always_been_so() {
 
 #[test]
 fn rules_are_added_before_others_are_taken_away() {
-    // rule:authorize-before-revoke
     let mut world = World::new(Nature::PROMPT, 5);
     world.run(&present(&seed()), &mut |_| None);
     let narrow = changed(|spec| spec.node_port_cidr_blocks = vec!["192.0.2.0/24".to_owned()]);

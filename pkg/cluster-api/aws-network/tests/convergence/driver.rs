@@ -8,7 +8,7 @@ use aws_network::{
 
 use crate::cloud::{Cloud, Nature};
 
-/// What goes wrong with a write.
+/// A fault of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     /// The process ends before the call is sent.
@@ -40,7 +40,7 @@ pub(crate) struct World {
     /// Calls of the run so far: reads as AWS counts them, and writes in order.
     pub(crate) reads: usize,
     pub(crate) writes: Vec<Planned>,
-    /// Whose cluster the present run is about.
+    /// The identity of the cluster of the present run.
     identity: Identity,
     /// Checked after each write.
     pub(crate) invariant: fn(&Cloud),
@@ -125,7 +125,7 @@ impl World {
         self.run_some(goal, faults, true).unwrap()
     }
 
-    /// The same; a process that dies comes back or does not.
+    /// Runs a reconciliation with faults; a process that dies is restarted or not.
     fn run_some(
         &mut self,
         goal: &Goal,
@@ -230,7 +230,7 @@ impl World {
         }
     }
 
-    /// No unprotected create leaves without being known to those who come after a crash.
+    /// Asserts that the intent of each unprotected create is stored before the create is sent.
     fn check_intent(&self, logical: &LogicalId) {
         let record = self.memory.records.get(logical);
         let is_known =

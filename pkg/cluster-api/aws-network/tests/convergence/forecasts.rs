@@ -1,4 +1,4 @@
-//! What is said to be written is what is written then, from whatever there is.
+//! A forecast names the writes that a reconciliation then sends, from any state.
 
 use aws_fixtures::{absent, load_balancer, present, seed, with_nats};
 use aws_network::{Goal, LoadBalancerKind, NatMode, Rest, Spec, forecast};
@@ -25,8 +25,6 @@ fn comes_true(world: &mut World, goal: &Goal, what: &str) -> usize {
     assert_eq!(names(&said.writes), names(&world.writes), "{what}");
     said.writes.len()
 }
-
-/// rule:a-forecast-comes-true
 #[test]
 fn what_is_forecast_for_nothing_for_a_change_and_for_the_end_comes_true() {
     let network = || Some(load_balancer(LoadBalancerKind::Network));

@@ -1,4 +1,4 @@
-//! What is not ours is used or left alone, and never changed or deleted.
+//! Resources of others are used or left alone, and never changed or deleted.
 
 use std::collections::BTreeMap;
 
@@ -295,10 +295,11 @@ fn no_write_ever_names_what_is_not_ours() {
     }
 }
 
-/// Two VPCs that are ours, which only an unlucky crash can leave (cluster-api-provider-aws#2563, #2658).
+/// Two VPCs that are ours, which only an unlucky crash can leave (cluster-api-provider-aws#2563,
+/// #2658).
 #[test]
 fn of_two_vpcs_the_one_in_use_counts_and_the_empty_one_goes() {
-    // rule:one-vpc-counts
+    // cluster-api-provider-aws#2563, #2658
     let spec = seed();
     let mut world = World::new(Nature::PROMPT, 2);
     world.run(&present(&spec), &mut |_| None);
@@ -416,8 +417,6 @@ fn a_spec_that_says_no_cidr_says_nothing_against_that_of_its_vpc() {
     let (pass, rest) = world.run_later(&present(&spec));
     assert_eq!((rest, pass.problems()), (Rest::Reached, Vec::new()));
 }
-
-/// rule:a-named-vpc-is-never-replaced
 #[test]
 fn a_cluster_does_not_move_into_a_vpc_that_is_named_later() {
     let mut world = World::new(Nature::PROMPT, 4);

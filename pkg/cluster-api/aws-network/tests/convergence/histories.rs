@@ -46,7 +46,7 @@ fn faults() -> impl Strategy<Value = Vec<(usize, Fault)>> {
     prop::collection::vec((0_usize..60, prop::sample::select(Fault::ALL.to_vec())), 0..5)
 }
 
-/// What a cluster ends as when nothing goes wrong.
+/// The final inventory of a cluster without faults.
 fn without_trouble(spec: &Spec) -> Vec<String> {
     let mut world = World::new(Nature::PROMPT, 0);
     let (pass, rest) = world.run(&present(spec), &mut |_| None);
@@ -59,7 +59,7 @@ fn of(faults: &[(usize, Fault)]) -> impl FnMut(usize) -> Option<Fault> {
     move |sent| faults.iter().find(|(at, _)| *at == sent).map(|(_, fault)| *fault)
 }
 
-/// The same histories on every machine, so that none fails by chance. PROPTEST_RNG_SEED, and with
+/// Fixed histories on every machine, so that no test fails by chance. PROPTEST_RNG_SEED, and with
 /// it PROPTEST_CASES, look for others.
 pub(crate) fn config() -> ProptestConfig {
     let default = ProptestConfig::default();
@@ -106,7 +106,7 @@ proptest! {
     ) {
         let mut last = first.clone();
         last.nat_mode = mode;
-        // Without a zone, a single one stays where it was made (rule:a-single-nat-stays).
+        // Without a zone, a single one stays where it was made.
         last.nat_zone = Some("us-east-2a".to_owned());
         let wanted = without_trouble(&last);
         let mut world = World::new(nature, seed);
@@ -134,7 +134,7 @@ proptest! {
         for damage in damages {
             (DAMAGES[damage].2)(&mut world.cloud);
         }
-        // Without a status, a VPC that has lost its tags is nobody's.
+        // Without a status, a VPC that has lost its tags has no owner.
         let has_tags = world.cloud.vpcs.all().iter().all(|vpc| !vpc.tags.is_empty());
         if status_is_lost && has_tags {
             world.memory = Memory::default();

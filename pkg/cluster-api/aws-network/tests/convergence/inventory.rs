@@ -1,4 +1,4 @@
-//! What AWS has, in words that do not depend on ids: two clouds with equal inventories differ in
+//! The resources on AWS as text without ids: two clouds with equal inventories differ in
 //! nothing that counts.
 
 use std::collections::BTreeMap;

@@ -11,7 +11,7 @@
 //! | `crash_points` | each write of a create and a delete, with each fault |
 //! | `forecasts` | what would be written is what is written |
 //! | `histories` | random specs, faults, stale reads and refusals |
-//! | `states` | any state that calls of others can lead to, and a cluster of the same name beside it |
+//! | `states` | states that calls of others can lead to, with a second cluster of the same name |
 //! | `mirrored` | specs with the ids of what was made |
 //! | `policies`, `drift`, `adoption`, `foreign`, `refused` | what else must hold |
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]

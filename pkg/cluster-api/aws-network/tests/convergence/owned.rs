@@ -1,4 +1,4 @@
-//! No write names what is not ours: checked on what AWS really has, whatever a read has shown.
+//! Checks every write against the resources that AWS really has: none names a resource of others.
 
 use aws_network::{Action, Identity, Tags};
 

@@ -180,7 +180,7 @@ fn upstreams_network() -> (World, Spec) {
     (world, spec)
 }
 
-/// rule:listeners-of-others-stay
+/// rule:settings-of-others-stay
 #[test]
 fn an_adopted_network_load_balancer_keeps_its_listeners_and_target_groups() {
     let (mut world, mut spec) = upstreams_network();
@@ -208,7 +208,7 @@ fn an_adopted_network_load_balancer_keeps_its_listeners_and_target_groups() {
     assert_eq!((rest, inventory(&world.cloud)), (Rest::Reached, Vec::new()));
 }
 
-/// rule:listeners-of-others-stay
+/// rule:settings-of-others-stay
 #[test]
 fn listeners_of_others_stay_and_one_on_our_port_is_a_conflict() {
     let mut spec = seed();
@@ -237,7 +237,7 @@ fn listeners_of_others_stay_and_one_on_our_port_is_a_conflict() {
     assert!(conflict(&pass, Part::LoadBalancer).contains("arn:tg-theirs"));
 }
 
-/// rule:listeners-of-others-stay
+/// rule:settings-of-others-stay
 #[test]
 fn a_listener_of_a_classic_load_balancer_that_leads_elsewhere_stays() {
     let mut world = World::new(Nature::PROMPT, 9);

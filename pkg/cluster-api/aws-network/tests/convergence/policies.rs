@@ -84,7 +84,6 @@ fn a_change_of_the_policy_cuts_nobody_off_and_ends_as_if_it_had_always_been_so()
 
 #[test]
 fn a_single_nat_gateway_stays_where_it_is_when_the_spec_lists_its_subnets_in_another_order() {
-    // rule:a-single-nat-stays
     let spec = with(NatMode::Single, None);
     let mut world = World::new(Nature { slow: 60, ..Nature::PROMPT }, 1);
     world.run(&present(&spec), &mut |_| None);

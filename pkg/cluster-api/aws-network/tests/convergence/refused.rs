@@ -1,4 +1,4 @@
-//! What AWS refuses, delays or breaks.
+//! Calls that AWS refuses, delays or fails.
 
 use aws_fixtures::{absent, load_balancer, present, seed};
 use aws_network::{
@@ -33,7 +33,7 @@ fn a_quota_stops_what_needs_it_and_nothing_else() {
     assert_eq!(world.cloud.addresses.ever(), 3);
 }
 
-/// What identifies each write that a goal takes, as the model of AWS names it.
+/// The names of the writes that lead to a goal, as the model of AWS names them.
 fn writes_of(goal: &Goal, world: &World) -> Vec<&'static str> {
     let mut world = world.clone();
     world.writes.clear();
@@ -159,7 +159,6 @@ fn tries_in_an_hour(goal: &Goal, call: &'static str, code: &'static str) -> usiz
 
 #[test]
 fn what_is_in_use_is_tried_each_minute_a_quota_each_ten_and_a_right_each_five() {
-    // rule:what-is-refused-is-tried-later-each-time
     let (made, gone) = (present(&seed()), absent(&seed()));
     // After 10, 20 and 40 seconds, then each minute.
     assert!((60..=66).contains(&tries_in_an_hour(&gone, "DeleteVpc", "DependencyViolation")));
@@ -348,7 +347,7 @@ fn a_published_endpoint_is_not_replaced_without_a_word() {
     assert_eq!((rest, world.cloud.classic.all().len()), (Rest::Reached, 1));
 }
 
-/// Reads that show the past for ever must not make a pass write for ever.
+/// Reads that always show the past must not cause writes without end.
 #[test]
 fn a_leg_ends_although_reads_show_nothing_of_what_was_done() {
     let mut world = World::new(Nature::PROMPT, 4);
@@ -381,5 +380,5 @@ fn a_leg_ends_although_reads_show_nothing_of_what_was_done() {
             }
         }
     }
-    panic!("the leg does not end: {} writes", sent.len());
+    panic!("the attempt does not end: {} writes", sent.len());
 }

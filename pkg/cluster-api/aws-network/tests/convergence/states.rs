@@ -1,4 +1,4 @@
-//! Any state that calls of others can lead to, with a cluster of the same name beside it: what is
+//! States that calls of others can lead to, with a second cluster of the same name: what is
 //! ours becomes what it shall be, what is not ours stays as it is, and a second pass has nothing to
 //! do.
 
@@ -66,7 +66,7 @@ fn belongings(cloud: &Cloud, owner: &str) -> Vec<String> {
     all
 }
 
-/// Puts a tag on some of what is ours. A route table is made anew with its subnet, so none of them.
+/// Sets a tag on some resources of ours, except route tables, which are replaced with their subnet.
 fn mark(cloud: &mut Cloud, picks: &[usize]) {
     let owner = identity().owner_id;
     let is_ours = |tags: &Tags| tags.get(DEFAULT_OWNER_TAG) == Some(&owner);

@@ -39,12 +39,12 @@ impl<T: Clone> Store<T> {
         self.versions.len()
     }
 
-    /// What there is.
+    /// The resources on AWS, as far as they were read.
     pub(crate) fn all(&self) -> Vec<T> {
         self.versions.values().filter_map(|past| past.last()?.1.clone()).collect()
     }
 
-    /// What there was.
+    /// The stored state before the last write.
     pub(crate) fn at(&self, time: u64) -> Vec<T> {
         let then = |past: &Vec<(u64, Option<T>)>| {
             past.iter().rev().find(|(since, _)| *since <= time)?.1.clone()

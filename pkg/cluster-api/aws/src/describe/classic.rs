@@ -7,16 +7,13 @@ use aws_network::{
 use aws_sdk_elasticloadbalancing::operation::describe_load_balancers::builders::DescribeLoadBalancersFluentBuilder;
 use aws_sdk_elasticloadbalancing::types::{self, ListenerDescription, LoadBalancerDescription};
 
-use crate::call::Call;
-use crate::call_error::CallError;
+use super::answers::{Flaws, one, pages, tags_of_elb};
+use super::{Describe, required};
+use crate::call::{Call, CallError};
 
-use super::flaws::Flaws;
-use super::pages::{one, pages};
-use super::{Describe, required, tags};
-
-/// So many names fit in one DescribeTags.
+/// Names that fit in one DescribeTags.
 const NAMES: usize = 20;
-/// As many results in one page as the call allows.
+/// Results in one page that the call allows.
 const PAGE: i32 = 400;
 
 /// The health check of what has none, which is no check that anybody wants. AWS
@@ -125,7 +122,7 @@ impl Describe<'_> {
         let answer = one(self.region, call, || request.clone().send()).await?;
         let described = answer.tag_descriptions.unwrap_or_default().into_iter();
         let pair =
-            |one: types::TagDescription| Some((one.load_balancer_name?, tags::of_elb(one.tags)));
+            |one: types::TagDescription| Some((one.load_balancer_name?, tags_of_elb(one.tags)));
         Ok(described.filter_map(pair).collect())
     }
 }
@@ -189,7 +186,7 @@ fn health_check(found: &types::HealthCheck) -> Result<HealthCheck, CallError> {
     })
 }
 
-/// Such as `TCP:6443` or `HTTPS:6443/readyz`.
+/// Reads a target such as `TCP:6443` or `HTTPS:6443/readyz`.
 fn read_target(text: &str) -> Option<(String, u16, Option<String>)> {
     let (protocol, rest) = text.split_once(':')?;
     let (port, path) = match rest.find('/') {

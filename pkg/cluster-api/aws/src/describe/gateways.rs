@@ -1,16 +1,17 @@
-//! Internet gateways, elastic IPs and NAT gateways.
+//! Internet gateways, elastic IPs, NAT gateways and route tables.
 
 use std::net::Ipv4Addr;
 
-use aws_network::{Address, InternetGateway, NatGateway, NatState, Scope};
-use aws_sdk_ec2::types::{self, Filter, NatGatewayState};
+use aws_network::{
+    Address, Association, InternetGateway, NatGateway, NatState, Route, RouteTable, Scope, Target,
+};
+use aws_sdk_ec2::types::{
+    self, Filter, NatGatewayState, RouteState, RouteTableAssociationStateCode,
+};
 
-use crate::call::Call;
-use crate::call_error::CallError;
-
-use super::flaws::Flaws;
-use super::pages::{one, pages};
-use super::{Describe, PAGE, filter, tags};
+use super::answers::{Flaws, one, pages, tags_of_ec2};
+use super::{Describe, PAGE, filter};
+use crate::call::{Call, CallError};
 
 impl Describe<'_> {
     pub(super) async fn internet_gateways(
@@ -64,7 +65,7 @@ impl Describe<'_> {
         Ok(found)
     }
 
-    /// Those of several clusters, which each of them has to filter again.
+    /// NAT gateways of several clusters; each cluster has to filter them again.
     pub(crate) async fn nat_gateways_of(
         self,
         name: &str,
@@ -94,7 +95,7 @@ fn internet_gateway(gateway: types::InternetGateway) -> (InternetGateway, Flaws)
     let gateway = InternetGateway {
         id: flaws.id(gateway.internet_gateway_id, "id of an internet gateway"),
         attached_to: attachments.into_iter().find_map(|attachment| attachment.vpc_id),
-        tags: tags::of_ec2(gateway.tags),
+        tags: tags_of_ec2(gateway.tags),
     };
     (gateway, flaws)
 }
@@ -106,7 +107,7 @@ fn address(address: types::Address) -> (Address, Flaws) {
         id: flaws.id(address.allocation_id, "allocation id of an address"),
         ip: flaws.parsed(ip, "public address", Ipv4Addr::UNSPECIFIED),
         association: address.association_id.filter(|id| !id.is_empty()),
-        tags: tags::of_ec2(address.tags),
+        tags: tags_of_ec2(address.tags),
     };
     (address, flaws)
 }
@@ -131,7 +132,7 @@ fn nat_gateway(nat: types::NatGateway) -> (NatGateway, Flaws) {
         // One of others in a state that is not known holds its addresses.
         state: flaws.needed(state, "known state of a NAT gateway", NatState::Pending),
         failure,
-        tags: tags::of_ec2(nat.tags),
+        tags: tags_of_ec2(nat.tags),
     };
     (nat, flaws)
 }
@@ -145,6 +146,85 @@ fn nat_state(state: Option<&NatGatewayState>) -> Option<NatState> {
         Some(NatGatewayState::Deleted) => Some(NatState::Deleted),
         _ => None,
     }
+}
+
+impl Describe<'_> {
+    pub(super) async fn route_tables(self, scope: &Scope) -> Result<Vec<RouteTable>, CallError> {
+        let mut found = self.route_tables_where(self.filter(scope)).await?;
+        found.retain(|table| self.is_in(scope, &table.vpc, &table.tags));
+        Ok(found)
+    }
+
+    pub(super) async fn route_tables_where(
+        self,
+        filter: Filter,
+    ) -> Result<Vec<RouteTable>, CallError> {
+        let request = self.region.ec2().describe_route_tables().filters(filter).max_results(PAGE);
+        let found = pages(
+            self.region,
+            Call::ec2_read("DescribeRouteTables"),
+            |token| request.clone().set_next_token(token).send(),
+            |page| (page.route_tables, page.next_token),
+        );
+        self.admit(found.await?.into_iter().map(route_table), |table| &table.tags)
+    }
+}
+
+fn route_table(table: types::RouteTable) -> (RouteTable, Flaws) {
+    let mut flaws = Flaws::default();
+    let associations = table.associations.unwrap_or_default().into_iter();
+    let table = RouteTable {
+        id: flaws.id(table.route_table_id, "id of a route table"),
+        vpc: flaws.needed(table.vpc_id, "VPC of a route table", String::new()),
+        associations: associations.filter_map(association).collect(),
+        routes: table.routes.unwrap_or_default().into_iter().filter_map(route).collect(),
+        tags: tags_of_ec2(table.tags),
+    };
+    (table, flaws)
+}
+
+/// None for what has ended, and for a table that a gateway uses.
+fn association(association: types::RouteTableAssociation) -> Option<Association> {
+    let state = association.association_state.and_then(|state| state.state);
+    let has_ended = matches!(
+        state,
+        Some(
+            RouteTableAssociationStateCode::Disassociated
+                | RouteTableAssociationStateCode::Disassociating
+                | RouteTableAssociationStateCode::Failed
+        )
+    );
+    let is_main = association.main.unwrap_or_default();
+    if has_ended || (association.subnet_id.is_none() && !is_main) {
+        return None;
+    }
+    let id = association.route_table_association_id?;
+    Some(Association { id, subnet: association.subnet_id.filter(|_| !is_main) })
+}
+
+fn route(route: types::Route) -> Option<Route> {
+    let destination = route
+        .destination_cidr_block
+        .or(route.destination_ipv6_cidr_block)
+        .or(route.destination_prefix_list_id)?;
+    let target = match (route.gateway_id, route.nat_gateway_id) {
+        (_, Some(nat)) => Target::NatGateway(nat),
+        (Some(gateway), None) if gateway.starts_with("igw-") => Target::InternetGateway(gateway),
+        (Some(gateway), None) => Target::Other(gateway),
+        (None, None) => Target::Other(
+            route
+                .transit_gateway_id
+                .or(route.vpc_peering_connection_id)
+                .or(route.network_interface_id)
+                .or(route.instance_id)
+                .or(route.egress_only_internet_gateway_id)
+                .or(route.local_gateway_id)
+                .or(route.carrier_gateway_id)
+                .or(route.core_network_arn)
+                .unwrap_or_default(),
+        ),
+    };
+    Some(Route { destination, target, blackhole: route.state == Some(RouteState::Blackhole) })
 }
 
 #[cfg(test)]

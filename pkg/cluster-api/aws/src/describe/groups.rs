@@ -3,12 +3,9 @@
 use aws_network::{Rule, Scope, SecurityGroup, Source};
 use aws_sdk_ec2::types::{self, Filter, IpPermission};
 
-use crate::call::Call;
-use crate::call_error::CallError;
-
-use super::flaws::Flaws;
-use super::pages::pages;
-use super::{Describe, PAGE, parsed, required, tags};
+use super::answers::{Flaws, pages, tags_of_ec2};
+use super::{Describe, PAGE, parsed, required};
+use crate::call::{Call, CallError};
 
 impl Describe<'_> {
     pub(super) async fn security_groups(
@@ -47,7 +44,7 @@ fn security_group(group: types::SecurityGroup) -> (SecurityGroup, Flaws) {
         vpc: group.vpc_id.unwrap_or_default(),
         name: group.group_name.unwrap_or_default(),
         rules,
-        tags: tags::of_ec2(group.tags),
+        tags: tags_of_ec2(group.tags),
     };
     (group, flaws)
 }

@@ -1,12 +1,11 @@
-//! [`Region::marked`]: everything in a region that carries the mark of an owner, whoever that is. Who
-//! looks for what has outlived its owner asks for it.
+//! [`Region::marked`]: everything in a region that carries the mark of an owner, whoever that is.
+//! Who looks for what has outlived its owner asks for it.
 
 use aws_network::{Instance, NatGateway, Tags};
 
-use crate::call_error::CallError;
-use crate::region::Region;
-
 use super::{Describe, filter};
+use crate::call::CallError;
+use crate::region::Region;
 
 const KINDS: [&str; 10] = [
     "vpc",
@@ -26,9 +25,9 @@ const KINDS: [&str; 10] = [
 pub struct Marked {
     /// The value of the mark.
     pub owner: String,
-    /// One of [`Marked::KINDS`].
+    /// Kind, one of [`Marked::KINDS`].
     pub kind: &'static str,
-    /// Its id; of a load balancer or a target group its name.
+    /// Id, or name of a load balancer or a target group.
     pub id: String,
 }
 
@@ -39,7 +38,7 @@ impl Marked {
 
 impl Region {
     /// Everything that carries a tag with this key and has not ended. Other than by one read of all
-    /// tags, which AWS goes on to show for a while, and imitations of it for ever.
+    /// tags, which AWS shows for a while, and imitations of AWS always.
     ///
     /// # Errors
     /// AWS has refused one of the calls, or not answered it.
@@ -103,7 +102,7 @@ impl Region {
     }
 }
 
-/// What was found with a tag of this key.
+/// Resources with a tag of this key.
 struct Found<'a> {
     key: &'a str,
     marked: Vec<Marked>,

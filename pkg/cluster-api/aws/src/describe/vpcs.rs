@@ -6,12 +6,9 @@ use aws_network::{Reply, Scope, Subnet, Vpc};
 use aws_sdk_ec2::types::{self, Filter, SubnetState, VpcAttributeName};
 use cidr::IpNet;
 
-use crate::call::Call;
-use crate::call_error::CallError;
-
-use super::flaws::Flaws;
-use super::pages::{one, pages};
-use super::{Describe, PAGE, filter, parsed, required, tags};
+use super::answers::{Flaws, one, pages, tags_of_ec2};
+use super::{Describe, PAGE, filter, parsed, required};
+use crate::call::{Call, CallError};
 
 impl Describe<'_> {
     pub(super) async fn tagged_vpcs(self) -> Result<Vec<Vpc>, CallError> {
@@ -97,7 +94,7 @@ fn vpc(vpc: types::Vpc) -> Result<Vpc, CallError> {
         cidr: parsed(vpc.cidr_block.as_deref(), "CIDR of a VPC")?,
         dns_support: None,
         dns_hostnames: None,
-        tags: tags::of_ec2(vpc.tags),
+        tags: tags_of_ec2(vpc.tags),
     })
 }
 
@@ -114,7 +111,7 @@ fn subnet(subnet: types::Subnet) -> (Subnet, Flaws) {
         zone: flaws.needed(subnet.availability_zone, "zone of a subnet", String::new()),
         map_public_ip: subnet.map_public_ip_on_launch.unwrap_or_default(),
         available: subnet.state == Some(SubnetState::Available),
-        tags: tags::of_ec2(subnet.tags),
+        tags: tags_of_ec2(subnet.tags),
     };
     (subnet, flaws)
 }

@@ -9,9 +9,8 @@ use aws_sdk_elasticloadbalancing::types::{
     TagKeyOnly,
 };
 
-use crate::call_error::CallError;
-
 use super::performed::{DONE, Performed, unbuildable};
+use crate::call::CallError;
 
 pub(super) async fn perform(elb: &Client, action: &ElbAction) -> Performed {
     match action {

@@ -7,9 +7,8 @@ use aws_sdk_elasticloadbalancingv2::types::{
     ProtocolEnum, Tag, TargetGroupAttribute, TargetTypeEnum,
 };
 
-use crate::call_error::CallError;
-
 use super::performed::{DONE, Performed, made, unbuildable};
+use crate::call::CallError;
 
 pub(super) async fn perform(elbv2: &Client, action: &ElbV2Action) -> Performed {
     match action {

@@ -1,10 +1,10 @@
-//! What a write comes to.
+//! The result of a write.
 
 use aws_network::Answer;
 
-use crate::call_error::CallError;
+use crate::call::CallError;
 
-/// An answer, or why there is none.
+/// An answer, or the error.
 pub(super) type Performed = Result<Answer, CallError>;
 
 /// A write with nothing to tell.
@@ -16,7 +16,7 @@ pub(super) fn made(id: Option<String>, what: &'static str) -> Performed {
     Ok(Answer { id, ..Answer::default() })
 }
 
-/// What could not be put into a request was not sent.
+/// The error for values that cannot be put into a request, which was not sent.
 pub(super) fn unbuildable(error: impl std::fmt::Display) -> CallError {
     CallError::NotSent { reason: error.to_string() }
 }

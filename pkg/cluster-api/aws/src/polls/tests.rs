@@ -47,7 +47,6 @@ impl Aws {
 
 #[tokio::test]
 async fn two_hundred_clusters_that_wait_are_one_call_every_ten_seconds() {
-    // rule:clusters-wait-together
     let (aws, polls) = (Aws::default(), Polls::default());
     join_all((0..200).map(|cluster| aws.ask(&polls, cluster))).await;
     assert!(aws.calls().len() <= 2, "the first asks for itself, or for all who came at once");

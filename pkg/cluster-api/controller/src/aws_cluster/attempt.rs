@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use aws::{CallError, Surroundings, look, run_leg};
+use aws::{CallError, AttemptHooks, look, run_attempt};
 use aws_network::{
     Forecast, Goal, Identity, Memory, Outcome, Pass, Planned, Problem, Rest, Timestamp, forecast,
     listed,
@@ -73,7 +73,7 @@ impl AwsClusters {
         let here = Here { clusters: self, object, identity, denied: Mutex::default() };
         let executor = access.executor(identity);
         let before = pass.problems();
-        let rest = Box::pin(run_leg(&mut pass, &executor, &here)).await;
+        let rest = Box::pin(run_attempt(&mut pass, &executor, &here)).await;
         let is_broken_off = here.is_over();
         let denied = here.denied.into_inner().or_else(|| access.doubt.clone());
         Attempt { pass, rest, before, denied, is_broken_off }
@@ -104,7 +104,7 @@ impl AwsClusters {
     }
 }
 
-impl Surroundings for Here<'_> {
+impl AttemptHooks for Here<'_> {
     async fn store(&self, memory: &Memory) -> bool {
         let stored = self.clusters.client.change_status(self.object, |_, status| {
             stored_memory::write(memory, status);

@@ -49,7 +49,7 @@ impl Cloud {
                     self.drain([found.subnets, found.groups].concat());
                     self.classic.remove(&name, now);
                 }
-                DONE // AWS does not mind when there is none.
+                DONE // AWS accepts the deletion of a missing load balancer.
             }
             change => self.change_elb(change),
         }

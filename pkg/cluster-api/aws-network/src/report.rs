@@ -1,24 +1,29 @@
-//! Conditions: a plan told to people.
+//! Fields of the status of an AWSCluster: the condition of each part, endpoint and addresses, and
+//! the [`Places`] of the VPC and its subnets.
 
 use std::net::Ipv4Addr;
 
+use cidr::IpNet;
+
 use crate::addresses::is_for_nat;
-use crate::desired::Desired;
+use crate::desired::{Desired, DesiredSubnet};
 use crate::observed::Observed;
-use crate::part::Part;
-use crate::plan::{Plan, Problem};
+use crate::plan::{Part, Plan, Problem};
+use crate::resources::{InternetGateway, Subnet};
 use crate::spec::LoadBalancerKind;
+use crate::subnets::{is_meant, is_public};
+use crate::tags::NAME_TAG;
 
 /// How a part is doing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Condition {
-    /// Which part.
+    /// The part of the network.
     pub part: Part,
-    /// It is as it should be.
+    /// Whether the part is as the spec says.
     pub is_true: bool,
     /// One word, upstream's where it has one.
     pub reason: &'static str,
-    /// What is awaited or in the way.
+    /// The waits or problems.
     pub message: String,
 }
 
@@ -68,7 +73,7 @@ fn condition(part: Part, plan: &Plan, problems: &[Problem]) -> Condition {
     }
 }
 
-/// So many texts stand in one message.
+/// Most texts in one message.
 const LISTED: usize = 5;
 
 /// Several texts as one message: the first few, and how many more there are.
@@ -80,7 +85,7 @@ pub fn listed(texts: &[&str]) -> String {
     }
 }
 
-/// What others need to know of a cluster's network.
+/// Ids and addresses of a cluster's network that other controllers use.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outputs {
     /// The VPC.
@@ -95,7 +100,7 @@ pub struct Outputs {
     pub bastion: Option<Ipv4Addr>,
 }
 
-/// What others need to know, as far as it is known.
+/// Ids and addresses that other controllers use, as far as they are known.
 pub fn outputs(desired: &Desired, observed: &Observed, vpc: Option<&str>) -> Outputs {
     let balancer = desired.load_balancer.as_ref();
     let seen = balancer.and_then(|wanted| match wanted.kind {
@@ -149,4 +154,91 @@ fn failure_domains(
     let is_served =
         |zone: &str| known.iter().any(|found| found.zone == zone && served.contains(&found.id));
     zones.into_iter().map(|zone| (zone.to_owned(), is_served(zone))).collect()
+}
+
+/// The VPC of a cluster, and its subnets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Places {
+    /// The id of the VPC.
+    pub vpc: String,
+    /// CIDR.
+    pub cidr: IpNet,
+    /// The internet gateway that is attached to it, if that is ours.
+    pub internet_gateway: Option<String>,
+    /// One for each subnet of the spec, or of those that were chosen, in their order.
+    pub subnets: Vec<SubnetPlace>,
+}
+
+/// A subnet of a cluster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SubnetPlace {
+    /// Id.
+    pub id: String,
+    /// Name in the tag `Name`; empty without one.
+    pub name: String,
+    /// CIDR.
+    pub cidr: IpNet,
+    /// Zone.
+    pub zone: String,
+    /// Whether it has a route to an internet gateway.
+    pub public: bool,
+    /// The route table that it uses.
+    pub route_table: Option<String>,
+    /// The NAT gateway in it, if that is ours.
+    pub nat_gateway: Option<String>,
+}
+
+/// Where all of it lies; none while a part of that is not known.
+pub fn places(desired: &Desired, observed: &Observed) -> Option<Places> {
+    let vpcs = observed.vpcs.all();
+    let vpc = match &desired.vpc_id {
+        Some(id) => vpcs.iter().find(|vpc| vpc.id == *id)?,
+        None => {
+            let mut ours = vpcs.iter().filter(|vpc| desired.identity.owns(&vpc.tags));
+            // Of several it is not known here which one counts.
+            ours.next().filter(|_| ours.next().is_none())?
+        }
+    };
+    let is_managed = desired.identity.owns(&vpc.tags);
+    let here: Vec<_> =
+        observed.subnets.all().iter().filter(|subnet| subnet.vpc == vpc.id).collect();
+    let place = |wanted: &DesiredSubnet| {
+        let found = *here.iter().find(|found| is_meant(wanted, found))?;
+        let public = if is_managed { wanted.public } else { is_public(observed, &vpc.id, found) };
+        Some(subnet_place(desired, observed, found, public))
+    };
+    let mut gateways =
+        observed.attached_gateways.all().iter().chain(observed.internet_gateways.all());
+    let is_here = |gateway: &&InternetGateway| {
+        gateway.attached_to.as_ref() == Some(&vpc.id) && desired.identity.owns(&gateway.tags)
+    };
+    Some(Places {
+        vpc: vpc.id.clone(),
+        cidr: vpc.cidr,
+        internet_gateway: gateways.find(is_here).map(|gateway| gateway.id.clone()),
+        subnets: desired.subnets.iter().map(place).collect::<Option<_>>()?,
+    })
+}
+
+fn subnet_place(
+    desired: &Desired,
+    observed: &Observed,
+    found: &Subnet,
+    public: bool,
+) -> SubnetPlace {
+    let tables = observed.route_tables.all().iter();
+    let mut tables = tables.filter(|table| table.association_of(&found.id).is_some());
+    let mut nats =
+        observed.nat_gateways.all().iter().filter(|nat| {
+            nat.is_live() && nat.subnet == found.id && desired.identity.owns(&nat.tags)
+        });
+    SubnetPlace {
+        id: found.id.clone(),
+        name: found.tags.get(NAME_TAG).cloned().unwrap_or_default(),
+        cidr: found.cidr,
+        zone: found.zone.clone(),
+        public,
+        route_table: tables.next().map(|table| table.id.clone()),
+        nat_gateway: nats.next().map(|nat| nat.id.clone()),
+    }
 }

@@ -1,22 +1,20 @@
-//! What a pass remembers of its present leg, and of refusals beyond it.
+//! State of the present [`Attempt`] of a reconciliation, and [`Rejection`]s, which outlast it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::action::Action;
-use crate::logical_id::LogicalId;
-use crate::memory::Record;
+use crate::memory::{LogicalId, Record, Timestamp};
+use crate::outcome::Refusal;
 use crate::plan::{Planned, Problem};
 use crate::query::Query;
-use crate::refusal::Refusal;
-use crate::timestamp::Timestamp;
 
-/// What may still be sent in a leg.
+/// The writes that may still be sent in an attempt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum MaySend {
     #[default]
     Everything,
     /// The status cannot be written.
-    WhatNeedsNoMemory,
+    WithoutMemory,
     /// The fence is closed.
     Nothing,
 }
@@ -24,7 +22,7 @@ pub(super) enum MaySend {
 /// A write that AWS refused. It is tried again when its own time has come, whatever else the pass
 /// does meanwhile.
 #[derive(Clone, Debug)]
-pub(super) struct Trouble {
+pub(super) struct Rejection {
     pub(super) action: Action,
     pub(super) problem: Problem,
     pub(super) until: Timestamp,
@@ -33,8 +31,8 @@ pub(super) struct Trouble {
     pub(super) since: Timestamp,
 }
 
-impl Trouble {
-    /// The same write, or another create of the same place.
+impl Rejection {
+    /// Whether `action` is the rejected write, or another create with the same logical id.
     pub(super) fn is_about(&self, action: &Action) -> bool {
         let place = |action: &Action| action.creates().map(|(logical, _)| logical);
         self.action == *action
@@ -43,7 +41,7 @@ impl Trouble {
 }
 
 /// A create that is known after a crash only when it was noted before.
-pub(super) fn rests_on_memory(action: &Action) -> bool {
+pub(super) fn needs_memory(action: &Action) -> bool {
     action.creates().is_some_and(|(logical, _)| !logical.is_protected())
 }
 
@@ -53,16 +51,16 @@ pub(super) fn lengthened(pause: u64, longest: u64, times: u32) -> u64 {
     doubled.min(longest.max(pause))
 }
 
-/// What happened since the pass began or was resumed.
+/// Events since the reconciliation began or was resumed.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Leg {
+pub(super) struct Attempt {
     /// Queries that were answered since the last write.
     pub(super) asked: BTreeSet<Query>,
     /// Reads that a rest was waiting for.
     pub(super) due: Vec<Query>,
-    /// Writes that were sent, or failed: none is sent twice in a leg.
+    /// Writes that were sent, or failed: none is sent twice in an attempt.
     pub(super) held: Vec<Action>,
-    /// What was known of each place before its last create was intended.
+    /// The record of each logical id before its last create was intended.
     pub(super) before: BTreeMap<LogicalId, Option<Record>>,
     /// Reads and status patches that failed.
     pub(super) failed: Vec<(Problem, Refusal)>,

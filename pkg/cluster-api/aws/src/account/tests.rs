@@ -1,20 +1,42 @@
-//! Each case is a process of its own, since profiles are named by the environment.
-
+use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::process::Command;
 use std::sync::mpsc;
+use std::time::Duration;
 
+use aws_credential_types::Credentials;
 use aws_network::Identity;
 use prometheus::Registry;
 use resilience::Fence;
 
-use crate::{Account, Executor, Metrics, Options, Rates};
+use super::*;
+use crate::{Executor, Rates};
+
+/// rule:a-throttle-slows-everybody
+#[tokio::test]
+async fn a_region_of_an_account_has_one_set_of_rates_whether_the_account_is_checked_or_not() {
+    let options = Options {
+        controller: "test",
+        endpoint: None,
+        region_endpoints: BTreeMap::new(),
+        credentials: Some(Credentials::new("key", "secret", None, None, "test")),
+        request_timeout: Duration::from_secs(1),
+        rates: Rates::default(),
+    };
+    let account = Account::load(options, Metrics::new(&Registry::new()).unwrap()).await;
+    account.0.callers.note(None, "1");
+    let same = |one: &Region, other: &Region| std::ptr::eq(one.limits(), other.limits());
+    let checked = account.region_of("us-east-2", "1");
+    assert!(same(&checked, &account.region("us-east-2")));
+    assert!(!same(&checked, &account.region("us-west-2")));
+    assert!(!same(&checked, &account.region_of("us-east-2", "2")));
+}
 
 /// Where the cluster is.
 const REGION: &str = "eu-central-1";
 
-/// Not a test of its own: what the others start with an environment. It asks AWS once.
+/// Helper process of the other tests, which start it with an environment. It asks AWS once.
 #[tokio::test]
 #[ignore = "the tests of this file start it"]
 async fn child() {
@@ -59,7 +81,7 @@ fn first_request(profile: &str, environment: &[(&str, &str)], expected: &str) ->
         }
     });
     let ended = Command::new(std::env::current_exe().unwrap())
-        .args(["credentials::tests::child", "--exact", "--ignored", "--nocapture"])
+        .args(["account::tests::child", "--exact", "--ignored", "--nocapture"])
         .env_clear()
         .envs(std::env::var("PATH").map(|path| ("PATH", path)))
         .env("AWS_CONFIG_FILE", &file)

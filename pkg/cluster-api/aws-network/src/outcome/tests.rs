@@ -1,5 +1,5 @@
 use super::*;
-use crate::elbv2_action::ElbV2Action;
+use crate::action::ElbV2Action;
 use crate::{BastionLaunch, Scheme, Tags, Target};
 
 /// A write of each kind, by what a code may mean to it.
@@ -36,7 +36,7 @@ fn writes() -> [(&'static str, Action); 9] {
     ]
 }
 
-/// What some codes mean to most writes, and the writes to which they mean something else.
+/// Codes with one meaning for most writes, and the writes for which they mean something else.
 type Row = (Refusal, &'static [&'static str], &'static [(&'static str, Refusal)]);
 
 const MEANINGS: [Row; 15] = [

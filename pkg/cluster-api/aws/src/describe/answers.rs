@@ -1,8 +1,13 @@
-//! All pages of a describe call.
+//! Answers of describe calls: all pages of them, their tags, and [`Flaws`], what an answer lacks
+//! (`rule:only-ours-spoils-an-answer`).
 
+use std::str::FromStr;
+
+use aws_network::Tags;
+
+use super::Describe;
 use crate::attempts;
-use crate::call::Call;
-use crate::call_error::CallError;
+use crate::call::{Call, CallError};
 use crate::region::Region;
 
 /// More pages than the quotas of a region allow: AWS may answer with pages that are nearly empty.
@@ -45,7 +50,7 @@ where
             return Err(endless(ITEMS, "items"));
         }
         match next.filter(|next| !next.is_empty()) {
-            // A server that answers with the token it was given would hold us for ever.
+            // A server that answers with the token of the request would never end.
             Some(next) if token.as_ref() == Some(&next) => {
                 return Err(CallError::without("token of a new page"));
             }
@@ -74,13 +79,104 @@ where
     attempts::send(region, call, None, send).await
 }
 
+/// Fields that an answer lacks about one resource.
+#[derive(Debug, Default)]
+pub(super) struct Flaws {
+    first: Option<CallError>,
+    has_no_id: bool,
+}
+
+impl Flaws {
+    /// An id. A resource of others without one is left out: nothing can be said about it.
+    pub(super) fn id(&mut self, id: Option<String>, what: &'static str) -> String {
+        self.has_no_id |= id.is_none();
+        self.needed(id, what, String::new())
+    }
+
+    /// A field that a resource of ours must have; a resource of others gets `otherwise`.
+    pub(super) fn needed<T>(&mut self, value: Option<T>, what: &'static str, otherwise: T) -> T {
+        value.unwrap_or_else(|| {
+            self.first.get_or_insert_with(|| CallError::without(what));
+            otherwise
+        })
+    }
+
+    /// A text in its own form, in the same way.
+    pub(super) fn parsed<T: FromStr>(
+        &mut self,
+        text: Option<&str>,
+        what: &'static str,
+        otherwise: T,
+    ) -> T {
+        self.needed(text.and_then(|text| text.parse().ok()), what, otherwise)
+    }
+
+    /// A part of it; none where that cannot be read.
+    pub(super) fn part<T>(&mut self, read: Result<T, CallError>) -> Option<T> {
+        match read {
+            Ok(part) => Some(part),
+            Err(flaw) => {
+                self.first.get_or_insert(flaw);
+                None
+            }
+        }
+    }
+
+    /// Whether a resource counts: not one of others without an id.
+    ///
+    /// # Errors
+    /// It is ours and lacks something.
+    pub(super) fn admits(self, is_ours: bool) -> Result<bool, CallError> {
+        match self.first {
+            Some(flaw) if is_ours => Err(flaw),
+            _ => Ok(!self.has_no_id),
+        }
+    }
+}
+
+impl Describe<'_> {
+    /// The resources that count, of what was read.
+    pub(super) fn admit<T>(
+        self,
+        read: impl Iterator<Item = (T, Flaws)>,
+        tags: impl Fn(&T) -> &Tags,
+    ) -> Result<Vec<T>, CallError> {
+        let mut admitted = Vec::new();
+        for (found, flaws) in read {
+            if flaws.admits(self.is_tagged(tags(&found)))? {
+                admitted.push(found);
+            }
+        }
+        Ok(admitted)
+    }
+}
+
+pub(super) fn tags_of_ec2(tags: Option<Vec<aws_sdk_ec2::types::Tag>>) -> Tags {
+    let pair = |tag: aws_sdk_ec2::types::Tag| Some((tag.key?, tag.value.unwrap_or_default()));
+    tags.unwrap_or_default().into_iter().filter_map(pair).collect()
+}
+
+pub(super) fn tags_of_elb(tags: Option<Vec<aws_sdk_elasticloadbalancing::types::Tag>>) -> Tags {
+    let pair =
+        |tag: aws_sdk_elasticloadbalancing::types::Tag| (tag.key, tag.value.unwrap_or_default());
+    tags.unwrap_or_default().into_iter().map(pair).collect()
+}
+
+pub(super) fn tags_of_elbv2(tags: Option<Vec<aws_sdk_elasticloadbalancingv2::types::Tag>>) -> Tags {
+    let pair = |tag: aws_sdk_elasticloadbalancingv2::types::Tag| {
+        Some((tag.key?, tag.value.unwrap_or_default()))
+    };
+    tags.unwrap_or_default().into_iter().filter_map(pair).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use std::cell::Cell;
 
     use super::*;
 
-    /// What comes of a server with so many pages of so many items each, and how many were read.
+    /// Reads from a server with so many pages of so many items each; returns the result and the
+    /// pages read.
     async fn read(pages: usize, items: usize) -> (Result<usize, String>, usize) {
         let count = Cell::new(0);
         let all = follow(|token| {
