@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use aws::{CallError, AttemptHooks, look, run_attempt};
+use aws::{AttemptHooks, CallError, look, run_attempt};
 use aws_network::{
     Forecast, Goal, Identity, Memory, Outcome, Pass, Planned, Problem, Rest, Timestamp, forecast,
     listed,
