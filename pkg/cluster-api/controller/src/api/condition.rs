@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use kube_api::set_status_condition;
 
-pub use kube_api::Condition;
+pub(crate) use kube_api::Condition;
 
 /// Changes to the conditions of an object.
 #[derive(Debug, Default)]
