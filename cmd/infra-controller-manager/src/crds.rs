@@ -97,12 +97,12 @@ struct Installer {
     labels: Vec<CrdLabel>,
 }
 
-/// What to do with a CRD.
+/// The decision about one CRD.
 enum Verdict {
     Install,
     /// Our CRD with this UID.
     Update(String),
-    /// Another program's or a newer CRD, for this reason.
+    /// Do not touch a CRD that is newer or belongs to another program; the text says why.
     Leave(String),
 }
 

@@ -280,7 +280,7 @@ pub struct Occupied<O> {
 pub struct Conflict<O> {
     /// The CIDR of the owner asked for.
     pub mine: IpNet,
-    /// The other owner.
+    /// The owner of the overlapping claim.
     pub other: O,
     /// The CIDR of the other.
     pub theirs: IpNet,

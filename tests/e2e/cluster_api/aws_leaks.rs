@@ -17,7 +17,6 @@ pub(crate) async fn leak(stage: &Stage, action: &'static str, kind: &'static str
     stage.proxy.upstream().ec2(REGION, &parameters).await
 }
 
-/// rule:a-leak-has-no-living-owner
 #[tokio::test(flavor = "multi_thread")]
 async fn what_carries_the_mark_of_nobody_who_lives_is_counted_and_named_and_left() {
     let Some(stage) = Stage::set().await else { return };

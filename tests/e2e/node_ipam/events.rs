@@ -51,7 +51,7 @@ async fn a_starved_node_has_one_event_in_the_form_that_stock_uses() {
     story.end();
 }
 
-/// `rule:bad-node-stops-nobody`
+/// `rule:a-bad-node-stops-only-itself`
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_whose_cidr_overlaps_a_service_range_has_an_event_and_is_counted() {
     let mut story =

@@ -67,7 +67,7 @@ async fn after_the_last_node_the_pool_is_back_at_its_baseline() {
     assert!(story.manager.is_running());
 }
 
-/// `rule:bad-node-stops-nobody`
+/// `rule:a-bad-node-stops-only-itself`
 #[tokio::test(flavor = "multi_thread")]
 async fn bad_nodes_at_start_are_reported_and_others_are_served() {
     let mut story = Story::with_nodes(
@@ -88,7 +88,7 @@ async fn bad_nodes_at_start_are_reported_and_others_are_served() {
     story.end();
 }
 
-/// `rule:bad-node-stops-nobody`
+/// `rule:a-bad-node-stops-only-itself`
 #[tokio::test(flavor = "multi_thread")]
 async fn duplicates_found_at_start_are_kept_reported_and_freed_with_the_last_of_them() {
     let twins = [("twin-1", "10.0.0.0/24"), ("twin-2", "10.0.0.0/24")];

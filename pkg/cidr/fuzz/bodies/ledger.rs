@@ -100,7 +100,7 @@ impl Pair {
         cidrs.iter().filter(|cidr| !inside(cidr)).copied().collect()
     }
 
-    /// Compares ledger and model: all claims, and the claims at one CIDR.
+    /// Compares ledger and model: all claims, and the claims of one CIDR.
     fn agree(&self, cidr: &IpNet) {
         for (index, pool) in self.ledger.pools().iter().enumerate() {
             assert_eq!(pool.used(), u128::from(self.model.used(index).count_ones()));

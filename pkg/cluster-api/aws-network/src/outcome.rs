@@ -206,7 +206,7 @@ const CODES: [(Refusal, &[&str]); 10] = [
 /// wrong credentials too.
 const OF_SIGNATURES: [&str; 3] = ["AuthFailure", "InvalidSignature", "SignatureDoesNotMatch"];
 
-/// The meaning of a code for any call (`rule:an-unknown-code-is-retried`).
+/// The meaning of a code for any call.
 fn meaning(refused: &Refused) -> Refusal {
     let code = bare(&refused.code);
     if refused.clock_behind.is_some() && OF_SIGNATURES.contains(&code) {

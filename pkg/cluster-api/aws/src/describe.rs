@@ -1,6 +1,6 @@
 //! [`Describe`]: queries answered by describe calls, all pages of them. Of what is not the
 //! cluster's little is needed, so an unusual shape of it is no error (`answers.rs`). Filters that AWS
-//! applies are applied again on our side (`rule:filters-are-applied-twice`).
+//! applies are applied again on our side.
 
 use aws_network::{Query, Reply, Scope, Tags};
 use aws_sdk_ec2::types::Filter;

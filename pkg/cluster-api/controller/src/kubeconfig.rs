@@ -66,7 +66,7 @@ preferences: {{}}
     }
 }
 
-/// What to do with an existing kubeconfig.
+/// The decision about an existing kubeconfig.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// Valid until then.

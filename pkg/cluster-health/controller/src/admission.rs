@@ -14,7 +14,6 @@
 //! | `object_caches.rs`, `pruned_object.rs` | the stored objects that rules compare a new object with; the fields that are kept of them |
 //! | `metrics.rs` | what was asked and answered |
 
-mod addresses;
 mod controller;
 mod flags;
 mod judge;

@@ -13,23 +13,21 @@
 //! | `printed.rs` | that, for people and for programs |
 
 mod arguments;
-mod environment;
 mod identity;
 mod judged;
-mod network;
 mod printed;
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::bail;
-use manager::command::{Command, Parsed, Program, manifests, to_stderr, to_stdout, told};
-use serde_json::Value;
-
+use anyhow::{anyhow, bail};
 use arguments::Arguments;
 use judged::Judged;
-use network::Network;
+use judged::Network;
+use manager::command::{Command, Parsed, Program, manifests, to_stderr, to_stdout, told};
+use serde_json::Value;
+use validation::Environment;
 
 /// The texts for users of the command.
 pub(crate) const COMMAND: Command = Command {
@@ -65,7 +63,7 @@ fn run(arguments: &Arguments) -> anyhow::Result<Vec<Judged>> {
         bail!("there is no object in what -f names");
     }
     let old = all(&arguments.old)?;
-    let environment = arguments.environment.as_deref().map(environment::read).transpose()?;
+    let environment = arguments.environment.as_deref().map(read).transpose()?;
     let asks = !arguments.offline && environment.is_none();
     let environment = environment.unwrap_or_default();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -83,4 +81,50 @@ fn all(files: &[PathBuf]) -> anyhow::Result<Vec<Value>> {
         objects.extend(manifests::objects(file)?);
     }
     Ok(objects)
+}
+
+/// Reads it.
+///
+/// # Errors
+/// It cannot be read, or has a field that means nothing. Its values are not quoted.
+fn read(path: &Path) -> anyhow::Result<Environment> {
+    let document = manifests::document(path)?;
+    parse(&document).map_err(|why| anyhow!("cannot use the environment {}: {why}", path.display()))
+}
+
+fn parse(document: &Value) -> Result<Environment, String> {
+    let read: Result<Environment, _> = serde_path_to_error::deserialize(document);
+    read.map_err(|error| {
+        let text = error.inner().to_string();
+        let why = match text.split_once(", expected ") {
+            // What was found there may be secret.
+            Some((_, expected)) if text.starts_with("invalid") => format!("expected {expected}"),
+            _ => text,
+        };
+        format!("{}: {why}", error.path())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_environment_with_a_mistake_is_refused_by_the_field_and_without_its_value() {
+        assert!(parse(&json!({"clusters": [{"odd": 1}], "licence": {"maxNodes": 3}})).is_ok());
+        for (document, expected) in [
+            (json!({"licence": {"maxNodes": "planted"}}), "licence.maxNodes: expected u64"),
+            (json!({"clusters": "planted"}), "clusters: expected a sequence"),
+            (
+                json!({"networkChecks": {"ssh": {"a:1": "Not Planted"}}}),
+                "networkChecks.ssh.a:1: the result of a check is ok, or a code such as connect-refused",
+            ),
+            (json!({"planted": []}), "planted: unknown field `planted`"),
+        ] {
+            let why = parse(&document).err().unwrap();
+            assert!(why.starts_with(expected), "{why}");
+        }
+    }
 }

@@ -145,7 +145,7 @@ pub struct Endpoints {
 }
 
 /// One point in time on the monotonic clock, by which everything is decided, and on the wall clock,
-/// which is only ever shown (`rule:decisions-use-the-monotonic-clock`).
+/// which is only ever shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Moment {
     /// For intervals and deadlines.

@@ -24,7 +24,7 @@ pub enum Decision {
 }
 
 /// The run of equal results. It counts consecutive probes and not how long a state has been
-/// published (`rule:thresholds-count-consecutive-probes`).
+/// published.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tally {
     failures: u32,

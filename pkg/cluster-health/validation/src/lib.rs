@@ -18,6 +18,9 @@
 //! | `kubefed_cluster.rs` | rules of KubeFed's kinds |
 //! | `node_selector.rs` | rules of ClusterCIDR |
 //! | `aws_cluster.rs` | rules of AWSCluster |
+//!
+//! Errors that the stored object has too, and that the update does not make worse
+
 #![cfg_attr(
     not(test),
     forbid(
@@ -33,22 +36,24 @@
 
 mod aws_cluster;
 mod cluster;
-mod credential;
 mod endpoint;
 mod findings;
 mod formats;
 mod kubefed_cluster;
 mod limits;
 mod machine;
-mod name;
 mod network_checks;
 mod node_selector;
 mod operation;
 mod place;
 mod shape;
 mod shapes;
-mod stored;
 mod subject;
+
+use formats::{label_problem, subdomain_problem};
+use place::Place;
+use serde_json::Value;
+use subject::Subject;
 
 pub use endpoint::{Endpoint, EndpointError};
 pub use findings::{ErrorType, FieldError, Findings, Unchecked};
@@ -56,10 +61,6 @@ pub use network_checks::{CheckResult, NetworkChecks, Question};
 pub use network_checks::{Environment, Licence};
 pub use operation::Operation;
 pub use shapes::Kind;
-
-use serde_json::Value;
-
-use crate::subject::Subject;
 
 /// Judges a request: `object` is the object to store, or for a deletion the stored one.
 ///
@@ -91,7 +92,7 @@ fn spec(kind: Kind, subject: &Subject<'_>, findings: &mut Findings) {
     *findings = static_rules(kind, subject);
     if let Some(old) = subject.old() {
         let before = static_rules(kind, &Subject::new(old, None, subject.environment));
-        stored::forget(findings, &before, subject.object(), old);
+        forget(findings, &before, subject.object(), old);
     }
     match kind {
         Kind::Cluster => cluster::about_others(subject, findings),
@@ -117,10 +118,10 @@ fn static_rules(kind: Kind, subject: &Subject<'_>) -> Findings {
     let mut findings = Findings::default();
     shape::check(&subject.root(), shapes::of(kind), &mut findings);
     shape::check_limit(&subject.root(), limits::of(kind), &mut findings);
-    name::check(kind, &subject.root(), &mut findings);
+    check(kind, &subject.root(), &mut findings);
     match kind {
         Kind::Cluster => cluster::check(subject, &mut findings),
-        Kind::ClusterCredential => credential::check(&subject.root(), &mut findings),
+        Kind::ClusterCredential => findings::check(&subject.root(), &mut findings),
         Kind::Machine => machine::check(subject, &mut findings),
         Kind::KubeFedCluster => kubefed_cluster::check(&subject.root(), &mut findings),
         Kind::KubeFedConfig => {
@@ -130,4 +131,44 @@ fn static_rules(kind: Kind, subject: &Subject<'_>) -> Findings {
         Kind::AwsCluster => aws_cluster::check(subject, &mut findings),
     }
     findings
+}
+
+/// Takes away what was wrong before in the same way, in a part of the spec that did not change.
+pub(crate) fn forget(findings: &mut Findings, before: &Findings, object: &Value, old: &Value) {
+    let is_old = |error: &FieldError| {
+        before.errors.contains(error) && part(object, &error.field) == part(old, &error.field)
+    };
+    findings.errors.retain(|error| !is_old(error));
+    findings.warnings.retain(|warning| !before.warnings.contains(warning));
+}
+
+/// The field of the spec that a path leads into, such as `spec.machines`.
+fn part<'a>(object: &'a Value, path: &str) -> Option<&'a Value> {
+    let mut names = path.split(['.', '[']);
+    let first = object.get(names.next()?);
+    match names.next() {
+        Some(second) => first?.get(second),
+        None => first,
+    }
+}
+
+pub(crate) fn check(kind: Kind, object: &Place<'_>, findings: &mut Findings) {
+    let metadata = object.field("metadata");
+    let name = metadata.field("name");
+    let Some(text) = name.word() else {
+        // The API server makes a name of it.
+        if metadata.field("generateName").word().is_none() {
+            findings.required(&name, "name or generateName is required");
+        }
+        return;
+    };
+    let problem = match kind {
+        Kind::Cluster | Kind::Machine | Kind::ClusterCidr => label_problem(text),
+        Kind::ClusterCredential | Kind::KubeFedCluster | Kind::KubeFedConfig | Kind::AwsCluster => {
+            subdomain_problem(text)
+        }
+    };
+    if let Some(problem) = problem {
+        findings.invalid(&name, problem);
+    }
 }

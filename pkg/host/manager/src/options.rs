@@ -108,7 +108,7 @@ pub struct Hosted {
     /// Label of `running_managed_controllers`.
     pub alias: &'static str,
     /// Whether the user turned it on by its own name, not through `*`: then it serves custom kinds
-    /// whoever their CRD is labelled for (rule:asked-for-by-name-serves-any-crd).
+    /// whoever their CRD is labelled for.
     pub by_name: bool,
     /// The running half of the controller.
     pub runner: Arc<dyn Runner>,

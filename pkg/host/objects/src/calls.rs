@@ -175,7 +175,7 @@ fn name(key: &str) -> &str {
     key.split_once('/').map_or(key, |(_, name)| name)
 }
 
-/// Whether it can be one step of a path and nothing else (`rule:names-are-checked`): names come
+/// Whether it can be one step of a path and nothing else: names come
 /// from references that users write.
 fn is_name(text: &str) -> bool {
     let legal = |c: u8| c.is_ascii_alphanumeric() || b"-.:_".contains(&c);

@@ -20,7 +20,7 @@ use crate::{ListenerOptions, ServeError};
 
 /// Connections from other hosts. Probes and scrapers need a handful; a flood must cost us no memory.
 const REMOTE: Bounds = Bounds { of_all: 256, of_one_source: 32, newest_wins: false };
-/// Connections from this host, where the kubelet probes (rule:same-host-is-always-accepted).
+/// Connections from this host, where the kubelet probes.
 const SAME_HOST: Bounds = Bounds { of_all: 2048, of_one_source: 2048, newest_wins: true };
 /// Pause after the system refused a connection: it is out of file descriptors, and asking again
 /// at once would only burn CPU.
@@ -110,7 +110,7 @@ impl Acceptor {
 }
 
 /// The kubelet probes a pod on the host network at the address of the host, so that both ends have
-/// the same one (rule:same-host-is-always-accepted).
+/// the same one.
 fn is_same_host(peer: IpAddr, own: IpAddr) -> bool {
     let peer = peer.to_canonical();
     peer.is_loopback() || peer == own.to_canonical()

@@ -60,7 +60,7 @@ impl Guard for Everyone {
     }
 }
 
-/// The other end of a connection, as pages see it.
+/// The peer of a connection, as pages see it.
 #[derive(Clone, Debug)]
 pub struct Peer {
     /// Where it connects from. An IPv4 peer of a dual-stack socket has its IPv4 address here.

@@ -1,7 +1,7 @@
 //! Trust, client certificates, and the TLS configurations made of them. Two connections with the
 //! same trust and certificate share one configuration, however many servers there are.
 //!
-//! Sessions are never resumed (`rule:sessions-are-not-resumed`).
+//! Sessions are never resumed.
 
 mod material;
 mod verifier;

@@ -42,7 +42,6 @@ impl<K: Key> Schedule<K> {
 
     /// Makes a key in hand come back after `delay` with the age that it had when it was taken, and so
     /// before all younger keys
-    /// (rule:throttled-keys-keep-their-age).
     pub(crate) fn put_back(&mut self, key: &K, delay: Duration, now: Instant) -> bool {
         let since = Some(self.state.age(key).unwrap_or(now));
         let back = Return { at: later(now, delay), lane: Lane::Added, since };

@@ -27,7 +27,7 @@ pub struct CloudNode {
     pub provider_id: Arc<str>,
     /// The condition NetworkUnavailable is there, and False.
     pub network_is_ready: bool,
-    /// There is the taint `node.kubernetes.io/network-unavailable:NoSchedule`.
+    /// The Node has the taint `node.kubernetes.io/network-unavailable:NoSchedule`.
     pub network_taint: bool,
 }
 
@@ -134,7 +134,7 @@ fn is_network_taint(key: &str, effect: &str) -> bool {
     (key, effect) == NETWORK_TAINT
 }
 
-/// Of a Node spec is field 2, status field 3.
+/// Decodes a Node in protobuf, where spec is field 2 and status field 3.
 fn from_protobuf(message: &[u8]) -> Result<CloudNode, Malformed> {
     let mut read = CloudNode {
         node: super::from_protobuf(message)?,

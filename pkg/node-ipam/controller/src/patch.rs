@@ -154,7 +154,7 @@ const READS: u8 = 3;
 pub(crate) struct Outcome {
     in_flight: Option<Instant>,
     unknown: Option<Instant>,
-    /// So many of the [`READS`] have shown the Node without CIDRs.
+    /// How many of the [`READS`] have shown the Node without CIDRs.
     empty_reads: u8,
 }
 
@@ -165,8 +165,8 @@ impl Outcome {
         *self = Self { in_flight: Some(until), unknown: self.until(), empty_reads: 0 };
     }
 
-    /// No answer says what became of the last PATCH; `until` is what the client knows of it, and
-    /// may be sooner or later than what was said when it left.
+    /// Records that the outcome of the last PATCH is unknown. `until` is the client's newest limit for
+    /// it, which may differ from the limit given to [`Self::sent`].
     pub(crate) fn lost(&mut self, until: Option<Instant>) {
         let lost = until.or(self.in_flight);
         if lost.is_some() {

@@ -22,7 +22,7 @@ pub enum Finding {
     Unreadable {
         /// The Node.
         node: String,
-        /// Its text.
+        /// The text of the CIDR.
         text: String,
     },
     /// Two Nodes, or one twice, have addresses in common.

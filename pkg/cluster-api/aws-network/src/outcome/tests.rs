@@ -209,7 +209,6 @@ fn each_code_means_the_same_to_each_kind_of_write_but_where_the_table_says_other
 
 #[test]
 fn only_a_closed_list_of_codes_is_the_users_mistake_and_ends_in_invalid_configuration() {
-    // rule:an-unknown-code-is-retried
     for (meaning, codes, _) in MEANINGS {
         let is_users = meaning.reason() == Reason::InvalidConfiguration;
         assert_eq!(is_users, meaning == Refusal::Invalid, "{codes:?}");

@@ -51,7 +51,6 @@ fn writes_of(goal: &Goal, world: &World) -> Vec<&'static str> {
 
 #[test]
 fn a_code_that_is_not_in_the_table_stops_neither_build_nor_deletion() {
-    // rule:an-unknown-code-is-retried
     let spec = Spec { load_balancer: Some(load_balancer(LoadBalancerKind::Network)), ..seed() };
     for spec in [seed(), spec] {
         let (made, gone) = (present(&spec), absent(&spec));
@@ -79,7 +78,6 @@ fn a_code_that_is_not_in_the_table_stops_neither_build_nor_deletion() {
 
 #[test]
 fn a_code_that_is_not_in_the_table_is_named_and_is_not_the_users_mistake() {
-    // rule:an-unknown-code-is-retried
     let mut world = World::new(Nature::PROMPT, 4);
     world.cloud.refusals.push(("AllocateAddress", "NewFangled", u32::MAX));
     let (pass, rest) = world.run_once_for(&present(&seed()), 3600);

@@ -17,7 +17,7 @@ use crate::api::{
 use crate::aws_spec::{self, Circumstances, PORT_OF_CLUSTER};
 use crate::options::AwsOptions;
 
-/// What AWS shall have, and the identity of its owner.
+/// The desired resources on AWS, and the identity of their owner.
 #[derive(Clone, Debug)]
 pub(super) struct Wanted {
     pub(super) desired: Desired,
@@ -101,7 +101,7 @@ fn published_port(object: &Object<AwsCluster>) -> Option<u16> {
     u16::try_from(endpoint.filter(|it| it.is_set())?.port).ok()
 }
 
-/// What shall be deleted. It does not depend on the spec, which may be invalid.
+/// The resources to delete. They do not depend on the spec, which may be invalid.
 pub(super) fn absent(object: &Object<AwsCluster>, cluster: &str, options: &AwsOptions) -> Removal {
     let (metadata, spec) = (&object.metadata, &object.body.spec);
     let namespace = metadata.namespace().unwrap_or_default();

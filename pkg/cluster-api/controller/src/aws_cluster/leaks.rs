@@ -1,5 +1,5 @@
 //! Looks for what has outlived its AWSCluster: resources on AWS whose owner is no AWSCluster that
-//! there is (`rule:a-leak-has-no-living-owner`). They are told, and left.
+//! there is. They are told, and left.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -111,7 +111,6 @@ mod tests {
         Marked { owner: owner.to_owned(), kind, id: id.to_owned() }
     }
 
-    /// rule:a-leak-has-no-living-owner
     #[test]
     fn a_leak_is_told_once_and_counted_as_long_as_it_is_there() {
         let mut leaks = Leaks::default();

@@ -24,7 +24,7 @@ struct Resting {
     tell: Option<Instant>,
 }
 
-/// What to do now for an AWSCluster.
+/// The next step for an AWSCluster.
 #[derive(Debug)]
 pub(super) enum Turn {
     /// Nothing for so long.

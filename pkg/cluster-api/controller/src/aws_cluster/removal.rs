@@ -237,7 +237,7 @@ fn report_of(attempt: &Attempt, problems: &[Problem], is_unseen: bool) -> Report
     report
 }
 
-/// What a deletion waits for, and its problems.
+/// The resources that a deletion waits for, and its problems.
 fn left_over(pass: &Pass, problems: &[Problem]) -> String {
     let problems = problems.iter().map(|problem| problem.message.as_str());
     let waits = pass.plan().waits.iter().map(|wait| wait.what.as_str());

@@ -44,7 +44,7 @@ pub(super) struct Report {
 /// Whether it can go on without help.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) enum Failure {
-    /// Not determined.
+    /// The pass ended before this was determined.
     #[default]
     NotJudged,
     None,

@@ -31,10 +31,10 @@ pub(super) struct Report {
 /// Terminal failure of the infrastructure.
 #[derive(Debug, Default)]
 pub(super) enum Failure {
-    /// Not determined.
+    /// The pass ended before this was determined.
     #[default]
     NotAsked,
-    /// No failure.
+    /// The Cluster can go on.
     None,
     /// A failure that needs the user.
     Said { reason: String, message: String },

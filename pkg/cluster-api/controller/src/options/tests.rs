@@ -117,7 +117,6 @@ fn endpoints_of_regions_are_read_and_what_is_none_is_refused_without_being_shown
     }
 }
 
-/// rule:a-leak-has-no-living-owner
 #[cfg(feature = "aws")]
 #[test]
 fn leaks_are_looked_for_only_where_all_owners_are_known() {

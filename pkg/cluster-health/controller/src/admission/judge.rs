@@ -13,11 +13,11 @@ use tokio::time::{Instant, timeout_at};
 use tracing::warn;
 use validation::{Environment, Findings, Kind, Operation, Question, validate};
 
-use super::addresses;
 use super::memory_budget::{MemoryBudget, OverBudget, Reserved};
 use super::metrics::WebhookMetrics;
 use super::object_caches::ObjectCaches;
 use super::options::WebhookOptions;
+use super::review;
 use super::review::{Review, Subject};
 use super::serving::SAID_AGAIN;
 use crate::api::secret::wipe_json;
@@ -89,7 +89,7 @@ impl Judge {
             Ok(review) => review,
             Err(refusal) => return refusal,
         };
-        let patch = review.subject.as_ref().and_then(addresses::patch);
+        let patch = review.subject.as_ref().and_then(review::patch);
         reply::json(StatusCode::OK, review.patched(patch.as_ref()))
     }
 

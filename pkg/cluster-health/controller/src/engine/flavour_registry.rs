@@ -27,7 +27,7 @@ pub(crate) enum Look<T> {
     At(Arc<T>),
     /// The object is deleted.
     Gone,
-    /// Another replica has the cluster: there is nothing to do.
+    /// The cluster belongs to another replica: nothing to do.
     Elsewhere,
     /// Look again in a moment.
     Later,

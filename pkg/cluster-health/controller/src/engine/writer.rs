@@ -236,7 +236,7 @@ impl From<Written> for Outcome {
     }
 }
 
-/// What follows from an error for the entry, and its label (`rule:writes-are-retried-until-done`).
+/// The consequence of an error for the entry, and its label (`rule:writes-are-retried-until-done`).
 fn judge(error: &Error) -> (Written, &'static str) {
     match &error.why {
         Why::Gone => (Written::Gone, "error"),

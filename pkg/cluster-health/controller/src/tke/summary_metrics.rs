@@ -25,7 +25,7 @@ pub(crate) struct SummaryMetrics {
     shown: Arc<Mutex<Weak<ClusterStates>>>,
 }
 
-/// Of one cluster, in the order of the labels.
+/// The values of one cluster, in the order of the labels.
 struct Numbers {
     nodes: Option<[f64; 3]>,
     cores: [f64; 4],

@@ -1,15 +1,20 @@
 //! The judgement of each object.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use anyhow::Context as _;
 use serde_json::Value;
+use tokio::time::Instant;
 use validation::{
-    Environment, ErrorType, FieldError, Findings, Kind, Operation, Question, Unchecked, validate,
+    Environment, ErrorType, FieldError, Findings, Kind, NetworkChecks, Operation, Question,
+    Unchecked, validate,
 };
 
 use super::arguments::Wanted;
 use super::identity::Identity;
-use super::network::Network;
+use crate::network::{DialPolicy, NetworkChecker, NetworkOptions};
+use crate::{Asker, StoredObjects};
 
 /// Kinds without rules that a manifest may contain too: group or version, and kind.
 const WITHOUT_RULES: [(&str, &str); 4] = [
@@ -122,6 +127,38 @@ fn store(kind: Kind, object: &Value, environment: &mut Environment) {
         let identity = Identity::of(object);
         list.retain(|stored| identity.name.is_empty() || Identity::of(stored) != identity);
         list.push(Arc::new(object.clone()));
+    }
+}
+
+/// For all questions about one object.
+const LIMIT: Duration = Duration::from_secs(20);
+
+/// Asks for one object after the other.
+pub(super) struct Network {
+    checker: NetworkChecker,
+    /// Every object that is named, with the credentials among them.
+    objects: StoredObjects,
+}
+
+impl Network {
+    /// Every address may be dialled that the controller dials without further flags.
+    pub(super) fn new(objects: Vec<Value>) -> anyhow::Result<Self> {
+        let policy = DialPolicy::default();
+        let options = NetworkOptions {
+            ssh: true,
+            import: true,
+            policy,
+            insecure_without_ca: false,
+            secret_namespace: None,
+        };
+        let checker = NetworkChecker::new(options).context("cannot ask the network")?;
+        Ok(Self { checker, objects: StoredObjects::new(objects, None) })
+    }
+
+    /// The answers that there are.
+    pub(super) async fn ask(&self, questions: &[Question], object: &Value) -> NetworkChecks {
+        let end = Instant::now() + LIMIT;
+        self.checker.answers(Asker::Command, questions, object, &self.objects, end).await.known
     }
 }
 

@@ -111,10 +111,7 @@ impl World {
             Status::False | Status::Unknown => (false, thresholds.failure),
         };
         let tail = held.results.iter().rev().take_while(|result| result.is_ok() == value).count();
-        assert!(
-            tail >= usize::try_from(needed).unwrap(),
-            "rule:thresholds-count-consecutive-probes: {uid} became {to:?} after {tail}"
-        );
+        assert!(tail >= usize::try_from(needed).unwrap(), "{uid} became {to:?} after {tail}");
     }
 
     /// The sweeper published `Unknown`.

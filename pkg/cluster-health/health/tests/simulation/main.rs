@@ -59,7 +59,6 @@ fn run(seed: u64, steps: u64) {
 }
 
 /// Proves, as far as they are pure: rule:probes-start-in-time,
-/// rule:thresholds-count-consecutive-probes,
 /// rule:a-restart-changes-nothing, rule:one-owner-at-a-time,
 /// rule:unwatched-clusters-become-unknown, rule:newest-state-is-written,
 /// rule:unchanged-status-is-written-at-heartbeats-only,

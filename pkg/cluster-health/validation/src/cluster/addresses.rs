@@ -8,7 +8,7 @@ use crate::network_checks::CheckResult;
 use crate::network_checks::Question;
 use crate::place::Place;
 use crate::subject::{Subject, name_of};
-use crate::{credential, formats};
+use crate::{findings, formats};
 
 /// Types of addresses that probes use.
 const OF_IMPORTED: [&str; 3] = ["Advertise", "Real", "Internal"];
@@ -156,7 +156,7 @@ pub(super) fn credential_pair(subject: &Subject<'_>, findings: &mut Findings) {
         return findings.unchecked(&at, &question, "clusterCredentials");
     };
     let found = credentials.iter().find(|credential| name_of(credential) == Some(name));
-    match found.map(|credential| credential::missing_half(&Place::root(credential))) {
+    match found.map(|credential| findings::missing_half(&Place::root(credential))) {
         Some(None) => {}
         Some(Some(half)) => {
             findings.required(&at, &format!("the ClusterCredential {name} has no {half}"));

@@ -44,7 +44,6 @@ fn metadata_of_an_object_can_be_changed_whatever_is_wrong_with_it() {
     assert!(!findings.errors.is_empty(), "the spec has changed");
 }
 
-/// rule:stored-errors-are-not-repeated
 #[test]
 fn what_was_wrong_before_refuses_only_who_touches_it() {
     let rule = "stored-errors-are-not-repeated";

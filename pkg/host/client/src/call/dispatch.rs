@@ -226,7 +226,7 @@ impl Link {
     }
 
     /// The pool for these credentials. A request that took them just before they changed gets a
-    /// connection of its own: it must not show the new ones (`rule:one-reading-per-request`).
+    /// connection of its own: it must not show the new ones.
     pub(crate) fn wire(&self, snapshot: &Snapshot) -> Result<Wire, TlsError> {
         let mut pool = self.pool.lock();
         if snapshot.generation < pool.generation {

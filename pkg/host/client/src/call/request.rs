@@ -150,7 +150,7 @@ impl Progress {
         self.deadline
     }
 
-    /// The rest of the attempt's own time limit.
+    /// Time left until the attempt's own deadline.
     pub(crate) fn time_left(&self) -> Duration {
         let left = |at: Instant| at.saturating_duration_since(Instant::now());
         self.deadline.map_or(Duration::MAX, left)

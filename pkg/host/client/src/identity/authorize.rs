@@ -1,7 +1,6 @@
 //! The layer that says who asks: the process's own identity, or a service account with its token.
 //! The reading of the credentials that it takes for a request goes with the request to the
 //! innermost layer, which sends it to the server of that reading and of no other
-//! (`rule:one-reading-per-request`).
 
 use std::sync::Arc;
 use std::time::Duration;

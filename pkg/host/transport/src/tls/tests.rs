@@ -243,7 +243,6 @@ fn shake_hands(client: &Arc<ClientConfig>, server: &Arc<ServerConfig>) -> Handsh
     client.handshake_kind().unwrap()
 }
 
-/// `rule:sessions-are-not-resumed`
 #[test]
 fn a_second_connection_to_a_server_that_gives_tickets_shakes_hands_anew() {
     let key = KeyPair::generate().unwrap();

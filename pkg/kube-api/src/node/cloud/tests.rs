@@ -1,4 +1,4 @@
-//! What says which VM a Node is, in JSON and in protobuf.
+//! Decoding of the fields that name the VM of a Node, in JSON and in protobuf.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Problems with the CIDRs of live Nodes (`rule:bad-node-stops-nobody`), and [`Effects`]: the events,
+//! Problems with the CIDRs of live Nodes (`rule:a-bad-node-stops-only-itself`), and [`Effects`]: the events,
 //! metrics and wake-ups that follow from a change of state.
 
 use std::collections::HashMap;

@@ -12,7 +12,7 @@ use super::{Allocator, Effects, Owner, Phase, Uid, findings};
 use crate::reconciler::CachedNode;
 use crate::second_allocator::{Evidence, Suspect};
 
-/// So many Nodes with an earlier conflict get another event when a new Node overlaps them.
+/// Number of Nodes with an earlier conflict that get another event when a new Node overlaps them.
 const TOLD_AGAIN: usize = 16;
 
 impl Allocator {

@@ -47,7 +47,7 @@ pub(super) enum Refusal {
 enum Phase {
     /// Without pod CIDRs, and nothing was sent for it.
     Empty,
-    /// Its claim may have left this process.
+    /// A PATCH with its claim may have left this process.
     Sent,
     /// Written, but not shown by the cache yet.
     Written,

@@ -25,18 +25,18 @@ use crate::writer::Written;
 /// After a refusal that nothing but somebody's help mends.
 const REFUSED_PAUSE: Duration = Duration::from_secs(60);
 
-/// So many blocks are asked for one after the other for a Node; then the cloud is left alone for
-/// [`REFUSED_PAUSE`] between two.
+/// Number of blocks that are requested for a Node without a pause; after that, [`REFUSED_PAUSE`]
+/// lies between two requests.
 const BLOCKS_IN_A_ROW: u32 = 8;
 
-/// What the cloud was asked for before the stop has so long to come about. With the time of the PATCH
+/// Time limit after a stop for requests that the cloud got before. With the time of the PATCH
 /// that follows, 5 s, it fits into stock's default for `--controller-shutdown-timeout`, 10 s.
 const LAST_CALLS: Duration = Duration::from_secs(4);
 
-/// A Node that is given nothing for long is looked at again this often.
+/// Interval of reads for a Node that has been without a block for long.
 const HELD_LONG: Duration = Duration::from_secs(300);
 
-/// Only the operator can mend these.
+/// Event reason: Node and VM differ, which only the operator can resolve.
 pub(super) const MISMATCH: &str = "CloudCIDRAllocatorMismatch";
 /// The cloud has nothing for a Node, or there is no block.
 pub(super) const NOT_AVAILABLE: &str = "CIDRNotAvailable";
@@ -229,8 +229,8 @@ impl<C: Cloud> CloudNodes<C> {
         }
     }
 
-    /// What has left by the stop is awaited for a while; `None` when that was not enough, or when
-    /// nothing had left.
+    /// Waits after a stop for a request that has left, for a limited time. `None` if it did not end, or
+    /// if no request had left.
     async fn finish<T>(&self, begun: impl Future<Output = T>, left: &AtomicBool) -> Option<T> {
         tokio::pin!(begun);
         tokio::select! {
@@ -289,8 +289,8 @@ impl<C: Cloud> CloudNodes<C> {
         self.done(&node.node, written, NOT_READY)
     }
 
-    /// No earlier PATCH of the Node can be carried out any more, or one of what is planned only;
-    /// `Err` while it is not known.
+    /// Waits until no earlier PATCH of the Node can take effect, except one of the planned CIDRs; `Err`
+    /// while that is unknown.
     pub(super) async fn settle(&self, node: &Node, planned: &[IpNet]) -> Result<(), Ended> {
         match self.writes.settle(node, planned).await {
             Before::Clear => Ok(()),

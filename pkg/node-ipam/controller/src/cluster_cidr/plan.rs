@@ -48,7 +48,7 @@ pub(crate) enum SpecError {
     Unreadable {
         /// `ipv4` or `ipv6`.
         field: &'static str,
-        /// What is wrong with it.
+        /// Why the text is not a range.
         error: ParseError,
     },
     /// A CIDR of the other family.

@@ -109,8 +109,7 @@ fn families(of: PoolsOf) -> Result<[Family; 12], prometheus::Error> {
         )?,
         single(
             "node_ipam_resting_claims",
-            "Nodes that are gone and whose pod CIDRs are given to nobody yet, as \
-             --pod-cidr-reuse-delay asks for.",
+            "Deleted Nodes whose pod CIDRs are held back by --pod-cidr-reuse-delay.",
         )?,
         Family::counter(
             "node_ipam_foreign_assignments_total",

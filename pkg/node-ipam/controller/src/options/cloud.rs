@@ -29,7 +29,7 @@ pub(crate) enum Mode {
     },
 }
 
-/// Which side decides where Node and VM differ.
+/// The side that decides if Node and VM differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Direction {
     /// Nodes get blocks of the pool, and the cloud routes them.
@@ -64,7 +64,7 @@ impl Families {
     }
 }
 
-/// What an allocator runs with that asks a cloud.
+/// Options of an allocator that asks a cloud.
 #[derive(Clone, Debug)]
 pub(crate) struct CloudOptions {
     /// How Google is called.

@@ -1,4 +1,4 @@
-//! What is known of a second allocator, without I/O: the [`Suspect`] that watch and workers signal,
+//! Evidence of a second allocator, without I/O: the [`Suspect`] that watch and workers signal,
 //! what follows from it ([`OnSecondAllocator`]), and the [`Hold`] on all allocations.
 
 use std::sync::Arc;

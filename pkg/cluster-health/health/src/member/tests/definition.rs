@@ -22,7 +22,6 @@ fn published_by_definition(results: &[bool], failure: usize, success: usize) -> 
 }
 
 proptest! {
-    /// rule:thresholds-count-consecutive-probes
     #[test]
     fn counting_along_agrees_with_looking_back(
         results in prop::collection::vec(any::<bool>(), 1..200),

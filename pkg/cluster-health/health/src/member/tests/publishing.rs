@@ -2,7 +2,6 @@
 
 use super::*;
 
-/// rule:thresholds-count-consecutive-probes
 #[test]
 fn what_is_published_follows_runs_of_equal_results() {
     // (failure and success threshold, probes, Ready after each, its transition time, Offline at

@@ -1,4 +1,4 @@
-//! Which requests take a token, and which ones a 429 stops; on a paused clock.
+//! Tests of the requests that take a token, and of those that a 429 stops; on a paused clock.
 
 mod log;
 

@@ -14,7 +14,7 @@ fn a_block_that_another_node_shows_meanwhile_is_not_sent() {
     assert_eq!(sent(again), ["10.0.0.4/30"], "another block is taken");
 }
 
-/// `rule:bad-node-stops-nobody`
+/// `rule:a-bad-node-stops-only-itself`
 #[test]
 fn strange_cidrs_become_findings_and_others_are_served() {
     let rows: &[(&str, &[&str], usize)] = &[
@@ -36,7 +36,7 @@ fn strange_cidrs_become_findings_and_others_are_served() {
     }
 }
 
-/// `rule:bad-node-stops-nobody`
+/// `rule:a-bad-node-stops-only-itself`
 #[test]
 fn overlapping_nodes_are_reported_on_both_and_stay_used_until_both_are_gone() {
     let mut allocator = small();

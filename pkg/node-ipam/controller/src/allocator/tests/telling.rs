@@ -83,7 +83,7 @@ fn a_conflict_that_ended_and_begins_again_is_told_at_once() {
     }
 }
 
-/// `rule:bad-node-stops-nobody`
+/// `rule:a-bad-node-stops-only-itself`
 #[test]
 fn of_hundreds_of_nodes_with_one_cidr_each_is_told_a_few_times_and_every_pair_counts() {
     const CLONES: usize = 300;

@@ -271,7 +271,7 @@ async fn the_block_of_a_node_that_is_gone_rests_for_as_long_as_the_flag_says() {
     assert_eq!(claims.lock().block(&d), Ok(net("10.0.0.0/24")));
 }
 
-/// `rule:bad-node-stops-nobody`
+/// `rule:a-bad-node-stops-only-itself`
 #[test]
 fn pairs_that_overlap_and_what_is_outside_of_the_pool_are_counted_while_they_last() {
     let mut claims = pool();

@@ -1,4 +1,4 @@
-//! Which Nodes a selector selects.
+//! Tests of selectors against Nodes.
 
 use serde_json::{Value, json};
 
