@@ -30,8 +30,7 @@ use findings::Findings;
 use parking_lot::Mutex;
 use pool_source::PoolSource;
 use tokio::time::Instant;
-use unassigned::{Phase, QueuePosition, Unassigned};
-use wait_queues::WaitQueues;
+use unassigned::{Phase, QueuePosition, Unassigned, WaitQueues};
 
 use super::ledger::{CountedLedger, Owner};
 use super::pressure::{Counted, Snapshot};

@@ -1,11 +1,8 @@
-//! [`WaitQueues`]: the Nodes that wait for a block, and which of them gets the next one
+//! How the allocator queues the Nodes that wait for a block, and which of them gets the next one
 //! (`rule:first-starved-first-served`).
-
-use std::collections::BTreeMap;
 
 use tokio::time::Instant;
 
-use super::pool_source::Candidates;
 use super::{Allocator, Effects, Phase, QueuePosition, Uid};
 
 impl Allocator {
@@ -59,52 +56,5 @@ impl Allocator {
                 heads.insert(ticket, (next, queue));
             }
         }
-    }
-}
-
-/// The Nodes that wait: one queue for each choice of ClusterCIDRs, and one ticket counter for all. The
-/// RangeAllocator has one.
-#[derive(Debug, Default)]
-pub(super) struct WaitQueues {
-    queues: BTreeMap<Candidates, BTreeMap<u64, Uid>>,
-    next_ticket: u64,
-}
-
-impl WaitQueues {
-    pub(super) fn take_ticket(&mut self) -> u64 {
-        self.next_ticket += 1;
-        self.next_ticket
-    }
-
-    pub(super) fn join(&mut self, position: &QueuePosition, uid: Uid) {
-        let QueuePosition { queue, ticket } = position;
-        match self.queues.get_mut(queue) {
-            Some(waiting) => drop(waiting.insert(*ticket, uid)),
-            None => drop(self.queues.insert(queue.clone(), BTreeMap::from([(*ticket, uid)]))),
-        }
-    }
-
-    pub(super) fn leave(&mut self, position: &QueuePosition) {
-        if let Some(waiting) = self.queues.get_mut(&position.queue) {
-            waiting.remove(&position.ticket);
-            if waiting.is_empty() {
-                self.queues.remove(&position.queue);
-            }
-        }
-    }
-
-    /// The first of this queue.
-    fn first(&self, queue: &Candidates) -> Option<(u64, Uid)> {
-        let (ticket, uid) = self.queues.get(queue)?.first_key_value()?;
-        Some((*ticket, uid.clone()))
-    }
-
-    /// The first of every queue, by ticket.
-    fn heads(&self) -> BTreeMap<u64, (Uid, Candidates)> {
-        let head = |(queue, waiting): (&Candidates, &BTreeMap<u64, Uid>)| {
-            let (ticket, uid) = waiting.first_key_value()?;
-            Some((*ticket, (uid.clone(), queue.clone())))
-        };
-        self.queues.iter().filter_map(head).collect()
     }
 }
