@@ -54,7 +54,9 @@ impl Sandbox {
             fs::create_dir_all(copy.parent().unwrap()).unwrap();
             fs::copy(workspace().join(file), copy).unwrap();
         }
-        for script in ["check-citations", "control-plane-binary", "demo", "moto-server"] {
+        for script in
+            ["check-citations", "control-plane-binary", "cut-aws-sdk", "demo", "moto-server"]
+        {
             executable(&dir.join("checkout/scripts").join(script), "#!/bin/sh\n");
         }
         Self(dir)
