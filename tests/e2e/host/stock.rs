@@ -111,7 +111,7 @@ async fn two_allocators_at_once_are_told_by_event_metric_and_check_and_ours_give
     held.release();
     ours.until_metric("node_ipam_second_allocator_total", &[], |met| met > 0.0).await;
     let told = ours.line("kube-controller-manager gave out 10.0.1.0/24").await;
-    assert!(told.contains("until this program is started again"), "{told}");
+    assert!(told.contains("until it is restarted"), "{told}");
     let answers: Vec<_> =
         scene.proxy.requests_like(&writes).iter().map(|it| it.upstream_status).collect();
     assert_eq!(answers, [Some(200)], "both chose the same block");
