@@ -103,7 +103,10 @@ fn writes() -> [(&'static str, Match); 4] {
     [
         ("the making", all().and(|it| it.method == Method::POST)),
         ("the first status", status()),
-        ("the status of its end", status().body_contains("1 Node has addresses of this ClusterCIDR")),
+        (
+            "the status of its end",
+            status().body_contains("1 Node has addresses of this ClusterCIDR"),
+        ),
         (
             "the letting go",
             all().and(|it| it.method == Method::PATCH && !it.path.ends_with("/status")),
