@@ -19,13 +19,25 @@
 //! | `aws_cluster.rs` | the AWSCluster controller; in builds with the feature `aws` |
 //! | `controller.rs`, `options.rs`, `flags.rs` | the controllers as the manager starts them, with their flags |
 
+#[cfg_attr(
+    not(feature = "aws"),
+    allow(dead_code, unused_imports, reason = "only the controller of AWSClusters uses all of it")
+)]
 mod api;
 #[cfg(feature = "aws")]
 mod aws_cluster;
 mod aws_plan;
+#[cfg_attr(
+    not(feature = "aws"),
+    allow(dead_code, unused_imports, reason = "only the controller of AWSClusters uses all of it")
+)]
 mod aws_spec;
 mod certificates;
 mod cluster;
+#[cfg_attr(
+    not(feature = "aws"),
+    allow(dead_code, unused_imports, reason = "only the controller of AWSClusters uses all of it")
+)]
 mod contract;
 mod controller;
 mod flags;

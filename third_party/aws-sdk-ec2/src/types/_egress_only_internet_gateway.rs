@@ -7,9 +7,6 @@ pub struct EgressOnlyInternetGateway {
     pub tags: ::std::option::Option<::std::vec::Vec<crate::types::Tag>>,
 }
 impl EgressOnlyInternetGateway {
-    pub fn tags(&self) -> &[crate::types::Tag] {
-        self.tags.as_deref().unwrap_or_default()
-    }
 }
 impl EgressOnlyInternetGateway {
     pub fn builder() -> crate::types::builders::EgressOnlyInternetGatewayBuilder {
@@ -30,12 +27,6 @@ impl EgressOnlyInternetGatewayBuilder {
     }
     pub fn set_egress_only_internet_gateway_id(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.egress_only_internet_gateway_id = input;
-        self
-    }
-    pub fn tags(mut self, input: crate::types::Tag) -> Self {
-        let mut v = self.tags.unwrap_or_default();
-        v.push(input);
-        self.tags = ::std::option::Option::Some(v);
         self
     }
     pub fn set_tags(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::Tag>>) -> Self {

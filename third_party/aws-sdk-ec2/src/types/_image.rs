@@ -47,9 +47,6 @@ impl Image {
     pub fn name(&self) -> ::std::option::Option<&str> {
         self.name.as_deref()
     }
-    pub fn tags(&self) -> &[crate::types::Tag] {
-        self.tags.as_deref().unwrap_or_default()
-    }
     pub fn image_id(&self) -> ::std::option::Option<&str> {
         self.image_id.as_deref()
     }
@@ -158,12 +155,6 @@ impl ImageBuilder {
     }
     pub fn set_state_reason(mut self, input: ::std::option::Option<crate::types::StateReason>) -> Self {
         self.state_reason = input;
-        self
-    }
-    pub fn tags(mut self, input: crate::types::Tag) -> Self {
-        let mut v = self.tags.unwrap_or_default();
-        v.push(input);
-        self.tags = ::std::option::Option::Some(v);
         self
     }
     pub fn set_tags(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::Tag>>) -> Self {

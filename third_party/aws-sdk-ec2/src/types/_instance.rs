@@ -74,9 +74,6 @@ impl Instance {
     pub fn security_groups(&self) -> &[crate::types::GroupIdentifier] {
         self.security_groups.as_deref().unwrap_or_default()
     }
-    pub fn tags(&self) -> &[crate::types::Tag] {
-        self.tags.as_deref().unwrap_or_default()
-    }
     pub fn metadata_options(&self) -> ::std::option::Option<&crate::types::InstanceMetadataOptionsResponse> {
         self.metadata_options.as_ref()
     }
@@ -261,12 +258,6 @@ impl InstanceBuilder {
     }
     pub fn set_state_reason(mut self, input: ::std::option::Option<crate::types::StateReason>) -> Self {
         self.state_reason = input;
-        self
-    }
-    pub fn tags(mut self, input: crate::types::Tag) -> Self {
-        let mut v = self.tags.unwrap_or_default();
-        v.push(input);
-        self.tags = ::std::option::Option::Some(v);
         self
     }
     pub fn set_tags(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::Tag>>) -> Self {

@@ -11,9 +11,6 @@ impl InternetGateway {
     pub fn internet_gateway_id(&self) -> ::std::option::Option<&str> {
         self.internet_gateway_id.as_deref()
     }
-    pub fn tags(&self) -> &[crate::types::Tag] {
-        self.tags.as_deref().unwrap_or_default()
-    }
 }
 impl InternetGateway {
     pub fn builder() -> crate::types::builders::InternetGatewayBuilder {
@@ -43,12 +40,6 @@ impl InternetGatewayBuilder {
     }
     pub fn set_owner_id(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.owner_id = input;
-        self
-    }
-    pub fn tags(mut self, input: crate::types::Tag) -> Self {
-        let mut v = self.tags.unwrap_or_default();
-        v.push(input);
-        self.tags = ::std::option::Option::Some(v);
         self
     }
     pub fn set_tags(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::Tag>>) -> Self {

@@ -39,9 +39,6 @@ impl SecurityGroupRule {
     pub fn description(&self) -> ::std::option::Option<&str> {
         self.description.as_deref()
     }
-    pub fn tags(&self) -> &[crate::types::Tag] {
-        self.tags.as_deref().unwrap_or_default()
-    }
 }
 impl SecurityGroupRule {
     pub fn builder() -> crate::types::builders::SecurityGroupRuleBuilder {
@@ -141,12 +138,6 @@ impl SecurityGroupRuleBuilder {
     }
     pub fn set_description(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.description = input;
-        self
-    }
-    pub fn tags(mut self, input: crate::types::Tag) -> Self {
-        let mut v = self.tags.unwrap_or_default();
-        v.push(input);
-        self.tags = ::std::option::Option::Some(v);
         self
     }
     pub fn set_tags(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::Tag>>) -> Self {

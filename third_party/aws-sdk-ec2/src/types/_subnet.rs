@@ -30,9 +30,6 @@ impl Subnet {
     pub fn ipv6_cidr_block_association_set(&self) -> &[crate::types::SubnetIpv6CidrBlockAssociation] {
         self.ipv6_cidr_block_association_set.as_deref().unwrap_or_default()
     }
-    pub fn tags(&self) -> &[crate::types::Tag] {
-        self.tags.as_deref().unwrap_or_default()
-    }
     pub fn subnet_id(&self) -> ::std::option::Option<&str> {
         self.subnet_id.as_deref()
     }
@@ -120,12 +117,6 @@ impl SubnetBuilder {
         input: ::std::option::Option<::std::vec::Vec<crate::types::SubnetIpv6CidrBlockAssociation>>,
     ) -> Self {
         self.ipv6_cidr_block_association_set = input;
-        self
-    }
-    pub fn tags(mut self, input: crate::types::Tag) -> Self {
-        let mut v = self.tags.unwrap_or_default();
-        v.push(input);
-        self.tags = ::std::option::Option::Some(v);
         self
     }
     pub fn set_tags(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::Tag>>) -> Self {

@@ -19,9 +19,6 @@ impl Vpc {
     pub fn ipv6_cidr_block_association_set(&self) -> &[crate::types::VpcIpv6CidrBlockAssociation] {
         self.ipv6_cidr_block_association_set.as_deref().unwrap_or_default()
     }
-    pub fn tags(&self) -> &[crate::types::Tag] {
-        self.tags.as_deref().unwrap_or_default()
-    }
     pub fn vpc_id(&self) -> ::std::option::Option<&str> {
         self.vpc_id.as_deref()
     }
@@ -85,12 +82,6 @@ impl VpcBuilder {
     }
     pub fn set_encryption_control(mut self, input: ::std::option::Option<crate::types::VpcEncryptionControl>) -> Self {
         self.encryption_control = input;
-        self
-    }
-    pub fn tags(mut self, input: crate::types::Tag) -> Self {
-        let mut v = self.tags.unwrap_or_default();
-        v.push(input);
-        self.tags = ::std::option::Option::Some(v);
         self
     }
     pub fn set_tags(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::Tag>>) -> Self {

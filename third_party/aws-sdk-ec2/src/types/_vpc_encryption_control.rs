@@ -20,9 +20,6 @@ impl VpcEncryptionControl {
     pub fn state(&self) -> ::std::option::Option<&crate::types::VpcEncryptionControlState> {
         self.state.as_ref()
     }
-    pub fn tags(&self) -> &[crate::types::Tag] {
-        self.tags.as_deref().unwrap_or_default()
-    }
 }
 impl VpcEncryptionControl {
     pub fn builder() -> crate::types::builders::VpcEncryptionControlBuilder {
@@ -75,12 +72,6 @@ impl VpcEncryptionControlBuilder {
     }
     pub fn set_resource_exclusions(mut self, input: ::std::option::Option<crate::types::VpcEncryptionControlExclusions>) -> Self {
         self.resource_exclusions = input;
-        self
-    }
-    pub fn tags(mut self, input: crate::types::Tag) -> Self {
-        let mut v = self.tags.unwrap_or_default();
-        v.push(input);
-        self.tags = ::std::option::Option::Some(v);
         self
     }
     pub fn set_tags(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::Tag>>) -> Self {

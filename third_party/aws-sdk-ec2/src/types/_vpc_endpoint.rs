@@ -38,9 +38,6 @@ impl VpcEndpoint {
     pub fn groups(&self) -> &[crate::types::SecurityGroupIdentifier] {
         self.groups.as_deref().unwrap_or_default()
     }
-    pub fn tags(&self) -> &[crate::types::Tag] {
-        self.tags.as_deref().unwrap_or_default()
-    }
 }
 impl VpcEndpoint {
     pub fn builder() -> crate::types::builders::VpcEndpointBuilder {
@@ -153,12 +150,6 @@ impl VpcEndpointBuilder {
     }
     pub fn set_creation_timestamp(mut self, input: ::std::option::Option<::aws_smithy_types::DateTime>) -> Self {
         self.creation_timestamp = input;
-        self
-    }
-    pub fn tags(mut self, input: crate::types::Tag) -> Self {
-        let mut v = self.tags.unwrap_or_default();
-        v.push(input);
-        self.tags = ::std::option::Option::Some(v);
         self
     }
     pub fn set_tags(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::Tag>>) -> Self {

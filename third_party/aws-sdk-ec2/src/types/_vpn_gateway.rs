@@ -11,9 +11,6 @@ pub struct VpnGateway {
     pub vpc_attachments: ::std::option::Option<::std::vec::Vec<crate::types::VpcAttachment>>,
 }
 impl VpnGateway {
-    pub fn tags(&self) -> &[crate::types::Tag] {
-        self.tags.as_deref().unwrap_or_default()
-    }
     pub fn state(&self) -> ::std::option::Option<&crate::types::VpnState> {
         self.state.as_ref()
     }
@@ -40,12 +37,6 @@ pub struct VpnGatewayBuilder {
 impl VpnGatewayBuilder {
     pub fn set_amazon_side_asn(mut self, input: ::std::option::Option<i64>) -> Self {
         self.amazon_side_asn = input;
-        self
-    }
-    pub fn tags(mut self, input: crate::types::Tag) -> Self {
-        let mut v = self.tags.unwrap_or_default();
-        v.push(input);
-        self.tags = ::std::option::Option::Some(v);
         self
     }
     pub fn set_tags(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::Tag>>) -> Self {

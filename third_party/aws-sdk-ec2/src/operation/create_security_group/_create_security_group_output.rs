@@ -12,9 +12,6 @@ impl CreateSecurityGroupOutput {
     pub fn group_id(&self) -> ::std::option::Option<&str> {
         self.group_id.as_deref()
     }
-    pub fn tags(&self) -> &[crate::types::Tag] {
-        self.tags.as_deref().unwrap_or_default()
-    }
 }
 impl ::aws_types::request_id::RequestId for CreateSecurityGroupOutput {
     fn request_id(&self) -> Option<&str> {
@@ -41,12 +38,6 @@ impl CreateSecurityGroupOutputBuilder {
     }
     pub fn set_group_id(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.group_id = input;
-        self
-    }
-    pub fn tags(mut self, input: crate::types::Tag) -> Self {
-        let mut v = self.tags.unwrap_or_default();
-        v.push(input);
-        self.tags = ::std::option::Option::Some(v);
         self
     }
     pub fn set_tags(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::Tag>>) -> Self {

@@ -76,10 +76,6 @@ impl CreateTagsFluentBuilder {
         self.inner = self.inner.set_resources(input);
         self
     }
-    pub fn tags(mut self, input: crate::types::Tag) -> Self {
-        self.inner = self.inner.tags(input);
-        self
-    }
     pub fn set_tags(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::Tag>>) -> Self {
         self.inner = self.inner.set_tags(input);
         self

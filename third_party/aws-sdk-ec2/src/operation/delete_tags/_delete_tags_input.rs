@@ -8,9 +8,6 @@ pub struct DeleteTagsInput {
     pub tags: ::std::option::Option<::std::vec::Vec<crate::types::Tag>>,
 }
 impl DeleteTagsInput {
-    pub fn tags(&self) -> &[crate::types::Tag] {
-        self.tags.as_deref().unwrap_or_default()
-    }
 }
 impl DeleteTagsInput {
     pub fn builder() -> crate::operation::delete_tags::builders::DeleteTagsInputBuilder {
@@ -27,12 +24,6 @@ pub struct DeleteTagsInputBuilder {
 impl DeleteTagsInputBuilder {
     pub fn set_resources(mut self, input: ::std::option::Option<::std::vec::Vec<::std::string::String>>) -> Self {
         self.resources = input;
-        self
-    }
-    pub fn tags(mut self, input: crate::types::Tag) -> Self {
-        let mut v = self.tags.unwrap_or_default();
-        v.push(input);
-        self.tags = ::std::option::Option::Some(v);
         self
     }
     pub fn set_tags(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::Tag>>) -> Self {

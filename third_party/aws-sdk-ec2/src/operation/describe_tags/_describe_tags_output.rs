@@ -8,9 +8,6 @@ pub struct DescribeTagsOutput {
     _request_id: Option<String>,
 }
 impl DescribeTagsOutput {
-    pub fn tags(&self) -> &[crate::types::TagDescription] {
-        self.tags.as_deref().unwrap_or_default()
-    }
 }
 impl ::aws_types::request_id::RequestId for DescribeTagsOutput {
     fn request_id(&self) -> Option<&str> {
@@ -32,12 +29,6 @@ pub struct DescribeTagsOutputBuilder {
 impl DescribeTagsOutputBuilder {
     pub fn set_next_token(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.next_token = input;
-        self
-    }
-    pub fn tags(mut self, input: crate::types::TagDescription) -> Self {
-        let mut v = self.tags.unwrap_or_default();
-        v.push(input);
-        self.tags = ::std::option::Option::Some(v);
         self
     }
     pub fn set_tags(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::TagDescription>>) -> Self {
