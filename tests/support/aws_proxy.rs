@@ -29,6 +29,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+use crate::PATIENCE;
 use crate::moto::Moto;
 
 mod answer;
@@ -67,6 +68,22 @@ struct State {
     nats: Mutex<nat_states::NatStates>,
     neighbours: Mutex<neighbours::Neighbours>,
     permissions: Mutex<permissions::Permissions>,
+}
+
+/// Counts a call as under way. Dropping it, in a panic too, ends that.
+struct UnderWay(Arc<State>);
+
+impl UnderWay {
+    fn begin(state: Arc<State>) -> Self {
+        state.under_way.send_modify(|calls| *calls += 1);
+        Self(state)
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        self.0.under_way.send_modify(|calls| *calls -= 1);
+    }
 }
 
 /// The connection is closed without an answer.
@@ -141,7 +158,9 @@ impl AwsProxy {
     /// end.
     pub async fn revive(&self) {
         let mut under_way = self.state.under_way.subscribe();
-        under_way.wait_for(|calls| *calls == 0).await.expect("the proxy lives");
+        let ended = under_way.wait_for(|calls| *calls == 0);
+        let ended = tokio::time::timeout(PATIENCE, ended).await;
+        drop(ended.expect("all calls end in time").expect("the proxy lives"));
         self.state.is_dead.send_replace(false);
     }
 
@@ -202,13 +221,8 @@ async fn exchange(
 ) -> Result<Response<Full<Bytes>>, Lost> {
     let (head, body) = request.into_parts();
     let body = body.collect().await.map_err(|_| Lost)?.to_bytes();
-    state.under_way.send_modify(|calls| *calls += 1);
-    let work = Arc::clone(&state);
-    let carried_out = tokio::spawn(async move {
-        let answer = carry_out(&work, head, body).await;
-        work.under_way.send_modify(|calls| *calls -= 1);
-        answer
-    });
+    let call = UnderWay::begin(state);
+    let carried_out = tokio::spawn(async move { carry_out(&call.0, head, body).await });
     carried_out.await.map_err(|_| Lost)?
 }
 

@@ -1,5 +1,7 @@
 //! [`Upstream`]: moto, asked for whatever a test wants to know.
 
+use std::time::{Duration, Instant};
+
 use bytes::Bytes;
 use http::request::Parts;
 use http::{Method, Request, StatusCode};
@@ -7,6 +9,8 @@ use http_body_util::{BodyExt as _, Full};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
+
+use crate::PATIENCE;
 
 /// The server behind the proxy.
 pub struct Upstream {
@@ -34,7 +38,16 @@ impl Upstream {
     }
 
     async fn send(&self, request: Request<Full<Bytes>>) -> (StatusCode, String) {
-        let answer = self.client.request(request).await.expect("moto answers");
+        let began = Instant::now();
+        // A busy moto refuses a connection at times; nothing was sent then.
+        let answer = loop {
+            match self.client.request(request.clone()).await {
+                Err(error) if error.is_connect() && began.elapsed() < PATIENCE => {
+                    tokio::time::sleep(Duration::from_millis(20)).await;
+                }
+                answer => break answer.expect("moto answers"),
+            }
+        };
         let status = answer.status();
         let body = answer.into_body().collect().await.expect("moto answers as a whole").to_bytes();
         (status, String::from_utf8_lossy(&body).into_owned())
