@@ -12,8 +12,8 @@ async fn made_kept_and_deleted(mode: NatMode, nats: usize) {
     let spec = with_nats(mode);
     let before = totals(&world).await;
 
-    let (pass, rest) = world.run(&present(&spec)).await;
-    assert_eq!(rest, Rest::Reached, "{:#?}", pass.problems());
+    let (reconciliation, rest) = world.run(&present(&spec)).await;
+    assert_eq!(rest, Rest::Reached, "{:#?}", reconciliation.problems());
     let (made, writes) = (world.actions(), world.writes());
     assert!(made.len() <= 58, "{mode:?}: {} calls to create: {made:#?}", made.len());
     let lines = inventory(&world).await;
@@ -32,8 +32,8 @@ async fn made_kept_and_deleted(mode: NatMode, nats: usize) {
     }
     assert!((kept.len() + 1..=13).contains(&deep), "{mode:?}: {deep} calls of a deep check");
 
-    let (pass, rest) = world.run_later(&absent(&spec)).await;
-    assert_eq!(rest, Rest::Reached, "{:#?}", pass.problems());
+    let (reconciliation, rest) = world.run_later(&absent(&spec)).await;
+    assert_eq!(rest, Rest::Reached, "{:#?}", reconciliation.problems());
     let deleted = world.actions();
     assert!(deleted.len() <= 50, "{mode:?}: {} calls to delete: {deleted:#?}", deleted.len());
     assert_eq!(inventory(&world).await, Vec::<String>::new());

@@ -1,8 +1,8 @@
 //! What users of upstream's AWS provider have complained about, and what does not happen here. More
 //! of it is in other files, each test with the numbers of its complaints: too many NAT gateways and
 //! slow ones in `policies.rs`, throttling in `polls.rs`, quotas and blocked deletions in
-//! `error_classes.rs`, objects that are deleted at once or cannot be in `tests/e2e/cluster_api`, and
-//! what needs no AWS in the crate `aws-network`.
+//! `error_classes.rs`, objects that are deleted at once or cannot be in `tests/e2e/cluster_api`,
+//! and what needs no AWS in the crate `aws-network`.
 
 use aws_fixtures::{absent, identity, present, with_nats};
 use aws_network::{
@@ -64,8 +64,8 @@ async fn group(world: &World, end: &str) -> SecurityGroup {
 /// Half an hour after somebody has changed something, the cluster is as it was. The writes that it
 /// took.
 async fn mended(world: &World, spec: &Spec, wanted: &[String]) -> Vec<String> {
-    let (pass, rest) = world.run_later(&present(spec)).await;
-    assert_eq!(rest, Rest::Reached, "{:#?}", pass.problems());
+    let (reconciliation, rest) = world.run_later(&present(spec)).await;
+    assert_eq!(rest, Rest::Reached, "{:#?}", reconciliation.problems());
     let writes = world.writes();
     assert_eq!(differences(&inventory(world).await, wanted), Vec::<String>::new());
     world.run_later(&present(spec)).await;
@@ -81,8 +81,8 @@ async fn a_nat_gateway_that_fails_is_replaced_and_its_address_is_kept() {
     let spec = with_nats(NatMode::PerZone);
     world.proxy.nats_pending_for(1);
     world.proxy.nats_fail(1);
-    let (pass, rest) = world.run(&present(&spec)).await;
-    assert_eq!(rest, Rest::Reached, "{:#?}", pass.problems());
+    let (reconciliation, rest) = world.run(&present(&spec)).await;
+    assert_eq!(rest, Rest::Reached, "{:#?}", reconciliation.problems());
     let count = |name: &str| world.actions().iter().filter(|action| *action == name).count();
     assert_eq!((count("AllocateAddress"), count("ReleaseAddress")), (3, 0));
     assert_eq!((count("CreateNatGateway"), count("DeleteNatGateway")), (4, 1));
@@ -153,12 +153,12 @@ async fn two_clusters_of_one_name_do_not_touch_each_other() {
     let before = (inventory(&world).await, totals(&world).await);
 
     world.turn_to(&ours.identity);
-    let (pass, rest) = world.run(&present(&ours)).await;
-    assert_eq!(rest, Rest::Reached, "{:#?}", pass.problems());
+    let (reconciliation, rest) = world.run(&present(&ours)).await;
+    assert_eq!(rest, Rest::Reached, "{:#?}", reconciliation.problems());
     let both = totals(&world).await;
     assert_eq!((both["Vpcs"], both["NatGateways"]), (before.1["Vpcs"] + 1, 2));
-    let (pass, rest) = world.run_later(&absent(&ours)).await;
-    assert_eq!(rest, Rest::Reached, "{:#?}", pass.problems());
+    let (reconciliation, rest) = world.run_later(&absent(&ours)).await;
+    assert_eq!(rest, Rest::Reached, "{:#?}", reconciliation.problems());
     assert_eq!((inventory(&world).await, totals(&world).await), before);
 }
 
@@ -181,13 +181,13 @@ async fn in_a_vpc_of_others_groups_and_the_load_balancer_are_all_that_comes_and_
     let before = totals(&world).await;
 
     let spec = Spec { vpc_id: Some(vpc), vpc_cidr: None, subnets, ..with_nats(NatMode::PerZone) };
-    let (pass, rest) = world.run(&present(&spec)).await;
-    assert_eq!(rest, Rest::Reached, "{:#?}", pass.problems());
+    let (reconciliation, rest) = world.run(&present(&spec)).await;
+    assert_eq!(rest, Rest::Reached, "{:#?}", reconciliation.problems());
     let made = totals(&world).await;
     let changed: Vec<_> = made.keys().filter(|kind| made[*kind] != before[*kind]).collect();
     assert_eq!(changed, ["ClassicLoadBalancers", "SecurityGroups"]);
-    let (pass, rest) = world.run_later(&absent(&spec)).await;
-    assert_eq!(rest, Rest::Reached, "{:#?}", pass.problems());
+    let (reconciliation, rest) = world.run_later(&absent(&spec)).await;
+    assert_eq!(rest, Rest::Reached, "{:#?}", reconciliation.problems());
     assert_eq!(totals(&world).await, before);
 }
 
@@ -215,8 +215,8 @@ async fn load_balancers_of_services_go_with_their_cluster() {
         ("Tags.member.2.Value", "default/web"),
     ];
     world.proxy.upstream().elb(REGION, &create).await;
-    let (pass, rest) = world.run_later(&absent(&spec)).await;
-    assert_eq!(rest, Rest::Reached, "{:#?}", pass.problems());
+    let (reconciliation, rest) = world.run_later(&absent(&spec)).await;
+    assert_eq!(rest, Rest::Reached, "{:#?}", reconciliation.problems());
     assert_eq!(totals(&world).await, before);
 }
 
@@ -250,7 +250,7 @@ async fn what_neither_the_spec_nor_the_status_names_is_deleted_too() {
 
     world.lose_status();
     let forgotten = Spec { subnets: Vec::new(), vpc_cidr: None, ..spec };
-    let (pass, rest) = world.run_later(&absent(&forgotten)).await;
-    assert_eq!(rest, Rest::Reached, "{:#?}", pass.problems());
+    let (reconciliation, rest) = world.run_later(&absent(&forgotten)).await;
+    assert_eq!(rest, Rest::Reached, "{:#?}", reconciliation.problems());
     assert_eq!(totals(&world).await, before);
 }

@@ -34,8 +34,8 @@ async fn made_all_the_same(spec: Spec, fates: &[(&'static str, Fate)]) {
     let Some(world) = World::new().await else { return };
     let smooth = Smooth::new(&world, spec).await;
     let left = world.hit_first(fates);
-    let (pass, rest) = world.run(&present(&smooth.spec)).await;
-    assert_eq!(rest, Rest::Reached, "{:#?}", pass.problems());
+    let (reconciliation, rest) = world.run(&present(&smooth.spec)).await;
+    assert_eq!(rest, Rest::Reached, "{:#?}", reconciliation.problems());
     assert!(left.lock().is_empty(), "never called: {:?}", left.lock());
     let wrong = differences(&inventory(&world).await, &smooth.inventory);
     assert_eq!(wrong, Vec::<String>::new());
@@ -51,8 +51,8 @@ async fn deleted_all_the_same(spec: Spec, fates: &[(&'static str, Fate)]) {
     world.run(&present(&smooth.spec)).await;
     world.advance(1800);
     let left = world.hit_first(fates);
-    let (pass, rest) = world.run(&absent(&smooth.spec)).await;
-    assert_eq!(rest, Rest::Reached, "{:#?}", pass.problems());
+    let (reconciliation, rest) = world.run(&absent(&smooth.spec)).await;
+    assert_eq!(rest, Rest::Reached, "{:#?}", reconciliation.problems());
     assert!(left.lock().is_empty(), "never called: {:?}", left.lock());
     assert_eq!(totals(&world).await, smooth.before, "something is left");
 }
@@ -166,9 +166,9 @@ async fn what_blocks_a_deletion_for_five_minutes_is_named() {
     world.run(&present(&spec)).await;
     world.advance(1800);
     world.hit_all(&[("DeleteSubnet", VIOLATION)]);
-    let (pass, rest) = world.legs(&absent(&spec), 15).await;
+    let (reconciliation, rest) = world.attempts(&absent(&spec), 15).await;
     assert!(matches!(rest, Rest::For(_)), "{rest:?}: it is tried again");
-    let said = format!("{:?}", pass.problems());
+    let said = format!("{:?}", reconciliation.problems());
     assert!(said.contains("eni-") && said.contains("DependencyViolation"), "{said}");
     world.proxy.forget();
     let (_, rest) = world.run(&absent(&spec)).await;
@@ -180,9 +180,12 @@ async fn a_throttle_is_told_when_three_attempts_have_met_it() {
     let Some(world) = World::new().await else { return };
     let spec = with_nats(NatMode::PerZone);
     world.hit_all(&[("CreateSecurityGroup", Fate::RefuseWith(503, "RequestLimitExceeded"))]);
-    let (pass, rest) = world.leg(&present(&spec)).await;
+    let (reconciliation, rest) = world.attempt(&present(&spec)).await;
     assert!(matches!(rest, Rest::For(_)), "{rest:?}");
-    assert_eq!(problem_of(pass.problems(), Part::SecurityGroups).reason, Reason::Throttled);
+    assert_eq!(
+        problem_of(reconciliation.problems(), Part::SecurityGroups).reason,
+        Reason::Throttled
+    );
     world.proxy.forget();
     assert_eq!(world.run(&present(&spec)).await.1, Rest::Reached);
 }
@@ -215,14 +218,14 @@ async fn a_quota_is_named_and_stops_only_what_needs_it() {
         ("CreateLoadBalancer", Fate::Refuse("TooManyLoadBalancers")),
         ("RunInstances", Fate::Refuse("VcpuLimitExceeded")),
     ]);
-    let (pass, rest) = world.leg(&present(&smooth.spec)).await;
+    let (reconciliation, rest) = world.attempt(&present(&smooth.spec)).await;
     assert!(matches!(rest, Rest::For(_)), "{rest:?}: it is tried again");
     for (part, code) in [
         (Part::NatGateways, "AddressLimitExceeded"),
         (Part::LoadBalancer, "TooManyLoadBalancers"),
         (Part::Bastion, "VcpuLimitExceeded"),
     ] {
-        let problem = problem_of(pass.problems(), part);
+        let problem = problem_of(reconciliation.problems(), part);
         assert_eq!(problem.reason, Reason::QuotaExceeded, "{problem:?}");
         assert!(problem.message.contains(code), "{problem:?}");
     }
@@ -240,9 +243,9 @@ async fn a_right_that_is_missing_is_named_with_its_action_and_stops_only_what_ne
     let Some(world) = World::new().await else { return };
     let smooth = Smooth::new(&world, with_nats(NatMode::PerZone)).await;
     world.proxy.forbid("ec2:CreateNatGateway");
-    let (pass, rest) = world.leg(&present(&smooth.spec)).await;
+    let (reconciliation, rest) = world.attempt(&present(&smooth.spec)).await;
     assert!(matches!(rest, Rest::For(_)), "{rest:?}: it is tried again");
-    let problem = problem_of(pass.problems(), Part::NatGateways);
+    let problem = problem_of(reconciliation.problems(), Part::NatGateways);
     assert_eq!(problem.reason, Reason::PermissionDenied);
     assert!(problem.message.contains("CreateNatGateway"), "{problem:?}");
     assert_eq!(totals(&world).await["ClassicLoadBalancers"], 1, "it needs no NAT gateway");
@@ -255,8 +258,8 @@ async fn a_right_that_is_missing_is_named_with_its_action_and_stops_only_what_ne
 async fn tags_of_a_create_need_the_right_to_tag() {
     let Some(world) = World::new().await else { return };
     world.proxy.forbid("ec2:CreateTags");
-    let (pass, _) = world.leg(&present(&with_nats(NatMode::PerZone))).await;
-    assert_eq!(problem_of(pass.problems(), Part::Vpc).reason, Reason::PermissionDenied);
+    let (reconciliation, _) = world.attempt(&present(&with_nats(NatMode::PerZone))).await;
+    assert_eq!(problem_of(reconciliation.problems(), Part::Vpc).reason, Reason::PermissionDenied);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -271,11 +274,11 @@ async fn what_only_another_spec_can_mend_is_told_and_the_rest_is_made() {
     let Some(world) = World::new().await else { return };
     world.hit_all(&[("RunInstances", Fate::Refuse("InvalidKeyPair.NotFound"))]);
     let goal = present(&with_nats(NatMode::PerZone));
-    let (pass, rest) = world.leg(&goal).await;
+    let (reconciliation, rest) = world.attempt(&goal).await;
     assert!(matches!(rest, Rest::For(seconds) if seconds >= 600), "{rest:?}: it is not hurried");
-    let problem = problem_of(pass.problems(), Part::Bastion);
+    let problem = problem_of(reconciliation.problems(), Part::Bastion);
     assert_eq!(problem.reason, Reason::InvalidConfiguration);
     let Goal::Present(desired) = &goal else { panic!("it shall be there") };
-    let all = conditions(desired, pass.plan(), &pass.problems());
+    let all = conditions(desired, reconciliation.plan(), &reconciliation.problems());
     assert!(is_ready(&all), "a cluster needs no bastion: {all:#?}");
 }

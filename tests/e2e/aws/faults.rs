@@ -152,9 +152,14 @@ async fn run_with(world: &World, goal: &Goal, point: &Point, fault: Fault) -> Op
         assert!(late < UNDER_WAY, "{late} writes after the lease was lost in {call}");
         world.come_back().await;
     }
-    let (pass, rest) = world.run(goal).await;
+    let (reconciliation, rest) = world.run(goal).await;
     let call = hit.lock().clone().map(|(_, call)| call);
-    assert_eq!(rest, Rest::Reached, "{point:?} {fault:?} {call:?}: {:#?}", pass.problems());
+    assert_eq!(
+        rest,
+        Rest::Reached,
+        "{point:?} {fault:?} {call:?}: {:#?}",
+        reconciliation.problems()
+    );
     call
 }
 
@@ -201,13 +206,14 @@ pub(crate) async fn delete(
     call
 }
 
-/// Leads to a goal and dies before this patch of the status, from 0, is stored. Whether there was one.
+/// Leads to a goal and dies before this patch of the status, from 0, is stored. Whether there was
+/// one.
 async fn dies_at_patch(world: &World, goal: &Goal, number: usize) -> bool {
     world.die_at_store(number);
     let died = world.live(goal).await.is_none();
     world.come_back().await;
-    let (pass, rest) = world.run(goal).await;
-    assert_eq!(rest, Rest::Reached, "patch {number}: {:#?}", pass.problems());
+    let (reconciliation, rest) = world.run(goal).await;
+    assert_eq!(rest, Rest::Reached, "patch {number}: {:#?}", reconciliation.problems());
     died
 }
 
@@ -246,8 +252,8 @@ pub(crate) async fn deleted_meanwhile(
     if loses_status {
         world.lose_status();
     }
-    let (pass, rest) = world.run(&absent(&reference.spec)).await;
-    assert_eq!(rest, Rest::Reached, "{point:?} {call}: {:#?}", pass.problems());
+    let (reconciliation, rest) = world.run(&absent(&reference.spec)).await;
+    assert_eq!(rest, Rest::Reached, "{point:?} {call}: {:#?}", reconciliation.problems());
     is_gone(world, reference, &format!("{point:?} {call}")).await;
     Some(call)
 }

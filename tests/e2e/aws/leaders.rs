@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use aws::{AttemptHooks, Executor, run_attempt};
 use aws_fixtures::{absent, present};
-use aws_network::{Goal, Memory, NatMode, Outcome, Pass, Planned, Rest, Timestamp};
+use aws_network::{Goal, Memory, NatMode, Outcome, Planned, Reconciliation, Rest, Timestamp};
 use parking_lot::Mutex;
 use tests::aws_proxy::{Call, Fate};
 use tokio::sync::watch;
@@ -66,12 +66,12 @@ impl AttemptHooks for Former<'_> {
 /// Leads to a goal, and loses the lease on the way.
 async fn lead_until_lost(world: &World, goal: &Goal, executor: &Executor) -> Vec<String> {
     let former = Former { world, sent_late: Mutex::default() };
-    let mut pass = Pass::new(goal.clone(), world.memory());
+    let mut reconciliation = Reconciliation::new(goal.clone(), world.memory());
     while former.leads() {
-        match run_attempt(&mut pass, executor, &former).await {
+        match run_attempt(&mut reconciliation, executor, &former).await {
             Rest::For(seconds) => {
                 world.advance(seconds);
-                pass.resume();
+                reconciliation.resume();
             }
             rest => assert!(!former.leads(), "it rests, {rest:?}, and has lost nothing"),
         }
@@ -80,23 +80,27 @@ async fn lead_until_lost(world: &World, goal: &Goal, executor: &Executor) -> Vec
 }
 
 /// Leads to the goal; not more time than a call may take passes before it has `arrived`.
-async fn lead_to_the_end(world: &World, goal: &Goal, arrived: &CancellationToken) -> (Pass, Rest) {
+async fn lead_to_the_end(
+    world: &World,
+    goal: &Goal,
+    arrived: &CancellationToken,
+) -> (Reconciliation, Rest) {
     let executor = world.executor_of_another_replica();
-    let (mut pass, mut rested) = (Pass::new(goal.clone(), world.memory()), 0);
+    let (mut reconciliation, mut rested) = (Reconciliation::new(goal.clone(), world.memory()), 0);
     for _ in 0..200 {
-        match run_attempt(&mut pass, &executor, world).await {
+        match run_attempt(&mut reconciliation, &executor, world).await {
             Rest::For(seconds) => {
                 rested += seconds;
                 if rested >= LONGEST {
                     arrived.cancelled().await;
                 }
                 world.advance(seconds);
-                pass.resume();
+                reconciliation.resume();
             }
-            rest => return (pass, rest),
+            rest => return (reconciliation, rest),
         }
     }
-    panic!("no end: {:#?}\n{:#?}", pass.plan(), pass.problems());
+    panic!("no end: {:#?}\n{:#?}", reconciliation.plan(), reconciliation.problems());
 }
 
 /// Goes to the goal; whoever sends this write, of all writes, loses the lease with it.
@@ -122,10 +126,10 @@ async fn change_leader_at(world: &World, goal: &Goal, point: &Point) {
         lost.wait_for(|lost| *lost).await.unwrap();
         lead_to_the_end(world, goal, &arrived).await
     };
-    let (late, (pass, rest)) = futures::join!(former, next);
+    let (late, (reconciliation, rest)) = futures::join!(former, next);
     // Those that were under way when it lost the lease.
     assert!(late.len() <= 6, "{point:?}: {late:?}");
-    assert_eq!(rest, Rest::Reached, "{point:?}: {:#?}", pass.problems());
+    assert_eq!(rest, Rest::Reached, "{point:?}: {:#?}", reconciliation.problems());
     world.come_back().await;
 }
 

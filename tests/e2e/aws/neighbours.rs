@@ -23,14 +23,19 @@ async fn unusual_neighbours_change_nothing_of_making_keeping_and_deleting_a_clus
         let wanted = inventory(&world).await;
         world.reset().await;
         world.proxy.neighbours_move_in();
-        let (pass, rest) = world.run(&present(&spec)).await;
-        assert_eq!(rest, Rest::Reached, "{:#?}", pass.problems());
+        let (reconciliation, rest) = world.run(&present(&spec)).await;
+        assert_eq!(rest, Rest::Reached, "{:#?}", reconciliation.problems());
         assert_eq!(differences(&inventory(&world).await, &wanted), Vec::<String>::new());
-        let (pass, rest) = world.run_later(&present(&spec)).await;
-        assert_eq!((rest, world.writes()), (Rest::Reached, Vec::new()), "{:#?}", pass.problems());
-        assert!(pass.failures().is_empty(), "{:#?}", pass.failures());
-        let (pass, rest) = world.run_later(&absent(&spec)).await;
-        assert_eq!(rest, Rest::Reached, "{:#?}", pass.problems());
+        let (reconciliation, rest) = world.run_later(&present(&spec)).await;
+        assert_eq!(
+            (rest, world.writes()),
+            (Rest::Reached, Vec::new()),
+            "{:#?}",
+            reconciliation.problems()
+        );
+        assert!(reconciliation.failures().is_empty(), "{:#?}", reconciliation.failures());
+        let (reconciliation, rest) = world.run_later(&absent(&spec)).await;
+        assert_eq!(rest, Rest::Reached, "{:#?}", reconciliation.problems());
         assert_eq!(inventory(&world).await, Vec::<String>::new());
         let named = world.proxy.calls().into_iter().filter(tests::aws_proxy::Call::is_write);
         let named =
@@ -47,9 +52,9 @@ async fn unusual_neighbours_that_block_a_deletion_are_named() {
     world.advance(1800);
     world.proxy.neighbours_move_in();
     world.hit_all(&[("DeleteVpc", Fate::Refuse("DependencyViolation"))]);
-    let (pass, rest) = world.legs(&absent(&spec), 15).await;
+    let (reconciliation, rest) = world.attempts(&absent(&spec), 15).await;
     assert!(matches!(rest, Rest::For(_)), "{rest:?}: it is tried again");
-    let said = format!("{:?}", pass.problems());
+    let said = format!("{:?}", reconciliation.problems());
     assert!(said.contains("subnet-neighbour") && said.contains("rtb-neighbour"), "{said}");
 }
 
@@ -82,8 +87,8 @@ async fn a_target_group_that_aws_frees_after_its_load_balancer_is_deleted_all_th
     world.proxy.upstream().elbv2(REGION, &create).await;
     world.advance(1800);
     let left = world.hit_first(&[("DeleteTargetGroup", Fate::Refuse("ResourceInUse"))]);
-    let (pass, rest) = world.run(&absent(&spec)).await;
-    assert_eq!(rest, Rest::Reached, "{:#?}", pass.problems());
+    let (reconciliation, rest) = world.run(&absent(&spec)).await;
+    assert_eq!(rest, Rest::Reached, "{:#?}", reconciliation.problems());
     assert!(left.lock().is_empty(), "it was never deleted");
     assert_eq!(totals(&world).await, before, "something is left");
 }

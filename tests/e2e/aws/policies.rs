@@ -23,8 +23,8 @@ async fn the_nat_policy_changes_live_and_no_route_leads_nowhere() {
         [(NatMode::PerZone, 3), (NatMode::Single, 1), (NatMode::PerZone, 3), (NatMode::None, 0)]
     {
         spec.nat_mode = mode;
-        let (pass, rest) = world.run_later(&present(&spec)).await;
-        assert_eq!(rest, Rest::Reached, "{mode:?}: {:#?}", pass.problems());
+        let (reconciliation, rest) = world.run_later(&present(&spec)).await;
+        assert_eq!(rest, Rest::Reached, "{mode:?}: {:#?}", reconciliation.problems());
         let lines = inventory(&world).await;
         assert_eq!((count(&lines, "nat"), count(&lines, "eip")), (nats, nats), "{mode:?}");
         let routes = lines.iter().filter(|line| line.contains("to nat ")).count();
@@ -70,9 +70,9 @@ async fn a_nat_gateway_that_is_refused_is_told_and_holds_no_other_up() {
             Fate::Pass
         }
     });
-    let (pass, rest) = world.leg(&goal).await;
+    let (reconciliation, rest) = world.attempt(&goal).await;
     assert!(matches!(rest, Rest::For(_)), "{rest:?}: it is tried again");
-    let problems = pass.problems();
+    let problems = reconciliation.problems();
     let told = problems.iter().filter(|problem| problem.part == Part::NatGateways);
     let told: Vec<_> = told.map(|problem| (problem.reason, &*problem.message)).collect();
     let message = "AWS refuses CreateNatGateway for us-east-2b: NatGatewayLimitExceeded";
@@ -92,15 +92,15 @@ async fn a_network_load_balancer_is_made_kept_and_deleted() {
     let before = totals(&world).await;
     let mut spec = with_nats(NatMode::PerZone);
     spec.load_balancer = Some(load_balancer(LoadBalancerKind::Network));
-    let (pass, rest) = world.run(&present(&spec)).await;
-    assert_eq!(rest, Rest::Reached, "{:#?}", pass.problems());
+    let (reconciliation, rest) = world.run(&present(&spec)).await;
+    assert_eq!(rest, Rest::Reached, "{:#?}", reconciliation.problems());
     let lines = inventory(&world).await;
     assert_eq!((count(&lines, "nlb"), count(&lines, "target group")), (1, 1), "{lines:#?}");
     assert!(lines.iter().any(|line| line.contains("nlb") && line.contains("6443 to ")));
 
     world.run_later(&present(&spec)).await;
     assert_eq!(world.writes(), Vec::<String>::new());
-    let (pass, rest) = world.run_later(&absent(&spec)).await;
-    assert_eq!(rest, Rest::Reached, "{:#?}", pass.problems());
+    let (reconciliation, rest) = world.run_later(&absent(&spec)).await;
+    assert_eq!(rest, Rest::Reached, "{:#?}", reconciliation.problems());
     assert_eq!(totals(&world).await, before);
 }

@@ -16,26 +16,27 @@ fn cluster(number: usize) -> Identity {
     Identity { owner_id: format!("{cluster}-owner"), cluster, ..identity() }
 }
 
-/// cluster-api-provider-aws#1275, #2794: a minute of waiting for NAT gateways costs the region as much for many clusters as for one.
+/// cluster-api-provider-aws#1275, #2794: a minute of waiting for NAT gateways costs the region as
+/// much for many clusters as for one.
 #[tokio::test(flavor = "multi_thread")]
 async fn clusters_that_wait_for_nat_gateways_are_polled_together() {
     let Some(world) = World::new().await else { return };
     world.proxy.nats_pending_for(u32::MAX);
-    let mut passes = Vec::new();
+    let mut reconciliations = Vec::new();
     for number in 0..CLUSTERS {
         let mut spec = with_nats(NatMode::Single);
         spec.identity = cluster(number);
         world.turn_to(&spec.identity);
-        let (pass, rest) = world.leg(&present(&spec)).await;
-        assert_eq!(rest, Rest::For(10), "{:#?}", pass.problems());
-        passes.push((world.executor(), pass));
+        let (reconciliation, rest) = world.attempt(&present(&spec)).await;
+        assert_eq!(rest, Rest::For(10), "{:#?}", reconciliation.problems());
+        reconciliations.push((world.executor(), reconciliation));
     }
     world.proxy.forget();
     for _ in 0..6 {
         world.advance(10);
-        join_all(passes.iter_mut().map(async |(executor, pass)| {
-            pass.resume();
-            assert_eq!(aws::run_attempt(pass, executor, &world).await, Rest::For(10));
+        join_all(reconciliations.iter_mut().map(async |(executor, reconciliation)| {
+            reconciliation.resume();
+            assert_eq!(aws::run_attempt(reconciliation, executor, &world).await, Rest::For(10));
         }))
         .await;
     }

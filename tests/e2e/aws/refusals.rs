@@ -186,6 +186,6 @@ async fn a_cluster_is_made_through_throttles_and_failures() {
         4 => Fate::RefuseWith(503, "RequestLimitExceeded"),
         _ => Fate::Pass,
     });
-    let (pass, rest) = world.run(&present(&with_nats(NatMode::PerZone))).await;
-    assert_eq!(rest, Rest::Reached, "{:#?}", pass.problems());
+    let (reconciliation, rest) = world.run(&present(&with_nats(NatMode::PerZone))).await;
+    assert_eq!(rest, Rest::Reached, "{:#?}", reconciliation.problems());
 }

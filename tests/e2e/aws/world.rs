@@ -10,7 +10,7 @@ use aws::{
     Account, AttemptHooks, Credentials, Executor, Metrics, Options, Rate, Rates, run_attempt,
 };
 use aws_fixtures::identity;
-use aws_network::{Goal, Identity, Memory, Pass, Rest, Timestamp};
+use aws_network::{Goal, Identity, Memory, Reconciliation, Rest, Timestamp};
 use parking_lot::Mutex;
 use prometheus::Registry;
 use resilience::{BootInstant, Fence};
@@ -127,7 +127,7 @@ impl World {
 
     /// Runs to the end of the way; a process that dies comes back, and another one follows who has
     /// lost the lease.
-    pub(crate) async fn run(&self, goal: &Goal) -> (Pass, Rest) {
+    pub(crate) async fn run(&self, goal: &Goal) -> (Reconciliation, Rest) {
         for _ in 0..4 {
             if let Some(end) = self.live(goal).await {
                 return end;
@@ -138,7 +138,7 @@ impl World {
     }
 
     /// Runs until the process dies or has lost the lease; none when it has.
-    pub(crate) async fn live(&self, goal: &Goal) -> Option<(Pass, Rest)> {
+    pub(crate) async fn live(&self, goal: &Goal) -> Option<(Reconciliation, Rest)> {
         tokio::select! {
             ended = self.work(goal) => ended,
             () = self.proxy.died() => None,
@@ -153,40 +153,40 @@ impl World {
         self.advance(1);
     }
 
-    async fn work(&self, goal: &Goal) -> Option<(Pass, Rest)> {
+    async fn work(&self, goal: &Goal) -> Option<(Reconciliation, Rest)> {
         let executor = self.executor();
-        let mut pass = Pass::new(goal.clone(), self.memory());
+        let mut reconciliation = Reconciliation::new(goal.clone(), self.memory());
         for _ in 0..200 {
-            let rest = run_attempt(&mut pass, &executor, self).await;
+            let rest = run_attempt(&mut reconciliation, &executor, self).await;
             self.fence.check().ok()?;
             match rest {
                 Rest::For(seconds) => {
                     self.advance(seconds);
-                    pass.resume();
+                    reconciliation.resume();
                 }
-                rest => return Some((pass, rest)),
+                rest => return Some((reconciliation, rest)),
             }
         }
-        panic!("no end: {:#?}\n{:#?}", pass.plan(), pass.problems());
+        panic!("no end: {:#?}\n{:#?}", reconciliation.plan(), reconciliation.problems());
     }
 
     /// Runs until the first rest.
-    pub(crate) async fn leg(&self, goal: &Goal) -> (Pass, Rest) {
-        self.legs(goal, 1).await
+    pub(crate) async fn attempt(&self, goal: &Goal) -> (Reconciliation, Rest) {
+        self.attempts(goal, 1).await
     }
 
-    /// Runs so many legs, each after its rest.
-    pub(crate) async fn legs(&self, goal: &Goal, number: usize) -> (Pass, Rest) {
+    /// Makes so many attempts, each after its rest.
+    pub(crate) async fn attempts(&self, goal: &Goal, number: usize) -> (Reconciliation, Rest) {
         let executor = self.executor();
-        let mut pass = Pass::new(goal.clone(), self.memory());
-        let mut rest = run_attempt(&mut pass, &executor, self).await;
+        let mut reconciliation = Reconciliation::new(goal.clone(), self.memory());
+        let mut rest = run_attempt(&mut reconciliation, &executor, self).await;
         for _ in 1..number {
             let Rest::For(seconds) = rest else { break };
             self.advance(seconds);
-            pass.resume();
-            rest = run_attempt(&mut pass, &executor, self).await;
+            reconciliation.resume();
+            rest = run_attempt(&mut reconciliation, &executor, self).await;
         }
-        (pass, rest)
+        (reconciliation, rest)
     }
 
     /// The first call of each of these names meets its fate, all others pass. What is left of the
@@ -213,7 +213,7 @@ impl World {
     }
 
     /// Forgets the calls, lets half an hour pass, and runs.
-    pub(crate) async fn run_later(&self, goal: &Goal) -> (Pass, Rest) {
+    pub(crate) async fn run_later(&self, goal: &Goal) -> (Reconciliation, Rest) {
         self.proxy.forget();
         self.advance(1800);
         self.run(goal).await

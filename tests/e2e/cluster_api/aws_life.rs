@@ -137,7 +137,7 @@ pub(crate) async fn is_mended(stage: &Stage) {
     .await;
 }
 
-/// A pass may wait for NAT gateways for ten minutes, and acts on a pause meanwhile.
+/// A reconciliation may wait for NAT gateways for ten minutes, and acts on a pause meanwhile.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_pause_ends_a_pass_that_waits_for_aws() {
     let Some(stage) = Stage::set().await else { return };

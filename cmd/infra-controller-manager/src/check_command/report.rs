@@ -51,7 +51,7 @@ impl fmt::Display for Severity {
 
 /// One thing that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Line {
+pub(super) struct Finding {
     pub(super) severity: Severity,
     pub(super) check: Check,
     pub(super) message: String,
@@ -61,7 +61,7 @@ pub(super) struct Line {
 
 /// All of it, in the order in which it was looked at.
 #[derive(Debug, Default)]
-pub(super) struct Report(Vec<Line>);
+pub(super) struct Report(Vec<Finding>);
 
 impl Report {
     pub(super) fn error(&mut self, check: Check, message: impl ToString, advice: impl ToString) {
@@ -84,7 +84,7 @@ impl Report {
         advice: impl ToString,
     ) {
         let (message, advice) = (message.to_string(), advice.to_string());
-        self.0.push(Line { severity, check, message, advice });
+        self.0.push(Finding { severity, check, message, advice });
     }
 
     /// Whether nothing speaks against a start.
@@ -99,7 +99,7 @@ impl Report {
     /// A line for each, then the sum.
     pub(super) fn text(&self) -> String {
         let lines = self.0.iter().map(|line| {
-            let Line { severity, check, message, advice } = line;
+            let Finding { severity, check, message, advice } = line;
             // Texts of the cluster may hold line ends.
             let said =
                 if advice.is_empty() { message.clone() } else { format!("{message}; {advice}") };
@@ -113,7 +113,7 @@ impl Report {
 
     pub(super) fn json(&self) -> String {
         let findings = self.0.iter().map(|line| {
-            let Line { severity, check, message, advice } = line;
+            let Finding { severity, check, message, advice } = line;
             json!({
                 "severity": severity.to_string(), "check": check.to_string(),
                 "message": message, "advice": advice,
@@ -124,7 +124,7 @@ impl Report {
     }
 
     #[cfg(test)]
-    pub(super) fn lines(&self) -> &[Line] {
+    pub(super) fn lines(&self) -> &[Finding] {
         &self.0
     }
 }

@@ -248,20 +248,20 @@ mod tests {
     fn a_write_is_told_by_its_operation_and_what_it_is_about_and_by_nothing_else() {
         let tags = Tags::from([("secret-project".to_owned(), "x".to_owned())]);
         let cidr = "10.0.0.0/16".parse().unwrap();
-        let told = |action: Action| action.to_string();
-        assert_eq!(told(Action::CreateVpc { cidr, tags: tags.clone() }), "CreateVpc");
+        let text = |action: Action| action.to_string();
+        assert_eq!(text(Action::CreateVpc { cidr, tags: tags.clone() }), "CreateVpc");
         let zone = "us-east-2a".to_owned();
         let allocate = Action::AllocateAddress { zone, tags: tags.clone() };
-        assert_eq!(told(allocate), "AllocateAddress for us-east-2a");
+        assert_eq!(text(allocate), "AllocateAddress for us-east-2a");
         let resources = vec!["vpc-1".to_owned(), "subnet-1".to_owned()];
         assert_eq!(
-            told(Action::CreateTags { resources, tags: tags.clone() }),
+            text(Action::CreateTags { resources, tags: tags.clone() }),
             "CreateTags of vpc-1"
         );
         let add = ElbAction::AddTags { name: "c-apiserver".to_owned(), tags };
-        assert_eq!(told(Action::Elb(add)), "AddTags of c-apiserver");
+        assert_eq!(text(Action::Elb(add)), "AddTags of c-apiserver");
         let release = Action::ReleaseAddress { allocation: "eipalloc-1".to_owned() };
-        assert_eq!(told(release), "ReleaseAddress of eipalloc-1");
+        assert_eq!(text(release), "ReleaseAddress of eipalloc-1");
     }
 
     fn rule(protocol: &str, ports: (i32, i32), source: Source) -> Rule {

@@ -1,5 +1,5 @@
-//! [`forecast`]: what a pass would write from where it is to its goal, if AWS did all of it at
-//! once. Nothing is sent; what only AWS can tell, such as ids, is named by its place.
+//! [`forecast`]: what a reconciliation would write from where it is to its goal, if AWS did all of
+//! it at once. Nothing is sent; what only AWS can tell, such as ids, is named by its place.
 
 use std::net::Ipv4Addr;
 
@@ -10,9 +10,9 @@ use crate::load_balancers::{BalancerState, ClassicLoadBalancer};
 use crate::memory::Timestamp;
 use crate::observed::Observed;
 use crate::outcome::{Answer, Outcome};
-use crate::pass::{Goal, Pass, Rest, Step};
 use crate::plan::{Planned, Problem};
 use crate::query::{Lookup, Query, Reply, Scope};
+use crate::reconciliation::{Goal, Reconciliation, Rest, Step};
 use crate::resources::{InstanceState, NatState, Subnet, Vpc};
 
 /// Steps after which a way without an end is given up; the longest that there is has forty.
@@ -31,43 +31,43 @@ pub struct Forecast {
 
 /// Simulates the writes of a reconciliation up to its goal. Resources that were not read do not
 /// exist, except for the VPC and the subnets that a spec names by their ids.
-pub fn forecast(pass: &Pass, now: Timestamp) -> Forecast {
-    let (mut pass, mut now) = (pass.clone(), now);
-    let mut world = pass.observed().clone();
-    if let (Goal::Present(desired), None) = (pass.goal(), world.vpcs.get()) {
+pub fn forecast(reconciliation: &Reconciliation, now: Timestamp) -> Forecast {
+    let (mut reconciliation, mut now) = (reconciliation.clone(), now);
+    let mut world = reconciliation.observed().clone();
+    if let (Goal::Present(desired), None) = (reconciliation.goal(), world.vpcs.get()) {
         add_named(&mut world, desired, now);
     }
     let mut writes = Vec::new();
     for _ in 0..STEPS {
-        match pass.next(now) {
+        match reconciliation.next(now) {
             Step::Read(queries) | Step::Poll(queries) => {
                 settle(&mut world);
                 for query in queries {
                     let reply = reply(&world, &query);
                     world.take_in(&query, reply.clone(), now);
-                    pass.answer(query, reply, now);
+                    reconciliation.answer(query, reply, now);
                 }
             }
-            Step::Persist(_) => pass.persisted(true),
+            Step::Persist(_) => reconciliation.persisted(true),
             Step::Write(planned) => {
                 for planned in planned {
                     let answer = answer(&planned.action, writes.len());
                     world.fold(&planned.action, &answer, now);
-                    pass.written(&planned, Outcome::Done(answer), now);
+                    reconciliation.written(&planned, Outcome::Done(answer), now);
                     writes.push(planned);
                 }
             }
             Step::Rest(Rest::For(seconds)) => {
                 now = now.plus(seconds);
-                pass.resume();
+                reconciliation.resume();
             }
             Step::Rest(rest) => {
                 let is_reached = rest == Rest::Reached;
-                return Forecast { writes, problems: pass.problems(), is_reached };
+                return Forecast { writes, problems: reconciliation.problems(), is_reached };
             }
         }
     }
-    Forecast { writes, problems: pass.problems(), is_reached: false }
+    Forecast { writes, problems: reconciliation.problems(), is_reached: false }
 }
 
 /// A simulated answer of AWS: the logical id stands for the id.

@@ -1,12 +1,12 @@
 //! A cluster's network on AWS, decided: what there shall be, what there is, and what to do next.
 //! Pure: no AWS SDK, no Kubernetes, no I/O, no clock of its own. The rules stand in `RULES.md`.
 //!
-//! [`Desired::from_spec`] reads a spec. A [`Pass`] is one cluster's way to its [`Goal`]: the
-//! reconciler asks it for the next [`Step`], an executor carries that out, and both report back
-//! until it rests. Inside, `planner` and `deletion` compare the goal with what was
-//! [`Observed`] and answer with writes that are due, reads that are needed, waits, and problems.
+//! [`Desired::from_spec`] reads a spec. A [`Reconciliation`] is one cluster's way to its [`Goal`]:
+//! the reconciler asks it for the next [`Step`], an executor carries that out, and both report back
+//! until it rests. Inside, `planner` and `deletion` compare the goal with what was [`Observed`] and
+//! answer with writes that are due, reads that are needed, waits, and problems.
 //!
-//! An executor owes a pass:
+//! An executor owes a reconciliation:
 //! - A [`Query`] is answered as a whole, all pages of it. What does not exist is missing from the
 //!   [`Reply`], not an error.
 //! - An [`Action`] is one call. The SDK repeats it after a lost answer or a failure of AWS only if
@@ -30,7 +30,7 @@
 //! | `vpc.rs`, `subnets.rs`, `internet_gateway.rs`, `nat_gateways.rs`, `addresses.rs`, `route_tables.rs`, `security_groups.rs`, `bastion.rs`, `load_balancer.rs` | the plan of each part |
 //! | `deletion.rs` | the plan of a deletion |
 //! | `guard.rs` | no write names a resource of somebody else |
-//! | `pass.rs`, `forecast.rs` | [`Pass`], and its writes found out without sending them |
+//! | `reconciliation.rs`, `forecast.rs` | [`Reconciliation`], and its writes found out without sending them |
 //! | `report.rs` | conditions and other fields of the status |
 
 mod action;
@@ -52,10 +52,10 @@ mod memory;
 mod nat_gateways;
 mod observed;
 mod outcome;
-mod pass;
 mod plan;
 mod planner;
 mod query;
+mod reconciliation;
 mod report;
 mod resources;
 mod route_tables;
@@ -81,9 +81,9 @@ pub use load_balancers::{
 pub use memory::{LogicalId, LogicalIdError, Memory, Record, SEND_WITHIN, Timestamp};
 pub use observed::{Observed, Seen};
 pub use outcome::{Answer, Outcome, Refusal, Refused, classify_read, is_unexpected};
-pub use pass::{DEEP_CHECK_PERIOD, Goal, Pass, Rest, Step};
 pub use plan::{Other, Part, Plan, Planned, Problem, Reason, Wait};
 pub use query::{Lookup, Query, Reply, Scope};
+pub use reconciliation::{DEEP_CHECK_PERIOD, Goal, Reconciliation, Rest, Step};
 pub use report::{
     Condition, Outputs, Places, SubnetPlace, conditions, is_ready, listed, outputs, places,
 };

@@ -13,7 +13,8 @@ use sha2::{Digest, Sha256};
 /// lag by seconds.
 pub(crate) const READS_CATCH_UP: u64 = 30;
 
-/// For so long a resource whose id we were told, and which no read shows, is late rather than gone.
+/// For so long a resource whose id AWS has answered, and which no read shows, is late rather than
+/// gone.
 pub(crate) const LATE: u64 = 60;
 
 /// A create is sent within so many seconds of its intent or not at all, so that [`READS_CATCH_UP`],
@@ -66,7 +67,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// The id that AWS gave this place, as far as it was told.
+    /// The id that AWS gave this place, if AWS has answered.
     pub fn id(&self, logical: &LogicalId) -> Option<&str> {
         self.records.get(logical)?.id.as_deref()
     }

@@ -27,7 +27,7 @@ pub struct Condition {
     pub message: String,
 }
 
-/// The condition of each part, given what a pass that rests has planned and met.
+/// The condition of each part, given what a reconciliation that rests has planned and met.
 pub fn conditions(desired: &Desired, plan: &Plan, problems: &[Problem]) -> Vec<Condition> {
     Part::OF_A_CLUSTER
         .into_iter()

@@ -21,7 +21,7 @@ use aws_smithy_types::timeout::TimeoutConfig;
 use parking_lot::Mutex;
 use tokio::sync::OnceCell;
 
-use crate::call::CallError;
+use crate::call::AwsError;
 use crate::callers::Callers;
 use crate::connections::Connections;
 use crate::limits::Limits;
@@ -105,7 +105,7 @@ impl Account {
     ///
     /// # Errors
     /// STS has refused the call, or not answered it.
-    pub async fn caller(&self, region: &str, expected: Option<&str>) -> Result<String, CallError> {
+    pub async fn caller(&self, region: &str, expected: Option<&str>) -> Result<String, AwsError> {
         let region = self.region(region);
         self.0.callers.account(region.sts(), &self.0.http, expected).await
     }

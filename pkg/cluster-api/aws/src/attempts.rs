@@ -6,7 +6,7 @@ use std::time::Duration;
 use rand::RngExt as _;
 use tokio::time::{Instant, sleep, timeout_at};
 
-use crate::call::{Call, CallError};
+use crate::call::{AwsError, Call};
 use crate::region::Region;
 
 /// A call is tried so often.
@@ -24,9 +24,9 @@ pub(crate) async fn send<T, F>(
     call: Call,
     leaves_by: Option<Instant>,
     mut send: impl FnMut() -> F,
-) -> Result<T, CallError>
+) -> Result<T, AwsError>
 where
-    F: Future<Output = Result<T, CallError>>,
+    F: Future<Output = Result<T, AwsError>>,
 {
     let (mut retries, mut doubt) = (0, None);
     let ended = loop {
@@ -49,12 +49,12 @@ where
 
 /// AWS has looked at the call, or may have: a later answer then tells what became of an earlier
 /// attempt, too.
-fn was_looked_at(error: &CallError) -> bool {
-    !error.is_throttle() && !matches!(error, CallError::NotSent { .. })
+fn was_looked_at(error: &AwsError) -> bool {
+    !error.is_throttle() && !matches!(error, AwsError::NotSent { .. })
 }
 
 /// Whether another attempt may follow this one (`rule:one-attempt-is-one-request`).
-fn may_follow(error: &CallError, call: Call) -> bool {
+fn may_follow(error: &AwsError, call: Call) -> bool {
     error.is_throttle() || (call.is_repeatable && error.leaves_doubt())
 }
 
@@ -63,9 +63,9 @@ async fn attempt<T, F>(
     call: Call,
     leaves_by: Option<Instant>,
     send: &mut impl FnMut() -> F,
-) -> Result<T, CallError>
+) -> Result<T, AwsError>
 where
-    F: Future<Output = Result<T, CallError>>,
+    F: Future<Output = Result<T, AwsError>>,
 {
     let asked = Instant::now();
     let turn = take_turn(region, call, leaves_by).await;
@@ -74,11 +74,11 @@ where
     let sent = Instant::now();
     let ended = send().await;
     match &ended {
-        Err(CallError::NotSent { .. }) => {}
+        Err(AwsError::NotSent { .. }) => {}
         Err(error) => region.metrics().request(region.labels(call), sent.elapsed(), Err(error)),
         Ok(_) => region.metrics().request(region.labels(call), sent.elapsed(), Ok(())),
     }
-    if ended.as_ref().is_err_and(CallError::asks_for_fewer_calls) {
+    if ended.as_ref().is_err_and(AwsError::asks_for_fewer_calls) {
         region.limits().throttled(call.service, call.class);
     }
     ended
@@ -90,7 +90,7 @@ async fn take_turn(
     region: &Region,
     call: Call,
     leaves_by: Option<Instant>,
-) -> Result<(), CallError> {
+) -> Result<(), AwsError> {
     let turn = region.limits().wait(call.service, call.class);
     let Some(at) = leaves_by else {
         turn.await;
@@ -98,6 +98,6 @@ async fn take_turn(
     };
     timeout_at(at, turn).await.map_err(|_| {
         let reason = "cannot send the write before its plan expires: the rate limit delays it; it is planned again";
-        CallError::NotSent { reason: reason.to_owned() }
+        AwsError::NotSent { reason: reason.to_owned() }
     })
 }

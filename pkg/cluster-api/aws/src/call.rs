@@ -1,4 +1,4 @@
-//! [`Call`]: which call of AWS, for rates and metrics. [`CallError`]: how a call failed, and
+//! [`Call`]: which call of AWS, for rates and metrics. [`AwsError`]: how a call failed, and
 //! whether AWS may have carried it out.
 
 use std::error::Error;
@@ -42,7 +42,7 @@ const SIGNATURE_HOLDS: u64 = 300;
 
 /// How a call of AWS failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum CallError {
+pub enum AwsError {
     /// AWS answered with an error.
     #[error("AWS refuses the call: {0}")]
     Refused(Refused),
@@ -60,7 +60,7 @@ pub enum CallError {
     },
 }
 
-impl CallError {
+impl AwsError {
     /// An answer that lacks something.
     pub(crate) fn without(what: &str) -> Self {
         Self::Unanswered { reason: format!("the answer has no {what}") }
@@ -119,7 +119,7 @@ impl CallError {
     }
 }
 
-impl<E> From<SdkError<E, HttpResponse>> for CallError
+impl<E> From<SdkError<E, HttpResponse>> for AwsError
 where
     E: ProvideErrorMetadata + Error + 'static,
 {
@@ -187,7 +187,7 @@ mod tests {
 
     use super::*;
 
-    fn answered(code: Option<&str>, status: u16) -> CallError {
+    fn answered(code: Option<&str>, status: u16) -> AwsError {
         let empty = ErrorMetadata::builder();
         let metadata = match code {
             Some(code) => empty.code(code),
@@ -195,12 +195,12 @@ mod tests {
         };
         let error = CreateVpcError::generic(metadata.build());
         let raw = HttpResponse::new(StatusCode::try_from(status).unwrap(), SdkBody::empty());
-        CallError::from(SdkError::service_error(error, raw))
+        AwsError::from(SdkError::service_error(error, raw))
     }
 
-    fn undispatched(source: impl Error + Send + Sync + 'static) -> CallError {
+    fn undispatched(source: impl Error + Send + Sync + 'static) -> AwsError {
         let failed = ConnectorError::other(Box::new(source), None);
-        CallError::from(SdkError::<CreateVpcError, _>::dispatch_failure(failed))
+        AwsError::from(SdkError::<CreateVpcError, _>::dispatch_failure(failed))
     }
 
     #[test]
@@ -236,9 +236,9 @@ mod tests {
     #[test]
     fn where_there_can_be_no_connection_nothing_was_sent() {
         let failed = ConnectorError::user("HTTPS_PROXY cannot be used".into());
-        let error = CallError::from(SdkError::<CreateVpcError, _>::dispatch_failure(failed));
+        let error = AwsError::from(SdkError::<CreateVpcError, _>::dispatch_failure(failed));
         assert!(
-            matches!(&error, CallError::NotSent { reason } if reason.ends_with("cannot be used")),
+            matches!(&error, AwsError::NotSent { reason } if reason.ends_with("cannot be used")),
             "{error:?}"
         );
     }
@@ -247,7 +247,7 @@ mod tests {
     fn without_credentials_nothing_was_sent() {
         let error = undispatched(CredentialsError::not_loaded("missing"));
         assert!(
-            matches!(&error, CallError::NotSent { reason } if reason.ends_with("missing")),
+            matches!(&error, AwsError::NotSent { reason } if reason.ends_with("missing")),
             "{error:?}"
         );
     }

@@ -16,7 +16,7 @@ use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use crate::call::CallError;
+use crate::call::AwsError;
 
 /// For so long an answer of STS is believed although another account was expected.
 const ASK_AGAIN: Duration = Duration::from_secs(30);
@@ -54,7 +54,7 @@ impl Callers {
         sts: &aws_sdk_sts::Client,
         http: &SharedHttpClient,
         expected: Option<&str>,
-    ) -> Result<String, CallError> {
+    ) -> Result<String, AwsError> {
         let _turn = self.0.asking.lock().await;
         let latest = self.0.latest.lock().clone();
         match latest {
@@ -95,13 +95,13 @@ impl Callers {
         &self,
         sts: &aws_sdk_sts::Client,
         http: &SharedHttpClient,
-    ) -> Result<String, CallError> {
+    ) -> Result<String, AwsError> {
         let signer = Signer { key: Arc::default(), client: http.clone() };
         let key = Arc::clone(&signer.key);
         let config = sts.config().to_builder().http_client(signer);
         let sts = aws_sdk_sts::Client::from_conf(config.build());
         let identity = sts.get_caller_identity().send().await?;
-        let account = identity.account.ok_or_else(|| CallError::without("account"))?;
+        let account = identity.account.ok_or_else(|| AwsError::without("account"))?;
         let key = key.lock().take();
         self.note(key.as_deref(), &account);
         Ok(account)

@@ -1,11 +1,11 @@
 //! [`Describe`]: queries answered by describe calls, all pages of them. Of what is not the
-//! cluster's little is needed, so an unusual shape of it is no error (`answers.rs`). Filters that AWS
-//! applies are applied again on our side.
+//! cluster's little is needed, so an unusual shape of it is no error (`answers.rs`). Filters that
+//! AWS applies are applied again on our side.
 
 use aws_network::{Query, Reply, Scope, Tags};
 use aws_sdk_ec2::types::Filter;
 
-use crate::call::CallError;
+use crate::call::AwsError;
 use crate::region::Region;
 
 mod answers;
@@ -31,7 +31,7 @@ pub(crate) struct Describe<'a> {
 
 impl Describe<'_> {
     /// Answers a query.
-    pub(crate) async fn answer(self, query: &Query) -> Result<Reply, CallError> {
+    pub(crate) async fn answer(self, query: &Query) -> Result<Reply, AwsError> {
         Ok(match query {
             Query::TaggedVpcs => Reply::Vpcs(self.tagged_vpcs().await?),
             Query::Vpc(id) => Reply::Vpcs(self.vpc(id).await?),
@@ -91,11 +91,11 @@ fn filter(name: &str, value: &str) -> Filter {
 }
 
 /// A required field of an answer (`rule:only-ours-spoils-an-answer`).
-fn required<T>(value: Option<T>, what: &'static str) -> Result<T, CallError> {
-    value.ok_or_else(|| CallError::without(what))
+fn required<T>(value: Option<T>, what: &'static str) -> Result<T, AwsError> {
+    value.ok_or_else(|| AwsError::without(what))
 }
 
 /// A text of an answer in its own form.
-fn parsed<T: std::str::FromStr>(text: Option<&str>, what: &'static str) -> Result<T, CallError> {
-    text.and_then(|text| text.parse().ok()).ok_or_else(|| CallError::without(what))
+fn parsed<T: std::str::FromStr>(text: Option<&str>, what: &'static str) -> Result<T, AwsError> {
+    text.and_then(|text| text.parse().ok()).ok_or_else(|| AwsError::without(what))
 }

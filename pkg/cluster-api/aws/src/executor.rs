@@ -1,18 +1,18 @@
-//! [`Executor`]: answers the queries and carries out the writes of one cluster. [`run_attempt`] leads a
-//! pass from step to step until it rests.
+//! [`Executor`]: answers the queries and carries out the writes of one cluster. [`run_attempt`]
+//! leads a reconciliation from step to step until it rests.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use aws_network::{
-    Action, Identity, Memory, Outcome, Pass, Planned, Problem, Query, Reply, Rest, SEND_WITHIN,
-    Scope, Step, Timestamp,
+    Action, Identity, Memory, Outcome, Planned, Problem, Query, Reconciliation, Reply, Rest,
+    SEND_WITHIN, Scope, Step, Timestamp,
 };
 use futures::{StreamExt as _, stream};
 use resilience::Fence;
 use tokio::time::Instant;
 
 use crate::attempts;
-use crate::call::{Call, CallError};
+use crate::call::{AwsError, Call};
 use crate::describe::Describe;
 use crate::gate::Gate;
 use crate::limits::{Class, Service};
@@ -38,7 +38,7 @@ impl Executor {
     ///
     /// # Errors
     /// AWS has refused one of the calls, or not answered it.
-    pub async fn read(&self, query: &Query) -> Result<Reply, CallError> {
+    pub async fn read(&self, query: &Query) -> Result<Reply, AwsError> {
         self.describe().answer(query).await
     }
 
@@ -51,7 +51,7 @@ impl Executor {
         &self,
         query: &Query,
         clock: impl Fn() -> Timestamp,
-    ) -> Result<(Reply, Timestamp), CallError> {
+    ) -> Result<(Reply, Timestamp), AwsError> {
         let (describe, tag) = (self.describe(), &self.cluster_tag);
         let Query::NatGateways(scope) = query else {
             let began = clock();
@@ -78,7 +78,7 @@ impl Executor {
     ///
     /// # Errors
     /// AWS has refused the call, or not answered it.
-    pub async fn zones(&self) -> Result<Vec<String>, CallError> {
+    pub async fn zones(&self) -> Result<Vec<String>, AwsError> {
         self.describe().zones().await
     }
 
@@ -99,9 +99,9 @@ impl Executor {
             Err(error) => {
                 tracing::debug!(operation = call.operation, %error, "A write to AWS has failed");
                 match error {
-                    CallError::Refused(refused) => Outcome::Refused(refused),
-                    CallError::Unanswered { .. } => Outcome::Unknown,
-                    CallError::NotSent { .. } => Outcome::NotSent,
+                    AwsError::Refused(refused) => Outcome::Refused(refused),
+                    AwsError::Unanswered { .. } => Outcome::Unknown,
+                    AwsError::NotSent { .. } => Outcome::NotSent,
                 }
             }
         }
@@ -109,9 +109,9 @@ impl Executor {
 }
 
 /// A request that the gate did not let pass was not sent, whatever the error.
-fn as_seen_by(gate: &Gate, error: CallError) -> CallError {
+fn as_seen_by(gate: &Gate, error: AwsError) -> AwsError {
     match error {
-        CallError::Unanswered { reason } if !gate.has_passed() => CallError::NotSent { reason },
+        AwsError::Unanswered { reason } if !gate.has_passed() => AwsError::NotSent { reason },
         error => error,
     }
 }
@@ -152,41 +152,45 @@ pub trait AttemptHooks: Sync {
     }
 
     /// Hears of a read that has failed.
-    fn unread(&self, _error: &CallError) {}
+    fn unread(&self, _error: &AwsError) {}
 
     /// Hears what became of a write.
     fn wrote(&self, _planned: &Planned, _outcome: &Outcome) {}
 }
 
-/// Carries out what a pass asks for until it rests, or until the hooks end it.
-pub async fn run_attempt(pass: &mut Pass, executor: &Executor, hooks: &impl AttemptHooks) -> Rest {
+/// Carries out what a reconciliation asks for until it rests, or until the hooks end it.
+pub async fn run_attempt(
+    reconciliation: &mut Reconciliation,
+    executor: &Executor,
+    hooks: &impl AttemptHooks,
+) -> Rest {
     while !hooks.is_over() {
-        match pass.next(hooks.now()) {
-            Step::Read(queries) => ask(pass, executor, hooks, queries, Source::Aws).await,
+        match reconciliation.next(hooks.now()) {
+            Step::Read(queries) => ask(reconciliation, executor, hooks, queries, Source::Aws).await,
             Step::Poll(queries) => {
-                ask(pass, executor, hooks, queries, Source::AnyRound).await;
+                ask(reconciliation, executor, hooks, queries, Source::AnyRound).await;
             }
             Step::Persist(memory) => {
                 let is_stored = hooks.store(&memory).await;
-                pass.persisted(is_stored);
+                reconciliation.persisted(is_stored);
             }
-            Step::Write(writes) => write(pass, executor, hooks, writes).await,
+            Step::Write(writes) => write(reconciliation, executor, hooks, writes).await,
             Step::Rest(rest) => return rest,
         }
     }
     Rest::For(0)
 }
 
-/// Reads all that a pass needs to plan its first write, and sends none.
+/// Reads all that a reconciliation needs to plan its first write, and sends none.
 ///
 /// # Errors
 /// Problems of the reads that failed; none when the hooks end the attempt.
 pub async fn look(
-    pass: &Pass,
+    reconciliation: &Reconciliation,
     executor: &Executor,
     hooks: &impl AttemptHooks,
-) -> Result<Pass, Vec<Problem>> {
-    let mut looked = pass.clone();
+) -> Result<Reconciliation, Vec<Problem>> {
+    let mut looked = reconciliation.clone();
     while !hooks.is_over() {
         let mut next = looked.clone();
         match next.next(hooks.now()) {
@@ -214,7 +218,7 @@ enum Source {
 }
 
 async fn ask(
-    pass: &mut Pass,
+    reconciliation: &mut Reconciliation,
     executor: &Executor,
     hooks: &impl AttemptHooks,
     queries: Vec<Query>,
@@ -227,11 +231,11 @@ async fn ask(
     .buffer_unordered(IN_FLIGHT);
     while let Some((query, answer)) = answers.next().await {
         match answer {
-            Ok((reply, began)) => pass.answer(query, reply, began),
+            Ok((reply, began)) => reconciliation.answer(query, reply, began),
             Err(error) => {
                 tracing::debug!(?query, %error, "A read of AWS has failed");
                 hooks.unread(&error);
-                pass.unanswered(query, error.refused());
+                reconciliation.unanswered(query, error.refused());
             }
         }
     }
@@ -243,7 +247,7 @@ async fn answer(
     hooks: &impl AttemptHooks,
     query: &Query,
     source: Source,
-) -> Result<(Reply, Timestamp), CallError> {
+) -> Result<(Reply, Timestamp), AwsError> {
     match source {
         Source::AnyRound => executor.poll(query, || hooks.now()).await,
         Source::Aws => {
@@ -254,7 +258,7 @@ async fn answer(
 }
 
 async fn write(
-    pass: &mut Pass,
+    reconciliation: &mut Reconciliation,
     executor: &Executor,
     hooks: &impl AttemptHooks,
     writes: Vec<Planned>,
@@ -268,7 +272,7 @@ async fn write(
     .buffer_unordered(IN_FLIGHT);
     while let Some((planned, outcome)) = outcomes.next().await {
         hooks.wrote(&planned, &outcome);
-        pass.written(&planned, outcome, hooks.now());
+        reconciliation.written(&planned, outcome, hooks.now());
     }
     executor.has_written(hooks.now());
 }

@@ -3,14 +3,14 @@
 //!
 //! An [`Account`] has credentials, and for each [`Region`] the connections, rates and metrics that
 //! all clusters in it share. An [`Executor`] answers the queries and carries out the writes of one
-//! cluster; [`run_attempt`] leads a pass from step to step until it rests. The rules stand in
-//! `RULES.md`.
+//! cluster; [`run_attempt`] leads a reconciliation from step to step until it rests. The rules
+//! stand in `RULES.md`.
 //!
 //! | file | holds |
 //! |---|---|
 //! | `account.rs`, `region.rs`, `callers.rs` | credentials, clients, and the account of the credentials |
 //! | `connections.rs`, `gate.rs` | requests and answers; the fence, checked last |
-//! | `executor.rs` | one read, one write, one run of a pass |
+//! | `executor.rs` | one read, one write, one run of a reconciliation |
 //! | `attempts.rs`, `call.rs`, `limits.rs`, `metrics.rs` | one call: its turn, its attempts, how it fails; rates and metrics |
 //! | `describe.rs`, `polls.rs` | queries; those about NAT gateways serve many clusters at once |
 //! | `perform.rs` | writes |
@@ -31,7 +31,7 @@ mod region;
 
 pub use account::Account;
 pub use aws_credential_types::Credentials;
-pub use call::CallError;
+pub use call::AwsError;
 pub use describe::Marked;
 pub use executor::Executor;
 pub use executor::{AttemptHooks, look, run_attempt};

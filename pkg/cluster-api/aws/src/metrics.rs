@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use prometheus::{HistogramOpts, HistogramVec, IntCounterVec, Opts, Registry, exponential_buckets};
 
-use crate::call::{Call, CallError};
+use crate::call::{AwsError, Call};
 
 const CALL: [&str; 4] = ["controller", "service", "region", "operation"];
 
@@ -75,13 +75,13 @@ impl Metrics {
         &self,
         labels: [&str; 4],
         took: Duration,
-        outcome: Result<(), &CallError>,
+        outcome: Result<(), &AwsError>,
     ) {
         let (status, code) = match outcome {
             Ok(()) => ("200".to_owned(), ""),
             Err(error) => (error.status().to_string(), error.code()),
         };
-        if let Some(code) = outcome.err().and_then(CallError::unexpected) {
+        if let Some(code) = outcome.err().and_then(AwsError::unexpected) {
             self.unexpected.with_label_values(&[code]).inc();
         }
         let [controller, service, region, operation] = labels;

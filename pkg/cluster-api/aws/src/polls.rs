@@ -6,7 +6,7 @@ use aws_network::Timestamp;
 use parking_lot::Mutex as SyncMutex;
 use tokio::sync::Mutex;
 
-use crate::call::CallError;
+use crate::call::AwsError;
 
 /// For so many seconds a round serves everybody: for less than anybody waits between two looks.
 const SERVES_FOR: u64 = 8;
@@ -42,7 +42,7 @@ pub(crate) struct Polls<T> {
 struct Round<T> {
     began: Timestamp,
     values: BTreeSet<String>,
-    outcome: Result<Vec<T>, CallError>,
+    outcome: Result<Vec<T>, AwsError>,
 }
 
 impl<T> Default for Polls<T> {
@@ -69,9 +69,9 @@ impl<T: Clone> Polls<T> {
         asker: Asker,
         clock: impl Fn() -> Timestamp,
         fetch: impl Fn(Vec<String>) -> F,
-    ) -> Result<(Vec<T>, Timestamp), CallError>
+    ) -> Result<(Vec<T>, Timestamp), AwsError>
     where
-        F: Future<Output = Result<Vec<T>, CallError>>,
+        F: Future<Output = Result<Vec<T>, AwsError>>,
     {
         let asked = clock();
         self.askers.lock().insert(asker.clone(), asked);
@@ -101,7 +101,7 @@ impl<T: Clone> Polls<T> {
 
     async fn round<F>(&self, began: Timestamp, fetch: impl Fn(Vec<String>) -> F) -> Round<T>
     where
-        F: Future<Output = Result<Vec<T>, CallError>>,
+        F: Future<Output = Result<Vec<T>, AwsError>>,
     {
         let values: BTreeSet<String> = {
             let mut askers = self.askers.lock();

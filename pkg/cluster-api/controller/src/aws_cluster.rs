@@ -10,8 +10,8 @@
 //! | `admission.rs` | the AWS account in which calls are made |
 //! | `goal.rs` | what AWS shall have, from the object and its Cluster; pure |
 //! | `build.rs`, `removal.rs` | creation and upkeep, with the endpoint; deletion |
-//! | `attempt.rs` | one attempt of a pass, sent or, with `--plan-only`, planned |
-//! | `passes.rs` | passes between their attempts, and when they go on |
+//! | `attempt.rs` | one attempt of a reconciliation, sent or, with `--plan-only`, planned |
+//! | `reconciliations.rs` | reconciliations between their attempts, and when they go on |
 //! | `stored_memory.rs` | the planner's memory in the status; pure |
 //! | `report.rs`, `write_events.rs` | the status and the events that follow from an attempt; pure |
 //! | `leaks.rs` | the scan for resources whose AWSCluster is gone |
@@ -26,8 +26,8 @@ mod goal;
 mod leaks;
 mod metrics;
 mod owner;
-mod passes;
 mod reconcile;
+mod reconciliations;
 mod removal;
 mod report;
 mod spec_mirror;
@@ -44,7 +44,7 @@ use kube_api::Kind;
 use manager::{Context, Failure};
 use metrics::AwsClusterMetrics;
 use objects::Object;
-use passes::Passes;
+use reconciliations::Reconciliations;
 use workqueue::{Backoff, Jitter, WorkQueue};
 
 use crate::api::aws_cluster::AwsCluster;
@@ -76,7 +76,7 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<(), Fail
         machines: KindCaches::new(context, namespace, |_, _, _| {}),
         account: Account::load(options.aws.calls(), calls).await,
         fence: context.fence.clone(),
-        passes: Passes::default(),
+        reconciliations: Reconciliations::default(),
         recorder: context.recorder.clone(),
         metrics,
         options: options.aws.clone(),

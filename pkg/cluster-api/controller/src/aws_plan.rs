@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 
 use aws_network::{
-    DEFAULT_OWNER_TAG, Desired, Forecast, Goal, Identity, Memory, NatMode, Pass, SpecError,
-    Timestamp, forecast,
+    DEFAULT_OWNER_TAG, Desired, Forecast, Goal, Identity, Memory, NatMode, Reconciliation,
+    SpecError, Timestamp, forecast,
 };
 use serde_json::Value;
 
@@ -97,12 +97,12 @@ fn forecast_of(
     let wanted = aws_spec::read(spec, &circumstances)?;
     let desired = Desired::from_spec(&wanted.spec)?;
     aws_spec::refuse_unsupported(&wanted.unsupported)?;
-    let pass = Pass::new(Goal::Present(Box::new(desired)), Memory::default());
-    Ok(forecast(&pass, Timestamp::default()))
+    let reconciliation = Reconciliation::new(Goal::Present(Box::new(desired)), Memory::default());
+    Ok(forecast(&reconciliation, Timestamp::default()))
 }
 
-/// The dialect of a manifest. One that was exported has the version in which the API server answers,
-/// whichever its user wrote.
+/// The dialect of a manifest. One that was exported has the version in which the API server
+/// answers, whichever its user wrote.
 fn dialect_of(manifest: &Value) -> Dialect {
     let remembered = text(&manifest["metadata"]["annotations"][DIALECT_ANNOTATION]);
     let reference = text(&manifest["spec"]["infrastructureRef"]["apiVersion"]);

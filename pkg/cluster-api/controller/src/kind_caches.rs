@@ -12,7 +12,7 @@ use objects::{Object, ObjectClient, Schema};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-/// How long a pass waits for the first list of a kind that it is the first to name.
+/// How long a reconciliation waits for the first list of a kind that it is the first to name.
 const FIRST_LIST: Duration = Duration::from_secs(10);
 /// CRDs of kinds that keep a contract of Cluster API have a label that begins so.
 const CONTRACT_LABEL: &str = "cluster.x-k8s.io/v";

@@ -1,6 +1,6 @@
-//! One client: its purpose ([`Profile`]), its layers, and [`Caller`], which sends raw requests and reads
-//! whole answers. The hot writes go this way: kube's own client puts a queue, a task and two channels
-//! between a caller and the layers.
+//! One client: its purpose ([`Profile`]), its layers, and [`Caller`], which sends raw requests and
+//! reads whole answers. The hot writes go this way: kube's own client puts a queue, a task and two
+//! channels between a caller and the layers.
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -14,7 +14,7 @@ use tower::Service;
 use transport::AnswerBody;
 
 use crate::call::answer::{Answer, answer, read};
-use crate::call::attempt::{Attempt, SizedBody};
+use crate::call::attempt::{AttemptLayer, SizedBody};
 use crate::call::dispatch::{Dispatch, Link};
 use crate::call::error::CallError;
 use crate::call::gate::Gate;
@@ -25,24 +25,24 @@ use crate::throttle::Throttle;
 
 /// Sends raw requests through the layers of one client. Clones share them.
 #[derive(Clone)]
-pub struct Caller(Way);
+pub struct Caller(Backend);
 
 #[derive(Clone)]
-enum Way {
+enum Backend {
     Layers(Stack),
     Kube(kube::Client),
 }
 
 impl Caller {
     pub(crate) fn of(stack: Stack) -> Self {
-        Self(Way::Layers(stack))
+        Self(Backend::Layers(stack))
     }
 
     /// A client of kube over the same layers: one throttle, one identity, one fence.
     pub fn kube(&self) -> kube::Client {
         match &self.0 {
-            Way::Layers(stack) => stack.kube(),
-            Way::Kube(client) => client.clone(),
+            Backend::Layers(stack) => stack.kube(),
+            Backend::Kube(client) => client.clone(),
         }
     }
 
@@ -61,11 +61,11 @@ impl Caller {
         // Boxed: every crate that awaits a call would have a copy of all layers.
         Box::pin(async move {
             match &self.0 {
-                Way::Layers(stack) => {
+                Backend::Layers(stack) => {
                     request.extensions_mut().insert(AttemptTimeout(timeout));
                     read(stack.send(request).await?, timeout).await
                 }
-                Way::Kube(client) => answer(client, request, timeout).await,
+                Backend::Kube(client) => answer(client, request, timeout).await,
             }
         })
     }
@@ -73,7 +73,7 @@ impl Caller {
 
 impl From<kube::Client> for Caller {
     fn from(client: kube::Client) -> Self {
-        Self(Way::Kube(client))
+        Self(Backend::Kube(client))
     }
 }
 
@@ -88,7 +88,7 @@ pub(crate) struct Parts {
 
 /// All layers of one client. Clones share them.
 #[derive(Clone)]
-pub(crate) struct Stack(Arc<Gate<Attempt<Authorize<Dispatch>>>>);
+pub(crate) struct Stack(Arc<Gate<AttemptLayer<Authorize<Dispatch>>>>);
 
 impl Stack {
     pub(crate) fn new(parts: Parts) -> Self {
@@ -99,7 +99,7 @@ impl Stack {
             None => (!profile.own_connection).then(|| Throttle::unlimited(&profile.agent)),
         };
         let dispatch = Dispatch::new(link, user_agent, profile.fence, profile.dry_run);
-        let attempt = Attempt::new(Authorize::new(dispatch, bearer), Arc::clone(&metrics));
+        let attempt = AttemptLayer::new(Authorize::new(dispatch, bearer), Arc::clone(&metrics));
         Self(Arc::new(Gate::new(attempt, throttle, metrics)))
     }
 

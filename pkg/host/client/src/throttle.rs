@@ -1,13 +1,14 @@
-//! [`Throttle`]: the client-side rate limit, one token bucket per controller and purpose. The oldest work is
-//! served first (`rule:the-oldest-goes-first`). The gate layer of `call` waits here.
+//! [`Throttle`]: the client-side rate limit, one token bucket per controller and purpose. The
+//! oldest work is served first (`rule:the-oldest-goes-first`). The gate layer of `call` waits here.
 //!
-//! - A waiter that gives up delays no other one, and spends no token unless it was just handed to it.
-//! - A pause stops the whole bucket, including the callers already in line.
+//! - A waiter that gives up delays no other one, and spends no token unless it was just handed to
+//!   it.
+//! - A pause stops the whole bucket, including the callers already in the queue.
 //! - Time is tokio's, so a paused test sees what production does.
 
-mod line;
 pub(crate) mod metrics;
 mod signals;
+mod wait_queue;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
@@ -17,15 +18,15 @@ use parking_lot::Mutex;
 use resilience::{Rate, TokenBucket};
 use tokio::time::{Instant, sleep, sleep_until};
 
-use crate::throttle::line::{Head, Line, Turn};
 use crate::throttle::metrics::{BucketMetrics, Level};
 use crate::throttle::signals::{Cost, Refusals};
+use crate::throttle::wait_queue::{Head, Turn, WaitQueue};
 
 pub use metrics::ThrottleMetrics;
 
 /// The longest time in which a whole bucket may refill: 290 years.
 const LONGEST_REFILL: Duration = Duration::from_secs(290 * 365 * 86_400);
-/// tokio sleeps at least this long, so a shorter wait was for the line and not for a token.
+/// tokio sleeps at least this long, so a shorter wait was for the queue and not for a token.
 const TIMER_RESOLUTION: Duration = Duration::from_millis(1);
 
 /// Numbers that make no bucket.
@@ -64,7 +65,7 @@ pub struct Throttle(Arc<Bucket>);
 struct Bucket {
     name: String,
     limit: Option<Limit>,
-    line: Arc<Line>,
+    waiting: Arc<WaitQueue>,
     in_line: AtomicUsize,
     refusals: Mutex<Refusals>,
     cost: Cost,
@@ -89,7 +90,7 @@ struct Pause {
 pub(crate) struct Wait {
     /// Time from asking to the token.
     pub(crate) time: Duration,
-    /// Callers in line when this one came, itself included.
+    /// Callers in the queue when this one came, itself included.
     pub(crate) queue: usize,
     /// The flow schema whose 429 stopped the bucket, when that was why.
     pub(crate) stopped_by: Option<Arc<str>>,
@@ -171,7 +172,7 @@ impl Bucket {
         Self {
             name: name.to_owned(),
             limit,
-            line: Arc::default(),
+            waiting: Arc::default(),
             in_line: AtomicUsize::new(0),
             refusals: Mutex::default(),
             cost: Cost::new(),
@@ -182,11 +183,11 @@ impl Bucket {
 
     async fn acquire(&self, since: Instant) -> Wait {
         let started = Instant::now();
-        let place = Place::take(&self.in_line);
+        let place = QueueSlot::take(&self.in_line);
         let stopped = self.pause_now();
         self.token(since).await;
         let time = started.elapsed();
-        // Whoever waited while it was stopped waited for that, wherever in line.
+        // Whoever waited while it was stopped waited for that, wherever in the queue.
         let stopped = stopped.or_else(|| self.last_pause().filter(|pause| pause.until > started));
         let stopped_by = stopped.map(|pause| pause.flow_schema);
         if let Some(metrics) = &self.metrics {
@@ -200,7 +201,7 @@ impl Bucket {
     }
 
     async fn token(&self, since: Instant) {
-        let mut turn = self.line.turn(since).await;
+        let mut turn = self.waiting.turn(since).await;
         loop {
             let Turn::Head(head) = turn else { return };
             if let Some(pause) = self.pause_now() {
@@ -270,21 +271,21 @@ impl Limit {
     }
 }
 
-/// A caller's place in line, left when it is dropped.
-struct Place<'a> {
-    line: &'a AtomicUsize,
+/// A caller's place in the queue, left when it is dropped.
+struct QueueSlot<'a> {
+    queue: &'a AtomicUsize,
     position: usize,
 }
 
-impl<'a> Place<'a> {
-    fn take(line: &'a AtomicUsize) -> Self {
-        Self { line, position: line.fetch_add(1, Ordering::Relaxed) + 1 }
+impl<'a> QueueSlot<'a> {
+    fn take(queue: &'a AtomicUsize) -> Self {
+        Self { queue, position: queue.fetch_add(1, Ordering::Relaxed) + 1 }
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for QueueSlot<'_> {
     fn drop(&mut self) {
-        self.line.fetch_sub(1, Ordering::Relaxed);
+        self.queue.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

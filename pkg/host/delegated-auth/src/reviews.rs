@@ -79,8 +79,8 @@ struct Inner<V> {
 }
 
 struct State<V> {
-    granted: Memory<V>,
-    refused: Memory<()>,
+    granted: AnswerCache<V>,
+    refused: AnswerCache<()>,
     under_way: HashMap<Key, UnderWay<V>>,
     /// Why there is no verdict now; none if the last review had one. `Refused` lasts until a review
     /// has a verdict (rule:readers-outlive-an-outage).
@@ -96,8 +96,8 @@ impl<V: Clone + Send + Sync + 'static> Reviews<V> {
         Self(Arc::new(Inner {
             lives,
             state: Mutex::new(State {
-                granted: Memory::new(capacity),
-                refused: Memory::new(capacity),
+                granted: AnswerCache::new(capacity),
+                refused: AnswerCache::new(capacity),
                 under_way: HashMap::new(),
                 failure: None,
             }),
@@ -235,22 +235,22 @@ pub(crate) type Key = [u8; 32];
 
 /// At most `capacity` answers. Every operation is logarithmic in their number at worst.
 #[derive(Debug)]
-pub(crate) struct Memory<V> {
+pub(crate) struct AnswerCache<V> {
     capacity: usize,
     clock: u64,
-    answers: HashMap<Key, Kept<V>>,
+    answers: HashMap<Key, CachedAnswer<V>>,
     /// Keys by last use, oldest first.
     uses: BTreeMap<u64, Key>,
 }
 
 #[derive(Debug)]
-struct Kept<V> {
+struct CachedAnswer<V> {
     value: V,
     given: Instant,
     used: u64,
 }
 
-impl<V: Clone> Memory<V> {
+impl<V: Clone> AnswerCache<V> {
     pub(crate) fn new(capacity: usize) -> Self {
         Self { capacity, clock: 0, answers: HashMap::new(), uses: BTreeMap::new() }
     }
@@ -275,7 +275,7 @@ impl<V: Clone> Memory<V> {
         }
         self.clock += 1;
         self.uses.insert(self.clock, key);
-        self.answers.insert(key, Kept { value, given: Instant::now(), used: self.clock });
+        self.answers.insert(key, CachedAnswer { value, given: Instant::now(), used: self.clock });
     }
 
     pub(crate) fn remove(&mut self, key: &Key) {

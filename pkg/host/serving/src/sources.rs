@@ -38,16 +38,16 @@ struct Connection {
     evicted: CancellationToken,
 }
 
-/// Room for one more connection.
-enum Room {
+/// Whether one more connection is admitted.
+enum Admission {
     Free,
-    /// The place of this one, which is evicted.
-    Of(u64),
-    None,
+    /// After the connection of this number is evicted.
+    Evict(u64),
+    Refused,
 }
 
-/// One place of a listener, until this is dropped.
-pub(crate) struct Place {
+/// One of the connections that a listener admits, until this is dropped.
+pub(crate) struct ConnectionSlot {
     sources: Arc<Sources>,
     number: u64,
     evicted: CancellationToken,
@@ -77,13 +77,13 @@ impl Sources {
         self: &Arc<Self>,
         peer: IpAddr,
         activity: Arc<Activity>,
-    ) -> Option<(Place, bool)> {
+    ) -> Option<(ConnectionSlot, bool)> {
         let (source, evicted) = (Source::of(peer), CancellationToken::new());
         let mut open = self.open.lock();
-        let victim = match open.room(source, self.bounds) {
-            Room::Free => None,
-            Room::Of(victim) => open.connections.remove(&victim),
-            Room::None => return None,
+        let victim = match open.admission(source, self.bounds) {
+            Admission::Free => None,
+            Admission::Evict(victim) => open.connections.remove(&victim),
+            Admission::Refused => return None,
         };
         let is_for_another = victim.is_some();
         if let Some(victim) = victim {
@@ -93,20 +93,20 @@ impl Sources {
         open.next += 1;
         open.connections.insert(number, Connection { source, activity, evicted: evicted.clone() });
         drop(open);
-        Some((Place { sources: Arc::clone(self), number, evicted }, is_for_another))
+        Some((ConnectionSlot { sources: Arc::clone(self), number, evicted }, is_for_another))
     }
 }
 
 impl Open {
-    /// The room for a connection from `source`.
-    fn room(&self, source: Source, bounds: Bounds) -> Room {
+    /// Whether a connection from `source` is admitted.
+    fn admission(&self, source: Source, bounds: Bounds) -> Admission {
         let mut counts: HashMap<Source, usize> = HashMap::new();
         for connection in self.connections.values() {
             *counts.entry(connection.source).or_default() += 1;
         }
         let own = counts.get(&source).copied().unwrap_or_default();
         if own < bounds.of_one_source && self.connections.len() < bounds.of_all {
-            return Room::Free;
+            return Admission::Free;
         }
         let most = counts.values().copied().max().unwrap_or_default();
         // A source has to make room itself when none has more than it would have.
@@ -119,20 +119,20 @@ impl Open {
         let of_each = candidates.map(|(number, one)| (one.activity.stage(), *number));
         let may_be_busy = bounds.newest_wins || !is_own && most > 1;
         match of_each.min() {
-            Some((stage, victim)) if stage < Stage::Busy || may_be_busy => Room::Of(victim),
-            _ => Room::None,
+            Some((stage, victim)) if stage < Stage::Busy || may_be_busy => Admission::Evict(victim),
+            _ => Admission::Refused,
         }
     }
 }
 
-impl Place {
+impl ConnectionSlot {
     /// Runs a connection until it ends or is evicted.
     pub(crate) async fn hold(self, connection: impl Future<Output = ()>) {
         self.evicted.run_until_cancelled(connection).await;
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         self.sources.open.lock().connections.remove(&self.number);
     }

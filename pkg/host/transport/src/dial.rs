@@ -120,22 +120,22 @@ async fn connect(
     let connector = HttpConnector::new_with_resolver(tower::service_fn(resolve));
     let mut connector = tcp_by(connector);
     connector.set_connect_timeout(Some(limit));
-    let mut doubt = Doubt { resolver: way.resolver, host, is_over: false };
+    let mut unreachable = ForgetUnreachable { resolver: way.resolver, host, is_connected: false };
     let stream = connector.call(hop.clone()).await.map_err(|error| refused(&error))?;
-    doubt.is_over = true;
+    unreachable.is_connected = true;
     Ok(stream.into_inner())
 }
 
 /// Forgets the addresses of a host that could not be reached, also when the caller gives up first.
-struct Doubt<'a> {
+struct ForgetUnreachable<'a> {
     resolver: &'a Resolver,
     host: &'a str,
-    is_over: bool,
+    is_connected: bool,
 }
 
-impl Drop for Doubt<'_> {
+impl Drop for ForgetUnreachable<'_> {
     fn drop(&mut self) {
-        if !self.is_over {
+        if !self.is_connected {
             self.resolver.forget(self.host);
         }
     }

@@ -66,10 +66,10 @@ pub(crate) fn adopting() -> Spec {
 #[test]
 fn without_a_word_nothing_is_taken_over_and_nothing_doubled() {
     let mut world = upstreams();
-    let (pass, rest) = world.run(&present(&seed()), &mut |_| None);
+    let (reconciliation, rest) = world.run(&present(&seed()), &mut |_| None);
     assert_eq!(rest, Rest::Stuck);
     assert!(world.writes.is_empty(), "{:#?}", world.writes);
-    let problems = pass.problems();
+    let problems = reconciliation.problems();
     assert_eq!((problems[0].part, problems[0].reason), (Part::Vpc, Reason::OwnershipConflict));
     assert!(problems[0].message.contains("adopt"), "{}", problems[0].message);
     world.run(&absent(&seed()), &mut |_| None);
@@ -88,8 +88,8 @@ fn with_the_annotation_tags_are_all_that_is_written() {
         (nats, tables)
     };
     let before = ids(&world);
-    let (pass, rest) = world.run(&present(&adopting()), &mut |_| None);
-    assert_eq!(rest, Rest::Reached, "{:#?}", pass.problems());
+    let (reconciliation, rest) = world.run(&present(&adopting()), &mut |_| None);
+    assert_eq!(rest, Rest::Reached, "{:#?}", reconciliation.problems());
     for planned in &world.writes {
         let is_tag = matches!(
             planned.action,

@@ -27,8 +27,8 @@ fn made(spec: &Spec) -> World {
 /// Runs with one fault, and tells which call was hit.
 fn run_with(world: &mut World, goal: &Goal, point: usize, fault: Fault) -> String {
     world.writes.clear();
-    let (pass, rest) = world.run(goal, &mut |sent| (sent == point).then_some(fault));
-    assert_eq!(rest, Rest::Reached, "write {point}, {fault:?}: {:#?}", pass.problems());
+    let (reconciliation, rest) = world.run(goal, &mut |sent| (sent == point).then_some(fault));
+    assert_eq!(rest, Rest::Reached, "write {point}, {fault:?}: {:#?}", reconciliation.problems());
     let hit = world.writes.get(point).map(|planned| format!("{:?}", planned.action));
     hit.unwrap_or_default().split([' ', '{']).next().unwrap().to_owned()
 }
@@ -127,8 +127,8 @@ fn a_cluster_that_is_deleted_while_the_process_is_down_leaves_nothing() {
             if status_is_lost {
                 world.memory = Memory::default();
             }
-            let (pass, rest) = world.run(&absent(&spec), &mut |_| None);
-            assert_eq!(rest, Rest::Reached, "write {point}: {:#?}", pass.problems());
+            let (reconciliation, rest) = world.run(&absent(&spec), &mut |_| None);
+            assert_eq!(rest, Rest::Reached, "write {point}: {:#?}", reconciliation.problems());
             assert!(is_empty(&world), "lag {lag}, write {point}: {:#?}", inventory(&world.cloud));
         }
     }

@@ -248,13 +248,13 @@ fn a_change_of_the_spec_ends_as_if_it_had_always_been_so() {
             let mut world = World::new(Nature::PROMPT, 5);
             world.run(&present(&of_kind(seed())), &mut |_| None);
             world.cloud.advance(3600);
-            let (pass, rest) = world.run_later(&present(&of_kind(after.clone())));
+            let (reconciliation, rest) = world.run_later(&present(&of_kind(after.clone())));
             assert_eq!(
                 rest,
                 Rest::Reached,
                 "{what} {kind:?}: {:#?} {:#?}",
-                pass.problems(),
-                pass.plan()
+                reconciliation.problems(),
+                reconciliation.plan()
             );
             let mut fresh = World::new(Nature::PROMPT, 5);
             fresh.run(&present(&of_kind(after.clone())), &mut |_| None);

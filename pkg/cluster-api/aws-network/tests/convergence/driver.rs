@@ -2,8 +2,8 @@
 
 use aws_fixtures::{CLUSTER, identity};
 use aws_network::{
-    Goal, Identity, LogicalId, Memory, Outcome, Pass, Planned, Query, Refused, Rest, Step,
-    Timestamp,
+    Goal, Identity, LogicalId, Memory, Outcome, Planned, Query, Reconciliation, Refused, Rest,
+    Step, Timestamp,
 };
 
 use crate::cloud::{Cloud, Nature};
@@ -75,7 +75,7 @@ impl World {
     }
 
     /// Forgets the calls, lets an hour pass, and runs without faults.
-    pub(crate) fn run_later(&mut self, goal: &Goal) -> (Pass, Rest) {
+    pub(crate) fn run_later(&mut self, goal: &Goal) -> (Reconciliation, Rest) {
         (self.reads, self.writes) = (0, Vec::new());
         self.cloud.advance(1800);
         self.run(goal, &mut |_| None)
@@ -86,42 +86,48 @@ impl World {
         self.run_some(goal, &mut |sent| (sent == point).then_some(Fault::CrashAfter), false);
     }
 
-    /// A pass that has read what it needs and has written nothing.
-    pub(crate) fn look(&mut self, goal: &Goal) -> Pass {
-        let mut pass = Pass::new(goal.clone(), self.memory.clone());
+    /// A reconciliation that has read what it needs and has written nothing.
+    pub(crate) fn look(&mut self, goal: &Goal) -> Reconciliation {
+        let mut reconciliation = Reconciliation::new(goal.clone(), self.memory.clone());
         loop {
-            let mut next = pass.clone();
+            let mut next = reconciliation.clone();
             match next.next(self.now()) {
                 Step::Read(queries) | Step::Poll(queries) => self.read(&mut next, queries),
-                _ => return pass,
+                _ => return reconciliation,
             }
-            pass = next;
+            reconciliation = next;
         }
     }
 
-    /// Runs for so many seconds. The pass as it then is, and how it has ended, if it has.
-    pub(crate) fn run_once_for(&mut self, goal: &Goal, seconds: u64) -> (Pass, Option<Rest>) {
+    /// Runs for so many seconds. The reconciliation as it then is, and how it has ended, if it has.
+    pub(crate) fn run_once_for(
+        &mut self,
+        goal: &Goal,
+        seconds: u64,
+    ) -> (Reconciliation, Option<Rest>) {
         let end = self.cloud.now + seconds;
-        let mut pass = Pass::new(goal.clone(), self.memory.clone());
+        let mut reconciliation = Reconciliation::new(goal.clone(), self.memory.clone());
         loop {
-            match pass.next(self.now()) {
-                Step::Read(queries) | Step::Poll(queries) => self.read(&mut pass, queries),
-                Step::Persist(memory) => self.store(&mut pass, memory),
-                Step::Write(writes) => {
-                    assert!(self.write(&mut pass, writes, &mut 0, &mut |_| None));
+            match reconciliation.next(self.now()) {
+                Step::Read(queries) | Step::Poll(queries) => {
+                    self.read(&mut reconciliation, queries)
                 }
-                Step::Rest(Rest::For(_)) if self.cloud.now >= end => return (pass, None),
+                Step::Persist(memory) => self.store(&mut reconciliation, memory),
+                Step::Write(writes) => {
+                    assert!(self.write(&mut reconciliation, writes, &mut 0, &mut |_| None));
+                }
+                Step::Rest(Rest::For(_)) if self.cloud.now >= end => return (reconciliation, None),
                 Step::Rest(Rest::For(seconds)) => {
                     self.cloud.advance(seconds);
-                    pass.resume();
+                    reconciliation.resume();
                 }
-                Step::Rest(rest) => return (pass, Some(rest)),
+                Step::Rest(rest) => return (reconciliation, Some(rest)),
             }
         }
     }
 
-    /// Runs to the end of the way, or until the pass is stuck.
-    pub(crate) fn run(&mut self, goal: &Goal, faults: &mut Faults<'_>) -> (Pass, Rest) {
+    /// Runs to the end of the way, or until the reconciliation is stuck.
+    pub(crate) fn run(&mut self, goal: &Goal, faults: &mut Faults<'_>) -> (Reconciliation, Rest) {
         self.run_some(goal, faults, true).unwrap()
     }
 
@@ -131,53 +137,59 @@ impl World {
         goal: &Goal,
         faults: &mut Faults<'_>,
         restarts: bool,
-    ) -> Option<(Pass, Rest)> {
+    ) -> Option<(Reconciliation, Rest)> {
         self.identity = match goal {
             Goal::Present(desired) => desired.identity.clone(),
             Goal::Absent(removal) => removal.identity.clone(),
         };
-        let mut pass = Pass::new(goal.clone(), self.memory.clone());
+        let mut reconciliation = Reconciliation::new(goal.clone(), self.memory.clone());
         let mut sent = 0;
         for _ in 0..5000 {
-            let step = pass.next(self.now());
-            let held = pass.plan().problems.iter().find(|it| it.message.contains("not recognised"));
+            let step = reconciliation.next(self.now());
+            let held = reconciliation
+                .plan()
+                .problems
+                .iter()
+                .find(|it| it.message.contains("not recognised"));
             assert!(held.is_none(), "rule:no-write-names-what-is-not-ours: {held:?}");
             match step {
-                Step::Read(queries) | Step::Poll(queries) => self.read(&mut pass, queries),
-                Step::Persist(memory) => self.store(&mut pass, memory),
+                Step::Read(queries) | Step::Poll(queries) => {
+                    self.read(&mut reconciliation, queries)
+                }
+                Step::Persist(memory) => self.store(&mut reconciliation, memory),
                 Step::Write(writes) => {
-                    if !self.write(&mut pass, writes, &mut sent, faults) {
+                    if !self.write(&mut reconciliation, writes, &mut sent, faults) {
                         self.cloud.advance(1);
                         if !restarts {
                             return None;
                         }
-                        pass = Pass::new(goal.clone(), self.memory.clone());
+                        reconciliation = Reconciliation::new(goal.clone(), self.memory.clone());
                     }
                 }
                 Step::Rest(Rest::For(seconds)) => {
                     self.cloud.advance(seconds);
-                    pass.resume();
+                    reconciliation.resume();
                 }
-                Step::Rest(end) => return Some((pass, end)),
+                Step::Rest(end) => return Some((reconciliation, end)),
             }
         }
-        panic!("no end: {:#?}\n{:#?}", pass.plan(), pass.problems());
+        panic!("no end: {:#?}\n{:#?}", reconciliation.plan(), reconciliation.problems());
     }
 
-    fn store(&mut self, pass: &mut Pass, memory: Memory) {
+    fn store(&mut self, reconciliation: &mut Reconciliation, memory: Memory) {
         if !self.status_fails {
             self.memory = memory;
         }
-        pass.persisted(!self.status_fails);
+        reconciliation.persisted(!self.status_fails);
     }
 
-    fn read(&mut self, pass: &mut Pass, queries: Vec<Query>) {
+    fn read(&mut self, reconciliation: &mut Reconciliation, queries: Vec<Query>) {
         let mut seen = Vec::new();
         for query in queries {
             assert!(!seen.contains(&query), "{query:?} twice in one step");
             self.reads += calls(&query);
             let reply = self.cloud.read(&query);
-            pass.answer(query.clone(), reply, self.now());
+            reconciliation.answer(query.clone(), reply, self.now());
             seen.push(query);
         }
     }
@@ -185,7 +197,7 @@ impl World {
     /// Sends a wave in a random order. Whether the process lives.
     fn write(
         &mut self,
-        pass: &mut Pass,
+        reconciliation: &mut Reconciliation,
         mut writes: Vec<Planned>,
         sent: &mut usize,
         faults: &mut Faults<'_>,
@@ -203,7 +215,7 @@ impl World {
             if fault == Some(Fault::CrashAfter) {
                 return false;
             }
-            pass.written(&planned, outcome, self.now());
+            reconciliation.written(&planned, outcome, self.now());
         }
         true
     }

@@ -9,8 +9,8 @@ use crate::driver::World;
 
 /// Sends what was forecast and nothing else; how many writes that were.
 fn comes_true(world: &mut World, goal: &Goal, what: &str) -> usize {
-    let pass = world.look(goal);
-    let said = forecast(&pass, world.now());
+    let reconciliation = world.look(goal);
+    let said = forecast(&reconciliation, world.now());
     assert!(
         said.is_reached && said.problems.iter().all(|it| it.reason.is_advice()),
         "{what}: {said:#?}"

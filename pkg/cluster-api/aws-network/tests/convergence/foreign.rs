@@ -83,8 +83,8 @@ fn in_a_vpc_of_others_groups_and_the_load_balancer_are_all_that_comes_and_goes()
         let mut world = World::new(Nature::PROMPT, 2);
         theirs(&mut world.cloud);
         let before = inventory(&world.cloud);
-        let (pass, rest) = world.run(&present(&spec), &mut |_| None);
-        assert_eq!(rest, Rest::Reached, "{:#?}", pass.problems());
+        let (reconciliation, rest) = world.run(&present(&spec), &mut |_| None);
+        assert_eq!(rest, Rest::Reached, "{:#?}", reconciliation.problems());
         let ours = inventory(&world.cloud).into_iter().filter(|line| !before.contains(line));
         let kinds: Vec<_> = ours.map(|line| line.split(' ').next().unwrap().to_owned()).collect();
         let wanted: &[&str] = match kind {
@@ -107,10 +107,10 @@ fn in_a_vpc_of_others_groups_and_the_load_balancer_are_all_that_comes_and_goes()
 #[test]
 fn a_named_vpc_that_does_not_exist_is_not_made() {
     let mut world = World::new(Nature::PROMPT, 2);
-    let (pass, rest) = world.run(&present(&in_theirs()), &mut |_| None);
+    let (reconciliation, rest) = world.run(&present(&in_theirs()), &mut |_| None);
     assert_eq!(rest, Rest::Stuck);
     assert!(world.writes.is_empty());
-    assert_eq!(pass.problems()[0].reason, Reason::NotFound);
+    assert_eq!(reconciliation.problems()[0].reason, Reason::NotFound);
 }
 
 #[test]
@@ -124,8 +124,8 @@ fn a_cluster_of_the_same_name_and_another_owner_is_neither_used_nor_deleted() {
     world.run(&present(&other), &mut |_| None);
     let theirs = inventory(&world.cloud);
     world.memory = aws_network::Memory::default();
-    let (pass, rest) = world.run(&present(&spec), &mut |_| None);
-    assert_eq!(rest, Rest::Reached, "{:#?}", pass.problems());
+    let (reconciliation, rest) = world.run(&present(&spec), &mut |_| None);
+    assert_eq!(rest, Rest::Reached, "{:#?}", reconciliation.problems());
     assert_eq!(world.cloud.vpcs.all().len(), 2);
     world.run_later(&absent(&spec));
     assert_eq!(differences(&inventory(&world.cloud), &theirs), Vec::<String>::new());
@@ -139,10 +139,13 @@ fn a_taken_name_is_a_conflict_and_stays_as_it_is() {
     world.run(&present(&other), &mut |_| None);
     let balancer = world.cloud.classic.all().remove(0);
     world.memory = aws_network::Memory::default();
-    let (pass, rest) = world.run(&present(&seed()), &mut |_| None);
+    let (reconciliation, rest) = world.run(&present(&seed()), &mut |_| None);
     assert_eq!(rest, Rest::Stuck);
-    let problem =
-        pass.problems().into_iter().find(|problem| problem.part == Part::LoadBalancer).unwrap();
+    let problem = reconciliation
+        .problems()
+        .into_iter()
+        .find(|problem| problem.part == Part::LoadBalancer)
+        .unwrap();
     assert_eq!(problem.reason, Reason::OwnershipConflict);
     world.run_later(&absent(&seed()));
     assert_eq!(world.cloud.classic.all(), [balancer]);
@@ -161,9 +164,9 @@ fn a_gateway_of_others_is_used_and_stays() {
     assert_eq!(rest, Rest::Reached);
     assert_eq!(world.cloud.gateways.all().len(), 1);
     let mut pass_world = world.clone();
-    let (pass, rest) = pass_world.run_once_for(&absent(&spec), 400);
-    assert_eq!(rest, None, "the gateway of others holds the VPC: {:#?}", pass.problems());
-    assert!(pass.problems().iter().any(|problem| problem.reason == Reason::InUse));
+    let (reconciliation, rest) = pass_world.run_once_for(&absent(&spec), 400);
+    assert_eq!(rest, None, "the gateway of others holds the VPC: {:#?}", reconciliation.problems());
+    assert!(reconciliation.problems().iter().any(|problem| problem.reason == Reason::InUse));
     assert_eq!((pass_world.cloud.gateways.all().len(), pass_world.cloud.vpcs.all().len()), (1, 1));
 }
 
@@ -255,9 +258,9 @@ fn what_blocks_a_deletion_for_five_minutes_is_named() {
     stranger.tags.clear();
     world.cloud.gateways.put("igw-foreign", 0, stranger);
     world.cloud.residents.push("vpce-foreign".to_owned());
-    let (pass, rest) = world.run_once_for(&absent(&spec), 900);
+    let (reconciliation, rest) = world.run_once_for(&absent(&spec), 900);
     assert_eq!(rest, None, "it goes on trying");
-    let text = format!("{:?}", pass.problems());
+    let text = format!("{:?}", reconciliation.problems());
     for part in [
         "sg-foreign",
         "eni-1",
@@ -316,8 +319,8 @@ fn of_two_vpcs_the_one_in_use_counts_and_the_empty_one_goes() {
     "subnet-0000".clone_into(&mut subnet.id);
     "vpc-0000".clone_into(&mut subnet.vpc);
     world.cloud.subnets.put("subnet-0000", 0, subnet);
-    let (pass, rest) = world.run_later(&present(&spec));
-    assert_eq!((rest, pass.problems()[0].reason), (Rest::Stuck, Reason::DuplicateVpc));
+    let (reconciliation, rest) = world.run_later(&present(&spec));
+    assert_eq!((rest, reconciliation.problems()[0].reason), (Rest::Stuck, Reason::DuplicateVpc));
     assert!(world.writes.is_empty(), "{:#?}", world.writes);
     let (_, rest) = world.run_later(&absent(&spec));
     assert_eq!(
@@ -382,8 +385,11 @@ fn a_load_balancer_of_our_name_in_another_vpc_is_not_changed_although_the_name_i
         "vpc-theirs".clone_into(&mut found.vpc);
         found.groups.clear();
     });
-    let (pass, rest) = world.run_later(&present(&spec));
-    assert_eq!((rest, pass.problems()[0].reason), (Rest::Stuck, Reason::OwnershipConflict));
+    let (reconciliation, rest) = world.run_later(&present(&spec));
+    assert_eq!(
+        (rest, reconciliation.problems()[0].reason),
+        (Rest::Stuck, Reason::OwnershipConflict)
+    );
     assert!(world.writes.is_empty(), "{:#?}", world.writes);
 }
 
@@ -400,10 +406,10 @@ fn addresses_of_machines_are_neither_released_nor_told_as_those_of_nat_gateways(
     address.tags.retain(|key, _| key != aws_network::NAT_ZONE_TAG);
     address.tags.insert(ROLE_TAG.to_owned(), "ec2-i-0123".to_owned());
     world.cloud.addresses.put("eipalloc-machine", 1_000_001, address.clone());
-    let (pass, rest) = world.run_later(&goal);
-    assert_eq!(rest, Rest::Reached, "{:#?}", pass.problems());
+    let (reconciliation, rest) = world.run_later(&goal);
+    assert_eq!(rest, Rest::Reached, "{:#?}", reconciliation.problems());
     assert!(world.writes.is_empty(), "{:#?}", world.writes);
-    let outputs = aws_network::outputs(desired, pass.observed(), None);
+    let outputs = aws_network::outputs(desired, reconciliation.observed(), None);
     assert_eq!(outputs.nat_addresses.len(), 3);
     assert!(!outputs.nat_addresses.contains(&address.ip));
 }
@@ -414,8 +420,8 @@ fn a_spec_that_says_no_cidr_says_nothing_against_that_of_its_vpc() {
     world.run(&present(&seed()), &mut |_| None);
     let id = world.cloud.vpcs.all().remove(0).id;
     let spec = Spec { vpc_id: Some(id), vpc_cidr: None, ..seed() };
-    let (pass, rest) = world.run_later(&present(&spec));
-    assert_eq!((rest, pass.problems()), (Rest::Reached, Vec::new()));
+    let (reconciliation, rest) = world.run_later(&present(&spec));
+    assert_eq!((rest, reconciliation.problems()), (Rest::Reached, Vec::new()));
 }
 #[test]
 fn a_cluster_does_not_move_into_a_vpc_that_is_named_later() {
@@ -425,9 +431,9 @@ fn a_cluster_does_not_move_into_a_vpc_that_is_named_later() {
     let own = world.cloud.vpcs.all().remove(0).id;
     for (named, is_refused) in [("vpc-theirs", true), (&*own, false)] {
         let goal = present(&Spec { vpc_id: Some(named.to_owned()), ..seed() });
-        let (pass, _) = world.run_later(&goal);
+        let (reconciliation, _) = world.run_later(&goal);
         assert!(world.writes.is_empty(), "{named}: {:?}", world.writes);
-        let problems = pass.problems();
+        let problems = reconciliation.problems();
         let told = problems.iter().find(|problem| problem.reason == Reason::Immutable);
         assert_eq!(told.is_some(), is_refused, "{named}: {problems:?}");
         let names_both = |message: &str| message.contains(&own) && message.contains(named);

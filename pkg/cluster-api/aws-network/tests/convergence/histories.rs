@@ -49,8 +49,8 @@ fn faults() -> impl Strategy<Value = Vec<(usize, Fault)>> {
 /// The final inventory of a cluster without faults.
 fn without_trouble(spec: &Spec) -> Vec<String> {
     let mut world = World::new(Nature::PROMPT, 0);
-    let (pass, rest) = world.run(&present(spec), &mut |_| None);
-    assert_eq!(rest, Rest::Reached, "{:#?}", pass.problems());
+    let (reconciliation, rest) = world.run(&present(spec), &mut |_| None);
+    assert_eq!(rest, Rest::Reached, "{:#?}", reconciliation.problems());
     inventory(&world.cloud)
 }
 
@@ -80,8 +80,8 @@ proptest! {
     ) {
         let wanted = without_trouble(&spec);
         let mut world = World::new(nature, seed);
-        let (pass, rest) = world.run(&present(&spec), &mut of(&making));
-        prop_assert_eq!(rest, Rest::Reached, "{:#?}", pass.problems());
+        let (reconciliation, rest) = world.run(&present(&spec), &mut of(&making));
+        prop_assert_eq!(rest, Rest::Reached, "{:#?}", reconciliation.problems());
         // rule:intent-before-unprotected-create
         prop_assert_eq!((world.cloud.vpcs.ever(), world.cloud.gateways.ever()), (1, 1), "made twice");
         let addresses = wanted.iter().filter(|line| line.starts_with("eip")).count();
@@ -94,8 +94,8 @@ proptest! {
         if status_is_lost {
             world.memory = Memory::default();
         }
-        let (pass, rest) = world.run(&absent(&spec), &mut of(&ending));
-        prop_assert_eq!(rest, Rest::Reached, "{:#?}", pass.problems());
+        let (reconciliation, rest) = world.run(&absent(&spec), &mut of(&ending));
+        prop_assert_eq!(rest, Rest::Reached, "{:#?}", reconciliation.problems());
         prop_assert_eq!(inventory(&world.cloud), Vec::<String>::new());
     }
 
@@ -111,14 +111,14 @@ proptest! {
         let wanted = without_trouble(&last);
         let mut world = World::new(nature, seed);
         world.run_until_crash(&present(&first), point);
-        let (pass, rest) = world.run(&present(&last), &mut of(&making));
-        prop_assert_eq!(rest, Rest::Reached, "{:#?}", pass.problems());
+        let (reconciliation, rest) = world.run(&present(&last), &mut of(&making));
+        prop_assert_eq!(rest, Rest::Reached, "{:#?}", reconciliation.problems());
         world.cloud.advance(3600);
         world.run_later(&present(&last));
         prop_assert_eq!(differences(&inventory(&world.cloud), &wanted), Vec::<String>::new());
         world.run_until_crash(&absent(&last), point);
-        let (pass, rest) = world.run(&absent(&last), &mut |_| None);
-        prop_assert_eq!(rest, Rest::Reached, "{:#?}", pass.problems());
+        let (reconciliation, rest) = world.run(&absent(&last), &mut |_| None);
+        prop_assert_eq!(rest, Rest::Reached, "{:#?}", reconciliation.problems());
         prop_assert_eq!(inventory(&world.cloud), Vec::<String>::new());
     }
 
@@ -141,8 +141,8 @@ proptest! {
         }
         world.cloud.nature = nature;
         world.cloud.advance(3600);
-        let (pass, rest) = world.run_later(&present(&spec));
-        prop_assert_eq!(rest, Rest::Reached, "{:#?}", pass.problems());
+        let (reconciliation, rest) = world.run_later(&present(&spec));
+        prop_assert_eq!(rest, Rest::Reached, "{:#?}", reconciliation.problems());
         world.cloud.advance(3600);
         world.run_later(&present(&spec));
         prop_assert_eq!(differences(&inventory(&world.cloud), &wanted), Vec::<String>::new());

@@ -4,7 +4,7 @@
 //! | module | part |
 //! |---|---|
 //! | `cloud`, `store` | the model of AWS |
-//! | `driver`, `owned` | carries out a pass on it, with faults; no write names what is not ours |
+//! | `driver`, `owned` | carries out a reconciliation on it, with faults; no write names what is not ours |
 //! | `ownership` | who a resource belongs to, and what is done to it |
 //! | `inventory` | what AWS has, in words that do not depend on ids |
 //! | `budgets` | how many calls it takes, and what it leads to |

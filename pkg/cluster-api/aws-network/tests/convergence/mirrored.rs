@@ -20,9 +20,9 @@ fn with_ids(spec: &Spec, places: &Places, id_of: fn(&aws_network::SubnetPlace) -
 fn ids_of_what_was_made_change_nothing_and_are_no_way_to_survive_the_end() {
     let spec = seed();
     let mut world = World::new(Nature::PROMPT, 11);
-    let (pass, rest) = world.run(&present(&spec), &mut |_| None);
+    let (reconciliation, rest) = world.run(&present(&spec), &mut |_| None);
     assert_eq!(rest, Rest::Reached);
-    let all = places(&Desired::from_spec(&spec).unwrap(), pass.observed()).unwrap();
+    let all = places(&Desired::from_spec(&spec).unwrap(), reconciliation.observed()).unwrap();
     assert!(all.internet_gateway.is_some());
     assert_eq!(all.subnets.len(), 6);
     for place in &all.subnets {
@@ -34,11 +34,11 @@ fn ids_of_what_was_made_change_nothing_and_are_no_way_to_survive_the_end() {
         ("ids, as upstream's v1alpha2", with_ids(&spec, &all, |place| &place.id)),
         ("names, as upstream does today", with_ids(&spec, &all, |place| &place.name)),
     ] {
-        let (pass, rest) = world.run_later(&present(&mirrored));
-        assert_eq!(rest, Rest::Reached, "{what}: {:#?}", pass.problems());
+        let (reconciliation, rest) = world.run_later(&present(&mirrored));
+        assert_eq!(rest, Rest::Reached, "{what}: {:#?}", reconciliation.problems());
         assert!(world.writes.is_empty(), "{what}: {:#?}", world.writes);
         assert_eq!(inventory(&world.cloud), made, "{what}");
-        let again = places(&Desired::from_spec(&mirrored).unwrap(), pass.observed());
+        let again = places(&Desired::from_spec(&mirrored).unwrap(), reconciliation.observed());
         assert_eq!(again.as_ref(), Some(&all), "{what}");
         let mut world = world.clone();
         assert_eq!(world.run_later(&absent(&mirrored)).1, Rest::Reached, "{what}");

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use aws_fixtures::{absent, identity, load_balancer, present, seed};
 use aws_network::{
     Action, Desired, ElbAction, ElbV2Action, Goal, LoadBalancerKind, Memory, NetworkListener, Part,
-    Pass, Planned, ROLE_TAG, Reason, Removal, Rest, Role, SecurityGroup, ServiceResources, Spec,
-    Tags, TargetGroup,
+    Planned, ROLE_TAG, Reason, Reconciliation, Removal, Rest, Role, SecurityGroup,
+    ServiceResources, Spec, Tags, TargetGroup,
 };
 
 use crate::adoption::{adopting, as_upstream_made_it, upstreams};
@@ -37,12 +37,12 @@ fn with_ids(spec: Spec, cloud: &Cloud) -> Spec {
     spec
 }
 
-fn ids_of_others(pass: &Pass) -> Vec<&str> {
-    pass.plan().others.iter().map(|other| other.id.as_str()).collect()
+fn ids_of_others(reconciliation: &Reconciliation) -> Vec<&str> {
+    reconciliation.plan().others.iter().map(|other| other.id.as_str()).collect()
 }
 
-fn conflict(pass: &Pass, part: Part) -> String {
-    let problems = pass.problems();
+fn conflict(reconciliation: &Reconciliation, part: Part) -> String {
+    let problems = reconciliation.problems();
     let found = problems.iter().find(|problem| problem.part == part);
     let found = found.unwrap_or_else(|| panic!("no problem of {part:?}: {problems:#?}"));
     assert_eq!(found.reason, Reason::OwnershipConflict, "{found:?}");
@@ -56,18 +56,23 @@ fn what_upstream_made_is_not_written_and_not_deleted_and_is_named_when_it_is_lef
         let mut world = upstreams();
         let spec = if has_ids { with_ids(seed(), &world.cloud) } else { seed() };
         let before = inventory(&world.cloud);
-        let (pass, rest) = world.run(&present(&spec), &mut |_| None);
+        let (reconciliation, rest) = world.run(&present(&spec), &mut |_| None);
         assert_eq!(rest, Rest::Stuck, "ids: {has_ids}");
-        assert!(conflict(&pass, Part::Vpc).contains("adopt=true"));
+        assert!(conflict(&reconciliation, Part::Vpc).contains("adopt=true"));
         assert!(world.writes.is_empty(), "ids: {has_ids}: {:#?}", world.writes);
-        let (pass, rest) = world.run_later(&absent(&spec));
-        assert_eq!(rest, Rest::Reached, "all that is ours is gone: {:#?}", pass.problems());
+        let (reconciliation, rest) = world.run_later(&absent(&spec));
+        assert_eq!(
+            rest,
+            Rest::Reached,
+            "all that is ours is gone: {:#?}",
+            reconciliation.problems()
+        );
         assert!(world.writes.is_empty(), "ids: {has_ids}: {:#?}", world.writes);
         assert_eq!(inventory(&world.cloud), before);
-        let left = ids_of_others(&pass);
+        let left = ids_of_others(&reconciliation);
         let all = 1 + 6 + 1 + 3 + 3 + 6 + 5 + 1 + 1;
         assert_eq!(left.len(), all, "VPC, subnets, gateways, addresses …: {left:?}");
-        assert!(pass.plan().others.iter().all(|other| other.owner_id.is_none()));
+        assert!(reconciliation.plan().others.iter().all(|other| other.owner_id.is_none()));
     }
 }
 
@@ -78,12 +83,12 @@ fn what_is_adopted_ends_with_the_cluster_whether_it_was_built_before_or_not() {
             let mut world = upstreams();
             let spec = if has_ids { with_ids(adopting(), &world.cloud) } else { adopting() };
             if is_kept_first {
-                let (pass, rest) = world.run(&present(&spec), &mut |_| None);
-                assert_eq!(rest, Rest::Reached, "{:#?}", pass.problems());
+                let (reconciliation, rest) = world.run(&present(&spec), &mut |_| None);
+                assert_eq!(rest, Rest::Reached, "{:#?}", reconciliation.problems());
             }
-            let (pass, rest) = world.run_later(&absent(&spec));
+            let (reconciliation, rest) = world.run_later(&absent(&spec));
             assert_eq!((rest, inventory(&world.cloud)), (Rest::Reached, Vec::new()));
-            assert_eq!(ids_of_others(&pass), [""; 0]);
+            assert_eq!(ids_of_others(&reconciliation), [""; 0]);
             if !is_kept_first {
                 // The shipped policy allows to delete only what has an owner id.
                 let marks = |write: &Planned| matches!(write.action, Action::CreateTags { .. });
@@ -143,14 +148,14 @@ fn an_adoption_that_was_broken_off_makes_no_second_nat_gateway_and_no_address() 
         }
         (world.memory, world.writes) = (Memory::default(), Vec::new());
         world.cloud.advance(1800);
-        let (pass, _) = world.run_once_for(&present(&seed()), 600);
+        let (reconciliation, _) = world.run_once_for(&present(&seed()), 600);
         assert!(world.writes.is_empty(), "{unmarked}: {:#?}", world.writes);
         let part = match unmarked {
             "nats" => Part::NatGateways,
             "subnets" => Part::Subnets,
             _ => Part::RouteTables,
         };
-        conflict(&pass, part);
+        conflict(&reconciliation, part);
     }
 }
 
@@ -190,8 +195,8 @@ fn an_adopted_network_load_balancer_keeps_its_listeners_and_target_groups() {
         (cloud.network.all().remove(0).listeners, groups)
     };
     let before = shape(&world.cloud);
-    let (pass, rest) = world.run(&present(&spec), &mut |_| None);
-    assert_eq!(rest, Rest::Reached, "{:#?}", pass.problems());
+    let (reconciliation, rest) = world.run(&present(&spec), &mut |_| None);
+    assert_eq!(rest, Rest::Reached, "{:#?}", reconciliation.problems());
     for write in &world.writes {
         let is_tag = matches!(
             write.action,
@@ -232,9 +237,9 @@ fn listeners_of_others_stay_and_one_on_our_port_is_a_conflict() {
     elsewhere.cloud.network.edit(&balancer.arn, now, |it| {
         "arn:tg-theirs".clone_into(&mut it.listeners[0].target_group);
     });
-    let (pass, rest) = elsewhere.run_later(&present(&spec));
+    let (reconciliation, rest) = elsewhere.run_later(&present(&spec));
     assert_eq!((rest, &elsewhere.writes), (Rest::Stuck, &Vec::new()));
-    assert!(conflict(&pass, Part::LoadBalancer).contains("arn:tg-theirs"));
+    assert!(conflict(&reconciliation, Part::LoadBalancer).contains("arn:tg-theirs"));
 }
 
 /// rule:settings-of-others-stay
@@ -263,11 +268,11 @@ fn a_group_that_the_spec_names_stays_whatever_its_tags() {
             theirs(&mut world.cloud);
             group(&mut world.cloud, "sg-named", "vpc-theirs", "nodes", its_tags.clone());
             let before = inventory(&world.cloud);
-            let (pass, rest) = world.run(&present(&spec), &mut |_| None);
-            assert_eq!(rest, Rest::Reached, "{:#?}", pass.problems());
-            let (pass, rest) = world.run_later(&absent(&spec));
+            let (reconciliation, rest) = world.run(&present(&spec), &mut |_| None);
+            assert_eq!(rest, Rest::Reached, "{:#?}", reconciliation.problems());
+            let (reconciliation, rest) = world.run_later(&absent(&spec));
             assert_eq!((rest, inventory(&world.cloud)), (Rest::Reached, before));
-            assert_eq!(ids_of_others(&pass), [""; 0]);
+            assert_eq!(ids_of_others(&reconciliation), [""; 0]);
         }
     }
 }
@@ -284,8 +289,8 @@ fn groups_of_the_spec_need_a_vpc_of_the_user() {
     let mut world = World::new(Nature::PROMPT, 2);
     world.run(&present(&seed()), &mut |_| None);
     spec.vpc_id = Some(world.cloud.vpcs.all().remove(0).id);
-    let (pass, _) = world.run_later(&present(&spec));
-    let problems = pass.problems();
+    let (reconciliation, _) = world.run_later(&present(&spec));
+    let problems = reconciliation.problems();
     let of_groups = problems.iter().find(|problem| problem.part == Part::SecurityGroups).unwrap();
     assert_eq!(of_groups.reason, Reason::InvalidConfiguration);
     assert!(world.writes.is_empty(), "{:#?}", world.writes);
@@ -304,14 +309,21 @@ fn a_group_name_that_is_taken_in_the_vpc_of_a_user_is_a_conflict_that_names_grou
     world.memory = Memory::default();
     let mut spec = in_theirs();
     spec.identity.adopt = true;
-    let (pass, _) = world.run_later(&present(&spec));
-    let message = conflict(&pass, Part::SecurityGroups);
+    let (reconciliation, _) = world.run_later(&present(&spec));
+    let message = conflict(&reconciliation, Part::SecurityGroups);
     let named = world.cloud.groups.all().into_iter().any(|it| message.contains(&it.id));
     assert!(named && message.contains("owner-id another"), "{message}");
-    let (pass, rest) = world.run_later(&absent(&spec));
+    let (reconciliation, rest) = world.run_later(&absent(&spec));
     assert_eq!((rest, inventory(&world.cloud)), (Rest::Reached, before));
-    assert!(pass.plan().others.iter().all(|it| it.owner_id.as_deref() == Some("another")));
-    assert_eq!(pass.plan().others.len(), 4, "its groups: {:?}", pass.plan().others);
+    assert!(
+        reconciliation.plan().others.iter().all(|it| it.owner_id.as_deref() == Some("another"))
+    );
+    assert_eq!(
+        reconciliation.plan().others.len(),
+        4,
+        "its groups: {:?}",
+        reconciliation.plan().others
+    );
 }
 
 #[test]
@@ -329,14 +341,14 @@ fn a_network_of_eks_is_not_adopted_neither_to_keep_nor_to_delete_it() {
         let vpc = world.cloud.vpcs.all().remove(0).id;
         group(&mut world.cloud, "sg-eks", &vpc, "k8s-elb-or-eks-cluster-sg", its_tags);
         let before = inventory(&world.cloud);
-        let (pass, rest) = world.run(&present(&adopting()), &mut |_| None);
+        let (reconciliation, rest) = world.run(&present(&adopting()), &mut |_| None);
         assert_eq!(rest, Rest::Stuck);
-        let message = conflict(&pass, Part::Vpc);
+        let message = conflict(&reconciliation, Part::Vpc);
         assert!(message.starts_with(&format!("{vpc} belongs to an EKS cluster")), "{message}");
-        let (pass, rest) = world.run_later(&absent(&adopting()));
+        let (reconciliation, rest) = world.run_later(&absent(&adopting()));
         assert_eq!(rest, Rest::Reached);
         assert!(world.writes.is_empty(), "{:#?}", world.writes);
-        assert!(ids_of_others(&pass).contains(&vpc.as_str()));
+        assert!(ids_of_others(&reconciliation).contains(&vpc.as_str()));
         assert_eq!(inventory(&world.cloud), before);
     }
 }
@@ -402,9 +414,11 @@ fn what_a_vanished_owner_has_left_is_named_with_its_owner_id() {
     let theirs = inventory(&world.cloud);
     world.memory = Memory::default();
     world.run(&present(&spec), &mut |_| None);
-    let (pass, rest) = world.run_later(&absent(&spec));
+    let (reconciliation, rest) = world.run_later(&absent(&spec));
     assert_eq!(rest, Rest::Reached);
     assert_eq!(differences(&inventory(&world.cloud), &theirs), Vec::<String>::new());
-    assert!(pass.plan().others.iter().all(|it| it.owner_id.as_deref() == Some("vanished")));
-    assert!(pass.plan().others.len() > 20);
+    assert!(
+        reconciliation.plan().others.iter().all(|it| it.owner_id.as_deref() == Some("vanished"))
+    );
+    assert!(reconciliation.plan().others.len() > 20);
 }

@@ -59,8 +59,8 @@ fn a_change_of_the_policy_cuts_nobody_off_and_ends_as_if_it_had_always_been_so()
     for (mode, zone) in steps {
         let spec = with(mode, zone);
         let before = serving(&world.cloud);
-        let (pass, rest) = world.run_later(&present(&spec));
-        assert_eq!(rest, Rest::Reached, "{mode:?} {zone:?}: {:#?}", pass.problems());
+        let (reconciliation, rest) = world.run_later(&present(&spec));
+        assert_eq!(rest, Rest::Reached, "{mode:?} {zone:?}: {:#?}", reconciliation.problems());
         let mut fresh = World::new(nature.clone(), 1);
         fresh.run(&present(&spec), &mut |_| None);
         assert_eq!(
@@ -149,13 +149,13 @@ fn a_change_of_the_policy_survives_a_fault_at_any_write() {
         for point in 0..whole.writes.len() {
             for fault in Fault::ALL {
                 let mut world = start.clone();
-                let (pass, rest) = world
+                let (reconciliation, rest) = world
                     .run(&present(&with(to, None)), &mut |sent| (sent == point).then_some(fault));
                 assert_eq!(
                     rest,
                     Rest::Reached,
                     "{from:?} to {to:?}, {point}, {fault:?}: {:#?}",
-                    pass.problems()
+                    reconciliation.problems()
                 );
                 assert_eq!(
                     differences(&inventory(&world.cloud), &wanted),

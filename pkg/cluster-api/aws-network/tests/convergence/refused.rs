@@ -2,8 +2,8 @@
 
 use aws_fixtures::{absent, load_balancer, present, seed};
 use aws_network::{
-    BalancerState, Goal, IngressRuleSpec, LoadBalancerKind, NatState, Part, Pass, Reason, Rest,
-    Spec, Step, Timestamp, conditions, is_ready,
+    BalancerState, Goal, IngressRuleSpec, LoadBalancerKind, NatState, Part, Reason, Reconciliation,
+    Rest, Spec, Step, Timestamp, conditions, is_ready,
 };
 
 use crate::cloud::Nature;
@@ -14,11 +14,11 @@ use crate::inventory::{differences, inventory};
 fn a_quota_stops_what_needs_it_and_nothing_else() {
     let mut world = World::new(Nature::PROMPT, 4);
     world.cloud.refusals.push(("AllocateAddress", "AddressLimitExceeded", u32::MAX));
-    let (pass, rest) = world.run_once_for(&present(&seed()), 600);
+    let (reconciliation, rest) = world.run_once_for(&present(&seed()), 600);
     assert_eq!(rest, None, "it is tried again");
     assert_eq!(world.cloud.classic.all().len(), 1, "the load balancer is made");
     assert_eq!(world.cloud.tables.all().len(), 6);
-    let problem = pass
+    let problem = reconciliation
         .problems()
         .into_iter()
         .find(|problem| problem.reason == Reason::QuotaExceeded)
@@ -61,16 +61,16 @@ fn a_code_that_is_not_in_the_table_stops_neither_build_nor_deletion() {
         for call in creates {
             let mut world = World::new(Nature::PROMPT, 4);
             world.cloud.refusals.push((call, "NewFangled", 3));
-            let (pass, rest) = world.run(&made, &mut |_| None);
-            assert_eq!(rest, Rest::Reached, "{call}: {:#?}", pass.problems());
+            let (reconciliation, rest) = world.run(&made, &mut |_| None);
+            assert_eq!(rest, Rest::Reached, "{call}: {:#?}", reconciliation.problems());
             assert_eq!(world.cloud.refusals[0].2, 0, "{call} was not refused three times");
             assert_eq!(differences(&inventory(&world.cloud), &wanted), [""; 0], "{call}");
         }
         for call in writes_of(&gone, &whole) {
             let mut world = whole.clone();
             world.cloud.refusals.push((call, "NewFangled", 3));
-            let (pass, rest) = world.run(&gone, &mut |_| None);
-            assert_eq!(rest, Rest::Reached, "{call}: {:#?}", pass.problems());
+            let (reconciliation, rest) = world.run(&gone, &mut |_| None);
+            assert_eq!(rest, Rest::Reached, "{call}: {:#?}", reconciliation.problems());
             assert_eq!(inventory(&world.cloud), [""; 0], "{call}");
         }
     }
@@ -80,10 +80,11 @@ fn a_code_that_is_not_in_the_table_stops_neither_build_nor_deletion() {
 fn a_code_that_is_not_in_the_table_is_named_and_is_not_the_users_mistake() {
     let mut world = World::new(Nature::PROMPT, 4);
     world.cloud.refusals.push(("AllocateAddress", "NewFangled", u32::MAX));
-    let (pass, rest) = world.run_once_for(&present(&seed()), 3600);
+    let (reconciliation, rest) = world.run_once_for(&present(&seed()), 3600);
     assert_eq!(rest, None, "it is tried again");
     assert_eq!(world.cloud.classic.all().len(), 1, "the rest is made");
-    let problem = pass.problems().into_iter().find(|it| it.part == Part::NatGateways).unwrap();
+    let problem =
+        reconciliation.problems().into_iter().find(|it| it.part == Part::NatGateways).unwrap();
     assert_eq!(problem.reason, Reason::Refused);
     assert!(problem.message.contains("NewFangled"), "{problem:?}");
     // After 5, 10, … 160 seconds, then each five minutes: for each of three addresses.
@@ -105,12 +106,13 @@ fn a_group_of_the_spec_that_does_not_exist_keeps_no_other_rule_out() {
     spec.control_plane_rules = vec![named];
     let mut world = World::new(Nature::PROMPT, 4);
     world.cloud.refusals.push(("sg-nope", "InvalidGroup.NotFound", u32::MAX));
-    let (pass, rest) = world.run_once_for(&present(&spec), 300);
+    let (reconciliation, rest) = world.run_once_for(&present(&spec), 300);
     assert_eq!(rest, None, "it is tried again");
     let groups = world.cloud.groups.all();
     let group = groups.iter().find(|group| group.name.ends_with("-controlplane")).unwrap();
     assert!(group.rules.iter().any(|rule| rule.key.to_port == 2379), "{:?}", group.rules);
-    let problem = pass.problems().into_iter().find(|it| it.part == Part::SecurityGroups).unwrap();
+    let problem =
+        reconciliation.problems().into_iter().find(|it| it.part == Part::SecurityGroups).unwrap();
     assert_eq!(problem.reason, Reason::NotFound, "{problem:?}");
 }
 
@@ -121,8 +123,11 @@ fn a_load_balancer_that_aws_could_not_make_is_told_and_not_waited_for() {
     world.run(&present(&spec), &mut |_| None);
     let arn = world.cloud.network.all().remove(0).arn;
     world.cloud.network.edit(&arn, 1_000_001, |found| found.state = BalancerState::Failed);
-    let (pass, rest) = world.run_later(&present(&spec));
-    assert_eq!((rest, pass.problems()[0].reason), (Rest::Stuck, Reason::LoadBalancerFailed));
+    let (reconciliation, rest) = world.run_later(&present(&spec));
+    assert_eq!(
+        (rest, reconciliation.problems()[0].reason),
+        (Rest::Stuck, Reason::LoadBalancerFailed)
+    );
     assert!(world.writes.is_empty(), "{:#?}", world.writes);
 }
 
@@ -135,10 +140,10 @@ fn a_network_load_balancer_without_security_groups_gets_none_and_the_condition_s
     world.run(&goal, &mut |_| None);
     let arn = world.cloud.network.all().remove(0).arn;
     world.cloud.network.edit(&arn, 1_000_001, |found| found.groups.clear());
-    let (pass, rest) = world.run_later(&goal);
-    assert_eq!(rest, Rest::Reached, "{:#?}", pass.problems());
+    let (reconciliation, rest) = world.run_later(&goal);
+    assert_eq!(rest, Rest::Reached, "{:#?}", reconciliation.problems());
     assert!(world.writes.is_empty(), "{:#?}", world.writes);
-    let all = conditions(desired, pass.plan(), &pass.problems());
+    let all = conditions(desired, reconciliation.plan(), &reconciliation.problems());
     let balancer = all.iter().find(|condition| condition.part == Part::LoadBalancer).unwrap();
     assert_eq!((balancer.is_true, balancer.reason), (true, "NoSecurityGroups"), "{balancer:?}");
 }
@@ -169,8 +174,8 @@ fn what_is_in_use_is_tried_each_minute_a_quota_each_ten_and_a_right_each_five() 
 #[test]
 fn a_failed_nat_gateway_is_replaced_by_another_attempt_with_the_same_address() {
     let mut world = World::new(Nature { slow: 60, failing_nats: 2, ..Nature::PROMPT }, 4);
-    let (pass, rest) = world.run(&present(&seed()), &mut |_| None);
-    assert_eq!(rest, Rest::Reached, "{:#?}", pass.problems());
+    let (reconciliation, rest) = world.run(&present(&seed()), &mut |_| None);
+    assert_eq!(rest, Rest::Reached, "{:#?}", reconciliation.problems());
     assert_eq!(world.cloud.addresses.ever(), 3, "addresses are kept");
     assert_eq!(world.cloud.nats.ever(), 5, "two failed");
     let live =
@@ -181,14 +186,14 @@ fn a_failed_nat_gateway_is_replaced_by_another_attempt_with_the_same_address() {
 #[test]
 fn each_failure_of_a_nat_gateway_makes_the_next_attempt_wait_longer() {
     let mut world = World::new(Nature { slow: 10, failing_nats: 1000, ..Nature::PROMPT }, 4);
-    let (pass, _) = world.run_once_for(&present(&seed()), 3600);
+    let (reconciliation, _) = world.run_once_for(&present(&seed()), 3600);
     assert!(world.cloud.nats.ever() <= 3 * 12, "{} in an hour", world.cloud.nats.ever());
     assert!(world.cloud.nats.ever() >= 3 * 5, "{} in an hour", world.cloud.nats.ever());
     assert_eq!(world.cloud.addresses.ever(), 3);
-    let problems = pass.problems();
+    let problems = reconciliation.problems();
     assert!(
         problems.iter().any(|problem| problem.reason == Reason::NatGatewayFailed)
-            || pass.plan().is_busy(Part::NatGateways)
+            || reconciliation.plan().is_busy(Part::NatGateways)
     );
 }
 
@@ -219,8 +224,8 @@ fn throttles_and_failures_of_aws_are_got_over() {
         ] {
             let mut world = World::new(Nature::PROMPT, 4);
             world.cloud.refusals.push((call, code, 2));
-            let (pass, rest) = world.run(&present(&seed()), &mut |_| None);
-            assert_eq!(rest, Rest::Reached, "{call} {code}: {:#?}", pass.problems());
+            let (reconciliation, rest) = world.run(&present(&seed()), &mut |_| None);
+            assert_eq!(rest, Rest::Reached, "{call} {code}: {:#?}", reconciliation.problems());
             assert_eq!(world.cloud.vpcs.ever(), 1, "{call} {code}");
             assert!(world.cloud.refusals[0].2 == 0, "{call} was never refused");
         }
@@ -232,9 +237,9 @@ fn throttles_and_failures_of_aws_are_got_over() {
 fn while_the_status_cannot_be_written_nothing_is_made_that_could_be_lost() {
     let mut world = World::new(Nature::PROMPT, 4);
     world.status_fails = true;
-    let (pass, _) = world.run_once_for(&present(&seed()), 120);
+    let (reconciliation, _) = world.run_once_for(&present(&seed()), 120);
     assert!(world.writes.is_empty(), "{:#?}", world.writes);
-    assert!(!pass.problems().is_empty());
+    assert!(!reconciliation.problems().is_empty());
     // What is there already is found and completed all the same.
     let mut world = World::new(Nature::PROMPT, 4);
     world.run(&present(&seed()), &mut |_| None);
@@ -252,23 +257,23 @@ fn while_the_status_cannot_be_written_nothing_is_made_that_could_be_lost() {
 fn a_closed_fence_ends_the_leg_without_a_trace() {
     let goal = present(&seed());
     let mut world = World::new(Nature::PROMPT, 4);
-    let mut pass = Pass::new(goal.clone(), world.memory.clone());
+    let mut reconciliation = Reconciliation::new(goal.clone(), world.memory.clone());
     let now = Timestamp(world.cloud.now);
     let rest = loop {
-        match pass.next(now) {
+        match reconciliation.next(now) {
             Step::Read(queries) | Step::Poll(queries) => {
                 for query in queries {
                     let reply = world.cloud.read(&query);
-                    pass.answer(query, reply, now);
+                    reconciliation.answer(query, reply, now);
                 }
             }
             Step::Persist(memory) => {
                 world.memory = memory;
-                pass.persisted(true);
+                reconciliation.persisted(true);
             }
             Step::Write(writes) => {
                 for planned in writes {
-                    pass.written(&planned, aws_network::Outcome::NotSent, now);
+                    reconciliation.written(&planned, aws_network::Outcome::NotSent, now);
                 }
             }
             Step::Rest(rest) => break rest,
@@ -288,9 +293,9 @@ fn conditions_tell_what_is_there_and_what_is_awaited() {
     let goal = present(&seed());
     let aws_network::Goal::Present(desired) = &goal else { panic!() };
     let mut world = World::new(Nature { slow: 100, ..Nature::PROMPT }, 4);
-    let (pass, rest) = world.run_once_for(&goal, 20);
+    let (reconciliation, rest) = world.run_once_for(&goal, 20);
     assert_eq!(rest, None);
-    let all = conditions(desired, pass.plan(), &pass.problems());
+    let all = conditions(desired, reconciliation.plan(), &reconciliation.problems());
     let state = |part: Part| all.iter().find(|condition| condition.part == part).unwrap().is_true;
     for part in
         [Part::Vpc, Part::Subnets, Part::InternetGateway, Part::SecurityGroups, Part::LoadBalancer]
@@ -302,17 +307,17 @@ fn conditions_tell_what_is_there_and_what_is_awaited() {
         "{all:#?}"
     );
     assert!(!is_ready(&all));
-    let (pass, _) = world.run(&goal, &mut |_| None);
-    let all = conditions(desired, pass.plan(), &pass.problems());
+    let (reconciliation, _) = world.run(&goal, &mut |_| None);
+    let all = conditions(desired, reconciliation.plan(), &reconciliation.problems());
     assert!(all.iter().all(|condition| condition.is_true), "{all:#?}");
-    let outputs = aws_network::outputs(desired, pass.observed(), Some("vpc"));
+    let outputs = aws_network::outputs(desired, reconciliation.observed(), Some("vpc"));
     assert_eq!(outputs.nat_addresses.len(), 3);
     assert_eq!(outputs.endpoint.unwrap(), "testnetwork3-apiserver.elb.amazonaws.com");
     let zones = ["us-east-2a", "us-east-2b", "us-east-2c"].map(|zone| (zone.to_owned(), true));
     assert_eq!(outputs.failure_domains, zones);
 }
 
-/// The part that is in the way is told, not one that needs nothing of it.
+/// The problem names the part in the way, not a part that needs nothing of it.
 #[test]
 fn a_subnet_that_does_not_exist_says_nothing_against_its_vpc() {
     let mut spec = seed();
@@ -321,8 +326,8 @@ fn a_subnet_that_does_not_exist_says_nothing_against_its_vpc() {
     spec.subnets[0].id = Some("subnet-nope".to_owned());
     let goal = present(&spec);
     let aws_network::Goal::Present(desired) = &goal else { panic!() };
-    let (pass, _) = world.run_once_for(&goal, 100);
-    let all = conditions(desired, pass.plan(), &pass.problems());
+    let (reconciliation, _) = world.run_once_for(&goal, 100);
+    let all = conditions(desired, reconciliation.plan(), &reconciliation.problems());
     let of = |part: Part| all.iter().find(|condition| condition.part == part).unwrap();
     assert!(of(Part::Vpc).is_true, "{all:#?}");
     assert_eq!(of(Part::Subnets).reason, "NotFound");
@@ -336,10 +341,10 @@ fn a_published_endpoint_is_not_replaced_without_a_word() {
     world.run(&present(&spec), &mut |_| None);
     world.cloud.classic.remove("testnetwork3-apiserver", world.cloud.now);
     spec.endpoint_published = true;
-    let (pass, rest) = world.run_later(&present(&spec));
+    let (reconciliation, rest) = world.run_later(&present(&spec));
     assert_eq!(rest, Rest::Stuck);
     assert!(world.writes.is_empty(), "{:#?}", world.writes);
-    assert_eq!(pass.problems()[0].reason, Reason::LoadBalancerMissing);
+    assert_eq!(reconciliation.problems()[0].reason, Reason::LoadBalancerMissing);
     spec.allow_load_balancer_recreate = true;
     let (_, rest) = world.run_later(&present(&spec));
     assert_eq!((rest, world.cloud.classic.all().len()), (Rest::Reached, 1));
@@ -354,20 +359,20 @@ fn a_leg_ends_although_reads_show_nothing_of_what_was_done() {
     world.cloud.vpcs.edit(&vpc, 1_000_001, |vpc| vpc.tags.clear());
     world.cloud.advance(1800);
     let (past, now) = (world.cloud.clone(), Timestamp(world.cloud.now));
-    let mut pass = Pass::new(present(&seed()), world.memory.clone());
+    let mut reconciliation = Reconciliation::new(present(&seed()), world.memory.clone());
     let mut sent = Vec::new();
     for _ in 0..100 {
-        match pass.next(now) {
+        match reconciliation.next(now) {
             Step::Read(queries) | Step::Poll(queries) => {
                 for query in queries {
                     let reply = past.clone().read(&query);
-                    pass.answer(query, reply, now);
+                    reconciliation.answer(query, reply, now);
                 }
             }
-            Step::Persist(_) => pass.persisted(true),
+            Step::Persist(_) => reconciliation.persisted(true),
             Step::Write(writes) => {
                 for planned in writes {
-                    pass.written(&planned, aws_network::Outcome::Unknown, now);
+                    reconciliation.written(&planned, aws_network::Outcome::Unknown, now);
                     sent.push(planned);
                 }
             }

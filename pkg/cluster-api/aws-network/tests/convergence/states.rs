@@ -1,6 +1,6 @@
-//! States that calls of others can lead to, with a second cluster of the same name: what is
-//! ours becomes what it shall be, what is not ours stays as it is, and a second pass has nothing to
-//! do.
+//! States that calls of others can lead to, with a second cluster of the same name: what is ours
+//! becomes what it shall be, what is not ours stays as it is, and a second reconciliation has
+//! nothing to do.
 
 use aws_fixtures::{absent, identity, present, seed};
 use aws_network::{Action, DEFAULT_OWNER_TAG, ElbAction, Identity, Memory, Rest, Spec, Tags};
@@ -129,8 +129,8 @@ proptest! {
         }
         world.cloud.nature = nature;
         world.cloud.advance(3600);
-        let (pass, rest) = world.run_later(&present(&spec));
-        prop_assert_eq!(rest, Rest::Reached, "{:#?}", pass.problems());
+        let (reconciliation, rest) = world.run_later(&present(&spec));
+        prop_assert_eq!(rest, Rest::Reached, "{:#?}", reconciliation.problems());
         world.cloud.advance(3600);
         world.run_later(&present(&spec));
         let found = inventory(&world.cloud);
@@ -139,8 +139,8 @@ proptest! {
         prop_assert_eq!(&belongings(&world.cloud, &other), &theirs);
         world.run_later(&present(&spec));
         prop_assert!(world.writes.is_empty(), "{:#?}", world.writes);
-        let (pass, rest) = world.run_later(&absent(&spec));
-        prop_assert_eq!(rest, Rest::Reached, "{:#?}", pass.problems());
+        let (reconciliation, rest) = world.run_later(&absent(&spec));
+        prop_assert_eq!(rest, Rest::Reached, "{:#?}", reconciliation.problems());
         prop_assert_eq!(&belongings(&world.cloud, &other), &theirs);
         prop_assert_eq!(belongings(&world.cloud, &spec.identity.owner_id).iter().filter(|text| is_there(text)).count(), 0);
     }

@@ -7,7 +7,7 @@ use aws_network::Tags;
 
 use super::Describe;
 use crate::attempts;
-use crate::call::{Call, CallError};
+use crate::call::{AwsError, Call};
 use crate::region::Region;
 
 /// More pages than the quotas of a region allow: AWS may answer with pages that are nearly empty.
@@ -22,9 +22,9 @@ pub(super) async fn pages<Page, Item, Error, Fetch, Fetched>(
     call: Call,
     fetch: Fetch,
     open: impl Fn(Page) -> (Option<Vec<Item>>, Option<String>),
-) -> Result<Vec<Item>, CallError>
+) -> Result<Vec<Item>, AwsError>
 where
-    CallError: From<Error>,
+    AwsError: From<Error>,
     Fetch: Fn(Option<String>) -> Fetched,
     Fetched: Future<Output = Result<Page, Error>>,
 {
@@ -38,9 +38,9 @@ where
 /// All items of all pages. `read` gives the items of the page of a token and the next token.
 async fn follow<Item, Fetched>(
     read: impl Fn(Option<String>) -> Fetched,
-) -> Result<Vec<Item>, CallError>
+) -> Result<Vec<Item>, AwsError>
 where
-    Fetched: Future<Output = Result<(Option<Vec<Item>>, Option<String>), CallError>>,
+    Fetched: Future<Output = Result<(Option<Vec<Item>>, Option<String>), AwsError>>,
 {
     let (mut found, mut token) = (Vec::new(), None);
     for _ in 0..PAGES {
@@ -52,7 +52,7 @@ where
         match next.filter(|next| !next.is_empty()) {
             // A server that answers with the token of the request would never end.
             Some(next) if token.as_ref() == Some(&next) => {
-                return Err(CallError::without("token of a new page"));
+                return Err(AwsError::without("token of a new page"));
             }
             Some(next) => token = Some(next),
             None => return Ok(found),
@@ -61,8 +61,8 @@ where
     Err(endless(PAGES, "pages"))
 }
 
-fn endless(most: usize, of: &str) -> CallError {
-    CallError::Unanswered { reason: format!("the answer does not end within {most} {of}") }
+fn endless(most: usize, of: &str) -> AwsError {
+    AwsError::Unanswered { reason: format!("the answer does not end within {most} {of}") }
 }
 
 /// A call with one answer.
@@ -70,19 +70,19 @@ pub(super) async fn one<Answer, Error, Fetched>(
     region: &Region,
     call: Call,
     fetch: impl Fn() -> Fetched,
-) -> Result<Answer, CallError>
+) -> Result<Answer, AwsError>
 where
-    CallError: From<Error>,
+    AwsError: From<Error>,
     Fetched: Future<Output = Result<Answer, Error>>,
 {
-    let send = || async { Box::pin(fetch()).await.map_err(CallError::from) };
+    let send = || async { Box::pin(fetch()).await.map_err(AwsError::from) };
     attempts::send(region, call, None, send).await
 }
 
 /// Fields that an answer lacks about one resource.
 #[derive(Debug, Default)]
 pub(super) struct Flaws {
-    first: Option<CallError>,
+    first: Option<AwsError>,
     has_no_id: bool,
 }
 
@@ -96,7 +96,7 @@ impl Flaws {
     /// A field that a resource of ours must have; a resource of others gets `otherwise`.
     pub(super) fn needed<T>(&mut self, value: Option<T>, what: &'static str, otherwise: T) -> T {
         value.unwrap_or_else(|| {
-            self.first.get_or_insert_with(|| CallError::without(what));
+            self.first.get_or_insert_with(|| AwsError::without(what));
             otherwise
         })
     }
@@ -112,7 +112,7 @@ impl Flaws {
     }
 
     /// A part of it; none where that cannot be read.
-    pub(super) fn part<T>(&mut self, read: Result<T, CallError>) -> Option<T> {
+    pub(super) fn part<T>(&mut self, read: Result<T, AwsError>) -> Option<T> {
         match read {
             Ok(part) => Some(part),
             Err(flaw) => {
@@ -126,7 +126,7 @@ impl Flaws {
     ///
     /// # Errors
     /// It is ours and lacks something.
-    pub(super) fn admits(self, is_ours: bool) -> Result<bool, CallError> {
+    pub(super) fn admits(self, is_ours: bool) -> Result<bool, AwsError> {
         match self.first {
             Some(flaw) if is_ours => Err(flaw),
             _ => Ok(!self.has_no_id),
@@ -140,7 +140,7 @@ impl Describe<'_> {
         self,
         read: impl Iterator<Item = (T, Flaws)>,
         tags: impl Fn(&T) -> &Tags,
-    ) -> Result<Vec<T>, CallError> {
+    ) -> Result<Vec<T>, AwsError> {
         let mut admitted = Vec::new();
         for (found, flaws) in read {
             if flaws.admits(self.is_tagged(tags(&found)))? {

@@ -9,7 +9,7 @@ use aws_sdk_elasticloadbalancing::types::{self, ListenerDescription, LoadBalance
 
 use super::answers::{Flaws, one, pages, tags_of_elb};
 use super::{Describe, required};
-use crate::call::{Call, CallError};
+use crate::call::{AwsError, Call};
 
 /// Names that fit in one DescribeTags.
 const NAMES: usize = 20;
@@ -33,7 +33,7 @@ impl Describe<'_> {
     pub(super) async fn classic(
         self,
         lookup: &Lookup,
-    ) -> Result<Vec<ClassicLoadBalancer>, CallError> {
+    ) -> Result<Vec<ClassicLoadBalancer>, AwsError> {
         let request = self.region.elb().describe_load_balancers();
         let request = match (&lookup.names[..], &lookup.vpc) {
             ([name], None) => request.load_balancer_names(name),
@@ -55,7 +55,7 @@ impl Describe<'_> {
     }
 
     /// The names of all that there are.
-    pub(super) async fn classic_names(self) -> Result<Vec<String>, CallError> {
+    pub(super) async fn classic_names(self) -> Result<Vec<String>, AwsError> {
         let request = self.region.elb().describe_load_balancers().page_size(PAGE);
         let found = self.classic_pages(request).await?;
         Ok(found.into_iter().filter_map(|one| one.load_balancer_name).collect())
@@ -64,7 +64,7 @@ impl Describe<'_> {
     async fn classic_pages(
         self,
         request: DescribeLoadBalancersFluentBuilder,
-    ) -> Result<Vec<LoadBalancerDescription>, CallError> {
+    ) -> Result<Vec<LoadBalancerDescription>, AwsError> {
         let found = pages(
             self.region,
             Call::balancer_read("DescribeLoadBalancers"),
@@ -74,7 +74,7 @@ impl Describe<'_> {
         found.await
     }
 
-    pub(super) async fn classic_attributes(self, name: &str) -> Result<Reply, CallError> {
+    pub(super) async fn classic_attributes(self, name: &str) -> Result<Reply, AwsError> {
         let request =
             self.region.elb().describe_load_balancer_attributes().load_balancer_name(name);
         let call = Call::balancer_read("DescribeLoadBalancerAttributes");
@@ -91,7 +91,7 @@ impl Describe<'_> {
     pub(super) async fn classic_tags(
         self,
         names: &[String],
-    ) -> Result<Vec<(String, Tags)>, CallError> {
+    ) -> Result<Vec<(String, Tags)>, AwsError> {
         let mut found = Vec::new();
         for names in names.chunks(NAMES) {
             match self.tags_of(names).await {
@@ -108,14 +108,14 @@ impl Describe<'_> {
         Ok(found)
     }
 
-    async fn tags_if_there(self, name: &String) -> Result<Vec<(String, Tags)>, CallError> {
+    async fn tags_if_there(self, name: &String) -> Result<Vec<(String, Tags)>, AwsError> {
         match self.tags_of(std::slice::from_ref(name)).await {
             Err(error) if error.is_not_found() => Ok(Vec::new()),
             tags => tags,
         }
     }
 
-    async fn tags_of(self, names: &[String]) -> Result<Vec<(String, Tags)>, CallError> {
+    async fn tags_of(self, names: &[String]) -> Result<Vec<(String, Tags)>, AwsError> {
         let names = Some(names.to_vec());
         let request = self.region.elb().describe_tags().set_load_balancer_names(names);
         let call = Call::balancer_read("DescribeTags");
@@ -160,20 +160,20 @@ fn listener(described: ListenerDescription) -> Option<ClassicListener> {
     })
 }
 
-fn attributes(found: types::LoadBalancerAttributes) -> Result<ClassicAttributes, CallError> {
+fn attributes(found: types::LoadBalancerAttributes) -> Result<ClassicAttributes, AwsError> {
     let connections = required(found.connection_settings, "idle timeout")?;
     Ok(ClassicAttributes {
         idle_timeout: u32::try_from(connections.idle_timeout)
-            .map_err(|_| CallError::without("idle timeout"))?,
+            .map_err(|_| AwsError::without("idle timeout"))?,
         cross_zone: found.cross_zone_load_balancing.is_some_and(|cross| cross.enabled),
     })
 }
 
-fn health_check(found: &types::HealthCheck) -> Result<HealthCheck, CallError> {
+fn health_check(found: &types::HealthCheck) -> Result<HealthCheck, AwsError> {
     let (protocol, port, path) =
-        read_target(&found.target).ok_or_else(|| CallError::without("target of a health check"))?;
+        read_target(&found.target).ok_or_else(|| AwsError::without("target of a health check"))?;
     let number = |value: i32| {
-        u32::try_from(value).map_err(|_| CallError::without("number of a health check"))
+        u32::try_from(value).map_err(|_| AwsError::without("number of a health check"))
     };
     Ok(HealthCheck {
         protocol,

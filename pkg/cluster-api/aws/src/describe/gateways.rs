@@ -11,13 +11,13 @@ use aws_sdk_ec2::types::{
 
 use super::answers::{Flaws, one, pages, tags_of_ec2};
 use super::{Describe, PAGE, filter};
-use crate::call::{Call, CallError};
+use crate::call::{AwsError, Call};
 
 impl Describe<'_> {
     pub(super) async fn internet_gateways(
         self,
         scope: &Scope,
-    ) -> Result<Vec<InternetGateway>, CallError> {
+    ) -> Result<Vec<InternetGateway>, AwsError> {
         let filter = match scope {
             Scope::Tagged => self.tag_filter(),
             Scope::Vpc(id) => filter("attachment.vpc-id", id),
@@ -32,7 +32,7 @@ impl Describe<'_> {
     pub(super) async fn internet_gateways_where(
         self,
         filter: Filter,
-    ) -> Result<Vec<InternetGateway>, CallError> {
+    ) -> Result<Vec<InternetGateway>, AwsError> {
         let request =
             self.region.ec2().describe_internet_gateways().filters(filter).max_results(PAGE);
         let found = pages(
@@ -44,14 +44,14 @@ impl Describe<'_> {
         self.admit(found.await?.into_iter().map(internet_gateway), |gateway| &gateway.tags)
     }
 
-    pub(super) async fn addresses(self) -> Result<Vec<Address>, CallError> {
+    pub(super) async fn addresses(self) -> Result<Vec<Address>, AwsError> {
         let mut found = self.addresses_where(self.tag_filter()).await?;
         found.retain(|address| self.is_tagged(&address.tags));
         Ok(found)
     }
 
     /// This call has no pages.
-    pub(super) async fn addresses_where(self, filter: Filter) -> Result<Vec<Address>, CallError> {
+    pub(super) async fn addresses_where(self, filter: Filter) -> Result<Vec<Address>, AwsError> {
         let request = self.region.ec2().describe_addresses().filters(filter);
         let call = Call::ec2_read("DescribeAddresses");
         let answer = one(self.region, call, || request.clone().send()).await?;
@@ -59,7 +59,7 @@ impl Describe<'_> {
         self.admit(found.map(address), |address| &address.tags)
     }
 
-    pub(super) async fn nat_gateways(self, scope: &Scope) -> Result<Vec<NatGateway>, CallError> {
+    pub(super) async fn nat_gateways(self, scope: &Scope) -> Result<Vec<NatGateway>, AwsError> {
         let mut found = self.nat_gateways_where(self.filter(scope)).await?;
         found.retain(|nat| self.is_in(scope, &nat.vpc, &nat.tags));
         Ok(found)
@@ -70,14 +70,14 @@ impl Describe<'_> {
         self,
         name: &str,
         values: Vec<String>,
-    ) -> Result<Vec<NatGateway>, CallError> {
+    ) -> Result<Vec<NatGateway>, AwsError> {
         self.nat_gateways_where(Filter::builder().name(name).set_values(Some(values)).build()).await
     }
 
     pub(super) async fn nat_gateways_where(
         self,
         filter: Filter,
-    ) -> Result<Vec<NatGateway>, CallError> {
+    ) -> Result<Vec<NatGateway>, AwsError> {
         let request = self.region.ec2().describe_nat_gateways().filter(filter).max_results(PAGE);
         let found = pages(
             self.region,
@@ -149,7 +149,7 @@ fn nat_state(state: Option<&NatGatewayState>) -> Option<NatState> {
 }
 
 impl Describe<'_> {
-    pub(super) async fn route_tables(self, scope: &Scope) -> Result<Vec<RouteTable>, CallError> {
+    pub(super) async fn route_tables(self, scope: &Scope) -> Result<Vec<RouteTable>, AwsError> {
         let mut found = self.route_tables_where(self.filter(scope)).await?;
         found.retain(|table| self.is_in(scope, &table.vpc, &table.tags));
         Ok(found)
@@ -158,7 +158,7 @@ impl Describe<'_> {
     pub(super) async fn route_tables_where(
         self,
         filter: Filter,
-    ) -> Result<Vec<RouteTable>, CallError> {
+    ) -> Result<Vec<RouteTable>, AwsError> {
         let request = self.region.ec2().describe_route_tables().filters(filter).max_results(PAGE);
         let found = pages(
             self.region,

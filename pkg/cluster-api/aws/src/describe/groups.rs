@@ -5,13 +5,13 @@ use aws_sdk_ec2::types::{self, Filter, IpPermission};
 
 use super::answers::{Flaws, pages, tags_of_ec2};
 use super::{Describe, PAGE, parsed, required};
-use crate::call::{Call, CallError};
+use crate::call::{AwsError, Call};
 
 impl Describe<'_> {
     pub(super) async fn security_groups(
         self,
         scope: &Scope,
-    ) -> Result<Vec<SecurityGroup>, CallError> {
+    ) -> Result<Vec<SecurityGroup>, AwsError> {
         let mut found = self.security_groups_where(self.filter(scope)).await?;
         found.retain(|group| self.is_in(scope, &group.vpc, &group.tags));
         Ok(found)
@@ -20,7 +20,7 @@ impl Describe<'_> {
     pub(super) async fn security_groups_where(
         self,
         filter: Filter,
-    ) -> Result<Vec<SecurityGroup>, CallError> {
+    ) -> Result<Vec<SecurityGroup>, AwsError> {
         let request =
             self.region.ec2().describe_security_groups().filters(filter).max_results(PAGE);
         let found = pages(

@@ -7,14 +7,14 @@ use aws_sdk_ec2::types::{self, Filter, InstanceStateName, NetworkInterfaceStatus
 
 use super::answers::{Flaws, pages, tags_of_ec2};
 use super::{Describe, PAGE, filter};
-use crate::call::{Call, CallError};
+use crate::call::{AwsError, Call};
 
 /// Canonical, by the beginning of the region's name.
 const IMAGE_OWNERS: [(&str, &str); 3] =
     [("us-gov-", "513442679011"), ("cn-", "837727238323"), ("", "099720109477")];
 
 impl Describe<'_> {
-    pub(super) async fn bastions(self, recorded: Option<&str>) -> Result<Vec<Instance>, CallError> {
+    pub(super) async fn bastions(self, recorded: Option<&str>) -> Result<Vec<Instance>, AwsError> {
         let bastion = Role::Bastion.as_str();
         let role = filter(&format!("tag:{ROLE_TAG}"), bastion);
         let mut found = self.instances_where(vec![self.tag_filter(), role]).await?;
@@ -33,7 +33,7 @@ impl Describe<'_> {
     pub(super) async fn instances_where(
         self,
         filters: Vec<Filter>,
-    ) -> Result<Vec<Instance>, CallError> {
+    ) -> Result<Vec<Instance>, AwsError> {
         let request =
             self.region.ec2().describe_instances().set_filters(Some(filters)).max_results(PAGE);
         let reservations = pages(
@@ -47,7 +47,7 @@ impl Describe<'_> {
     }
 
     /// The newest of Canonical's Ubuntu 24.04.
-    pub(super) async fn bastion_image(self) -> Result<Option<String>, CallError> {
+    pub(super) async fn bastion_image(self) -> Result<Option<String>, AwsError> {
         let region = self.region.name();
         let owner = IMAGE_OWNERS.iter().find(|(start, _)| region.starts_with(start));
         let request = self
@@ -70,7 +70,7 @@ impl Describe<'_> {
         Ok(newest.and_then(|image| image.image_id))
     }
 
-    pub(super) async fn interfaces(self, vpc: &str) -> Result<Vec<NetworkInterface>, CallError> {
+    pub(super) async fn interfaces(self, vpc: &str) -> Result<Vec<NetworkInterface>, AwsError> {
         let request = self
             .region
             .ec2()
@@ -131,7 +131,7 @@ fn interface(interface: types::NetworkInterface) -> Option<NetworkInterface> {
 impl Describe<'_> {
     /// Ids of endpoints, VPN gateways, egress-only gateways and network ACLs of a VPC. Of those
     /// that these credentials may not read nothing is said: nothing but a message rests on it.
-    pub(super) async fn residents(self, vpc: &str) -> Result<Vec<String>, CallError> {
+    pub(super) async fn residents(self, vpc: &str) -> Result<Vec<String>, AwsError> {
         let mut found = if_permitted(self.endpoints(vpc).await)?;
         found.extend(if_permitted(self.vpn_gateways(vpc).await)?);
         found.extend(if_permitted(self.egress_only_gateways(vpc).await)?);
@@ -139,7 +139,7 @@ impl Describe<'_> {
         Ok(found)
     }
 
-    async fn endpoints(self, vpc: &str) -> Result<Vec<String>, CallError> {
+    async fn endpoints(self, vpc: &str) -> Result<Vec<String>, AwsError> {
         let request = self.region.ec2().describe_vpc_endpoints();
         let request = request.filters(filter("vpc-id", vpc)).max_results(PAGE);
         let found = pages(
@@ -152,7 +152,7 @@ impl Describe<'_> {
         Ok(here.filter_map(|one| one.vpc_endpoint_id).collect())
     }
 
-    async fn vpn_gateways(self, vpc: &str) -> Result<Vec<String>, CallError> {
+    async fn vpn_gateways(self, vpc: &str) -> Result<Vec<String>, AwsError> {
         let request = self.region.ec2().describe_vpn_gateways();
         let request = request.filters(filter("attachment.vpc-id", vpc));
         let found = pages(
@@ -170,7 +170,7 @@ impl Describe<'_> {
     }
 
     /// This call has no filter by VPC (cluster-api-provider-aws#5684).
-    async fn egress_only_gateways(self, vpc: &str) -> Result<Vec<String>, CallError> {
+    async fn egress_only_gateways(self, vpc: &str) -> Result<Vec<String>, AwsError> {
         let request = self.region.ec2().describe_egress_only_internet_gateways().max_results(PAGE);
         let found = pages(
             self.region,
@@ -187,7 +187,7 @@ impl Describe<'_> {
     }
 
     /// Network interfaces that are not deleted with the VPC.
-    async fn network_acls(self, vpc: &str) -> Result<Vec<String>, CallError> {
+    async fn network_acls(self, vpc: &str) -> Result<Vec<String>, AwsError> {
         let request = self.region.ec2().describe_network_acls();
         let request = request.filters(filter("vpc-id", vpc)).max_results(PAGE);
         let found = pages(
@@ -204,7 +204,7 @@ impl Describe<'_> {
     }
 }
 
-fn if_permitted(read: Result<Vec<String>, CallError>) -> Result<Vec<String>, CallError> {
+fn if_permitted(read: Result<Vec<String>, AwsError>) -> Result<Vec<String>, AwsError> {
     match read {
         Err(error)
             if error.refused().is_some_and(|it| classify_read(it) == Refusal::Permission) =>

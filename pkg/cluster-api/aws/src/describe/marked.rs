@@ -4,7 +4,7 @@
 use aws_network::{Instance, NatGateway, Tags};
 
 use super::{Describe, filter};
-use crate::call::CallError;
+use crate::call::AwsError;
 use crate::region::Region;
 
 const KINDS: [&str; 10] = [
@@ -42,7 +42,7 @@ impl Region {
     ///
     /// # Errors
     /// AWS has refused one of the calls, or not answered it.
-    pub async fn marked(&self, key: &str) -> Result<Vec<Marked>, CallError> {
+    pub async fn marked(&self, key: &str) -> Result<Vec<Marked>, AwsError> {
         let mut all = Found { key, marked: Vec::new() };
         self.marked_in_ec2(&mut all).await?;
         self.marked_balancers(&mut all).await?;
@@ -50,7 +50,7 @@ impl Region {
         Ok(all.marked)
     }
 
-    async fn marked_in_ec2(&self, all: &mut Found<'_>) -> Result<(), CallError> {
+    async fn marked_in_ec2(&self, all: &mut Found<'_>) -> Result<(), AwsError> {
         let [
             vpc,
             subnet,
@@ -86,7 +86,7 @@ impl Region {
     }
 
     /// Load balancers of both generations, and target groups, which no call finds by their tags.
-    async fn marked_balancers(&self, all: &mut Found<'_>) -> Result<(), CallError> {
+    async fn marked_balancers(&self, all: &mut Found<'_>) -> Result<(), AwsError> {
         let [.., balancer, group] = KINDS;
         let describe = self.describe();
         let names = describe.classic_names().await?;

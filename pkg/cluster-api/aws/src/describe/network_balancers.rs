@@ -12,7 +12,7 @@ use aws_sdk_elasticloadbalancingv2::types::{self, LoadBalancerSchemeEnum, LoadBa
 use super::answers::{Flaws, one, pages, tags_of_elbv2};
 use super::classic::UNCHECKED;
 use super::{Describe, required};
-use crate::call::{Call, CallError};
+use crate::call::{AwsError, Call};
 
 /// ARNs that fit in one DescribeTags.
 const ARNS: usize = 20;
@@ -21,7 +21,7 @@ pub(super) const PAGE: i32 = 400;
 
 impl Describe<'_> {
     /// Load balancers and target groups of a lookup, with what describes them.
-    pub(super) async fn network_balancers(self, lookup: &Lookup) -> Result<Reply, CallError> {
+    pub(super) async fn network_balancers(self, lookup: &Lookup) -> Result<Reply, AwsError> {
         let mut balancers = Vec::new();
         for found in self.second_generation(lookup).await? {
             let (mut balancer, mut flaws) = balancer(found);
@@ -50,7 +50,7 @@ impl Describe<'_> {
     async fn second_generation(
         self,
         lookup: &Lookup,
-    ) -> Result<Vec<types::LoadBalancer>, CallError> {
+    ) -> Result<Vec<types::LoadBalancer>, AwsError> {
         let request = self.region.elbv2().describe_load_balancers();
         let request = match (&lookup.names[..], &lookup.vpc) {
             ([name], None) => request.names(name),
@@ -69,7 +69,7 @@ impl Describe<'_> {
     }
 
     /// Names and tags of all that there are.
-    pub(super) async fn network_balancer_tags(self) -> Result<Vec<(String, Tags)>, CallError> {
+    pub(super) async fn network_balancer_tags(self) -> Result<Vec<(String, Tags)>, AwsError> {
         let request = self.region.elbv2().describe_load_balancers().page_size(PAGE);
         let found = self.balancer_pages(request).await?.into_iter();
         let pair =
@@ -81,7 +81,7 @@ impl Describe<'_> {
     pub(super) async fn named_tags(
         self,
         mut names: BTreeMap<String, String>,
-    ) -> Result<Vec<(String, Tags)>, CallError> {
+    ) -> Result<Vec<(String, Tags)>, AwsError> {
         let tags = self.tags_of_arns(names.keys().cloned().collect()).await?;
         Ok(tags.into_iter().filter_map(|(arn, tags)| Some((names.remove(&arn)?, tags))).collect())
     }
@@ -89,7 +89,7 @@ impl Describe<'_> {
     async fn balancer_pages(
         self,
         request: DescribeLoadBalancersFluentBuilder,
-    ) -> Result<Vec<types::LoadBalancer>, CallError> {
+    ) -> Result<Vec<types::LoadBalancer>, AwsError> {
         let found = pages(
             self.region,
             Call::balancer_read("DescribeLoadBalancers"),
@@ -104,7 +104,7 @@ impl Describe<'_> {
         self,
         arn: &str,
         flaws: &mut Flaws,
-    ) -> Result<Vec<NetworkListener>, CallError> {
+    ) -> Result<Vec<NetworkListener>, AwsError> {
         let request =
             self.region.elbv2().describe_listeners().load_balancer_arn(arn).page_size(PAGE);
         let found = pages(
@@ -121,7 +121,7 @@ impl Describe<'_> {
         }
     }
 
-    async fn tags_of_arns(self, arns: Vec<String>) -> Result<BTreeMap<String, Tags>, CallError> {
+    async fn tags_of_arns(self, arns: Vec<String>) -> Result<BTreeMap<String, Tags>, AwsError> {
         let mut found = BTreeMap::new();
         for arns in arns.chunks(ARNS) {
             let request =
@@ -141,7 +141,7 @@ impl Describe<'_> {
         self,
         load_balancer: &str,
         target_group: &str,
-    ) -> Result<Reply, CallError> {
+    ) -> Result<Reply, AwsError> {
         let (elbv2, region) = (self.region.elbv2(), self.region);
         let request = elbv2.describe_load_balancer_attributes().load_balancer_arn(load_balancer);
         let call = Call::balancer_read("DescribeLoadBalancerAttributes");
@@ -202,7 +202,7 @@ fn balancer(found: types::LoadBalancer) -> (NetworkLoadBalancer, Flaws) {
 }
 
 /// A listener of a gateway load balancer has no port.
-fn listener(found: types::Listener) -> Result<NetworkListener, CallError> {
+fn listener(found: types::Listener) -> Result<NetworkListener, AwsError> {
     let port = found.port.and_then(|port| u16::try_from(port).ok());
     let mut actions = found.default_actions.unwrap_or_default().into_iter();
     Ok(NetworkListener {
@@ -223,7 +223,7 @@ impl Describe<'_> {
         self,
         lookup: &Lookup,
         used: Vec<String>,
-    ) -> Result<Vec<(TargetGroup, Flaws)>, CallError> {
+    ) -> Result<Vec<(TargetGroup, Flaws)>, AwsError> {
         let is_used = |arn: &String| used.contains(arn);
         let mut found = self.target_groups_found(lookup).await?;
         found.retain(|one| {
@@ -244,7 +244,7 @@ impl Describe<'_> {
     }
 
     /// Names and tags of all that there are.
-    pub(super) async fn target_group_tags(self) -> Result<Vec<(String, Tags)>, CallError> {
+    pub(super) async fn target_group_tags(self) -> Result<Vec<(String, Tags)>, AwsError> {
         let request = self.region.elbv2().describe_target_groups().page_size(PAGE);
         let found = self.target_group_pages(request).await?.into_iter();
         let pair = |one: types::TargetGroup| Some((one.target_group_arn?, one.target_group_name?));
@@ -254,7 +254,7 @@ impl Describe<'_> {
     async fn target_groups_found(
         self,
         lookup: &Lookup,
-    ) -> Result<Vec<types::TargetGroup>, CallError> {
+    ) -> Result<Vec<types::TargetGroup>, AwsError> {
         let request = self.region.elbv2().describe_target_groups();
         let request = match (&lookup.names[..], &lookup.vpc) {
             ([name], None) => request.names(name),
@@ -266,7 +266,7 @@ impl Describe<'_> {
     async fn target_group_pages(
         self,
         request: aws_sdk_elasticloadbalancingv2::operation::describe_target_groups::builders::DescribeTargetGroupsFluentBuilder,
-    ) -> Result<Vec<types::TargetGroup>, CallError> {
+    ) -> Result<Vec<types::TargetGroup>, AwsError> {
         let found = pages(
             self.region,
             Call::balancer_read("DescribeTargetGroups"),
@@ -295,7 +295,7 @@ fn target_group(found: types::TargetGroup) -> (TargetGroup, Flaws) {
     (group, flaws)
 }
 
-fn health_check(found: &types::TargetGroup) -> Result<HealthCheck, CallError> {
+fn health_check(found: &types::TargetGroup) -> Result<HealthCheck, AwsError> {
     let port = match found.health_check_port.as_deref() {
         None | Some(TRAFFIC_PORT) => found.port.and_then(|port| u16::try_from(port).ok()),
         Some(text) => text.parse().ok(),

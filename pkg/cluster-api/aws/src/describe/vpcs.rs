@@ -8,23 +8,23 @@ use cidr::IpNet;
 
 use super::answers::{Flaws, one, pages, tags_of_ec2};
 use super::{Describe, PAGE, filter, parsed, required};
-use crate::call::{Call, CallError};
+use crate::call::{AwsError, Call};
 
 impl Describe<'_> {
-    pub(super) async fn tagged_vpcs(self) -> Result<Vec<Vpc>, CallError> {
+    pub(super) async fn tagged_vpcs(self) -> Result<Vec<Vpc>, AwsError> {
         let mut found = self.vpcs_where(self.tag_filter()).await?;
         found.retain(|vpc| self.is_tagged(&vpc.tags));
         Ok(found)
     }
 
     /// By filter and not by id, for an id that does not exist would be an error.
-    pub(super) async fn vpc(self, id: &str) -> Result<Vec<Vpc>, CallError> {
+    pub(super) async fn vpc(self, id: &str) -> Result<Vec<Vpc>, AwsError> {
         let mut found = self.vpcs_where(filter("vpc-id", id)).await?;
         found.retain(|vpc| vpc.id == id);
         Ok(found)
     }
 
-    pub(super) async fn vpcs_where(self, filter: Filter) -> Result<Vec<Vpc>, CallError> {
+    pub(super) async fn vpcs_where(self, filter: Filter) -> Result<Vec<Vpc>, AwsError> {
         let request = self.region.ec2().describe_vpcs().filters(filter).max_results(PAGE);
         let found = pages(
             self.region,
@@ -35,7 +35,7 @@ impl Describe<'_> {
         found.await?.into_iter().map(vpc).collect()
     }
 
-    pub(super) async fn vpc_attributes(self, id: &str) -> Result<Reply, CallError> {
+    pub(super) async fn vpc_attributes(self, id: &str) -> Result<Reply, AwsError> {
         Ok(Reply::VpcAttributes {
             vpc: id.to_owned(),
             dns_support: self.vpc_attribute(id, VpcAttributeName::EnableDnsSupport).await?,
@@ -43,7 +43,7 @@ impl Describe<'_> {
         })
     }
 
-    async fn vpc_attribute(self, id: &str, name: VpcAttributeName) -> Result<bool, CallError> {
+    async fn vpc_attribute(self, id: &str, name: VpcAttributeName) -> Result<bool, AwsError> {
         let request = self.region.ec2().describe_vpc_attribute().vpc_id(id).attribute(name.clone());
         let call = Call::ec2_read("DescribeVpcAttribute");
         let answer = one(self.region, call, || request.clone().send()).await?;
@@ -54,13 +54,13 @@ impl Describe<'_> {
         required(value.and_then(|value| value.value), "value of the attribute")
     }
 
-    pub(super) async fn subnets(self, scope: &Scope) -> Result<Vec<Subnet>, CallError> {
+    pub(super) async fn subnets(self, scope: &Scope) -> Result<Vec<Subnet>, AwsError> {
         let mut found = self.subnets_where(self.filter(scope)).await?;
         found.retain(|subnet| self.is_in(scope, &subnet.vpc, &subnet.tags));
         Ok(found)
     }
 
-    pub(super) async fn subnets_where(self, filter: Filter) -> Result<Vec<Subnet>, CallError> {
+    pub(super) async fn subnets_where(self, filter: Filter) -> Result<Vec<Subnet>, AwsError> {
         let request = self.region.ec2().describe_subnets().filters(filter).max_results(PAGE);
         let found = pages(
             self.region,
@@ -72,7 +72,7 @@ impl Describe<'_> {
     }
 
     /// Zones that are no local or wavelength zones, and in which we may work.
-    pub(crate) async fn zones(self) -> Result<Vec<String>, CallError> {
+    pub(crate) async fn zones(self) -> Result<Vec<String>, AwsError> {
         let request = self
             .region
             .ec2()
@@ -88,7 +88,7 @@ impl Describe<'_> {
     }
 }
 
-fn vpc(vpc: types::Vpc) -> Result<Vpc, CallError> {
+fn vpc(vpc: types::Vpc) -> Result<Vpc, AwsError> {
     Ok(Vpc {
         id: required(vpc.vpc_id, "id of a VPC")?,
         cidr: parsed(vpc.cidr_block.as_deref(), "CIDR of a VPC")?,

@@ -10,7 +10,7 @@ use aws_sdk_elasticloadbalancing::types::{
 };
 
 use super::performed::{DONE, Performed, unbuildable};
-use crate::call::CallError;
+use crate::call::AwsError;
 
 pub(super) async fn perform(elb: &Client, action: &ElbAction) -> Performed {
     match action {
@@ -78,7 +78,7 @@ async fn create(elb: &Client, action: &ElbAction) -> Performed {
     Ok(Answer { id: name.clone(), address: None, dns_name })
 }
 
-fn all(listeners: &[ClassicListener]) -> Result<Vec<Listener>, CallError> {
+fn all(listeners: &[ClassicListener]) -> Result<Vec<Listener>, AwsError> {
     let one = |listener: &ClassicListener| {
         Listener::builder()
             .protocol("TCP")
@@ -90,12 +90,12 @@ fn all(listeners: &[ClassicListener]) -> Result<Vec<Listener>, CallError> {
     listeners.iter().map(one).collect::<Result<_, _>>().map_err(unbuildable)
 }
 
-fn tag_list(tags: &Tags) -> Result<Vec<Tag>, CallError> {
+fn tag_list(tags: &Tags) -> Result<Vec<Tag>, AwsError> {
     let one = |(key, value): (&String, &String)| Tag::builder().key(key).value(value).build();
     tags.iter().map(one).collect::<Result<_, _>>().map_err(unbuildable)
 }
 
-fn attributes(wanted: &ClassicAttributes) -> Result<LoadBalancerAttributes, CallError> {
+fn attributes(wanted: &ClassicAttributes) -> Result<LoadBalancerAttributes, AwsError> {
     let idle = i32::try_from(wanted.idle_timeout).map_err(unbuildable)?;
     let connections =
         ConnectionSettings::builder().idle_timeout(idle).build().map_err(unbuildable)?;
@@ -104,7 +104,7 @@ fn attributes(wanted: &ClassicAttributes) -> Result<LoadBalancerAttributes, Call
     Ok(builder.cross_zone_load_balancing(cross_zone).build())
 }
 
-fn health_check(check: &HealthCheck) -> Result<types::HealthCheck, CallError> {
+fn health_check(check: &HealthCheck) -> Result<types::HealthCheck, AwsError> {
     let number = |value: u32| i32::try_from(value).map_err(unbuildable);
     let path = check.path.as_deref().unwrap_or_default();
     let check = types::HealthCheck::builder()

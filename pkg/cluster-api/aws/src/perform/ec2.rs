@@ -148,7 +148,7 @@ pub(super) async fn replace_route(ec2: &Client, table: &str, target: &Target) ->
     DONE
 }
 
-fn no_target(id: &str) -> crate::call::CallError {
+fn no_target(id: &str) -> crate::call::AwsError {
     unbuildable(format!("{id} is no gateway that a default route may lead to"))
 }
 

@@ -8,7 +8,7 @@ use aws_sdk_elasticloadbalancingv2::types::{
 };
 
 use super::performed::{DONE, Performed, made, unbuildable};
-use crate::call::CallError;
+use crate::call::AwsError;
 
 pub(super) async fn perform(elbv2: &Client, action: &ElbV2Action) -> Performed {
     match action {
@@ -142,7 +142,7 @@ fn forward_to(target_group: &str) -> Action {
     Action::builder().r#type(ActionTypeEnum::Forward).target_group_arn(target_group).build()
 }
 
-fn number(value: u32) -> Result<i32, CallError> {
+fn number(value: u32) -> Result<i32, AwsError> {
     i32::try_from(value).map_err(unbuildable)
 }
 

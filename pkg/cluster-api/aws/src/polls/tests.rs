@@ -21,18 +21,18 @@ impl Aws {
         self.now.store(now, Ordering::Relaxed);
     }
 
-    async fn fetch(&self, values: Vec<String>) -> Result<Vec<String>, CallError> {
+    async fn fetch(&self, values: Vec<String>) -> Result<Vec<String>, AwsError> {
         self.calls.lock().push(values.len());
         for _ in 0..3 {
             tokio::task::yield_now().await;
         }
         if self.is_down.load(Ordering::Relaxed) {
-            return Err(CallError::without("answer"));
+            return Err(AwsError::without("answer"));
         }
         Ok(values)
     }
 
-    async fn ask(&self, polls: &Polls<String>, cluster: usize) -> Result<Timestamp, CallError> {
+    async fn ask(&self, polls: &Polls<String>, cluster: usize) -> Result<Timestamp, AwsError> {
         let (cluster_tag, value) = (format!("cluster-{cluster}"), format!("vpc-{cluster}"));
         let asker = Asker { cluster_tag, value: value.clone() };
         let (found, began) = polls.ask(asker, || self.clock(), |values| self.fetch(values)).await?;

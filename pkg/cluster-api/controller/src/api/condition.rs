@@ -1,4 +1,4 @@
-//! [`Conditions`]: what a pass over an object has found out, for the list in its status.
+//! [`Conditions`]: what a reconciliation over an object has found out, for the list in its status.
 
 use jiff::Timestamp;
 use kube_api::set_status_condition;

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use aws::{CallError, Executor, Region};
+use aws::{AwsError, Executor, Region};
 use aws_network::{Identity, LogicalId, Query, Reply};
 use objects::{Error, Object};
 use resilience::Fence;
@@ -108,7 +108,7 @@ impl AwsClusters {
     }
 
     /// Whether an account has a VPC. Ids are unique in all of AWS.
-    async fn shows(&self, region: &Region, vpc: &str) -> Result<bool, CallError> {
+    async fn shows(&self, region: &Region, vpc: &str) -> Result<bool, AwsError> {
         let no_owner = Identity {
             cluster: String::new(),
             owner_id: String::new(),

@@ -1,13 +1,13 @@
-//! One attempt of a pass over an AWSCluster: its writes are sent, or with `--plan-only` published in
-//! the status and not sent (`rule:plan-only-sends-nothing`).
+//! One attempt of a reconciliation over an AWSCluster: its writes are sent, or with `--plan-only`
+//! published in the status and not sent (`rule:plan-only-sends-nothing`).
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use aws::{AttemptHooks, CallError, look, run_attempt};
+use aws::{AttemptHooks, AwsError, look, run_attempt};
 use aws_network::{
-    Forecast, Goal, Identity, Memory, Outcome, Pass, Planned, Problem, Rest, Timestamp, forecast,
-    listed,
+    Forecast, Goal, Identity, Memory, Outcome, Planned, Problem, Reconciliation, Rest, Timestamp,
+    forecast, listed,
 };
 use events::EventType;
 use objects::Object;
@@ -16,9 +16,9 @@ use workqueue::{Next, Retry};
 
 use super::admission::Access;
 use super::aws_clusters::AwsClusters;
-use super::passes::{Pause, Turn};
+use super::reconciliations::{Pause, Turn};
 use super::report::{Denial, PLAN_ONLY, Report, denial};
-use super::write_events::Told;
+use super::write_events::EventText;
 use super::{stored_memory, write_events};
 use crate::api::aws_cluster::{AwsCluster, PlanStatus};
 use crate::api::cluster::is_paused;
@@ -27,7 +27,7 @@ use crate::api::{GROUP, PAUSED_ANNOTATION};
 /// An attempt that has ended.
 #[derive(Debug)]
 pub(super) struct Attempt {
-    pub(super) pass: Pass,
+    pub(super) reconciliation: Reconciliation,
     pub(super) rest: Rest,
     /// Problems before the attempt.
     pub(super) before: Vec<Problem>,
@@ -38,18 +38,18 @@ pub(super) struct Attempt {
 }
 
 impl Attempt {
-    /// An attempt that did nothing, because the pass waits.
-    pub(super) fn at_rest(pass: Pass, left: Duration) -> Self {
-        let (rest, before) = (Rest::For(left.as_secs().max(1)), pass.problems());
-        Self { pass, rest, before, denied: None, is_broken_off: false }
+    /// An attempt that did nothing, because the reconciliation waits.
+    pub(super) fn at_rest(reconciliation: Reconciliation, left: Duration) -> Self {
+        let (rest, before) = (Rest::For(left.as_secs().max(1)), reconciliation.problems());
+        Self { reconciliation, rest, before, denied: None, is_broken_off: false }
     }
 }
 
 /// The result of reading AWS without a write.
 #[derive(Debug)]
 pub(super) struct Look {
-    /// The pass with all that it needs to plan, or what could not be read.
-    pub(super) looked: Result<Pass, Vec<Problem>>,
+    /// The reconciliation with all that it needs to plan, or what could not be read.
+    pub(super) looked: Result<Reconciliation, Vec<Problem>>,
     pub(super) denied: Option<Denial>,
     pub(super) now: Timestamp,
 }
@@ -62,37 +62,38 @@ struct Here<'a> {
 }
 
 impl AwsClusters {
-    /// Leads a pass until it rests.
+    /// Leads a reconciliation until it rests.
     pub(super) async fn lead(
         &self,
         object: &Arc<Object<AwsCluster>>,
         identity: &Identity,
-        mut pass: Pass,
+        mut reconciliation: Reconciliation,
         access: &Access,
     ) -> Attempt {
         let here = Here { clusters: self, object, identity, denied: Mutex::default() };
         let executor = access.executor(identity);
-        let before = pass.problems();
-        let rest = Box::pin(run_attempt(&mut pass, &executor, &here)).await;
+        let before = reconciliation.problems();
+        let rest = Box::pin(run_attempt(&mut reconciliation, &executor, &here)).await;
         let is_broken_off = here.is_over();
         let denied = here.denied.into_inner().or_else(|| access.doubt.clone());
-        Attempt { pass, rest, before, denied, is_broken_off }
+        Attempt { reconciliation, rest, before, denied, is_broken_off }
     }
 
-    /// Reads what a pass needs to plan, and writes nothing.
+    /// Reads what a reconciliation needs to plan, and writes nothing.
     pub(super) async fn look(
         &self,
         object: &Arc<Object<AwsCluster>>,
         identity: &Identity,
-        pass: &Pass,
+        reconciliation: &Reconciliation,
         access: &Access,
     ) -> Look {
         let here = Here { clusters: self, object, identity, denied: Mutex::default() };
-        let looked = Box::pin(look(pass, &access.executor(identity), &here)).await;
+        let looked = Box::pin(look(reconciliation, &access.executor(identity), &here)).await;
         Look { looked, now: here.now(), denied: here.denied.into_inner() }
     }
 
-    /// Whether the object was paused or deleted since the attempt began, which may take ten minutes.
+    /// Whether the object was paused or deleted since the attempt began, which may take ten
+    /// minutes.
     fn has_turned(&self, begun: &Object<AwsCluster>, identity: &Identity) -> bool {
         let Some(now) = self.cache.get(&begun.metadata.key) else { return false };
         let namespace = now.metadata.namespace().unwrap_or_default();
@@ -122,7 +123,7 @@ impl AttemptHooks for Here<'_> {
         self.clusters.stop.is_cancelled() || self.clusters.has_turned(self.object, self.identity)
     }
 
-    fn unread(&self, error: &CallError) {
+    fn unread(&self, error: &AwsError) {
         if let Some(denial) = denial(error) {
             *self.denied.lock() = Some(denial);
         }
@@ -133,8 +134,8 @@ impl AttemptHooks for Here<'_> {
         if is_repair {
             self.clusters.metrics.repaired(&planned.action, outcome);
         }
-        let told = write_events::told(&planned.action, outcome, is_repair);
-        let Some(Told { is_done, reason, message }) = told else { return };
+        let text = write_events::event_text(&planned.action, outcome, is_repair);
+        let Some(EventText { is_done, reason, message }) = text else { return };
         let severity = if is_done { EventType::Normal } else { EventType::Warning };
         self.clusters.tell(self.object, severity, reason, &message);
     }
@@ -154,16 +155,17 @@ impl AwsClusters {
     ) -> Result<Next, Retry> {
         let (key, uid) = (&object.metadata.key, &object.metadata.uid);
         let stored = || stored_memory::read(&object.status);
-        let pass = match self.passes.turn(key, uid, &goal, false, stored) {
+        let reconciliation = match self.reconciliations.turn(key, uid, &goal, false, stored) {
             Turn::Rest(left) => return Ok(Next::After(left)),
-            Turn::Tell(pass, _) | Turn::Go(pass) => *pass,
+            Turn::Tell(reconciliation, _) | Turn::Go(reconciliation) => *reconciliation,
         };
-        let Look { looked, denied, now } = self.look(object, identity, &pass, access).await;
+        let Look { looked, denied, now } =
+            self.look(object, identity, &reconciliation, access).await;
         if self.stop.is_cancelled() {
             return Ok(Next::Done);
         }
         let mut report = Report::of_an_attempt(denied.as_ref());
-        let pass = match looked {
+        let reconciliation = match looked {
             Ok(looked) => {
                 tell(&mut report, &forecast(&looked, now));
                 looked
@@ -171,11 +173,12 @@ impl AwsClusters {
             Err(failures) => {
                 let message = listed(&messages(&failures));
                 report.conditions.state(PLAN_ONLY, false, "CannotPlan", message);
-                pass
+                reconciliation
             }
         };
         let length = self.length(Rest::Reached);
-        let next = self.passes.keep(key, uid, goal, pass, Pause { length, tell: None });
+        let next =
+            self.reconciliations.keep(key, uid, goal, reconciliation, Pause { length, tell: None });
         self.publish(object, &report, None).await.map_err(manager::retry)?;
         Ok(Next::After(next))
     }
@@ -209,15 +212,15 @@ mod tests {
             part: Part::Subnets,
             action: Action::DeleteSubnet { subnet: format!("subnet-{number}") },
         };
-        let told = |number: usize| {
+        let text = |number: usize| {
             let said = Forecast { writes: (0..number).map(write).collect(), ..Forecast::default() };
             let mut report = Report::default();
             tell(&mut report, &said);
             report.plan.unwrap()
         };
-        let plan = told(LISTED + 2);
+        let plan = text(LISTED + 2);
         assert_eq!((plan.writes.len(), plan.omitted), (LISTED, Some(2)));
         assert_eq!(plan.writes[1], "DeleteSubnet of subnet-1");
-        assert_eq!(told(LISTED).omitted, None);
+        assert_eq!(text(LISTED).omitted, None);
     }
 }

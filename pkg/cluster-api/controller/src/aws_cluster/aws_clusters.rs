@@ -13,7 +13,7 @@ use resilience::Fence;
 use tokio_util::sync::CancellationToken;
 
 use super::metrics::AwsClusterMetrics;
-use super::passes::Passes;
+use super::reconciliations::Reconciliations;
 use super::report::Report;
 use super::stored_memory;
 use crate::api::AWS_CLUSTERS;
@@ -32,7 +32,7 @@ pub(super) struct AwsClusters {
     pub(super) machines: KindCaches<Machine>,
     pub(super) account: Account,
     pub(super) fence: Fence,
-    pub(super) passes: Passes,
+    pub(super) reconciliations: Reconciliations,
     pub(super) recorder: Recorder,
     pub(super) metrics: AwsClusterMetrics,
     pub(super) options: AwsOptions,
@@ -43,7 +43,7 @@ pub(super) struct AwsClusters {
 }
 
 impl AwsClusters {
-    /// Writes what was found out, with the memory of a pass.
+    /// Writes what was found out, with the memory of a reconciliation.
     pub(super) async fn publish(
         &self,
         object: &Arc<Object<AwsCluster>>,
@@ -72,7 +72,7 @@ impl AwsClusters {
     }
 
     /// Tells what stands in the way, did not before this attempt, and is not in the status that was
-    /// seen: once, not in every pass. A status lists a few of many problems only.
+    /// seen: once, not in every reconciliation. A status lists a few of many problems only.
     pub(super) fn tell_problems(
         &self,
         before: &Object<AwsCluster>,

@@ -17,7 +17,7 @@ use super::attempt::Attempt;
 use super::aws_clusters::AwsClusters;
 use super::goal::Wanted;
 use super::owner::Owner;
-use super::passes::{Pause, Turn};
+use super::reconciliations::{Pause, Turn};
 use super::report::{CREDENTIALS, Findings, Report};
 use super::{goal, metrics, stored_memory};
 use crate::api::APPLIED_TAGS_ANNOTATION;
@@ -62,31 +62,32 @@ impl AwsClusters {
         let noted = self.note(object, true).await.map_err(manager::retry)?;
         let is_news = noted.status.observed_generation != Some(noted.metadata.generation);
         let stored = || stored_memory::read(&object.status);
-        let attempt = match self.passes.turn(key, uid, &goal, is_news, stored) {
+        let attempt = match self.reconciliations.turn(key, uid, &goal, is_news, stored) {
             Turn::Rest(left) => return Ok(Next::After(left)),
-            Turn::Tell(pass, left) => Attempt::at_rest(*pass, left),
-            Turn::Go(pass) => {
+            Turn::Tell(reconciliation, left) => Attempt::at_rest(*reconciliation, left),
+            Turn::Go(reconciliation) => {
                 let period = self.options.deep_check_period.as_secs();
-                let pass = pass.with_deep_check_period(period);
-                self.lead(&noted, &wanted.desired.identity, pass, &access).await
+                let reconciliation = reconciliation.with_deep_check_period(period);
+                self.lead(&noted, &wanted.desired.identity, reconciliation, &access).await
             }
         };
         if attempt.is_broken_off {
             return Ok(Next::Done);
         }
-        let told = self.tell_of_leg(&noted, &wanted, &attempt).await;
+        let published = self.publish_attempt(&noted, &wanted, &attempt).await;
         let mirrors = self.options.mirror_ids && attempt.rest == Rest::Reached;
-        let found = mirrors.then(|| places(&wanted.desired, attempt.pass.observed())).flatten();
+        let found =
+            mirrors.then(|| places(&wanted.desired, attempt.reconciliation.observed())).flatten();
         let length = self.length(attempt.rest);
-        let pause = match told {
-            // What could not be told is told by the next attempt, at once.
+        let pause = match published {
+            // The next attempt comes at once, and publishes again.
             Err(_) => Pause { length: Duration::ZERO, tell: None },
             Ok(None) => Pause { length, tell: None },
             Ok(Some(Again::Read(after))) => Pause { length: length.min(after), tell: None },
             Ok(Some(Again::Tell(after))) => Pause { length, tell: Some(after) },
         };
-        let next = self.passes.keep(key, uid, goal, attempt.pass, pause);
-        told.map_err(manager::retry)?;
+        let next = self.reconciliations.keep(key, uid, goal, attempt.reconciliation, pause);
+        published.map_err(manager::retry)?;
         if attempt.rest == Rest::Reached {
             let noted = self.note(&noted, false).await.map_err(manager::retry)?;
             if let Some(found) = found {
@@ -98,20 +99,23 @@ impl AwsClusters {
 
     /// Publishes the result of an attempt. When to look again for something that is not of the
     /// network.
-    async fn tell_of_leg(
+    async fn publish_attempt(
         &self,
         object: &Arc<Object<AwsCluster>>,
         wanted: &Wanted,
         attempt: &Attempt,
     ) -> Result<Option<Again>, Error> {
-        let problems = attempt.pass.problems();
-        let counts = metrics::of(&wanted.desired.identity, attempt.pass.observed());
+        let problems = attempt.reconciliation.problems();
+        let counts = metrics::of(&wanted.desired.identity, attempt.reconciliation.observed());
         self.metrics.saw(object, wanted.desired.nat.word(), &counts);
         let mut report = Report::of_an_attempt(attempt.denied.as_ref());
         report.unsupported(&wanted.unsupported);
-        let is_complete = report.judge(&wanted.desired, &attempt.pass, &problems);
-        report.findings =
-            Findings::of(&wanted.desired, attempt.pass.observed(), attempt.pass.memory());
+        let is_complete = report.judge(&wanted.desired, &attempt.reconciliation, &problems);
+        report.findings = Findings::of(
+            &wanted.desired,
+            attempt.reconciliation.observed(),
+            attempt.reconciliation.memory(),
+        );
         let mut again = None;
         if is_complete {
             let host = report.findings.host.clone();
@@ -129,7 +133,7 @@ impl AwsClusters {
         }
         report.sum_up();
         self.tell_problems(object, &attempt.before, &problems);
-        self.publish(object, &report, Some(attempt.pass.memory())).await?;
+        self.publish(object, &report, Some(attempt.reconciliation.memory())).await?;
         Ok(again)
     }
 
@@ -144,7 +148,7 @@ impl AwsClusters {
             Admission::Denied(denial) => denial,
         };
         // Whatever is done meanwhile in the right account is looked at afterwards.
-        self.passes.forget(&object.metadata.key);
+        self.reconciliations.forget(&object.metadata.key);
         self.tell_once(object, CREDENTIALS, denial.reason, &denial.message);
         let mut report = Report::of_an_attempt(Some(&denial));
         report.sum_up();
@@ -192,9 +196,9 @@ impl AwsClusters {
         object: &Arc<Object<AwsCluster>>,
         errors: &[SpecError],
     ) -> Result<Next, Retry> {
-        let told: Vec<_> = errors.iter().map(ToString::to_string).collect();
-        let message = told.join("; ");
-        self.passes.forget(&object.metadata.key);
+        let texts: Vec<_> = errors.iter().map(ToString::to_string).collect();
+        let message = texts.join("; ");
+        self.reconciliations.forget(&object.metadata.key);
         if object.status.error_message.as_ref() != Some(&message) {
             self.tell(object, EventType::Warning, "InvalidConfiguration", &message);
         }

@@ -1,10 +1,10 @@
 //! Looks for what has outlived its AWSCluster: resources on AWS whose owner is no AWSCluster that
-//! there is. They are told, and left.
+//! there is. They are reported, and left.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use aws::{CallError, Marked};
+use aws::{AwsError, Marked};
 use aws_network::listed;
 use objects::ObjectMeta;
 use tokio::time::{MissedTickBehavior, interval};
@@ -37,9 +37,9 @@ impl AwsClusters {
         }
     }
 
-    /// Resources in the region without an owner; `None` while the AWSClusters are not all known. One
-    /// scan reads one account, also when the credentials change meanwhile.
-    async fn leaked(&self, region: &str) -> Result<Option<Vec<Marked>>, CallError> {
+    /// Resources in the region without an owner; `None` while the AWSClusters are not all known.
+    /// One scan reads one account, also when the credentials change meanwhile.
+    async fn leaked(&self, region: &str) -> Result<Option<Vec<Marked>>, AwsError> {
         let before = self.owners();
         let account = self.account.caller(region, None).await?;
         let region = self.account.region_of(region, &account);
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_leak_is_told_once_and_counted_as_long_as_it_is_there() {
+    fn a_leak_is_reported_once_and_counted_as_long_as_it_is_there() {
         let mut leaks = Leaks::default();
         assert!(leaks.counts().is_empty(), "nothing is known before a scan");
         let (vpc, nat) = (marked("a", "vpc", "vpc-1"), marked("b", "nat_gateway", "nat-1"));

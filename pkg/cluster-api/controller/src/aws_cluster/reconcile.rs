@@ -33,13 +33,13 @@ impl Reconcile for AwsClusters {
 
     async fn reconcile(&self, key: &Arc<str>) -> Result<Next, Retry> {
         let Some(object) = self.cache.get(key) else {
-            self.passes.forget(key);
+            self.reconciliations.forget(key);
             self.metrics.forget(key);
             return Ok(Next::Done);
         };
         if object.metadata.annotations.contains_key(MANAGED_BY_ANNOTATION) {
             // Another program manages it: no finalizer, no call to AWS, no status.
-            self.passes.forget(key);
+            self.reconciliations.forget(key);
             self.metrics.forget(key);
             return Ok(Next::Done);
         }
@@ -79,7 +79,7 @@ impl AwsClusters {
     /// Writes the condition `Paused`, and nothing else; a deletion waits, too.
     async fn pause(&self, object: &Arc<Object<AwsCluster>>) -> Result<Next, Retry> {
         // What is done to AWS meanwhile is looked at afterwards.
-        self.passes.forget(&object.metadata.key);
+        self.reconciliations.forget(&object.metadata.key);
         let mut message = "nothing is done until the annotation cluster.x-k8s.io/paused, and spec.paused of the Cluster, are taken away".to_owned();
         if object.metadata.deleting() {
             message.push_str(", its deletion included");
@@ -104,8 +104,9 @@ impl AwsClusters {
         self.conflict(object, &message).await
     }
 
-    /// Why the network is not adopted although its user asks for it: upstream's EKS controller keeps
-    /// a cluster of this name, and both would write to one network (`rule:eks-is-not-adopted`).
+    /// Why the network is not adopted although its user asks for it: upstream's EKS controller
+    /// keeps a cluster of this name, and both would write to one network
+    /// (`rule:eks-is-not-adopted`).
     async fn eks_conflict(&self, object: &Object<AwsCluster>, cluster: &str) -> Option<String> {
         if !goal::adopts(&object.metadata) {
             return None;
@@ -140,7 +141,7 @@ impl AwsClusters {
         if object.metadata.deleting() {
             return self.withhold(object, report, CONFLICT, message).await;
         }
-        self.passes.forget(&object.metadata.key);
+        self.reconciliations.forget(&object.metadata.key);
         self.tell_once(object, READY, CONFLICT, message);
         report.conditions.state(READY, false, CONFLICT, message.to_owned());
         self.publish(object, &report, None).await.map_err(manager::retry)?;

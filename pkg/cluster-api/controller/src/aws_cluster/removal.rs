@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
-use aws_network::{Goal, Other, Pass, Problem, Rest, listed};
+use aws_network::{Goal, Other, Problem, Reconciliation, Rest, listed};
 use events::EventType;
 use objects::Object;
 use workqueue::{Next, Retry};
@@ -16,7 +16,7 @@ use super::admission::Admission;
 use super::attempt::Attempt;
 use super::aws_clusters::AwsClusters;
 use super::owner::Owner;
-use super::passes::{Pause, Turn};
+use super::reconciliations::{Pause, Turn};
 use super::report::{Denial, READY, Report};
 use super::{goal, stored_memory};
 use crate::api::aws_cluster::{AwsCluster, AwsClusterStatus};
@@ -55,7 +55,7 @@ impl AwsClusters {
     ) -> Result<Next, Retry> {
         let (key, uid) = (&object.metadata.key, &object.metadata.uid);
         if !object.metadata.has_finalizer(AWS_CLUSTER_FINALIZER) {
-            self.passes.forget(key);
+            self.reconciliations.forget(key);
             return Ok(Next::Done);
         }
         if let Some(message) = self.dependents(object, &owner.name).await {
@@ -88,11 +88,11 @@ impl AwsClusters {
         let stored = || stored_memory::read(&object.status);
         // Who says now that it may go does not wait for the next look.
         let is_news = is_stuck(object) && goal::may_be_abandoned(object);
-        let pass = match self.passes.turn(key, uid, &goal, is_news, stored) {
+        let reconciliation = match self.reconciliations.turn(key, uid, &goal, is_news, stored) {
             Turn::Rest(left) => return Ok(Next::After(left)),
-            Turn::Tell(pass, _) | Turn::Go(pass) => *pass,
+            Turn::Tell(reconciliation, _) | Turn::Go(reconciliation) => *reconciliation,
         };
-        let attempt = self.lead(object, &identity, pass, &access).await;
+        let attempt = self.lead(object, &identity, reconciliation, &access).await;
         if attempt.is_broken_off {
             return Ok(Next::Done);
         }
@@ -100,8 +100,10 @@ impl AwsClusters {
             let report = Report::of_an_attempt(Some(doubt));
             return self.withhold(object, report, FAILED, &doubt.message).await;
         }
-        let others =
-            of_no_living_owner(&attempt.pass.plan().others, &self.owners().unwrap_or_default());
+        let others = of_no_living_owner(
+            &attempt.reconciliation.plan().others,
+            &self.owners().unwrap_or_default(),
+        );
         if attempt.rest == Rest::Reached && others.is_empty() {
             let message = "nothing of it is left on AWS";
             return self.let_go(object, EventType::Normal, "Deleted", message).await;
@@ -114,28 +116,35 @@ impl AwsClusters {
         if is_unseen && goal::may_be_abandoned(object) {
             return self.let_go(object, EventType::Warning, "Abandoned", ABANDONED).await;
         }
-        let problems = attempt.pass.problems();
+        let problems = attempt.reconciliation.problems();
         let mut report = report_of(&attempt, &problems, is_unseen);
-        if problems.is_empty() && !others.is_empty() && is_all_gone(&attempt.pass) {
+        if problems.is_empty() && !others.is_empty() && is_all_gone(&attempt.reconciliation) {
             let message = blocked(&others, identity.adopt);
             self.tell_once(object, DELETING, CONFLICT, &message);
             report.conditions.state(DELETING, true, CONFLICT, message);
         }
-        let told = self.publish(object, &report, Some(attempt.pass.memory())).await;
-        // What could not be told is told by the next attempt, at once.
+        let published = self.publish(object, &report, Some(attempt.reconciliation.memory())).await;
+        // The next attempt comes at once, and publishes again.
         let length = match attempt.rest {
-            _ if told.is_err() => Duration::ZERO,
+            _ if published.is_err() => Duration::ZERO,
             Rest::Reached => LEFT_AGAIN,
             rest => self.length(rest),
         };
-        let next = self.passes.keep(key, uid, goal, attempt.pass, Pause { length, tell: None });
+        let next = self.reconciliations.keep(
+            key,
+            uid,
+            goal,
+            attempt.reconciliation,
+            Pause { length, tell: None },
+        );
         self.tell_problems(object, &attempt.before, &problems);
-        told.map_err(manager::retry)?;
+        published.map_err(manager::retry)?;
         Ok(Next::After(next))
     }
 
     /// AWS may not be called for one that is deleted. It stays until that is mended, or until its
-    /// user lets it go where nothing is known to have been made (`rule:abandoned-only-by-its-user`).
+    /// user lets it go where nothing is known to have been made
+    /// (`rule:abandoned-only-by-its-user`).
     pub(super) async fn withhold(
         &self,
         object: &Arc<Object<AwsCluster>>,
@@ -143,7 +152,7 @@ impl AwsClusters {
         reason: &'static str,
         message: &str,
     ) -> Result<Next, Retry> {
-        self.passes.forget(&object.metadata.key);
+        self.reconciliations.forget(&object.metadata.key);
         let memory = stored_memory::read(&object.status);
         let is_unseen = memory.records.is_empty() && !was_seen(&object.status);
         if is_unseen && goal::may_be_abandoned(object) {
@@ -167,7 +176,7 @@ impl AwsClusters {
         reason: &'static str,
         message: &str,
     ) -> Result<Next, Retry> {
-        self.passes.forget(&object.metadata.key);
+        self.reconciliations.forget(&object.metadata.key);
         self.tell(object, severity, reason, message);
         let removed = self.client.remove_finalizer(object, AWS_CLUSTER_FINALIZER).await;
         removed.map(|_| Next::Done).map_err(manager::retry)
@@ -201,16 +210,17 @@ impl AwsClusters {
 }
 
 /// Whether nothing of ours was seen: at most another look is awaited.
-fn is_all_gone(pass: &Pass) -> bool {
-    let plan = pass.plan();
+fn is_all_gone(reconciliation: &Reconciliation) -> bool {
+    let plan = reconciliation.plan();
     plan.reads.is_empty() && plan.actions.is_empty() && plan.waits.is_empty()
 }
 
 /// AWS cannot be read, and no creation is known
 /// (`rule:abandoned-only-by-its-user`).
 fn is_unseen(attempt: &Attempt, status: &AwsClusterStatus) -> bool {
-    let nobody_looked = attempt.denied.is_some() || attempt.pass.observed().vpcs.get().is_none();
-    nobody_looked && attempt.pass.memory().records.is_empty() && !was_seen(status)
+    let nobody_looked =
+        attempt.denied.is_some() || attempt.reconciliation.observed().vpcs.get().is_none();
+    nobody_looked && attempt.reconciliation.memory().records.is_empty() && !was_seen(status)
 }
 
 /// Whether something of it was there once: what others made may have been taken over.
@@ -219,7 +229,7 @@ fn was_seen(status: &AwsClusterStatus) -> bool {
     status.was_ready() || vpc.is_some_and(|vpc| vpc.managed)
 }
 
-/// Whether its user was told how it could be let go.
+/// Whether the condition names the annotation that abandons the network.
 fn is_stuck(object: &Object<AwsCluster>) -> bool {
     let mut conditions = object.status.conditions.iter();
     conditions.any(|it| it.kind == DELETING && it.message.contains(ABANDON_ANNOTATION))
@@ -228,7 +238,7 @@ fn is_stuck(object: &Object<AwsCluster>) -> bool {
 fn report_of(attempt: &Attempt, problems: &[Problem], is_unseen: bool) -> Report {
     let mut report = Report::of_an_attempt(attempt.denied.as_ref());
     let reason = if problems.is_empty() { DELETING } else { FAILED };
-    let mut message = left_over(&attempt.pass, problems);
+    let mut message = left_over(&attempt.reconciliation, problems);
     if is_unseen {
         let _infallible = write!(message, "; {WAY_OUT} {ABANDON_ANNOTATION}=true lets it go");
     }
@@ -238,9 +248,9 @@ fn report_of(attempt: &Attempt, problems: &[Problem], is_unseen: bool) -> Report
 }
 
 /// The resources that a deletion waits for, and its problems.
-fn left_over(pass: &Pass, problems: &[Problem]) -> String {
+fn left_over(reconciliation: &Reconciliation, problems: &[Problem]) -> String {
     let problems = problems.iter().map(|problem| problem.message.as_str());
-    let waits = pass.plan().waits.iter().map(|wait| wait.what.as_str());
+    let waits = reconciliation.plan().waits.iter().map(|wait| wait.what.as_str());
     let all: Vec<_> = problems.chain(waits).collect();
     if all.is_empty() { "AWS may not show everything yet".to_owned() } else { listed(&all) }
 }

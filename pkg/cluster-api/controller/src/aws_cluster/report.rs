@@ -1,10 +1,10 @@
 //! [`Report`]: what one reconcile found out about an AWSCluster, and its status in all dialects.
 //! Pure.
 
-use aws::CallError;
+use aws::AwsError;
 use aws_network::{
     Desired, DesiredLoadBalancer, LoadBalancerKind, LogicalId, Memory, NatPolicy, Observed, Part,
-    Pass, Problem, ROLE_TAG, Refusal, Role, Scheme, classify_read, outputs,
+    Problem, ROLE_TAG, Reconciliation, Refusal, Role, Scheme, classify_read, outputs,
 };
 use jiff::Timestamp;
 use objects::Object;
@@ -44,7 +44,7 @@ pub(super) struct Report {
 /// Whether it can go on without help.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) enum Failure {
-    /// The pass ended before this was determined.
+    /// The reconciliation ended before this was determined.
     #[default]
     NotJudged,
     None,
@@ -67,7 +67,7 @@ impl Report {
     }
 
     /// A report that no subnets can be chosen, because the zones of the region are unknown.
-    pub(super) fn without_zones(region: &str, error: &CallError) -> Self {
+    pub(super) fn without_zones(region: &str, error: &AwsError) -> Self {
         let denied = denial(error);
         let mut report = match &denied {
             Some(denial) => Self::of_an_attempt(Some(denial)),
@@ -83,9 +83,14 @@ impl Report {
 
     /// The conditions of all parts of the network. Whether everything that the cluster needs is
     /// there.
-    pub(super) fn judge(&mut self, desired: &Desired, pass: &Pass, problems: &[Problem]) -> bool {
+    pub(super) fn judge(
+        &mut self,
+        desired: &Desired,
+        reconciliation: &Reconciliation,
+        problems: &[Problem],
+    ) -> bool {
         self.conditions.gone.push(PLAN_ONLY);
-        let parts = aws_network::conditions(desired, pass.plan(), problems);
+        let parts = aws_network::conditions(desired, reconciliation.plan(), problems);
         for part in Part::OF_A_CLUSTER {
             if parts.iter().all(|condition| condition.part != part) {
                 self.conditions.gone.push(part.condition());
@@ -139,8 +144,8 @@ impl Report {
         self.conditions.stated.push(summary);
     }
 
-    /// Writes the findings into the fields of all dialects, so that every reader sees them without a
-    /// conversion. Zones and conditions take the form of the contract.
+    /// Writes the findings into the fields of all dialects, so that every reader sees them without
+    /// a conversion. Zones and conditions take the form of the contract.
     pub(super) fn publish(
         &self,
         object: &Object<AwsCluster>,
@@ -157,7 +162,8 @@ impl Report {
         status.observed_generation = Some(object.metadata.generation);
     }
 
-    /// Milestones never go back: kubeconfigs and certificates depend on them, as in all of Cluster API.
+    /// Milestones never go back: kubeconfigs and certificates depend on them, as in all of Cluster
+    /// API.
     fn publish_milestones(&self, status: &mut AwsClusterStatus) {
         let ready = self.is_ready || status.was_ready();
         status.ready = Some(ready);
@@ -317,16 +323,16 @@ pub(super) struct Denial {
 }
 
 /// Whether a failure of a read is about who asks.
-pub(super) fn denial(error: &CallError) -> Option<Denial> {
+pub(super) fn denial(error: &AwsError) -> Option<Denial> {
     let reason = match error {
         // No read is held back by anything but credentials that are not there.
-        CallError::NotSent { .. } => "CredentialsNotFound",
-        CallError::Refused(refused) => match classify_read(refused) {
+        AwsError::NotSent { .. } => "CredentialsNotFound",
+        AwsError::Refused(refused) => match classify_read(refused) {
             Refusal::Permission => "PermissionDenied",
             Refusal::Clock => "ClockSkew",
             _ => return None,
         },
-        CallError::Unanswered { .. } => return None,
+        AwsError::Unanswered { .. } => return None,
     };
     Some(Denial { reason, message: error.to_string() })
 }

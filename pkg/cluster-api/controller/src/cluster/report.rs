@@ -31,7 +31,7 @@ pub(super) struct Report {
 /// Terminal failure of the infrastructure.
 #[derive(Debug, Default)]
 pub(super) enum Failure {
-    /// The pass ended before this was determined.
+    /// The reconciliation ended before this was determined.
     #[default]
     NotAsked,
     /// The Cluster can go on.
@@ -49,8 +49,8 @@ impl Report {
         }
     }
 
-    /// Writes the findings into the fields of all dialects, so that every reader sees them without a
-    /// conversion.
+    /// Writes the findings into the fields of all dialects, so that every reader sees them without
+    /// a conversion.
     pub(super) fn publish(
         &self,
         cluster: &Object<Cluster>,
@@ -80,7 +80,8 @@ impl Report {
         status.phase = Some(word.to_owned());
     }
 
-    /// Milestones never go back: kubeconfigs and certificates depend on them, as in all of Cluster API.
+    /// Milestones never go back: kubeconfigs and certificates depend on them, as in all of Cluster
+    /// API.
     fn publish_milestones(&self, status: &mut ClusterStatus) {
         let ready = self.infrastructure_ready || status.infrastructure_was_ready();
         let initialized = self.control_plane_initialized || status.control_plane_was_initialized();
@@ -104,7 +105,7 @@ pub(super) fn phase(cluster: &Object<Cluster>, status: &ClusterStatus) -> Phase 
     Phase::of(facts, dialect(cluster))
 }
 
-/// Why a part of a pass failed.
+/// Why a part of a reconciliation failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum StepError {
     /// A call to the API server.

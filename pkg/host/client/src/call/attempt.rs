@@ -23,18 +23,18 @@ use crate::call::metrics::ClientMetrics;
 use crate::call::request::{Progress, Sender, attempt_timeout, is_watch};
 
 /// Layer around what sends one request.
-pub(crate) struct Attempt<S> {
+pub(crate) struct AttemptLayer<S> {
     inner: S,
     metrics: Arc<ClientMetrics>,
 }
 
-impl<S> Attempt<S> {
+impl<S> AttemptLayer<S> {
     pub(crate) fn new(inner: S, metrics: Arc<ClientMetrics>) -> Self {
         Self { inner, metrics }
     }
 }
 
-impl<S> Sender for Attempt<S>
+impl<S> Sender for AttemptLayer<S>
 where
     S: Sender<Error = BoxError>,
     S::Answer: http_body::Body<Data = Bytes> + Unpin,
@@ -131,7 +131,8 @@ impl<B> Drop for SizedBody<B> {
     }
 }
 
-/// More different texts are not remembered, and then not told either: somebody writes what he likes.
+/// More different texts are not remembered, and then not told either: somebody writes what he
+/// likes.
 const KINDS: usize = 256;
 /// More of one text is not told.
 const LENGTH: usize = 1024;

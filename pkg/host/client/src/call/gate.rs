@@ -1,5 +1,5 @@
-//! The outermost layer: every request except a watch takes a token before it leaves, long waits are logged,
-//! and a server that refuses most requests by 429 stops the whole bucket
+//! The outermost layer: every request except a watch takes a token before it leaves, long waits are
+//! logged, and a server that refuses most requests by 429 stops the whole bucket
 //! (`rule:many-429s-stop-the-bucket`).
 
 use std::pin::pin;
@@ -148,25 +148,24 @@ impl WaitLog {
         );
     }
 
-    /// Tells of `wait` now that it is over, if it was long enough and the last line long enough
-    /// ago.
+    /// Logs a wait that is over, if it was long enough and the last message is long enough ago.
     pub(crate) fn ended(&self, waiting: Waiting<'_>, wait: &Wait) {
         if wait.time <= NOTABLE {
             return;
         }
-        let line = Line { waiting, wait };
+        let message = WaitMessage { waiting, wait };
         let now = Instant::now();
         if wait.time > LONG && self.always.pass(now).is_some() {
-            line.write_always();
+            message.write_always();
         } else if wait.time > LONG && self.verbose.pass(now).is_some() {
-            line.write_at_2();
+            message.write_at_2();
         } else {
-            line.write_at_3();
+            message.write_at_3();
         }
     }
 }
 
-struct Line<'a> {
+struct WaitMessage<'a> {
     waiting: Waiting<'a>,
     wait: &'a Wait,
 }
@@ -188,7 +187,7 @@ macro_rules! write_line {
     };
 }
 
-impl Line<'_> {
+impl WaitMessage<'_> {
     fn write_always(&self) {
         write_line!(self);
     }

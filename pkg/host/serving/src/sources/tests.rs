@@ -7,7 +7,7 @@ const BOUNDS: Bounds = Bounds { of_all: 12, of_one_source: 6, newest_wins: false
 /// The open connections of a test, in the order in which they came.
 struct Scene {
     sources: Arc<Sources>,
-    open: Vec<(Place, Arc<Activity>)>,
+    open: Vec<(ConnectionSlot, Arc<Activity>)>,
 }
 
 impl Scene {

@@ -78,9 +78,9 @@ fn the_port_that_was_published_stays_whatever_the_cluster_says_later() {
     let changed = cluster(&json!({}), &json!({"apiServerPort": 8443}));
     let read = wanted(&published, &changed).unwrap();
     assert_eq!((read.api_port, read.desired.load_balancer.unwrap().port), (6443, 6443));
-    let told =
+    let given =
         "spec.clusterNetwork.apiServerPort of the Cluster (the endpoint was published with 6443)";
-    assert_eq!(read.unsupported, [told]);
+    assert_eq!(read.unsupported, [given]);
     for network in [json!({"apiServerPort": 6443}), Value::Null] {
         let read = wanted(&published, &cluster(&json!({}), &network)).unwrap();
         assert_eq!((read.api_port, read.unsupported.len()), (6443, 0));
@@ -110,22 +110,22 @@ fn a_removal_needs_nothing_of_a_spec_and_knows_every_name_that_a_load_balancer_m
     assert_eq!(removal.vpc_id, None);
     assert_eq!(removal.service_resources, ServiceResources::GoWithOurVpc);
     assert!(!removal.deletes_free_interfaces);
-    let told = object(
+    let given = object(
         &json!({"aws.cluster.x-k8s.io/external-resource-gc": "false",
             "aws.cluster.x-k8s.io/force-delete-enis": "true"}),
         &json!({"networkSpec": {"vpc": {"id": "vpc-1"}}, "controlPlaneLoadBalancer": {"name": "own"}}),
     );
-    let removal = absent(&told, "c", &options());
+    let removal = absent(&given, "c", &options());
     assert_eq!(removal.load_balancer_names[0], "own");
     assert_eq!(removal.vpc_id.as_deref(), Some("vpc-1"));
     assert!(removal.deletes_free_interfaces);
     assert_eq!(removal.service_resources, ServiceResources::Stay);
-    let told = object(
+    let given = object(
         &json!({"aws.cluster.x-k8s.io/external-resource-gc": "true"}),
         &json!({"network": {"securityGroupOverrides": {"node": "sg-1"}},
             "controlPlaneLoadBalancer": {"additionalSecurityGroups": ["sg-2"]}}),
     );
-    let removal = absent(&told, "c", &options());
+    let removal = absent(&given, "c", &options());
     assert_eq!(removal.service_resources, ServiceResources::Go);
     assert_eq!(Vec::from_iter(&removal.named_groups), ["sg-1", "sg-2"]);
 }
@@ -148,12 +148,12 @@ fn whether_a_name_has_to_resolve_is_said_by_the_spec_and_else_by_the_flag() {
 }
 
 #[test]
-fn what_is_not_built_is_refused_before_anything_is_made_and_only_told_afterwards() {
+fn what_is_not_built_is_refused_before_the_first_write_and_only_reported_later() {
     let spec = json!({"region": "us-east-2", "network": {"vpc": {"ipv6": {}}}});
     let mut object = object(&json!({}), &spec);
     let errors = wanted(&object, &cluster(&json!({}), &Value::Null)).unwrap_err();
-    let told: Vec<_> = errors.iter().map(ToString::to_string).collect();
-    assert_eq!(told, ["cannot use spec.network.vpc.ipv6: not supported yet"]);
+    let texts: Vec<_> = errors.iter().map(ToString::to_string).collect();
+    assert_eq!(texts, ["cannot use spec.network.vpc.ipv6: not supported yet"]);
     object.status.pending_creates.insert("vpc".to_owned(), "2026-01-01T00:00:00Z".to_owned());
     let read = wanted(&object, &cluster(&json!({}), &Value::Null)).unwrap();
     assert_eq!(read.unsupported, ["spec.network.vpc.ipv6"]);

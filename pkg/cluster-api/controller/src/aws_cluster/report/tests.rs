@@ -46,9 +46,9 @@ fn condition<'a>(status: &'a AwsClusterStatus, kind: &str) -> &'a Condition {
     status.conditions.iter().find(|it| it.kind == kind).unwrap()
 }
 
-/// A pass that has planned nothing has nothing to do.
-fn settled(desired: &Desired) -> Pass {
-    Pass::new(Goal::Present(Box::new(desired.clone())), Memory::default())
+/// A reconciliation that has planned nothing has nothing to do.
+fn settled(desired: &Desired) -> Reconciliation {
+    Reconciliation::new(Goal::Present(Box::new(desired.clone())), Memory::default())
 }
 
 #[test]
@@ -88,16 +88,19 @@ fn what_is_complete_and_published_is_ready_in_the_words_of_both_dialects_and_sta
 }
 
 #[test]
-fn the_first_part_that_lacks_something_says_why_it_is_not_ready_and_an_end_of_it_is_told() {
+fn the_first_part_that_lacks_something_says_why_it_is_not_ready_and_its_end_is_reported() {
     let desired = desired(&json!({"region": "us-east-2"}));
-    let mut pass = settled(&desired);
-    let Step::Read(queries) = pass.next(aws_network::Timestamp(0)) else { panic!("it reads") };
+    let mut reconciliation = settled(&desired);
+    let Step::Read(queries) = reconciliation.next(aws_network::Timestamp(0)) else {
+        panic!("it reads")
+    };
     for query in queries {
         match query {
             Query::TaggedVpcs => {
-                pass.unanswered(query, Some(&Refused::with_code("UnauthorizedOperation")));
+                reconciliation
+                    .unanswered(query, Some(&Refused::with_code("UnauthorizedOperation")));
             }
-            query => pass.answer(
+            query => reconciliation.answer(
                 query,
                 Reply::ClassicLoadBalancers(Vec::new()),
                 aws_network::Timestamp(0),
@@ -105,7 +108,7 @@ fn the_first_part_that_lacks_something_says_why_it_is_not_ready_and_an_end_of_it
         }
     }
     let mut report = Report::default();
-    assert!(!report.judge(&desired, &pass, &pass.problems()));
+    assert!(!report.judge(&desired, &reconciliation, &reconciliation.problems()));
     report.sum_up();
     let mut status = AwsClusterStatus {
         error_reason: Some("InvalidConfiguration".to_owned()),
@@ -148,8 +151,8 @@ fn fields_that_are_not_acted_upon_are_named_as_long_as_they_are_set() {
 }
 
 #[test]
-fn a_region_that_nobody_reaches_is_told_and_the_credentials_are_not_blamed() {
-    let error = CallError::Unanswered { reason: "no such host".to_owned() };
+fn an_unreachable_region_is_reported_and_the_credentials_are_not_blamed() {
+    let error = AwsError::Unanswered { reason: "no such host".to_owned() };
     let mut status = AwsClusterStatus::default();
     published(&Report::without_zones("us-est-2", &error), &mut status);
     let ready = condition(&status, "Ready");
@@ -157,7 +160,7 @@ fn a_region_that_nobody_reaches_is_told_and_the_credentials_are_not_blamed() {
     assert!(ready.message.contains("zones of region us-est-2"), "{}", ready.message);
     assert!(status.conditions.iter().all(|it| it.kind != CREDENTIALS));
 
-    let error = CallError::Refused(Refused::with_code("AuthFailure"));
+    let error = AwsError::Refused(Refused::with_code("AuthFailure"));
     let mut status = AwsClusterStatus::default();
     published(&Report::without_zones("us-east-2", &error), &mut status);
     assert_eq!(condition(&status, "Ready").reason, "PermissionDenied");

@@ -24,7 +24,7 @@ async fn silent(request: Request<Body>) -> Result<Reply, BoxError> {
 /// How long `request` may take, and what it ends with.
 async fn limit_of(request: Request<Body>) -> (Duration, CallError) {
     let started = Instant::now();
-    let outcome = Attempt::new(silent, metrics().0).send(request).await;
+    let outcome = AttemptLayer::new(silent, metrics().0).send(request).await;
     (started.elapsed(), outcome.err().unwrap())
 }
 
@@ -58,7 +58,7 @@ async fn waiting_for_a_token_is_no_part_of_the_limit() {
         tokio::time::sleep(Duration::from_secs(4)).await;
         Ok::<_, BoxError>(reply(200))
     };
-    let gate = Gate::new(Attempt::new(answering, metrics().0), throttle, metrics().0);
+    let gate = Gate::new(AttemptLayer::new(answering, metrics().0), throttle, metrics().0);
     let started = Instant::now();
     for _ in 0..2 {
         let mut request = request(Method::PATCH, "/a");
@@ -71,7 +71,7 @@ async fn waiting_for_a_token_is_no_part_of_the_limit() {
 #[tokio::test(start_paused = true)]
 async fn a_write_whose_body_was_never_taken_is_known_not_to_be_written() {
     let connecting = |_: Request<Body>| std::future::pending::<Result<Reply, BoxError>>();
-    let attempt = Attempt::new(connecting, metrics().0);
+    let attempt = AttemptLayer::new(connecting, metrics().0);
     let error = attempt.send(request(Method::PATCH, "/a")).await.err().unwrap();
     assert!(matches!(error, CallError::NotSent(_)), "{error}");
 
@@ -84,7 +84,7 @@ async fn a_write_whose_body_was_never_taken_is_known_not_to_be_written() {
 async fn every_attempt_is_counted_by_its_answer_and_watches_have_no_duration() {
     let (metrics, registry) = metrics();
     let answer = |outcome: fn() -> Result<Reply, BoxError>| {
-        Attempt::new(move |_: Request<Body>| async move { outcome() }, Arc::clone(&metrics))
+        AttemptLayer::new(move |_: Request<Body>| async move { outcome() }, Arc::clone(&metrics))
     };
     answer(|| Ok(reply(200))).send(request(Method::PATCH, "/a")).await.unwrap();
     answer(|| Ok(reply(409))).send(request(Method::PATCH, "/b")).await.unwrap();
@@ -119,7 +119,7 @@ async fn sizes_of_bodies_are_measured_in_both_directions() {
     let big = |_: Request<Body>| async {
         Ok::<_, BoxError>(Response::new(http_body_util::Full::new(Bytes::from(vec![b'x'; 3000]))))
     };
-    let attempt = Attempt::new(big, Arc::clone(&metrics));
+    let attempt = AttemptLayer::new(big, Arc::clone(&metrics));
     let response = attempt.send(request(Method::PATCH, "/a")).await.unwrap();
     assert_eq!(response.status(), StatusCode::OK);
     assert_eq!(response.into_body().collect().await.unwrap().to_bytes().len(), 3000);

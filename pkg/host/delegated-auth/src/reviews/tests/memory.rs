@@ -9,7 +9,7 @@ fn key(number: u8) -> Key {
 
 #[tokio::test(start_paused = true)]
 async fn answers_count_for_their_life_and_a_new_one_for_a_new_life() {
-    let mut memory = Memory::new(4);
+    let mut memory = AnswerCache::new(4);
     memory.insert(key(1), 'a');
     tokio::time::advance(Duration::from_millis(9_999)).await;
     assert_eq!(memory.get(&key(1), LIFE), Some('a'));
@@ -23,7 +23,7 @@ async fn answers_count_for_their_life_and_a_new_one_for_a_new_life() {
 
 #[tokio::test(start_paused = true)]
 async fn a_full_memory_forgets_what_was_not_used_for_longest() {
-    let mut memory = Memory::new(3);
+    let mut memory = AnswerCache::new(3);
     for number in 1..=3 {
         memory.insert(key(number), number);
     }

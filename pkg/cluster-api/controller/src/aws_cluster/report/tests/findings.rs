@@ -1,6 +1,6 @@
 use aws_network::{
-    Address, Goal, HealthCheck, Identity, Instance, InstanceState, Pass, Query, Reply, Scope,
-    SecurityGroup, Subnet, Tags, Timestamp, Vpc,
+    Address, Goal, HealthCheck, Identity, Instance, InstanceState, Query, Reconciliation, Reply,
+    Scope, SecurityGroup, Subnet, Tags, Timestamp, Vpc,
 };
 use serde_json::json;
 
@@ -41,11 +41,12 @@ fn desired() -> Desired {
 }
 
 fn observed(replies: Vec<(Query, Reply)>) -> Observed {
-    let mut pass = Pass::new(Goal::Present(Box::new(desired())), Memory::default());
+    let mut reconciliation =
+        Reconciliation::new(Goal::Present(Box::new(desired())), Memory::default());
     for (query, reply) in replies {
-        pass.answer(query, reply, Timestamp(1));
+        reconciliation.answer(query, reply, Timestamp(1));
     }
-    pass.observed().clone()
+    reconciliation.observed().clone()
 }
 
 fn subnet(id: &str, cidr: &str, zone: &str) -> Subnet {

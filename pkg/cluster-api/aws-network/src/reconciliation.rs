@@ -1,9 +1,10 @@
-//! [`Pass`]: one cluster's way to its goal, as a state machine without I/O.
+//! [`Reconciliation`]: one cluster's way to its goal, as a state machine without I/O.
 //!
-//! The reconciler asks [`Pass::next`] what to do, does it, and reports: reads to [`Pass::answer`],
-//! writes to [`Pass::written`], the status patch to [`Pass::persisted`]. It asks again when all of
-//! a step is reported. A pass never waits: [`Step::Rest`] ends an attempt, and [`Pass::resume`] begins
-//! the next one when the time has come.
+//! The reconciler asks [`Reconciliation::next`] what to do, does it, and reports: reads to
+//! [`Reconciliation::answer`], writes to [`Reconciliation::written`], the status patch to
+//! [`Reconciliation::persisted`]. It asks again when all of a step is reported. A reconciliation
+//! never waits: [`Step::Rest`] ends an attempt, and [`Reconciliation::resume`] begins the next one
+//! when the time has come.
 
 use attempt::{Attempt, MaySend, Rejection, lengthened, needs_memory};
 
@@ -50,7 +51,7 @@ pub enum Step {
     Rest(Rest),
 }
 
-/// Why and for how long a pass rests.
+/// Why and for how long a reconciliation rests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rest {
     /// The goal is reached, and nothing is awaited.
@@ -63,7 +64,7 @@ pub enum Rest {
 
 /// One cluster's way to its goal.
 #[derive(Clone, Debug)]
-pub struct Pass {
+pub struct Reconciliation {
     goal: Goal,
     observed: Observed,
     memory: Memory,
@@ -80,8 +81,8 @@ pub struct Pass {
     idle_attempts: u32,
 }
 
-impl Pass {
-    /// A pass that knows nothing of AWS yet.
+impl Reconciliation {
+    /// A reconciliation that knows nothing of AWS yet.
     pub fn new(goal: Goal, memory: Memory) -> Self {
         Self {
             goal,
@@ -238,8 +239,8 @@ impl Pass {
 
     /// Tells whether the memory was stored.
     ///
-    /// When it was not, creates that rest on it are left out of this attempt and everything else goes
-    /// on (`rule:a-failing-status-stops-only-unprotected-creates`).
+    /// When it was not, creates that rest on it are left out of this attempt and everything else
+    /// goes on (`rule:a-failing-status-stops-only-unprotected-creates`).
     pub fn persisted(&mut self, is_stored: bool) {
         if is_stored {
             self.stored = self.memory.clone();

@@ -25,29 +25,33 @@ fn memory(since: u64) -> Memory {
 }
 
 struct Bench {
-    passes: Passes,
+    reconciliations: Reconciliations,
     key: Arc<str>,
     uid: Arc<str>,
 }
 
 impl Bench {
     fn new() -> Self {
-        Self { passes: Passes::default(), key: Arc::from("ns/a"), uid: Arc::from("u") }
+        Self {
+            reconciliations: Reconciliations::default(),
+            key: Arc::from("ns/a"),
+            uid: Arc::from("u"),
+        }
     }
 
     fn turn(&self, goal: &Goal, now_anyway: bool) -> Turn {
-        self.passes.turn(&self.key, &self.uid, goal, now_anyway, || memory(1))
+        self.reconciliations.turn(&self.key, &self.uid, goal, now_anyway, || memory(1))
     }
 
-    fn keep(&self, goal: &Goal, pass: Pass, seconds: u64) {
+    fn keep(&self, goal: &Goal, reconciliation: Reconciliation, seconds: u64) {
         let rest = Pause { length: Duration::from_secs(seconds), tell: None };
-        self.passes.keep(&self.key, &self.uid, goal.clone(), pass, rest);
+        self.reconciliations.keep(&self.key, &self.uid, goal.clone(), reconciliation, rest);
     }
 }
 
-fn gone(turn: Turn) -> Pass {
+fn gone(turn: Turn) -> Reconciliation {
     match turn {
-        Turn::Go(pass) => *pass,
+        Turn::Go(reconciliation) => *reconciliation,
         turn => panic!("it does not go on: {turn:?}"),
     }
 }
@@ -63,7 +67,7 @@ fn rests(turn: &Turn) -> Duration {
 async fn a_pass_rests_until_its_time_has_come_and_remembers_what_it_knew() {
     let (bench, wanted) = (Bench::new(), goal("c"));
     assert_eq!(gone(bench.turn(&wanted, false)).memory(), &memory(1), "as it was stored");
-    bench.keep(&wanted, Pass::new(wanted.clone(), memory(2)), 10);
+    bench.keep(&wanted, Reconciliation::new(wanted.clone(), memory(2)), 10);
     assert_eq!(rests(&bench.turn(&wanted, false)), Duration::from_secs(10));
     tokio::time::advance(Duration::from_secs(4)).await;
     assert_eq!(rests(&bench.turn(&wanted, false)), Duration::from_secs(6));
@@ -74,30 +78,34 @@ async fn a_pass_rests_until_its_time_has_come_and_remembers_what_it_knew() {
 #[tokio::test(start_paused = true)]
 async fn another_goal_and_news_end_a_rest_and_another_object_of_the_name_begins_anew() {
     let (bench, wanted) = (Bench::new(), goal("c"));
-    bench.keep(&wanted, Pass::new(wanted.clone(), memory(2)), 10);
+    bench.keep(&wanted, Reconciliation::new(wanted.clone(), memory(2)), 10);
     assert_eq!(gone(bench.turn(&goal("d"), false)).memory(), &memory(2));
-    bench.keep(&wanted, Pass::new(wanted.clone(), memory(2)), 10);
+    bench.keep(&wanted, Reconciliation::new(wanted.clone(), memory(2)), 10);
     assert_eq!(gone(bench.turn(&wanted, true)).memory(), &memory(2));
-    bench.keep(&wanted, Pass::new(wanted.clone(), memory(2)), 10);
-    let turn = bench.passes.turn(&bench.key, &Arc::from("v"), &wanted, false, || memory(3));
+    bench.keep(&wanted, Reconciliation::new(wanted.clone(), memory(2)), 10);
+    let turn =
+        bench.reconciliations.turn(&bench.key, &Arc::from("v"), &wanted, false, || memory(3));
     assert_eq!(gone(turn).memory(), &memory(3));
-    bench.keep(&wanted, Pass::new(wanted.clone(), memory(2)), 10);
-    bench.passes.forget(&bench.key);
+    bench.keep(&wanted, Reconciliation::new(wanted.clone(), memory(2)), 10);
+    bench.reconciliations.forget(&bench.key);
     assert_eq!(gone(bench.turn(&wanted, false)).memory(), &memory(1));
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_could_not_be_told_to_the_end_is_told_again_without_an_end_of_the_rest() {
+async fn what_could_not_be_published_is_published_again_while_the_rest_goes_on() {
     let (bench, wanted) = (Bench::new(), goal("c"));
     let seconds = Duration::from_secs;
-    let pass = Pass::new(wanted.clone(), memory(2));
+    let reconciliation = Reconciliation::new(wanted.clone(), memory(2));
     let rest = Pause { length: seconds(600), tell: Some(seconds(15)) };
-    let next = bench.passes.keep(&bench.key, &bench.uid, wanted.clone(), pass, rest);
+    let next =
+        bench.reconciliations.keep(&bench.key, &bench.uid, wanted.clone(), reconciliation, rest);
     assert_eq!(next, seconds(15));
     assert_eq!(rests(&bench.turn(&wanted, false)), seconds(15));
     tokio::time::advance(seconds(15)).await;
-    let Turn::Tell(pass, left) = bench.turn(&wanted, false) else { panic!("it is told again") };
-    assert_eq!((pass.memory(), left), (&memory(2), seconds(585)));
-    bench.keep(&wanted, *pass, 585);
-    assert_eq!(rests(&bench.turn(&wanted, false)), seconds(585), "it was told");
+    let Turn::Tell(reconciliation, left) = bench.turn(&wanted, false) else {
+        panic!("it is published again")
+    };
+    assert_eq!((reconciliation.memory(), left), (&memory(2), seconds(585)));
+    bench.keep(&wanted, *reconciliation, 585);
+    assert_eq!(rests(&bench.turn(&wanted, false)), seconds(585), "it was published");
 }

@@ -1,9 +1,9 @@
-//! How an attempt of a pass ends, and how the next one begins.
+//! How an attempt of a reconciliation ends, and how the next one begins.
 
 use std::collections::BTreeSet;
 
 use super::attempt::{MaySend, Rejection, lengthened};
-use super::{Goal, Pass, Rest, Step};
+use super::{Goal, Reconciliation, Rest, Step};
 use crate::memory::Timestamp;
 use crate::observed::Observed;
 use crate::outcome::{LONGEST_PAUSE, Refusal};
@@ -11,12 +11,12 @@ use crate::plan::{Planned, Reason};
 use crate::planner::is_deeply_known;
 use crate::query::Query;
 
-/// Seconds until a pass that cannot see what it has done looks again.
+/// Seconds until a reconciliation that cannot see what it has done looks again.
 const LOOK_AGAIN: u64 = 5;
 
-impl Pass {
-    /// Ends an attempt: what was written is polled once, what was learnt is stored, and then the pass
-    /// rests.
+impl Reconciliation {
+    /// Ends an attempt: what was written is polled once, what was learnt is stored, and then the
+    /// reconciliation rests.
     pub(super) fn close(&mut self, now: Timestamp) -> Step {
         let awaited = self.awaited();
         if self.attempt.is_unpolled && !awaited.is_empty() {
@@ -88,8 +88,8 @@ impl Pass {
         }
     }
 
-    /// Begins the next attempt after a rest. What was awaited is read; everything is, when nothing was
-    /// awaited or when what is known is in doubt.
+    /// Begins the next attempt after a rest. What was awaited is read; everything is, when nothing
+    /// was awaited or when what is known is in doubt.
     pub fn resume(&mut self) {
         let attempt = std::mem::take(&mut self.attempt);
         let only_waits = self.plan.actions.is_empty()

@@ -1,4 +1,4 @@
-//! The line before a bucket: whoever's work has waited longest goes first
+//! The queue before a bucket: whoever's work has waited longest goes first
 //! (`rule:the-oldest-goes-first`). One caller, the head, deals with the bucket; it lets others pass
 //! for whom there are tokens too, and then hands the head on.
 
@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-/// Order in the line: by age, and by arrival among those of one age.
+/// Order in the queue: by age, and by arrival among those of one age.
 type Rank = (Instant, u64);
 
 /// The message to a waiting caller.
@@ -23,7 +23,7 @@ pub(super) enum Turn {
 
 /// The callers that wait. Without a head no caller waits.
 #[derive(Debug, Default)]
-pub(super) struct Line(Mutex<State>);
+pub(super) struct WaitQueue(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
@@ -32,9 +32,9 @@ struct State {
     waiting: BTreeMap<Rank, oneshot::Sender<Turn>>,
 }
 
-impl Line {
+impl WaitQueue {
     /// Waits for a turn. Work that began at `since` comes before younger work. Giving up the future
-    /// leaves the line.
+    /// leaves the queue.
     pub(super) async fn turn(self: &Arc<Self>, since: Instant) -> Turn {
         let waiter = {
             let mut state = self.0.lock();
@@ -42,7 +42,7 @@ impl Line {
             let rank = (since, state.arrivals);
             if !state.has_head {
                 state.has_head = true;
-                return Turn::Head(Head { line: Arc::clone(self), rank, held: true });
+                return Turn::Head(Head { queue: Arc::clone(self), rank, held: true });
             }
             self.enter(&mut state, rank)
         };
@@ -52,14 +52,14 @@ impl Line {
     fn enter(self: &Arc<Self>, state: &mut State, rank: Rank) -> Waiter {
         let (call, called) = oneshot::channel();
         state.waiting.insert(rank, call);
-        Waiter { line: Arc::clone(self), rank, called }
+        Waiter { queue: Arc::clone(self), rank, called }
     }
 
-    /// Makes the first in line the head, or leaves the line without one.
+    /// Makes the first in queue the head, or leaves the queue without one.
     fn call_next(self: &Arc<Self>, state: &mut State) {
         state.has_head = false;
         while let Some((rank, call)) = state.waiting.pop_first() {
-            let head = Head { line: Arc::clone(self), rank, held: true };
+            let head = Head { queue: Arc::clone(self), rank, held: true };
             match call.send(Turn::Head(head)) {
                 Ok(()) => {
                     state.has_head = true;
@@ -73,9 +73,9 @@ impl Line {
     }
 }
 
-/// A place in line, left when it is dropped.
+/// A place in queue, left when it is dropped.
 struct Waiter {
-    line: Arc<Line>,
+    queue: Arc<WaitQueue>,
     rank: Rank,
     called: oneshot::Receiver<Turn>,
 }
@@ -92,14 +92,14 @@ impl Waiter {
 
 impl Drop for Waiter {
     fn drop(&mut self) {
-        self.line.0.lock().waiting.remove(&self.rank);
+        self.queue.0.lock().waiting.remove(&self.rank);
     }
 }
 
-/// The right to deal with the bucket, handed to the next in line when it is dropped.
+/// The right to deal with the bucket, handed to the next in queue when it is dropped.
 #[derive(Debug)]
 pub(super) struct Head {
-    line: Arc<Line>,
+    queue: Arc<WaitQueue>,
     rank: Rank,
     held: bool,
 }
@@ -108,15 +108,15 @@ impl Head {
     /// After a wait: somebody older may have come meanwhile, and then goes first.
     pub(super) async fn give_way(mut self) -> Turn {
         let waiter = {
-            let line = Arc::clone(&self.line);
-            let mut state = line.0.lock();
+            let queue = Arc::clone(&self.queue);
+            let mut state = queue.0.lock();
             if state.waiting.first_key_value().is_none_or(|(first, _)| *first > self.rank) {
                 drop(state);
                 return Turn::Head(self);
             }
             self.held = false;
-            let waiter = line.enter(&mut state, self.rank);
-            line.call_next(&mut state);
+            let waiter = queue.enter(&mut state, self.rank);
+            queue.call_next(&mut state);
             waiter
         };
         waiter.called().await
@@ -124,13 +124,13 @@ impl Head {
 
     /// Whether anybody waits behind.
     pub(super) fn is_followed(&self) -> bool {
-        !self.line.0.lock().waiting.is_empty()
+        !self.queue.0.lock().waiting.is_empty()
     }
 
-    /// Lets the first waiter pass with a token that was taken for it. False when no caller waits any
-    /// more.
+    /// Lets the first waiter pass with a token that was taken for it. False when no caller waits
+    /// any more.
     pub(super) fn let_pass(&self) -> bool {
-        let mut state = self.line.0.lock();
+        let mut state = self.queue.0.lock();
         while let Some((_, call)) = state.waiting.pop_first() {
             if call.send(Turn::Passed).is_ok() {
                 return true;
@@ -143,9 +143,9 @@ impl Head {
 impl Drop for Head {
     fn drop(&mut self) {
         if self.held {
-            let line = Arc::clone(&self.line);
-            let mut state = line.0.lock();
-            line.call_next(&mut state);
+            let queue = Arc::clone(&self.queue);
+            let mut state = queue.0.lock();
+            queue.call_next(&mut state);
         }
     }
 }

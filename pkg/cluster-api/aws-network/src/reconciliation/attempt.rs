@@ -19,8 +19,8 @@ pub(super) enum MaySend {
     Nothing,
 }
 
-/// A write that AWS refused. It is tried again when its own time has come, whatever else the pass
-/// does meanwhile.
+/// A write that AWS refused. It is tried again when its own time has come, whatever else the
+/// reconciliation does meanwhile.
 #[derive(Clone, Debug)]
 pub(super) struct Rejection {
     pub(super) action: Action,

@@ -1,24 +1,25 @@
-//! [`Passes`]: passes between their attempts, each with its goal and the time of its next attempt. A
-//! pass goes on when its time has come or its goal has changed, not because the object was written:
-//! our own status writes, and annotations of others, cost no call to AWS.
+//! [`Reconciliations`]: reconciliations between their attempts, each with its goal and the time of
+//! its next attempt. A reconciliation goes on when its time has come or its goal has changed, not
+//! because the object was written: our own status writes, and annotations of others, cost no call
+//! to AWS.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use aws_network::{Goal, Memory, Pass};
+use aws_network::{Goal, Memory, Reconciliation};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
 /// By AWSCluster.
 #[derive(Debug, Default)]
-pub(super) struct Passes(Mutex<HashMap<Arc<str>, Resting>>);
+pub(super) struct Reconciliations(Mutex<HashMap<Arc<str>, Resting>>);
 
 #[derive(Debug)]
 struct Resting {
     uid: Arc<str>,
     goal: Goal,
-    pass: Pass,
+    reconciliation: Reconciliation,
     due: Instant,
     /// When its result is published again before the next attempt.
     tell: Option<Instant>,
@@ -29,13 +30,13 @@ struct Resting {
 pub(super) enum Turn {
     /// Nothing for so long.
     Rest(Duration),
-    /// This pass, which rests for so long, has to tell again what it has come to.
-    Tell(Box<Pass>, Duration),
-    /// An attempt of this pass.
-    Go(Box<Pass>),
+    /// This reconciliation, which rests for so long, has to tell again what it has come to.
+    Tell(Box<Reconciliation>, Duration),
+    /// An attempt of this reconciliation.
+    Go(Box<Reconciliation>),
 }
 
-/// How long a pass rests.
+/// How long a reconciliation rests.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pause {
     /// Until its next attempt.
@@ -45,9 +46,9 @@ pub(super) struct Pause {
     pub(super) tell: Option<Duration>,
 }
 
-impl Passes {
-    /// Whether an attempt for this goal is due: the goal is another one than before, the rest is over, or
-    /// `now_anyway`.
+impl Reconciliations {
+    /// Whether an attempt for this goal is due: the goal is another one than before, the rest is
+    /// over, or `now_anyway`.
     ///
     /// `stored` is the memory of an AWSCluster that this process has not seen.
     pub(super) fn turn(
@@ -61,47 +62,47 @@ impl Passes {
         let mut all = self.0.lock();
         let resting = all.remove(key).filter(|resting| resting.uid == *uid);
         let Some(mut resting) = resting else {
-            return Turn::Go(Box::new(Pass::new(goal.clone(), stored())));
+            return Turn::Go(Box::new(Reconciliation::new(goal.clone(), stored())));
         };
         let is_same = resting.goal == *goal;
         if !is_same {
-            let memory = resting.pass.memory().clone();
-            resting.pass = Pass::new(goal.clone(), memory);
+            let memory = resting.reconciliation.memory().clone();
+            resting.reconciliation = Reconciliation::new(goal.clone(), memory);
         }
         let left = resting.due.saturating_duration_since(Instant::now());
         let is_content = is_same || differs_in_publication(&resting.goal, goal);
         if is_content && !now_anyway && !left.is_zero() {
             let silent = resting.tell.map(|at| at.saturating_duration_since(Instant::now()));
             if silent.is_some_and(|left| left.is_zero()) {
-                return Turn::Tell(Box::new(resting.pass), left);
+                return Turn::Tell(Box::new(resting.reconciliation), left);
             }
             resting.goal = goal.clone();
             all.insert(Arc::clone(key), resting);
             return Turn::Rest(silent.unwrap_or(left).min(left));
         }
         if is_same {
-            resting.pass.resume();
+            resting.reconciliation.resume();
         }
-        Turn::Go(Box::new(resting.pass))
+        Turn::Go(Box::new(resting.reconciliation))
     }
 
-    /// Keeps a pass that rests. Its next turn comes after the time that is returned.
+    /// Keeps a reconciliation that rests. Its next turn comes after the time that is returned.
     pub(super) fn keep(
         &self,
         key: &Arc<str>,
         uid: &Arc<str>,
         goal: Goal,
-        pass: Pass,
+        reconciliation: Reconciliation,
         rest: Pause,
     ) -> Duration {
         let now = Instant::now();
         let (due, tell) = (now + rest.length, rest.tell.map(|after| now + after));
-        let resting = Resting { uid: Arc::clone(uid), goal, pass, due, tell };
+        let resting = Resting { uid: Arc::clone(uid), goal, reconciliation, due, tell };
         self.0.lock().insert(Arc::clone(key), resting);
         rest.tell.unwrap_or(rest.length).min(rest.length)
     }
 
-    /// Forgets an AWSCluster: its next pass reads everything.
+    /// Forgets an AWSCluster: its next reconciliation reads everything.
     pub(super) fn forget(&self, key: &str) {
         self.0.lock().remove(key);
     }
