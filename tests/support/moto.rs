@@ -96,7 +96,7 @@ fn port_in(log: &str) -> Option<u16> {
 }
 
 /// Why tests that need moto cannot run here; none on a machine with Python.
-/// `scripts/test --complete` fails without it.
+/// `scripts/test` fails without it, unless `--partial` is given.
 pub fn missing() -> Option<&'static str> {
     const LOOK: &str = "import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))";
     let looked = Command::new("python3").args(["-c", LOOK]).stderr(Stdio::null()).status();

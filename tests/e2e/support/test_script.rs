@@ -130,11 +130,22 @@ async fn ci_fails_before_any_work_when_a_tool_is_missing_and_says_what_to_instal
 }
 
 #[tokio::test]
-async fn without_a_tool_scripts_test_says_what_it_left_out() {
-    let (code, output) = ends(&Sandbox::new("fmt", "").call("scripts/test", &[])).await;
+async fn with_partial_tests_that_lack_a_tool_are_left_out_and_named() {
+    let (code, output) = ends(&Sandbox::new("fmt", "").call("scripts/test", &["--partial"])).await;
     assert_eq!(code, Some(0), "{output}");
     for part in ["left out: format: ", "left out: end-to-end tests: "] {
         assert!(output.contains(part), "{part}: {output}");
+    }
+}
+
+#[tokio::test]
+async fn a_filter_that_matches_no_test_is_an_error() {
+    let args = ["--fast", "--partial", "a_filter"];
+    for (cargo_says, wanted) in [("running 0 tests", 1), ("running 2 tests", 0)] {
+        let sandbox = Sandbox::new("", &format!("echo '{cargo_says}'"));
+        let (code, output) = ends(&sandbox.call("scripts/test", &args)).await;
+        assert_eq!(code, Some(wanted), "{output}");
+        assert_eq!(output.contains("no test has 'a_filter' in its name"), wanted == 1, "{output}");
     }
 }
 
@@ -145,7 +156,7 @@ async fn whoever_may_not_trace_is_told_before_any_work_and_leaves_out_the_tests_
     assert_eq!(code, Some(1), "{output}");
     assert!(output.contains("CAP_SYS_PTRACE") && !sandbox.worked(), "{output}");
 
-    let (code, output) = ends(&sandbox.call("scripts/test", &[])).await;
+    let (code, output) = ends(&sandbox.call("scripts/test", &["--partial"])).await;
     assert_eq!(code, Some(0), "{output}");
     assert!(output.contains("left out: end-to-end tests that stop threads"), "{output}");
     let call = "--test host --no-fail-fast -- --skip starvation::";
@@ -168,7 +179,7 @@ async fn without_python_ci_fails_before_any_work_and_the_tests_on_moto_are_left_
     assert_eq!(code, Some(1), "{output}");
     assert!(output.contains("install Python 3.10") && !sandbox.worked(), "{output}");
 
-    let (code, output) = ends(&sandbox.call("scripts/test", &[])).await;
+    let (code, output) = ends(&sandbox.call("scripts/test", &["--partial"])).await;
     assert_eq!(code, Some(0), "{output}");
     assert!(output.contains("left out: tests on moto"), "{output}");
 }
@@ -177,7 +188,7 @@ async fn without_python_ci_fails_before_any_work_and_the_tests_on_moto_are_left_
 async fn tests_that_hang_are_ended_at_the_limit_and_named() {
     // The steps before the one that hangs are to be over by then, also on a busy machine.
     let sandbox = Sandbox::new("", HANGS);
-    let run = sandbox.call_within("10", "scripts/test", &["--fast"]);
+    let run = sandbox.call_within("10", "scripts/test", &["--fast", "--partial"]);
     let (code, output) = ends(&run).await;
     assert_eq!(code, Some(1), "{output}");
     let message = output.lines().find(|line| line.contains("Tests that had not ended"));
@@ -205,7 +216,7 @@ async fn each_suite_runs_and_one_that_fails_is_named_and_stops_no_other() {
 #[tokio::test]
 async fn a_failing_step_fails_the_whole() {
     let (code, output) =
-        ends(&Sandbox::new("", "exit 101").call("scripts/test", &["--fast"])).await;
+        ends(&Sandbox::new("", "exit 101").call("scripts/test", &["--fast", "--partial"])).await;
     assert_eq!(code, Some(1), "{output}");
     assert!(output.contains("'unit and property tests' failed"), "{output}");
 }
