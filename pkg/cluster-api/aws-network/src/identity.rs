@@ -59,7 +59,8 @@ pub struct Identity {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ownership {
     /// Ours: the cluster's tag with our owner id, or without an owner id when we recorded its
-    /// creation or may adopt it. It may be written and deleted.
+    /// creation or may adopt it. It may be written and deleted. A recorded VPC that has lost its
+    /// tags is judged in `vpc.rs`.
     Ours,
     /// Upstream's: the cluster's tag and no owner id. Nothing may be done to it before its user
     /// sets the adopt annotation.

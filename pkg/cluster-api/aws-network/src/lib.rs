@@ -26,7 +26,8 @@
 //! | `query.rs`, `observed.rs`, `fold.rs` | one read, everything that was read, and how writes change it |
 //! | `action.rs`, `action_text.rs`, `outcome.rs` | one write, its text, its result and the error codes |
 //! | `memory.rs` | what makes a create happen once |
-//! | `plan.rs`, `planner.rs` | the next writes, reads and waits |
+//! | `planner.rs` | the plan of a cluster that shall exist: calls its parts in order |
+//! | `plan.rs` | what a plan consists of: writes, reads, waits, problems |
 //! | `vpc.rs`, `subnets.rs`, `internet_gateway.rs`, `nat_gateways.rs`, `addresses.rs`, `route_tables.rs`, `security_groups.rs`, `bastion.rs`, `load_balancer.rs` | the plan of each part |
 //! | `deletion.rs` | the plan of a deletion |
 //! | `guard.rs` | no write names a resource of somebody else |

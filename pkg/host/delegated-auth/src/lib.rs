@@ -11,7 +11,7 @@
 //! | `guard.rs` | [`Delegation`]: the order of the above |
 //! | `options.rs` | options from flags, and what needs no review |
 //! | `user.rs` | the user of a request |
-//! | `trust.rs` | the CAs, from files or from the cluster, and how they stay fresh |
+//! | `trust.rs` | judges a client's certificate; the CAs, from files or from the cluster, and how they stay fresh |
 //! | `api_reviews.rs` | the two kinds of reviews: request, retries, log |
 //! | `reviews.rs` | the cache of reviews: reuse, one at a time, bounds, outages |
 //! | `metrics.rs` | metrics of reviews and of the guard |

@@ -1,4 +1,6 @@
-//! Judges the certificates of clients.
+//! How a listener treats a client's certificate: it ignores the certificate, passes it to the guard
+//! unjudged (the secure port, see `delegated_auth::Delegation`), or judges it by a CA of its own (the
+//! webhook).
 //!
 //! A listener that asks for certificates takes any in the handshake, so that a bad one gets an
 //! answer in HTTP, which says more than a TLS alert.
@@ -43,7 +45,7 @@ impl Clients {
     }
 
     /// The state of a chain that the peer has shown and proved to own.
-    pub(crate) async fn judge(&self, chain: &[CertificateDer<'static>]) -> PeerCertificate {
+    pub(crate) async fn state_of(&self, chain: &[CertificateDer<'static>]) -> PeerCertificate {
         match self {
             _ if chain.is_empty() => PeerCertificate::Absent,
             Self::Ignored => PeerCertificate::Absent,

@@ -99,7 +99,7 @@ impl Connections {
 
     async fn peer(&self, address: IpAddr, stream: &TlsStream<TcpStream>) -> Peer {
         let chain = stream.get_ref().1.peer_certificates().unwrap_or_default();
-        Peer::new(address, self.clients.judge(chain).await)
+        Peer::new(address, self.clients.state_of(chain).await)
     }
 
     async fn serve_http(

@@ -8,6 +8,16 @@
 //! Who may ask for a page is decided by the [`Guard`] of the listener, which delegates it
 //! elsewhere.
 //!
+//! | file | holds |
+//! |---|---|
+//! | `server.rs`, `options.rs`, `error.rs` | a listener, its options and what can be wrong with them |
+//! | `acceptor.rs`, `connection.rs`, `sources.rs` | connections: TLS, limits of time and size, how many of one source |
+//! | `tls.rs`, `certificate.rs`, `reloader.rs` | the certificate that is shown, its ciphers, and how files are read again |
+//! | `clients.rs`, `client_ca.rs` | certificates of clients: who judges them, and the judgement |
+//! | `guard.rs` | the interface of the guard, which decides about a request |
+//! | `dispatch.rs`, `page.rs`, `pages.rs`, `reply.rs` | from a request to its page and answer |
+//! | `health.rs`, `process_metrics.rs` | health checks; metrics of the process |
+//!
 //! A page is a path, an access rule and an async handler:
 //! ```
 //! use serving::{Access, Page, Pages, reply};

@@ -240,7 +240,7 @@ async fn a_client_ca_that_changes_on_disk_is_taken_over_and_a_bad_one_is_not() {
     assert!(matches!(judge(&new).await, PeerCertificate::Trusted(_)));
     assert_eq!(judge(&old).await, PeerCertificate::Untrusted);
     let clients = crate::clients::Clients::Judged(ca.clone());
-    assert_eq!(clients.judge(&[]).await, PeerCertificate::Absent);
+    assert_eq!(clients.state_of(&[]).await, PeerCertificate::Absent);
 }
 
 #[tokio::test]
