@@ -1,7 +1,10 @@
 //! [`Multiplexed`]: one HTTP/2 connection for all requests.
 //!
 //! hyper's client hands each request through a queue to one task and starts another for its answer;
-//! here the caller itself does both. A server that does not offer HTTP/2 is left to hyper.
+//! here the caller itself does both. hyper also gives the bytes of a body to the connection after it
+//! has polled them, in a task of its own, so [`PendingSends`](super::pending_sends::PendingSends)
+//! could not know when a write is given to the connection
+//! (`rule:held-up-writes-are-asked-again`). A server that does not offer HTTP/2 is left to hyper.
 
 use std::sync::Arc;
 
