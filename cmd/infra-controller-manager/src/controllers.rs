@@ -1,4 +1,4 @@
-//! The list of hosted controllers: a new group is added here and nowhere else.
+//! The list of hosted controllers: the only code that names them.
 
 use manager::Controller;
 use manager::command::Command;

@@ -1,5 +1,6 @@
 //! [`of_manifests`]: what would be made on AWS for the AWSClusters of manifests, if there were
-//! nothing of them yet. Pure; the command `plan` calls it.
+//! nothing of them yet. Pure; the command `plan` calls it. The plan of a reconciliation is made by
+//! `aws-network`.
 
 use std::collections::BTreeSet;
 
