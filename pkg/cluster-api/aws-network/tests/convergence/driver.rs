@@ -110,7 +110,7 @@ impl World {
         loop {
             match reconciliation.next(self.now()) {
                 Step::Read(queries) | Step::Poll(queries) => {
-                    self.read(&mut reconciliation, queries)
+                    self.read(&mut reconciliation, queries);
                 }
                 Step::Persist(memory) => self.store(&mut reconciliation, memory),
                 Step::Write(writes) => {
@@ -154,7 +154,7 @@ impl World {
             assert!(held.is_none(), "rule:no-write-names-what-is-not-ours: {held:?}");
             match step {
                 Step::Read(queries) | Step::Poll(queries) => {
-                    self.read(&mut reconciliation, queries)
+                    self.read(&mut reconciliation, queries);
                 }
                 Step::Persist(memory) => self.store(&mut reconciliation, memory),
                 Step::Write(writes) => {
