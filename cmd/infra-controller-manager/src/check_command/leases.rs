@@ -94,18 +94,21 @@ async fn read(cluster: &Cluster, namespace: &str, name: &str) -> Result<Option<L
 
 fn judge_own(lease: Option<&Lease>, name: &str, now: Timestamp, report: &mut Report) {
     let Some((lease, holder)) = lease.and_then(|lease| Some((lease, lease.holder(now)?))) else {
-        report.note(Check::Leases, format!("{name} has no holder"));
+        report.note(Check::Leases, format!("lease {name} has no holder"));
         return;
     };
     match lease.renewed_by().filter(|program| *program != build::PRODUCT) {
         Some(program) => report.error(
             Check::Leases,
-            format!("{name} is held by {holder}, which is {program}"),
+            format!("lease {name} is held by {holder}, which is {program}"),
             "choose another --leader-elect-resource-name: one of the two programs would never lead",
         ),
         None => report.note(
             Check::Leases,
-            format!("{name} is held by {holder}: one more process stands by until that one ends"),
+            format!(
+                "lease {name} is held by {holder}: this process would wait until that \
+                process stops"
+            ),
         ),
     }
 }
@@ -118,8 +121,9 @@ fn judge_stock(lease: Option<&Lease>, now: Timestamp, report: &mut Report) -> bo
         }
         None => report.warn(
             Check::Leases,
-            "no kube-controller-manager holds its lease",
-            "what is not hosted by this program runs nowhere: workloads, garbage collection, tokens",
+            "no process holds the lease kube-system/kube-controller-manager",
+            "controllers for workloads, garbage collection and tokens do not run; start \
+             kube-controller-manager",
         ),
     }
     holder.is_some()

@@ -47,7 +47,7 @@ pub enum CallError {
     #[error("AWS refuses the call: {0}")]
     Refused(Refused),
     /// Without a readable answer: AWS may have carried out the call.
-    #[error("cannot tell what became of the call: {reason}")]
+    #[error("outcome of the call is unknown: {reason}")]
     Unanswered {
         /// Why, for people.
         reason: String,
