@@ -63,10 +63,7 @@ fn run(arguments: &Arguments, hosted: Controllers) -> Result<Report, String> {
     let values = match parsed.map_err(|error| error.message().to_owned())? {
         Parsed::Run(values) => values,
         Parsed::Print(text) => {
-            return Err(format!(
-                "these flags do not start the program: they \
-            print {text:?}"
-            ));
+            return Err(format!("these flags do not start the program: they print {text:?}"));
         }
     };
     let mut report = Report::default();

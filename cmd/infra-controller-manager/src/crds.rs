@@ -66,8 +66,7 @@ impl Installing {
         if !timeout(ATTEMPT, self.ended()).await.unwrap_or(false) {
             warn!(
                 logger = LOGGER,
-                "The installation of the CRDs did not stop in time and is \
-                cancelled"
+                "The installation of the CRDs did not stop in time and is cancelled"
             );
             self.crds.shutdown().await;
             sleep(applicable_for(ATTEMPT)).await;

@@ -33,8 +33,7 @@ pub(crate) fn shutdown() -> io::Result<CancellationToken> {
             _ = int.recv() => {}
         }
         info!(
-            "Shutting down; a second signal ends the process at once without a release of the \
-            lease"
+            "Shutting down; a second signal ends the process at once without a release of the lease"
         );
         first.cancel();
     });

@@ -37,8 +37,8 @@ async fn an_object_is_held_before_it_is_used_and_goes_with_the_last_node_that_ha
     );
     assert_eq!(scene.add("b", &["foo"]).await, ["2001:db8::/120"], "it gives nothing more");
     scene.remove("a").await;
-    let one = "1 Node has addresses of this ClusterCIDR; the ClusterCIDR is deleted after that \
-        Node";
+    let one =
+        "1 Node has addresses of this ClusterCIDR; the ClusterCIDR is deleted after that Node";
     scene.until("old", "counts one", |it| condition(it, "Terminating")["message"] == one).await;
     scene.remove("inside").await;
     scene.until_gone("old").await;

@@ -106,8 +106,7 @@ fn judge_own(lease: Option<&Lease>, name: &str, now: Timestamp, report: &mut Rep
         None => report.note(
             Check::Leases,
             format!(
-                "lease {name} is held by {holder}: this process would wait until that \
-                process stops"
+                "lease {name} is held by {holder}: this process would wait until that process stops"
             ),
         ),
     }
@@ -160,14 +159,14 @@ mod tests {
         let (old, new) = ("2025-12-31T12:00:00Z", "2026-01-01T11:59:50Z");
         let fresh = "2026-01-01T11:59:55.000000Z";
         let (ours, stock) = ("infra-controller-manager", "kube-controller-manager");
-        let unheld = (Severity::Note, "kube-system/own has no holder".to_owned());
+        let unheld = (Severity::Note, "lease kube-system/own has no holder".to_owned());
         assert_eq!(own(None), unheld);
         assert_eq!(own(Some(&lease("", fresh, &[(ours, new)]))), unheld);
         assert_eq!(own(Some(&lease("a_1", "2026-01-01T11:58:00Z", &[(stock, new)]))), unheld);
         let replica = own(Some(&lease("a_1", fresh, &[(stock, old), (ours, new)])));
         assert_eq!(replica.0, Severity::Note);
         let other = own(Some(&lease("a_1", fresh, &[(ours, old), (stock, new)])));
-        let told = "kube-system/own is held by a_1, which is kube-controller-manager";
+        let told = "lease kube-system/own is held by a_1, which is kube-controller-manager";
         assert_eq!(other, (Severity::Error, told.to_owned()));
         assert_eq!(
             own(Some(&lease("a_1", fresh, &[]))).0,

@@ -60,8 +60,8 @@ pub(super) async fn count(
             }
             Err(error) => {
                 let message = format!("cannot list the ClusterCIDRs: {error}");
-                let advice = "their blocks are not counted; allow the identity of --kubeconfig to list \
-                     clustercidrs";
+                let advice = "their blocks are not counted; allow the identity of --kubeconfig \
+                    to list clustercidrs";
                 report.warn(Check::Nodes, message, advice);
             }
         }
@@ -128,8 +128,7 @@ fn said(finding: &Finding) -> (Severity, String, &'static str) {
         Finding::OtherSize { nodes, example: (node, cidr), mask, all } => (
             if *all { Error } else { Warning },
             format!(
-                "Nodes whose pod CIDR is not a /{mask}: {nodes}, for example {node} with \
-                {cidr}"
+                "Nodes whose pod CIDR is not a /{mask}: {nodes}, for example {node} with {cidr}"
             ),
             "set --node-cidr-mask-size to its previous value, unless you want to change the \
              block size",

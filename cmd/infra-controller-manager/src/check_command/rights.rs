@@ -44,9 +44,8 @@ pub(super) async fn check(cluster: &Cluster, settings: &ProcessSettings, report:
             }
             Err(error) => {
                 let message = format!("cannot check whether {}: {error}", need.said("may"));
-                let advice = "allow the identity of --kubeconfig to create \
-                    subjectaccessreviews, for example with the ClusterRole \
-                    system:auth-delegator";
+                let advice = "allow the identity of --kubeconfig to create subjectaccessreviews, \
+                    for example with the ClusterRole system:auth-delegator";
                 report.error(Check::Rights, message, advice);
             }
         }

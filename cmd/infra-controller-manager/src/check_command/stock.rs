@@ -88,19 +88,11 @@ fn judge_health(url: &str, body: &str, livez: bool, report: &mut Report) -> bool
     } else if body.contains("check passed") {
         report.note(
             Check::Stock,
-            format!(
-                "{PROGRAM} at {url} does not lead: another instance \
-            leads"
-            ),
+            format!("{PROGRAM} at {url} does not lead: another instance leads"),
         );
     } else {
-        report.note(
-            Check::Stock,
-            format!(
-                "the server at {url} is not healthy, or is not \
-            {PROGRAM}"
-            ),
-        );
+        report
+            .note(Check::Stock, format!("the server at {url} is not healthy, or is not {PROGRAM}"));
     }
     leads
 }

@@ -40,10 +40,9 @@ pub fn validate(values: &Values) -> Vec<Problem> {
     content_type(values, &mut problems);
     serving(values, &mut problems);
     if values.get(&DRY_RUN) && values.get(&INSTALL_CRDS) {
-        problems.push(INSTALL_CRDS.problem(
-            "cannot be combined with --dry-run; remove one of \
-            the two flags",
-        ));
+        problems.push(
+            INSTALL_CRDS.problem("cannot be combined with --dry-run; remove one of the two flags"),
+        );
     }
     check(values, &mut problems);
     if let Err(message) = label_values(values.get(&ALLOW_METRIC_LABELS)) {
@@ -108,8 +107,7 @@ fn additional_addresses(values: &Values, problems: &mut Vec<Problem>) {
                 "means all addresses; set --bind-address instead"
             }
             Ok(address) if taken.contains(&address) => {
-                "is given more than once, or is \
-                --bind-address"
+                "is given more than once, or is --bind-address"
             }
             Ok(address) => {
                 taken.push(address);

@@ -97,12 +97,7 @@ async fn a_put_sets_the_verbosity_and_nothing_else_does() {
     }
     assert_eq!(
         put("9").await,
-        (
-            400,
-            "the environment variable RUST_LOG sets the log level; \
-        unset RUST_LOG\n"
-                .into()
-        )
+        (400, "the environment variable RUST_LOG sets the log level; unset RUST_LOG\n".into())
     );
     assert_eq!(
         get(&pages, "/debug/flags/v", "*/*").await,

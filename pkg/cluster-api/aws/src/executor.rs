@@ -97,7 +97,7 @@ impl Executor {
         match sent.await {
             Ok(answer) => Outcome::Done(answer),
             Err(error) => {
-                tracing::debug!(operation = call.operation, %error, "A write to AWS has failed");
+                tracing::debug!(operation = call.operation, %error, "Cannot write to AWS");
                 match error {
                     CallError::Refused(refused) => Outcome::Refused(refused),
                     CallError::Unanswered { .. } => Outcome::Unknown,
@@ -229,7 +229,7 @@ async fn ask(
         match answer {
             Ok((reply, began)) => pass.answer(query, reply, began),
             Err(error) => {
-                tracing::debug!(?query, %error, "A read of AWS has failed");
+                tracing::debug!(?query, %error, "Cannot read from AWS");
                 hooks.unread(&error);
                 pass.unanswered(query, error.refused());
             }

@@ -37,8 +37,8 @@ pub enum ConfigError {
     },
     /// No `--kubeconfig`, no `--master`, and the process is in no pod.
     #[error(
-        "cannot find an API server: set --kubeconfig or --master, or run in a pod with a \
-         service account"
+        "cannot find an API server: set --kubeconfig or --master, or run in a pod with a service \
+         account"
     )]
     NotInCluster,
     /// The files of the pod's service account cannot be used.

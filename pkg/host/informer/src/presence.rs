@@ -150,8 +150,7 @@ async fn here(
                 set_dormant(shared, reason);
                 // The objects still exist, so no deletion is delivered.
                 cache.abandon(&format!(
-                    "the CRD of {resource} no longer has the label of this \
-                    program"
+                    "the CRD of {resource} no longer has the label of this program"
                 ));
                 pauses = Pauses::new();
                 changed(crds, SELDOM).await;

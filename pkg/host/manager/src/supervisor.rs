@@ -120,7 +120,7 @@ impl Supervisor {
         } else if !tasks.end_within(write_timeout).await {
             error!(
                 "A task of the failed run blocks its thread and cannot be stopped; the \
-                controller restarts without it"
+                 controller restarts without it"
             );
             self.state.stuck.lock().push(tasks);
         }

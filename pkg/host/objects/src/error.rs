@@ -58,8 +58,7 @@ pub enum Why {
     },
     /// Others change the object faster than it could be read and changed.
     #[error(
-        "other writers changed the object {attempts} times in a row; the change is repeated \
-        later"
+        "other writers changed the object {attempts} times in a row; the change is repeated later"
     )]
     Conflict {
         /// How often.

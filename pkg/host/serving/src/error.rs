@@ -39,8 +39,7 @@ pub enum ServeError {
     },
     /// The self-signed pair cannot be kept.
     #[error(
-        "cannot write certificate file {path:?}: {why}; make --cert-dir writable or remove \
-        the flag"
+        "cannot write certificate file {path:?}: {why}; make --cert-dir writable or remove the flag"
     )]
     WritePair {
         /// The file or folder.

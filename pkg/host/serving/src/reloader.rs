@@ -134,8 +134,9 @@ fn report(what: &str, outcome: Result<bool, ServeError>) {
     match outcome {
         Ok(true) => info!(logger = "serving", "{what} replaced"),
         Ok(false) => {}
-        Err(err) => warn!(logger = "serving", %err, "Cannot reload, the previous one stays in \
-            use: {what}"),
+        Err(err) => {
+            warn!(logger = "serving", %err, "Cannot reload, the previous one stays in use: {what}")
+        }
     }
 }
 

@@ -27,8 +27,8 @@ pub enum CallError {
     },
     /// A right or a valid credential is missing. Nothing was done.
     #[error(
-        "cannot call Google Compute Engine: permission denied: {message}; grant the \
-        permissions that ALLOCATORS.md lists"
+        "cannot call Google Compute Engine: permission denied: {message}; grant the permissions \
+         that ALLOCATORS.md lists"
     )]
     Forbidden {
         /// Google's words.
@@ -36,8 +36,8 @@ pub enum CallError {
     },
     /// Somebody else has changed the interface meanwhile. Nothing was done.
     #[error(
-        "cannot change the network interface: another client changed it at the same time; \
-        the change is repeated later"
+        "cannot change the network interface: another client changed it at the same time; the \
+         change is repeated later"
     )]
     Stale,
     /// Google has looked at the call and does not want it. Nothing was done.
@@ -69,8 +69,8 @@ pub enum CallError {
     Withdrawn,
     /// The call is a write, and the client is one of a dry run. Nothing was sent.
     #[error(
-        "cannot send the call: --dry-run writes nothing to Google Compute Engine; run \
-        without --dry-run"
+        "cannot send the call: --dry-run writes nothing to Google Compute Engine; run without \
+         --dry-run"
     )]
     DryRun,
     /// Nothing was sent.

@@ -220,8 +220,7 @@ impl Client {
             }
             if started.elapsed() > OPERATION {
                 return Err(CallError::unanswered(format!(
-                    "{what} did not finish within \
-                    {OPERATION:?}"
+                    "{what} did not finish within {OPERATION:?}"
                 )));
             }
             sleep(pauses.next().unwrap_or(OPERATION)).await;

@@ -147,10 +147,7 @@ pub(crate) enum CredentialsOrCall {
 fn bearer(token: &Token) -> Result<HeaderValue, CallError> {
     let value = sensitive_header(&["Bearer ", token.text.expose_secret()]);
     value.ok_or_else(|| {
-        CallError::not_sent(
-            "the token contains characters that no HTTP header \
-        may contain",
-        )
+        CallError::not_sent("the token contains characters that no HTTP header may contain")
     })
 }
 
@@ -229,10 +226,7 @@ struct AlternateToken {
 fn of_alternate(answer: &Answer) -> Result<Token, CallError> {
     let AlternateToken { access_token, expire_time } = read(answer)?;
     let expire_time: Timestamp = expire_time.parse().map_err(|_| {
-        CallError::not_sent(
-            "the token server sent no token: its expireTime is not \
-            a time",
-        )
+        CallError::not_sent("the token server sent no token: its expireTime is not a time")
     })?;
     let seconds = expire_time.as_second().saturating_sub(Timestamp::now().as_second());
     Ok(Token::new(access_token, u64::try_from(seconds).unwrap_or_default()))

@@ -246,7 +246,7 @@ fn an_additional_address_is_one_that_nothing_listens_on_already() {
         ("host", "\"host\" is not an IP address"),
         ("127.0.0.1", "\"127.0.0.1\" is given more than once"),
         ("::", "\"::\" means all addresses"),
-        ("10.0.0.1,10.0.0.1", "\"10.0.0.1\" is not needed"),
+        ("10.0.0.1,10.0.0.1", "\"10.0.0.1\" is given more than once"),
     ] {
         let flag = format!("--additional-bind-addresses={address}");
         assert_refused(&[LOCAL, &flag], &format!("--additional-bind-addresses: {rule}"));

@@ -140,7 +140,11 @@ impl World {
         let mut sent = 0;
         for _ in 0..5000 {
             let step = pass.next(self.now());
-            let held = pass.plan().problems.iter().find(|it| it.message.contains("not recognised"));
+            let held = pass
+                .plan()
+                .problems
+                .iter()
+                .find(|it| it.message.contains("not known as a resource"));
             assert!(held.is_none(), "rule:no-write-names-what-is-not-ours: {held:?}");
             match step {
                 Step::Read(queries) | Step::Poll(queries) => self.read(&mut pass, queries),

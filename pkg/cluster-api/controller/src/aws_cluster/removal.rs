@@ -28,7 +28,7 @@ use crate::aws_spec;
 use crate::kind_caches::Known;
 
 const DELETING: &str = "Deleting";
-const BEING_DELETED: &str = "it is being deleted";
+const BEING_DELETED: &str = "the AWSCluster is being deleted";
 /// Kinds whose objects run in the network of a cluster.
 const DEPENDENTS: [(&str, &str); 4] = [
     (GROUP, "Machine"),
@@ -43,9 +43,9 @@ const FAILED: &str = "DeletingFailed";
 pub(super) const CONFLICT: &str = "OwnershipConflict";
 /// Until a deletion that only a person can help is looked at again.
 const LEFT_AGAIN: Duration = Duration::from_secs(60);
-const WAY_OUT: &str = "nothing is known to have been made, and if nothing was, the annotation";
-const ABANDONED: &str =
-    "AWS is not accessible and nothing is known to have been made; what there may be is left";
+const WAY_OUT: &str = "no created resource is known; if there is none, set the annotation";
+const ABANDONED: &str = "AWS is not accessible and no created resource is known; resources on \
+    AWS, if there are any, are left";
 
 impl AwsClusters {
     pub(super) async fn end(
@@ -103,7 +103,7 @@ impl AwsClusters {
         let others =
             of_no_living_owner(&attempt.pass.plan().others, &self.owners().unwrap_or_default());
         if attempt.rest == Rest::Reached && others.is_empty() {
-            let message = "nothing of it is left on AWS";
+            let message = "all its resources on AWS are deleted";
             return self.let_go(object, EventType::Normal, "Deleted", message).await;
         }
         if attempt.rest == Rest::Reached && goal::may_be_abandoned(object) {
@@ -151,7 +151,8 @@ impl AwsClusters {
         }
         let mut message = message.to_owned();
         if is_unseen {
-            let _infallible = write!(message, "; {WAY_OUT} {ABANDON_ANNOTATION}=true lets it go");
+            let _infallible =
+                write!(message, "; {WAY_OUT} {ABANDON_ANNOTATION}=true to finish the deletion");
         }
         self.tell_once(object, DELETING, reason, &message);
         report.conditions.state(DELETING, true, reason, message);
@@ -196,7 +197,7 @@ impl AwsClusters {
         }
         left.sort();
         let left: Vec<_> = left.iter().map(String::as_str).collect();
-        (!left.is_empty()).then(|| format!("not gone yet: {}", listed(&left)))
+        (!left.is_empty()).then(|| format!("waiting for the deletion of {}", listed(&left)))
     }
 }
 
@@ -230,7 +231,8 @@ fn report_of(attempt: &Attempt, problems: &[Problem], is_unseen: bool) -> Report
     let reason = if problems.is_empty() { DELETING } else { FAILED };
     let mut message = left_over(&attempt.pass, problems);
     if is_unseen {
-        let _infallible = write!(message, "; {WAY_OUT} {ABANDON_ANNOTATION}=true lets it go");
+        let _infallible =
+            write!(message, "; {WAY_OUT} {ABANDON_ANNOTATION}=true to finish the deletion");
     }
     report.conditions.state(DELETING, true, reason, message);
     report.conditions.state(READY, false, DELETING, BEING_DELETED);
@@ -242,7 +244,7 @@ fn left_over(pass: &Pass, problems: &[Problem]) -> String {
     let problems = problems.iter().map(|problem| problem.message.as_str());
     let waits = pass.plan().waits.iter().map(|wait| wait.what.as_str());
     let all: Vec<_> = problems.chain(waits).collect();
-    if all.is_empty() { "AWS may not show everything yet".to_owned() } else { listed(&all) }
+    if all.is_empty() { "AWS may not list all resources yet".to_owned() } else { listed(&all) }
 }
 
 /// Maximum of resources that a condition names.

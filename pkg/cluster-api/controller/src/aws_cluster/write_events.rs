@@ -53,8 +53,10 @@ pub(super) fn told(action: &Action, outcome: &Outcome, is_repair: bool) -> Optio
             Told { is_done: false, reason: failed, message }
         }
         Outcome::Unknown => {
-            let message =
-                format!("the answer to {action} is lost; it is looked for before anything else");
+            let message = format!(
+                "the answer to {action} is lost; the controller reads the resource before it \
+                 continues"
+            );
             Told { is_done: false, reason: failed, message }
         }
         Outcome::NotSent => return None,

@@ -91,8 +91,8 @@ impl PluginMetrics {
         let rotation_age = Histogram::with_opts(ages.buckets(AGES.to_vec()))?;
         let rotation_age = metrics::register(registry, rotation_age)?;
         let metrics = Self { ends: Arc::default(), rotation_age };
-        let help = "[ALPHA] Shortest remaining lifetime of certificates of exec plugins, below \
-            0 when expired; +Inf without such a certificate";
+        let help = "[ALPHA] Shortest remaining lifetime of certificates of exec plugins, below 0 \
+            when expired; +Inf without such a certificate";
         let shortest = Family::gauge("rest_client_exec_plugin_ttl_seconds", help, &[])?;
         let shown = metrics.clone();
         metrics::at_scrape(registry, [shortest], move |[family]| {

@@ -139,8 +139,8 @@ const NAMES_TOLD: usize = 10;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Refusal {
     #[error(
-        "the server's certificate is signed by a CA that is not in the configured CA bundle; \
-         add the CA that signed it to {ca}"
+        "the server's certificate is signed by a CA that is not in the configured CA bundle; add \
+         the CA that signed it to {ca}"
     )]
     UnknownIssuer { ca: &'static str },
     #[error(

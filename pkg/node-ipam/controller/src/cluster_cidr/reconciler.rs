@@ -245,8 +245,8 @@ impl Facts {
         let message = match self.terminating {
             None => return ("Terminating", false, "NotDeleted", String::new()),
             Some(Holding::By(1)) => {
-                "1 Node has addresses of this ClusterCIDR; the ClusterCIDR is deleted after \
-                 that Node"
+                "1 Node has addresses of this ClusterCIDR; the ClusterCIDR is deleted after that \
+                 Node"
                     .to_owned()
             }
             Some(Holding::By(nodes)) => {

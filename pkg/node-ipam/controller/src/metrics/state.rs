@@ -113,8 +113,7 @@ fn families(of: PoolsOf) -> Result<[Family; 12], prometheus::Error> {
         )?,
         Family::counter(
             "node_ipam_foreign_assignments_total",
-            "Nodes to which another writer assigned a pod CIDR while they waited for this \
-             program.",
+            "Nodes to which another writer assigned a pod CIDR while they waited for this program.",
             &[],
         )?,
     ])

@@ -172,10 +172,7 @@ pub(super) fn unused(values: &Values, kind: &str, pools: &[Pool]) -> Vec<String>
     }
     if is_google && values.get(&CONFIGURE_CLOUD_ROUTES) {
         unused.push(if asks_a_cloud(kind) {
-            format!(
-                "{CONFIGURE_CLOUD_ROUTES}: no effect: the cloud routes the alias ranges of \
-                VMs"
-            )
+            format!("{CONFIGURE_CLOUD_ROUTES}: no effect: the cloud routes the alias ranges of VMs")
         } else {
             format!(
                 "{CONFIGURE_CLOUD_ROUTES}: this program creates no routes: pods are reachable \

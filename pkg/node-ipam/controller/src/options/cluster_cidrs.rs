@@ -77,7 +77,7 @@ pub(super) fn unused(values: &Values, multi: bool) -> Vec<String> {
             unused.extend(given.map(|mask| {
                 format!(
                     "{mask}: no effect without --cluster-cidr: perNodeHostBits of each \
-                    ClusterCIDR sets the block size"
+                     ClusterCIDR sets the block size"
                 )
             }));
         }
