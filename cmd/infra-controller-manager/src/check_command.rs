@@ -62,7 +62,9 @@ fn run(arguments: &Arguments, hosted: Controllers) -> Result<Report, String> {
     let parsed = flags::parse(own, &settings::controller_flags(hosted), &known, &build::INFO);
     let values = match parsed.map_err(|error| error.message().to_owned())? {
         Parsed::Run(values) => values,
-        Parsed::Print(text) => return Err(format!("these flags run nothing: they print {text:?}")),
+        Parsed::Print(text) => {
+            return Err(format!("these flags do not start the program: they print {text:?}"));
+        }
     };
     let mut report = Report::default();
     match ProcessSettings::new(&values, &known, hosted) {

@@ -64,7 +64,10 @@ impl Installing {
     pub(crate) async fn stop(mut self) {
         self.stop.cancel();
         if !timeout(ATTEMPT, self.ended()).await.unwrap_or(false) {
-            warn!(logger = LOGGER, "The installation of the CRDs is cut off");
+            warn!(
+                logger = LOGGER,
+                "The installation of the CRDs did not stop in time and is cancelled"
+            );
             self.crds.shutdown().await;
             sleep(applicable_for(ATTEMPT)).await;
         }
@@ -162,16 +165,16 @@ impl Installer {
 
     async fn judge(&self, name: &str, fields: &Value) -> Result<Verdict> {
         if let Some(service) = self.aggregated(fields).await? {
-            let reason = format!("the API service {service} is of an aggregated API server");
+            let reason = format!("the APIService {service} belongs to an aggregated API server");
             return Ok(Verdict::Leave(reason));
         }
         let Some(crd) = self.crds.read(name).await? else { return Ok(Verdict::Install) };
         if !is_ours(&crd) {
             let label = format!("{MANAGED_BY}={}", build::PRODUCT);
-            return Ok(Verdict::Leave(format!("it is there without the label {label}")));
+            return Ok(Verdict::Leave(format!("it exists without the label {label}")));
         }
         if let Some(release) = newer_release(&crd) {
-            return Ok(Verdict::Leave(format!("it is of the newer release {release}")));
+            return Ok(Verdict::Leave(format!("the newer release {release} installed it")));
         }
         Ok(Verdict::Update(crd.metadata.uid.to_string()))
     }

@@ -99,7 +99,7 @@ pub(crate) enum Fatal {
     #[error("leaderelection lost: {0}")]
     LeadershipLost(String),
     /// The lease is left to expire.
-    #[error("controllers did not stop in time: {}; the lease is left to expire", .0.join(", "))]
+    #[error("controllers did not stop in time: {}; the lease is not released and expires", .0.join(", "))]
     ShutdownTimedOut(Vec<&'static str>),
 }
 

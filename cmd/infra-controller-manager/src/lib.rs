@@ -110,9 +110,7 @@ fn run(args: impl IntoIterator<Item = OsString>, hosted: Controllers) -> Result<
         info!(logger = *name, reason, "Controller has nothing to do");
     }
     if settings.controllers.is_empty() {
-        warn!(
-            "No controller has anything to do: this process will hold the lease and nothing else"
-        );
+        warn!("No controller has anything to do: this process only holds the lease");
     }
     let ended = serve(settings, &log);
     log.flush();

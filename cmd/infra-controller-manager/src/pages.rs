@@ -143,10 +143,10 @@ fn verbosity(request: &PageRequest, set: impl Fn(u8) -> bool) -> Reply {
         return reply::text(StatusCode::BAD_REQUEST, message);
     };
     if !set(verbosity) {
-        let message = "RUST_LOG decides what is logged; unset it\n";
+        let message = "the environment variable RUST_LOG sets the log level; unset RUST_LOG\n";
         return reply::text(StatusCode::BAD_REQUEST, message);
     }
-    info!(verbosity, peer = %request.peer.address, "The verbosity of the log was set");
+    info!(verbosity, peer = %request.peer.address, "Log verbosity changed");
     let message = format!("successfully set klog.logging.verbosity to {verbosity}\n");
     reply::text(StatusCode::OK, message)
 }

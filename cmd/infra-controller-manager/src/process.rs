@@ -112,7 +112,8 @@ pub async fn run(settings: ProcessSettings, log: &LogHandle) -> Result<()> {
         None => {
             if settings.has_leader_work() {
                 warn!(
-                    "Leader election is off: a second replica would do the same work again, as giving out the same pod CIDRs or writing the same clusters"
+                    "Leader election is off: run one replica only; two replicas assign the same \
+                     pod CIDRs and write the same clusters"
                 );
             }
             alone(&options, settings, &shutdown, &draining).await
@@ -158,8 +159,8 @@ fn tell_rates(settings: &ProcessSettings) {
     info!(client = "events", qps, burst, "Rate limit of requests");
     if settings.dry_run {
         warn!(
-            "Dry run: the API server judges what is written and stores nothing but the lease, and \
-             the accounts of --use-service-account-credentials"
+            "Dry run: the API server checks all writes and stores only the lease and the \
+             accounts of --use-service-account-credentials"
         );
     }
 }
@@ -282,7 +283,8 @@ async fn give_back(ended: Ended, elector: Elector, release: bool) -> Result<()> 
         Ended::UnknownWrites(count) => {
             warn!(
                 count,
-                "The server may yet carry out writes of unknown outcome: the lease is not released but left to expire"
+                "The API server may still apply writes of unknown outcome: the lease is not \
+                 released and expires"
             );
             elector.abandon();
             Ok(())

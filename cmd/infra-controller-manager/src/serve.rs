@@ -56,7 +56,7 @@ impl Serving {
         self.stop.cancel();
         let Some(task) = self.task else { return };
         if let Err(panicked) = task.await {
-            error!(err = %panicked, "Serving ended badly");
+            error!(err = %panicked, "HTTPS server ended with an error");
         }
     }
 }
@@ -87,7 +87,8 @@ pub(crate) async fn guard(
     let reviewing = common.clients_of(authentication, "--authentication-kubeconfig").await?;
     if reviewing.is_none() {
         warn!(
-            "No --authentication-kubeconfig, and this is no pod: bearer tokens are refused, and CAs of clients are not looked up"
+            "No --authentication-kubeconfig outside a pod: bearer tokens are refused, and the \
+             CAs of clients are not read from the cluster"
         );
     }
     let deciding = if authorization == authentication {
@@ -97,7 +98,8 @@ pub(crate) async fn guard(
     };
     if deciding.is_none() {
         warn!(
-            "No --authorization-kubeconfig, and this is no pod: what needs a review of access is refused, /metrics too"
+            "No --authorization-kubeconfig outside a pod: requests that need authorization are \
+             refused, /metrics too"
         );
     }
     let reviewers = Reviewers {

@@ -215,7 +215,7 @@ fn configure(
     for controller in hosted {
         let name = controller.name();
         if selection.is_some_and(|selection| !selection.is_enabled(name)) {
-            idle.push((name, "--controllers leaves it out".into()));
+            idle.push((name, "--controllers disables it".into()));
             continue;
         }
         match controller.configure(values) {

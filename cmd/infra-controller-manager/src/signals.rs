@@ -32,7 +32,9 @@ pub(crate) fn shutdown() -> io::Result<CancellationToken> {
             _ = term.recv() => {}
             _ = int.recv() => {}
         }
-        info!("Shutting down; a second signal ends at once and leaves the lease to expire");
+        info!(
+            "Shutting down; a second signal ends the process at once without a release of the lease"
+        );
         first.cancel();
     });
     Ok(token)
@@ -53,11 +55,11 @@ fn end_at_the_second() -> io::Result<()> {
 /// less room or less well protected.
 pub(crate) fn set_limits() {
     match raise_open_files() {
-        Ok(limit) => info!(v = 1, open_files = limit, "Open files are limited"),
+        Ok(limit) => info!(v = 1, open_files = limit, "Limit of open files is set"),
         Err(error) => warn!(err = %error, "Cannot raise the limit of open files"),
     }
     if let Err(error) = keep_memory_private() {
-        warn!(err = %error, "Cannot turn off core dumps, which would hold credentials");
+        warn!(err = %error, "Cannot disable core dumps, which would contain credentials");
     }
 }
 

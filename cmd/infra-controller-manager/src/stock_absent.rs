@@ -43,12 +43,12 @@ pub(crate) fn watch(client: kube::Client) -> AbortOnDropHandle<()> {
 async fn look(client: kube::Client) {
     match is_absent(&client).await {
         Ok(Some(true)) => warn!(
-            "No process renews the lease kube-system/kube-controller-manager: workloads, tokens, garbage \
-             collection and all else that this program does not host run nowhere"
+            "No process renews the lease kube-system/kube-controller-manager: controllers for \
+             workloads, tokens and garbage collection do not run; start kube-controller-manager"
         ),
         Ok(_) => {}
         // The cluster works or does not, whether or not we know.
-        Err(err) => debug!(%err, "Cannot look for kube-controller-manager"),
+        Err(err) => debug!(%err, "Cannot read the lease of kube-controller-manager"),
     }
 }
 

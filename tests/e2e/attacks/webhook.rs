@@ -117,7 +117,7 @@ async fn a_review_of_anybody_has_nothing_dialled_and_no_credential_sent() {
     let closed = closed_port().await;
     {
         let (manager, port) = product(&hub, false).await;
-        assert!(manager.has_said("does not know who asks"), "it is said at start");
+        assert!(manager.has_said("cannot authenticate callers"), "it is said at start");
         let anybody = caller(&hub, port, false).await;
         for credential in ["victim", "victim-without-ca"] {
             let mut answers = Vec::new();

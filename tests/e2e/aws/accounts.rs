@@ -15,7 +15,7 @@ async fn neither_reads_nor_writes_leave_with_credentials_of_another_account() {
     let executor = world.executor_for("111111111111");
     world.proxy.forget();
     let error = executor.read(&Query::TaggedVpcs).await.unwrap_err();
-    let wanted = "credentials belong to account 123456789012, the cluster is in 111111111111";
+    let wanted = "the credentials belong to account 123456789012, but the cluster is in account 111111111111";
     assert!(error.to_string().contains(wanted), "{error}");
     let tags = aws_fixtures::identity().base_tags("common");
     let create = aws_network::Action::CreateInternetGateway { tags };

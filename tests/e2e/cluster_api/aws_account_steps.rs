@@ -14,7 +14,8 @@ use crate::aws_stage::{Stage, is_ready, ours, spec};
 use crate::scene::{AWS_CLUSTERS, CLUSTERS, cluster, condition};
 
 const ACCOUNT: &str = "aws.cluster.x-k8s.io/account-id";
-const WRONG: &str = "credentials belong to account 111111111111, the cluster is in 123456789012";
+const WRONG: &str =
+    "the credentials belong to account 111111111111, but the cluster is in account 123456789012";
 const STS: &str = "GetCallerIdentity";
 
 /// Whether a process dies of a call.
@@ -195,7 +196,7 @@ async fn while_sts_does_not_answer_aws_is_read_only() {
     let lost = |_, call: &Call| if call.action == STS { Fate::CallLost } else { Fate::Pass };
     stage.proxy.decide(lost);
     let manager = stage.start_with_aws("");
-    let unknown = "cannot tell which account the credentials belong to";
+    let unknown = "cannot find the account of the credentials";
     stage.run(&format!("delete {CLUSTERS} gone --wait=false"));
     for name in ["kept", "fresh"] {
         let is_unknown = says("PrincipalCredentialRetrieved", unknown);

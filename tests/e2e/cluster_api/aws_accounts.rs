@@ -69,7 +69,7 @@ async fn credentials_of_another_account_make_no_call_neither_to_keep_nor_to_dele
         .env("AWS_SESSION_TOKEN", &token)
         .start();
     stage.run(&format!("delete {CLUSTERS} gone --wait=false"));
-    let wrong = "credentials belong to account 111111111111, the cluster is in 123456789012";
+    let wrong = "the credentials belong to account 111111111111, but the cluster is in account 123456789012";
     let kept = stage
         .until(
             AWS_CLUSTERS,

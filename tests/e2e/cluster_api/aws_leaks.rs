@@ -29,7 +29,7 @@ async fn what_carries_the_mark_of_nobody_who_lives_is_counted_and_named_and_left
     for kind in ["elastic_ip", "internet_gateway"] {
         manager.until_metric(LEAKED, &[("kind", kind)], |count| count >= 1.0).await;
     }
-    let told = manager.line("Resources on AWS have no AWSCluster").await;
+    let told = manager.line("Found resources on AWS without an AWSCluster").await;
     assert!(told.contains("long-gone") && told.contains(gateway), "{told}");
     stage.run("apply -f config/samples/cluster-api.yaml");
     stage.until(AWS_CLUSTERS, NAME, "is ready", is_ready).await;

@@ -74,7 +74,7 @@ async fn a_program_without_credentials_says_so_and_one_with_them_goes_on() {
     stage
         .until(AWS_CLUSTERS, "locked", "says why it does not go", |it| {
             let said = condition(it, "Paused")["message"].as_str().unwrap_or_default();
-            said.ends_with("its deletion included")
+            said.ends_with("the deletion waits, too")
         })
         .await;
     assert!(stage.proxy.calls().is_empty(), "{:?}", stage.proxy.calls());
@@ -91,7 +91,7 @@ async fn what_was_never_made_goes_without_credentials_when_its_user_says_so() {
     let denied = |it: &Value| condition(it, "PrincipalCredentialRetrieved")["status"] == "False";
     scene.until(AWS_CLUSTERS, "never", "says that there are no credentials", denied).await;
     scene.run(&format!("delete {CLUSTERS} never --wait=false"));
-    let way_out = "the annotation aws.cluster.x-k8s.io/allow-abandon=true lets it go";
+    let way_out = "the annotation aws.cluster.x-k8s.io/allow-abandon=true to finish the deletion";
     scene
         .until(AWS_CLUSTERS, "never", "stays and says why", |it| {
             let deleting = condition(it, "Deleting");

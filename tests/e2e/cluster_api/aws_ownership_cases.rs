@@ -30,7 +30,7 @@ pub(crate) fn ready() -> (&'static str, String) {
 
 fn conflict(vpc: &str) -> (&'static str, String) {
     let message = format!(
-        "{vpc} carries the tag of this cluster and no owner-id: set the annotation {ADOPT}=true to take it over, or \
+        "{vpc} has the tag of this cluster but no owner-id: set the annotation {ADOPT}=true to adopt it, or \
          remove the tag"
     );
     ("VpcReady", message)
@@ -125,8 +125,10 @@ pub(crate) async fn adopted(stage: &Stage) -> (Vec<Foreign<'_>>, Vec<Case>) {
     // An adoption that was broken off after its first write.
     half.mark(&half.vpc, "half-owner").await;
     let subnets = half.subnets.iter().zip(["10.1.0.0/24", "10.1.1.0/24"]);
-    let message =
-        subnets.map(|(id, cidr)| format!("{id} has {cidr} and is not ours")).min().unwrap();
+    let message = subnets
+        .map(|(id, cidr)| format!("{id} has {cidr} and does not belong to this cluster"))
+        .min()
+        .unwrap();
     let case = Case::new("half", &managed()).annotated(OWNER, "half-owner");
     cases.push(case.says("SubnetsReady", &message));
     (all, cases)
@@ -171,7 +173,9 @@ pub(crate) async fn left_alone(stage: &Stage) -> (Vec<Foreign<'_>>, Vec<Case>) {
     taken.users_vpc().await;
     let group = taken.group_of_role("node").await;
     taken.mark(&group, "another").await;
-    let message = format!("{group} has the name taken-node and owner-id another, it is not ours");
+    let message = format!(
+        "{group} has the name taken-node and owner-id another, it does not belong to this cluster"
+    );
     let case = Case::new("taken", &with_ids(spec_of_user(), &taken));
     let ways = format!("set {OWNER}=another to delete or");
     let case = case.says("ClusterSecurityGroupsReady", &message);
@@ -199,11 +203,9 @@ pub(crate) fn of_their_own() -> Vec<Case> {
     {
         let mut spec = managed();
         spec["identityRef"] = json!({"kind": kind, "name": "absent"});
-        let message = "cannot use spec.identityRef: this program has its own credentials only: leave it out, or name \
-                       the kind AWSClusterControllerIdentity";
+        let message = "cannot use spec.identityRef: this program uses only its own credentials: remove the field, or set the kind AWSClusterControllerIdentity";
         let blocked = format!(
-            "{message}; nothing is known to have been made, and if nothing was, the annotation {ABANDON}=true lets it \
-             go"
+            "{message}; no created resource is known; if there is none, set the annotation {ABANDON}=true to finish the deletion"
         );
         let case = Case::new(name, &spec).says("Ready", message);
         cases.push(case.blocked(blocked, ABANDON));

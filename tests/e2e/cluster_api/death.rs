@@ -54,7 +54,7 @@ async fn machines_go_before_the_infrastructure_and_the_infrastructure_before_the
     scene.let_go(MACHINES, "master");
     scene
         .until(CLUSTERS, "ends", "waits for the last Machine", |it| {
-            condition(it, "Deleting")["message"] == "not gone yet: Machine lent"
+            condition(it, "Deleting")["message"] == "waiting for the deletion of Machine lent"
         })
         .await;
     assert!(!is_deleting(&scene.find(AWS_CLUSTERS, "ends").await.unwrap()));
@@ -142,7 +142,7 @@ async fn a_paused_cluster_is_neither_built_nor_deleted_until_it_is_not() {
     scene
         .until(CLUSTERS, "rests", "says why it does not go", |it| {
             let said = condition(it, "Paused")["message"].as_str().unwrap_or_default();
-            is_deleting(it) && said.ends_with("its deletion included")
+            is_deleting(it) && said.starts_with("reconciliation and deletion are paused")
         })
         .await;
     assert!(!is_deleting(&scene.find(AWS_CLUSTERS, "rests").await.unwrap()));

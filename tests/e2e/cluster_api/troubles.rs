@@ -37,7 +37,7 @@ async fn failures_of_the_infrastructure_and_its_loss_are_passed_on() {
 
     let ready = json!({"ready": true, "errorReason": null, "errorMessage": null});
     scene.patch_status(&of, &ready);
-    manager.line("is ready and names none in status.apiEndpoints").await;
+    manager.line("is ready but has none in status.apiEndpoints").await;
     scene.is_ready("fails", "h.example.org", 6443);
     let phase = |it: &Value| it["status"]["phase"] == "provisioned";
     let healed = scene.until(CLUSTERS, "fails", "is provisioned", phase).await;

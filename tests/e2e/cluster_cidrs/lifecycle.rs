@@ -33,11 +33,12 @@ async fn an_object_is_held_before_it_is_used_and_goes_with_the_last_node_that_ha
     let message = condition(&old.await, "Terminating")["message"].clone();
     assert_eq!(
         message,
-        "2 Nodes have addresses of this ClusterCIDR; it is deleted after the last of them"
+        "2 Nodes have addresses of this ClusterCIDR; the ClusterCIDR is deleted after the last of them"
     );
     assert_eq!(scene.add("b", &["foo"]).await, ["2001:db8::/120"], "it gives nothing more");
     scene.remove("a").await;
-    let one = "1 Node has addresses of this ClusterCIDR; it is deleted after that Node";
+    let one =
+        "1 Node has addresses of this ClusterCIDR; the ClusterCIDR is deleted after that Node";
     scene.until("old", "counts one", |it| condition(it, "Terminating")["message"] == one).await;
     scene.remove("inside").await;
     scene.until_gone("old").await;
@@ -87,7 +88,8 @@ async fn an_object_that_the_flags_do_not_allow_any_more_goes_with_its_last_node_
     scene.delete("wide");
     let told = |it: &Value| {
         condition(it, "Terminating")["message"]
-            == "1 Node has addresses of this ClusterCIDR; it is deleted after that Node"
+            == "1 Node has addresses of this ClusterCIDR; the ClusterCIDR is deleted after that \
+                Node"
     };
     scene.until("wide", "waits for its Node", told).await;
     scene.remove("a").await;

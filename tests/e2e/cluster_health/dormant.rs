@@ -38,7 +38,7 @@ async fn a_process_sleeps_with_the_rights_of_every_process_until_a_kind_of_membe
     let refused = manager.metric("rest_client_requests_total", &[("code", "403")]).await;
     assert_eq!(refused, None, "forbidden requests");
     let (status, page) = manager.get("/debug/clusterhealth").await.unwrap();
-    assert!(status == 503 && page.contains("is not at work in this process"), "{status}: {page}");
+    assert!(status == 503 && page.contains("does not run in this process"), "{status}: {page}");
     let page = manager.get("/metrics").await.unwrap().1;
     assert!(!page.contains("clusterhealth_"), "{page}");
 

@@ -138,7 +138,9 @@ async fn crds_of_others_and_groups_of_aggregated_servers_are_left_alone() {
         CRDS.into_iter().partition(|crd| crd.ends_with(TKE));
     assert_eq!(aggregated.len(), 3);
     for crd in aggregated {
-        manager.line_where(crd, told(crd, "v1.platform.tkestack.io is of an aggregated")).await;
+        manager
+            .line_where(crd, told(crd, "v1.platform.tkestack.io belongs to an aggregated"))
+            .await;
     }
     let ours: Vec<_> = others.iter().copied().filter(|crd| *crd != KUBEFED_CLUSTERS).collect();
     installed(&manager, &ours).await;

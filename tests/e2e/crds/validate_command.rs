@@ -108,7 +108,7 @@ fn what_cannot_be_read_is_told_without_what_it_holds() {
             "token: [planted\n",
             "error: - is neither YAML nor JSON, see line 1, column 8\n",
         ),
-        (&["-f", "-"], "---\n", "error: there is no object in what -f names\n"),
+        (&["-f", "-"], "---\n", "error: the files of -f contain no object\n"),
         (
             &["-f", SAMPLES[0], "--environment", "-"],
             "clusters: planted\n",

@@ -56,15 +56,15 @@ async fn a_cluster_in_order_is_safe_and_nothing_is_written_to_it() {
     assert_eq!(code, Some(0), "{findings:#?}");
     for (check, message) in [
         ("api-server", "the API server answers"),
-        ("rights", "rights that are needed are there"),
+        ("rights", "needed permissions are granted"),
         ("leases", "kube-system/infra-controller-manager has no holder"),
-        ("stock", "there are no pods of kube-controller-manager"),
+        ("stock", "found no pods of kube-controller-manager"),
         ("nodes", "Nodes that wait for a pod CIDR: 1"),
         ("nodes", "10.0.0.0/12 has 4096 of 4096 blocks of /24 free, and 0 Nodes in it"),
     ] {
         assert!(has(&findings, "ok", check, message), "{message} is missing in {findings:#?}");
     }
-    assert!(has(&findings, "warning", "leases", "no kube-controller-manager"), "{findings:#?}");
+    assert!(has(&findings, "warning", "leases", "no process holds the lease"), "{findings:#?}");
     let changes = writes()
         .and(|request| request.method != Method::POST || !request.path.ends_with("accessreviews"));
     assert_eq!(scene.proxy.requests_like(&changes).len(), 0);
@@ -92,9 +92,9 @@ async fn doubled_cidrs_and_a_stock_manager_that_allocates_are_errors() {
     let stock = "pod kube-controller-manager-a runs node-ipam-controller";
     assert!(has(&findings, "error", "stock", stock), "{findings:#?}");
     for (check, warning) in [
-        ("nodes", "c has 172.16.0.0/24, outside of --cluster-cidr"),
-        ("nodes", "such as b with 10.0.0.128/25"),
-        ("stock", "has --cluster-cidr=10.0.0.0/16, here it is"),
+        ("nodes", "c has 172.16.0.0/24, outside --cluster-cidr"),
+        ("nodes", "for example b with 10.0.0.128/25"),
+        ("stock", "has --cluster-cidr=10.0.0.0/16, this program has"),
     ] {
         assert!(has(&findings, "warning", check, warning), "{warning} is missing in {findings:#?}");
     }
@@ -111,7 +111,7 @@ async fn a_stock_manager_that_leads_where_nothing_tells_what_it_runs_is_a_warnin
         "spec": {"holderIdentity": "a_1", "renewTime": now},
     }));
     let args = [&ALLOCATING[..], &[NO_HEALTH]].concat();
-    let silent = "kube-controller-manager leads, and nothing tells whether it gives out pod CIDRs";
+    let silent = "kube-controller-manager leads, and it is unknown whether it assigns pod CIDRs";
     let (code, findings) = check(&scene.cluster.manager_kubeconfig(), &args).await;
     assert!(has(&findings, "warning", "stock", silent), "{findings:#?}");
     assert_eq!(code, Some(0), "{findings:#?}");
@@ -194,7 +194,7 @@ async fn the_accounts_rights_for_kinds_that_are_served_are_asked_for_whoever_has
     }
     let (code, findings) = check(&kubeconfig, &by_name).await;
     assert_eq!(code, Some(0), "{findings:#?}");
-    assert!(has(&findings, "ok", "rights", "rights that are needed are there"), "{findings:#?}");
+    assert!(has(&findings, "ok", "rights", "needed permissions are granted"), "{findings:#?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -212,7 +212,7 @@ async fn another_node_mask_than_the_stock_managers_and_a_certificate_that_ends_s
     let other = [&args[..], &["--node-cidr-mask-size=25"]].concat();
     let (code, findings) = check(&kubeconfig, &other).await;
     assert_eq!(code, Some(1), "{findings:#?}");
-    let told = "gives out blocks of /24 of 10.0.0.0/12, here it is /25";
+    let told = "assigns blocks of /24 from 10.0.0.0/12, this program assigns /25";
     assert!(has(&findings, "error", "stock", told), "{findings:#?}");
 
     let weeks = Duration::from_secs(14 * 24 * 3600);
@@ -239,7 +239,7 @@ async fn another_node_mask_than_the_stock_managers_and_a_certificate_that_ends_s
     });
     let (code, findings) = check(&file("kubeconfig", &text.to_string()), &args).await;
     assert_eq!(code, Some(0), "{findings:#?}");
-    let told = "the client certificate of --kubeconfig ends in 1";
+    let told = "the client certificate of --kubeconfig expires in 1";
     assert!(has(&findings, "warning", "api-server", told), "{findings:#?}");
 }
 

@@ -186,7 +186,7 @@ async fn without_leader_election_it_warns_once_and_leaves_the_lease_alone() {
     let manager = scene.start(&format!("--leader-elect=false {ARGS}")).await;
     scene.serves("a").await;
     let lines = manager.lines();
-    let of_access = |line: &&String| line.contains("-kubeconfig, and this is no pod");
+    let of_access = |line: &&String| line.contains("-kubeconfig outside a pod");
     let warnings = lines.iter().filter(|line| line.starts_with('W') && !of_access(line));
     let warnings: Vec<_> = warnings.collect();
     assert_eq!(warnings.len(), 1, "{warnings:#?}");

@@ -76,7 +76,7 @@ async fn the_real_stock_manager_is_found_by_its_health_until_its_allocator_is_of
     let (code, findings) = checked(&scene, &beside).await;
     assert_eq!(code, Some(0), "{findings:#?}");
     assert!(
-        has(&findings, "ok", "stock", "leads and runs no node-ipam-controller"),
+        has(&findings, "ok", "stock", "leads and does not run node-ipam-controller"),
         "{findings:#?}"
     );
     assert!(!has(&findings, "warning", "stock", ""), "it has told: {findings:#?}");
@@ -110,7 +110,7 @@ async fn two_allocators_at_once_are_told_by_event_metric_and_check_and_ours_give
     held.arrived(1).await;
     held.release();
     ours.until_metric("node_ipam_second_allocator_total", &[], |met| met > 0.0).await;
-    let told = ours.line("kube-controller-manager gave out 10.0.1.0/24").await;
+    let told = ours.line("kube-controller-manager assigned 10.0.1.0/24").await;
     assert!(told.contains("until it is restarted"), "{told}");
     let answers: Vec<_> =
         scene.proxy.requests_like(&writes).iter().map(|it| it.upstream_status).collect();

@@ -67,7 +67,7 @@ async fn a_standby_whose_certificate_has_ended_is_not_ready_and_says_so() {
     poll("the standby is ready", readyz(200)).await;
     let (_, body) = poll("the standby is not ready", readyz(500)).await;
     assert!(body.contains("[-]apiserver-reachable"), "{body}");
-    let line = standby.line("refuses what this process needs").await;
+    let line = standby.line("refuses requests that this process needs").await;
     assert!(line.contains("401") && line.contains("renew the credentials"), "{line}");
 
     let Identity { certificate_pem, key_pem, .. } = scene.certificate(DAY);

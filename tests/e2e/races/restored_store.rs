@@ -57,7 +57,7 @@ async fn an_etcd_restored_from_a_snapshot_is_taken_for_what_it_is() {
     let began = Stopwatch::start();
     plane.restore(&snapshot).await.unwrap();
     let client = plane.client().await;
-    manager.line("history went back").await;
+    manager.line("history of the API server went back").await;
     // Two blocks are free: those of Nodes that never were.
     for name in ["x", "y"] {
         add(&client, name).await;
@@ -125,7 +125,7 @@ async fn a_history_that_went_back_and_was_overtaken_brings_no_duplicate() {
     }
     unread.remove();
     unwatched.remove();
-    manager.line("history went back").await;
+    manager.line("history of the API server went back").await;
     let state = [("state", "starved")];
     manager
         .until_metric("node_ipam_pending_nodes", &state, |nodes| (nodes - 1.0).abs() < 0.1)

@@ -14,7 +14,8 @@ use crate::settings::ProcessSettings;
 /// A client certificate that ends sooner is told. kubeadm's live for a year.
 const SOON: SignedDuration = SignedDuration::from_hours(30 * 24);
 
-const ADVICE: &str = "correct the command line, or check on the host that it is for";
+const ADVICE: &str =
+    "correct the command line, or run check on the host where the program will run";
 
 /// Checks that need no API server.
 pub(super) async fn check(settings: &ProcessSettings, report: &mut Report) {
@@ -57,17 +58,17 @@ pub(super) fn check_certificate(end: Option<Timestamp>, now: Timestamp, report: 
     let Some(end) = end else { return };
     let left = end.duration_since(now);
     let days = left.as_hours() / 24;
-    let advice =
-        "renew it: kubeadm certs renew controller-manager.conf, or whoever made the kubeconfig";
+    let advice = "renew it with kubeadm certs renew controller-manager.conf, or with the tool \
+        that created the kubeconfig";
     if !left.is_positive() {
-        let message = format!("the client certificate of --kubeconfig ended on {end}");
+        let message = format!("the client certificate of --kubeconfig expired on {end}");
         report.error(Check::ApiServer, message, advice);
     } else if left < SOON {
         let message =
-            format!("the client certificate of --kubeconfig ends in {days} days, on {end}");
+            format!("the client certificate of --kubeconfig expires in {days} days, on {end}");
         report.warn(Check::ApiServer, message, advice);
     } else {
-        let message = format!("the client certificate of --kubeconfig lasts for {days} days");
+        let message = format!("the client certificate of --kubeconfig is valid for {days} days");
         report.note(Check::ApiServer, message);
     }
 }
@@ -88,7 +89,7 @@ mod tests {
         };
         let (severity, message) = told("2026-01-30T12:00:00Z");
         assert_eq!(severity, Severity::Warning);
-        assert!(message.contains("ends in 29 days, on 2026-01-30T12:00:00Z"), "{message}");
+        assert!(message.contains("expires in 29 days, on 2026-01-30T12:00:00Z"), "{message}");
         assert_eq!(told("2025-12-31T00:00:00Z").0, Severity::Error);
         assert_eq!(told("2026-02-01T00:00:00Z").0, Severity::Note);
         let mut report = Report::default();

@@ -94,18 +94,20 @@ async fn read(cluster: &Cluster, namespace: &str, name: &str) -> Result<Option<L
 
 fn judge_own(lease: Option<&Lease>, name: &str, now: Timestamp, report: &mut Report) {
     let Some((lease, holder)) = lease.and_then(|lease| Some((lease, lease.holder(now)?))) else {
-        report.note(Check::Leases, format!("{name} has no holder"));
+        report.note(Check::Leases, format!("lease {name} has no holder"));
         return;
     };
     match lease.renewed_by().filter(|program| *program != build::PRODUCT) {
         Some(program) => report.error(
             Check::Leases,
-            format!("{name} is held by {holder}, which is {program}"),
+            format!("lease {name} is held by {holder}, which is {program}"),
             "choose another --leader-elect-resource-name: one of the two programs would never lead",
         ),
         None => report.note(
             Check::Leases,
-            format!("{name} is held by {holder}: one more process stands by until that one ends"),
+            format!(
+                "lease {name} is held by {holder}: this process would wait until that process stops"
+            ),
         ),
     }
 }
@@ -118,8 +120,9 @@ fn judge_stock(lease: Option<&Lease>, now: Timestamp, report: &mut Report) -> bo
         }
         None => report.warn(
             Check::Leases,
-            "no kube-controller-manager holds its lease",
-            "what is not hosted by this program runs nowhere: workloads, garbage collection, tokens",
+            "no process holds the lease kube-system/kube-controller-manager",
+            "controllers for workloads, garbage collection and tokens do not run; start \
+             kube-controller-manager",
         ),
     }
     holder.is_some()
@@ -156,14 +159,14 @@ mod tests {
         let (old, new) = ("2025-12-31T12:00:00Z", "2026-01-01T11:59:50Z");
         let fresh = "2026-01-01T11:59:55.000000Z";
         let (ours, stock) = ("infra-controller-manager", "kube-controller-manager");
-        let unheld = (Severity::Note, "kube-system/own has no holder".to_owned());
+        let unheld = (Severity::Note, "lease kube-system/own has no holder".to_owned());
         assert_eq!(own(None), unheld);
         assert_eq!(own(Some(&lease("", fresh, &[(ours, new)]))), unheld);
         assert_eq!(own(Some(&lease("a_1", "2026-01-01T11:58:00Z", &[(stock, new)]))), unheld);
         let replica = own(Some(&lease("a_1", fresh, &[(stock, old), (ours, new)])));
         assert_eq!(replica.0, Severity::Note);
         let other = own(Some(&lease("a_1", fresh, &[(ours, old), (stock, new)])));
-        let told = "kube-system/own is held by a_1, which is kube-controller-manager";
+        let told = "lease kube-system/own is held by a_1, which is kube-controller-manager";
         assert_eq!(other, (Severity::Error, told.to_owned()));
         assert_eq!(
             own(Some(&lease("a_1", fresh, &[]))).0,

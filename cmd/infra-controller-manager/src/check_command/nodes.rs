@@ -33,7 +33,7 @@ pub(super) async fn check(
         Ok(nodes) => nodes,
         Err(error) => {
             let message = format!("cannot list the Nodes: {error}");
-            report.error(Check::Nodes, message, "let the identity of --kubeconfig list nodes");
+            report.error(Check::Nodes, message, "allow the identity of --kubeconfig to list nodes");
             return None;
         }
     };
@@ -55,13 +55,13 @@ pub(super) async fn count(
         match cluster.list::<Value>(CLUSTER_CIDRS).await {
             Ok(objects) => ranges = ranges.with_cluster_cidrs(objects),
             Err(AnswerError::Refused { status: StatusCode::NOT_FOUND, .. }) => {
-                let advice = "apply their CRD of config/crd, or give --install-crds";
+                let advice = "apply their CRD of config/crd, or set --install-crds";
                 report.warn(Check::Nodes, "ClusterCIDRs are not served", advice);
             }
             Err(error) => {
                 let message = format!("cannot list the ClusterCIDRs: {error}");
-                let advice =
-                    "their blocks are not counted; let the identity of --kubeconfig list them";
+                let advice = "their blocks are not counted; allow the identity of --kubeconfig \
+                    to list clustercidrs";
                 report.warn(Check::Nodes, message, advice);
             }
         }
@@ -87,19 +87,16 @@ fn tell(nodes: usize, found: &[Finding], report: &mut Report) {
     }
     if let Some(rest) = found.len().checked_sub(TOLD + 1) {
         let worst = found.iter().skip(TOLD).map(|finding| said(finding).0).min();
-        let message = format!("{} findings more about Nodes", rest + 1);
+        let message = format!("{} more findings about Nodes", rest + 1);
         report.push(
             worst.unwrap_or(Severity::Note),
             Check::Nodes,
             message,
-            "mend those above first",
+            "correct the findings above first",
         );
     }
     if found.is_empty() {
-        report.note(
-            Check::Nodes,
-            format!("the pod CIDRs of all {nodes} Nodes are as they should be"),
-        );
+        report.note(Check::Nodes, format!("the pod CIDRs of all {nodes} Nodes are correct"));
     }
 }
 
@@ -108,20 +105,20 @@ fn said(finding: &Finding) -> (Severity, String, &'static str) {
     const DRAIN: &str = "drain one of them, delete its Node and let it register again";
     match finding {
         Finding::Unreadable { node, text } => {
-            (Error, format!("{node} has {text:?}, which is no CIDR"), "delete that Node")
+            (Error, format!("{node} has {text:?}, which is not a CIDR"), "delete that Node")
         }
         Finding::Overlap { of: [(one, wider), (other, cidr)] } => {
             (Error, format!("{one} has {wider} and {other} has {cidr}, which overlap"), DRAIN)
         }
         Finding::AllOutside { cidrs } => (
             Error,
-            format!("none of the {cidrs} pod CIDRs of Nodes lies in --cluster-cidr"),
-            "give the flags that the cluster was made with",
+            format!("none of the {cidrs} pod CIDRs of Nodes is inside --cluster-cidr"),
+            "set the CIDR flags with which the cluster was created",
         ),
         Finding::Outside { node, cidr } => (
             Warning,
-            format!("{node} has {cidr}, outside of --cluster-cidr"),
-            "it is left alone, and its addresses are not assigned to another Node",
+            format!("{node} has {cidr}, outside --cluster-cidr"),
+            "the Node keeps it, and its addresses are not assigned to another Node",
         ),
         Finding::InServiceRange { node, cidr, services } => (
             Warning,
@@ -130,28 +127,34 @@ fn said(finding: &Finding) -> (Severity, String, &'static str) {
         ),
         Finding::OtherSize { nodes, example: (node, cidr), mask, all } => (
             if *all { Error } else { Warning },
-            format!("Nodes that have no /{mask}: {nodes}, such as {node} with {cidr}"),
-            "give the --node-cidr-mask-size of before, unless the change is meant",
+            format!(
+                "Nodes whose pod CIDR is not a /{mask}: {nodes}, for example {node} with {cidr}"
+            ),
+            "set --node-cidr-mask-size to its previous value, unless you want to change the \
+             block size",
         ),
         Finding::TooSmall { pools, blocks, nodes } => (
             Warning,
             format!("{} has {blocks} blocks for {nodes} Nodes", listed(pools)),
-            "some will wait for one; a larger --node-cidr-mask-size makes more of them",
+            "some Nodes will wait for a block; a larger --node-cidr-mask-size gives more blocks",
         ),
         Finding::InTurns { managers, lately: true } => (
             Error,
-            format!("{} gave out pod CIDRs in turns just now", managers.join(" and ")),
-            "turn all allocators off but one",
+            format!(
+                "{} assigned pod CIDRs in turns within the last ten minutes",
+                managers.join(" and ")
+            ),
+            "disable all allocators except one",
         ),
         Finding::InTurns { managers, lately: false } => (
             Warning,
-            format!("{} have given out pod CIDRs in turns", managers.join(" and ")),
-            "that is well if one took over from the other each time",
+            format!("{} assigned pod CIDRs in turns", managers.join(" and ")),
+            "this is normal after a migration from one to the other and back",
         ),
         Finding::Lately { manager, node } => (
             Warning,
-            format!("{manager} gave {node} its pod CIDR within the last ten minutes"),
-            "see to it that it does so no more",
+            format!("{manager} assigned the pod CIDR of {node} within the last ten minutes"),
+            "disable its node-ipam-controller",
         ),
         Finding::Waiting { nodes } => {
             (Note, format!("Nodes that wait for a pod CIDR: {nodes}"), "")
@@ -184,10 +187,10 @@ mod tests {
         let last = report.lines().last().unwrap();
         assert_eq!(
             (last.severity, &*last.message),
-            (Severity::Error, "2 findings more about Nodes")
+            (Severity::Error, "2 more findings about Nodes")
         );
         assert!(!report.is_safe());
         let text = told(&[]).text();
-        assert!(text.contains("the pod CIDRs of all 100 Nodes are as they should be"), "{text}");
+        assert!(text.contains("the pod CIDRs of all 100 Nodes are correct"), "{text}");
     }
 }

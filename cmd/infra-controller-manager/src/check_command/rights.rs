@@ -35,7 +35,7 @@ pub(super) async fn check(cluster: &Cluster, settings: &ProcessSettings, report:
             Ok(true) => granted += 1,
             Ok(false) => {
                 let (severity, when) = if need.dormant {
-                    (Severity::Warning, ", as it has to once the CRD is ours")
+                    (Severity::Warning, " (needed only when the CRD has the label of this program)")
                 } else {
                     (Severity::Error, "")
                 };
@@ -44,14 +44,14 @@ pub(super) async fn check(cluster: &Cluster, settings: &ProcessSettings, report:
             }
             Err(error) => {
                 let message = format!("cannot check whether {}: {error}", need.said("may"));
-                let advice = "let the identity of --kubeconfig create subjectaccessreviews, as the \
-                              ClusterRole system:auth-delegator does";
+                let advice = "allow the identity of --kubeconfig to create subjectaccessreviews, \
+                    for example with the ClusterRole system:auth-delegator";
                 report.error(Check::Rights, message, advice);
             }
         }
     }
     if granted == needs.len() {
-        report.note(Check::Rights, format!("all {granted} rights that are needed are there"));
+        report.note(Check::Rights, format!("all {granted} needed permissions are granted"));
     }
 }
 
@@ -104,8 +104,8 @@ async fn of_kinds(cluster: &Cluster, settings: &ProcessSettings, report: &mut Re
                 }
                 Err(error) => {
                     let message =
-                        format!("cannot tell whether {} are served: {error}", kind.kind.plural);
-                    report.warn(Check::Rights, message, "their rights were not checked");
+                        format!("cannot check whether {} are served: {error}", kind.kind.plural);
+                    report.warn(Check::Rights, message, "their permissions were not checked");
                 }
             }
         }
@@ -173,7 +173,7 @@ fn cure(runner: &dyn Runner, account: Option<&str>) -> String {
 /// Rights of the identity of `--kubeconfig`, whatever controllers run. The identity of
 /// kube-controller-manager has them all.
 fn of_process(settings: &ProcessSettings) -> Vec<Need> {
-    const ROLE: &str = "be system:kube-controller-manager, or apply config/rbac/role.yaml";
+    const ROLE: &str = "run as system:kube-controller-manager, or apply config/rbac/role.yaml";
     const DELEGATED: &str = "apply config/rbac/delegated-auth.yaml";
     let root = |attributes: Value, cure: &str| Need {
         account: None,

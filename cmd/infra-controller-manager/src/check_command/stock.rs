@@ -23,8 +23,8 @@ use crate::{build, controllers, settings};
 /// Canonical name of the controller, there and here.
 pub(super) const NODE_IPAM: &str = "node-ipam-controller";
 const PROGRAM: &str = "kube-controller-manager";
-const TURN_OFF: &str = "turn it off there, on every control plane, before this program starts: \
-                        --controllers=*,bootstrapsigner,tokencleaner,-node-ipam-controller";
+const TURN_OFF: &str = "disable it on every control-plane node before this program starts: \
+    --controllers=*,bootstrapsigner,tokencleaner,-node-ipam-controller";
 /// Flags of ranges that are the same here and there, unless a change is meant.
 const SAME: [&str; 2] = ["cluster-cidr", "service-cluster-ip-range"];
 /// For the health of a program on this host.
@@ -47,9 +47,9 @@ pub(super) async fn ask_health(url: &str, report: &mut Report) -> bool {
 
 /// Warns that kube-controller-manager leads, and neither health nor pods show its controllers.
 pub(super) fn warn_of_silence(report: &mut Report) {
-    let message = format!("{PROGRAM} leads, and nothing tells whether it gives out pod CIDRs");
+    let message = format!("{PROGRAM} leads, and it is unknown whether it assigns pod CIDRs");
     let advice = format!(
-        "see to it that its {NODE_IPAM} is off, or run this on its host with its --stock-healthz"
+        "verify that its {NODE_IPAM} is disabled, or run check on its host with --stock-healthz"
     );
     report.warn(Check::Stock, message, &advice);
 }
@@ -79,16 +79,20 @@ fn judge_health(url: &str, body: &str, livez: bool, report: &mut Report) -> bool
     };
     let leads = !livez && checks().any(|check| check.ends_with("-controller"));
     if livez {
-        report.note(Check::Stock, format!("what answers at {url} is no {PROGRAM}"));
+        report.note(Check::Stock, format!("the server at {url} is not {PROGRAM}"));
     } else if checks().any(|check| check == NODE_IPAM) {
         let message = format!("{PROGRAM} at {url} leads and runs {NODE_IPAM}");
         report.error(Check::Stock, message, TURN_OFF);
     } else if leads {
-        report.note(Check::Stock, format!("{PROGRAM} at {url} leads and runs no {NODE_IPAM}"));
+        report.note(Check::Stock, format!("{PROGRAM} at {url} leads and does not run {NODE_IPAM}"));
     } else if body.contains("check passed") {
-        report.note(Check::Stock, format!("{PROGRAM} at {url} stands by: another one leads"));
+        report.note(
+            Check::Stock,
+            format!("{PROGRAM} at {url} does not lead: another instance leads"),
+        );
     } else {
-        report.note(Check::Stock, format!("what answers at {url} is not well, or no {PROGRAM}"));
+        report
+            .note(Check::Stock, format!("the server at {url} is not healthy, or is not {PROGRAM}"));
     }
     leads
 }
@@ -131,7 +135,7 @@ pub(super) async fn check_pods(
         Ok(pods) => {
             let lines: Vec<_> = pods.iter().filter_map(command_line).collect();
             if lines.is_empty() {
-                let message = format!("there are no pods of {PROGRAM} whose flags could be read");
+                let message = format!("found no pods of {PROGRAM} whose flags can be read");
                 report.note(Check::Stock, message);
             }
             for (pod, args) in &lines {
@@ -141,7 +145,7 @@ pub(super) async fn check_pods(
         }
         Err(error) => {
             let message = format!("cannot list the pods of {PROGRAM}: {error}");
-            report.warn(Check::Stock, message, "see to it that its node-ipam-controller is off");
+            report.warn(Check::Stock, message, "verify that its node-ipam-controller is disabled");
             true
         }
     }
@@ -165,7 +169,7 @@ fn judge_pod(pod: &str, args: &[OsString], ours: &Values, known: &Known, report:
         Ok(Parsed::Print(_)) => return,
         Err(error) => {
             let message = format!("cannot read the flags of pod {pod}: {}", error.message());
-            report.warn(Check::Stock, message, "see to it that its node-ipam-controller is off");
+            report.warn(Check::Stock, message, "verify that its node-ipam-controller is disabled");
             return;
         }
     };
@@ -178,15 +182,15 @@ fn judge_pod(pod: &str, args: &[OsString], ours: &Values, known: &Known, report:
     if is_on && value(&theirs, "allocate-node-cidrs").as_deref() == Some("true") {
         report.error(Check::Stock, format!("pod {pod} runs {NODE_IPAM}"), TURN_OFF);
     } else {
-        report.note(Check::Stock, format!("pod {pod} gives out no pod CIDRs"));
+        report.note(Check::Stock, format!("pod {pod} assigns no pod CIDRs"));
     }
     for name in SAME.into_iter().filter(|name| theirs.is_set(name)) {
         let (theirs, ours) = (value(&theirs, name), value(ours, name));
         if let (Some(theirs), Some(ours)) = (theirs, ours)
             && theirs != ours
         {
-            let message = format!("pod {pod} has --{name}={theirs}, here it is {ours:?}");
-            report.warn(Check::Stock, message, "give the same, unless the change is meant");
+            let message = format!("pod {pod} has --{name}={theirs}, this program has {ours:?}");
+            report.warn(Check::Stock, message, "set the same value, unless you want to change it");
         }
     }
     judge_masks(pod, args, ours, known, report);
@@ -204,13 +208,13 @@ fn judge_masks(pod: &str, args: &[OsString], ours: &Values, known: &Known, repor
         if let Some(our) = same_family().find(|our| our.mask() != their.mask()) {
             let (mask, here) = (their.mask(), our.mask());
             let message = format!(
-                "pod {pod} gives out blocks of /{mask} of {}, here it is /{here}",
+                "pod {pod} assigns blocks of /{mask} from {}, this program assigns /{here}",
                 their.cidr()
             );
             report.error(
                 Check::Stock,
                 message,
-                "give the --node-cidr-mask-size of kube-controller-manager",
+                "set --node-cidr-mask-size to the value of kube-controller-manager",
             );
         }
     }
@@ -236,7 +240,7 @@ mod tests {
     fn a_pod_that_allocates_is_an_error_whatever_turns_it_on() {
         const ON: &str = "--allocate-node-cidrs=true";
         let runs = [(Severity::Error, "pod kcm-a runs node-ipam-controller".to_owned())];
-        let quiet = [(Severity::Note, "pod kcm-a gives out no pod CIDRs".to_owned())];
+        let quiet = [(Severity::Note, "pod kcm-a assigns no pod CIDRs".to_owned())];
         for (args, expected) in [
             (&[ON][..], &runs),
             (&[ON, "--controllers=*,bootstrapsigner,tokencleaner"], &runs),
@@ -256,7 +260,7 @@ mod tests {
     fn other_ranges_than_ours_and_flags_that_cannot_be_read_are_told() {
         let off = "--controllers=-nodeipam";
         assert_eq!(judged(&[off, "--cluster-cidr=10.0.0.0/16"]).len(), 1);
-        let other = "pod kcm-a has --cluster-cidr=10.1.0.0/16, here it is \"10.0.0.0/16\"";
+        let other = "pod kcm-a has --cluster-cidr=10.1.0.0/16, this program has \"10.0.0.0/16\"";
         assert_eq!(
             judged(&[off, "--cluster-cidr=10.1.0.0/16"])[1],
             (Severity::Warning, other.into())
@@ -274,7 +278,7 @@ mod tests {
             found.retain(|(_, message)| message.contains("blocks of"));
             found
         };
-        let other = "pod kcm-a gives out blocks of /25 of 10.0.0.0/16, here it is /24";
+        let other = "pod kcm-a assigns blocks of /25 from 10.0.0.0/16, this program assigns /24";
         let error = [(Severity::Error, other.to_owned())];
         for args in [
             &["--node-cidr-mask-size=25"][..],

@@ -140,13 +140,13 @@ impl Help<'_> {
         let off = self.controllers.controllers().iter().filter(|known| !known.on_by_default);
         let off: Vec<_> = off.map(|known| known.name).collect();
         let (all, off) = (self.controllers.names().join(", "), off.join(", "));
-        format!("\nAll controllers: {all}\nOff unless named: {off}")
+        format!("\nAll controllers: {all}\nOff by default: {off}")
     }
 }
 
 /// The commands of the program and of the controllers, in order of name.
 fn commands_text() -> String {
-    let check = ("check", "Checks before a start whether the program may run with these flags");
+    let check = ("check", "Checks before a start whether the program can run with these flags");
     let mut all: Vec<_> = commands().map(|it| (it.name, it.about)).chain([check]).collect();
     all.sort_unstable();
     let line = |(name, about)| format!("  {name:8}  {about}\n");
@@ -190,8 +190,8 @@ impl Section {
         let (mut text, column) =
             (format!("\n{} flags:\n\n", capitalised(self.group)), self.column());
         if self.group == table::ACCEPTED_GROUP {
-            let note = "  They are checked and have no effect: this program does not run the controllers \
-                 that they are for.";
+            let note = "  These flags are checked and have no effect: this program does not run \
+                their controllers.";
             text = format!("{text}{}\n\n", wrapped(note, width, 0).join("\n  "));
         }
         for (name, description) in &self.rows {

@@ -45,12 +45,12 @@ pub fn own_rates(
             }
             (None, _) => {
                 let hosted = known.names().join(", ");
-                let rule = format!("no controller is named {name:?}; this program hosts: {hosted}");
+                let rule = format!("there is no controller {name:?}; this program hosts: {hosted}");
                 problems.push(CONTROLLER_QPS.problem(rule));
             }
             (_, None) => {
                 let rule = format!(
-                    "{text:?} for {name} is no QPS:BURST, such as 50:100; -1:0 is unlimited"
+                    "{text:?} for {name} is not QPS:BURST, such as 50:100; -1:0 is unlimited"
                 );
                 problems.push(CONTROLLER_QPS.problem(rule));
             }

@@ -40,7 +40,9 @@ pub fn validate(values: &Values) -> Vec<Problem> {
     content_type(values, &mut problems);
     serving(values, &mut problems);
     if values.get(&DRY_RUN) && values.get(&INSTALL_CRDS) {
-        problems.push(INSTALL_CRDS.problem("has no dry run; leave one of the two out"));
+        problems.push(
+            INSTALL_CRDS.problem("cannot be combined with --dry-run; remove one of the two flags"),
+        );
     }
     check(values, &mut problems);
     if let Err(message) = label_values(values.get(&ALLOW_METRIC_LABELS)) {
@@ -72,7 +74,7 @@ fn content_type(values: &Values, problems: &mut Vec<Problem>) {
 fn serving(values: &Values, problems: &mut Vec<Problem>) {
     let port = values.get(&SECURE_PORT);
     if !(0..=65535).contains(&port) {
-        let rule = format!("{port} is not between 1 and 65535, nor 0 to serve nothing");
+        let rule = format!("{port} is not between 0 and 65535; 0 disables serving");
         problems.push(SECURE_PORT.problem(rule));
     }
     additional_addresses(values, problems);
@@ -99,12 +101,14 @@ fn additional_addresses(values: &Values, problems: &mut Vec<Problem>) {
         let rule = match text.parse::<IpAddr>() {
             Err(_) => "is not an IP address",
             Ok(_) if first.is_unspecified() => {
-                "is listened on already: --bind-address stands for all addresses"
+                "is not needed: --bind-address already listens on all addresses"
             }
             Ok(address) if address.is_unspecified() => {
-                "stands for all addresses; give it as --bind-address"
+                "means all addresses; set --bind-address instead"
             }
-            Ok(address) if taken.contains(&address) => "is listened on already",
+            Ok(address) if taken.contains(&address) => {
+                "is given more than once, or is --bind-address"
+            }
             Ok(address) => {
                 taken.push(address);
                 continue;
@@ -118,9 +122,10 @@ fn additional_addresses(values: &Values, problems: &mut Vec<Problem>) {
 const STOCK_LEASE: (&str, &str) = ("kube-system", "kube-controller-manager");
 
 fn migration(values: &Values, problems: &mut Vec<Problem>) {
-    const WHY: &str = "leader migration cannot move controllers to this program; turn node-ipam \
-                       off in kube-controller-manager with \
-                       --controllers=*,bootstrapsigner,tokencleaner,-node-ipam-controller, then start this one";
+    const WHY: &str = "leader migration cannot move controllers to this program; disable \
+        node-ipam in kube-controller-manager with \
+        --controllers=*,bootstrapsigner,tokencleaner,-node-ipam-controller, then start this \
+        program";
     if values.get(&ENABLE_LEADER_MIGRATION) {
         problems.push(ENABLE_LEADER_MIGRATION.problem(WHY));
     }
@@ -206,12 +211,12 @@ fn rates(values: &Values, problems: &mut Vec<Problem>) {
 }
 
 fn too_small(burst: i64, rate: &Flag<f64>) -> String {
-    format!("{burst} lets no request through while {rate} is positive; use 1 or more")
+    format!("{burst} allows no request although {rate} is positive; use 1 or more")
 }
 
 fn finite(flag: &Flag<f64>, value: f64, problems: &mut Vec<Problem>) {
     if !value.is_finite() {
-        let advice = format!("{value} is no rate; use -1 for no limit");
+        let advice = format!("{value} is not a rate; use -1 for no limit");
         problems.push(flag.problem(advice));
     }
 }
@@ -289,8 +294,8 @@ pub fn warnings(values: &Values) -> Vec<String> {
     lines.extend(feature_gates(values));
     if gates::setting(values, gates::COORDINATED_ELECTION) == Some(true) {
         lines.push(format!(
-            "feature gate {} is ignored: coordinated leader election is not built; the lease is \
-             campaigned for directly",
+            "feature gate {} is ignored: coordinated leader election is not supported; the \
+             program acquires the lease directly",
             gates::COORDINATED_ELECTION
         ));
     }
@@ -323,7 +328,8 @@ fn closed_health(values: &Values) -> Option<String> {
     let closed = ["/livez", "/readyz", "/healthz"].into_iter().filter(|path| !open.cover(path));
     let closed: Vec<&str> = closed.collect();
     let line = format!(
-        "{FLAG} leaves out {}: probes of the kubelet, which bring no credentials, are refused there",
+        "{FLAG} does not contain {}: probes of the kubelet, which send no credentials, are \
+         refused there",
         closed.join(", ")
     );
     (!closed.is_empty()).then_some(line)
@@ -336,8 +342,9 @@ fn shared_ca(values: &Values) -> Option<String> {
     let anybody = shared && values.get(&REQUESTHEADER_ALLOWED_NAMES).is_empty();
     anybody.then(|| {
         format!(
-            "{REQUESTHEADER_CLIENT_CA_FILE} is {CLIENT_CA_FILE}, and {REQUESTHEADER_ALLOWED_NAMES} \
-             is empty: whoever has a client certificate may claim to be anybody"
+            "{REQUESTHEADER_CLIENT_CA_FILE} is {CLIENT_CA_FILE}, and \
+             {REQUESTHEADER_ALLOWED_NAMES} is empty: every client with a certificate of this CA \
+             can impersonate any user"
         )
     })
 }

@@ -95,7 +95,10 @@ async fn a_put_sets_the_verbosity_and_nothing_else_does() {
     for bad in ["", "-1", "256", "four"] {
         assert_eq!(put(bad).await.0, 400, "{bad:?}");
     }
-    assert_eq!(put("9").await, (400, "RUST_LOG decides what is logged; unset it\n".into()));
+    assert_eq!(
+        put("9").await,
+        (400, "the environment variable RUST_LOG sets the log level; unset RUST_LOG\n".into())
+    );
     assert_eq!(
         get(&pages, "/debug/flags/v", "*/*").await,
         (406, "unsupported http method\n".into())

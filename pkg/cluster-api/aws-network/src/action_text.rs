@@ -138,7 +138,7 @@ impl Action {
             Self::DeleteTags { keys, .. } => all("- tag ", keys),
             Self::Elb(action) => action.difference(),
             Self::ElbV2(action) => action.difference(),
-            create if create.creates().is_some() => "it was gone".to_owned(),
+            create if create.creates().is_some() => "the old resource was missing".to_owned(),
             _ => String::new(),
         }
     }
@@ -147,7 +147,7 @@ impl Action {
 impl ElbAction {
     fn difference(&self) -> String {
         match self {
-            Self::Create { .. } => "it was gone".to_owned(),
+            Self::Create { .. } => "the old resource was missing".to_owned(),
             Self::ConfigureHealthCheck { check, .. } => format!("health check now {check}"),
             Self::ModifyAttributes { attributes, .. } => format!(
                 "idle timeout now {} s, {} cross zone",
@@ -172,7 +172,9 @@ impl ElbAction {
 impl ElbV2Action {
     fn difference(&self) -> String {
         match self {
-            Self::Create { .. } | Self::CreateTargetGroup { .. } => "it was gone".to_owned(),
+            Self::Create { .. } | Self::CreateTargetGroup { .. } => {
+                "the old resource was missing".to_owned()
+            }
             Self::SetCrossZone { enabled, .. } => format!("{} cross zone", sign(*enabled)),
             Self::SetSubnets { subnets, .. } => all("subnets now ", subnets),
             Self::SetGroups { groups, .. } => all("groups now ", groups),
@@ -224,7 +226,8 @@ impl fmt::Display for HealthCheck {
         let path = path.as_deref().unwrap_or_default();
         write!(
             formatter,
-            "{protocol}:{port}{path} each {interval} s within {timeout} s, well after {healthy}, ill after {unhealthy}"
+            "{protocol}:{port}{path} every {interval} s, timeout {timeout} s, healthy threshold \
+             {healthy}, unhealthy threshold {unhealthy}"
         )
     }
 }
@@ -289,7 +292,7 @@ mod tests {
         let map = Action::SetMapPublicIp { subnet: "subnet-1".to_owned(), enabled: false };
         assert_eq!(map.difference(), "- public addresses at launch");
         let create = Action::CreateInternetGateway { tags: Tags::new() };
-        assert_eq!(create.difference(), "it was gone");
+        assert_eq!(create.difference(), "the old resource was missing");
         let release = Action::ReleaseAddress { allocation: "eipalloc-1".to_owned() };
         assert_eq!(release.difference(), "", "its name says it");
         let check = HealthCheck {
@@ -303,8 +306,7 @@ mod tests {
         };
         let name = "c-apiserver".to_owned();
         let configure = Action::Elb(ElbAction::ConfigureHealthCheck { name, check });
-        let all =
-            "health check now HTTPS:6443/readyz each 10 s within 5 s, well after 2, ill after 6";
+        let all = "health check now HTTPS:6443/readyz every 10 s, timeout 5 s, healthy threshold 2, unhealthy threshold 6";
         assert_eq!(configure.difference(), all);
     }
 

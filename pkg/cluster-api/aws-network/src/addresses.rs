@@ -74,7 +74,10 @@ fn is_taken_unseen(situation: &Situation<'_>, zone: &str, plan: &mut Plan) -> bo
         .find(|address| zone_of(address) == Some(zone) && address.association.is_some())
         .filter(|_| is_recent);
     if let Some(address) = taken {
-        let what = format!("{} of {zone} is in use, its NAT gateway not visible yet", address.id);
+        let what = format!(
+            "{} of {zone} is in use, but AWS does not show its NAT gateway yet",
+            address.id
+        );
         plan.wait_to_see(Part::NatGateways, what, RECHECK);
     }
     taken.is_some()
@@ -93,7 +96,8 @@ pub(crate) fn settle(situation: &Situation<'_>, lacks: &dyn Fn(&str) -> bool, pl
         if holder.is_some() || is_next {
             correct(situation, address, plan);
         } else if zone.is_some_and(|zone| was_just_given(situation, zone, address)) {
-            let what = format!("{} is in use, its NAT gateway not visible yet", address.id);
+            let what =
+                format!("{} is in use, but AWS does not show its NAT gateway yet", address.id);
             plan.wait_to_see(Part::NatGateways, what, RECHECK);
         } else {
             let allocation = address.id.clone();

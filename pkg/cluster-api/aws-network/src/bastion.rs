@@ -128,7 +128,7 @@ fn image<'a>(
         return None;
     };
     if found.is_empty() {
-        let message = "no image of Ubuntu 24.04 was found in the region: set spec.bastion.ami";
+        let message = "found no image of Ubuntu 24.04 in the region: set spec.bastion.ami";
         plan.problem(Part::Bastion, Reason::ImageNotFound, message);
     }
     found.first().map(String::as_str)

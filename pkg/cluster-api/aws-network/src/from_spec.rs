@@ -80,9 +80,9 @@ fn read_subnets(
         let chosen = default_subnets(spec.dialect, vpc, &spec.zones);
         if chosen.is_none() {
             let problem = if spec.zones.is_empty() {
-                "no zones are known to choose default subnets of: name subnets".to_owned()
+                "the zones for default subnets are not known: set spec.network.subnets".to_owned()
             } else {
-                format!("{vpc} is too small for the default subnets: name subnets")
+                format!("{vpc} is too small for the default subnets: set spec.network.subnets")
             };
             errors.push(SpecError::new("spec.network.subnets", problem));
         }
@@ -114,7 +114,7 @@ fn read_subnet(
         .as_ref()
         .and_then(|text| read_network(&format!("{path}.cidrBlock"), text, errors));
     if id.is_none() && subnet.cidr_block.is_none() {
-        errors.push(SpecError::new(&path, "it has neither a cidrBlock nor the id of a subnet"));
+        errors.push(SpecError::new(&path, "it has neither cidrBlock nor id"));
     }
     match &subnet.availability_zone {
         Some(zone) if !zone.starts_with(&spec.region) => {
@@ -166,7 +166,8 @@ fn read_nat_policy(
         _ if public.clone().next().is_none() => {
             errors.push(SpecError::new(
                 path,
-                "a NAT gateway needs a public subnet; name one or set the mode to None",
+                "a NAT gateway needs a public subnet; add a public subnet or set \
+                 natGateways.mode to None",
             ));
         }
         NatMode::Single => {

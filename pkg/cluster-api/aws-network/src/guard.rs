@@ -21,7 +21,8 @@ pub(crate) fn hold_back(
         let foreign = changed.iter().find(|id| !is_ours(identity, observed, memory, id));
         let Some(id) = foreign else { return true };
         let message = format!(
-            "cannot send {}: {id} was not recognised as ours, which is an error of this program; report it",
+            "cannot send {}: {id} is not known as a resource of this cluster; this is a defect \
+             of this program, please report it",
             planned.action.operation()
         );
         held.push(Problem { part: planned.part, reason: Reason::OwnershipConflict, message });

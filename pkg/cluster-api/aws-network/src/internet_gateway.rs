@@ -55,8 +55,10 @@ fn make(situation: &Situation<'_>, home: &Home<'_>, tagged: &[InternetGateway], 
     let elsewhere = tagged.iter().find(|gateway| situation.identity().owns(&gateway.tags));
     if let Some(gateway) = elsewhere {
         let vpc = gateway.attached_to.clone().unwrap_or_default();
-        let message =
-            format!("{} is ours and attached to {vpc}, not to {}: detach it", gateway.id, home.id);
+        let message = format!(
+            "{} belongs to this cluster but is attached to {vpc}, not to {}: detach it",
+            gateway.id, home.id
+        );
         plan.problem(Part::InternetGateway, Reason::OwnershipConflict, message);
         return;
     }

@@ -122,8 +122,9 @@ pub(crate) fn wanted_zones(desired: &Desired, plan: &mut Plan) -> BTreeSet<Strin
         }
         NatPolicy::PerZone => {
             for zone in has_private.difference(&has_public) {
-                let message =
-                    format!("zone {zone} has private subnets and no public one for a NAT gateway");
+                let message = format!(
+                    "zone {zone} has private subnets but no public subnet for a NAT gateway"
+                );
                 plan.problem(Part::NatGateways, Reason::NoNatForZone, message);
             }
             has_private.intersection(&has_public).cloned().collect()
@@ -216,8 +217,9 @@ fn make(
 ) {
     if let Some(found) = upstreams_in(situation, home, zone) {
         let message = format!(
-            "{found} in {zone} carries the tag of this cluster and no owner-id, and no second one is made: set the \
-             annotation aws.cluster.x-k8s.io/adopt=true to take it over, or remove the tag"
+            "{found} in {zone} has the tag of this cluster but no owner-id, and no second NAT \
+             gateway is created: set the annotation aws.cluster.x-k8s.io/adopt=true to adopt it, \
+             or remove the tag"
         );
         plan.problem(Part::NatGateways, Reason::OwnershipConflict, message);
         return;
@@ -271,7 +273,7 @@ fn upstreams_in<'a>(situation: &Situation<'a>, home: &Home<'_>, zone: &str) -> O
 fn end(found: &NatGateway, home: &Home<'_>, plan: &mut Plan) -> bool {
     match found.state {
         NatState::Failed => {
-            let why = found.failure.as_deref().unwrap_or("AWS gives no cause");
+            let why = found.failure.as_deref().unwrap_or("AWS gives no reason");
             let message = format!("{} has failed: {why}", found.id);
             let is_quota = why.split(':').next().is_some_and(is_quota);
             let reason = if is_quota { Reason::QuotaExceeded } else { Reason::NatGatewayFailed };
@@ -301,7 +303,7 @@ fn is_paced(situation: &Situation<'_>, home: &Home<'_>, zone: &str, plan: &mut P
     let pause = FIRST_RETRY.saturating_mul(2_u64.saturating_pow(doublings)).min(LAST_RETRY);
     let left = record.since.plus(pause).left(situation.now);
     if left > 0 {
-        let what = format!("the NAT gateway of {zone} is tried again");
+        let what = format!("the NAT gateway of {zone} is created again later");
         let look = Query::NatGateways(Scope::Vpc(home.id.to_owned()));
         plan.wait(Part::NatGateways, what, left, look);
     }

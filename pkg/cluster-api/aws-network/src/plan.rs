@@ -162,7 +162,7 @@ impl<'a> Situation<'a> {
         match self.memory.absence(&logical, seen_at) {
             Absence::Certain => plan.act(part, action),
             Absence::Settling(left) => {
-                let what = format!("{logical} was created and is not visible yet");
+                let what = format!("{logical} was created, but AWS does not show it yet");
                 plan.wait_to_see(part, what, left.min(RECHECK));
             }
         }

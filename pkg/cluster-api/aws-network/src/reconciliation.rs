@@ -254,8 +254,8 @@ impl Reconciliation {
                 None => self.memory.records.remove(&logical),
             };
             if needs_memory(&planned.action) {
-                let message =
-                    "the status cannot be written, so this create would not be known after a crash";
+                let message = "the status cannot be written, and without it this resource would \
+                    be unknown after a crash";
                 self.note(planned.part, Refusal::Failed, message.to_owned());
             }
         }
@@ -274,7 +274,7 @@ impl Reconciliation {
             Goal::Absent(_) => Part::Deletion,
         };
         let refusal = refused.map_or(Refusal::Failed, classify_read);
-        let why = refused.map_or_else(|| "there is no answer".to_owned(), ToString::to_string);
+        let why = refused.map_or_else(|| "AWS did not answer".to_owned(), ToString::to_string);
         self.note(part, refusal, format!("cannot read {query}: {why}"));
         self.attempt.asked.insert(query);
     }

@@ -61,7 +61,7 @@ fn condition(part: Part, plan: &Plan, problems: &[Problem]) -> Condition {
         comes_first && !problem.reason.is_advice()
     });
     if plan.is_busy(part) || !plan.reads.is_empty() || is_blocked {
-        let message = "it is not complete yet".to_owned();
+        let message = "not complete yet".to_owned();
         return Condition { part, is_true: false, reason: "Creating", message };
     }
     let advice = of_part().next();

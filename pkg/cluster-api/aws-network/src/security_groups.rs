@@ -21,8 +21,10 @@ pub(crate) type Groups = BTreeMap<Role, String>;
 pub(crate) fn plan(situation: &Situation<'_>, home: &Home<'_>, plan: &mut Plan) -> Groups {
     let desired = &situation.desired.groups;
     if home.is_managed && !desired.overrides.is_empty() {
-        let message =
-            format!("{OVERRIDES}: requires an unmanaged {VPC_ID}, and {} is ours", home.id);
+        let message = format!(
+            "{OVERRIDES}: requires an unmanaged {VPC_ID}, but this program created {}",
+            home.id
+        );
         plan.problem(Part::SecurityGroups, Reason::InvalidConfiguration, message);
         return Groups::new();
     }
@@ -44,8 +46,10 @@ pub(crate) fn plan(situation: &Situation<'_>, home: &Home<'_>, plan: &mut Plan) 
                 let owner = group.tags.get(&situation.identity().owner_tag);
                 let owner =
                     owner.map_or_else(|| "no owner-id".to_owned(), |id| format!("owner-id {id}"));
-                let message =
-                    format!("{} has the name {name} and {owner}, it is not ours", group.id);
+                let message = format!(
+                    "{} has the name {name} and {owner}, it does not belong to this cluster",
+                    group.id
+                );
                 plan.problem(Part::SecurityGroups, Reason::OwnershipConflict, message);
             }
             None => make(situation, home, role, plan),

@@ -105,7 +105,8 @@ fn keep<'a>(
     let ours = ownership == Ownership::Ours;
     // A subnet of the user is used where the spec names it.
     if home.is_managed && !ours && (!named || ownership == Ownership::Upstreams) {
-        let message = format!("{} has {} and is not ours", found.id, found.cidr);
+        let message =
+            format!("{} has {} and does not belong to this cluster", found.id, found.cidr);
         plan.problem(Part::Subnets, Reason::OwnershipConflict, message);
         return None;
     }
@@ -140,7 +141,7 @@ fn correct(situation: &Situation<'_>, wanted: &DesiredSubnet, found: &Subnet, pl
     let other = if wanted.public { "private" } else { "public" };
     if role == Some(other) && !wanted.tags.contains_key(ROLE_TAG) {
         let message =
-            format!("{} was made as a {other} subnet, which the spec no longer says", found.id);
+            format!("{} was created as a {other} subnet, but the spec has changed that", found.id);
         plan.problem(Part::Subnets, Reason::Immutable, message);
         return;
     }
@@ -185,7 +186,10 @@ fn report_surplus(
             // AWS refuses as long as anything uses it.
             plan.act(Part::Subnets, Action::DeleteSubnet { subnet: subnet.id.clone() });
         } else {
-            let message = format!("{} with {} is ours and not in the spec", subnet.id, subnet.cidr);
+            let message = format!(
+                "{} with {} belongs to this cluster but is not in the spec",
+                subnet.id, subnet.cidr
+            );
             plan.problem(Part::Subnets, Reason::SurplusSubnet, message);
         }
     }

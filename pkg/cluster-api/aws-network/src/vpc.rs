@@ -56,8 +56,8 @@ fn named<'a>(situation: &Situation<'a>, id: &str, plan: &mut Plan) -> Option<(&'
     let recorded = situation.memory.id(&LogicalId::Vpc).filter(|recorded| *recorded != id);
     if let Some(recorded) = recorded {
         let message = format!(
-            "spec.network.vpc.id: the cluster was made in {recorded} and does not move to {id}; \
-             set it to {recorded} or leave it out"
+            "spec.network.vpc.id: the cluster was created in {recorded} and cannot move to {id}; \
+             set it to {recorded} or remove it"
         );
         plan.problem(Part::Vpc, Reason::Immutable, message);
         return None;
@@ -68,7 +68,7 @@ fn named<'a>(situation: &Situation<'a>, id: &str, plan: &mut Plan) -> Option<(&'
     }
     let Some(vpc) = observed.vpcs.all().iter().find(|vpc| vpc.id == id) else {
         let message = format!(
-            "{id} of spec.network.vpc.id does not exist, and no other is made in its place"
+            "{id} of spec.network.vpc.id does not exist, and no other VPC is created instead"
         );
         plan.problem(Part::Vpc, Reason::NotFound, message);
         return None;
@@ -119,8 +119,8 @@ fn ours<'a>(situation: &Situation<'a>, plan: &mut Plan) -> Option<&'a Vpc> {
 /// none.
 fn refuse_to_double(vpc: &str, plan: &mut Plan) {
     let message = format!(
-        "{vpc} carries the tag of this cluster and no owner-id: set the annotation \
-         aws.cluster.x-k8s.io/adopt=true to take it over, or remove the tag"
+        "{vpc} has the tag of this cluster but no owner-id: set the annotation \
+         aws.cluster.x-k8s.io/adopt=true to adopt it, or remove the tag"
     );
     plan.problem(Part::Vpc, Reason::OwnershipConflict, message);
 }
@@ -173,8 +173,11 @@ fn one_of<'a>(situation: &Situation<'a>, all: &[&'a Vpc], plan: &mut Plan) -> Op
         [used] => used,
         _ => {
             let ids: Vec<_> = used.iter().map(|vpc| vpc.id.as_str()).collect();
-            let message =
-                format!("{} are all in use: delete all but one, or its tags", ids.join(", "));
+            let message = format!(
+                "{} have the tag of this cluster and are all in use: delete all VPCs except one, \
+                 or remove their tags",
+                ids.join(", ")
+            );
             plan.problem(Part::Vpc, Reason::DuplicateVpc, message);
             return None;
         }

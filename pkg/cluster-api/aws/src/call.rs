@@ -44,10 +44,10 @@ const SIGNATURE_HOLDS: u64 = 300;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AwsError {
     /// AWS answered with an error.
-    #[error("AWS refuses the call: {0}")]
+    #[error("AWS refused the call: {0}")]
     Refused(Refused),
     /// Without a readable answer: AWS may have carried out the call.
-    #[error("cannot tell what became of the call: {reason}")]
+    #[error("outcome of the call is unknown: {reason}")]
     Unanswered {
         /// Why, for people.
         reason: String,

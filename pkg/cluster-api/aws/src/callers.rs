@@ -27,9 +27,9 @@ const CREDENTIAL: &str = "Credential=";
 /// Why a request was held back.
 #[derive(Debug, thiserror::Error)]
 enum Held {
-    #[error("credentials belong to account {found}, the cluster is in {wanted}")]
+    #[error("the credentials belong to account {found}, but the cluster is in account {wanted}")]
     WrongAccount { found: String, wanted: String },
-    #[error("cannot tell which account the credentials belong to")]
+    #[error("cannot find the account of the credentials")]
     Unknown,
 }
 
@@ -79,9 +79,10 @@ impl Callers {
         if self.known(key).is_none() {
             let asked = self.ask(sts, http).await;
             asked
-                .inspect_err(
-                    |error| tracing::debug!(%error, "STS does not say whose the credentials are"),
-                )
+                .inspect_err(|error| {
+                    tracing::debug!(%error, "STS did not return the account of the \
+                        credentials")
+                })
                 .ok();
         }
         self.known(key)

@@ -97,7 +97,7 @@ impl Executor {
         match sent.await {
             Ok(answer) => Outcome::Done(answer),
             Err(error) => {
-                tracing::debug!(operation = call.operation, %error, "A write to AWS has failed");
+                tracing::debug!(operation = call.operation, %error, "Cannot write to AWS");
                 match error {
                     AwsError::Refused(refused) => Outcome::Refused(refused),
                     AwsError::Unanswered { .. } => Outcome::Unknown,
@@ -233,7 +233,7 @@ async fn ask(
         match answer {
             Ok((reply, began)) => reconciliation.answer(query, reply, began),
             Err(error) => {
-                tracing::debug!(?query, %error, "A read of AWS has failed");
+                tracing::debug!(?query, %error, "Cannot read from AWS");
                 hooks.unread(&error);
                 reconciliation.unanswered(query, error.refused());
             }

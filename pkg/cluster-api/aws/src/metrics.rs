@@ -56,7 +56,7 @@ impl Metrics {
             unexpected: IntCounterVec::new(
                 Opts::new(
                     "icm_aws_unexpected_total",
-                    "Answers of AWS that say that a request of this program was wrong",
+                    "Answers of AWS that report an invalid request of this program",
                 ),
                 &["code"],
             )?,

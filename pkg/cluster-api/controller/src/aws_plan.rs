@@ -92,7 +92,7 @@ fn forecast_of(
     };
     if given.zones.is_empty() && aws_spec::needs_zones(spec) {
         let path = "spec.network.subnets".to_owned();
-        let problem = "none are named: give the zones to choose them of by --zones".to_owned();
+        let problem = "no subnets are set: name the zones with --zones".to_owned();
         return Err(vec![SpecError { path, problem }]);
     }
     let wanted = aws_spec::read(spec, &circumstances)?;

@@ -185,7 +185,8 @@ fn check_partition(spec: &AwsClusterSpec, errors: &mut Vec<SpecError>) {
     let region = &spec.region;
     let right = PARTITIONS.iter().find(|(prefix, _)| region.starts_with(prefix));
     if let Some((_, right)) = right.filter(|(_, right)| !named.is_empty() && named != *right) {
-        let problem = format!("{named:?} does not have the region {region}, which is in {right}");
+        let problem =
+            format!("{named:?} does not contain the region {region}, which belongs to {right}");
         errors.push(SpecError { path: "spec.partition".to_owned(), problem });
     }
 }
@@ -208,7 +209,7 @@ pub(crate) fn other_identity(spec: &AwsClusterSpec) -> Option<SpecError> {
     (identity["kind"] != OWN_IDENTITY).then(|| {
         let (path, own) = ("spec.identityRef".to_owned(), OWN_IDENTITY);
         let problem = format!(
-            "this program has its own credentials only: leave it out, or name the kind {own}"
+            "this program uses only its own credentials: remove the field, or set the kind {own}"
         );
         SpecError { path, problem }
     })

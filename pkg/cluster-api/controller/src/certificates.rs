@@ -39,13 +39,13 @@ pub(crate) enum CertificateError {
     )]
     Key,
     /// Certificate and key are not a pair.
-    #[error("cannot use the authority: its key is not that of its certificate")]
+    #[error("cannot use the authority: its key does not match its certificate")]
     Mismatch,
     /// The certificate has expired.
     #[error("cannot use the authority: its certificate has expired; replace it")]
     Expired,
     /// The library refused.
-    #[error("cannot make a certificate: {0}")]
+    #[error("cannot create a certificate: {0}")]
     Sign(#[from] rcgen::Error),
 }
 

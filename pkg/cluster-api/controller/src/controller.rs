@@ -54,7 +54,8 @@ impl Controller for ClusterApi {
     fn configure(&self, values: &Values) -> Result<Configured, Vec<Problem>> {
         let options = judge(values)?;
         if options.mode == Mode::Provider && !cfg!(feature = "aws") {
-            let reason = "--capi-mode=provider leaves Clusters to Cluster API's own core, and this program was built without AWS";
+            let reason = "no controller to run: --capi-mode=provider disables the controller of \
+                Clusters, and this program was built without AWS";
             return Ok(Configured::idle(reason));
         }
         Ok(Configured::run(Group::new(options)))

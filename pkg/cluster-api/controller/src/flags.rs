@@ -11,49 +11,49 @@ pub(crate) const CAPI_MODE: Flag<String> = Flag::string(
     GROUP,
     "capi-mode",
     "auto",
-    "Who keeps Clusters: standalone for this program, provider for Cluster API's own core, auto for this program where the CRD of Clusters is labelled as ours.",
+    "Which program reconciles Clusters: standalone for this program, provider for the core of Cluster API, auto for this program if the CRD of Clusters has the label of this program.",
 );
 
 pub(crate) const CLUSTER_CONCURRENCY: Flag<i64> = Flag::int32(
     GROUP,
     "cluster-concurrency",
     "10",
-    "Clusters that are worked on at once; 1 to 1000.",
+    "Maximum of Clusters that are reconciled at once; 1 to 1000.",
 );
 
 pub(crate) const SYNC_PERIOD: Flag<GoDuration> = Flag::duration(
     GROUP,
     "sync-period",
     "10m",
-    "How often every Cluster and every AWSCluster is looked at though nothing tells of a change; at least 10s.",
+    "How often every Cluster and every AWSCluster is reconciled without a change; at least 10s.",
 );
 
 pub(crate) const NAMESPACE: Flag<String> = Flag::string(
     GROUP,
     "namespace",
     "",
-    "The one namespace whose Clusters and AWSClusters are kept; empty for all.",
+    "Reconcile Clusters and AWSClusters of this namespace only; empty for all namespaces.",
 );
 
 pub(crate) const WATCH_FILTER: Flag<String> = Flag::string(
     GROUP,
     "watch-filter",
     "",
-    "Only Clusters and AWSClusters are kept whose label cluster.x-k8s.io/watch-filter has this value; empty for all.",
+    "Reconcile only Clusters and AWSClusters whose label cluster.x-k8s.io/watch-filter has this value; empty for all.",
 );
 
 pub(crate) const GENERATE_CLUSTER_CA: Flag<bool> = Flag::bool(
     GROUP,
     "generate-cluster-ca",
     "true",
-    "Make the authorities and keys of a Cluster that has an endpoint and none of its own; false where a bootstrap provider makes them.",
+    "Create the CAs and keys of a Cluster that has an endpoint but no CAs; set to false if a bootstrap provider creates them.",
 );
 
 pub(crate) const INFRA_CONTRACT: Flag<String> = Flag::string(
     GROUP,
     "infra-contract",
     "v1beta2",
-    "Contract of Cluster API that AWSClusters keep, in their status and in the label that --install-crds puts on their CRD: v1beta2 for cores since 1.11, v1beta1 for older ones and for upstream's controllers of AWSMachines. Who applies config/crd by hand changes the label there.",
+    "Contract of Cluster API that AWSClusters follow, in their status and in the label that --install-crds sets on their CRD: v1beta2 for Cluster API 1.11 and later, v1beta1 for older releases and for upstream's controllers of AWSMachines. If you apply config/crd by hand, change the label there.",
 );
 
 const OF_EVERY_BUILD: [Spec; 7] = [

@@ -79,15 +79,15 @@ pub(crate) enum Verdict {
 
 /// Judges the kubeconfig of a Cluster.
 pub(crate) fn judge(text: &str, server: &str, authority: &Authority, now: SystemTime) -> Verdict {
-    let Some(file) = File::read(text) else { return Verdict::Leave("it cannot be read") };
+    let Some(file) = File::read(text) else { return Verdict::Leave("it cannot be parsed") };
     let Some(until) = file.certificate.and_then(|it| authority.signed_until(&it)) else {
-        return Verdict::Leave("its certificate is not of the cluster's authority");
+        return Verdict::Leave("its certificate is not signed by the CA of the cluster");
     };
     if file.server != server {
-        return Verdict::Rewrite("the endpoint of the cluster is another one");
+        return Verdict::Rewrite("the endpoint of the cluster has changed");
     }
     let due = renew_at(until);
-    if due <= now { Verdict::Rewrite("its certificate is to end") } else { Verdict::Keep(due) }
+    if due <= now { Verdict::Rewrite("its certificate expires soon") } else { Verdict::Keep(due) }
 }
 
 /// The parts of the current context.

@@ -21,7 +21,7 @@ use crate::aws_plan::{Given, Planned, of_manifests};
 /// The command `plan`.
 pub(crate) const COMMAND: Command = Command {
     name: "plan",
-    about: "Shows what would be created on AWS for the AWSClusters of manifests",
+    about: "Shows what would be created on AWS for the AWSClusters in manifests",
     start,
 };
 
@@ -106,9 +106,11 @@ fn command() -> clap::Command {
                 .num_args(1..)
                 .action(ArgAction::Append)
                 .required(true),
-            option("zones", "NAME,…", "Zones of the region, for subnets of specs that name none")
+            option("zones", "NAME,…", "Zones of the region, for AWSClusters without \
+                spec.network.subnets")
                 .value_delimiter(','),
-            option("default-nat-mode", "MODE", "NAT gateways of specs without natGateways.mode, as the flag of the manager")
+            option("default-nat-mode", "MODE", "NAT gateways of AWSClusters without \
+                natGateways.mode, like the flag of the manager")
                 .default_value("PerAZ")
                 .value_parser(PossibleValuesParser::new(NatMode::WORDS)),
             output("Output format"),

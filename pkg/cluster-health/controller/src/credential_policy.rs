@@ -69,7 +69,7 @@ pub(crate) struct SecretFacts {
 /// Why a credential is not sent. The text shows no value of the credential, which may belong to another tenant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Refusal {
-    #[error("the webhook cannot identify the caller; give --webhook-client-ca-file")]
+    #[error("the webhook cannot identify the caller; set --webhook-client-ca-file")]
     UnknownCaller,
     #[error("a Cluster of this name is stored already, or the Clusters are not listed yet")]
     NameIsTaken,
@@ -86,7 +86,8 @@ pub(crate) enum Refusal {
     #[error("a ClusterCredential may use it only with the label {SEND_LABEL}: \"true\"")]
     Unmarked,
     #[error(
-        "it has no ca.crt: its token goes only to a server that it vouches for itself, whatever caCert says"
+        "it has no ca.crt: its token is sent only to a server that its own ca.crt verifies, not \
+         caCert"
     )]
     NoAuthority,
 }
@@ -133,7 +134,8 @@ pub(crate) fn is_for(credential: &ClusterCredential, target: Target<'_>) -> Resu
 /// It is in another one, or no Secret can have that name.
 pub(crate) fn may_read(of: &SecretRef, namespace: Option<&str>) -> Result<(), Problem> {
     if !is_name(&of.namespace) || !is_name(&of.name) {
-        let text = "secretRef of a ClusterCredential names no Secret: namespace or name is not one";
+        let text = "secretRef of a ClusterCredential is not valid: its namespace or name is \
+            missing or not a valid name";
         return Err(Problem::new(Code::SecretMissing, text));
     }
     match namespace.filter(|namespace| **namespace != *of.namespace) {

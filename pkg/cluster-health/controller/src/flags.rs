@@ -9,7 +9,7 @@ pub(crate) const FLAVOURS: Flag<Vec<String>> = Flag::strings(
     GROUP,
     "cluster-health-flavours",
     "auto",
-    "Object models of member clusters to watch over: auto for all that are built, each as soon as its kind is served, or a list of names. Built: kubefed, tke.",
+    "Object models of member clusters: auto enables each model of this build (kubefed, tke) as soon as its kind is served; otherwise a list of names.",
 );
 
 pub(crate) const KUBEFED_NAMESPACE: Flag<String> = Flag::string(
@@ -23,7 +23,7 @@ pub(crate) const KUBEFED_CONFIG: Flag<String> = Flag::string(
     GROUP,
     "cluster-health-kubefed-config",
     "kubefed",
-    "Name of the KubeFedConfig in that namespace whose clusterHealthCheck wins over the flags; empty to use the flags alone.",
+    "Name of the KubeFedConfig in --cluster-health-kubefed-namespace. Its clusterHealthCheck takes precedence over the flags; empty means that only the flags count.",
 );
 
 pub(crate) const ZONES: Flag<bool> = Flag::bool(
@@ -37,87 +37,91 @@ pub(crate) const PERIOD: Flag<GoDuration> = Flag::duration(
     GROUP,
     "cluster-health-period",
     "10s",
-    "How often a KubeFedCluster is probed, from start to start; at least 1s.",
+    "Time from the start of one probe of a KubeFedCluster to the start of the next; at least 1s.",
 );
 
 pub(crate) const TIMEOUT: Flag<GoDuration> = Flag::duration(
     GROUP,
     "cluster-health-timeout",
     "3s",
-    "Wall time of one probe of a KubeFedCluster, retries included; at least 100ms.",
+    "Maximum duration of one probe of a KubeFedCluster, including retries; at least 100ms.",
 );
 
 pub(crate) const FAILURE_THRESHOLD: Flag<i64> = Flag::int32(
     GROUP,
     "cluster-health-failure-threshold",
     "3",
-    "Failed probes in a row before a ready KubeFedCluster is published as failing.",
+    "Number of consecutive failed probes after which a ready KubeFedCluster is published as failing.",
 );
 
 pub(crate) const SUCCESS_THRESHOLD: Flag<i64> = Flag::int32(
     GROUP,
     "cluster-health-success-threshold",
     "1",
-    "Successful probes in a row before a failing KubeFedCluster is published as ready.",
+    "Number of consecutive successful probes after which a failing KubeFedCluster is published as ready.",
 );
 
 pub(crate) const CONFIRM_INTERVAL: Flag<GoDuration> = Flag::duration(
     GROUP,
     "cluster-health-confirm-interval",
     "10s",
-    "How soon a probe that contradicts what is published is repeated, when the period is longer; at least 1s.",
+    "Time after which a probe is repeated whose result differs from the published health, if the period is longer; at least 1s.",
 );
 
 pub(crate) const JITTER: Flag<f64> = Flag::float32(
     GROUP,
     "cluster-health-jitter",
     "0.1",
-    "Fraction by which the intervals between probes differ at random, 0 to 0.5.",
+    "Fraction by which intervals between probes vary at random, 0 to 0.5.",
 );
 
 pub(crate) const DIAL_DENY_CIDRS: Flag<Vec<String>> = Flag::strings(
     GROUP,
     "dial-deny-cidrs",
     "",
-    "Addresses that probes of members, their proxies and the checks of the validating webhook do not dial, such as 127.0.0.0/8 and those of the nodes; link-local and multicast addresses and the metadata services of clouds never are.",
+    "Ranges that probes, their proxies and the checks of the validating webhook never dial, such as 127.0.0.0/8 and the addresses of the nodes. Link-local and multicast addresses and the metadata services of clouds are always denied.",
 );
 
-pub(crate) const DIAL_ALLOW_CIDRS: Flag<Vec<String>> =
-    Flag::strings(GROUP, "dial-allow-cidrs", "", "Addresses that they dial all the same.");
+pub(crate) const DIAL_ALLOW_CIDRS: Flag<Vec<String>> = Flag::strings(
+    GROUP,
+    "dial-allow-cidrs",
+    "",
+    "Ranges that are dialled although --dial-deny-cidrs contains them.",
+);
 
 pub(crate) const MAX_CONCURRENT_PROBES: Flag<i64> = Flag::int32(
     GROUP,
     "cluster-health-max-concurrent-probes",
     "0",
-    "Probes under way at once; 0 for as many as silent clusters can need.",
+    "Maximum of concurrent probes; 0 computes a maximum that suffices when clusters do not answer.",
 );
 
 pub(crate) const CONNECTION_MAX_AGE: Flag<GoDuration> = Flag::duration(
     GROUP,
     "cluster-health-connection-max-age",
     "5m",
-    "Age after which the connection to a cluster is replaced; 0 for a new one for each probe.",
+    "Age after which the connection to a cluster is replaced; 0 opens a new connection for each probe.",
 );
 
 pub(crate) const IDLE_TIMEOUT: Flag<GoDuration> = Flag::duration(
     GROUP,
     "cluster-health-idle-timeout",
     "1m30s",
-    "Time without a request after which the connection to a cluster is not used again; with a longer period each probe opens one.",
+    "Time without a request after which the connection to a cluster is not used again; with a longer period each probe opens a new connection.",
 );
 
 pub(crate) const HEARTBEAT_INTERVAL: Flag<GoDuration> = Flag::duration(
     GROUP,
     "cluster-health-heartbeat-interval",
     "5m",
-    "How often a status is written in which only times and messages changed; 0 for after each probe.",
+    "How often the controller writes a status in which only times and messages changed; 0 writes it after each probe.",
 );
 
 pub(crate) const STALE_AFTER: Flag<GoDuration> = Flag::duration(
     GROUP,
     "cluster-health-stale-after",
     "0s",
-    "Time without a completed probe after which a cluster is published as unknown; 0 for four periods, at least 40s, and with several shards long enough for one replica to inherit from another.",
+    "Time without a completed probe after which a cluster is published as unknown. 0 means four periods, at least 40s; with several shards, also long enough for another replica to take over the cluster.",
 );
 
 pub(crate) const WRITE_QPS: Flag<f64> =
@@ -127,164 +131,168 @@ pub(crate) const WRITE_BURST: Flag<i64> = Flag::int32(
     GROUP,
     "cluster-health-write-burst",
     "100",
-    "Status writes at once after a quiet time.",
+    "Status writes that may be sent at once before --cluster-health-write-qps limits them.",
 );
 
 pub(crate) const FLAP_TRANSITIONS: Flag<i64> = Flag::int32(
     GROUP,
     "cluster-health-flap-transitions",
     "6",
-    "Published changes of readiness within the flap window that make a cluster a flapping one; 0 turns damping off.",
+    "Number of published changes of readiness within --cluster-health-flap-window after which a cluster counts as flapping; 0 disables damping.",
 );
 
-pub(crate) const FLAP_WINDOW: Flag<GoDuration> =
-    Flag::duration(GROUP, "cluster-health-flap-window", "10m", "The flap window.");
+pub(crate) const FLAP_WINDOW: Flag<GoDuration> = Flag::duration(
+    GROUP,
+    "cluster-health-flap-window",
+    "10m",
+    "Time window for --cluster-health-flap-transitions.",
+);
 
 pub(crate) const FLAP_MIN_SUCCESS: Flag<i64> = Flag::int32(
     GROUP,
     "cluster-health-flap-min-success",
     "3",
-    "Successful probes in a row that a flapping cluster needs at least to be published as ready.",
+    "Minimum of consecutive successful probes before a flapping cluster is published as ready.",
 );
 
 pub(crate) const SHARDS: Flag<i64> = Flag::int32(
     GROUP,
     "cluster-health-shards",
     "1",
-    "Replicas of the process that share the member clusters, each probing a part of them; 1 has the leader probe all. However many are there then share them; fewer than this are told in the log and in a metric. The first of all begins after 30s, in which it would hear of others. Give all replicas the same flags. A rolling change between 1 and more is safe where the leader may use Leases in the namespace below before it begins (config/rbac/cluster-health-shards.yaml).",
+    "Expected number of replicas that share the member clusters, each probing a part of them; 1 means that the leader probes all. The replicas that run share the members; when fewer run, the log and a metric report it. The first replica starts to probe after 30s, in which it looks for others. Give all replicas the same flags. Before you change this value between 1 and more with a rolling update, apply config/rbac/cluster-health-shards.yaml: the leader then uses a Lease in --cluster-health-shards-namespace, too.",
 );
 
 pub(crate) const SHARDS_NAMESPACE: Flag<String> = Flag::string(
     GROUP,
     "cluster-health-shards-namespace",
     "infra-controller-manager",
-    "Namespace of the Leases of the replicas that share the member clusters, and of that of a leader that probes all; those whose Leases are in one namespace share them with each other, so give a second installation another one. It is not made by the program.",
+    "Namespace of the Leases by which replicas share the member clusters, and of the Lease of a leader that probes all. Replicas with Leases in the same namespace share members with each other, so a second installation needs another namespace. The program does not create it.",
 );
 
 pub(crate) const PER_CLUSTER_METRICS: Flag<bool> = Flag::bool(
     GROUP,
     "cluster-health-per-cluster-metrics",
     "true",
-    "Export series for each cluster.",
+    "Export metrics for each cluster.",
 );
 
 pub(crate) const UPSTREAM_METRICS: Flag<bool> = Flag::bool(
     GROUP,
     "upstream-metrics",
     "true",
-    "Export the metrics of KubeFed's controller under its names too, such as kubefedcluster_total.",
+    "Also export the metrics of KubeFed's controller under their original names, such as kubefedcluster_total.",
 );
 
 pub(crate) const AUDIT: Flag<bool> = Flag::bool(
     GROUP,
     "cluster-health-audit",
     "false",
-    "Probe and write nothing, neither status nor events; tell by log, metrics and debug page where the objects say another thing than would be published. For a while next to the controller that still writes them. TKEStack's Machines are neither looked at nor compared.",
+    "Probe, but write no status and no events. The log, metrics and the debug page show objects whose status differs from the one that would be published. For use next to the controller that still writes the status. TKEStack Machines are not checked.",
 );
 
 pub(crate) const ALLOW_PLAINTEXT_ENDPOINTS: Flag<bool> = Flag::bool(
     GROUP,
     "allow-plaintext-endpoints",
     "false",
-    "Probe clusters whose address is plain http, which sends their tokens in the clear.",
+    "Also probe clusters whose address is http://, which sends their tokens unencrypted.",
 );
 
 pub(crate) const HEALTHCHECK_PERIOD: Flag<GoDuration> = Flag::duration(
     GROUP,
     "healthcheck-period",
     "5m",
-    "How often a TKEStack Cluster is probed, from start to start; at least 1s.",
+    "Time from the start of one probe of a TKEStack Cluster to the start of the next; at least 1s.",
 );
 
 pub(crate) const RANDOM_PERIOD_MIN: Flag<GoDuration> = Flag::duration(
     GROUP,
     "lower-limit-random-healthcheck-period",
     "0s",
-    "Taken so that TKEStack's command lines work, and without effect: --cluster-health-jitter spreads the probes.",
+    "No effect, accepted for compatibility with TKEStack: --cluster-health-jitter spreads the probes.",
 );
 
 pub(crate) const RANDOM_PERIOD_MAX: Flag<GoDuration> = Flag::duration(
     GROUP,
     "upper-limit-random-healthcheck-period",
     "0s",
-    "Taken so that TKEStack's command lines work, and without effect: --cluster-health-jitter spreads the probes.",
+    "No effect, accepted for compatibility with TKEStack: --cluster-health-jitter spreads the probes.",
 );
 
 pub(crate) const TKE_TIMEOUT: Flag<GoDuration> = Flag::duration(
     GROUP,
     "cluster-health-tke-timeout",
     "5s",
-    "Wall time of one probe of a Cluster, retries included; at least 100ms.",
+    "Maximum duration of one probe of a TKEStack Cluster, including retries; at least 100ms.",
 );
 
 pub(crate) const TKE_FAILURE_THRESHOLD: Flag<i64> = Flag::int32(
     GROUP,
     "cluster-health-tke-failure-threshold",
     "3",
-    "Failed probes in a row before a running Cluster is published as failed.",
+    "Number of consecutive failed probes after which a running TKEStack Cluster is published as failed.",
 );
 
 pub(crate) const TKE_SUCCESS_THRESHOLD: Flag<i64> = Flag::int32(
     GROUP,
     "cluster-health-tke-success-threshold",
     "1",
-    "Successful probes in a row before a failed Cluster is published as running.",
+    "Number of consecutive successful probes after which a failed TKEStack Cluster is published as running.",
 );
 
 pub(crate) const SUMMARY_INTERVAL: Flag<GoDuration> = Flag::duration(
     GROUP,
     "cluster-health-summary-interval",
     "10m",
-    "How often the resources of a healthy Cluster are summed up from its Nodes and Pods; 0 for never.",
+    "How often the resources of a healthy TKEStack Cluster are summed up from its Nodes and Pods; 0 disables this.",
 );
 
 pub(crate) const SUMMARY_CONCURRENCY: Flag<i64> = Flag::int32(
     GROUP,
     "cluster-health-summary-concurrency",
     "32",
-    "Clusters that are summed up at once, and as many whose Nodes are listed for their Machines.",
+    "Maximum of TKEStack Clusters whose resources are summed up at once; also the maximum of Clusters whose Nodes are listed for their Machines at once.",
 );
 
 pub(crate) const SUMMARY_PAGE_SIZE: Flag<i64> = Flag::int32(
     GROUP,
     "cluster-health-summary-page-size",
     "500",
-    "Nodes or Pods that are read of a Cluster at a time.",
+    "Page size of lists of the Nodes or Pods of a TKEStack Cluster.",
 );
 
 pub(crate) const MACHINE_PERIOD: Flag<GoDuration> = Flag::duration(
     GROUP,
     "cluster-health-machine-period",
     "1m",
-    "How often the Machines of a healthy Cluster are looked for among its Nodes, by one list for all of them; at least 1s, or 0 for never.",
+    "How often the Machines of a healthy TKEStack Cluster are compared with its Nodes, with one list for all of them; at least 1s, 0 disables this.",
 );
 
 pub(crate) const MACHINE_REQUIRE_NODE_READY: Flag<bool> = Flag::bool(
     GROUP,
     "machine-require-node-ready",
     "true",
-    "Publish a Machine as failed while its Node is not ready; without it, as TKEStack does, a Node that is there will do.",
+    "Publish a Machine as failed while its Node is not ready. If false, the Node only has to exist, as in TKEStack.",
 );
 
 pub(crate) const NODES_READY_MIN_RATIO: Flag<f64> = Flag::float32(
     GROUP,
     "cluster-health-nodes-ready-min-ratio",
     "0",
-    "Share of the Nodes of a Cluster, 0 to 1, below which its condition NodesReady is False; with 0 only when none is ready.",
+    "Fraction of ready Nodes of a TKEStack Cluster, 0 to 1, below which its condition NodesReady is False; 0 means that one ready Node suffices.",
 );
 
 pub(crate) const READY_REQUIRES_NODES: Flag<bool> = Flag::bool(
     GROUP,
     "ready-requires-nodes",
     "false",
-    "Publish a Cluster as failed while too few of its Nodes are ready.",
+    "Publish a TKEStack Cluster as failed while its condition NodesReady is False.",
 );
 
 pub(crate) const TKE_INSECURE_WHEN_NO_CA: Flag<bool> = Flag::bool(
     GROUP,
     "tke-insecure-when-no-ca",
     "false",
-    "Do not check the certificate of a Cluster whose ClusterCredential has no caCert, as TKEStack does; without it the CAs of this machine count.",
+    "Do not verify the server certificate of a TKEStack Cluster whose ClusterCredential has no caCert, as in TKEStack. If false, the CAs of this machine verify it.",
 );
 
 pub(crate) const FLAGS: &[Spec] = &[

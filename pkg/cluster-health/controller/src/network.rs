@@ -111,7 +111,7 @@ impl NetworkChecker {
             return Answer::NotChecked(refusal.to_string());
         }
         if !self.asks(question) {
-            return Answer::NotChecked("it is turned off".to_owned());
+            return Answer::NotChecked("the check is disabled".to_owned());
         }
         // Fails only when it is closed, and it never is.
         let Ok(_turn) = timeout_at(end, self.turns.acquire()).await else { return Answer::Busy };
@@ -127,7 +127,7 @@ impl NetworkChecker {
                 Question::Import(_) => self.members.import(asker, object, objects).await,
             }
         };
-        let late = |_| Answer::NotChecked("there was no answer in time".to_owned());
+        let late = |_| Answer::NotChecked("no answer in time".to_owned());
         timeout_at(end, answer).await.unwrap_or_else(late)
     }
 }

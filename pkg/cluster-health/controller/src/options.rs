@@ -134,9 +134,10 @@ pub(crate) fn dial_policy(values: &Values, problems: &mut Vec<Problem>) -> DialP
 /// Warnings about the flavours in use, and about flags without effect.
 fn warnings(values: &Values, options: &Options) -> Vec<String> {
     let unused = [&RANDOM_PERIOD_MIN, &RANDOM_PERIOD_MAX].map(|flag| flag.spec().name);
-    let unused = unused.into_iter().filter(|name| values.is_set(name)).map(|name| {
-        format!("--{name} is without effect: --cluster-health-jitter spreads the probes")
-    });
+    let unused = unused
+        .into_iter()
+        .filter(|name| values.is_set(name))
+        .map(|name| format!("--{name} has no effect: --cluster-health-jitter spreads the probes"));
     let kubefed = options.kubefed.as_ref().map(|it| (it.policy, &TIMEOUT, &PERIOD));
     let tke = options.tke.as_ref().map(|it| (it.policy, &TKE_TIMEOUT, &HEALTHCHECK_PERIOD));
     let odd = kubefed.into_iter().chain(tke).flat_map(|(policy, timeout, period)| {
@@ -151,14 +152,15 @@ fn odd(policy: &Policy, timeout_flag: &str, period_flag: &str) -> Vec<String> {
     let (stale_after, least) = (policy.stale_after, policy.stale_after_min());
     let long = (timeout > period).then(|| {
         format!(
-            "--{timeout_flag}={timeout:?} is longer than --{period_flag}={period:?}: silent clusters \
-             are probed every {timeout:?}"
+            "--{timeout_flag}={timeout:?} is longer than --{period_flag}={period:?}: clusters \
+             that do not answer are probed every {timeout:?}"
         )
     });
     let short = (!stale_after.is_zero() && stale_after < least).then(|| {
         format!(
-            "--cluster-health-stale-after={stale_after:?} is shorter than a silent cluster takes from \
-             one probe to the next, with --{period_flag}={period:?}: {least:?} is used"
+            "--cluster-health-stale-after={stale_after:?} is shorter than the time between two \
+             probes of a cluster that does not answer, with --{period_flag}={period:?}: \
+             {least:?} is used"
         )
     });
     long.into_iter().chain(short).collect()
@@ -174,7 +176,8 @@ impl Judge<'_> {
     /// Replicas that share clusters write leases, and an audit writes nothing.
     fn audit_alone(&mut self, limits: &Limits) {
         if limits.audit && limits.shards > 1 {
-            let why = "does not go with an audit, which writes nothing, leases neither";
+            let why = "cannot be combined with --cluster-health-audit, which writes nothing, not \
+                even Leases";
             self.problems.push(SHARDS.problem(why.to_owned()));
         }
     }
@@ -226,7 +229,7 @@ impl Judge<'_> {
                 Some(built) => drop(chosen.insert(built)),
                 None if name == "auto" => chosen.extend(BUILT),
                 None => self.problems.push(FLAVOURS.problem(format!(
-                    "{name:?} is not built; use auto or a list of {}",
+                    "{name:?} is not part of this build; use auto or a list of {}",
                     BUILT.join(", ")
                 ))),
             }
@@ -237,7 +240,7 @@ impl Judge<'_> {
     fn rate(&mut self) -> f64 {
         let rate = self.values.get(&WRITE_QPS);
         if rate.is_nan() || rate <= 0.0 {
-            self.problems.push(WRITE_QPS.problem(format!("{rate} is not above 0")));
+            self.problems.push(WRITE_QPS.problem(format!("{rate} is not greater than 0")));
         }
         rate
     }
@@ -262,7 +265,7 @@ impl Judge<'_> {
     fn positive(&mut self, flag: &Flag<GoDuration>) -> Duration {
         let value = self.values.get(flag);
         if value.nanos() <= 0 {
-            self.problems.push(flag.problem(format!("{value} is not above 0")));
+            self.problems.push(flag.problem(format!("{value} is not greater than 0")));
         }
         value.to_std()
     }
@@ -271,7 +274,7 @@ impl Judge<'_> {
     fn span(&mut self, flag: &Flag<GoDuration>) -> Duration {
         let value = self.values.get(flag);
         if value.nanos() < 0 {
-            self.problems.push(flag.problem(format!("{value} is below 0")));
+            self.problems.push(flag.problem(format!("{value} is less than 0")));
         }
         value.to_std()
     }

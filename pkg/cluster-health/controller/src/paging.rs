@@ -256,7 +256,7 @@ impl Pager {
         self.pages += 1;
         self.items = self.items.saturating_add(items);
         if self.items > ITEMS_MAX {
-            return Err(Abort::TooLarge("it has more than a million objects"));
+            return Err(Abort::TooLarge("it has more than 1,000,000 objects"));
         }
         let Some(token) = token.filter(|token| !token.is_empty()) else { return Ok(Next::End) };
         if token.len() > TOKEN_MAX {

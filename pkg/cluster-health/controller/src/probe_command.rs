@@ -96,7 +96,7 @@ async fn look(program: Program, arguments: &Arguments) -> anyhow::Result<Probed>
 /// Where a person at a terminal mends what is refused.
 const ARGUMENTS: Fields = Fields {
     ca: "--certificate-authority",
-    other_name: ", or give --disabled-tls-validations=SubjectName",
+    other_name: ", or set --disabled-tls-validations=SubjectName",
 };
 
 /// The inputs of the client.
@@ -191,12 +191,14 @@ fn user_of(file: &Kubeconfig, name: Option<&str>) -> anyhow::Result<AuthInfo> {
 fn of_entries(cluster: &Cluster, user: &AuthInfo) -> anyhow::Result<Inputs> {
     if user.exec.is_some() || user.auth_provider.is_some() {
         bail!(
-            "the user of the kubeconfig gets its credential from a program, which a probe does not run; use --server with --token-file"
+            "the user of the kubeconfig has an exec plugin or auth provider, which probe does \
+             not run; use --server with --token-file"
         );
     }
     if cluster.tls_server_name.is_some() {
         bail!(
-            "tls-server-name of the kubeconfig cannot be probed with; use --disabled-tls-validations=SubjectName"
+            "probe does not support tls-server-name of the kubeconfig; use \
+             --disabled-tls-validations=SubjectName"
         );
     }
     let server =
@@ -291,7 +293,10 @@ fn only(mut subjects: Vec<Subject>) -> anyhow::Result<Subject> {
             let names: Vec<_> = subjects.iter().map(ToString::to_string).collect();
             bail!("the file has several clusters; name one of {}", names.join(", "))
         }
-        (None, _) => bail!("the file has no KubeFedCluster and no Cluster; name one"),
+        (None, _) => bail!(
+            "the file has no KubeFedCluster and no Cluster; add one to the file, or name an \
+             object in the management cluster"
+        ),
     }
 }
 
@@ -299,7 +304,7 @@ async fn management(program: Program, arguments: &Arguments) -> anyhow::Result<k
     let mut file = kubeconfig(arguments)?;
     file.current_context = arguments.context.clone().or(file.current_context);
     let client = client_of_kubeconfig(program, file).await;
-    client.context("cannot make a client of the management API")
+    client.context("cannot create a client of the management API")
 }
 
 #[cfg(test)]

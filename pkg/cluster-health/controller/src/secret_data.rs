@@ -54,7 +54,9 @@ pub(crate) enum ReadError {
     #[error("cannot read {what}: the API server answered with status {status}")]
     Refused { what: String, status: StatusCode },
     #[error(
-        "cannot read {what}: the right to {right} is missing; apply config/rbac/cluster-health-account.yaml, and cluster-health-process.yaml without --use-service-account-credentials"
+        "cannot read {what}: the permission to {right} is missing; apply \
+         config/rbac/cluster-health-account.yaml, and cluster-health-process.yaml without \
+         --use-service-account-credentials"
     )]
     Denied { what: String, right: &'static str },
     /// Secrets are not listed yet, or not permitted.

@@ -125,8 +125,10 @@ impl StoredObjects {
     fn looked(&self) -> &'static str {
         match (self.documents.is_empty(), &self.api) {
             (true, Some(_)) => "the management API does not have it",
-            (false, Some(_)) => "neither is it in the file, nor does the management API have it",
-            (_, None) => "it is not in the file; give --kubeconfig to ask the management API",
+            (false, Some(_)) => "neither the file nor the management API has it",
+            (_, None) => {
+                "it is not in the file; set --kubeconfig to read it from the management API"
+            }
         }
     }
 
@@ -202,7 +204,7 @@ mod tests {
         let document = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "one"}});
         let objects = StoredObjects::new(vec![document], None);
         let error = objects.whole(&SECRETS, "a/two").await.unwrap_err();
-        let told = "cannot find Secret a/two: it is not in the file; give --kubeconfig to ask the management API";
+        let told = "cannot find Secret a/two: it is not in the file; set --kubeconfig to read it from the management API";
         assert_eq!(error.to_string(), told);
     }
 

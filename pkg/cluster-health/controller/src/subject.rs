@@ -36,7 +36,7 @@ enum Kind {
 
 /// A text that names no cluster object.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("cannot tell which object {0:?} is: write kubefedcluster/NAME or cluster/NAME")]
+#[error("cannot parse the object {0:?}: write kubefedcluster/NAME or cluster/NAME")]
 pub(crate) struct SubjectError(String);
 
 impl FromStr for Subject {
@@ -143,7 +143,7 @@ async fn tke_inputs(
     let made = addresses(&cluster).and_then(|it| inputs(it, credential, secret, insecure));
     Ok(made.map_err(|problem| match problem.code() {
         Code::SecretMissing if elsewhere => {
-            let text = format!("{problem}: add it to the file, or give --kubeconfig");
+            let text = format!("{problem}: add it to the file, or set --kubeconfig");
             Problem::new(Code::SecretMissing, text)
         }
         _ => problem,

@@ -60,7 +60,7 @@ fn start(_: Program, args: Vec<OsString>) -> ExitCode {
 fn run(arguments: &Arguments) -> anyhow::Result<Vec<Judged>> {
     let objects = all(&arguments.files)?;
     if objects.is_empty() {
-        bail!("there is no object in what -f names");
+        bail!("the files of -f contain no object");
     }
     let old = all(&arguments.old)?;
     let environment = arguments.environment.as_deref().map(read).transpose()?;

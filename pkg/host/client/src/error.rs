@@ -37,7 +37,7 @@ pub enum ConfigError {
     },
     /// No `--kubeconfig`, no `--master`, and the process is in no pod.
     #[error(
-        "cannot find an API server: give --kubeconfig (or --master), or run in a pod with a service \
+        "cannot find an API server: set --kubeconfig or --master, or run in a pod with a service \
          account"
     )]
     NotInCluster,
@@ -65,7 +65,7 @@ pub enum KubeconfigError {
     #[error("it is not the YAML of a kubeconfig{}", at(.0.as_ref()))]
     NotYaml(Option<(u32, u32)>),
     /// An empty file looks like this too.
-    #[error("it names no current-context; set one with kubectl config use-context")]
+    #[error("it has no current-context; set one with kubectl config use-context")]
     NoContext,
     /// What `current-context` names, or what that names.
     #[error("it has no {kind} {name:?}")]
@@ -76,7 +76,7 @@ pub enum KubeconfigError {
         name: String,
     },
     /// The cluster has no address.
-    #[error("its cluster names no server")]
+    #[error("its cluster has no server")]
     NoServer,
     /// The cluster's address is wrong.
     #[error("its server {address:?} cannot be used: {problem}")]

@@ -34,7 +34,7 @@ const TIMER_RESOLUTION: Duration = Duration::from_millis(1);
 pub enum ThrottleError {
     /// Stock reads a QPS of 0 as "5"; here it is a mistake.
     #[error(
-        "cannot limit client {client:?} to {qps} queries per second: give a number above 0, or -1 \
+        "cannot limit client {client:?} to {qps} queries per second: use a number above 0, or -1 \
          for no limit"
     )]
     Qps {

@@ -103,7 +103,9 @@ impl Backend {
                 format!("renew the credentials of {flag}")
             }
             _ if error.may_pass() => {
-                "readers of /metrics that were allowed before are served for a while".to_owned()
+                "readers of /metrics that were authorized before are served during \
+                 --authz-outage-grace"
+                    .to_owned()
             }
             _ => "requests that need a review are refused".to_owned(),
         };

@@ -198,7 +198,8 @@ impl Delegation {
 }
 
 fn no_answer() -> Reply {
-    let message = "the right to this path cannot be reviewed now; try again later";
+    let message =
+        "the API server cannot be asked now whether you may read this path; try again later";
     reply::failure(StatusCode::SERVICE_UNAVAILABLE, "ServiceUnavailable", message)
 }
 

@@ -62,29 +62,29 @@ impl GuardMetrics {
         let authentications = IntCounterVec::new(
             Opts::new(
                 "authentication_attempts",
-                "[ALPHA] Requests by whether their credentials were good: success, failure or error.",
+                "[ALPHA] Requests by result of authentication: success, failure or error.",
             ),
             &["result"],
         )?;
         let authorizations = IntCounterVec::new(
             Opts::new(
                 "authorization_attempts_total",
-                "[ALPHA] Requests by whether they were allowed: allowed, denied or error.",
+                "[ALPHA] Requests by result of authorization: allowed, denied or error.",
             ),
             &["result"],
         )?;
         let stale = IntCounterVec::new(
             Opts::new(
                 "icm_delegated_auth_stale_total",
-                "Requests served by an earlier answer, since the API server gave none: about tokens \
-                 (authn) or rights (authz).",
+                "Requests served by an earlier review while the API server did not answer: of \
+                 tokens (authn) or access (authz).",
             ),
             &["review"],
         )?;
         let certificate_lives = Histogram::with_opts(
             HistogramOpts::new(
                 "apiserver_client_certificate_expiration_seconds",
-                "[ALPHA] What the certificates of clients have left to live, when they are used.",
+                "[ALPHA] Remaining lifetime of client certificates when they are used.",
             )
             .buckets(days_and_hours()),
         )?;

@@ -111,7 +111,7 @@ impl Trust {
             }
             sleep(if known { EVERY } else { SOON }).await;
             if let Err(error) = self.read_files().await {
-                warn!(logger = "delegation", "{error}; the old ones are kept");
+                warn!(logger = "delegation", "{error}; the previous CAs stay in use");
             }
         }
     }
@@ -217,7 +217,7 @@ fn advice(status: StatusCode) -> &'static str {
              --requestheader-client-ca-file, or set --authentication-tolerate-lookup-failure"
         }
         StatusCode::UNAUTHORIZED => "renew the credentials of --authentication-kubeconfig",
-        _ => "it is asked again",
+        _ => "the program tries again",
     }
 }
 

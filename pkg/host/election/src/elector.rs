@@ -102,7 +102,7 @@ impl<S: LeaseStore> Candidate<S> {
             Order::Release(reply) => {
                 let outcome = self.release().await;
                 if reply.send(outcome).is_err() {
-                    debug!("The release of the lease is no longer awaited");
+                    debug!("The lease was not released within the shutdown time");
                 }
             }
             Order::Abandon => self.abandon(),
@@ -319,7 +319,7 @@ impl<S: LeaseStore> Candidate<S> {
         self.withdraw();
         info!(
             lease_duration = ?self.config.lease_duration,
-            "Lease is not released but left to expire"
+            "Lease is not released and expires"
         );
     }
 

@@ -40,7 +40,7 @@ pub struct BadNames {
 impl BadNames {
     fn sentence(&self) -> String {
         let (unknown, hosted) = (quoted(&self.unknown), self.hosted.join(", "));
-        format!("no controller is named {unknown}; this program hosts: {hosted}")
+        format!("there is no controller {unknown}; this program hosts: {hosted}")
     }
 }
 

@@ -34,13 +34,13 @@ pub enum SyntaxError {
     #[error("not an IP address")]
     Ip,
     /// A quote inside an unquoted CSV field.
-    #[error("a \" stands inside an unquoted field; quote the whole field and double the inner \"")]
+    #[error("a \" is inside an unquoted field; quote the whole field and double the inner \"")]
     BareQuote,
     /// A quoted CSV field that does not end, or goes on after its closing quote.
     #[error("a quoted field is not closed, or text follows its closing \"")]
     UnclosedQuote,
     /// An unquoted line break in a list.
-    #[error("a list must stand on one line")]
+    #[error("a list must be on one line")]
     LineBreak,
     /// A map entry without `=`.
     #[error("{0:?} must be formatted as key=value")]

@@ -235,9 +235,9 @@ impl<T: Cached> Staging for Staged<'_, T> {
     fn restart(self: Box<Self>, version: u64, begun: Instant) {
         let (known, resource) = (self.shared.version(), &self.shared.resource);
         let cause = if version < known {
-            format!("the history of {resource} went back from version {known} to {version}")
+            format!("the resource version of {resource} went back from {known} to {version}")
         } else {
-            format!("the history of {resource} up to version {known} is another one")
+            format!("the history of {resource} up to resource version {known} has changed")
         };
         self.store.restart(self.objects, &cause);
         self.shared.note_restart(version, begun);

@@ -18,12 +18,12 @@ pub(crate) enum Fault {
     Transport(#[from] kube::Error),
     #[error("cannot make the request: {0}")]
     Request(#[from] http::Error),
-    #[error("cannot go on waiting for the API server: it said nothing for {0:?}")]
+    #[error("cannot wait longer for the API server: no answer for {0:?}")]
     Silent(Duration),
     /// An HTTP answer, or an event of type ERROR inside a stream.
     #[error("cannot list or watch: the API server answers {code} {reason}: {message}")]
     Status { code: u16, reason: String, message: String, retry_after: Duration },
-    #[error("cannot read {object}: {cause}; the whole collection is listed again until it can be")]
+    #[error("cannot read {object}: {cause}; the list is repeated until the object can be read")]
     Undecodable { object: String, encoding: Encoding, cause: Box<dyn Error + Send + Sync> },
     #[error("cannot take a message of more than {0} bytes")]
     MessageTooLong(usize),
@@ -36,8 +36,8 @@ pub(crate) enum Fault {
     ShortWatch,
     /// Applied, it would look like the deletion of everything created since.
     #[error(
-        "cannot apply the list: it is older (resource version {listed}) than already seen ({known}); \
-         after an etcd restore it is accepted once three lists agree"
+        "cannot apply the list: its resource version {listed} is older than the version already \
+         seen ({known}); after a restore of etcd it is accepted when three lists agree"
     )]
     Past { listed: u64, known: u64 },
     #[error(

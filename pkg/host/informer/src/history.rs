@@ -155,7 +155,8 @@ impl<'a> Question<'a> {
                 Ok(_) => return Ok(()),
                 Err(fault) => {
                     let resource = &*self.shared.resource;
-                    debug!(logger = "informer", resource, %fault, "Cannot read the newest version");
+                    debug!(logger = "informer", resource, %fault, "Cannot read the newest \
+                        resource version");
                     if self.shared.is_doubted() {
                         self.ask_at = Instant::now() + ASK_AGAIN;
                     }

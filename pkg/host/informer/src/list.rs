@@ -76,7 +76,7 @@ impl Lister {
             Fault::Status { code: 400 | 405 | 406 | 415 | 422, .. } => {
                 self.refused = true;
                 info!(logger = "informer", resource, %fault,
-                    "Server has no streaming lists, using pages");
+                    "API server has no streaming lists, using pages");
                 Ok(())
             }
             // Pages would be answered alike.

@@ -70,14 +70,14 @@ impl InformerMetrics {
             list_duration: metrics::histogram(
                 registry,
                 "icm_informer_list_duration_seconds",
-                "Time of a list from its request until all handlers have been told",
+                "Time of a list from its request until all handlers have run",
                 resource,
                 &[0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0],
             )?,
             processing: metrics::histogram(
                 registry,
                 "informer_processing_latency_seconds",
-                "[ALPHA] Time from an event of a watch until all handlers have been told",
+                "[ALPHA] Time from an event of a watch until all handlers have run",
                 &UPSTREAM,
                 &[0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0],
             )?,
@@ -196,7 +196,8 @@ pub(crate) fn register_gauges(
         )?,
         Family::gauge(
             "informer_queued_items",
-            "[ALPHA] Objects that wait to be told to handlers: none, for they are told as they are read",
+            "[ALPHA] Objects that wait for handlers: always 0, because handlers run as objects \
+             are read",
             &UPSTREAM,
         )?,
     ];

@@ -30,7 +30,7 @@ const SOON: Duration = Duration::from_millis(100);
 const SELDOM: Duration = Duration::from_secs(30);
 
 /// Why a kind is not for us.
-const NO_CRD: &str = "it has no CRD that is ours";
+const NO_CRD: &str = "it has no CRD with the label of this program";
 
 async fn list_and_watch(cache: &dyn Intake, crds: Option<Informer<Metadata>>) -> Infallible {
     if let Kind::BuiltIn(resource) = &cache.shared().source.kind {
@@ -149,7 +149,9 @@ async fn here(
             Presence::NotOurs(reason) => {
                 set_dormant(shared, reason);
                 // The objects still exist, so no deletion is delivered.
-                cache.abandon(&format!("the CRD of {resource} is not labelled as ours any more"));
+                cache.abandon(&format!(
+                    "the CRD of {resource} no longer has the label of this program"
+                ));
                 pauses = Pauses::new();
                 changed(crds, SELDOM).await;
             }
@@ -187,7 +189,7 @@ async fn look(shared: &Shared, crds: Option<&Crds>, followed: Followed<'_>) -> P
                 let (resource, wait) =
                     (&*shared.resource, backoff.fail(Instant::now()).max(fault.retry_after()));
                 warn!(logger = "informer", resource, error = %fault, ?wait,
-                    "Cannot find where the kind is served");
+                    "Cannot find the API that serves the kind");
                 sleep(wait).await;
             }
         }
@@ -275,7 +277,7 @@ impl Crds {
         self.informer.synced_or_denied().await;
         if !self.informer.is_synced() {
             return match source.managed_by {
-                Some(_) => Err(Presence::NotOurs("its CRD may not be looked at")),
+                Some(_) => Err(Presence::NotOurs("the permission to read its CRD is missing")),
                 None => Ok(false),
             };
         }

@@ -157,7 +157,8 @@ impl<'a> Reflector<'a> {
                     version,
                     known,
                     contradiction,
-                    "The server's history went back, as after a restore of etcd; all controllers that use the cache are restarted"
+                    "The history of the API server went back, as after a restore of etcd; all \
+                     controllers that use the cache are restarted"
                 );
                 staged.restart(version, begun);
             }
@@ -258,7 +259,7 @@ impl<'a> Reflector<'a> {
                 if stream.age() > SHORT {
                     let resource = &*self.shared.resource;
                     self.shared.metrics.error(fault.reason());
-                    debug!(logger = "informer", resource, %fault, "Watch broke, opening it again");
+                    debug!(logger = "informer", resource, %fault, "Watch failed, opening it again");
                 } else {
                     self.pause(&fault).await;
                 }

@@ -110,7 +110,7 @@ async fn read<T: for<'de> Deserialize<'de>>(
             serde_json::from_slice(&answer.body).map(Some).map_err(Failure::new)
         }
         status => {
-            Err(Failure::new(format!("cannot ask whether there is anything to do: HTTP {status}")))
+            Err(Failure::new(format!("cannot check whether the kind is served: HTTP {status}")))
         }
     }
 }

@@ -190,7 +190,7 @@ impl Wiring {
             missing: metrics::gauge(
                 registry,
                 "icm_missing_permissions",
-                "Rights that a controller needs and did not have when they were last checked.",
+                "Permissions that a controller needs and did not have at the last check.",
                 &["controller"],
             )?,
         })

@@ -272,7 +272,7 @@ fn tell<T: Cached>(informer: &Informer<T>) -> String {
     let (resource, objects) = (informer.name(), informer.len());
     let state = match state(informer) {
         _ if informer.is_dormant() => "dormant".to_owned(),
-        Ok(()) => format!("last heard of {} s ago", informer.silent_for().as_secs()),
+        Ok(()) => format!("last event {} s ago", informer.silent_for().as_secs()),
         Err(why) => why,
     };
     format!("cache {resource}: {objects} objects, {state}")
@@ -294,7 +294,7 @@ fn state<T: Cached>(informer: &Informer<T>) -> Result<(), String> {
     }
     let silent = informer.silent_for();
     if silent > SILENCE {
-        return Err(format!("nothing heard of {resource} for {} s", silent.as_secs()));
+        return Err(format!("no event of {resource} for {} s", silent.as_secs()));
     }
     Ok(())
 }

@@ -43,8 +43,8 @@ pub fn reserve_pages(pages: &Pages, controllers: &[Hosted]) {
         let own = runner.pages().iter().map(|&path| path.to_owned());
         for path in own.chain([debug_path(name)]) {
             let text = format!(
-                "{name} is not at work in this process: another replica leads, or it has just \
-                 begun, or there is nothing for it to do yet. The log tells which.\n"
+                "{name} does not run in this process: another replica leads, the controller is \
+                 starting, or its kind is not served yet. See the log.\n"
             );
             pages.add(Page::new(path, Access::Authorized, move |_| {
                 std::future::ready(reply::text(StatusCode::SERVICE_UNAVAILABLE, text.clone()))
@@ -89,8 +89,8 @@ mod tests {
         sleep(Duration::from_secs(7)).await;
         let health = ControllerHealth::of(context.work.watched.clone());
         let told = text("a-controller", &health, context.informers.told()());
-        let expected = "a-controller\nhealth: ok\nit was never started again\n\
-            queue things: 0 keys are due, the longest in hand is for 0.0 s, \
+        let expected = "a-controller\nhealth: ok\nnever restarted\n\
+            queue things: 0 keys due, longest handling so far 0.0 s, \
             the last failure was \"b\" 7 s ago: \"no\\nroom\"\n\
             cache nodes: 0 objects, the first list of nodes is not complete\n";
         assert_eq!(told, expected);

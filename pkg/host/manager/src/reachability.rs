@@ -104,10 +104,10 @@ fn refusal(answer: &Answer, path: &str) -> Option<String> {
 fn report(refusal: Option<&str>, reminder: &LogGate) {
     match refusal {
         Some(refusal) if reminder.pass(Instant::now()).is_some() => {
-            warn!(reason = refusal, "The API server refuses what this process needs");
+            warn!(reason = refusal, "The API server refuses requests that this process needs");
         }
         None if reminder.reset() => {
-            info!("The API server no longer refuses what this process needs");
+            info!("The API server no longer refuses requests that this process needs");
         }
         Some(_) | None => {}
     }

@@ -56,8 +56,8 @@ impl ControllerHealth {
     /// Lines about its latest failure as a whole, and about its queues.
     pub(crate) fn told(&self) -> Vec<String> {
         let last = self.last.lock().as_ref().map_or_else(
-            || "it was never started again".to_owned(),
-            |(at, why)| format!("it failed last {} s ago: {why:?}", at.elapsed().as_secs()),
+            || "never restarted".to_owned(),
+            |(at, why)| format!("last failure {} s ago: {why:?}", at.elapsed().as_secs()),
         );
         [last].into_iter().chain(self.watched.told()).collect()
     }
@@ -67,7 +67,7 @@ impl ControllerHealth {
         let mut stuck = self.stuck.lock();
         stuck.retain(|tasks| !tasks.have_ended());
         if !stuck.is_empty() {
-            return Err("a task of a failed run blocks its thread and cannot be ended".to_owned());
+            return Err("a task of a failed run blocks its thread and cannot be stopped".to_owned());
         }
         match self.failures.load(Ordering::Relaxed) {
             few if few < RED => self.watched.check(),
@@ -118,7 +118,10 @@ impl Supervisor {
             // rule:no-release-with-open-writes
             process.work.open_writes.settled().await;
         } else if !tasks.end_within(write_timeout).await {
-            error!("A task of the failed run blocks its thread and cannot be ended; going on");
+            error!(
+                "A task of the failed run blocks its thread and cannot be stopped; the \
+                 controller restarts without it"
+            );
             self.state.stuck.lock().push(tasks);
         }
         ended
@@ -166,9 +169,10 @@ async fn end_orderly(tasks: &Tasks, write_timeout: Duration) -> usize {
     if timeout(write_timeout.max(TASK_GRACE), tasks.ended()).await.is_ok() {
         return 0;
     }
-    warn!(begun_at = ?tasks.places(), "Tasks have not ended with their controller and are cut off");
+    warn!(begun_at = ?tasks.places(), "Tasks did not stop with their controller and are cancelled");
     if !tasks.end_within(Duration::ZERO).await {
-        error!(begun_at = ?tasks.places(), "Tasks block their thread and cannot be cut off; going on");
+        error!(begun_at = ?tasks.places(), "Tasks block their thread and cannot be cancelled; \
+            continuing without them");
         return 1;
     }
     sleep(applicable_for(write_timeout)).await;

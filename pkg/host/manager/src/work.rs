@@ -249,13 +249,13 @@ fn tell<K: Key>(queue: &WorkQueue<K>) -> String {
     let (name, due) = (queue.name(), queue.len());
     let longest = queue.longest_running().as_secs_f64();
     let failed = queue.last_failure().map_or_else(
-        || "none has failed yet".to_owned(),
+        || "no failure yet".to_owned(),
         |last| {
             let ago = last.at.elapsed().as_secs();
             format!("the last failure was {:?} {ago} s ago: {:?}", last.key, last.error)
         },
     );
-    format!("queue {name}: {due} keys are due, the longest in hand is for {longest:.1} s, {failed}")
+    format!("queue {name}: {due} keys due, longest handling so far {longest:.1} s, {failed}")
 }
 
 #[cfg(test)]

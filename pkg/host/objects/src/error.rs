@@ -41,7 +41,7 @@ pub enum Why {
     #[error(transparent)]
     Call(#[from] CallError),
     /// The answer leaves it open whether the request was carried out.
-    #[error("the server answered {status}, and may have carried out the request")]
+    #[error("the server answered {status} and may have applied the request")]
     Doubtful {
         /// The answer's status.
         status: StatusCode,
@@ -57,7 +57,9 @@ pub enum Why {
         settled_at: Option<Instant>,
     },
     /// Others change the object faster than it could be read and changed.
-    #[error("the object was changed by others {attempts} times in a row; it is tried again later")]
+    #[error(
+        "other writers changed the object {attempts} times in a row; the change is repeated later"
+    )]
     Conflict {
         /// How often.
         attempts: u32,
@@ -72,7 +74,7 @@ pub enum Why {
     #[error("an object of this name exists already")]
     Exists,
     /// The server has too much to do.
-    #[error("the server asks to come back later")]
+    #[error("the server asks for a later retry")]
     Throttled {
         /// What `Retry-After` said.
         retry_after: Option<Duration>,
@@ -95,7 +97,7 @@ pub enum Why {
     #[error("the changed object cannot be written as JSON")]
     Encode,
     /// The key is not valid.
-    #[error("this is not a name that an object can have; correct the reference that holds it")]
+    #[error("the name is not a valid object name; correct the reference that contains it")]
     Key,
 }
 

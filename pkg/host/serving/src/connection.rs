@@ -87,7 +87,7 @@ impl Connections {
         if speaks_plain_http(&stream).await? {
             stream.write_all(PLAIN_HTTP_ANSWER).await?;
             stream.shutdown().await?;
-            return Err(std::io::Error::other("the peer spoke HTTP without TLS"));
+            return Err(std::io::Error::other("the client sent HTTP without TLS"));
         }
         self.acceptor.accept(stream).await
     }
@@ -228,11 +228,11 @@ impl ServingMetrics {
         let counter = |name: &str, help: &str| IntCounterVec::new(Opts::new(name, help), labels);
         let handshake_errors = counter(
             "icm_serving_handshake_errors_total",
-            "Connections that ended before TLS was agreed, by listener.",
+            "Connections that ended before the TLS handshake was complete, by listener.",
         )?;
         let rejected = counter(
             "icm_serving_rejected_connections_total",
-            "Connections that were closed since too many were open, by listener.",
+            "Connections that were closed because too many were open, by listener.",
         )?;
         registry.register(Box::new(connections.clone()))?;
         registry.register(Box::new(handshake_errors.clone()))?;

@@ -38,7 +38,9 @@ pub enum ServeError {
         why: std::io::Error,
     },
     /// The self-signed pair cannot be kept.
-    #[error("cannot write certificate file {path:?}: {why}; make --cert-dir writable or drop it")]
+    #[error(
+        "cannot write certificate file {path:?}: {why}; make --cert-dir writable or remove the flag"
+    )]
     WritePair {
         /// The file or folder.
         path: PathBuf,

@@ -25,7 +25,7 @@ pub fn register_process_metrics(
     metrics::collect_with(registry, descs, move || with_exact_cpu_time(&process))?;
     register_runtime_metrics(registry)?;
     let info = Gauge::with_opts(
-        Opts::new("icm_build_info", "What this program was built from. Always 1.")
+        Opts::new("icm_build_info", "Build information of this program. Always 1.")
             .const_label("version", build.version)
             .const_label("commit", build.commit)
             .const_label("rustc", build.rustc)

@@ -134,7 +134,9 @@ fn report(what: &str, outcome: Result<bool, ServeError>) {
     match outcome {
         Ok(true) => info!(logger = "serving", "{what} replaced"),
         Ok(false) => {}
-        Err(err) => warn!(logger = "serving", %err, "Cannot renew, keeping the old one: {what}"),
+        Err(err) => {
+            warn!(logger = "serving", %err, "Cannot reload, the previous one stays in use: {what}")
+        }
     }
 }
 

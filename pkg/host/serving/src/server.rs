@@ -101,7 +101,7 @@ impl Server {
         tokio::select! {
             () = stop.cancelled() => {}
             Some(Err(err)) = accepting.join_next() => {
-                error!(logger = "serving", %err, "Accepting connections ended badly");
+                error!(logger = "serving", %err, "Accepting connections ended with an error");
             }
             () = self.reloader.run() => {}
         }

@@ -120,14 +120,13 @@ impl TlsChoice {
             if self.options.suites.iter().any(|suite| iana_name(*suite) == iana) {
                 wanted.push(iana.to_owned());
             } else if KNOWN_SUITES.contains(&iana) {
-                self.warn(SUITES, format!("{name} is not supported and left out"));
+                self.warn(SUITES, format!("{name} is not supported and ignored"));
             } else {
                 self.refuse(SUITES, format!("{name:?} is not a cipher suite"));
             }
         }
         if wanted.is_empty() {
-            let rule =
-                "none of these cipher suites is supported; leave the flag out or name one of";
+            let rule = "none of these cipher suites is supported; remove the flag or use one of";
             let offered: Vec<_> = self.options.suites.iter().copied().map(iana_name).collect();
             self.refuse(SUITES, format!("{rule} {}", offered.join(", ")));
         }
@@ -150,13 +149,13 @@ impl TlsChoice {
             if let Some(group) = supported {
                 chosen.push(*group);
             } else if let Some((_, name)) = KNOWN_GROUPS.iter().find(|(known, _)| known == number) {
-                self.warn(GROUPS, format!("{number} ({name}) is not supported and left out"));
+                self.warn(GROUPS, format!("{number} ({name}) is not supported and ignored"));
             } else {
                 self.refuse(GROUPS, format!("{number} is not a key exchange group"));
             }
         }
         if chosen.is_empty() {
-            let rule = "none of these groups is supported; leave the flag out or name one of";
+            let rule = "none of these groups is supported; remove the flag or use one of";
             self.refuse(GROUPS, format!("{rule} 23 (P-256), 24 (P-384), 29 (X25519)"));
         }
         self.options.groups = chosen;

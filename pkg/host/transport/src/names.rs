@@ -84,7 +84,7 @@ impl Lookup {
     async fn answer(mut self) -> Answer {
         let found = self.0.wait_for(Option::is_some).await;
         let answer = found.ok().and_then(|found| found.clone());
-        answer.unwrap_or_else(|| Err(Arc::new(io::Error::other("the lookup broke off"))))
+        answer.unwrap_or_else(|| Err(Arc::new(io::Error::other("the lookup was aborted"))))
     }
 }
 

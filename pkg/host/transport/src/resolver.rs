@@ -44,7 +44,7 @@ pub struct DialPolicy {
 
 /// A text that is no CIDR.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no CIDR, such as 10.0.0.0/8")]
+#[error("{0:?} is not a CIDR such as 10.0.0.0/8")]
 pub struct DialPolicyError(String);
 
 impl Default for DialPolicy {
@@ -140,7 +140,7 @@ pub enum Unresolved {
     #[error("{0}")]
     Unknown(#[source] Arc<io::Error>),
     /// None of its addresses may be dialled.
-    #[error("its address may not be dialled")]
+    #[error("dialling its address is not allowed")]
     Denied,
 }
 
@@ -268,6 +268,6 @@ mod tests {
         ];
         judge(&policy, &rows);
         let error = DialPolicy::new(&texts(&["10.0.0.0"]), &[]).unwrap_err();
-        assert_eq!(error.to_string(), "\"10.0.0.0\" is no CIDR, such as 10.0.0.0/8");
+        assert_eq!(error.to_string(), "\"10.0.0.0\" is not a CIDR such as 10.0.0.0/8");
     }
 }

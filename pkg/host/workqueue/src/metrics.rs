@@ -53,7 +53,7 @@ impl QueueMetrics {
         let probes = Arc::default();
         show_samples(registry, Arc::clone(&probes))?;
         Ok(Self {
-            adds: counter("workqueue_adds_total", "Keys that became due, repeats left out")?,
+            adds: counter("workqueue_adds_total", "Keys that became due, without repeats")?,
             retries: counter("workqueue_retries_total", "Keys put back to be handled later")?,
             queue_duration: histogram(
                 "workqueue_queue_duration_seconds",
@@ -100,15 +100,15 @@ fn show_samples(
         gauge("workqueue_depth", "Keys due and not taken by a worker")?,
         gauge(
             "workqueue_unfinished_work_seconds",
-            "Sum of the time spent so far on all keys in hand; growth means stuck workers",
+            "Sum of the time spent so far on all keys being handled; growth means stuck workers",
         )?,
         gauge(
             "workqueue_longest_running_processor_seconds",
-            "Time spent so far on the key longest in hand",
+            "Time spent so far on the key that has been handled longest",
         )?,
         gauge(
             "icm_workqueue_quarantined_keys",
-            "Keys that are kept away for a while because their last handling panicked",
+            "Keys in quarantine because their last handling panicked",
         )?,
     ];
     metrics::at_scrape(registry, families, move |[depth, unfinished, longest, quarantined]| {
@@ -199,8 +199,8 @@ impl ReconcileMetrics {
         let total = metrics::counter(
             registry,
             "icm_reconcile_total",
-            "Handlings of keys by result: success, requeue_after (another look was asked for), \
-             requeue (tried again, no failure), throttled, error, timeout, panic.",
+            "Handlings of keys by result: success, requeue_after (handled again later), requeue \
+             (tried again, no failure), throttled, error, timeout, panic.",
             &["controller", "result"],
         )?;
         let duration = metrics::histogram(

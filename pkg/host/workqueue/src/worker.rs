@@ -202,7 +202,7 @@ impl<R: Reconcile> Pool<R> {
     fn cut_off(&self, key: &R::Key) -> Outcome {
         let delay = self.queue.retry(key, Duration::ZERO);
         let limit = self.options.limit;
-        self.log_failure(key, &format!("it was not done within its limit of {limit:?}"), delay);
+        self.log_failure(key, &format!("it did not finish within its limit of {limit:?}"), delay);
         Outcome::Timeout
     }
 

@@ -163,9 +163,9 @@ async fn allocate_from_flags(context: &Context, options: &Options) -> Result<Sto
     let queue = "cidrallocator_node";
     let reconciler = node_work::reconciler(context, queue, &nodes, &allocator, metrics, None);
     let _watching = node_work::watch(&nodes, &reconciler);
-    info!(pools = pools_in_words(pools), "Cutting pod CIDRs out of these pools");
+    info!(pools = pools_in_words(pools), "Assigning pod CIDRs from these pools");
     if service_ranges.is_empty() {
-        info!("No --service-cluster-ip-range is given: nothing is kept out of the pools");
+        info!("No --service-cluster-ip-range is given: no Service IPs are excluded from the pools");
     }
     node_work::work(context, reconciler, options, std::future::ready(())).await
 }

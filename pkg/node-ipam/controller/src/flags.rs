@@ -8,14 +8,14 @@ pub(crate) const CLOUD_PROVIDER: Flag<String> = Flag::string(
     GROUP,
     "cloud-provider",
     "",
-    "Cloud of the cluster: empty or external for none; gce for the allocators that ask Google Compute Engine.",
+    "Cloud of the cluster: empty or external for none, gce for the allocators that use Google Compute Engine.",
 );
 
 pub(crate) const CLOUD_CONFIG: Flag<String> = Flag::string(
     GROUP,
     "cloud-config",
     "",
-    "Settings file of the cloud, in Google's form: section [global] with project-id, secondary-range-name, api-endpoint, token-url, token-body. For --cloud-provider=gce; without it the metadata server of our own VM is asked.",
+    "INI file for --cloud-provider=gce; its section [global] may set project-id, secondary-range-name, api-endpoint, token-url and token-body. Without it the program uses the metadata server of its own VM.",
 );
 
 /// Checked although it has no effect, so that no command line relies on it.
@@ -32,49 +32,49 @@ pub(crate) const ALLOCATE_NODE_CIDRS: Flag<bool> = Flag::bool(
     GROUP,
     "allocate-node-cidrs",
     "false",
-    "Give every Node a pod CIDR out of --cluster-cidr. When false the controller stays idle and its other flags are ignored.",
+    "Assign a pod CIDR of --cluster-cidr to every Node. If false, the controller is idle and its other flags are ignored.",
 );
 
 pub(crate) const CLUSTER_CIDR: Flag<String> = Flag::cidr_list(
     GROUP,
     "cluster-cidr",
     "",
-    "CIDR that pod CIDRs are cut from, or two of different IP families separated by a comma. With MultiCIDRRangeAllocator it may be left out, and becomes the ClusterCIDR default-cluster-cidr unless there is one.",
+    "Range from which pod CIDRs are assigned, or two of different IP families separated by a comma. Optional with MultiCIDRRangeAllocator, which creates the ClusterCIDR default-cluster-cidr from it unless that object exists.",
 );
 
 pub(crate) const SERVICE_CLUSTER_IP_RANGE: Flag<String> = Flag::cidr_list(
     GROUP,
     "service-cluster-ip-range",
     "",
-    "CIDR of Service IPs, or two of different IP families separated by a comma. Blocks that overlap it are never given to a Node.",
+    "Range of Service IPs, or two of different IP families separated by a comma. Blocks that overlap it are never assigned to a Node.",
 );
 
 pub(crate) const NODE_CIDR_EXCLUDE: Flag<String> = Flag::cidr_list(
     GROUP,
     "node-cidr-exclude",
     "",
-    "CIDRs separated by commas, such as those of a VPN. Blocks that overlap one of them are never given to a Node; a Node that has such a block keeps it.",
+    "Ranges separated by commas, such as those of a VPN. Blocks that overlap one of them are never assigned to a Node; a Node that already has such a block keeps it.",
 );
 
 pub(crate) const ADDITIONAL_CLUSTER_CIDRS: Flag<String> = Flag::cidr_list(
     GROUP,
     "additional-cluster-cidrs",
     "",
-    "CIDRs separated by commas that pod CIDRs are cut from when those before them are used up, beginning with --cluster-cidr; any number of each of its IP families. For RangeAllocator.",
+    "More ranges for pod CIDRs, separated by commas. They are used in order when --cluster-cidr and the ranges before them are full. Only IP families of --cluster-cidr; any number per family. For RangeAllocator.",
 );
 
 pub(crate) const POD_CIDR_REUSE_DELAY: Flag<GoDuration> = Flag::duration(
     GROUP,
     "pod-cidr-reuse-delay",
     "0s",
-    "How long the pod CIDR of a deleted Node stays unused, so that routes to it can go; 24h at most. A process that has just started does not know what was freed before. Not for CloudAllocator and IPAMFromCloud, whose ranges the cloud chooses.",
+    "How long the pod CIDR of a deleted Node stays unused, so that routes to it can be removed; at most 24h. The delay of blocks that were freed before the process started is not known. Not for CloudAllocator and IPAMFromCloud, whose ranges the cloud chooses.",
 );
 
 pub(crate) const CIDR_ALLOCATOR_TYPE: Flag<String> = Flag::string(
     GROUP,
     "cidr-allocator-type",
     "RangeAllocator",
-    "Where pod CIDRs come from: RangeAllocator for --cluster-cidr, MultiCIDRRangeAllocator for ClusterCIDR objects; with --cloud-provider=gce also CloudAllocator and IPAMFromCloud for what the Nodes' VMs have, IPAMFromCluster for --cluster-cidr, routed by the cloud.",
+    "Source of pod CIDRs: RangeAllocator takes them from --cluster-cidr, MultiCIDRRangeAllocator from ClusterCIDR objects. With --cloud-provider=gce also CloudAllocator and IPAMFromCloud, which read them from the VMs of the Nodes, and IPAMFromCluster, which takes them from --cluster-cidr and routes them in the cloud.",
 );
 
 pub(crate) const NODE_CIDR_MASK_SIZE: Flag<i64> = Flag::int32(
@@ -102,35 +102,31 @@ pub(crate) const NODE_CIDR_MAX_IPV6_BITS: Flag<i64> = Flag::int32(
     GROUP,
     "node-cidr-max-ipv6-bits",
     "16",
-    "How many bits an IPv6 mask may be longer than its cluster CIDR, at most 64; 16 is what kube-controller-manager allows.",
+    "By how many bits an IPv6 mask may be longer than the prefix of its cluster CIDR, at most 64; kube-controller-manager allows 16.",
 );
 
-pub(crate) const CONCURRENT_NODE_CIDR_PATCHES: Flag<i64> = Flag::int32(
-    GROUP,
-    "concurrent-node-cidr-patches",
-    "64",
-    "How many Node PATCHes may be in flight at once.",
-);
+pub(crate) const CONCURRENT_NODE_CIDR_PATCHES: Flag<i64> =
+    Flag::int32(GROUP, "concurrent-node-cidr-patches", "64", "Maximum of Node PATCHes in flight.");
 
 pub(crate) const ON_SECOND_ALLOCATOR: Flag<String> = Flag::string(
     GROUP,
     "on-second-allocator",
     "pause",
-    "What to do when kube-controller-manager gives out a pod CIDR as well: pause for 30 seconds each time, stop giving out any until the program is started again, or only warn. It is told in all cases.",
+    "What to do when kube-controller-manager also assigns a pod CIDR: pause for 30 seconds each time, stop assigning until the program is restarted, or only warn. The program reports it in all cases by an event, a metric and an error in the log.",
 );
 
 pub(crate) const CLUSTER_CIDR_SELECTOR_TERMS: Flag<String> = Flag::string(
     GROUP,
     "cluster-cidr-selector-terms",
     "or",
-    "How the nodeSelectorTerms of a ClusterCIDR go together: or, as everywhere in Kubernetes; and, with matchFields looked up as labels, as sigs.k8s.io/node-ipam-controller has it. For MultiCIDRRangeAllocator.",
+    "How the nodeSelectorTerms of a ClusterCIDR are combined: or, as everywhere in Kubernetes; and, with matchFields read as labels, as in sigs.k8s.io/node-ipam-controller. For MultiCIDRRangeAllocator.",
 );
 
 pub(crate) const CLUSTER_CIDR_LABEL_WAIT: Flag<GoDuration> = Flag::duration(
     GROUP,
     "cluster-cidr-label-wait",
     "60s",
-    "How long a Node with the taint node.cloudprovider.kubernetes.io/uninitialized is waited for, whose labels no ClusterCIDR selects yet, before it gets a block of one without nodeSelector; 0 for not at all. For MultiCIDRRangeAllocator.",
+    "A Node with the taint node.cloudprovider.kubernetes.io/uninitialized may lack labels. While no ClusterCIDR selects its labels, it waits this long before it gets a block of a ClusterCIDR without nodeSelector; 0 disables the wait. For MultiCIDRRangeAllocator.",
 );
 
 pub(crate) const FLAGS: &[Spec] = &[

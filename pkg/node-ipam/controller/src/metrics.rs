@@ -40,8 +40,8 @@ impl IpamMetrics {
         let first_patch = Histogram::with_opts(
             HistogramOpts::new(
                 "node_ipam_first_patch_delay_seconds",
-                "Time from receiving a Node without a pod CIDR to its first PATCH leaving; Nodes \
-                 that found the pool full are left out.",
+                "Time from receiving a Node without a pod CIDR until its first PATCH is sent; \
+                 Nodes that found the pool full do not count.",
             )
             .buckets(vec![
                 0.000_05, 0.000_1, 0.000_2, 0.000_3, 0.000_5, 0.000_75, 0.001, 0.002, 0.005, 0.01,
@@ -51,7 +51,7 @@ impl IpamMetrics {
         let tries = HistogramVec::new(
             HistogramOpts::new(
                 format!("{}_allocation_tries_per_request", of.prefix()),
-                "Used blocks stepped over before the free one, per allocation.",
+                "Used blocks that were skipped before a free block was found, per allocation.",
             )
             .buckets(vec![1.0, 5.0, 25.0, 125.0, 625.0]),
             of.labels(),
@@ -135,7 +135,7 @@ impl WriteMetrics {
         )?;
         let second_allocators = IntCounter::new(
             "node_ipam_second_allocator_total",
-            "How often kube-controller-manager was found to give out pod CIDRs as well.",
+            "Pod CIDRs that kube-controller-manager assigned while this program led.",
         )?;
         registry.register(Box::new(second_allocators.clone()))?;
         registry.register(Box::new(assignment.clone()))?;

@@ -62,7 +62,8 @@ impl Detector {
                     // It is gone.
                     Err(ReadError::Refused { status: StatusCode::NOT_FOUND, .. }) => {}
                     Err(err) => {
-                        debug!(logger = LOGGER, %err, "Cannot find out who set a pod CIDR");
+                        debug!(logger = LOGGER, %err, "Cannot read which program set the pod \
+                            CIDR of a Node");
                         self.signal.keep(suspect);
                     }
                 }
@@ -83,8 +84,9 @@ impl Detector {
             }
         }
         let message = format!(
-            "{STOCK} gave out {} while this program allocates pod CIDRs: disable its node-ipam-controller \
-             with --controllers=*,bootstrapsigner,tokencleaner,-node-ipam-controller{}",
+            "{STOCK} assigned {} while this program assigns pod CIDRs: disable its \
+             node-ipam-controller with \
+             --controllers=*,bootstrapsigner,tokencleaner,-node-ipam-controller{}",
             cidrs.join(","),
             on.consequence()
         );

@@ -12,13 +12,13 @@ pub(crate) const VM_BUSY: &str = "resourceNotReady";
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CallError {
     /// The VM, zone or operation does not exist.
-    #[error("cannot find {what} at Google")]
+    #[error("cannot find {what} on Google Compute Engine")]
     NotFound {
         /// The object that was asked for.
         what: String,
     },
     /// One call too many, or the VM is busy with another change. Nothing was done.
-    #[error("cannot call Google now: {reason}; it is tried again later")]
+    #[error("cannot call Google Compute Engine: {reason}; the call is repeated later")]
     Throttled {
         /// Google's word for it.
         reason: String,
@@ -26,13 +26,19 @@ pub enum CallError {
         retry_after: Option<Duration>,
     },
     /// A right or a valid credential is missing. Nothing was done.
-    #[error("cannot call Google with these rights: {message}; see the rights in the docs of gce")]
+    #[error(
+        "cannot call Google Compute Engine: permission denied: {message}; grant the permissions \
+         that ALLOCATORS.md lists"
+    )]
     Forbidden {
         /// Google's words.
         message: String,
     },
     /// Somebody else has changed the interface meanwhile. Nothing was done.
-    #[error("cannot change the network interface: somebody else has changed it meanwhile")]
+    #[error(
+        "cannot change the network interface: another client changed it at the same time; the \
+         change is repeated later"
+    )]
     Stale,
     /// Google has looked at the call and does not want it. Nothing was done.
     #[error("Google Compute Engine refused the request: {status} {reason}: {message}")]
@@ -53,16 +59,19 @@ pub enum CallError {
         message: String,
     },
     /// The answer is missing or unreadable: the call may have been carried out.
-    #[error("cannot tell what became of the call: {reason}")]
+    #[error("outcome of the call is unknown: {reason}")]
     Unanswered {
         /// Why, for people.
         reason: String,
     },
     /// Whoever wanted it said no when it was about to be sent.
-    #[error("cannot send the call: it is not wanted any more")]
+    #[error("cannot send the call: it was cancelled")]
     Withdrawn,
     /// The call is a write, and the client is one of a dry run. Nothing was sent.
-    #[error("cannot send the call: --dry-run writes nothing to Google; run without --dry-run")]
+    #[error(
+        "cannot send the call: --dry-run writes nothing to Google Compute Engine; run without \
+         --dry-run"
+    )]
     DryRun,
     /// Nothing was sent.
     #[error("cannot send the call: {reason}")]

@@ -47,7 +47,7 @@ struct Inner {
 
 /// Why there can be no client.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot call Google: {0}")]
+#[error("cannot call Google Compute Engine: {0}")]
 pub struct ClientError(CredentialsOrCall);
 
 impl Client {
@@ -126,7 +126,7 @@ impl Client {
                 return Ok(found);
             }
         }
-        Err(CallError::unanswered(format!("the list of {what} does not end")))
+        Err(CallError::unanswered(format!("the list of {what} has too many pages")))
     }
 
     /// Adds an alias to those of a VM, and returns when it works. An alias that is there already is
@@ -219,13 +219,17 @@ impl Client {
                 return outcome;
             }
             if started.elapsed() > OPERATION {
-                return Err(CallError::unanswered(format!("{what} is not done in {OPERATION:?}")));
+                return Err(CallError::unanswered(format!(
+                    "{what} did not finish within {OPERATION:?}"
+                )));
             }
             sleep(pauses.next().unwrap_or(OPERATION)).await;
             match self.0.exchange.make(&call).await {
                 Ok(looked) => operation = looked,
                 Err(CallError::NotFound { .. } | CallError::Forbidden { .. }) => {
-                    return Err(CallError::unanswered(format!("{what} cannot be looked at")));
+                    return Err(CallError::unanswered(format!(
+                        "the state of {what} cannot be read"
+                    )));
                 }
                 Err(_) => {}
             }
@@ -238,7 +242,7 @@ impl Client {
         // Whoever may write Nodes could have us call any project (`rule:one-project-is-called`).
         if vm.project != project {
             return Err(CallError::NotSent {
-                reason: format!("VM {vm} is not of project {project}"),
+                reason: format!("VM {vm} does not belong to project {project}"),
             });
         }
         let ProviderId { zone, instance, .. } = vm;

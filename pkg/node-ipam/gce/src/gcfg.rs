@@ -32,7 +32,7 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Entry>, SyntaxError> {
             section = Some(section_name(rest).map_err(at)?);
             continue;
         }
-        let Some(section) = &section else { return Err(at("a key stands before any section")) };
+        let Some(section) = &section else { return Err(at("a key is before the first section")) };
         let (key, value) = match line.split_once('=') {
             Some((key, value)) => (key.trim(), value_of(value.trim()).map_err(at)?),
             // gcfg takes a key alone for a switch.
@@ -51,7 +51,7 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Entry>, SyntaxError> {
 fn section_name(rest: &str) -> Result<String, &'static str> {
     let (name, behind) = rest.split_once(']').ok_or("the section's ] is missing")?;
     if !behind.trim().is_empty() && !behind.trim_start().starts_with(['#', ';']) {
-        return Err("there is more behind the section's ]");
+        return Err("there is text after the ] of the section");
     }
     let first = name.split_whitespace().next().unwrap_or_default();
     if is_name(first) {
@@ -94,7 +94,7 @@ fn escaped(character: Option<char>) -> Result<char, &'static str> {
         Some(same @ ('"' | '\\')) => Ok(same),
         Some('n') => Ok('\n'),
         Some('t') => Ok('\t'),
-        _ => Err("a \\ stands before something else than \\, \", n or t"),
+        _ => Err("a \\ is not followed by \\, \", n or t"),
     }
 }
 

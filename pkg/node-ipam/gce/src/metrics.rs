@@ -22,17 +22,14 @@ impl Metrics {
             requests: IntCounterVec::new(
                 Opts::new(
                     "node_ipam_cloud_requests_total",
-                    "Calls to the cloud, by what was called and what came of it.",
+                    "Calls to the cloud, by method and result.",
                 ),
                 &["call", "code"],
             )?,
-            tokens: IntCounter::new(
-                "get_token_count",
-                "Tokens that were asked for to call the cloud.",
-            )?,
+            tokens: IntCounter::new("get_token_count", "Requests for access tokens of the cloud.")?,
             token_failures: IntCounter::new(
                 "get_token_fail_count",
-                "Tokens that were asked for to call the cloud, and not given.",
+                "Requests for access tokens of the cloud that failed.",
             )?,
         };
         registry.register(Box::new(metrics.requests.clone()))?;

@@ -146,7 +146,9 @@ pub(crate) enum CredentialsOrCall {
 
 fn bearer(token: &Token) -> Result<HeaderValue, CallError> {
     let value = sensitive_header(&["Bearer ", token.text.expose_secret()]);
-    value.ok_or_else(|| CallError::not_sent("the token is no text of a header"))
+    value.ok_or_else(|| {
+        CallError::not_sent("the token contains characters that no HTTP header may contain")
+    })
 }
 
 impl Source {
@@ -223,9 +225,9 @@ struct AlternateToken {
 
 fn of_alternate(answer: &Answer) -> Result<Token, CallError> {
     let AlternateToken { access_token, expire_time } = read(answer)?;
-    let expire_time: Timestamp = expire_time
-        .parse()
-        .map_err(|_| CallError::not_sent("no token was given: its expireTime is not a time"))?;
+    let expire_time: Timestamp = expire_time.parse().map_err(|_| {
+        CallError::not_sent("the token server sent no token: its expireTime is not a time")
+    })?;
     let seconds = expire_time.as_second().saturating_sub(Timestamp::now().as_second());
     Ok(Token::new(access_token, u64::try_from(seconds).unwrap_or_default()))
 }
@@ -234,7 +236,10 @@ fn of_alternate(answer: &Answer) -> Result<Token, CallError> {
 fn read<T: DeserializeOwned>(answer: &Answer) -> Result<T, CallError> {
     let read = answer.status.is_success().then(|| serde_json::from_slice(&answer.body).ok());
     read.flatten().ok_or_else(|| {
-        CallError::not_sent(format!("no token was given: {} of its server", answer.status))
+        CallError::not_sent(format!(
+            "the token server sent no token: it answered {}",
+            answer.status
+        ))
     })
 }
 

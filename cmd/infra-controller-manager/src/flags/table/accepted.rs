@@ -19,8 +19,8 @@ const NO_CLOUD: &str = "the in-tree cloud providers are gone; leave it out";
 pub(super) const CLOUD: &[Spec] = &[
     accepted("cluster-name", Kind::String, "kubernetes", "Prefix for names of cloud objects."),
     accepted("external-cloud-volume-plugin", Kind::String, "", "In-tree volume plugin to load."),
-    accepted("node-monitor-period", Kind::Duration, "5s", "Pause between looks at Node status."),
-    accepted("route-reconciliation-period", Kind::Duration, "10s", "Pause between route checks."),
+    accepted("node-monitor-period", Kind::Duration, "5s", "Interval of checks of Node status."),
+    accepted("route-reconciliation-period", Kind::Duration, "10s", "Interval of route checks."),
     accepted("concurrent-service-syncs", Kind::Int32, "1", "Workers for load balancers."),
     deprecated("allow-untagged-cloud", Kind::Bool, "false"),
     deprecated("node-sync-period", Kind::Duration, "0s"),
@@ -36,23 +36,38 @@ pub(super) const NODES: &[Spec] = &[
         "node-monitor-grace-period",
         Kind::Duration,
         "50s",
-        "Silence before a Node is not ready.",
+        "Time without status update after which a Node is not ready.",
     ),
-    accepted("node-startup-grace-period", Kind::Duration, "1m0s", "The same for a starting Node."),
-    accepted("node-eviction-rate", Kind::Float32, "0.1", "Nodes per second to evict from."),
+    accepted(
+        "node-startup-grace-period",
+        Kind::Duration,
+        "1m0s",
+        "Time without status update after which a starting Node is not ready.",
+    ),
+    accepted(
+        "node-eviction-rate",
+        Kind::Float32,
+        "0.1",
+        "Nodes per second whose Pods are evicted.",
+    ),
     accepted(
         "secondary-node-eviction-rate",
         Kind::Float32,
         "0.01",
-        "The same in an unhealthy zone.",
+        "Nodes per second whose Pods are evicted in an unhealthy zone.",
     ),
     accepted(
         "unhealthy-zone-threshold",
         Kind::Float32,
         "0.55",
-        "Share that makes a zone unhealthy.",
+        "Fraction of Nodes not ready that makes a zone unhealthy.",
     ),
-    accepted("large-cluster-size-threshold", Kind::Int32, "50", "Nodes that make a zone large."),
+    accepted(
+        "large-cluster-size-threshold",
+        Kind::Int32,
+        "50",
+        "Number of Nodes that makes a zone large.",
+    ),
 ];
 
 pub(super) const SIGNING: &[Spec] = &[
@@ -67,7 +82,7 @@ pub(super) const SIGNING: &[Spec] = &[
         "cluster-signing-duration",
         Kind::Duration,
         "8760h0m0s",
-        "Longest life of a signature.",
+        "Maximum validity of a signed certificate.",
     ),
     signer("cluster-signing-kubelet-serving-cert-file"),
     signer("cluster-signing-kubelet-serving-key-file"),
@@ -77,7 +92,7 @@ pub(super) const SIGNING: &[Spec] = &[
     signer("cluster-signing-kube-apiserver-client-key-file"),
     signer("cluster-signing-legacy-unknown-cert-file"),
     signer("cluster-signing-legacy-unknown-key-file"),
-    accepted("root-ca-file", Kind::String, "", "CA bundle put into service account tokens."),
+    accepted("root-ca-file", Kind::String, "", "CA bundle in service account token Secrets."),
     accepted(
         "service-account-private-key-file",
         Kind::String,
@@ -94,7 +109,7 @@ pub(super) const SIGNING: &[Spec] = &[
         "legacy-service-account-token-clean-up-period",
         Kind::Duration,
         "8760h0m0s",
-        "Disuse after which a token Secret is deleted.",
+        "Time without use after which a token Secret is deleted.",
     ),
 ];
 
@@ -140,7 +155,7 @@ pub(super) const WORKLOADS: &[Spec] = &[
         "terminated-pod-gc-threshold",
         Kind::Int32,
         "12500",
-        "Finished Pods to keep before the oldest are deleted.",
+        "Number of finished Pods above which the oldest are deleted.",
     ),
 ];
 
@@ -148,7 +163,7 @@ pub(super) const ENDPOINTS: &[Spec] = &[
     workers("concurrent-endpoint-syncs", "5"),
     batching("endpoint-updates-batch-period"),
     workers("concurrent-service-endpoint-syncs", "5"),
-    accepted("max-endpoints-per-slice", Kind::Int32, "100", "Most endpoints of one slice."),
+    accepted("max-endpoints-per-slice", Kind::Int32, "100", "Maximum of endpoints per slice."),
     batching("endpointslice-updates-batch-period"),
     workers("mirroring-concurrent-service-endpoint-syncs", "5"),
     batching("mirroring-endpointslice-updates-batch-period"),
@@ -156,7 +171,7 @@ pub(super) const ENDPOINTS: &[Spec] = &[
         "mirroring-max-endpoints-per-subset",
         Kind::Int32,
         "1000",
-        "Most endpoints of one mirrored subset.",
+        "Maximum of endpoints per mirrored subset.",
     ),
 ];
 
@@ -164,35 +179,35 @@ pub(super) const HOUSEKEEPING: &[Spec] = &[
     accepted("enable-garbage-collector", Kind::Bool, "true", "Delete objects without owners."),
     workers("concurrent-gc-syncs", "20"),
     workers("concurrent-namespace-syncs", "10"),
-    accepted("namespace-sync-period", Kind::Duration, "5m0s", "Pause between namespace checks."),
+    accepted("namespace-sync-period", Kind::Duration, "5m0s", "Interval of namespace checks."),
     workers("concurrent-resource-quota-syncs", "5"),
-    accepted("resource-quota-sync-period", Kind::Duration, "5m0s", "Pause between quota counts."),
+    accepted("resource-quota-sync-period", Kind::Duration, "5m0s", "Interval of quota counts."),
     workers("concurrent-validating-admission-policy-status-syncs", "5"),
 ];
 
 pub(super) const AUTOSCALING: &[Spec] = &[
     workers("concurrent-horizontal-pod-autoscaler-syncs", "5"),
-    autoscaler("horizontal-pod-autoscaler-sync-period", "15s", "Pause between scaling decisions."),
+    autoscaler("horizontal-pod-autoscaler-sync-period", "15s", "Interval of scaling decisions."),
     autoscaler(
         "horizontal-pod-autoscaler-downscale-stabilization",
         "5m0s",
-        "Time looked back over before scaling down.",
+        "Time window that is considered before scaling down.",
     ),
     accepted(
         "horizontal-pod-autoscaler-tolerance",
         Kind::Float,
         "0.1",
-        "Deviation from the wanted ratio that is ignored.",
+        "Difference from the wanted ratio that is ignored.",
     ),
     autoscaler(
         "horizontal-pod-autoscaler-cpu-initialization-period",
         "5m0s",
-        "Age up to which CPU samples of a Pod may be skipped.",
+        "Age of a Pod up to which its CPU samples may be ignored.",
     ),
     autoscaler(
         "horizontal-pod-autoscaler-initial-readiness-delay",
         "30s",
-        "Age up to which a readiness change counts as the first.",
+        "Age of a Pod up to which a readiness change counts as initial readiness.",
     ),
 ];
 
@@ -205,9 +220,14 @@ pub(super) const ATTACHING: &[Spec] = &[
         "attach-detach-reconcile-sync-period",
         Kind::Duration,
         "1m0s",
-        "Pause between checks of attached volumes.",
+        "Interval of checks of attached volumes.",
     ),
-    accepted("disable-attach-detach-reconcile-sync", Kind::Bool, "false", "Skip those checks."),
+    accepted(
+        "disable-attach-detach-reconcile-sync",
+        Kind::Bool,
+        "false",
+        "Disable the checks of attached volumes.",
+    ),
     accepted(
         "disable-force-detach-on-timeout",
         Kind::Bool,
@@ -236,11 +256,15 @@ pub(super) const VOLUMES: &[Spec] = &[
         "/usr/libexec/kubernetes/kubelet-plugins/volume/exec/",
         "Directory of flex volume plugins; never created.",
     ),
-    accepted("pvclaimbinder-sync-period", Kind::Duration, "15s", "Pause between volume bindings."),
-    recycler("pv-recycler-increment-timeout-nfs", "30", "Seconds per GiB added for NFS."),
-    recycler("pv-recycler-minimum-timeout-nfs", "300", "Least seconds for NFS."),
-    recycler("pv-recycler-minimum-timeout-hostpath", "60", "Least seconds for host paths."),
-    recycler("pv-recycler-timeout-increment-hostpath", "30", "Seconds per GiB for host paths."),
+    accepted("pvclaimbinder-sync-period", Kind::Duration, "15s", "Interval of volume bindings."),
+    recycler("pv-recycler-increment-timeout-nfs", "30", "Seconds added per GiB for NFS."),
+    recycler("pv-recycler-minimum-timeout-nfs", "300", "Minimum seconds for NFS."),
+    recycler("pv-recycler-minimum-timeout-hostpath", "60", "Minimum seconds for host paths."),
+    recycler(
+        "pv-recycler-timeout-increment-hostpath",
+        "30",
+        "Seconds added per GiB for host paths.",
+    ),
     accepted("pv-recycler-pod-template-filepath-nfs", Kind::String, "", "Pod template for NFS."),
     accepted(
         "pv-recycler-pod-template-filepath-hostpath",

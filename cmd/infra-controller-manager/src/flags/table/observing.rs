@@ -11,21 +11,21 @@ pub(crate) const ALLOW_METRIC_LABELS: Flag<Vec<(String, String)>> = Flag::string
     "metrics",
     "allow-metric-labels",
     "",
-    "Values that a label of a metric may take, as metric,label=v1,v2. Others become 'unexpected', and their series one.",
+    "Values that a label of a metric may have, as metric,label=v1,v2. Other values are replaced by 'unexpected' and counted in one series.",
 );
 
 pub(crate) const ALLOW_METRIC_LABELS_MANIFEST: Flag<String> = Flag::string(
     "metrics",
     "allow-metric-labels-manifest",
     "",
-    "YAML file with such lines, as metric,label: v1,v2; those of --allow-metric-labels go before.",
+    "YAML file with entries of the form metric,label: v1,v2; --allow-metric-labels takes precedence.",
 );
 
 pub(crate) const PROFILING: Flag<bool> = Flag::bool(
     "debugging",
     "profiling",
     "true",
-    "Serve /debug/flags/v, where a PUT sets the log level. Profiles, as under /debug/pprof/ of programs in Go, are not to be had of this one: use perf.",
+    "Serve /debug/flags/v; a PUT sets the log level. The program serves no profiles under /debug/pprof/: use perf.",
 );
 
 pub(super) const METRICS: &[Spec] = &[
@@ -46,14 +46,14 @@ pub(crate) const VERBOSITY: Flag<i64> = Flag::verbosity(
     LOG_GROUP,
     "v",
     "0",
-    "Log level: 0 what an operator needs, 2 the usual choice, 6 and up for API requests.",
+    "Log level: 0 for what an operator needs, 2 is the usual choice, 6 and higher also log API requests.",
 );
 
 pub(crate) const VMODULE: Flag<Vec<(String, u8)>> = Flag::vmodule(
     LOG_GROUP,
     "vmodule",
     "",
-    "Log levels of single source files, by file name pattern; text format only.",
+    "Log levels of single source files, by file name pattern; only for the text format.",
 );
 
 pub(crate) const LOGGING_FORMAT: Flag<String> =
@@ -63,35 +63,35 @@ pub(crate) const LOG_FLUSH_FREQUENCY: Flag<GoDuration> = Flag::duration(
     LOG_GROUP,
     "log-flush-frequency",
     "5s",
-    "Longest time that a line waits in a buffer of the log; without a buffer each is written at once.",
+    "Longest time that a line stays in a log buffer; without a buffer each line is written at once.",
 );
 
 pub(crate) const LOG_TEXT_SPLIT_STREAM: Flag<bool> = Flag::bool(
     LOG_GROUP,
     "log-text-split-stream",
     "false",
-    "Text errors to standard error, the rest to standard output. Needs the feature gate LoggingAlphaOptions.",
+    "Write errors to standard error and the rest to standard output, in the text format. Needs the feature gate LoggingAlphaOptions.",
 );
 
 pub(crate) const LOG_TEXT_INFO_BUFFER_SIZE: Flag<i64> = Flag::quantity(
     LOG_GROUP,
     "log-text-info-buffer-size",
     "0",
-    "With --log-text-split-stream, bytes of standard output that are held back, such as 64Ki, to be written at once: when they are more, after --log-flush-frequency, and at the end. Needs the feature gate LoggingAlphaOptions.",
+    "With --log-text-split-stream, size of the buffer of standard output, such as 64Ki. The buffer is written when it is full, after --log-flush-frequency, and at exit. Needs the feature gate LoggingAlphaOptions.",
 );
 
 pub(crate) const LOG_JSON_SPLIT_STREAM: Flag<bool> = Flag::bool(
     LOG_GROUP,
     "log-json-split-stream",
     "false",
-    "JSON errors to standard error, the rest to standard output. Needs the feature gate LoggingAlphaOptions.",
+    "Write errors to standard error and the rest to standard output, in the JSON format. Needs the feature gate LoggingAlphaOptions.",
 );
 
 pub(crate) const LOG_JSON_INFO_BUFFER_SIZE: Flag<i64> = Flag::quantity(
     LOG_GROUP,
     "log-json-info-buffer-size",
     "0",
-    "With --log-json-split-stream, bytes of standard output that are held back, such as 64Ki, to be written at once: when they are more, after --log-flush-frequency, and at the end. Needs the feature gate LoggingAlphaOptions.",
+    "With --log-json-split-stream, size of the buffer of standard output, such as 64Ki. The buffer is written when it is full, after --log-flush-frequency, and at exit. Needs the feature gate LoggingAlphaOptions.",
 );
 
 pub(super) const LOGS: &[Spec] = &[

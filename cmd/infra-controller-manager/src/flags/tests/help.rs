@@ -98,10 +98,10 @@ fn a_flag_shows_its_type_and_its_default_unless_zero() {
 fn controllers_are_listed_and_deprecated_flags_are_not() {
     let text = at_width(None);
     assert!(text.contains("All controllers: node-ipam-controller"));
-    assert!(text.contains("Off unless named: validation-webhook-controller\n"));
-    assert!(
-        text.contains("Accepted for compatibility flags:\n\n  They are checked and have no effect")
-    );
+    assert!(text.contains("Off by default: validation-webhook-controller\n"));
+    assert!(text.contains(
+        "Accepted for compatibility flags:\n\n  These flags are checked and have no effect"
+    ));
     assert!(!text.contains("node-sync-period"));
 }
 

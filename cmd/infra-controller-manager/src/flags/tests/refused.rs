@@ -41,11 +41,14 @@ fn words_and_pairs_that_cannot_be_obeyed_are_refused() {
     for word in ["pause", "stop", "warn"] {
         assert_fine(&[allocating[0], allocating[1], &second(word)]);
     }
-    assert_refused(&["--dry-run", "--install-crds"], "--install-crds: has no dry run");
+    assert_refused(
+        &["--dry-run", "--install-crds"],
+        "--install-crds: cannot be combined with --dry-run",
+    );
     for rate in ["1", "0:1", "1:0", "nan:1", "1:-1", ""] {
         assert_refused(&[&format!("--controller-qps=nodeipam={rate}")], "--controller-qps: ");
     }
-    assert_refused(&["--controller-qps=unknown=1:1"], "--controller-qps: no controller is named");
+    assert_refused(&["--controller-qps=unknown=1:1"], "--controller-qps: there is no controller");
 }
 
 #[test]
@@ -136,14 +139,14 @@ fn the_content_type_is_protobuf_or_json() {
 #[test]
 fn rates_that_would_stop_all_requests_are_refused() {
     assert_refused(&["--kube-api-qps=0"], "--kube-api-qps: 0 would stop all requests");
-    assert_refused(&["--kube-api-burst=0"], "--kube-api-burst: 0 lets no request through");
-    assert_refused(&["--kube-api-burst=-1"], "--kube-api-burst: -1 lets no request through");
+    assert_refused(&["--kube-api-burst=0"], "--kube-api-burst: 0 allows no request");
+    assert_refused(&["--kube-api-burst=-1"], "--kube-api-burst: -1 allows no request");
     assert_fine(&["--kube-api-qps=-1", "--kube-api-burst=0"]);
-    assert_refused(&["--kube-api-qps=nan"], "--kube-api-qps: NaN is no rate");
-    assert_refused(&["--event-qps=inf"], "--event-qps: inf is no rate");
+    assert_refused(&["--kube-api-qps=nan"], "--kube-api-qps: NaN is not a rate");
+    assert_refused(&["--event-qps=inf"], "--event-qps: inf is not a rate");
     assert_refused(&["--event-burst=-1"], "--event-burst: -1 is negative");
     let borrowed = ["--kube-api-qps=-1", "--kube-api-burst=0", "--event-qps=5"];
-    assert_refused(&borrowed, "--event-burst: 0 lets no request through while --event-qps");
+    assert_refused(&borrowed, "--event-burst: 0 allows no request although --event-qps");
     assert_fine(&["--event-qps=-1", "--event-burst=0"]);
 }
 
@@ -241,9 +244,9 @@ fn an_additional_address_is_one_that_nothing_listens_on_already() {
     const LOCAL: &str = "--bind-address=127.0.0.1";
     for (address, rule) in [
         ("host", "\"host\" is not an IP address"),
-        ("127.0.0.1", "\"127.0.0.1\" is listened on already"),
-        ("::", "\"::\" stands for all addresses"),
-        ("10.0.0.1,10.0.0.1", "\"10.0.0.1\" is listened on already"),
+        ("127.0.0.1", "\"127.0.0.1\" is given more than once"),
+        ("::", "\"::\" means all addresses"),
+        ("10.0.0.1,10.0.0.1", "\"10.0.0.1\" is given more than once"),
     ] {
         let flag = format!("--additional-bind-addresses={address}");
         assert_refused(&[LOCAL, &flag], &format!("--additional-bind-addresses: {rule}"));

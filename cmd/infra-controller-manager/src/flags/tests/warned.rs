@@ -31,7 +31,7 @@ fn tls_settings_that_cannot_be_had_warn_and_the_others_do_not() {
     let lines = warned(&["--tls-min-version=VersionTLS11", "--tls-curve-preferences=4588,29"]);
     let expected = [
         "--tls-min-version: VersionTLS11 is not served; the oldest version is TLS 1.2",
-        "--tls-curve-preferences: 4588 (X25519MLKEM768) is not supported and left out",
+        "--tls-curve-preferences: 4588 (X25519MLKEM768) is not supported and ignored",
     ];
     assert_eq!(lines, expected);
 }
@@ -39,8 +39,8 @@ fn tls_settings_that_cannot_be_had_warn_and_the_others_do_not() {
 #[test]
 fn health_paths_that_probes_cannot_reach_are_named() {
     let lines = warned(&["--authorization-always-allow-paths=/metrics,livez"]);
-    let expected = "--authorization-always-allow-paths leaves out /readyz, /healthz: probes of the \
-                    kubelet, which bring no credentials, are refused there";
+    let expected = "--authorization-always-allow-paths does not contain /readyz, /healthz: \
+                    probes of the kubelet, which send no credentials, are refused there";
     assert_eq!(lines, [expected]);
     assert_eq!(warned(&["--authorization-always-allow-paths=/*"]), [""; 0]);
 }
@@ -49,8 +49,8 @@ fn health_paths_that_probes_cannot_reach_are_named() {
 fn a_ca_that_is_both_for_clients_and_for_proxies_is_told_unless_names_are_given() {
     let same = ["--client-ca-file=/pki/ca.crt", "--requestheader-client-ca-file=/pki/ca.crt"];
     let expected = "--requestheader-client-ca-file is --client-ca-file, and \
-                    --requestheader-allowed-names is empty: whoever has a client certificate may \
-                    claim to be anybody";
+                    --requestheader-allowed-names is empty: every client with a certificate of \
+                    this CA can impersonate any user";
     assert_eq!(warned(&same), [expected]);
     let named = [same[0], same[1], "--requestheader-allowed-names=front-proxy-client"];
     assert_eq!(warned(&named), [""; 0]);

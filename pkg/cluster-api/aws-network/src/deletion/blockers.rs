@@ -74,7 +74,7 @@ fn name_strangers(ending: &Ending<'_>, vpc: &str, plan: &mut Plan) {
         plan.problem(
             Part::Deletion,
             Reason::InUse,
-            format!("{id} in {vpc} is not ours: who made it has to remove it"),
+            format!("{id} in {vpc} does not belong to this cluster: its owner has to delete it"),
         );
     }
 }

@@ -205,8 +205,10 @@ pub(super) fn plan_groups(ending: &Ending<'_>, plan: &mut Plan) {
             plan.act(Part::Deletion, Action::RevokeIngress { group: group.id.clone(), rules });
         }
         if let Some(other) = naming.filter(|other| !is_ours(ending, other)) {
-            let message =
-                format!("{} is named by a rule of {}, which is not ours", group.id, other.id);
+            let message = format!(
+                "{} is the source of a rule of {}, which does not belong to this cluster",
+                group.id, other.id
+            );
             plan.problem(Part::Deletion, Reason::InUse, message);
         }
     }

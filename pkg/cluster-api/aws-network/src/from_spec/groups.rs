@@ -155,7 +155,7 @@ fn given(path: &str, rules: &[IngressRuleSpec], errors: &mut Vec<SpecError>) -> 
         let path = format!("{path}[{index}]");
         let sources = sources(&path, rule, errors);
         if sources.is_empty() {
-            errors.push(SpecError::new(path, "it has no source: name CIDRs or security groups"));
+            errors.push(SpecError::new(path, "it has no source: set CIDRs or security groups"));
         }
         templates.push(RuleTemplate {
             description: rule.description.clone(),
@@ -185,7 +185,7 @@ fn check_ports(path: &str, rules: &[IngressRuleSpec], errors: &mut Vec<SpecError
     for (index, rule) in rules.iter().enumerate() {
         let in_range = |port| (-1..=65535).contains(&port);
         if !in_range(rule.from_port) || !in_range(rule.to_port) || rule.from_port > rule.to_port {
-            let problem = format!("{} to {} are no ports", rule.from_port, rule.to_port);
+            let problem = format!("{} to {} are not valid ports", rule.from_port, rule.to_port);
             errors.push(SpecError::new(format!("{path}[{index}]"), problem));
         }
         if rule.protocol.is_empty() {

@@ -93,7 +93,7 @@ fn health_check(
     }
     if check.timeout >= check.interval {
         let problem = format!(
-            "the timeout of {} s is not below the interval of {} s",
+            "the timeout of {} s must be less than the interval of {} s",
             check.timeout, check.interval
         );
         errors.push(SpecError::new(format!("{PATH}.healthCheck"), problem));

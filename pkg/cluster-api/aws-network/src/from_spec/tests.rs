@@ -124,7 +124,7 @@ const WRONG: [Case; 20] = [
         "subnets[0].availabilityZone",
         "needs a zone",
     ),
-    (|spec| spec.subnets[0].cidr_block = None, "subnets[0]", "neither a cidrBlock nor the id"),
+    (|spec| spec.subnets[0].cidr_block = None, "subnets[0]", "neither cidrBlock nor id"),
     (
         |spec| {
             spec.subnets.remove(0);
@@ -170,7 +170,11 @@ const WRONG: [Case; 20] = [
         "healthCheckProtocol",
         "not one of TCP",
     ),
-    (|spec| balancer(spec).health_check.timeout = Some(5), "healthCheck", "not below the interval"),
+    (
+        |spec| balancer(spec).health_check.timeout = Some(5),
+        "healthCheck",
+        "be less than the interval",
+    ),
     (
         |spec| {
             spec.node_rules = vec![IngressRuleSpec { cidr_blocks: Vec::new(), ..rule("", "") }];

@@ -31,8 +31,9 @@ pub(super) fn may_be_made(
         situation.memory.absence(&LogicalId::LoadBalancer, situation.now) != Absence::Certain;
     if !wanted.may_be_created && !is_settling {
         let message = format!(
-            "load balancer {} is gone. A new one has another DNS name, which kubeconfigs and certificates do not \
-             know: set the annotation aws.cluster.x-k8s.io/allow-lb-recreate=true to have it made",
+            "load balancer {} does not exist any more. A new load balancer has another DNS name, \
+             which kubeconfigs and certificates do not contain: set the annotation \
+             aws.cluster.x-k8s.io/allow-lb-recreate=true to create it",
             wanted.name
         );
         plan.problem(Part::LoadBalancer, Reason::LoadBalancerMissing, message);
@@ -55,7 +56,7 @@ pub(super) fn is_ours(
     if !is_ours {
         let cluster = &situation.identity().cluster;
         let message = format!(
-            "the name {name} is taken by a load balancer in {vpc} that is not of cluster {cluster}"
+            "a load balancer in {vpc} that does not belong to cluster {cluster} has the name {name}"
         );
         plan.problem(Part::LoadBalancer, Reason::OwnershipConflict, message);
     }
@@ -64,8 +65,10 @@ pub(super) fn is_ours(
 
 pub(super) fn check_scheme(wanted: &DesiredLoadBalancer, found: Scheme, plan: &mut Plan) {
     if wanted.scheme != found {
-        let message =
-            format!("the scheme of load balancer {} is fixed; the spec has another", wanted.name);
+        let message = format!(
+            "the scheme of load balancer {} cannot change; the spec has another scheme",
+            wanted.name
+        );
         plan.problem(Part::LoadBalancer, Reason::Immutable, message);
     }
 }

@@ -61,8 +61,9 @@ pub(super) fn plan(
         }
         BalancerState::Failed => {
             let message = format!(
-                "AWS could not make load balancer {}, and does not try again: delete it, and set the annotation \
-                 aws.cluster.x-k8s.io/allow-lb-recreate=true if its name is published",
+                "AWS could not create load balancer {} and does not try again: delete it, and \
+                 set the annotation aws.cluster.x-k8s.io/allow-lb-recreate=true if its name is \
+                 published",
                 wanted.name
             );
             plan.problem(Part::LoadBalancer, Reason::LoadBalancerFailed, message);
@@ -107,8 +108,9 @@ fn repair(
     }
     if found.groups.is_empty() {
         let message = format!(
-            "load balancer {} was made without security groups, and AWS adds none later: spec.controlPlaneLoadBalancer \
-             has no effect on who may reach it until it is replaced",
+            "load balancer {} was created without security groups, and AWS cannot add them \
+             later: security groups and ingress rules of spec.controlPlaneLoadBalancer have no \
+             effect until it is replaced",
             wanted.name
         );
         plan.problem(Part::LoadBalancer, Reason::NoSecurityGroups, message);
@@ -156,8 +158,10 @@ fn target_group<'a>(
         if is_ours(&group) {
             return Some(group);
         }
-        let message =
-            format!("the name {} is taken by a target group that is not ours", wanted.name);
+        let message = format!(
+            "a target group that does not belong to this cluster has the name {}",
+            wanted.name
+        );
         plan.problem(Part::LoadBalancer, Reason::OwnershipConflict, message);
         return None;
     }
@@ -215,8 +219,10 @@ fn port_is_taken(
         .any(|group| group.arn == listener.target_group && is_our_group(situation, home, group));
     if !leads_to_ours {
         let NetworkListener { arn, port, target_group } = listener;
-        let message =
-            format!("port {port} is taken by {arn}, which leads to {target_group} and is not ours");
+        let message = format!(
+            "port {port} is used by {arn}, which forwards to {target_group} and does not belong \
+             to this cluster"
+        );
         plan.problem(Part::LoadBalancer, Reason::OwnershipConflict, message);
     }
     !leads_to_ours

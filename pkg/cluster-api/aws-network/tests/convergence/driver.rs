@@ -150,7 +150,7 @@ impl World {
                 .plan()
                 .problems
                 .iter()
-                .find(|it| it.message.contains("not recognised"));
+                .find(|it| it.message.contains("not known as a resource"));
             assert!(held.is_none(), "rule:no-write-names-what-is-not-ours: {held:?}");
             match step {
                 Step::Read(queries) | Step::Poll(queries) => {

@@ -149,7 +149,7 @@ pub(super) async fn replace_route(ec2: &Client, table: &str, target: &Target) ->
 }
 
 fn no_target(id: &str) -> crate::call::AwsError {
-    unbuildable(format!("{id} is no gateway that a default route may lead to"))
+    unbuildable(format!("{id} is not a gateway for a default route"))
 }
 
 pub(super) async fn delete_route(ec2: &Client, table: &str) -> Performed {

@@ -58,8 +58,7 @@ impl AwsClusters {
                 if let Some(denial) = denial(&error) {
                     return Ok(Admission::Denied(denial));
                 }
-                let message =
-                    format!("cannot tell which account the credentials belong to: {error}");
+                let message = format!("cannot find the account of the credentials: {error}");
                 let doubt = Some(Denial { reason: UNKNOWN, message });
                 let region = self.account.region(region);
                 return Ok(Admission::Granted(Access { region, fence: Fence::closed(), doubt }));
@@ -73,8 +72,10 @@ impl AwsClusters {
         match noted {
             Some(noted) if *noted == account => return Ok(granted()),
             Some(noted) => {
-                let message =
-                    format!("credentials belong to account {account}, the cluster is in {noted}");
+                let message = format!(
+                    "the credentials belong to account {account}, but the cluster is in account \
+                     {noted}"
+                );
                 return Ok(Admission::Denied(Denial { reason: WRONG_ACCOUNT, message }));
             }
             None => {}
@@ -91,8 +92,8 @@ impl AwsClusters {
         };
         if let Some(vpc) = is_missing {
             let message = format!(
-                "credentials belong to account {account}, which does not show {vpc} of the cluster; set the \
-                 annotation {ACCOUNT_ANNOTATION} to the account that the cluster is in"
+                "the credentials belong to account {account}, which has no {vpc} of the cluster; \
+                 set the annotation {ACCOUNT_ANNOTATION} to the account of the cluster"
             );
             return Ok(Admission::Denied(Denial { reason: WRONG_ACCOUNT, message }));
         }

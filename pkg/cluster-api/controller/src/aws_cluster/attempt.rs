@@ -187,7 +187,7 @@ impl AwsClusters {
 /// A status does not become larger than a server takes.
 fn tell(report: &mut Report, said: &Forecast) {
     let number = said.writes.len();
-    let message = format!("writes that are planned: {number}; --plan-only sends none");
+    let message = format!("planned writes: {number}; --plan-only sends none");
     report.conditions.state(PLAN_ONLY, true, "Planned", message);
     report.plan = Some(PlanStatus {
         writes: said.writes.iter().take(LISTED).map(|planned| planned.action.in_full()).collect(),

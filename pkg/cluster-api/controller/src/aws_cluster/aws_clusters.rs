@@ -64,8 +64,8 @@ impl AwsClusters {
         if after.status.was_ready() && !object.status.was_ready() {
             self.metrics.provisioned(&after, now);
             let endpoint = after.status.api_endpoints.first();
-            let message =
-                endpoint.map_or_else(String::new, |it| format!("its API server is at {it}"));
+            let message = endpoint
+                .map_or_else(String::new, |it| format!("the API server of the Cluster is at {it}"));
             self.tell(&after, EventType::Normal, "Ready", &message);
         }
         Ok(())

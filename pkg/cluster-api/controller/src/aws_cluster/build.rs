@@ -268,12 +268,13 @@ impl AwsClusters {
             return Ok(Publication::Done(endpoint));
         }
         if wanted.desired.load_balancer.is_none() {
-            let message = "set spec.controlPlaneEndpoint: there is no load balancer".to_owned();
+            let message =
+                "set spec.controlPlaneEndpoint: the AWSCluster has no load balancer".to_owned();
             let reason = "WaitForExternalControlPlaneEndpoint";
             return Ok(Publication::Awaits { reason, message, again: None });
         }
         let Some(host) = host else {
-            let message = "it has no DNS name yet".to_owned();
+            let message = "the load balancer has no DNS name yet".to_owned();
             let again = Some(Again::Read(NAME_AGAIN));
             return Ok(Publication::Awaits { reason: "WaitForDNSName", message, again });
         };

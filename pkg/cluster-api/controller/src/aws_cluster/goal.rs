@@ -77,7 +77,7 @@ pub(super) fn present(
     }
     let mut unsupported = read.unsupported;
     if wanted_port != api_port && aws_spec::names_port(&cluster.body.spec) {
-        let fact = format!("{PORT_OF_CLUSTER} (the endpoint was published with {api_port})");
+        let fact = format!("{PORT_OF_CLUSTER} (the published endpoint has port {api_port})");
         unsupported.push(fact);
     }
     Ok(Wanted { desired, api_port, unsupported })

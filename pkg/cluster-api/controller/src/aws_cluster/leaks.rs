@@ -29,7 +29,8 @@ impl AwsClusters {
                     // The living owners are unknown.
                     Ok(None) => {}
                     Err(error) => {
-                        tracing::warn!(region, %error, "Cannot look for leaked resources, the next scan tries again");
+                        tracing::warn!(region, %error, "Cannot look for leaked resources, trying \
+                            again at the next scan");
                     }
                 }
             }
@@ -71,7 +72,8 @@ fn owner_of(metadata: &ObjectMeta) -> String {
 fn tell(region: &str, news: &BTreeMap<String, Vec<String>>) {
     for (owner, resources) in news {
         let texts: Vec<_> = resources.iter().map(String::as_str).collect();
-        tracing::warn!(region, owner, resources = %listed(&texts), "Resources on AWS have no AWSCluster");
+        tracing::warn!(region, owner, resources = %listed(&texts), "Found resources on AWS \
+            without an AWSCluster");
     }
 }
 

@@ -40,15 +40,16 @@ impl AwsClusterMetrics {
         let opts = HistogramOpts::new("awscluster_provision_seconds", help)
             .buckets(exponential_buckets(5.0, 2.0, 10)?);
         let provision = Histogram::with_opts(opts)?;
-        let help = "Writes to AWS that brought a ready AWSCluster, whose spec was not changed, back to what it should be.";
+        let help = "Writes to AWS that repaired a ready AWSCluster whose spec had not changed.";
         let opts = Opts::new("awscluster_drift_repairs_total", help);
         let repairs = IntCounterVec::new(opts, &["operation"])?;
-        let help = "Resources of AWSClusters on AWS, as they were seen last.";
+        let help = "Resources of AWSClusters on AWS at the last read.";
         let opts = Opts::new("awscluster_resources", help);
         let resources = IntGaugeVec::new(opts, &["namespace", "name", "kind", "state"])?;
-        let help = "NAT gateways that can be used, by the policy of their AWSCluster.";
+        let help = "Usable NAT gateways, by natGateways.mode of their AWSCluster.";
         let nat_gateways = IntGaugeVec::new(Opts::new("awscluster_nat_gateways", help), &["mode"])?;
-        let help = "Resources on AWS whose AWSCluster is gone, as the last scan has found them; see --leak-scan-period.";
+        let help = "Resources on AWS whose AWSCluster does not exist, found by the last scan; \
+            see --leak-scan-period.";
         let leaked = IntGaugeVec::new(Opts::new("awscluster_leaked_resources", help), &["kind"])?;
         registry.register(Box::new(provision.clone()))?;
         registry.register(Box::new(repairs.clone()))?;

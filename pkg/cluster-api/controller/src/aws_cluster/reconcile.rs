@@ -46,11 +46,11 @@ impl Reconcile for AwsClusters {
         let owner = match self.owner(&object).await {
             Found::Owner(owner) => owner,
             Found::Unknown(why) => {
-                tracing::debug!(%why, "The Cluster that it belongs to is not known yet");
+                tracing::debug!(%why, "The Cluster of the AWSCluster is not known yet");
                 return Ok(Next::After(SOON));
             }
             Found::None => {
-                tracing::debug!("No Cluster has adopted it yet");
+                tracing::debug!("No Cluster refers to the AWSCluster yet");
                 return Ok(Next::Done);
             }
         };
@@ -80,9 +80,11 @@ impl AwsClusters {
     async fn pause(&self, object: &Arc<Object<AwsCluster>>) -> Result<Next, Retry> {
         // What is done to AWS meanwhile is looked at afterwards.
         self.reconciliations.forget(&object.metadata.key);
-        let mut message = "nothing is done until the annotation cluster.x-k8s.io/paused, and spec.paused of the Cluster, are taken away".to_owned();
+        let mut message = "reconciliation is paused; remove the annotation \
+            cluster.x-k8s.io/paused and spec.paused of the Cluster to continue"
+            .to_owned();
         if object.metadata.deleting() {
-            message.push_str(", its deletion included");
+            message.push_str("; the deletion waits, too");
         }
         let mut report = Report::default();
         report.conditions.state("Paused", true, "Paused", message);
@@ -113,7 +115,7 @@ impl AwsClusters {
         }
         let (kind_cache, known) = self.machines.known(EKS_GROUP, EKS_CONTROL_PLANE).await;
         if let Known::Nothing(why) = known {
-            return Some(format!("cannot adopt: {EKS_CONTROL_PLANE}s are not known: {why}"));
+            return Some(format!("cannot adopt: cannot check for an {EKS_CONTROL_PLANE}: {why}"));
         }
         let namespace = object.metadata.namespace();
         let name = kind_cache.objects.frozen(|all| {

@@ -28,7 +28,7 @@ use crate::aws_spec;
 use crate::kind_caches::Known;
 
 const DELETING: &str = "Deleting";
-const BEING_DELETED: &str = "it is being deleted";
+const BEING_DELETED: &str = "the AWSCluster is being deleted";
 /// Kinds whose objects run in the network of a cluster.
 const DEPENDENTS: [(&str, &str); 4] = [
     (GROUP, "Machine"),
@@ -43,9 +43,9 @@ const FAILED: &str = "DeletingFailed";
 pub(super) const CONFLICT: &str = "OwnershipConflict";
 /// Until a deletion that only a person can help is looked at again.
 const LEFT_AGAIN: Duration = Duration::from_secs(60);
-const WAY_OUT: &str = "nothing is known to have been made, and if nothing was, the annotation";
-const ABANDONED: &str =
-    "AWS is not accessible and nothing is known to have been made; what there may be is left";
+const WAY_OUT: &str = "no created resource is known; if there is none, set the annotation";
+const ABANDONED: &str = "AWS is not accessible and no created resource is known; resources on \
+    AWS, if there are any, are left";
 
 impl AwsClusters {
     pub(super) async fn end(
@@ -105,7 +105,7 @@ impl AwsClusters {
             &self.owners().unwrap_or_default(),
         );
         if attempt.rest == Rest::Reached && others.is_empty() {
-            let message = "nothing of it is left on AWS";
+            let message = "all its resources on AWS are deleted";
             return self.let_go(object, EventType::Normal, "Deleted", message).await;
         }
         if attempt.rest == Rest::Reached && goal::may_be_abandoned(object) {
@@ -160,7 +160,8 @@ impl AwsClusters {
         }
         let mut message = message.to_owned();
         if is_unseen {
-            let _infallible = write!(message, "; {WAY_OUT} {ABANDON_ANNOTATION}=true lets it go");
+            let _infallible =
+                write!(message, "; {WAY_OUT} {ABANDON_ANNOTATION}=true to finish the deletion");
         }
         self.tell_once(object, DELETING, reason, &message);
         report.conditions.state(DELETING, true, reason, message);
@@ -205,7 +206,7 @@ impl AwsClusters {
         }
         left.sort();
         let left: Vec<_> = left.iter().map(String::as_str).collect();
-        (!left.is_empty()).then(|| format!("not gone yet: {}", listed(&left)))
+        (!left.is_empty()).then(|| format!("waiting for the deletion of {}", listed(&left)))
     }
 }
 
@@ -240,7 +241,8 @@ fn report_of(attempt: &Attempt, problems: &[Problem], is_unseen: bool) -> Report
     let reason = if problems.is_empty() { DELETING } else { FAILED };
     let mut message = left_over(&attempt.reconciliation, problems);
     if is_unseen {
-        let _infallible = write!(message, "; {WAY_OUT} {ABANDON_ANNOTATION}=true lets it go");
+        let _infallible =
+            write!(message, "; {WAY_OUT} {ABANDON_ANNOTATION}=true to finish the deletion");
     }
     report.conditions.state(DELETING, true, reason, message);
     report.conditions.state(READY, false, DELETING, BEING_DELETED);
@@ -252,7 +254,7 @@ fn left_over(reconciliation: &Reconciliation, problems: &[Problem]) -> String {
     let problems = problems.iter().map(|problem| problem.message.as_str());
     let waits = reconciliation.plan().waits.iter().map(|wait| wait.what.as_str());
     let all: Vec<_> = problems.chain(waits).collect();
-    if all.is_empty() { "AWS may not show everything yet".to_owned() } else { listed(&all) }
+    if all.is_empty() { "AWS may not list all resources yet".to_owned() } else { listed(&all) }
 }
 
 /// Maximum of resources that a condition names.

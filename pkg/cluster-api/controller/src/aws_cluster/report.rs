@@ -113,7 +113,7 @@ impl Report {
         if fields.is_empty() {
             self.conditions.gone.push(SUPPORTED);
         } else {
-            let message = format!("not acted upon: {}", fields.join(", "));
+            let message = format!("not supported and ignored: {}", fields.join(", "));
             self.conditions.state(SUPPORTED, false, "Unsupported", message);
         }
     }
@@ -139,7 +139,12 @@ impl Report {
                 Condition::new(READY, false, &part.reason, message)
             }
             None if self.is_ready => Condition::new(READY, true, "Ready", ""),
-            None => Condition::new(READY, false, "NotReady", "its endpoint is not published yet"),
+            None => Condition::new(
+                READY,
+                false,
+                "NotReady",
+                "the endpoint of the Cluster is not published yet",
+            ),
         };
         self.conditions.stated.push(summary);
     }

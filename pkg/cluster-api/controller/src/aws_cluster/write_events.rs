@@ -53,8 +53,10 @@ pub(super) fn event_text(action: &Action, outcome: &Outcome, is_repair: bool) ->
             EventText { is_done: false, reason: failed, message }
         }
         Outcome::Unknown => {
-            let message =
-                format!("the answer to {action} is lost; it is looked for before anything else");
+            let message = format!(
+                "the answer to {action} is lost; the controller reads the resource before it \
+                 continues"
+            );
             EventText { is_done: false, reason: failed, message }
         }
         Outcome::NotSent => return None,

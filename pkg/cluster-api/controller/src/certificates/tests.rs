@@ -57,7 +57,7 @@ fn an_authority_that_cannot_sign_is_refused_with_the_reason() {
     let refused = |certificate: &str, key: &str, at| {
         Authority::read(certificate, key, at).err().map(|error| error.to_string()).unwrap()
     };
-    assert!(refused(&one.public, &other.private, now()).contains("is not that of its certificate"));
+    assert!(refused(&one.public, &other.private, now()).contains("does not match its certificate"));
     let late = now() + AUTHORITY_LIFE;
     assert!(refused(&one.public, &one.private, late).contains("has expired"));
     assert!(refused("", &one.private, now()).contains("give one certificate in PEM"));

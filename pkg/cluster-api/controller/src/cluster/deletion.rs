@@ -107,7 +107,7 @@ impl Clusters {
             DELETING,
             true,
             "WaitingForInfrastructure",
-            format!("{name} is not gone yet"),
+            format!("waiting for the deletion of {name}"),
         );
         delete(&client, &object).await?;
         Ok(Some(INFRASTRUCTURE_AGAIN))
@@ -152,5 +152,5 @@ async fn delete(client: &ObjectClient<Dynamic>, object: &Object<Dynamic>) -> Res
 
 fn waiting_for(descendants: &[Descendant]) -> String {
     let names: Vec<_> = descendants.iter().map(|it| &*it.name).collect();
-    format!("not gone yet: {}", listed(&names))
+    format!("waiting for the deletion of {}", listed(&names))
 }

@@ -42,7 +42,7 @@ impl Clusters {
         let (objects, client) = match found {
             Ok(found) => found,
             Err(Known::Nothing(why)) => {
-                let message = format!("{name} is not known: {why}");
+                let message = format!("cannot read {name}: {why}");
                 report.conditions.state(READY, false, "KindNotListed", message);
                 return Ok(Some(SOON));
             }
@@ -69,11 +69,13 @@ impl Clusters {
                 READY,
                 false,
                 "WaitingForInfrastructure",
-                format!("{name} is not there"),
+                format!("{name} does not exist"),
             );
             return Some(LOOK_AGAIN);
         }
-        let fact = format!("{name} was ready and is gone; create it again or delete the Cluster");
+        let fact = format!(
+            "{name} was ready and does not exist any more; create it again or delete the Cluster"
+        );
         let told = cluster.status.conditions.iter().any(|it| it.reason == "InfrastructureDeleted");
         if !told {
             self.tell(cluster, EventType::Warning, "InfrastructureDeleted", &fact);
@@ -91,7 +93,10 @@ impl Clusters {
         report: &mut Report,
     ) -> Result<Option<Duration>, StepError> {
         if let Some(other) = ownership::other_cluster(&object.metadata, cluster) {
-            let fact = format!("{name} belongs to the Cluster {other}; refer to one of its own");
+            let fact = format!(
+                "{name} belongs to the Cluster {other}; set spec.infrastructureRef to another \
+                 object"
+            );
             report.conditions.state(READY, false, "OwnedByAnotherCluster", fact);
             return Ok(None);
         }
@@ -148,7 +153,7 @@ fn without_reference(dialect: Dialect, report: &mut Report) {
                 READY,
                 true,
                 "NoInfrastructureReference",
-                "there is nothing to make",
+                "the Cluster has no spec.infrastructureRef, so no infrastructure is created",
             );
         }
     }

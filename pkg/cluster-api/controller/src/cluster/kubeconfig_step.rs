@@ -55,7 +55,7 @@ impl Clusters {
                 self.tell_of_lost_authority(cluster, report);
                 return Ok(Some(LOOK_AGAIN));
             }
-            let message = format!("there is no Secret {}-ca", cluster.metadata.name());
+            let message = format!("Secret {}-ca not found", cluster.metadata.name());
             report.conditions.state(READY, false, "WaitingForAuthority", message);
             return Ok(Some(LOOK_AGAIN));
         };
@@ -125,7 +125,8 @@ impl Clusters {
     fn tell_of_lost_authority(&self, cluster: &Object<Cluster>, report: &mut Report) {
         let name = cluster.metadata.name();
         let message = format!(
-            "Secret {name}-ca is gone, and the control plane trusts only what it has signed: restore it from a backup"
+            "Secret {name}-ca does not exist any more, and the control plane trusts only \
+             certificates of this CA: restore the Secret from a backup"
         );
         let mut conditions = cluster.status.conditions.iter();
         if !conditions.any(|it| it.kind == READY && it.reason == AUTHORITY_LOST) {
@@ -165,7 +166,9 @@ impl Clusters {
                 Ok(None)
             }
             Verdict::Rewrite(reason) => {
-                let message = format!("{reason}, and the Secret does not belong to the Cluster");
+                let message = format!(
+                    "not renewed because the Secret does not belong to the Cluster: {reason}"
+                );
                 report.conditions.state(READY, true, "Foreign", message);
                 Ok(None)
             }
@@ -174,7 +177,7 @@ impl Clusters {
                     READY,
                     true,
                     "Foreign",
-                    format!("it is left as it is: {reason}"),
+                    format!("the Secret is not changed: {reason}"),
                 );
                 Ok(None)
             }

@@ -94,9 +94,11 @@ impl Clusters {
     /// Writes the condition `Paused`, and nothing else; a deletion waits, too.
     async fn pause(&self, cluster: &Arc<Object<Cluster>>) -> Result<Next, Retry> {
         let message = if cluster.metadata.deleting() {
-            "nothing is done until spec.paused and the annotation cluster.x-k8s.io/paused are taken away, its deletion included"
+            "reconciliation and deletion are paused; remove spec.paused and the annotation \
+             cluster.x-k8s.io/paused to continue"
         } else {
-            "nothing is done until spec.paused and the annotation cluster.x-k8s.io/paused are taken away"
+            "reconciliation is paused; remove spec.paused and the annotation \
+             cluster.x-k8s.io/paused to continue"
         };
         let mut report = Report::default();
         report.conditions.state("Paused", true, "Paused", message);
@@ -145,7 +147,7 @@ impl Clusters {
             errors.take(self.write(cluster, &report).await);
             return errors.into_retry().map_or(Ok(Next::After(wait)), Err);
         }
-        self.tell(cluster, EventType::Normal, "Deleted", "all that belonged to it is gone");
+        self.tell(cluster, EventType::Normal, "Deleted", "all objects of the Cluster are deleted");
         errors.take(self.client.remove_finalizer(cluster, CLUSTER_FINALIZER).await);
         errors.into_retry().map_or(Ok(Next::Done), Err)
     }
@@ -186,8 +188,8 @@ impl Clusters {
         if written.status.phase != cluster.status.phase {
             let word = after.word(dialect(cluster));
             let message = match &cluster.status.phase {
-                Some(before) => format!("from {before} to {word}"),
-                None => format!("it is {word}"),
+                Some(before) => format!("the phase changed from {before} to {word}"),
+                None => format!("the phase is {word}"),
             };
             self.tell(cluster, EventType::Normal, "PhaseChanged", &message);
         }
@@ -199,14 +201,14 @@ impl Clusters {
         if after.status.infrastructure_was_ready() && !before.status.infrastructure_was_ready() {
             let endpoint = after.status.api_endpoints.first();
             let message = match endpoint {
-                Some(endpoint) => format!("its API server is at {endpoint}"),
-                None => "it has no endpoint".to_owned(),
+                Some(endpoint) => format!("the API server of the Cluster is at {endpoint}"),
+                None => "the infrastructure has no endpoint".to_owned(),
             };
             self.tell(after, EventType::Normal, "InfrastructureReady", &message);
         }
         let initialized = |it: &Object<Cluster>| it.status.control_plane_was_initialized();
         if initialized(after) && !initialized(before) {
-            let message = "a Machine of its control plane has a Node";
+            let message = "a Machine of the control plane has a Node";
             self.tell(after, EventType::Normal, "ControlPlaneInitialized", message);
         }
     }
@@ -265,14 +267,14 @@ impl Clusters {
     /// Says so, in events once for each generation.
     pub(super) fn judge_spec(&self, cluster: &Object<Cluster>, report: &mut Report) {
         if cluster.body.spec.topology.is_some() {
-            let message = "spec.topology is stored and not acted upon";
+            let message = "spec.topology is not supported and has no effect";
             report.conditions.state(TOPOLOGY, false, "Unsupported", message);
         } else {
             report.conditions.gone.push(TOPOLOGY);
         }
         let is_new = cluster.status.observed_generation != Some(cluster.metadata.generation);
         if is_new && let Some((pods, services)) = overlap(cluster) {
-            let message = format!("the Pods' {pods} overlaps the Services' {services}");
+            let message = format!("the pod range {pods} overlaps the Service range {services}");
             self.tell(cluster, EventType::Warning, "OverlappingNetworks", &message);
         }
     }

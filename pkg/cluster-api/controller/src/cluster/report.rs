@@ -113,7 +113,8 @@ pub(super) enum StepError {
     Object(#[from] objects::Error),
     /// The infrastructure is ready and says no endpoint.
     #[error(
-        "cannot publish an endpoint: {0} is ready and names none in status.apiEndpoints or spec.controlPlaneEndpoint"
+        "cannot publish an endpoint: {0} is ready but has none in status.apiEndpoints or \
+         spec.controlPlaneEndpoint"
     )]
     NoEndpoint(String),
     /// The status of the infrastructure object has a form that no contract has.

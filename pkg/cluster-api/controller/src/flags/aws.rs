@@ -8,112 +8,112 @@ pub(crate) const AWSCLUSTER_CONCURRENCY: Flag<i64> = Flag::int32(
     GROUP,
     "awscluster-concurrency",
     "5",
-    "AWSClusters that are worked on at once; 1 to 1000.",
+    "Maximum of AWSClusters that are reconciled at once; 1 to 1000.",
 );
 
 pub(crate) const DEEP_CHECK_PERIOD: Flag<GoDuration> = Flag::duration(
     GROUP,
     "deep-check-period",
     "1h",
-    "How often what only extra calls to AWS show is compared too: attributes of VPCs, attributes and tags of load balancers; at least 10s.",
+    "How often the controller also compares what needs additional calls to AWS: attributes of VPCs, attributes and tags of load balancers; at least 10s.",
 );
 
 pub(crate) const DEFAULT_NAT_MODE: Flag<String> = Flag::string(
     GROUP,
     "default-nat-mode",
     "PerAZ",
-    "NAT gateways of AWSClusters that do not say natGateways.mode: PerAZ for one in each zone with a private subnet, Single for one in all, None for none.",
+    "NAT gateways of AWSClusters without natGateways.mode: PerAZ for one in each zone with a private subnet, Single for one NAT gateway, None for none.",
 );
 
 pub(crate) const DNS_RESOLUTION_CHECK: Flag<String> = Flag::string(
     GROUP,
     "dns-resolution-check",
     "Enabled",
-    "Whether the DNS name of a load balancer has to resolve here before its AWSCluster is ready, where that does not say: Enabled or None.",
+    "Whether the DNS name of a load balancer must resolve on this host before its AWSCluster is ready, unless the AWSCluster sets it: Enabled or None.",
 );
 
 pub(crate) const OWNER_TAG_KEY: Flag<String> = Flag::string(
     GROUP,
     "owner-tag-key",
     aws_network::DEFAULT_OWNER_TAG,
-    "Key of the tag on AWS resources that holds the identity of their AWSCluster. What was made under another key is not known as ours any more.",
+    "Key of the tag on AWS resources that holds the identity of their AWSCluster. Resources that were created with another key are not recognized.",
 );
 
 pub(crate) const KEEP_FOREIGN_SG_RULES: Flag<bool> = Flag::bool(
     GROUP,
     "keep-foreign-sg-rules",
     "false",
-    "Leave ingress rules that others have added to the security groups of AWSClusters; they are revoked otherwise.",
+    "Keep ingress rules that others have added to the security groups of AWSClusters. If false, the controller revokes them.",
 );
 
 pub(crate) const PRUNE_SUBNETS: Flag<bool> = Flag::bool(
     GROUP,
     "prune-subnets",
     "false",
-    "Delete subnets that were made for an AWSCluster and that its spec does not name any more, once they are empty.",
+    "Delete subnets that were created for an AWSCluster and are no longer in its spec, as soon as they are empty.",
 );
 
 pub(crate) const PLAN_ONLY: Flag<bool> = Flag::bool(
     GROUP,
     "plan-only",
     "false",
-    "Write nothing to AWS: what would be written for an AWSCluster, and for its end, stands in its status.plan.",
+    "Write nothing to AWS. The status.plan of each AWSCluster lists what the controller would do, for its deletion, too.",
 );
 
 pub(crate) const MIRROR_IDS_TO_SPEC: Flag<bool> = Flag::bool(
     GROUP,
     "mirror-ids-to-spec",
     "false",
-    "Write the ids of what was made into the spec, as upstream does: of the VPC, its internet gateway, subnets, their route tables and NAT gateways. For upstream's controllers of AWSMachines, which read them there; tools that keep the spec as it is in a repository take them away again.",
+    "Write the ids of created resources into the spec, as upstream does: VPC, internet gateway, subnets, route tables and NAT gateways. Needed by upstream's controllers of AWSMachines, which read the ids there. Tools that restore the spec from a repository remove the ids again.",
 );
 
 pub(crate) const LEAK_SCAN_PERIOD: Flag<GoDuration> = Flag::duration(
     GROUP,
     "leak-scan-period",
     "0s",
-    "How often AWS is searched for resources that carry the tag of --owner-tag-key and no AWSCluster's identity: awscluster_leaked_resources counts them, the log names them, and nothing is removed. Only where no other management cluster uses the account with this key; 0 for never, otherwise at least 10s.",
+    "How often AWS is searched for resources whose tag --owner-tag-key names no existing AWSCluster. The metric awscluster_leaked_resources counts them and the log lists them; nothing is deleted. Do not use it if another management cluster uses the same AWS account and tag key. 0 disables it, otherwise at least 10s.",
 );
 
 pub(crate) const LEAK_SCAN_REGIONS: Flag<String> = Flag::string(
     GROUP,
     "leak-scan-regions",
     "",
-    "Regions, separated by commas, that are searched for leaked resources, in addition to those in which an AWSCluster existed since the start.",
+    "Regions, separated by commas, that are searched for leaked resources in addition to the regions of all AWSClusters since the start.",
 );
 
 pub(crate) const AWS_REGION_ENDPOINTS: Flag<String> = Flag::string(
     GROUP,
     "aws-region-endpoints",
     "",
-    "Where the APIs of regions are, when that is not AWS: region:api=URL,api=URL;region:… with the APIs ec2, elasticloadbalancing and sts. Others are where the environment, such as AWS_ENDPOINT_URL, or the SDK says.",
+    "Endpoints of AWS APIs per region, as region:api=URL,api=URL;region:… with the APIs ec2, elasticloadbalancing and sts. Other endpoints come from the environment, such as AWS_ENDPOINT_URL, or from the SDK.",
 );
 
 pub(crate) const AWS_READ_QPS: Flag<f64> = Flag::float32(
     GROUP,
     "aws-read-qps",
     "20",
-    "Describe calls per second to each API of AWS in each region, in the long run.",
+    "Describe calls per second to each AWS API in each region.",
 );
 
 pub(crate) const AWS_READ_BURST: Flag<i64> = Flag::int32(
     GROUP,
     "aws-read-burst",
     "40",
-    "Describe calls to each API of AWS in each region at once, after a pause.",
+    "Describe calls to each AWS API in each region that may be sent at once before --aws-read-qps limits them.",
 );
 
 pub(crate) const AWS_WRITE_QPS: Flag<f64> = Flag::float32(
     GROUP,
     "aws-write-qps",
     "5",
-    "Writing calls per second to each API of AWS in each region, in the long run.",
+    "Write calls per second to each AWS API in each region.",
 );
 
 pub(crate) const AWS_WRITE_BURST: Flag<i64> = Flag::int32(
     GROUP,
     "aws-write-burst",
     "50",
-    "Writing calls to each API of AWS in each region at once, after a pause.",
+    "Write calls to each AWS API in each region that may be sent at once before --aws-write-qps limits them.",
 );
 
 /// After the flags of every build.

@@ -56,13 +56,13 @@ fn a_kubeconfig_is_renewed_at_half_of_its_life_and_for_another_endpoint_and_left
     };
     let before = Duration::from_secs(365 * 43200 - 60);
     assert!(matches!(judged(&text, SERVER, before), Verdict::Keep(_)));
-    assert_eq!(judged(&text, SERVER, YEAR / 2), Verdict::Rewrite("its certificate is to end"));
+    assert_eq!(judged(&text, SERVER, YEAR / 2), Verdict::Rewrite("its certificate expires soon"));
     let moved = judged(&text, "https://other:6443", Duration::ZERO);
-    assert_eq!(moved, Verdict::Rewrite("the endpoint of the cluster is another one"));
+    assert_eq!(moved, Verdict::Rewrite("the endpoint of the cluster has changed"));
     let other = self::scene();
     let foreign = rendered(&other, Dialect::V1Beta2, SERVER);
     assert!(matches!(judged(&foreign, SERVER, YEAR), Verdict::Leave(_)));
-    assert_eq!(judged("users: 7", SERVER, YEAR), Verdict::Leave("it cannot be read"));
+    assert_eq!(judged("users: 7", SERVER, YEAR), Verdict::Leave("it cannot be parsed"));
     let token = text.replace("client-certificate-data", "token");
     assert!(matches!(judged(&token, SERVER, YEAR), Verdict::Leave(_)));
 }

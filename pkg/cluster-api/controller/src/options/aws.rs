@@ -146,7 +146,8 @@ fn leak_scan_period(values: &Values, problems: &mut Vec<Problem>) -> Option<Dura
         let problem = format!("{period:?} is less than 10s");
         problems.push(flags::LEAK_SCAN_PERIOD.problem(problem));
     } else if !values.get(&NAMESPACE).is_empty() || !values.get(&WATCH_FILTER).is_empty() {
-        let problem = "what AWSClusters own that --namespace or --watch-filter leaves out would count as leaked";
+        let problem = "resources of AWSClusters that --namespace or --watch-filter excludes \
+            would count as leaked";
         problems.push(flags::LEAK_SCAN_PERIOD.problem(problem.to_owned()));
     }
     Some(period)
@@ -205,7 +206,7 @@ fn endpoints(text: &str) -> Option<(String, Endpoints)> {
 fn rate(values: &Values, qps: &Flag<f64>, burst: &Flag<i64>, problems: &mut Vec<Problem>) -> Rate {
     let (per_second, at_once) = (values.get(qps), values.get(burst));
     if !per_second.is_finite() || per_second <= 0.0 {
-        problems.push(qps.problem(format!("{per_second} is not more than 0")));
+        problems.push(qps.problem(format!("{per_second} is not greater than 0")));
     }
     if !(1..=BURST_MAX).contains(&at_once) {
         problems.push(burst.problem(format!("{at_once} is not between 1 and {BURST_MAX}")));

@@ -60,9 +60,11 @@ impl Controller for ValidationWebhook {
         let options = judge(values)?;
         let mut warnings = Vec::new();
         if options.client_ca.is_none() {
-            let mut warning = "The webhook has no --webhook-client-ca-file and does not know who asks: it dials no address and reads no credential for a review".to_owned();
+            let mut warning = "The webhook has no --webhook-client-ca-file and cannot \
+                authenticate callers: it dials no address and reads no credential for a review"
+                .to_owned();
             if !options.address.is_loopback() {
-                warning += "; --webhook-bind-address lets other hosts ask it";
+                warning += "; other hosts can call it because of --webhook-bind-address";
             }
             warnings.push(warning);
         }
@@ -160,7 +162,8 @@ async fn own_addresses(server: &str) -> Vec<std::net::SocketAddr> {
             Ok(found) => return found.collect(),
             Err(err) => {
                 if failed.pass(Instant::now().into_std()).is_some() {
-                    warn!(%err, "Cannot look up the API server, which the webhook must not dial; it is tried again");
+                    warn!(%err, "Cannot find the addresses of the API server, which the webhook \
+                        must not dial; trying again");
                 }
                 sleep(BETWEEN_LOOKUPS).await;
             }

@@ -34,7 +34,7 @@ const WAITS_MOST: Duration = Duration::from_secs(30);
 /// Questions of the network about one object: a Cluster of our schema has 64 machines and 32 addresses.
 const MOST_QUESTIONS: usize = 128;
 /// Why the others are not asked.
-const TOO_MANY: &str = "too much would have to be asked about this object";
+const TOO_MANY: &str = "the object needs too many network checks";
 
 /// Judges requests, as many at once as the memory budget allows.
 pub(super) struct Judge {
@@ -131,7 +131,8 @@ impl Judge {
         self.metrics.busy();
         if self.told_busy.pass(Instant::now().into_std()).is_some() {
             warn!(
-                "The webhook asks the network for so many objects that it refuses reviews; --webhook-failure-policy decides about them"
+                "Too many reviews wait for network checks, so the webhook refuses reviews; \
+                 --webhook-failure-policy decides about their objects"
             );
         }
         OverBudget::Taken.reply()

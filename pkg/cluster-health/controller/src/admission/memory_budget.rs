@@ -48,12 +48,12 @@ impl OverBudget {
             Self::Taken => reply::failure(
                 StatusCode::TOO_MANY_REQUESTS,
                 "TooManyRequests",
-                "too many or too large objects are judged at once; try again",
+                "too many or too large objects are reviewed at once; try again",
             ),
             Self::TooLarge => reply::failure(
                 StatusCode::PAYLOAD_TOO_LARGE,
                 "RequestEntityTooLarge",
-                "the object has too many fields to be judged; make it smaller",
+                "the object has too many fields to be reviewed; make it smaller",
             ),
         }
     }

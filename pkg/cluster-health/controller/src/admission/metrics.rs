@@ -14,8 +14,7 @@ impl WebhookMetrics {
         let checks = IntCounterVec::new(
             Opts::new(
                 "clusterhealth_webhook_checks_total",
-                "What the validating webhook judged: whole requests, and the checks of the network \
-                 that were made for them; by what it came to.",
+                "Reviews of the validating webhook and their network checks, by result.",
             ),
             &["rule", "outcome"],
         )?;

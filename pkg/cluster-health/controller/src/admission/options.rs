@@ -114,7 +114,7 @@ fn word<T>(
 fn environment(values: &Values, problems: &mut Vec<Problem>) -> Environment {
     let mut count = |flag: &Flag<i64>| {
         u64::try_from(values.get(flag)).unwrap_or_else(|_| {
-            problems.push(flag.problem("must be 0, which is without limit, or more"));
+            problems.push(flag.problem("must be 0 (no limit) or more"));
             0
         })
     };
@@ -125,7 +125,7 @@ fn environment(values: &Values, problems: &mut Vec<Problem>) -> Environment {
     };
     let cluster_types = values.get(&flags::CLUSTER_TYPES);
     if cluster_types.is_empty() {
-        problems.push(flags::CLUSTER_TYPES.problem("must name one type at least"));
+        problems.push(flags::CLUSTER_TYPES.problem("must contain at least one type"));
     }
     let supported_versions = values.get(&flags::SUPPORTED_VERSIONS);
     Environment { cluster_types, supported_versions, licence, ..Environment::default() }

@@ -59,9 +59,10 @@ impl Review {
     /// In words that hold nothing of it.
     pub fn read(body: &[u8]) -> Result<Self, &'static str> {
         let read: Result<Wire, _> = serde_json::from_slice(body);
-        let Wire { api_version, request } = read.map_err(|_| "the body is no AdmissionReview")?;
+        let Wire { api_version, request } =
+            read.map_err(|_| "the body is not an AdmissionReview")?;
         if api_version != VERSION {
-            return Err("the body is no AdmissionReview of admission.k8s.io/v1");
+            return Err("the body is not an AdmissionReview of admission.k8s.io/v1");
         }
         let Request { uid, operation, sub_resource, dry_run, object, old_object } = request;
         let is_main = sub_resource.is_none_or(|name| name.is_empty());
@@ -177,7 +178,7 @@ mod tests {
         }
         let beta = br#"{"apiVersion":"admission.k8s.io/v1beta1","request":{"uid":"u","operation":"CREATE"}}"#;
         let why = Review::read(beta).err().unwrap();
-        assert_eq!(why, "the body is no AdmissionReview of admission.k8s.io/v1");
+        assert_eq!(why, "the body is not an AdmissionReview of admission.k8s.io/v1");
     }
 
     #[test]

@@ -92,7 +92,7 @@ async fn bound(context: &Context, options: &ListenerOptions) -> Server {
             }
             Err(err) => {
                 if failed.pass(Instant::now().into_std()).is_some() {
-                    error!(%err, "Cannot serve the validating webhook; it is tried again");
+                    error!(%err, "Cannot serve the validating webhook; trying again");
                 }
                 sleep(ROUND).await;
             }

@@ -116,7 +116,7 @@ fn limits_of_a_random_period_are_taken_and_warned_about() {
     let (_, warnings) = verdict(&line).expect("they are taken");
     assert_eq!(warnings.len(), 2);
     for (name, warning) in names.iter().zip(&warnings) {
-        assert!(warning.contains(name) && warning.contains("without effect"), "{warning}");
+        assert!(warning.contains(name) && warning.contains("has no effect"), "{warning}");
     }
 }
 

@@ -93,16 +93,36 @@ fn command() -> Command {
         .args([
             Arg::new("object")
                 .value_name("OBJECT")
-                .help("kubefedcluster/NAME or cluster/NAME: the cluster of this object, with its credential, as the management API has them")
+                .help(
+                    "kubefedcluster/NAME or cluster/NAME: probe the member of this object, \
+                    with its credential, both read from the management API",
+                )
                 .value_parser(|text: &str| text.parse::<Subject>())
                 .conflicts_with("server"),
-            option("filename", "FILE", "Manifest with the object and its credential; - for standard input. What is not in it is asked of the management API when --kubeconfig or --context is given")
-                .short('f')
-                .conflicts_with("server"),
-            option("namespace", "NAME", "Namespace of a KubeFedCluster and of Secrets, as --cluster-health-kubefed-namespace of the controller; \"\" takes the Secret of a Cluster from anywhere")
-                .short('n')
-                .default_value("kube-federation-system"),
-            option("kubeconfig", "FILE", "Kubeconfig of the cluster, or with OBJECT of the management API. Default: $KUBECONFIG"),
+            option(
+                "filename",
+                "FILE",
+                "Manifest with the object and its credential; - for \
+                standard input. With --kubeconfig or --context, what is missing in it is read \
+                from the management API",
+            )
+            .short('f')
+            .conflicts_with("server"),
+            option(
+                "namespace",
+                "NAME",
+                "Namespace of a KubeFedCluster and of Secrets, like \
+                --cluster-health-kubefed-namespace of the controller; \"\" allows the Secret of \
+                a Cluster in any namespace",
+            )
+            .short('n')
+            .default_value("kube-federation-system"),
+            option(
+                "kubeconfig",
+                "FILE",
+                "Kubeconfig of the cluster to probe, or of the \
+                management API when OBJECT is given. Default: $KUBECONFIG",
+            ),
             option("context", "NAME", "Context of the kubeconfig. Default: the current one"),
             option("server", "URL", "Address of the API server, instead of a kubeconfig")
                 .conflicts_with_all(["kubeconfig", "context"]),
@@ -116,24 +136,32 @@ fn command() -> Command {
                 .requires_all(["server", "client-certificate"]),
             option("proxy-url", "URL", "http, https or socks5 proxy, with --server")
                 .requires("server"),
-            option("disabled-tls-validations", "LIST", "Checks to leave out")
+            option("disabled-tls-validations", "LIST", "TLS checks to skip")
                 .value_delimiter(',')
                 .value_parser(PossibleValuesParser::new(["*", "SubjectName", "ValidityPeriod"])),
-            option("timeout", "DURATION", "Wall time for everything")
+            option("timeout", "DURATION", "Maximum duration of the probe")
                 .default_value("5s")
                 .value_parser(timeout),
-            output("How the answer is printed"),
-            switch("authenticated-read", "Also read a namespace with the credential; a Cluster is always read"),
-            switch("allow-plaintext-endpoints", "Send the credential over plain http too"),
-            switch("tke-insecure-when-no-ca", "Do not check the certificate of a Cluster without a CA, as with the flag of the controller")
-                .conflicts_with("server"),
+            output("Output format"),
+            switch(
+                "authenticated-read",
+                "Also read a namespace to verify the credential; always \
+                done for a Cluster",
+            ),
+            switch("allow-plaintext-endpoints", "Also send the credential over plain http"),
+            switch(
+                "tke-insecure-when-no-ca",
+                "Do not verify the server certificate of a Cluster \
+                without a CA, like the flag of the controller",
+            )
+            .conflicts_with("server"),
         ])
 }
 
 fn timeout(text: &str) -> Result<Duration, String> {
     let value: GoDuration = text.parse().map_err(|error| format!("{error}"))?;
     let value = value.to_std();
-    if value.is_zero() { Err("it is not above 0".to_owned()) } else { Ok(value) }
+    if value.is_zero() { Err("it is not greater than 0".to_owned()) } else { Ok(value) }
 }
 
 #[cfg(test)]

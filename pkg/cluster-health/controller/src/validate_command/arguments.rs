@@ -38,7 +38,7 @@ impl Arguments {
             let stdin = Path::new("-");
             let files = arguments.files.iter().chain(&arguments.old).chain(&arguments.environment);
             if files.filter(|file| *file == stdin).count() > 1 {
-                let why = "standard input can be read once\n";
+                let why = "standard input can be read only once\n";
                 return Err(command.error(ErrorKind::ArgumentConflict, why));
             }
             Ok(arguments)
@@ -97,16 +97,33 @@ fn command() -> Command {
         .about(ABOUT)
         .after_help(HELP)
         .args([
-            files("filename", "Manifests with the objects, in YAML or JSON; - for standard input. The objects count as stored one after the other")
-                .short('f')
-                .required(true),
-            files("old", "Manifests with the objects as they are stored"),
-            option("operation", "NAME", "What is to happen to all objects. Default: update for those that are in --old, create for the others")
-                .value_parser(PossibleValuesParser::new(["create", "update"]))
-                .requires_if("update", "old"),
-            option("environment", "FILE", "File with other objects and answers of the network; the network is not asked"),
-            Arg::new("offline").long("offline").action(ArgAction::SetTrue).help("Do not ask the network"),
-            output("How the judgement is printed"),
+            files(
+                "filename",
+                "Manifests with the objects, in YAML or JSON; - for standard \
+                input. The rules for each object treat the objects before it as stored",
+            )
+            .short('f')
+            .required(true),
+            files("old", "Manifests with the stored versions of the objects"),
+            option(
+                "operation",
+                "NAME",
+                "Operation to check for all objects. Default: update for \
+                objects in --old, create for the others",
+            )
+            .value_parser(PossibleValuesParser::new(["create", "update"]))
+            .requires_if("update", "old"),
+            option(
+                "environment",
+                "FILE",
+                "File with other objects and results of network \
+                checks; no host is dialled",
+            ),
+            Arg::new("offline").long("offline").action(ArgAction::SetTrue).help(
+                "Skip the \
+                network checks",
+            ),
+            output("Output format"),
         ])
 }
 

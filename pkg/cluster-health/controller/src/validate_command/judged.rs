@@ -151,7 +151,7 @@ impl Network {
             insecure_without_ca: false,
             secret_namespace: None,
         };
-        let checker = NetworkChecker::new(options).context("cannot ask the network")?;
+        let checker = NetworkChecker::new(options).context("cannot start the network checks")?;
         Ok(Self { checker, objects: StoredObjects::new(objects, None) })
     }
 

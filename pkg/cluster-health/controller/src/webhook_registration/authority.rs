@@ -39,10 +39,10 @@ pub struct Leaf {
 #[derive(Debug, thiserror::Error)]
 pub enum AuthorityError {
     /// The stored authority is not ours.
-    #[error("cannot use the stored authority: {0}")]
+    #[error("cannot use the stored CA: {0}")]
     Stored(&'static str),
     /// The library refused, or there are no random numbers.
-    #[error("cannot make a certificate: {0}")]
+    #[error("cannot create a certificate: {0}")]
     Sign(#[from] rcgen::Error),
 }
 
@@ -72,10 +72,10 @@ impl Authority {
     /// It is not whole.
     pub fn read(certificate: &str, key: &str) -> Result<Self, AuthorityError> {
         let (from, until, public) = facts(certificate)?;
-        let pair =
-            KeyPair::from_pem(key).map_err(|_| AuthorityError::Stored("its key is not one"))?;
+        let pair = KeyPair::from_pem(key)
+            .map_err(|_| AuthorityError::Stored("its key is not a private key"))?;
         if public != pair.public_key_raw() {
-            return Err(AuthorityError::Stored("its key is not that of its certificate"));
+            return Err(AuthorityError::Stored("its key does not match its certificate"));
         }
         let (certificate, key) = (certificate.to_owned(), Zeroizing::new(key.to_owned()));
         Ok(Self { certificate, key, made: from + BACKDATED, until })
@@ -118,7 +118,7 @@ impl Authority {
 pub(crate) fn facts(
     certificate: &str,
 ) -> Result<(SystemTime, SystemTime, Vec<u8>), AuthorityError> {
-    let bad = || AuthorityError::Stored("its certificate is not one");
+    let bad = || AuthorityError::Stored("its certificate is not valid");
     let der = CertificateDer::from_pem_slice(certificate.as_bytes()).map_err(|_| bad())?;
     let (_, read) = X509Certificate::from_der(&der).map_err(|_| bad())?;
     let validity = read.validity();

@@ -51,11 +51,12 @@ pub enum KeepError {
     Authority(#[from] AuthorityError),
     /// The role of the process has no right to create Secrets, which would let it mint tokens of any account.
     #[error(
-        "cannot store the authority of the webhook: Secret {0} not found; apply config/rbac/validation-webhook.yaml"
+        "cannot store the CA of the webhook: Secret {0} not found; apply \
+         config/rbac/validation-webhook.yaml"
     )]
     NoSecret(String),
     /// Others write the Secret all the time.
-    #[error("cannot settle the authority: the Secret is changed by others all the time")]
+    #[error("cannot store the CA of the webhook: other writers change the Secret all the time")]
     Busy,
 }
 
@@ -134,7 +135,7 @@ impl Keeper {
             }
             Err(err) => {
                 if !secret_form::is_empty(&stored.body) {
-                    warn!(secret = key, %err, "Replacing the authority of the webhook");
+                    warn!(secret = key, %err, "Replacing the CA of the webhook");
                 }
                 let new = match self.known.take() {
                     Some(known) => known,
@@ -204,7 +205,9 @@ impl Keeper {
         if is_injected && bundle.is_some() && !std::mem::replace(&mut self.told_injected, true) {
             warn!(
                 registration = self.wanted.registration,
-                "The registration of the webhook asks cert-manager for its bundle: give the certificate with --webhook-cert-dir, or take the annotation away"
+                "The webhook configuration has the annotation of cert-manager, which sets \
+                 caBundle: use the certificate of cert-manager with --webhook-cert-dir, or \
+                 remove the annotation"
             );
         }
         let bundle = bundle.filter(|_| !is_injected);
@@ -216,7 +219,7 @@ impl Keeper {
         });
         let written = written.await?;
         if written.changed {
-            info!(registration = self.wanted.registration, "Registration of the webhook written");
+            info!(registration = self.wanted.registration, "Webhook configuration updated");
         }
         let body = &written.object.body;
         Ok(bundle.is_none_or(|bundle| Registration::of(body).has_bundle(bundle)))
@@ -244,7 +247,7 @@ impl Keeper {
         let leaf = current.sign(&names, now, self.wanted.lives.leaf)?;
         let life = leaf.until.duration_since(now).unwrap_or_default();
         let renew = Lives::renewal(leaf.until, life);
-        info!(?names, "Serving certificate of the webhook made");
+        info!(?names, "Serving certificate of the webhook created");
         self.shown = Some(Shown { authority: current.certificate.clone(), names, renew });
         Ok(Some(leaf))
     }

@@ -47,7 +47,7 @@ pub(crate) fn read(body: &Map<String, Value>) -> Result<Authorities, AuthorityEr
         let text = body.get("data")?.get(key)?.as_str()?;
         String::from_utf8(STANDARD.decode(text).ok()?).ok().map(Zeroizing::new)
     };
-    let missing = || AuthorityError::Stored("the Secret has not both of ca.crt and ca.key");
+    let missing = || AuthorityError::Stored("the Secret needs both ca.crt and ca.key");
     let authority = |certificate: &str, key: &str| Some((text(certificate)?, text(key)?));
     let (certificate, key) = authority(CERTIFICATE, KEY).ok_or_else(missing)?;
     let current = Authority::read(&certificate, &key)?;

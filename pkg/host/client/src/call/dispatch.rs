@@ -102,7 +102,7 @@ impl Sender for Dispatch {
     async fn send(&self, mut request: Request<Body>) -> Result<Response<AnswerBody>, BoxError> {
         request.headers_mut().insert(USER_AGENT, self.user_agent.clone());
         let signed = request.extensions_mut().remove::<Arc<Snapshot>>();
-        let signed = signed.ok_or("the request was not signed")?;
+        let signed = signed.ok_or("the request got no credentials")?;
         let wire = self.link.wire(&signed)?;
         if let Some(address) = signed.address(request.uri()) {
             *request.uri_mut() = address;

@@ -27,7 +27,7 @@ pub enum CallError {
     /// The connection broke after the request may have left. **May have been written, and may
     /// still be until [`settled_at`](Self::settled_at).**
     #[error(
-        "cannot read the answer of the API server, which may have carried out the request: {}",
+        "cannot read the answer of the API server, which may have applied the request: {}",
         ErrorChain(.source.as_ref())
     )]
     Transport {
@@ -38,7 +38,7 @@ pub enum CallError {
     },
     /// The attempt's time limit passed without an answer. **May have been written, and may still be
     /// until [`settled_at`](Self::settled_at).**
-    #[error("cannot get an answer of the API server in time; it may have carried out the request")]
+    #[error("cannot get an answer of the API server in time; it may have applied the request")]
     Timeout {
         /// See [`settled_at`](Self::settled_at).
         settled_at: Option<Instant>,

@@ -34,7 +34,7 @@ pub struct WaitingSince(pub Instant);
 
 /// The caller's [`SendCheck`] said no.
 #[derive(Debug, thiserror::Error)]
-#[error("the request was withdrawn before it left")]
+#[error("the request was cancelled before it was sent")]
 pub(crate) struct Withdrawn;
 
 pub(crate) fn is_watch<B>(request: &Request<B>) -> bool {

@@ -121,7 +121,7 @@ fn in_a_pod_the_files_of_its_service_account_are_used() {
 #[test]
 fn outside_a_pod_the_missing_flag_is_named() {
     let error = load(None, None).unwrap_err().to_string();
-    assert!(error.contains("give --kubeconfig (or --master)"), "{error}");
+    assert!(error.contains("set --kubeconfig or --master"), "{error}");
 }
 
 #[test]

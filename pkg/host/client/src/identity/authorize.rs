@@ -228,7 +228,8 @@ impl State {
             Err(error) => {
                 let now = Instant::now();
                 if self.valid_token(now).is_some() {
-                    warn!(err = %error, "Cannot renew a service account's token, keeping the old one");
+                    warn!(err = %error, "Cannot renew the token of a service account, the \
+                        previous token stays in use");
                 }
                 self.renew_at = Some(now + RENEWAL_PAUSE);
                 self.failed = Some((now, error.clone()));

@@ -102,7 +102,8 @@ impl Credentials {
     async fn refresh(&self, plugin: &mut Option<PluginRuns>, refused: bool) {
         if let Err(error) = self.read_again(plugin, refused).await {
             if let Some(more) = self.unreadable.pass(Instant::now()) {
-                warn!(err = %error, more, "Cannot read the client credentials again, going on with the last ones");
+                warn!(err = %error, more, "Cannot reload the client credentials, the previous \
+                    ones stay in use");
             }
         } else {
             self.unreadable.reset();

@@ -12,7 +12,8 @@ use prometheus::{Histogram, HistogramOpts, Registry};
 use tokio::time::Instant;
 
 const NAME: &str = "icm_client_certificate_expiration_seconds";
-const HELP: &str = "When the client certificate of the process ends, in seconds since 1970; of several the one that ends first";
+const HELP: &str = "Time when the client certificate of the process expires, in seconds since \
+    1970; the earliest if there are several";
 
 /// The end of one certificate, shown while its credentials are used. Zero without a certificate.
 #[derive(Clone, Debug, Default)]
@@ -90,7 +91,8 @@ impl PluginMetrics {
         let rotation_age = Histogram::with_opts(ages.buckets(AGES.to_vec()))?;
         let rotation_age = metrics::register(registry, rotation_age)?;
         let metrics = Self { ends: Arc::default(), rotation_age };
-        let help = "[ALPHA] Shortest remaining life of what exec plugins gave, below 0 when it is over; +Inf without";
+        let help = "[ALPHA] Shortest remaining lifetime of certificates of exec plugins, below 0 \
+            when expired; +Inf without such a certificate";
         let shortest = Family::gauge("rest_client_exec_plugin_ttl_seconds", help, &[])?;
         let shown = metrics.clone();
         metrics::at_scrape(registry, [shortest], move |[family]| {

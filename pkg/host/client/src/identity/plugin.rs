@@ -38,7 +38,7 @@ const OUTPUT_USUAL: usize = 64 << 10;
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum PluginError {
     /// `exec` without `command`.
-    #[error("it names no command")]
+    #[error("it has no command")]
     NoCommand,
     /// The plugin needs a terminal.
     #[error("{0:?} must be run interactively (interactiveMode: Always), but there is no terminal")]
@@ -55,7 +55,7 @@ pub enum PluginError {
         source: Arc<io::Error>,
     },
     /// The program failed.
-    #[error("{command:?} failed ({status}); run it by hand to see what it says")]
+    #[error("{command:?} failed ({status}); run it by hand to see its output")]
     Failed {
         /// The program.
         command: String,
@@ -77,7 +77,7 @@ pub enum PluginError {
         problem: &'static str,
     },
     /// The certificate it gave cannot be used.
-    #[error("{command:?} gave a certificate that cannot be used: {source}")]
+    #[error("{command:?} returned a certificate that cannot be used: {source}")]
     Certificate {
         /// The program.
         command: String,
@@ -85,7 +85,7 @@ pub enum PluginError {
         source: TlsError,
     },
     /// The first run has not ended yet.
-    #[error("{command:?} has given no credentials yet")]
+    #[error("{command:?} has returned no credentials yet")]
     Waiting {
         /// The program.
         command: String,
@@ -162,8 +162,8 @@ async fn output(spec: &PluginSpec, command: &str) -> Result<Zeroizing<Vec<u8>>, 
 
 fn read(output: &[u8], command: &str, now: SystemTime) -> Result<Issued, PluginError> {
     let fail = |problem| PluginError::Output { command: command.to_owned(), problem };
-    let credential: ExecCredential =
-        serde_json::from_slice(output).map_err(|_| fail("it is not such JSON"))?;
+    let credential: ExecCredential = serde_json::from_slice(output)
+        .map_err(|_| fail("it is not the JSON of an ExecCredential"))?;
     let status = credential.status.filter(|_| credential.kind == "ExecCredential");
     let status = status.ok_or_else(|| fail("its kind or status is missing"))?;
     let token = status.token.as_ref().map(SecretString::expose_secret);
@@ -182,10 +182,10 @@ fn read(output: &[u8], command: &str, now: SystemTime) -> Result<Issued, PluginE
             })?)
         }
         (None, None) => None,
-        _ => return Err(fail("its certificate and its key belong together")),
+        _ => return Err(fail("it has only one of certificate and key")),
     };
     if authorization.is_none() && certificate.is_none() {
-        return Err(fail("it holds neither a token nor a certificate"));
+        return Err(fail("it has neither a token nor a certificate"));
     }
     let end = status.expiration_timestamp;
     let renew_at = end.map(|end| Instant::now() + renewal(end, now));

@@ -49,7 +49,7 @@ impl ThrottleMetrics {
         )?;
         let utilization = Family::gauge(
             "icm_client_bucket_utilization",
-            "Share of a client's token bucket that is spent: 0 is full, 1 is empty",
+            "Used share of a client's token bucket: 0 is full, 1 is empty",
             &["client"],
         )?;
         let buckets = Arc::<Mutex<Vec<Weak<dyn Level>>>>::default();

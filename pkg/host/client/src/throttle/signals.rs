@@ -65,9 +65,9 @@ impl Cost {
                 client,
                 qps,
                 percent,
-                "Requests waited for the client's own limit for much of the last minute; raise \
-                 --kube-api-qps and --kube-api-burst, or give this controller more with \
-                 --controller-qps"
+                "Requests waited for the client-side throttle for much of the last minute; \
+                 increase --kube-api-qps and --kube-api-burst, or --controller-qps of this \
+                 controller"
             );
         }
     }

@@ -242,8 +242,8 @@ fn a_negative_rate_is_no_limit_and_zero_or_nonsense_is_an_error() {
     let m = ThrottleMetrics::new(&Registry::new()).unwrap();
     assert!(Throttle::new("work", -1.0, 0, &m).unwrap().is_none());
     for (qps, burst, words) in [
-        (0.0, 10, "give a number above 0, or -1 for no limit"),
-        (f64::NAN, 10, "give a number above 0"),
+        (0.0, 10, "use a number above 0, or -1 for no limit"),
+        (f64::NAN, 10, "use a number above 0"),
         (10.0, 0, "the burst must be at least 1"),
         (1e-9, u32::MAX, "the burst must be at least 1"),
     ] {

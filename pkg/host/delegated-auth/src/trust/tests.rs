@@ -111,7 +111,7 @@ async fn files_that_change_are_taken_over_and_bad_ones_are_not() {
         named(trust.user(&ShownChain::new(chain.clone()), &HeaderMap::new()).await).is_some()
     };
     files.folder.write("clients.crt", "garbage");
-    until(async || !captured.with("the old ones are kept").is_empty()).await;
+    until(async || !captured.with("the previous CAs stay in use").is_empty()).await;
     assert!(knows(&old).await && !knows(&new).await);
     files.folder.write("clients.crt", &next.pem);
     until(async || knows(&new).await).await;

@@ -88,7 +88,7 @@ fn all_unknown_names_are_reported_together() {
     let message = error("*,foo,-bar,tokencleaner,Nodeipam,");
     assert_eq!(
         message,
-        "no controller is named \"foo\", \"bar\", \"Nodeipam\", \"\"; this program hosts: \
+        "there is no controller \"foo\", \"bar\", \"Nodeipam\", \"\"; this program hosts: \
          node-ipam-controller, health-a-controller, health-b-controller, shy-controller"
     );
 }

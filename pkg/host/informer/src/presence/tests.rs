@@ -185,7 +185,7 @@ async fn a_crd_that_loses_our_label_makes_its_kind_dormant() {
     run.crds().event("MODIFIED", &crd("one", 11, None));
     run.is_dormant_soon().await;
     let cause = timeout(Duration::from_secs(60), session.ended()).await.unwrap();
-    assert!(cause.contains("not labelled as ours"), "{cause}");
+    assert!(cause.contains("no longer has the label"), "{cause}");
     assert!(run.widgets.is_empty());
 }
 

@@ -105,7 +105,7 @@ async fn the_check_is_green_when_all_caches_are_filled_or_dormant() {
     assert_eq!(check(), Ok(()));
     // Its lists are answered for a while yet.
     sleep(SILENCE * 2).await;
-    assert!(check().is_err_and(|silent| silent.contains("nothing heard of")));
+    assert!(check().is_err_and(|silent| silent.contains("no event of")));
 }
 
 #[tokio::test(start_paused = true)]

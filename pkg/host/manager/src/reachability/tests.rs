@@ -101,7 +101,7 @@ async fn a_refusal_is_told_every_minute_while_it_lasts_and_its_end_once() {
     let reachability = Reachability::default();
     tokio::spawn(reachability.clone().run(server, "/lease".into(), CancellationToken::new()));
     sleep(secs(175)).await;
-    assert_eq!(captured.with("API server refuses what this process needs").len(), 3);
+    assert_eq!(captured.with("API server refuses requests that this process needs").len(), 3);
     refuses.store(false, Ordering::Relaxed);
     sleep(secs(60)).await;
     assert_eq!(reachability.check(), Ok(()));

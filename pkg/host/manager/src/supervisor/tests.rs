@@ -315,7 +315,7 @@ async fn a_task_that_hangs_holds_up_no_stop_and_is_named() {
     let stopped = supervisor(runner).run(with_write_timeout(silent().await, secs(5))).await;
     assert_eq!(stopped.unknown_writes, 0);
     assert_eq!(began.elapsed(), secs(5) + applicable_for(secs(5)), "what it sent is over");
-    let told = captured.with("have not ended with their controller");
+    let told = captured.with("did not stop with their controller");
     assert!(told.len() == 1 && told[0].contains("supervisor/tests.rs:"), "{told:?}");
 }
 

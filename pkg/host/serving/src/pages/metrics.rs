@@ -41,7 +41,7 @@ async fn metrics(registry: Registry, exposition: Arc<Exposition>, open: bool) ->
         Ok(Ok(page)) => page,
         // As if it had happened here, where it is answered and told.
         Ok(Err(panic)) => resume_unwind(Box::new(panic.to_string())),
-        Err(_) => reply::text(StatusCode::SERVICE_UNAVAILABLE, "the process is ending\n"),
+        Err(_) => reply::text(StatusCode::SERVICE_UNAVAILABLE, "the process is stopping\n"),
     }
 }
 

@@ -77,7 +77,7 @@ fn gos_older_names_are_understood() {
 fn a_suite_of_go_that_the_library_lacks_is_a_warning_and_nothing_else_left_a_refusal() {
     let lacking = "TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA";
     let choice = choose("", &[lacking, "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256"], &[]);
-    let warning = format!("--tls-cipher-suites: {lacking} is not supported and left out");
+    let warning = format!("--tls-cipher-suites: {lacking} is not supported and ignored");
     assert_eq!(messages(&choice.warned), [warning]);
     assert_eq!((suites(&choice).len(), choice.refused.len()), (4, 0));
 
@@ -105,7 +105,7 @@ fn groups_are_taken_in_the_order_given() {
 #[test]
 fn groups_of_go_that_the_library_lacks_warn_and_others_are_refused() {
     let choice = choose("", &[], &[4588, 23]);
-    let warning = "--tls-curve-preferences: 4588 (X25519MLKEM768) is not supported and left out";
+    let warning = "--tls-curve-preferences: 4588 (X25519MLKEM768) is not supported and ignored";
     assert_eq!(messages(&choice.warned), [warning]);
     assert_eq!((choice.options.groups.len(), choice.refused.len()), (1, 0));
     assert_eq!(choose("", &[], &[25]).refused.len(), 1, "nothing is left");

@@ -56,7 +56,7 @@ pub enum Refused {
     Branches,
     /// More signatures than a judgement may cost.
     #[error(
-        "it takes more than {MOST_SIGNATURES} signatures to judge the chain; remove CAs of the \
+        "verifying the chain takes more than {MOST_SIGNATURES} signatures; remove CAs of the \
          same subject from the CA bundle"
     )]
     TooCostly,

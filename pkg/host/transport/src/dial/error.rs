@@ -17,7 +17,7 @@ pub enum DialError {
     #[error("cannot find the address of the host: {0}")]
     Resolve(#[source] Arc<io::Error>),
     /// All addresses of the host, or of the proxy, are denied.
-    #[error("the address may not be dialled")]
+    #[error("dialling the address is not allowed")]
     Denied,
     /// The TCP connection failed.
     #[error("cannot connect: {0}")]
@@ -26,7 +26,7 @@ pub enum DialError {
     #[error("this process can open no more connections: {0}")]
     OwnLimit(#[source] io::Error),
     /// The proxy could not be reached or gave no tunnel.
-    #[error("cannot get through the proxy: {0}")]
+    #[error("cannot connect through the proxy: {0}")]
     Proxy(#[source] ProxyFault),
     /// The certificate of the server was refused.
     #[error("{0}")]
@@ -52,7 +52,7 @@ pub enum ProxyFault {
     #[error("it cannot be trusted or does not speak TLS: {0}")]
     Tls(String),
     /// The proxy refused the tunnel.
-    #[error("it made no tunnel: {0}")]
+    #[error("it opened no tunnel: {0}")]
     Refused(String),
 }
 
@@ -91,10 +91,10 @@ impl DialError {
         match failure {
             TlsFailure::Other(OtherError(refusal)) => Self::Certificate(refusal.to_string()),
             TlsFailure::InvalidCertificate(CertificateError::Other(OtherError(cause))) => {
-                Self::Certificate(format!("the server's certificate is not good: {cause}"))
+                Self::Certificate(format!("the server's certificate is not valid: {cause}"))
             }
             TlsFailure::InvalidCertificate(cause) => {
-                Self::Certificate(format!("the server's certificate is not good: {cause}"))
+                Self::Certificate(format!("the server's certificate is not valid: {cause}"))
             }
             other => Self::Handshake(other.to_string()),
         }

@@ -189,7 +189,7 @@ pub enum TlsError {
     #[error("the client certificate and its key cannot be used together: {0}")]
     Pair(#[source] rustls::Error),
     /// The system has no CA certificates, and no bundle was given.
-    #[error("the system has no CA certificates; give a CA bundle ({0})")]
+    #[error("the system has no CA certificates; configure a CA bundle ({0})")]
     NoSystemTrust(&'static str),
     /// The cryptography offers no TLS version. Cannot happen with the one that is built in.
     #[error("cannot set up TLS: {0}")]

@@ -290,7 +290,7 @@ fn without_any_authority_a_certificate_is_refused_when_it_is_shown_and_not_befor
     };
     assert!(judge(Judge::Anybody).is_ok());
     let error = judge(Judge::NoTrust("spec.caBundle")).unwrap_err().to_string();
-    assert!(error.contains("give a CA bundle"), "{error}");
+    assert!(error.contains("configure a CA bundle"), "{error}");
 }
 
 #[test]

@@ -139,18 +139,18 @@ const NAMES_TOLD: usize = 10;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Refusal {
     #[error(
-        "the server's certificate is signed by an authority that is not in the configured CA \
-         bundle; add the CA that signed it to {ca}"
+        "the server's certificate is signed by a CA that is not in the configured CA bundle; add \
+         the CA that signed it to {ca}"
     )]
     UnknownIssuer { ca: &'static str },
     #[error(
-        "the server's certificate is signed by another authority than the one of that name in the \
-         configured CA bundle; if the CA of the cluster was replaced, add the new CA to {ca}"
+        "the server's certificate is signed by another authority than the CA of the same name in \
+         the configured CA bundle; if the CA of the cluster was replaced, add the new CA to {ca}"
     )]
     NamesakeIssuer { ca: &'static str },
     #[error(
-        "the server's certificate is that of an authority (CA:TRUE) and not in the configured CA \
-         bundle; add it to {ca}, or give the server one with CA:FALSE"
+        "the server's certificate is a CA certificate (CA:TRUE) and not in the configured CA \
+         bundle; add it to {ca}, or use a server certificate with CA:FALSE"
     )]
     AuthorityAsServer { ca: &'static str },
     #[error("the server's certificate has expired; renew it on the server")]
@@ -158,8 +158,8 @@ pub(super) enum Refusal {
     #[error("the server's certificate is not valid yet; compare the clocks of both machines")]
     NotValidYet,
     #[error(
-        "the server's certificate has no subject alternative name, and its common name does not \
-         count; give the server one that names {expected:?}"
+        "the server's certificate has no subject alternative name, and the common name is not \
+         used; use a server certificate for {expected:?}"
     )]
     Nameless { expected: String },
     #[error(
@@ -169,13 +169,13 @@ pub(super) enum Refusal {
     OtherName { expected: String, presented: String, cure: &'static str },
     #[error(
         "the server's certificate is signed with a key or hash that is not supported (RSA below \
-         2048 bits, P-521, SHA-1); give the server one with RSA of 2048 bits, P-256, P-384 or \
-         Ed25519"
+         2048 bits, P-521, SHA-1); use a server certificate with RSA of 2048 bits, P-256, P-384 \
+         or Ed25519"
     )]
     Unsupported,
     #[error(
-        "the server's certificate may not be used for servers; give it the extended key usage \
-         serverAuth"
+        "the server's certificate is not issued for servers; use a server certificate with the \
+         extended key usage serverAuth"
     )]
     Purpose,
     #[error("the server's certificate is not trusted: {refused} (CA bundle: {ca})")]

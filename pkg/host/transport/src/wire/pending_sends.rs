@@ -101,7 +101,7 @@ impl PendingSends {
 }
 
 #[derive(Debug, thiserror::Error)]
-#[error("write cancelled: its time or our lease ran out before it was sent")]
+#[error("write cancelled: its timeout or the leader lease expired before it was sent")]
 struct Cancelled;
 
 /// A connection whose bytes leave only while every write among them may.

@@ -62,7 +62,7 @@ pub(crate) enum SpecError {
         wanted: Family,
     },
     /// Blocks that are too small or larger than the range.
-    #[error("perNodeHostBits is {given}, and {range} takes {MIN_HOST_BITS} to {most}")]
+    #[error("perNodeHostBits is {given}, but {range} allows {MIN_HOST_BITS} to {most}")]
     HostBits {
         /// The value in the spec.
         given: i64,
@@ -72,7 +72,7 @@ pub(crate) enum SpecError {
         most: u8,
     },
     /// The range is smaller than one block.
-    #[error("{0} is too small: a block has {MIN_HOST_BITS} host bits at least")]
+    #[error("{0} is too small: a block has at least {MIN_HOST_BITS} host bits")]
     TooSmall(IpNet),
     /// Too many blocks.
     #[error(transparent)]

@@ -221,7 +221,7 @@ impl Facts {
                 "Ready",
                 false,
                 "Terminating",
-                "the ClusterCIDR is being deleted and gives out no more blocks".to_owned(),
+                "the ClusterCIDR is being deleted and assigns no more blocks".to_owned(),
             );
         }
         match &self.error {
@@ -245,11 +245,14 @@ impl Facts {
         let message = match self.terminating {
             None => return ("Terminating", false, "NotDeleted", String::new()),
             Some(Holding::By(1)) => {
-                "1 Node has addresses of this ClusterCIDR; it is deleted after that Node".to_owned()
+                "1 Node has addresses of this ClusterCIDR; the ClusterCIDR is deleted after that \
+                 Node"
+                    .to_owned()
             }
             Some(Holding::By(nodes)) => {
                 format!(
-                    "{nodes} Nodes have addresses of this ClusterCIDR; it is deleted after the last of them"
+                    "{nodes} Nodes have addresses of this ClusterCIDR; the ClusterCIDR is \
+                     deleted after the last of them"
                 )
             }
             Some(Holding::Unused | Holding::Unknown) => String::new(),

@@ -68,7 +68,7 @@ pub(crate) async fn run(
     let client = context.objects::<ClusterCidr>(CLUSTER_CIDRS);
     if cache.is_dormant() {
         let what =
-            "ClusterCIDRs are not served: apply their CRD of config/crd, or give --install-crds";
+            "ClusterCIDRs are not served: apply their CRD of config/crd, or set --install-crds";
         warn!(logger = LOGGER, "{what}");
     }
     let first = make_default(context, of.default.clone(), &cache, client.clone());
@@ -162,12 +162,13 @@ async fn make(
     draft.metadata.finalizers.push(FINALIZER.to_owned());
     match client.create_if_absent(plan::NAME, &draft).await {
         Ok(Created::New(object)) => {
-            info!(logger = LOGGER, name = plan::NAME, "Made a ClusterCIDR of --cluster-cidr");
+            info!(logger = LOGGER, name = plan::NAME, "Created a ClusterCIDR from --cluster-cidr");
             Some(Some(Arc::clone(&object.metadata.uid)))
         }
         Ok(Created::Existing(_)) => Some(None),
         Err(error) => {
-            warn!(logger = LOGGER, err = %error, "Cannot make a ClusterCIDR of --cluster-cidr yet");
+            warn!(logger = LOGGER, err = %error, "Cannot create a ClusterCIDR from \
+                --cluster-cidr; trying again");
             None
         }
     }

@@ -68,7 +68,7 @@ pub(crate) enum SelectorError {
         operator: String,
     },
     /// The number of values does not fit the operator.
-    #[error("nodeSelector: {operator} of {key:?} takes {takes}, and has {given}")]
+    #[error("nodeSelector: {operator} of {key:?} needs {takes}, but has {given}")]
     Values {
         /// Part of the requirement.
         key: String,

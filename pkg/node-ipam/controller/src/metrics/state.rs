@@ -90,7 +90,7 @@ fn families(of: PoolsOf) -> Result<[Family; 12], prometheus::Error> {
         pool("node_ipam_pool_free_blocks", "Blocks of the cluster CIDR that no claim overlaps.")?,
         pool(
             "node_ipam_pool_pressure_percent",
-            "Highest warning line that the use of the cluster CIDR stands at: 0, 80 or 95.",
+            "Highest warning threshold that the use of the cluster CIDR has reached: 0, 80 or 95.",
         )?,
         Family::gauge(
             "node_ipam_pending_nodes",
@@ -113,7 +113,7 @@ fn families(of: PoolsOf) -> Result<[Family; 12], prometheus::Error> {
         )?,
         Family::counter(
             "node_ipam_foreign_assignments_total",
-            "Nodes that somebody else gave a pod CIDR to while they waited for ours.",
+            "Nodes to which another writer assigned a pod CIDR while they waited for this program.",
             &[],
         )?,
     ])

@@ -89,7 +89,7 @@ pub(super) fn check_provider(name: &str, kind: Option<&str>, problems: &mut Vec<
         ("" | "external", kind) => {
             if let Some(kind) = kind.filter(|kind| asks_a_cloud(kind)) {
                 problems.push(CIDR_ALLOCATOR_TYPE.problem(format!(
-                    "{kind} takes pod CIDRs from a cloud; give {CLOUD_PROVIDER}=gce too"
+                    "{kind} takes pod CIDRs from a cloud; also set {CLOUD_PROVIDER}=gce"
                 )));
             }
         }
@@ -127,7 +127,7 @@ impl CloudOptions {
         let (direction, pool) = (direction(kind)?, pools.first()?.clone());
         if is_full(&pool, reserved) {
             problems.push(CLUSTER_CIDR.problem(format!(
-                "no block of {} is left for Nodes outside of service and excluded ranges",
+                "no block of {} is left for Nodes outside the service and excluded ranges",
                 pool.cidr()
             )));
         }
@@ -149,7 +149,7 @@ pub(super) fn unused(values: &Values, kind: &str, pools: &[Pool]) -> Vec<String>
     let mut unused = Vec::new();
     let is_google = values.get(&CLOUD_PROVIDER) == "gce";
     if kind == CLOUD_ALLOCATOR {
-        let no_effect = "it has no effect on CloudAllocator: the cloud has ranges of its own";
+        let no_effect = "no effect with CloudAllocator: the cloud chooses the ranges";
         if !values.get(&CLUSTER_CIDR).trim().is_empty() {
             unused.push(format!("{CLUSTER_CIDR}: {no_effect}"));
         }
@@ -160,23 +160,23 @@ pub(super) fn unused(values: &Values, kind: &str, pools: &[Pool]) -> Vec<String>
     let chooses = kind != CLOUD_ALLOCATOR && direction(kind) != Some(Direction::FromCloud);
     if !chooses && values.get(&POD_CIDR_REUSE_DELAY).nanos() != 0 {
         unused.push(format!(
-            "{POD_CIDR_REUSE_DELAY}: it has no effect on {kind}: the cloud chooses the ranges"
+            "{POD_CIDR_REUSE_DELAY}: no effect with {kind}: the cloud chooses the ranges"
         ));
     }
     if let (Some(_), [_, second, ..]) = (direction(kind), pools) {
         let second = second.cidr();
-        unused.push(format!("{CLUSTER_CIDR}: {kind} gives out the first only, and not {second}"));
+        unused.push(format!("{CLUSTER_CIDR}: {kind} uses only the first range, not {second}"));
     }
     if !is_google && !values.get(&CLOUD_CONFIG).is_empty() {
-        unused.push(format!("{CLOUD_CONFIG}: it has no effect without {CLOUD_PROVIDER}=gce"));
+        unused.push(format!("{CLOUD_CONFIG}: no effect without {CLOUD_PROVIDER}=gce"));
     }
     if is_google && values.get(&CONFIGURE_CLOUD_ROUTES) {
         unused.push(if asks_a_cloud(kind) {
-            format!("{CONFIGURE_CLOUD_ROUTES}: no routes are made: the aliases of VMs are routed")
+            format!("{CONFIGURE_CLOUD_ROUTES}: no effect: the cloud routes the alias ranges of VMs")
         } else {
             format!(
-                "{CONFIGURE_CLOUD_ROUTES}: this program makes no routes: pods can be reached only \
-                 if something else makes them"
+                "{CONFIGURE_CLOUD_ROUTES}: this program creates no routes: pods are reachable \
+                 only if another program creates them"
             )
         });
     }

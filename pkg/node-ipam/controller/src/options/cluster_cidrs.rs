@@ -59,8 +59,8 @@ impl ClusterCidrOptions {
         if let Err(error) = Plan::of(spec, self.rules) {
             let bits = spec.per_node_host_bits;
             problems.push(CLUSTER_CIDR.problem(format!(
-                "cannot make the ClusterCIDR {} with perNodeHostBits {bits} of it: {error}; leave the \
-                 flag out and make ClusterCIDRs",
+                "cannot create the ClusterCIDR {} with perNodeHostBits {bits} from it: {error}; \
+                 remove the flag and create ClusterCIDRs",
                 plan::NAME
             )));
         }
@@ -75,17 +75,21 @@ pub(super) fn unused(values: &Values, multi: bool) -> Vec<String> {
         let given = masks.iter().filter(|mask| values.get(mask) != 0);
         if values.get(&CLUSTER_CIDR).trim().is_empty() {
             unused.extend(given.map(|mask| {
-                format!("{mask}: without --cluster-cidr it has no effect on ClusterCIDRs")
+                format!(
+                    "{mask}: no effect without --cluster-cidr: perNodeHostBits of each \
+                     ClusterCIDR sets the block size"
+                )
             }));
         }
         if !values.get(&ADDITIONAL_CLUSTER_CIDRS).trim().is_empty() {
             unused.push(format!(
-                "{ADDITIONAL_CLUSTER_CIDRS}: it has no effect on ClusterCIDRs; make an object of each"
+                "{ADDITIONAL_CLUSTER_CIDRS}: no effect with MultiCIDRRangeAllocator; create a \
+                 ClusterCIDR for each range"
             ));
         }
         return unused;
     }
-    let only = "has an effect with --cidr-allocator-type=MultiCIDRRangeAllocator only";
+    let only = "has an effect only with --cidr-allocator-type=MultiCIDRRangeAllocator";
     if values.get(&CLUSTER_CIDR_SELECTOR_TERMS) != "or" {
         unused.push(format!("{CLUSTER_CIDR_SELECTOR_TERMS}: {only}"));
     }

@@ -55,7 +55,8 @@ pub(super) fn service_ranges(
         match cidr::parse(element) {
             Ok(net) => ranges.push(net),
             Err(error) => warnings.push(format!(
-                "{SERVICE_CLUSTER_IP_RANGE}: {error}; Service IPs in it are not kept out of the pools"
+                "{SERVICE_CLUSTER_IP_RANGE}: {error}; its Service IPs are not excluded from the \
+                 pools"
             )),
         }
     }
@@ -202,7 +203,7 @@ fn mask_flag(
 pub(super) fn swallowed(pool: &Pool, flag: &Flag<String>, ranges: &[IpNet]) -> Option<String> {
     let range = ranges.iter().find(|range| range.contains(&pool.cidr()))?;
     Some(format!(
-        "{CLUSTER_CIDR}: {} lies wholly inside {flag} {range}: no Node will get a pod CIDR",
+        "{CLUSTER_CIDR}: {} is completely inside {flag} {range}: no Node will get a pod CIDR",
         pool.cidr()
     ))
 }
@@ -229,7 +230,7 @@ fn additional_pool(element: &str, before: &[Pool], ipv6_bits: u8) -> Result<Pool
     let family = Family::of(&range);
     let overlaps = |other: &IpNet| other.contains(&range) || range.contains(other);
     if let Some(other) = before.iter().map(Pool::cidr).find(overlaps) {
-        return Err(format!("{range} overlaps {other}, whose blocks are cut already"));
+        return Err(format!("{range} overlaps the range {other}"));
     }
     let Some(alike) = before.iter().find(|pool| pool.family() == family) else {
         return Err(format!("{range} cannot be used: --cluster-cidr holds no {family} CIDR"));

@@ -51,8 +51,8 @@ impl OnSecondAllocator {
     pub(super) fn consequence(self) -> &'static str {
         match self {
             Self::Warn => "",
-            Self::Pause => "; this program gives out no pod CIDR for 30 seconds",
-            Self::Stop => "; this program gives out no pod CIDR until it is restarted",
+            Self::Pause => "; this program assigns no pod CIDR for 30 seconds",
+            Self::Stop => "; this program assigns no pod CIDR until it is restarted",
         }
     }
 }

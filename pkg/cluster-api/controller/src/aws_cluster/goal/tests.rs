@@ -79,7 +79,7 @@ fn the_port_that_was_published_stays_whatever_the_cluster_says_later() {
     let read = wanted(&published, &changed).unwrap();
     assert_eq!((read.api_port, read.desired.load_balancer.unwrap().port), (6443, 6443));
     let given =
-        "spec.clusterNetwork.apiServerPort of the Cluster (the endpoint was published with 6443)";
+        "spec.clusterNetwork.apiServerPort of the Cluster (the published endpoint has port 6443)";
     assert_eq!(read.unsupported, [given]);
     for network in [json!({"apiServerPort": 6443}), Value::Null] {
         let read = wanted(&published, &cluster(&json!({}), &network)).unwrap();

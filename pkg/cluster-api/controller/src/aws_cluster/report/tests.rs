@@ -142,7 +142,7 @@ fn fields_that_are_not_acted_upon_are_named_as_long_as_they_are_set() {
     published(&report, &mut status);
     assert_eq!(
         condition(&status, "SpecSupported").message,
-        "not acted upon: spec.network.vpc.ipv6"
+        "not supported and ignored: spec.network.vpc.ipv6"
     );
     let mut report = Report::default();
     report.unsupported(&[]);

@@ -93,7 +93,7 @@ fn contradictions_and_halves_are_refused_by_the_names_of_their_fields() {
         ("tls-server-name: 'a b'", "", "tls-server-name \"a b\""),
         ("", "auth-provider: {name: gcp}", "auth-provider \"gcp\""),
         ("", "{token: \"a\\nb\"}", "token holds characters"),
-        ("", "exec: {apiVersion: client.authentication.k8s.io/v1}", "names no command"),
+        ("", "exec: {apiVersion: client.authentication.k8s.io/v1}", "has no command"),
         ("", "exec: {command: aws, apiVersion: v9}", "apiVersion \"v9\""),
         (
             "",

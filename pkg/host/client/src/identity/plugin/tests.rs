@@ -46,7 +46,7 @@ async fn a_certificate_is_taken_and_half_of_one_is_refused() {
     assert!(printed.contains("1 certificates") && printed.len() < 200, "{printed}");
     let half = format!(r#"{{"clientCertificateData":{}}}"#, text(&chain));
     let error = printing(&credential(&half)).await.unwrap_err().to_string();
-    assert!(error.contains("belong together"), "{error}");
+    assert!(error.contains("only one of certificate and key"), "{error}");
 }
 
 #[tokio::test]

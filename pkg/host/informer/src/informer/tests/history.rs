@@ -41,7 +41,7 @@ async fn three_lists_that_agree_begin_a_new_history_and_end_every_session() {
     wire.error(410, "Expired");
     let wire = serve_restored(&mut run).await;
     let cause = session.ended().await.to_owned();
-    assert!(cause.contains("went back from version 90 to 20"), "{cause}");
+    assert!(cause.contains("went back from 90 to 20"), "{cause}");
     assert_eq!(run.store(), ["a@10", "c@15"]);
     assert!(run.deltas.is_empty(), "no difference between two histories is delivered");
     // The user starts again on the same informer.
@@ -178,7 +178,7 @@ async fn a_history_that_went_back_and_has_passed_the_known_version_is_found_by_a
         let call = fails_to_open(&mut run, wire).await;
         let _wire = serve(call, 120, &[node("b", 60), other]);
         let cause = session.ended().await;
-        assert!(cause.contains("up to version 90 is another one"), "{cause}");
+        assert!(cause.contains("up to resource version 90 has changed"), "{cause}");
         while run.informer.is_doubted() {
             tokio::task::yield_now().await;
         }

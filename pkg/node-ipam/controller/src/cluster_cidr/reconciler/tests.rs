@@ -55,8 +55,11 @@ fn what_is_full_wrong_or_on_its_way_out_is_said_with_the_reason() {
     assert_eq!(status.families, []);
 
     for (nodes, message) in [
-        (1, "1 Node has addresses of this ClusterCIDR; it is deleted after that Node"),
-        (3, "3 Nodes have addresses of this ClusterCIDR; it is deleted after the last of them"),
+        (1, "1 Node has addresses of this ClusterCIDR; the ClusterCIDR is deleted after that Node"),
+        (
+            3,
+            "3 Nodes have addresses of this ClusterCIDR; the ClusterCIDR is deleted after the last of them",
+        ),
     ] {
         let leaving = Facts { terminating: Some(Holding::By(nodes)), ..facts() };
         leaving.publish(&mut status, at(30));
@@ -66,7 +69,7 @@ fn what_is_full_wrong_or_on_its_way_out_is_said_with_the_reason() {
                 "Ready",
                 "False",
                 "Terminating",
-                "the ClusterCIDR is being deleted and gives out no more blocks"
+                "the ClusterCIDR is being deleted and assigns no more blocks"
             )
         );
         assert_eq!(said(&status)[2], ("Terminating", "True", "Deleted", message));

@@ -115,14 +115,14 @@ fn a_file_that_cannot_be_used_is_refused_and_one_that_nobody_reads_is_told() {
     let found = refused(&format!("{GCE} {kind}"));
     assert!(found[0].starts_with("--cloud-config: cannot read /nowhere/cloud.conf"), "{found:?}");
     let (_, warnings) = on(&format!("{CLUSTER} --cloud-config=/nowhere/cloud.conf"));
-    assert!(warnings[0].starts_with("--cloud-config: it has no effect"), "{warnings:?}");
+    assert!(warnings[0].starts_with("--cloud-config: no effect"), "{warnings:?}");
 }
 
 #[test]
 fn routes_that_nobody_makes_are_told() {
     let with = "--cloud-provider=gce";
     let (_, warnings) = on(&format!("{CLUSTER} {with}"));
-    assert!(warnings[0].contains("this program makes no routes"), "{warnings:?}");
+    assert!(warnings[0].contains("this program creates no routes"), "{warnings:?}");
     let (_, warnings) = on(&format!("{with} --cidr-allocator-type=CloudAllocator"));
-    assert!(warnings[0].contains("aliases of VMs are routed"), "{warnings:?}");
+    assert!(warnings[0].contains("the cloud routes the alias ranges"), "{warnings:?}");
 }
