@@ -45,8 +45,16 @@ fn roots() -> Vec<PathBuf> {
         folders.push(entry.unwrap().path());
     }
     folders.extend(
-        ["support", "bench", "soak", "imports", "api-server-double/src", "gce-stub/src"]
-            .map(|name| workspace().join("tests").join(name)),
+        [
+            "support",
+            "bench",
+            "soak",
+            "imports",
+            "api-server-double/src",
+            "gce-stub/src",
+            "local-control-plane/src",
+        ]
+        .map(|name| workspace().join("tests").join(name)),
     );
     let mut roots: Vec<_> = folders
         .iter()

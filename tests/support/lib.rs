@@ -55,14 +55,11 @@
 pub mod allocator;
 pub mod aws_proxy;
 pub mod aws_totals;
-pub mod child;
 pub mod churn;
 pub mod cluster;
-pub mod control_plane;
 pub mod dynamic;
 pub mod fault_proxy;
 pub mod history;
-mod kubeconfig;
 pub mod kubectl;
 mod log_lines;
 pub mod member;
@@ -71,37 +68,28 @@ pub mod moto;
 pub mod node_events;
 pub mod nodes;
 pub mod observer;
-mod pki;
 pub mod planted;
-pub mod poll;
 pub mod pool;
-pub mod ports;
 pub mod process;
 pub mod programs;
 pub mod prometheus_server;
 pub mod soak;
-pub mod stalls;
 pub mod stored_before;
-pub mod temp_dir;
 pub mod threads;
 pub mod usage;
 pub mod vms;
-pub mod watchdog;
 
 pub use allocator::Allocator;
 pub use cluster::{Cluster, cluster};
 pub use control_plane::{ControlPlane, Options as ControlPlaneOptions};
 pub use fault_proxy::{Cut, Fault, FaultProxy, Match, Wire};
 pub use history::{assert_never_shared, assert_patches_end, assert_patches_never_share};
+pub use local_control_plane::{
+    PATIENCE, child, control_plane, pki, poll, ports, stalls, temp_dir, watchdog,
+};
 pub use nodes::{create_nodes, delete_nodes, mk_node};
 pub use observer::Observer;
-pub use poll::{eventually, poll};
+pub use poll::eventually;
 pub use process::Process;
 pub use stalls::Stopwatch;
 pub use vms::Vms;
-
-use std::time::Duration;
-
-/// How long anything awaited may take before the test fails. Generous: it is only ever used up
-/// by a defect, and the machine may be busy with other builds.
-pub const PATIENCE: Duration = Duration::from_secs(120);

@@ -1,5 +1,5 @@
-//! Where the programs are: etcd and friends by way of `scripts/control-plane-binary`, the product
-//! by way of `cargo build`, so that what is tested is never stale.
+//! The product's binary by way of `cargo build`, so that what is tested is never stale, and the
+//! programs of the control plane.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -7,39 +7,9 @@ use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
 use anyhow::{Context as _, bail};
+pub use local_control_plane::programs::{control_plane_binaries, workspace};
 
-/// The checkout.
-pub fn workspace() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate lies in the workspace")
-}
-
-/// The paths of `etcd` and `kube-apiserver`; builds them first where that is needed, which
-/// takes minutes and shows its progress on stderr.
-pub fn etcd_and_apiserver() -> anyhow::Result<&'static (PathBuf, PathBuf)> {
-    static PATHS: OnceLock<(PathBuf, PathBuf)> = OnceLock::new();
-    if let Some(paths) = PATHS.get() {
-        return Ok(paths);
-    }
-    let mut found = control_plane_binaries(&["etcd", "kube-apiserver"])?.into_iter();
-    let paths =
-        found.next().zip(found.next()).context("control-plane-binary printed too little")?;
-    Ok(PATHS.get_or_init(|| paths))
-}
-
-/// Runs `scripts/control-plane-binary` for these names.
-pub fn control_plane_binaries(names: &[&str]) -> anyhow::Result<Vec<PathBuf>> {
-    let script = workspace().join("scripts/control-plane-binary");
-    let output = Command::new(&script)
-        .args(names)
-        .stdin(Stdio::null())
-        .stderr(Stdio::inherit())
-        .output()
-        .with_context(|| format!("cannot run {}", script.display()))?;
-    if !output.status.success() {
-        bail!("cannot get {}: see the message of {} above", names.join(", "), script.display());
-    }
-    Ok(String::from_utf8(output.stdout)?.lines().map(PathBuf::from).collect())
-}
+const PRODUCT: &str = "infra-controller-manager";
 
 /// The product's binary: `$ICM_BINARY` when set, else what `cargo build` makes of the checkout,
 /// in the profile this crate was built with.
@@ -47,8 +17,14 @@ pub fn product() -> &'static Path {
     static PATH: OnceLock<PathBuf> = OnceLock::new();
     PATH.get_or_init(|| match std::env::var_os("ICM_BINARY") {
         Some(path) => path.into(),
-        None => build_product().expect("the product builds"),
+        None => build(PRODUCT, PRODUCT).expect("the product builds"),
     })
+}
+
+/// The program behind `scripts/control-plane`.
+pub fn control_plane() -> &'static Path {
+    static PATH: OnceLock<PathBuf> = OnceLock::new();
+    PATH.get_or_init(|| build("local-control-plane", "control-plane").expect("it builds"))
 }
 
 /// What cargo tells a test of its package. Build scripts that read the same names, as ring's does,
@@ -59,14 +35,12 @@ fn is_of_this_package(variable: &OsStr) -> bool {
     ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_EXE_"].iter().any(|it| name.starts_with(it))
 }
 
-fn build_product() -> anyhow::Result<PathBuf> {
-    const NAME: &str = "infra-controller-manager";
+fn build(package: &str, name: &str) -> anyhow::Result<PathBuf> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
-    command.args(["build", "--package", NAME, "--bin", NAME]);
+    command.args(["build", "--package", package, "--bin", name]);
     if cfg!(debug_assertions) {
-        // With the features of this package's dependencies, so that the SDKs of AWS are compiled
-        // once for both.
+        // With the features of this package's dependencies, so that each is compiled once for both.
         command.args(["--package", "tests"]);
     }
     command.arg("--message-format=json-render-diagnostics").current_dir(workspace());
@@ -81,17 +55,17 @@ fn build_product() -> anyhow::Result<PathBuf> {
         .stdin(Stdio::null())
         .stderr(Stdio::inherit())
         .output()
-        .context("cannot run cargo to build the product")?;
+        .with_context(|| format!("cannot run cargo to build {name}"))?;
     if !output.status.success() {
-        bail!("cannot build {NAME}: see cargo's message above");
+        bail!("cannot build {name}: see cargo's message above");
     }
     String::from_utf8(output.stdout)?
         .lines()
         .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())
         .find_map(|message| {
-            (message["target"]["name"] == NAME)
+            (message["target"]["name"] == name)
                 .then(|| message["executable"].as_str().map(PathBuf::from))
                 .flatten()
         })
-        .with_context(|| format!("cargo did not say where {NAME} is"))
+        .with_context(|| format!("cargo did not say where {name} is"))
 }

@@ -21,7 +21,7 @@ impl Running {
     async fn start() -> Self {
         let parent = TempDir::new("leftovers").unwrap();
         let (kubeconfigs, output) = (parent.join("made/by/it"), parent.join("output"));
-        let program = Command::new(env!("CARGO_BIN_EXE_control-plane"))
+        let program = Command::new(tests::programs::control_plane())
             .arg("--dir")
             .arg(&kubeconfigs)
             .args(["--user", "system:node:a=system:nodes"])

@@ -41,6 +41,7 @@ mod options;
 mod page;
 mod pages;
 mod process_metrics;
+mod process_usage;
 mod reloader;
 pub mod reply;
 mod server;

@@ -1,7 +1,7 @@
 //! A child process that never outlives us: killed on drop, and by the [`watchdog`]
 //! when we die without dropping.
 //!
-//! Called by [`crate::control_plane`] and [`crate::process`]. The child leads a process group of
+//! Called by [`crate::control_plane`] and `tests::process`. The child leads a process group of
 //! its own, so Ctrl-C in the terminal reaches us only, and we decide how the child ends.
 
 use std::io::Write as _;

@@ -14,7 +14,7 @@ use rcgen::{
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 /// A certificate authority.
-pub(crate) struct Ca {
+pub struct Ca {
     issuer: Issuer<'static, KeyPair>,
     pem: String,
     der: CertificateDer<'static>,
@@ -26,8 +26,10 @@ pub struct Identity {
     pub certificate_pem: String,
     /// Its key, in PEM.
     pub key_pem: String,
-    pub(crate) certificate: CertificateDer<'static>,
-    pub(crate) key: PrivateKeyDer<'static>,
+    /// The certificate, in DER.
+    pub certificate: CertificateDer<'static>,
+    /// Its key, in DER.
+    pub key: PrivateKeyDer<'static>,
 }
 
 impl Ca {
@@ -47,7 +49,8 @@ impl Ca {
         &self.pem
     }
 
-    pub(crate) fn der(&self) -> &CertificateDer<'static> {
+    /// Its certificate, for clients that trust it.
+    pub fn der(&self) -> &CertificateDer<'static> {
         &self.der
     }
 
@@ -62,7 +65,7 @@ impl Ca {
     }
 
     /// For a server on the loopback interface.
-    pub(crate) fn server(&self) -> anyhow::Result<Identity> {
+    pub fn server(&self) -> anyhow::Result<Identity> {
         let names = ["localhost", "127.0.0.1", "kubernetes", "kubernetes.default.svc"];
         let mut params = CertificateParams::new(names.map(str::to_owned))?;
         params.distinguished_name = DistinguishedName::new();
@@ -72,7 +75,7 @@ impl Ca {
     }
 
     /// For a client: kube-apiserver takes the CN for the user and each O for a group.
-    pub(crate) fn client(&self, user: &str, groups: &[&str]) -> anyhow::Result<Identity> {
+    pub fn client(&self, user: &str, groups: &[&str]) -> anyhow::Result<Identity> {
         self.sign(client_params(user, groups)?)
     }
 

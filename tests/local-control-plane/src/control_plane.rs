@@ -1,8 +1,7 @@
 //! A real control plane: etcd and kube-apiserver, TLS, RBAC on, in a temporary directory, gone
 //! without leftovers however this process ends.
 //!
-//! Called by [`crate::cluster`](mod@crate::cluster) for tests and by `tests/bin/control-plane.rs`
-//! for people, demo and benchmark. etcd listens on unix sockets in the directory, kube-apiserver on
+//! Called by `tests::cluster` for tests and by `main.rs` for people, demo and benchmark. etcd listens on unix sockets in the directory, kube-apiserver on
 //! one free loopback port; a start that fails is tried again. Ready means: `/readyz` is 200 (it
 //! covers the RBAC bootstrap roles) and the namespaces that controllers write to exist.
 
@@ -170,7 +169,7 @@ impl ControlPlane {
     }
 
     /// As [`Self::write_kubeconfig`], for another server with a certificate of our CA.
-    pub(crate) fn write_kubeconfig_to(
+    pub fn write_kubeconfig_to(
         &self,
         url: &str,
         path: &Path,
@@ -195,7 +194,8 @@ impl ControlPlane {
         client_from(&self.admin_kubeconfig()).await.expect("an admin's client can be made")
     }
 
-    pub(crate) fn ca(&self) -> &Ca {
+    /// The authority of servers and clients.
+    pub fn ca(&self) -> &Ca {
         &self.ca
     }
 
@@ -226,7 +226,7 @@ pub fn kubeconfig_name(user: &str) -> String {
 }
 
 /// Makes ring the provider of all TLS in this process.
-pub(crate) fn install_crypto_provider() {
+pub fn install_crypto_provider() {
     // A second call fails because there is a provider, which is what we want.
     drop(rustls::crypto::ring::default_provider().install_default());
 }

@@ -10,8 +10,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
-use tests::control_plane::{ADMIN_GROUP, ControlPlane, MANAGER_USER, Options, kubeconfig_name};
-use tests::watchdog;
+use local_control_plane::control_plane::{
+    ADMIN_GROUP, ControlPlane, MANAGER_USER, Options, kubeconfig_name,
+};
+use local_control_plane::watchdog;
 use tokio::signal::unix::{SignalKind, signal};
 
 const HELP: &str = "\
