@@ -1,4 +1,4 @@
-//! Tells the binary which commit and compiler it was built from, and links it small.
+//! Tells the binary which version, commit and compiler it was built from, and links it small.
 
 use std::env::var;
 use std::process::Command;
@@ -10,6 +10,10 @@ fn main() {
     let commit = var("ICM_COMMIT").unwrap_or_else(|_| first_line("git", &["rev-parse", "HEAD"]));
     println!("cargo:rustc-env=ICM_COMMIT={commit}");
     println!("cargo:rerun-if-env-changed=ICM_COMMIT");
+    // scripts/release adds the commit to a version that has no tag.
+    let version = var("ICM_VERSION").or_else(|_| var("CARGO_PKG_VERSION")).unwrap_or_default();
+    println!("cargo:rustc-env=ICM_VERSION={version}");
+    println!("cargo:rerun-if-env-changed=ICM_VERSION");
     println!("cargo:rerun-if-changed=../../.git/HEAD");
     println!("cargo:rerun-if-changed=../../.git/refs/heads");
     if target("OS") == "linux" && target("ENV") == "gnu" && glibc_reads_packed_relocations() {

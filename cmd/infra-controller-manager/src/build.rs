@@ -9,10 +9,10 @@ use super::flags::table::generic::VERSION;
 
 /// Name of the binary, the lease and the user agent's product.
 pub const PRODUCT: &str = "infra-controller-manager";
-/// Version of the workspace, commit (`unknown` outside a checkout) and compiler.
+/// Version (of the workspace, unless the build names one), commit (`unknown` outside a checkout) and compiler.
 pub const INFO: VersionInfo = VersionInfo {
     product: PRODUCT,
-    version: env!("CARGO_PKG_VERSION"),
+    version: env!("ICM_VERSION"),
     commit: env!("ICM_COMMIT"),
     rustc: env!("ICM_RUSTC"),
 };

@@ -46,7 +46,7 @@ fn kubeadm_args(kubernetes: &Path) -> Vec<String> {
 
 #[test]
 fn the_manifest_that_replaces_stock_has_kubeadms_command_line_and_denies_loopback_to_probes() {
-    let path = workspace().join("deploy/static-pod/replacement.yaml");
+    let path = workspace().join("deploy/replacement/kube-controller-manager.yaml");
     let pod: Value = serde_saphyr::from_str(&fs::read_to_string(path).unwrap()).unwrap();
     let container = &pod["spec"]["containers"][0];
     let command: Vec<_> = container["command"]

@@ -8,15 +8,14 @@ use std::process::Command;
 use infra_controller_manager::controllers::ALL;
 use infra_controller_manager::settings::{self, ProcessSettings};
 use infra_controller_manager::{build, flags};
-use k8s_openapi::api::apps::v1::Deployment;
-use k8s_openapi::api::core::v1::{Container, Pod};
+use k8s_openapi::api::core::v1::{Container, Pod, PodSpec};
 use serde_json::{Value, json};
 use tests::cluster;
 use tests::programs::workspace;
 
-use crate::files::{dry_run, manifest};
+use crate::files::{apply, dry_run, manifest};
 
-const DEPLOYMENTS: [&str; 2] = ["default", "monitored"];
+const WORKLOADS: [&str; 4] = ["default", "hosted", "monitored", "webhook"];
 const STATIC: &str = "static-manifest";
 
 fn golden(case: &str) -> Vec<Value> {
@@ -28,14 +27,19 @@ fn of_kind<'a>(objects: &'a [Value], kind: &str) -> &'a Value {
     found.next().unwrap_or_else(|| panic!("there is no {kind}"))
 }
 
+/// The pod of a Deployment or a DaemonSet; their templates have one form.
+fn pod_of(objects: &[Value]) -> PodSpec {
+    let is_workload = |object: &&Value| object["spec"]["template"].is_object();
+    let workload = objects.iter().find(is_workload).expect("a Deployment or a DaemonSet");
+    serde_json::from_value(workload["spec"]["template"]["spec"].clone()).unwrap()
+}
+
 fn container(case: &str) -> Container {
     let objects = golden(case);
     let spec = if case == STATIC {
         serde_json::from_value::<Pod>(of_kind(&objects, "Pod").clone()).unwrap().spec.unwrap()
     } else {
-        let deployment = of_kind(&objects, "Deployment").clone();
-        let deployment: Deployment = serde_json::from_value(deployment).unwrap();
-        deployment.spec.template.spec.unwrap()
+        pod_of(&objects)
     };
     let [container] = &spec.containers[..] else { panic!("one container") };
     container.clone()
@@ -55,7 +59,7 @@ fn the_golden_files_are_those_of_the_chart_as_it_is() {
 #[test]
 fn the_program_takes_the_command_lines_of_the_chart() {
     let known = settings::known(ALL).unwrap();
-    for case in DEPLOYMENTS.into_iter().chain([STATIC]) {
+    for case in WORKLOADS.into_iter().chain([STATIC]) {
         let command = container(case).command.unwrap();
         assert_eq!(command[0], "infra-controller-manager");
         let line = command.iter().map(|argument| argument.replace("$(HOST_IP)", "10.0.0.1"));
@@ -78,6 +82,8 @@ fn the_static_manifest_is_that_of_the_folder_beside() {
         let flags: BTreeSet<_> =
             command.as_array().unwrap().iter().map(|flag| flag.as_str().unwrap()).collect();
         *command = json!(flags);
+        // The file has a placeholder that no kubelet accepts.
+        pod["spec"]["containers"][0]["image"] = json!("image");
     }
     assert_eq!(golden, ours);
 }
@@ -88,19 +94,86 @@ async fn the_api_server_takes_what_the_chart_makes() {
     const FOREIGN: [&str; 2] = ["monitoring.coreos.com/v1", "cert-manager.io/v1"];
     let cluster = cluster().await;
     let client = cluster.client().await;
+    for name in ["infra", "kube-federation-system", "tenant-a"] {
+        let namespace =
+            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+        apply(&client, &namespace).await.unwrap();
+    }
     let mut taken = BTreeSet::new();
-    for case in DEPLOYMENTS.into_iter().chain([STATIC]) {
+    for case in WORKLOADS.into_iter().chain([STATIC]) {
         for object in golden(case) {
-            let namespace = object["metadata"]["namespace"].as_str().unwrap_or("kube-system");
-            let is_foreign = FOREIGN.contains(&object["apiVersion"].as_str().unwrap());
-            if is_foreign || namespace != "kube-system" {
+            if FOREIGN.contains(&object["apiVersion"].as_str().unwrap()) {
                 continue;
             }
             dry_run(&client, &object).await.unwrap_or_else(|error| panic!("{case}: {error}"));
             taken.insert(object["kind"].as_str().unwrap().to_owned());
         }
     }
-    for kind in ["ClusterRole", "Deployment", "Pod", "PodDisruptionBudget", "Role", "Service"] {
+    for kind in [
+        "ClusterRole",
+        "DaemonSet",
+        "Deployment",
+        "Pod",
+        "PodDisruptionBudget",
+        "Role",
+        "Secret",
+        "Service",
+        "ValidatingAdmissionPolicyBinding",
+        "ValidatingWebhookConfiguration",
+    ] {
         assert!(taken.contains(kind), "{kind} is not among {taken:?}");
     }
+}
+
+/// Renaming must reach every reference, or an account is without its rights.
+#[test]
+fn a_release_of_another_name_and_namespace_refers_to_its_own_objects_only() {
+    let objects = golden("webhook");
+    let named = |kind: &str| -> BTreeSet<&str> {
+        let of_kind = objects.iter().filter(|object| object["kind"] == kind);
+        of_kind.map(|object| object["metadata"]["name"].as_str().unwrap()).collect()
+    };
+    let accounts = named("ServiceAccount");
+    let account = pod_of(&objects).service_account_name.unwrap();
+    assert_eq!(account, "webhook-infra-controller-manager");
+    assert!(accounts.contains(&*account), "{accounts:?}");
+    for binding in objects.iter().filter(|object| object["roleRef"].is_object()) {
+        let (kind, role) = (&binding["roleRef"]["kind"], &binding["roleRef"]["name"]);
+        let (kind, role) = (kind.as_str().unwrap(), role.as_str().unwrap());
+        let of_kubernetes = role.starts_with("system:") || role.starts_with("extension-");
+        assert!(of_kubernetes || named(kind).contains(role), "{role}");
+        for subject in binding["subjects"].as_array().unwrap() {
+            let own = subject["name"] == *account;
+            let namespace = if own { "infra" } else { "kube-system" };
+            assert_eq!(subject["namespace"], namespace, "{subject}");
+            assert_ne!(subject["name"], "infra-controller-manager");
+        }
+    }
+    let policy = of_kind(&objects, "ValidatingAdmissionPolicyBinding");
+    let policy = policy["spec"]["policyName"].as_str().unwrap();
+    assert!(named("ValidatingAdmissionPolicy").contains(policy), "{policy}");
+    let policy = of_kind(&objects, "ValidatingAdmissionPolicy").to_string();
+    assert!(policy.contains(&format!("'system:serviceaccount:infra:{account}'")), "{policy}");
+    let roles = objects.iter().filter(|object| object["kind"] == "Role");
+    let leases: Vec<_> = roles
+        .flat_map(|role| role["rules"].as_array().unwrap())
+        .filter(|rule| rule["resources"] == json!(["leases"]) && !rule["resourceNames"].is_null())
+        .collect();
+    assert_eq!(leases.len(), 1);
+    assert_eq!(leases[0]["resourceNames"], json!(["icm-webhook", "icm-webhook-dry-run"]));
+}
+
+/// Before Nodes have pod CIDRs there are no pods of cluster DNS, and perhaps no way to Services.
+#[test]
+fn on_the_network_of_the_host_the_pods_need_neither_services_nor_cluster_dns() {
+    let pod = pod_of(&golden("default"));
+    assert_eq!((pod.host_network, pod.dns_policy.as_deref()), (Some(true), Some("Default")));
+    let env = container("default").env.unwrap();
+    let names: Vec<_> = env.iter().map(|variable| &*variable.name).collect();
+    // A variable refers to those before it.
+    assert_eq!(names, ["HOST_IP", "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"]);
+    assert_eq!(env[1].value.as_deref(), Some("$(HOST_IP)"));
+    let service = container("webhook").env.unwrap();
+    assert!(service.iter().all(|variable| !variable.name.starts_with("KUBERNETES_")));
+    assert_eq!(pod_of(&golden("hosted")).host_network, None);
 }

@@ -12,6 +12,11 @@ use tests::temp_dir::TempDir;
 const AMD64: u16 = 62;
 const ARM64: u16 = 183;
 
+/// What a build needs besides its output and its programs.
+const BUILD: [&str; 3] = ["build", "--version=v1", "--ca-certificates=roots"];
+/// A bundle of one certificate, of which only the form matters.
+const ROOTS: &str = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n";
+
 /// The head of a program for a machine; a dynamic one asks for a linker.
 fn elf(machine: u16, dynamic: bool) -> Vec<u8> {
     let mut elf = vec![0; 64 + 56];
@@ -51,12 +56,15 @@ fn an_image_is_the_same_to_the_byte_each_time_and_a_changed_one_is_noticed() {
     let (arch, machine) =
         if cfg!(target_arch = "aarch64") { ("amd64", AMD64) } else { ("arm64", ARM64) };
     fs::write(folder.join("program"), elf(machine, false)).unwrap();
+    fs::write(folder.join("roots"), ROOTS).unwrap();
     let program = format!("{arch}=program");
     for name in ["one", "two"] {
-        let made = layout(&["build", "--version=v1", "--output", name, &program], &folder);
+        let made = layout(&[&BUILD[..], &["--output", name, &program]].concat(), &folder);
         assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
         let checked = layout(&["check", name], &folder);
         assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stderr));
+        let told = String::from_utf8_lossy(&checked.stdout);
+        assert!(told.contains("1 root certificates"), "{told}");
     }
     let (one, two) = (files(&folder.join("one")), files(&folder.join("two")));
     assert_eq!(one, two);
@@ -67,12 +75,13 @@ fn an_image_is_the_same_to_the_byte_each_time_and_a_changed_one_is_noticed() {
         fs::write(&path, content).unwrap();
     }
     fs::write(folder.join("one/blobs/sha256/stray"), "").unwrap();
-    fails(&layout(&["check", "one"], &folder), "nobody refers to");
+    fails(&layout(&["check", "one"], &folder), "no manifest refers to");
 }
 
 #[test]
 fn a_program_that_is_not_static_or_for_another_machine_makes_no_image() {
     let folder = TempDir::new("image").unwrap();
+    fs::write(folder.join("roots"), ROOTS).unwrap();
     for (name, content, told) in [
         ("dynamic", elf(AMD64, true), "not static"),
         ("other", elf(ARM64, false), "not for amd64"),
@@ -81,9 +90,45 @@ fn a_program_that_is_not_static_or_for_another_machine_makes_no_image() {
         fs::write(folder.join(name), content).unwrap();
         let output = format!("{name}.out");
         let program = format!("amd64={name}");
-        let made = layout(&["build", "--version=v1", "--output", &output, &program], &folder);
+        let made = layout(&[&BUILD[..], &["--output", &output, &program]].concat(), &folder);
         fails(&made, told);
     }
+}
+
+#[test]
+fn an_image_without_root_certificates_or_with_a_private_key_is_refused() {
+    let folder = TempDir::new("image").unwrap();
+    fs::write(folder.join("program"), elf(AMD64, false)).unwrap();
+    let key = format!("{ROOTS}-----BEGIN PRIVATE KEY-----\nMIIB\n-----END PRIVATE KEY-----\n");
+    for (number, roots) in ["", "# nothing\n", &key].into_iter().enumerate() {
+        fs::write(folder.join("roots"), roots).unwrap();
+        let output = format!("{number}.out");
+        let made = layout(&[&BUILD[..], &["--output", &output, "amd64=program"]].concat(), &folder);
+        fails(&made, "the CA bundle has no certificate in PEM, or a private key");
+    }
+}
+
+#[test]
+fn the_provenance_names_the_commit_and_the_digest_of_each_file() {
+    let folder = TempDir::new("provenance").unwrap();
+    fs::write(folder.join("infra-controller-manager-linux-amd64"), "program").unwrap();
+    fs::write(folder.join("ca-certificates.crt"), ROOTS).unwrap();
+    let made = Command::new(workspace().join("deploy/image/provenance"))
+        .args(["--version=v1.2.3", "--revision=0123abc"])
+        .arg(folder.join(""))
+        .output()
+        .unwrap();
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let statement: Value = serde_json::from_slice(&made.stdout).unwrap();
+    assert_eq!(statement["predicateType"], "https://slsa.dev/provenance/v1");
+    let [program] = &statement["subject"].as_array().unwrap()[..] else { panic!("{statement}") };
+    assert_eq!(program["name"], "infra-controller-manager-linux-amd64");
+    assert_eq!(program["digest"]["sha256"].as_str().unwrap().len(), 64);
+    let definition = &statement["predicate"]["buildDefinition"];
+    assert_eq!(definition["externalParameters"]["version"], "v1.2.3");
+    let digests = definition["resolvedDependencies"].as_array().unwrap();
+    assert!(digests.iter().any(|it| it["digest"]["gitCommit"] == "0123abc"), "{digests:?}");
+    assert!(digests.iter().any(|it| it["name"] == "ca-certificates.crt"), "{digests:?}");
 }
 
 #[test]

@@ -8,17 +8,19 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{Container, HTTPGetAction, Pod};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+use tests::kubectl::Shell;
 use tests::programs::workspace;
 use tests::temp_dir::TempDir;
 use tests::{Process, cluster, poll};
 
-use crate::files::{dry_run, manifest};
+use crate::files::{apply, dry_run, manifest};
 
 const FILE: &str = "deploy/static-pod/infra-controller-manager.yaml";
 /// Its command line is proven where kubeadm's is.
-const REPLACEMENT: &str = "deploy/static-pod/replacement.yaml";
+const REPLACEMENT: &str = "deploy/replacement/kube-controller-manager.yaml";
 /// What a test decides by itself: where the files of this machine and a free port are.
-const OF_THE_TEST: [&str; 5] = [
+const OF_THE_TEST: [&str; 6] = [
+    "additional-bind-addresses",
     "kubeconfig",
     "authentication-kubeconfig",
     "authorization-kubeconfig",
@@ -94,6 +96,65 @@ async fn the_product_runs_with_the_arguments_of_the_static_pod_and_its_probes_pa
     }
     manager.terminate();
     assert!(manager.exit(tests::PATIENCE).await.success());
+}
+
+/// Prometheus is on another host: what listens at 127.0.0.1 alone is never scraped.
+#[tokio::test(flavor = "multi_thread")]
+async fn prometheus_scrapes_the_static_pod_at_the_address_of_its_node() {
+    const NODE: &str = "127.0.0.2";
+    assert_eq!(flag("additional-bind-addresses"), "$(HOST_IP)");
+    let env = container().env.unwrap().remove(0);
+    let path = env.value_from.unwrap().field_ref.unwrap().field_path;
+    assert_eq!((&*env.name, &*path), ("HOST_IP", "status.hostIP"));
+
+    let cluster = cluster().await;
+    let client = cluster.client().await;
+    let kubectl = Shell::new(cluster.admin_kubeconfig());
+    kubectl.run("apply -f config/rbac/metrics-reader.yaml");
+    kubectl.run("create namespace monitoring");
+    kubectl.run("create serviceaccount prometheus-k8s -n monitoring");
+    for object in manifest("deploy/prometheus/service-monitor.yaml") {
+        if object["kind"] != "ServiceMonitor" {
+            apply(&client, &object).await.unwrap();
+        }
+    }
+    let kubeconfig = cluster.manager_kubeconfig();
+    let manager = Process::with_kubeconfig(&kubeconfig)
+        .guarded_by(&kubeconfig)
+        .args([format!("--additional-bind-addresses={NODE}")])
+        .start();
+    manager.line("Controller starting...").await;
+    let scrape = async |token: &str| {
+        let url = format!("https://{NODE}:{}", manager.port()).parse().unwrap();
+        let mut config = kube::Config::new(url);
+        config.accept_invalid_certs = true;
+        config.default_retry = false;
+        config.auth_info.token = Some(token.to_owned().into());
+        let request = http::Request::get("/metrics").body(kube::client::Body::empty()).unwrap();
+        kube::Client::try_from(config).unwrap().send(request).await.unwrap().status().as_u16()
+    };
+    let token = |account: &str| {
+        kubectl.run(&format!("create token {account} -n monitoring")).trim().to_owned()
+    };
+    assert_eq!(scrape(&token("prometheus-k8s")).await, 200);
+    kubectl.run("create serviceaccount stranger -n monitoring");
+    assert_eq!(scrape(&token("stranger")).await, 403);
+}
+
+/// The kubelet reads a priority from the number, for a static pod.
+#[test]
+fn the_static_pods_have_the_priority_of_their_class_and_lie_in_folders_of_their_own() {
+    for file in [FILE, REPLACEMENT] {
+        let pod: Pod = serde_json::from_value(manifest(file).remove(0)).unwrap();
+        let spec = pod.spec.unwrap();
+        assert_eq!(spec.priority_class_name.as_deref(), Some("system-node-critical"), "{file}");
+        assert_eq!(spec.priority, Some(2_000_001_000), "{file}");
+        let folder = workspace().join(file);
+        let yaml = fs::read_dir(folder.parent().unwrap()).unwrap().filter(|entry| {
+            entry.as_ref().unwrap().path().extension().is_some_and(|it| it == "yaml")
+        });
+        assert_eq!(yaml.count(), 1, "`cp *.yaml` must not start another program");
+    }
 }
 
 #[test]
