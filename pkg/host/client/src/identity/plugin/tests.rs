@@ -72,7 +72,7 @@ async fn yaml_is_read_as_client_go_reads_it() {
 
     for refused in ["token: 123", "token: [abc]", "token: true", "token: \"abc"] {
         let error = printing(&format!("{head}status:\n  {refused}\n")).await.unwrap_err();
-        assert!(error.to_string().contains("neither such JSON nor such YAML"), "{refused} {error}");
+        assert!(error.to_string().contains("neither the JSON nor the YAML of an ExecCredential"), "{refused} {error}");
     }
 }
 
@@ -89,7 +89,7 @@ async fn output_without_end_and_aliases_of_aliases_are_refused_at_once() {
     let bomb: String = (0..12).map(level).collect();
     let text = format!("0: &a [x]\n{bomb}kind: ExecCredential\nstatus: {{token: abc}}");
     let error = read(text.as_bytes(), "sh", SystemTime::now()).unwrap_err().to_string();
-    assert!(error.contains("neither such JSON nor such YAML"), "{error}");
+    assert!(error.contains("neither the JSON nor the YAML of an ExecCredential"), "{error}");
     assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
 }
 
