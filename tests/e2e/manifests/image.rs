@@ -67,7 +67,7 @@ fn an_image_is_the_same_to_the_byte_each_time_and_a_changed_one_is_noticed() {
         fs::write(&path, content).unwrap();
     }
     fs::write(folder.join("one/blobs/sha256/stray"), "").unwrap();
-    fails(&layout(&["check", "one"], &folder), "nobody refers to");
+    fails(&layout(&["check", "one"], &folder), "no manifest refers to");
 }
 
 #[test]
