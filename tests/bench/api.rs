@@ -24,7 +24,7 @@ use tokio_rustls::TlsConnector;
 
 /// The media type of request bodies that create or ask for something.
 pub(crate) const JSON: &str = "application/json";
-/// The media type of replies of which nothing but the metadata is wanted.
+/// The media type of replies for requests that need only the metadata.
 pub(crate) const METADATA_ONLY: &str =
     "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
 /// The media type of the PATCH that assigns a CIDR.

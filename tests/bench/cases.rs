@@ -62,7 +62,7 @@ impl Case {
         }
     }
 
-    /// The labels of the Node of this number, beside those that every Node has.
+    /// The labels of the Node of this number, in addition to the labels of every Node.
     pub(crate) fn labels(&self, node: usize) -> Vec<Label> {
         match self.pools {
             Pools::Flags => Vec::new(),

@@ -1,7 +1,7 @@
 //! The clock: a watch of its own that dates every assignment, the same for every contender.
 //!
-//! It has its own connection and its own thread, so what this program does besides (creating Nodes,
-//! sending the raw loop's PATCHes) does not delay it. It reads JSON, as the product does; that the
+//! It has its own connection and its own thread, so the other work of this program (creating Nodes,
+//! sending the raw loop's PATCHes) does not delay the clock. It reads JSON, as the product does; that the
 //! server encodes an event once for both is worth under 1 % of what a PATCH costs it.
 
 use std::path::Path;
@@ -53,7 +53,7 @@ impl Clock {
                                 run(watch, &shared, &sender).await;
                             }
                         }
-                        // Nobody left to tell: the starter is gone, and so is the need.
+                        // The receiver is gone only when the starter has stopped.
                         Err(error) => drop(started.send(Err(error))),
                     }
                 });
@@ -84,7 +84,7 @@ impl Clock {
     }
 }
 
-/// Follows the watch until nobody listens any more, or until it cannot go on.
+/// Follows the watch until the receivers are dropped or the watch fails.
 async fn run(mut watch: Watch, ledger: &Mutex<Ledger>, progress: &watch::Sender<Progress>) {
     let error = tokio::select! {
         error = watch.follow(ledger, progress) => error,

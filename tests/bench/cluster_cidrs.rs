@@ -68,8 +68,8 @@ impl ClusterCidrs {
         self.0.iter().enumerate().map(|(number, object)| object.manifest(number))
     }
 
-    /// How many Nodes have a block of an object that is not for them, or of one that is to be asked
-    /// after another one that has a block left. No block may ever have been given back.
+    /// Number of Nodes with a block of an object that does not select them, or of an object that comes
+    /// after another object with a free block. Assumes that no block was ever freed.
     pub(crate) fn misplaced(&self, placed: &[(Vec<Label>, Ipv4Net)]) -> usize {
         let place = |block: &Ipv4Net| self.0.iter().position(|it| it.range.contains(block));
         let places: Vec<_> = placed.iter().map(|(_, block)| place(block)).collect();

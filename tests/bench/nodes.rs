@@ -19,7 +19,7 @@ const IN_FLIGHT: usize = 64;
 
 const MANIFEST: &str = include_str!("node.json");
 
-/// Creates one Node with these labels beside those that every Node has; returns its size as the
+/// Creates one Node with these labels and the labels of every Node; returns its size as the
 /// server sends it.
 pub(crate) async fn create(api: &Api, name: &str, labels: &[Label]) -> anyhow::Result<usize> {
     let mut node: Value = serde_json::from_str(&MANIFEST.replace("NODE_NAME", name))?;

@@ -1,5 +1,5 @@
 //! The product's own part of a Node's wait: from the event that shows the Node to the PATCH that
-//! leaves. Read from its metrics, since nobody else sees both moments.
+//! leaves. Read from its metrics, because only the product sees both moments.
 
 use ::tests::metrics::Metrics;
 use ::tests::process;

@@ -1,4 +1,4 @@
-//! The raw limit of a start: all Nodes read and thrown away. Nobody may give out a block before every
+//! The raw limit of a start: all Nodes read and thrown away. No allocator may assign a block before every
 //! block in use is known, so no first assignment comes sooner.
 
 use bytes::Bytes;

@@ -133,7 +133,7 @@ pub(crate) fn brief(line: &Line) -> String {
     )
 }
 
-/// The nearest-rank percentile of sorted durations; zero when there are none.
+/// The nearest-rank percentile of sorted durations; zero for an empty list.
 fn percentile(sorted: &[Duration], percent: usize) -> Duration {
     let rank = (sorted.len() * percent).div_ceil(100).max(1);
     sorted.get(rank - 1).copied().unwrap_or_default()

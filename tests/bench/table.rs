@@ -1,4 +1,4 @@
-//! The closing table: medians, ratios, and the targets of this repository beside them.
+//! The closing table: medians, ratios, and the targets of this repository.
 
 use std::fmt::Write as _;
 
@@ -243,10 +243,10 @@ mod tests {
     #[test]
     fn a_target_is_met_at_its_limit_missed_above_it_and_silent_when_nothing_was_measured() {
         let stock = line(Contender::Stock, 1, 4.0);
-        let beside =
+        let compared =
             |seconds| row(&[line(Contender::Product, 1, seconds), stock.clone()], "s to all");
-        assert!(beside(4.0).ends_with("<= 1 of stock: met"));
-        assert!(beside(4.1).ends_with("<= 1 of stock: MISSED"));
+        assert!(compared(4.0).ends_with("<= 1 of stock: met"));
+        assert!(compared(4.1).ends_with("<= 1 of stock: MISSED"));
         let alone = row(&[line(Contender::Product, 1, 4.0)], "s to all");
         assert!(alone.ends_with("<= 1 of stock: not measured"));
     }

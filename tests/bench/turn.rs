@@ -20,7 +20,7 @@ const SIGHT_LIMIT: Duration = Duration::from_secs(60);
 /// How long a manager may stay busy after its last assignment before its cost is read.
 const QUIET_LIMIT: Duration = Duration::from_secs(10);
 
-/// What a manager cost, and what it told of itself.
+/// What a manager cost, and what its metrics say.
 pub(crate) struct Spent {
     /// CPU time and memory.
     pub(crate) usage: Usage,

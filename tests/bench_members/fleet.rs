@@ -126,7 +126,7 @@ impl Fleet {
         if self.is_silent(member) {
             std::future::pending::<()>().await;
         }
-        // No Nodes: a list of them is all that a member is asked for beside its health.
+        // No Nodes: the product asks a member only for its health and for the list of Nodes.
         let body = if path == PROBED { "ok" } else { r#"{"items":[]}"# };
         Ok(Response::new(Full::new(Bytes::from_static(body.as_bytes()))))
     }

@@ -16,7 +16,7 @@ One JSON line on standard output, progress on standard error.
   --length S     seconds of measuring, at least 180, with --shards 10 (600)
   --shards N     so many replicas of the product share the members and are frozen, stopped and killed in
                  turn meanwhile; --silent and --outage do not go with it (1)
-  --rolls N      with --shards, instead: replicas of which the leader probes all are replaced one by one
+  --rolls N      with --shards, instead: replicas whose leader probes all members are replaced one by one
                  by replicas that share, and those by such ones again, N times; --length is not used (0)
   -h, --help     this text
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::time::sleep;
 
-/// Between two looks: a connection that is younger is nobody's yet.
+/// Interval between two looks. A younger connection has no owner yet.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// The processes that probe, and their connections.
@@ -29,7 +29,7 @@ impl Probers {
         self.owners.lock().get(&port).copied()
     }
 
-    /// Follows their connections for ever.
+    /// Follows the connections of the probers until the task is dropped.
     pub(crate) async fn follow(&self) {
         loop {
             self.look();
@@ -37,7 +37,7 @@ impl Probers {
         }
     }
 
-    /// Of a process that has ended what was known stays: its connections may be told of late.
+    /// Updates the owners of ports. Ports of an ended process stay: its connections may be reported late.
     fn look(&self) {
         let ports = ports();
         for pid in self.pids.lock().iter() {

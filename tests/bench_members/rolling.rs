@@ -1,4 +1,4 @@
-//! One run in which replicas of which the leader probes all members are replaced, one by one, by
+//! One run in which replicas whose leader probes all members are replaced, one by one, by
 //! replicas that share them, and the other way round, as a Deployment does when
 //! `--cluster-health-shards` changes.
 

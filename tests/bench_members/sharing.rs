@@ -55,7 +55,7 @@ pub(crate) struct Report {
     secrets_shown_in: Vec<String>,
 }
 
-/// The members and their objects, which nobody probes yet.
+/// The members and their objects, which no replica probes yet.
 pub(crate) async fn prepare(options: &Options) -> anyhow::Result<(Arc<Fleet>, Management)> {
     programs::product();
     let fleet = Fleet::start(options).await?;
@@ -71,8 +71,8 @@ pub(crate) async fn prepare(options: &Options) -> anyhow::Result<(Arc<Fleet>, Ma
 pub(crate) async fn measure(options: &Options) -> anyhow::Result<Report> {
     let (fleet, management) = prepare(options).await?;
     management.make_room_for_leases()?;
-    let anew = || launch(&management, &fleet, options.shards);
-    let mut replicas: Vec<_> = (0..options.shards).map(|_| anew()).collect();
+    let start = || launch(&management, &fleet, options.shards);
+    let mut replicas: Vec<_> = (0..options.shards).map(|_| start()).collect();
     settle(&fleet, &management, options).await?;
     eprintln!("measuring for {:?}", options.length);
     fleet.ledger.begin();
@@ -85,7 +85,7 @@ pub(crate) async fn measure(options: &Options) -> anyhow::Result<Report> {
         eprintln!("{:.0?}: {blow:?} of replica {struck}", begin.elapsed());
         let next = (Instant::now() + watched).min(end);
         secrets.look_at(&replicas[struck]);
-        strike(&mut replicas[struck], blow, anew).await;
+        strike(&mut replicas[struck], blow, start).await;
         blows += 1;
         while Instant::now() < next {
             sleep(TICK).await;
@@ -114,7 +114,7 @@ pub(crate) async fn settle(
     Ok(())
 }
 
-async fn strike(replica: &mut Process, blow: Blow, anew: impl FnOnce() -> Process) {
+async fn strike(replica: &mut Process, blow: Blow, start: impl FnOnce() -> Process) {
     match blow {
         Blow::Freeze => {
             replica.pause();
@@ -124,11 +124,11 @@ async fn strike(replica: &mut Process, blow: Blow, anew: impl FnOnce() -> Proces
         Blow::Stop => {
             replica.terminate();
             replica.exit(Duration::from_secs(60)).await;
-            *replica = anew();
+            *replica = start();
         }
         Blow::Kill => {
             replica.kill();
-            *replica = anew();
+            *replica = start();
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The product's command with the sample controller beside its own controllers, for tests.
+//! The product's command with its own controllers and the sample controller, for tests.
 
 use std::process::ExitCode;
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-/// The largest sets of two or more nodes of which each leads to all others.
+/// The largest sets of two or more nodes in which each node leads to all others.
 pub(crate) fn circles<'a>(
     nodes: impl Iterator<Item = &'a str> + Clone,
     next: impl Fn(&str) -> BTreeSet<&'a str>,

@@ -1,4 +1,4 @@
-//! Small crates that show what is a circle and what is none.
+//! Small crates with and without a circle of imports.
 
 use std::fs;
 

@@ -52,8 +52,8 @@ impl Allocator {
         }
     }
 
-    /// Gives a control plane what it needs: the CRD and the rights for ClusterCIDRs, of which none
-    /// is left.
+    /// Prepares a control plane: installs the CRD and the rights for ClusterCIDRs, and deletes all
+    /// ClusterCIDRs.
     pub async fn prepare(self, plane: &ControlPlane) {
         static READY: Mutex<Option<HashSet<PathBuf>>> = Mutex::new(None);
         if self != Self::MultiCidr {

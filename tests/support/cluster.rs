@@ -32,7 +32,7 @@ pub struct Cluster {
 }
 
 /// Waits for a free control plane, cleans it, and lends it. A test holds one at a time: two tests
-/// that each hold one and wait for a second would wait for ever.
+/// that each hold one and wait for a second would wait without end.
 pub async fn cluster() -> Cluster {
     let turn = TURNS.acquire().await.expect("the semaphore is never closed");
     let idle = IDLE.lock().pop();

@@ -152,7 +152,7 @@ impl Shell {
         self.run(&format!("patch {of} --type={kind} --patch-file={}", file.display()));
     }
 
-    /// Beside the kubeconfig, which goes with the control plane.
+    /// Writes a file next to the kubeconfig, so that it is deleted with the control plane.
     fn file(&self, object: &Value) -> PathBuf {
         let path = self.kubeconfig.with_file_name("object.json");
         std::fs::write(&path, object.to_string()).unwrap();

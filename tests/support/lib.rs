@@ -25,7 +25,7 @@
 //! | [`cluster`](mod@cluster) | hands the at most two control planes of a test process to one test at a time |
 //! | [`kubectl`], [`dynamic`] | a control plane with our CRDs, kubectl, and the API of objects of whatever kind |
 //! | [`member`] | member clusters, and accounts at them |
-//! | [`planted`] | secrets that nobody may show, and the product among them |
+//! | [`planted`] | secrets that no program may show, the product included |
 //! | [`pool`] | what is lent from one test to the next |
 //! | [`allocator`], [`vms`] | where the product takes pod CIDRs from, and the VMs of a cloud that has them |
 //! | [`process`] | the product: start, await log lines and exit, signals, metrics |

@@ -24,7 +24,7 @@ static IDLE: Mutex<Vec<Moto>> = Mutex::new(Vec::new());
 pub struct Lent(Option<Moto>);
 
 impl Lent {
-    /// One that nobody uses, with whatever its last user has left in it.
+    /// Takes a server that is not in use, with what its last user has left in it.
     pub async fn take() -> Self {
         let idle = IDLE.lock().pop();
         Self(Some(match idle {
@@ -65,9 +65,9 @@ impl Moto {
         let output = File::create(&log).expect("a log");
         let process = Child::spawn(server, |command| {
             command.args(["-H", "127.0.0.1", "-p", "0"]);
-            // Instead of its own thousand images, among which there is none for a bastion.
+            // Instead of moto's own thousand images, which have no image for a bastion.
             command.env("MOTO_AMIS_PATH", workspace().join("tests/moto/images.json"));
-            // For sitecustomize.py, beside which Python is to leave nothing.
+            // For sitecustomize.py; Python must write no files next to it.
             command.env("PYTHONPATH", workspace().join("tests/moto"));
             command.env("PYTHONDONTWRITEBYTECODE", "1");
             command.stdout(output.try_clone().expect("a second handle")).stderr(output);

@@ -7,8 +7,7 @@ use parking_lot::Mutex;
 /// What no test uses now. A `static`: what is in it ends with the test process.
 pub struct Pool<T>(Mutex<Vec<T>>);
 
-/// Something of a [`Pool`], given back on drop unless the test has failed: nobody knows then what
-/// it is like.
+/// Something of a [`Pool`], given back on drop unless the test has failed: its state is unknown then.
 pub struct Lent<T: 'static> {
     item: Option<T>,
     pool: &'static Pool<T>,

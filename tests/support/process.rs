@@ -23,7 +23,7 @@ pub struct Launch {
     args: Vec<OsString>,
     environment: Vec<(OsString, OsString)>,
     port: Option<u16>,
-    /// Nobody needs a right to read its pages.
+    /// Readers of its pages need no permission.
     is_open: bool,
 }
 

@@ -43,7 +43,7 @@ const BLOCKS: f64 = 2_048.0;
 /// Each lives some ten seconds: a few terms of leadership.
 const ALIVE: usize = 400;
 const GOING: Going = Going { old: 8, young: 2 };
-/// For what is to be settled after the faults, on a busy machine.
+/// Time for all Nodes to be served after the faults, on a busy machine.
 const LONG: Duration = Duration::from_secs(180);
 
 /// So often it is told how far a scene is.
@@ -63,7 +63,7 @@ pub async fn play(scene: &Scene, contender: &Contender, plane: &ControlPlane) ->
         _ => (POOL, None),
     };
     let mut pair = Pair::start(plane, contender, (pool, vms.clone()), scene).await;
-    // Until there is one, nobody can serve anybody: that time is no contender's merit.
+    // Without a leader no Node can be served: this time does not count for a contender.
     pair.first_leader().await;
     let churn = Churn::begin(&client, ALIVE, GOING, vms).await;
     let calm = CancellationToken::new();

@@ -49,7 +49,7 @@ pub async fn after_an_upgrade(objects: &[Value]) -> Kubectl {
     }
     for object in objects {
         let mut names = 0;
-        // What is taken meanwhile is in nobody's way.
+        // Objects that are accepted meanwhile do no harm.
         poll("the rules are in force", async || {
             names += 1;
             let mut another = object.clone();

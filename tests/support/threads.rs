@@ -25,7 +25,7 @@ pub struct Frozen {
 }
 
 /// Stops all threads of a child process whose name is as `wanted`, except the main one. Fails when
-/// there is none.
+/// no thread has such a name.
 pub fn freeze(process: u32, wanted: impl Fn(&str) -> bool) -> Frozen {
     let threads = threads(process, wanted);
     assert!(!threads.is_empty(), "process {process} has no such thread");

@@ -34,7 +34,7 @@ pub(crate) fn cluster(name: &str, endpoint: &str) -> Value {
         "spec": {"apiEndpoint": endpoint, "secretRef": {"name": "token"}}})
 }
 
-/// Status and message of the condition Ready; empty when there is none.
+/// Status and message of the condition Ready; empty without this condition.
 pub(crate) fn ready(hub: &Kubectl, name: &str) -> (String, String) {
     let status = &hub.object(&format!("kubefedclusters/{name} -n {FEDERATION}"))["status"];
     let conditions = status["conditions"].as_array().cloned().unwrap_or_default();
@@ -43,8 +43,8 @@ pub(crate) fn ready(hub: &Kubectl, name: &str) -> (String, String) {
     (text("status"), text("message"))
 }
 
-/// Nobody who writes an object may have the metadata service, this host or what the operator denies
-/// dialled, neither as a member nor as the proxy of one.
+/// A user who writes an object cannot make the product dial the metadata service, this host or denied
+/// ranges, neither as a member nor as the proxy of a member.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_metadata_service_and_denied_hosts_are_dialled_neither_as_members_nor_as_proxies() {
     let hub = hub().await;

@@ -109,7 +109,7 @@ async fn new_members_are_probed_at_once_beside_150_whose_names_nobody_answers_fo
         .args(["--cluster-health-flavours=kubefed", "--allow-plaintext-endpoints"])
         .args(["--cluster-health-zones=false"])
         .start();
-    poll("the control: names that nobody answers for fail", async || {
+    poll("the control: names without a name server fail", async || {
         let all = hub.run(&format!("get kubefedclusters -n {FEDERATION} -o yaml"));
         (all.matches("message: 'cluster is not reachable: dns").count() >= SLOW).then_some(())
     })
@@ -122,7 +122,7 @@ async fn new_members_are_probed_at_once_beside_150_whose_names_nobody_answers_fo
             .await;
         worst = worst.max(watch.elapsed());
     }
-    println!("beside {SLOW} slow names a new member was published after {worst:?} at most");
+    println!("with {SLOW} slow names a new member was published after {worst:?} at most");
     assert!(worst < LIMIT, "{worst:?}");
     let (status, message) = ready(&hub, "slow-0");
     assert!(status == "False" && message.contains("dns"), "{status} {message} in {FEDERATION}");

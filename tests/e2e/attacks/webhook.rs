@@ -162,10 +162,10 @@ async fn a_review_of_anybody_has_nothing_dialled_and_no_credential_sent() {
     let before = second.connections();
     asked(&api_server, &cluster("cls-victim", second.port)).await;
     assert_eq!(second.connections(), before);
-    // Without its certificate nobody is answered at all.
-    let nobody = caller(&hub, port, false).await;
+    // Without a client certificate no request is answered.
+    let anonymous = caller(&hub, port, false).await;
     let request = http::Request::post("/validate").body(b"{}".to_vec()).unwrap();
-    assert!(nobody.request::<Value>(request).await.is_err());
+    assert!(anonymous.request::<Value>(request).await.is_err());
 }
 
 const MACHINES: usize = 1_000;

@@ -217,7 +217,7 @@ async fn dies_at_patch(world: &World, goal: &Goal, number: usize) -> bool {
     died
 }
 
-/// A create and a delete, in each of which the process dies before this patch of the status.
+/// A create and a delete. In each of them the process dies before this patch of the status.
 /// Whether there was one in each.
 pub(crate) async fn without_a_patch(
     world: &World,

@@ -156,13 +156,13 @@ async fn what_does_not_exist_is_missing_from_the_answer() {
     use aws_network::{Lookup, Reply};
     let Some(world) = World::new().await else { return };
     let executor = world.executor();
-    let nobody = vec!["nobody".to_owned()];
-    let by_name = Lookup { names: nobody.clone(), vpc: None };
+    let missing = vec!["missing".to_owned()];
+    let by_name = Lookup { names: missing.clone(), vpc: None };
     for (query, wanted) in [
         (Query::Vpc("vpc-0123456789abcdef0".to_owned()), Reply::Vpcs(Vec::new())),
         (Query::ClassicLoadBalancers(by_name.clone()), Reply::ClassicLoadBalancers(Vec::new())),
         (Query::NetworkLoadBalancers(by_name), Reply::NetworkLoadBalancers(Vec::new(), Vec::new())),
-        (Query::ClassicTags(nobody), Reply::ClassicTags(Vec::new())),
+        (Query::ClassicTags(missing), Reply::ClassicTags(Vec::new())),
     ] {
         assert_eq!(executor.read(&query).await, Ok(wanted), "{query:?}");
     }

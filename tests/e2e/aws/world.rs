@@ -219,7 +219,7 @@ impl World {
         self.run(goal).await
     }
 
-    /// Begins anew with nothing.
+    /// Resets the world to its empty start.
     pub(crate) async fn reset(&self) {
         self.proxy.reset().await;
         self.lose_status();

@@ -1,4 +1,4 @@
-//! `--dry-run` beside a cloud: no allocator writes to it.
+//! `--dry-run` with a cloud: no allocator writes to the cloud.
 
 use tests::Process;
 

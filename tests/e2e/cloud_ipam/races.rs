@@ -56,7 +56,7 @@ async fn a_range_that_the_cloud_gives_to_the_next_vm_waits_for_the_old_node_to_g
     scene.end(&manager).await;
 }
 
-/// A VM that is made anew under its old name: the old Node's range is not written to the new one.
+/// A VM that is created again with its old name: the range of the old Node is not written to the new VM.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_that_comes_back_under_its_name_gets_what_its_new_vm_has() {
     let scene = Scene::set().await;

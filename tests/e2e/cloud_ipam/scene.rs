@@ -100,7 +100,7 @@ impl Scene {
         self.check(manager, &[]);
     }
 
-    /// The same of a product that has ended; `others` are proxies besides the scene's own.
+    /// Checks the requests of a product that has ended; `others` are the proxies other than the scene's own.
     pub(crate) fn check(&self, manager: &Process, others: &[&FaultProxy]) {
         let proxies = others.iter().copied().chain([&self.proxy]);
         let patches = proxies.flat_map(FaultProxy::node_patches);

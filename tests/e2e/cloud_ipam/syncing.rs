@@ -1,4 +1,4 @@
-//! IPAMFromCluster and IPAMFromCloud: Nodes and their VMs are kept at one.
+//! IPAMFromCluster and IPAMFromCloud keep the pod CIDRs of Nodes and the alias ranges of VMs equal.
 
 use gce_stub::{Fault, GceStub};
 use tests::nodes::delete_node;

@@ -89,7 +89,7 @@ async fn credentials_of_another_account_make_no_call_neither_to_keep_nor_to_dele
     stage.until(AWS_CLUSTERS, "copy", "has the owner id of another", belongs).await;
     let is_wrong = says("PrincipalCredentialRetrieved", wrong);
     stage.until(AWS_CLUSTERS, "fresh", "is in another account", is_wrong).await;
-    // It may be abandoned, and one of which something is known may not.
+    // `fresh` may be abandoned; `gone` may not, because resources of it are known.
     for name in ["gone", "fresh"] {
         stage.run(&format!("annotate {AWS_CLUSTERS} {name} {ABANDON}=true"));
     }

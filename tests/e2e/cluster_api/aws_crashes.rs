@@ -88,7 +88,7 @@ async fn one_that_is_deleted_at_the_first_call_is_held_until_nothing_of_it_is_le
     assert_eq!(*identity, held["metadata"]["uid"]);
     end(&stage, manager).await;
 
-    // The first write is carried out, and the answer comes to nobody.
+    // AWS carries out the first write, and the answer is lost.
     stage.die_after("CreateVpc", 0);
     let manager = stage.start_with_aws("");
     stage.died().await;

@@ -12,7 +12,7 @@ async fn a_spec_that_cannot_be_followed_is_told_once_and_mended_by_its_user() {
     let manager = stage.start_with_aws("");
     stage.create(&ours("wrong", &spec("192.168.0.0/24")));
     stage.create(&cluster("wrong"));
-    // Nobody's and somebody else's are not touched.
+    // An AWSCluster without a Cluster, and one that another program manages, are not touched.
     stage.create(&ours("orphan", &spec("10.1.1.0/24")));
     stage.create(&aws_cluster("v1beta2", "managed", &spec("10.1.1.0/24")));
     stage.create(&cluster("managed"));

@@ -205,7 +205,7 @@ pub(crate) fn of_their_own() -> Vec<Case> {
         spec["identityRef"] = json!({"kind": kind, "name": "absent"});
         let message = "cannot use spec.identityRef: this program uses only its own credentials: remove the field, or set the kind AWSClusterControllerIdentity";
         let blocked = format!(
-            "{message}; no created resource is known; if there is none, set the annotation {ABANDON}=true to finish the deletion"
+            "{message}; no created resource is known; if nothing was created, set the annotation {ABANDON}=true to finish the deletion"
         );
         let case = Case::new(name, &spec).says("Ready", message);
         cases.push(case.blocked(blocked, ABANDON));

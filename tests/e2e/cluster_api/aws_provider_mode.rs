@@ -42,7 +42,7 @@ async fn in_provider_mode_a_network_is_made_for_the_core_once_that_has_adopted_i
     keeps_newer(&made, &[(&*zone, true)]);
     assert_eq!(made["metadata"]["ownerReferences"], json!([owner]), "it is the core's");
     assert_eq!(made["status"]["bastion"], Value::Null, "the core's dialect has none of its own");
-    // The Cluster, and what nobody has adopted, are not ours.
+    // The product does not reconcile the Cluster and objects without a Cluster.
     for (kind, name) in [(CLUSTERS, "adopted"), (CLUSTERS, "orphan"), (AWS_CLUSTERS, "orphan")] {
         let object = stage.find(kind, name).await.unwrap();
         assert_eq!(object["metadata"]["finalizers"], Value::Null, "{kind} {name}");

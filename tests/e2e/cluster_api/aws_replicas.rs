@@ -1,4 +1,4 @@
-//! Two programs, of which the one that leads is killed in the middle of its work.
+//! Two replicas; the leader is killed in the middle of its work.
 
 use tests::PATIENCE;
 
@@ -27,6 +27,9 @@ async fn another_program_finishes_what_a_leader_was_making_when_it_was_killed() 
     stage.proxy.forget();
     stage.until(AWS_CLUSTERS, NAME, "is ready", is_ready).await;
     assert_eq!(stage.added(&before).await, sample(3));
-    assert!(stage.writes().iter().all(|action| action != "CreateVpc"), "it goes on, not anew");
+    assert!(
+        stage.writes().iter().all(|action| action != "CreateVpc"),
+        "the second replica continues the work"
+    );
     stage.end(second).await;
 }

@@ -66,7 +66,7 @@ impl Stage {
         self.launch(args).args(["--leader-elect=false"]).start()
     }
 
-    /// What there is in the region beside `before`.
+    /// What exists in the region in addition to `before`.
     pub(crate) async fn added(&self, before: &Totals) -> Totals {
         let mut now = totals(self.proxy.upstream(), REGION).await;
         for (kind, count) in &mut now {
@@ -80,7 +80,7 @@ impl Stage {
         totals(self.proxy.upstream(), REGION).await
     }
 
-    /// Waits until there is this much beside `before`.
+    /// Waits until the region has these resources in addition to `before`.
     pub(crate) async fn until_added(&self, before: &Totals, wanted: &Totals) {
         let what = format!("AWS has {wanted:?}");
         poll(&what, async || (self.added(before).await == *wanted).then_some(())).await;
@@ -95,7 +95,7 @@ impl Stage {
     /// Waits until a call has killed the one who made it.
     pub(crate) async fn died(&self) {
         let died = tokio::time::timeout(PATIENCE, self.proxy.died()).await;
-        died.unwrap_or_else(|_| panic!("nobody dies; there were {:?}", self.writes()));
+        died.unwrap_or_else(|_| panic!("no process died; there were {:?}", self.writes()));
     }
 
     /// Whoever makes the `number`th call of this name, from 0, dies before the answer arrives.

@@ -1,5 +1,5 @@
 //! The dashboard of Cluster API on a real Prometheus: the sample is made on AWS, which refuses a call and loses a
-//! route, and something is left that nobody owns.
+//! route, and a resource without an owner is left.
 
 use tests::aws_proxy::Fate;
 use tests::prometheus_server::{PrometheusServer, check_metrics};

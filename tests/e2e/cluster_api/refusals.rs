@@ -13,7 +13,7 @@ fn spec(more: Value) -> Value {
     spec
 }
 
-/// Of (field, what is taken, what is refused, words of the refusal), each made anew.
+/// Rows of (field, accepted value, refused value, words of the refusal), each with a new object.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_new_aws_cluster_that_breaks_a_rule_is_refused_with_the_reason() {
     let kubectl = hub().await;

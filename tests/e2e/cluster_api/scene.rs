@@ -236,7 +236,7 @@ pub(crate) fn launch(kubeconfig: &Path, args: &str) -> Launch {
         .env("AWS_SHARED_CREDENTIALS_FILE", "/dev/null")
         .env("AWS_ACCESS_KEY_ID", "")
         .env("AWS_SECRET_ACCESS_KEY", "")
-        // Nobody listens there.
+        // No server listens at this port.
         .env("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
 }
 

@@ -57,7 +57,7 @@ async fn failures_of_the_infrastructure_and_its_loss_are_passed_on() {
     scene.end(manager).await;
 }
 
-/// A kind of infrastructure that nobody knew of when the program started.
+/// A kind of infrastructure whose CRD is created after the program has started.
 #[tokio::test(flavor = "multi_thread")]
 async fn infrastructure_of_a_kind_that_comes_later_is_watched_from_then_on() {
     let scene = Scene::set().await;
@@ -238,7 +238,7 @@ async fn a_kubeconfig_that_is_to_end_is_renewed_and_one_of_somebody_else_is_left
     let left = scene.find("secrets", "foreign-kubeconfig").await.unwrap();
     assert!(secret_text(&left, "value").contains("somebody@somewhere"));
 
-    // Its life is not over any more, so it is not made anew again.
+    // The renewed certificate does not expire soon, so it is not renewed again.
     scene.end(manager).await;
     let again = scene.start("");
     again.until_metric("icm_reconcile_total", &[], |passes| passes >= 2.0).await;

@@ -63,7 +63,7 @@ async fn play(hub: &Kubectl, nodes: &Observer, client: &kube::Client, act: &mut 
 }
 
 /// One story with a life that ends at `write`, which the server has not seen (`before`) or has
-/// answered, and a life that nobody ends.
+/// answered, and a life that goes on to the end of the test.
 async fn a_life_ends_at(hub: &Kubectl, what: &str, write: Match, before: bool) {
     let client = hub.plane.client().await;
     let nodes = Observer::start(&client).await;
@@ -79,7 +79,7 @@ async fn a_life_ends_at(hub: &Kubectl, what: &str, write: Match, before: bool) {
     manager.kill();
     manager.exit(PATIENCE).await;
     drop(held);
-    // The object of the flags is made once: a later life would make it anew.
+    // The object of the flags is created once: a later life would create it again.
     let flags = if act == Act::Making { RANGE } else { "" };
     let manager = start(&hub.plane.manager_kubeconfig(), &format!("{MULTI} {flags}"));
     let told = tokio::time::timeout(LONG, tell(hub, &nodes, &client, &mut act)).await;

@@ -1,4 +1,4 @@
-//! An audit, beside another controller that still publishes.
+//! `--cluster-health-audit` next to another controller that still publishes.
 
 use http::Method;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! The default: nobody asked for cluster-health or Cluster API, and there is nothing for them to do yet.
+//! The default: cluster-health and Cluster API are not configured, and their kinds are not served yet.
 
 use std::fs;
 

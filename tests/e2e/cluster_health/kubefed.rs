@@ -74,7 +74,7 @@ async fn credential_and_address_are_changed_and_replaced_without_a_restart() {
 
     let nowhere = listeners::dropping().await;
     scene.change_cluster("one", &json!({"apiEndpoint": nowhere.url})).await;
-    scene.until("one", "offline at an address of nobody", Conditions::is_offline).await;
+    scene.until("one", "offline at an address without a server", Conditions::is_offline).await;
     scene.change_cluster("one", &json!({"apiEndpoint": member.url()})).await;
     scene.until("one", "ready at its own address again", Conditions::is_ready).await;
 

@@ -47,7 +47,7 @@ pub(crate) async fn silent() -> Listener {
     serve(async |_held: TcpStream| std::future::pending().await).await
 }
 
-/// Takes nobody in: its queue is full, and the kernel drops who comes.
+/// A listener whose queue is full, so that the kernel drops new connections.
 pub(crate) async fn dropping() -> Listener {
     let socket = TcpSocket::new_v4().unwrap();
     socket.bind(([127, 0, 0, 1], 0).into()).unwrap();

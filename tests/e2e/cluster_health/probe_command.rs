@@ -47,7 +47,7 @@ async fn a_server_is_told_as_well_or_as_what_is_wrong_with_it_and_by_the_exit_co
         "{text}"
     );
 
-    // Nobody vouches for it without its CA.
+    // Without its CA the certificate of the server is not trusted.
     let stranger = probe(&["--server", plane.url(), "-ojson"]);
     let found: Value = serde_json::from_slice(&stranger.stdout).unwrap();
     assert_eq!((stranger.status.code(), &found["code"]), (Some(1), &"tls-verify".into()));
@@ -147,7 +147,7 @@ async fn a_cluster_is_probed_by_its_object_in_the_management_api_or_in_a_manifes
     let bare = by_object("kubefedcluster/bare");
     assert_eq!(told(&bare), (json!("config"), json!("secret-missing")));
     assert_eq!(bare.status.code(), Some(1));
-    let missing = by_object("kubefedcluster/nobody");
+    let missing = by_object("kubefedcluster/missing");
     let error = String::from_utf8_lossy(&missing.stderr);
     assert!(error.starts_with("error: cannot find KubeFedCluster"), "{error}");
 

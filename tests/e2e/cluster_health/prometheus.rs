@@ -20,7 +20,7 @@ fn kubefed(name: &str, spec: &Value) -> Value {
 }
 
 /// One that is well, one whose certificate is not looked at, one that is gone, one whose token is wrong, and one of
-/// TKE that has a second address, where nobody is.
+/// TKE that has a second address without a server.
 fn members(hub: &Kubectl, member: &ControlPlane, token: &str) {
     let (url, of) = (member.url(), json!({"name": "one"}));
     let port: u16 = url.rsplit(':').next().unwrap().parse().unwrap();
@@ -28,7 +28,7 @@ fn members(hub: &Kubectl, member: &ControlPlane, token: &str) {
     hub.create_all(&[
         json!({"apiVersion": "v1", "kind": "Secret", "stringData": secret(member, token),
             "metadata": {"name": "one", "namespace": FEDERATION}}),
-        json!({"apiVersion": "v1", "kind": "Secret", "stringData": secret(member, "of-nobody"),
+        json!({"apiVersion": "v1", "kind": "Secret", "stringData": secret(member, "of-no-user"),
             "metadata": {"name": "other", "namespace": FEDERATION}}),
         kubefed("turning", &json!({"apiEndpoint": url, "secretRef": {"name": "other"}})),
         kubefed("well", &json!({"apiEndpoint": url, "secretRef": of})),

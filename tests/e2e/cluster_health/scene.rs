@@ -37,7 +37,7 @@ impl Scene {
         self.hub.run(arguments)
     }
 
-    /// Makes a Secret; nobody may show what is in it, but for certificates.
+    /// Creates a Secret. No output may contain its values, except certificates.
     pub(crate) async fn create_secret(&self, name: &str, data: &Value) {
         self.plant(data);
         let secret = json!({
@@ -59,7 +59,7 @@ impl Scene {
         }
     }
 
-    /// Nobody may show this.
+    /// Adds a text that no output may contain.
     pub(crate) fn plant_text(&self, secret: &str) {
         self.planted.plant(secret);
     }

@@ -106,7 +106,7 @@ async fn create_secrets(scene: &Scene, one: &ControlPlane, other: &ControlPlane,
         ("wrong-ca", secret(other, token)),
         ("no-token", json!({"ca.crt": one.ca_pem()})),
         ("bad-ca", json!({"token": token, "ca.crt": "planted-ca-that-is-none"})),
-        ("bad-token", secret(one, "planted-token-of-nobody")),
+        ("bad-token", secret(one, "planted-token-of-no-user")),
     ] {
         scene.create_secret(name, &data).await;
     }

@@ -1,4 +1,4 @@
-//! Two replicas of the product that share the members, of which one is stopped and one killed: a
+//! Two replicas of the product that share the members; one is stopped and one is killed: a
 //! short run of `scripts/bench-cluster-health --shards 2`, which sees every probe from the members'
 //! side; and such replicas in the place of a leader that probes all. How long a member waits is
 //! judged by the long run, on a machine that does nothing else.
@@ -7,7 +7,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-/// What it reports. The token of the members is to be shown nowhere.
+/// The report of a run. No output may contain the token of the members.
 fn run(arguments: &[&str]) -> Value {
     let run =
         Command::new(env!("CARGO_BIN_EXE_bench-cluster-health")).args(arguments).output().unwrap();

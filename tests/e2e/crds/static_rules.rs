@@ -197,7 +197,7 @@ fn causes(answer: kube::Result<DynamicObject>) -> Vec<(String, String)> {
     // Said where CEL was left out since the schema had refused already.
     let causes = causes.into_iter().filter(|cause| cause.field != "<nil>");
     let causes: Vec<_> = causes.map(|cause| (cause.field, cause.reason)).collect();
-    // A schema says of a value of another type also that it is none of an enum.
+    // For a value of another type, a schema also reports that the value is not in the enum.
     let is_of_another_type =
         |field: &str| causes.contains(&(field.to_owned(), "FieldValueTypeInvalid".to_owned()));
     let is_told = |cause: &&(String, String)| {

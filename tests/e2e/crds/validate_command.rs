@@ -10,7 +10,7 @@ const SAMPLES: [&str; 3] =
     ["config/samples/tke.yaml", "config/samples/kubefed.yaml", "config/samples/cluster-api.yaml"];
 const ENVIRONMENT: &str = "--environment=config/samples/validate/environment.yaml";
 
-/// The exit code, what is printed, and what is said beside it.
+/// The exit code, standard output and standard error.
 fn validate(arguments: &[&str], stdin: &str) -> (Option<i32>, String, String) {
     let mut command = Command::new(product());
     command.arg("validate").args(arguments).current_dir(workspace());
@@ -55,7 +55,7 @@ fn errors_are_lines_on_standard_output_and_the_exit_code_is_1() {
     assert_eq!((code, printed), (Some(1), format!("spec.port: {port}\n")));
     assert!(said.ends_with("not valid\n"), "{said}");
 
-    // Several documents, of which one is a list.
+    // Several documents; one of them is a list.
     let list = json!({"apiVersion": "platform.tkestack.io/v1", "kind": "MachineList",
         "items": [{"metadata": {"name": "mc-2"}, "spec": {"type": "Baremetal"}}]});
     let (code, printed, _) = validate(&["-f", "-"], &format!("---\n{one}\n---\n{list}\n---\n"));

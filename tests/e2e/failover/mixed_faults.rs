@@ -1,5 +1,5 @@
 //! All faults at once, for a short while. `scripts/soak` plays it for longer, with more seeds and
-//! beside kube-controller-manager.
+//! with kube-controller-manager for comparison.
 
 use std::time::Duration;
 
@@ -22,5 +22,5 @@ async fn all_faults_are_survived(allocator: Allocator) {
     let report = play(&scene, &Contender::Product, &cluster).await;
     eprintln!("{}", report.json());
     assert_eq!(report.faults(), [""; 0]);
-    assert!(report.served > 0, "nobody was served while there were faults");
+    assert!(report.served > 0, "no Node was served while there were faults");
 }

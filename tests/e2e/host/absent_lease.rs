@@ -45,7 +45,7 @@ async fn a_cluster_without_nodes_is_led_at_once() {
     let requests = scene.proxy.requests_like(&Match::leases());
     let took = stalls::without(requests[0].arrived, requests[1].arrived);
     assert_eq!(requests[1].request.method, http::Method::POST);
-    assert!(took < Duration::from_secs(5), "{took:?} with a lease of 15 s and nobody before");
+    assert!(took < Duration::from_secs(5), "{took:?} with a lease of 15 s and no leader before");
     mk_node("a").create(&scene.client).await;
     scene.nodes.until("a is served", |now| now.assigned() == 1).await;
 }

@@ -18,7 +18,7 @@ use tests::{ControlPlane, Fault, Match, Process, Stopwatch, poll, process};
 
 use crate::scene::{AT_ONCE, Scene, until_readyz};
 
-/// A path that RBAC lets nobody ask for who has no right of its own; `/version` everybody may.
+/// A path that needs an RBAC permission, unlike `/version`, which every user may read.
 const CHECK: &str = "/readyz/ping";
 /// No API server is needed to begin.
 const IDLE: &str = "--leader-elect=false";
@@ -100,12 +100,12 @@ async fn until(manager: &Process, who: &AuthInfo, path: &str, status: u16) {
 async fn strangers_see_health_and_nothing_else_and_bad_tokens_not_even_that() {
     let scene = Scene::set().await;
     let manager = served(&scene, "").await;
-    let nobody = AuthInfo::default();
+    let anonymous = AuthInfo::default();
     for path in ["/livez", "/readyz", "/healthz?verbose"] {
-        assert_eq!(get(&manager, &nobody, path).await, 200, "{path}");
+        assert_eq!(get(&manager, &anonymous, path).await, 200, "{path}");
     }
     for path in ["/metrics", CHECK, "/nothing"] {
-        let (status, body) = ask(&manager, &nobody, Method::GET, path).await;
+        let (status, body) = ask(&manager, &anonymous, Method::GET, path).await;
         let refusal: Value = serde_json::from_str(&body).unwrap();
         assert_eq!((status, &refusal["code"]), (403, &Value::from(403)), "{path}");
         let message = format!("forbidden: User \"system:anonymous\" cannot get path \"{path}\"");

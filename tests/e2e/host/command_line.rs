@@ -99,7 +99,7 @@ async fn stocks_kubeadm_command_line_starts_it_and_nodes_are_served() {
 
     let mut opened = opened();
     opened.retain(|name| !["ca.crt", "front-proxy-ca.crt"].contains(&&**name));
-    assert!(opened.is_empty(), "{opened:?} are none of its business");
+    assert!(opened.is_empty(), "the product must not open {opened:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

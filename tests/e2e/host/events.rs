@@ -1,4 +1,4 @@
-//! Events: repeated ones are counted, and their failure is nobody else's.
+//! Events: repeated events are counted, and a failed event delays nothing else.
 
 use std::time::Duration;
 

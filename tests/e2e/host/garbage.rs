@@ -32,7 +32,7 @@ const PATHS: [&str; 9] = [
 const METHODS: [&str; 6] = ["GET", "POST", "PUT", "DELETE", "OPTIONS", "BREW"];
 /// As a kubelet's patience in a probe of a second.
 const AT_ONCE: Duration = Duration::from_secs(1);
-/// What more may be taken once all is over, beside a tenth: tables that have grown, and the stacks and partly used pages
+/// Memory that may stay taken after the test, in addition to a tenth: grown tables, and the stacks and partly used pages
 /// of threads that were at rest before.
 const GROWN_BYTES: u64 = 4 << 20;
 

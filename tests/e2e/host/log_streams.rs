@@ -1,4 +1,4 @@
-//! The log in two streams, of which one is held back.
+//! The log in two streams; one of them is buffered.
 
 use std::io::Read as _;
 

@@ -1,5 +1,5 @@
-//! What the serving port answers beside what the real kube-controller-manager does: the same, to the byte,
-//! on every path that both have or neither has, whoever asks.
+//! The serving port answers the same as the real kube-controller-manager, to the byte,
+//! on every path that both or neither have, to every client.
 
 use std::time::Duration;
 
@@ -62,11 +62,11 @@ async fn pages_answer_to_the_byte_as_those_of_the_real_stock_manager() {
     let of = |user, groups: &[&str]| {
         with_certificate(&scene.cluster.client_certificate(user, groups, hour).unwrap())
     };
-    let (nobody, bad) = (AuthInfo::default(), with_token("not.a.token"));
+    let (anonymous, bad) = (AuthInfo::default(), with_token("not.a.token"));
     let (eve, root) = (of("eve", &[]), of("root", &[ADMIN_GROUP]));
     let refused = REFUSED.map(|path| (Method::GET, path));
     let mut codes = std::collections::BTreeSet::new();
-    for (name, who) in [("nobody", &nobody), ("bad", &bad), ("eve", &eve), ("root", &root)] {
+    for (name, who) in [("anonymous", &anonymous), ("bad", &bad), ("eve", &eve), ("root", &root)] {
         let more = if name == "root" { &[][..] } else { &refused[..] };
         for (method, path) in SAME.iter().chain(more) {
             let (theirs, ours) =

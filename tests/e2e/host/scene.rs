@@ -12,7 +12,7 @@ use tests::fault_proxy::Recorded;
 use tests::node_events::node_events;
 use tests::{Cluster, FaultProxy, Match, Observer, Process, Stopwatch, cluster, mk_node, poll};
 
-/// The shortest timings with which a machine that stands still for 4 s costs nobody the lease.
+/// The shortest timings with which no leader loses the lease when the machine stands still for 4 s.
 pub(crate) const SHORT_LEASE: &str = "--leader-elect-lease-duration=6s \
      --leader-elect-renew-deadline=5s --leader-elect-retry-period=500ms";
 /// The lease under its default name.
@@ -78,7 +78,7 @@ impl Scene {
         leases.get("infra-controller-manager").await.unwrap()
     }
 
-    /// Who holds it; empty when nobody does, or when there is none yet.
+    /// The holder of the product's lease; empty without a holder or without the lease.
     pub(crate) async fn holder(&self) -> String {
         self.holder_of("infra-controller-manager").await
     }
@@ -91,7 +91,7 @@ impl Scene {
     }
 }
 
-/// Who holds a lease; empty when nobody does.
+/// The holder of a lease; empty without a holder.
 pub(crate) fn holder(lease: &Lease) -> String {
     lease.spec.as_ref().and_then(|spec| spec.holder_identity.clone()).unwrap_or_default()
 }

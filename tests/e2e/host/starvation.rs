@@ -74,7 +74,7 @@ async fn a_lease_thread_that_stands_still_ends_the_process_before_its_lease_is_o
 }
 
 /// With the default timings of the lease: one request a second, ten thousand Nodes that wait, a log that
-/// nobody reads, and every thread that is not the lease's stopped, as if each ran in a circle.
+/// is not read, and every thread except the thread of the lease stopped, as if each ran in a circle.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "scripts/accept-host starvation"]
 async fn starvation_for_minutes_delays_no_renewal() {

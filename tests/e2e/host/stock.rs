@@ -1,4 +1,4 @@
-//! The real kube-controller-manager beside the program: `check` finds it, two allocators at once are told,
+//! The real kube-controller-manager next to the program: `check` finds it, a second allocator is reported,
 //! and a cluster moves over and back (`deploy/TAKE-OVER.md`).
 
 use std::collections::HashMap;
@@ -71,9 +71,9 @@ async fn the_real_stock_manager_is_found_by_its_health_until_its_allocator_is_of
     allocating.kill();
     allocating.exit(AT_ONCE).await;
 
-    let beside = stock(&program, &scene, &[&SHORT[..], &[OFF]].concat());
-    beside.line("Caches are synced").await;
-    let (code, findings) = checked(&scene, &beside).await;
+    let stock_idle = stock(&program, &scene, &[&SHORT[..], &[OFF]].concat());
+    stock_idle.line("Caches are synced").await;
+    let (code, findings) = checked(&scene, &stock_idle).await;
     assert_eq!(code, Some(0), "{findings:#?}");
     assert!(
         has(&findings, "ok", "stock", "leads and does not run node-ipam-controller"),
@@ -83,11 +83,11 @@ async fn the_real_stock_manager_is_found_by_its_health_until_its_allocator_is_of
 
     let ours = scene.start("--use-service-account-credentials").await;
     scene.serves("b").await;
-    let (code, findings) = checked(&scene, &beside).await;
+    let (code, findings) = checked(&scene, &stock_idle).await;
     assert_eq!(code, Some(0), "{findings:#?}");
     let held = "kube-system/infra-controller-manager is held by";
     assert!(has(&findings, "ok", "leases", held), "{findings:#?}");
-    drop((ours, beside));
+    drop((ours, stock_idle));
 }
 
 /// The hard case: both choose the same block, so that only who wrote it tells (rule:second-allocator-is-told).
@@ -159,7 +159,7 @@ fn story(history: &[Seen]) -> Story {
     Story { longest, nodes: born.len() }
 }
 
-/// Moves a cluster of so many Nodes, of which some come and go all the time, over and back.
+/// Migrates a cluster of `size` Nodes to the product and back, while Nodes come and go.
 async fn migrate(size: usize, gates: &[&str], limit: Duration) {
     const PHASE: Duration = Duration::from_secs(10);
     let program = program();
@@ -192,17 +192,17 @@ async fn migrate(size: usize, gates: &[&str], limit: Duration) {
     let leases = Api::<Lease>::namespaced(scene.client.clone(), "kube-system");
     leases.create(&PostParams::default(), &lease).await.unwrap();
     stopped(before).await;
-    let beside = stock(&program, &scene, &off);
-    poll("stock answers", async || beside.get("/healthz").await.ok()).await;
-    let (code, findings) = checked(&scene, &beside).await;
+    let stock_idle = stock(&program, &scene, &off);
+    poll("stock answers", async || stock_idle.get("/healthz").await.ok()).await;
+    let (code, findings) = checked(&scene, &stock_idle).await;
     assert_eq!(code, Some(0), "{findings:#?}");
     let ours = scene.start("--use-service-account-credentials").await;
     sleep(PHASE + LEASE).await;
-    assert!(checked(&scene, &beside).await.0 == Some(0) && ours.is_running());
+    assert!(checked(&scene, &stock_idle).await.0 == Some(0) && ours.is_running());
 
     // And back.
     stopped(ours).await;
-    stopped(beside).await;
+    stopped(stock_idle).await;
     let after = stock(&program, &scene, &on);
     sleep(PHASE + LEASE).await;
     calm.cancel();

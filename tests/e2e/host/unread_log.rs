@@ -13,7 +13,7 @@ use rustix::process::Signal;
 
 use crate::scene::{AT_ONCE, SHORT_LEASE, Scene};
 
-/// The product with its log in a pipe that nobody reads; `args` are those of the case.
+/// The product with its log in a pipe that is not read; `args` are those of the case.
 pub(crate) fn launch_unread(scene: &Scene, args: &str) -> (Child, PipeReader) {
     let (unread, log) = std::io::pipe().unwrap();
     let child = Child::spawn(programs::product(), |command| {

@@ -126,7 +126,7 @@ async fn a_rotated_ca_is_used_even_if_it_is_the_servers_own_certificate() {
     let manager = launch(&kubeconfig, SHORT_LEASE).start();
     manager.line("Controller starting...").await;
 
-    // First the new CA is trusted beside the old one, then the server shows it.
+    // First both CAs are trusted, then the server uses a certificate of the new CA.
     fs::write(&bundle, format!("{old}{new}")).unwrap();
     manager.line("Client credentials have changed").await;
     fs::write(plane.dir().join("server.key"), &new_key).unwrap();

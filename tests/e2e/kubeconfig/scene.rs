@@ -15,7 +15,7 @@ use tests::control_plane::{ADMIN_GROUP, Identity};
 use tests::temp_dir::TempDir;
 use tests::{Cluster, Process, cluster, delete_nodes, mk_node, poll};
 
-/// The shortest timings with which a machine that stands still for 4 s costs nobody the lease.
+/// The shortest timings with which no leader loses the lease when the machine stands still for 4 s.
 pub(crate) const SHORT_LEASE: &str = "--leader-elect-lease-duration=6s \
      --leader-elect-renew-deadline=5s --leader-elect-retry-period=500ms";
 

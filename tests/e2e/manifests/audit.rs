@@ -89,7 +89,7 @@ async fn with_the_shipped_roles_the_audit_log_holds_nothing_forbidden() {
     nodes.until("two of three have a CIDR", |now| now.assigned() == 2).await;
     leader.line("Node has no pod CIDR").await;
     dry.line("Would set node PodCIDR").await;
-    for token in [None, Some("of-nobody".to_owned())] {
+    for token in [None, Some("of-no-user".to_owned())] {
         let credentials = AuthInfo { token: token.map(Into::into), ..AuthInfo::default() };
         let request = http::Request::get("/metrics").body(kube::client::Body::empty()).unwrap();
         let (code, body) = tests::process::ask(leader.port(), credentials, request).await.unwrap();

@@ -29,7 +29,7 @@ const PROCESS: &str = "config/rbac/cluster-health-process.yaml";
 const TOKENS: [&str; 3] =
     ["planted-token-of-a-secret", "planted-token-of-a-credential", "planted-password-of-a-machine"];
 
-/// A cluster of both flavours at addresses where nobody answers, a Machine, and a Secret for both.
+/// A cluster of each flavour at addresses without a server, a Machine, and a Secret for both.
 async fn hub(manifests: &[&str]) -> Kubectl {
     let hub = Kubectl::with_crds().await;
     hub.run(&format!("create namespace {NAMESPACE}"));
@@ -198,7 +198,7 @@ async fn cluster_health_runs_with_the_rights_of_config_rbac_and_needs_every_one_
     let hub = hub(&[OWN[0], OWN[1], ACCOUNT, PROCESS]).await;
     let mut requests = life(&hub, Wire::ProtobufStreamed, "").await;
     hub.run(&format!("delete -f {PROCESS}"));
-    // The objects are as before: what is written is written anew.
+    // The objects are as before: the product writes its status again.
     for object in ["cls cls-one", "cls cls-two"] {
         hub.patch_status(object, &json!({"conditions": null, "phase": null}));
     }

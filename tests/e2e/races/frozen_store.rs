@@ -70,7 +70,7 @@ async fn a_patch_past_its_deadline_does_not_show_after_the_reads_that_settled_it
             let (nodes, name) = (nodes.clone(), name.clone());
             async move { cidr_of(&nodes, &name).await }
         });
-        // The read waits at the store, beside what is left of the PATCH, and may overtake it.
+        // The read waits at the store together with the rest of the PATCH, and may overtake it.
         assert!(!read.is_finished(), "{name}: a store that stands still was read");
         drop(frozen);
         let overtook = read.await.unwrap().is_none();

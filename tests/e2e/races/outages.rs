@@ -60,7 +60,7 @@ async fn with_default_timings_a_frozen_server_ends_the_leader_within_11_s() {
 async fn a_process_stopped_for_20_s_writes_nothing_when_it_wakes_and_ends() {
     let scene = Scene::set().await;
     let sleeper = scene.start_leader(&format!("{SHORT_LEASE} {POOL}")).await;
-    // All are to be tried again within moments when the process is stopped.
+    // All Nodes are about to be tried again when the process is stopped.
     let refused = scene.proxy.on(Match::node_patches()).then(Fault::status(422));
     create_nodes(&scene.client, names("n", 30).map(mk_node)).await;
     refused.hit(60).await;

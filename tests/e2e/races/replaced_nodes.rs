@@ -42,7 +42,7 @@ async fn block_of_a_deleted_node_is_freed(allocator: Allocator) {
     scene.add("b").await;
     scene.starves("c").await;
     scene.remove("a").await;
-    // Its uid keeps the late PATCH from doing harm, so nobody needs to wait for it.
+    // The UID in the late PATCH keeps it from doing harm, so no Node has to wait for it.
     assert_eq!(scene.assigned("c").await, ["10.0.0.0/24"]);
     assert_eq!(answer(&scene, hold).await, Some(404));
     settled(&manager).await;
@@ -93,7 +93,7 @@ async fn a_node_recreated_with_cidrs_already_set_is_adopted() {
     settled(&manager).await;
     assert_eq!(scene.add("b").await, ["10.0.0.0/24"], "the block that was held for the old one");
     scene.starves("c").await;
-    assert_eq!(scene.patches("a").len(), 1, "nothing is to be sent to the new one");
+    assert_eq!(scene.patches("a").len(), 1, "no PATCH may be sent for the new Node");
     assert!(scene.events("a", "CIDRAssignmentFailed").await.is_empty());
     scene.end();
 }

@@ -15,8 +15,8 @@ use tests::{
 };
 use tests::{assert_never_shared, assert_patches_end, assert_patches_never_share};
 
-/// With these timings a PATCH is given up after 1 s, and a machine that stands still for 4 s costs
-/// nobody the lease.
+/// With these timings a PATCH is given up after 1 s, and no leader loses the lease when the machine
+/// stands still for 4 s.
 pub(crate) const SHORT_LEASE: &str = "--leader-elect-lease-duration=6s \
      --leader-elect-renew-deadline=5s --leader-elect-retry-period=500ms";
 
@@ -146,7 +146,7 @@ impl Scene {
         self.proxy.requests_like(&about).into_iter().map(|seen| seen.request.method).collect()
     }
 
-    /// Who holds the product's lease; empty when nobody does.
+    /// The holder of the product's lease; empty without a holder.
     pub(crate) async fn holder(&self) -> String {
         let leases = Api::<Lease>::namespaced(self.client.clone(), "kube-system");
         let lease = leases.get("infra-controller-manager").await.unwrap();
@@ -160,7 +160,7 @@ impl Scene {
     }
 
     /// As [`Self::end`]. `foreign` are Nodes that the test itself gave overlapping CIDRs, by name;
-    /// `others` the proxies besides the scene's own.
+    /// `others` are the proxies other than the scene's own.
     pub(crate) fn end_with(self, foreign: &[&str], others: &[&FaultProxy]) {
         let mut patches = Vec::new();
         for proxy in others.iter().copied().chain([&self.proxy]) {

@@ -24,7 +24,7 @@ async fn settled_but_b(manager: &Process) {
     manager.until_metric("node_ipam_pending_nodes", &[], |nodes| (nodes - 1.0).abs() < 0.1).await;
 }
 
-/// `a` goes while nobody watches, on every wire.
+/// The Node `a` is deleted while no watch is open, for every encoding.
 async fn gap(break_off: impl Fn(&Watches), reopening: Match) {
     for wire in Wire::ALL {
         one_gap(wire, &break_off, reopening.clone()).await;

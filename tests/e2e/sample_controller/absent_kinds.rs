@@ -1,4 +1,4 @@
-//! A custom kind that is absent, somebody else's, ours, nobody's, and gone, while its informer runs
+//! A custom kind whose CRD is absent, of another program, ours, without a label, and deleted, while its informer runs
 //! (rule:absent-kinds-are-dormant).
 
 use std::sync::Arc;
@@ -46,13 +46,13 @@ async fn a_kind_is_dormant_until_it_is_served_as_ours_and_whenever_it_is_so_no_l
     eventually("the kind is ours", || !vans.is_dormant() && vans.get(VAN).is_some()).await;
     eprintln!("watched {:?} after it was labelled as ours", labelled.elapsed());
 
-    // The objects are still there: nobody may be told that they are deleted.
+    // The objects still exist: no handler may see a deletion.
     scene.hand_to(&VANS, None).await;
     timeout(PATIENCE, session.ended()).await.expect("the session ends");
     while let Ok(van) = news.try_recv() {
-        assert!(van.is_some(), "nobody was told of a deletion");
+        assert!(van.is_some(), "no handler saw a deletion");
     }
-    eventually("nobody's kind is dormant", || vans.is_dormant()).await;
+    eventually("the kind without a label is dormant", || vans.is_dormant()).await;
 
     let vans = vans_of(&informers.of_run());
     let (_told, mut news) = news_of(&vans);

@@ -33,7 +33,8 @@ impl Audit {
         let leases = self.made(&leases.and(|request| !request.method.is_safe()));
         let objects = self.made(&writes());
         for write in objects.values() {
-            let (_, lease) = leases.range(..write.version).next_back().expect("nobody led yet");
+            let (_, lease) =
+                leases.range(..write.version).next_back().expect("a leader before the write");
             let holder = &lease.recorded.request.json()["spec"]["holderIdentity"];
             assert!(
                 lease.sender == write.sender && holder.as_str().is_some_and(|it| !it.is_empty()),

@@ -1,4 +1,4 @@
-//! What is in the store, and the users who change it beside the controller.
+//! What is in the store, and the users who change it while the controller runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -50,7 +50,7 @@ impl Scene {
         poll(&format!("{path} is served"), async || self.list(&path).await).await;
     }
 
-    /// Says of an installed CRD whose controllers its objects are for; nobody's without a name.
+    /// Sets the label of an installed CRD to the name of a product; without a name, removes the label.
     pub(crate) async fn hand_to(&self, resource: &Resource, product: Option<&str>) {
         let name = format!("{}.{}", resource.plural, resource.group);
         let label = serde_json::json!({"metadata": {"labels": {MANAGED_BY: product}}});

@@ -7,7 +7,8 @@ use tests::programs::workspace;
 use tests::temp_dir::TempDir;
 
 const SCRIPT: &str = "scripts/check-citations";
-const RULES: &str = "# Rules\n\n### never-twice\nNothing is given out twice: nobody could tell.\n";
+const RULES: &str =
+    "# Rules\n\n### never-twice\nNothing is given out twice: no client could tell.\n";
 const CODE: &str =
     "// See rule:never-twice and https://github.com/kubernetes/kubernetes/issues/5.\n";
 

@@ -1,5 +1,5 @@
 //! `scripts/test` and `.ci/run` with a cargo of ours: nothing is left out unnoticed, and nothing
-//! runs for ever.
+//! runs without a limit.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -11,7 +11,7 @@ use tests::programs::workspace;
 use tests::temp_dir::TempDir;
 
 const LIMIT: Duration = tests::PATIENCE;
-/// What the scripts call besides cargo and go.
+/// The tools that the scripts call, other than cargo and go.
 const TOOLS: [&str; 15] = [
     "bash", "cat", "dirname", "env", "grep", "mktemp", "paste", "rm", "sed", "sh", "sleep", "sort",
     "tail", "tee", "timeout",
@@ -186,7 +186,7 @@ async fn without_python_ci_fails_before_any_work_and_the_tests_on_moto_are_left_
 
 #[tokio::test]
 async fn tests_that_hang_are_ended_at_the_limit_and_named() {
-    // The steps before the one that hangs are to be over by then, also on a busy machine.
+    // The steps before the step that hangs must be over by then, also on a busy machine.
     let sandbox = Sandbox::new("", HANGS);
     let run = sandbox.call_within("10", "scripts/test", &["--fast", "--partial"]);
     let (code, output) = ends(&run).await;

@@ -110,10 +110,14 @@ async fn change(scene: &Scene, powerless: &Account, other: &tests::ControlPlane)
     scene.until("cls-powerless", "fails without rights", |it| fails(it, "forbidden")).await;
 
     let secret = format!("secret member -n {FEDERATION}");
-    scene.hub.patch(&secret, "merge", &json!({"stringData": {"token": "planted-token-of-nobody"}}));
+    scene.hub.patch(
+        &secret,
+        "merge",
+        &json!({"stringData": {"token": "planted-token-of-no-user"}}),
+    );
     scene.until("cls-secret", "fails by its Secret", |it| fails(it, "unauthorized")).await;
 
-    scene.hub.patch("cc cc-cls-token", "merge", &json!({"token": "planted-token-of-nobody"}));
+    scene.hub.patch("cc cc-cls-token", "merge", &json!({"token": "planted-token-of-no-user"}));
     scene.until("cls-token", "fails by its credential", |it| fails(it, "unauthorized")).await;
 
     // Another API server with another CA, and home again.

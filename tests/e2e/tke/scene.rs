@@ -74,7 +74,7 @@ impl Scene {
         self.member.client_certificate("admin", &[ADMIN_GROUP], life).unwrap()
     }
 
-    /// A credential with the CA of the member and these fields, of which nobody may show the token
+    /// A credential with the CA of the member and these fields. No output may contain the token
     /// and the key.
     pub(crate) fn credential(&self, name: &str, cluster: &str, fields: &Value) -> Value {
         let text = |field: &str| fields[field].as_str().map(str::to_owned);
@@ -150,7 +150,7 @@ impl Scene {
         .await;
     }
 
-    /// Waits for an event of this reason, which is written beside the status.
+    /// Waits for an event of this reason. Events are written independently of the status.
     pub(crate) async fn tells(&self, reason: &str) {
         eventually(&format!("there is an event {reason}"), || {
             let reasons = self.hub.run("get events -A -o jsonpath={.items[*].reason}");

@@ -23,7 +23,7 @@ fn failed() -> Value {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_another_controller_said_of_a_failure_is_taken_away_with_the_failure() {
     let scene = Scene::set().await;
-    // Taken over while it fails, and one of which the phase was mended and nothing else.
+    // One cluster is taken over while it fails; in the other only the phase was corrected.
     let mut mended = failed();
     mended["phase"] = json!("Running");
     mended["conditions"][0]["status"] = json!("True");

@@ -10,7 +10,7 @@ use crate::scene::condition;
 
 const PODS: usize = 2_000;
 
-/// 2,000 Pods on two Nodes, of which every tenth waits for a Node and every hundredth has ended.
+/// 2,000 Pods on two Nodes: every tenth Pod waits for a Node, and every hundredth has ended.
 pub(crate) async fn populate(client: &kube::Client) {
     let nodes = Api::<Node>::all(client.clone());
     for (name, ready) in [("a", "True"), ("b", "False")] {

@@ -76,8 +76,8 @@ async fn refusals(client: &Client) -> Vec<String> {
     join_all(asked).await.into_iter().flatten().collect()
 }
 
-/// Status, metadata, changes that nothing is to be asked about, and the end: all of it passes, and
-/// none of it waits.
+/// Changes of status and metadata, changes without a network check, and the deletion: all of them pass, and
+/// none of them waits.
 async fn life(client: &Client, object: &Value) {
     let (api, sent) = api(client, object).await;
     let name = sent.metadata.name.clone().unwrap();
@@ -115,10 +115,10 @@ async fn a_broken_webhook_holds_up_new_objects_at_most_and_nothing_else_at_all()
     let client = kubectl.plane.client().await;
     let broken = Webhook::start(odd_pages(), SystemTime::now()).await;
     let expired = Webhook::start(odd_pages(), SystemTime::now() - 3 * DAY).await;
-    let nobody = tests::ports::free_port();
+    let unused = tests::ports::free_port();
     let at = |port, path, bundle| Call { port, path, bundle, policy: "Fail", timeout: WAITS };
     for (what, call) in [
-        ("down", at(nobody, "/validate", Some(&*broken.bundle))),
+        ("down", at(unused, "/validate", Some(&*broken.bundle))),
         ("slow", at(broken.port, "/slow", Some(&broken.bundle))),
         ("expired", at(expired.port, "/empty", Some(&expired.bundle))),
         ("of another authority", at(broken.port, "/empty", Some(&expired.bundle))),

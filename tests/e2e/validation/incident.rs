@@ -22,7 +22,7 @@ const WRITES: usize = 60;
 /// No write of a status takes as long, and anything that is dialled or waits for a webhook does.
 const LIMIT: Duration = Duration::from_secs(2);
 
-/// An address of nobody: packets to it are lost.
+/// An address without a host: packets to it are lost.
 const NOWHERE: &str = "192.0.2.1";
 
 /// How long each write took.

@@ -148,7 +148,7 @@ impl Maker {
         made
     }
 
-    /// A good object of which one to three fields are made up, anywhere in it.
+    /// A valid object with one to three random fields, anywhere in it.
     fn bent(&mut self, mut object: Value, schema: &Value) -> Value {
         for _ in 0..self.random.random_range(1..4) {
             self.bend(&mut object, schema, 0);

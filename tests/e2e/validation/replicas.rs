@@ -41,7 +41,7 @@ pub(crate) async fn hub() -> Kubectl {
     kubectl
 }
 
-/// The registration of a webhook of the product, of which it writes the rest.
+/// The start of a webhook configuration of the product, which writes the rest of it.
 pub(crate) fn at(port: u16, policy: &str) -> Value {
     let call = Call { port, path: "/validate", bundle: None, policy, timeout: 10 };
     registration(&call)

@@ -15,7 +15,7 @@ pub(crate) fn dry_run() -> PostParams {
 /// Fields whose values are listed in a rule in CEL, which has no reason for a value that is not supported.
 const SUPPORTED_BY_CEL: [&str; 2] = ["spec.apiEndpoint", "spec.addresses"];
 
-/// What the API server says without a field, beside the error of the field: that it left out CEL since the schema had
+/// What the API server says without a field, in addition to the error of the field: that it left out CEL since the schema had
 /// refused already, and that so many bits do not hold a number.
 const SAID_BESIDE: [&str; 3] = [
     "rules were not checked",

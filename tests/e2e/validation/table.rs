@@ -195,7 +195,7 @@ struct Tally {
     accepted: usize,
     refused: usize,
     asked: usize,
-    /// Rows of which the server names some causes, since its schema speaks before all others do.
+    /// Number of rows for which the server names only some causes, because it checks the schema first.
     in_part: usize,
 }
 

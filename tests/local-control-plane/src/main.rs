@@ -188,7 +188,7 @@ impl Drop for Removed {
     }
 }
 
-/// Waits until the other end of a pipe on stdin is closed; for ever when stdin is anything else:
+/// Waits until the other end of a pipe on stdin is closed. Never returns when stdin is not a pipe:
 /// a script's `&` gives us /dev/null, which is at its end from the start.
 async fn pipe_closed() {
     let is_pipe = fs::metadata("/dev/stdin")

@@ -1,4 +1,4 @@
-//! Waiting for what nothing announces: it is asked for again and again, and never for ever.
+//! Waiting for a state that no event announces: a check is repeated until it passes or a limit is over.
 
 use std::time::Duration;
 

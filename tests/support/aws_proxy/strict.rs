@@ -1,5 +1,5 @@
-//! What AWS refuses and moto does not: removing what is in use, and using what is taken. And what
-//! AWS does besides.
+//! What AWS refuses and moto does not: removing what is in use, and using what is taken. Also other
+//! behaviour of AWS that moto lacks.
 
 use roxmltree::{Document, Node};
 

@@ -1,4 +1,4 @@
-//! A connection that can stand still: the kernel goes on taking bytes, nobody reads or answers.
+//! A connection that can stand still: the kernel still takes bytes, but no process reads or answers.
 
 use std::io;
 use std::pin::Pin;

@@ -15,7 +15,7 @@ pub struct Request {
     pub method: Method,
     /// Without the query: `/api/v1/nodes/a`.
     pub path: String,
-    /// Without the `?`; empty when there is none.
+    /// Without the `?`; empty without a query.
     pub query: String,
     /// All of them.
     pub headers: HeaderMap,
@@ -42,7 +42,7 @@ impl Request {
         self.is_watch() && matches!(self.parameter("sendInitialEvents"), Some("true" | "1"))
     }
 
-    /// The body as JSON; null when it is none.
+    /// The body as JSON; null when the body is not JSON.
     pub fn json(&self) -> serde_json::Value {
         serde_json::from_slice(&self.body).unwrap_or_default()
     }

@@ -81,7 +81,7 @@ impl<'a> Pair<'a> {
     pub(super) async fn first_leader(&mut self) {
         let deadline = Instant::now() + PATIENCE;
         while !self.running.iter().any(|replica| replica.manager.has_said(LEADS)) {
-            assert!(Instant::now() < deadline, "nobody leads after {PATIENCE:?}");
+            assert!(Instant::now() < deadline, "no replica leads after {PATIENCE:?}");
             sleep(TICK).await;
             self.replace_ended().await;
         }
@@ -102,7 +102,7 @@ impl<'a> Pair<'a> {
         self.started
     }
 
-    /// No more faults, and nobody is ended any more.
+    /// Ends the faults and the stops of replicas.
     pub(super) fn calm(&mut self) {
         for replica in &mut self.running {
             replica.faults = None;
@@ -147,7 +147,7 @@ impl<'a> Pair<'a> {
         (patches, self.terms)
     }
 
-    /// Ends whoever leads when it is time to; a moment at which nobody leads passes.
+    /// Ends the leader when its time is over; does nothing while no replica leads.
     fn end_leaders(&mut self) {
         let now = Instant::now();
         let due = self.next_end.is_some_and(|end| end <= now);

@@ -40,7 +40,7 @@ impl ControlPlane {
         copied.expect("etcd's database can be copied");
     }
 
-    /// Begins anew from [`Self::snapshot`]: what was stored since is lost, and resource versions
+    /// Restores [`Self::snapshot`]: what was stored since is lost, and resource versions
     /// that were given since are given again.
     pub async fn restore(&mut self, snapshot: &Path) -> anyhow::Result<()> {
         for child in [&self.api_server, &self.etcd] {

@@ -43,7 +43,7 @@ const FAILED: &str = "DeletingFailed";
 pub(super) const CONFLICT: &str = "OwnershipConflict";
 /// Until a deletion that only a person can help is looked at again.
 const LEFT_AGAIN: Duration = Duration::from_secs(60);
-const WAY_OUT: &str = "no created resource is known; if there is none, set the annotation";
+const WAY_OUT: &str = "no created resource is known; if nothing was created, set the annotation";
 const ABANDONED: &str = "AWS is not accessible and no created resource is known; resources on \
     AWS, if there are any, are left";
 

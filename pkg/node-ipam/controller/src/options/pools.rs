@@ -230,7 +230,7 @@ fn additional_pool(element: &str, before: &[Pool], ipv6_bits: u8) -> Result<Pool
     let family = Family::of(&range);
     let overlaps = |other: &IpNet| other.contains(&range) || range.contains(other);
     if let Some(other) = before.iter().map(Pool::cidr).find(overlaps) {
-        return Err(format!("{range} overlaps the range {other}"));
+        return Err(format!("{range} overlaps {other}; use each range once"));
     }
     let Some(alike) = before.iter().find(|pool| pool.family() == family) else {
         return Err(format!("{range} cannot be used: --cluster-cidr holds no {family} CIDR"));

@@ -226,7 +226,10 @@ fn any_number_of_ranges_can_be_excluded_and_one_that_is_none_is_refused() {
         "{found:?}"
     );
     let (_, warnings) = on(&format!("{cluster}=10.0.0.0/8"));
-    assert!(warnings[0].contains("wholly inside --node-cidr-exclude 10.0.0.0/8"), "{warnings:?}");
+    assert!(
+        warnings[0].contains("completely inside --node-cidr-exclude 10.0.0.0/8"),
+        "{warnings:?}"
+    );
 }
 
 #[test]

@@ -48,11 +48,11 @@ fn what_cannot_be_used_is_refused_with_the_reason() {
         (8, "", "10.0.0.0/16", "ipv6: 10.0.0.0/16 is not a range of IPv6"),
         // An IPv4-mapped range is one of IPv4.
         (8, "", "::ffff:10.0.0.0/112", "is not a range of IPv6"),
-        (3, "10.0.0.0/16", "", "perNodeHostBits is 3, and 10.0.0.0/16 takes 4 to 16"),
-        (17, "10.0.0.0/16", "", "takes 4 to 16"),
+        (3, "10.0.0.0/16", "", "perNodeHostBits is 3, but 10.0.0.0/16 allows 4 to 16"),
+        (17, "10.0.0.0/16", "", "allows 4 to 16"),
         (-1, "10.0.0.0/16", "", "perNodeHostBits is -1"),
         (260, "10.0.0.0/16", "", "perNodeHostBits is 260"),
-        (9, "10.0.0.0/16", "fd00::/120", "perNodeHostBits is 9, and fd00::/120 takes 4 to 8"),
+        (9, "10.0.0.0/16", "fd00::/120", "perNodeHostBits is 9, but fd00::/120 allows 4 to 8"),
         (4, "10.0.0.0/30", "", "10.0.0.0/30 is too small"),
         (8, "", "fd00::/56", "2^64"),
     ] {

@@ -103,13 +103,13 @@ fn the_text_has_all_requirements_by_key_in_the_syntax_of_label_selectors() {
 #[test]
 fn what_the_api_does_not_allow_is_refused_and_named() {
     for (wanted, said) in [
-        (one("a", "In", &[]), "In of \"a\" takes values, and has 0"),
-        (one("a", "NotIn", &[]), "NotIn of \"a\" takes values, and has 0"),
-        (one("a", "Exists", &["x"]), "Exists of \"a\" takes no values, and has 1"),
-        (one("a", "DoesNotExist", &["x"]), "DoesNotExist of \"a\" takes no values, and has 1"),
-        (one("a", "Gt", &["1", "2"]), "Gt of \"a\" takes one whole number, and has 2"),
-        (one("a", "Gt", &["x"]), "Gt of \"a\" takes one whole number"),
-        (one("a", "Lt", &[]), "Lt of \"a\" takes one whole number, and has 0"),
+        (one("a", "In", &[]), "In of \"a\" needs values, but has 0"),
+        (one("a", "NotIn", &[]), "NotIn of \"a\" needs values, but has 0"),
+        (one("a", "Exists", &["x"]), "Exists of \"a\" needs no values, but has 1"),
+        (one("a", "DoesNotExist", &["x"]), "DoesNotExist of \"a\" needs no values, but has 1"),
+        (one("a", "Gt", &["1", "2"]), "Gt of \"a\" needs one whole number, but has 2"),
+        (one("a", "Gt", &["x"]), "Gt of \"a\" needs one whole number"),
+        (one("a", "Lt", &[]), "Lt of \"a\" needs one whole number, but has 0"),
         (one("a", "Near", &["x"]), "has the operator \"Near\"; use In, NotIn"),
         (one("a", "", &[]), "has the operator \"\""),
     ] {

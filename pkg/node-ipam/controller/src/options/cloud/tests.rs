@@ -74,7 +74,7 @@ fn a_reuse_delay_is_for_those_that_choose_blocks() {
         let pool = if kind == "CloudAllocator" { "" } else { CLUSTER };
         let (_, warnings) =
             on(&format!("{GCE} {pool} --cidr-allocator-type={kind} --pod-cidr-reuse-delay=1m"));
-        let told = warnings.iter().any(|it| it.starts_with("--pod-cidr-reuse-delay: it has no"));
+        let told = warnings.iter().any(|it| it.starts_with("--pod-cidr-reuse-delay: no effect"));
         assert_eq!(told, is_warned, "{kind}: {warnings:?}");
     }
 }
