@@ -45,14 +45,19 @@ pub(crate) async fn run(
     match mode {
         Mode::Copy(families) => copy(context, cloud, families, options).await,
         Mode::Sync { direction, pool, reserved } => {
-            let source = match direction {
-                Direction::FromCluster => CloudSource::Routed,
-                Direction::FromCloud => CloudSource::Exact,
-            };
-            let allocator = Allocator::of_cloud(source, Some(pool.clone()), reserved);
+            let pool = Some(pool.clone());
+            let allocator = Allocator::of_cloud(source(*direction), pool, reserved);
             let allocator = allocator.resting_for(options.reuse_delay);
             sync(context, cloud, *direction, allocator, options).await
         }
+    }
+}
+
+/// Who decides what a Node gets.
+pub(super) fn source(direction: Direction) -> CloudSource {
+    match direction {
+        Direction::FromCluster => CloudSource::Routed,
+        Direction::FromCloud => CloudSource::Exact,
     }
 }
 
