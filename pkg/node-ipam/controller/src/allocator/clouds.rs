@@ -47,10 +47,14 @@ impl Allocator {
     pub(crate) fn assign_exact(&mut self, uid: &Uid, cidrs: &[IpNet]) -> (Assignment, Effects) {
         self.start();
         let mut effects = Effects::default();
-        let Some(node) = self.unassigned.get(uid).filter(|node| !node.deleting) else {
+        let Some(node) = self.unassigned.get_mut(uid).filter(|node| !node.deleting) else {
             return (Assignment::Settled, effects);
         };
         let (unresolved, since, name) = (node.outcome().is_open(), node.since, node.name.clone());
+        if unresolved {
+            // One worker has the key at a time: the answer to an earlier PATCH will not come any more.
+            node.outcome_mut().lost(None);
+        }
         let before = self.claim(uid);
         let (is_same, had_claim) = (before == cidrs, !before.is_empty());
         if self.is_too_early() || (unresolved && !is_same) {

@@ -214,7 +214,8 @@ impl Allocator {
     /// overlaps them, or their ClusterCIDR gives out nothing more. A block that the cloud may have
     /// routed stays.
     fn must_move(&self, uid: &Uid) -> bool {
-        let is_routed = self.unassigned.get(uid).is_some_and(|it| it.route() != Route::NotRequested);
+        let is_routed =
+            self.unassigned.get(uid).is_some_and(|it| it.route() != Route::NotRequested);
         !is_routed && (self.is_contested(uid) || self.is_withdrawn(uid))
     }
 }

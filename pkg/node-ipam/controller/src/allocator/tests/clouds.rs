@@ -189,7 +189,8 @@ fn a_node_shows_ours_when_it_has_just_what_was_sent() {
 fn an_audit_mends_what_the_watch_did_not_tell() {
     let mut allocator = routed();
     let (a, b) = (node("a", "a").cidrs(&["10.0.0.0/24"]), node("b", "b").cidrs(&["10.0.1.0/24"]));
-    let audit = |allocator: &mut Allocator, live: &Node| allocator.audit([live].into_iter(), now()).0;
+    let audit =
+        |allocator: &mut Allocator, live: &Node| allocator.audit([live].into_iter(), now()).0;
     drop(allocator.observe(&a, now()));
     assert_eq!(audit(&mut allocator, &a), 0);
     assert_eq!(audit(&mut allocator, &b), 2, "one has gone, one has come");

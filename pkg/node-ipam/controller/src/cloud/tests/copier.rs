@@ -34,7 +34,13 @@ async fn a_node_gets_the_first_alias_of_its_vm_and_is_said_to_be_ready() {
 #[tokio::test(start_paused = true)]
 async fn the_condition_is_written_when_it_says_something_else_and_only_then() {
     for (network, ready) in [("", 1), ("True", 1), ("Unknown", 1), ("False", 0)] {
-        let bench = Bench::new(CloudSource::Exact, None, vec![node("a", &["10.0.1.0/24"], VM, network)], &[]).await;
+        let bench = Bench::new(
+            CloudSource::Exact,
+            None,
+            vec![node("a", &["10.0.1.0/24"], VM, network)],
+            &[],
+        )
+        .await;
         bench.vm(VM, &["10.0.1.0/24"]);
         assert_eq!(pass(&bench, "a").await.unwrap(), Next::Done);
         assert_eq!(bench.written(), (vec![], ready), "{network:?}");
@@ -43,7 +49,9 @@ async fn the_condition_is_written_when_it_says_something_else_and_only_then() {
 
 #[tokio::test(start_paused = true)]
 async fn a_node_that_differs_is_told_once_and_neither_patched_nor_said_to_be_ready() {
-    let bench = Bench::new(CloudSource::Exact, None, vec![node("a", &["10.0.2.0/24"], VM, "True")], &[]).await;
+    let bench =
+        Bench::new(CloudSource::Exact, None, vec![node("a", &["10.0.2.0/24"], VM, "True")], &[])
+            .await;
     bench.vm(VM, &["10.0.1.0/24"]);
     for _ in 0..3 {
         assert_eq!(pass(&bench, "a").await.unwrap(), Next::After(seconds(60)));
@@ -125,7 +133,8 @@ async fn a_range_that_another_node_still_has_is_not_written_again() {
 #[tokio::test(start_paused = true)]
 async fn a_patch_that_is_refused_is_told_and_one_that_is_not_due_is_not() {
     for (code, told) in [(403, 1), (422, 1), (429, 0), (404, 0), (409, 0)] {
-        let bench = Bench::new(CloudSource::Exact, None, vec![node("a", &[], VM, "")], &[code]).await;
+        let bench =
+            Bench::new(CloudSource::Exact, None, vec![node("a", &[], VM, "")], &[code]).await;
         bench.vm(VM, &["10.0.1.0/24"]);
         let retry = pass(&bench, "a").await.unwrap_err();
         assert_eq!(retry.is_throttled(), code == 429, "{code}");
@@ -170,7 +179,8 @@ async fn after_a_lost_answer_nothing_else_is_sent_before_three_reads_show_that_i
 #[tokio::test(start_paused = true)]
 async fn at_the_stop_what_is_open_is_settled_by_reads() {
     for (limit, unknown) in [(seconds(3), 1), (seconds(60), 0)] {
-        let bench = Bench::new(CloudSource::Exact, None, vec![node("a", &[], VM, "")], &[504]).await;
+        let bench =
+            Bench::new(CloudSource::Exact, None, vec![node("a", &[], VM, "")], &[504]).await;
         bench.vm(VM, &["10.0.1.0/24"]);
         assert!(pass(&bench, "a").await.is_err());
         bench.all.core.stop.cancel();

@@ -245,7 +245,9 @@ async fn from_cloud_no_alias_is_the_wrong_mode_whatever_the_node_has() {
 async fn in_both_modes_what_is_equal_costs_no_write_but_that_of_a_wrong_condition() {
     for direction in [FromCluster, FromCloud] {
         for (network, ready) in [("False", 0), ("True", 1)] {
-            let bench = Bench::new(source(direction), POOL, vec![node("a", &[BLOCK], VM, network)], &[]).await;
+            let bench =
+                Bench::new(source(direction), POOL, vec![node("a", &[BLOCK], VM, network)], &[])
+                    .await;
             bench.vm(VM, &[BLOCK]);
             assert!(is_synced(&pass(&bench, direction).await));
             assert_eq!((added(&bench), bench.written()), (vec![], (vec![], ready)));
