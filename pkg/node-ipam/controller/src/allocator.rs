@@ -13,8 +13,9 @@
 //! - While a Node starves no block is free for it: a freed block goes to the first that starves
 //!   (`rule:first-starved-first-served`).
 
+mod clouds;
 mod cluster_cidrs;
-pub(crate) mod findings;
+mod findings;
 mod observing;
 mod pool_source;
 mod sending;
@@ -26,20 +27,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cidr::{IpNet, Pool};
+use clouds::CloudMemory;
 use findings::Findings;
-use parking_lot::Mutex;
 use pool_source::PoolSource;
 use tokio::time::Instant;
 use unassigned::{Phase, QueuePosition, Unassigned, WaitQueues};
 
 use super::ledger::{CountedLedger, Owner};
-use super::pressure::{Counted, Snapshot};
+use super::pressure::Snapshot;
 use super::second_allocator::Hold;
 
 pub(crate) use super::ledger::Uid;
 pub(crate) use cluster_cidrs::{Holding, RangeUse, SeenClusterCidr};
 pub(crate) use findings::{Effects, Notice, Skipped};
-pub(crate) use pool_source::{Shortage, Standing};
+pub(crate) use pool_source::{CloudSource, Shortage, Standing};
 pub(crate) use sending::{AfterRead, OpenOutcome};
 
 /// From this size on the map of unassigned Nodes shrinks again: all Nodes of a new cluster are in it
@@ -59,8 +60,11 @@ pub(crate) enum Assignment {
         /// When the Node was first seen without CIDRs.
         since: Instant,
     },
-    /// A pool is full, so the Node gets no block of any (`rule:no-block-is-lost`).
+    /// A pool is full, so the Node gets no block of any (`rule:no-block-is-lost`), or another Node has
+    /// what the cloud names.
     Starved(Shortage),
+    /// Not known yet what other Nodes or their VMs have: ask again later.
+    TooEarly,
     /// Nothing to do: assigned, being deleted, or gone.
     Settled,
 }
@@ -83,8 +87,10 @@ pub(crate) struct Allocator {
     in_list: bool,
     /// Nodes without CIDRs that the list has brought, in its order.
     listed: Vec<Arc<str>>,
-    /// The state at the start is known: a whole list was delivered, or workers have begun.
-    is_started: bool,
+    /// Since when the state at the start is known: a whole list was delivered, or workers have begun.
+    started: Option<Instant>,
+    /// Empty unless pod CIDRs come from a cloud.
+    cloud: CloudMemory,
     /// Until when nothing is sent (`rule:second-allocator-is-told`).
     hold: Hold,
 }
@@ -102,7 +108,8 @@ impl Allocator {
             foreign: 0,
             in_list: false,
             listed: Vec::new(),
-            is_started: false,
+            started: None,
+            cloud: CloudMemory::default(),
             hold: Hold::default(),
         };
         for range in service_ranges {
@@ -129,8 +136,8 @@ impl Allocator {
         &self.hold
     }
 
-    /// Whether an event of this reason is due for an unassigned Node: the first at once, then one
-    /// per `every`.
+    /// Whether an event of this reason is due for a live Node: the first at once, then one per
+    /// `every`. What is kept of a Node without CIDRs ends with that state.
     pub(crate) fn due(
         &mut self,
         uid: &str,
@@ -138,15 +145,33 @@ impl Allocator {
         every: Duration,
         now: Instant,
     ) -> bool {
-        self.unassigned.get_mut(uid).is_some_and(|node| node.event_times().due(reason, every, now))
+        if let Some(node) = self.unassigned.get_mut(uid) {
+            return node.event_times().due(reason, every, now);
+        }
+        let assigned = self.assigned.get_key_value(uid);
+        assigned.is_some_and(|(uid, _)| self.findings.due(uid, reason, every, now))
     }
 
     /// Whether the event of a notice is due, so that a Node that overlaps hundreds of others does not
     /// make hundreds of events. A Node that is gone gets none.
     pub(crate) fn notice_due(&mut self, notice: &Notice, every: Duration, now: Instant) -> bool {
-        let uid = &notice.uid;
-        let is_live = self.assigned.contains_key(uid) || self.unassigned.contains_key(uid);
-        is_live && self.findings.notice_due(notice, every, now)
+        self.is_live(&notice.uid) && self.findings.due(&notice.uid, notice.reason, every, now)
+    }
+
+    /// Whether a Node is there and not about to go without CIDRs.
+    pub(crate) fn is_live(&self, uid: &str) -> bool {
+        self.assigned.contains_key(uid) || self.unassigned.contains_key(uid)
+    }
+
+    /// The claim of a Node.
+    pub(crate) fn claim(&self, uid: &Uid) -> &[IpNet] {
+        self.ledger.claim(&Owner::Node(uid.clone())).unwrap_or_default()
+    }
+
+    /// All that there was at the start is known from now on: a cache that was filled before brings
+    /// no list.
+    fn start(&mut self) {
+        self.started.get_or_insert_with(Instant::now);
     }
 
     /// Ends the time in which a Node has no CIDRs.
@@ -170,7 +195,7 @@ impl Allocator {
         let crossed = self.ledger.crossed();
         let pools = self.ledger.pools();
         // The process before has reported what is found at the start.
-        for (place, percent) in crossed.into_iter().filter(|_| self.is_started) {
+        for (place, percent) in crossed.into_iter().filter(|_| self.started.is_some()) {
             if self.source.warns(pools, &pools[place], percent) {
                 effects.notices.push(findings::nearly_full(name, uid, &pools[place], percent));
             }
@@ -214,8 +239,9 @@ impl Allocator {
             foreign_total: self.foreign,
             ..Snapshot::default()
         };
-        for node in self.unassigned.values() {
+        for (uid, node) in &self.unassigned {
             match node.phase {
+                _ if self.is_held(uid) => snapshot.starved += 1,
                 Phase::Pending => snapshot.pending += 1,
                 Phase::Starved(_) => snapshot.starved += 1,
                 Phase::Reserved => snapshot.reserved += 1,
@@ -223,12 +249,6 @@ impl Allocator {
             snapshot.unresolved += usize::from(node.outcome().is_open());
         }
         snapshot
-    }
-}
-
-impl Counted for Mutex<Allocator> {
-    fn count(&self) -> Snapshot {
-        self.lock().snapshot()
     }
 }
 

@@ -20,12 +20,11 @@ use serde::de::IgnoredAny;
 use tracing::info;
 
 use super::allocator::Allocator;
-use super::cloud::run::{self as cloud_run, RunOptions};
 use super::flags::FLAGS;
 use super::metrics::{IpamMetrics, PoolsOf};
 use super::options::Mode;
 use super::options::{CloudOptions, ClusterCidrOptions, Judged, Options, judge};
-use super::{LOGGER, cluster_cidr, node_work};
+use super::{LOGGER, cloud, cluster_cidr, node_work};
 
 /// Stock's own account; its ClusterRole, which lets it read and write Nodes, exists in every
 /// cluster.
@@ -90,13 +89,6 @@ struct NodeIpamRun {
     cloud: Option<Box<CloudOptions>>,
 }
 
-impl NodeIpamRun {
-    fn run_options(&self) -> RunOptions {
-        let Options { concurrency, reuse_delay, on_second_allocator, ref hold, .. } = self.options;
-        RunOptions { concurrency, reuse_delay, on_second_allocator, hold: hold.clone() }
-    }
-}
-
 impl Runner for NodeIpamRun {
     fn service_account(&self) -> &'static str {
         ACCOUNT
@@ -143,7 +135,7 @@ impl Runner for NodeIpamRun {
                     Box::pin(cluster_cidr::run::run(&context, &self.options, of)).await
                 }
                 (None, Some(CloudOptions { google, mode })) => {
-                    cloud_run::run(&context, google, mode, &self.run_options()).await
+                    cloud::run::run(&context, google, mode, &self.options).await
                 }
                 (None, None) => allocate_from_flags(&context, &self.options).await,
             }
@@ -158,16 +150,16 @@ async fn allocate_from_flags(context: &Context, options: &Options) -> Result<Sto
     let allocator = Allocator::new(pools.clone(), service_ranges).without(excluded);
     let allocator = allocator.resting_for(*reuse_delay).holding_by(options.hold.clone());
     let allocator = Arc::new(Mutex::new(allocator));
-    metrics.attach(&allocator);
     let nodes = context.informers.get::<Node>();
-    let queue = "cidrallocator_node";
+    let queue = ("cidrallocator_node", node_work::BACKOFF);
     let reconciler = node_work::reconciler(context, queue, &nodes, &allocator, metrics, None);
     let _watching = node_work::watch(&nodes, &reconciler);
     info!(pools = pools_in_words(pools), "Assigning pod CIDRs from these pools");
     if service_ranges.is_empty() {
         info!("No --service-cluster-ip-range is given: no Service IPs are excluded from the pools");
     }
-    node_work::work(context, reconciler, options, std::future::ready(())).await
+    let pass = (Arc::clone(&reconciler), node_work::item_limit(context, options));
+    node_work::work(context, &reconciler, pass, options, std::future::ready(())).await
 }
 
 /// For the log: what the flags came to.

@@ -49,6 +49,8 @@ pub(crate) struct CountedLedger {
     set_aside: BTreeSet<(Instant, Owner)>,
     /// How long the blocks of a deleted Node stay unused; zero for not at all.
     reuse_delay: Duration,
+    /// The shortest time for which claims are set aside; `None` where they never are.
+    shortest_rest: Option<Duration>,
 }
 
 impl Deref for CountedLedger {
@@ -66,12 +68,21 @@ impl CountedLedger {
             ledger: Ledger::new(pools),
             set_aside: BTreeSet::new(),
             reuse_delay: Duration::ZERO,
+            shortest_rest: None,
         }
     }
 
     /// Keeps the blocks of Nodes that are deleted from now on unused for so long.
     pub(crate) fn set_reuse_delay(&mut self, delay: Duration) {
         self.reuse_delay = delay;
+        if !delay.is_zero() {
+            self.expect_set_aside(delay);
+        }
+    }
+
+    /// Claims may be set aside for this time, which is not zero.
+    pub(crate) fn expect_set_aside(&mut self, time: Duration) {
+        self.shortest_rest = Some(self.shortest_rest.map_or(time, |shortest| shortest.min(time)));
     }
 
     /// Makes `cidrs` the claim of an owner, in place of its earlier claim.
@@ -156,9 +167,9 @@ impl CountedLedger {
 
     /// When to call [`Self::end_rest`] next; `None` for never.
     pub(crate) fn next_rested(&self, now: Instant) -> Option<Instant> {
-        // A Node that is deleted from now on comes later.
-        let first = self.set_aside.first().map_or(now + self.reuse_delay, |(until, _)| *until);
-        (!self.reuse_delay.is_zero()).then_some(first)
+        // What is set aside from now on comes no sooner.
+        let soonest = now + self.shortest_rest?;
+        Some(self.set_aside.first().map_or(soonest, |(until, _)| soonest.min(*until)))
     }
 
     /// Releases the oldest claim that was set aside, if its time has come; whether one was released.

@@ -3,8 +3,8 @@
 //! [`NodeIpam`] is what the manager registers. From pure to I/O: `options` and `cluster_cidr` make
 //! pools of flags and objects; `ledger` holds the claims on them; `allocator` decides which Node gets
 //! which block; `patch` is the write and the meaning of its answers; `api` sends it; `reconciler` works
-//! on one Node, `node_work` on all of them; `cloud` does both for Nodes whose VMs have ranges;
-//! `controller` runs it all. `second_allocator` detects another writer of pod CIDRs,
+//! on one Node, `node_work` on all of them; `cloud` decides what is done for Nodes whose VMs have
+//! ranges; `node_events` tells their owners; `controller` runs it all. `second_allocator` detects another writer of pod CIDRs,
 //! `pressure` and `metrics` show how full the pools are. [`survey`] reports what is wrong with the pod
 //! CIDRs of a cluster before anything runs. `RULES.md` has the rules that code and tests cite,
 //! `ALLOCATORS.md` the choice of an allocator.
@@ -18,6 +18,7 @@ mod controller;
 mod flags;
 mod ledger;
 mod metrics;
+mod node_events;
 mod node_work;
 mod options;
 mod patch;

@@ -8,9 +8,8 @@ use informer::{Delta, Informer, Subscription};
 use manager::{Context, Failure, Stopped};
 use parking_lot::Mutex;
 use tokio::time::{Instant, sleep_until};
-use tokio_util::sync::CancellationToken;
 use tracing::error;
-use workqueue::{Backoff, Jitter, WorkQueue};
+use workqueue::{Backoff, Jitter, Reconcile, WorkQueue};
 
 use super::reconciler::CachedNode;
 use super::second_allocator::deadline_of_outcomes;
@@ -18,12 +17,13 @@ use crate::allocator::Allocator;
 use crate::api::NodeApi;
 use crate::backlog::Backlog;
 use crate::metrics::IpamMetrics;
+use crate::node_events::NodeEvents;
 use crate::options::Options;
 use crate::reconciler::Reconciler;
 use crate::second_allocator::Detector;
 
 /// The pauses between attempts for one Node, without end.
-const BACKOFF: Backoff =
+pub(crate) const BACKOFF: Backoff =
     Backoff::doubling(Duration::from_millis(50), Duration::from_secs(30), Jitter::Around(0.5));
 /// How often all claims are compared with the cache (`rule:no-block-is-lost`).
 const AUDIT: Duration = Duration::from_secs(600);
@@ -35,10 +35,10 @@ const FIRST_LIST: Duration = Duration::from_secs(600);
 /// s.
 const ITEM_LIMIT: Duration = Duration::from_secs(180);
 
-/// Makes the reconciler of one run, with a queue of this name.
+/// Makes the reconciler of one run, with a queue of this name and these pauses between attempts.
 pub(crate) fn reconciler<N: CachedNode>(
     context: &Context,
-    queue: &str,
+    (queue, backoff): (&str, Backoff),
     nodes: &Informer<N>,
     allocator: &Arc<Mutex<Allocator>>,
     metrics: IpamMetrics,
@@ -46,40 +46,43 @@ pub(crate) fn reconciler<N: CachedNode>(
 ) -> Arc<Reconciler<N>> {
     let api = NodeApi::new(context.caller.clone(), context.settings.write_timeout);
     let (recorder, hold) = (context.recorder.clone(), allocator.lock().hold().clone());
+    metrics.attach(allocator);
     let detector = Detector::new(api.clone(), recorder.clone(), metrics.second_allocators(), hold);
     Arc::new(Reconciler {
         allocator: Arc::clone(allocator),
         nodes: nodes.clone(),
-        queue: context.queue(queue, BACKOFF),
+        queue: context.queue(queue, backoff),
         backlog: Backlog::default(),
         cluster_cidrs,
         detector: Arc::new(detector),
         api,
-        recorder,
+        events: NodeEvents::new(recorder, Arc::clone(allocator)),
         metrics,
         dry_run: context.settings.dry_run,
         stop: context.stop.clone(),
     })
 }
 
-/// Works on Nodes until the stop, once all of them are known and `begin` is over.
+/// Works on Nodes until the stop by `pass`, once all of them are known and `begin` is over. A Node
+/// takes no longer than `limit` at a time.
 ///
 /// # Errors
 /// What ends a run.
-pub(crate) async fn work<N: CachedNode>(
+pub(crate) async fn work<N: CachedNode, R: Reconcile<Key = Arc<str>>>(
     context: &Context,
-    reconciler: Arc<Reconciler<N>>,
+    reconciler: &Arc<Reconciler<N>>,
+    (pass, limit): (Arc<R>, Duration),
     options: &Options,
     begin: impl Future<Output = ()> + Send + 'static,
 ) -> Result<Stopped, Failure> {
-    let (nodes, auditor) = (reconciler.nodes.clone(), reconciler.clone());
+    let (nodes, auditor) = (reconciler.nodes.clone(), Arc::clone(reconciler));
     let detector = Arc::clone(&reconciler.detector);
     let Options { concurrency, on_second_allocator, .. } = *options;
     // Every Node of the first list is a claim before a worker starts (`rule:list-before-allocate`).
     let work = context
-        .run(&reconciler.queue, reconciler.clone())
+        .run(&reconciler.queue, pass)
         .workers(concurrency)
-        .item_limit(item_limit(context, concurrency))
+        .item_limit(limit)
         .start_filled(&nodes)
         .start_after(begin)
         .start_within(FIRST_LIST)
@@ -88,7 +91,7 @@ pub(crate) async fn work<N: CachedNode>(
             std::future::ready(())
         })
         .until_stopped();
-    let resting = end_rests(&reconciler, &context.stop);
+    let resting = end_rests(reconciler);
     let watching = async {
         // During a dry run another allocator has to do the work.
         if !context.settings.dry_run {
@@ -103,18 +106,15 @@ pub(crate) async fn work<N: CachedNode>(
 
 /// Long enough for a worker to wait for its turn while all others hold a token of the throttle,
 /// or while the server's `Retry-After` stops the client.
-fn item_limit(context: &Context, concurrency: usize) -> Duration {
+pub(crate) fn item_limit(context: &Context, options: &Options) -> Duration {
     let (qps, _) = context.settings.work_rate;
-    let workers = u32::try_from(concurrency).unwrap_or(u32::MAX);
+    let workers = u32::try_from(options.concurrency).unwrap_or(u32::MAX);
     let turn = Duration::try_from_secs_f64(2.0 * f64::from(workers) / qps).unwrap_or_default();
     ITEM_LIMIT.max(turn)
 }
 
-/// Frees the blocks of Nodes that are gone when they have rested, until the stop.
-async fn end_rests<N: CachedNode>(
-    reconciler: &Reconciler<N>,
-    stop: &CancellationToken,
-) -> Result<(), Failure> {
+/// Frees the blocks that were set aside when their time is over, until the stop.
+pub(crate) async fn end_rests<N: CachedNode>(reconciler: &Reconciler<N>) -> Result<(), Failure> {
     let ending = async {
         loop {
             let next = reconciler.allocator.lock().next_rested(Instant::now());
@@ -124,7 +124,7 @@ async fn end_rests<N: CachedNode>(
             reconciler.carry_out(effects);
         }
     };
-    stop.run_until_cancelled(ending).await;
+    reconciler.stop.run_until_cancelled(ending).await;
     Ok(())
 }
 

@@ -96,12 +96,6 @@ pub(crate) struct Snapshot {
     pub(crate) foreign_total: u64,
 }
 
-/// Whatever can be counted at any time.
-pub(crate) trait Counted: Send + Sync {
-    /// Counts everything.
-    fn count(&self) -> Snapshot;
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,4 +1,5 @@
-//! One pass over one Node: ask the allocator what to send, send it, act on the answer.
+//! One pass over one Node: ask the allocator what to send, send it, act on the answer. The passes of
+//! the allocators that ask a cloud send, read and settle by the same [`Reconciler`].
 
 mod answers;
 
@@ -6,28 +7,23 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cidr::IpNet;
-use events::{EventType, ObjectRef, Recorder};
 use informer::Informer;
-use kube_api::{Cached, LabelledNode, Node, NodeMarks};
+use kube_api::{Cached, CloudNode, LabelledNode, Node, NodeMarks};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use tracing::warn;
 use workqueue::{Next, Reconcile, Retry, WorkQueue};
 
-use super::LOGGER;
 use super::allocator::{AfterRead, Allocator, Assignment, Effects, Shortage};
 use super::api::NodeApi;
 use super::backlog::Backlog;
 use super::metrics::IpamMetrics;
+use super::node_events::{NodeEvents, REMIND};
 use super::second_allocator::Detector;
 use super::writer::Writer;
 
 /// While the server's history is in doubt nothing is sent; it is looked at again after this time.
 const DOUBT_PAUSE: Duration = Duration::from_secs(1);
-
-/// An unassigned Node's state is told again this often.
-const REMIND: Duration = Duration::from_secs(300);
 
 /// A Node whose ClusterCIDR has no finalizer is looked at again this often: others may serve it after
 /// a while.
@@ -50,7 +46,7 @@ pub(crate) struct Reconciler<N: CachedNode> {
     /// The API calls.
     pub(crate) api: NodeApi,
     /// For events on Nodes.
-    pub(crate) recorder: Recorder,
+    pub(crate) events: NodeEvents,
     /// Counts what cannot be read off the allocator.
     pub(crate) metrics: IpamMetrics,
     /// The API server does not store what is sent.
@@ -59,12 +55,15 @@ pub(crate) struct Reconciler<N: CachedNode> {
     pub(crate) stop: CancellationToken,
 }
 
+/// Why a pass over a Node ends before its work is done.
+pub(crate) type Ended = Result<Next, Retry>;
+
 /// One write.
-struct Work<'a> {
-    node: &'a Node,
-    cidrs: &'a [IpNet],
+pub(crate) struct Work<'a> {
+    pub(crate) node: &'a Node,
+    pub(crate) cidrs: &'a [IpNet],
     /// When the Node was first seen without CIDRs.
-    since: Instant,
+    pub(crate) since: Instant,
 }
 
 impl<N: CachedNode> Reconcile for Reconciler<N> {
@@ -78,10 +77,10 @@ impl<N: CachedNode> Reconcile for Reconciler<N> {
         if self.nodes.is_doubted() {
             return Ok(Next::After(DOUBT_PAUSE));
         }
-        let now = Instant::now();
-        if let Some(wait) = self.detector.hold.left(now) {
-            return Ok(Next::After(wait.min(REMIND)));
+        if let Err(held) = self.check_hold() {
+            return held;
         }
+        let now = Instant::now();
         if let Some(until) = self.allocator.lock().awaits_labels(&node.uid, now) {
             return Ok(Next::After(until.saturating_duration_since(now)));
         }
@@ -89,28 +88,37 @@ impl<N: CachedNode> Reconcile for Reconciler<N> {
         self.carry_out(effects);
         match assignment {
             Assignment::Settled => Ok(Next::Done),
+            Assignment::TooEarly => Ok(Next::After(DOUBT_PAUSE)),
             Assignment::Starved(shortage) => {
-                self.tell(node, "CIDRNotAvailable", &shortage.to_string());
+                self.events.report_shortage(node, &shortage);
                 let is_unheld = matches!(shortage, Shortage::Unheld(_));
                 Ok(Next::After(if is_unheld { UNHELD } else { REMIND }))
             }
             Assignment::Send { cidrs, unresolved, since } => {
                 let work = Work { node, cidrs: &cidrs, since };
                 if unresolved {
-                    match self.read_back(&work).await {
+                    match self.read_back(node, since).await {
                         ReadBack::Empty(AfterRead::Send) => {}
                         other => return other.next(Ok(Next::Done)),
                     }
                 }
-                self.write(&work).await
+                self.write(&work).await.map_or_else(|ended| ended, |()| Ok(Next::Done))
             }
         }
     }
 }
 
 impl<N: CachedNode> Reconciler<N> {
-    /// Sends the PATCH and acts on its answer.
-    async fn write(&self, work: &Work<'_>) -> Result<Next, Retry> {
+    /// `Err` while no Node is given anything (`rule:second-allocator-is-told`).
+    pub(crate) fn check_hold(&self) -> Result<(), Ended> {
+        match self.detector.hold.left(Instant::now()) {
+            Some(wait) => Err(Ok(Next::After(wait.min(REMIND)))),
+            None => Ok(()),
+        }
+    }
+
+    /// Sends the PATCH and acts on its answer. `Ok` when the Node has what was sent.
+    pub(crate) async fn write(&self, work: &Work<'_>) -> Result<(), Ended> {
         let Work { node, cidrs, since } = *work;
         let (allocator, nodes) = (self.allocator.clone(), self.nodes.clone());
         let (uid, planned) = (node.uid.clone(), cidrs.to_vec());
@@ -129,14 +137,21 @@ impl<N: CachedNode> Reconciler<N> {
             }
             true
         };
-        let writer = Writer {
-            api: &self.api,
-            metrics: self.metrics.writes(),
-            detector: &self.detector,
-            stop: &self.stop,
-        };
-        let written = writer.set_cidrs(node, cidrs, (since, false), check).await;
+        let is_begun = self.is_begun(node);
+        let written = self.writer().set_cidrs(node, cidrs, (since, is_begun), check).await;
         self.act_on(work, written).await
+    }
+
+    /// Sends and judges PATCHes.
+    pub(crate) fn writer(&self) -> Writer<'_> {
+        let metrics = self.metrics.writes();
+        Writer { api: &self.api, metrics, detector: &self.detector, stop: &self.stop }
+    }
+
+    /// Whether a PATCH is the second half of what the cloud has carried out already, and is sent also
+    /// after the stop (`rule:begun-alias-is-finished`).
+    fn is_begun(&self, node: &Node) -> bool {
+        self.allocator.lock().routed_block(&node.uid).is_some()
     }
 }
 
@@ -159,6 +174,13 @@ impl CachedNode for LabelledNode {
     }
 }
 
+/// The cloud says what a Node gets.
+impl CachedNode for CloudNode {
+    fn marks(&self) -> Option<&Arc<NodeMarks>> {
+        None
+    }
+}
+
 impl<N: CachedNode> Reconciler<N> {
     /// Passes on what the allocator wants told and done.
     pub(crate) fn carry_out(&self, effects: Effects) {
@@ -169,12 +191,7 @@ impl<N: CachedNode> Reconciler<N> {
             self.detector.suspect(suspect);
         }
         for notice in effects.notices {
-            if !self.allocator.lock().notice_due(&notice, REMIND, Instant::now()) {
-                continue;
-            }
-            // The recorder logs it as well.
-            let node = ObjectRef::node(&notice.name, &notice.uid);
-            self.recorder.event(node, EventType::Warning, notice.reason, notice.message);
+            self.events.warn(notice);
         }
         for search in effects.skipped {
             self.metrics.skipped(&search);
@@ -189,33 +206,22 @@ impl<N: CachedNode> Reconciler<N> {
             self.queue.add(name);
         }
     }
-
-    /// An event on an unassigned Node, at once when the state is entered and then rarely.
-    fn tell(&self, node: &Node, reason: &'static str, why: &str) {
-        if self.allocator.lock().due(&node.uid, reason, REMIND, Instant::now()) {
-            warn!(logger = LOGGER, node = %node.name, reason, err = why,
-                "Node has no pod CIDR");
-            let message = format!("Node {} status is now: {reason}: {why}", node.name);
-            let object = ObjectRef::node(&node.name, &node.uid);
-            self.recorder.event(object, EventType::Normal, reason, message);
-        }
-    }
 }
 
 /// The result of a consistent read.
 #[derive(Debug)]
-enum ReadBack {
+pub(crate) enum ReadBack {
     /// The Node is alive and has no CIDRs; the allocator says what follows.
     Empty(AfterRead),
     /// Everything that the read said is carried out.
     Settled,
     /// The read failed, or the stop came.
-    Unread(Result<Next, Retry>),
+    Unread(Ended),
 }
 
 impl ReadBack {
     /// The answer to the queue; `resend` is for a PATCH that may be sent (again).
-    fn next(self, resend: Result<Next, Retry>) -> Result<Next, Retry> {
+    pub(crate) fn next(self, resend: Ended) -> Ended {
         match self {
             Self::Empty(AfterRead::Send) => resend,
             Self::Empty(AfterRead::Wait(until)) => {

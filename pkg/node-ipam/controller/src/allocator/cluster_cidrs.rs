@@ -171,14 +171,12 @@ impl Allocator {
     /// Whether a Node's reserved blocks may no longer be sent, because their ClusterCIDR gives out
     /// nothing more (`rule:cluster-cidr-outlives-its-claims`).
     pub(super) fn is_withdrawn(&self, uid: &Uid) -> bool {
-        let claim = self.ledger.claim(&Owner::Node(uid.clone())).unwrap_or_default();
-        self.source.has_withdrawn(claim, self.ledger.pools())
+        self.source.has_withdrawn(self.claim(uid), self.ledger.pools())
     }
 
     /// Whether all addresses of a Node lie in one ClusterCIDR that is in use.
     fn is_covered(&self, uid: &Uid) -> bool {
-        let claim = self.ledger.claim(&Owner::Node(uid.clone())).unwrap_or_default();
-        self.source.covers(claim, self.ledger.pools())
+        self.source.covers(self.claim(uid), self.ledger.pools())
     }
 
     /// The ClusterCIDRs that may serve a Node; empty with the pools of the flags.
@@ -204,6 +202,7 @@ impl Allocator {
     /// Blocks may have become free: they go to those who wait, and ClusterCIDRs that are to go may.
     pub(super) fn after_release(&mut self, effects: &mut Effects) {
         self.serve_starved(effects);
+        self.wake_held(effects);
         let terminating =
             self.source.entries().iter().filter(|it| it.standing == Standing::Terminating);
         for entry in terminating {
@@ -270,7 +269,7 @@ impl Allocator {
     /// be.
     fn find_external(&mut self, ranges: &[IpNet]) {
         for uid in self.holders(ranges) {
-            let claim = self.ledger.claim(&Owner::Node(uid.clone())).unwrap_or_default();
+            let claim = self.claim(&uid);
             let inside =
                 |cidr: &&IpNet| self.ledger.pools().iter().any(|it| it.indices(cidr).is_some());
             let outside = claim.iter().filter(|cidr| !inside(cidr)).count();

@@ -15,7 +15,7 @@ use crate::second_allocator::Suspect;
 
 /// Findings by Node; a Node without any takes no room.
 #[derive(Debug, Default)]
-pub(crate) struct Findings {
+pub(super) struct Findings {
     /// How many CIDRs of a Node lie outside all pools.
     external: HashMap<Uid, usize>,
     /// How many texts of a Node cannot be parsed.
@@ -29,11 +29,11 @@ pub(crate) struct Findings {
 }
 
 impl Findings {
-    pub(crate) fn set_external(&mut self, uid: &Uid, cidrs: usize) {
+    pub(super) fn set_external(&mut self, uid: &Uid, cidrs: usize) {
         set(&mut self.external, uid, cidrs);
     }
 
-    pub(crate) fn set_garbage(&mut self, uid: &Uid, texts: usize) {
+    pub(super) fn set_garbage(&mut self, uid: &Uid, texts: usize) {
         set(&mut self.garbage, uid, texts);
     }
 
@@ -42,7 +42,7 @@ impl Findings {
     }
 
     /// A pair that was not counted before. True when it is the first one of `other`.
-    pub(crate) fn add_conflict(&mut self, one: &Uid, other: &Uid) -> bool {
+    pub(super) fn add_conflict(&mut self, one: &Uid, other: &Uid) -> bool {
         *self.conflicts.entry(one.clone()).or_default() += 1;
         let of_other = self.conflicts.entry(other.clone()).or_default();
         *of_other += 1;
@@ -54,13 +54,20 @@ impl Findings {
         self.conflicts.contains_key(uid)
     }
 
-    pub(super) fn notice_due(&mut self, notice: &Notice, every: Duration, now: Instant) -> bool {
-        self.event_times.entry(notice.uid.clone()).or_default().due(notice.reason, every, now)
+    /// Whether an event of this reason is due for a Node: the first at once, then one per `every`.
+    pub(super) fn due(
+        &mut self,
+        uid: &Uid,
+        reason: &'static str,
+        every: Duration,
+        now: Instant,
+    ) -> bool {
+        self.event_times.entry(uid.clone()).or_default().due(reason, every, now)
     }
 
     /// The Node's CIDRs are about to change: what was found about the old ones has ended, also for
     /// those that it overlaps.
-    pub(crate) fn clear<'a>(&mut self, uid: &str, overlapped: impl Iterator<Item = &'a Uid>) {
+    pub(super) fn clear<'a>(&mut self, uid: &str, overlapped: impl Iterator<Item = &'a Uid>) {
         self.external.remove(uid);
         self.garbage.remove(uid);
         self.in_services.remove(uid);
@@ -82,12 +89,12 @@ impl Findings {
     }
 
     /// Pairs of Nodes that overlap.
-    pub(crate) fn conflicts(&self) -> usize {
+    pub(super) fn conflicts(&self) -> usize {
         self.conflicts.values().sum::<usize>() / 2
     }
 
     /// CIDRs outside all pools, or not parsable.
-    pub(crate) fn external(&self) -> usize {
+    pub(super) fn external(&self) -> usize {
         self.external.values().sum::<usize>() + self.garbage.values().sum::<usize>()
     }
 

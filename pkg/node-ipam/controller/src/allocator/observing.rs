@@ -19,7 +19,9 @@ impl Allocator {
     /// A list begins or ends to be delivered. Between the two nothing is sent
     /// (`rule:nothing-sent-during-a-list`).
     pub(crate) fn set_in_list(&mut self, in_list: bool) {
-        self.is_started |= self.in_list && !in_list;
+        if self.in_list && !in_list {
+            self.start();
+        }
         self.in_list = in_list;
     }
 
@@ -66,7 +68,9 @@ impl Allocator {
         // Not unassigned and yet with a claim is bound: this copy is older than our own write.
         let bound = self.ledger.claim(&Owner::Node(node.uid.clone())).is_some();
         if !bound && !node.deleting {
-            let unassigned = Unassigned::new(node.name.clone(), marks.cloned(), now);
+            let mut unassigned = Unassigned::new(node.name.clone(), marks.cloned(), now);
+            // A cloud is asked first.
+            unassigned.undelayed = !self.source.is_cloud();
             self.unassigned.insert(node.uid.clone(), Box::new(unassigned));
             let to_work_on = if self.in_list { &mut self.listed } else { &mut effects.wake };
             to_work_on.push(node.name.clone());
@@ -78,15 +82,16 @@ impl Allocator {
         let mut effects = Effects::default();
         let (cidrs, garbage) = parse_cidrs(node);
         let owner = Owner::Node(node.uid.clone());
-        let unsent_and_taken = self.can_still_move(&node.uid) && self.ledger.is_contested(&owner);
+        let unsent_and_taken = self.can_still_move(&node.uid) && self.is_contested(&node.uid);
         let waited = self.close(&node.uid);
         let claim = self.ledger.claim(&owner);
+        let had_claim = claim.is_some();
         let seen_before = self.assigned.contains_key(&node.uid);
-        let is_known = (seen_before || claim.is_some()) && !unsent_and_taken;
+        let is_known = (seen_before || had_claim) && !unsent_and_taken;
         let is_foreign = match &waited {
             // Another allocator may pick the same block; the answer to an open PATCH says who wrote it.
             Some(waited) => !is_same(claim, &cidrs) || !waited.outcome().is_open(),
-            None => !is_known && self.is_started,
+            None => !is_known && self.started.is_some(),
         };
         let evidence = if waited.is_some() { Evidence::SawEmpty } else { Evidence::SeenLate };
         effects.foreign = is_foreign.then(|| Suspect::new(node, evidence));
@@ -95,20 +100,25 @@ impl Allocator {
             if is_foreign {
                 self.foreign += 1;
             } else {
+                if waited.is_some() {
+                    self.note_ours(&node.uid);
+                }
                 effects.assigned = waited.map(|open| now.saturating_duration_since(open.since));
             }
             return effects;
         }
-        if waited.is_some() || claim.is_some() {
-            self.foreign += 1;
-        }
+        self.foreign += u64::from(waited.is_some() || had_claim);
         self.clear_findings(&node.uid);
+        self.forget_ours(&node.uid);
         self.assigned.insert(node.uid.clone(), node.name.clone());
         let taken = self.ledger.occupy(&owner, &cidrs);
         self.find_strange(node, &taken.external, &garbage, &mut effects);
         self.find_conflicts(node, &taken.conflicts, &mut effects);
         self.warn_of_pressure(&node.name, &node.uid, &mut effects);
-        self.after_release(&mut effects);
+        // What starts to be used frees nothing that Nodes of a cloud wait for.
+        if had_claim || !self.source.is_cloud() {
+            self.after_release(&mut effects);
+        }
         effects
     }
 
@@ -120,13 +130,15 @@ impl Allocator {
         garbage: &[String],
         effects: &mut Effects,
     ) {
-        self.findings.set_external(&node.uid, external.len());
+        let counts_external = self.source.counts_external(self.ledger.pools());
+        self.findings.set_external(&node.uid, if counts_external { external.len() } else { 0 });
         self.findings.set_garbage(&node.uid, garbage.len());
         let (external, pools) = if self.source.reports_external() {
             (external, self.ledger.pools())
         } else {
             (&[][..], &[][..])
         };
+        let garbage = if self.source.reports_garbage() { garbage } else { &[] };
         if !external.is_empty() || !garbage.is_empty() {
             effects.notices.push(findings::out_of_range(node, external, garbage, pools));
         }
@@ -184,7 +196,7 @@ impl Allocator {
 
     /// Clears the findings about a Node's present CIDRs; called before its claim on them ends.
     pub(super) fn clear_findings(&mut self, uid: &Uid) {
-        let claim = self.ledger.claim(&Owner::Node(uid.clone())).unwrap_or_default();
+        let claim = self.claim(uid);
         let counted = claim.iter().filter(|_| self.findings.has_conflict(uid));
         let owners = counted.flat_map(|cidr| self.ledger.overlapping(cidr));
         let others: HashSet<Uid> = owners
@@ -199,7 +211,7 @@ impl Allocator {
     /// A block that never left this process is no conflict: another one will be taken
     /// (`rule:unknown-outcome-ends`).
     fn can_still_move(&self, uid: &Uid) -> bool {
-        self.unassigned.get(uid).is_some_and(|node| !node.outcome().is_open())
+        self.unassigned.get(uid).is_some_and(|node| !node.has_left())
     }
 
     /// Ends everything of a UID that is confirmed gone: a DELETE event, a consistent list
@@ -211,10 +223,11 @@ impl Allocator {
         self.clear_findings(&uid);
         self.findings.remove(&uid);
         let was_assigned = self.assigned.remove(&uid).is_some();
-        if was_assigned || closed.is_some_and(|node| node.outcome().is_open()) {
+        if was_assigned || closed.is_some_and(|node| node.has_left()) {
             self.ledger.rest(&uid, now);
         }
-        self.ledger.release(&Owner::Node(uid));
+        self.ledger.release(&Owner::Node(uid.clone()));
+        self.forget_at_cloud(&uid, &mut effects);
         self.after_release(&mut effects);
         effects
     }
@@ -269,7 +282,6 @@ impl Allocator {
 
     /// Whether a Node is known, and what it holds.
     fn kept_of(&self, uid: &Uid) -> (bool, Option<Box<[IpNet]>>) {
-        let known = self.assigned.contains_key(uid) || self.unassigned.contains_key(uid);
-        (known, self.ledger.claim(&Owner::Node(uid.clone())).map(Box::from))
+        (self.is_live(uid), self.ledger.claim(&Owner::Node(uid.clone())).map(Box::from))
     }
 }

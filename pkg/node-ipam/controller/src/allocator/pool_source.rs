@@ -57,13 +57,32 @@ pub(super) struct Entry {
     pub(super) seen: Instant,
 }
 
-/// The source of an allocator's pools, chosen at construction: the flags, or ClusterCIDRs.
+/// What a cloud decides about the pod CIDRs of its Nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CloudSource {
+    /// The cloud names the CIDRs of each Node; a pool only shows how much of it is used.
+    Exact,
+    /// The pool gives a block, and the cloud routes it before the Node has it.
+    Routed,
+}
+
+/// What an allocator's pools come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// The flags: pools never change, and every Node is served from one pool of each family.
+    Flags,
+    /// Objects that come and go.
+    ClusterCidrs,
+    /// The first pool of the flags, or no pool.
+    Cloud(CloudSource),
+}
+
+/// The source of an allocator's pools, chosen at construction. What differs between allocators is a
+/// property of their source.
 #[derive(Debug)]
 pub(super) struct PoolSource {
-    /// The pools are those of the flags: they never change, and every Node is served from one pool of
-    /// each family.
-    is_fixed: bool,
-    /// The valid ClusterCIDRs, by rank; none where the pools are fixed.
+    kind: Kind,
+    /// The valid ClusterCIDRs, by rank; none where pools come from elsewhere.
     entries: Vec<Entry>,
     next_id: EntryId,
     /// How long to wait for the cloud to label a Node.
@@ -89,24 +108,53 @@ impl Entry {
 impl PoolSource {
     /// The pools of the flags.
     pub(super) fn flags() -> Self {
-        Self { is_fixed: true, entries: Vec::new(), next_id: 0, label_wait: Duration::ZERO }
+        Self { kind: Kind::Flags, entries: Vec::new(), next_id: 0, label_wait: Duration::ZERO }
     }
 
     /// ClusterCIDRs, all still unknown.
     pub(super) fn cluster_cidrs(label_wait: Duration) -> Self {
-        Self { is_fixed: false, label_wait, ..Self::flags() }
+        Self { kind: Kind::ClusterCidrs, label_wait, ..Self::flags() }
+    }
+
+    /// A cloud.
+    pub(super) fn cloud(source: CloudSource) -> Self {
+        Self { kind: Kind::Cloud(source), ..Self::flags() }
+    }
+
+    /// Whether a cloud knows of pod CIDRs too.
+    pub(super) fn is_cloud(&self) -> bool {
+        matches!(self.kind, Kind::Cloud(_))
+    }
+
+    /// Whether a cloud routes blocks before Nodes have them.
+    pub(super) fn is_routed(&self) -> bool {
+        self.kind == Kind::Cloud(CloudSource::Routed)
+    }
+
+    /// Whether a CIDR outside of all pools counts as such: without a pool nothing is outside of it.
+    pub(super) fn counts_external(&self, pools: &[Pool]) -> bool {
+        !self.is_cloud() || !pools.is_empty()
     }
 
     /// Whether an operator is warned of a CIDR outside of all pools. Where ranges come and go with
-    /// ClusterCIDRs such a CIDR is normal.
+    /// ClusterCIDRs, or the cloud has ranges of its own, such a CIDR is normal.
     pub(super) fn reports_external(&self) -> bool {
-        self.is_fixed
+        self.kind == Kind::Flags
+    }
+
+    /// Whether an operator is warned of a text that is no CIDR while the Node lives.
+    pub(super) fn reports_garbage(&self) -> bool {
+        !self.is_cloud()
     }
 
     /// Whether a pool that has crossed a warning line is worth a warning: where another pool of the
-    /// family serves the same Nodes, the family counts as a whole.
+    /// family serves the same Nodes, the family counts as a whole. For clouds only metrics show it.
     pub(super) fn warns(&self, pools: &[Pool], pool: &Pool, percent: u8) -> bool {
-        !self.is_fixed || is_family_at(pools, pool, percent)
+        match self.kind {
+            Kind::Flags => is_family_at(pools, pool, percent),
+            Kind::ClusterCidrs => true,
+            Kind::Cloud(_) => false,
+        }
     }
 
     /// The places of the pools that serve a Node with these candidates.
@@ -115,7 +163,7 @@ impl PoolSource {
         candidates: &Candidates,
         pools: &[Pool],
     ) -> Result<Vec<usize>, Shortage> {
-        if self.is_fixed {
+        if self.kind != Kind::ClusterCidrs {
             return Ok(first_with_room(pools));
         }
         let known = || candidates.iter().filter_map(|id| self.by_id(*id));
@@ -140,7 +188,8 @@ impl PoolSource {
     pub(super) fn has_withdrawn(&self, claim: &[IpNet], pools: &[Pool]) -> bool {
         let is_block =
             |pool: &Pool, cidr: &IpNet| pool.mask() == cidr.prefix_len() && has(pool, cidr);
-        !self.is_fixed && !claim.is_empty() && !self.serves_all(claim, pools, is_block)
+        let may_withdraw = self.kind == Kind::ClusterCidrs && !claim.is_empty();
+        may_withdraw && !self.serves_all(claim, pools, is_block)
     }
 
     /// Whether all these CIDRs lie in the ranges of one ClusterCIDR that gives out blocks.
@@ -237,6 +286,14 @@ pub(crate) enum Shortage {
     /// A pool of the flags is full.
     #[error(transparent)]
     Pool(#[from] Exhausted),
+    /// Another Node has what the cloud names for this one (`rule:block-has-one-holder`).
+    #[error("cannot give the Node {cidr}, which is still that of Node {by}")]
+    Held {
+        /// The CIDR.
+        cidr: IpNet,
+        /// The name of the Node that has it.
+        by: Arc<str>,
+    },
     /// This Node is selected by no ClusterCIDR.
     #[error(
         "cannot allocate a node CIDR: no ClusterCIDR selects the Node; create one whose nodeSelector \

@@ -8,6 +8,7 @@ use cidr::IpNet;
 use tokio::time::Instant;
 
 use super::findings::Skipped;
+use super::unassigned::Route;
 use super::{Allocator, Assignment, Effects, Owner, Phase, Shortage, Uid};
 
 /// The next step after a consistent read that shows a Node still without CIDRs.
@@ -44,9 +45,11 @@ pub(crate) struct OpenOutcome {
 impl Allocator {
     /// Decides what to send for a Node, reserving a block of each pool when it has none yet.
     pub(crate) fn assign(&mut self, uid: &Uid) -> (Assignment, Effects) {
-        // A cache that was filled before delivers no list.
-        self.is_started = true;
+        self.start();
         let mut effects = Effects::default();
+        if self.is_too_early() {
+            return (Assignment::TooEarly, effects);
+        }
         let Some(node) = self.unassigned.get_mut(uid) else {
             return (Assignment::Settled, effects);
         };
@@ -58,7 +61,14 @@ impl Allocator {
         if node.deleting && !unresolved {
             return (Assignment::Settled, effects);
         }
+        let is_routed = node.route() != Route::NotRequested;
         if node.phase == Phase::Reserved {
+            if is_routed
+                && !unresolved
+                && let Some(held) = self.hold_up(uid, &self.claim(uid).to_vec())
+            {
+                return (Assignment::Starved(held), effects);
+            }
             if unresolved || !self.must_move(uid) {
                 return (self.send(uid, unresolved, since), effects);
             }
@@ -84,14 +94,16 @@ impl Allocator {
         until: Instant,
     ) -> Option<Departure> {
         if self.in_list
-            || self.hold.left(now).is_some()
-            || self.must_move(uid)
-            || self.ledger.claim(&Owner::Node(uid.clone())) != Some(cidrs)
+            || self.is_contested(uid)
+            || self.is_withdrawn(uid)
+            || self.claim(uid) != cidrs
         {
             return None;
         }
         let node = self.unassigned.get_mut(uid)?;
-        if node.phase != Phase::Reserved || node.deleting {
+        // What the cloud has carried out already is finished (`rule:begun-alias-is-finished`).
+        let is_held = node.route() == Route::NotRequested && self.hold.left(now).is_some();
+        if is_held || node.phase != Phase::Reserved || node.deleting {
             return None;
         }
         node.outcome_mut().sent(until);
@@ -148,6 +160,7 @@ impl Allocator {
     pub(crate) fn bound(&mut self, uid: &Uid, now: Instant) -> Option<Duration> {
         let node = self.close(uid)?;
         self.assigned.insert(uid.clone(), node.name);
+        self.note_ours(uid);
         Some(now.saturating_duration_since(node.since))
     }
 
@@ -165,9 +178,8 @@ impl Allocator {
         open.collect()
     }
 
-    fn send(&self, uid: &Uid, unresolved: bool, since: Instant) -> Assignment {
-        let cidrs = self.ledger.claim(&Owner::Node(uid.clone())).unwrap_or_default().to_vec();
-        Assignment::Send { cidrs, unresolved, since }
+    pub(super) fn send(&self, uid: &Uid, unresolved: bool, since: Instant) -> Assignment {
+        Assignment::Send { cidrs: self.claim(uid).to_vec(), unresolved, since }
     }
 
     pub(super) fn reserve(&mut self, uid: &Uid, effects: &mut Effects) -> Result<(), Shortage> {
@@ -188,18 +200,22 @@ impl Allocator {
     }
 
     /// Gives a reserved block back; the Node is pending again.
-    fn give_up(&mut self, uid: &Uid, effects: &mut Effects) {
+    pub(super) fn give_up(&mut self, uid: &Uid, effects: &mut Effects) {
         self.clear_findings(uid);
         self.ledger.release(&Owner::Node(uid.clone()));
         if let Some(node) = self.unassigned.get_mut(uid) {
             node.phase = Phase::Pending;
+            node.clear_route();
         }
         self.after_release(effects);
     }
 
-    /// Whether the blocks that are reserved for a Node may not be sent: another owner's claim
-    /// overlaps them, or their ClusterCIDR gives out nothing more.
+    /// Whether others are to take the place of the blocks that are reserved for a Node: another owner's claim
+    /// overlaps them, or their ClusterCIDR gives out nothing more. A block that the cloud may have
+    /// routed stays.
     fn must_move(&self, uid: &Uid) -> bool {
-        self.ledger.is_contested(&Owner::Node(uid.clone())) || self.is_withdrawn(uid)
+        let is_routed =
+            self.unassigned.get(uid).is_some_and(|it| it.route() != Route::NotRequested);
+        !is_routed && (self.is_contested(uid) || self.is_withdrawn(uid))
     }
 }

@@ -1,5 +1,6 @@
 //! The allocator's rules.
 
+mod clouds;
 mod cluster_cidrs;
 mod foreign_values;
 mod memory;

@@ -31,6 +31,18 @@ pub(super) struct QueuePosition {
     pub(super) ticket: u64,
 }
 
+/// What the cloud was asked to do with the block that is claimed for a Node.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Route {
+    /// Nothing: another block may take its place.
+    #[default]
+    NotRequested,
+    /// To route it to the Node's VM. It may have done so, whatever it answered.
+    Requested,
+    /// To route it, which it refused.
+    Refused,
+}
+
 /// At the start of a process all Nodes of a new cluster are in this state, so it is kept small.
 #[derive(Debug)]
 pub(super) struct Unassigned {
@@ -52,6 +64,7 @@ pub(super) struct Unassigned {
 struct History {
     outcome: Outcome,
     event_times: EventTimes,
+    route: Route,
 }
 
 impl Unassigned {
@@ -75,6 +88,28 @@ impl Unassigned {
     /// The outcome of its PATCHes, for changes.
     pub(super) fn outcome_mut(&mut self) -> &mut Outcome {
         &mut self.history.get_or_insert_default().outcome
+    }
+
+    /// What became of its block at the cloud.
+    pub(super) fn route(&self) -> Route {
+        self.history.as_ref().map(|history| history.route).unwrap_or_default()
+    }
+
+    /// Notes what became of its block at the cloud.
+    pub(super) fn set_route(&mut self, route: Route) {
+        self.history.get_or_insert_default().route = route;
+    }
+
+    /// It has no block any more.
+    pub(super) fn clear_route(&mut self) {
+        if let Some(history) = &mut self.history {
+            history.route = Route::NotRequested;
+        }
+    }
+
+    /// Whether its block may have left this process: in a PATCH, or to the cloud.
+    pub(super) fn has_left(&self) -> bool {
+        self.outcome().is_open() || self.route() != Route::NotRequested
     }
 
     /// When its events were last recorded.

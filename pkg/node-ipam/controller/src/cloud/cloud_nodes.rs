@@ -1,5 +1,5 @@
-//! [`CloudNodes`]: the Nodes of a run, what is claimed for them, and what both the copier and the
-//! syncer do with one of them.
+//! [`CloudNodes`]: the Nodes of a run whose VMs have ranges, and what both the copier and the syncer ask
+//! of the cloud for one of them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,20 +7,16 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use cidr::IpNet;
-use informer::{Delta, Informer, Subscription};
+use informer::{Delta, Subscription};
 use kube_api::{CloudNode, Node};
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::time::{Instant, timeout};
-use tokio_util::sync::CancellationToken;
-use workqueue::{Next, Retry, WorkQueue};
+use workqueue::{Next, Retry};
 
-use super::claims::{Claims, Refusal};
-use super::node_events::NodeEvents;
 use super::provider::{Cloud, CloudError, VmRanges};
-use super::writes::{Before, Leaves, NodeWrites};
-use crate::second_allocator::Detector;
-use crate::second_allocator::Suspect;
-use crate::writer::Written;
+use crate::allocator::{AfterRead, Allocator, Assignment, Effects};
+use crate::node_events::{FAILED, NOT_AVAILABLE};
+use crate::reconciler::{Ended, ReadBack, Reconciler, Work};
 
 /// After a refusal that nothing but somebody's help mends.
 const REFUSED_PAUSE: Duration = Duration::from_secs(60);
@@ -33,37 +29,27 @@ const BLOCKS_IN_A_ROW: u32 = 8;
 /// that follows, 5 s, it fits into stock's default for `--controller-shutdown-timeout`, 10 s.
 const LAST_CALLS: Duration = Duration::from_secs(4);
 
-/// Interval of reads for a Node that has been without a block for long.
-const HELD_LONG: Duration = Duration::from_secs(300);
-
-/// Event reason: Node and VM differ, which only the operator can resolve.
-pub(super) const MISMATCH: &str = "CloudCIDRAllocatorMismatch";
-/// The cloud has nothing for a Node, or there is no block.
-pub(super) const NOT_AVAILABLE: &str = "CIDRNotAvailable";
-/// The API server or the cloud refused the write.
-pub(super) const FAILED: &str = "CIDRAssignmentFailed";
-/// The Node has its pod CIDR, and the condition of its network was refused.
-const NOT_READY: &str = "NetworkConditionNotWritten";
-
 /// The Nodes of a run.
 pub(super) struct CloudNodes<C: Cloud> {
-    pub(super) nodes: Informer<CloudNode>,
-    pub(super) queue: WorkQueue<Arc<str>>,
+    /// Claims, cache, queue and writes, which are those of all allocators.
+    pub(super) core: Arc<Reconciler<CloudNode>>,
     pub(super) cloud: C,
-    pub(super) claims: Arc<Mutex<Claims>>,
-    pub(super) writes: NodeWrites,
-    pub(super) detector: Arc<Detector>,
-    pub(super) node_events: NodeEvents,
     pub(super) vm_read_times: VmReadTimes,
-    pub(super) stop: CancellationToken,
     /// Writes to the cloud that the stop cut off.
     pub(super) cut_off: AtomicUsize,
 }
 
-/// Why a pass over a Node ends.
-pub(super) type Ended = Result<Next, Retry>;
-
 impl<C: Cloud> CloudNodes<C> {
+    pub(super) fn new(core: Arc<Reconciler<CloudNode>>, cloud: C) -> Arc<Self> {
+        let (vm_read_times, cut_off) = (VmReadTimes::default(), AtomicUsize::new(0));
+        Arc::new(Self { core, cloud, vm_read_times, cut_off })
+    }
+
+    /// The claims of all Nodes; not to be held across a call.
+    pub(super) fn claims(&self) -> MutexGuard<'_, Allocator> {
+        self.core.allocator.lock()
+    }
+
     /// Feeds claims and queue from the watch, in its order; `wants` says which Nodes are worked on
     /// when they change, and `gone` hears of those that are no more.
     pub(super) fn watch(
@@ -72,7 +58,7 @@ impl<C: Cloud> CloudNodes<C> {
         gone: impl Fn(&Self, &Node) + Send + Sync + 'static,
     ) -> Subscription<CloudNode> {
         let this = Arc::downgrade(self);
-        self.nodes.subscribe(move |delta| {
+        self.core.nodes.subscribe(move |delta| {
             let Some(this) = this.upgrade() else { return };
             match delta {
                 Delta::Updated { old, new } if is_no_news(old, new) => {}
@@ -82,49 +68,45 @@ impl<C: Cloud> CloudNodes<C> {
                     this.let_go(&node.node);
                     gone(&this, &node.node);
                 }
-                Delta::ListStarts => this.claims.lock().set_in_list(true),
-                Delta::ListEnds => this.claims.lock().set_in_list(false),
+                Delta::ListStarts => this.claims().set_in_list(true),
+                Delta::ListEnds => {
+                    let mut claims = this.claims();
+                    claims.set_in_list(false);
+                    // Each was added to the queue when it came.
+                    drop(claims.take_listed());
+                }
             }
         })
     }
 
     fn take_in(&self, node: &CloudNode, is_wanted: bool) {
-        let name = &node.node.name;
+        let (name, uid, now) = (&node.node.name, &node.node.uid, Instant::now());
+        let mut claims = self.claims();
         // Our own write says nothing new about its VM.
-        if !self.claims.lock().shows_ours(&node.node) {
-            self.vm_read_times.note(name, Instant::now());
+        if !claims.shows_ours(&node.node) {
+            self.vm_read_times.note(name, now);
         }
-        let effects = self.claims.lock().see(&node.node);
-        let may_have_alias = node.node.pod_cidrs.is_empty() && !node.node.deleting;
-        let is_read = !may_have_alias || node.provider_id.is_empty();
-        self.wake(self.claims.lock().expect_read(&node.node.uid, !is_read));
-        if !node.node.pod_cidrs.is_empty() {
-            self.writes.forget(&node.node.uid);
-        }
-        self.wake(effects.wake);
-        if let Some(evidence) = effects.foreign {
-            self.detector.suspect(Suspect::new(&node.node, evidence));
-        }
-        if let Some(conflict) = effects.conflict {
-            self.node_events.report_conflict(&node.node, &conflict);
-        }
+        let effects = claims.observe(node, now);
+        let is_empty = node.node.pod_cidrs.is_empty() && !node.node.deleting;
+        let read = if is_empty && !node.provider_id.is_empty() {
+            claims.expect_vm_read(uid);
+            Effects::default()
+        } else {
+            claims.vm_was_read(uid)
+        };
+        drop(claims);
+        self.core.carry_out(effects);
+        self.core.carry_out(read);
         if is_wanted {
-            self.queue.add(Arc::clone(name));
+            self.core.queue.add(Arc::clone(name));
         }
     }
 
     fn let_go(&self, node: &Node) {
-        let effects = self.claims.lock().gone(&node.uid);
-        self.writes.forget(&node.uid);
+        let effects = self.claims().gone(&node.uid, Instant::now());
         // The name may be another Node's by now, whose `Added` follows.
         self.vm_read_times.forget(&node.name);
-        self.wake(effects.wake);
-    }
-
-    pub(super) fn wake(&self, names: Vec<Arc<str>>) {
-        for name in names {
-            self.queue.add(name);
-        }
+        self.core.carry_out(effects);
     }
 
     /// Reads the ranges of a Node's VM, as of a read that is not older than `age` and than the Node's
@@ -133,38 +115,33 @@ impl<C: Cloud> CloudNodes<C> {
         let name = &node.node.name;
         let not_before = self.vm_read_times.not_before(name, age, Instant::now());
         let reading = self.cloud.ranges(&node.provider_id, not_before);
-        match self.stop.run_until_cancelled(reading).await {
-            None => Err(Ok(Next::Done)),
-            Some(Ok(vm)) => {
-                self.wake(self.claims.lock().expect_read(&node.node.uid, false));
-                Ok(vm)
-            }
-            Some(Err(error)) => {
-                // A VM that cannot be read holds up no other Node.
-                if !matches!(error, CloudError::Throttled { .. }) {
-                    self.wake(self.claims.lock().expect_read(&node.node.uid, false));
-                }
-                Err(Err(self.failed(&node.node, error, NOT_AVAILABLE)))
-            }
+        let Some(read) = self.core.stop.run_until_cancelled(reading).await else {
+            return Err(Ok(Next::Done));
+        };
+        // A VM that cannot be read holds up no other Node.
+        if !matches!(read, Err(CloudError::Throttled { .. })) {
+            let effects = self.claims().vm_was_read(&node.node.uid);
+            self.core.carry_out(effects);
         }
+        read.map_err(|error| Err(self.failed(&node.node, error, NOT_AVAILABLE)))
     }
 
     /// Reports an error of the cloud and decides when to try again: throttling makes no event, a final
     /// refusal or a missing right waits a minute.
-    pub(super) fn failed(&self, node: &Node, error: CloudError, reason: &'static str) -> Retry {
+    fn failed(&self, node: &Node, error: CloudError, reason: &'static str) -> Retry {
         match error {
             CloudError::Throttled { reason, pause } => Retry::throttled(reason, pause),
             CloudError::Absent(why) => {
-                self.node_events.report(node, NOT_AVAILABLE, &why);
+                self.core.events.report(node, NOT_AVAILABLE, &why);
                 Retry::expected(why)
             }
             CloudError::Refused(why) => {
-                self.node_events.report(node, reason, &why);
+                self.core.events.report(node, reason, &why);
                 Retry::new(why).at_least(REFUSED_PAUSE)
             }
             CloudError::RangeRefused(why) => {
-                self.node_events.report(node, reason, &why);
-                let tries = self.queue.failures(&node.name);
+                self.core.events.report(node, reason, &why);
+                let tries = self.core.queue.failures(&node.name);
                 let may_change = node.pod_cidrs.is_empty() && tries < BLOCKS_IN_A_ROW;
                 let pause = if may_change { Duration::ZERO } else { REFUSED_PAUSE };
                 Retry::new(why).at_least(pause)
@@ -174,21 +151,42 @@ impl<C: Cloud> CloudNodes<C> {
         }
     }
 
-    /// Reports a claim that cannot be made.
-    pub(super) fn refused(&self, node: &Node, refusal: Refusal) -> Retry {
-        match &refusal {
-            Refusal::NotNow => {}
-            Refusal::Held { .. } => self.node_events.report(node, FAILED, &refusal.to_string()),
-            Refusal::Full(_) => self.node_events.report(node, NOT_AVAILABLE, &refusal.to_string()),
+    /// Waits until no earlier PATCH of a Node can be applied (`rule:unknown-outcome-ends`); where the
+    /// same is sent again, one read is enough. `Err` while that is unknown.
+    pub(super) async fn settle(&self, node: &Node, is_same: bool) -> Result<(), Ended> {
+        if self.claims().open_until(&node.uid).is_none() {
+            return Ok(());
         }
-        Retry::expected(refusal)
+        match self.core.read_back(node, Instant::now()).await {
+            ReadBack::Empty(AfterRead::Send) => {}
+            // The watch brings what it shows.
+            other => return Err(other.next(Ok(Next::Done))),
+        }
+        match self.claims().open_until(&node.uid) {
+            Some(until) if !is_same => {
+                let retry = Retry::expected("an earlier PATCH may yet be applied");
+                Err(Err(retry.at_least(until.saturating_duration_since(Instant::now()))))
+            }
+            _ => Ok(()),
+        }
     }
 
-    /// `Err` while no Node is given anything (`rule:second-allocator-is-told`).
-    pub(super) fn check_hold(&self) -> Result<(), Ended> {
-        match self.detector.hold.left(Instant::now()) {
-            Some(wait) => Err(Ok(Next::After(wait.min(HELD_LONG)))),
-            None => Ok(()),
+    /// What is claimed for a Node and may be sent, with the time since when it has waited; a shortage is reported.
+    pub(super) fn claimed(
+        &self,
+        node: &Node,
+        (assignment, effects): (Assignment, Effects),
+    ) -> Result<(Vec<IpNet>, Instant), Ended> {
+        self.core.carry_out(effects);
+        match assignment {
+            Assignment::Send { cidrs, since, .. } => Ok((cidrs, since)),
+            Assignment::Starved(shortage) => {
+                self.core.events.report_shortage(node, &shortage);
+                Err(Err(Retry::expected(shortage)))
+            }
+            Assignment::TooEarly | Assignment::Settled => {
+                Err(Err(Retry::expected("cannot tell yet which Node has which pod CIDRs")))
+            }
         }
     }
 
@@ -200,15 +198,11 @@ impl<C: Cloud> CloudNodes<C> {
         range: IpNet,
         vm: &VmRanges,
     ) -> Result<(), Ended> {
-        let (claims, stop) = (Arc::clone(&self.claims), self.stop.clone());
-        let (uid, left) = (Arc::clone(&node.node.uid), AtomicBool::new(false));
-        let is_given = node.node.pod_cidrs.is_empty();
+        let (uid, left) = (&node.node.uid, AtomicBool::new(false));
         let is_wanted = || {
-            let is_held = is_given && self.check_hold().is_err();
-            let may = !is_held
-                && !stop.is_cancelled()
-                && !self.nodes.is_doubted()
-                && claims.lock().may_send(&uid, &[range]);
+            let may = !self.core.stop.is_cancelled()
+                && !self.core.nodes.is_doubted()
+                && self.claims().begin_route(uid, &range, Instant::now());
             left.fetch_or(may, Ordering::Relaxed);
             may
         };
@@ -222,7 +216,7 @@ impl<C: Cloud> CloudNodes<C> {
             Some(Ok(())) => Ok(()),
             Some(Err(error)) => {
                 if matches!(error, CloudError::RangeRefused(_)) {
-                    self.claims.lock().refuse(&node.node.uid);
+                    self.claims().route_refused(uid);
                 }
                 Err(Err(self.failed(&node.node, error, FAILED)))
             }
@@ -235,7 +229,7 @@ impl<C: Cloud> CloudNodes<C> {
         tokio::pin!(begun);
         tokio::select! {
             done = &mut begun => return Some(done),
-            () = self.stop.cancelled() => {}
+            () = self.core.stop.cancelled() => {}
         }
         if !left.load(Ordering::Relaxed) {
             return None;
@@ -247,73 +241,32 @@ impl<C: Cloud> CloudNodes<C> {
         done
     }
 
+    /// Writes to a Node what the cloud names for it. `Ok` when it is there.
+    pub(super) async fn write_named(&self, node: &Node, cidrs: &[IpNet]) -> Result<(), Ended> {
+        self.core.check_hold()?;
+        let is_same = self.claims().claim(&node.uid) == cidrs;
+        self.settle(node, is_same).await?;
+        let assigned = self.claims().assign_exact(&node.uid, cidrs);
+        let (cidrs, since) = self.claimed(node, assigned)?;
+        self.write(node, &cidrs, since).await
+    }
+
     /// Writes what is claimed for a Node to it. `Ok` when it is there.
-    pub(super) async fn write_cidrs(
+    pub(super) async fn write(
         &self,
         node: &Node,
         cidrs: &[IpNet],
-        leaves: Leaves,
+        since: Instant,
     ) -> Result<(), Ended> {
-        let (claims, uid, planned) =
-            (Arc::clone(&self.claims), Arc::clone(&node.uid), cidrs.to_vec());
-        // What the cloud has carried out already is finished.
-        let hold = (leaves == Leaves::UntilTheStop).then(|| self.detector.hold.clone());
-        let nodes = self.nodes.clone();
-        let check = move || {
-            let is_held = hold.as_ref().is_some_and(|hold| hold.left(Instant::now()).is_some());
-            !is_held && !nodes.is_doubted() && claims.lock().may_send(&uid, &planned)
-        };
-        let since = self.claims.lock().since(&node.uid);
-        let written = self.writes.set_cidrs(node, cidrs, (since, leaves), check).await;
+        let written = self.core.write(&Work { node, cidrs, since }).await;
         self.sweep(node);
-        self.done(node, written, FAILED)?;
-        self.claims.lock().written(&node.uid);
-        Ok(())
+        written
     }
 
     /// Forgets what a pass has noted of a Node that was deleted meanwhile; no later pass would.
     fn sweep(&self, node: &Node) {
-        if !self.claims.lock().is_live(&node.uid) {
-            self.writes.forget(&node.uid);
+        if !self.claims().is_live(&node.uid) {
             self.vm_read_times.forget(&node.name);
-        }
-    }
-
-    /// Says on a Node that its network is ready, unless it says so already: every write goes to all
-    /// watchers of Nodes.
-    pub(super) async fn make_ready(&self, node: &CloudNode, message: &str) -> Result<(), Ended> {
-        if node.network_is_ready {
-            return Ok(());
-        }
-        let written = self.writes.make_ready(&node.node, message).await;
-        self.done(&node.node, written, NOT_READY)
-    }
-
-    /// Waits until no earlier PATCH of the Node can take effect, except one of the planned CIDRs; `Err`
-    /// while that is unknown.
-    pub(super) async fn settle(&self, node: &Node, planned: &[IpNet]) -> Result<(), Ended> {
-        match self.writes.settle(node, planned).await {
-            Before::Clear => Ok(()),
-            // The watch brings it.
-            Before::Shows(cidrs) => {
-                Err(Err(Retry::expected(format!("the Node has {cidrs:?} by now"))))
-            }
-            Before::Unknown(retry) => Err(Err(retry)),
-        }
-    }
-
-    fn done(&self, node: &Node, written: Written, reason: &'static str) -> Result<(), Ended> {
-        match written {
-            Written::Done => Ok(()),
-            Written::Stopped => Err(Ok(Next::Done)),
-            Written::Changed => Err(Err(Retry::expected("the Node has changed meanwhile"))),
-            Written::Not(retry) | Written::Withdrawn(retry) | Written::Unknown(_, retry) => {
-                Err(Err(retry))
-            }
-            Written::Rejected(why, pause) => {
-                self.node_events.report(node, reason, &why);
-                Err(Err(Retry::expected(why).at_least(pause)))
-            }
         }
     }
 }

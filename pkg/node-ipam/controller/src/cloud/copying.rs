@@ -7,10 +7,11 @@ use cidr::{Family, IpNet};
 use kube_api::CloudNode;
 use workqueue::{Backoff, Jitter, Next, Reconcile, Retry};
 
-use super::cloud_nodes::{CloudNodes, Ended, MISMATCH, NOT_AVAILABLE};
+use super::cloud_nodes::CloudNodes;
 use super::provider::{Cloud, VmRanges};
-use super::writes::Leaves;
+use crate::node_events::{MISMATCH, NOT_AVAILABLE};
 use crate::options::Families;
+use crate::reconciler::Ended;
 
 /// The work to do for a Node.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,7 +94,7 @@ impl<C: Cloud> Reconcile for Copier<C> {
     type Key = Arc<str>;
 
     async fn reconcile(&self, name: &Arc<str>) -> Result<Next, Retry> {
-        let Some(node) = self.all.nodes.get(name) else { return Ok(Next::Done) };
+        let Some(node) = self.all.core.nodes.get(name) else { return Ok(Next::Done) };
         // Without its VM nothing can be done; the update that names it brings the Node back.
         if node.node.deleting || node.provider_id.is_empty() {
             return Ok(Next::Done);
@@ -108,18 +109,18 @@ impl<C: Cloud> Reconcile for Copier<C> {
 impl<C: Cloud> Copier<C> {
     async fn copy(&self, node: &CloudNode) -> Result<Next, Ended> {
         // What we have written was read of the VM just then.
-        let is_ours = self.all.claims.lock().shows_ours(&node.node);
+        let is_ours = self.all.claims().shows_ours(&node.node);
         let vm = self.all.vm(node, if is_ours { RECHECK } else { YOUNG }).await?;
-        let has = self.all.claims.lock().pod_cidrs(&node.node);
+        let has = self.all.claims().pod_cidrs(&node.node);
         match decide(&has, &vm, &self.families) {
             Decision::NotAvailable => {
                 let why = "its VM has no alias range and no IPv6 range";
-                self.all.node_events.report(&node.node, NOT_AVAILABLE, why);
+                self.all.core.events.report(&node.node, NOT_AVAILABLE, why);
                 Err(Err(Retry::expected(why)))
             }
             Decision::Lacking(lack) => Err(Err(Retry::expected(lack))),
             Decision::Mismatch => {
-                self.all.node_events.report(&node.node, MISMATCH, &difference(&has, &vm));
+                self.all.core.events.report(&node.node, MISMATCH, &difference(&has, &vm));
                 Ok(Next::After(RECHECK))
             }
             Decision::Settled => {
@@ -127,11 +128,7 @@ impl<C: Cloud> Copier<C> {
                 Ok(Next::Done)
             }
             Decision::Assign(cidrs) => {
-                self.all.check_hold()?;
-                self.all.settle(&node.node, &cidrs).await?;
-                let taken = self.all.claims.lock().take(&node.node, &cidrs);
-                taken.map_err(|refusal| Err(self.all.refused(&node.node, refusal)))?;
-                self.all.write_cidrs(&node.node, &cidrs, Leaves::UntilTheStop).await?;
+                self.all.write_named(&node.node, &cidrs).await?;
                 self.all.make_ready(node, MESSAGE).await?;
                 Ok(Next::Done)
             }
@@ -140,7 +137,7 @@ impl<C: Cloud> Copier<C> {
 
     /// A Node that fails for long is tried seldom, without end.
     fn paced(&self, name: &Arc<str>, retry: Retry) -> Retry {
-        if self.all.queue.failures(name) < MANY_FAILURES {
+        if self.all.core.queue.failures(name) < MANY_FAILURES {
             return retry;
         }
         let pause = retry.pause().max(SELDOM);

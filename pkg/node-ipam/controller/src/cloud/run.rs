@@ -1,10 +1,7 @@
 //! One run of the CloudAllocator, of IPAMFromCluster or of IPAMFromCloud.
-//!
-//! Metrics of Nodes whose pod CIDRs a cloud knows of: those
-//! of the other allocators, and that none is given up.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use gce::Client;
@@ -13,45 +10,22 @@ use kube_api::CloudNode;
 use manager::{Context, Failure, Stopped};
 use parking_lot::Mutex;
 use prometheus::{IntCounterVec, Opts, Registry};
-use tracing::{error, info};
+use tracing::info;
 use workqueue::{Backoff, Reconcile};
 
-use super::claims::Claims;
-use super::cloud_nodes::{CloudNodes, VmReadTimes};
+use super::cloud_nodes::CloudNodes;
 use super::copying::Copier;
-use super::node_events::NodeEvents;
 use super::provider::{Cloud, GoogleCloud};
 use super::syncer::{Syncer, TIMER};
-use super::writes::NodeWrites;
 use super::{copying, syncer};
-use crate::LOGGER;
-use crate::api::NodeApi;
-use crate::metrics::{PoolsOf, StateMetrics, WriteMetrics};
-use crate::options::{Direction, Families, Mode};
-use crate::second_allocator::Hold;
-use crate::second_allocator::deadline_of_outcomes;
-use crate::second_allocator::{Detector, OnSecondAllocator};
+use crate::allocator::{Allocator, CloudSource};
+use crate::metrics::{IpamMetrics, PoolsOf};
+use crate::options::{Direction, Families, Mode, Options};
+use crate::{LOGGER, node_work};
 
-/// How often all claims are compared with the cache.
-const AUDIT: Duration = Duration::from_secs(600);
-/// The first list is given up after this time, and started again.
-const FIRST_LIST: Duration = Duration::from_secs(600);
 /// One pass over a Node: an operation of the cloud takes up to two minutes, and calls wait for each
 /// other.
 const ITEM_LIMIT: Duration = Duration::from_secs(300);
-
-/// Options that the allocators of all sources have in common.
-#[derive(Clone, Debug)]
-pub(crate) struct RunOptions {
-    /// Most Nodes that are worked on at once.
-    pub(crate) concurrency: usize,
-    /// How long the blocks of a deleted Node stay unused.
-    pub(crate) reuse_delay: Duration,
-    /// The reaction to a second allocator.
-    pub(crate) on_second_allocator: OnSecondAllocator,
-    /// The hold of all runs of this process.
-    pub(crate) hold: Hold,
-}
 
 /// Runs until it is asked to stop.
 ///
@@ -61,7 +35,7 @@ pub(crate) async fn run(
     context: &Context,
     google: &gce::Config,
     mode: &Mode,
-    options: &RunOptions,
+    options: &Options,
 ) -> Result<Stopped, Failure> {
     let calls = context.metrics(gce::Metrics::new)?;
     let env = |name: &str| std::env::var(name).ok();
@@ -71,10 +45,19 @@ pub(crate) async fn run(
     match mode {
         Mode::Copy(families) => copy(context, cloud, families, options).await,
         Mode::Sync { direction, pool, reserved } => {
-            let claims = Claims::new(Some(pool.clone()), reserved);
-            let claims = claims.resting_for(options.reuse_delay);
-            sync(context, cloud, *direction, claims, options).await
+            let pool = Some(pool.clone());
+            let allocator = Allocator::of_cloud(source(*direction), pool, reserved);
+            let allocator = allocator.resting_for(options.reuse_delay);
+            sync(context, cloud, *direction, allocator, options).await
         }
+    }
+}
+
+/// Who decides what a Node gets.
+pub(super) fn source(direction: Direction) -> CloudSource {
+    match direction {
+        Direction::FromCluster => CloudSource::Routed,
+        Direction::FromCloud => CloudSource::Exact,
     }
 }
 
@@ -82,10 +65,11 @@ async fn copy<C: Cloud>(
     context: &Context,
     cloud: C,
     families: &Families,
-    options: &RunOptions,
+    options: &Options,
 ) -> Result<Stopped, Failure> {
-    let queue = "cloudCIDRAllocator";
-    let all = nodes(context, cloud, queue, copying::BACKOFF, Claims::new(None, &[]), options)?;
+    let queue = ("cloudCIDRAllocator", copying::BACKOFF);
+    let allocator = Allocator::of_cloud(CloudSource::Exact, None, &[]);
+    let all = nodes(context, cloud, queue, allocator, options)?;
     let watching = all.watch(copying::wants, |_, _| {});
     info!(logger = LOGGER, "Copying pod CIDRs from the VMs of Nodes");
     let copier = Copier { all: Arc::clone(&all), families: families.clone() };
@@ -96,10 +80,10 @@ async fn sync<C: Cloud>(
     context: &Context,
     cloud: C,
     direction: Direction,
-    claims: Claims,
-    options: &RunOptions,
+    allocator: Allocator,
+    options: &Options,
 ) -> Result<Stopped, Failure> {
-    let all = nodes(context, cloud, "ipam_node", TIMER.backoff(), claims, options)?;
+    let all = nodes(context, cloud, ("ipam_node", TIMER.backoff()), allocator, options)?;
     let spread = Arc::<Mutex<_>>::default();
     let syncer = Syncer { all: Arc::clone(&all), direction, spread: Arc::clone(&spread) };
     let gone = move |all: &CloudNodes<C>, node: &kube_api::Node| {
@@ -118,100 +102,42 @@ async fn sync<C: Cloud>(
 fn nodes<C: Cloud>(
     context: &Context,
     cloud: C,
-    queue: &str,
-    backoff: Backoff,
-    claims: Claims,
-    options: &RunOptions,
+    queue: (&str, Backoff),
+    allocator: Allocator,
+    options: &Options,
 ) -> Result<Arc<CloudNodes<C>>, Failure> {
-    let metrics = context.metrics(|registry| CloudMetrics::new(registry, queue))?;
-    let claims = Arc::new(Mutex::new(claims));
-    metrics.state.attach(&claims);
-    let api = NodeApi::new(context.caller.clone(), context.settings.write_timeout);
-    let (recorder, found) = (context.recorder.clone(), metrics.writes.second_allocators.clone());
-    let detector = Detector::new(api.clone(), recorder, found, options.hold.clone());
-    let detector = Arc::new(detector);
-    let writes = NodeWrites {
-        api,
-        metrics: metrics.writes,
-        detector: Arc::clone(&detector),
-        stop: context.stop.clone(),
-        open: Mutex::default(),
-    };
-    Ok(Arc::new(CloudNodes {
-        nodes: context.informers.get::<CloudNode>(),
-        queue: context.queue(queue, backoff),
-        cloud,
-        claims,
-        writes,
-        detector,
-        node_events: NodeEvents::new(context.recorder.clone()),
-        vm_read_times: VmReadTimes::default(),
-        stop: context.stop.clone(),
-        cut_off: AtomicUsize::new(0),
-    }))
+    let metrics = context.metrics(|registry| metrics(registry, queue.0))?;
+    let allocator = Arc::new(Mutex::new(allocator.holding_by(options.hold.clone())));
+    let nodes = context.informers.get::<CloudNode>();
+    let core = node_work::reconciler(context, queue, &nodes, &allocator, metrics, None);
+    Ok(CloudNodes::new(core, cloud))
 }
 
 /// Works on the Nodes until the stop, once all of them are known (`rule:list-before-allocate`).
 async fn work<C: Cloud, R: Reconcile<Key = Arc<str>>>(
     context: &Context,
     all: &Arc<CloudNodes<C>>,
-    reconcile: R,
+    pass: R,
     watching: Subscription<CloudNode>,
-    options: &RunOptions,
+    options: &Options,
 ) -> Result<Stopped, Failure> {
-    let auditor = Arc::clone(all);
-    let work = context
-        .run(&all.queue, Arc::new(reconcile))
-        .workers(options.concurrency)
-        .item_limit(ITEM_LIMIT)
-        .start_filled(&all.nodes)
-        .start_within(FIRST_LIST)
-        .audit(AUDIT, move || {
-            audit(&auditor);
-            std::future::ready(())
-        })
-        .until_stopped();
-    let looking = async {
-        all.detector.watch(options.on_second_allocator, &context.stop).await;
-        Ok(())
-    };
-    let ((), (), deadline) = tokio::try_join!(work, looking, deadline_of_outcomes(context))?;
+    let pass = (Arc::new(pass), ITEM_LIMIT);
+    let working = node_work::work(context, &all.core, pass, options, std::future::ready(()));
+    let Stopped { unknown_writes } = working.await?;
     drop(watching);
-    let cut_off = all.cut_off.load(Ordering::Relaxed);
-    Ok(Stopped { unknown_writes: cut_off + all.writes.settle_all(deadline).await })
+    Ok(Stopped { unknown_writes: unknown_writes + all.cut_off.load(Ordering::Relaxed) })
 }
 
-/// Compares claims and cache (`rule:no-block-is-lost`).
-fn audit<C: Cloud>(all: &CloudNodes<C>) {
-    let mended = all.nodes.frozen(|store| {
-        let live = store.values().map(|node| &node.node);
-        all.claims.lock().audit(live)
-    });
-    if mended > 0 {
-        error!(mended, "Claims differed from the cache and were mended; please report this");
-    }
-}
-
-/// Registered once per process. Clones are the same.
-#[derive(Clone)]
-pub(super) struct CloudMetrics {
-    pub(super) state: StateMetrics,
-    pub(super) writes: WriteMetrics,
-}
-
-impl CloudMetrics {
-    /// Registers everything; `queue` is the name of the work queue.
-    pub(super) fn new(registry: &Registry, queue: &str) -> Result<Self, prometheus::Error> {
-        let dropped = IntCounterVec::new(
-            Opts::new(
-                "workqueue_dropped_objects",
-                "Nodes that were given up after too many attempts, which never happens here.",
-            ),
-            &["name"],
-        )?;
-        dropped.with_label_values(&[queue]);
-        registry.register(Box::new(dropped))?;
-        let state = StateMetrics::new(registry, PoolsOf::Flags)?;
-        Ok(Self { state, writes: WriteMetrics::new(registry)? })
-    }
+/// Registers everything, once per process; `queue` is the name of the work queue.
+pub(super) fn metrics(registry: &Registry, queue: &str) -> Result<IpamMetrics, prometheus::Error> {
+    let dropped = IntCounterVec::new(
+        Opts::new(
+            "workqueue_dropped_objects",
+            "Nodes that were given up after too many attempts, which never happens here.",
+        ),
+        &["name"],
+    )?;
+    dropped.with_label_values(&[queue]);
+    registry.register(Box::new(dropped))?;
+    IpamMetrics::new(registry, PoolsOf::Flags)
 }

@@ -7,22 +7,22 @@ use std::time::Duration;
 use cidr::IpNet;
 use kube_api::{CloudNode, Node};
 use parking_lot::Mutex;
+use tokio::time::Instant;
 use tracing::warn;
 use workqueue::{Backoff, Jitter, Next, Reconcile, Retry};
 
-use super::cloud_nodes::{CloudNodes, Ended, MISMATCH};
+use super::cloud_nodes::CloudNodes;
 use super::copying::difference;
 use super::provider::{Cloud, VmRanges};
-use super::writes::Leaves;
 use crate::LOGGER;
+use crate::node_events::{GARBAGE, MISMATCH, WRONG_MODE};
 use crate::options::Direction;
+use crate::reconciler::Ended;
 
 /// Upstream's words.
 const MESSAGE: &str = "NodeController created an implicit route";
 /// After a failure a younger read is wanted.
 const YOUNG: Duration = Duration::from_secs(5);
-const WRONG_MODE: &str = "CloudCIDRAllocatorInvalidMode";
-const GARBAGE: &str = "CloudCIDRAllocatorInvalidPodCIDR";
 
 /// Syncs.
 pub(super) struct Syncer<C: Cloud> {
@@ -36,7 +36,7 @@ impl<C: Cloud> Reconcile for Syncer<C> {
     type Key = Arc<str>;
 
     async fn reconcile(&self, name: &Arc<str>) -> Result<Next, Retry> {
-        let Some(node) = self.all.nodes.get(name) else { return Ok(Next::Done) };
+        let Some(node) = self.all.core.nodes.get(name) else { return Ok(Next::Done) };
         if node.node.deleting {
             return Ok(Next::Done);
         }
@@ -52,46 +52,42 @@ impl<C: Cloud> Reconcile for Syncer<C> {
 
 impl<C: Cloud> Syncer<C> {
     async fn sync(&self, node: &CloudNode) -> Result<(), Ended> {
-        let has_failed = self.all.queue.failures(&node.node.name) > 0;
+        let has_failed = self.all.core.queue.failures(&node.node.name) > 0;
         let vm = self.all.vm(node, if has_failed { YOUNG } else { TIMER.resync }).await?;
         if vm.aliases.len() > 1 {
             warn!(logger = LOGGER, node = %node.node.name,
                 "The VM has several alias ranges; only the first is used");
         }
         let (has, ours) = {
-            let claims = self.all.claims.lock();
-            (claims.pod_cidrs(&node.node), claims.told(&node.node.uid))
+            let claims = self.all.claims();
+            (claims.pod_cidrs(&node.node), claims.routed_block(&node.node.uid))
         };
         if self.direction == Direction::FromCluster {
-            let freed = self.all.claims.lock().keep_aliases(&node.node.uid, &vm.aliases);
-            self.all.wake(freed);
+            let effects = self.all.claims().keep_aliases(&node.node.uid, &vm.aliases);
+            self.all.core.carry_out(effects);
         }
         match decide(self.direction, has.first().map(String::as_str), vm.first(), ours) {
             Step::Settled => self.all.make_ready(node, MESSAGE).await,
             Step::Mismatch => {
-                self.all.node_events.report(&node.node, MISMATCH, &difference(&has, &vm));
+                self.all.core.events.report(&node.node, MISMATCH, &difference(&has, &vm));
                 Ok(())
             }
             Step::WrongMode(why) => {
                 let mut why = format!("{} does not allow that {why}", self.direction.name());
                 if let Some(alias) = vm.first().filter(|_| has.is_empty()) {
-                    let hint = if self.all.claims.lock().is_block(&alias) {
+                    let hint = if self.all.claims().is_block(&alias) {
                         "take it off the VM, or make it the pod CIDR of the Node"
                     } else {
                         "it is no block of --cluster-cidr: take it off the VM"
                     };
                     why = format!("{why}: the range is {}; {hint}", cidr::canonical(&alias));
                 }
-                self.all.node_events.report(&node.node, WRONG_MODE, &why);
+                self.all.core.events.report(&node.node, WRONG_MODE, &why);
                 Err(Err(Retry::expected(why)))
             }
             Step::Allocate => self.allocate(node, &vm, ours).await,
             Step::TakeOver(alias) => {
-                self.all.check_hold()?;
-                self.all.settle(&node.node, &[alias]).await?;
-                let taken = self.all.claims.lock().take(&node.node, &[alias]);
-                taken.map_err(|refusal| Err(self.all.refused(&node.node, refusal)))?;
-                self.all.write_cidrs(&node.node, &[alias], Leaves::UntilTheStop).await?;
+                self.all.write_named(&node.node, &[alias]).await?;
                 self.all.make_ready(node, MESSAGE).await
             }
             Step::Route(cidr) => {
@@ -110,23 +106,25 @@ impl<C: Cloud> Syncer<C> {
         ours: Option<IpNet>,
     ) -> Result<(), Ended> {
         if ours.is_none() || vm.first() != ours {
-            self.all.check_hold()?;
+            self.all.core.check_hold()?;
         }
         let uid = &node.node.uid;
         let is_absent = ours.is_some_and(|ours| !vm.aliases.contains(&ours));
-        if is_absent && self.all.claims.lock().is_refused(uid) {
-            // No PATCH of the refused block may be carried out once the Node has another one.
-            self.all.settle(&node.node, &[]).await?;
-            self.all.claims.lock().give_up(uid);
-        } else {
-            self.all.settle(&node.node, ours.as_slice()).await?;
+        let is_changed = is_absent && self.all.claims().is_route_refused(uid);
+        // No PATCH of a refused block may be applied once the Node has another one.
+        self.all.settle(&node.node, !is_changed).await?;
+        if is_changed {
+            let effects = self.all.claims().change_block(uid, Instant::now());
+            self.all.core.carry_out(effects);
         }
-        let block = self.all.claims.lock().block(&node.node);
-        let block = block.map_err(|refusal| Err(self.all.refused(&node.node, refusal)))?;
-        if vm.first() != Some(block) {
+        let assigned = self.all.claims().assign(uid);
+        let (cidrs, since) = self.all.claimed(&node.node, assigned)?;
+        // The pool gives one block.
+        let block = cidrs.first().copied();
+        if let Some(block) = block.filter(|_| vm.first() != block) {
             self.all.route(node, block, vm).await?;
         }
-        self.all.write_cidrs(&node.node, &[block], Leaves::AlsoAfterTheStop).await?;
+        self.all.write(&node.node, &cidrs, since).await?;
         self.all.make_ready(node, MESSAGE).await
     }
 
@@ -134,7 +132,7 @@ impl<C: Cloud> Syncer<C> {
     fn resync(&self, uid: &Arc<str>) -> Duration {
         let mut spread = self.spread.lock();
         // A Node that went during its pass was taken out already.
-        if self.all.claims.lock().is_live(uid) && spread.insert(Arc::clone(uid)) {
+        if self.all.claims().is_live(uid) && spread.insert(Arc::clone(uid)) {
             TIMER.resync.mul_f64(rand::random())
         } else {
             TIMER.resync
@@ -145,7 +143,7 @@ impl<C: Cloud> Syncer<C> {
 /// A Node is gone: its claim is freed already, and what could not be read is told.
 pub(super) fn ended<C: Cloud>(all: &CloudNodes<C>, node: &Node) {
     if let Some(garbage) = node.pod_cidrs.iter().find(|text| cidr::parse(text).is_err()) {
-        all.node_events.report(node, GARBAGE, &format!("its pod CIDR was {garbage:?}"));
+        all.core.events.report_gone(node, GARBAGE, &format!("its pod CIDR was {garbage:?}"));
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use api_server_double::{ApiServer, Reply, client_of_unchanging};
@@ -19,17 +19,17 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use workqueue::{Next, QueueMetrics, Retry, WorkQueue};
 
-use super::claims::Claims;
-use super::cloud_nodes::{CloudNodes, VmReadTimes};
+use super::cloud_nodes::CloudNodes;
 use super::copying::BACKOFF;
-use super::node_events::NodeEvents;
 use super::provider::{Cloud, CloudError, VmRanges};
-use super::run::CloudMetrics;
-use super::writes::NodeWrites;
+use super::run::metrics;
+use crate::allocator::{Allocator, CloudSource};
 use crate::api::NodeApi;
-use crate::second_allocator::Hold;
-use crate::second_allocator::Suspect;
-use crate::second_allocator::{Detector, OnSecondAllocator};
+use crate::backlog::Backlog;
+use crate::node_events::NodeEvents;
+use crate::node_work;
+use crate::reconciler::Reconciler;
+use crate::second_allocator::{Detector, Hold, OnSecondAllocator};
 
 mod copier;
 mod second_allocator;
@@ -96,47 +96,50 @@ struct Bench {
 impl Bench {
     /// A cluster with these Nodes, whose API server answers PATCHes so in turn, and then by the
     /// object; `pool` is of /24 blocks.
-    async fn new(pool: Option<&str>, nodes: Vec<Value>, patches: &[u16]) -> Self {
+    async fn new(
+        source: CloudSource,
+        pool: Option<&str>,
+        nodes: Vec<Value>,
+        patches: &[u16],
+    ) -> Self {
         let registry = Registry::new();
         let cache: Informer<CloudNode> = Informer::of_all(
             client_of_unchanging(nodes.clone()),
             &InformerMetrics::new(&registry, "test").unwrap(),
         );
-        let metrics = CloudMetrics::new(&registry, "test").unwrap();
+        let metrics = metrics(&registry, "test").unwrap();
         let events = ApiServer::new(Reply::stored);
         let event_metrics = EventMetrics::new(&registry).unwrap();
         let (recorder, broadcaster) =
             events::start(events.client(), "cidrAllocator", "test", event_metrics);
         let pool = pool.map(|cidr| Pool::new(cidr.parse().unwrap(), 24, 16).unwrap());
-        let claims = Arc::new(Mutex::new(Claims::new(pool, &[])));
-        metrics.state.attach(&claims);
-        let (server, stop) = (server(nodes, patches), CancellationToken::new());
+        let hold = Hold::default();
+        let allocator = Allocator::of_cloud(source, pool, &[]).holding_by(hold.clone());
+        let allocator = Arc::new(Mutex::new(allocator));
+        metrics.attach(&allocator);
+        let server = server(nodes, patches);
         let cloud = Scripted::default();
         let api = NodeApi::new(server.client(), Duration::from_secs(5));
-        let found = metrics.writes.second_allocators.clone();
-        let detector = Detector::new(api.clone(), recorder.clone(), found, Hold::default());
-        let detector = Arc::new(detector);
-        let all = Arc::new(CloudNodes {
+        let found = metrics.second_allocators();
+        let core = Arc::new(Reconciler {
             nodes: cache.clone(),
             queue: WorkQueue::new("nodes", BACKOFF, &QueueMetrics::new(&registry).unwrap()),
-            cloud: cloud.clone(),
-            claims,
-            writes: NodeWrites {
-                api,
-                metrics: metrics.writes,
-                detector: Arc::clone(&detector),
-                stop: stop.clone(),
-                open: Mutex::default(),
-            },
-            detector,
-            node_events: NodeEvents::new(recorder),
-            vm_read_times: VmReadTimes::default(),
-            stop,
-            cut_off: AtomicUsize::new(0),
+            backlog: Backlog::default(),
+            cluster_cidrs: None,
+            detector: Arc::new(Detector::new(api.clone(), recorder.clone(), found, hold)),
+            api,
+            events: NodeEvents::new(recorder, Arc::clone(&allocator)),
+            allocator,
+            metrics,
+            dry_run: false,
+            stop: CancellationToken::new(),
         });
+        let resting = Arc::clone(&core);
+        tokio::spawn(async move { node_work::end_rests(&resting).await });
+        let all = CloudNodes::new(core, cloud.clone());
         let watching = all.watch(|_| true, |_, _| {});
         tokio::spawn(async move { cache.run(CancellationToken::new()).await });
-        all.nodes.synced().await;
+        all.core.nodes.synced().await;
         Self {
             all,
             cloud,

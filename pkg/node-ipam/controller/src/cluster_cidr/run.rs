@@ -48,14 +48,14 @@ pub(crate) async fn run(
     let allocator = Allocator::of_cluster_cidrs(&options.service_ranges, of.label_wait);
     let allocator = allocator.without(&options.excluded).resting_for(options.reuse_delay);
     let allocator = Arc::new(Mutex::new(allocator.holding_by(options.hold.clone())));
-    metrics.attach(&allocator);
     // Whose CRD it is does not matter: the flag has named what it is for.
     let informers = context.informers.of_any_owner();
     let source = informers.source(Kind::Custom(CLUSTER_CIDRS));
     let cache = informers.get_from::<Object<ClusterCidr>>(source);
     let nodes = context.informers.get::<LabelledNode>();
     let queue = context.queue::<Arc<str>>("multi_cidr_range_allocator_cidr", BACKOFF);
-    let (name, objects) = ("multi_cidr_range_allocator_node", Some(queue.clone()));
+    let name = ("multi_cidr_range_allocator_node", node_work::BACKOFF);
+    let objects = Some(queue.clone());
     let reconciler = node_work::reconciler(context, name, &nodes, &allocator, metrics, objects);
     let changed = Arc::new(Notify::new());
     let _cluster_cidrs = watch_cluster_cidrs(&cache, &reconciler, &queue, of.rules, &changed);
@@ -82,7 +82,8 @@ pub(crate) async fn run(
     });
     let cluster_cidrs = reconcile(context, cluster_cidrs, &queue, &nodes);
     let begin = settled(allocator, first, changed);
-    let working = node_work::work(context, reconciler, options, begin);
+    let pass = (Arc::clone(&reconciler), node_work::item_limit(context, options));
+    let working = node_work::work(context, &reconciler, pass, options, begin);
     let ((), stopped) = tokio::try_join!(cluster_cidrs, working)?;
     Ok(stopped)
 }

@@ -8,7 +8,8 @@ use parking_lot::Mutex;
 use prometheus::Registry;
 use prometheus::proto::Metric;
 
-use crate::pressure::{Counted, PoolState, Snapshot};
+use crate::allocator::Allocator;
+use crate::pressure::{PoolState, Snapshot};
 
 /// Where the pools come from, which names their series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +45,7 @@ impl PoolsOf {
 }
 
 /// The allocator whose numbers are shown, if one runs.
-type Shown = Arc<Mutex<Option<Weak<dyn Counted>>>>;
+type Shown = Arc<Mutex<Option<Weak<Mutex<Allocator>>>>>;
 
 /// Registered once per process; a restarted controller attaches its new allocator.
 #[derive(Clone)]
@@ -57,18 +58,18 @@ impl StateMetrics {
     /// A name is registered already.
     pub(crate) fn new(registry: &Registry, of: PoolsOf) -> Result<Self, prometheus::Error> {
         let shown = Shown::default();
-        let counted = Arc::clone(&shown);
+        let scraped = Arc::clone(&shown);
         metrics::at_scrape(registry, families(of)?, move |families| {
-            let counted = counted.lock().as_ref().and_then(Weak::upgrade);
-            counted.map_or_else(Default::default, |counted| read(families, &counted.count()))
+            let allocator = scraped.lock().as_ref().and_then(Weak::upgrade);
+            let snapshot = allocator.map(|allocator| allocator.lock().snapshot());
+            snapshot.map_or_else(Default::default, |snapshot| read(families, &snapshot))
         })?;
         Ok(Self(shown))
     }
 
-    /// Shows these numbers from now on, for as long as they live.
-    pub(crate) fn attach<C: Counted + 'static>(&self, counted: &Arc<C>) {
-        let counted: Arc<dyn Counted> = Arc::<C>::clone(counted);
-        *self.0.lock() = Some(Arc::downgrade(&counted));
+    /// Shows this allocator from now on, for as long as it lives.
+    pub(super) fn attach(&self, allocator: &Arc<Mutex<Allocator>>) {
+        *self.0.lock() = Some(Arc::downgrade(allocator));
     }
 }
 

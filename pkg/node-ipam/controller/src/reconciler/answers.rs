@@ -12,14 +12,16 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 use tracing::info;
 use workqueue::{Next, Retry};
 
-use super::{CachedNode, ReadBack, Reconciler, Work};
+use super::{CachedNode, Ended, ReadBack, Reconciler, Work};
 use crate::LOGGER;
 use crate::allocator::OpenOutcome;
 use crate::api::{Read, ReadError};
+use crate::node_events::FAILED;
 use crate::writer::{READ_AGAIN, READS_AT_STOP, Written, throttled};
 
 impl<N: CachedNode> Reconciler<N> {
-    pub(super) async fn act_on(&self, work: &Work<'_>, written: Written) -> Result<Next, Retry> {
+    /// `Ok` when the Node has what was sent.
+    pub(super) async fn act_on(&self, work: &Work<'_>, written: Written) -> Result<(), Ended> {
         let node = work.node;
         match &written {
             Written::Unknown(until, _) => self.allocator.lock().lost(&node.uid, *until),
@@ -31,20 +33,20 @@ impl<N: CachedNode> Reconciler<N> {
         match written {
             Written::Done => {
                 self.bound(node, work.cidrs);
-                Ok(Next::Done)
+                Ok(())
             }
             Written::Changed => {
                 let empty = Err(Retry::expected("the Node still has no pod CIDR"));
-                self.read_back(work).await.next(empty)
+                Err(self.read_back(node, work.since).await.next(empty))
             }
             Written::Rejected(message, pause) => {
-                self.tell(node, "CIDRAssignmentFailed", &message);
-                Err(Retry::expected(message).at_least(pause))
+                self.events.report(node, FAILED, &message);
+                Err(Err(Retry::expected(message).at_least(pause)))
             }
             Written::Not(retry) | Written::Withdrawn(retry) | Written::Unknown(_, retry) => {
-                Err(retry)
+                Err(Err(retry))
             }
-            Written::Stopped => Ok(Next::Done),
+            Written::Stopped => Err(Ok(Next::Done)),
         }
     }
 
@@ -73,14 +75,14 @@ impl fmt::Display for Listed<'_> {
 
 impl<N: CachedNode> Reconciler<N> {
     /// A consistent read after an answer that leaves the truth open.
-    pub(super) async fn read_back(&self, work: &Work<'_>) -> ReadBack {
-        let begun = Instant::now();
+    pub(crate) async fn read_back(&self, node: &Node, since: Instant) -> ReadBack {
+        let (begun, is_begun) = (Instant::now(), self.is_begun(node));
         let read = tokio::select! {
-            read = self.api.read(&work.node.name, work.since) => read,
-            () = self.stop.cancelled() => return ReadBack::Unread(Ok(Next::Done)),
+            read = self.api.read(&node.name, since) => read,
+            () = self.stop.cancelled(), if !is_begun => return ReadBack::Unread(Ok(Next::Done)),
         };
         match read {
-            Ok(read) => self.take_in(&work.node.uid, read, begun),
+            Ok(read) => self.take_in(&node.uid, read, begun),
             Err(ReadError::Refused { status: StatusCode::TOO_MANY_REQUESTS, pause }) => {
                 ReadBack::Unread(Err(throttled(pause)))
             }

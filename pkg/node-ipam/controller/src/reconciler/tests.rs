@@ -63,15 +63,16 @@ impl Bench {
         let (found, hold) = (metrics.second_allocators(), hold.clone());
         let detector = Detector::new(api.clone(), recorder.clone(), found, hold.clone());
         let allocator = Allocator::new(vec![pool], &[]).holding_by(hold);
+        let allocator = Arc::new(Mutex::new(allocator));
         let reconciler = Arc::new(Reconciler {
-            allocator: Arc::new(Mutex::new(allocator)),
+            events: NodeEvents::new(recorder, Arc::clone(&allocator)),
+            allocator,
             nodes: cache.clone(),
             queue: WorkQueue::new("nodes", backoff, &queue),
             backlog: Backlog::default(),
             cluster_cidrs: None,
             detector: Arc::new(detector),
             api,
-            recorder,
             metrics,
             dry_run: false,
             stop: CancellationToken::new(),

@@ -25,12 +25,12 @@ fn served_by_stock(name: &str, cidr: &str) -> Value {
 
 /// The Nodes a, which waits and whose VM has these aliases, and b, which stock has served after we
 /// saw it empty; the detector is at work.
-async fn scene(aliases: &[&str], on: OnSecondAllocator) -> Bench {
+async fn scene(source: CloudSource, aliases: &[&str], on: OnSecondAllocator) -> Bench {
     let nodes = vec![node("a", &[], VM, ""), served_by_stock("b", "10.0.9.0/24")];
-    let bench = Bench::new(POOL, nodes, &[]).await;
+    let bench = Bench::new(source, POOL, nodes, &[]).await;
     bench.vm(VM, aliases);
     let all = Arc::clone(&bench.all);
-    tokio::spawn(async move { all.detector.watch(on, &all.stop).await });
+    tokio::spawn(async move { all.core.detector.watch(on, &all.core.stop).await });
     bench
 }
 
@@ -40,14 +40,13 @@ impl Bench {
         let see = |cidrs: &[&str]| {
             let node: kube_api::Node =
                 serde_json::from_value(super::node(name, cidrs, "", "")).unwrap();
-            let effects = self.all.claims.lock().see(&node);
-            (node, effects)
+            self.all.claims().observe(&node, Instant::now())
         };
-        drop(self.all.claims.lock().gone(&format!("uid-{name}").into()));
+        drop(self.all.claims().gone(&format!("uid-{name}"), Instant::now()));
         drop(see(&[]));
-        let (node, effects) = see(&[cidr]);
-        let evidence = effects.foreign.expect("nothing of ours was sent");
-        self.all.detector.suspect(Suspect::new(&node, evidence));
+        let effects = see(&[cidr]);
+        assert!(effects.foreign.is_some(), "nothing of ours was sent");
+        self.all.core.carry_out(effects);
     }
 
     async fn copy(&self) -> Result<Next, Retry> {
@@ -61,15 +60,18 @@ impl Bench {
     }
 
     fn second_allocators(&self) -> u64 {
-        self.all.writes.metrics.second_allocators.get()
+        self.all.core.metrics.second_allocators().get()
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn stock_beside_the_allocators_of_a_cloud_is_told_and_they_give_out_nothing() {
     for kind in ["CloudAllocator", "IPAMFromCloud", "IPAMFromCluster"] {
-        let aliases: &[&str] = if kind == "IPAMFromCluster" { &[] } else { &[BLOCK] };
-        let bench = scene(aliases, OnSecondAllocator::Pause).await;
+        let (source, aliases): (_, &[&str]) = match kind {
+            "IPAMFromCluster" => (CloudSource::Routed, &[]),
+            _ => (CloudSource::Exact, &[BLOCK]),
+        };
+        let bench = scene(source, aliases, OnSecondAllocator::Pause).await;
         let pass = async || match kind {
             "CloudAllocator" => bench.copy().await,
             "IPAMFromCloud" => bench.sync(FromCloud).await,
@@ -91,7 +93,7 @@ async fn stock_beside_the_allocators_of_a_cloud_is_told_and_they_give_out_nothin
 /// `rule:begun-alias-is-finished`
 #[tokio::test(start_paused = true)]
 async fn a_node_whose_alias_is_made_gets_its_pod_cidr_all_the_same() {
-    let bench = scene(&[], OnSecondAllocator::Stop).await;
+    let bench = scene(CloudSource::Routed, &[], OnSecondAllocator::Stop).await;
     bench.cloud.0.lock().addition_takes = Duration::from_secs(5);
     let stock = async {
         tokio::time::sleep(Duration::from_secs(1)).await;

@@ -2,6 +2,7 @@
 
 use workqueue::Reconcile as _;
 
+use super::super::run::source;
 use super::super::syncer::Syncer;
 use super::*;
 use crate::options::Direction;
@@ -19,7 +20,7 @@ async fn pass_of(bench: &Bench, name: &str) -> Result<Next, Retry> {
 
 /// A Node and a VM without anything; PATCHes are answered so in turn.
 async fn scene_that_answers(patches: &[u16]) -> Bench {
-    Bench::new(POOL, vec![node("a", &[], VM, "")], patches).await
+    Bench::new(source(FromCluster), POOL, vec![node("a", &[], VM, "")], patches).await
 }
 
 async fn pass(bench: &Bench, direction: Direction) -> Result<Next, Retry> {
@@ -34,8 +35,8 @@ fn is_synced(ended: &Result<Next, Retry>) -> bool {
 }
 
 /// A Node with this pod CIDR and a VM with this alias, each empty for none.
-async fn scene(has: &str, alias: &str) -> Bench {
-    let bench = Bench::new(POOL, vec![node("a", &one(has), VM, "")], &[]).await;
+async fn scene(direction: Direction, has: &str, alias: &str) -> Bench {
+    let bench = Bench::new(source(direction), POOL, vec![node("a", &one(has), VM, "")], &[]).await;
     bench.vm(VM, &one(alias));
     bench
 }
@@ -53,7 +54,7 @@ const OTHER: &str = "10.0.7.0/24";
 
 #[tokio::test(start_paused = true)]
 async fn from_cluster_nothing_and_nothing_becomes_a_block_an_alias_a_pod_cidr_and_a_condition() {
-    let bench = scene("", "").await;
+    let bench = scene(FromCluster, "", "").await;
     assert!(is_synced(&pass(&bench, FromCluster).await));
     assert_eq!(added(&bench), [format!("{VM} {BLOCK}")]);
     assert_eq!(bench.written(), (vec![BLOCK.to_owned()], 1));
@@ -63,7 +64,7 @@ async fn from_cluster_nothing_and_nothing_becomes_a_block_an_alias_a_pod_cidr_an
 
 #[tokio::test(start_paused = true)]
 async fn from_cluster_an_alias_alone_is_the_wrong_mode() {
-    let bench = scene("", OTHER).await;
+    let bench = scene(FromCluster, "", OTHER).await;
     assert!(is_expected(&pass(&bench, FromCluster).await));
     assert_eq!((bench.patches(), added(&bench)), (vec![], vec![]));
     assert_eq!(bench.told().await, [WRONG_MODE]);
@@ -73,7 +74,7 @@ async fn from_cluster_an_alias_alone_is_the_wrong_mode() {
 async fn from_cluster_an_alias_alone_is_given_to_no_other_node() {
     let other = "gce://p/z/b";
     let nodes = vec![node("a", &[], VM, ""), node("b", &[], other, "")];
-    let bench = Bench::new(POOL, nodes, &[]).await;
+    let bench = Bench::new(source(FromCluster), POOL, nodes, &[]).await;
     bench.vm(VM, &["10.0.0.128/25", "10.0.2.0/23"]);
     for _ in 0..2 {
         assert!(is_expected(&pass(&bench, FromCluster).await));
@@ -87,7 +88,7 @@ async fn from_cluster_an_alias_alone_is_given_to_no_other_node() {
 async fn from_cluster_no_block_is_given_out_before_the_vm_of_each_node_was_read() {
     let other = "gce://p/z/b";
     let nodes = vec![node("a", &[], VM, ""), node("b", &[], other, "")];
-    let bench = Bench::new(POOL, nodes.clone(), &[]).await;
+    let bench = Bench::new(source(FromCluster), POOL, nodes.clone(), &[]).await;
     bench.vm(other, &[BLOCK]);
     assert!(is_expected(&pass(&bench, FromCluster).await));
     assert_eq!(added(&bench), [""; 0], "the VM of b has an alias that no Node shows");
@@ -101,7 +102,7 @@ async fn from_cluster_no_block_is_given_out_before_the_vm_of_each_node_was_read(
         (CloudError::Refused("a right is missing".into()), false),
         (CloudError::Throttled { reason: "quota".into(), pause: None }, true),
     ] {
-        let bench = Bench::new(POOL, nodes.clone(), &[]).await;
+        let bench = Bench::new(source(FromCluster), POOL, nodes.clone(), &[]).await;
         bench.vm_fails(other, error.clone());
         assert!(is_expected(&pass(&bench, FromCluster).await));
         assert!(pass_of(&bench, "b").await.is_err());
@@ -120,7 +121,7 @@ async fn from_cluster_a_strangers_alias_becomes_no_pod_cidr_when_it_is_taken_off
         ("10.0.0.0/23", "no block"),
         (OTHER, "or make it"),
     ] {
-        let bench = scene("", alias).await;
+        let bench = scene(FromCluster, "", alias).await;
         for _ in 0..2 {
             assert!(is_expected(&pass(&bench, FromCluster).await));
         }
@@ -138,7 +139,7 @@ async fn from_cluster_a_strangers_alias_becomes_no_pod_cidr_when_it_is_taken_off
 /// `rule:refused-block-is-changed`
 #[tokio::test(start_paused = true)]
 async fn a_block_that_the_cloud_refuses_is_changed_for_another_one() {
-    let bench = scene("", "").await;
+    let bench = scene(FromCluster, "", "").await;
     let refused = || Err(CloudError::RangeRefused("in use".into()));
     bench.cloud.0.lock().additions = [refused(), refused()].into();
     for _ in 0..2 {
@@ -158,7 +159,7 @@ async fn a_block_that_the_cloud_refuses_is_changed_for_another_one() {
 /// `rule:refused-block-is-changed`
 #[tokio::test(start_paused = true)]
 async fn a_block_that_was_refused_and_that_the_vm_has_all_the_same_is_kept() {
-    let bench = scene("", "").await;
+    let bench = scene(FromCluster, "", "").await;
     bench.cloud.0.lock().additions = [Err(CloudError::RangeRefused("in use".into()))].into();
     assert!(pass(&bench, FromCluster).await.is_err());
     bench.vm(VM, &[BLOCK]);
@@ -186,7 +187,7 @@ async fn a_refused_block_whose_patch_may_yet_be_applied_is_not_changed_before_th
 /// The range of a Node cannot be changed, so the cloud is not asked again and again.
 #[tokio::test(start_paused = true)]
 async fn a_pod_cidr_that_the_cloud_refuses_is_asked_for_again_after_a_minute() {
-    let bench = scene(BLOCK, "").await;
+    let bench = scene(FromCluster, BLOCK, "").await;
     bench.cloud.0.lock().additions = [Err(CloudError::RangeRefused("in use".into()))].into();
     let retry = pass(&bench, FromCluster).await.unwrap_err();
     assert_eq!(retry.pause(), Duration::from_secs(60));
@@ -204,18 +205,18 @@ async fn a_condition_that_is_refused_is_not_told_as_a_failed_assignment() {
 
 #[tokio::test(start_paused = true)]
 async fn a_node_that_goes_during_its_pass_leaves_nothing_behind() {
-    let bench = scene(BLOCK, BLOCK).await;
+    let bench = scene(FromCloud, BLOCK, BLOCK).await;
     let spread = Arc::<Mutex<_>>::default();
     let syncer =
         Syncer { all: Arc::clone(&bench.all), direction: FromCloud, spread: Arc::clone(&spread) };
-    drop(bench.all.claims.lock().gone(&"uid-a".into()));
+    drop(bench.all.claims().gone("uid-a", Instant::now()));
     assert!(is_synced(&syncer.reconcile(&"a".into()).await));
     assert_eq!(spread.lock().len(), 0);
 }
 
 #[tokio::test(start_paused = true)]
 async fn from_cluster_a_pod_cidr_alone_is_routed_and_the_condition_set() {
-    let bench = scene(OTHER, "").await;
+    let bench = scene(FromCluster, OTHER, "").await;
     assert!(is_synced(&pass(&bench, FromCluster).await));
     assert_eq!(added(&bench), [format!("{VM} {OTHER}")]);
     assert_eq!(bench.written(), (vec![], 1));
@@ -224,7 +225,7 @@ async fn from_cluster_a_pod_cidr_alone_is_routed_and_the_condition_set() {
 #[tokio::test(start_paused = true)]
 async fn from_cloud_an_alias_becomes_the_pod_cidr_also_outside_of_the_pool() {
     for alias in [BLOCK, "192.168.0.0/24"] {
-        let bench = scene("", alias).await;
+        let bench = scene(FromCloud, "", alias).await;
         assert!(is_synced(&pass(&bench, FromCloud).await));
         assert_eq!((added(&bench), bench.written()), (vec![], (vec![alias.to_owned()], 1)));
     }
@@ -233,7 +234,7 @@ async fn from_cloud_an_alias_becomes_the_pod_cidr_also_outside_of_the_pool() {
 #[tokio::test(start_paused = true)]
 async fn from_cloud_no_alias_is_the_wrong_mode_whatever_the_node_has() {
     for has in ["", BLOCK] {
-        let bench = scene(has, "").await;
+        let bench = scene(FromCloud, has, "").await;
         assert!(is_expected(&pass(&bench, FromCloud).await), "{has:?}");
         assert_eq!((bench.patches(), added(&bench)), (vec![], vec![]));
         assert_eq!(bench.told().await, [WRONG_MODE], "{has:?}");
@@ -244,7 +245,9 @@ async fn from_cloud_no_alias_is_the_wrong_mode_whatever_the_node_has() {
 async fn in_both_modes_what_is_equal_costs_no_write_but_that_of_a_wrong_condition() {
     for direction in [FromCluster, FromCloud] {
         for (network, ready) in [("False", 0), ("True", 1)] {
-            let bench = Bench::new(POOL, vec![node("a", &[BLOCK], VM, network)], &[]).await;
+            let bench =
+                Bench::new(source(direction), POOL, vec![node("a", &[BLOCK], VM, network)], &[])
+                    .await;
             bench.vm(VM, &[BLOCK]);
             assert!(is_synced(&pass(&bench, direction).await));
             assert_eq!((added(&bench), bench.written()), (vec![], (vec![], ready)));
@@ -255,7 +258,7 @@ async fn in_both_modes_what_is_equal_costs_no_write_but_that_of_a_wrong_conditio
 #[tokio::test(start_paused = true)]
 async fn in_both_modes_what_differs_is_told_and_no_error() {
     for direction in [FromCluster, FromCloud] {
-        let bench = scene(BLOCK, OTHER).await;
+        let bench = scene(direction, BLOCK, OTHER).await;
         assert!(is_synced(&pass(&bench, direction).await));
         assert_eq!((added(&bench), bench.patches()), (vec![], vec![]));
         assert_eq!(bench.told().await, [MISMATCH]);
@@ -265,7 +268,7 @@ async fn in_both_modes_what_differs_is_told_and_no_error() {
 /// `rule:reserved-block-is-kept`
 #[tokio::test(start_paused = true)]
 async fn a_block_whose_alias_could_not_be_set_is_asked_for_again_and_no_other() {
-    let bench = scene("", "").await;
+    let bench = scene(FromCluster, "", "").await;
     let refused = || Err(CloudError::Refused("in use".into()));
     let failed = Err(CloudError::Failed("no answer".into()));
     bench.cloud.0.lock().additions = [refused(), failed].into();
@@ -282,7 +285,7 @@ async fn a_block_whose_alias_could_not_be_set_is_asked_for_again_and_no_other() 
 /// `rule:reserved-block-is-kept`
 #[tokio::test(start_paused = true)]
 async fn a_pod_cidr_that_could_not_be_written_is_written_again_and_the_alias_stays() {
-    let bench = Bench::new(POOL, vec![node("a", &[], VM, "")], &[403]).await;
+    let bench = Bench::new(source(FromCluster), POOL, vec![node("a", &[], VM, "")], &[403]).await;
     assert!(is_expected(&pass(&bench, FromCluster).await));
     assert!(is_synced(&pass(&bench, FromCluster).await));
     assert_eq!(added(&bench), [format!("{VM} {BLOCK}")]);
@@ -292,7 +295,7 @@ async fn a_pod_cidr_that_could_not_be_written_is_written_again_and_the_alias_sta
 /// `rule:reserved-block-is-kept`
 #[tokio::test(start_paused = true)]
 async fn an_alias_that_somebody_else_set_after_ours_was_asked_for_is_no_alias_of_ours() {
-    let bench = scene("", "").await;
+    let bench = scene(FromCluster, "", "").await;
     bench.cloud.0.lock().additions = [Err(CloudError::Failed("no answer".into()))].into();
     assert!(is_expected(&pass(&bench, FromCluster).await));
     bench.vm(VM, &[OTHER]);
@@ -307,9 +310,9 @@ async fn an_alias_that_somebody_else_set_after_ours_was_asked_for_is_no_alias_of
 #[tokio::test(start_paused = true)]
 async fn an_alias_that_was_asked_for_before_the_stop_becomes_the_pod_cidr_of_the_node_after_it() {
     for (takes, written, cut_off) in [(3, vec![BLOCK.to_owned()], 0), (30, vec![], 1)] {
-        let bench = scene("", "").await;
+        let bench = scene(FromCluster, "", "").await;
         bench.cloud.0.lock().addition_takes = Duration::from_secs(takes);
-        let stop = bench.all.stop.clone();
+        let stop = bench.all.core.stop.clone();
         let stopping = async {
             tokio::time::sleep(Duration::from_secs(1)).await;
             stop.cancel();
@@ -324,8 +327,8 @@ async fn an_alias_that_was_asked_for_before_the_stop_becomes_the_pod_cidr_of_the
 
 #[tokio::test(start_paused = true)]
 async fn after_the_stop_no_alias_is_asked_for() {
-    let bench = scene("", "").await;
-    bench.all.stop.cancel();
+    let bench = scene(FromCluster, "", "").await;
+    bench.all.core.stop.cancel();
     assert_eq!(pass(&bench, FromCluster).await.unwrap(), Next::Done);
     assert_eq!((added(&bench), bench.patches()), (vec![], vec![]));
 }
@@ -333,7 +336,7 @@ async fn after_the_stop_no_alias_is_asked_for() {
 #[tokio::test(start_paused = true)]
 async fn a_full_pool_is_told_and_nothing_is_routed() {
     let nodes = vec![node("b", &["10.0.0.0/16"], "", "False"), node("a", &[], VM, "")];
-    let bench = Bench::new(POOL, nodes, &[]).await;
+    let bench = Bench::new(source(FromCluster), POOL, nodes, &[]).await;
     assert!(is_expected(&pass(&bench, FromCluster).await));
     assert_eq!((added(&bench), bench.patches()), (vec![], vec![]));
     assert_eq!(bench.told().await, ["CIDRNotAvailable"]);
@@ -343,15 +346,15 @@ async fn a_full_pool_is_told_and_nothing_is_routed() {
 
 #[tokio::test(start_paused = true)]
 async fn a_node_that_is_gone_is_no_error_and_one_without_a_vm_is() {
-    let bench = Bench::new(POOL, vec![node("a", &[], "", "")], &[]).await;
+    let bench = Bench::new(source(FromCluster), POOL, vec![node("a", &[], "", "")], &[]).await;
     assert!(is_expected(&pass(&bench, FromCluster).await));
-    let bench = Bench::new(POOL, vec![], &[]).await;
+    let bench = Bench::new(source(FromCluster), POOL, vec![], &[]).await;
     assert_eq!(pass(&bench, FromCluster).await.unwrap(), Next::Done);
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_first_resyncs_are_spread_and_the_others_are_not() {
-    let bench = scene(BLOCK, BLOCK).await;
+    let bench = scene(FromCloud, BLOCK, BLOCK).await;
     let (all, spread) = (Arc::clone(&bench.all), Arc::default());
     let syncer = Syncer { all, direction: FromCloud, spread };
     let mut waits = Vec::new();
