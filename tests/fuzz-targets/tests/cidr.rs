@@ -1,33 +1,8 @@
-//! The bodies of the fuzz targets on stable, over inputs from fixed seeds: the property tests of
-//! the crate. A failure prints its seed, and the operations that led to it.
+//! The property tests of `cidr`: the bodies of its fuzz targets over inputs that are made for them. A failure
+//! prints its seed, and the operations that led to it.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
-
-#[path = "../fuzz/bodies/ledger.rs"]
-mod ledger;
-#[path = "../fuzz/bodies/parse.rs"]
-mod parse;
-
-/// SplitMix64: small, and the same on every machine.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    fn below(&mut self, bound: usize) -> usize {
-        usize::try_from(self.next() % bound as u64).unwrap()
-    }
-
-    fn bytes(&mut self, length: usize) -> Vec<u8> {
-        std::iter::repeat_with(|| self.next().to_le_bytes()).flatten().take(length).collect()
-    }
-}
+use fuzz_targets::Random;
+use fuzz_targets::cidr::{ledger, parse};
 
 /// Names the seed when its case panics.
 struct Seed(u64);

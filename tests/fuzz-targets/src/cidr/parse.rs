@@ -1,10 +1,10 @@
-//! Body of the fuzz target `parse`, also run on stable by tests/fuzz_bodies.rs.
+//! Any text through the parser of CIDRs.
 
 use cidr::{Family, IpNet, canonical, parse};
 
 /// Whatever the bytes are, the parser answers; what it accepts has one canonical text, and it
 /// accepts whatever the standard library reads as an address and a length.
-pub(crate) fn reads_or_refuses(data: &[u8]) {
+pub fn reads_or_refuses(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let lenient = parse(&text);
     if let Ok(net) = &lenient {

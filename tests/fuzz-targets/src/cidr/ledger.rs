@@ -1,16 +1,13 @@
-//! Body of the fuzz target `ledger`, also run on stable by tests/fuzz_bodies.rs: a ledger and the
-//! naive model do the same operations and must tell and know the same after each.
-
-mod model;
-mod script;
+//! Any sequence of operations: a ledger and the naive model do the same operations and must report and
+//! hold the same after each.
 
 use cidr::{Change, IpNet, Ledger, Pool};
 
-use model::{Bits, Model, ModelPool, Owner, overlap};
-use script::Operation;
+use super::model::{Bits, Model, ModelPool, Owner, overlap};
+use super::script::{self, Operation};
 
 /// Reads the bytes as pools and operations. Panics where the ledger and the model part.
-pub(crate) fn matches_the_model(data: &[u8]) {
+pub fn matches_the_model(data: &[u8]) {
     let [layout, one, two, script @ ..] = data else { return };
     let pools = script::pools(*layout, [*one, *two]);
     let mut pair = Pair::new(&pools);
