@@ -6,7 +6,7 @@ use std::time::Duration;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// It is carried out and answered.
-    Reconciliation,
+    Pass,
     /// Its sender dies before it is carried out.
     CrashBefore,
     /// Its sender dies when it is carried out and not yet answered.
