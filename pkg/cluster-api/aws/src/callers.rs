@@ -77,13 +77,9 @@ impl Callers {
         }
         let _turn = self.0.asking.lock().await;
         if self.known(key).is_none() {
-            let asked = self.ask(sts, http).await;
-            asked
-                .inspect_err(|error| {
-                    tracing::debug!(%error, "STS did not return the account of the \
-                        credentials")
-                })
-                .ok();
+            if let Err(error) = self.ask(sts, http).await {
+                tracing::debug!(%error, "STS did not return the account of the credentials");
+            }
         }
         self.known(key)
     }

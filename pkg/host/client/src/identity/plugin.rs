@@ -166,7 +166,8 @@ async fn output(spec: &PluginSpec, command: &str) -> Result<Zeroizing<Vec<u8>>, 
 
 fn read(output: &[u8], command: &str, now: SystemTime) -> Result<Issued, PluginError> {
     let fail = |problem| PluginError::Output { command: command.to_owned(), problem };
-    let credential = decode(output).ok_or_else(|| fail("it is neither the JSON nor the YAML of an ExecCredential"))?;
+    let credential = decode(output)
+        .ok_or_else(|| fail("it is neither the JSON nor the YAML of an ExecCredential"))?;
     let status = credential.status.filter(|_| credential.kind == "ExecCredential");
     let status = status.ok_or_else(|| fail("its kind or status is missing"))?;
     let token = status.token.as_ref().map(SecretString::expose_secret);

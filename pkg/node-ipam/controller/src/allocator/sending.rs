@@ -65,7 +65,7 @@ impl Allocator {
         if node.phase == Phase::Reserved {
             if is_routed
                 && !unresolved
-                && let Some(held) = self.hold_up(uid, &self.claim(uid).to_vec())
+                && let Some(held) = self.hold_up(uid, self.claim(uid))
             {
                 return (Assignment::Starved(held), effects);
             }

@@ -72,7 +72,10 @@ async fn yaml_is_read_as_client_go_reads_it() {
 
     for refused in ["token: 123", "token: [abc]", "token: true", "token: \"abc"] {
         let error = printing(&format!("{head}status:\n  {refused}\n")).await.unwrap_err();
-        assert!(error.to_string().contains("neither the JSON nor the YAML of an ExecCredential"), "{refused} {error}");
+        assert!(
+            error.to_string().contains("neither the JSON nor the YAML of an ExecCredential"),
+            "{refused} {error}"
+        );
     }
 }
 
