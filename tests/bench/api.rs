@@ -79,7 +79,7 @@ impl Api {
         Ok(Self { wire, base: format!("https://{host}:{port}"), bearer, accept: JSON })
     }
 
-    /// The same connection, asking for replies of another media type.
+    /// The same connection, with replies of another media type.
     pub(crate) fn accepting(self, accept: &'static str) -> Self {
         Self { accept, ..self }
     }

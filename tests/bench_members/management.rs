@@ -19,7 +19,7 @@ use tokio::time::sleep;
 use crate::fleet::Fleet;
 
 pub(crate) const NAMESPACE: &str = "kube-federation-system";
-/// In the Secret of all members, and nowhere else.
+/// Token in the Secret of all members; no other place may contain it.
 pub(crate) const TOKEN: &str = "planted-token-of-a-bench";
 
 /// Objects of members, and what was said of them.
@@ -27,7 +27,7 @@ pub(crate) struct Management {
     pub(crate) plane: ControlPlane,
     client: Client,
     told: Arc<Mutex<HashMap<String, Told>>>,
-    /// How often an object said something else than before.
+    /// Number of changes of readiness in the objects.
     turns: Arc<AtomicU64>,
 }
 
@@ -48,12 +48,12 @@ impl Management {
         Ok(Self { plane, client, told: Arc::default(), turns: Arc::default() })
     }
 
-    /// From now on replicas have a place for their leases.
+    /// Creates the namespace for the leases of replicas.
     pub(crate) fn make_room_for_leases(&self) -> anyhow::Result<()> {
         self.kubectl(&["apply", "-f", "config/rbac/cluster-health-shards.yaml"]).map(drop)
     }
 
-    /// What kubectl prints for the administrator.
+    /// Output of kubectl for the administrator.
     pub(crate) fn kubectl(&self, arguments: &[&str]) -> anyhow::Result<String> {
         kubectl(&self.plane, arguments)
     }

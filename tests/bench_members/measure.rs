@@ -119,7 +119,7 @@ async fn outage(
     Some(last)
 }
 
-/// What the product counted.
+/// Counts from the metrics of the product.
 struct Counted {
     writes: f64,
     transitions: f64,

@@ -1,4 +1,4 @@
-//! What was measured, and what of it is not as it should be.
+//! The measured values, and the targets that they miss.
 
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ pub(crate) struct Report {
     pub(crate) rss_bytes: u64,
     pub(crate) rss_idle_bytes: u64,
     pub(crate) writes: f64,
-    /// Of all metrics, read and understood.
+    /// Duration of one scrape of all metrics, with its parsing.
     pub(crate) scrape: Duration,
     pub(crate) handshakes: u64,
     pub(crate) length: Duration,
@@ -42,7 +42,7 @@ impl Report {
         self.rss_bytes.saturating_sub(self.rss_idle_bytes) / u64::from(self.members)
     }
 
-    /// One for each transition, and one for each member and heartbeat.
+    /// Maximum of status writes: one for each transition, and one for each member and heartbeat.
     fn writes_allowed(&self) -> f64 {
         let heartbeats = (self.length.as_secs_f64() / HEARTBEAT.as_secs_f64()).ceil();
         self.transitions + heartbeats * f64::from(self.members)
@@ -72,7 +72,7 @@ impl Report {
         .to_string()
     }
 
-    /// Which targets were missed.
+    /// The targets that were missed, as text.
     pub(crate) fn faults(&self) -> Vec<String> {
         let mut faults = Vec::new();
         if self.healthy_wait_max > HEALTHY_WAIT {

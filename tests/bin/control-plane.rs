@@ -150,7 +150,8 @@ fn announce(
     Ok(removed)
 }
 
-/// What goes when we end: the kubeconfigs, and their directory if we made it.
+/// Files that are deleted at the end: the kubeconfigs, and their directory if this program created
+/// it.
 #[derive(Default)]
 struct Removed {
     files: Vec<PathBuf>,

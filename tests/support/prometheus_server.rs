@@ -15,9 +15,9 @@ use crate::programs::workspace;
 use crate::temp_dir::TempDir;
 use crate::{Process, poll, ports};
 
-/// As the manifests name it.
+/// Job label, as the manifests name it.
 pub const JOB: &str = "infra-controller-manager";
-/// What Grafana puts in for variables.
+/// Values that Grafana inserts for variables.
 const VARIABLES: [(&str, &str); 7] = [
     ("$__rate_interval", "10s"),
     ("$job", JOB),
@@ -42,7 +42,7 @@ const NAMED_SO: [(&str, &str); 6] = [
     ("node_ipam_pool_", "camelCase"),
 ];
 
-/// It ends with this.
+/// A running Prometheus, which ends when this is dropped.
 pub struct PrometheusServer {
     port: u16,
     _process: Process,
@@ -95,7 +95,7 @@ impl PrometheusServer {
         serde_json::from_slice(&body).ok()
     }
 
-    /// How many series with a number an expression has now; one that is NaN shows as nothing.
+    /// Number of series with a value in the result of an expression; NaN counts as no value.
     async fn series(&self, expression: &str) -> usize {
         let query: String = form_urlencoded::byte_serialize(expression.as_bytes()).collect();
         let answer = self.ask(&format!("/api/v1/query?query={query}")).await.unwrap_or_default();

@@ -34,7 +34,7 @@ const PROBES: usize = 12;
 struct Member {
     port: u16,
     connections: Arc<AtomicUsize>,
-    /// When it was probed.
+    /// Times of the probes.
     probed: Arc<Mutex<Vec<Instant>>>,
 }
 

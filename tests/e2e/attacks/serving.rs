@@ -31,7 +31,7 @@ const CPU: Duration = Duration::from_millis(50);
 const LATENCY: Duration = Duration::from_secs(5);
 /// Connections of a flood.
 const FLOOD: usize = 300;
-/// What one source holds at most.
+/// Maximum of connections from one source.
 const OF_ONE_SOURCE: f64 = 32.0;
 const LOCALHOST: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 

@@ -10,7 +10,7 @@ use crate::world::World;
 
 const VIOLATION: Fate = Fate::Refuse("DependencyViolation");
 
-/// What a create leads to that meets no error.
+/// The result of a create without errors.
 struct Smooth {
     spec: Spec,
     inventory: Vec<String>,

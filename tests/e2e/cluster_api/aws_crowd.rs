@@ -43,10 +43,10 @@ impl Seen {
 #[derive(Clone, Copy)]
 struct Crowd {
     number: usize,
-    /// So many times as often as by default, and as AWS allows by default. The API server, too, which
-    /// hears of each write by an event.
+    /// Factor by which the rates of the product, of AWS and of the API server exceed their
+    /// defaults. The API server gets an event for each write.
     times: u32,
-    /// For so long NAT gateways are pending.
+    /// How long NAT gateways are pending.
     pending: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! What has outlived its AWSCluster is told.
+//! The product reports resources that have outlived their AWSCluster.
 
 use crate::aws_account_steps::Keys;
 use crate::aws_stage::{NAME, REGION, Stage, is_ready};

@@ -1,4 +1,4 @@
-//! What keeps an AWSCluster from being made, and how that is told.
+//! The product reports what keeps an AWSCluster from being created.
 
 use serde_json::{Value, json};
 use tests::poll::poll;

@@ -61,12 +61,12 @@ async fn restore(stage: &Stage, name: &'static str) {
     assert_eq!(now["metadata"]["annotations"][OWNER], uid);
 }
 
-/// What an adoption writes first.
+/// Whether a call is the first write of an adoption.
 fn is_mark(call: &Call) -> bool {
     call.parameters.values().any(|value| value == OWNER) && call.action.contains("Tags")
 }
 
-/// Those that live when the product starts.
+/// The cases whose objects exist when the product starts.
 fn living(cases: &[Case]) -> impl Iterator<Item = &Case> {
     cases.iter().filter(|case| case.name != "late")
 }
@@ -93,7 +93,7 @@ async fn build(stage: &Stage, cases: &[Case], goes: &[Foreign<'_>], theirs: &BTr
     stage.end(manager).await;
 }
 
-/// Another process reads everything, and there is nothing to write.
+/// Starts another process, which reads everything and has nothing to write.
 async fn keep(stage: &Stage, cases: &[Case], goes: &[Foreign<'_>]) -> Process {
     stage.proxy.forget();
     let manager = stage.start_with_aws("");

@@ -108,7 +108,7 @@ impl Scene {
         Self::start_by(&kubeconfig, args)
     }
 
-    /// The same by another way.
+    /// Starts the product with this kubeconfig.
     pub(crate) fn start_by(kubeconfig: &Path, args: &str) -> Process {
         launch(kubeconfig, args).args(["--leader-elect=false"]).start()
     }

@@ -82,7 +82,7 @@ fn assert_shows_nothing(planted: &Planted, output: &Output) {
     }
 }
 
-/// The same with this on standard input.
+/// Runs `probe` with this manifest on standard input.
 fn probe_manifest(arguments: &[&str], manifest: &str) -> Output {
     let mut command = Command::new(product());
     command.args(["probe", "-f", "-", "-ojson"]).args(arguments);

@@ -8,7 +8,7 @@ use tests::kubectl::Kubectl;
 
 /// The service account of the bindings, as a token of it would be read.
 const USER: &str = "system:serviceaccount:kube-system:infra-controller-manager";
-/// As kubectl lists them.
+/// Names of the CRDs, in the order of kubectl.
 const CRDS: [&str; 9] = [
     "awsclusters.infrastructure.cluster.x-k8s.io",
     "clustercidrs.networking.x-k8s.io",

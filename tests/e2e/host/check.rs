@@ -14,7 +14,7 @@ use tests::{Match, Process, mk_node, poll, ports};
 
 use crate::scene::{AT_ONCE, Scene, writes};
 
-/// Of a start that gives out pod CIDRs.
+/// Flags of a start that assigns pod CIDRs.
 pub(crate) const ALLOCATING: [&str; 3] =
     ["--allocate-node-cidrs", "--cluster-cidr=10.0.0.0/12", "--use-service-account-credentials"];
 /// There may be anybody at the usual port of this machine.
@@ -42,7 +42,7 @@ pub(crate) fn has(findings: &[Finding], severity: &str, check: &str, part: &str)
     findings.iter().any(|[s, c, message]| s == severity && c == check && message.contains(part))
 }
 
-/// Those that speak against a start.
+/// The findings that forbid a start.
 pub(crate) fn errors(findings: &[Finding]) -> Vec<&Finding> {
     findings.iter().filter(|[severity, ..]| severity == "error").collect()
 }

@@ -68,7 +68,7 @@ fn statuses_were_written_once_each(replicas: &Replicas<'_>, harbour: &Harbour) {
     }
 }
 
-/// They begin when everything is there.
+/// Runs the users from the moment when all objects exist.
 async fn users(scene: &Scene) {
     let client = scene.objects::<Dynamic>(&SHIPMENTS);
     let last = format!("default/s{:04}", COUNT - 1);

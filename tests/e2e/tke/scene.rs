@@ -123,7 +123,7 @@ impl Scene {
         self.until_of("cluster", name, what, wanted).await
     }
 
-    /// The same of an object of any kind.
+    /// Like [`Self::until`], for an object of any kind.
     pub(crate) async fn until_of(
         &self,
         kind: &str,
@@ -184,7 +184,7 @@ pub(crate) fn port(url: &str) -> u16 {
     url.rsplit_once(':').unwrap().1.parse().unwrap()
 }
 
-/// As a credential has it.
+/// A client certificate and key as fields of a ClusterCredential.
 pub(crate) fn pair(identity: &Identity) -> Value {
     let (certificate, key) = (&identity.certificate_pem, &identity.key_pem);
     json!({"clientCert": STANDARD.encode(certificate), "clientKey": STANDARD.encode(key)})

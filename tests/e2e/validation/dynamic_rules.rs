@@ -212,7 +212,7 @@ fn member_port(url: &str) -> u16 {
     url.rsplit_once(':').unwrap().1.parse().unwrap()
 }
 
-/// As TKEStack does to a cluster that it imports.
+/// Marks a member as TKEStack marks a cluster that it imports.
 async fn mark(member: &Client) {
     let mark = json!({"apiVersion": "v1", "kind": "ConfigMap",
         "metadata": {"namespace": "kube-system", "name": "tke"}});

@@ -43,7 +43,7 @@ pub(crate) fn causes<T>(answer: kube::Result<T>) -> BTreeSet<Cause> {
     told
 }
 
-/// Those that the library tells too: of a field of another type it says nothing more.
+/// The causes that the library reports too: for a field of another type it reports nothing else.
 pub(crate) fn comparable(found: BTreeSet<Cause>, expected: &BTreeSet<Cause>) -> BTreeSet<Cause> {
     // A rule about a list fails, too, when a field of an item is of another type.
     let is_of_another_type = |field: &str| {

@@ -128,7 +128,7 @@ fn further_ranges_have_blocks_of_the_size_of_their_family_and_come_behind() {
     }
     let multi = "--cidr-allocator-type=MultiCIDRRangeAllocator";
     let (_, warnings) = on(&format!("{multi} --additional-cluster-cidrs=10.9.0.0/16"));
-    assert!(warnings[0].contains("--additional-cluster-cidrs: it has no effect"), "{warnings:?}");
+    assert!(warnings[0].contains("--additional-cluster-cidrs: no effect"), "{warnings:?}");
 }
 
 /// `rule:freed-blocks-rest`
