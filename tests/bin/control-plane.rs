@@ -1,4 +1,4 @@
-//! A control plane for people and scripts: starts it, says where it is, runs until it is told to
+//! A control plane for people and scripts: starts it, prints its address, runs until it is asked to
 //! stop, removes everything. Called by `scripts/control-plane`.
 
 #![allow(clippy::print_stdout, reason = "what scripts read goes to stdout")]

@@ -178,7 +178,7 @@ mod tests {
     use super::table;
 
     #[test]
-    fn ages_are_told_from_names_numbers_and_versions() {
+    fn ages_differ_from_names_numbers_and_versions() {
         let printed = "NAME AGE\na-1s 7s\n2 2m8s\n1.36.3 5d4h\ns 3h\n";
         let expected =
             [["NAME", "AGE"], ["a-1s", "AGE"], ["2", "AGE"], ["1.36.3", "AGE"], ["s", "AGE"]];

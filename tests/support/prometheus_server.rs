@@ -143,7 +143,7 @@ pub fn check_metrics(page: &str) {
         .output()
         .expect("promtool runs");
     let said = String::from_utf8_lossy(&output.stderr);
-    // 3 is for remarks, of older versions and of newer ones, which can be told to make none.
+    // Exit code 3 is for remarks. Newer versions can be configured to make none.
     assert!(matches!(output.status.code(), Some(0 | 3)), "{said}");
     let is_news = |line: &&str| {
         !NAMED_SO.iter().any(|(name, what)| line.starts_with(name) && line.contains(what))

@@ -140,7 +140,8 @@ async fn delete(stage: &Stage, cases: &[Case]) {
 /// rule:ours-by-two-tags, rule:a-deletion-names-what-it-leaves, rule:settings-of-others-stay,
 /// rule:only-ours-spoils-an-answer
 #[tokio::test(flavor = "multi_thread")]
-async fn each_case_of_ownership_is_built_kept_and_deleted_without_a_write_to_what_is_not_ours() {
+async fn each_case_of_ownership_is_built_reconciled_and_deleted_without_a_write_to_foreign_resources()
+ {
     let Some(stage) = Stage::set().await else { return };
     let before = stage.totals().await;
     let (goes, mut cases) = adopted(&stage).await;
@@ -164,7 +165,7 @@ async fn each_case_of_ownership_is_built_kept_and_deleted_without_a_write_to_wha
 
     delete(&stage, &cases).await;
     for foreign in &stays[..2] {
-        stage.tells_of("Abandoned", &foreign.vpc).await;
+        stage.has_event_about("Abandoned", &foreign.vpc).await;
     }
     assert_eq!(writes_about(&stage.proxy.calls(), &theirs), [""; 0]);
     let mut wanted = before;

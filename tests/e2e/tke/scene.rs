@@ -151,10 +151,10 @@ impl Scene {
     }
 
     /// Waits for an event of this reason. Events are written independently of the status.
-    pub(crate) async fn tells(&self, reason: &str) {
+    pub(crate) async fn has_event(&self, reason: &str) {
         eventually(&format!("there is an event {reason}"), || {
             let reasons = self.hub.run("get events -A -o jsonpath={.items[*].reason}");
-            reasons.split_whitespace().any(|told| told == reason)
+            reasons.split_whitespace().any(|reported| reported == reason)
         })
         .await;
     }
