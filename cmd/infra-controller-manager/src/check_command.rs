@@ -28,7 +28,7 @@ use ::flags::controllers::Known;
 use client::{Clients, Profile, RequestMetrics};
 use cluster::Cluster;
 use jiff::Timestamp;
-use manager::command::told;
+use manager::command::print_output;
 use prometheus::Registry;
 use report::{Check, Report};
 
@@ -44,15 +44,15 @@ pub const NAME: &str = "check";
 pub fn start(args: impl IntoIterator<Item = OsString>, hosted: Controllers) -> ExitCode {
     let arguments = match Arguments::parse(args) {
         Ok(Wanted::Run(arguments)) => arguments,
-        Ok(Wanted::Help) => return told(HELP, false),
-        Err(message) => return told(&format!("error: {message}\n"), true),
+        Ok(Wanted::Help) => return print_output(HELP, false),
+        Err(message) => return print_output(&format!("error: {message}\n"), true),
     };
     match run(&arguments, hosted) {
         Ok(report) => {
-            told(&if arguments.json { report.json() } else { report.text() }, false);
+            print_output(&if arguments.json { report.json() } else { report.text() }, false);
             if report.is_safe() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
         }
-        Err(message) => told(&format!("error: {message}\n"), true),
+        Err(message) => print_output(&format!("error: {message}\n"), true),
     }
 }
 
@@ -254,7 +254,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn flags_that_would_not_start_are_told_and_nothing_is_asked() {
+    fn flags_that_would_not_start_are_reported_without_a_request() {
         let flags = ["--cluster-cidr=no", "--allocate-node-cidrs", "--kubeconfig=/nonexistent"];
         let flags = flags.iter().chain(&["--kube-api-qps=0"]).map(OsString::from).collect();
         let arguments =

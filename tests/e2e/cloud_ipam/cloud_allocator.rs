@@ -126,8 +126,7 @@ async fn missing_and_different_ranges_are_reported_and_used_once_they_exist() {
     }
     assert_eq!(scene.network("differs").await, "True", "it was not touched");
     assert!(scene.events("late-id", "CIDRNotAvailable").await.is_empty(), "it was not known");
-    eventually("the log names the other project", || manager.has_said("another-project"))
-        .await;
+    eventually("the log names the other project", || manager.has_said("another-project")).await;
     assert!(scene.stub.calls().iter().all(|call| !call.path.contains("another-project")));
     scene.end(&manager).await;
 }

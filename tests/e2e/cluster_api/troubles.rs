@@ -234,7 +234,14 @@ async fn a_kubeconfig_that_is_to_end_is_renewed_and_one_of_somebody_else_is_left
         .await;
     assert_eq!(secret_text(&renewed, "more"), "kept");
     scene.has_event("KubeconfigRenewed").await;
-    scene.until(CLUSTERS, "foreign", "has a foreign kubeconfig", reason_is("KubeconfigReady", "Foreign")).await;
+    scene
+        .until(
+            CLUSTERS,
+            "foreign",
+            "has a foreign kubeconfig",
+            reason_is("KubeconfigReady", "Foreign"),
+        )
+        .await;
     let left = scene.find("secrets", "foreign-kubeconfig").await.unwrap();
     assert!(secret_text(&left, "value").contains("somebody@somewhere"));
 

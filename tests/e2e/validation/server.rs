@@ -32,7 +32,8 @@ pub(crate) fn causes<T>(answer: kube::Result<T>) -> BTreeSet<Cause> {
     };
     assert_eq!(status.code, 422, "{status:?}");
     let causes = status.details.map(|details| details.causes).unwrap_or_default();
-    let is_comparable = |cause: &StatusCause| !SAID_BESIDE.iter().any(|it| cause.message.contains(it));
+    let is_comparable =
+        |cause: &StatusCause| !SAID_BESIDE.iter().any(|it| cause.message.contains(it));
     let fields: BTreeSet<Cause> = causes
         .iter()
         .filter(|cause| is_comparable(cause))

@@ -12,7 +12,7 @@ use aws_network::NatMode;
 use clap::builder::PossibleValuesParser;
 use clap::{ArgAction, ArgMatches};
 use manager::command::{
-    Command, Parsed, Program, manifests, option, output, to_stdout, told, wants_json,
+    Command, Parsed, Program, manifests, option, output, print_output, to_stdout, wants_json,
 };
 use serde_json::{Value, json};
 
@@ -29,7 +29,7 @@ pub(crate) const COMMAND: Command = Command {
 fn start(_: Program, args: Vec<OsString>) -> ExitCode {
     let arguments = match Arguments::parse(args) {
         Parsed::Run(arguments) => arguments,
-        Parsed::Print { text, is_error } => return told(&text, is_error),
+        Parsed::Print { text, is_error } => return print_output(&text, is_error),
     };
     match run(&arguments) {
         Ok(planned) => {
@@ -39,7 +39,7 @@ fn start(_: Program, args: Vec<OsString>) -> ExitCode {
             let is_complete = planned.iter().all(is_complete);
             if is_complete { ExitCode::SUCCESS } else { ExitCode::FAILURE }
         }
-        Err(error) => told(&format!("error: {error:#}\n"), true),
+        Err(error) => print_output(&format!("error: {error:#}\n"), true),
     }
 }
 

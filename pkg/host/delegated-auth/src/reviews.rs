@@ -238,13 +238,13 @@ pub(crate) type Key = [u8; 32];
 pub(crate) struct Memory<V> {
     capacity: usize,
     clock: u64,
-    answers: HashMap<Key, Kept<V>>,
+    answers: HashMap<Key, CachedAnswer<V>>,
     /// Keys by last use, oldest first.
     uses: BTreeMap<u64, Key>,
 }
 
 #[derive(Debug)]
-struct Kept<V> {
+struct CachedAnswer<V> {
     value: V,
     given: Instant,
     used: u64,
@@ -275,7 +275,7 @@ impl<V: Clone> Memory<V> {
         }
         self.clock += 1;
         self.uses.insert(self.clock, key);
-        self.answers.insert(key, Kept { value, given: Instant::now(), used: self.clock });
+        self.answers.insert(key, CachedAnswer { value, given: Instant::now(), used: self.clock });
     }
 
     pub(crate) fn remove(&mut self, key: &Key) {

@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cpu_time_is_told_in_fractions_of_a_second() {
+    fn cpu_time_is_reported_in_fractions_of_a_second() {
         let before = cpu_seconds();
         let families = with_exact_cpu_time(&ProcessCollector::for_self());
         let of_cpu = families.iter().find(|family| family.name() == CPU_TIME).unwrap();

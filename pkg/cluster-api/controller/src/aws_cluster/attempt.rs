@@ -18,7 +18,7 @@ use super::admission::Access;
 use super::aws_clusters::AwsClusters;
 use super::passes::{Pause, Turn};
 use super::report::{Denial, PLAN_ONLY, Report, denial};
-use super::write_events::Told;
+use super::write_events::WriteEvent;
 use super::{stored_memory, write_events};
 use crate::api::aws_cluster::{AwsCluster, PlanStatus};
 use crate::api::cluster::is_paused;
@@ -133,8 +133,8 @@ impl AttemptHooks for Here<'_> {
         if is_repair {
             self.clusters.metrics.repaired(&planned.action, outcome);
         }
-        let told = write_events::told(&planned.action, outcome, is_repair);
-        let Some(Told { is_done, reason, message }) = told else { return };
+        let told = write_events::event_of(&planned.action, outcome, is_repair);
+        let Some(WriteEvent { is_done, reason, message }) = told else { return };
         let severity = if is_done { EventType::Normal } else { EventType::Warning };
         self.clusters.tell(self.object, severity, reason, &message);
     }

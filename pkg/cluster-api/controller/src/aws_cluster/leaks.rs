@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_leak_is_told_once_and_counted_as_long_as_it_is_there() {
+    fn a_leak_is_reported_once_and_counted_as_long_as_it_is_there() {
         let mut leaks = Leaks::default();
         assert!(leaks.counts().is_empty(), "nothing is known before a scan");
         let (vpc, nat) = (marked("a", "vpc", "vpc-1"), marked("b", "nat_gateway", "nat-1"));

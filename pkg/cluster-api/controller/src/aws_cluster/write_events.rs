@@ -9,7 +9,7 @@ use crate::api::aws_cluster::AwsCluster;
 
 /// An event about a write.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Told {
+pub(super) struct WriteEvent {
     pub(super) is_done: bool,
     pub(super) reason: &'static str,
     pub(super) message: String,
@@ -32,7 +32,7 @@ pub(super) fn is_repaired(object: &Object<AwsCluster>) -> bool {
 
 /// The event about a write, with the difference if it is a repair. `None` for a write that was not
 /// sent, because it is planned again.
-pub(super) fn told(action: &Action, outcome: &Outcome, is_repair: bool) -> Option<Told> {
+pub(super) fn event_of(action: &Action, outcome: &Outcome, is_repair: bool) -> Option<WriteEvent> {
     let [done, failed] = reasons_of(action);
     Some(match outcome {
         Outcome::Done(answer) => {
@@ -46,18 +46,18 @@ pub(super) fn told(action: &Action, outcome: &Outcome, is_repair: bool) -> Optio
                 let colon = if difference.is_empty() { "" } else { ": " };
                 let _infallible = write!(message, "{colon}{difference}");
             }
-            Told { is_done: true, reason: done, message }
+            WriteEvent { is_done: true, reason: done, message }
         }
         Outcome::Refused(refused) => {
             let message = format!("AWS refuses {action}: {refused}");
-            Told { is_done: false, reason: failed, message }
+            WriteEvent { is_done: false, reason: failed, message }
         }
         Outcome::Unknown => {
             let message = format!(
                 "the answer to {action} is lost; the controller reads the resource before it \
                  continues"
             );
-            Told { is_done: false, reason: failed, message }
+            WriteEvent { is_done: false, reason: failed, message }
         }
         Outcome::NotSent => return None,
     })
@@ -136,34 +136,35 @@ mod tests {
     }
 
     #[test]
-    fn a_write_is_told_in_upstreams_words_with_what_it_is_about() {
+    fn a_write_is_reported_in_upstreams_words_with_what_it_is_about() {
         let told = |action: &Action, outcome| {
-            let Told { is_done, reason, message } = told(action, &outcome, false).unwrap();
+            let WriteEvent { is_done, reason, message } =
+                event_of(action, &outcome, false).unwrap();
             (is_done, reason, message)
         };
         let cidr = "10.0.0.0/16".parse().unwrap();
         let create = Action::CreateVpc { cidr, tags: aws_network::Tags::new() };
         let made = Outcome::Done(Answer { id: "vpc-1".to_owned(), ..Answer::default() });
         assert_eq!(
-            told(&create, made),
+            event_of(&create, made),
             (true, "SuccessfulCreateVPC", "CreateVpc: vpc-1".to_owned())
         );
         let release = Action::ReleaseAddress { allocation: "eipalloc-1".to_owned() };
         let refused = Outcome::Refused(aws_network::Refused::with_code("AuthFailure"));
         let message = "AWS refuses ReleaseAddress of eipalloc-1: AuthFailure".to_owned();
-        assert_eq!(told(&release, refused), (false, "FailedReleaseEIP", message));
+        assert_eq!(event_of(&release, refused), (false, "FailedReleaseEIP", message));
         let done = Outcome::Done(Answer::default());
         let message = "ReleaseAddress of eipalloc-1".to_owned();
-        assert_eq!(told(&release, done), (true, "SuccessfulReleaseEIP", message));
-        assert_eq!(super::told(&release, &Outcome::NotSent, true), None);
+        assert_eq!(event_of(&release, done), (true, "SuccessfulReleaseEIP", message));
+        assert_eq!(super::event_of(&release, &Outcome::NotSent, true), None);
     }
 
     #[test]
-    fn a_repair_is_told_with_what_it_has_changed() {
+    fn a_repair_is_reported_with_what_it_has_changed() {
         let target = aws_network::Target::NatGateway("nat-1".to_owned());
         let route = Action::CreateRoute { table: "rtb-1".to_owned(), target };
         let done = Outcome::Done(Answer::default());
-        let message = told(&route, &done, true).unwrap().message;
+        let message = event_of(&route, &done, true).unwrap().message;
         assert_eq!(message, "CreateRoute of rtb-1; drift: + 0.0.0.0/0 to nat-1");
     }
 }

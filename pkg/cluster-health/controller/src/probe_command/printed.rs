@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_cluster_that_could_not_be_asked_only_the_reason_is_told() {
+    fn of_a_cluster_that_could_not_be_asked_only_the_reason_is_reported() {
         let problem = probe::Problem::new(Code::SecretMissing, "there is no Secret s");
         let text = of(&Probed::of_problem(&problem), false);
         let told = "config: cluster cannot be probed: secret-missing: there is no Secret s (0.0ms)";

@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn help_is_no_error_and_tells_what_the_environment_is() {
+    fn help_is_no_error_and_shows_what_the_environment_is() {
         let Parsed::Print { text, is_error: false } = parse(&["--help"]) else {
             panic!("an error")
         };

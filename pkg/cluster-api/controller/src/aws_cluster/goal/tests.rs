@@ -148,7 +148,7 @@ fn whether_a_name_has_to_resolve_is_said_by_the_spec_and_else_by_the_flag() {
 }
 
 #[test]
-fn what_is_not_built_is_refused_before_anything_is_made_and_only_told_afterwards() {
+fn what_is_not_built_is_refused_before_anything_is_made_and_only_reported_afterwards() {
     let spec = json!({"region": "us-east-2", "network": {"vpc": {"ipv6": {}}}});
     let mut object = object(&json!({}), &spec);
     let errors = wanted(&object, &cluster(&json!({}), &Value::Null)).unwrap_err();

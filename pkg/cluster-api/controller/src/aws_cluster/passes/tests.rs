@@ -72,7 +72,7 @@ async fn a_pass_rests_until_its_time_has_come_and_remembers_what_it_knew() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn another_goal_and_news_end_a_rest_and_another_object_of_the_name_begins_anew() {
+async fn another_goal_and_news_end_a_rest_and_a_new_object_of_the_name_starts_again() {
     let (bench, wanted) = (Bench::new(), goal("c"));
     bench.keep(&wanted, Pass::new(wanted.clone(), memory(2)), 10);
     assert_eq!(gone(bench.turn(&goal("d"), false)).memory(), &memory(2));
@@ -87,7 +87,7 @@ async fn another_goal_and_news_end_a_rest_and_another_object_of_the_name_begins_
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_could_not_be_told_to_the_end_is_told_again_without_an_end_of_the_rest() {
+async fn a_report_that_could_not_be_written_is_written_again_without_an_end_of_the_rest() {
     let (bench, wanted) = (Bench::new(), goal("c"));
     let seconds = Duration::from_secs;
     let pass = Pass::new(wanted.clone(), memory(2));

@@ -88,7 +88,7 @@ fn what_is_complete_and_published_is_ready_in_the_words_of_both_dialects_and_sta
 }
 
 #[test]
-fn the_first_part_that_lacks_something_says_why_it_is_not_ready_and_an_end_of_it_is_told() {
+fn the_first_part_that_lacks_something_says_why_it_is_not_ready_and_an_end_of_it_is_reported() {
     let desired = desired(&json!({"region": "us-east-2"}));
     let mut pass = settled(&desired);
     let Step::Read(queries) = pass.next(aws_network::Timestamp(0)) else { panic!("it reads") };
@@ -148,7 +148,7 @@ fn fields_that_are_not_acted_upon_are_named_as_long_as_they_are_set() {
 }
 
 #[test]
-fn a_region_that_nobody_reaches_is_told_and_the_credentials_are_not_blamed() {
+fn an_unreachable_region_is_reported_as_such_and_not_as_a_credential_problem() {
     let error = CallError::Unanswered { reason: "no such host".to_owned() };
     let mut status = AwsClusterStatus::default();
     published(&Report::without_zones("us-est-2", &error), &mut status);
