@@ -147,26 +147,26 @@ async fn load(settings: &ProcessSettings) -> Result<(Clients, RequestMetrics), S
 }
 
 const HELP: &str =
-    "Checks before a start whether infra-controller-manager may run with these flags. It reads from \
-the API server and writes nothing.
-Exit code 0 without an error, though there may be warnings, else 1.
+    "Checks whether infra-controller-manager can start with these flags. It reads from the API server \
+and writes nothing.
+Exit code 0 if there is no error (warnings are allowed), else 1.
 
 Usage:
   infra-controller-manager check [flags of infra-controller-manager] [flags]
 
 It reports:
   - invalid flags and files, and a port in use
-  - missing rights
+  - missing permissions
   - a lease that another program holds
-  - a kube-controller-manager that still assigns pod CIDRs, by its pods and its /healthz on this host
-  - pod CIDRs of Nodes that overlap, are invalid, or lie outside of the pools or in a service range
-  - a second allocator
+  - a kube-controller-manager that still assigns pod CIDRs, found by its pods and its /healthz on this host
+  - pod CIDRs of Nodes that overlap, are invalid, or lie outside the pools or inside a service range
+  - a second allocator that assigns pod CIDRs
   - the number of free blocks in each pool
 
 Flags:
       --claims                 List the pod CIDRs of every Node
   -o, --output string          Output format: text or json (default text)
-      --stock-healthz string   Health URL of kube-controller-manager on this host; empty to skip it
+      --stock-healthz string   Health URL of kube-controller-manager on this host; empty skips this check
                                (default https://127.0.0.1:10257/healthz)
   -h, --help                   Print this text and exit
 
