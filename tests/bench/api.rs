@@ -73,13 +73,13 @@ impl Api {
             .initial_connection_window_size(64 << 20)
             .handshake(TokioIo::new(stream))
             .await?;
-        // The connection ends when the last clone is dropped; what breaks it before that is told to
+        // The connection ends when the last clone is dropped; an earlier error is returned by
         // the request under way.
         tokio::spawn(connection);
         Ok(Self { wire, base: format!("https://{host}:{port}"), bearer, accept: JSON })
     }
 
-    /// The same connection, asking for replies of another media type.
+    /// The same connection, with replies of another media type.
     pub(crate) fn accepting(self, accept: &'static str) -> Self {
         Self { accept, ..self }
     }

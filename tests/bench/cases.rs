@@ -11,10 +11,10 @@ use crate::cluster_cidrs::{self, Label};
 /// How the Nodes of a case come to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Load {
-    /// This many are there before the contender starts.
+    /// This number of Nodes exists before the contender starts.
     Existing(usize),
-    /// They join a running contender, `rate` a second for `seconds`, on a schedule that does not
-    /// wait for anybody.
+    /// Nodes join a running contender, `rate` a second for `seconds`, on a schedule that does not
+    /// wait for answers.
     Join {
         /// Nodes per second.
         rate: u32,
@@ -37,7 +37,7 @@ pub(crate) enum Throttle {
 pub(crate) enum Pools {
     /// `--cluster-cidr`.
     Flags,
-    /// So many ClusterCIDRs with selectors.
+    /// This number of ClusterCIDRs with selectors.
     ClusterCidrs(u32),
 }
 

@@ -12,9 +12,9 @@ use crate::blocks::MASK_SIZE;
 /// A label, or the requirement that there is such a label.
 pub(crate) type Label = (&'static str, String);
 
-/// So many ClusterCIDRs are for each group of Nodes.
+/// Number of ClusterCIDRs for each group of Nodes.
 const OF_A_GROUP: u32 = 4;
-/// As many as there are /16 in the pool of the benchmark.
+/// Maximum of ClusterCIDRs: the number of /16 in the pool of the benchmark.
 const MOST: u32 = 256;
 /// The prefix lengths of the ranges of a group. The first takes what is left over; the third is
 /// asked before it, and runs full.
@@ -25,7 +25,7 @@ pub(crate) struct ClusterCidrs(Vec<Object>);
 
 struct Object {
     range: Ipv4Net,
-    /// One of them selects, with all its requirements.
+    /// Terms of the nodeSelector. One matching term with all its requirements selects a Node.
     terms: Vec<Vec<Label>>,
 }
 
@@ -58,12 +58,12 @@ fn blocks(prefix: u8) -> usize {
 }
 
 impl ClusterCidrs {
-    /// So many.
+    /// A set of `objects` ClusterCIDRs.
     pub(crate) fn new(objects: u32) -> Self {
         Self((0..objects).map(Object::new).collect())
     }
 
-    /// As they are created.
+    /// The manifests of the objects, in the order of their creation.
     pub(crate) fn manifests(&self) -> impl Iterator<Item = Value> {
         self.0.iter().enumerate().map(|(number, object)| object.manifest(number))
     }

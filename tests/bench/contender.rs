@@ -1,4 +1,5 @@
-//! Who is measured, and how a controller manager is started: the same command line for both.
+//! The programs that are measured, and how a controller manager is started: the same command line
+//! for both.
 
 use std::fmt;
 use std::fs::File;
@@ -18,7 +19,7 @@ use crate::cases::{Case, Pools, Throttle};
 /// The service account whose token both managers use for Nodes.
 pub(crate) const SERVICE_ACCOUNT: &str = "node-controller";
 
-/// Who takes its turn.
+/// A program that is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Contender {
     /// This repository's release binary.
@@ -50,7 +51,7 @@ impl FromStr for Contender {
     }
 }
 
-/// As whom the PATCHes are sent, which decides what the server spends on authentication,
+/// The user that sends the PATCHes, which decides what the server spends on authentication,
 /// authorization and fairness.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Identity {
@@ -85,7 +86,7 @@ impl FromStr for Identity {
 /// A controller manager's binary.
 pub(crate) struct Program {
     path: PathBuf,
-    /// What it answers to `--version`.
+    /// Output of `--version`.
     pub(crate) version: String,
 }
 
@@ -172,7 +173,7 @@ impl Running {
         anyhow::anyhow!("the contender ended with {}", self.child.exited().await)
     }
 
-    /// Its process number.
+    /// The process ID of the contender.
     pub(crate) fn pid(&self) -> u32 {
         self.child.pid()
     }

@@ -40,7 +40,7 @@ struct Metadata<'a> {
 }
 
 impl Change<'_> {
-    /// From where a watch that broke after this event goes on.
+    /// Resource version from which a watch continues after this event.
     pub(crate) fn resource_version(&self) -> &str {
         &self.object.metadata.resource_version
     }
@@ -54,13 +54,13 @@ struct Spec<'a> {
 
 /// One Node as the clock saw it.
 pub(crate) struct Seen {
-    /// Its name.
+    /// Name of the Node.
     pub(crate) name: String,
-    /// When its ADDED arrived.
+    /// Time of the ADDED event.
     pub(crate) added: Instant,
-    /// When the first event that showed a CIDR arrived.
+    /// Time of the first event that showed a CIDR.
     pub(crate) assigned: Option<Instant>,
-    /// What it showed.
+    /// The CIDR that this event showed.
     pub(crate) block: Option<Ipv4Net>,
 }
 

@@ -14,7 +14,8 @@ use tokio::time::Instant;
 use crate::api::{Api, JSON};
 use crate::cluster_cidrs::Label;
 
-/// As many requests as keep two cores of API server busy; more only wait there.
+/// Maximum of requests in flight, which keeps two cores of API server busy; more requests would
+/// only wait there.
 const IN_FLIGHT: usize = 64;
 
 const MANIFEST: &str = include_str!("node.json");

@@ -36,12 +36,12 @@ pub(crate) struct Options {
     pub(crate) runs: usize,
     /// The cases, in order.
     pub(crate) cases: Vec<Case>,
-    /// As whom contenders work.
+    /// The user whose credentials the contenders have.
     pub(crate) identity: Identity,
     contenders: Vec<Contender>,
 }
 
-/// What the command line asks for.
+/// The request on the command line.
 #[derive(Debug)]
 pub(crate) enum Request {
     /// Print [`HELP`].
@@ -51,7 +51,7 @@ pub(crate) enum Request {
 }
 
 impl Options {
-    /// Who takes part in a case, in the order of their turns.
+    /// The contenders of a case, in the order of their turns.
     pub(crate) fn contenders_of(&self, case: &Case) -> Vec<Contender> {
         let takes_part = |contender: &Contender| match contender {
             // Under its default throttle stock takes 48 s per 1,000 Nodes.

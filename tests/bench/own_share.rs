@@ -36,7 +36,8 @@ fn read(metrics: &Metrics) -> Option<OwnShare> {
     Some(OwnShare { p50_ms: share(0.5)?, p99_ms: share(0.99)? })
 }
 
-/// As PromQL's `histogram_quantile`: even within a bucket; beyond the last limit it is that limit.
+/// A quantile like PromQL's `histogram_quantile`: linear within a bucket; beyond the last limit it
+/// is that limit.
 fn quantile(buckets: &[(f64, f64)], part: f64) -> Option<f64> {
     let rank = buckets.last()?.1 * part;
     let (mut lower, mut below) = (0.0, 0.0);

@@ -22,13 +22,13 @@ pub(crate) struct Line {
     pub(crate) case: Case,
     #[serde(serialize_with = "as_text")]
     pub(crate) contender: Contender,
-    /// From 1.
+    /// Number of the run, from 1.
     pub(crate) run: usize,
     /// How many Nodes got their CIDR.
     pub(crate) nodes: usize,
-    /// Until the clock saw the first assignment.
+    /// Seconds until the clock saw the first assignment.
     pub(crate) seconds_to_first: f64,
-    /// Until it saw the last one.
+    /// Seconds until the clock saw the last assignment.
     pub(crate) seconds_to_all: f64,
     /// Between the two: the time that compares with the raw loop's, which has no start-up.
     pub(crate) seconds_first_to_last: f64,
@@ -36,10 +36,11 @@ pub(crate) struct Line {
     pub(crate) latency_p50_ms: f64,
     /// The wait that 99 % of the Nodes did not exceed.
     pub(crate) latency_p99_ms: f64,
-    /// Of that wait the product's own part, from the event it received to the PATCH it sent, as far
-    /// as its metrics resolve it; none for the others, which do not tell.
+    /// Median of the product's own part of the wait, from the event it received to the PATCH it
+    /// sent, as exact as the buckets of its metrics; `None` for other contenders, which have no
+    /// such metric.
     pub(crate) own_share_p50_ms: Option<f64>,
-    /// What 99 % of the Nodes did not exceed.
+    /// 99th percentile of the product's own part of the wait.
     pub(crate) own_share_p99_ms: Option<f64>,
     /// User and system time of the contender, from its start until it was quiet again; none for
     /// the raw loop, which is part of this program.
@@ -51,7 +52,7 @@ pub(crate) struct Line {
     /// How many Nodes have a CIDR of another ClusterCIDR than a naive model gives them; none where
     /// there are no ClusterCIDRs.
     pub(crate) misplaced: Option<usize>,
-    /// What the contender answers to `--version`.
+    /// Output of `--version` of the contender.
     pub(crate) version: String,
     /// The commit of this repository.
     pub(crate) commit: String,
@@ -59,15 +60,15 @@ pub(crate) struct Line {
 
 /// What identifies a run.
 pub(crate) struct Run<'a> {
-    /// Its case.
+    /// Case that was measured.
     pub(crate) case: Case,
-    /// Whose turn it was.
+    /// The contender that was measured.
     pub(crate) contender: Contender,
-    /// From 1.
+    /// Number of the run, from 1.
     pub(crate) number: usize,
-    /// Of the contender.
+    /// Version of the contender.
     pub(crate) version: &'a str,
-    /// Of this repository.
+    /// Commit of this repository.
     pub(crate) commit: &'a str,
 }
 
@@ -139,7 +140,7 @@ fn percentile(sorted: &[Duration], percent: usize) -> Duration {
     sorted.get(rank - 1).copied().unwrap_or_default()
 }
 
-/// To the microsecond: more digits would only be noise in the line.
+/// Seconds to the microsecond: more digits would only be noise in the line.
 fn seconds(duration: Duration) -> f64 {
     (duration.as_secs_f64() * 1e6).round() / 1e6
 }

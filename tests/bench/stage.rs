@@ -26,10 +26,10 @@ const SETTLE_LIMIT: Duration = Duration::from_secs(60);
 /// The control plane and the programs of one invocation.
 pub(crate) struct Stage {
     api: Api,
-    /// For the clock and for making Nodes: a certificate in `system:masters`, which neither RBAC
-    /// nor fairness slows down.
+    /// Kubeconfig for the clock and for creating Nodes: a certificate in `system:masters`, which
+    /// neither RBAC nor fairness slows down.
     admin: PathBuf,
-    /// For the contenders.
+    /// Kubeconfig of the contenders.
     kubeconfig: PathBuf,
     identity: Identity,
     product: Option<Program>,
@@ -37,7 +37,7 @@ pub(crate) struct Stage {
     commit: String,
     runs_so_far: usize,
     control_plane: ControlPlane,
-    /// Of the contenders. What one needs of them after a failure is in the error.
+    /// Logs of the contenders. After a failure the error contains the needed part.
     logs: TempDir,
 }
 

@@ -24,7 +24,7 @@ const QUIET_LIMIT: Duration = Duration::from_secs(10);
 pub(crate) struct Spent {
     /// CPU time and memory.
     pub(crate) usage: Usage,
-    /// Its part of the Nodes' waits.
+    /// The product's own part of the waits of Nodes.
     pub(crate) own_share: Option<OwnShare>,
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct Player<'a> {
     pub(crate) names: &'a [String],
     /// Makes Nodes.
     pub(crate) api: &'a Api,
-    /// As whom the contender works.
+    /// Kubeconfig of the user that the contender works as.
     pub(crate) kubeconfig: &'a Path,
 }
 
@@ -120,7 +120,7 @@ impl Player<'_> {
     }
 }
 
-/// What the manager used until it had digested its own last writes.
+/// CPU and memory that the manager used until its last own writes came back by its watch.
 async fn cost(pid: u32) -> anyhow::Result<Usage> {
     if !usage::quiet(&[pid], QUIET_LIMIT).await {
         eprintln!("the contender is still busy {QUIET_LIMIT:?} after its last assignment");

@@ -28,10 +28,10 @@ use crate::probers::Probers;
 /// How long an answer takes when several processes share the members, so that two at once are seen.
 const SHARED_ANSWER: Duration = Duration::from_millis(250);
 
-/// What a probe asks for.
+/// Path of a probe.
 const PROBED: &str = "/readyz";
 
-/// All members, served until dropped.
+/// All members, which answer until this is dropped.
 pub(crate) struct Fleet {
     pub(crate) ledger: Ledger,
     pub(crate) handshakes: AtomicU64,
@@ -76,7 +76,7 @@ impl Fleet {
         Ok(fleet)
     }
 
-    /// Where a member answers.
+    /// Address of a member.
     pub(crate) fn endpoint(&self, member: u32) -> String {
         format!("https://{}:{}", address(member), self.port)
     }

@@ -14,11 +14,11 @@ struct Member {
     probes: u64,
     /// Probes that are being answered.
     under_way: u32,
-    /// Who sent the last one.
+    /// Process that sent the last probe.
     prober: Option<u32>,
     /// Probes that began while another was under way.
     overlaps: u32,
-    /// How often another process went on with it.
+    /// Number of times that another process continued the probes.
     moves: u32,
 }
 

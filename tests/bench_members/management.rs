@@ -19,21 +19,21 @@ use tokio::time::sleep;
 use crate::fleet::Fleet;
 
 pub(crate) const NAMESPACE: &str = "kube-federation-system";
-/// In the Secret of all members, and nowhere else.
+/// Token in the Secret of all members; no other place may contain it.
 pub(crate) const TOKEN: &str = "planted-token-of-a-bench";
 
 /// Objects of members, and what was said of them.
 pub(crate) struct Management {
     pub(crate) plane: ControlPlane,
     client: Client,
-    told: Arc<Mutex<HashMap<String, Told>>>,
-    /// How often an object said something else than before.
+    published: Arc<Mutex<HashMap<String, Published>>>,
+    /// Number of changes of readiness in the objects.
     turns: Arc<AtomicU64>,
 }
 
 /// What the object of a member said last.
 #[derive(Clone, Debug)]
-pub(crate) struct Told {
+pub(crate) struct Published {
     pub(crate) ready: String,
     pub(crate) since: Instant,
 }
@@ -45,15 +45,15 @@ impl Management {
         let established = ["wait", "--for=condition=established", "--timeout=60s", "crd", "--all"];
         kubectl(&plane, &established)?;
         let client = plane.client().await;
-        Ok(Self { plane, client, told: Arc::default(), turns: Arc::default() })
+        Ok(Self { plane, client, published: Arc::default(), turns: Arc::default() })
     }
 
-    /// From now on replicas have a place for their leases.
+    /// Creates the namespace for the leases of replicas.
     pub(crate) fn make_room_for_leases(&self) -> anyhow::Result<()> {
         self.kubectl(&["apply", "-f", "config/rbac/cluster-health-shards.yaml"]).map(drop)
     }
 
-    /// What kubectl prints for the administrator.
+    /// Output of kubectl for the administrator.
     pub(crate) fn kubectl(&self, arguments: &[&str]) -> anyhow::Result<String> {
         kubectl(&self.plane, arguments)
     }
@@ -92,7 +92,7 @@ impl Management {
 
     /// Notes what the objects say, from now on.
     pub(crate) fn watch(&self) {
-        let (clusters, told) = (self.clusters(), Arc::clone(&self.told));
+        let (clusters, published) = (self.clusters(), Arc::clone(&self.published));
         let turns = Arc::clone(&self.turns);
         tokio::spawn(async move {
             loop {
@@ -105,15 +105,15 @@ impl Management {
                 let mut events = std::pin::pin!(events);
                 while let Some(Ok(event)) = events.next().await {
                     if let WatchEvent::Added(object) | WatchEvent::Modified(object) = event {
-                        note(&told, &turns, &object);
+                        note(&published, &turns, &object);
                     }
                 }
             }
         });
     }
 
-    pub(crate) fn told(&self, member: u32) -> Option<Told> {
-        self.told.lock().get(&name(member)).cloned()
+    pub(crate) fn published(&self, member: u32) -> Option<Published> {
+        self.published.lock().get(&name(member)).cloned()
     }
 
     /// How often any object said something else than before, since it first said anything.
@@ -123,7 +123,7 @@ impl Management {
 
     /// How many objects say that their member is ready.
     pub(crate) fn ready(&self) -> usize {
-        self.told.lock().values().filter(|told| told.ready == "True").count()
+        self.published.lock().values().filter(|published| published.ready == "True").count()
     }
 
     fn clusters(&self) -> Api<DynamicObject> {
@@ -138,14 +138,15 @@ impl Management {
     }
 }
 
-fn note(told: &Mutex<HashMap<String, Told>>, turns: &AtomicU64, object: &DynamicObject) {
+fn note(published: &Mutex<HashMap<String, Published>>, turns: &AtomicU64, object: &DynamicObject) {
     let conditions = object.data["status"]["conditions"].as_array();
     let ready = conditions.into_iter().flatten().find(|it| it["type"] == "Ready");
     let Some(ready) = ready.and_then(|it| it["status"].as_str()) else { return };
     let name = object.metadata.name.clone().unwrap_or_default();
-    let mut told = told.lock();
-    if told.get(&name).is_none_or(|before| before.ready != ready) {
-        let before = told.insert(name, Told { ready: ready.to_owned(), since: Instant::now() });
+    let mut published = published.lock();
+    if published.get(&name).is_none_or(|before| before.ready != ready) {
+        let before =
+            published.insert(name, Published { ready: ready.to_owned(), since: Instant::now() });
         turns.fetch_add(u64::from(before.is_some()), Ordering::Relaxed);
     }
 }

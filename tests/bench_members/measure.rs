@@ -37,9 +37,9 @@ pub(crate) async fn measure(options: &Options) -> anyhow::Result<Report> {
     let begin = Instant::now();
     sleep(options.length / 2).await;
     // Those with an outage wait for nothing that is measured of the healthy.
-    let down_told_max = outage(&fleet, &management, options, true).await;
+    let outage_max = outage(&fleet, &management, options, true).await;
     sleep(OUTAGE).await;
-    let up_told_max = outage(&fleet, &management, options, false).await;
+    let recovery_max = outage(&fleet, &management, options, false).await;
     sleep((begin + options.length).saturating_duration_since(Instant::now())).await;
     let (length, after) = (begin.elapsed(), usage::of(manager.pid())?);
     let begun_scrape = Instant::now();
@@ -58,8 +58,8 @@ pub(crate) async fn measure(options: &Options) -> anyhow::Result<Report> {
         first_round,
         late_probes: counted.late,
         transitions: counted.transitions,
-        down_told_max,
-        up_told_max,
+        outage_max,
+        recovery_max,
         cores: after.cpu.saturating_sub(before.cpu).as_secs_f64() / length.as_secs_f64(),
         rss_bytes: after.peak_rss_bytes,
         rss_idle_bytes,
@@ -106,9 +106,9 @@ async fn outage(
     let mut last = Duration::ZERO;
     for member in 0..options.outage() {
         loop {
-            match management.told(member) {
-                Some(told) if told.ready == wanted => {
-                    last = last.max(told.since.saturating_duration_since(begin));
+            match management.published(member) {
+                Some(published) if published.ready == wanted => {
+                    last = last.max(published.since.saturating_duration_since(begin));
                     break;
                 }
                 _ if begin.elapsed() > OUTAGE => return None,
@@ -119,7 +119,7 @@ async fn outage(
     Some(last)
 }
 
-/// What the product counted.
+/// Counts from the metrics of the product.
 struct Counted {
     writes: f64,
     transitions: f64,

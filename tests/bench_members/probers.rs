@@ -1,4 +1,5 @@
-//! Who probes: the process at the other end of a loopback connection, found in `/proc`.
+//! Finds the process that probes: the process at the other end of a loopback connection, from
+//! `/proc`.
 
 use std::collections::HashMap;
 use std::fs;
@@ -14,12 +15,12 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 #[derive(Default)]
 pub(crate) struct Probers {
     pids: Mutex<Vec<u32>>,
-    /// By the port of their end.
+    /// Process by the port of its end of the connection.
     owners: Mutex<HashMap<u16, u32>>,
 }
 
 impl Probers {
-    /// Another one probes from now on.
+    /// Adds a process that probes from now on.
     pub(crate) fn add(&self, pid: u32) {
         self.pids.lock().push(pid);
     }

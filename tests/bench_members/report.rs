@@ -1,4 +1,4 @@
-//! What was measured, and what of it is not as it should be.
+//! The measured values, and the targets that they miss.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use serde_json::json;
 /// The period, a tenth of it for jitter, and a second.
 const HEALTHY_WAIT: Duration = Duration::from_secs(12);
 /// A period, two confirmations and a timeout, all with jitter, and two seconds for writes.
-const OUTAGE_TOLD: Duration = Duration::from_secs(38);
+const OUTAGE_LIMIT: Duration = Duration::from_secs(38);
 /// For the start and for a timeout, after what [`spread`] says of first probes.
 const FIRST_ROUND: Duration = Duration::from_secs(4);
 const CORES: f64 = 1.0;
@@ -25,13 +25,13 @@ pub(crate) struct Report {
     pub(crate) first_round: Duration,
     pub(crate) late_probes: f64,
     pub(crate) transitions: f64,
-    pub(crate) down_told_max: Option<Duration>,
-    pub(crate) up_told_max: Option<Duration>,
+    pub(crate) outage_max: Option<Duration>,
+    pub(crate) recovery_max: Option<Duration>,
     pub(crate) cores: f64,
     pub(crate) rss_bytes: u64,
     pub(crate) rss_idle_bytes: u64,
     pub(crate) writes: f64,
-    /// Of all metrics, read and understood.
+    /// Duration of one scrape of all metrics, with its parsing.
     pub(crate) scrape: Duration,
     pub(crate) handshakes: u64,
     pub(crate) length: Duration,
@@ -42,7 +42,7 @@ impl Report {
         self.rss_bytes.saturating_sub(self.rss_idle_bytes) / u64::from(self.members)
     }
 
-    /// One for each transition, and one for each member and heartbeat.
+    /// Maximum of status writes: one for each transition, and one for each member and heartbeat.
     fn writes_allowed(&self) -> f64 {
         let heartbeats = (self.length.as_secs_f64() / HEARTBEAT.as_secs_f64()).ceil();
         self.transitions + heartbeats * f64::from(self.members)
@@ -59,8 +59,8 @@ impl Report {
             "healthy_wait_max_seconds": seconds(self.healthy_wait_max),
             "healthy_wait_p99_seconds": seconds(self.healthy_wait_p99),
             "silent_wait_max_seconds": seconds(self.silent_wait_max),
-            "outage_told_after_max_seconds": self.down_told_max.map(seconds),
-            "recovery_told_after_max_seconds": self.up_told_max.map(seconds),
+            "outage_published_after_max_seconds": self.outage_max.map(seconds),
+            "recovery_published_after_max_seconds": self.recovery_max.map(seconds),
             "cpu_cores": (self.cores * 1000.0).round() / 1000.0,
             "peak_rss_mib": self.rss_bytes / (1024 * 1024),
             "rss_per_member_kib": self.bytes_per_member() / 1024,
@@ -72,7 +72,7 @@ impl Report {
         .to_string()
     }
 
-    /// Which targets were missed.
+    /// The targets that were missed, as text.
     pub(crate) fn faults(&self) -> Vec<String> {
         let mut faults = Vec::new();
         if self.healthy_wait_max > HEALTHY_WAIT {
@@ -97,11 +97,11 @@ impl Report {
             let allowed = self.writes_allowed();
             faults.push(format!("{} status writes instead of {allowed}", self.writes));
         }
-        if self.down_told_max.is_none_or(|time| time > OUTAGE_TOLD) {
-            faults.push(format!("an outage was told after {:?}", self.down_told_max));
+        if self.outage_max.is_none_or(|time| time > OUTAGE_LIMIT) {
+            faults.push(format!("an outage was published after {:?}", self.outage_max));
         }
-        if self.up_told_max.is_none_or(|time| time > HEALTHY_WAIT + Duration::from_secs(5)) {
-            faults.push(format!("a recovery was told after {:?}", self.up_told_max));
+        if self.recovery_max.is_none_or(|time| time > HEALTHY_WAIT + Duration::from_secs(5)) {
+            faults.push(format!("a recovery was published after {:?}", self.recovery_max));
         }
         faults
     }

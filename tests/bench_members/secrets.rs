@@ -9,10 +9,10 @@ use crate::management::{Management, TOKEN};
 
 const PAGES: [&str; 2] = ["/metrics", "/debug/controllers/cluster-health?format=json&limit=0"];
 
-/// What is looked through.
+/// The outputs that are searched for secrets.
 pub(crate) struct Secrets {
     planted: Planted,
-    /// Where it was found.
+    /// Outputs that contain a secret.
     shown: Vec<String>,
 }
 

@@ -31,7 +31,7 @@ enum Blow {
     Kill,
 }
 
-/// In turn. A short run has but the first two.
+/// The blows, in turn. A short run has only the first two.
 const BLOWS: [(Blow, Duration); 3] = [
     (Blow::Stop, Duration::from_secs(5)),
     (Blow::Kill, Duration::from_secs(48)),
@@ -97,7 +97,7 @@ pub(crate) async fn measure(options: &Options) -> anyhow::Result<Report> {
     Ok(report.with_secrets(secrets.found(&management, &replicas).await?))
 }
 
-/// Until every member was probed and is said to be ready.
+/// Waits until every member was probed and its object is ready.
 pub(crate) async fn settle(
     fleet: &Fleet,
     management: &Management,
@@ -190,7 +190,7 @@ impl Report {
         .to_string()
     }
 
-    /// Which targets were missed.
+    /// The targets that were missed, as text.
     pub(crate) fn faults(&self) -> Vec<String> {
         let mut faults = Vec::new();
         if self.overlaps > 0 {

@@ -61,7 +61,7 @@ impl Krate {
         self.modules.insert(at, Module { file, source });
     }
 
-    /// Every circle, told as the imports that make it.
+    /// Every circle, as the list of its imports.
     pub(crate) fn circles(&self) -> Vec<String> {
         let mut edges: BTreeMap<&str, BTreeMap<&str, &Path>> = BTreeMap::new();
         for (at, module) in &self.modules {

@@ -12,7 +12,7 @@ use crate::cluster::delete_all;
 use crate::control_plane::ControlPlane;
 use crate::kubectl::Shell;
 
-/// Where pod CIDRs come from.
+/// Source of pod CIDRs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Allocator {
     /// Ranges of the flags.
@@ -28,10 +28,10 @@ impl Allocator {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Range, Self::MultiCidr, Self::Cloud];
 
-    /// Those that choose blocks of a pool themselves.
+    /// Allocators that choose blocks of a pool themselves.
     pub const WITH_POOLS: [Self; 2] = [Self::Range, Self::MultiCidr];
 
-    /// What asks the product for it.
+    /// The flag that selects this allocator.
     pub const fn flag(self) -> &'static str {
         match self {
             Self::Range => "--cidr-allocator-type=RangeAllocator",

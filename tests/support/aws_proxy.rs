@@ -117,7 +117,7 @@ impl AwsProxy {
         Self { port, state, _stop: stop.drop_guard() }
     }
 
-    /// What to give the SDK as its endpoint.
+    /// The endpoint for the SDK.
     pub fn url(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
     }
@@ -174,8 +174,7 @@ impl AwsProxy {
         self.state.nats.lock().pending_until(time);
     }
 
-    /// So many NAT gateways, the next ones that are seen, are shown as failed until they are
-    /// deleted.
+    /// Shows the next `number` NAT gateways as failed until they are deleted.
     pub fn nats_fail(&self, number: u32) {
         self.state.nats.lock().fail(number);
     }

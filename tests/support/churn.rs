@@ -14,7 +14,7 @@ const BEAT: Duration = Duration::from_millis(250);
 /// Fewer than go at a beat, so that names are used again within milliseconds.
 const SPARE_NAMES: usize = 10;
 
-/// How many go at each beat, and come again.
+/// Number of Nodes that are replaced at each beat.
 #[derive(Debug, Clone, Copy)]
 pub struct Going {
     /// The oldest, which have a block.
@@ -27,7 +27,7 @@ pub struct Going {
 pub struct Churn {
     client: Client,
     going: Going,
-    /// What the Nodes are on, if on anything.
+    /// The VMs of the Nodes, if they have VMs.
     vms: Option<Vms>,
     /// Oldest first.
     alive: VecDeque<String>,

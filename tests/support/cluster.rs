@@ -18,7 +18,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::control_plane::{ControlPlane, Options};
 
-/// As many as the test harness runs tests on a machine of two cores.
+/// Maximum of clusters: the number of tests that run at once on a machine of two cores.
 const AT_MOST: usize = 2;
 
 static TURNS: Semaphore = Semaphore::const_new(AT_MOST);

@@ -77,7 +77,7 @@ impl FaultProxy {
         Self::start_with(Wire::ProtobufStreamed, plane, user, groups).await
     }
 
-    /// As [`Self::start`], in front of a server that has objects travel in this way.
+    /// Like [`Self::start`], with this encoding of objects.
     pub async fn start_with(wire: Wire, plane: &ControlPlane, user: &str, groups: &[&str]) -> Self {
         crate::control_plane::install_crypto_provider();
         let identity = plane.ca().client(user, groups).expect("a certificate can be made");

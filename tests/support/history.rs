@@ -11,12 +11,12 @@ use crate::fault_proxy::NodePatch;
 use crate::observer::Seen;
 use crate::stalls;
 
-/// Of what the observer lags behind at least, however quick it was with what can be measured.
+/// Minimum lag of the observer, however quick it was where the lag can be measured.
 const LEAST_LAG: Duration = Duration::from_millis(100);
 /// More is not excused, unless the machine adds it: an observer that lags for longer cannot tell
 /// whether a block was free.
 const MOST_LAG: Duration = Duration::from_secs(1);
-/// What a PATCH may take at most, whatever the lease leaves.
+/// Longest time of a PATCH, whatever the lease leaves.
 const LONGEST_PATCH: Duration = Duration::from_secs(5);
 
 /// Fails if two nodes that exist at the same resourceVersion have overlapping pod CIDRs. Pairs

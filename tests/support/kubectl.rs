@@ -9,7 +9,7 @@ use crate::pool::{Lent, Pool};
 use crate::programs::{control_plane_binaries, workspace};
 use serde_json::Value;
 
-/// Where KubeFed is, and the Secrets of members.
+/// Namespace of KubeFed, and of the Secrets of members.
 pub const FEDERATION: &str = "kube-federation-system";
 /// Has the rights of `config/rbac/role.yaml`, and of `cluster-health.yaml` without accounts, at a [`hub`].
 pub const IDENTITY: &str = "system:serviceaccount:kube-system:infra-controller-manager";
@@ -37,7 +37,7 @@ pub async fn hub() -> Lent<Kubectl> {
 
 /// A user at a control plane of its own: CRDs would be in others' way.
 pub struct Kubectl {
-    /// Whose administrator it is.
+    /// The control plane, as its administrator.
     pub plane: ControlPlane,
     shell: Shell,
 }
@@ -58,7 +58,7 @@ impl Deref for Kubectl {
 }
 
 impl Kubectl {
-    /// With the CRDs of `config/crd`, installed by one command.
+    /// A control plane with the CRDs of `config/crd`, installed by one command.
     pub async fn with_crds() -> Self {
         let kubectl = Self::without_crds().await;
         kubectl.run("apply -f config/crd");
@@ -66,7 +66,7 @@ impl Kubectl {
         kubectl
     }
 
-    /// With no CRD at all.
+    /// A control plane without any CRD.
     pub async fn without_crds() -> Self {
         let plane = ControlPlane::start(Options::default()).await.expect("a control plane starts");
         let shell = Shell::new(plane.admin_kubeconfig());
@@ -75,13 +75,13 @@ impl Kubectl {
 }
 
 impl Shell {
-    /// For the user of a kubeconfig.
+    /// kubectl for the user of a kubeconfig.
     pub fn new(kubeconfig: PathBuf) -> Self {
         let program = control_plane_binaries(&["kubectl"]).unwrap().remove(0);
         Self { kubeconfig, program }
     }
 
-    /// What it prints; the arguments have no spaces in them.
+    /// Output of kubectl; the arguments contain no spaces.
     pub fn run(&self, arguments: &str) -> String {
         let output = self.output(arguments);
         let errors = String::from_utf8_lossy(&output.stderr);
@@ -89,7 +89,7 @@ impl Shell {
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// What it says when it is refused.
+    /// Error text of kubectl, which must be refused.
     pub fn refused(&self, arguments: &str) -> String {
         let output = self.output(arguments);
         assert!(!output.status.success(), "kubectl {arguments} is not refused");
@@ -178,7 +178,7 @@ mod tests {
     use super::table;
 
     #[test]
-    fn ages_are_told_from_names_numbers_and_versions() {
+    fn ages_differ_from_names_numbers_and_versions() {
         let printed = "NAME AGE\na-1s 7s\n2 2m8s\n1.36.3 5d4h\ns 3h\n";
         let expected =
             [["NAME", "AGE"], ["a-1s", "AGE"], ["2", "AGE"], ["1.36.3", "AGE"], ["s", "AGE"]];

@@ -65,7 +65,7 @@ impl Account {
         Self { client, name, token: token.expect("in its status") }
     }
 
-    /// It may do what `config/member/rbac.yaml` grants, and no more.
+    /// Grants the account the permissions of `config/member/rbac.yaml`, and no more.
     pub async fn empower(&self) {
         let role = member_role();
         let roles = Api::<ClusterRole>::all(self.client.clone());
@@ -90,13 +90,13 @@ impl Account {
         self.bindings().create(&PostParams::default(), &binding).await.expect("a right is given");
     }
 
-    /// It may do no more than everybody.
+    /// Takes all permissions from the account, except those of every user.
     pub async fn disempower(&self) {
         let deleted = self.bindings().delete(&self.name, &DeleteParams::default()).await;
         deleted.expect("a right is taken away");
     }
 
-    /// Its tokens are good no more.
+    /// Deletes the account, which makes its tokens invalid.
     pub async fn delete(&self) {
         let accounts = Api::<ServiceAccount>::namespaced(self.client.clone(), NAMESPACE);
         let deleted = accounts.delete(&self.name, &DeleteParams::default()).await;

@@ -82,7 +82,7 @@ impl Moto {
         Self { _process: process, port }
     }
 
-    /// Where it listens, on the loopback address.
+    /// The port of the server, on the loopback address.
     pub fn port(&self) -> u16 {
         self.port
     }

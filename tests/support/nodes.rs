@@ -92,7 +92,7 @@ impl NewNode {
         node.unwrap_or_else(|error| panic!("cannot create node {name}: {error}"))
     }
 
-    /// As [`Self::create`], for a node the server may refuse.
+    /// Like [`Self::create`], for a Node that the server may refuse.
     pub async fn try_create(self, client: &Client) -> kube::Result<Node> {
         let node = serde_json::from_value(self.object).map_err(kube::Error::SerdeError)?;
         Api::all(client.clone()).create(&PostParams::default(), &node).await

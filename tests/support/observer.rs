@@ -22,9 +22,9 @@ use crate::PATIENCE;
 /// One state of one node.
 #[derive(Debug, Clone)]
 pub struct Seen {
-    /// Of this state; of the deletion when `deleted`.
+    /// Resource version of this state; of the deletion when `deleted`.
     pub resource_version: u64,
-    /// When we heard of it: shortly after it was so.
+    /// Time at which the observer saw the state, shortly after the change.
     pub at: Instant,
     /// The node's name.
     pub name: Arc<str>,
@@ -32,7 +32,7 @@ pub struct Seen {
     pub uid: Arc<str>,
     /// `spec.podCIDRs`.
     pub pod_cidrs: Vec<String>,
-    /// This is the end of it.
+    /// Whether the state is a deletion.
     pub deleted: bool,
 }
 
@@ -46,7 +46,7 @@ impl Nodes {
         self.0.get(name).map_or(&[], |node| &node.pod_cidrs)
     }
 
-    /// How many have pod CIDRs.
+    /// Number of Nodes with pod CIDRs.
     pub fn assigned(&self) -> usize {
         self.0.values().filter(|node| !node.pod_cidrs.is_empty()).count()
     }
@@ -120,7 +120,7 @@ impl Observer {
         self.until_within(PATIENCE, what, wanted).await
     }
 
-    /// As [`Self::until`], with another limit.
+    /// Like [`Self::until`], with another limit.
     pub async fn until_within(
         &self,
         limit: Duration,

@@ -14,14 +14,14 @@ use crate::process::{self, Process};
 
 /// Shorter lines of a secret are found in texts that have nothing to do with it.
 const LINE_MIN: usize = 12;
-/// What the product serves about clusters.
+/// Pages of the product about clusters.
 const PAGES: [&str; 4] = [
     "/metrics",
     "/debug/controllers/cluster-health-controller/",
     "/debug/controllers/cluster-health",
     "/debug/controllers/cluster-health?format=json",
 ];
-/// What it writes the status of.
+/// Kinds whose status the product writes.
 const KINDS: [&str; 3] = [
     "kubefedclusters.core.kubefed.io",
     "clusters.platform.tkestack.io",
@@ -43,7 +43,7 @@ impl Planted {
         self.0.lock().extend(parts.filter(|part| part.len() >= LINE_MIN).map(str::to_owned));
     }
 
-    /// What stands before a secret in `text`, if there is one.
+    /// The text before a secret in `text`, if `text` contains one.
     #[must_use]
     pub fn found_in(&self, text: &str) -> Option<String> {
         let planted = self.0.lock();

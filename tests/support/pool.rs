@@ -4,7 +4,7 @@ use std::ops::{Deref, DerefMut};
 
 use parking_lot::Mutex;
 
-/// What no test uses now. A `static`: what is in it ends with the test process.
+/// Items that no test uses now. A `static`: its items end with the test process.
 pub struct Pool<T>(Mutex<Vec<T>>);
 
 /// Something of a [`Pool`], given back on drop unless the test has failed: its state is unknown then.
@@ -14,13 +14,13 @@ pub struct Lent<T: 'static> {
 }
 
 impl<T> Pool<T> {
-    /// With nothing in it.
+    /// An empty pool.
     #[must_use]
     pub const fn new() -> Self {
         Self(parking_lot::const_mutex(Vec::new()))
     }
 
-    /// One that another test has used, made `clean`, or else a new one.
+    /// Lends an item that another test has used, after `clean`, or else a new item.
     pub async fn lend(
         &'static self,
         make: impl AsyncFnOnce() -> T,

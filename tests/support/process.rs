@@ -58,7 +58,7 @@ impl Process {
         launch
     }
 
-    /// Its number.
+    /// The process ID.
     pub fn pid(&self) -> u32 {
         self.child.pid()
     }
@@ -73,7 +73,7 @@ impl Process {
         self.child.exit_status().is_none()
     }
 
-    /// What it has printed so far, stdout and stderr together.
+    /// The lines that the process has printed, stdout and stderr together.
     pub fn lines(&self) -> Vec<String> {
         self.log.all()
     }
@@ -138,7 +138,7 @@ impl Process {
         get(self.port(), path).await
     }
 
-    /// Its metrics now.
+    /// The current metrics of the process.
     pub async fn metrics(&self) -> Metrics {
         let (status, page) = self.get("/metrics").await.expect("/metrics answers");
         assert_eq!(status, 200, "/metrics: {page}");
@@ -188,7 +188,7 @@ impl Launch {
         self
     }
 
-    /// Who may read its pages is asked with this kubeconfig.
+    /// Authenticates and authorizes readers of pages with this kubeconfig.
     pub fn guarded_by(mut self, kubeconfig: &Path) -> Self {
         self.is_open = false;
         let flags = ["--authentication-kubeconfig", "--authorization-kubeconfig"];
@@ -227,7 +227,7 @@ pub async fn get(port: u16, path: &str) -> anyhow::Result<(u16, String)> {
     ask(port, AuthInfo::default(), request).await
 }
 
-/// As [`get`], with any request and with credentials.
+/// Like [`get`], with any request and with credentials.
 pub async fn ask(
     port: u16,
     credentials: AuthInfo,

@@ -15,9 +15,9 @@ use crate::programs::workspace;
 use crate::temp_dir::TempDir;
 use crate::{Process, poll, ports};
 
-/// As the manifests name it.
+/// Job label, as the manifests name it.
 pub const JOB: &str = "infra-controller-manager";
-/// What Grafana puts in for variables.
+/// Values that Grafana inserts for variables.
 const VARIABLES: [(&str, &str); 7] = [
     ("$__rate_interval", "10s"),
     ("$job", JOB),
@@ -42,7 +42,7 @@ const NAMED_SO: [(&str, &str); 6] = [
     ("node_ipam_pool_", "camelCase"),
 ];
 
-/// It ends with this.
+/// A running Prometheus, which ends when this is dropped.
 pub struct PrometheusServer {
     port: u16,
     _process: Process,
@@ -95,7 +95,7 @@ impl PrometheusServer {
         serde_json::from_slice(&body).ok()
     }
 
-    /// How many series with a number an expression has now; one that is NaN shows as nothing.
+    /// Number of series with a value in the result of an expression; NaN counts as no value.
     async fn series(&self, expression: &str) -> usize {
         let query: String = form_urlencoded::byte_serialize(expression.as_bytes()).collect();
         let answer = self.ask(&format!("/api/v1/query?query={query}")).await.unwrap_or_default();
@@ -143,7 +143,7 @@ pub fn check_metrics(page: &str) {
         .output()
         .expect("promtool runs");
     let said = String::from_utf8_lossy(&output.stderr);
-    // 3 is for remarks, of older versions and of newer ones, which can be told to make none.
+    // Exit code 3 is for remarks. Newer versions can be configured to make none.
     assert!(matches!(output.status.code(), Some(0 | 3)), "{said}");
     let is_news = |line: &&str| {
         !NAMED_SO.iter().any(|(name, what)| line.starts_with(name) && line.contains(what))

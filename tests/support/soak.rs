@@ -35,18 +35,18 @@ use pair::Pair;
 /// foreign Node some, so that what is in use is known to the block.
 const POOL: &str = "--cluster-cidr=10.0.0.0/17 --node-cidr-mask-size=28 \
      --service-cluster-ip-range=10.0.0.0/19";
-/// What the cloud gives the VMs, again and again.
+/// Range of the alias ranges of VMs, which the cloud reuses.
 const OF_CLOUD: &str = "--cluster-cidr=10.1.0.0/18 --node-cidr-mask-size=28";
 const FOREIGN: (&str, &str) = ("foreign", "10.0.32.0/22");
 const BASELINE: f64 = 0.25;
 const BLOCKS: f64 = 2_048.0;
-/// Each lives some ten seconds: a few terms of leadership.
+/// Number of Nodes that are alive. Each lives about ten seconds: a few terms of leadership.
 const ALIVE: usize = 400;
 const GOING: Going = Going { old: 8, young: 2 };
 /// Time for all Nodes to be served after the faults, on a busy machine.
 const LONG: Duration = Duration::from_secs(180);
 
-/// So often it is told how far a scene is.
+/// Interval of the progress reports of a scene.
 const PROGRESS: Duration = Duration::from_secs(10);
 
 /// Plays a scene on a control plane without Nodes, which it leaves without Nodes. Tells its
@@ -105,7 +105,7 @@ pub async fn play(scene: &Scene, contender: &Contender, plane: &ControlPlane) ->
 /// Nodes whose life is over.
 struct Counts {
     lived: usize,
-    /// Those of them that had a block.
+    /// Number of Nodes that got a block.
     served: usize,
 }
 

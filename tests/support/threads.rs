@@ -19,7 +19,7 @@ const GLANCE: Duration = Duration::from_millis(20);
 
 /// Threads that stand still until this is dropped.
 pub struct Frozen {
-    /// Its end lets them go on.
+    /// Dropping this sender lets the threads continue.
     release: Option<Sender<()>>,
     tracer: Option<JoinHandle<()>>,
 }

@@ -34,7 +34,7 @@ struct Aliases {
 }
 
 impl Vms {
-    /// One without VMs.
+    /// Starts a stub without VMs.
     pub async fn start() -> Self {
         let (stub, dir) = (GceStub::start().await, TempDir::new("vms").expect("a folder"));
         stub.pages_of(500);

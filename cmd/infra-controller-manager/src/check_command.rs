@@ -28,7 +28,7 @@ use ::flags::controllers::Known;
 use client::{Clients, Profile, RequestMetrics};
 use cluster::Cluster;
 use jiff::Timestamp;
-use manager::command::told;
+use manager::command::print_output;
 use prometheus::Registry;
 use report::{Check, Report};
 
@@ -44,15 +44,15 @@ pub const NAME: &str = "check";
 pub fn start(args: impl IntoIterator<Item = OsString>, hosted: Controllers) -> ExitCode {
     let arguments = match Arguments::parse(args) {
         Ok(Wanted::Run(arguments)) => arguments,
-        Ok(Wanted::Help) => return told(HELP, false),
-        Err(message) => return told(&format!("error: {message}\n"), true),
+        Ok(Wanted::Help) => return print_output(HELP, false),
+        Err(message) => return print_output(&format!("error: {message}\n"), true),
     };
     match run(&arguments, hosted) {
         Ok(report) => {
-            told(&if arguments.json { report.json() } else { report.text() }, false);
+            print_output(&if arguments.json { report.json() } else { report.text() }, false);
             if report.is_safe() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
         }
-        Err(message) => told(&format!("error: {message}\n"), true),
+        Err(message) => print_output(&format!("error: {message}\n"), true),
     }
 }
 
@@ -147,26 +147,26 @@ async fn load(settings: &ProcessSettings) -> Result<(Clients, RequestMetrics), S
 }
 
 const HELP: &str =
-    "Checks before a start whether infra-controller-manager may run with these flags. It reads from \
-the API server and writes nothing.
-Exit code 0 without an error, though there may be warnings, else 1.
+    "Checks whether infra-controller-manager can start with these flags. It reads from the API server \
+and writes nothing.
+Exit code 0 if there is no error (warnings are allowed), else 1.
 
 Usage:
   infra-controller-manager check [flags of infra-controller-manager] [flags]
 
 It reports:
   - invalid flags and files, and a port in use
-  - missing rights
+  - missing permissions
   - a lease that another program holds
-  - a kube-controller-manager that still assigns pod CIDRs, by its pods and its /healthz on this host
-  - pod CIDRs of Nodes that overlap, are invalid, or lie outside of the pools or in a service range
-  - a second allocator
+  - a kube-controller-manager that still assigns pod CIDRs, found by its pods and its /healthz on this host
+  - pod CIDRs of Nodes that overlap, are invalid, or lie outside the pools or inside a service range
+  - a second allocator that assigns pod CIDRs
   - the number of free blocks in each pool
 
 Flags:
       --claims                 List the pod CIDRs of every Node
   -o, --output string          Output format: text or json (default text)
-      --stock-healthz string   Health URL of kube-controller-manager on this host; empty to skip it
+      --stock-healthz string   Health URL of kube-controller-manager on this host; empty skips this check
                                (default https://127.0.0.1:10257/healthz)
   -h, --help                   Print this text and exit
 
@@ -254,7 +254,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn flags_that_would_not_start_are_told_and_nothing_is_asked() {
+    fn flags_that_would_not_start_are_reported_without_a_request() {
         let flags = ["--cluster-cidr=no", "--allocate-node-cidrs", "--kubeconfig=/nonexistent"];
         let flags = flags.iter().chain(&["--kube-api-qps=0"]).map(OsString::from).collect();
         let arguments =

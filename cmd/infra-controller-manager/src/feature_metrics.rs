@@ -89,7 +89,7 @@ mod exposition_tests {
     use super::*;
 
     #[tokio::test]
-    async fn flags_go_before_the_file_and_a_file_that_is_none_is_told() {
+    async fn flags_take_precedence_over_the_file_and_an_invalid_file_is_reported() {
         let path = std::env::temp_dir().join(format!("icm-labels-{}", std::process::id()));
         let ask = async |text: &str| {
             std::fs::write(&path, text).unwrap();

@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_lease_that_nobody_renews_is_no_running_program() {
+    async fn a_lease_without_renewals_is_not_a_running_program() {
         let held = |at: &str| json!({"holderIdentity": "a_1", "renewTime": at});
         let given_up = json!({"holderIdentity": "", "renewTime": "1"});
         for (looks, absent) in [

@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn writes_of_keys_that_nobody_works_on_are_forgotten_once_a_cache_shows_them() {
+    fn writes_of_idle_keys_are_forgotten_once_a_cache_shows_them() {
         let writes = OwnWrites::default();
         let mut most = 0;
         for version in 0..20_000 {

@@ -12,10 +12,10 @@ use crate::reply::Reply;
 /// Objects by their path, each with a version of its own. Reads, lists without regard to selectors,
 /// creations, replacements and deletions, with their preconditions; a list has no watch.
 #[derive(Default)]
-pub struct Store(Mutex<StoredObject>);
+pub struct Store(Mutex<Objects>);
 
 #[derive(Default)]
-struct StoredObject {
+struct Objects {
     objects: BTreeMap<String, Value>,
     version: u64,
 }
@@ -33,7 +33,7 @@ impl Store {
     }
 }
 
-impl StoredObject {
+impl Objects {
     fn answer(&mut self, asked: &Asked) -> Reply {
         let (path, known) = (asked.path(), self.objects.get(asked.path()).cloned());
         match (asked.method().clone(), known) {

@@ -25,7 +25,7 @@ async fn answer(client: &kube::Client, uri: &str) -> (u16, String) {
 }
 
 #[tokio::test]
-async fn each_request_is_shown_to_the_script_and_kept() {
+async fn each_request_is_shown_to_the_script_and_recorded() {
     let server = ApiServer::new(Reply::stored);
     assert_eq!(
         answer(&server.client(), "/nodes?limit=1").await,

@@ -34,7 +34,7 @@ const PROBES: usize = 12;
 struct Member {
     port: u16,
     connections: Arc<AtomicUsize>,
-    /// When it was probed.
+    /// Times of the probes.
     probed: Arc<Mutex<Vec<Instant>>>,
 }
 
@@ -172,9 +172,9 @@ async fn members_with_costly_certificates_hold_up_no_probe_of_others() {
     );
     println!("control: the library takes {by_the_library:?} for one judgement");
     assert_eq!(ready(&hub, "healthy").0, "True");
-    for (name, told) in [("long-0", "more than 10 certificates"), ("worst", "8 signatures")] {
+    for (name, reported) in [("long-0", "more than 10 certificates"), ("worst", "8 signatures")] {
         let (status, message) = ready(&hub, name);
-        assert!(status != "True" && message.contains(told), "{name}: {status} {message}");
+        assert!(status != "True" && message.contains(reported), "{name}: {status} {message}");
     }
     assert!(gap <= PERIOD + LATE, "{gap:?}");
     assert!(by_the_library > LATE, "control: the chain is no attack: {by_the_library:?}");

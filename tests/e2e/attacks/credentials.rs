@@ -22,7 +22,7 @@ fn secret(name: &str, labels: &Value, data: &Value) -> Value {
         "metadata": {"name": name, "namespace": FEDERATION, "labels": labels}})
 }
 
-/// As a service account's of the management cluster.
+/// A Secret like that of a service account of the management cluster.
 fn account(name: &str, labels: &Value, token: &str) -> Value {
     let mut secret = secret(name, labels, &json!({"token": token}));
     secret["type"] = json!("kubernetes.io/service-account-token");
@@ -42,7 +42,7 @@ fn cluster(name: &str, tenant: &str, server: &Stranger, credential: Option<&str>
     cluster
 }
 
-/// With the CA of a server in it.
+/// A ClusterCredential with the CA of a server.
 fn credential(name: &str, of: (&str, &str), server: &Stranger, more: &Value) -> Value {
     let mut credential = json!({
         "apiVersion": "platform.tkestack.io/v1", "kind": "ClusterCredential",

@@ -194,8 +194,8 @@ async fn forty_members_that_send_lists_without_an_end_take_little_memory_and_oth
     let process = start(&hub, &[]);
     poll("the lists of all hostile members are given up", async || {
         let events = hub.run(&format!("get events -n {FEDERATION}"));
-        let told = events.lines().filter(|line| line.contains("ListTooLarge")).count();
-        (told >= 40).then_some(())
+        let reported = events.lines().filter(|line| line.contains("ListTooLarge")).count();
+        (reported >= 40).then_some(())
     })
     .await;
     poll("the zone of the good member is there", async || {

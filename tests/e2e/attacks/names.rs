@@ -91,7 +91,7 @@ async fn member() -> u16 {
 
 /// 150 members in a dead zone hold 150 lookups for 20 s each; a new member is probed at once.
 #[tokio::test(flavor = "multi_thread")]
-async fn new_members_are_probed_at_once_beside_150_whose_names_nobody_answers_for() {
+async fn new_members_are_probed_at_once_with_150_unresolvable_members() {
     if !rustix::process::geteuid().is_root() {
         println!("left out: only root may give the program a name server of its own");
         return;

@@ -31,7 +31,7 @@ const CPU: Duration = Duration::from_millis(50);
 const LATENCY: Duration = Duration::from_secs(5);
 /// Connections of a flood.
 const FLOOD: usize = 300;
-/// What one source holds at most.
+/// Maximum of connections from one source.
 const OF_ONE_SOURCE: f64 = 32.0;
 const LOCALHOST: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
@@ -224,7 +224,7 @@ async fn open_connections(target: &Target) -> f64 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn half_open_connections_of_one_host_keep_nobody_out() {
+async fn half_open_connections_of_one_host_block_no_other_client() {
     let target = Target::start().await;
     // To an address of loopback from another one of this machine counts as from another host.
     let Some(remote) = own_address() else {

@@ -22,7 +22,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 /// Listens on a loopback port until dropped, and answers `ok` to everything.
 pub(crate) struct Stranger {
     pub(crate) port: u16,
-    /// What its certificate is known by, in PEM.
+    /// The CA that verifies its certificate, in PEM.
     pub(crate) ca_pem: String,
     heard: Arc<Heard>,
     _stop: DropGuard,

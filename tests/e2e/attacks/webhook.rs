@@ -76,7 +76,7 @@ fn machine(ip: &str, port: u16) -> Value {
     })
 }
 
-/// What is answered to the review of a new object.
+/// The answer to the review of a new object.
 async fn asked(caller: &Client, object: &Value) -> Value {
     try_asked(caller, object).await.unwrap()
 }
@@ -91,7 +91,7 @@ async fn try_asked(caller: &Client, object: &Value) -> Result<Value, kube::Error
     Ok(answer["response"].clone())
 }
 
-/// What differs only by the port that was asked about.
+/// The answer without the port, the only difference between two answers.
 fn without_port(answer: &Value, port: u16) -> String {
     answer.to_string().replace(&port.to_string(), "PORT")
 }

@@ -7,7 +7,7 @@ use crate::inventory::inventory;
 use crate::totals::totals;
 use crate::world::World;
 
-async fn made_kept_and_deleted(mode: NatMode, nats: usize) {
+async fn create_reconcile_and_delete_need_few_calls(mode: NatMode, nats: usize) {
     let Some(world) = World::new().await else { return };
     let spec = with_nats(mode);
     let before = totals(&world).await;
@@ -50,17 +50,17 @@ async fn made_kept_and_deleted(mode: NatMode, nats: usize) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn with_a_nat_gateway_in_each_zone_it_takes_58_calls_9_to_keep_and_50_to_delete() {
-    made_kept_and_deleted(NatMode::PerZone, 3).await;
+    create_reconcile_and_delete_need_few_calls(NatMode::PerZone, 3).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn with_one_nat_gateway_it_takes_no_more_calls() {
-    made_kept_and_deleted(NatMode::Single, 1).await;
+    create_reconcile_and_delete_need_few_calls(NatMode::Single, 1).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn without_nat_gateways_it_takes_no_more_calls() {
-    made_kept_and_deleted(NatMode::None, 0).await;
+    create_reconcile_and_delete_need_few_calls(NatMode::None, 0).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

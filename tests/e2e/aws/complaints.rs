@@ -75,7 +75,7 @@ async fn mended(world: &World, spec: &Spec, wanted: &[String]) -> Vec<String> {
 
 /// cluster-api-provider-aws#1752
 #[tokio::test(flavor = "multi_thread")]
-async fn a_nat_gateway_that_fails_is_replaced_and_its_address_is_kept() {
+async fn a_nat_gateway_that_fails_is_replaced_with_the_same_address() {
     let Some(world) = World::new().await else { return };
     let before = totals(&world).await;
     let spec = with_nats(NatMode::PerZone);

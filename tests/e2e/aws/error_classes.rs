@@ -10,7 +10,7 @@ use crate::world::World;
 
 const VIOLATION: Fate = Fate::Refuse("DependencyViolation");
 
-/// What a create leads to that meets no error.
+/// The result of a create without errors.
 struct Smooth {
     spec: Spec,
     inventory: Vec<String>,
@@ -176,7 +176,7 @@ async fn what_blocks_a_deletion_for_five_minutes_is_named() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_throttle_is_told_when_three_attempts_have_met_it() {
+async fn a_throttle_is_reported_after_three_throttled_attempts() {
     let Some(world) = World::new().await else { return };
     let spec = with_nats(NatMode::PerZone);
     world.hit_all(&[("CreateSecurityGroup", Fate::RefuseWith(503, "RequestLimitExceeded"))]);
@@ -270,7 +270,7 @@ async fn a_token_that_was_used_for_something_else_is_replaced_by_another() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_only_another_spec_can_mend_is_told_and_the_rest_is_made() {
+async fn a_problem_of_the_spec_is_reported_and_the_rest_is_created() {
     let Some(world) = World::new().await else { return };
     world.hit_all(&[("RunInstances", Fate::Refuse("InvalidKeyPair.NotFound"))]);
     let goal = present(&with_nats(NatMode::PerZone));

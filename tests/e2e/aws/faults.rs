@@ -28,7 +28,7 @@ pub(crate) enum Fault {
 }
 
 impl Fault {
-    /// Those that the cluster, or its end, gets over.
+    /// Faults that a create or a delete survives.
     pub(crate) const TRANSIENT: [Self; 4] =
         [Self::CrashBefore, Self::CrashAfter, Self::AnswerLost, Self::LeaseLost];
     const COLUMNS: [(Self, &str); 5] = [
@@ -49,12 +49,12 @@ impl Fault {
     }
 }
 
-/// Which call is hit.
+/// The call that is hit.
 #[derive(Clone, Debug)]
 pub(crate) enum Point {
     /// The first of this name.
     First(String),
-    /// This one, from 0.
+    /// The call with this number, from 0.
     Number(usize),
 }
 
@@ -100,7 +100,7 @@ impl fmt::Display for Table {
     }
 }
 
-/// What a run without faults leads to.
+/// The result of a run without faults.
 pub(crate) struct Reference {
     pub(crate) spec: Spec,
     pub(crate) inventory: Vec<String>,
@@ -177,7 +177,7 @@ pub(crate) async fn create(
     call
 }
 
-/// It is there, once, and as it should be.
+/// Asserts that the cluster exists once and equals a cluster that was created without faults.
 pub(crate) async fn is_as_without_faults(world: &World, reference: &Reference, what: &str) {
     world.proxy.forget();
     let wrong = differences(&inventory(world).await, &reference.inventory);
@@ -187,7 +187,7 @@ pub(crate) async fn is_as_without_faults(world: &World, reference: &Reference, w
     assert_eq!(world.writes(), Vec::<String>::new(), "{what}");
 }
 
-/// Nothing is there, whosever it is.
+/// Asserts that no resource is left, whoever owns it.
 pub(crate) async fn is_gone(world: &World, reference: &Reference, what: &str) {
     assert_eq!(totals(world).await, reference.before, "{what}: something is left");
 }

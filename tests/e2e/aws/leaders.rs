@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use crate::faults::{Point, Reference, is_as_without_faults, is_gone};
 use crate::world::World;
 
-/// For so long the call is on its way.
+/// How long a call is under way.
 const ON_ITS_WAY: Duration = Duration::from_millis(300);
 /// No call is on its way for longer, in seconds of the test's own clock.
 const LONGEST: u64 = 10;
@@ -37,7 +37,7 @@ const OF_DELETE: [&str; 4] =
 /// The one who has led.
 struct Former<'a> {
     world: &'a World,
-    /// What it has sent without the lease.
+    /// Calls that were sent without the lease.
     sent_late: Mutex<Vec<String>>,
 }
 

@@ -56,10 +56,10 @@ async fn nothing_but_their_routes_waits_for_slow_nat_gateways() {
     assert!(place("CreateLoadBalancer") < place("CreateRoute"), "{actions:?}");
 }
 
-/// cluster-api-provider-aws#5856, #5961: of gateways that are made at once, the failure of one is
-/// told and is that of no other.
+/// cluster-api-provider-aws#5856, #5961: when one of several concurrent NAT gateways fails, the
+/// product reports this failure and still creates the others.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_nat_gateway_that_is_refused_is_told_and_holds_no_other_up() {
+async fn a_refused_nat_gateway_is_reported_and_delays_no_other() {
     let Some(world) = World::new().await else { return };
     let goal = present(&with_nats(NatMode::PerZone));
     world.proxy.decide(|_, call| {
@@ -73,10 +73,10 @@ async fn a_nat_gateway_that_is_refused_is_told_and_holds_no_other_up() {
     let (reconciliation, rest) = world.attempt(&goal).await;
     assert!(matches!(rest, Rest::For(_)), "{rest:?}: it is tried again");
     let problems = reconciliation.problems();
-    let told = problems.iter().filter(|problem| problem.part == Part::NatGateways);
-    let told: Vec<_> = told.map(|problem| (problem.reason, &*problem.message)).collect();
+    let reported = problems.iter().filter(|problem| problem.part == Part::NatGateways);
+    let reported: Vec<_> = reported.map(|problem| (problem.reason, &*problem.message)).collect();
     let message = "AWS refuses CreateNatGateway for us-east-2b: NatGatewayLimitExceeded";
-    assert_eq!(told, [(Reason::QuotaExceeded, message)]);
+    assert_eq!(reported, [(Reason::QuotaExceeded, message)]);
     let lines = inventory(&world).await;
     let routes = lines.iter().filter(|line| line.contains("to nat ")).count();
     assert_eq!((count(&lines, "nat"), routes), (2, 2), "{lines:#?}");
@@ -87,7 +87,7 @@ async fn a_nat_gateway_that_is_refused_is_told_and_holds_no_other_up() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_network_load_balancer_is_made_kept_and_deleted() {
+async fn a_network_load_balancer_is_created_reconciled_and_deleted() {
     let Some(world) = World::new().await else { return };
     let before = totals(&world).await;
     let mut spec = with_nats(NatMode::PerZone);

@@ -1,4 +1,4 @@
-//! How much there is of everything in the region of the clusters.
+//! Number of resources of each kind in the region of the clusters.
 
 pub(crate) use tests::aws_totals::Totals;
 

@@ -18,7 +18,7 @@ use tests::PATIENCE;
 use tests::aws_proxy::{AwsProxy, Call, Fate};
 use tests::moto::Lent;
 
-/// Where the clusters are.
+/// Region of the clusters.
 pub(crate) const REGION: &str = "us-east-2";
 
 /// No test waits for its turn, but those about turns.
@@ -40,7 +40,7 @@ pub(crate) struct World {
 }
 
 impl World {
-    /// None, and a word about it, where moto cannot run.
+    /// Starts a world; `None`, with a message, where moto cannot run.
     pub(crate) async fn new() -> Option<Self> {
         Self::with_rates(Rates { read: UNHURRIED, write: UNHURRIED }).await
     }
@@ -77,7 +77,7 @@ impl World {
         })
     }
 
-    /// One for this account, whichever the credentials belong to.
+    /// An executor for this account, whatever account the credentials belong to.
     pub(crate) fn executor_for(&self, account: &str) -> Executor {
         let region = self.account.region_of(REGION, account);
         Executor::new(region, &self.identity.lock(), self.fence.clone())
@@ -95,7 +95,7 @@ impl World {
         Executor::new(self.account.region(REGION), identity, self.fence.clone())
     }
 
-    /// One that leads while this process does not.
+    /// An executor of a replica that leads while this process does not.
     pub(crate) fn executor_of_another_replica(&self) -> Executor {
         let region = self.account.region(REGION);
         Executor::new(region, &self.identity.lock(), Fence::always_open())
@@ -120,7 +120,7 @@ impl World {
         self.clock.fetch_add(seconds, Ordering::Relaxed);
     }
 
-    /// So many patches of the status are stored, and in the next one the process dies.
+    /// Stores `number` patches of the status; the process dies during the next patch.
     pub(crate) fn die_at_store(&self, number: usize) {
         self.stores_left.store(number, Ordering::Relaxed);
     }

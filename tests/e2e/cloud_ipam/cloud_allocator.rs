@@ -95,7 +95,7 @@ async fn quotas_outages_and_tokens_that_end_are_survived_in_silence() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_the_cloud_has_not_or_has_otherwise_is_told_and_served_once_it_is_there() {
+async fn missing_and_different_ranges_are_reported_and_used_once_they_exist() {
     let scene = Scene::set().await;
     let node = mk_node("differs").cidr("10.0.1.0/24").condition("NetworkUnavailable", "True");
     scene.stub.add_vm(ZONE, "differs", &["10.0.2.0/24"]);
@@ -126,8 +126,7 @@ async fn what_the_cloud_has_not_or_has_otherwise_is_told_and_served_once_it_is_t
     }
     assert_eq!(scene.network("differs").await, "True", "it was not touched");
     assert!(scene.events("late-id", "CIDRNotAvailable").await.is_empty(), "it was not known");
-    eventually("the other project is told in the log", || manager.has_said("another-project"))
-        .await;
+    eventually("the log names the other project", || manager.has_said("another-project")).await;
     assert!(scene.stub.calls().iter().all(|call| !call.path.contains("another-project")));
     scene.end(&manager).await;
 }

@@ -47,7 +47,7 @@ async fn from_cluster_every_node_gets_a_block_that_the_cloud_routes_whatever_fai
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn from_cloud_every_node_gets_the_alias_of_its_vm_and_what_differs_is_told() {
+async fn from_cloud_every_node_gets_the_alias_of_its_vm_and_differences_are_reported() {
     let scene = Scene::set().await;
     for (name, alias) in [("inside", "10.0.1.0/24"), ("outside", "10.9.0.0/24"), ("none", "")] {
         let aliases: Vec<_> = Some(alias).filter(|it| !it.is_empty()).into_iter().collect();

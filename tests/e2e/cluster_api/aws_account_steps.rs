@@ -49,12 +49,12 @@ impl Keys {
         keys
     }
 
-    /// Those of the account of the clusters.
+    /// Switches to the credentials of the account of the clusters.
     pub(crate) fn be_right(&self) {
         write_keys(&self.file, &["AKIATEST", "planted-secret", "none"].map(str::to_owned));
     }
 
-    /// They are those of another account from the first call of this name on.
+    /// Switches to the credentials of another account at the first call of this name.
     pub(crate) fn change_at(&self, stage: &Stage, action: &'static str) {
         let (file, other, mut is_done) = (self.file.clone(), self.other.clone(), false);
         stage.proxy.decide(move |_, call| {

@@ -73,7 +73,7 @@ fn is_time(text: &str) -> bool {
     text.len() == "2026-01-01T00:00:00Z".len() && text.ends_with('Z')
 }
 
-/// It is as a core of contract v1beta1 reads it, with these zones.
+/// Asserts that a core of contract v1beta1 can read the object, with these zones.
 pub(crate) fn keeps_older(object: &Value, zones: &[(&str, Older)]) {
     keeps_both(object);
     let found: BTreeMap<String, Older> = read(&object["status"]["failureDomains"]);
@@ -94,7 +94,7 @@ pub(crate) fn keeps_older(object: &Value, zones: &[(&str, Older)]) {
     }
 }
 
-/// It is as a core of contract v1beta2 reads it, with these zones.
+/// Asserts that a core of contract v1beta2 can read the object, with these zones.
 pub(crate) fn keeps_newer(object: &Value, zones: &[(&str, bool)]) {
     keeps_both(object);
     let found: Vec<Newer> = read(&object["status"]["failureDomains"]);

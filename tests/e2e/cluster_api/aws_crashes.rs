@@ -54,7 +54,7 @@ async fn a_program_killed_in_the_middle_of_making_and_removing_leaves_nothing_tw
 
 /// rule:memory-is-in-the-status
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_deleted_while_nobody_lived_is_removed_all_the_same_without_its_status() {
+async fn a_cluster_deleted_while_no_process_runs_is_removed_without_its_status() {
     let Some(stage) = Stage::set().await else { return };
     let before = stage.totals().await;
     stage.run("apply -f config/samples/cluster-api.yaml");

@@ -43,10 +43,10 @@ impl Seen {
 #[derive(Clone, Copy)]
 struct Crowd {
     number: usize,
-    /// So many times as often as by default, and as AWS allows by default. The API server, too, which
-    /// hears of each write by an event.
+    /// Factor by which the rates of the product, of AWS and of the API server exceed their
+    /// defaults. The API server gets an event for each write.
     times: u32,
-    /// For so long NAT gateways are pending.
+    /// How long NAT gateways are pending.
     pending: Duration,
 }
 
@@ -85,7 +85,7 @@ impl Crowd {
     }
 
     /// Makes all of them, looks at them once more, and prints the calls.
-    async fn is_kept_in_few_calls(self, stage: &Stage) {
+    async fn needs_few_calls_to_reconcile(self, stage: &Stage) {
         let seen = self.guard(&stage.proxy);
         stage.proxy.nats_pending_until(self.pending);
         let manager = stage.start_with_aws(&self.args());
@@ -145,7 +145,7 @@ async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
 async fn clusters_that_are_made_together_wait_together_and_are_never_throttled() {
     let Some(stage) = Stage::set().await else { return };
     let crowd = Crowd { number: 5, times: 4, pending: Duration::from_secs(15) };
-    crowd.is_kept_in_few_calls(&stage).await;
+    crowd.needs_few_calls_to_reconcile(&stage).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -153,5 +153,5 @@ async fn clusters_that_are_made_together_wait_together_and_are_never_throttled()
 async fn a_crowd_of_200_clusters_is_never_throttled() {
     let Some(stage) = Stage::set().await else { return };
     let crowd = Crowd { number: 200, times: 10, pending: Duration::from_secs(60) };
-    crowd.is_kept_in_few_calls(&stage).await;
+    crowd.needs_few_calls_to_reconcile(&stage).await;
 }

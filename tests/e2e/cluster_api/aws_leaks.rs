@@ -1,4 +1,4 @@
-//! What has outlived its AWSCluster is told.
+//! The product reports resources that have outlived their AWSCluster.
 
 use crate::aws_account_steps::Keys;
 use crate::aws_stage::{NAME, REGION, Stage, is_ready};
@@ -18,7 +18,7 @@ pub(crate) async fn leak(stage: &Stage, action: &'static str, kind: &'static str
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_carries_the_mark_of_nobody_who_lives_is_counted_and_named_and_left() {
+async fn resources_of_deleted_owners_are_counted_and_listed_but_not_deleted() {
     let Some(stage) = Stage::set().await else { return };
     let before = stage.totals().await;
     leak(&stage, "AllocateAddress", "elastic-ip").await;
@@ -29,8 +29,8 @@ async fn what_carries_the_mark_of_nobody_who_lives_is_counted_and_named_and_left
     for kind in ["elastic_ip", "internet_gateway"] {
         manager.until_metric(LEAKED, &[("kind", kind)], |count| count >= 1.0).await;
     }
-    let told = manager.line("Found resources on AWS without an AWSCluster").await;
-    assert!(told.contains("long-gone") && told.contains(gateway), "{told}");
+    let reported = manager.line("Found resources on AWS without an AWSCluster").await;
+    assert!(reported.contains("long-gone") && reported.contains(gateway), "{reported}");
     stage.run("apply -f config/samples/cluster-api.yaml");
     stage.until(AWS_CLUSTERS, NAME, "is ready", is_ready).await;
 
@@ -47,7 +47,7 @@ async fn what_carries_the_mark_of_nobody_who_lives_is_counted_and_named_and_left
     stage.run(&format!("delete {CLUSTERS} {NAME} --wait=false"));
     stage.until_gone(AWS_CLUSTERS, NAME).await;
     let left = [("Addresses".to_owned(), 1)];
-    assert_eq!(stage.added(&before).await, left.into(), "it is told and not removed");
+    assert_eq!(stage.added(&before).await, left.into(), "the leak is reported and not removed");
     stage.end(manager).await;
 }
 
@@ -59,8 +59,8 @@ async fn a_scan_during_which_the_credentials_change_sees_one_account() {
     keys.change_at(&stage, "DescribeVpcs");
     let args = format!("--leak-scan-period=10s --leak-scan-regions={REGION}");
     let manager = keys.start(&stage, &args);
-    let told = manager.line("Cannot look for leaked resources").await;
-    assert!(told.contains("credentials belong to account 111111111111"), "{told}");
+    let reported = manager.line("Cannot look for leaked resources").await;
+    assert!(reported.contains("credentials belong to account 111111111111"), "{reported}");
     assert_eq!(keys.strayed(&stage), []);
     stage.end(manager).await;
 }

@@ -21,7 +21,7 @@ async fn paused_is(stage: &Stage, status: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_sample_is_built_kept_changed_live_and_removed() {
+async fn the_sample_is_built_reconciled_changed_and_removed() {
     let Some(stage) = Stage::set().await else { return };
     let before = stage.totals().await;
     let manager = stage.start_with_aws("");
@@ -29,10 +29,12 @@ async fn the_sample_is_built_kept_changed_live_and_removed() {
     let made = stage.until(AWS_CLUSTERS, NAME, "is ready", is_ready).await;
     assert_eq!(stage.added(&before).await, sample(3));
     is_published(&stage, &made).await;
-    stage.tells("SuccessfulCreateVPC").await;
+    stage.has_event("SuccessfulCreateVPC").await;
     // cluster-api-provider-aws#1346
-    stage.tells_of("SuccessfulAllocateAddress", "AllocateAddress for us-east-2b: eipalloc-").await;
-    stage.tells("Ready").await;
+    stage
+        .has_event_about("SuccessfulAllocateAddress", "AllocateAddress for us-east-2b: eipalloc-")
+        .await;
+    stage.has_event("Ready").await;
 
     // A look at what is as it should be.
     let of = format!("{AWS_CLUSTERS} {NAME}");
@@ -57,7 +59,7 @@ async fn the_sample_is_built_kept_changed_live_and_removed() {
     is_mended(&stage).await;
     let labels = [("operation", "CreateRoute")];
     manager.until_metric("awscluster_drift_repairs_total", &labels, |count| count >= 1.0).await;
-    stage.tells_of("SuccessfulCreateRoute", "; drift: + 0.0.0.0/0 to ").await;
+    stage.has_event_about("SuccessfulCreateRoute", "; drift: + 0.0.0.0/0 to ").await;
 
     // Live, without an end of what is ready.
     let single = json!({"spec": {"networkSpec": {"natGateways": {"mode": "Single"}}}});
@@ -70,7 +72,7 @@ async fn the_sample_is_built_kept_changed_live_and_removed() {
         .await;
     assert_eq!(changed["status"]["ready"], true);
     assert_eq!(changed["status"]["natGatewayMode"], "Single");
-    stage.tells("SuccessfulReleaseEIP").await;
+    stage.has_event("SuccessfulReleaseEIP").await;
     assert_eq!(changed["spec"]["controlPlaneEndpoint"], made["spec"]["controlPlaneEndpoint"]);
 
     stage.run(&format!("delete {CLUSTERS} {NAME} --wait=false"));

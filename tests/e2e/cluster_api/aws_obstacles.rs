@@ -1,4 +1,4 @@
-//! What keeps an AWSCluster from being made, and how that is told.
+//! The product reports what keeps an AWSCluster from being created.
 
 use serde_json::{Value, json};
 use tests::poll::poll;
@@ -7,7 +7,7 @@ use crate::aws_stage::{NAME, Stage, is_ready, ours, spec};
 use crate::scene::{AWS_CLUSTERS, CLUSTERS, Scene, aws_cluster, cluster, condition};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_spec_that_cannot_be_followed_is_told_once_and_mended_by_its_user() {
+async fn a_spec_that_cannot_be_used_is_reported_once_until_its_user_corrects_it() {
     let Some(stage) = Stage::set().await else { return };
     let manager = stage.start_with_aws("");
     stage.create(&ours("wrong", &spec("192.168.0.0/24")));
@@ -25,7 +25,7 @@ async fn a_spec_that_cannot_be_followed_is_told_once_and_mended_by_its_user() {
     assert!(message.contains("spec.network.subnets[1]"), "{message}");
     assert_eq!(wrong["status"]["errorReason"], "InvalidConfiguration");
     assert_eq!(wrong["status"]["failureMessage"], message);
-    stage.tells("InvalidConfiguration").await;
+    stage.has_event("InvalidConfiguration").await;
     let owned = |it: &Value| it["metadata"]["ownerReferences"].is_array();
     stage.until(AWS_CLUSTERS, "managed", "has an owner", owned).await;
     assert!(stage.proxy.calls().is_empty(), "{:?}", stage.proxy.calls());
@@ -52,13 +52,13 @@ async fn a_program_without_credentials_says_so_and_one_with_them_goes_on() {
     stage.create(&ours("locked", &spec("10.1.1.0/24")));
     stage.create(&cluster("locked"));
     let credentials = |it: &Value| condition(it, "PrincipalCredentialRetrieved").clone();
-    let told = stage
+    let reported = stage
         .until(AWS_CLUSTERS, "locked", "says that there are no credentials", |it| {
             credentials(it)["status"] == "False"
         })
         .await;
-    assert_eq!(credentials(&told)["reason"], "CredentialsNotFound", "{told:#}");
-    assert_eq!(condition(&told, "Ready")["status"], "False");
+    assert_eq!(credentials(&reported)["reason"], "CredentialsNotFound", "{reported:#}");
+    assert_eq!(condition(&reported, "Ready")["status"], "False");
     stage.end(manager).await;
     let manager = stage.start_with_aws("");
     let ready = stage.until(AWS_CLUSTERS, "locked", "is ready", is_ready).await;
@@ -101,7 +101,7 @@ async fn what_was_never_made_goes_without_credentials_when_its_user_says_so() {
         .await;
     scene.run(&format!("annotate {AWS_CLUSTERS} never aws.cluster.x-k8s.io/allow-abandon=true"));
     scene.until_gone(AWS_CLUSTERS, "never").await;
-    scene.tells("Abandoned").await;
+    scene.has_event("Abandoned").await;
     scene.until_gone(CLUSTERS, "never").await;
     scene.end(manager).await;
 }

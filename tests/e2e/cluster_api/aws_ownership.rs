@@ -61,12 +61,12 @@ async fn restore(stage: &Stage, name: &'static str) {
     assert_eq!(now["metadata"]["annotations"][OWNER], uid);
 }
 
-/// What an adoption writes first.
+/// Whether a call is the first write of an adoption.
 fn is_mark(call: &Call) -> bool {
     call.parameters.values().any(|value| value == OWNER) && call.action.contains("Tags")
 }
 
-/// Those that live when the product starts.
+/// The cases whose objects exist when the product starts.
 fn living(cases: &[Case]) -> impl Iterator<Item = &Case> {
     cases.iter().filter(|case| case.name != "late")
 }
@@ -93,7 +93,7 @@ async fn build(stage: &Stage, cases: &[Case], goes: &[Foreign<'_>], theirs: &BTr
     stage.end(manager).await;
 }
 
-/// Another process reads everything, and there is nothing to write.
+/// Starts another process, which reads everything and has nothing to write.
 async fn keep(stage: &Stage, cases: &[Case], goes: &[Foreign<'_>]) -> Process {
     stage.proxy.forget();
     let manager = stage.start_with_aws("");
@@ -140,7 +140,8 @@ async fn delete(stage: &Stage, cases: &[Case]) {
 /// rule:ours-by-two-tags, rule:a-deletion-names-what-it-leaves, rule:settings-of-others-stay,
 /// rule:only-ours-spoils-an-answer
 #[tokio::test(flavor = "multi_thread")]
-async fn each_case_of_ownership_is_built_kept_and_deleted_without_a_write_to_what_is_not_ours() {
+async fn each_case_of_ownership_is_built_reconciled_and_deleted_without_a_write_to_foreign_resources()
+ {
     let Some(stage) = Stage::set().await else { return };
     let before = stage.totals().await;
     let (goes, mut cases) = adopted(&stage).await;
@@ -164,7 +165,7 @@ async fn each_case_of_ownership_is_built_kept_and_deleted_without_a_write_to_wha
 
     delete(&stage, &cases).await;
     for foreign in &stays[..2] {
-        stage.tells_of("Abandoned", &foreign.vpc).await;
+        stage.has_event_about("Abandoned", &foreign.vpc).await;
     }
     assert_eq!(writes_about(&stage.proxy.calls(), &theirs), [""; 0]);
     let mut wanted = before;

@@ -17,13 +17,13 @@ pub(crate) struct Case {
     pub(crate) object: Value,
     /// The condition that building comes to, and how its message begins.
     pub(crate) built: (&'static str, String),
-    /// What a deletion is blocked by; none when it ends.
+    /// Message of a blocked deletion; `None` when the deletion ends.
     pub(crate) blocked: Option<String>,
     /// The annotation that lets it end then.
     pub(crate) way_out: &'static str,
 }
 
-/// How building ends that is not hindered.
+/// The expected condition of a cluster that can be built.
 pub(crate) fn ready() -> (&'static str, String) {
     ("Ready", String::new())
 }
@@ -75,14 +75,14 @@ impl Case {
     }
 }
 
-/// With a NAT gateway.
+/// A spec with a NAT gateway.
 fn managed() -> Value {
     let mut spec = spec("10.1.1.0/24");
     spec["network"]["natGateways"]["mode"] = json!("PerAZ");
     spec
 }
 
-/// In a VPC that is there, with its ids in the spec as upstream writes them.
+/// A spec with an existing VPC, with its ids in the spec as upstream writes them.
 fn with_ids(mut spec: Value, foreign: &Foreign<'_>) -> Value {
     spec["network"]["vpc"]["id"] = json!(foreign.vpc);
     for (place, id) in foreign.subnets.iter().enumerate() {

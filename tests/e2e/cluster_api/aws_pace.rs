@@ -14,7 +14,7 @@ use crate::scene::AWS_CLUSTERS;
 
 const CALL: Duration = Duration::from_millis(100);
 
-/// From the manifest to ready, when NAT gateways are pending for so long.
+/// Time from the manifest to ready, with NAT gateways that are pending for this long.
 async fn time_to_ready(stage: &Stage, pending: Duration) -> Duration {
     stage.proxy.decide(|_, _| Fate::Delay(CALL));
     stage.proxy.nats_pending_until(pending);

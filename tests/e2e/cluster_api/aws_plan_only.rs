@@ -1,4 +1,4 @@
-//! What would be done, told instead of done.
+//! `--plan-only` writes the plan into the status and nothing to AWS.
 
 use serde_json::Value;
 

@@ -61,7 +61,7 @@ impl Stage {
             .env("AWS_SECRET_ACCESS_KEY", "planted-secret")
     }
 
-    /// It alone.
+    /// Starts only the controller of AWSClusters, with these arguments.
     pub(crate) fn start_with_aws(&self, args: &str) -> Process {
         self.launch(args).args(["--leader-elect=false"]).start()
     }
@@ -133,7 +133,7 @@ pub(crate) fn is_ready(object: &Value) -> bool {
     ready
 }
 
-/// One that the product makes.
+/// An AWSCluster that the product reconciles.
 pub(crate) fn ours(name: &str, spec: &Value) -> Value {
     let mut object = aws_cluster("v1beta2", name, spec);
     object["metadata"].as_object_mut().unwrap().remove("annotations");

@@ -74,7 +74,7 @@ async fn the_sample_gets_owner_endpoint_certificates_and_kubeconfig_as_its_infra
     assert_eq!(ready["status"]["phase"], "provisioned");
     assert_eq!(ready["status"]["failureDomains"], json!([{"name": "a", "controlPlane": true}]));
     assert_eq!(condition(&ready, "InfrastructureReady")["status"], "True");
-    scene.tells("InfrastructureReady").await;
+    scene.has_event("InfrastructureReady").await;
     certificates_are_right(&scene, name, &made).await;
 
     // An endpoint is published once.
@@ -195,7 +195,7 @@ async fn a_control_plane_machine_with_a_node_initializes_the_control_plane_for_g
             && it["status"]["initialization"]["controlPlaneInitialized"] == true
     };
     scene.until(CLUSTERS, "init", "is initialized", initialized).await;
-    scene.tells("ControlPlaneInitialized").await;
+    scene.has_event("ControlPlaneInitialized").await;
     scene.let_go(MACHINES, "master");
     scene.run(&format!("delete {MACHINES} master"));
     // Something that makes another pass.
@@ -209,7 +209,7 @@ async fn a_control_plane_machine_with_a_node_initializes_the_control_plane_for_g
 
 /// The words of v1beta2 throughout, and no infrastructure to make.
 #[tokio::test(flavor = "multi_thread")]
-async fn clusters_of_the_newer_dialect_are_kept_in_its_words() {
+async fn clusters_of_v1beta2_are_reconciled_in_v1beta2() {
     let scene = Scene::set().await;
     let manager = scene.start("");
     scene.create(&crate::scene::aws_cluster("v1beta2", "newer", &json!({"region": "r"})));

@@ -10,7 +10,7 @@ fn is_deleting(object: &Value) -> bool {
 }
 
 /// A Cluster whose infrastructure the test holds.
-async fn kept(scene: &Scene, name: &str) -> Value {
+async fn held_cluster(scene: &Scene, name: &str) -> Value {
     let mut infrastructure = aws_cluster("v1alpha2", name, &json!({"region": "r"}));
     infrastructure["metadata"]["finalizers"] = json!(["example.org/test"]);
     scene.create(&infrastructure);
@@ -27,7 +27,7 @@ async fn kept(scene: &Scene, name: &str) -> Value {
 async fn machines_go_before_the_infrastructure_and_the_infrastructure_before_the_cluster() {
     let scene = Scene::set().await;
     let manager = scene.start("");
-    let made = kept(&scene, "ends").await;
+    let made = held_cluster(&scene, "ends").await;
     scene.enlist("worker", "ends", false, Some(&made));
     scene.enlist("master", "ends", true, Some(&made));
     scene.enlist("lent", "ends", false, None);
@@ -64,7 +64,7 @@ async fn machines_go_before_the_infrastructure_and_the_infrastructure_before_the
     scene.until(CLUSTERS, "ends", "waits for it", waits("WaitingForInfrastructure")).await;
     scene.let_go(AWS_CLUSTERS, "ends");
     scene.until_gone(CLUSTERS, "ends").await;
-    scene.tells("Deleted").await;
+    scene.has_event("Deleted").await;
     scene.end(manager).await;
 }
 
@@ -73,7 +73,7 @@ async fn machines_go_before_the_infrastructure_and_the_infrastructure_before_the
 async fn a_program_started_in_the_middle_of_a_deletion_hears_that_the_infrastructure_is_gone() {
     let scene = Scene::set().await;
     let manager = scene.start("");
-    kept(&scene, "middle").await;
+    held_cluster(&scene, "middle").await;
     scene.run(&format!("delete {CLUSTERS} middle --wait=false"));
     scene.until(AWS_CLUSTERS, "middle", "is deleted", is_deleting).await;
     manager.kill();
@@ -98,7 +98,7 @@ async fn a_program_started_in_the_middle_of_a_deletion_hears_that_the_infrastruc
 async fn the_infrastructure_of_another_cluster_is_neither_adopted_nor_deleted() {
     let scene = Scene::set().await;
     let manager = scene.start("");
-    kept(&scene, "first").await;
+    held_cluster(&scene, "first").await;
     let mut second = cluster("second");
     second["spec"]["infrastructureRef"]["name"] = json!("first");
     scene.create(&second);

@@ -74,7 +74,7 @@ async fn a_new_aws_cluster_that_breaks_a_rule_is_refused_with_the_reason() {
     }
 }
 
-/// Of (before, what it may become, what it may not become, words of the refusal).
+/// Rows of (value before, allowed new value, refused new value, words of the refusal).
 #[tokio::test(flavor = "multi_thread")]
 async fn what_would_need_other_resources_does_not_change() {
     let kubectl = hub().await;

@@ -108,7 +108,7 @@ impl Scene {
         Self::start_by(&kubeconfig, args)
     }
 
-    /// The same by another way.
+    /// Starts the product with this kubeconfig.
     pub(crate) fn start_by(kubeconfig: &Path, args: &str) -> Process {
         launch(kubeconfig, args).args(["--leader-elect=false"]).start()
     }
@@ -168,12 +168,12 @@ impl Scene {
     }
 
     /// Waits for an event of this reason.
-    pub(crate) async fn tells(&self, reason: &str) {
-        self.tells_of(reason, "").await;
+    pub(crate) async fn has_event(&self, reason: &str) {
+        self.has_event_about(reason, "").await;
     }
 
     /// Waits for an event of this reason with this in its message.
-    pub(crate) async fn tells_of(&self, reason: &str, text: &str) {
+    pub(crate) async fn has_event_about(&self, reason: &str, text: &str) {
         poll(&format!("there is an event {reason} about {text:?}"), async || {
             let request = http::Request::get("/api/v1/namespaces/default/events").body(Vec::new());
             let events: Value = self.client.request(request.unwrap()).await.ok()?;

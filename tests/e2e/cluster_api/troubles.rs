@@ -53,7 +53,7 @@ async fn failures_of_the_infrastructure_and_its_loss_are_passed_on() {
         )
         .await;
     assert_eq!(lost["status"]["infrastructureReady"], true, "it was ready once");
-    scene.tells("InfrastructureDeleted").await;
+    scene.has_event("InfrastructureDeleted").await;
     scene.end(manager).await;
 }
 
@@ -142,7 +142,7 @@ async fn clusters_of_an_unlabelled_crd_are_left_alone_unless_the_mode_says_other
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_clusters_of_the_namespace_and_the_filter_are_kept() {
+async fn only_clusters_of_the_namespace_and_the_filter_are_reconciled() {
     let scene = Scene::set().await;
     let manager = scene.start("--namespace=default --watch-filter=mine");
     let mut elsewhere = cluster("elsewhere");
@@ -183,7 +183,7 @@ async fn a_lost_authority_is_not_replaced_under_a_cluster_that_uses_it() {
         .until(CLUSTERS, "loses", "has lost it", reason_is("KubeconfigReady", "AuthorityLost"))
         .await;
     assert_eq!(condition(&lost, "KubeconfigReady")["status"], "False");
-    scene.tells("AuthorityLost").await;
+    scene.has_event("AuthorityLost").await;
     assert_eq!(scene.find("secrets", "loses-ca").await, None);
     let mut restored = made.clone();
     for field in ["uid", "resourceVersion", "creationTimestamp", "managedFields"] {
@@ -233,8 +233,15 @@ async fn a_kubeconfig_that_is_to_end_is_renewed_and_one_of_somebody_else_is_left
         })
         .await;
     assert_eq!(secret_text(&renewed, "more"), "kept");
-    scene.tells("KubeconfigRenewed").await;
-    scene.until(CLUSTERS, "foreign", "is told", reason_is("KubeconfigReady", "Foreign")).await;
+    scene.has_event("KubeconfigRenewed").await;
+    scene
+        .until(
+            CLUSTERS,
+            "foreign",
+            "has a foreign kubeconfig",
+            reason_is("KubeconfigReady", "Foreign"),
+        )
+        .await;
     let left = scene.find("secrets", "foreign-kubeconfig").await.unwrap();
     assert!(secret_text(&left, "value").contains("somebody@somewhere"));
 

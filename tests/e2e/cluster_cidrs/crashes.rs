@@ -46,9 +46,9 @@ async fn play(hub: &Kubectl, nodes: &Observer, client: &kube::Client, act: &mut 
             }
         }
         (Some(object), Act::Ending) => {
-            let told = |it: &Value| it["type"] == "Terminating" && it["status"] == "True";
+            let reported = |it: &Value| it["type"] == "Terminating" && it["status"] == "True";
             let conditions = object["status"]["conditions"].as_array().unwrap();
-            if conditions.iter().any(told) && nodes.now().contains_key("a") {
+            if conditions.iter().any(reported) && nodes.now().contains_key("a") {
                 delete_node(client, "a").await;
                 nodes.until("a is gone", |now| !now.contains_key("a")).await;
             }
@@ -74,7 +74,7 @@ async fn a_life_ends_at(hub: &Kubectl, what: &str, write: Match, before: bool) {
     let manager = start(proxy.kubeconfig(), &format!("{MULTI} {RANGE}"));
     tokio::select! {
         () = held.arrived(1) => {}
-        () = tell(hub, &nodes, &client, &mut act) => panic!("{what} never came"),
+        () = play_to_the_end(hub, &nodes, &client, &mut act) => panic!("{what} never came"),
     }
     manager.kill();
     manager.exit(PATIENCE).await;
@@ -82,14 +82,15 @@ async fn a_life_ends_at(hub: &Kubectl, what: &str, write: Match, before: bool) {
     // The object of the flags is created once: a later life would create it again.
     let flags = if act == Act::Making { RANGE } else { "" };
     let manager = start(&hub.plane.manager_kubeconfig(), &format!("{MULTI} {flags}"));
-    let told = tokio::time::timeout(LONG, tell(hub, &nodes, &client, &mut act)).await;
-    assert!(told.is_ok(), "{what}: it does not come to an end: {act:?}");
+    let reported =
+        tokio::time::timeout(LONG, play_to_the_end(hub, &nodes, &client, &mut act)).await;
+    assert!(reported.is_ok(), "{what}: it does not come to an end: {act:?}");
     tests::assert_never_shared(&nodes.history(), &[]);
     drop(manager);
 }
 
 /// Plays until it is over.
-async fn tell(hub: &Kubectl, nodes: &Observer, client: &kube::Client, act: &mut Act) {
+async fn play_to_the_end(hub: &Kubectl, nodes: &Observer, client: &kube::Client, act: &mut Act) {
     while *act != Act::Over {
         play(hub, nodes, client, act).await;
         tokio::time::sleep(BREATH).await;

@@ -65,7 +65,7 @@ async fn an_object_that_is_replaced_by_one_of_the_same_range_goes_while_its_node
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_object_that_nobody_has_addresses_of_goes_at_once() {
+async fn an_object_without_addresses_in_use_is_deleted_at_once() {
     let unused = [cluster_cidr("unused", &everybody(&["10.0.0.0/16"], 8))];
     let scene = Scene::begin(&unused, "--service-cluster-ip-range=10.0.0.0/24").await;
     scene.until("unused", "is ready", is_ready).await;
@@ -86,12 +86,12 @@ async fn an_object_that_the_flags_do_not_allow_any_more_goes_with_its_last_node_
     let manager = start(&scene.hub.plane.manager_kubeconfig(), MULTI);
     scene.until("wide", "is invalid", |it| condition(it, "Invalid")["status"] == "True").await;
     scene.delete("wide");
-    let told = |it: &Value| {
+    let reported = |it: &Value| {
         condition(it, "Terminating")["message"]
             == "1 Node has addresses of this ClusterCIDR; the ClusterCIDR is deleted after that \
                 Node"
     };
-    scene.until("wide", "waits for its Node", told).await;
+    scene.until("wide", "waits for its Node", reported).await;
     scene.remove("a").await;
     scene.until_gone("wide").await;
     drop(manager);

@@ -48,7 +48,7 @@ async fn a_cluster_that_moves_there_and_back_changes_no_node() {
     }
     tests::assert_never_shared(&nodes.history(), &[]);
     let events = hub.run("get events --field-selector involvedObject.kind=Node -o name");
-    assert_eq!(events, "", "no Node was told anything");
+    assert_eq!(events, "", "no Node has an event");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -121,7 +121,7 @@ async fn a_full_range_that_was_freed_gives_out_the_same_blocks_in_the_same_order
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_services_cover_and_what_wide_and_small_claims_take_is_given_to_nobody() {
+async fn blocks_of_services_and_of_wide_and_small_claims_are_never_assigned() {
     let objects = [
         cluster_cidr("covered", &labelled(&["10.244.0.0/25"], 7, &["covered"])),
         cluster_cidr("wide", &labelled(&["10.244.0.0/22"], 8, &["wide"])),
@@ -142,7 +142,7 @@ async fn what_services_cover_and_what_wide_and_small_claims_take_is_given_to_nob
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn services_and_what_is_excluded_are_kept_out_of_every_object_whenever_it_comes() {
+async fn service_and_excluded_ranges_are_never_assigned_from_any_object() {
     let early = [cluster_cidr("early", &labelled(&["10.0.0.0/16"], 8, &["early"]))];
     let flags =
         "--service-cluster-ip-range=10.0.1.128/26,fd00::/120 --node-cidr-exclude=10.0.3.7/32";

@@ -44,7 +44,7 @@ async fn the_api_server_refuses_what_is_of_no_family_too_small_or_changed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_the_product_cannot_use_is_told_of_and_others_are_served() {
+async fn objects_that_cannot_be_used_are_reported_and_others_are_used() {
     let wanted = |key: &str, requirement: Value| {
         let mut spec = everybody(&["10.1.0.0/16"], 8);
         spec["nodeSelector"] = json!({"nodeSelectorTerms": [{ key: [requirement] }]});

@@ -68,7 +68,7 @@ impl Scene {
         Self::begin_on(hub().await, objects, args).await
     }
 
-    /// The same in a cluster of the test.
+    /// Like [`Self::begin`], in a cluster of the test.
     pub(crate) async fn begin_on(hub: Lent<Kubectl>, objects: &[Value], args: &str) -> Self {
         let client = hub.plane.client().await;
         let nodes = Observer::start(&client).await;

@@ -28,7 +28,7 @@ fn publish(hub: &Kubectl, name: &str, kind: &str, reason: &str) {
 
 /// rule:an-audit-writes-nothing
 #[tokio::test(flavor = "multi_thread")]
-async fn an_audit_writes_nothing_and_tells_where_the_objects_say_another_thing() {
+async fn an_audit_writes_nothing_and_reports_objects_that_differ() {
     let (hub, member) = futures::join!(hub(), member());
     let account = Account::of(&member).await;
     hub.create_all(&[

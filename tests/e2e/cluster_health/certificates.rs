@@ -27,20 +27,20 @@ fn params() -> CertificateParams {
     params
 }
 
-/// As `openssl req -x509` makes it: authority and server in one.
+/// A certificate as `openssl req -x509` makes it: CA and server certificate in one.
 pub(crate) fn own_authority() -> Shown {
     let (mut params, key) = (params(), KeyPair::generate().unwrap());
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     Shown::own(&params.self_signed(&key).unwrap(), &key)
 }
 
-/// Signed by itself, and no authority.
+/// A self-signed certificate that is not a CA.
 pub(crate) fn own_certificate() -> Shown {
     let key = KeyPair::generate().unwrap();
     Shown::own(&params().self_signed(&key).unwrap(), &key)
 }
 
-/// Of an authority that is good, and over since 2012.
+/// A certificate of a trusted CA that expired in 2012.
 pub(crate) fn expired() -> Shown {
     let (mut authority, ca_key) = (CertificateParams::default(), KeyPair::generate().unwrap());
     authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);

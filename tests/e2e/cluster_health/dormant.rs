@@ -72,9 +72,9 @@ async fn a_process_sleeps_with_the_rights_of_every_process_until_a_kind_of_membe
         "awsclusters.infrastructure.cluster.x-k8s.io",
     ] {
         let lines = manager.lines();
-        let told = |line: &&String| line.contains("Kind is dormant") && line.contains(kind);
-        let told: Vec<_> = lines.iter().filter(told).collect();
-        assert_eq!(told.len(), 1, "{told:?}");
+        let reported = |line: &&String| line.contains("Kind is dormant") && line.contains(kind);
+        let reported: Vec<_> = lines.iter().filter(reported).collect();
+        assert_eq!(reported.len(), 1, "{reported:?}");
     }
 }
 

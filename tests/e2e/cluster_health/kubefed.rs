@@ -24,7 +24,7 @@ pub(crate) fn secret(member: &ControlPlane, token: &str) -> Value {
 
 /// `rule:an-answer-proves-reachability`
 #[tokio::test(flavor = "multi_thread")]
-async fn a_member_that_stops_stands_still_and_comes_back_is_told_as_offline_and_then_as_ready() {
+async fn a_member_that_stops_hangs_and_recovers_is_published_as_offline_and_then_ready() {
     let (scene, mut member) = futures::join!(Scene::set(), member());
     let account = Account::of(&member).await;
     scene.create_secret("one", &secret(&member, &account.token)).await;
@@ -112,9 +112,9 @@ async fn zones_and_region_are_those_of_the_nodes() {
     })
     .await;
     scene.create_cluster("two", &spec(&member, "one")).await;
-    poll("the second one is told that it is the first one", async || {
-        let told = "the KubeFedCluster kube-federation-system/one is the same cluster";
-        scene.kubectl("get events -A").contains(told).then_some(())
+    poll("an event says that both objects are the same cluster", async || {
+        let reported = "the KubeFedCluster kube-federation-system/one is the same cluster";
+        scene.kubectl("get events -A").contains(reported).then_some(())
     })
     .await;
 }

@@ -19,7 +19,7 @@ fn probe(arguments: &[&str]) -> Output {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_is_told_as_well_or_as_what_is_wrong_with_it_and_by_the_exit_code() {
+async fn probe_prints_the_result_and_sets_the_exit_code() {
     let mut plane = member().await;
     let kubeconfig = plane.admin_kubeconfig();
     let planted = planted_in(&kubeconfig);
@@ -82,7 +82,7 @@ fn assert_shows_nothing(planted: &Planted, output: &Output) {
     }
 }
 
-/// The same with this on standard input.
+/// Runs `probe` with this manifest on standard input.
 fn probe_manifest(arguments: &[&str], manifest: &str) -> Output {
     let mut command = Command::new(product());
     command.args(["probe", "-f", "-", "-ojson"]).args(arguments);
@@ -93,7 +93,7 @@ fn probe_manifest(arguments: &[&str], manifest: &str) -> Output {
 }
 
 /// Verdict and code.
-fn told(output: &Output) -> (Value, Value) {
+fn verdict_and_code(output: &Output) -> (Value, Value) {
     let found: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|error| {
         panic!("{error}: {}", String::from_utf8_lossy(&output.stderr));
     });
@@ -138,14 +138,14 @@ async fn a_cluster_is_probed_by_its_object_in_the_management_api_or_in_a_manifes
     };
 
     let (ok, none) = (json!("ok"), Value::Null);
-    assert_eq!(told(&by_object("kubefedcluster/one")), (ok.clone(), none.clone()));
+    assert_eq!(verdict_and_code(&by_object("kubefedcluster/one")), (ok.clone(), none.clone()));
     let read = by_object("cluster/cls-1");
-    assert_eq!(told(&read), (ok.clone(), none.clone()));
+    assert_eq!(verdict_and_code(&read), (ok.clone(), none.clone()));
     let found: Value = serde_json::from_slice(&read.stdout).unwrap();
     assert_eq!(found["attempts"][1]["path"], "/api/v1/namespaces");
 
     let bare = by_object("kubefedcluster/bare");
-    assert_eq!(told(&bare), (json!("config"), json!("secret-missing")));
+    assert_eq!(verdict_and_code(&bare), (json!("config"), json!("secret-missing")));
     assert_eq!(bare.status.code(), Some(1));
     let missing = by_object("kubefedcluster/missing");
     let error = String::from_utf8_lossy(&missing.stderr);
@@ -154,7 +154,7 @@ async fn a_cluster_is_probed_by_its_object_in_the_management_api_or_in_a_manifes
     let by_manifest = |arguments: &[&str], manifest: &str| {
         let output = probe_manifest(arguments, manifest);
         assert_shows_nothing(&planted, &output);
-        told(&output)
+        verdict_and_code(&output)
     };
     let whole = format!("{}\n---\n{token}\n", federated("new", "one"));
     assert_eq!(by_manifest(&[], &whole), (ok.clone(), none.clone()));

@@ -19,8 +19,8 @@ fn kubefed(name: &str, spec: &Value) -> Value {
         "metadata": {"name": name, "namespace": FEDERATION}, "spec": spec})
 }
 
-/// One that is well, one whose certificate is not looked at, one that is gone, one whose token is wrong, and one of
-/// TKE that has a second address without a server.
+/// Creates members: healthy, without certificate checks, unreachable, with a wrong token, and a
+/// Cluster of TKEStack that has a second address without a server.
 fn members(hub: &Kubectl, member: &ControlPlane, token: &str) {
     let (url, of) = (member.url(), json!({"name": "one"}));
     let port: u16 = url.rsplit(':').next().unwrap().parse().unwrap();

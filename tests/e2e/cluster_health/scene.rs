@@ -133,7 +133,7 @@ impl Conditions {
     }
 
     /// Statuses of Ready and Offline, and the reason of Ready.
-    pub(crate) fn told(&self) -> (String, String, String) {
+    pub(crate) fn states(&self) -> (String, String, String) {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let (ready, offline) = (self.of("Ready"), self.of("Offline"));
         (text(&ready["status"]), text(&offline["status"]), text(&ready["reason"]))
@@ -144,19 +144,19 @@ impl Conditions {
     }
 
     pub(crate) fn is_ready(&self) -> bool {
-        self.told() == ("True".into(), "False".into(), "ClusterReady".into())
+        self.states() == ("True".into(), "False".into(), "ClusterReady".into())
     }
 
     pub(crate) fn is_offline(&self) -> bool {
-        self.told() == ("False".into(), "True".into(), "ClusterNotReachable".into())
+        self.states() == ("False".into(), "True".into(), "ClusterNotReachable".into())
     }
 
     pub(crate) fn is_not_ready(&self) -> bool {
-        self.told() == ("False".into(), "False".into(), "ClusterNotReady".into())
+        self.states() == ("False".into(), "False".into(), "ClusterNotReady".into())
     }
 
     pub(crate) fn is_malformed(&self) -> bool {
-        self.told() == ("False".into(), "Unknown".into(), "MalformedClusterConfig".into())
+        self.states() == ("False".into(), "Unknown".into(), "MalformedClusterConfig".into())
     }
 }
 

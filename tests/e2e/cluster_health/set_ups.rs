@@ -31,7 +31,7 @@ fn with(mut spec: Value, fields: Value) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_way_to_set_up_a_member_is_told_by_readiness_reachability_and_code() {
+async fn every_way_to_set_up_a_member_has_its_readiness_reachability_and_code() {
     let (scene, one, other) = futures::join!(Scene::set(), member(), member());
     let token = Account::of(&one).await.token;
     create_secrets(&scene, &one, &other, &token).await;
@@ -88,11 +88,11 @@ async fn every_way_to_set_up_a_member_is_told_by_readiness_reachability_and_code
     }
     for (name, _, ready, offline, code) in &rows {
         let wanted = format!("Ready={ready} Offline={offline} for {code:?}");
-        let told = scene.until(name, &wanted, |it| {
-            let (is_ready, is_offline, _) = it.told();
+        let reported = scene.until(name, &wanted, |it| {
+            let (is_ready, is_offline, _) = it.states();
             (&*is_ready, &*is_offline) == (ready, offline) && it.message().contains(code)
         });
-        println!("{name:16} {}", told.await.message());
+        println!("{name:16} {}", reported.await.message());
     }
     assert_printed(&scene, &rows).await;
 }

@@ -31,7 +31,7 @@ fn two_real_replicas_share_the_members_while_they_stop_and_die() {
 fn replicas_that_share_take_the_place_of_a_leader_that_probes_all_and_the_other_way_round() {
     let report = run(&["--shards=2", "--members=60", "--rolls=1"]);
     assert_eq!(report["probed_by_two_at_once"], 0, "{report}");
-    let told = (&report["blows"], &report["ready"], &report["transitions"]);
-    assert_eq!(told, (&4.into(), &60.into(), &0.into()), "{report}");
+    let reported = (&report["blows"], &report["ready"], &report["transitions"]);
+    assert_eq!(reported, (&4.into(), &60.into(), &0.into()), "{report}");
     assert!(report["moves"].as_u64().unwrap() > 0, "{report}");
 }

@@ -8,7 +8,7 @@ use tests::kubectl::Kubectl;
 
 /// The service account of the bindings, as a token of it would be read.
 const USER: &str = "system:serviceaccount:kube-system:infra-controller-manager";
-/// As kubectl lists them.
+/// Names of the CRDs, in the order of kubectl.
 const CRDS: [&str; 9] = [
     "awsclusters.infrastructure.cluster.x-k8s.io",
     "clustercidrs.networking.x-k8s.io",
@@ -49,8 +49,8 @@ fn crds(kubectl: &Kubectl) -> Vec<String> {
 async fn installed(manager: &Process, crds: &[&str]) {
     for crd in crds {
         let name = format!("crd=\"{crd}\"");
-        let told = |line: &str| line.contains("CRD installed") && line.contains(&name);
-        manager.line_where(crd, told).await;
+        let has_reason = |line: &str| line.contains("CRD installed") && line.contains(&name);
+        manager.line_where(crd, has_reason).await;
     }
 }
 
@@ -129,17 +129,17 @@ async fn crds_of_others_and_groups_of_aggregated_servers_are_left_alone() {
     }));
     let before = kubectl.object("crd kubefedclusters.core.kubefed.io");
     let manager = installer(&kubectl);
-    let told = |name: &str, reason: &str| {
+    let has_reason = |name: &str, reason: &str| {
         let wanted = ["CRD not installed".to_owned(), name.to_owned(), reason.to_owned()];
         move |line: &str| wanted.iter().all(|part| line.contains(&**part))
     };
-    manager.line_where("the label", told(KUBEFED_CLUSTERS, "without the label")).await;
+    manager.line_where("the label", has_reason(KUBEFED_CLUSTERS, "without the label")).await;
     let (aggregated, others): (Vec<_>, Vec<_>) =
         CRDS.into_iter().partition(|crd| crd.ends_with(TKE));
     assert_eq!(aggregated.len(), 3);
     for crd in aggregated {
         manager
-            .line_where(crd, told(crd, "v1.platform.tkestack.io belongs to an aggregated"))
+            .line_where(crd, has_reason(crd, "v1.platform.tkestack.io belongs to an aggregated"))
             .await;
     }
     let ours: Vec<_> = others.iter().copied().filter(|crd| *crd != KUBEFED_CLUSTERS).collect();

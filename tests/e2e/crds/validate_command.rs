@@ -100,7 +100,7 @@ fn what_is_stored_and_what_is_known_come_from_files() {
 }
 
 #[test]
-fn what_cannot_be_read_is_told_without_what_it_holds() {
+fn a_file_that_cannot_be_parsed_is_named_without_its_content() {
     for (arguments, stdin, expected) in [
         (&["-f", "/nowhere"][..], "", "error: cannot read /nowhere: "),
         (

@@ -54,7 +54,7 @@ async fn the_same_holds_for_what_a_cloud_gives_again_and_again() {
     leaders_and_nodes_come_and_go(Allocator::Cloud, 200, going, 2).await;
 }
 
-/// So many Nodes are alive at a time, and so many leaders are ended.
+/// Keeps this number of Nodes alive while this number of leaders is ended.
 async fn leaders_and_nodes_come_and_go(
     allocator: Allocator,
     alive: usize,

@@ -24,7 +24,7 @@ pub(crate) struct Replicas<'a> {
     allocator: Allocator,
     vms: Option<Vms>,
     args: &'a str,
-    /// Of the next processes, one after the other.
+    /// Encodings of the next processes, in turn.
     wires: Cycle<IntoIter<Wire, 3>>,
     running: Vec<Replica>,
     ended: Vec<FaultProxy>,

@@ -13,7 +13,7 @@ const ARGS: &str = "--use-service-account-credentials=true";
 const LEADS: &str = "Successfully acquired lease";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_fresh_process_does_not_lead_beside_one_whose_lease_was_deleted() {
+async fn a_fresh_process_does_not_lead_while_a_process_with_a_deleted_lease_leads() {
     let scene = Scene::set().await;
     let args = format!("{SHORT_LEASE} {ARGS}");
     let first = scene.start(&args).await;

@@ -234,8 +234,8 @@ async fn a_missing_right_to_review_is_one_line_and_health_is_answered() {
         for part in [resource, "system:auth-delegator", "-kubeconfig"] {
             assert!(line.contains(part), "{part} is missing in {line}");
         }
-        let told = manager.lines().iter().filter(|line| line.contains(task)).count();
-        assert_eq!(told, 1, "{:#?}", manager.lines());
+        let reported = manager.lines().iter().filter(|line| line.contains(task)).count();
+        assert_eq!(reported, 1, "{:#?}", manager.lines());
     }
     assert!(manager.is_running());
 }
@@ -246,9 +246,9 @@ async fn a_refused_lookup_of_the_cas_ends_the_start_unless_it_is_tolerated() {
     let without = without_rights(&scene);
     let manager = guarded(&without, IDLE);
     assert_eq!(manager.exit(AT_ONCE).await.code(), Some(1));
-    let told = manager.line("cannot look up the CAs of clients").await;
+    let reported = manager.line("cannot look up the CAs of clients").await;
     for part in ["extension-apiserver-authentication-reader", "tolerate-lookup-failure"] {
-        assert!(told.contains(part), "{part} is missing in {told}");
+        assert!(reported.contains(part), "{part} is missing in {reported}");
     }
     let manager =
         guarded(&without, &format!("{IDLE} --authentication-tolerate-lookup-failure=true"));

@@ -14,7 +14,7 @@ use tests::{Match, Process, mk_node, poll, ports};
 
 use crate::scene::{AT_ONCE, Scene, writes};
 
-/// Of a start that gives out pod CIDRs.
+/// Flags of a start that assigns pod CIDRs.
 pub(crate) const ALLOCATING: [&str; 3] =
     ["--allocate-node-cidrs", "--cluster-cidr=10.0.0.0/12", "--use-service-account-credentials"];
 /// There may be anybody at the usual port of this machine.
@@ -42,7 +42,7 @@ pub(crate) fn has(findings: &[Finding], severity: &str, check: &str, part: &str)
     findings.iter().any(|[s, c, message]| s == severity && c == check && message.contains(part))
 }
 
-/// Those that speak against a start.
+/// The findings that forbid a start.
 pub(crate) fn errors(findings: &[Finding]) -> Vec<&Finding> {
     findings.iter().filter(|[severity, ..]| severity == "error").collect()
 }
@@ -83,8 +83,8 @@ async fn doubled_cidrs_and_a_stock_manager_that_allocates_are_errors() {
     let args = [&ALLOCATING[..], &[NO_HEALTH, "--claims"]].concat();
     let (code, findings) = check(&scene.cluster.manager_kubeconfig(), &args).await;
     assert_eq!(code, Some(1), "{findings:#?}");
-    for told in ["10.0.0.0/12 has 4095 of 4096 blocks of /24 free", "c has 172.16.0.0/24"] {
-        assert!(has(&findings, "ok", "nodes", told), "{told} is missing in {findings:#?}");
+    for reported in ["10.0.0.0/12 has 4095 of 4096 blocks of /24 free", "c has 172.16.0.0/24"] {
+        assert!(has(&findings, "ok", "nodes", reported), "{reported} is missing in {findings:#?}");
     }
     assert_eq!(errors(&findings).len(), 2, "{findings:#?}");
     let overlap = "a has 10.0.0.0/24 and b has 10.0.0.128/25, which overlap";
@@ -101,7 +101,7 @@ async fn doubled_cidrs_and_a_stock_manager_that_allocates_are_errors() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stock_manager_that_leads_where_nothing_tells_what_it_runs_is_a_warning() {
+async fn a_leading_stock_manager_with_unknown_flags_is_a_warning() {
     let scene = Scene::set().await;
     let kubectl = Shell::new(scene.cluster.admin_kubeconfig());
     let now = format!("{:.6}", jiff::Timestamp::now());
@@ -198,7 +198,7 @@ async fn the_accounts_rights_for_kinds_that_are_served_are_asked_for_whoever_has
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn another_node_mask_than_the_stock_managers_and_a_certificate_that_ends_soon_are_told() {
+async fn a_node_mask_that_differs_and_a_certificate_that_expires_soon_are_reported() {
     let scene = Scene::set().await;
     let kubectl = Shell::new(scene.cluster.admin_kubeconfig());
     kubectl.run("create serviceaccount default -n kube-system");
@@ -212,8 +212,8 @@ async fn another_node_mask_than_the_stock_managers_and_a_certificate_that_ends_s
     let other = [&args[..], &["--node-cidr-mask-size=25"]].concat();
     let (code, findings) = check(&kubeconfig, &other).await;
     assert_eq!(code, Some(1), "{findings:#?}");
-    let told = "assigns blocks of /24 from 10.0.0.0/12, this program assigns /25";
-    assert!(has(&findings, "error", "stock", told), "{findings:#?}");
+    let reported = "assigns blocks of /24 from 10.0.0.0/12, this program assigns /25";
+    assert!(has(&findings, "error", "stock", reported), "{findings:#?}");
 
     let weeks = Duration::from_secs(14 * 24 * 3600);
     let soon = scene.cluster.client_certificate(MANAGER_USER, &[], weeks).unwrap();
@@ -239,17 +239,17 @@ async fn another_node_mask_than_the_stock_managers_and_a_certificate_that_ends_s
     });
     let (code, findings) = check(&file("kubeconfig", &text.to_string()), &args).await;
     assert_eq!(code, Some(0), "{findings:#?}");
-    let told = "the client certificate of --kubeconfig expires in 1";
-    assert!(has(&findings, "warning", "api-server", told), "{findings:#?}");
+    let reported = "the client certificate of --kubeconfig expires in 1";
+    assert!(has(&findings, "warning", "api-server", reported), "{findings:#?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_would_end_the_start_on_this_host_is_told_before_it() {
+async fn problems_of_this_host_are_reported_before_the_start() {
     let scene = Scene::set().await;
     let port = ports::free_port();
     let secure_port = format!("--secure-port={port}");
     let fine = [&ALLOCATING[..], &[NO_HEALTH, "--bind-address=127.0.0.1", &secure_port]].concat();
-    for (flags, told) in [
+    for (flags, reported) in [
         (&["--client-ca-file=/nowhere"][..], "cannot use the CAs in \"/nowhere\""),
         (&["--authorization-kubeconfig=/nowhere"], "given with --authorization-kubeconfig"),
         (&["--tls-cert-file=/nowhere", "--tls-private-key-file=/key"], "key file \"/nowhere\""),
@@ -261,7 +261,7 @@ async fn what_would_end_the_start_on_this_host_is_told_before_it() {
         let args = [&fine[..], flags].concat();
         let (code, findings) = check(&scene.cluster.manager_kubeconfig(), &args).await;
         assert_eq!((code, errors(&findings).len()), (Some(1), 1), "{flags:?}: {findings:#?}");
-        assert!(has(&findings, "error", "flags", told), "{flags:?}: {findings:#?}");
+        assert!(has(&findings, "error", "flags", reported), "{flags:?}: {findings:#?}");
     }
     let (code, findings) = check(&scene.cluster.manager_kubeconfig(), &fine).await;
     assert_eq!((code, errors(&findings).len()), (Some(0), 0), "{findings:#?}");
@@ -273,7 +273,7 @@ async fn what_would_end_the_start_on_this_host_is_told_before_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_replica_may_be_started_beside_the_one_that_leads() {
+async fn a_second_replica_may_be_started_while_one_leads() {
     let scene = Scene::set().await;
     let leading = scene.start("").await;
     let args = [&ALLOCATING[..], &[NO_HEALTH]].concat();

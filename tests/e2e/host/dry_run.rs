@@ -1,4 +1,4 @@
-//! `--dry-run`: what would be done is told, nothing is stored, and who does the work is not disturbed.
+//! `--dry-run`: the program logs its decisions, stores nothing, and does not disturb the leader.
 
 use std::collections::BTreeSet;
 
@@ -16,12 +16,12 @@ fn may_be_stored(path: &str) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_dry_run_tells_what_it_would_do_and_stores_nothing_but_its_lease() {
+async fn a_dry_run_logs_its_decisions_and_stores_only_its_lease() {
     let scene = Scene::set().await;
     tests::mk_node("a").create(&scene.client).await;
     let dry = launch(&scene.proxy, "--dry-run --use-service-account-credentials=true");
-    let told = dry.line("Would set node PodCIDR").await;
-    assert!(told.contains("10.0.0.0/24"), "{told}");
+    let reported = dry.line("Would set node PodCIDR").await;
+    assert!(reported.contains("10.0.0.0/24"), "{reported}");
     assert!(scene.nodes.now().cidrs("a").is_empty());
     assert_eq!(scene.holder().await, "", "the lease of the program itself is free");
 

@@ -30,7 +30,7 @@ const PATHS: [&str; 9] = [
     "/",
 ];
 const METHODS: [&str; 6] = ["GET", "POST", "PUT", "DELETE", "OPTIONS", "BREW"];
-/// As a kubelet's patience in a probe of a second.
+/// Time limit of an answer, like the timeout of a kubelet's probe.
 const AT_ONCE: Duration = Duration::from_secs(1);
 /// Memory that may stay taken after the test, in addition to a tenth: grown tables, and the stacks and partly used pages
 /// of threads that were at rest before.

@@ -39,7 +39,7 @@ impl Scene {
         Self { proxy, nodes, client, cluster }
     }
 
-    /// Another way to the same cluster, so that two processes can be told apart.
+    /// A second proxy to the same cluster, which separates the requests of two processes.
     pub(crate) async fn another_proxy(&self) -> FaultProxy {
         FaultProxy::start(&self.cluster, MANAGER_USER, &[]).await
     }
@@ -83,7 +83,7 @@ impl Scene {
         self.holder_of("infra-controller-manager").await
     }
 
-    /// The same of another lease.
+    /// The holder of the lease of this name.
     pub(crate) async fn holder_of(&self, name: &str) -> String {
         let leases = Api::<Lease>::namespaced(self.client.clone(), "kube-system");
         let lease = leases.get_opt(name).await.unwrap();

@@ -191,7 +191,7 @@ async fn document(manager: &Process, path: &str, kind: &str) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn pages_about_the_process_tell_what_it_was_given_and_set_the_level_of_its_log() {
+async fn pages_about_the_process_show_its_flags_and_set_its_log_level() {
     let scene = Scene::set().await;
     let manager = scene
         .start("--disabled-metrics=icm_build_info --additional-bind-addresses=127.0.0.2")

@@ -19,9 +19,9 @@ const SLOW: &str = "--use-service-account-credentials=true --kube-api-qps=1 --ku
 const NODES: usize = 300;
 /// Renewals come every 500 ms: this is longer than the lease lasts.
 const RENEWALS: usize = 14;
-/// Of [`SHORT_LEASE`].
+/// Lease duration of [`SHORT_LEASE`].
 const LEASE: Duration = Duration::from_secs(6);
-/// As long as renewals may fail.
+/// Longest time for which renewals may fail.
 const GAP: Duration = Duration::from_secs(5);
 
 /// For all that must hold at once, and for as long as is asked for.

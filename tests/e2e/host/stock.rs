@@ -79,7 +79,7 @@ async fn the_real_stock_manager_is_found_by_its_health_until_its_allocator_is_of
         has(&findings, "ok", "stock", "leads and does not run node-ipam-controller"),
         "{findings:#?}"
     );
-    assert!(!has(&findings, "warning", "stock", ""), "it has told: {findings:#?}");
+    assert!(!has(&findings, "warning", "stock", ""), "its flags are known: {findings:#?}");
 
     let ours = scene.start("--use-service-account-credentials").await;
     scene.serves("b").await;
@@ -90,9 +90,9 @@ async fn the_real_stock_manager_is_found_by_its_health_until_its_allocator_is_of
     drop((ours, stock_idle));
 }
 
-/// The hard case: both choose the same block, so that only who wrote it tells (rule:second-allocator-is-told).
+/// The hard case: both choose the same block, so that only the writer of the CIDR tells (rule:second-allocator-is-told).
 #[tokio::test(flavor = "multi_thread")]
-async fn two_allocators_at_once_are_told_by_event_metric_and_check_and_ours_gives_way() {
+async fn a_second_allocator_is_reported_by_event_metric_and_check_and_ours_pauses() {
     let program = program();
     let scene = Scene::set().await;
     let args = "--use-service-account-credentials --on-second-allocator=stop";
@@ -110,8 +110,8 @@ async fn two_allocators_at_once_are_told_by_event_metric_and_check_and_ours_give
     held.arrived(1).await;
     held.release();
     ours.until_metric("node_ipam_second_allocator_total", &[], |met| met > 0.0).await;
-    let told = ours.line("kube-controller-manager assigned 10.0.1.0/24").await;
-    assert!(told.contains("until it is restarted"), "{told}");
+    let reported = ours.line("kube-controller-manager assigned 10.0.1.0/24").await;
+    assert!(reported.contains("until it is restarted"), "{reported}");
     let answers: Vec<_> =
         scene.proxy.requests_like(&writes).iter().map(|it| it.upstream_status).collect();
     assert_eq!(answers, [Some(200)], "both chose the same block");
@@ -125,7 +125,7 @@ async fn two_allocators_at_once_are_told_by_event_metric_and_check_and_ours_give
     mk_node("late").create(&scene.client).await;
     ours.until_metric("node_ipam_pending_nodes", &[], |nodes| nodes > 0.0).await;
     sleep(Duration::from_secs(2)).await;
-    assert!(scene.nodes.now().cidrs("late").is_empty(), "it was told to stop");
+    assert!(scene.nodes.now().cidrs("late").is_empty(), "--on-second-allocator=stop is set");
     ours.terminate();
     assert!(ours.exit(AT_ONCE).await.success());
     let again = launch(&scene.proxy, "--use-service-account-credentials");

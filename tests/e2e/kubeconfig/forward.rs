@@ -20,7 +20,7 @@ impl Forward {
         Self::to(host, cluster.url()).await
     }
 
-    /// As [`Self::at`], to the server of this URL.
+    /// Like [`Self::at`], to the server of this URL.
     pub(crate) async fn to(host: &str, url: &str) -> Self {
         let server = url.strip_prefix("https://").unwrap().to_owned();
         let listener = TcpListener::bind((host, 0)).await.unwrap();

@@ -144,7 +144,7 @@ async fn a_rotated_ca_is_used_even_if_it_is_the_servers_own_certificate() {
     poll("the Node has its CIDR", async || nodes.get("a").await.unwrap().spec?.pod_cidr).await;
 }
 
-/// As JSON, its secrets included, which the type itself writes out.
+/// The file as JSON, with its secrets, which the type itself writes out.
 fn exposed(file: &Kubeconfig) -> serde_json::Value {
     serde_json::to_value(file).unwrap()
 }

@@ -19,7 +19,7 @@ use crate::rbac::{BINDINGS, GROUPS, ROLES, USER};
 
 const SHIPPED: [&str; 4] =
     [BINDINGS, ROLES, "config/rbac/delegated-auth.yaml", "config/rbac/metrics-reader.yaml"];
-/// As whom node-ipam works.
+/// User that node-ipam works as.
 const ACCOUNT: &str = "system:serviceaccount:kube-system:node-controller";
 /// Two blocks of /24.
 const POOL: &str = "--cluster-cidr=10.0.0.0/23";

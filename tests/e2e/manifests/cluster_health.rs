@@ -19,7 +19,7 @@ use crate::rights::Right;
 const USER: &str = "system:serviceaccount:kube-system:infra-controller-manager";
 const GROUPS: [&str; 2] = ["system:serviceaccounts", "system:serviceaccounts:kube-system"];
 const NAMESPACE: &str = "kube-federation-system";
-/// Of the process.
+/// Manifests for the identity of the process.
 const OWN: [&str; 2] = ["config/rbac/cluster-health.yaml", "config/rbac/cluster-health-tke.yaml"];
 const SHARDS: &str = "config/rbac/cluster-health-shards.yaml";
 const ACCOUNT: &str = "config/rbac/cluster-health-account.yaml";

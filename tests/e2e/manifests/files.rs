@@ -19,7 +19,7 @@ pub(crate) async fn apply(client: &Client, object: &Value) -> kube::Result<Dynam
     send(client, object, PatchParams::apply("test")).await
 }
 
-/// As [`apply`], up to the point where the object would be stored.
+/// Like [`apply`], with `dryRun=All`.
 pub(crate) async fn dry_run(client: &Client, object: &Value) -> kube::Result<DynamicObject> {
     send(client, object, PatchParams::apply("test").dry_run()).await
 }

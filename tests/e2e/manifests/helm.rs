@@ -52,8 +52,8 @@ fn the_golden_files_are_those_of_the_chart_as_it_is() {
         .current_dir(workspace().join("deploy/helm"))
         .output()
         .unwrap();
-    let told = String::from_utf8_lossy(&check.stdout);
-    assert!(check.status.success(), "run scripts/check-deploy --update: {told}");
+    let reported = String::from_utf8_lossy(&check.stdout);
+    assert!(check.status.success(), "run scripts/check-deploy --update: {reported}");
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn the_program_takes_the_command_lines_of_the_chart() {
 }
 
 #[test]
-fn the_static_manifest_is_that_of_the_folder_beside() {
+fn the_static_manifest_of_the_chart_equals_deploy_static_pod() {
     let mut ours = manifest("deploy/static-pod/infra-controller-manager.yaml").remove(0);
     let mut golden = golden(STATIC).remove(0);
     for pod in [&mut ours, &mut golden] {

@@ -38,8 +38,8 @@ fn layout(arguments: &[&str], folder: &Path) -> Output {
 }
 
 fn fails(output: &Output, with: &str) {
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert!(!output.status.success() && told.contains(with), "{told}");
+    let reported = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && reported.contains(with), "{reported}");
 }
 
 fn files(folder: &Path) -> BTreeSet<(String, Vec<u8>)> {
@@ -82,7 +82,7 @@ fn an_image_is_the_same_to_the_byte_each_time_and_a_changed_one_is_noticed() {
 fn a_program_that_is_not_static_or_for_another_machine_makes_no_image() {
     let folder = TempDir::new("image").unwrap();
     fs::write(folder.join("roots"), ROOTS).unwrap();
-    for (name, content, told) in [
+    for (name, content, reported) in [
         ("dynamic", elf(AMD64, true), "not static"),
         ("other", elf(ARM64, false), "not for amd64"),
         ("script", b"#!/bin/sh\n".to_vec(), "no 64-bit little-endian ELF"),
@@ -91,7 +91,7 @@ fn a_program_that_is_not_static_or_for_another_machine_makes_no_image() {
         let output = format!("{name}.out");
         let program = format!("amd64={name}");
         let made = layout(&[&BUILD[..], &["--output", &output, &program]].concat(), &folder);
-        fails(&made, told);
+        fails(&made, reported);
     }
 }
 

@@ -16,7 +16,7 @@ use tests::{Process, cluster, poll};
 use crate::files::{apply, dry_run, manifest};
 
 const FILE: &str = "deploy/static-pod/infra-controller-manager.yaml";
-/// Its command line is proven where kubeadm's is.
+/// Manifest whose command line the tests of kubeadm's manifest cover.
 const REPLACEMENT: &str = "deploy/replacement/kube-controller-manager.yaml";
 /// What a test decides by itself: where the files of this machine and a free port are.
 const OF_THE_TEST: [&str; 6] = [

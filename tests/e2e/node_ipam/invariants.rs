@@ -90,7 +90,7 @@ async fn bad_nodes_at_start_are_reported_and_others_are_served() {
 
 /// `rule:a-bad-node-stops-only-itself`
 #[tokio::test(flavor = "multi_thread")]
-async fn duplicates_found_at_start_are_kept_reported_and_freed_with_the_last_of_them() {
+async fn duplicates_found_at_start_are_reported_and_freed_with_the_last_node() {
     let twins = [("twin-1", "10.0.0.0/24"), ("twin-2", "10.0.0.0/24")];
     let story = Story::with_nodes(&twins, "--cluster-cidr=10.0.0.0/23").await;
     for (name, other) in [("twin-1", "twin-2"), ("twin-2", "twin-1")] {

@@ -79,7 +79,7 @@ async fn a_service_range_that_covers_the_pool_starves_every_node() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn deleting_a_node_that_covers_everything_frees_only_what_nobody_else_claims() {
+async fn deleting_a_node_that_covers_everything_frees_only_blocks_without_other_claims() {
     let mut story = Story::with_nodes(
         &[("ok", "10.244.1.0/24")],
         "--cluster-cidr=10.244.0.0/22 --service-cluster-ip-range=10.244.0.0/24",

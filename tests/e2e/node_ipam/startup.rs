@@ -154,7 +154,7 @@ async fn an_unparsable_service_range_only_warns() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_allocate_node_cidrs_nothing_is_checked_and_nobody_is_served() {
+async fn without_allocate_node_cidrs_nothing_is_checked_and_no_node_is_served() {
     let cluster = tests::cluster().await;
     let proxy = FaultProxy::start(&cluster, MANAGER_USER, &[]).await;
     mk_node("a").create(&cluster.client().await).await;

@@ -37,7 +37,7 @@ async fn is_survived(scene: &Scene, manager: &Process, node: &str, fault: Fault,
     }
     let methods = scene.methods(node);
     if applied {
-        // The watch may have told before the read did.
+        // The watch may have shown the result before the read.
         let patches = methods.iter().filter(|method| **method == Method::PATCH).count();
         assert_eq!(patches, 1, "{case}: adopted, not sent again: {methods:?}");
     } else {
@@ -88,7 +88,7 @@ async fn a_504_is_survived_whether_the_patch_was_applied_or_not() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_block_of_a_patch_with_unknown_outcome_goes_to_nobody_else() {
+async fn the_block_of_a_patch_with_unknown_outcome_goes_to_no_other_node() {
     for allocator in Allocator::ALL {
         block_stays_with_its_patch(allocator).await;
     }

@@ -63,14 +63,14 @@ async fn rejections_are_survived(allocator: Allocator) {
         let event = scene.event(&node, "CIDRAssignmentFailed").await;
         let message = event.message.unwrap_or_default();
         assert!(message.contains("a webhook does not like it"), "{message}");
-        assert_eq!(event.count, Some(1), "told once: {message}");
+        assert_eq!(event.count, Some(1), "reported once: {message}");
         assert_eq!(scene.events(&node, "CIDRAssignmentFailed").await.len(), 1);
     }
     scene.end();
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn missing_rights_are_told_once_and_asked_for_again_after_five_seconds() {
+async fn missing_rights_are_reported_once_and_checked_again_after_five_seconds() {
     let scene = Scene::set().await;
     let manager = scene.start("--cluster-cidr=10.0.0.0/22").await;
     scene.proxy.on(patch_of("a")).times(2).then(Fault::status(403));

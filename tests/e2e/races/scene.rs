@@ -32,7 +32,7 @@ pub(crate) struct Scene {
 }
 
 impl Scene {
-    /// One of the ways that objects travel, and for this test always the same.
+    /// A scene with one of the encodings, always the same for a test.
     pub(crate) async fn set() -> Self {
         Self::set_on(Wire::of_this_test()).await
     }
@@ -56,7 +56,7 @@ impl Scene {
         Self { allocator, vms, proxy, nodes, client, cluster }
     }
 
-    /// Another way to the same cluster, so that two processes can be told apart.
+    /// A second proxy to the same cluster, which separates the requests of two processes.
     pub(crate) async fn another_proxy(&self) -> FaultProxy {
         FaultProxy::start_with(Wire::of_this_test(), &self.cluster, MANAGER_USER, &[]).await
     }
@@ -159,8 +159,8 @@ impl Scene {
         self.end_with(&[], &[]);
     }
 
-    /// As [`Self::end`]. `foreign` are Nodes that the test itself gave overlapping CIDRs, by name;
-    /// `others` are the proxies other than the scene's own.
+    /// Like [`Self::end`]. `foreign` are names of Nodes to which the test itself gave overlapping
+    /// CIDRs; `others` are the proxies other than the scene's own.
     pub(crate) fn end_with(self, foreign: &[&str], others: &[&FaultProxy]) {
         let mut patches = Vec::new();
         for proxy in others.iter().copied().chain([&self.proxy]) {

@@ -125,6 +125,6 @@ async fn left_to_expire(scene: &Scene, leader: &Process) {
     assert!(status.success(), "a requested stop ends with 0, not {status}");
     assert!(scene.proxy.requests_like(&lease_releases()).is_empty(), "the lease was given back");
     assert!(!scene.holder().await.is_empty());
-    let told = |line: &&String| line.contains("writes of unknown outcome");
-    assert_eq!(leader.lines().iter().filter(told).count(), 1, "one line says so");
+    let reported = |line: &&String| line.contains("writes of unknown outcome");
+    assert_eq!(leader.lines().iter().filter(reported).count(), 1, "one line says so");
 }

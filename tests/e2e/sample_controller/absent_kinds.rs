@@ -40,7 +40,7 @@ async fn a_kind_is_dormant_until_it_is_served_as_ours_and_whenever_it_is_so_no_l
 
     let session = Session::new();
     let vans = vans_of(&informers).in_session(session.clone());
-    let (_told, mut news) = news_of(&vans);
+    let (_reported, mut news) = news_of(&vans);
     scene.hand_to(&VANS, Some(crds::PRODUCT)).await;
     let labelled = Instant::now();
     eventually("the kind is ours", || !vans.is_dormant() && vans.get(VAN).is_some()).await;
@@ -55,7 +55,7 @@ async fn a_kind_is_dormant_until_it_is_served_as_ours_and_whenever_it_is_so_no_l
     eventually("the kind without a label is dormant", || vans.is_dormant()).await;
 
     let vans = vans_of(&informers.of_run());
-    let (_told, mut news) = news_of(&vans);
+    let (_reported, mut news) = news_of(&vans);
     scene.hand_to(&VANS, Some(crds::PRODUCT)).await;
     assert!(next(&mut news).await.is_some(), "it is ours again");
     scene.remove(&VANS).await;
@@ -92,13 +92,13 @@ type News = UnboundedReceiver<Option<Arc<Metadata>>>;
 
 /// Each van that comes or changes, and `None` for one that is gone.
 fn news_of(vans: &Informer<Metadata>) -> (Subscription<Metadata>, News) {
-    let (told, news) = unbounded_channel();
+    let (reported, news) = unbounded_channel();
     let subscription = vans.subscribe(move |delta| match delta {
         Delta::Added(van) | Delta::Updated { new: van, .. } => {
-            told.send(Some(Arc::clone(van))).ok();
+            reported.send(Some(Arc::clone(van))).ok();
         }
         Delta::Deleted(_) => {
-            told.send(None).ok();
+            reported.send(None).ok();
         }
         Delta::ListStarts | Delta::ListEnds => {}
     });

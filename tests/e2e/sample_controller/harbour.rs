@@ -136,7 +136,8 @@ impl Harbour {
         self.shipments.values().filter(|shipment| shipment["status"]["phase"] == phase).count()
     }
 
-    /// So many shipments, all packed with all items, and each with one sealed parcel on a van.
+    /// Whether `count` shipments exist, all packed with all items, and each with one sealed parcel
+    /// on a van.
     pub(crate) fn all_shipped(&self, count: usize) -> bool {
         let packed = |shipment: &Value| {
             let items = shipment["spec"]["items"].as_array().unwrap();

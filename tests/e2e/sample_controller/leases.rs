@@ -16,7 +16,7 @@ use crate::scene::clients;
 
 const SHARDS: [&str; 2] = ["shard-0", "shard-1"];
 
-/// One that campaigns: what all of its elections share.
+/// A candidate, with what all of its elections share.
 struct Candidate {
     identity: &'static str,
     clients: Clients,

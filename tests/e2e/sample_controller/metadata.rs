@@ -1,5 +1,5 @@
-//! A view of metadata of a built-in kind, in one namespace and by label: what is asked for, what is
-//! kept, what is told.
+//! A view of metadata of a built-in kind, in one namespace and by label: its requests, its cache, and
+//! its events for handlers.
 
 use std::collections::BTreeMap;
 

@@ -63,12 +63,12 @@ fn statuses_were_written_once_each(replicas: &Replicas<'_>, harbour: &Harbour) {
     let audit = Audit::of(&replicas.proxies());
     let counted = audit.status_writes(&SHIPMENTS.collection_path(Some("default")));
     for (name, shipment) in &harbour.shipments {
-        let told = shipment["status"]["writes"].as_u64();
-        assert_eq!(told, counted.get(name).copied(), "{name}: {}", shipment["status"]);
+        let reported = shipment["status"]["writes"].as_u64();
+        assert_eq!(reported, counted.get(name).copied(), "{name}: {}", shipment["status"]);
     }
 }
 
-/// They begin when everything is there.
+/// Runs the users from the moment when all objects exist.
 async fn users(scene: &Scene) {
     let client = scene.objects::<Dynamic>(&SHIPMENTS);
     let last = format!("default/s{:04}", COUNT - 1);

@@ -31,7 +31,7 @@ fn findings(files: &[(&str, &str)]) -> Vec<String> {
     lines
 }
 
-/// That there is one finding, and what it says.
+/// Asserts that there is exactly one finding with this text.
 fn one_finding(files: &[(&str, &str)], wanted: &str) {
     let lines = findings(files);
     assert!(matches!(&*lines, [line] if line.contains(wanted)), "{wanted}: {lines:#?}");

@@ -241,7 +241,7 @@ async fn delays_come_before_or_after_the_deed() {
 }
 
 #[tokio::test]
-async fn a_frozen_proxy_answers_nobody_until_it_thaws() {
+async fn a_frozen_proxy_answers_no_request_until_it_thaws() {
     for http in [Http::One, Http::Two] {
         let scene = Scene::set(http).await;
         get(&scene.client, "/version").await.unwrap(); // the connection is warm

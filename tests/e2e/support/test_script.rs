@@ -150,7 +150,7 @@ async fn a_filter_that_matches_no_test_is_an_error() {
 }
 
 #[tokio::test]
-async fn whoever_may_not_trace_is_told_before_any_work_and_leaves_out_the_tests_that_do() {
+async fn a_user_without_ptrace_is_warned_before_any_work_and_skips_the_tests_that_need_it() {
     let sandbox = Sandbox::of_user("0000000000000000");
     let (code, output) = ends(&sandbox.call(".ci/run", &[])).await;
     assert_eq!(code, Some(1), "{output}");

@@ -128,7 +128,7 @@ async fn a_made_up_status_in_protobuf_is_byte_for_byte_what_the_server_would_sen
 }
 
 #[tokio::test]
-async fn a_stalled_watch_tells_later_what_happened() {
+async fn a_stalled_watch_delivers_its_events_later() {
     let scene = Scene::set(Http::Two).await;
     let mut watch = Watch::from_now(&scene).await;
     let stalled = scene.proxy.watches("/api/v1/nodes");

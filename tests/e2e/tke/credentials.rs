@@ -21,7 +21,7 @@ const VALID: (&str, &str) = ("True", "");
 const NOT_KNOWN: (&str, &str) = ("", "");
 
 #[tokio::test(flavor = "multi_thread")]
-async fn good_old_wrong_and_powerless_credentials_are_told_apart_and_followed_when_they_change() {
+async fn valid_old_wrong_and_powerless_credentials_differ_and_changes_take_effect() {
     let (scene, other) = futures::join!(Scene::set(), member());
     let (account, powerless) =
         futures::join!(Account::of(&scene.member), Account::of(&scene.member));

@@ -71,7 +71,7 @@ async fn a_newer_credential_replaces_a_refused_one_without_a_restart() {
     scene
         .until("cls-two", "is let in", |it| condition(it, "CredentialValid")["status"] == "True")
         .await;
-    scene.tells("SeveralCredentials").await;
+    scene.has_event("SeveralCredentials").await;
 
     // Another object of the same name, with no way to it.
     scene.hub.run("delete cls cls-two");

@@ -82,9 +82,9 @@ async fn a_failed_cluster_runs_again_within_a_period_while_the_management_api_is
     scene.member.start_api_server().await.unwrap();
     let up = Instant::now();
     eventually("the recovery is published", || !recoveries(&proxy, failed).is_empty()).await;
-    let told = stalls::without(up, recoveries(&proxy, failed)[0].arrived);
-    println!("published {told:?} after the member was up again");
-    assert!(told < PERIOD.mul_f64(1.1) + SLACK, "published only after {told:?}");
+    let reported = stalls::without(up, recoveries(&proxy, failed)[0].arrived);
+    println!("published {reported:?} after the member was up again");
+    assert!(reported < PERIOD.mul_f64(1.1) + SLACK, "published only after {reported:?}");
     // Whatever the product tries, nothing is written: it tries again.
     eventually("it is refused", || recoveries(&proxy, failed).len() >= REFUSALS).await;
     let refused_for = std::env::var(REFUSED_SECONDS).map_or(0, |text| text.parse().unwrap());

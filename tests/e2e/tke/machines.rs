@@ -54,7 +54,7 @@ async fn asked(client: &Client, verb: &str) -> u64 {
     metrics.lines().filter(of_nodes).map(count).sum()
 }
 
-fn told(status: &Value) -> [&str; 3] {
+fn states(status: &Value) -> [&str; 3] {
     let health = condition(status, "HealthCheck");
     [&status["phase"], &health["status"], &health["reason"]]
         .map(|text| text.as_str().unwrap_or_default())
@@ -62,7 +62,7 @@ fn told(status: &Value) -> [&str; 3] {
 
 async fn until(scene: &Scene, name: &str, wanted: [&str; 3]) -> Value {
     let what = format!("is {wanted:?}");
-    scene.until_of("machine", name, &what, |status| told(status) == wanted).await
+    scene.until_of("machine", name, &what, |status| states(status) == wanted).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -115,7 +115,7 @@ async fn machines_follow_the_nodes_of_their_cluster_and_are_unknown_while_it_fai
     nodes.delete("c", &DeleteParams::default()).await.unwrap();
     until(&scene, "mc-gone", ["Failed", "False", "HealthCheckFail"]).await;
     scene.hub.run("delete mc mc-gone");
-    scene.tells("MachineNotReady").await;
-    scene.tells("MachineReady").await;
+    scene.has_event("MachineNotReady").await;
+    scene.has_event("MachineReady").await;
     scene.end(manager).await;
 }

@@ -123,7 +123,7 @@ impl Scene {
         self.until_of("cluster", name, what, wanted).await
     }
 
-    /// The same of an object of any kind.
+    /// Like [`Self::until`], for an object of any kind.
     pub(crate) async fn until_of(
         &self,
         kind: &str,
@@ -151,10 +151,10 @@ impl Scene {
     }
 
     /// Waits for an event of this reason. Events are written independently of the status.
-    pub(crate) async fn tells(&self, reason: &str) {
+    pub(crate) async fn has_event(&self, reason: &str) {
         eventually(&format!("there is an event {reason}"), || {
             let reasons = self.hub.run("get events -A -o jsonpath={.items[*].reason}");
-            reasons.split_whitespace().any(|told| told == reason)
+            reasons.split_whitespace().any(|reported| reported == reason)
         })
         .await;
     }
@@ -184,7 +184,7 @@ pub(crate) fn port(url: &str) -> u16 {
     url.rsplit_once(':').unwrap().1.parse().unwrap()
 }
 
-/// As a credential has it.
+/// A client certificate and key as fields of a ClusterCredential.
 pub(crate) fn pair(identity: &Identity) -> Value {
     let (certificate, key) = (&identity.certificate_pem, &identity.key_pem);
     json!({"clientCert": STANDARD.encode(certificate), "clientKey": STANDARD.encode(key)})

@@ -63,7 +63,8 @@ async fn addresses_that_the_spec_gives_no_more_stay_in_the_status() {
     scene.end(manager).await;
 }
 
-/// Those of the first list are probed spread over ten seconds, and these must not be.
+/// The product spreads the first probes of listed Clusters over ten seconds; these Clusters must
+/// not wait for that.
 ///
 #[tokio::test(flavor = "multi_thread")]
 async fn a_credential_that_comes_seconds_after_its_cluster_is_used_within_a_second() {

@@ -51,7 +51,7 @@ pub(crate) fn are_there(status: &Value) -> bool {
     status["resource"].is_object() && condition(status, "ResourceSynced")["status"] == "True"
 }
 
-/// They are those of [`populate`].
+/// Asserts that the totals are those of [`populate`].
 pub(crate) fn assert_exact(status: &Value) {
     let resource = &status["resource"];
     let of =

@@ -18,7 +18,7 @@ fn registration(port: u16) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn addresses_in_the_status_of_a_new_cluster_are_kept_in_its_spec() {
+async fn addresses_in_the_status_of_a_new_cluster_are_copied_to_its_spec() {
     let kubectl = hub().await;
     let (_manager, port) = product(&kubectl, &["--leader-elect=false"]).await;
     let client = kubectl.plane.client().await;

@@ -212,7 +212,7 @@ fn member_port(url: &str) -> u16 {
     url.rsplit_once(':').unwrap().1.parse().unwrap()
 }
 
-/// As TKEStack does to a cluster that it imports.
+/// Marks a member as TKEStack marks a cluster that it imports.
 async fn mark(member: &Client) {
     let mark = json!({"apiVersion": "v1", "kind": "ConfigMap",
         "metadata": {"namespace": "kube-system", "name": "tke"}});
@@ -228,12 +228,12 @@ async fn warned_of_twins(client: &Client) {
     };
     made(client, &twin("one")).await;
     let expected = "the KubeFedCluster kube-federation-system/one has the same endpoint";
-    poll("the second one is told", async || {
+    poll("the second object gets a warning", async || {
         let path = "/apis/core.kubefed.io/v1beta1/namespaces/kube-federation-system/kubefedclusters?dryRun=All";
         let body = twin("two").to_string().into_bytes();
         let request = http::Request::post(path).header("content-type", "application/json");
         let answer = client.send(request.body(body.into()).unwrap()).await.unwrap();
-        assert!(answer.status().is_success(), "it is told and not refused: {}", answer.status());
+        assert!(answer.status().is_success(), "the duplicate is a warning and not an error: {}", answer.status());
         let warnings = answer.headers().get_all("warning");
         warnings.iter().any(|it| it.to_str().unwrap().contains(expected)).then_some(())
     })

@@ -79,7 +79,7 @@ async fn is_refused(kubectl: &Kubectl, why: &str) {
 
 /// rule:deletions-and-status-writes-are-free, rule:the-webhook-helps-and-never-hurts
 #[tokio::test(flavor = "multi_thread")]
-async fn health_of_a_cluster_that_nobody_would_take_is_written_while_nothing_else_is_there() {
+async fn the_health_of_an_invalid_cluster_is_written_without_other_objects() {
     let [mut cluster, _, _, machine, member] = hopeless();
     let unreachable = |ip: &str| json!({"ip": ip, "port": 22, "username": ""});
     cluster["spec"]["machines"] = json!([unreachable(NOWHERE), unreachable(NOWHERE)]);

@@ -1,4 +1,4 @@
-//! What is wrong with an object, told by the library, by the command and by a real API server.
+//! The errors of an object, from the library, from the command and from a real API server.
 //!
 //! `table.rs` feeds the rows of the library's own tests to all three, `alone.rs` to the API server without a webhook, `shipped.rs` the shipped samples, and `random.rs`
 //! objects that are made up from the schemas; `dynamic_rules.rs` has the product judge by what is stored and by the

@@ -32,27 +32,28 @@ pub(crate) fn causes<T>(answer: kube::Result<T>) -> BTreeSet<Cause> {
     };
     assert_eq!(status.code, 422, "{status:?}");
     let causes = status.details.map(|details| details.causes).unwrap_or_default();
-    let is_told = |cause: &StatusCause| !SAID_BESIDE.iter().any(|it| cause.message.contains(it));
-    let told: BTreeSet<Cause> = causes
+    let is_comparable =
+        |cause: &StatusCause| !SAID_BESIDE.iter().any(|it| cause.message.contains(it));
+    let fields: BTreeSet<Cause> = causes
         .iter()
-        .filter(|cause| is_told(cause))
+        .filter(|cause| is_comparable(cause))
         .map(|cause| as_a_schema_says(&cause.field, &cause.reason))
         .collect();
-    // What is refused for nothing that can be told apart is refused all the same.
-    assert!(!told.is_empty(), "no field is named: {causes:?}");
-    told
+    // A refusal must name at least one field, or tests cannot compare it.
+    assert!(!fields.is_empty(), "no field is named: {causes:?}");
+    fields
 }
 
-/// Those that the library tells too: of a field of another type it says nothing more.
+/// The causes that the library reports too: for a field of another type it reports nothing else.
 pub(crate) fn comparable(found: BTreeSet<Cause>, expected: &BTreeSet<Cause>) -> BTreeSet<Cause> {
     // A rule about a list fails, too, when a field of an item is of another type.
     let is_of_another_type = |field: &str| {
         let is_in = |at: &str| at == field || at.starts_with(&format!("{field}["));
         expected.iter().any(|(at, reason)| reason == "FieldValueTypeInvalid" && is_in(at))
     };
-    let is_told =
+    let is_comparable =
         |(field, reason): &Cause| reason == "FieldValueTypeInvalid" || !is_of_another_type(field);
-    found.into_iter().filter(is_told).collect()
+    found.into_iter().filter(is_comparable).collect()
 }
 
 /// The cause that a schema gives for an error of the library. A rule in CEL names the list of an item.

@@ -11,7 +11,7 @@ pub enum Fault {
     RetryAfter(u64),
     /// The connection is cut; nothing is done.
     Cut,
-    /// It is done, and then the connection is cut.
+    /// The stub carries out the call, and then cuts the connection.
     LostAnswer,
     /// The operation that it begins ends with this error.
     LateFailure(&'static str),

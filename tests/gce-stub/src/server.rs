@@ -35,7 +35,7 @@ pub(crate) struct State {
 /// A call of the API.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {
-    /// Its name, such as `instances.get`.
+    /// Name of the method, such as `instances.get`.
     pub name: &'static str,
     /// The zone that it was about.
     pub zone: String,

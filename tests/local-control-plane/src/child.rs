@@ -60,7 +60,7 @@ impl Child {
         self.pid
     }
 
-    /// How it ended, or `None` while it runs.
+    /// The exit status, or `None` while the process runs.
     pub fn exit_status(&self) -> Option<ExitStatus> {
         *self.exit.borrow()
     }

@@ -131,7 +131,7 @@ impl ControlPlane {
         self.dir.join("webhook-ca.crt")
     }
 
-    /// That certificate: who has it is the API server to a webhook.
+    /// The client certificate of the API server for webhooks.
     pub fn webhook_caller(&self) -> &Identity {
         &self.webhook_caller
     }
@@ -151,7 +151,7 @@ impl ControlPlane {
         self.ca.client_for(user, groups, life)
     }
 
-    /// The same of an authority that no cluster knows.
+    /// A client certificate of a CA that no cluster knows.
     pub fn foreign_certificate(user: &str, groups: &[&str]) -> anyhow::Result<Identity> {
         Ca::new("icm-test-foreign")?.client(user, groups)
     }
@@ -163,12 +163,12 @@ impl ControlPlane {
         Ok(path)
     }
 
-    /// As [`Self::kubeconfig`], at a path of the caller's choice.
+    /// Like [`Self::kubeconfig`], at a path of the caller's choice.
     pub fn write_kubeconfig(&self, path: &Path, user: &str, groups: &[&str]) -> anyhow::Result<()> {
         self.write_kubeconfig_to(&self.url, path, user, groups)
     }
 
-    /// As [`Self::write_kubeconfig`], for another server with a certificate of our CA.
+    /// Like [`Self::write_kubeconfig`], for another server with a certificate of our CA.
     pub fn write_kubeconfig_to(
         &self,
         url: &str,

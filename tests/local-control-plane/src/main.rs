@@ -1,4 +1,4 @@
-//! A control plane for people and scripts: starts it, says where it is, runs until it is told to
+//! A control plane for people and scripts: starts it, prints its address, runs until it is asked to
 //! stop, removes everything. Called by `scripts/control-plane`.
 
 #![allow(clippy::print_stdout, reason = "what scripts read goes to stdout")]
@@ -152,7 +152,8 @@ fn announce(
     Ok(removed)
 }
 
-/// What goes when we end: the kubeconfigs, and their directory if we made it.
+/// Files that are deleted at the end: the kubeconfigs, and their directory if this program created
+/// it.
 #[derive(Default)]
 struct Removed {
     files: Vec<PathBuf>,

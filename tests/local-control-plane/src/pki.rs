@@ -24,7 +24,7 @@ pub struct Ca {
 pub struct Identity {
     /// The certificate, in PEM.
     pub certificate_pem: String,
-    /// Its key, in PEM.
+    /// The private key, in PEM.
     pub key_pem: String,
     /// The certificate, in DER.
     pub certificate: CertificateDer<'static>,
@@ -64,7 +64,7 @@ impl Ca {
         }
     }
 
-    /// For a server on the loopback interface.
+    /// A certificate for a server on the loopback interface.
     pub fn server(&self) -> anyhow::Result<Identity> {
         let names = ["localhost", "127.0.0.1", "kubernetes", "kubernetes.default.svc"];
         let mut params = CertificateParams::new(names.map(str::to_owned))?;
@@ -74,12 +74,12 @@ impl Ca {
         self.sign(params)
     }
 
-    /// For a client: kube-apiserver takes the CN for the user and each O for a group.
+    /// A certificate for a client: kube-apiserver takes the CN for the user and each O for a group.
     pub fn client(&self, user: &str, groups: &[&str]) -> anyhow::Result<Identity> {
         self.sign(client_params(user, groups)?)
     }
 
-    /// As [`Self::client`], valid from a minute ago until `life` from now.
+    /// Like [`Self::client`], valid from a minute ago until `life` from now.
     pub(crate) fn client_for(
         &self,
         user: &str,

@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 
 const MOMENT: Duration = Duration::from_millis(5);
 
-/// When the thread was due and when it was woken, in order.
+/// Times at which the thread was due and at which it was woken, in order.
 static LATE: Mutex<Vec<Range<Instant>>> = parking_lot::const_mutex(Vec::new());
 
 /// Begins to look; [`crate::child`] does so before the first child process. What was before is not
@@ -55,7 +55,7 @@ fn lost_of(time: &Range<Instant>, late: &[Range<Instant>]) -> Duration {
 pub struct Stopwatch(Instant);
 
 impl Stopwatch {
-    /// From now on.
+    /// Starts the measurement.
     pub fn start() -> Self {
         watch();
         Self(Instant::now())

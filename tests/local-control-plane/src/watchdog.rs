@@ -2,7 +2,7 @@
 //!
 //! One `sh` per process reads orders from a pipe whose other end only we hold (it is
 //! close-on-exec). When we die, however that happens, the kernel closes our end, the shell reads
-//! end-of-file, kills what it was told to kill and removes what it was told to remove. It sits in
+//! end-of-file, kills the given processes and removes the given files. It sits in
 //! a process group of its own, so that the terminal's Ctrl-C does not end it before us.
 //!
 //! Called by [`crate::child`] and [`crate::temp_dir`].

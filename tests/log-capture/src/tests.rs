@@ -17,8 +17,8 @@ async fn a_capture_holds_the_lines_of_its_thread_and_their_times() {
     thread::spawn(|| say("elsewhere")).join().expect("it only logs");
     tokio::time::sleep(Duration::from_secs(60)).await;
     say("a minute later");
-    let told: Vec<_> = captured.times("said").iter().map(|at| *at - began).collect();
-    assert_eq!(told, [Duration::ZERO, Duration::from_secs(60)]);
+    let reported: Vec<_> = captured.times("said").iter().map(|at| *at - began).collect();
+    assert_eq!(reported, [Duration::ZERO, Duration::from_secs(60)]);
     assert_eq!(captured.take().len(), 2);
     assert!(captured.take().is_empty());
 }

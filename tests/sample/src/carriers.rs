@@ -35,7 +35,7 @@ struct Fleet {
     cache: Informer<Object<Dynamic>>,
     /// `None` until the kind was found.
     client: Option<ObjectClient<Dynamic>>,
-    _told: Arc<Subscription<Object<Dynamic>>>,
+    _reported: Arc<Subscription<Object<Dynamic>>>,
 }
 
 /// The check that the kinds of all carriers are known or dormant.
@@ -123,12 +123,12 @@ impl Carriers {
         let (inner, carrier) = (Arc::downgrade(&self.0), carrier.clone());
         // Not by `feed`: what was loaded onto a carrier is no news to the shipments that wait for
         // it.
-        let told = cache.subscribe(move |delta| {
+        let reported = cache.subscribe(move |delta| {
             let (Delta::Added(object) | Delta::Deleted(object)) = delta else { return };
             let Some(inner) = inner.upgrade() else { return };
             inner.wake(&carrier, &object.metadata.key);
         });
-        Fleet { cache, client: None, _told: Arc::new(told) }
+        Fleet { cache, client: None, _reported: Arc::new(reported) }
     }
 
     fn remember(&self, carrier: &Carrier, shipment: &Arc<str>) {

@@ -64,7 +64,7 @@ impl Shipments {
         let written = written.await?;
         self.memory.wrote(key, written.object.metadata.resource_version);
         if written.changed && phase == Phase::NoCarrier {
-            self.tell(&written.object);
+            self.record_event(&written.object);
         }
         Ok(if phase == Phase::Loaded { Next::Done } else { Next::After(LOOK_AGAIN) })
     }
@@ -81,7 +81,7 @@ impl Shipments {
         Ok(Next::Done)
     }
 
-    fn tell(&self, shipment: &Object<Shipment>) {
+    fn record_event(&self, shipment: &Object<Shipment>) {
         let (metadata, carrier) = (&shipment.metadata, &shipment.body.spec.carrier);
         let object = ObjectRef::new(
             &SHIPMENTS.api_version(),

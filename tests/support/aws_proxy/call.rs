@@ -11,7 +11,7 @@ pub struct Call {
     pub service: String,
     /// The region it is signed for.
     pub region: String,
-    /// Such as `CreateVpc`.
+    /// Name of the action, such as `CreateVpc`.
     pub action: String,
     /// The access key that it is signed with.
     pub key: String,
@@ -36,12 +36,12 @@ impl Call {
         }
     }
 
-    /// It changes something.
+    /// Whether the call changes something.
     pub fn is_write(&self) -> bool {
         !self.action.starts_with("Describe") && self.action != "GetCallerIdentity"
     }
 
-    /// It is one of the API of classic load balancers, of the two that share a name.
+    /// Whether the call belongs to the API of classic load balancers; two APIs share some names.
     pub fn is_classic(&self) -> bool {
         self.parameter("Version") == "2012-06-01"
     }

@@ -2,25 +2,25 @@
 
 use std::time::Duration;
 
-/// What becomes of a call.
+/// The fate of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// It is carried out and answered.
+    /// The call is carried out and answered.
     Pass,
-    /// Its sender dies before it is carried out.
+    /// The sender dies before the call is carried out.
     CrashBefore,
-    /// Its sender dies when it is carried out and not yet answered.
+    /// The sender dies after the call is carried out and before it is answered.
     CrashAfter,
-    /// It is carried out, and the answer is lost.
+    /// The call is carried out, and the answer is lost.
     AnswerLost,
-    /// It is lost on its way.
+    /// The call is lost before AWS gets it.
     CallLost,
-    /// It is refused with this code.
+    /// The call is refused with this code.
     Refuse(&'static str),
-    /// It is refused with this HTTP status and code.
+    /// The call is refused with this HTTP status and code.
     RefuseWith(u16, &'static str),
-    /// It is carried out, and refused with this code, as its repetition would be.
+    /// The call is carried out, and refused with this code, as a repetition would be.
     DoneAndRefused(&'static str),
-    /// It is carried out after so long.
+    /// The call is carried out after this delay.
     Delay(Duration),
 }

@@ -13,7 +13,7 @@ use tokio::sync::{Mutex as Turn, OwnedMutexGuard};
 use super::answer;
 use super::call::Call;
 
-/// What was answered to creates with a token.
+/// Answers to creates, by their token.
 #[derive(Default)]
 pub(super) struct Tokens {
     first: Mutex<HashMap<Key, First>>,
@@ -29,7 +29,8 @@ struct First {
 }
 
 impl Tokens {
-    /// Of creates with one token one is carried out at a time: the next one hears its answer.
+    /// Waits for the turn of a create: creates with the same token are carried out one at a time,
+    /// so that the next one gets the answer of the first.
     pub(super) async fn turn(&self, call: &Call) -> Option<OwnedMutexGuard<()>> {
         let turn = Arc::clone(self.turns.lock().entry(key(call)?).or_default());
         Some(turn.lock_owned().await)

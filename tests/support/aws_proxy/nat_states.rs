@@ -12,16 +12,16 @@ const PENDING: &str = "<state>pending</state>";
 const FAILED: &str = "<state>failed</state><failureCode>Gateway.NotAttached</failureCode>\
                       <failureMessage>The proxy says so</failureMessage>";
 
-/// What is shown instead of `available`.
+/// States that are shown instead of `available`.
 #[derive(Default)]
 pub(super) struct NatStates {
-    /// In so many answers each is pending before it is what it is.
+    /// Number of answers in which each gateway is pending at first.
     polls: u32,
-    /// For so long each is pending before it is what it is.
+    /// Time for which each gateway is pending at first.
     time: Duration,
-    /// How often each was shown, and since when.
+    /// How often each gateway was shown, and since when.
     shown: BTreeMap<String, (u32, Instant)>,
-    /// So many more are to fail.
+    /// Number of NAT gateways that will still fail.
     to_fail: u32,
     failed: BTreeSet<String>,
 }

@@ -1,5 +1,4 @@
-//! What the one who calls may do: the policy document that the project ships, since moto asks for
-//! none.
+//! Permissions of the caller: the policy document that the project ships, because moto checks none.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +11,7 @@ use crate::programs::workspace;
 pub(super) struct Permissions(BTreeSet<String>);
 
 impl Permissions {
-    /// What `config/iam/controller.json` allows.
+    /// The permissions of `config/iam/controller.json`.
     pub(super) fn shipped() -> Self {
         let path = workspace().join("config/iam/controller.json");
         let text = std::fs::read_to_string(path).expect("the policy can be read");

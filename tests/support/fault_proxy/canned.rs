@@ -38,7 +38,7 @@ impl Canned {
         Self { status, headers: Vec::new(), body }
     }
 
-    /// With another reason and message.
+    /// Sets reason and message.
     #[must_use]
     pub fn because(mut self, reason: &str, message: &str) -> Self {
         self.body["reason"] = reason.into();
@@ -46,21 +46,21 @@ impl Canned {
         self
     }
 
-    /// With `details` as in a Status object.
+    /// Sets `details` of the Status object.
     #[must_use]
     pub fn details(mut self, details: Value) -> Self {
         self.body["details"] = details;
         self
     }
 
-    /// With `Retry-After: seconds`.
+    /// Sets `Retry-After: seconds`.
     #[must_use]
     pub fn retry_after(mut self, seconds: u32) -> Self {
         self.headers.push((header::RETRY_AFTER, seconds.into()));
         self
     }
 
-    /// As an event of a watch.
+    /// The answer as an event of a watch.
     pub(super) fn event(&self, encoding: Encoding) -> Bytes {
         encoding.error(&self.body)
     }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::protobuf;
 
-/// What an answer is written in.
+/// Encoding of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Encoding {
     Json,
@@ -16,12 +16,12 @@ pub(super) enum Encoding {
 const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 
 impl Encoding {
-    /// What the client asks for first.
+    /// The encoding that the client prefers.
     pub(super) fn asked_for(headers: &HeaderMap) -> Self {
         Self::named(headers, header::ACCEPT)
     }
 
-    /// What an answer says of itself.
+    /// The encoding that an answer names.
     pub(super) fn of_answer(headers: &HeaderMap) -> Self {
         Self::named(headers, header::CONTENT_TYPE)
     }
@@ -69,7 +69,7 @@ impl Encoding {
         }
     }
 
-    /// How the events of a watch are told apart.
+    /// The parser that separates the events of a watch.
     pub(super) fn events(self) -> Events {
         match self {
             Self::Json => Events::Lines { at_end: true },
@@ -83,7 +83,7 @@ pub(super) fn json_event(kind: &str, object: &Value) -> Bytes {
     format!("{}\n", json!({"type": kind, "object": object})).into()
 }
 
-/// Where in the events of a watch what was passed on so far ends.
+/// Position in the events of a watch up to which they were passed on.
 #[derive(Debug)]
 pub(super) enum Events {
     /// One a line.

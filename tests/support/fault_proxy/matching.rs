@@ -1,4 +1,4 @@
-//! Which requests a rule is about.
+//! The requests that a rule matches.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,13 +13,13 @@ use super::encoding::Encoding;
 pub struct Request {
     /// GET, PATCH, ….
     pub method: Method,
-    /// Without the query: `/api/v1/nodes/a`.
+    /// Path without the query: `/api/v1/nodes/a`.
     pub path: String,
-    /// Without the `?`; empty without a query.
+    /// Query without the `?`; empty without a query.
     pub query: String,
-    /// All of them.
+    /// All headers.
     pub headers: HeaderMap,
-    /// All of it.
+    /// The whole body.
     pub body: Bytes,
 }
 
@@ -120,35 +120,35 @@ impl Match {
             .and(|request| request.path.ends_with("/events"))
     }
 
-    /// And this is the path.
+    /// Adds the condition that the path is equal.
     #[must_use]
     pub fn path(self, path: &str) -> Self {
         let path = path.to_owned();
         self.and(move |request| request.path == path)
     }
 
-    /// And the path starts so.
+    /// Adds the condition that the path begins with this prefix.
     #[must_use]
     pub fn path_prefix(self, prefix: &str) -> Self {
         let prefix = prefix.to_owned();
         self.and(move |request| request.path.starts_with(&prefix))
     }
 
-    /// And the query contains this.
+    /// Adds the condition that the query contains this text.
     #[must_use]
     pub fn query_contains(self, part: &str) -> Self {
         let part = part.to_owned();
         self.and(move |request| request.query.contains(&part))
     }
 
-    /// And the body contains this.
+    /// Adds the condition that the body contains this text.
     #[must_use]
     pub fn body_contains(self, part: &str) -> Self {
         let part = part.to_owned();
         self.and(move |request| String::from_utf8_lossy(&request.body).contains(&part))
     }
 
-    /// And this holds.
+    /// Adds a condition.
     #[must_use]
     pub fn and(mut self, condition: impl Fn(&Request) -> bool + Send + Sync + 'static) -> Self {
         self.0.push(Arc::new(condition));

@@ -1,4 +1,4 @@
-//! What was asked, and what became of it.
+//! Records requests and their outcomes.
 
 use std::time::{Duration, Instant};
 
@@ -10,25 +10,25 @@ use super::matching::Request;
 /// One request and its fate.
 #[derive(Debug, Clone)]
 pub struct Recorded {
-    /// As it arrived.
+    /// The request as it arrived.
     pub request: Request,
-    /// When all of it had arrived.
+    /// Time at which the whole request had arrived.
     pub arrived: Instant,
-    /// When it could no longer take effect: the server has answered, or never got it. `None`
-    /// while that is open.
+    /// Time after which the request can no longer take effect: the server has answered, or never
+    /// got it. `None` while that is open.
     pub settled: Option<Instant>,
     /// The server's own answer, whatever the client got to see.
     pub upstream_status: Option<u16>,
     /// `metadata.resourceVersion` of the server's answer to a write.
     pub resource_version: Option<u64>,
-    /// What the client got.
+    /// The outcome for the client.
     pub outcome: Outcome,
 }
 
-/// What the client got.
+/// The outcome of a request for the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// Nothing yet.
+    /// No answer yet.
     Open,
     /// An answer with this status: the server's or a made-up one.
     Answered(u16),
@@ -73,7 +73,7 @@ impl Recorder {
         self.0.lock().clone()
     }
 
-    /// What `read` makes of each, without a copy of the others.
+    /// The results of `read` for each request, without a copy of the others.
     pub(super) fn each<T>(&self, read: impl Fn(&Recorded) -> Option<T>) -> Vec<T> {
         self.0.lock().iter().filter_map(read).collect()
     }
@@ -96,7 +96,7 @@ pub struct NodePatch {
     pub upstream_status: Option<u16>,
     /// See [`Recorded::resource_version`].
     pub resource_version: Option<u64>,
-    /// When the server is to give up: the parameter `timeout`, in milliseconds.
+    /// Time limit of the server: the parameter `timeout`, in milliseconds.
     pub timeout: Option<Duration>,
 }
 

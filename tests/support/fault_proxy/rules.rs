@@ -1,4 +1,4 @@
-//! What happens to which request, how often.
+//! Rules: which fault hits which request, and how often.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,16 +12,16 @@ use super::matching::{Match, Request};
 use super::past::Past;
 use crate::PATIENCE;
 
-/// How an answer fails to arrive.
+/// The way in which an answer is cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cut {
-    /// Only this request: HTTP/2 resets its stream, HTTP/1.1 closes its connection.
+    /// Cuts only this request: HTTP/2 resets its stream, HTTP/1.1 closes its connection.
     Stream,
     /// TCP reset: every request on the same connection is lost with it.
     Connection,
 }
 
-/// What happens to a request.
+/// The fault of a request.
 #[derive(Debug, Clone)]
 pub enum Fault {
     /// Nothing: passed on as if there were no rule. For counting, or to spare it from later rules.
@@ -100,19 +100,19 @@ impl<'a> On<'a> {
         Self { rules, requests, skip: 0, times: usize::MAX }
     }
 
-    /// Only the first `times` of them; without this, all.
+    /// Limits the rule to the first `times` requests; without a limit it matches all.
     pub fn times(mut self, times: usize) -> Self {
         self.times = times;
         self
     }
 
-    /// Not the first `skip` of them.
+    /// Leaves out the first `skip` requests.
     pub fn skip(mut self, skip: usize) -> Self {
         self.skip = skip;
         self
     }
 
-    /// This happens to them.
+    /// Installs the rule with this fault.
     pub fn then(self, fault: Fault) -> Rule {
         static NEXT_ID: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
         let id = NEXT_ID.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
@@ -122,7 +122,8 @@ impl<'a> On<'a> {
         Rule { id, rules: Arc::clone(&self.rules.0), hits: seen }
     }
 
-    /// They wait, and the server does not get them, until the [`Hold`] is released or dropped.
+    /// Holds the requests back, so that the server does not get them, until the [`Hold`] is
+    /// released or dropped.
     pub fn hold(self) -> Hold {
         self.hold_with(Fault::HoldBefore)
     }
@@ -149,7 +150,7 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// How many requests it has acted on.
+    /// Number of requests that the rule has hit.
     pub fn hits(&self) -> usize {
         *self.hits.borrow()
     }
@@ -159,7 +160,7 @@ impl Rule {
         await_count(&self.hits, times, "requests that the rule is about").await;
     }
 
-    /// It acts no more.
+    /// Removes the rule.
     pub fn remove(self) {
         self.rules.lock().retain(|entry| entry.id != self.id);
     }

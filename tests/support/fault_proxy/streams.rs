@@ -36,7 +36,7 @@ enum Order {
 pub struct Watches(Vec<Open>);
 
 impl Watches {
-    /// How many are open.
+    /// Number of open streams.
     pub fn count(&self) -> usize {
         self.0.iter().filter(|open| !open.orders.is_closed()).count()
     }
@@ -112,7 +112,7 @@ struct Watch {
     inbox: UnboundedReceiver<Order>,
     stalled: bool,
     encoding: Encoding,
-    /// What was passed on so far.
+    /// Position in the events that were passed on.
     events: Events,
     /// An order to end, which waits for the end of the event under way.
     ending: Option<Order>,

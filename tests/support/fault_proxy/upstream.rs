@@ -19,7 +19,8 @@ type Http = Client<HttpsConnector<HttpConnector>, Full<Bytes>>;
 pub(super) struct Upstream {
     authority: String,
     with_certificate: Http,
-    /// For requests that bring a token: with a certificate as well the server would take that.
+    /// Client for requests with a token: with a certificate as well the server would use the
+    /// certificate.
     without_certificate: Http,
 }
 
@@ -75,8 +76,8 @@ impl Upstream {
     }
 }
 
-/// Without the headers that are about one connection only, and without the lengths and hosts
-/// that hyper sets itself.
+/// The headers without those of one connection, and without the lengths and hosts that hyper sets
+/// itself.
 pub(super) fn end_to_end(mut headers: HeaderMap) -> HeaderMap {
     for name in [
         header::CONNECTION,

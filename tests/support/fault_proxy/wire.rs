@@ -6,7 +6,7 @@ use http::{HeaderValue, header};
 use super::canned::Canned;
 use super::matching::Request;
 
-/// How the product gets to read what it watches.
+/// The encoding and the kind of lists by which the product reads what it watches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wire {
     /// Protobuf where the client asks for it, lists as the beginning of a watch.
@@ -21,8 +21,8 @@ impl Wire {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::ProtobufStreamed, Self::ProtobufPages, Self::JsonPages];
 
-    /// One of them by the name of the test that is running, so that a suite has all of them and a
-    /// test always the same. Tests that run on the main thread share one.
+    /// The encoding for the running test, chosen by its name, so that a suite uses all encodings
+    /// and a test always the same. Tests on the main thread share one.
     pub fn of_this_test() -> Self {
         let thread = std::thread::current();
         let name = thread.name().unwrap_or_default().bytes();
@@ -41,7 +41,7 @@ impl Wire {
         request
     }
 
-    /// What a server without streaming lists answers, when it is asked for one.
+    /// The answer of a server without streaming lists to a request for one.
     pub(super) fn refusal(self, request: &Request) -> Option<Canned> {
         const MESSAGE: &str = "ListOptions.meta.k8s.io \"\" is invalid: sendInitialEvents: Forbidden: \
              sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled";

@@ -63,7 +63,7 @@ impl Drop for Faults {
     }
 }
 
-/// Of a hundred of these requests so many meet this.
+/// Kinds of faults: out of a hundred matching requests, this share gets the fault.
 fn kinds() -> Vec<(f64, Match, Fault)> {
     let late =
         || Canned::status(504).because("Timeout", "request did not complete within the time");
@@ -104,7 +104,7 @@ enum Disturbance {
     Nothing,
 }
 
-/// What needs no request to happen.
+/// Causes the faults that need no request.
 async fn disturb(proxy: Arc<FaultProxy>, dice: Dice, calm: CancellationToken) {
     use Disturbance::{Close, Cut, Expire, Freeze, Nothing, Stall};
     let disturbed = async {

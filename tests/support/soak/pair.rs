@@ -21,7 +21,7 @@ const TICK: Duration = Duration::from_millis(50);
 const BETWEEN_ENDS: [Duration; 2] = [Duration::from_secs(6), Duration::from_secs(9)];
 /// A process that was asked to stop must be gone by then.
 const STOP: Duration = Duration::from_secs(60);
-/// Both say this of the lease, in the midst of a line.
+/// Text that both programs log when they acquire the lease.
 const LEADS: &str = "uccessfully acquired lease";
 
 pub(super) struct Pair<'a> {
@@ -97,7 +97,7 @@ impl<'a> Pair<'a> {
         }
     }
 
-    /// How many processes there were so far.
+    /// Number of processes that were started.
     pub(super) fn started(&self) -> u64 {
         self.started
     }

@@ -1,10 +1,10 @@
-//! What was counted in one scene.
+//! The counts of one scene.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// What one contender made of one scene.
+/// The result of one contender in one scene.
 #[derive(Debug)]
 pub struct Report {
     /// The scene's.
@@ -13,7 +13,7 @@ pub struct Report {
     pub contender: &'static str,
     /// Nodes whose life ended while there were faults. A part of them lives for an instant.
     pub nodes: usize,
-    /// Those of them that had a block.
+    /// Number of Nodes that got a block.
     pub served: usize,
     /// Blocks that two living Nodes had at once, in words.
     pub doubled: Vec<String>,
@@ -30,9 +30,9 @@ pub struct Report {
 /// One term of leadership.
 #[derive(Debug)]
 pub struct Term {
-    /// From the lease to the first PATCH of a Node; none when there was no PATCH.
+    /// Time from the lease to the first PATCH of a Node; `None` without a PATCH.
     pub to_first_patch: Option<Duration>,
-    /// How it ended.
+    /// Kind of the end of the term.
     pub end: &'static str,
 }
 
@@ -43,7 +43,7 @@ impl Report {
         as_number(self.served) / as_number(self.nodes.max(1))
     }
 
-    /// What must not be; empty when all is well.
+    /// The violated promises, as text; empty when all are kept.
     pub fn faults(&self) -> Vec<String> {
         let mut faults = [self.doubled.as_slice(), self.risky.as_slice()].concat();
         if self.forgotten > 0 {

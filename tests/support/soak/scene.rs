@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use crate::allocator::Allocator;
 
-/// Who is put to the test.
+/// The program under test.
 #[derive(Debug, Clone)]
 pub enum Contender {
-    /// This checkout's binary.
+    /// The binary of this checkout.
     Product,
     /// A kube-controller-manager at this path.
     Stock(PathBuf),
@@ -29,10 +29,10 @@ impl Contender {
 pub struct Scene {
     /// Decides all that is drawn.
     pub seed: u64,
-    /// Where the product takes pod CIDRs from; the peer has one allocator only.
+    /// Source of the product's pod CIDRs; the peer has only one allocator.
     pub allocator: Allocator,
     /// How long the faults last.
     pub length: Duration,
-    /// Where the log of every process goes.
+    /// Directory for the log of every process.
     pub logs: Option<PathBuf>,
 }

@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_client_certificate_that_ends_within_thirty_days_is_told() {
+    fn a_client_certificate_that_ends_within_thirty_days_is_reported() {
         let now: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
         let told = |end: &str| {
             let mut report = Report::default();

@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cluster_without_a_running_stock_manager_is_told() {
+    fn a_cluster_without_a_running_stock_manager_is_reported() {
         let severity = |lease: Option<&Lease>| {
             let mut report = Report::default();
             judge_stock(lease, NOW.parse().unwrap(), &mut report);

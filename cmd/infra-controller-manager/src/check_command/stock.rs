@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn other_ranges_than_ours_and_flags_that_cannot_be_read_are_told() {
+    fn other_ranges_than_ours_and_flags_that_cannot_be_read_are_reported() {
         let off = "--controllers=-nodeipam";
         assert_eq!(judged(&[off, "--cluster-cidr=10.0.0.0/16"]).len(), 1);
         let other = "pod kcm-a has --cluster-cidr=10.1.0.0/16, this program has \"10.0.0.0/16\"";
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn health_tells_of_the_controller_and_this_program_is_not_mistaken_for_the_other() {
+    fn health_shows_of_the_controller_and_this_program_is_not_mistaken_for_the_other() {
         let judged = |body: &str, livez| {
             let mut report = Report::default();
             let told = judge_health("https://here/healthz", body, livez, &mut report);

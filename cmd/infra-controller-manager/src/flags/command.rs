@@ -1,4 +1,4 @@
-//! The strict parser behind the normalising pass: clap, fed from the specs, its errors retold in
+//! The strict parser behind the normalising pass: clap, fed from the specs, its errors in_our_words in
 //! the words kube-controller-manager users know.
 
 use clap::builder::ValueParser;
@@ -17,7 +17,8 @@ pub(super) fn occurrences(
     specs: &[&'static Spec],
     flags: Vec<String>,
 ) -> Result<Vec<Occurrence>, String> {
-    let mut matches = command(specs).try_get_matches_from(flags).map_err(|error| retold(&error))?;
+    let mut matches =
+        command(specs).try_get_matches_from(flags).map_err(|error| in_our_words(&error))?;
     let mut given = Vec::new();
     for spec in specs {
         if let Some(texts) = matches.remove_many::<String>(spec.name) {
@@ -54,7 +55,7 @@ fn checked(spec: &'static Spec, text: &str) -> Result<String, String> {
     }
 }
 
-fn retold(error: &clap::Error) -> String {
+fn in_our_words(error: &clap::Error) -> String {
     match error.kind() {
         ErrorKind::UnknownArgument => unknown(error),
         ErrorKind::ValueValidation => match std::error::Error::source(error) {

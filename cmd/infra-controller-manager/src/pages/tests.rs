@@ -69,7 +69,7 @@ async fn documents_are_had_by_their_full_name_only() {
 }
 
 #[tokio::test]
-async fn statusz_tells_version_and_paths() {
+async fn statusz_shows_version_and_paths() {
     let (_, body) = get(&pages(&shown()), "/statusz", "*/*").await;
     assert!(body.contains("\nUp: 0 hr 00 min 0"), "{body}");
     assert!(body.contains("\nBinary version: 0.1.2\n"), "{body}");

@@ -54,7 +54,7 @@ fn the_end_of_a_wide_claim_frees_only_what_no_claim_inside_or_around_it_holds() 
 }
 
 #[test]
-fn occupying_again_changes_nothing_and_still_tells_about_conflicts() {
+fn occupying_again_changes_nothing_and_still_shows_about_conflicts() {
     let mut ledger = four_blocks();
     ledger.occupy(&"a", &nets(&["10.0.1.0/24"]));
     let conflict = Conflict { mine: net("10.0.0.0/23"), other: "a", theirs: net("10.0.1.0/24") };
@@ -196,7 +196,7 @@ fn a_pool_given_with_used_blocks_starts_empty() {
 }
 
 #[test]
-fn a_ledger_tells_who_has_a_claim_and_what_it_is() {
+fn a_ledger_shows_who_has_a_claim_and_what_it_is() {
     let mut ledger = four_blocks();
     assert!(ledger.is_empty());
     ledger.occupy(&"b", &nets(&["10.0.1.0/24"]));

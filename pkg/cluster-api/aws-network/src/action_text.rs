@@ -248,7 +248,7 @@ mod tests {
     use crate::{ElbAction, Tags};
 
     #[test]
-    fn a_write_is_told_by_its_operation_and_what_it_is_about_and_by_nothing_else() {
+    fn a_write_is_shown_as_its_operation_and_its_object_only() {
         let tags = Tags::from([("secret-project".to_owned(), "x".to_owned())]);
         let cidr = "10.0.0.0/16".parse().unwrap();
         let text = |action: Action| action.to_string();
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plan_tells_what_a_write_changes_and_of_a_create_only_what_it_is_for() {
+    fn a_plan_shows_the_change_of_a_write_and_only_the_object_of_a_create() {
         let target = Target::InternetGateway("internet-gateway".to_owned());
         let route = Action::CreateRoute { table: "route-table/10.0.0.0/24".to_owned(), target };
         let all = "CreateRoute of route-table/10.0.0.0/24: + 0.0.0.0/0 to internet-gateway";
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn values_of_tags_are_shown_to_nobody() {
+    fn values_of_tags_are_never_shown() {
         let tags = Tags::from([("team".to_owned(), "planted-value".to_owned())]);
         let create = Action::CreateTags { resources: vec!["vpc-1".to_owned()], tags: tags.clone() };
         assert_eq!(create.difference(), "+ tag team");

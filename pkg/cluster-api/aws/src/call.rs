@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_code_comes_through_and_tells_whether_the_call_may_have_been_carried_out() {
+    fn a_code_comes_through_and_shows_whether_the_call_may_have_been_carried_out() {
         for (code, status, is_throttle, leaves_doubt) in [
             (Some("VpcLimitExceeded"), 400, false, false),
             (Some("RequestLimitExceeded"), 503, true, false),
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn the_date_of_an_answer_tells_how_far_the_local_clock_is_off() {
+    fn the_date_of_an_answer_shows_how_far_the_local_clock_is_off() {
         let now = DateTime::from_str("Thu, 01 Jan 2026 00:10:00 GMT", Format::HttpDate).unwrap();
         let now = SystemTime::try_from(now).unwrap();
         let behind = |date: Option<&'static str>| {

@@ -12,7 +12,7 @@ use aws_network::NatMode;
 use clap::builder::PossibleValuesParser;
 use clap::{ArgAction, ArgMatches};
 use manager::command::{
-    Command, Parsed, Program, manifests, option, output, to_stdout, told, wants_json,
+    Command, Parsed, Program, manifests, option, output, print_output, to_stdout, wants_json,
 };
 use serde_json::{Value, json};
 
@@ -29,7 +29,7 @@ pub(crate) const COMMAND: Command = Command {
 fn start(_: Program, args: Vec<OsString>) -> ExitCode {
     let arguments = match Arguments::parse(args) {
         Parsed::Run(arguments) => arguments,
-        Parsed::Print { text, is_error } => return told(&text, is_error),
+        Parsed::Print { text, is_error } => return print_output(&text, is_error),
     };
     match run(&arguments) {
         Ok(planned) => {
@@ -39,7 +39,7 @@ fn start(_: Program, args: Vec<OsString>) -> ExitCode {
             let is_complete = planned.iter().all(is_complete);
             if is_complete { ExitCode::SUCCESS } else { ExitCode::FAILURE }
         }
-        Err(error) => told(&format!("error: {error:#}\n"), true),
+        Err(error) => print_output(&format!("error: {error:#}\n"), true),
     }
 }
 
@@ -84,15 +84,15 @@ impl Arguments {
     }
 }
 
-const ABOUT: &str = "Shows what would be created on AWS for new AWSClusters: all writes, in an order in which they can be sent. It \
-    calls neither AWS nor an API server. Exit code 1 when a cluster cannot be created.";
-const HELP: &str = "For AWSClusters that exist run the manager with --plan-only: it writes the plan into their status. Ids that only AWS
-knows are shown as the place of the resource, and addresses as one of 192.0.2.0/24.
+const ABOUT: &str = "Shows what the controller would create on AWS for new AWSClusters: all writes, in a possible order. It \
+    calls neither AWS nor an API server. Exit code 1 if a cluster cannot be created, else 0.";
+const HELP: &str = "For existing AWSClusters, run the manager with --plan-only: it writes the plan to status.plan. AWS chooses the ids of
+resources, so the plan shows their logical names instead, and example addresses of 192.0.2.0/24.
 
 Examples:
   # A Cluster and its AWSCluster.
   infra-controller-manager plan -f config/samples/cluster-api.yaml
-  # An AWSCluster that names no subnets.
+  # An AWSCluster without spec.network.subnets.
   infra-controller-manager plan -f cluster.yaml --zones us-east-2a,us-east-2b,us-east-2c -o json";
 
 fn command() -> clap::Command {

@@ -83,7 +83,7 @@ pub(crate) async fn list<C: Collect>(
             }
             Err(Unread::TooLong) if limit > 1 => {
                 limit /= 2;
-                pager.begin_anew()
+                pager.restart()
             }
             Err(Unread::TooLong) => return Err(Abort::TooLarge("an object is too long")),
             Err(Unread::Failed(why)) => return Err(Abort::Failed(why)),
@@ -278,11 +278,11 @@ impl Pager {
             return Err(Abort::Expired);
         }
         self.expired = true;
-        Ok(self.begin_anew())
+        Ok(self.restart())
     }
 
     /// Forgets all pages.
-    pub(crate) fn begin_anew(&mut self) -> Next {
+    pub(crate) fn restart(&mut self) -> Next {
         *self = Self { expired: self.expired, ..Self::default() };
         Next::Restart
     }
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn an_expired_list_is_begun_anew_once() {
+    fn an_expired_list_is_restarted_once() {
         let mut pager = Pager::default();
         assert_eq!(pager.page(Some(token("a")), 1), Ok(Next::Page));
         assert_eq!((pager.expired(), pager.token()), (Ok(Next::Restart), None));

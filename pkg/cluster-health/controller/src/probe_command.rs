@@ -18,7 +18,7 @@ use arguments::Arguments;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use kube::config::{AuthInfo, Cluster, Kubeconfig, KubeconfigError};
-use manager::command::{Command, Parsed, Program, client_of_kubeconfig, manifests, told};
+use manager::command::{Command, Parsed, Program, client_of_kubeconfig, manifests, print_output};
 use probe::{
     Address, ClientPair, ConnectionLimits, Fields, Inputs, Meters, Names, Order, Probed, Prober,
     Problem, TlsOptions,
@@ -40,16 +40,16 @@ pub(crate) const COMMAND: Command =
 fn start(program: Program, args: Vec<OsString>) -> ExitCode {
     let arguments = match Arguments::parse(args) {
         Parsed::Run(arguments) => arguments,
-        Parsed::Print { text, is_error } => return told(&text, is_error),
+        Parsed::Print { text, is_error } => return print_output(&text, is_error),
     };
     match run(program, &arguments) {
         Ok(probed) => {
             let text = printed::of(&probed, arguments.json);
             let is_well = probed.report.finding.is_ok();
-            told(&text, false);
+            print_output(&text, false);
             if is_well { ExitCode::SUCCESS } else { ExitCode::FAILURE }
         }
-        Err(error) => told(&format!("error: {error:#}\n"), true),
+        Err(error) => print_output(&format!("error: {error:#}\n"), true),
     }
 }
 
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mistake_in_the_kubeconfig_is_told_without_the_lines_around_it() {
+    fn a_mistake_in_the_kubeconfig_is_reported_without_the_lines_around_it() {
         let path = std::env::temp_dir().join(format!("icm-target-{}", std::process::id()));
         fs::write(&path, "users:\n- name: me\n  user:\n    token: [SECRETTOKEN\n").unwrap();
         let named = OsString::from(format!("--kubeconfig={}", path.display()));

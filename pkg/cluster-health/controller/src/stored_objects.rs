@@ -200,7 +200,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn what_is_not_in_the_file_is_said_to_be_there_where_nobody_else_was_asked() {
+    async fn an_object_that_is_not_in_the_file_is_not_found_without_a_management_api() {
         let document = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "one"}});
         let objects = StoredObjects::new(vec![document], None);
         let error = objects.whole(&SECRETS, "a/two").await.unwrap_err();

@@ -25,7 +25,7 @@ use anyhow::{anyhow, bail};
 use arguments::Arguments;
 use judged::Judged;
 use judged::Network;
-use manager::command::{Command, Parsed, Program, manifests, to_stderr, to_stdout, told};
+use manager::command::{Command, Parsed, Program, manifests, print_output, to_stderr, to_stdout};
 use serde_json::Value;
 use validation::Environment;
 
@@ -40,7 +40,7 @@ pub(crate) const COMMAND: Command = Command {
 fn start(_: Program, args: Vec<OsString>) -> ExitCode {
     let arguments = match Arguments::parse(args) {
         Parsed::Run(arguments) => arguments,
-        Parsed::Print { text, is_error } => return told(&text, is_error),
+        Parsed::Print { text, is_error } => return print_output(&text, is_error),
     };
     match run(&arguments) {
         Ok(judged) => {
@@ -53,7 +53,7 @@ fn start(_: Program, args: Vec<OsString>) -> ExitCode {
             let is_valid = judged.iter().all(Judged::is_valid);
             if is_valid { ExitCode::SUCCESS } else { ExitCode::FAILURE }
         }
-        Err(error) => told(&format!("error: {error:#}\n"), true),
+        Err(error) => print_output(&format!("error: {error:#}\n"), true),
     }
 }
 

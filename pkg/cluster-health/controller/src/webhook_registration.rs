@@ -19,5 +19,5 @@ mod secret_form;
 
 pub use authorities::{Authorities, Lives};
 pub use authority::{Authority, AuthorityError, Leaf};
-pub use keeper::{KeepError, Keeper, Kept, Wanted};
+pub use keeper::{KeepError, Keeper, Round, Wanted};
 pub use registration::{FailurePolicy, Registration};

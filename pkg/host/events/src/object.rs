@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_tells_two_events_apart_makes_two_numbers() {
+    fn different_events_have_different_numbers() {
         let (node, other) = (ObjectRef::node("n", "u"), ObjectRef::node("n", "v"));
         let all = [
             fingerprint("a", &node, EventType::Normal, "Full", Some("m")),

@@ -96,7 +96,7 @@ mod tests {
 
     /// rule:absent-kinds-are-dormant
     #[tokio::test]
-    async fn a_kind_is_told_to_be_away_once_and_to_be_back_once_by_server_and_label() {
+    async fn an_absent_kind_is_logged_once_and_its_return_once_by_server_and_label() {
         let client = api_server_double::client(|_| Reply::Refused);
         let source = |server: &str, label: Option<&str>| {
             let kind = Kind::Custom(Resource::cluster("example.io", "v1", "Widget", "widgets"));

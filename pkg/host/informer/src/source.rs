@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_selection_is_told_in_words_and_is_empty_for_everything() {
+    async fn a_selection_is_shown_in_words_and_is_empty_for_everything() {
         let (client, _server) = testing::Server::new();
         let kind = Kind::named("example.io", "Widget");
         let mut source = Source::new(Server::named("member", client.clone()), kind);

@@ -84,7 +84,7 @@ pub fn wants_json(matches: &ArgMatches) -> bool {
 
 /// Prints it where it belongs; an error ends with code 1. Nothing can be done about a closed
 /// stream.
-pub fn told(text: &str, is_error: bool) -> ExitCode {
+pub fn print_output(text: &str, is_error: bool) -> ExitCode {
     if is_error {
         to_stderr(text);
         return ExitCode::FAILURE;

@@ -63,7 +63,7 @@ struct Key {
 struct Running {
     informer: Box<dyn Any + Send + Sync>,
     state: Box<dyn Fn() -> Result<(), String> + Send + Sync>,
-    told: Box<dyn Fn() -> String + Send + Sync>,
+    page_line: Box<dyn Fn() -> String + Send + Sync>,
     _stop: DropGuard,
 }
 
@@ -164,10 +164,10 @@ impl Informers {
     }
 
     /// A line for each cache in use, by whichever controller. Keeps no informer alive.
-    pub(crate) fn told(&self) -> impl Fn() -> Vec<String> + Send + Sync + 'static {
+    pub(crate) fn page_lines(&self) -> impl Fn() -> Vec<String> + Send + Sync + 'static {
         let shared = Arc::clone(&self.shared);
         move || {
-            let mut lines: Vec<_> = shared.in_use().iter().map(|it| (it.told)()).collect();
+            let mut lines: Vec<_> = shared.in_use().iter().map(|it| (it.page_line)()).collect();
             lines.sort_unstable();
             lines
         }
@@ -217,7 +217,7 @@ impl Shared {
                 Some(_) if are_crds => Ok(()),
                 _ => state(&watched),
             }),
-            told: Box::new(move || tell(&asked)),
+            page_line: Box::new(move || page_line_of(&asked)),
             _stop: stop.drop_guard(),
         };
         (informer, Arc::new(running))
@@ -268,7 +268,7 @@ async fn redeliver<T: Cached>(informer: &Informer<T>, every: Option<Duration>) -
     }
 }
 
-fn tell<T: Cached>(informer: &Informer<T>) -> String {
+fn page_line_of<T: Cached>(informer: &Informer<T>) -> String {
     let (resource, objects) = (informer.name(), informer.len());
     let state = match state(informer) {
         _ if informer.is_dormant() => "dormant".to_owned(),

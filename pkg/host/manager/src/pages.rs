@@ -22,7 +22,7 @@ pub(crate) fn debug_page(
     health: ControllerHealth,
     informers: &Informers,
 ) -> Page {
-    let caches = informers.told();
+    let caches = informers.page_lines();
     Page::new(debug_path(controller), Access::Authorized, move |_| {
         ready(reply::text(StatusCode::OK, text(controller, &health, caches())))
     })
@@ -31,7 +31,7 @@ pub(crate) fn debug_page(
 fn text(controller: &str, health: &ControllerHealth, caches: Vec<String>) -> String {
     let state = health.check().err().unwrap_or_else(|| "ok".to_owned());
     let mut text = format!("{controller}\nhealth: {state}\n");
-    for line in health.told().into_iter().chain(caches) {
+    for line in health.page_lines().into_iter().chain(caches) {
         writeln!(text, "{line}").ok();
     }
     text
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn it_tells_of_queues_of_the_last_failure_and_of_caches_in_a_line_each() {
+    async fn the_page_has_a_line_for_each_queue_and_each_cache() {
         let context = context(client(|_| Reply::Silence)).await;
         let backoff = Backoff::doubling(Duration::MAX, Duration::MAX, Jitter::None);
         let queue = context.queue("things", backoff);
@@ -88,17 +88,17 @@ mod tests {
         let nodes = context.informers.get::<Node>();
         sleep(Duration::from_secs(7)).await;
         let health = ControllerHealth::of(context.work.watched.clone());
-        let told = text("a-controller", &health, context.informers.told()());
+        let shown = text("a-controller", &health, context.informers.page_lines()());
         let expected = "a-controller\nhealth: ok\nnever restarted\n\
             queue things: 0 keys due, longest handling so far 0.0 s, \
             the last failure was \"b\" 7 s ago: \"no\\nroom\"\n\
             cache nodes: 0 objects, the first list of nodes is not complete\n";
-        assert_eq!(told, expected);
+        assert_eq!(shown, expected);
         drop(nodes);
-        assert!(context.informers.told()().is_empty(), "it keeps none alive");
+        assert!(context.informers.page_lines()().is_empty(), "it keeps none alive");
         context.stop.cancel();
         running.await.unwrap().unwrap();
-        let told = text("a-controller", &health, Vec::new());
-        assert!(!told.contains("queue"), "it is not worked on any more: {told}");
+        let shown = text("a-controller", &health, Vec::new());
+        assert!(!shown.contains("queue"), "it is not worked on any more: {shown}");
     }
 }

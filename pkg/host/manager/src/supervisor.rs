@@ -54,12 +54,12 @@ impl ControllerHealth {
     }
 
     /// Lines about its latest failure as a whole, and about its queues.
-    pub(crate) fn told(&self) -> Vec<String> {
+    pub(crate) fn page_lines(&self) -> Vec<String> {
         let last = self.last.lock().as_ref().map_or_else(
             || "never restarted".to_owned(),
             |(at, why)| format!("last failure {} s ago: {why:?}", at.elapsed().as_secs()),
         );
-        [last].into_iter().chain(self.watched.told()).collect()
+        [last].into_iter().chain(self.watched.page_lines()).collect()
     }
 
     /// Red after [`RED`] failures in a row, and while a worker or a failed run's task is stuck.

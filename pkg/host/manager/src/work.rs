@@ -193,7 +193,7 @@ type Question = Box<dyn Fn() -> Option<String> + Send + Sync>;
 struct Watched {
     id: u64,
     stuck: Question,
-    told: Box<dyn Fn() -> String + Send + Sync>,
+    page_line: Box<dyn Fn() -> String + Send + Sync>,
 }
 
 /// The queues of one controller that are worked on; clones share them.
@@ -216,8 +216,8 @@ impl WatchedQueues {
         };
         let mut watched = self.watched.lock();
         let id = watched.last().map_or(0, |last| last.id + 1);
-        let told = Box::new(move || tell(&asked));
-        watched.push(Watched { id, stuck: Box::new(stuck), told });
+        let page_line = Box::new(move || page_line_of(&asked));
+        watched.push(Watched { id, stuck: Box::new(stuck), page_line });
         Watching { queues: self.clone(), id }
     }
 
@@ -228,8 +228,8 @@ impl WatchedQueues {
     }
 
     /// A line for each queue.
-    pub(crate) fn told(&self) -> Vec<String> {
-        self.watched.lock().iter().map(|it| (it.told)()).collect()
+    pub(crate) fn page_lines(&self) -> Vec<String> {
+        self.watched.lock().iter().map(|it| (it.page_line)()).collect()
     }
 }
 
@@ -245,7 +245,7 @@ impl Drop for Watching {
     }
 }
 
-fn tell<K: Key>(queue: &WorkQueue<K>) -> String {
+fn page_line_of<K: Key>(queue: &WorkQueue<K>) -> String {
     let (name, due) = (queue.name(), queue.len());
     let longest = queue.longest_running().as_secs_f64();
     let failed = queue.last_failure().map_or_else(

@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn every_cause_is_told_once_however_deep_it_lies() {
+    fn every_cause_is_reported_once_however_deep_it_lies() {
         // (texts from the outermost error inwards, the line)
         let rows: [(&[&str], &str); 5] = [
             (&["cannot connect"], "cannot connect"),
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_cannot_be_read_is_told_of_without_a_word_of_it() {
+    fn an_unreadable_key_is_reported_without_its_content() {
         let (begin, end) = ("-----BEGIN PRIVATE KEY-----", "-----END PRIVATE KEY-----");
         for (text, problem) in [
             (format!("{begin}\nhunter2=\n"), PemProblem::Truncated),

@@ -11,7 +11,7 @@ fn a_switch_followed_by_its_value_leaves_a_stray_argument() {
 }
 
 #[test]
-fn a_stray_argument_is_told_in_one_line_that_leads_to_the_help() {
+fn a_stray_argument_is_one_error_line_that_names_the_help() {
     let error = read(&["prob"]).err().unwrap().to_string();
     assert_eq!(
         error,

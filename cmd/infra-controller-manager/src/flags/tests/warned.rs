@@ -46,7 +46,7 @@ fn health_paths_that_probes_cannot_reach_are_named() {
 }
 
 #[test]
-fn a_ca_that_is_both_for_clients_and_for_proxies_is_told_unless_names_are_given() {
+fn a_ca_that_is_both_for_clients_and_for_proxies_is_reported_unless_names_are_given() {
     let same = ["--client-ca-file=/pki/ca.crt", "--requestheader-client-ca-file=/pki/ca.crt"];
     let expected = "--requestheader-client-ca-file is --client-ca-file, and \
                     --requestheader-allowed-names is empty: every client with a certificate of \

@@ -219,7 +219,7 @@ fn only_a_closed_list_of_codes_is_the_users_mistake_and_ends_in_invalid_configur
 }
 
 #[test]
-fn the_status_tells_what_an_unknown_code_does_not() {
+fn the_http_status_classifies_an_unknown_code() {
     let read = |code: &str, status| {
         classify_read(&Refused { code: code.to_owned(), status, clock_behind: None })
     };
@@ -252,7 +252,7 @@ fn codes_about_a_signature_mean_the_clock_when_the_answers_date_says_so() {
 }
 
 #[test]
-fn mistakes_of_this_program_are_told_apart() {
+fn mistakes_of_this_program_have_their_own_class() {
     for code in ["IdempotentParameterMismatch", "DuplicateTagKeysException", "InvalidAction"] {
         assert!(is_unexpected(&Refused::with_code(code)), "{code}");
     }

@@ -395,7 +395,7 @@ fn a_load_balancer_of_our_name_in_another_vpc_is_not_changed_although_the_name_i
 
 /// Upstream gives Machines elastic IPs whose role names the instance.
 #[test]
-fn addresses_of_machines_are_neither_released_nor_told_as_those_of_nat_gateways() {
+fn addresses_of_machines_are_neither_released_nor_reported_as_those_of_nat_gateways() {
     let goal = present(&seed());
     let Goal::Present(desired) = &goal else { panic!() };
     let mut world = World::new(Nature::PROMPT, 2);

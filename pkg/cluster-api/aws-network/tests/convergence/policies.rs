@@ -25,7 +25,7 @@ fn private_exits(cloud: &Cloud) -> Vec<Option<Target>> {
 }
 
 /// Every private subnet leads to a NAT gateway that serves.
-fn nobody_is_cut_off(cloud: &Cloud) {
+fn no_subnet_loses_its_route(cloud: &Cloud) {
     for exit in private_exits(cloud) {
         let Some(Target::NatGateway(id)) = exit else { panic!("{exit:?} is no way out") };
         assert_eq!(
@@ -43,7 +43,7 @@ fn serving(cloud: &Cloud) -> Vec<(String, Vec<String>)> {
 }
 
 #[test]
-fn a_change_of_the_policy_cuts_nobody_off_and_ends_as_if_it_had_always_been_so() {
+fn a_change_of_the_policy_interrupts_no_subnet_and_ends_like_a_new_cluster() {
     let nature = Nature { slow: 60, ..Nature::PROMPT };
     let steps = [
         (NatMode::Single, None),
@@ -54,8 +54,8 @@ fn a_change_of_the_policy_cuts_nobody_off_and_ends_as_if_it_had_always_been_so()
     ];
     let mut world = World::new(nature.clone(), 1);
     world.run(&present(&with(NatMode::PerZone, None)), &mut |_| None);
-    nobody_is_cut_off(&world.cloud);
-    world.invariant = nobody_is_cut_off;
+    no_subnet_loses_its_route(&world.cloud);
+    world.invariant = no_subnet_loses_its_route;
     for (mode, zone) in steps {
         let spec = with(mode, zone);
         let before = serving(&world.cloud);
@@ -114,7 +114,7 @@ fn without_nat_gateways_private_subnets_lead_nowhere_and_nothing_is_paid_for() {
     assert_eq!((serving(&world.cloud).len(), world.cloud.addresses.all().len()), (0, 0));
     let (_, rest) = world.run_later(&present(&with(NatMode::PerZone, None)));
     assert_eq!(rest, Rest::Reached);
-    nobody_is_cut_off(&world.cloud);
+    no_subnet_loses_its_route(&world.cloud);
 }
 
 #[test]

@@ -117,7 +117,7 @@ fn a_group_of_the_spec_that_does_not_exist_keeps_no_other_rule_out() {
 }
 
 #[test]
-fn a_load_balancer_that_aws_could_not_make_is_told_and_not_waited_for() {
+fn a_load_balancer_that_aws_could_not_make_is_reported_and_not_waited_for() {
     let spec = Spec { load_balancer: Some(load_balancer(LoadBalancerKind::Network)), ..seed() };
     let mut world = World::new(Nature::PROMPT, 4);
     world.run(&present(&spec), &mut |_| None);

@@ -232,7 +232,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_nat_gateway_of_others_may_be_in_a_state_that_nobody_knows_and_in_no_subnet() {
+    fn a_nat_gateway_of_others_may_have_an_unknown_state_and_no_subnet() {
         let read = types::NatGateway::builder().nat_gateway_id("nat-1").state("moving".into());
         let (found, flaws) = nat_gateway(read.clone().build());
         assert_eq!((found.state, &*found.subnet), (NatState::Pending, ""));

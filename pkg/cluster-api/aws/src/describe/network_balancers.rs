@@ -321,7 +321,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_load_balancer_that_could_not_be_made_is_told_from_one_that_is_being_made() {
+    fn a_failed_load_balancer_differs_from_one_in_creation() {
         let read = |code: &str| {
             let state = types::LoadBalancerState::builder().code(code.into()).build();
             balancer(types::LoadBalancer::builder().load_balancer_arn("a").state(state).build())

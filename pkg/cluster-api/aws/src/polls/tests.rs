@@ -94,7 +94,7 @@ async fn who_has_not_asked_for_a_minute_is_not_asked_for() {
 }
 
 #[tokio::test]
-async fn a_failure_is_told_to_all_who_waited_for_it_and_to_nobody_else() {
+async fn a_failure_is_returned_to_all_waiting_callers_and_no_others() {
     let (aws, polls) = (Aws::default(), Polls::default());
     join_all((0..50).map(|cluster| aws.ask(&polls, cluster))).await;
     aws.at(20);

@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reference_of_either_dialect_names_a_group_and_tells_its_dialect() {
+    fn a_reference_of_either_dialect_names_a_group_and_shows_its_dialect() {
         let older =
             read(serde_json::json!({"apiVersion": "g.io/v1alpha2", "kind": "K", "name": "n",
             "namespace": "elsewhere", "uid": "u"}));

@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn the_reference_to_a_cluster_of_any_version_tells_the_owner_and_its_dialect() {
+    fn the_reference_to_a_cluster_of_any_version_shows_the_owner_and_its_dialect() {
         let reference = |version: &str| {
             json!({"ownerReferences": [{"apiVersion": "apps/v1", "kind": "Cluster", "name": "x", "uid": "1"},
                 {"apiVersion": format!("cluster.x-k8s.io/{version}"), "kind": "Cluster", "name": "c", "uid": "2"}]})
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_label_tells_the_owner_of_what_is_being_deleted_and_of_nothing_else() {
+    fn a_label_shows_the_owner_of_what_is_being_deleted_and_of_nothing_else() {
         let labels = json!({"cluster.x-k8s.io/cluster-name": "c"});
         assert_eq!(owner_of(&json!({"labels": labels})), None);
         let deleted = json!({"labels": labels, "deletionTimestamp": "2026-01-01T00:00:00Z"});

@@ -39,7 +39,7 @@ fn the_sample_is_planned_as_its_cluster_says() {
 }
 
 #[test]
-fn what_is_wrong_is_told_and_others_are_planned_all_the_same() {
+fn what_is_wrong_is_reported_and_others_are_planned_all_the_same() {
     let aws_cluster = |name: &str, spec: Value| {
         json!({"apiVersion": "infrastructure.cluster.x-k8s.io/v1beta2", "kind": "AWSCluster",
             "metadata": {"name": name}, "spec": spec})
@@ -62,7 +62,7 @@ fn what_is_wrong_is_told_and_others_are_planned_all_the_same() {
 }
 
 #[test]
-fn without_zones_to_choose_subnets_of_nothing_else_is_told() {
+fn without_zones_to_choose_subnets_of_nothing_else_is_reported() {
     let object = json!({"apiVersion": "infrastructure.cluster.x-k8s.io/v1beta2", "kind": "AWSCluster",
         "metadata": {"name": "zones"}, "spec": {"region": "us-east-2"}});
     let planned = of_manifests(&[object], &given());

@@ -67,7 +67,7 @@ fn both_dialects_mean_the_same() {
 }
 
 #[test]
-fn the_owner_tells_whose_defaults_the_bastion_has() {
+fn the_owner_shows_whose_defaults_the_bastion_has() {
     let bastion = |spec: Value, owner| wanted(spec, owner).unwrap().spec.bastion;
     let key = |spec: Value, owner| bastion(spec, owner).unwrap().key;
     let plain = json!({"region": "r"});
@@ -100,7 +100,7 @@ fn a_load_balancer_is_of_its_kind_and_scheme_however_they_are_spelled() {
 
 /// Objects may be stored from before the schema refused them.
 #[test]
-fn every_wrong_word_is_told_with_its_path() {
+fn every_wrong_word_is_reported_with_its_path() {
     let errors = wanted(
         json!({"region": "r",
             "network": {"natGateways": {"mode": "Many"}, "securityGroupOverrides": {"king": "sg-1"},
@@ -224,7 +224,7 @@ fn zones_are_asked_for_only_where_subnets_have_to_be_chosen() {
 }
 
 #[test]
-fn what_cannot_be_a_region_is_told_and_none_is_asked() {
+fn what_cannot_be_a_region_is_reported_and_none_is_asked() {
     let errors = wanted(json!({"region": "US EAST"}), NEWER).unwrap_err();
     assert_eq!(
         errors[0].to_string(),

@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn the_defaults_are_good_and_hurt_nobody() {
+    fn the_defaults_are_valid_and_dial_nothing() {
         let options = judged(&[]).unwrap();
         assert_eq!((options.port, options.failure_policy), (9443, FailurePolicy::Ignore));
         assert!(options.address.is_loopback() && options.network.ssh && !options.network.import);
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn every_broken_value_is_told_by_its_flag() {
+    fn every_broken_value_is_reported_by_its_flag() {
         for (name, value) in [
             ("webhook-bind-address", "9443"),
             ("webhook-bind-address", "here:9443"),

@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_reads_as_one_of_the_api_server_and_tells_no_secret() {
+    fn a_refusal_reads_as_one_of_the_api_server_and_shows_no_secret() {
         let review = review(json!({})).unwrap();
         let object = &review.subject.as_ref().unwrap().object;
         let environment = Environment::default();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
-use crate::webhook_registration::{Keeper, Kept, Leaf, Lives, Wanted};
+use crate::webhook_registration::{Keeper, Leaf, Lives, Round, Wanted};
 use kube_api::Resource;
 use manager::{Context, Failure};
 use resilience::LogGate;
@@ -175,7 +175,7 @@ impl Keeping {
 
     async fn round(&mut self) -> Option<Leaf> {
         match self.keeper.round(SystemTime::now()).await {
-            Ok(Kept { is_registered, leaf }) => {
+            Ok(Round { is_registered, leaf }) => {
                 if self.failed.reset() {
                     info!("The webhook configurations and their CA bundle are up to date again");
                 }

@@ -270,7 +270,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_server_of_ssh_is_known_by_its_first_words_and_nobody_else() {
+    async fn only_a_server_with_an_ssh_banner_is_an_ssh_server() {
         for (said, expected) in [
             (&b"SSH-2.0-OpenSSH_9.9\r\n"[..], Ok(())),
             (b"SSH-1.99-x", Ok(())),

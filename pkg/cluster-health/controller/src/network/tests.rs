@@ -147,7 +147,7 @@ async fn what_is_turned_off_or_not_answered_in_time_is_not_known() {
 
 /// rule:a-credential-goes-where-its-owner-sent-it
 #[tokio::test]
-async fn nothing_is_dialled_for_a_caller_that_nobody_knows_or_under_a_name_that_is_taken() {
+async fn nothing_is_dialled_for_an_unknown_caller_or_under_a_name_that_is_taken() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let target = listener.local_addr().unwrap().to_string();
     let questions = [Question::Tcp(target.clone()), Question::Ssh(target.clone())];

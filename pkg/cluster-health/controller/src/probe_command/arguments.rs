@@ -73,13 +73,13 @@ impl Arguments {
 }
 
 const ABOUT: &str = "Probes an API server once, as the cluster-health controller does, and prints the result with \
-    the time of each step. Exit code 0 when the server is healthy, else 1.";
+    the time of each step. Exit code 0 if the server is healthy, else 1.";
 const EXAMPLES: &str = "Examples:
-  # The cluster of a kubeconfig.
+  # The API server of a kubeconfig.
   infra-controller-manager probe --kubeconfig=member.conf
-  # A member, by its object in the management cluster.
+  # A member cluster, by its object in the management cluster.
   infra-controller-manager probe kubefedcluster/one --kubeconfig=management.conf
-  # A member from a manifest with the object and its Secret, before it is applied.
+  # A member cluster from a manifest with its object and Secret, before the manifest is applied.
   infra-controller-manager probe -f member.yaml -o json";
 
 fn command() -> Command {

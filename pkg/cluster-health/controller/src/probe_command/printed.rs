@@ -91,7 +91,7 @@ fn text(probed: &Probed) -> String {
         [("The server's certificate", probed.certificate), ("The credential", probed.credential)];
     for (what, end) in ends {
         let Some(Lifetime { to: end, .. }) = end else { continue };
-        let word = if end < Timestamp::now() { "ended" } else { "ends" };
+        let word = if end < Timestamp::now() { "expired" } else { "expires" };
         lines.push(format!("{what} {word} at {}.", end.strftime("%Y-%m-%dT%H:%M:%SZ")));
     }
     lines.push(String::new());
@@ -173,12 +173,12 @@ mod tests {
         assert!(lines[1].ends_with("5.0ms  reset") && lines[1].contains("0.2ms"), "{text}");
         assert!(lines[2].ends_with("7.0ms  http-503"), "{text}");
         assert_eq!(lines[4], "unhealthy: /readyz responded without ok: http-503 (12.0ms)");
-        assert_eq!(lines[5], "The server's certificate ended at 1970-01-01T00:00:00Z.");
+        assert_eq!(lines[5], "The server's certificate expired at 1970-01-01T00:00:00Z.");
         assert_eq!(lines.len(), 6);
     }
 
     #[test]
-    fn of_a_cluster_that_could_not_be_asked_only_the_reason_is_told() {
+    fn of_a_cluster_that_could_not_be_asked_only_the_reason_is_reported() {
         let problem = probe::Problem::new(Code::SecretMissing, "there is no Secret s");
         let text = of(&Probed::of_problem(&problem), false);
         let told = "config: cluster cannot be probed: secret-missing: there is no Secret s (0.0ms)";

@@ -63,31 +63,32 @@ impl Arguments {
     }
 }
 
-const ABOUT: &str = "Checks objects before they are stored: Cluster, ClusterCredential and Machine of \
+const ABOUT: &str = "Validates objects before you apply them: Cluster, ClusterCredential and Machine of \
     platform.tkestack.io, KubeFedCluster and KubeFedConfig of core.kubefed.io, ClusterCIDR of \
     networking.x-k8s.io, and AWSCluster of infrastructure.cluster.x-k8s.io. Prints one line for each error. \
-    Exit code 0 without an error, else 1. It connects to the machines and API servers that new \
-    objects name, with credentials from the objects only, and lists what it could not check.";
-const HELP: &str = "The environment is a file in YAML with the other objects and facts that rules refer to, including answers of the network,
-which is not asked then; all of it may be left out:
+    Exit code 0 if there is no error, else 1. It connects to the machines and API servers that new \
+    objects name, with credentials from these files only, and lists the checks that were not possible.";
+const HELP: &str = "The environment is a YAML file with stored objects and settings that the rules depend on, and with results of network
+checks. With this file no host is dialled. All keys are optional:
   clusters, machines, clusterCredentials, kubeFedClusters
-                     lists of the objects that are stored; an empty list means that no object exists
-  licence            maxClusters, maxNodes, maxCPUs; 0 is without limit
+                     lists of stored objects; an empty list means that no object exists, a missing list that
+                     the objects are unknown
+  licence            maxClusters, maxNodes, maxCPUs; 0 means no limit
   clusterTypes, machineTypes
-                     values that spec.type may have
-  supportedVersions  versions that a new Cluster of type Baremetal may have
+                     allowed values of spec.type
+  supportedVersions  allowed versions of new Clusters of type Baremetal
   networkChecks      results, each ok or a code such as connect-refused:
                      ssh and tcp by host:port, credentials by the name of the ClusterCredential,
                      imports by the name of the Cluster; and kubeSystemUIDs by namespace/name
 config/samples/validate/environment.yaml is an example.
 
 Examples:
-  # Objects that are new.
+  # New objects.
   infra-controller-manager validate -f config/samples/tke.yaml
-  # A change of what is stored.
+  # A change of a stored object.
   kubectl get cls cls-1 -o yaml > old.yaml
   infra-controller-manager validate -f new.yaml --old old.yaml
-  # With the other objects of the management cluster, and no network.
+  # With the stored objects of the management cluster, and without network checks.
   infra-controller-manager validate -f new.yaml --environment environment.yaml -o json";
 
 fn command() -> Command {
@@ -174,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn help_is_no_error_and_tells_what_the_environment_is() {
+    fn help_is_no_error_and_shows_what_the_environment_is() {
         let Parsed::Print { text, is_error: false } = parse(&["--help"]) else {
             panic!("an error")
         };

@@ -33,7 +33,7 @@ pub struct Wanted {
 }
 
 /// Result of a round.
-pub struct Kept {
+pub struct Round {
     /// Whether a registration exists: without one, no API server calls the webhook.
     pub is_registered: bool,
     /// To be shown from now on, if there is anything new.
@@ -95,14 +95,14 @@ impl Keeper {
     ///
     /// # Errors
     /// Something could not be read, written or made; what was done before stays.
-    pub async fn round(&mut self, now: SystemTime) -> Result<Kept, KeepError> {
+    pub async fn round(&mut self, now: SystemTime) -> Result<Round, KeepError> {
         for _ in 0..CHANGES {
             // rule:registration-is-read-first
             let registrations = self.registrations().await?;
             let is_registered = !registrations.is_empty();
             let Some(secret) = self.wanted.secret.clone() else {
                 self.write(&registrations, None).await?;
-                return Ok(Kept { is_registered, leaf: None });
+                return Ok(Round { is_registered, leaf: None });
             };
             let (stored, authorities) = self.authorities(&secret, now).await?;
             let bundle = authorities.bundle();
@@ -115,7 +115,7 @@ impl Keeper {
             let names: BTreeSet<String> = names.collect();
             let names = names.into_iter().collect();
             let leaf = self.leaf(&authorities, names, is_published, now)?;
-            return Ok(Kept { is_registered, leaf });
+            return Ok(Round { is_registered, leaf });
         }
         Err(KeepError::Busy)
     }

@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_token_is_told_without_a_word_of_it() {
+    fn an_invalid_token_is_reported_without_its_content() {
         let reply = br#"{"status":"hunter2"}"#;
         let reason = token(reply, Instant::now()).map(drop).unwrap_err().reason;
         assert!(reason.contains("has no token") && !reason.contains("hunter2"), "{reason}");

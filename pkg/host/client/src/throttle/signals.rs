@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn more_than_three_tenths_of_a_minute_are_told_once_in_ten_minutes() {
+    fn more_than_three_tenths_of_a_minute_are_reported_once_in_ten_minutes() {
         assert_eq!(lines((0..7).map(|n| (n * 10, n * 10 + 4))), 1);
         assert_eq!(lines((0..7).map(|n| (n * 10, n * 10 + 2))), 0);
         assert_eq!(lines((0..600).map(|second| (second, second + 1))), 1);

@@ -29,7 +29,7 @@ async fn a_full_bucket_lets_its_burst_pass_at_once_and_then_one_per_period() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_bucket_fills_again_while_nobody_asks_but_not_over_its_brim() {
+async fn the_bucket_fills_again_without_requests_but_not_over_its_size() {
     let throttle = throttle(10.0, 3);
     for _ in 0..3 {
         throttle.acquire(Instant::now()).await;
@@ -134,7 +134,7 @@ async fn those_who_waited_for_the_end_of_a_pause_leave_at_one_moment() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn all_who_waited_while_it_was_stopped_are_told_why_wherever_in_line() {
+async fn all_waiting_callers_get_the_reason_of_the_stop() {
     let throttle = throttle(1.0, 1);
     throttle.acquire(Instant::now()).await;
     let callers: Vec<_> = (0..3)
@@ -182,7 +182,7 @@ async fn a_newcomer_does_not_take_the_token_that_the_head_of_the_line_waits_for(
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_caller_that_gives_up_takes_no_token_and_holds_nobody_up() {
+async fn a_caller_that_gives_up_takes_no_token_and_delays_no_other() {
     let throttle = throttle(1.0, 1);
     throttle.acquire(Instant::now()).await;
     let impatient: Vec<_> = (0..50)

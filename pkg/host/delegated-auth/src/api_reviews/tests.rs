@@ -79,7 +79,7 @@ async fn an_answer_that_cannot_be_read_is_none() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_end_of_a_failure_is_told() {
+async fn the_end_of_a_failure_is_reported() {
     let server = ApiServer::new(|asked| match asked.number {
         0 => Reply::failure(401, "Unauthorized"),
         _ => Reply::Json(201, json!({})),

@@ -232,7 +232,7 @@ async fn while_the_server_is_away_a_stranger_waits_a_second_at_most() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_review_goes_on_when_nobody_waits_for_it_any_more() {
+async fn a_review_continues_when_its_caller_has_left() {
     let reviews = reviews();
     let slow = ask(&reviews, GRANTED, Duration::from_secs(2));
     assert!(timeout(Duration::from_secs(1), slow).await.is_err());

@@ -22,7 +22,7 @@ fn the_common_name_is_the_user_and_organizations_are_groups() {
 }
 
 #[test]
-fn a_certificate_without_a_name_names_nobody() {
+fn a_certificate_without_a_name_has_no_user() {
     let subject = Subject::of(&certificate(&[(DnType::OrganizationName, "a")])).unwrap();
     assert_eq!(subject.common_name, "");
     assert_eq!(subject.into_user(), None);

@@ -57,7 +57,7 @@ async fn each_replica_reads_what_the_others_say_and_sees_each_renewal() {
 
 /// rule:each-replica-writes-its-own-lease
 #[tokio::test]
-async fn a_lease_that_is_released_tells_so_and_one_that_ran_out_is_removed_unless_it_was_renewed() {
+async fn a_released_lease_says_so_and_an_expired_lease_is_removed_unless_it_was_renewed() {
     let server = server();
     let (a, b) = (replica(&server, "a"), replica(&server, "b"));
     a.renew("me").await.unwrap();

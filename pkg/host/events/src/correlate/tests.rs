@@ -38,7 +38,7 @@ async fn an_equal_event_is_counted_on_the_first_one() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whatever_tells_two_events_apart_makes_two_events() {
+async fn events_that_differ_in_any_field_are_two_events() {
     let base = || emission("n", "Full", "no block", 0);
     let mut other_uid = base();
     other_uid.object = Arc::new(ObjectRef::node("n", "another uid"));
@@ -106,7 +106,7 @@ async fn a_chatty_reason_is_dropped_after_its_burst_and_silences_no_other() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn memory_is_bounded_and_what_is_forgotten_starts_anew() {
+async fn memory_is_bounded_and_a_forgotten_event_starts_again() {
     let mut story = Story(Correlator::new("test", 3), Instant::now());
     let first = story.tell(emission("n", "Full", "no block", 0)).unwrap();
     for other in ["a", "b", "c"] {

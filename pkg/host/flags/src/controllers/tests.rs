@@ -51,7 +51,7 @@ fn an_alias_is_resolved_before_the_list_is_scanned() {
 }
 
 #[test]
-fn a_controller_that_was_turned_on_by_name_is_told_from_one_that_the_star_turned_on() {
+fn a_controller_enabled_by_name_differs_from_one_enabled_by_the_star() {
     let selection = known().select(&list("*,nodeipam,-health-b-controller")).unwrap();
     assert!(selection.is_named("node-ipam-controller"));
     assert!(

@@ -190,7 +190,7 @@ async fn a_crd_that_loses_our_label_makes_its_kind_dormant() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_kind_whose_crd_a_restored_etcd_does_not_have_is_told_as_deleted() {
+async fn a_kind_whose_crd_a_restored_etcd_does_not_have_counts_as_deleted() {
     let mut run = Fixture::start(widgets(), None).await;
     run.crds().event("ADDED", &crd("one", 50, None));
     run.discover(served()).await;
@@ -308,7 +308,7 @@ async fn a_kind_whose_crd_may_not_be_looked_at_is_dormant_until_it_may_unless_it
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_kind_that_is_told_to_be_served_and_never_found_is_looked_for_less_and_less() {
+async fn a_kind_that_is_announced_and_never_found_is_looked_for_less_and_less() {
     let mut run = Fixture::start(widgets(), Some(OURS)).await;
     run.crds().event("ADDED", &crd("one", 2, Some(OURS)));
     let begun = Instant::now();

@@ -242,7 +242,7 @@ fn a_handler_that_leaves_during_a_delivery_is_freed_before_the_next() {
 }
 
 #[test]
-fn a_redelivery_tells_every_handler_of_every_object_as_it_is() {
+fn a_redelivery_shows_every_handler_of_every_object_as_it_is() {
     let store = Arc::new(store());
     let seen = Arc::new(Mutex::new(Vec::new()));
     for version in [1, 2] {

@@ -45,7 +45,7 @@ fn lines_are_written_in_order_and_a_flush_waits_for_them() {
 }
 
 #[test]
-fn a_log_that_nobody_reads_delays_nobody_and_its_losses_are_told() {
+fn a_log_without_a_reader_delays_no_caller_and_its_losses_are_counted() {
     const LINES: u64 = 10_000;
     let (queue, permit, lines) = queue(10);
     // The reader has no permit yet: a writer that waited for it would wait without end.

@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lists_are_taken_apart_and_items_of_one_kind_told_what_they_are() {
+    fn lists_are_split_and_items_without_kind_get_the_kind_of_the_list() {
         let item = json!({"metadata": {"name": "a"}});
         let list = json!({"apiVersion": "a/v1", "kind": "MachineList", "items": [item]});
         let whole = json!({"apiVersion": "a/v1", "kind": "Machine", "metadata": {"name": "a"}});

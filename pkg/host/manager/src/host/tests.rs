@@ -66,7 +66,7 @@ async fn a_controller_whose_task_panics_leaves_an_unknown_write() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn after_the_limit_the_stragglers_are_named_and_on_the_way_told_every_third_of_it() {
+async fn controllers_that_do_not_stop_are_logged_every_third_of_the_limit_and_named_after_it() {
     let captured = Capture::begin();
     let tasks = Tasks::with_limit(LIMIT).and("slow", secs(3600), 0).and("quick", secs(1), 0);
     let (ended, took) = tasks.and("never", secs(7200), 0).stop().await;

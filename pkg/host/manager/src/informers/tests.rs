@@ -128,7 +128,7 @@ async fn a_user_may_lift_the_condition_that_a_crd_is_ours() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cache_tells_of_its_objects_again_after_each_period_and_asks_the_server_nothing() {
+async fn a_cache_shows_of_its_objects_again_after_each_period_and_asks_the_server_nothing() {
     const PERIOD: Duration = Duration::from_secs(10);
     for resync in [Some(PERIOD), None] {
         let server = server_of(node());

@@ -121,7 +121,7 @@ async fn the_question_names_everything_that_a_right_is_about() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn rights_are_checked_again_every_few_minutes_and_each_change_is_told_once() {
+async fn rights_are_checked_again_every_few_minutes_and_each_change_is_reported_once() {
     let captured = Capture::begin();
     let granted = Arc::new(AtomicBool::new(false));
     let server = granted.clone();

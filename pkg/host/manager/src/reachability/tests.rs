@@ -91,7 +91,7 @@ async fn a_process_that_the_server_refuses_is_not_ready_and_says_what_to_do() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_refusal_is_told_every_minute_while_it_lasts_and_its_end_once() {
+async fn a_refusal_is_reported_every_minute_while_it_lasts_and_its_end_once() {
     let captured = Capture::begin();
     let refuses = Arc::new(AtomicBool::new(true));
     let switch = refuses.clone();

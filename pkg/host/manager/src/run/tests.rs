@@ -90,7 +90,7 @@ async fn a_stop_before_the_start_ends_the_run_without_work() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_run_that_is_fed_by_a_kind_nobody_serves_starts_with_the_others() {
+async fn a_run_with_a_kind_that_is_not_served_starts_with_the_others() {
     // No CRDs, no groups, one Node.
     let server = client(|asked| match (asked.path(), asked.query()) {
         (_, query) if query.contains("sendInitialEvents") => Reply::Json(400, json!({})),

@@ -237,7 +237,7 @@ fn panics_in_a_handler_once() -> Arc<dyn Runner> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_panic_in_a_handler_starts_the_controller_anew() {
+async fn a_panic_in_a_handler_restarts_the_controller() {
     let supervisor = supervisor(panics_in_a_handler_once());
     let (restarts, context) = (supervisor.restarts.clone(), context(one_node().client()).await);
     let captured = Capture::begin();
@@ -275,7 +275,7 @@ async fn a_restarted_controller_waits_for_a_list_that_is_younger_than_its_failur
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_panic_in_a_task_beside_the_workers_starts_the_controller_anew() {
+async fn a_panic_in_a_task_other_than_a_worker_restarts_the_controller() {
     let runner = Fake::runner(|n, context: Context| {
         context.spawn(async move { assert!(n > 0, "a defect of the first run's task") });
         if n == 0 { Box::pin(pending()) } else { ends() }
@@ -287,7 +287,7 @@ async fn a_panic_in_a_task_beside_the_workers_starts_the_controller_anew() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_tasks_of_a_run_are_told_of_its_end_and_waited_for() {
+async fn the_tasks_of_a_run_are_stopped_at_its_end_and_awaited() {
     let ended = Arc::new(AtomicU32::new(0));
     let counted = ended.clone();
     let runner = Fake::runner(move |_, context: Context| {

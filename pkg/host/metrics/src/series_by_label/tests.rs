@@ -44,7 +44,7 @@ fn the_series_of_a_thing_end_with_its_last_holder_and_others_stay() {
 }
 
 #[test]
-fn a_thing_that_comes_back_begins_anew() {
+fn a_series_that_comes_back_starts_at_zero() {
     let scene = scene();
     let held = scene.hosts.hold("a");
     scene.write(&held, "a");

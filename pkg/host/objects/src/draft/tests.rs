@@ -38,7 +38,7 @@ fn a_draft_that_is_left_as_it_was_is_no_change() {
 }
 
 #[test]
-fn a_status_patch_holds_no_field_beside_the_status() {
+fn a_status_patch_has_only_the_status() {
     let widget = Server::with_widget().widget::<Widget>();
     let mut status = widget.status.clone();
     status.ready = true;

@@ -25,7 +25,7 @@ fn what_the_type_does_not_know_survives_every_change_of_what_it_knows() {
 }
 
 #[test]
-fn defaults_of_the_type_are_not_written_unless_something_beside_them_is() {
+fn defaults_of_the_type_are_not_written_without_another_change() {
     let typed = json!({"phase": "Initializing", "conditions": []});
     assert_eq!(overlay(None, &typed, &typed), None);
     let raw = json!({"conditions": []});

@@ -19,7 +19,7 @@ fn a_clock_that_seems_to_go_back_holds_lines_back() {
 }
 
 #[test]
-fn a_reset_lets_the_next_line_pass_and_tells_whether_there_was_one() {
+fn a_reset_lets_the_next_line_pass_and_shows_whether_there_was_one() {
     let (gate, start) = (LogGate::new(MINUTE), Instant::now());
     assert!(!gate.reset());
     gate.pass(start);

@@ -3,7 +3,7 @@
 use super::*;
 
 #[tokio::test]
-async fn a_contained_panic_tells_its_message_and_place() {
+async fn a_contained_panic_shows_its_message_and_place() {
     let panic = contain(async { assert!(Vec::<u8>::new().len() == 1, "number {}", 4) }).await;
     let panic = panic.unwrap_err();
     assert_eq!(panic.message, "number 4");

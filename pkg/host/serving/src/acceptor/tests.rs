@@ -69,7 +69,7 @@ impl Entrance {
 }
 
 #[tokio::test]
-async fn a_remote_source_over_its_limit_evicts_its_own_oldest_and_keeps_nobody_else_out() {
+async fn a_remote_source_over_its_limit_evicts_its_own_oldest_connection_only() {
     let entrance = Entrance::build().await;
     let most = i64::try_from(REMOTE_BOUNDS.of_one_source).unwrap();
     let mut flood = Vec::new();

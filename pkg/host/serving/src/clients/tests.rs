@@ -44,7 +44,7 @@ async fn a_chain_is_judged_once_for_the_same_roots_and_again_for_others() {
 }
 
 #[tokio::test]
-async fn a_judgement_that_nobody_waits_for_is_not_begun_again() {
+async fn a_judgement_whose_caller_has_left_is_not_begun_again() {
     let (pem, chain) = client();
     let roots = roots_of(&pem);
     let no_turns = TURNS.acquire_many(u32::try_from(AT_ONCE).unwrap()).await.unwrap();

@@ -30,7 +30,7 @@ async fn send_and_drain(mut stream: impl AsyncReadExt + AsyncWriteExt + Unpin, b
 }
 
 #[tokio::test]
-async fn random_bytes_instead_of_tls_harm_nobody() {
+async fn random_bytes_instead_of_tls_do_no_harm() {
     let server = start(&loopback()).await;
     for length in [1, 3, 5, 16, 100, 1000, 20_000] {
         for _ in 0..8 {
@@ -46,7 +46,7 @@ async fn random_bytes_instead_of_tls_harm_nobody() {
 }
 
 #[tokio::test]
-async fn random_bytes_inside_tls_harm_nobody() {
+async fn random_bytes_inside_tls_do_no_harm() {
     let server = start(&loopback()).await;
     let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
     for alpn in ["h2", "http/1.1"] {
@@ -76,7 +76,7 @@ async fn a_head_without_end_is_cut_off() {
 }
 
 #[tokio::test]
-async fn http_without_tls_is_told_so() {
+async fn http_without_tls_gets_an_error_that_says_so() {
     let server = start(&loopback()).await;
     let mut stream = TcpStream::connect(server.address).await.unwrap();
     stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
@@ -125,7 +125,7 @@ async fn a_silent_http2_peer_is_closed_after_ninety_seconds() {
 }
 
 #[tokio::test]
-async fn a_local_probe_is_served_beside_hundreds_of_silent_connections() {
+async fn a_local_probe_is_served_during_hundreds_of_silent_connections() {
     let server = start(&loopback()).await;
     let mut silent = Vec::new();
     for _ in 0..300 {

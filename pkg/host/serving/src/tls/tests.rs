@@ -46,7 +46,7 @@ fn versions_are_a_table() {
 }
 
 #[test]
-fn named_suites_are_offered_beside_those_of_tls_1_3() {
+fn named_suites_are_offered_together_with_those_of_tls_1_3() {
     let choice = choose("", &["TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"], &[]);
     assert_eq!(
         suites(&choice),
@@ -89,7 +89,7 @@ fn a_suite_of_go_that_the_library_lacks_is_a_warning_and_nothing_else_left_a_ref
 }
 
 #[test]
-fn a_suite_that_nobody_knows_is_refused() {
+fn an_unknown_suite_is_refused() {
     let choice = choose("", &["TLS_AES_128_GCM_SHA256", "TLS_RSA_WITH_ROT13"], &[]);
     let refusal = "--tls-cipher-suites: \"TLS_RSA_WITH_ROT13\" is not a cipher suite";
     assert_eq!(messages(&choice.refused), [refusal]);

@@ -63,7 +63,7 @@ async fn all_who_ask_while_a_lookup_hangs_share_it_however_long_it_takes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_that_nobody_waited_for_ages_from_when_it_came() {
+async fn an_answer_without_a_waiting_caller_ages_from_its_arrival() {
     let open = watch::Sender::new(false);
     let (names, count) = counted(address, &open);
     let asked = tokio::time::timeout(Duration::from_secs(3), names.ask("api.example"));
@@ -155,7 +155,7 @@ async fn lookups_that_hang_hold_a_limited_number_of_threads_and_those_in_line_ha
 
 /// rule:slow-names-do-not-block-others
 #[tokio::test(start_paused = true)]
-async fn one_asker_has_two_lookups_under_way_and_holds_up_nobody_who_asks_for_the_same_host() {
+async fn one_asker_has_two_lookups_under_way_and_delays_no_other_asker_of_the_same_host() {
     let open = watch::Sender::new(false);
     let (names, count) = counted(|_| address(1), &open);
     let (asker, hosts) = (Asker::default(), slow_hosts(64));
@@ -203,7 +203,7 @@ async fn a_lookup_that_panics_is_a_failure_and_is_made_again() {
 }
 
 #[tokio::test]
-async fn a_failure_and_an_address_where_nobody_was_are_not_remembered() {
+async fn a_failure_and_an_address_without_a_server_are_not_remembered() {
     let open = watch::Sender::new(true);
     let (names, count) = counted(
         |number| match number {

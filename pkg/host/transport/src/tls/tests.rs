@@ -105,13 +105,13 @@ fn a_certificate_that_is_itself_in_the_bundle_is_good_though_it_is_an_authority(
 }
 
 #[test]
-fn a_leaf_that_is_itself_in_the_bundle_is_good_though_nobody_there_signed_it() {
+fn a_leaf_that_is_itself_in_the_bundle_is_valid_without_its_ca() {
     let leaf = signed(params(&["api.example"]), &authority("unknown"));
     assert_eq!(judge(std::slice::from_ref(&leaf), &leaf, "api.example"), Ok(()));
 }
 
 #[test]
-fn a_servers_own_certificate_in_the_bundle_vouches_for_nobody_else() {
+fn a_servers_own_certificate_in_the_bundle_verifies_no_other_server() {
     for is_ca in [IsCa::NoCa, IsCa::ExplicitNoCa] {
         let mut server = params(&["server.example"]);
         server.is_ca = is_ca;
@@ -244,7 +244,7 @@ fn shake_hands(client: &Arc<ClientConfig>, server: &Arc<ServerConfig>) -> Handsh
 }
 
 #[test]
-fn a_second_connection_to_a_server_that_gives_tickets_shakes_hands_anew() {
+fn a_second_connection_to_a_server_that_gives_tickets_makes_a_full_handshake() {
     let key = KeyPair::generate().unwrap();
     let own = params(&["api.example"]).self_signed(&key).unwrap();
     let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -268,7 +268,7 @@ fn a_second_connection_to_a_server_that_gives_tickets_shakes_hands_anew() {
 }
 
 #[test]
-fn a_namesake_of_the_authority_is_told_apart_from_a_stranger() {
+fn a_namesake_of_the_authority_differs_from_a_stranger() {
     let (ours, namesake, stranger) = (authority("ca"), authority("ca"), authority("other"));
     let bundle = [ours.der().clone()];
     for (issuer, words) in [(namesake, "was replaced"), (stranger, "not in the configured")] {

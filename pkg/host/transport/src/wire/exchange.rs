@@ -186,7 +186,7 @@ mod tests {
     use crate::error_text::ErrorChain;
 
     #[test]
-    fn the_cause_is_found_by_its_type_and_told_once() {
+    fn the_cause_is_found_by_its_type_and_reported_once() {
         let error = WireError::broken(h2::Error::from(Reason::CANCEL));
         assert!(error.source().unwrap().is::<h2::Error>());
         assert_eq!(ErrorChain(&error).to_string(), error.to_string());

@@ -21,7 +21,7 @@ fn keys_of_one_moment_come_back_in_the_order_in_which_they_were_put() {
 }
 
 #[test]
-fn only_a_new_first_deadline_is_told() {
+fn only_a_new_first_deadline_wakes_the_waiter() {
     let (mut delays, now) = (Delays::new(), Instant::now());
     assert!(delays.put("a", back(after(now, 5))));
     assert!(!delays.put("b", back(after(now, 5))), "the sleeper wakes for it anyway");

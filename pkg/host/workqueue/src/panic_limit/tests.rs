@@ -55,7 +55,7 @@ async fn keys_that_panic_again_after_a_fresh_start_do_not_count_and_the_limit_do
 }
 
 #[tokio::test(start_paused = true)]
-async fn after_an_hour_without_a_panic_all_begins_anew() {
+async fn after_an_hour_without_a_panic_the_count_starts_again() {
     let limit = limit();
     exceeded(&limit, 0..5);
     advance(MEMORY).await;

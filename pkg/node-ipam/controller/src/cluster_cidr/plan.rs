@@ -225,7 +225,7 @@ mod from_flags_tests {
     }
 
     #[test]
-    fn ranges_are_told_by_family_whatever_their_order() {
+    fn ranges_are_reported_by_family_whatever_their_order() {
         let pools = [("fd00::/108", 120), ("10.0.0.0/16", 24)]
             .map(|(cidr, mask)| Pool::new(cidr.parse().unwrap(), mask, 64).unwrap());
         let spec = spec(&pools).unwrap();

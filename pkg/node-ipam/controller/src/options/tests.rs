@@ -128,7 +128,7 @@ fn further_ranges_have_blocks_of_the_size_of_their_family_and_come_behind() {
     }
     let multi = "--cidr-allocator-type=MultiCIDRRangeAllocator";
     let (_, warnings) = on(&format!("{multi} --additional-cluster-cidrs=10.9.0.0/16"));
-    assert!(warnings[0].contains("--additional-cluster-cidrs: it has no effect"), "{warnings:?}");
+    assert!(warnings[0].contains("--additional-cluster-cidrs: no effect"), "{warnings:?}");
 }
 
 /// `rule:freed-blocks-rest`
@@ -306,7 +306,7 @@ fn with_objects_the_cluster_cidr_may_be_left_out_and_else_becomes_one() {
 }
 
 #[test]
-fn the_flags_of_objects_are_judged_and_told_where_they_have_no_effect() {
+fn the_flags_of_objects_are_judged_and_reported_where_they_have_no_effect() {
     let (of, warnings) =
         of_objects("--cluster-cidr-selector-terms=and --cluster-cidr-label-wait=0s");
     assert_eq!((of.rules.terms, of.label_wait), (Terms::And, Duration::ZERO));

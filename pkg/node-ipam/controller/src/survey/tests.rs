@@ -45,14 +45,14 @@ fn a_cluster_in_order_has_no_findings() {
 }
 
 #[test]
-fn what_is_no_cidr_is_told() {
+fn what_is_no_cidr_is_reported() {
     let nodes = [node("a", &["10.0.0.0/24"]), node("b", &["10.0.1.0"])];
     let (node, text) = ("b".to_owned(), "10.0.1.0".to_owned());
     assert_eq!(found(&nodes), [Finding::Unreadable { node, text }]);
 }
 
 #[test]
-fn doubles_and_overlaps_are_told_with_both_nodes() {
+fn doubles_and_overlaps_are_reported_with_both_nodes() {
     let overlap = |one: (&str, &str), other: (&str, &str)| Finding::Overlap {
         of: [one, other].map(|(node, cidr)| (node.to_owned(), net(cidr))),
     };
@@ -74,7 +74,7 @@ fn doubles_and_overlaps_are_told_with_both_nodes() {
 }
 
 #[test]
-fn cidrs_outside_of_the_pools_are_told_each_or_all_at_once() {
+fn cidrs_outside_of_the_pools_are_reported_each_or_all_at_once() {
     let nodes =
         [node("a", &["10.0.0.0/24"]), node("b", &["10.1.0.0/24"]), node("c", &["fe00::/64"])];
     let outside = |node: &str, cidr| Finding::Outside { node: node.to_owned(), cidr: net(cidr) };
@@ -84,7 +84,7 @@ fn cidrs_outside_of_the_pools_are_told_each_or_all_at_once() {
 }
 
 #[test]
-fn addresses_of_services_other_sizes_and_pools_that_are_too_small_are_told() {
+fn addresses_of_services_other_sizes_and_pools_that_are_too_small_are_reported() {
     let (a, b) = (node("a", &["10.0.255.0/25"]), node("b", &["10.0.0.0/24"]));
     let (cidr, services) = (net("10.0.255.0/25"), net("10.0.255.0/24"));
     let expected = [
@@ -105,7 +105,7 @@ fn addresses_of_services_other_sizes_and_pools_that_are_too_small_are_told() {
 }
 
 #[test]
-fn allocators_that_take_turns_are_told_and_a_take_over_is_not() {
+fn allocators_that_take_turns_are_reported_and_a_take_over_is_not() {
     let managers = || [OURS, STOCK].map(str::to_owned).to_vec();
     let hour = 3600;
     for (nodes, expected) in [
@@ -130,7 +130,7 @@ fn allocators_that_take_turns_are_told_and_a_take_over_is_not() {
 }
 
 #[test]
-fn a_node_tells_who_set_its_cidrs_and_nothing_of_who_set_the_rest() {
+fn a_node_shows_who_set_its_cidrs_and_nothing_of_who_set_the_rest() {
     let fields = |manager: &str, spec| {
         json!({
             "manager": manager, "operation": "Update", "time": NOW, "fieldsV1": {"f:spec": spec},

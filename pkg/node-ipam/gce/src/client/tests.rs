@@ -81,7 +81,7 @@ async fn a_page_that_fails_spoils_the_list() {
 
 /// `rule:alias-is-read-before-it-is-written`
 #[tokio::test]
-async fn an_alias_is_added_beside_the_others_and_once() {
+async fn an_alias_is_added_once_and_the_others_stay() {
     let (stub, client) = begin().await;
     stub.add_vm(ZONE, "a", &["10.9.0.0/28"]);
     let (range, known) = (net("10.0.1.0/24"), [net("10.9.0.0/28")]);
@@ -149,7 +149,7 @@ async fn a_write_whose_answer_was_lost_is_found_when_it_is_tried_again() {
 }
 
 #[tokio::test]
-async fn a_stale_fingerprint_is_read_anew_once() {
+async fn a_stale_fingerprint_is_read_again_once() {
     let (stub, client) = begin().await;
     stub.add_vm(ZONE, "a", &[]);
     stub.fail(WRITE, 1, Fault::Status(412, "conditionNotMet"));
@@ -161,7 +161,7 @@ async fn a_stale_fingerprint_is_read_anew_once() {
 }
 
 #[tokio::test]
-async fn an_operation_that_fails_late_is_told_with_its_code() {
+async fn an_operation_that_fails_late_is_reported_with_its_code() {
     let (stub, client) = begin().await;
     stub.add_vm(ZONE, "a", &[]);
     stub.add_vm(ZONE, "b", &["10.0.0.0/23"]);

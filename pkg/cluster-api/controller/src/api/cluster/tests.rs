@@ -54,7 +54,7 @@ fn the_dialect_is_that_of_the_writer_until_it_is_remembered() {
 
 /// Earlier releases took the dialect from the form of references.
 #[test]
-fn the_form_of_the_references_told_the_dialect_of_a_cluster_that_is_held() {
+fn the_form_of_the_references_gives_the_dialect_of_a_stored_cluster() {
     let older = json!({"apiVersion": "i/v1", "kind": "K", "name": "n"});
     let newer = json!({"apiGroup": "i", "kind": "K", "name": "n"});
     for (fields, dialect) in [

@@ -76,7 +76,7 @@ async fn a_pass_rests_until_its_time_has_come_and_remembers_what_it_knew() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn another_goal_and_news_end_a_rest_and_another_object_of_the_name_begins_anew() {
+async fn another_goal_and_news_end_a_rest_and_a_new_object_of_the_name_starts_again() {
     let (bench, wanted) = (Bench::new(), goal("c"));
     bench.keep(&wanted, Reconciliation::new(wanted.clone(), memory(2)), 10);
     assert_eq!(gone(bench.turn(&goal("d"), false)).memory(), &memory(2));

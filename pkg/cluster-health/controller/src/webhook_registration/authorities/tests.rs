@@ -45,7 +45,7 @@ fn is_trusted(leaf: &str, bundle: &str, now: SystemTime) -> bool {
 }
 
 #[test]
-fn an_authority_is_told_of_before_it_signs_and_trusted_until_it_expires() {
+fn an_authority_is_published_before_it_signs_and_trusted_until_it_expires() {
     let mut now = Authorities::make(at(0), &LIVES).unwrap();
     let first = now.current.certificate.clone();
     assert!(now.step(at(5999), &LIVES, true).unwrap().is_none());

@@ -153,7 +153,7 @@ mod warnings {
     }
 
     #[test]
-    fn each_text_is_told_once_and_only_so_many() {
+    fn each_text_is_reported_once_and_only_so_many() {
         let warnings = ServerWarnings::new();
         let log = log_capture::Capture::begin();
         let mut headers = HeaderMap::new();

@@ -75,7 +75,7 @@ fn a_write_without_a_body_is_asked_for_it_all_the_same() {
 }
 
 #[test]
-fn a_body_never_leaves_once_its_caller_was_told_that_it_did_not() {
+fn a_body_is_never_sent_after_its_caller_got_not_sent() {
     let fence = Fence::closed();
     fence.open_for(BootInstant::now(), LONG);
     let (mut body, progress) = guarded(&fence);
@@ -90,7 +90,7 @@ fn a_body_never_leaves_once_its_caller_was_told_that_it_did_not() {
 }
 
 #[test]
-fn either_the_connection_has_the_body_or_the_caller_is_told_that_it_was_not_sent() {
+fn either_the_connection_has_the_body_or_the_caller_gets_not_sent() {
     let fence = Fence::closed();
     fence.open_for(BootInstant::now(), LONG);
     for _ in 0..2_000 {
@@ -302,7 +302,7 @@ fn told(seen: &crate::testing::Seen) -> Option<u64> {
 }
 
 #[tokio::test]
-async fn a_write_tells_the_server_to_give_up_when_the_attempt_does_and_a_read_does_not() {
+async fn a_write_shows_the_server_to_give_up_when_the_attempt_does_and_a_read_does_not() {
     let server = Server::plain(|_| Conduct::Answer(reply(200))).await;
     let (clients, _) = clients(&server.url()).await;
     let client = clients.build(profile()).unwrap();
@@ -349,7 +349,7 @@ async fn a_write_whose_lease_leaves_the_server_no_time_is_fenced() {
 }
 
 #[test]
-fn a_body_is_refused_when_the_lease_no_longer_covers_what_the_server_was_told() {
+fn a_body_is_refused_when_the_lease_no_longer_covers_the_timeout_of_the_server() {
     let fence = Fence::closed();
     fence.open_for(BootInstant::now(), Duration::from_secs(4)); // told: 5 s
     let (mut body, progress) = guarded(&fence);

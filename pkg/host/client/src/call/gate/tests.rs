@@ -75,7 +75,7 @@ async fn a_server_that_refuses_all_stops_the_whole_client_its_other_calls_includ
 
 /// `rule:many-429s-stop-the-bucket`
 #[tokio::test(start_paused = true)]
-async fn a_429_among_other_answers_stops_nobody_else() {
+async fn a_429_among_other_answers_stops_no_other_request() {
     let (inner, times) = attempts(vec![reply(200), reply_after(429, "9")]);
     let gate = Gate::new(inner, throttle_with_burst(), metrics().0);
     for _ in 0..3 {
@@ -86,7 +86,7 @@ async fn a_429_among_other_answers_stops_nobody_else() {
 
 /// `rule:many-429s-stop-the-bucket`
 #[tokio::test(start_paused = true)]
-async fn a_429_that_is_the_first_answer_of_all_stops_nobody_else() {
+async fn a_429_that_is_the_first_answer_of_all_stops_no_other_request() {
     let (inner, times) = attempts(vec![reply_after(429, "9")]);
     let gate = Gate::new(inner, throttle_with_burst(), metrics().0);
     for _ in 0..2 {
@@ -243,7 +243,7 @@ async fn of_sixty_writes_of_which_every_third_is_refused_for_a_second_none_waits
 
 /// `rule:the-oldest-goes-first`
 #[tokio::test(start_paused = true)]
-async fn in_a_steady_flow_nobody_waits_longer_than_for_its_own_refusals_and_one_of_others() {
+async fn in_a_steady_flow_a_request_waits_for_its_own_refusals_and_at_most_one_of_others() {
     // One in three at random, the same each time.
     let one_in_three = |n: u64| {
         let mixed = (n + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -259,7 +259,7 @@ async fn in_a_steady_flow_nobody_waits_longer_than_for_its_own_refusals_and_one_
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_long_wait_is_told_a_second_after_its_beginning_and_at_its_end() {
+async fn a_long_wait_is_reported_a_second_after_its_beginning_and_at_its_end() {
     let captured = log_capture::Capture::begin();
     let (log, throttle) = (WaitLog::new(), throttle(1_000.0).unwrap());
     let url = http::Uri::from_static("/a");

@@ -33,7 +33,7 @@ fn authorization(credentials: &Credentials) -> Result<String, PluginError> {
 }
 
 /// Waits until the follower has read the files again, on a paused clock.
-async fn read_anew(credentials: &Credentials, than: u64) {
+async fn read_again(credentials: &Credentials, than: u64) {
     while credentials.current().generation <= than {
         sleep(POLL).await;
     }
@@ -46,7 +46,7 @@ async fn a_token_file_is_followed() {
     let credentials = load(file.path()).await;
     assert_eq!(authorization(&credentials).unwrap(), "Bearer one");
     fs::write(token.path(), "two").unwrap();
-    read_anew(&credentials, 0).await;
+    read_again(&credentials, 0).await;
     assert_eq!(authorization(&credentials).unwrap(), "Bearer two");
 }
 
@@ -72,7 +72,7 @@ async fn an_empty_token_file_leaves_the_last_good_token_and_is_refused_at_start(
         assert!(error.contains("tokenFile is empty"), "{error}");
     }
     fs::write(token.path(), "two").unwrap();
-    read_anew(&credentials, 0).await;
+    read_again(&credentials, 0).await;
     assert_eq!(authorization(&credentials).unwrap(), "Bearer two");
 }
 
@@ -81,7 +81,7 @@ async fn the_kubeconfig_itself_is_followed_its_server_included() {
     let file = kubeconfig("server: 'http://a'", "token: one");
     let credentials = load(file.path()).await;
     fs::write(file.path(), kubeconfig_text("server: 'http://b:1'", "token: two")).unwrap();
-    read_anew(&credentials, 0).await;
+    read_again(&credentials, 0).await;
     assert_eq!(authorization(&credentials).unwrap(), "Bearer two");
     assert_eq!(credentials.current().server, "http://b:1");
 }
@@ -112,7 +112,7 @@ async fn new_certificate_files_make_a_new_endpoint_once_both_are_there() {
     assert!(endpoint().shares_connections_with(&before));
 
     fs::write(key.path(), &two.1).unwrap();
-    read_anew(&credentials, 0).await;
+    read_again(&credentials, 0).await;
     assert!(!endpoint().shares_connections_with(&before));
 }
 
@@ -168,7 +168,7 @@ async fn refusals_in_a_row_make_it_be_read_once_a_second() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_plugin_that_is_due_makes_nobody_read_a_broken_kubeconfig_without_pause() {
+async fn a_due_plugin_does_not_read_a_broken_kubeconfig_without_pause() {
     use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
     static IS_BROKEN: AtomicBool = AtomicBool::new(false);
     static READINGS: AtomicUsize = AtomicUsize::new(0);

@@ -108,7 +108,7 @@ async fn it_is_asked_again_a_fifth_of_the_life_before_the_end() {
 }
 
 #[tokio::test]
-async fn it_is_told_the_version_its_environment_and_that_nobody_answers() {
+async fn the_plugin_gets_the_version_its_environment_and_no_terminal() {
     let seen = TempFile::new("");
     let script = format!(
         "printf '%s %s' \"$GREETING\" \"$KUBERNETES_EXEC_INFO\" > {}; echo '{}'",

@@ -43,7 +43,7 @@ fn headers_name_user_groups_and_extras() {
 }
 
 #[test]
-fn without_a_user_nobody_is_named() {
+fn without_a_user_header_there_is_no_user() {
     assert_eq!(proxy().user(&headers(&[("x-remote-group", "system:masters")])), None);
     assert_eq!(proxy().user(&headers(&[("x-remote-user", "")])), None);
 }

@@ -70,7 +70,7 @@ async fn what_cannot_be_found_out_is_waited_for_and_asked_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nobody_is_asked_about_predecessors_where_there_is_a_lease() {
+async fn predecessors_are_not_checked_where_there_is_a_lease() {
     let asked = || panic!("there is a holder");
     let server = Server::holding(ghost("ghost", "2000-01-01T00:00:00Z"));
     let mut a = Running::start_after(asked, server.store(well));

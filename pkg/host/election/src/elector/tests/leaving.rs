@@ -78,7 +78,7 @@ async fn a_release_whose_connection_breaks_once_still_frees_the_lease() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_standby_has_nothing_to_release_and_asks_nobody() {
+async fn a_standby_has_nothing_to_release_and_sends_no_request() {
     let server = Server::holding(ghost("ghost", "2000-01-01T00:00:00Z"));
     let mut a = Running::start("a", server.store(well));
     a.until(|s| matches!(s, Leadership::Standby { holder: Some(_) })).await;

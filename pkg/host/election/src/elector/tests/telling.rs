@@ -20,7 +20,7 @@ const HANGS: Fault = Fault {
 };
 
 #[tokio::test(start_paused = true)]
-async fn a_failure_to_acquire_that_goes_on_is_told_again_each_minute() {
+async fn a_failure_to_acquire_that_goes_on_is_reported_again_each_minute() {
     let (captured, began) = (Capture::begin(), Instant::now());
     let server = Server::default();
     let _a = Running::start("a", server.store(|_| REFUSED));
@@ -31,7 +31,7 @@ async fn a_failure_to_acquire_that_goes_on_is_told_again_each_minute() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn another_failure_and_one_that_comes_back_are_told_at_once() {
+async fn another_failure_and_one_that_comes_back_are_reported_at_once() {
     let (captured, began) = (Capture::begin(), Instant::now());
     let server = Server::holding(ghost("ghost", "2000-01-01T00:00:00Z"));
     let plan = move |_| match began.elapsed().as_secs() {

@@ -27,7 +27,7 @@ async fn an_event_is_posted_in_core_v1_with_source_and_reporter() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_event_about_a_namespaced_object_lands_beside_it() {
+async fn an_event_about_a_namespaced_object_is_in_its_namespace() {
     let server = ApiServer::new(Reply::stored);
     let (recorder, _broadcaster, _) = pipeline(&server);
     let lease = ObjectRef::lease("kube-system", "icm", "u-2");

@@ -11,7 +11,7 @@ fn line(value: &serde_json::Value) -> Result<Event<Node>, Fault> {
 }
 
 #[test]
-fn each_type_of_line_is_told_apart() {
+fn each_type_of_line_is_recognized() {
     let node = json!({"metadata": {"name": "a", "uid": "u", "resourceVersion": "7"}});
     let read = |kind: &str| line(&json!({"type": kind, "object": node})).unwrap();
     assert!(matches!(read("ADDED"), Event::Added(node) if node.resource_version == 7));
@@ -62,7 +62,7 @@ fn an_unknown_type_of_line_is_unreadable() {
 }
 
 #[test]
-fn a_page_tells_its_version_and_whether_more_follows() {
+fn a_page_shows_its_version_and_whether_more_follows() {
     let read = |text: &str| page::<Node>(text.as_bytes()).unwrap();
     let first = read(r#"{"metadata":{"resourceVersion":"5","continue":"t"},"items":null}"#);
     assert_eq!((first.version, first.next, first.items.len()), (5, Some("t".into()), 0));

@@ -30,7 +30,7 @@ fn read(kind: &str, object: &[u8]) -> Result<Event<Node>, Fault> {
 }
 
 #[test]
-fn each_type_of_event_is_told_apart() {
+fn each_type_of_event_is_recognized() {
     let object = node("a", "7", b"");
     assert!(matches!(read("ADDED", &object), Ok(Event::Added(n)) if n.resource_version == 7));
     assert!(matches!(read("MODIFIED", &object), Ok(Event::Modified(n)) if &*n.name == "a"));
@@ -79,7 +79,7 @@ fn an_error_event_keeps_code_reason_and_message() {
 }
 
 #[test]
-fn a_page_tells_its_version_and_whether_more_follows() {
+fn a_page_shows_its_version_and_whether_more_follows() {
     let items = [field(2, &node("a", "3", b"")), field(2, &node("b", "4", b""))].concat();
     let meta = field(1, &[field(2, b"5"), field(3, b"token")].concat());
     let first: Page<Node> = page(&envelope(&[meta, items].concat())).unwrap();

@@ -108,7 +108,7 @@ async fn the_last_good_copy_stays_until_the_object_can_be_read_or_is_gone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_unreadable_object_that_a_later_list_does_not_have_is_named_anew_when_it_is_back() {
+async fn an_unreadable_object_that_a_later_list_does_not_have_is_named_again_when_it_is_back() {
     for paged in [false, true] {
         let mut run = tolerant();
         let wire = run.server.serve_list(5, &[broken("a", 1), broken("b", 2)]).await;

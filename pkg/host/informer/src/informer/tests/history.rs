@@ -17,7 +17,7 @@ async fn serve_restored(run: &mut Fixture) -> Wire {
 }
 
 /// Waits until the sessions of all users have ended.
-async fn begun_anew(run: &Fixture) {
+async fn listed_again(run: &Fixture) {
     let session = Session::new();
     let _told = run.informer.in_session(session.clone()).subscribe(|_| {});
     session.ended().await;
@@ -64,7 +64,7 @@ async fn copies_of_the_old_history_are_not_used_again() {
         drop(run.server.serve_list(70, &b).await);
     }
     let _wire = run.server.serve_list(70, &b).await;
-    begun_anew(&run).await;
+    listed_again(&run).await;
     assert!(!std::sync::Arc::ptr_eq(&before, &run.informer.get("b").unwrap()));
 }
 
@@ -80,7 +80,7 @@ async fn the_newest_version_is_asked_for_when_the_connection_broke() {
     assert_eq!(asked.at, broken);
     asked.page(20, "", &[]);
     let _wire = serve_restored(&mut run).await;
-    begun_anew(&run).await;
+    listed_again(&run).await;
     assert_eq!(run.store(), ["a@10", "c@15"]);
     assert!(broken.elapsed() < Duration::from_secs(15), "{:?}", broken.elapsed());
     assert!(silent.is_abandoned());
@@ -188,7 +188,7 @@ async fn a_history_that_went_back_and_has_passed_the_known_version_is_found_by_a
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_history_that_went_on_is_told_as_changes_after_the_list() {
+async fn a_history_that_went_on_is_delivered_as_changes_after_the_list() {
     let (mut run, wire) = at_ninety().await;
     let session = Session::new();
     let user = run.informer.in_session(session.clone());
@@ -214,7 +214,7 @@ async fn a_list_that_contradicts_the_store_is_made_once_more_without_its_copies(
     let call = run.server.streamed_list().await;
     assert!(run.informer.is_doubted());
     let _wire = serve(call, 120, &objects);
-    begun_anew(&run).await;
+    listed_again(&run).await;
     assert_eq!(run.store(), ["a@85", "b@60"]);
     assert!(!std::sync::Arc::ptr_eq(&before, &run.informer.get("b").unwrap()));
 }

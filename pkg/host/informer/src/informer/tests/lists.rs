@@ -27,7 +27,7 @@ async fn the_first_list_is_streamed_and_consistent() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_is_told_before_the_list_is_complete() {
+async fn nothing_is_delivered_before_the_list_is_complete() {
     let mut run = start();
     let wire = run.server.streamed_list().await.stream();
     wire.event("ADDED", &node("a", 1));

@@ -37,7 +37,7 @@ async fn a_handler_that_panics_ends_its_own_session_and_is_not_called_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_handler_that_left_is_freed_and_told_no_more() {
+async fn a_handler_that_left_is_freed_and_not_called_again() {
     let mut run = start();
     let held = Arc::new(());
     let inside = Arc::clone(&held);
@@ -60,7 +60,7 @@ async fn a_panic_of_the_informer_ends_the_sessions_of_its_users() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_user_who_must_not_see_the_past_has_a_list_made_and_nobody_else_notices() {
+async fn a_user_who_must_not_see_the_past_gets_a_new_list_without_effect_on_others() {
     let mut run = start();
     let wire = run.server.serve_list(5, &[node("a", 1)]).await;
     run.deltas.next(1).await;

@@ -9,7 +9,7 @@ use crate::informer::tests::start;
 use crate::testing::{node, node_with_uid};
 
 #[tokio::test(start_paused = true)]
-async fn changes_are_told_in_order() {
+async fn changes_are_delivered_in_order() {
     let mut run = start();
     let wire = run.server.serve_list(1, &[]).await;
     for (kind, version) in [("ADDED", 2), ("MODIFIED", 3), ("MODIFIED", 4), ("DELETED", 5)] {

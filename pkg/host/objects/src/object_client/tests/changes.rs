@@ -46,7 +46,7 @@ async fn a_change_that_comes_to_nothing_is_not_sent() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn after_a_conflict_the_change_is_made_anew_on_what_others_wrote() {
+async fn after_a_conflict_the_change_is_made_again_on_the_new_object() {
     let server = Server::with_widget();
     server.fail(Fault::Overtaken(recolour));
     let client = server.client::<Widget>();
@@ -159,7 +159,7 @@ async fn an_unknown_outcome_that_cannot_be_read_stays_unknown() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_never_left_is_tried_again_by_nobody_but_the_caller() {
+async fn a_write_that_was_never_sent_is_repeated_only_by_the_caller() {
     let server = Server::with_widget();
     server.fail(Fault::NotSent);
     let client = server.client::<Widget>();
@@ -189,7 +189,7 @@ async fn a_foreign_404_does_not_mean_that_the_object_is_gone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_that_the_type_does_not_take_is_told_as_written_and_still_noted() {
+async fn an_answer_that_cannot_be_decoded_counts_as_written_and_is_noted() {
     let server = Server::with_widget();
     let odd = json!({"metadata": {"namespace": "ns", "name": "a", "uid": "u1",
         "resourceVersion": "5"}, "spec": {"sizes": "hunter2"}});

@@ -60,7 +60,7 @@ async fn write_all(server: &Server, writers: usize) -> (BTreeSet<String>, BTreeS
 
 proptest! {
     #[test]
-    fn concurrent_writers_lose_no_update_and_are_told_the_truth(
+    fn concurrent_writers_lose_no_update_and_get_the_true_outcome(
         script in faults(),
         writers in 1..8_usize,
     ) {

@@ -21,7 +21,7 @@ fn mark_deleted(server: &Server) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_finalizer_is_added_once_and_beside_the_others() {
+async fn a_finalizer_is_added_once_and_the_others_stay() {
     let server = Server::with_widget();
     hold(&server, &["other"]);
     let client = server.client::<Widget>();

@@ -66,7 +66,7 @@ fn authorities_of_one_subject_cost_a_bounded_number_of_signatures() {
 }
 
 #[test]
-fn a_leaf_in_the_bundle_is_judged_without_what_was_sent_beside_it() {
+fn a_leaf_in_the_bundle_is_judged_without_the_rest_of_the_chain() {
     let own = root(params("server"));
     let others: Vec<_> = (0..9).map(|_| root(as_ca("server")).der().clone()).collect();
     let (verdict, cost) = judge(&trusting(&[&own]), own.der(), &others);

@@ -14,7 +14,7 @@ fn refused(ca: CertificateParams, between: &[&str]) -> Option<Refused> {
 }
 
 #[test]
-fn an_authority_that_is_not_valid_now_vouches_for_nobody_unless_dates_are_waived() {
+fn an_authority_that_is_not_valid_now_verifies_no_server_unless_dates_are_waived() {
     for (from, to, fault) in
         [(2020, 2021, AuthorityFault::Expired), (2030, 2031, AuthorityFault::NotValidYet)]
     {

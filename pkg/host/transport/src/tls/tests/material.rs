@@ -27,7 +27,7 @@ fn assert_hides(key: &str, shown: &str) {
 }
 
 #[test]
-fn a_key_that_is_no_pem_is_told_without_a_byte_of_it() {
+fn a_key_that_is_not_pem_is_reported_without_its_content() {
     let key = KeyPair::generate().unwrap();
     let own = params(&[]).self_signed(&key).unwrap().pem();
     let whole = key.serialize_pem();

@@ -79,7 +79,7 @@ fn an_authority_of_version_1_vouches_for_servers() {
 }
 
 #[test]
-fn a_certificate_of_version_1_between_the_two_vouches_for_nobody() {
+fn an_intermediate_certificate_of_version_1_verifies_no_server() {
     let ca = authority("ca");
     let key = KeyPair::generate().unwrap();
     let between = params(&[]).signed_by(&key, &ca).unwrap();

@@ -52,11 +52,11 @@ where
 
 /// Answers every request with its own body.
 async fn echo(server: Server) {
-    echo_when_told(server, Arc::new(Semaphore::new(Semaphore::MAX_PERMITS))).await;
+    echo_on_signal(server, Arc::new(Semaphore::new(Semaphore::MAX_PERMITS))).await;
 }
 
 /// Answers as many requests as `go` has permits.
-async fn echo_when_told(mut server: Server, go: Arc<Semaphore>) {
+async fn echo_on_signal(mut server: Server, go: Arc<Semaphore>) {
     while let Some(Ok((request, mut respond))) = server.accept().await {
         let go = Arc::clone(&go);
         tokio::spawn(async move {
@@ -95,7 +95,7 @@ async fn counted(go: Arc<Semaphore>) -> (Arc<Channel>, Arc<AtomicUsize>) {
     });
     let (channel, server) =
         tokio::join!(Channel::open(ours, Load::default()), server::handshake(theirs));
-    tokio::spawn(echo_when_told(server.unwrap(), go));
+    tokio::spawn(echo_on_signal(server.unwrap(), go));
     (Arc::new(channel.unwrap()), writes)
 }
 
@@ -129,7 +129,7 @@ async fn eight_requests_without_answer_are_a_reason_to_rest() {
     let (ours, theirs) = duplex(1 << 20);
     let opened = tokio::join!(Channel::open(ours, load.clone()), server::handshake(theirs));
     let (channel, server) = (Arc::new(opened.0.unwrap()), opened.1.unwrap());
-    tokio::spawn(echo_when_told(server, Arc::clone(&go)));
+    tokio::spawn(echo_on_signal(server, Arc::clone(&go)));
     // The server tells its limit of streams.
     send(channel.clone(), get()).await.unwrap();
 
@@ -164,7 +164,7 @@ fn counting(asked: &Arc<AtomicUsize>) -> Request<BoxBody<Bytes, std::io::Error>>
 async fn a_body_stays_here_while_the_server_allows_no_further_stream() {
     let (channel, server) = connect(server::Builder::new().max_concurrent_streams(1)).await;
     let go = Arc::new(Semaphore::new(1));
-    tokio::spawn(echo_when_told(server, Arc::clone(&go)));
+    tokio::spawn(echo_on_signal(server, Arc::clone(&go)));
     // The first answer comes behind the server's settings.
     send(channel.clone(), get()).await.unwrap();
 

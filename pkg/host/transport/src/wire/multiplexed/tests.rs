@@ -163,7 +163,7 @@ async fn a_slow_connection_is_made_although_its_first_callers_gave_up() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_failure_that_nobody_waited_for_is_not_told_to_the_next_request() {
+async fn a_failure_without_a_waiting_request_does_not_fail_the_next_request() {
     let route = Route { delay: Duration::from_secs(8), failures: 1, ..route(all) };
     let wire = wire(&route);
     assert!(timeout(Duration::from_secs(5), wire.send(get())).await.is_err());
@@ -199,7 +199,7 @@ async fn a_watch_goes_on_over_a_goaway_and_new_requests_use_a_new_connection() {
 }
 
 #[tokio::test]
-async fn who_waited_for_a_connection_that_failed_is_told_and_the_next_request_tries_again() {
+async fn requests_that_wait_for_a_failed_connection_fail_and_the_next_request_tries_again() {
     let route = Route { failures: 1, ..route(all) };
     let wire = wire(&route);
     for answer in join_all((0..3).map(|_| wire.send(get()))).await {

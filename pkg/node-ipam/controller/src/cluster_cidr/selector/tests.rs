@@ -22,7 +22,7 @@ fn one(key: &str, operator: &str, values: &[&str]) -> Value {
 }
 
 #[test]
-fn every_operator_tells_a_node_as_the_scheduler_does() {
+fn every_operator_shows_a_node_as_the_scheduler_does() {
     let node = marks(&[("zone", "one"), ("cores", "8"), ("empty", ""), ("plus", "+9")]);
     for (wanted, is_met) in [
         (one("zone", "In", &["two", "one"]), true),

@@ -110,7 +110,7 @@ fn ipam_is_refused_when_no_block_is_left_and_needs_no_service_range() {
 }
 
 #[test]
-fn a_file_that_cannot_be_used_is_refused_and_one_that_nobody_reads_is_told() {
+fn an_invalid_file_is_refused_and_an_unused_file_is_a_warning() {
     let kind = "--cidr-allocator-type=CloudAllocator --cloud-config=/nowhere/cloud.conf";
     let found = refused(&format!("{GCE} {kind}"));
     assert!(found[0].starts_with("--cloud-config: cannot read /nowhere/cloud.conf"), "{found:?}");
@@ -119,7 +119,7 @@ fn a_file_that_cannot_be_used_is_refused_and_one_that_nobody_reads_is_told() {
 }
 
 #[test]
-fn routes_that_nobody_makes_are_told() {
+fn routes_that_no_program_creates_are_a_warning() {
     let with = "--cloud-provider=gce";
     let (_, warnings) = on(&format!("{CLUSTER} {with}"));
     assert!(warnings[0].contains("this program creates no routes"), "{warnings:?}");

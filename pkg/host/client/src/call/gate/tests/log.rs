@@ -24,7 +24,7 @@ fn url() -> Uri {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_long_wait_is_told_in_the_words_people_search_for() {
+async fn a_long_wait_is_reported_in_the_words_people_search_for() {
     let captured = Capture::begin();
     WaitLog::new().ended(waiting(&throttle(), &Method::PATCH, &url()), &wait(1_500));
     let line = captured.take().pop().unwrap();
@@ -70,7 +70,7 @@ async fn long_waits_make_one_line_in_10_s_and_more_only_at_higher_verbosity() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn short_waits_are_told_at_verbosity_3_and_tiny_ones_never() {
+async fn short_waits_are_reported_at_verbosity_3_and_tiny_ones_never() {
     let captured = Capture::begin();
     let (log, throttle) = (WaitLog::new(), throttle());
     log.ended(waiting(&throttle, &Method::GET, &url()), &wait(50));
@@ -83,7 +83,7 @@ async fn short_waits_are_told_at_verbosity_3_and_tiny_ones_never() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_wait_that_is_going_to_be_long_is_told_while_it_lasts() {
+async fn a_wait_that_is_going_to_be_long_is_reported_while_it_lasts() {
     let captured = Capture::begin();
     let (log, throttle) = (WaitLog::new(), throttle());
     throttle.pause(Duration::from_secs(60), "uid-1");

@@ -122,7 +122,7 @@ async fn four_tries_half_a_second_apart_and_doubling_then_an_error() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_missing_permission_is_told_at_once_with_the_rule_to_grant() {
+async fn a_missing_permission_is_reported_at_once_with_the_rule_to_grant() {
     let denied = || {
         let status = serde_json::json!({"kind": "Status", "message": "sa is forbidden: no RBAC"});
         Response::builder().status(403).body(Full::from(status.to_string())).unwrap()

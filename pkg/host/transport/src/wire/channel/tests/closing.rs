@@ -58,7 +58,7 @@ async fn a_goaway_ends_who_waits_for_a_stream_or_a_turn_and_the_first_is_answere
 
 /// How Go's servers end a connection: first any stream is taken, a second later those that came.
 #[tokio::test]
-async fn a_graceful_end_leaves_nobody_behind() {
+async fn a_graceful_end_serves_every_open_request() {
     let (mut server, [first, second, third]) = three_waits().await;
     server.go_away(ANY, Reason::NO_ERROR).await;
     settle().await;

@@ -79,7 +79,7 @@ async fn head(channel: &Channel) -> AnswerBody {
 }
 
 #[tokio::test(start_paused = true)]
-async fn answers_that_nobody_reads_do_not_stop_the_others() {
+async fn unread_answers_do_not_stop_the_others() {
     let (channel, server) = connect(&server::Builder::new()).await;
     tokio::spawn(serve_large(server, 16));
     let mut unread = Vec::new();

@@ -5,12 +5,12 @@ use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf};
 
-type Told = Box<dyn Fn() + Send>;
+type Callback = Box<dyn Fn() + Send>;
 
 pub(super) struct Pipe {
     io: DuplexStream,
-    written: Told,
-    flushed: Told,
+    written: Callback,
+    flushed: Callback,
 }
 
 impl Pipe {
