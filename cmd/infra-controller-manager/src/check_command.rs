@@ -8,11 +8,13 @@
 //! | `host.rs` | files and the port on this host |
 //! | `cluster.rs` | requests to the API server |
 //! | `rights.rs` | the rights that the program needs |
+//! | `crds.rs` | CRDs of other programs under our names |
 //! | `leases.rs` | the holders of its lease and of kube-controller-manager's |
 //! | `stock.rs` | whether kube-controller-manager still assigns pod CIDRs |
 //! | `nodes.rs` | pod CIDRs of the Nodes |
 
 mod cluster;
+mod crds;
 mod host;
 mod leases;
 mod nodes;
@@ -129,6 +131,7 @@ async fn look(arguments: &Arguments, subject: &Subject<'_>, report: &mut Report)
     report.note(Check::ApiServer, "the API server answers");
     let now = Timestamp::now();
     rights::check(&cluster, settings, report).await;
+    crds::check(&cluster, settings, report).await;
     let stock_leads = leases::check(&cluster, settings.election.as_ref(), now, report).await;
     if settings.controllers.iter().any(|planned| planned.name == stock::NODE_IPAM) {
         let has_pods = stock::check_pods(&cluster, subject.values, subject.known, report).await;
@@ -157,6 +160,7 @@ Usage:
 It reports:
   - invalid flags and files, and a port in use
   - missing permissions
+  - CRDs of other programs that config/crd or --install-crds would overwrite
   - a lease that another program holds
   - a kube-controller-manager that still assigns pod CIDRs, found by its pods and its /healthz on this host
   - pod CIDRs of Nodes that overlap, are invalid, or lie outside the pools or inside a service range

@@ -1,7 +1,10 @@
 //! `--install-crds`, with the rights of `config/rbac/install-crds.yaml` and no others.
 
+use std::process::{Command, Output};
+
 use serde_json::json;
 use tests::poll::poll;
+use tests::programs::{control_plane_binaries, workspace};
 use tests::{PATIENCE, Process};
 
 use tests::kubectl::Kubectl;
@@ -167,4 +170,48 @@ async fn without_the_flag_no_crd_is_installed_and_a_missing_right_is_tried_again
     assert!(refused.contains("forbidden") || refused.contains("403"), "{refused}");
     kubectl.run("apply -f config/rbac/install-crds.yaml");
     poll("all CRDs", async || (crds(&kubectl) == CRDS).then_some(())).await;
+}
+
+/// `deploy/crds`, as an operator runs it.
+fn apply_groups(kubectl: &Kubectl, arguments: &[&str]) -> Output {
+    let program = control_plane_binaries(&["kubectl"]).unwrap().remove(0);
+    let path = std::env::var("PATH").unwrap();
+    Command::new(workspace().join("deploy/crds"))
+        .args(arguments)
+        .env("KUBECONFIG", kubectl.plane.admin_kubeconfig())
+        .env("PATH", format!("{}:{path}", program.parent().unwrap().display()))
+        .output()
+        .unwrap()
+}
+
+/// rule:crds-of-others-are-not-touched
+#[tokio::test(flavor = "multi_thread")]
+async fn an_operator_applies_the_crds_of_one_group_and_none_over_those_of_others() {
+    let kubectl = Kubectl::without_crds().await;
+    let applied = apply_groups(&kubectl, &["cluster-cidrs"]);
+    assert!(applied.status.success(), "{applied:?}");
+    assert_eq!(crds(&kubectl), ["clustercidrs.networking.x-k8s.io"]);
+
+    kubectl.run("apply -f config/crd/core.kubefed.io_kubefedclusters.yaml");
+    kubectl.run(&format!("label crd {KUBEFED_CLUSTERS} app.kubernetes.io/managed-by-"));
+    let before = kubectl.object(&format!("crd {KUBEFED_CLUSTERS}"));
+    for arguments in [&["kubefed"][..], &["tke", "kubefed"], &["all"], &["--check", "kubefed"]] {
+        let refused = apply_groups(&kubectl, arguments);
+        let told = String::from_utf8_lossy(&refused.stderr);
+        assert_eq!(refused.status.code(), Some(1), "{told}");
+        let foreign = format!("{KUBEFED_CLUSTERS} belongs to another program");
+        assert!(told.contains(&foreign) && told.contains("nothing is applied"), "{told}");
+    }
+    let after = kubectl.object(&format!("crd {KUBEFED_CLUSTERS}"));
+    assert_eq!(after["metadata"]["resourceVersion"], before["metadata"]["resourceVersion"]);
+    assert_eq!(crds(&kubectl).len(), 2, "no group is applied in part");
+
+    let checked = apply_groups(&kubectl, &["--check", "tke"]);
+    assert!(checked.status.success(), "{checked:?}");
+    assert_eq!(crds(&kubectl).len(), 2, "a check applies nothing");
+    assert!(apply_groups(&kubectl, &["tke", "cluster-api"]).status.success());
+    assert_eq!(crds(&kubectl).len(), 8);
+    kubectl.run(&format!("delete crd {KUBEFED_CLUSTERS}"));
+    assert!(apply_groups(&kubectl, &["all"]).status.success());
+    assert_eq!(crds(&kubectl), CRDS);
 }

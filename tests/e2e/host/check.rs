@@ -184,6 +184,12 @@ async fn the_accounts_rights_for_kinds_that_are_served_are_asked_for_whoever_has
     let (code, findings) = check(&kubeconfig, &args).await;
     assert_eq!(code, Some(0), "{findings:#?}");
     assert!(has(&findings, "warning", "rights", MISSING), "{findings:#?}");
+    let foreign = "CRD kubefedclusters.core.kubefed.io belongs to another program";
+    assert!(has(&findings, "warning", "crds", foreign), "{findings:#?}");
+    let installing = [&args[..], &["--install-crds"]].concat();
+    let (code, findings) = check(&kubeconfig, &installing).await;
+    assert_eq!(code, Some(1), "{findings:#?}");
+    assert!(has(&findings, "error", "crds", foreign), "{findings:#?}");
     let by_name = [&args[..], &["--controllers=nodeipam,cluster-health"]].concat();
     let (code, findings) = check(&kubeconfig, &by_name).await;
     assert_eq!(code, Some(1), "asked for by name it is not dormant: {findings:#?}");
