@@ -76,10 +76,10 @@ impl Callers {
             return Some(account);
         }
         let _turn = self.0.asking.lock().await;
-        if self.known(key).is_none() {
-            if let Err(error) = self.ask(sts, http).await {
-                tracing::debug!(%error, "STS did not return the account of the credentials");
-            }
+        if self.known(key).is_none()
+            && let Err(error) = self.ask(sts, http).await
+        {
+            tracing::debug!(%error, "STS did not return the account of the credentials");
         }
         self.known(key)
     }
