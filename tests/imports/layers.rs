@@ -1,4 +1,4 @@
-//! Which crates a crate may depend on, by the folders that they lie in.
+//! Rules for dependencies between crates, by their folders.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -47,7 +47,7 @@ fn read(folder: PathBuf, manifest: &str) -> Crate {
     Crate { folder, name, dependencies }
 }
 
-/// What a folder is part of, from the bottom up.
+/// Layer of a folder, from the bottom up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Layer {
     /// `pkg/kube-api` and `pkg/cidr`, which depend on no crate of ours.
@@ -61,7 +61,7 @@ enum Layer {
 }
 
 impl Layer {
-    /// By a path inside of the repository.
+    /// The layer of a folder, by its path in the repository.
     fn of(folder: &Path) -> Self {
         let names: Vec<_> = folder.iter().filter_map(|name| name.to_str()).collect();
         match *names {

@@ -15,11 +15,11 @@ pub(crate) struct Source {
     pub(crate) children: BTreeSet<String>,
     /// Modules with a body: `mod name { … }`.
     pub(crate) inline: BTreeMap<String, Source>,
-    /// What `use` brings in, by the name it has here.
+    /// Names that `use` imports, by their name in this file.
     pub(crate) names: BTreeMap<String, Path>,
     /// `use path::*`.
     pub(crate) globs: Vec<Path>,
-    /// What is imported for use here, not only to be handed on.
+    /// Imports that this file uses itself, not only exports again.
     pub(crate) imports: BTreeSet<Path>,
     /// Every path in the code, single names included.
     pub(crate) mentions: BTreeSet<Path>,

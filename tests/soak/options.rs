@@ -32,7 +32,7 @@ pub(crate) struct Options {
     pub(crate) logs: Option<PathBuf>,
 }
 
-/// None when help is asked for.
+/// Parses the options; `None` when help is requested.
 pub(crate) fn parse(
     mut arguments: impl Iterator<Item = String>,
 ) -> anyhow::Result<Option<Options>> {

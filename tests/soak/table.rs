@@ -1,4 +1,4 @@
-//! What all scenes came to, for people.
+//! The closing table of all scenes.
 
 use std::fmt::Write as _;
 use std::time::Duration;

@@ -9,11 +9,11 @@ use tokio::time::Instant;
 /// One request.
 #[derive(Clone, Debug)]
 pub struct Asked {
-    /// How many requests came before it.
+    /// Number of requests before this one.
     pub number: usize,
-    /// When it came.
+    /// Time of arrival.
     pub at: Instant,
-    /// All of it but the body. In memory its extensions are those that the client gave it.
+    /// The request without its body. In memory its extensions are those that the client gave it.
     pub head: Parts,
     /// The body, which may be empty.
     pub body: Bytes,

@@ -23,7 +23,7 @@ pub(crate) type Body = UnsyncBoxBody<Bytes, io::Error>;
 
 /// Fate of one request.
 pub enum Reply {
-    /// This status and this object.
+    /// An answer with this status and this object.
     Json(u16, Value),
     /// A status, a `Retry-After` in seconds and an object.
     RetryAfter(u16, u64, Value),

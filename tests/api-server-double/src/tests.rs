@@ -1,4 +1,4 @@
-//! In memory and on a port.
+//! Tests of the double in memory and on a port.
 
 use std::time::Duration;
 

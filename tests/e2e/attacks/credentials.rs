@@ -13,7 +13,7 @@ const UNMARKED: &str = "victims-token-in-an-unmarked-secret";
 const MARKED: &str = "victims-token-in-a-marked-secret";
 const INLINE: &str = "victims-token-in-a-credential";
 const ACCOUNT: &str = "victims-token-of-a-service-account";
-/// What the attacker makes need not be secret.
+/// A credential of the attacker, which need not be secret.
 const OWN: &str = "attackers-own-token";
 const LABEL: &str = "infra-controller-manager/send-to-member";
 

@@ -93,12 +93,12 @@ async fn the_metadata_service_and_denied_hosts_are_dialled_neither_as_members_no
     println!("dialled: 0 where it is denied, {} where not", dialled.load(Ordering::SeqCst));
 }
 
-/// What a hostile member answers to a list of Nodes.
+/// Answers of a hostile member to a list of Nodes.
 #[derive(Clone, Copy, Debug)]
 enum Hostile {
     /// One object without an end.
     Object,
-    /// Each Node has a zone of its own.
+    /// Each Node has its own zone.
     Zones,
     /// Objects without an end, whatever was asked for.
     Page,

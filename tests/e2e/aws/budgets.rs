@@ -1,4 +1,4 @@
-//! How many calls the cluster takes that everybody starts with, and what it leads to.
+//! Number of calls and resources of the sample cluster.
 
 use aws_fixtures::{absent, counted, counts, present, with_nats};
 use aws_network::{NatMode, Rest};

@@ -1,4 +1,4 @@
-//! What AWS and the fence refuse, and what the executor makes of it.
+//! Refusals of AWS and of the fence, and their outcomes in the executor.
 
 use std::time::Duration;
 

@@ -29,12 +29,12 @@ pub(crate) struct World {
     pub(crate) fence: Fence,
     account: Account,
     pub(crate) registry: Registry,
-    /// Whose cluster is worked on.
+    /// Identity of the cluster.
     identity: Mutex<Identity>,
     /// The status of the object, by the owner's id.
     memories: Mutex<BTreeMap<String, Memory>>,
     clock: AtomicU64,
-    /// How many patches of the status end well before the process dies in one.
+    /// Number of patches of the status that succeed before the process dies in one.
     stores_left: AtomicUsize,
     _moto: Lent,
 }

@@ -58,7 +58,7 @@ fn read<T: DeserializeOwned>(value: &Value) -> T {
     T::deserialize(value).unwrap_or_else(|error| panic!("{error}: {value:#}"))
 }
 
-/// What both contracts want of one that is ready.
+/// Asserts what both contracts require of a ready AWSCluster.
 fn keeps_both(object: &Value) {
     let endpoint = &object["spec"]["controlPlaneEndpoint"];
     assert!(endpoint["host"].as_str().is_some_and(|host| !host.is_empty()), "{object:#}");

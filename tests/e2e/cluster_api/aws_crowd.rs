@@ -21,10 +21,10 @@ const WORKERS: usize = 10;
 /// A read of NAT gateways serves all clusters for so many seconds.
 const SERVES_FOR: u64 = 8;
 
-/// What was seen of the calls.
+/// The calls that AWS received.
 #[derive(Default)]
 struct Seen {
-    /// When each came.
+    /// Times of the calls.
     at: Vec<Instant>,
     refused: usize,
 }

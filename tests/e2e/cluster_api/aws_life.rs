@@ -8,11 +8,11 @@ use tests::poll::poll;
 use crate::aws_stage::{NAME, REGION, Stage, is_ready, sample};
 use crate::scene::{AWS_CLUSTERS, CLUSTERS, condition};
 
-/// All calls until the network is there and nothing is left to do.
+/// Number of calls until the network exists and no work is left.
 const CREATE_AND_SETTLE: usize = 58 + 9 + WHOSE_CREDENTIALS;
 /// The question at STS.
 const WHOSE_CREDENTIALS: usize = 1;
-/// All calls of a look at what is as it should be.
+/// Number of calls of a reconcile without a difference.
 const LOOK: usize = 9;
 
 async fn paused_is(stage: &Stage, status: &str) {

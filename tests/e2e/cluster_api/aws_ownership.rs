@@ -71,7 +71,8 @@ fn living(cases: &[Case]) -> impl Iterator<Item = &Case> {
     cases.iter().filter(|case| case.name != "late")
 }
 
-/// Nothing is written to what is not adopted, or was in part, and tags come first.
+/// Builds the cases. The product writes nothing to resources that are not adopted, or only in part,
+/// and writes tags first.
 async fn build(stage: &Stage, cases: &[Case], goes: &[Foreign<'_>], theirs: &BTreeSet<String>) {
     let manager = stage.start_with_aws("");
     for case in living(cases) {

@@ -183,7 +183,7 @@ pub(crate) async fn left_alone(stage: &Stage) -> (Vec<Foreign<'_>>, Vec<Case>) {
     (vec![ids, eks, byo, shared, taken], cases)
 }
 
-/// In a VPC of a user there are no NAT gateways of ours.
+/// A spec with a VPC of a user, which gets no NAT gateways.
 fn spec_of_user() -> Value {
     spec("10.1.1.0/24")
 }

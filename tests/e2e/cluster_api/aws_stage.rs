@@ -17,11 +17,11 @@ use crate::scene::{Scene, aws_cluster, launch};
 pub(crate) const REGION: &str = "us-east-2";
 pub(crate) const NAME: &str = "testnetwork3";
 
-/// Nothing waits for its turn, and no name has to resolve.
+/// Flags with which no call waits for its turn, and no name has to resolve.
 const ARGS: &str = "--dns-resolution-check=None --aws-read-qps=1000 --aws-write-qps=1000 \
                     --aws-read-burst=1000 --aws-write-burst=1000";
 
-/// What the product has without these flags.
+/// The default rates of the product.
 pub(crate) const DEFAULT_RATES: &str =
     "--aws-read-qps=20 --aws-write-qps=5 --aws-read-burst=40 --aws-write-burst=50";
 
@@ -40,7 +40,7 @@ impl Deref for Stage {
 }
 
 impl Stage {
-    /// None, and a word about it, where moto cannot run.
+    /// Starts a stage; `None`, with a message, where moto cannot run.
     pub(crate) async fn set() -> Option<Self> {
         if let Some(reason) = tests::moto::missing() {
             println!("{reason}");
@@ -66,7 +66,7 @@ impl Stage {
         self.launch(args).args(["--leader-elect=false"]).start()
     }
 
-    /// What exists in the region in addition to `before`.
+    /// The resources in the region in addition to `before`.
     pub(crate) async fn added(&self, before: &Totals) -> Totals {
         let mut now = totals(self.proxy.upstream(), REGION).await;
         for (kind, count) in &mut now {
@@ -109,8 +109,8 @@ impl Stage {
     }
 }
 
-/// What the sample comes to with so many NAT gateways: all that is made, and what a VPC has by
-/// itself.
+/// Totals of the sample with this number of NAT gateways: all created resources, and what a VPC has
+/// by itself.
 pub(crate) fn sample(nat_gateways: usize) -> Totals {
     let counts = [
         ("Vpcs", 1),

@@ -10,15 +10,15 @@ use crate::aws_stage::REGION;
 const PROVIDER: &str = "sigs.k8s.io/cluster-api-provider-aws/";
 const OWNER: &str = "aws.cluster.x-k8s.io/owner-id";
 
-/// Which load balancer upstream's provider makes.
+/// The kind of load balancer that upstream's provider creates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Balancer {
     Classic,
-    /// With the listener of the API server and an additional one.
+    /// A network load balancer with the listener of the API server and an additional one.
     Network,
 }
 
-/// What somebody else has made for a cluster.
+/// Resources that upstream's provider has created for a cluster.
 pub(crate) struct Foreign<'a> {
     upstream: &'a Upstream,
     cluster: String,

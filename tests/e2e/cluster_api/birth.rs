@@ -10,7 +10,7 @@ use tests::temp_dir::TempDir;
 
 use crate::scene::{AWS_CLUSTERS, CLUSTERS, MACHINES, Scene, cluster, condition, secret_text};
 
-/// What `openssl` prints; it is there.
+/// Output of `openssl`, which must be installed.
 fn openssl(arguments: &str) -> String {
     let output = Command::new("openssl").args(arguments.split_whitespace()).output().unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
@@ -18,7 +18,7 @@ fn openssl(arguments: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Nothing else of the project needs it, so a machine may be without.
+/// Whether `openssl` is installed; no other part of the project needs it.
 fn has_openssl() -> bool {
     let found = Command::new("openssl").arg("version").output().is_ok();
     if !found {

@@ -1,4 +1,4 @@
-//! What `kubectl get` prints.
+//! Output of `kubectl get`.
 
 use serde_json::json;
 use tests::kubectl::table;

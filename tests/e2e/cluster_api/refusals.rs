@@ -1,4 +1,4 @@
-//! What the API server refuses by itself, without a webhook: each rule with what it lets pass.
+//! Refusals by the API server without a webhook: each rule with an accepted and a refused value.
 
 use serde_json::{Value, json};
 use tests::kubectl::Kubectl;

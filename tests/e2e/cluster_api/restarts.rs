@@ -29,8 +29,8 @@ fn writes() -> Match {
     Match::any().and(changes)
 }
 
-/// What makes infrastructure and Machines, and the user: does what is due, and says whether all is
-/// over.
+/// Plays the provider of infrastructure and Machines, and the user: does the next step, and returns
+/// whether the story is over.
 async fn play(scene: &Scene, asked_to_end: &mut bool) -> bool {
     let Some(cluster) = scene.find(CLUSTERS, NAME).await else { return true };
     let deleting = |it: &Value| !it["metadata"]["deletionTimestamp"].is_null();

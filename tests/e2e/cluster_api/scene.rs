@@ -18,7 +18,7 @@ pub(crate) const AWS_CLUSTERS: &str = "awsclusters.v1alpha2.infrastructure.clust
 pub(crate) const MACHINES: &str = "machines.v1alpha2.cluster.x-k8s.io";
 const KINDS: &str = "clusters.cluster.x-k8s.io,machines.cluster.x-k8s.io,\
                      awsclusters.infrastructure.cluster.x-k8s.io,secrets,events";
-/// What the controllers act as.
+/// User that the controllers work as.
 const ACCOUNT: &str = "system:serviceaccount:kube-system:cluster-api-infrastructure-controller";
 const OLDER: &str = "infrastructure.cluster.x-k8s.io/v1alpha2";
 

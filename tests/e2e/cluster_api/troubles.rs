@@ -1,4 +1,4 @@
-//! What goes wrong with infrastructure, kinds and kubeconfigs.
+//! Problems of infrastructure, kinds and kubeconfigs.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Which ClusterCIDR serves a Node.
+//! Tests which ClusterCIDR serves a Node.
 
 use serde_json::{Value, json};
 
@@ -7,8 +7,8 @@ use crate::scene::{Scene, cluster_cidr, everybody, labelled};
 type Texts = &'static [&'static str];
 type Row = (&'static str, Texts, [Value; 2], Texts);
 
-/// What decides, the labels of the Node, two specs, the CIDRs that it gets. Labels and ranges of a
-/// row are its own: the rows are played in one cluster.
+/// Rows of (rule, labels of the Node, two specs, expected CIDRs). Each row has its own labels and
+/// ranges, because all rows run in one cluster.
 fn rows() -> Vec<Row> {
     vec![
         (

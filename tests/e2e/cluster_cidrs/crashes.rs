@@ -18,12 +18,12 @@ use crate::scene::{KIND, MULTI, cluster_cidr, create, find, hub, is_ready, label
 const NAME: &str = "default-cluster-cidr";
 /// Between two looks.
 const BREATH: Duration = Duration::from_millis(50);
-/// For a busy machine.
+/// Time limit on a busy machine.
 const LONG: Duration = Duration::from_secs(120);
 const RANGE: &str = "--cluster-cidr=10.0.0.0/16";
 const FINALIZER: &str = "networking.x-k8s.io/cluster-cidr-finalizer";
 
-/// How far the story has come.
+/// Progress of the story.
 #[derive(Debug, PartialEq)]
 enum Act {
     Making,

@@ -1,4 +1,4 @@
-//! From the making of a ClusterCIDR to its end: finalizer, status, metrics.
+//! The life of a ClusterCIDR from creation to deletion: finalizer, status, metrics.
 
 use serde_json::{Value, json};
 use tests::{FaultProxy, Match, PATIENCE, create_nodes, mk_node, nodes::names};

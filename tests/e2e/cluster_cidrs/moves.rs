@@ -1,4 +1,4 @@
-//! From the RangeAllocator to the MultiCIDRRangeAllocator and back.
+//! Migration from the RangeAllocator to the MultiCIDRRangeAllocator and back.
 
 use std::collections::BTreeMap;
 

@@ -7,7 +7,7 @@ use crate::scene::{Scene, cluster_cidr, everybody, labelled, used};
 
 type Row = (&'static str, &'static [&'static str], u8, &'static [&'static [&'static str]]);
 
-/// What it shows, range and host bits, blocks in the order in which they are given.
+/// Rows of (rule, range and host bits, blocks in the order of assignment).
 const GIVEN: [Row; 7] = [
     ("one-block-of-ipv4", &["127.123.234.0/28"], 4, &[&["127.123.234.0/28"]]),
     ("one-block-of-ipv6", &["beef:1234::/30"], 98, &[&["beef:1234::/30"]]),

@@ -63,7 +63,7 @@ pub(crate) struct Scene {
 }
 
 impl Scene {
-    /// These ClusterCIDRs exist before the product starts.
+    /// Starts the product after these ClusterCIDRs were created.
     pub(crate) async fn begin(objects: &[Value], args: &str) -> Self {
         Self::begin_on(hub().await, objects, args).await
     }

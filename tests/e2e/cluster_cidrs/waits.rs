@@ -1,4 +1,4 @@
-//! What a Node waits for, and what wakes it.
+//! Reasons for which a Node waits, and changes that end the wait.
 
 use serde_json::{Value, json};
 use tests::kubectl::{IDENTITY, Kubectl};

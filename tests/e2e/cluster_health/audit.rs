@@ -16,7 +16,7 @@ fn cluster(name: &str, spec: &Value) -> Value {
         "metadata": {"name": name, "namespace": FEDERATION}, "spec": spec})
 }
 
-/// What the other controller says.
+/// Writes the status as the other controller.
 fn publish(hub: &Kubectl, name: &str, kind: &str, reason: &str) {
     let condition = json!({"type": kind, "status": "True", "reason": reason,
         "lastProbeTime": "2026-01-01T00:00:00Z"});

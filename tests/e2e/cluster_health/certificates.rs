@@ -6,11 +6,11 @@ use rcgen::{
 };
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
-/// What a server shows, and what vouches for it.
+/// The certificate of a server, and the CA that verifies it.
 pub(crate) struct Shown {
     pub(crate) certificate: CertificateDer<'static>,
     pub(crate) key: PrivateKeyDer<'static>,
-    /// In PEM.
+    /// The CA, in PEM.
     pub(crate) voucher: String,
 }
 
@@ -80,7 +80,7 @@ fn without_extensions(certificate: &[u8], key: &KeyPair) -> Vec<u8> {
     element(0x30, &[&body_1, algorithm, &element(0x03, &signature)].concat())
 }
 
-/// Where the contents of the DER element at `at` are.
+/// Range of the contents of the DER element at `at`.
 fn contents(der: &[u8], at: usize) -> std::ops::Range<usize> {
     let short = usize::from(der[at + 1]);
     let (start, length) = match short.checked_sub(0x80) {

@@ -9,7 +9,7 @@ use tests::planted::{Discreet, Planted};
 use tests::poll::poll;
 
 const GROUPS: [&str; 2] = ["system:serviceaccounts", "system:serviceaccounts:kube-system"];
-/// In the Secret of the member, and nowhere else.
+/// Token in the Secret of the member; no other place may contain it.
 const TOKEN: &str = "planted-token-of-one-that-sleeps";
 
 #[tokio::test(flavor = "multi_thread")]
@@ -78,7 +78,7 @@ async fn a_process_sleeps_with_the_rights_of_every_process_until_a_kind_of_membe
     }
 }
 
-/// How many threads cluster-health has for itself.
+/// Number of threads of cluster-health.
 fn own_threads(manager: &Process) -> usize {
     let tasks = fs::read_dir(format!("/proc/{}/task", manager.pid())).unwrap();
     let names = tasks.filter_map(|task| fs::read_to_string(task.ok()?.path().join("comm")).ok());

@@ -17,7 +17,7 @@ pub(crate) struct Scene {
 }
 
 impl Scene {
-    /// With members probed every second, and what they say believed at the third failure.
+    /// A scene with a probe period of one second, and an outage published after three failures.
     pub(crate) async fn set() -> Self {
         let hub = hub().await;
         let client = hub.plane.client().await;
@@ -32,7 +32,7 @@ impl Scene {
         Self { _manager: Discreet::new(manager, &planted, &hub), hub, client, planted }
     }
 
-    /// What kubectl prints.
+    /// Output of kubectl.
     pub(crate) fn kubectl(&self, arguments: &str) -> String {
         self.hub.run(arguments)
     }

@@ -1,4 +1,4 @@
-//! What is said of each right and wrong way to set up a member, to whoever looks with kubectl.
+//! The status and the kubectl output of each right and wrong way to set up a member.
 
 use std::time::Duration;
 
@@ -112,7 +112,7 @@ async fn create_secrets(scene: &Scene, one: &ControlPlane, other: &ControlPlane,
     }
 }
 
-/// What a person sees.
+/// Asserts the output of kubectl.
 async fn assert_printed(scene: &Scene, rows: &[Row]) {
     let words = |name: &str, ready: &str, offline: &str| {
         [name, "AGE", ready, offline].map(str::to_owned).to_vec()

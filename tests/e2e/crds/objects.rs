@@ -1,4 +1,4 @@
-//! What the API server keeps of objects, and what it refuses.
+//! Fields that the API server stores, and objects that it refuses.
 
 use serde_json::{Value, json};
 

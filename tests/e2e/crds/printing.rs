@@ -1,4 +1,4 @@
-//! What `kubectl get` prints, and what it selects by.
+//! Output of `kubectl get`, and selectable fields.
 
 use serde_json::json;
 

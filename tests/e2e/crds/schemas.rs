@@ -1,4 +1,4 @@
-//! What the manifests themselves promise; no server is needed.
+//! Guarantees of the manifests themselves; no server is needed.
 
 use std::fs;
 

@@ -29,9 +29,9 @@ const CLOUD_ARGS: &str = "--cluster-cidr=10.1.0.0/19 --node-cidr-mask-size=28";
 const FOREIGN: [(&str, &str); 2] = [("foreign-64", "10.0.64.0/22"), ("foreign-8", "10.0.68.0/25")];
 const BASELINE: f64 = 1_024.0 / 4_096.0;
 
-/// How long each leader is let to lead at least; none ends before it has assigned a block.
+/// Minimum time of each leader; none ends before it has assigned a block.
 const TERM: Duration = Duration::from_secs(3);
-/// For thousands of Nodes on a busy machine.
+/// Time limit for thousands of Nodes on a busy machine.
 const LONG: Duration = Duration::from_secs(180);
 
 #[tokio::test(flavor = "multi_thread")]

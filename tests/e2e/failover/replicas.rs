@@ -9,7 +9,7 @@ use tests::control_plane::MANAGER_USER;
 use tests::fault_proxy::NodePatch;
 use tests::{Allocator, Cluster, FaultProxy, PATIENCE, Process, Vms, Wire, eventually};
 
-/// How a leader ends.
+/// The way in which a leader ends.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum End {
     /// SIGKILL: its lease has to expire.

@@ -1,4 +1,4 @@
-//! Who may ask the serving port for what: the real API server says it.
+//! Access to the serving port, as the real API server authorizes it.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

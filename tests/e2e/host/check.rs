@@ -17,7 +17,7 @@ use crate::scene::{AT_ONCE, Scene, writes};
 /// Flags of a start that assigns pod CIDRs.
 pub(crate) const ALLOCATING: [&str; 3] =
     ["--allocate-node-cidrs", "--cluster-cidr=10.0.0.0/12", "--use-service-account-credentials"];
-/// There may be anybody at the usual port of this machine.
+/// Flag that skips the health check: another program may use the usual port of this machine.
 const NO_HEALTH: &str = "--stock-healthz=";
 
 /// Runs it; exit code and what it found.

@@ -1,4 +1,5 @@
-//! From a command line to a running process, or to one clear line and exit 1.
+//! Command lines that start a process, and command lines that end with one clear error line and
+//! exit code 1.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,7 +16,7 @@ use tests::{Process, Stopwatch, poll, ports};
 
 use crate::scene::{AT_ONCE, Scene};
 
-/// What is in the `pki` folder of a kubeadm control plane, as far as the command line names it.
+/// Files of the `pki` folder of a kubeadm control plane that the command line names.
 const PKI: [&str; 4] = ["ca.crt", "ca.key", "front-proxy-ca.crt", "sa.key"];
 
 /// The arguments of kubeadm's manifest for kube-controller-manager, in its order, for a cluster

@@ -6,8 +6,8 @@ use tests::Match;
 
 use crate::scene::{Scene, launch, writes};
 
-/// What a dry run may store: its lease, and the account that it works as. Reviews and tokens are answers and
-/// no objects.
+/// Whether a dry run may store an object: its lease, and the account that it works as. Reviews and
+/// tokens are not stored.
 fn may_be_stored(path: &str) -> bool {
     path.contains("/leases")
         || path.ends_with("/serviceaccounts")

@@ -1,5 +1,4 @@
-//! Who the process is to the API server: the kubeconfig's identity reads and leads, a service
-//! account writes.
+//! Identities of the process: the kubeconfig's identity reads and leads, a service account writes.
 
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::ServiceAccount;

@@ -26,7 +26,7 @@ async fn standby(proxy: &FaultProxy, args: &str) -> Process {
     manager
 }
 
-/// All holders of the lease one after the other, from now on until `last` is one of them.
+/// All holders of the lease in order, from now on until `last` returns true for one.
 async fn holders_until(scene: &Scene, last: impl Fn(&str) -> bool + Send + 'static) -> Holders {
     let now = scene.lease().await;
     let version = now.metadata.resource_version.clone().unwrap();

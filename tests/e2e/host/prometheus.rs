@@ -22,7 +22,7 @@ fn scraper(kubectl: &Shell) -> String {
     kubectl.run("create token prometheus -n kube-system").trim().to_owned()
 }
 
-/// What the dashboard of kubernetes-mixin for kube-controller-manager is made of.
+/// Expressions of the dashboard of kubernetes-mixin for kube-controller-manager.
 fn mixin() -> Vec<(String, String)> {
     let asked = [
         "up",

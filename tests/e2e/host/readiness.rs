@@ -1,4 +1,4 @@
-//! What the process says of itself while the API server is away.
+//! Readiness of the process while the API server is unreachable.
 
 use std::path::PathBuf;
 use std::time::Duration;

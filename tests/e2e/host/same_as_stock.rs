@@ -37,7 +37,7 @@ const SAME: [(Method, &str); 17] = [
 const REFUSED: [&str; 6] =
     ["/metrics", "/metrics/slis", "/configz", "/flagz", "/statusz", "/debug/flags/v?a=b"];
 
-/// What comes for a request whose body, which only a PUT of the log level reads, is `2`.
+/// The answer to a request with the body `2`, which only a PUT of the log level reads.
 async fn answer(of: &Process, who: &AuthInfo, method: &Method, path: &str) -> (u16, String) {
     let request = Request::builder().method(method).uri(path).body(Body::from(b"2".to_vec()));
     process::ask(of.port(), who.clone(), request.unwrap()).await.unwrap()

@@ -12,7 +12,7 @@ use tests::programs::workspace;
 
 use crate::scene::{Scene, until_readyz};
 
-/// What our metrics begin with, and those that Kubernetes' components share.
+/// Prefixes of our metrics, and of those that Kubernetes' components share.
 const PREFIXES: [&str; 7] =
     ["icm_", "node_ipam_", "leader_", "workqueue_", "rest_client_", "process_", "go_"];
 

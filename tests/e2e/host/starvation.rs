@@ -24,7 +24,7 @@ const LEASE: Duration = Duration::from_secs(6);
 /// Longest time for which renewals may fail.
 const GAP: Duration = Duration::from_secs(5);
 
-/// For all that must hold at once, and for as long as is asked for.
+/// Number of Nodes that wait at the same time.
 const CROWD: usize = 10_000;
 /// Renewals come every two seconds by default.
 const RENEWED_WITHIN: Duration = Duration::from_secs(3);

@@ -25,7 +25,8 @@ const RELEASING: &str = "--feature-gates=ControllerManagerReleaseLeaderElectionL
 
 /// Stock's default, and ours.
 const LEASE: Duration = Duration::from_secs(15);
-/// When a lease was not given back, whoever comes next tries for it every two to four and a half seconds.
+/// Longest time until another replica tries for a lease that was not released: every two to four
+/// and a half seconds.
 const NEXT_TRY: Duration = Duration::from_secs(5);
 /// The end of one program and the start of another, until it looks at its lease and has its caches.
 const START: Duration = Duration::from_secs(8);
@@ -50,7 +51,7 @@ const SHORT: [&str; 3] = [
     "--leader-elect-retry-period=1s",
 ];
 
-/// What `check` says with this stock at its place.
+/// Result of `check` with this kube-controller-manager on the host.
 async fn checked(scene: &Scene, stock: &Process) -> (Option<i32>, Vec<[String; 3]>) {
     let health = format!("--stock-healthz=https://127.0.0.1:{}/healthz", stock.port());
     let args = [&ALLOCATING[..], &[&*health]].concat();
@@ -133,7 +134,7 @@ async fn a_second_allocator_is_reported_by_event_metric_and_check_and_ours_pause
     drop(again);
 }
 
-/// What became of all Nodes.
+/// The result for all Nodes.
 struct Story {
     /// The longest time that one which lived on had no CIDR.
     longest: Duration,

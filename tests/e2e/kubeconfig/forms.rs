@@ -1,4 +1,4 @@
-//! How a user and a server can be named.
+//! The forms in which a kubeconfig can name a user and a server.
 
 use std::time::Duration;
 

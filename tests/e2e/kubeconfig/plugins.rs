@@ -10,7 +10,7 @@ use crate::scene::{SHORT_LEASE, Scene, launch};
 
 const V1: &str = "client.authentication.k8s.io/v1";
 
-/// What a plugin prints.
+/// Output of an exec plugin.
 fn credential(status: &Value) -> String {
     json!({"apiVersion": V1, "kind": "ExecCredential", "status": status}).to_string()
 }

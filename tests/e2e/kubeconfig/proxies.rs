@@ -79,7 +79,8 @@ async fn tunnel(mut near: impl AsyncRead + AsyncWrite + Unpin, count: &AtomicUsi
     drop(copy_bidirectional(&mut near, &mut far).await);
 }
 
-/// With the certificate of the API server: a proxy is trusted by the same bundle.
+/// A TLS acceptor with the certificate of the API server: a proxy is verified against the same
+/// bundle.
 fn acceptor(cluster: &Cluster) -> TlsAcceptor {
     let chain = CertificateDer::from_pem_file(cluster.dir().join("server.crt")).unwrap();
     let key = PrivateKeyDer::from_pem_file(cluster.dir().join("server.key")).unwrap();

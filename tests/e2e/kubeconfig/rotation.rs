@@ -1,4 +1,5 @@
-//! What is replaced under a running process is used by it, and one that the server refuses says so.
+//! Files that are replaced while the process runs take effect, and refused credentials are
+//! reported.
 
 use std::fs;
 use std::time::Duration;

@@ -58,7 +58,7 @@ async fn ends(process: Process) {
     assert!(process.exit(PATIENCE).await.success());
 }
 
-/// By user the requests with verb, path and the code of the answer.
+/// Requests with verb, path and answer code, by user.
 fn noted(folder: &TempDir) -> BTreeMap<String, Vec<String>> {
     let mut noted: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for line in fs::read_to_string(folder.join("audit.log")).unwrap().lines() {

@@ -25,7 +25,7 @@ const SHARDS: &str = "config/rbac/cluster-health-shards.yaml";
 const ACCOUNT: &str = "config/rbac/cluster-health-account.yaml";
 /// Gives the process the rights of the account.
 const PROCESS: &str = "config/rbac/cluster-health-process.yaml";
-/// In a Secret, a ClusterCredential and a Machine, and nowhere else.
+/// Tokens in a Secret, a ClusterCredential and a Machine; no other place may contain them.
 const TOKENS: [&str; 3] =
     ["planted-token-of-a-secret", "planted-token-of-a-credential", "planted-password-of-a-machine"];
 

@@ -118,7 +118,7 @@ async fn the_product_runs_with_the_rights_of_config_rbac_and_needs_every_one_of_
 /// Verb, group, resource with subresource, namespace, name.
 type Attempt = (&'static str, &'static str, &'static str, &'static str, &'static str);
 
-/// What a thief of the identity would try.
+/// Requests that a stolen identity must not be able to make.
 const OUT_OF_REACH: [Attempt; 24] = [
     ("get", "", "secrets", "kube-system", ""),
     ("list", "", "secrets", "", ""),

@@ -11,7 +11,7 @@ use tests::fault_proxy::Request;
 pub(crate) struct Right {
     pub(crate) verb: String,
     pub(crate) group: String,
-    /// With its subresource: `serviceaccounts/token`.
+    /// Resource with its subresource: `serviceaccounts/token`.
     pub(crate) resource: String,
     pub(crate) name: Option<String>,
 }
@@ -38,7 +38,7 @@ impl Right {
         rights
     }
 
-    /// What a request needs; `None` for paths that are no resources.
+    /// The permission that a request needs; `None` for paths that are not resources.
     pub(crate) fn needed(request: &Request) -> Option<Self> {
         let mut segments = request.path.split('/').skip(1);
         let group = match segments.next()? {

@@ -18,7 +18,7 @@ use crate::files::{apply, dry_run, manifest};
 const FILE: &str = "deploy/static-pod/infra-controller-manager.yaml";
 /// Manifest whose command line the tests of kubeadm's manifest cover.
 const REPLACEMENT: &str = "deploy/replacement/kube-controller-manager.yaml";
-/// What a test decides by itself: where the files of this machine and a free port are.
+/// Flags that a test sets itself: files of this machine and free ports.
 const OF_THE_TEST: [&str; 6] = [
     "additional-bind-addresses",
     "kubeconfig",
@@ -226,8 +226,8 @@ fn unit(kind: &str, key: &str) -> Vec<String> {
     text.lines().filter_map(|line| line.strip_prefix(&key)).map(str::to_owned).collect()
 }
 
-/// What systemd does when kubeadm has written the original, here below another folder and as the
-/// user of the test.
+/// Copies the kubeconfig as systemd does when kubeadm has written the original, below another
+/// folder and as the user of the test.
 fn copy(etc: &Path) {
     let id = Command::new("id").arg("-u").output().unwrap();
     let user = String::from_utf8(id.stdout).unwrap();

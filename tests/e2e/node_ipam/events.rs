@@ -1,4 +1,4 @@
-//! What users see of node-ipam: events, warnings before a pool is full, metrics.
+//! Output of node-ipam for users: events, warnings before a pool is full, metrics.
 
 use crate::story::Story;
 

@@ -23,7 +23,7 @@ impl Story {
         Self::with_nodes(&[], args).await
     }
 
-    /// These Nodes, with their CIDRs, exist before the product starts.
+    /// Starts the product after these Nodes, with their CIDRs, were created.
     pub(crate) async fn with_nodes(existing: &[(&str, &str)], args: &str) -> Self {
         let cluster = cluster().await;
         let client = cluster.client().await;

@@ -7,8 +7,7 @@ use tests::{Allocator, Match, Wire, create_nodes, mk_node};
 
 use crate::scene::Scene;
 
-/// What a product that does not wait for its list gets to do so. Nothing announces that something
-/// does not happen.
+/// Time in which a product that does not wait for its list would send a PATCH.
 const TEMPTATION: Duration = Duration::from_millis(700);
 
 /// Releases `hold` after a while; no PATCH may have come before.

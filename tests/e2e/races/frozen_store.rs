@@ -13,9 +13,9 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::scene::{Scene, patch_of, settled};
 
-/// What the URL of the PATCH asks for.
+/// Timeout in the URL of the PATCH.
 const DEADLINE: Duration = Duration::from_secs(1);
-/// What the product adds to it for the way.
+/// Time that the product adds to the timeout for the network.
 const TRANSIT: Duration = Duration::from_secs(1);
 /// Between the first two of the reads that settle it.
 const AFTERMATH: Duration = Duration::from_secs(1);

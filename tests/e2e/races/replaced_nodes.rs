@@ -98,7 +98,7 @@ async fn a_node_recreated_with_cidrs_already_set_is_adopted() {
     scene.end();
 }
 
-/// What makes this case hard: the server's answer is about the uid and about CIDRs at once.
+/// Asserts why this case is hard: the server's answer names both the UID and the CIDRs.
 async fn assert_both_causes(scene: &Scene, uid: &str, cidr: &str) {
     let body = serde_json::json!({
         "metadata": {"uid": uid}, "spec": {"podCIDR": cidr, "podCIDRs": [cidr]},

@@ -12,7 +12,7 @@ use crate::scene::{SHORT_LEASE, Scene, lease_releases, lease_renewals, patch_of}
 /// A PATCH may take 5 s: long enough to look at the lease meanwhile.
 const LONG_PATCH: &str = "--leader-elect-lease-duration=10s --leader-elect-renew-deadline=5s \
      --leader-elect-retry-period=500ms --cluster-cidr=10.0.0.0/22";
-/// For a busy machine.
+/// Time limit of an exit on a busy machine.
 const EXIT: Duration = tests::PATIENCE;
 /// Longer than anything is on its way, but for a machine that stands still.
 const WAY: Duration = Duration::from_secs(5);

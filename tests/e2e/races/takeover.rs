@@ -10,11 +10,11 @@ use crate::scene::{Scene, first_answered, lease_renewals};
 const ARGS: &str = "--leader-elect-lease-duration=7s --leader-elect-renew-deadline=5s \
      --leader-elect-retry-period=500ms --cluster-cidr=10.0.0.0/22";
 const LEASE: Duration = Duration::from_secs(7);
-/// For a busy machine.
+/// Time limit of a takeover on a busy machine.
 const AT_ONCE: Duration = Duration::from_secs(2);
 
-/// From the write that made the process behind this proxy the leader to its first list, without
-/// what a busy machine adds.
+/// Time from the write that made the process behind this proxy the leader to its first list,
+/// without the delay of a busy machine.
 fn lease_to_list(proxy: &FaultProxy) -> Duration {
     let lease = first_answered(proxy, &lease_renewals()).expect("it leads");
     let list = proxy.requests_like(&Match::node_lists()).into_iter().next().expect("it has listed");
@@ -49,7 +49,7 @@ async fn every_write_ends_inside_the_lease_under_which_it_was_sent() {
     renewals.release();
 }
 
-/// When the last renewal arrived that the server answered.
+/// Time at which the last answered renewal arrived.
 fn last_renewal(proxy: &FaultProxy) -> Instant {
     let renewals = proxy.requests_like(&lease_renewals());
     let answered =

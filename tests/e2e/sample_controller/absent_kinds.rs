@@ -77,7 +77,7 @@ fn informers(scene: &Scene, stop: CancellationToken) -> Informers {
     Informers::new(options, InformerMetrics::new(&Registry::new(), "test").unwrap())
 }
 
-/// By a name learnt at run time, as `carriers.rs` of the sample does.
+/// An informer of Vans by a name learnt at run time, as in `carriers.rs` of the sample.
 fn vans_of(informers: &Informers) -> Informer<Metadata> {
     let kind = Kind::named(VANS.group.to_string(), VANS.kind.to_string());
     informers.get_from(informers.source(kind))
@@ -90,7 +90,7 @@ fn van() -> Draft<Dynamic> {
 
 type News = UnboundedReceiver<Option<Arc<Metadata>>>;
 
-/// Each van that comes or changes, and `None` for one that is gone.
+/// A subscription that sends each created or changed van, and `None` for a deleted one.
 fn news_of(vans: &Informer<Metadata>) -> (Subscription<Metadata>, News) {
     let (reported, news) = unbounded_channel();
     let subscription = vans.subscribe(move |delta| match delta {

@@ -12,7 +12,7 @@ use crate::replicas::writes;
 /// A write that made a version.
 struct Made<'a> {
     version: u64,
-    /// Which process sent it.
+    /// Process that sent the write.
     sender: usize,
     recorded: &'a Recorded,
 }
@@ -50,7 +50,7 @@ impl Audit {
         objects.len()
     }
 
-    /// How often the status of each object of this collection was written, by its name.
+    /// Number of status writes of each object of this collection, by its name.
     pub(crate) fn status_writes(&self, collection: &str) -> BTreeMap<String, u64> {
         let statuses = Match::method(Method::PATCH).path_prefix(collection);
         let mut counts = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! What is in the store, and the users who change it while the controller runs.
+//! The contents of the store, and the users who change it while the controller runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -72,7 +72,7 @@ async fn add_item(client: &ObjectClient<Dynamic>, shipment: &Arc<Object<Dynamic>
     }
 }
 
-/// What is in the store.
+/// The contents of the store.
 pub(crate) struct Harbour {
     pub(crate) shipments: BTreeMap<String, Value>,
     parcels: BTreeMap<String, Value>,
@@ -131,7 +131,7 @@ impl Harbour {
         [self.shipments.len(), shipped, stranded, self.parcels.len(), self.loaded.len()]
     }
 
-    /// How many shipments say so of themselves.
+    /// Number of shipments in this phase.
     pub(crate) fn in_phase(&self, phase: &str) -> usize {
         self.shipments.values().filter(|shipment| shipment["status"]["phase"] == phase).count()
     }
@@ -153,7 +153,7 @@ impl Harbour {
             && self.loaded.len() == count
     }
 
-    /// Nothing is left of any shipment.
+    /// Whether no object of any shipment is left.
     pub(crate) fn is_empty(&self) -> bool {
         self.shipments.is_empty() && self.parcels.is_empty() && self.loaded.is_empty()
     }

@@ -15,7 +15,7 @@ const LOST_ANSWERS: usize = 20;
 /// A process that was asked to end, or has lost its lease.
 const AT_ONCE: Duration = tests::PATIENCE;
 
-/// How a leader ends.
+/// The way in which a leader ends.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum End {
     /// SIGKILL: its lease has to expire.

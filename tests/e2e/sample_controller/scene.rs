@@ -25,7 +25,7 @@ pub(crate) struct Scene {
 }
 
 impl Scene {
-    /// Without any of the sample's kinds.
+    /// A scene without any of the sample's kinds.
     pub(crate) async fn bare() -> Self {
         let plane = ControlPlane::start(Options::default()).await.expect("a control plane starts");
         let admin = plane.client().await;
@@ -33,7 +33,7 @@ impl Scene {
         Self { plane, admin, clients }
     }
 
-    /// With all kinds of the sample.
+    /// A scene with all kinds of the sample.
     pub(crate) async fn set() -> Self {
         let scene = Self::bare().await;
         for resource in [SHIPMENTS, PARCELS, VANS] {

@@ -18,7 +18,7 @@ use tests::{Cluster, Cut, Fault, FaultProxy, Match, cluster, create_nodes, delet
 use tokio::time::timeout;
 use tower::{BoxError, ServiceBuilder};
 
-/// What every test here starts from: a proxy, the nodes `n-0` to `n-3`, and a client through it.
+/// The start of each test: a proxy, the nodes `n-0` to `n-3`, and a client through it.
 pub(crate) struct Scene {
     pub(crate) cluster: Cluster,
     pub(crate) proxy: FaultProxy,
@@ -42,7 +42,7 @@ impl Scene {
         Self { cluster, proxy, direct, client }
     }
 
-    /// What the API server says the node's CIDR is.
+    /// The CIDR of the Node, from the API server.
     async fn cidr(&self, node: &str) -> Option<String> {
         let (_, node) = get(&self.direct, &format!("/api/v1/nodes/{node}")).await.unwrap();
         node["spec"]["podCIDR"].as_str().map(str::to_owned)

@@ -16,7 +16,7 @@ const TOOLS: [&str; 15] = [
     "bash", "cat", "dirname", "env", "grep", "mktemp", "paste", "rm", "sed", "sh", "sleep", "sort",
     "tail", "tee", "timeout",
 ];
-/// What they read.
+/// Files that the scripts read.
 const FILES: [&str; 6] = [
     ".ci/run",
     "scripts/test",
@@ -35,7 +35,7 @@ exec sleep 1000";
 struct Sandbox(TempDir);
 
 impl Sandbox {
-    /// With a cargo that does `work` when it is to test something, and has no `missing` part.
+    /// A sandbox with a cargo that runs `work` instead of tests and lacks the part `missing`.
     fn new(missing: &str, work: &str) -> Self {
         let dir = TempDir::new("test-script").unwrap();
         for tool in TOOLS {
@@ -62,7 +62,7 @@ impl Sandbox {
         Self(dir)
     }
 
-    /// With Go and Python, for a user with these capabilities.
+    /// A sandbox with Go and Python, for a user with these capabilities.
     fn of_user(capabilities: &str) -> Self {
         let sandbox = Self::new("", "");
         for tool in ["go", "python3"] {
@@ -82,7 +82,7 @@ impl Sandbox {
         self.call_within("60", script, args)
     }
 
-    /// In so many seconds.
+    /// Runs a script with this time limit.
     fn call_within(&self, limit: &str, script: &str, args: &[&str]) -> Process {
         Process::bare()
             .program(&self.0.join("checkout").join(script))
@@ -93,7 +93,7 @@ impl Sandbox {
             .start()
     }
 
-    /// What cargo was asked for.
+    /// The calls of cargo.
     fn calls(&self) -> String {
         fs::read_to_string(self.0.join("calls")).unwrap_or_default()
     }

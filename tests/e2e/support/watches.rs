@@ -34,7 +34,7 @@ impl Watch {
         Self { body: Box::pin(body), buffer: BytesMut::new() }
     }
 
-    /// From now on.
+    /// Starts a watch that begins now.
     async fn from_now(scene: &Scene) -> Self {
         let (_, list) = get(&scene.direct, "/api/v1/nodes?limit=1").await.unwrap();
         let version = list["metadata"]["resourceVersion"].as_str().unwrap();

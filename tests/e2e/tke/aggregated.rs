@@ -15,7 +15,7 @@ use tests::{PATIENCE, Process, ports};
 use crate::scene::{address, condition, pair, port};
 use crate::upstream_crds;
 
-/// In the ClusterCredential, and nowhere else.
+/// Token in the ClusterCredential; no other place may contain it.
 const TOKEN: &str = "planted-token-behind-another-server";
 
 /// Lets the API server of `hub` serve the group by that of `behind`, whom everybody may ask.

@@ -1,4 +1,4 @@
-//! What is said of Clusters by the credentials that there are for them, and when these change.
+//! Conditions of Clusters for each kind of credential, and after changes of the credentials.
 
 use std::time::Duration;
 
@@ -15,9 +15,9 @@ use crate::scene::{Scene, address, condition, pair, port};
 type Row = (&'static str, Value, &'static str, &'static str, (&'static str, &'static str));
 
 const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
-/// For whatever reason.
+/// Status of a valid credential, without a reason.
 const VALID: (&str, &str) = ("True", "");
-/// Nothing is known of the credential of who was not reached.
+/// Status of a credential whose member was not reached: unknown.
 const NOT_KNOWN: (&str, &str) = ("", "");
 
 #[tokio::test(flavor = "multi_thread")]
@@ -82,7 +82,7 @@ async fn valid_old_wrong_and_powerless_credentials_differ_and_changes_take_effec
     scene.end(manager).await;
 }
 
-/// What a person sees.
+/// Asserts the output of kubectl.
 async fn assert_printed(scene: &Scene, rows: &[Row]) {
     let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
     let mut expected =

@@ -18,7 +18,7 @@ const PERIOD: Duration = Duration::from_secs(5);
 const FLAGS: &str = "--kube-api-qps=1 --kube-api-burst=1 --healthcheck-period=5s \
     --cluster-health-tke-timeout=5s --cluster-health-summary-interval=3s \
     --cluster-health-summary-page-size=300";
-/// Each of them is looked up, and none is answered in time.
+/// Number of objects whose names are looked up without an answer in time.
 const IN_THE_QUEUE: usize = 300;
 /// After each refusal a write waits 6 s or more, until the server could no longer carry it out:
 /// four of them stand for the two minutes of the incident, unless it is asked for those.

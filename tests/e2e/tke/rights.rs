@@ -1,4 +1,4 @@
-//! What goes on without some of the rights.
+//! The controller continues without some of its permissions.
 
 use serde_json::{Value, json};
 use tests::kubectl::FEDERATION;

@@ -14,7 +14,7 @@ use tests::planted::{Discreet, Planted};
 use tests::pool::Lent;
 use tests::{PATIENCE, Process, eventually, poll};
 
-/// In credentials, and nowhere else.
+/// Token in credentials; no other place may contain it.
 const PLANTED: &str = "planted-5f0c2d1e-token";
 
 pub(crate) struct Scene {

@@ -8,7 +8,7 @@ use tokio::time::sleep;
 
 use crate::scene::{Scene, address, condition, port};
 
-/// What a failing Cluster looks like that upstream's manager leaves behind.
+/// Status of a failing Cluster that upstream's manager leaves behind.
 fn failed() -> Value {
     let long_ago = "2026-01-01T00:00:00Z";
     json!({

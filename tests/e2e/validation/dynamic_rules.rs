@@ -19,7 +19,7 @@ use crate::replicas::{at, hub, product};
 use crate::scene::register;
 use crate::server::{Cause, causes, dry_run};
 
-/// In every secret field of these tests, as it is and in base64.
+/// Secret in every secret field of these tests, as text and in base64.
 const PLANTED: [&str; 2] = ["planted-secret", "cGxhbnRlZC1zZWNyZXQ="];
 
 fn cluster(name: &str, port: u16) -> Value {

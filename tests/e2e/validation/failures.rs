@@ -19,7 +19,7 @@ use crate::server::dry_run;
 
 /// Longer than anything that does not ask the webhook takes, and than the server waits for one.
 const WAITS: u32 = 2;
-/// What a webhook that does not answer in time takes.
+/// Delay of a webhook that does not answer in time.
 const FOR_EVER: Duration = Duration::from_secs(50);
 const PLANTED: &str = "cGxhbnRlZA==";
 

@@ -25,7 +25,7 @@ const LIMIT: Duration = Duration::from_secs(2);
 /// An address without a host: packets to it are lost.
 const NOWHERE: &str = "192.0.2.1";
 
-/// How long each write took.
+/// Duration of each write.
 async fn written(clusters: &Api<DynamicObject>, name: &str) -> Vec<Duration> {
     let mut took = Vec::new();
     for count in 0..WRITES {
@@ -48,7 +48,7 @@ async fn written(clusters: &Api<DynamicObject>, name: &str) -> Vec<Duration> {
     took
 }
 
-/// In words, none of them too long.
+/// The durations as text; asserts that none is too long.
 fn times(took: &[Duration]) -> String {
     let at = |part: usize| took[(took.len() - 1) * part / 100];
     assert!(at(100) < LIMIT, "{took:?}");

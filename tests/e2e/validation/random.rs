@@ -18,7 +18,7 @@ use crate::objects;
 use crate::server::{Cause, as_a_schema_says, causes, comparable, dry_run};
 use crate::table::judging;
 
-/// How many, unless this variable says so.
+/// Environment variable with the number of objects.
 const COUNT: &str = "RANDOM_OBJECTS";
 const IN_CI: usize = 600;
 /// Requests under way.

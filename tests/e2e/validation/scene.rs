@@ -16,7 +16,7 @@ use tests::kubectl::Kubectl;
 use tests::programs::workspace;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-/// For the certificates of a test.
+/// A day, for the validity of certificates.
 pub(crate) const DAY: Duration = Duration::from_secs(24 * 3600);
 
 /// A listener of the test, until it is dropped.
@@ -50,7 +50,7 @@ impl Webhook {
     }
 }
 
-/// How an API server is to call a webhook.
+/// The way in which an API server calls a webhook.
 #[derive(Clone, Copy)]
 pub(crate) struct Call<'a> {
     pub(crate) port: u16,

@@ -1,11 +1,11 @@
-//! What a real API server says of an object.
+//! The answers of a real API server about an object.
 
 use std::collections::BTreeSet;
 
 use kube::api::PostParams;
 use kube::core::response::StatusCause;
 
-/// Where an error is, and which kind of error.
+/// Field and kind of an error.
 pub(crate) type Cause = (String, String);
 
 pub(crate) fn dry_run() -> PostParams {

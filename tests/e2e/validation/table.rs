@@ -39,7 +39,7 @@ pub(crate) fn rows() -> Vec<Row> {
     .collect()
 }
 
-/// What the test's webhook judges by; `None` lets everything pass.
+/// The environment by which the test's webhook validates; with `None` it accepts everything.
 #[derive(Clone, Default)]
 pub(crate) struct Surroundings(Arc<Mutex<Option<Environment>>>);
 
@@ -189,7 +189,7 @@ async fn by_server(
     Some(answer)
 }
 
-/// What became of the rows of a rule.
+/// The results of the rows of a rule.
 #[derive(Default)]
 struct Tally {
     accepted: usize,

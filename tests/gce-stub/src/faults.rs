@@ -2,10 +2,10 @@
 
 use std::collections::VecDeque;
 
-/// What goes wrong.
+/// A fault of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// This status and reason; nothing is done.
+    /// The stub answers with this status and reason, and does nothing.
     Status(u16, &'static str),
     /// 429 with a `Retry-After` of so many seconds; nothing is done.
     RetryAfter(u64),
@@ -28,7 +28,7 @@ impl Faults {
         self.0.extend(std::iter::repeat_n((call.to_owned(), fault), count));
     }
 
-    /// What goes wrong with the next call of this name.
+    /// Takes the fault of the next call of this name.
     pub(crate) fn take(&mut self, call: &str) -> Option<Fault> {
         let place = self.0.iter().position(|(name, _)| name == call)?;
         self.0.remove(place).map(|(_, fault)| fault)

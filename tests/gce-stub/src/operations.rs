@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use ipnet::IpNet;
 use serde_json::{Value, json};
 
-/// How many calls come before an operation is done.
+/// Number of reads before an operation is done.
 const CALLS: usize = 2;
 
 /// Aliases for a VM.
@@ -25,7 +25,7 @@ struct Operation {
     fails_with: Option<&'static str>,
 }
 
-/// All operations so far.
+/// All operations.
 #[derive(Debug, Default)]
 pub(crate) struct Operations {
     all: BTreeMap<String, Operation>,

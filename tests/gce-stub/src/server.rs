@@ -20,7 +20,7 @@ use crate::faults::{Fault, Faults};
 use crate::reply::{Reply, error, retry_after};
 use crate::tokens::Tokens;
 
-/// All that the stub knows.
+/// The state of the stub.
 #[derive(Debug, Default)]
 pub(crate) struct State {
     pub(crate) cloud: Cloud,
@@ -41,7 +41,7 @@ pub struct Call {
     pub zone: String,
     /// The path of its URL.
     pub path: String,
-    /// When it came.
+    /// Time of arrival.
     pub at: Instant,
 }
 

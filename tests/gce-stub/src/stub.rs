@@ -105,17 +105,17 @@ impl GceStub {
         self.state.lock().tokens.expire();
     }
 
-    /// How many tokens were given.
+    /// Number of tokens that were given.
     pub fn tokens_given(&self) -> usize {
         self.state.lock().tokens.given()
     }
 
-    /// All calls so far.
+    /// All calls.
     pub fn calls(&self) -> Vec<Call> {
         self.state.lock().calls.clone()
     }
 
-    /// How many calls of this name there were.
+    /// Number of calls of this name.
     pub fn count(&self, name: &str) -> usize {
         self.state.lock().calls.iter().filter(|call| call.name == name).count()
     }

@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::cloud::PROJECT;
 use crate::reply::{Reply, error, ok};
 
-/// Which tokens are good: those of the present generation.
+/// Valid tokens: those of the present generation.
 #[derive(Debug, Default)]
 pub(crate) struct Tokens {
     generation: u32,

@@ -60,7 +60,7 @@ impl Capture {
         self.each(text, |line| line.text.clone())
     }
 
-    /// When they were written, by the clock that a test may pause.
+    /// Times at which these lines were written, by the clock that a test may pause.
     #[must_use]
     pub fn times(&self, text: &str) -> Vec<Instant> {
         self.each(text, |line| line.at)

@@ -13,7 +13,7 @@ use workqueue::WorkQueue;
 
 use crate::{Carrier, Shipment};
 
-/// All kinds of carriers so far; clones are the same.
+/// All kinds of carriers; clones share them.
 #[derive(Clone)]
 pub(crate) struct Carriers(Arc<Inner>);
 
@@ -23,7 +23,7 @@ type Place = (String, String, String);
 struct Inner {
     context: Context,
     shipments: WorkQueue<Arc<str>>,
-    /// By group and kind.
+    /// Fleets by group and kind.
     fleets: Mutex<BTreeMap<(String, String), Fleet>>,
     /// Shipments by the key of the carrier that they name.
     named: Mutex<HashMap<Place, BTreeSet<Arc<str>>>>,

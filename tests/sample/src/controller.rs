@@ -20,7 +20,7 @@ use crate::{BACKOFF, BOMB, MADE_BY, NAME, PAGE, PARCELS, Parcel, SHIPMENTS, Ship
 const WORKERS: usize = 8;
 const GROUP: &str = "sample.example.org";
 
-/// To be hosted by the command.
+/// The sample controller, for the host.
 #[derive(Debug)]
 pub struct Sample;
 

@@ -58,7 +58,7 @@ pub struct Carrier {
     pub name: String,
 }
 
-/// How far a shipment is.
+/// Status of a shipment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct ShipmentStatus {
@@ -66,7 +66,7 @@ pub struct ShipmentStatus {
     pub phase: Phase,
     /// The names of the packed items.
     pub packed: BTreeMap<String, bool>,
-    /// How often anybody wrote this status.
+    /// Number of writes of this status, by any client.
     pub writes: u64,
 }
 
@@ -78,7 +78,7 @@ pub enum Phase {
     Pending,
     /// The carrier or its kind does not exist.
     NoCarrier,
-    /// All is packed and loaded.
+    /// All items are packed and loaded.
     Loaded,
 }
 
@@ -98,7 +98,7 @@ pub struct ParcelSpec {
     pub shipment: String,
 }
 
-/// How far a parcel is.
+/// Status of a parcel.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ParcelStatus {

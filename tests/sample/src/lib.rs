@@ -33,7 +33,7 @@ pub use kinds::{
 
 /// Canonical name of the controller; also its service account and field manager.
 pub const NAME: &str = "sample-controller";
-/// Where the secure port shows the kinds of carriers.
+/// Path of the page that lists the kinds of carriers.
 pub const PAGE: &str = "/debug/controllers/sample-controller";
 /// An item over which the controller panics whenever it hears of its shipment.
 pub const BOMB: &str = "bomb";

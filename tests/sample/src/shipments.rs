@@ -12,7 +12,7 @@ use crate::carriers::Carriers;
 use crate::metrics::Memory;
 use crate::{FINALIZER, MADE_BY, NAME, Parcel, ParcelSpec, Phase, SHIPMENTS, Shipment, WithSpec};
 
-/// How soon a carrier that is not there is looked for again, should nothing tell of it.
+/// Time after which a missing carrier is looked for again, if no event reports it.
 const LOOK_AGAIN: Duration = Duration::from_secs(30);
 
 /// Packs and loads shipments, by key.
