@@ -12,6 +12,7 @@ mod audit;
 mod cluster_health;
 mod files;
 mod helm;
+mod hosted;
 mod image;
 mod rbac;
 mod rights;

@@ -40,11 +40,19 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- if .Values.tls.certManager.enabled }}{{ include "icm.fullname" . }}-tls{{ else }}{{ .Values.tls.existingSecret }}{{ end }}
 {{- end }}
 
+{{/* The kubeconfig of the cluster that is served, if that is another one than that of the pods. */}}
+{{- define "icm.kubeconfig" -}}
+{{- with .Values.kubeconfig -}}
+{{- if and .existingSecret .path }}{{ fail "kubeconfig.existingSecret and kubeconfig.path exclude each other" }}{{ end -}}
+{{- if .existingSecret }}/etc/infra-controller-manager/kubeconfig/{{ .key }}{{ else }}{{ .path }}{{ end }}
+{{- end }}
+{{- end }}
+
 {{/* Refuses values that would be ignored, and flags under which the probes would fail. */}}
 {{- define "icm.refuse" -}}
 {{- $instead := dict "secure-port" "securePort" "bind-address" "hostNetwork" "leader-elect-resource-name" "leaderElection.resourceName" }}
 {{- if ne .Values.mode "static-manifest" }}
-{{- $_ := set $instead "kubeconfig" "kubeconfig.existingSecret" }}
+{{- $_ := set $instead "kubeconfig" "kubeconfig" }}
 {{- end }}
 {{- if include "icm.tlsSecret" . }}
 {{- $_ := set $instead "tls-cert-file" "tls" }}
@@ -61,7 +69,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end }}
 {{- if eq .Values.mode "static-manifest" }}
 {{- $metrics := .Values.metrics }}
-{{- $ignored := dict "tls" (include "icm.tlsSecret" .) "webhook.enabled" .Values.webhook.enabled "kubeconfig.existingSecret" .Values.kubeconfig.existingSecret "metrics.serviceMonitor.enabled" $metrics.serviceMonitor.enabled "metrics.podMonitor.enabled" $metrics.podMonitor.enabled "metrics.rules.enabled" $metrics.rules.enabled "metrics.dashboards.enabled" $metrics.dashboards.enabled "metrics.readers" $metrics.readers }}
+{{- $ignored := dict "tls" (include "icm.tlsSecret" .) "webhook.enabled" .Values.webhook.enabled "kubeconfig" (include "icm.kubeconfig" .) "metrics.serviceMonitor.enabled" $metrics.serviceMonitor.enabled "metrics.podMonitor.enabled" $metrics.podMonitor.enabled "metrics.rules.enabled" $metrics.rules.enabled "metrics.dashboards.enabled" $metrics.dashboards.enabled "metrics.readers" $metrics.readers }}
 {{- range $name, $value := $ignored }}
 {{- if $value }}{{ fail (printf "%s has no effect with mode=static-manifest, which makes the pod alone; apply deploy/prometheus, config/webhook and config/rbac yourself" $name) }}{{ end }}
 {{- end }}
@@ -107,9 +115,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- $_ := set $flags . $kubeconfig }}
 {{- end }}
 {{- else }}
-{{- if .Values.kubeconfig.existingSecret }}
-{{- $_ := set $flags "kubeconfig" (printf "/etc/infra-controller-manager/kubeconfig/%s" .Values.kubeconfig.key) }}
-{{- end }}
+{{- with include "icm.kubeconfig" . }}{{ $_ := set $flags "kubeconfig" . }}{{ end }}
 {{- if include "icm.tlsSecret" . }}
 {{- $_ := set $flags "tls-cert-file" "/etc/infra-controller-manager/tls/tls.crt" }}
 {{- $_ := set $flags "tls-private-key-file" "/etc/infra-controller-manager/tls/tls.key" }}
