@@ -1,7 +1,7 @@
 //! The cheapest way to talk to the API server: one HTTP/2 connection, requests and replies as
 //! bytes.
 //!
-//! Used by the clock, by whoever creates and deletes Nodes, and by the raw loop. It has no
+//! Used by the clock, by the creation and deletion of Nodes, and by the raw loop. It has no
 //! throttle, no retry and no buffer between caller and wire, so that what it measures is the
 //! server.
 

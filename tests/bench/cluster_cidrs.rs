@@ -169,7 +169,7 @@ mod tests {
         };
         let counts: Vec<usize> = (0..8).map(|object| of(object, &placed)).collect();
         assert_eq!(counts[2], 32, "the small one is full");
-        assert!(counts.iter().all(|count| *count > 0), "each serves somebody: {counts:?}");
+        assert!(counts.iter().all(|count| *count > 0), "each serves a Node: {counts:?}");
         // The wide range of the other group, and one behind one with a free block.
         let strange = placed.iter().position(|(labels, _)| labels[0].1 == "1").unwrap();
         placed[strange].1 = "10.0.250.0/26".parse().unwrap();

@@ -140,7 +140,7 @@ fn arguments(identity: Identity, case: &Case) -> Vec<String> {
         "--allocate-node-cidrs=true".to_owned(),
         "--leader-elect=false".to_owned(),
         "--bind-address=127.0.0.1".to_owned(),
-        // The bench reads metrics as anybody.
+        // The bench reads metrics without credentials.
         "--authorization-always-allow-paths=/*".to_owned(),
     ];
     if identity == Identity::ControllerManager {

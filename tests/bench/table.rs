@@ -28,7 +28,7 @@ const METRICS: [Metric; 9] = [
         targets: |case| match (case.load, case.throttle) {
             (Load::Existing(1000), Throttle::Lifted) => vec![Target::AtMost(0.150)],
             (Load::Existing(5000), Throttle::Lifted) => vec![Target::AtMost(0.300)],
-            // The server needs 2.2 s for this list on two cores, whoever reads it.
+            // The server needs 2.2 s for this list on two cores, for every client.
             (Load::Existing(100_000), Throttle::Lifted) => vec![Target::OfRaw(1.2)],
             _ => Vec::new(),
         },

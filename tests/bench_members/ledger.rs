@@ -63,7 +63,7 @@ impl Ledger {
         Answering(Some(entry))
     }
 
-    /// Forgets how long anybody waited so far, and who probed what.
+    /// Forgets all waiting times, and which process probed which member.
     pub(crate) fn begin(&self) {
         for entry in &self.0 {
             let mut entry = entry.lock();

@@ -149,12 +149,12 @@ impl AwsProxy {
         dead.wait_for(|is_dead| *is_dead).await.expect("the proxy lives");
     }
 
-    /// Kills whoever calls.
+    /// Kills every process that calls.
     pub fn kill(&self) {
         self.state.is_dead.send_replace(true);
     }
 
-    /// Lets whoever calls from now on live, once all that the dead one has sent has come to its
+    /// Lets processes that call from now on live, once all calls of the dead process have come to their
     /// end.
     pub async fn revive(&self) {
         let mut under_way = self.state.under_way.subscribe();

@@ -10,7 +10,7 @@
 //! |---|---|
 //! | `faults` | what goes wrong between a replica and the API server |
 //! | `pair` | the two replicas: ended, restarted, their terms of leadership |
-//! | `scene` | what is played, and by whom |
+//! | `scene` | the plan of a scene, and its contender |
 //! | `report` | what was counted |
 
 mod faults;

@@ -35,7 +35,7 @@ pub fn freeze(process: u32, wanted: impl Fn(&str) -> bool) -> Frozen {
         for thread in &threads {
             stop(*thread);
         }
-        stopped.send(()).expect("somebody waits for it");
+        stopped.send(()).expect("the caller waits for the threads");
         stand_still(threads, &released);
     });
     all_stopped.recv().expect("the threads can be stopped: is ptrace allowed here?");

@@ -26,7 +26,7 @@ impl Store {
         self.0.lock().unwrap().answer(asked)
     }
 
-    /// Deletes every object of this name, as somebody else would.
+    /// Deletes every object of this name, like another client.
     pub fn remove(&self, name: &str) {
         let end = format!("/{name}");
         self.0.lock().unwrap().objects.retain(|path, _| !path.ends_with(&end));

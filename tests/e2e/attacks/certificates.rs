@@ -30,7 +30,7 @@ const LATE: Duration = Duration::from_secs(1);
 /// Probes of each member.
 const PROBES: usize = 12;
 
-/// Shows a chain to whoever connects, and answers `ok` on a connection for each request.
+/// Shows a chain to every client, and answers `ok` on a connection for each request.
 struct Member {
     port: u16,
     connections: Arc<AtomicUsize>,
@@ -55,7 +55,7 @@ impl Member {
             while let Ok((stream, _)) = listener.accept().await {
                 connections.fetch_add(1, Ordering::Relaxed);
                 let (acceptor, probed) = (acceptor.clone(), Arc::clone(&probed));
-                // Whoever refuses the certificate hangs up.
+                // A client that refuses the certificate closes the connection.
                 tokio::spawn(async move { drop(answer(acceptor, stream, &probed).await) });
             }
         });

@@ -1,4 +1,4 @@
-//! S3, S9: whoever reaches the port of the webhook, with and without the certificate of an API server.
+//! S3, S9: clients of the webhook's port, with and without the certificate of an API server.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -38,7 +38,7 @@ async fn product(hub: &Kubectl, knows_callers: bool) -> (Process, u16) {
     (manager, port)
 }
 
-/// Whoever reaches the port, with the certificate of the API server or without.
+/// A client of the port, with or without the certificate of the API server.
 async fn caller(hub: &Kubectl, port: u16, shows_certificate: bool) -> Client {
     let secret = hub.object("secret infra-controller-manager-webhook -n kube-system");
     let user = if shows_certificate {
@@ -118,16 +118,16 @@ async fn a_review_of_anybody_has_nothing_dialled_and_no_credential_sent() {
     {
         let (manager, port) = product(&hub, false).await;
         assert!(manager.has_said("cannot authenticate callers"), "it is said at start");
-        let anybody = caller(&hub, port, false).await;
+        let unauthenticated = caller(&hub, port, false).await;
         for credential in ["victim", "victim-without-ca"] {
             let mut answers = Vec::new();
             for port in [stranger.port, closed] {
                 let mut invented = cluster("cls-victim", port);
                 invented["spec"]["clusterCredentialRef"]["name"] = json!(credential);
-                let answer = asked(&anybody, &invented).await;
+                let answer = asked(&unauthenticated, &invented).await;
                 assert!(answer["warnings"].to_string().contains("--webhook-client-ca-file"));
                 answers.push(without_port(&answer, port));
-                let answer = asked(&anybody, &machine("127.0.0.1", port)).await;
+                let answer = asked(&unauthenticated, &machine("127.0.0.1", port)).await;
                 answers.push(without_port(&answer, port));
             }
             assert_eq!(answers[..2], answers[2..], "an open port looks like a closed one");

@@ -24,7 +24,7 @@ fn text(answer: &str, name: &str) -> String {
 }
 
 /// A call that is not ours.
-async fn somebody(world: &World, parameters: &[(&str, &str)]) -> String {
+async fn another_client(world: &World, parameters: &[(&str, &str)]) -> String {
     world.proxy.upstream().ec2(REGION, parameters).await
 }
 
@@ -61,7 +61,7 @@ async fn group(world: &World, end: &str) -> SecurityGroup {
     found.into_iter().find(|group| group.name.ends_with(end)).unwrap()
 }
 
-/// Half an hour after somebody has changed something, the cluster is as it was. The writes that it
+/// Half an hour after another client has changed something, the cluster is as it was. The writes that it
 /// took.
 async fn mended(world: &World, spec: &Spec, wanted: &[String]) -> Vec<String> {
     let (reconciliation, rest) = world.run_later(&present(spec)).await;
@@ -103,8 +103,11 @@ async fn routes_that_are_lost_or_lead_to_what_is_gone_come_back() {
     let leads_to_nat = |route: &Route| matches!(route.target, Target::NatGateway(_));
     let table = all.iter().find(|table| table.routes.iter().any(leads_to_nat)).unwrap();
     let lost = ("RouteTableId", table.id.as_str());
-    somebody(&world, &[("Action", "DeleteRoute"), lost, ("DestinationCidrBlock", "0.0.0.0/0")])
-        .await;
+    another_client(
+        &world,
+        &[("Action", "DeleteRoute"), lost, ("DestinationCidrBlock", "0.0.0.0/0")],
+    )
+    .await;
     assert_eq!(mended(&world, &spec, &wanted).await, ["CreateRoute"]);
 
     let lost = nat_gateways(&world).await.remove(0);
@@ -134,7 +137,7 @@ async fn a_rule_that_somebody_describes_otherwise_is_not_taken_away_meanwhile() 
         ("IpPermissions.1.IpRanges.1.CidrIp", "0.0.0.0/0"),
         ("IpPermissions.1.IpRanges.1.Description", "else"),
     ];
-    somebody(&world, &update).await;
+    another_client(&world, &update).await;
     assert_eq!(
         mended(&world, &spec, &wanted).await,
         ["UpdateSecurityGroupRuleDescriptionsIngress"]
@@ -166,18 +169,19 @@ async fn two_clusters_of_one_name_do_not_touch_each_other() {
 #[tokio::test(flavor = "multi_thread")]
 async fn in_a_vpc_of_others_groups_and_the_load_balancer_are_all_that_comes_and_goes() {
     let Some(world) = World::new().await else { return };
-    let answer = somebody(&world, &[("Action", "CreateVpc"), ("CidrBlock", "10.1.0.0/16")]).await;
+    let answer =
+        another_client(&world, &[("Action", "CreateVpc"), ("CidrBlock", "10.1.0.0/16")]).await;
     let vpc = text(&answer, "vpcId");
     let mut subnets = Vec::new();
     for (cidr, role) in [("10.1.1.0/24", "public"), ("10.1.2.0/24", "private")] {
         let create = [("Action", "CreateSubnet"), ("VpcId", vpc.as_str()), ("CidrBlock", cidr)];
-        let id = text(&somebody(&world, &create).await, "subnetId");
+        let id = text(&another_client(&world, &create).await, "subnetId");
         let tag =
             [("Action", "CreateTags"), ("ResourceId.1", id.as_str()), ("Tag.1.Key", ROLE_TAG)];
-        somebody(&world, &[&tag[..], &[("Tag.1.Value", role)]].concat()).await;
+        another_client(&world, &[&tag[..], &[("Tag.1.Value", role)]].concat()).await;
         subnets.push(SubnetSpec { id: Some(id), ..SubnetSpec::default() });
     }
-    somebody(&world, &[("Action", "AllocateAddress"), ("Domain", "vpc")]).await;
+    another_client(&world, &[("Action", "AllocateAddress"), ("Domain", "vpc")]).await;
     let before = totals(&world).await;
 
     let spec = Spec { vpc_id: Some(vpc), vpc_cidr: None, subnets, ..with_nats(NatMode::PerZone) };

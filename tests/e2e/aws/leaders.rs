@@ -103,7 +103,7 @@ async fn lead_to_the_end(
     panic!("no end: {:#?}\n{:#?}", reconciliation.plan(), reconciliation.problems());
 }
 
-/// Goes to the goal; whoever sends this write, of all writes, loses the lease with it.
+/// Runs to the goal; the replica that sends this write loses the lease with it.
 async fn change_leader_at(world: &World, goal: &Goal, point: &Point) {
     let (lose, mut lost) = watch::channel(false);
     let (fence, at, mut writes) = (world.fence.clone(), point.clone(), 0..);

@@ -62,7 +62,7 @@ fn the_policy_allows_what_is_called_and_nothing_else() {
     assert_eq!(allowed, called);
 }
 
-/// An instance, a network or an address without an owner tag is somebody else's, whatever the program believes.
+/// An instance, a network or an address without an owner tag belongs to another program, whatever the product believes.
 #[test]
 fn the_policy_ends_only_what_has_an_owner_tag() {
     let text = fs::read_to_string(workspace().join("config/iam/controller.json")).unwrap();

@@ -1,4 +1,4 @@
-//! Whom the controllers of Cluster API act as, and what these accounts may not do.
+//! The service accounts of the controllers of Cluster API, and what these accounts may not do.
 
 use serde_json::json;
 use tests::kubectl::{IDENTITY, Kubectl};

@@ -23,7 +23,7 @@ fn enter(stage: &Stage, cases: &[Case]) {
     stage.patch_status(&format!("{AWS_CLUSTERS} ids"), &json!({"ready": true}));
 }
 
-/// Listeners that somebody else adds to load balancers of ours.
+/// Listeners that another program adds to load balancers of the product.
 async fn add_listeners(stage: &Stage, plain: &mut Foreign<'_>) {
     let upstream = stage.proxy.upstream();
     let describe =

@@ -98,7 +98,7 @@ impl Stage {
         died.unwrap_or_else(|_| panic!("no process died; there were {:?}", self.writes()));
     }
 
-    /// Whoever makes the `number`th call of this name, from 0, dies before the answer arrives.
+    /// Kills the process that makes the `number`th call of this name, from 0, before the answer arrives.
     pub(crate) fn die_after(&self, action: &'static str, number: usize) {
         let mut seen = 0;
         self.proxy.decide(move |_, call| {

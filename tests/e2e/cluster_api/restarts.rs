@@ -66,7 +66,7 @@ async fn assert_one_of_each(scene: &Scene, cluster: &Value) {
     let secrets = scene.run("get secrets -o name");
     let secrets = secrets.lines().filter(|name| name.contains(NAME)).count();
     assert_eq!(secrets, 5);
-    // The authority is the first that was made, whoever made the kubeconfig.
+    // The CA is the first that was created, whichever replica wrote the kubeconfig.
     let text = |secret: Value, key: &str| crate::scene::secret_text(&secret, key);
     let authority = text(scene.find("secrets", "phoenix-ca").await.unwrap(), "tls.crt");
     let kubeconfig = text(scene.find("secrets", "phoenix-kubeconfig").await.unwrap(), "value");

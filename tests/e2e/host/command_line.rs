@@ -134,7 +134,7 @@ fn kubeadm_files(scene: &Scene) -> TempDir {
     kubernetes
 }
 
-/// Asks the kernel to note every file in `folder` that anybody opens from now on. The result ends
+/// Asks the kernel to note every file in `folder` that is opened from now on. The result ends
 /// that and returns the names.
 fn watch_opens(folder: &Path) -> impl FnOnce() -> BTreeSet<String> + use<> {
     let notes = inotify::init(CreateFlags::NONBLOCK).unwrap();

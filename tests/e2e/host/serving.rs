@@ -180,7 +180,7 @@ async fn metrics_have_the_names_that_dashboards_ask_for_and_other_paths_are_404(
     }
 }
 
-/// Asks as somebody who wants the document of this kind.
+/// Requests the document of this kind.
 async fn document(manager: &Process, path: &str, kind: &str) -> Value {
     let accept = format!("application/json;as={kind};v=v1beta1;g=config.k8s.io");
     let request = http::Request::get(path).header(http::header::ACCEPT, accept);

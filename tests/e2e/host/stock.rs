@@ -209,7 +209,7 @@ async fn migrate(size: usize, gates: &[&str], limit: Duration) {
     calm.cancel();
     let left = churning.await.unwrap();
     let served = |now: &tests::observer::Nodes| left.iter().all(|name| !now.cidrs(name).is_empty());
-    scene.nodes.until("whoever is left has a CIDR", served).await;
+    scene.nodes.until("every remaining Node has a CIDR", served).await;
 
     let history = scene.nodes.history();
     assert_never_shared(&history, &[]);

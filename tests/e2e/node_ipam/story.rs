@@ -58,7 +58,7 @@ impl Story {
         now.cidrs(name).to_vec()
     }
 
-    /// Creates a Node that somebody else gave its CIDRs.
+    /// Creates a Node with CIDRs of another writer.
     pub(crate) async fn add_foreign(&mut self, name: &str, cidrs: &[&str]) {
         let mut node = mk_node(name);
         for cidr in cidrs {

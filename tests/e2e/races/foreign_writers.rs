@@ -1,4 +1,4 @@
-//! Somebody else assigns CIDRs too: what they set first is adopted, and what they break is
+//! Another program assigns CIDRs, too: what it sets first is adopted, and what it breaks is
 //! reported, not repaired (`rule:foreign-value-is-adopted`).
 
 use tests::nodes::set_cidrs;

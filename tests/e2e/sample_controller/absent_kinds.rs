@@ -29,14 +29,14 @@ async fn a_kind_is_dormant_until_it_is_served_as_ours_and_whenever_it_is_so_no_l
     eventually("a kind without a CRD is dormant", || vans.is_dormant()).await;
     assert!(!vans.is_synced());
 
-    // Served, but for the controllers of somebody else.
+    // Served, but with the label of another program.
     scene.install(&VANS).await;
     scene.hand_to(&VANS, Some("somebody-else")).await;
     scene.objects::<Dynamic>(&VANS).create(VAN, &van()).await.unwrap();
     let everybodys = vans_of(&informers.of_any_owner());
-    eventually("whoever asks for any owner's sees it", || everybodys.get(VAN).is_some()).await;
+    eventually("an informer for CRDs of any owner sees it", || everybodys.get(VAN).is_some()).await;
     // It was ours for a moment, when it was installed.
-    eventually("somebody else's kind is dormant", || vans.is_dormant()).await;
+    eventually("a kind of another program is dormant", || vans.is_dormant()).await;
 
     let session = Session::new();
     let vans = vans_of(&informers).in_session(session.clone());

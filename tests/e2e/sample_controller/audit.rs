@@ -27,7 +27,7 @@ impl Audit {
         Self { records: proxies.iter().map(|proxy| proxy.requests()).collect() }
     }
 
-    /// Every object was written by whoever held the lease then; the number of writes.
+    /// Asserts that each write came from the holder of the lease at that time; returns the number of writes.
     pub(crate) fn assert_written_by_leaders(&self) -> usize {
         let leases = Match::any().path_prefix("/apis/coordination.k8s.io/");
         let leases = self.made(&leases.and(|request| !request.method.is_safe()));

@@ -106,7 +106,7 @@ async fn shipments_come_and_go(scene: &Scene) {
     Harbour::until(scene, "the new ones are shipped", |now| now.all_shipped(10)).await;
 }
 
-/// Waits until the page of the leader, whoever that is, shows this; the leader.
+/// Waits until the page of the leader shows this text; returns the leader.
 async fn page_shows<'a>(replicas: &'a Replicas<'_>, text: &str) -> &'a Process {
     poll(&format!("the page shows {text:?}"), async || {
         for manager in replicas.managers() {

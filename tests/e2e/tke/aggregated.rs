@@ -18,7 +18,7 @@ use crate::upstream_crds;
 /// Token in the ClusterCredential; no other place may contain it.
 const TOKEN: &str = "planted-token-behind-another-server";
 
-/// Lets the API server of `hub` serve the group by that of `behind`, whom everybody may ask.
+/// Lets the API server of `hub` serve the group by the API server of `behind`, which accepts every client.
 fn aggregate(hub: &Kubectl, behind: &Kubectl) {
     behind.create(&json!({
         "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding",

@@ -54,7 +54,7 @@ async fn ssh() -> u16 {
     tokio::spawn(async move {
         loop {
             let (mut stream, _) = listener.accept().await.unwrap();
-            // Whoever asks may be gone already.
+            // The client may have left already.
             drop(stream.write_all(b"SSH-2.0-test\r\n").await);
         }
     });

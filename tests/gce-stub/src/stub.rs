@@ -56,7 +56,7 @@ impl GceStub {
         self.state.lock().cloud.vms.remove(&key(zone, name));
     }
 
-    /// Gives a VM these aliases in place of those that it has, as somebody else would.
+    /// Gives a VM these aliases in place of the existing ones, like another client.
     pub fn set_aliases(&self, zone: &str, name: &str, aliases: &[&str]) {
         let aliases = aliases.iter().map(|range| alias(range)).collect();
         self.change(zone, name, |vm| vm.change(aliases));

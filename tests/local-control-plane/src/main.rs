@@ -183,7 +183,7 @@ impl Drop for Removed {
             let _absent = fs::remove_file(file).is_err();
         }
         if let Some(dir) = &self.dir {
-            // Not ours to remove once somebody else has put something there.
+            // Not removed once another program has written files there.
             let _in_use = fs::remove_dir(dir).is_err();
         }
     }

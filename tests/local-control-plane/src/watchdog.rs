@@ -68,7 +68,7 @@ fn order(line: &str) {
 fn start() -> ChildStdin {
     let mut shell = Command::new("sh")
         .args(["-c", SCRIPT, "icm-watchdog"])
-        // No inherited output: whoever reads ours (`| tee`) must not wait for the watchdog.
+        // No inherited output: a reader of our output (`| tee`) must not wait for the watchdog.
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(Stdio::null())

@@ -1,4 +1,4 @@
-//! The two replicas: whoever leads is killed or asked to stop at moments that the seed alone
+//! The two replicas: the leader is killed or asked to stop at moments that the seed alone
 //! decides, so that all contenders meet the same ends, and whatever ends is started again, as the
 //! kubelet does it.
 

@@ -1,4 +1,4 @@
-//! What is played, and by whom.
+//! The plan of a scene, and its contender.
 
 use std::path::PathBuf;
 use std::time::Duration;
