@@ -40,10 +40,9 @@ impl Deref for Stage {
 }
 
 impl Stage {
-    /// None, and a word about it, where moto cannot run.
+    /// None, and a word about it, where the tests on moto are left out.
     pub(crate) async fn set() -> Option<Self> {
-        if let Some(reason) = tests::moto::missing() {
-            println!("{reason}");
+        if tests::moto::is_left_out() {
             return None;
         }
         let moto = Moto::start().await;
