@@ -11,9 +11,9 @@ pub(crate) const HELP: &str = "\
 Plays two replicas under all faults at once on a real API server: Nodes come and go, leaders are
 killed and stopped, and a proxy draws lost answers, resets, errors, cut and stale watches and frozen
 moments from a seed. One JSON line a scene on standard output, progress and a table on standard
-error. Exit 1 when a block was doubled, leaked or a Node forgotten, or with --peer when the product
-served a smaller share of the Nodes during their life than kube-controller-manager did with the same
-seed, at the same time and on a control plane of its own.
+error. Exit 1 when a block was doubled, leaked or a Node forgotten, when a process of the product panicked
+or ended without a reason, or with --peer when the product served a smaller share of the Nodes during their
+life than kube-controller-manager did with the same seed, at the same time and on a control plane of its own.
 
   --seeds FIRST-LAST  the scenes (1-10)
   --cluster-cidrs     the product takes pod CIDRs from ClusterCIDRs

@@ -36,6 +36,7 @@
 //! | [`stored_before`] | objects older than the rules of their schemas |
 //! | [`stalls`] | what a busy machine adds to a time that is promised |
 //! | [`usage`] | what a process costs |
+//! | [`seed`] | seeds of what a test draws |
 //! | [`prometheus_server`] | a real Prometheus, and what the dashboards ask it |
 //! | [`churn`], [`soak`] | Nodes that come and go; two replicas under all faults at once |
 //! | [`moto`], [`aws_proxy`] | an imitation of AWS, and what makes it as strict and as unreliable as AWS |
@@ -73,6 +74,7 @@ pub mod pool;
 pub mod process;
 pub mod programs;
 pub mod prometheus_server;
+pub mod seed;
 pub mod soak;
 pub mod stored_before;
 pub mod threads;

@@ -89,7 +89,7 @@ pub async fn play(scene: &Scene, contender: &Contender, plane: &ControlPlane) ->
     let leaked = pair.leaked(BASELINE, BLOCKS).await;
 
     let mut history = nodes.history();
-    let (patches, terms) = pair.end().await;
+    let (patches, terms, bad_ends) = pair.end().await;
     let doubled = history::shared(&history, &[]);
     let risky = match contender {
         Contender::Product => history::patches_that_share(&patches, &history, &[]),
@@ -99,7 +99,18 @@ pub async fn play(scene: &Scene, contender: &Contender, plane: &ControlPlane) ->
     history.retain(|seen| seen.at <= until);
     let Counts { lived, served } = Counts::of(&history);
     let (seed, contender) = (scene.seed, contender.name());
-    Report { seed, contender, nodes: lived, served, doubled, risky, forgotten, leaked, terms }
+    Report {
+        seed,
+        contender,
+        nodes: lived,
+        served,
+        doubled,
+        risky,
+        forgotten,
+        leaked,
+        bad_ends,
+        terms,
+    }
 }
 
 /// Nodes whose life is over.

@@ -40,10 +40,9 @@ impl Deref for Stage {
 }
 
 impl Stage {
-    /// Starts a stage; `None`, with a message, where moto cannot run.
+    /// Starts a stage; `None`, with a message, where the tests on moto are left out.
     pub(crate) async fn set() -> Option<Self> {
-        if let Some(reason) = tests::moto::missing() {
-            println!("{reason}");
+        if tests::moto::is_left_out() {
             return None;
         }
         let moto = Moto::start().await;

@@ -6,6 +6,9 @@ use std::time::Duration;
 use tests::soak::{Contender, Scene, play};
 use tests::{Allocator, cluster};
 
+/// Of the Nodes that lived and died while there were faults, a fifth only for an instant.
+const SERVED: f64 = 0.3;
+
 #[tokio::test(flavor = "multi_thread")]
 async fn under_all_faults_at_once_nothing_is_doubled_leaked_or_forgotten() {
     all_faults_are_survived(Allocator::Range).await;
@@ -22,5 +25,9 @@ async fn all_faults_are_survived(allocator: Allocator) {
     let report = play(&scene, &Contender::Product, &cluster).await;
     eprintln!("{}", report.json());
     assert_eq!(report.faults(), [""; 0]);
-    assert!(report.served > 0, "no Node was served while there were faults");
+    assert!(
+        report.share() > SERVED,
+        "too few Nodes were served while there were faults: {report:?}"
+    );
+    assert!(report.terms.len() > 1, "no leader was ended: {report:?}");
 }

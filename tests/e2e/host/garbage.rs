@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 use http::Method;
 use kube::Client;
 use kube::client::Body;
-use rand::RngExt as _;
+use rand::rngs::StdRng;
 use rand::seq::IndexedRandom as _;
+use rand::{RngExt as _, SeedableRng as _};
 use tests::{Process, eventually, stalls};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
@@ -49,12 +50,11 @@ fn client(port: u16) -> Client {
 }
 
 /// Valid enough to be sent, and nothing beyond that.
-fn nonsense(method: &str, path: &str) -> http::Request<Body> {
+fn nonsense(random: &mut StdRng, method: &str, path: &str) -> http::Request<Body> {
     const PARTS: [&str; 8] = ["%00", "%ff%fe", "..", "//", "?", "&verbose=", "%c3%28", ";x=1"];
-    let mut random = rand::rng();
     let mut target = path.to_owned();
     for _ in 0..random.random_range(0..6) {
-        target.push_str(PARTS.choose(&mut random).unwrap());
+        target.push_str(PARTS.choose(random).unwrap());
     }
     if random.random_ratio(1, 20) {
         target.push('?');
@@ -73,9 +73,9 @@ fn nonsense(method: &str, path: &str) -> http::Request<Body> {
 }
 
 /// Whether it is answered, if not at once: a server may close a connection whose body it does not want.
-async fn send(client: &Client, method: &str, path: &str) -> bool {
+async fn send(client: &Client, random: &mut StdRng, method: &str, path: &str) -> bool {
     for _ in 0..3 {
-        let Ok(answer) = client.send(nonsense(method, path)).await else { continue };
+        let Ok(answer) = client.send(nonsense(random, method, path)).await else { continue };
         assert_ne!(answer.status(), 500, "{method} {path}");
         if answer.into_body().collect_bytes().await.is_ok() {
             return true;
@@ -140,13 +140,14 @@ async fn garbage_slow_readers_and_half_open_handshakes_cost_neither_health_nor_m
 
     let hanging = hang_on(port, half_open).await;
     let mut senders = JoinSet::new();
+    let mut seeds = tests::seed::random("GARBAGE_SEED");
     for method in METHODS {
-        let client = client(port);
+        let (client, mut random) = (client(port), StdRng::from_rng(&mut seeds));
         senders.spawn(async move {
             let mut answered = 0;
             for path in PATHS {
                 for _ in 0..requests {
-                    assert!(send(&client, method, path).await, "{method} {path}");
+                    assert!(send(&client, &mut random, method, path).await, "{method} {path}");
                     answered += 1;
                 }
             }

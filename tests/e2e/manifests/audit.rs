@@ -109,7 +109,8 @@ async fn with_the_shipped_roles_the_audit_log_holds_nothing_forbidden() {
         .args(["check", &flag, "--allocate-node-cidrs", POOL])
         .args(["--use-service-account-credentials", "--stock-healthz="])
         .start();
-    check.exit(PATIENCE).await;
+    let status = check.exit(PATIENCE).await;
+    assert!(status.success(), "check ended with {status}: {:#?}", check.lines());
 
     let noted = noted(&folder);
     for (user, part) in [

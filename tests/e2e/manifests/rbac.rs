@@ -1,16 +1,14 @@
 //! `config/rbac`: the rights of an identity that is not `system:kube-controller-manager`.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
-use ::events::{EventMetrics, EventType, ObjectRef};
 use k8s_openapi::api::authorization::v1::{
     ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec,
 };
 use kube::api::PostParams;
 use kube::{Api, Client};
-use tests::control_plane::client_from;
 use tests::fault_proxy::{Outcome, Recorded, Wire};
+use tests::node_events::node_event;
 use tests::poll::poll;
 use tests::{Cluster, FaultProxy, Observer, PATIENCE, Process, cluster, mk_node};
 
@@ -34,21 +32,33 @@ async fn cluster_with_roles() -> (Cluster, Client) {
     (cluster, client)
 }
 
-/// One life of the product under the identity: it leads, serves a Node, tells of one that it cannot
-/// serve, and stops. Everything that it asked for in its own name.
-async fn life(cluster: &Cluster, client: &Client, wire: Wire, node: &str) -> Vec<Recorded> {
+/// The Node that gets the only block of the pool, and one that finds none.
+const NODES: [&str; 2] = ["a", "starved"];
+
+/// One life of the product under the identity: it leads, serves a Node, reports one that it cannot
+/// serve, for the `count`-th time, and stops. Returns everything that it asked for in its own name.
+async fn life(cluster: &Cluster, client: &Client, wire: Wire, count: i32) -> Vec<Recorded> {
     let nodes = Observer::start(client).await;
     let proxy = FaultProxy::start_with(wire, cluster, USER, &GROUPS).await;
     let manager = Process::with_kubeconfig(proxy.kubeconfig())
         .args(["--use-service-account-credentials=true", "--allocate-node-cidrs=true"])
-        .args(["--cluster-cidr=10.0.0.0/23", "--v=2"])
+        .args(["--cluster-cidr=10.0.0.0/24", "--v=2"])
         .start();
-    mk_node(node).create(client).await;
-    nodes.until("the node has a CIDR", |now| !now.cidrs(node).is_empty()).await;
+    for node in NODES.iter().filter(|_| count == 1) {
+        mk_node(*node).create(client).await;
+        nodes.until("the first Node has the block", |now| now.assigned() == 1).await;
+    }
+    let [served, starved] = NODES;
+    assert!(!nodes.now().cidrs(served).is_empty());
+    // A later leader counts up the Event of the one before it.
+    poll("the Node without a block is reported", async || {
+        let event = node_event(client, starved, "CIDRNotAvailable").await;
+        (event.count == Some(count)).then_some(())
+    })
+    .await;
     assert_eq!(manager.metric("icm_missing_permissions", &[]).await, Some(0.0));
     let refused = manager.metric("rest_client_requests_total", &[("code", "403")]).await;
     assert_eq!(refused, None, "forbidden requests");
-    repeat_an_event(&proxy).await;
 
     manager.terminate();
     assert!(manager.exit(PATIENCE).await.success());
@@ -82,24 +92,12 @@ async fn dry_life(cluster: &Cluster, client: &Client) -> Vec<Recorded> {
     requests
 }
 
-/// The product does it after five minutes at the earliest: an Event that exists is counted up.
-async fn repeat_an_event(proxy: &FaultProxy) {
-    let client = client_from(proxy.kubeconfig()).await.unwrap();
-    let metrics = EventMetrics::new(&prometheus::Registry::new()).unwrap();
-    let (recorder, broadcaster) = ::events::start(client, "test", "test", metrics);
-    for _ in 0..2 {
-        let node = ObjectRef::node("repeated", "uid");
-        recorder.event(node, EventType::Normal, "Repeated", "the same again".into());
-    }
-    broadcaster.flush(Duration::from_secs(20)).await;
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn the_product_runs_with_the_rights_of_config_rbac_and_needs_every_one_of_them() {
     let (cluster, client) = cluster_with_roles().await;
     // A list is the beginning of a watch where the server can, else it needs its own verb.
-    let mut requests = life(&cluster, &client, Wire::ProtobufStreamed, "a").await;
-    requests.extend(life(&cluster, &client, Wire::ProtobufPages, "b").await);
+    let mut requests = life(&cluster, &client, Wire::ProtobufStreamed, 1).await;
+    requests.extend(life(&cluster, &client, Wire::ProtobufPages, 2).await);
     requests.extend(dry_life(&cluster, &client).await);
     let needed: BTreeSet<_> = requests
         .iter()

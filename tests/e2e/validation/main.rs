@@ -1,9 +1,10 @@
 //! The errors of an object, from the library, from the command and from a real API server.
 //!
-//! `table.rs` feeds the rows of the library's own tests to all three, `alone.rs` to the API server without a webhook, `shipped.rs` the shipped samples, and `random.rs`
-//! objects that are made up from the schemas; `dynamic_rules.rs` has the product judge by what is stored and by the
-//! network; `failures.rs` breaks the webhook, and
-//! `incident.rs` everything; `replicas.rs` is about its certificate.
+//! `table.rs` feeds the rows of the library's own tests to the command, and `alone.rs` feeds them to an API server
+//! that has the CRDs and no webhook, so that neither side knows the other; `shipped.rs` does so with the shipped
+//! samples, and `random.rs` with objects that are made up from the schemas. `dynamic_rules.rs` has the product judge
+//! by what is stored and by the network; `failures.rs` breaks the webhook, and `incident.rs` everything;
+//! `replicas.rs` is about its certificate.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -1,6 +1,5 @@
 //! Objects of every kind with a CRD through validation, as the command and the webhook judge them.
 
-use std::path::Path;
 use std::sync::LazyLock;
 
 use cluster_health::admission::Review;
@@ -9,18 +8,14 @@ use validation::{Environment, Kind, Operation, validate};
 
 /// A valid object of each kind that is judged.
 static SAMPLES: LazyLock<Vec<Value>> = LazyLock::new(|| {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../config/samples");
-    let mut samples = Vec::new();
-    for name in ["cluster-api.yaml", "cluster-cidrs.yaml", "kubefed.yaml", "tke.yaml"] {
-        let text = std::fs::read_to_string(folder.join(name)).expect("the samples are there");
-        for document in text.split("\n---\n") {
-            let object: Value = serde_saphyr::from_str(document).expect("a sample is YAML");
-            if Kind::of(&object).is_some() {
-                samples.push(object);
-            }
-        }
-    }
-    samples
+    let texts = [
+        include_str!("../../../config/samples/cluster-api.yaml"),
+        include_str!("../../../config/samples/cluster-cidrs.yaml"),
+        include_str!("../../../config/samples/kubefed.yaml"),
+        include_str!("../../../config/samples/tke.yaml"),
+    ];
+    let read = |text| serde_saphyr::from_multiple::<Value>(text).expect("a sample is YAML");
+    texts.into_iter().flat_map(read).filter(|object| Kind::of(object).is_some()).collect()
 });
 
 /// The first byte selects what is done to an object of that kind; an object ends with a zero byte, and

@@ -53,7 +53,7 @@ fn no_target_panics_or_takes_a_second() {
     let seed = text.map_or(1, |text| text.parse().unwrap());
     for target in TARGETS {
         let (executions, slowest) = fuzz(target, seed);
-        println!(
+        eprintln!(
             "{}: {executions} inputs from seed {seed}, the slowest took {slowest:?}",
             target.name
         );

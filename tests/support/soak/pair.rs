@@ -2,10 +2,13 @@
 //! decides, so that all contenders meet the same ends, and whatever ends is started again, as the
 //! kubelet does it.
 
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use http::Method;
+use rustix::process::Signal;
 use tokio::time::sleep;
 
 use super::faults::{Dice, Faults};
@@ -23,6 +26,14 @@ const BETWEEN_ENDS: [Duration; 2] = [Duration::from_secs(6), Duration::from_secs
 const STOP: Duration = Duration::from_secs(60);
 /// Text that both programs log when they acquire the lease.
 const LEADS: &str = "uccessfully acquired lease";
+/// The product says this when it ends without having been asked to.
+const LOST: &str = "leaderelection lost";
+
+// How a process ended.
+const KILLED: &str = "killed";
+const STOPPED: &str = "stopped";
+const BY_ITSELF: &str = "by itself";
+const AT_THE_END: &str = "at the end";
 
 pub(super) struct Pair<'a> {
     plane: &'a ControlPlane,
@@ -37,6 +48,7 @@ pub(super) struct Pair<'a> {
     running: Vec<Replica>,
     ended: Vec<Arc<FaultProxy>>,
     terms: Vec<Term>,
+    bad_ends: Vec<String>,
 }
 
 struct Replica {
@@ -69,6 +81,7 @@ impl<'a> Pair<'a> {
             running,
             ended,
             terms,
+            bad_ends: Vec::new(),
         };
         for _ in 0..2 {
             let replica = pair.replica().await;
@@ -135,16 +148,15 @@ impl<'a> Pair<'a> {
         Metrics::parse(&page).value(&self.scene.allocator.metric("usage_cidrs"), &[])
     }
 
-    /// Every PATCH and every term of leadership.
-    pub(super) async fn end(mut self) -> (Vec<NodePatch>, Vec<Term>) {
+    /// Every PATCH, every term of leadership, and the processes that ended badly.
+    pub(super) async fn end(mut self) -> (Vec<NodePatch>, Vec<Term>, Vec<String>) {
         for mut replica in std::mem::take(&mut self.running) {
-            replica.end = "at the end";
+            replica.end = AT_THE_END;
             replica.manager.kill();
-            replica.manager.exit(STOP).await;
-            self.put_away(replica);
+            self.put_away(replica).await;
         }
         let patches = self.ended.iter().flat_map(|proxy| proxy.node_patches()).collect();
-        (patches, self.terms)
+        (patches, self.terms, self.bad_ends)
     }
 
     /// Ends the leader when its time is over; does nothing while no replica leads.
@@ -155,13 +167,13 @@ impl<'a> Pair<'a> {
             self.next_end = Some(now + self.dice.between(BETWEEN_ENDS[0], BETWEEN_ENDS[1]));
         }
         if due {
-            let end = self.dice.one_of(&["killed", "stopped"]);
+            let end = self.dice.one_of(&[KILLED, STOPPED]);
             let leader = self.running.iter_mut().find(|replica| replica.leads());
             if let Some(leader) = leader {
                 leader.asked_to_stop = Some(now);
                 leader.end = end;
                 match end {
-                    "killed" => leader.manager.kill(),
+                    KILLED => leader.manager.kill(),
                     _ => leader.manager.terminate(),
                 }
             }
@@ -180,12 +192,16 @@ impl<'a> Pair<'a> {
                     next.faults = None; // it is calm
                 }
                 let old = std::mem::replace(&mut self.running[place], next);
-                self.put_away(old);
+                self.put_away(old).await;
             }
         }
     }
 
-    fn put_away(&mut self, replica: Replica) {
+    async fn put_away(&mut self, replica: Replica) {
+        let status = replica.manager.exit(STOP).await;
+        if matches!(self.contender, Contender::Product) {
+            self.bad_ends.extend(bad_end(&replica, status));
+        }
         self.terms.extend(term(&replica));
         if let Some(folder) = &self.scene.logs {
             let name = format!("{}-{}.log", self.scene.seed, replica.manager.pid());
@@ -217,7 +233,7 @@ impl<'a> Pair<'a> {
             launch = vms.equip(launch, self.pool);
         }
         let manager = launch.start();
-        Replica { manager, proxy, faults, asked_to_stop: None, end: "by itself" }
+        Replica { manager, proxy, faults, asked_to_stop: None, end: BY_ITSELF }
     }
 }
 
@@ -226,6 +242,25 @@ impl Replica {
     fn leads(&self) -> bool {
         self.asked_to_stop.is_none() && self.manager.is_running() && self.manager.has_said(LEADS)
     }
+}
+
+/// What is wrong with the end of a process of the product, in words: it may end when it is asked to, and by itself
+/// only when its lease is lost, which it says.
+fn bad_end(replica: &Replica, status: ExitStatus) -> Option<String> {
+    let Replica { manager, end, .. } = replica;
+    let lines = manager.lines();
+    if let Some(line) = lines.iter().find(|line| line.contains("panicked")) {
+        return Some(format!("process {}, {end}, panicked: {line}", manager.pid()));
+    }
+    let has_lost = status.code() == Some(1) && lines.iter().any(|line| line.contains(LOST));
+    let is_explained = match *end {
+        KILLED | AT_THE_END => status.signal() == Some(Signal::KILL.as_raw()) || has_lost,
+        STOPPED => status.success() || has_lost,
+        _ => has_lost,
+    };
+    let last = lines.last().map_or("", String::as_str);
+    (!is_explained)
+        .then(|| format!("process {}, {end}, has ended with {status}: {last}", manager.pid()))
 }
 
 /// The term of a process, which has one at most: who loses its lease ends.

@@ -23,6 +23,8 @@ pub struct Report {
     pub forgotten: usize,
     /// Blocks still in use when all Nodes were gone; none when that cannot be read.
     pub leaked: Option<f64>,
+    /// Processes of the product that panicked, or ended with another exit code than their end explains, in words.
+    pub bad_ends: Vec<String>,
     /// All terms of leadership.
     pub terms: Vec<Term>,
 }
@@ -45,7 +47,8 @@ impl Report {
 
     /// The violated promises, as text; empty when all are kept.
     pub fn faults(&self) -> Vec<String> {
-        let mut faults = [self.doubled.as_slice(), self.risky.as_slice()].concat();
+        let mut faults =
+            [self.doubled.as_slice(), self.risky.as_slice(), self.bad_ends.as_slice()].concat();
         if self.forgotten > 0 {
             faults.push(format!("{} Nodes were forgotten", self.forgotten));
         }
@@ -69,7 +72,7 @@ impl Report {
             "seed": self.seed, "contender": self.contender, "nodes": self.nodes,
             "served": self.served, "share": self.share(), "doubled": self.doubled.len(),
             "risky": self.risky.len(), "forgotten": self.forgotten, "leaked": self.leaked,
-            "terms": terms,
+            "bad_ends": self.bad_ends.len(), "terms": terms,
         })
     }
 }

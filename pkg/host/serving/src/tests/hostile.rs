@@ -1,7 +1,8 @@
 //! Peers that send garbage, nothing, or too much are cut off, and other peers notice nothing.
 
 use super::*;
-use rand::Rng;
+use rand::rngs::StdRng;
+use rand::{Rng as _, SeedableRng as _};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::Instant;
 
@@ -13,10 +14,22 @@ async fn assert_serving(server: &Running) {
     assert_eq!(server.get(&["http/1.1"], "/livez").await.body, "ok");
 }
 
-fn garbage(length: usize) -> Vec<u8> {
-    let mut bytes = vec![0; length];
-    rand::rng().fill_bytes(&mut bytes);
-    bytes
+/// Random bytes. The seed is that of `$HOSTILE_SEED` or one of its own, and is shown when the test fails.
+struct Garbage(StdRng);
+
+impl Garbage {
+    fn new() -> Self {
+        let set = std::env::var("HOSTILE_SEED").ok();
+        let seed = set.map_or_else(rand::random, |text| text.parse().expect("a seed is a number"));
+        eprintln!("HOSTILE_SEED={seed}");
+        Self(StdRng::seed_from_u64(seed))
+    }
+
+    fn bytes(&mut self, length: usize) -> Vec<u8> {
+        let mut bytes = vec![0; length];
+        self.0.fill_bytes(&mut bytes);
+        bytes
+    }
 }
 
 /// Sends `bytes`, ends the sending side, and reads what comes until the server closes.
@@ -31,14 +44,15 @@ async fn send_and_drain(mut stream: impl AsyncReadExt + AsyncWriteExt + Unpin, b
 
 #[tokio::test]
 async fn random_bytes_instead_of_tls_do_no_harm() {
-    let server = start(&loopback()).await;
+    let (server, mut garbage) = (start(&loopback()).await, Garbage::new());
     for length in [1, 3, 5, 16, 100, 1000, 20_000] {
         for _ in 0..8 {
             let stream = TcpStream::connect(server.address).await.unwrap();
-            send_and_drain(stream, &garbage(length)).await;
+            send_and_drain(stream, &garbage.bytes(length)).await;
             // A record head makes the TLS library read on.
             let stream = TcpStream::connect(server.address).await.unwrap();
-            send_and_drain(stream, &[&[22, 3, 1, 2, 0, 1], &garbage(length)[..]].concat()).await;
+            send_and_drain(stream, &[&[22, 3, 1, 2, 0, 1], &garbage.bytes(length)[..]].concat())
+                .await;
         }
     }
     assert_serving(&server).await;
@@ -47,13 +61,13 @@ async fn random_bytes_instead_of_tls_do_no_harm() {
 
 #[tokio::test]
 async fn random_bytes_inside_tls_do_no_harm() {
-    let server = start(&loopback()).await;
+    let (server, mut garbage) = (start(&loopback()).await, Garbage::new());
     let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
     for alpn in ["h2", "http/1.1"] {
         for start in [&b""[..], preface, b"GET /livez HTTP/1.1\r\n", b"GET \xff\xfe HTTP/1.1\r\n"] {
             for length in [1, 9, 200, 100_000] {
                 let stream = server.connect(&[alpn]).await;
-                send_and_drain(stream, &[start, &garbage(length)].concat()).await;
+                send_and_drain(stream, &[start, &garbage.bytes(length)].concat()).await;
             }
         }
     }
