@@ -27,9 +27,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cidr::{IpNet, Pool};
-use clouds::CloudMemory;
 use findings::Findings;
-use pool_source::PoolSource;
+use pool_source::{CloudMemory, PoolSource};
 use tokio::time::Instant;
 use unassigned::{Phase, QueuePosition, Unassigned, WaitQueues};
 

@@ -1,7 +1,6 @@
 //! Claims where a cloud knows of pod CIDRs too: it names those of a Node, or routes a block of the pool
 //! before the Node has it.
 
-use std::collections::{BTreeSet, HashSet};
 use std::time::Duration;
 
 use cidr::{IpNet, Pool};
@@ -16,17 +15,6 @@ use super::{Allocator, Assignment, Effects, Owner, Phase, Shortage, Uid};
 const FIRST_READS: Duration = Duration::from_secs(60);
 /// A block that the cloud refused to route stays unused for this time.
 const REFUSED: Duration = Duration::from_secs(60);
-
-/// The part of an allocator's state that is empty unless pod CIDRs come from a cloud.
-#[derive(Debug, Default)]
-pub(super) struct CloudMemory {
-    /// Nodes with CIDRs that a PATCH of this process has written.
-    ours: HashSet<Uid>,
-    /// Nodes without CIDRs that were there at the start and whose VMs were not read yet.
-    unread: HashSet<Uid>,
-    /// Nodes whose CIDRs another Node has; a claim that ends wakes all of them.
-    held: BTreeSet<Uid>,
-}
 
 impl Allocator {
     /// An allocator whose CIDRs the cloud names or routes, and gives none of `reserved`.

@@ -63,11 +63,11 @@ impl Allocator {
         }
         let is_routed = node.route() != Route::NotRequested;
         if node.phase == Phase::Reserved {
-            if is_routed
-                && !unresolved
-                && let Some(held) = self.hold_up(uid, &self.claim(uid).to_vec())
-            {
-                return (Assignment::Starved(held), effects);
+            if is_routed && !unresolved {
+                let claim = self.claim(uid).to_vec();
+                if let Some(held) = self.hold_up(uid, &claim) {
+                    return (Assignment::Starved(held), effects);
+                }
             }
             if unresolved || !self.must_move(uid) {
                 return (self.send(uid, unresolved, since), effects);

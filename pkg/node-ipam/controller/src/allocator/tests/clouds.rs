@@ -127,9 +127,8 @@ fn a_block_that_another_node_took_is_moved_before_it_left_and_not_sent_afterward
 fn nothing_is_given_out_while_a_list_is_taken_in() {
     for (mut allocator, is_routed) in [(routed(), true), (exact(), false)] {
         let cidrs = [net("10.0.0.0/24")];
-        let assign = |allocator: &mut Allocator| match is_routed {
-            true => allocator.assign(&"a".into()).0,
-            false => take(allocator, "a", &cidrs),
+        let assign = |allocator: &mut Allocator| {
+            if is_routed { allocator.assign(&"a".into()).0 } else { take(allocator, "a", &cidrs) }
         };
         drop(see(&mut allocator, "a", &[]));
         assert_eq!(sent(assign(&mut allocator)), ["10.0.0.0/24"]);
