@@ -240,7 +240,7 @@ impl Allocator {
         };
         for (uid, node) in &self.unassigned {
             match node.phase {
-                _ if self.is_held(uid) => snapshot.starved += 1,
+                _ if self.is_waiting(uid) => snapshot.starved += 1,
                 Phase::Pending => snapshot.pending += 1,
                 Phase::Starved(_) => snapshot.starved += 1,
                 Phase::Reserved => snapshot.reserved += 1,

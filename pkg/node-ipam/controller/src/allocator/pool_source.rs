@@ -75,7 +75,7 @@ pub(super) struct CloudMemory {
     /// Nodes without CIDRs that were there at the start and whose VMs were not read yet.
     pub(super) unread: HashSet<Uid>,
     /// Nodes whose CIDRs another Node has; a claim that ends wakes all of them.
-    pub(super) held: BTreeSet<Uid>,
+    pub(super) waiting: BTreeSet<Uid>,
 }
 
 /// What an allocator's pools come from.
@@ -300,7 +300,7 @@ pub(crate) enum Shortage {
     Pool(#[from] Exhausted),
     /// Another Node has what the cloud names for this one (`rule:block-has-one-holder`).
     #[error("cannot give the Node {cidr}, which is still that of Node {by}")]
-    Held {
+    InUse {
         /// The CIDR.
         cidr: IpNet,
         /// The name of the Node that has it.

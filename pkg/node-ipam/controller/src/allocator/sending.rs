@@ -65,8 +65,8 @@ impl Allocator {
         if node.phase == Phase::Reserved {
             if is_routed && !unresolved {
                 let claim = self.claim(uid).to_vec();
-                if let Some(held) = self.hold_up(uid, &claim) {
-                    return (Assignment::Starved(held), effects);
+                if let Some(shortage) = self.wait_if_in_use(uid, &claim) {
+                    return (Assignment::Starved(shortage), effects);
                 }
             }
             if unresolved || !self.must_move(uid) {

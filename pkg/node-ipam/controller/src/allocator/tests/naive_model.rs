@@ -154,8 +154,8 @@ proptest! {
                     claims.insert(number, (first, first + (1 << bits)));
                     prop_assert_eq!(sent(given), [named.to_string()]);
                 } else {
-                    let is_held = matches!(given, Assignment::Starved(Shortage::Held { .. }));
-                    prop_assert!(is_held, "{:?}", given);
+                    let is_in_use = matches!(given, Assignment::Starved(Shortage::InUse { .. }));
+                    prop_assert!(is_in_use, "{:?}", given);
                 }
             }
         }
