@@ -27,9 +27,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cidr::{IpNet, Pool};
-use clouds::CloudMemory;
 use findings::Findings;
-use pool_source::PoolSource;
+use pool_source::{CloudMemory, PoolSource};
 use tokio::time::Instant;
 use unassigned::{Phase, QueuePosition, Unassigned, WaitQueues};
 
@@ -241,7 +240,7 @@ impl Allocator {
         };
         for (uid, node) in &self.unassigned {
             match node.phase {
-                _ if self.is_held(uid) => snapshot.starved += 1,
+                _ if self.is_waiting(uid) => snapshot.starved += 1,
                 Phase::Pending => snapshot.pending += 1,
                 Phase::Starved(_) => snapshot.starved += 1,
                 Phase::Reserved => snapshot.reserved += 1,

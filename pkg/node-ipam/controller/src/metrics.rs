@@ -1,10 +1,5 @@
-//! Metrics of node-ipam. Those of kube-controller-manager keep its spelling, `cirdset` included.
-//!
-//! | file | holds |
-//! |---|---|
-//! | `metrics/state.rs` | [`StateMetrics`]: what is read at scrape time, whichever allocator it is of |
-//! | `metrics/writes.rs` | [`WriteMetrics`]: what became of PATCHes |
-//! | `metrics/series.rs` | labels and numbers of a pool's series |
+//! Metrics of node-ipam, the same for all allocators. Those of kube-controller-manager keep its
+//! spelling, `cirdset` included. What is state is read at scrape time (`metrics/state.rs`).
 
 mod state;
 
@@ -16,19 +11,22 @@ use parking_lot::Mutex;
 use prometheus::{
     Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, Opts, Registry,
 };
-use state::{float, series};
+use state::{StateMetrics, float, series};
 
 use super::allocator::{Allocator, Skipped};
 
-pub(crate) use state::{PoolsOf, StateMetrics};
+pub(crate) use state::PoolsOf;
 
-/// Registered once per process; a restarted controller attaches its new allocator.
+/// Registered once per process; a restarted controller attaches its new allocator. Clones are the
+/// same.
 #[derive(Clone)]
 pub(crate) struct IpamMetrics {
     state: StateMetrics,
-    writes: WriteMetrics,
     first_patch: Histogram,
+    assignment: Histogram,
     tries: HistogramVec,
+    patches: IntCounterVec,
+    second_allocators: IntCounter,
 }
 
 impl IpamMetrics {
@@ -40,12 +38,21 @@ impl IpamMetrics {
         let first_patch = Histogram::with_opts(
             HistogramOpts::new(
                 "node_ipam_first_patch_delay_seconds",
-                "Time from receiving a Node without a pod CIDR until its first PATCH is sent; \
-                 Nodes that found the pool full do not count.",
+                "Time from receiving a Node without a pod CIDR until its first PATCH is sent; Nodes \
+                 that found the pool full, or wait for a cloud, are left out.",
             )
             .buckets(vec![
                 0.000_05, 0.000_1, 0.000_2, 0.000_3, 0.000_5, 0.000_75, 0.001, 0.002, 0.005, 0.01,
                 0.05, 0.25, 1.0, 5.0,
+            ]),
+        )?;
+        let assignment = Histogram::with_opts(
+            HistogramOpts::new(
+                "node_ipam_assignment_duration_seconds",
+                "Time from first seeing a Node without a pod CIDR to the answer that it is set.",
+            )
+            .buckets(vec![
+                0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0,
             ]),
         )?;
         let tries = HistogramVec::new(
@@ -56,10 +63,21 @@ impl IpamMetrics {
             .buckets(vec![1.0, 5.0, 25.0, 125.0, 625.0]),
             of.labels(),
         )?;
+        let patches = IntCounterVec::new(
+            Opts::new("node_ipam_patch_results_total", "Node PATCHes by class of their result."),
+            &["class"],
+        )?;
+        let second_allocators = IntCounter::new(
+            "node_ipam_second_allocator_total",
+            "How often kube-controller-manager was found to give out pod CIDRs as well.",
+        )?;
         registry.register(Box::new(first_patch.clone()))?;
+        registry.register(Box::new(assignment.clone()))?;
         registry.register(Box::new(tries.clone()))?;
-        let (state, writes) = (StateMetrics::new(registry, of)?, WriteMetrics::new(registry)?);
-        Ok(Self { state, writes, first_patch, tries })
+        registry.register(Box::new(patches.clone()))?;
+        registry.register(Box::new(second_allocators.clone()))?;
+        let state = StateMetrics::new(registry, of)?;
+        Ok(Self { state, first_patch, assignment, tries, patches, second_allocators })
     }
 
     /// Shows this allocator from now on.
@@ -92,55 +110,7 @@ impl IpamMetrics {
 
     /// Counts how often kube-controller-manager was found to give out pod CIDRs as well.
     pub(crate) fn second_allocators(&self) -> IntCounter {
-        self.writes.second_allocators.clone()
-    }
-
-    /// The metrics of PATCHes.
-    pub(crate) fn writes(&self) -> &WriteMetrics {
-        &self.writes
-    }
-
-    /// A Node was assigned after this time.
-    pub(crate) fn assigned(&self, took: Duration) {
-        self.writes.assigned(took);
-    }
-}
-
-/// Registered once per process. Clones are the same.
-#[derive(Clone)]
-pub(crate) struct WriteMetrics {
-    assignment: Histogram,
-    patches: IntCounterVec,
-    pub(crate) second_allocators: IntCounter,
-}
-
-impl WriteMetrics {
-    /// Registers them.
-    ///
-    /// # Errors
-    /// A name is registered already.
-    pub(crate) fn new(registry: &Registry) -> Result<Self, prometheus::Error> {
-        let assignment = Histogram::with_opts(
-            HistogramOpts::new(
-                "node_ipam_assignment_duration_seconds",
-                "Time from first seeing a Node without a pod CIDR to the answer that it is set.",
-            )
-            .buckets(vec![
-                0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0,
-            ]),
-        )?;
-        let patches = IntCounterVec::new(
-            Opts::new("node_ipam_patch_results_total", "Node PATCHes by class of their result."),
-            &["class"],
-        )?;
-        let second_allocators = IntCounter::new(
-            "node_ipam_second_allocator_total",
-            "Pod CIDRs that kube-controller-manager assigned while this program led.",
-        )?;
-        registry.register(Box::new(second_allocators.clone()))?;
-        registry.register(Box::new(assignment.clone()))?;
-        registry.register(Box::new(patches.clone()))?;
-        Ok(Self { assignment, patches, second_allocators })
+        self.second_allocators.clone()
     }
 
     /// A PATCH ended in this class.

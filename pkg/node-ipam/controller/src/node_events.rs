@@ -50,8 +50,8 @@ impl NodeEvents {
 
     /// Reports why a Node gets no CIDRs.
     pub(crate) fn report_shortage(&self, node: &Node, shortage: &Shortage) {
-        let is_held = matches!(shortage, Shortage::Held { .. });
-        self.report(node, if is_held { FAILED } else { NOT_AVAILABLE }, &shortage.to_string());
+        let is_in_use = matches!(shortage, Shortage::InUse { .. });
+        self.report(node, if is_in_use { FAILED } else { NOT_AVAILABLE }, &shortage.to_string());
     }
 
     /// Reports the state in which a Node went.

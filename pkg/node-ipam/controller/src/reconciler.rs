@@ -144,8 +144,8 @@ impl<N: CachedNode> Reconciler<N> {
 
     /// Sends and judges PATCHes.
     pub(crate) fn writer(&self) -> Writer<'_> {
-        let metrics = self.metrics.writes();
-        Writer { api: &self.api, metrics, detector: &self.detector, stop: &self.stop }
+        let Self { api, metrics, detector, stop, .. } = self;
+        Writer { api, metrics, detector, stop }
     }
 
     /// Whether a PATCH is the second half of what the cloud has carried out already, and is sent also

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use workqueue::Retry;
 
 use crate::api::NodeApi;
-use crate::metrics::WriteMetrics;
+use crate::metrics::IpamMetrics;
 use crate::patch::{self, Class};
 use crate::second_allocator::Detector;
 use crate::second_allocator::{Evidence, Suspect, is_stocks};
@@ -25,7 +25,7 @@ pub(crate) const READ_AGAIN: Duration = Duration::from_millis(250);
 /// Everything that a write needs.
 pub(crate) struct Writer<'a> {
     pub(crate) api: &'a NodeApi,
-    pub(crate) metrics: &'a WriteMetrics,
+    pub(crate) metrics: &'a IpamMetrics,
     pub(crate) detector: &'a Detector,
     /// Once cancelled, no PATCH leaves any more, unless the caller says so.
     pub(crate) stop: &'a CancellationToken,

@@ -1,7 +1,6 @@
 //! Claims where a cloud knows of pod CIDRs too: it names those of a Node, or routes a block of the pool
 //! before the Node has it.
 
-use std::collections::{BTreeSet, HashSet};
 use std::time::Duration;
 
 use cidr::{IpNet, Pool};
@@ -16,17 +15,6 @@ use super::{Allocator, Assignment, Effects, Owner, Phase, Shortage, Uid};
 const FIRST_READS: Duration = Duration::from_secs(60);
 /// A block that the cloud refused to route stays unused for this time.
 const REFUSED: Duration = Duration::from_secs(60);
-
-/// The part of an allocator's state that is empty unless pod CIDRs come from a cloud.
-#[derive(Debug, Default)]
-pub(super) struct CloudMemory {
-    /// Nodes with CIDRs that a PATCH of this process has written.
-    ours: HashSet<Uid>,
-    /// Nodes without CIDRs that were there at the start and whose VMs were not read yet.
-    unread: HashSet<Uid>,
-    /// Nodes whose CIDRs another Node has; a claim that ends wakes all of them.
-    held: BTreeSet<Uid>,
-}
 
 impl Allocator {
     /// An allocator whose CIDRs the cloud names or routes, and gives none of `reserved`.
@@ -64,8 +52,8 @@ impl Allocator {
             // A claim that has not left blocks no other Node.
             self.give_up(uid, &mut effects);
         }
-        if let Some(held) = self.hold_up(uid, cidrs) {
-            return (Assignment::Starved(held), effects);
+        if let Some(shortage) = self.wait_if_in_use(uid, cidrs) {
+            return (Assignment::Starved(shortage), effects);
         }
         if !is_same {
             self.ledger.occupy(&Owner::Node(uid.clone()), cidrs);
@@ -109,23 +97,23 @@ impl Allocator {
     }
 
     /// Lets a Node wait until no other one has any of these CIDRs.
-    pub(super) fn hold_up(&mut self, uid: &Uid, cidrs: &[IpNet]) -> Option<Shortage> {
+    pub(super) fn wait_if_in_use(&mut self, uid: &Uid, cidrs: &[IpNet]) -> Option<Shortage> {
         let Some((cidr, by)) = self.holder(uid, cidrs) else {
-            self.cloud.held.remove(uid);
+            self.cloud.waiting.remove(uid);
             return None;
         };
-        self.cloud.held.insert(uid.clone());
-        Some(Shortage::Held { cidr, by: self.name_of(&by) })
+        self.cloud.waiting.insert(uid.clone());
+        Some(Shortage::InUse { cidr, by: self.name_of(&by) })
     }
 
     /// Whether a Node waits for CIDRs that another one has.
-    pub(super) fn is_held(&self, uid: &Uid) -> bool {
-        self.cloud.held.contains(uid)
+    pub(super) fn is_waiting(&self, uid: &Uid) -> bool {
+        self.cloud.waiting.contains(uid)
     }
 
-    /// A claim has ended: all that another Node has held up may try again.
-    pub(super) fn wake_held(&mut self, effects: &mut Effects) {
-        for uid in std::mem::take(&mut self.cloud.held) {
+    /// A claim has ended: all that wait for another Node may try again.
+    pub(super) fn wake_waiting(&mut self, effects: &mut Effects) {
+        for uid in std::mem::take(&mut self.cloud.waiting) {
             effects.wake.push(self.name_of(&uid));
         }
     }
@@ -140,7 +128,7 @@ impl Allocator {
     /// The Node has other CIDRs than this process has written.
     pub(super) fn forget_ours(&mut self, uid: &Uid) {
         self.cloud.ours.remove(uid);
-        self.cloud.held.remove(uid);
+        self.cloud.waiting.remove(uid);
     }
 
     /// A Node is gone, with the aliases of its VM.

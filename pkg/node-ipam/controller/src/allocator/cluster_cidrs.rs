@@ -202,7 +202,7 @@ impl Allocator {
     /// Blocks may have become free: they go to those who wait, and ClusterCIDRs that are to go may.
     pub(super) fn after_release(&mut self, effects: &mut Effects) {
         self.serve_starved(effects);
-        self.wake_held(effects);
+        self.wake_waiting(effects);
         let terminating =
             self.source.entries().iter().filter(|it| it.standing == Standing::Terminating);
         for entry in terminating {

@@ -2,6 +2,7 @@
 //! [`Shortage`], why none does.
 
 use std::cmp::Reverse;
+use std::collections::{BTreeSet, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
@@ -64,6 +65,17 @@ pub(crate) enum CloudSource {
     Exact,
     /// The pool gives a block, and the cloud routes it before the Node has it.
     Routed,
+}
+
+/// The part of an allocator's state that is empty unless pod CIDRs come from a cloud.
+#[derive(Debug, Default)]
+pub(super) struct CloudMemory {
+    /// Nodes with CIDRs that a PATCH of this process has written.
+    pub(super) ours: HashSet<Uid>,
+    /// Nodes without CIDRs that were there at the start and whose VMs were not read yet.
+    pub(super) unread: HashSet<Uid>,
+    /// Nodes whose CIDRs another Node has; a claim that ends wakes all of them.
+    pub(super) waiting: BTreeSet<Uid>,
 }
 
 /// What an allocator's pools come from.
@@ -288,7 +300,7 @@ pub(crate) enum Shortage {
     Pool(#[from] Exhausted),
     /// Another Node has what the cloud names for this one (`rule:block-has-one-holder`).
     #[error("cannot give the Node {cidr}, which is still that of Node {by}")]
-    Held {
+    InUse {
         /// The CIDR.
         cidr: IpNet,
         /// The name of the Node that has it.

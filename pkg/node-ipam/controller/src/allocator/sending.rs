@@ -64,9 +64,9 @@ impl Allocator {
         let is_routed = node.route() != Route::NotRequested;
         if node.phase == Phase::Reserved {
             if is_routed && !unresolved {
-                let reserved = self.claim(uid).to_vec();
-                if let Some(held) = self.hold_up(uid, &reserved) {
-                    return (Assignment::Starved(held), effects);
+                let claim = self.claim(uid).to_vec();
+                if let Some(shortage) = self.wait_if_in_use(uid, &claim) {
+                    return (Assignment::Starved(shortage), effects);
                 }
             }
             if unresolved || !self.must_move(uid) {

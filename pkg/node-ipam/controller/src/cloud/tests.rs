@@ -1,6 +1,7 @@
 //! A cache, a cloud and an API server that do as they are told, on a paused clock.
 
 use std::collections::{HashMap, VecDeque};
+use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -11,7 +12,7 @@ use client::SendCheck;
 use events::{Broadcaster, EventMetrics};
 use http::Method;
 use informer::{Informer, InformerMetrics, Subscription};
-use kube_api::CloudNode;
+use kube_api::{CloudNode, StaticKind};
 use parking_lot::Mutex;
 use prometheus::Registry;
 use serde_json::{Value, json};
@@ -28,9 +29,10 @@ use crate::api::NodeApi;
 use crate::backlog::Backlog;
 use crate::node_events::NodeEvents;
 use crate::node_work;
-use crate::reconciler::Reconciler;
+use crate::reconciler::{CachedNode, Reconciler};
 use crate::second_allocator::{Detector, Hold, OnSecondAllocator};
 
+mod answers;
 mod copier;
 mod second_allocator;
 mod syncer;
@@ -82,28 +84,21 @@ impl Cloud for Scripted {
     }
 }
 
-/// The Nodes of a run with their world, and what has to live as long.
-struct Bench {
-    all: Arc<CloudNodes<Scripted>>,
-    cloud: Scripted,
+/// The work on Nodes from any source, without a manager, and what has to live as long.
+struct World<N: CachedNode> {
+    core: Arc<Reconciler<N>>,
     server: ApiServer,
     events: ApiServer,
     registry: Registry,
     _broadcaster: Broadcaster,
-    _watching: Subscription<CloudNode>,
 }
 
-impl Bench {
+impl<N: CachedNode + StaticKind> World<N> {
     /// A cluster with these Nodes, whose API server answers PATCHes so in turn, and then by the
-    /// object; `pool` is of /24 blocks.
-    async fn new(
-        source: CloudSource,
-        pool: Option<&str>,
-        nodes: Vec<Value>,
-        patches: &[u16],
-    ) -> Self {
+    /// object.
+    fn new(allocator: Allocator, nodes: Vec<Value>, patches: &[u16]) -> Self {
         let registry = Registry::new();
-        let cache: Informer<CloudNode> = Informer::of_all(
+        let cache = Informer::of_all(
             client_of_unchanging(nodes.clone()),
             &InformerMetrics::new(&registry, "test").unwrap(),
         );
@@ -112,17 +107,14 @@ impl Bench {
         let event_metrics = EventMetrics::new(&registry).unwrap();
         let (recorder, broadcaster) =
             events::start(events.client(), "cidrAllocator", "test", event_metrics);
-        let pool = pool.map(|cidr| Pool::new(cidr.parse().unwrap(), 24, 16).unwrap());
         let hold = Hold::default();
-        let allocator = Allocator::of_cloud(source, pool, &[]).holding_by(hold.clone());
-        let allocator = Arc::new(Mutex::new(allocator));
+        let allocator = Arc::new(Mutex::new(allocator.holding_by(hold.clone())));
         metrics.attach(&allocator);
         let server = server(nodes, patches);
-        let cloud = Scripted::default();
         let api = NodeApi::new(server.client(), Duration::from_secs(5));
         let found = metrics.second_allocators();
         let core = Arc::new(Reconciler {
-            nodes: cache.clone(),
+            nodes: cache,
             queue: WorkQueue::new("nodes", BACKOFF, &QueueMetrics::new(&registry).unwrap()),
             backlog: Backlog::default(),
             cluster_cidrs: None,
@@ -136,29 +128,14 @@ impl Bench {
         });
         let resting = Arc::clone(&core);
         tokio::spawn(async move { node_work::end_rests(&resting).await });
-        let all = CloudNodes::new(core, cloud.clone());
-        let watching = all.watch(|_| true, |_, _| {});
+        Self { core, server, events, registry, _broadcaster: broadcaster }
+    }
+
+    /// Fills the cache, which has its subscriber by now.
+    async fn fill(&self) {
+        let cache = self.core.nodes.clone();
         tokio::spawn(async move { cache.run(CancellationToken::new()).await });
-        all.core.nodes.synced().await;
-        Self {
-            all,
-            cloud,
-            server,
-            events,
-            registry,
-            _broadcaster: broadcaster,
-            _watching: watching,
-        }
-    }
-
-    fn vm(&self, provider_id: &str, aliases: &[&str]) {
-        let aliases = aliases.iter().map(|range| range.parse().unwrap()).collect();
-        let vm = VmRanges { aliases, ipv6: None };
-        self.cloud.0.lock().ranges.insert(provider_id.to_owned(), Ok(vm));
-    }
-
-    fn vm_fails(&self, provider_id: &str, error: CloudError) {
-        self.cloud.0.lock().ranges.insert(provider_id.to_owned(), Err(error));
+        self.core.nodes.synced().await;
     }
 
     /// The PATCHes so far: path and body.
@@ -203,6 +180,50 @@ impl Bench {
     }
 }
 
+/// The Nodes of a run with their world and their cloud.
+struct Bench {
+    all: Arc<CloudNodes<Scripted>>,
+    cloud: Scripted,
+    world: World<CloudNode>,
+    _watching: Subscription<CloudNode>,
+}
+
+impl Deref for Bench {
+    type Target = World<CloudNode>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.world
+    }
+}
+
+impl Bench {
+    /// A world whose pool, if it has one, is of /24 blocks.
+    async fn new(
+        source: CloudSource,
+        pool: Option<&str>,
+        nodes: Vec<Value>,
+        patches: &[u16],
+    ) -> Self {
+        let pool = pool.map(|cidr| Pool::new(cidr.parse().unwrap(), 24, 16).unwrap());
+        let world = World::new(Allocator::of_cloud(source, pool, &[]), nodes, patches);
+        let cloud = Scripted::default();
+        let all = CloudNodes::new(Arc::clone(&world.core), cloud.clone());
+        let watching = all.watch(|_| true, |_, _| {});
+        world.fill().await;
+        Self { all, cloud, world, _watching: watching }
+    }
+
+    fn vm(&self, provider_id: &str, aliases: &[&str]) {
+        let aliases = aliases.iter().map(|range| range.parse().unwrap()).collect();
+        let vm = VmRanges { aliases, ipv6: None };
+        self.cloud.0.lock().ranges.insert(provider_id.to_owned(), Ok(vm));
+    }
+
+    fn vm_fails(&self, provider_id: &str, error: CloudError) {
+        self.cloud.0.lock().ranges.insert(provider_id.to_owned(), Err(error));
+    }
+}
+
 fn node(name: &str, cidrs: &[&str], provider_id: &str, network: &str) -> Value {
     let metadata = json!({"name": name, "uid": format!("uid-{name}"), "resourceVersion": "1"});
     let conditions = match network {
@@ -217,6 +238,12 @@ fn node(name: &str, cidrs: &[&str], provider_id: &str, network: &str) -> Value {
 
 /// Stands for a 504 that comes after a second.
 const LATE: u16 = 1504;
+/// Stands for an answer that is lost.
+const LOST: u16 = 1000;
+/// Stands for a connection that is refused.
+const UNSENT: u16 = 1001;
+/// Stands for a 422 because the Node has pod CIDRs already.
+const TAKEN: u16 = 1422;
 
 /// Answers PATCHes with these codes in turn, and everything else by the Node.
 fn server(nodes: Vec<Value>, patches: &[u16]) -> ApiServer {
@@ -241,6 +268,9 @@ fn server(nodes: Vec<Value>, patches: &[u16]) -> ApiServer {
                     Reply::failure(504, "Timeout")
                 }))
             }
+            LOST => Reply::Fails("cut off".into()),
+            UNSENT => Reply::Refused,
+            TAKEN => Reply::failure(422, "spec.podCIDRs: may not change podCIDR"),
             code => Reply::failure(code, "Refused"),
         }
     })

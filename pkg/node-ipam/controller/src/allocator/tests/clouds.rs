@@ -39,8 +39,8 @@ fn is_full(assignment: &Assignment) -> bool {
     matches!(assignment, Assignment::Starved(Shortage::Pool(_)))
 }
 
-fn is_held(assignment: &Assignment) -> bool {
-    matches!(assignment, Assignment::Starved(Shortage::Held { .. }))
+fn is_in_use(assignment: &Assignment) -> bool {
+    matches!(assignment, Assignment::Starved(Shortage::InUse { .. }))
 }
 
 fn used(allocator: &Allocator) -> (u128, u128) {
@@ -90,7 +90,7 @@ fn what_another_node_has_is_not_taken_until_that_one_is_gone() {
     drop(see(&mut allocator, "old", &["10.0.0.0/25"]));
     drop(see(&mut allocator, "new", &[]));
     let held = take(&mut allocator, "new", &cidrs);
-    assert_eq!(held, Assignment::Starved(Shortage::Held { cidr: cidrs[0], by: "old".into() }));
+    assert_eq!(held, Assignment::Starved(Shortage::InUse { cidr: cidrs[0], by: "old".into() }));
     assert_eq!(allocator.claim(&"new".into()), [], "it blocks no other Node");
     assert!(!send(&mut allocator, "new", &cidrs));
     assert_eq!(allocator.snapshot().starved, 1);
@@ -114,7 +114,7 @@ fn a_block_that_another_node_took_is_moved_before_it_left_and_not_sent_afterward
     assert_eq!(block(&mut allocator, "a"), "10.0.1.0/24");
     assert!(route(&mut allocator, "a", "10.0.1.0/24"));
     drop(see(&mut allocator, "another", &["10.0.1.0/24"]));
-    assert!(is_held(&allocator.assign(&"a".into()).0));
+    assert!(is_in_use(&allocator.assign(&"a".into()).0));
     assert!(!route(&mut allocator, "a", "10.0.1.0/24"));
     assert!(!send(&mut allocator, "a", &[net("10.0.1.0/24")]));
     let kept = allocator.claim(&"a".into());
@@ -216,7 +216,7 @@ fn what_the_cloud_names_in_place_of_what_was_sent_waits_for_the_outcome() {
         let after = long_after() + Duration::from_secs(1);
         drop(allocator.read_empty(&"a".into(), after, after));
     }
-    assert!(is_held(&take(&mut allocator, "a", &second)));
+    assert!(is_in_use(&take(&mut allocator, "a", &second)));
     assert_eq!(allocator.claim(&"a".into()), [], "it blocks no other Node");
     drop(allocator.gone("holder", now()));
     assert_eq!(sent(take(&mut allocator, "a", &second)), ["10.0.1.0/24"]);

@@ -1,4 +1,4 @@
-//! Overlapping ClusterCIDRs, compared with a model that looks at every block.
+//! What Nodes get from each source, compared with a model that looks at every block.
 
 use std::collections::BTreeMap;
 
@@ -6,9 +6,10 @@ use proptest::prelude::*;
 use serde_json::Value;
 
 use super::cluster_cidrs::{empty, everybody, join, labelled, serve};
+use super::every_source::{Source, sources};
 use super::*;
 
-/// A ClusterCIDR in the naive model.
+/// A ClusterCIDR in the naive model, or the pool of another source.
 #[derive(Clone, Debug)]
 struct Naive {
     label: Option<&'static str>,
@@ -43,9 +44,13 @@ fn objects() -> impl Strategy<Value = Vec<Naive>> {
 }
 
 impl Naive {
+    fn text(&self) -> String {
+        let (first, size, _) = self.range;
+        format!("10.0.0.{first}/{}", 32 - size.ilog2())
+    }
+
     fn spec(&self) -> Value {
-        let (first, size, block) = self.range;
-        let range = format!("10.0.0.{first}/{}", 32 - size.ilog2());
+        let (range, (_, _, block)) = (self.text(), self.range);
         let bits = i64::from(block.ilog2());
         self.label.map_or_else(|| everybody(&range, bits), |label| labelled(&range, bits, label))
     }
@@ -54,24 +59,41 @@ impl Naive {
     fn next(&self, claims: &BTreeMap<u8, (u32, u32)>) -> Option<(u32, u32)> {
         let (first, size, block) = self.range;
         let blocks = size / block;
-        let is_free = |index: &u32| {
-            let (start, end) = (first + index * block, first + (index + 1) * block);
-            claims.values().all(|(from, to)| *to <= start || end <= *from)
-        };
+        let is_free =
+            |index: &u32| are_free(claims, first + index * block, first + (index + 1) * block);
         let index = (0..blocks).map(|step| (self.cursor + step) % blocks).find(is_free)?;
         Some((index, first + index * block))
     }
 }
 
-proptest! {
-    /// `rule:block-has-one-holder`
-    #[test]
-    fn nodes_get_what_the_naive_model_gives_them(objects in objects(), steps in steps()) {
+fn are_free(claims: &BTreeMap<u8, (u32, u32)>, start: u32, end: u32) -> bool {
+    claims.values().all(|(from, to)| *to <= start || end <= *from)
+}
+
+/// The allocator of a source, and what the model has of it: ClusterCIDRs, or one pool.
+fn with_model(source: Source, objects: Vec<Naive>) -> (Allocator, Vec<Naive>) {
+    if source == Source::ClusterCidrs {
         let mut allocator = empty();
         for (number, object) in objects.iter().enumerate() {
             drop(serve(&mut allocator, &format!("o{number}"), &object.spec()));
         }
-        let mut naive = objects;
+        return (allocator, objects);
+    }
+    let first = objects.into_iter().next();
+    let range = first.map_or((0, 128, 32), |object| object.range);
+    let pool = Naive { label: None, range, cursor: 0 };
+    (source.allocator(&pool.text(), range.2), vec![pool])
+}
+
+proptest! {
+    /// `rule:block-has-one-holder`
+    #[test]
+    fn nodes_get_what_the_naive_model_gives_them(
+        source in sources().prop_filter("it chooses", |source| *source != Source::Exact),
+        objects in objects(),
+        steps in steps(),
+    ) {
+        let (mut allocator, mut naive) = with_model(source, objects);
         // Number of the Node to first address and the one behind the last.
         let mut claims: BTreeMap<u8, (u32, u32)> = BTreeMap::new();
         for step in steps {
@@ -83,9 +105,8 @@ proptest! {
                         .filter(|it| naive[*it].label.is_none_or(|wanted| label == Some(wanted)))
                         .collect();
                     order.sort_by_key(|it| {
-                        let Naive { label, range: (first, size, block), .. } = naive[*it];
-                        let text = format!("10.0.0.{first}/{}", 32 - size.ilog2());
-                        (label.is_none(), size / block, block, text, *it)
+                        let Naive { label, range: (_, size, block), .. } = naive[*it];
+                        (label.is_none(), size / block, block, naive[*it].text(), *it)
                     });
                     let wanted = order.iter().find_map(|it| Some((*it, naive[*it].next(&claims)?)));
                     match wanted {
@@ -107,6 +128,34 @@ proptest! {
                 Step::Leave(number) => {
                     claims.remove(&number);
                     drop(allocator.gone(&number.to_string(), now()));
+                }
+            }
+        }
+    }
+
+    /// `rule:block-has-one-holder`
+    #[test]
+    fn nodes_get_what_the_cloud_names_while_no_other_node_has_it(
+        steps in prop::collection::vec((0..12_u8, any::<bool>(), 0..16_u32, 4..7_u32), 1..40),
+    ) {
+        let mut allocator = Source::Exact.allocator("10.0.0.0/25", 16);
+        let mut claims: BTreeMap<u8, (u32, u32)> = BTreeMap::new();
+        for (number, joins, place, bits) in steps {
+            let (uid, name) = (Uid::from(number.to_string()), number.to_string());
+            if !joins {
+                claims.remove(&number);
+                drop(allocator.gone(&name, now()));
+            } else if !claims.contains_key(&number) {
+                drop(allocator.observe(&node(&name, &name), now()));
+                let first = (place * 16) & !((1 << bits) - 1);
+                let named: IpNet = format!("10.0.0.{first}/{}", 32 - bits).parse().unwrap();
+                let given = allocator.assign_exact(&uid, &[named]).0;
+                if are_free(&claims, first, first + (1 << bits)) {
+                    claims.insert(number, (first, first + (1 << bits)));
+                    prop_assert_eq!(sent(given), [named.to_string()]);
+                } else {
+                    let is_in_use = matches!(given, Assignment::Starved(Shortage::InUse { .. }));
+                    prop_assert!(is_in_use, "{:?}", given);
                 }
             }
         }
