@@ -11,9 +11,9 @@ use parking_lot::Mutex;
 use secrecy::ExposeSecret as _;
 use transport::{Asker, ClientCertificate, Endpoint, Protocol, Proxy, TlsConfigs, Trust};
 
-use super::address::Problem;
+use super::failure::Problem;
 use super::inputs::TlsOptions;
-use crate::address::Address;
+use validation::Address;
 use crate::expiry;
 use crate::failure::Failure;
 use crate::headers::headers;

@@ -1,10 +1,11 @@
-//! [`Failure`]: why an attempt brought no answer, as a code and a sentence.
+//! [`Failure`]: why an attempt brought no answer; [`Problem`]: an input that cannot be used. Each is a code and a sentence.
 
 use std::error::Error;
 use std::io;
 
 use health::Code;
-use transport::{DialError, ProxyFault};
+use transport::{DialError, ProxyFault, TlsError};
+use validation::AddressError;
 
 /// An attempt without an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -94,6 +95,51 @@ fn io_kind(error: &(dyn Error + 'static)) -> Option<io::ErrorKind> {
         cause = error.source();
     }
     None
+}
+
+/// An input that cannot be used. Its text quotes no secret.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{text}")]
+pub struct Problem {
+    code: Code,
+    text: String,
+}
+
+impl Problem {
+    /// A problem with `code`, told in `text`: what is wrong and what the user can do.
+    pub fn new(code: Code, text: impl Into<String>) -> Self {
+        Self { code, text: text.into() }
+    }
+
+    /// For messages, metrics and alert rules.
+    pub fn code(&self) -> Code {
+        self.code
+    }
+
+    /// The problem with the trust or the client certificate.
+    pub(crate) fn of_tls(error: &TlsError) -> Self {
+        match error {
+            TlsError::Pair(_) | TlsError::NoKey => Self::of_pair(error),
+            TlsError::NoCertificate
+            | TlsError::Pem(_)
+            | TlsError::Authority(_)
+            | TlsError::NoSystemTrust(_)
+            | TlsError::Setup(_) => {
+                Self::new(Code::CaParse, format!("cannot use the CA bundle: {error}"))
+            }
+        }
+    }
+
+    /// The problem with the client certificate.
+    pub(crate) fn of_pair(error: &TlsError) -> Self {
+        Self::new(Code::ClientCertificate, format!("cannot use the client certificate: {error}"))
+    }
+}
+
+impl From<AddressError> for Problem {
+    fn from(error: AddressError) -> Self {
+        Self::new(Code::BadEndpoint, error.to_string())
+    }
 }
 
 #[cfg(test)]

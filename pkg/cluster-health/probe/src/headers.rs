@@ -7,7 +7,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use secrecy::{ExposeSecret as _, SecretString};
 use transport::sensitive_header;
 
-use super::address::Problem;
+use super::failure::Problem;
 use crate::inputs::{Impersonation, Inputs};
 
 /// Keys of `Impersonate-Extra-` are percent-encoded except for these.

@@ -7,7 +7,7 @@ use ring::digest::{Context, SHA256};
 use secrecy::{ExposeSecret, SecretSlice, SecretString};
 use transport::{Fields, Waived};
 
-use super::address::Address;
+use validation::Address;
 
 /// Inputs of a client. Dropping overwrites its secrets, and no `Debug` shows them.
 #[derive(Clone, Debug, Default)]

@@ -5,7 +5,6 @@
 //! | file | holds |
 //! |---|---|
 //! | `inputs.rs` | [`Inputs`]: settings and credentials of a client, with their hash; [`TlsOptions`]: waived checks of certificates |
-//! | `address.rs` | [`Address`]: address of an API server; [`Problem`]: an input that cannot be used |
 //! | `client.rs` | [`Client`]: the client of one member cluster |
 //! | `headers.rs` | headers of every request |
 //! | `prober.rs` | [`Prober`], [`Order`] and [`Probed`]: making a probe |
@@ -13,11 +12,10 @@
 //! | `prober/reader.rs` | [`Reader`]: reads that are no probes |
 //! | `link.rs` | one open connection; [`Meters`]: counters of connections and handshakes |
 //! | `clock.rs` | [`Timings`]: duration of each phase of an attempt |
-//! | `failure.rs` | why an attempt got no answer |
+//! | `failure.rs` | why an attempt got no answer; [`Problem`]: an input that cannot be used |
 //! | `expiry.rs` | expiry of credentials |
 //! | `silent.rs` | addresses that gave no answer |
 
-mod address;
 mod client;
 mod clock;
 mod expiry;
@@ -28,12 +26,13 @@ mod link;
 mod prober;
 mod silent;
 
-pub use address::{Address, Problem};
 pub use client::Client;
 pub use clock::Timings;
+pub use failure::Problem;
 pub use inputs::{ClientPair, Fingerprint, Impersonation, Inputs, TlsOptions};
 pub use link::Meters;
 pub use prober::{
     ConnectionLimits, Order, Probed, Prober, Read, ReadError, Reader, Reread, Trace, now,
 };
 pub use transport::{DialPolicy, Fields, Names, Resolver};
+pub use validation::Address;

@@ -15,7 +15,7 @@ use run::Shared;
 use tokio::time::{sleep, timeout};
 use transport::Resolver;
 
-use super::address::Problem;
+use super::failure::Problem;
 use super::client::Client;
 use super::failure::Failure;
 use super::inputs::Inputs;

@@ -1,14 +1,8 @@
-//! Rules of Cluster API's AWSCluster, in both of its dialects: what its schema and the rules in it
-//! say.
-//! `limits.rs` has the limits of its fields beyond their types.
+//! Rules of Cluster API's AWSCluster, in both of its dialects: what the rules in its schema say.
 
 use super::findings::Findings;
 use super::formats::{IMMUTABLE, cidr};
 use super::place::Place;
-use super::shape;
-use super::shape::Limit;
-use super::shape::Limit::{Cidr, Keys, Longest, Shortest, Values, Words};
-use super::shapes::aws_cluster as shapes;
 use super::subject::Subject;
 
 /// Names of the network in v1beta2 and in v1alpha2.
@@ -19,17 +13,6 @@ const TAG_KEY_CHARS: usize = 128;
 
 pub(crate) fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let spec = subject.spec();
-    if spec.is_absent() {
-        return findings.required(&spec, "what the cluster has on AWS");
-    }
-    for network in DIALECTS.map(|dialect| spec.field(dialect)) {
-        shape::check(&network, shapes::NETWORK, findings);
-    }
-    for rule in rules(&spec) {
-        shape::check(&rule, shapes::RULE, findings);
-    }
-    required(&spec, findings);
-    shape::check_limit(&subject.root(), CLUSTER, findings);
     tags(&spec.field("additionalTags"), findings);
     if DIALECTS.iter().all(|dialect| !spec.field(dialect).is_absent()) {
         findings.invalid(&spec, "set spec.network or spec.networkSpec, not both");
@@ -46,35 +29,6 @@ pub(crate) fn check(subject: &Subject<'_>, findings: &mut Findings) {
     }
     if let Some(old) = subject.old_spec() {
         changes(&spec, &old, findings);
-    }
-}
-
-fn required(spec: &Place<'_>, findings: &mut Findings) {
-    let mut whole = |at: &Place<'_>, names: &[&str]| {
-        for field in names.iter().map(|name| at.field(name)).filter(Place::is_absent) {
-            if !at.is_absent() {
-                findings.required(&field, &needs(names));
-            }
-        }
-    };
-    whole(spec, &["region"]);
-    whole(&spec.field("identityRef"), &["kind", "name"]);
-    whole(&spec.field("controlPlaneEndpoint"), &["host", "port"]);
-    for dialect in DIALECTS {
-        for rule in spec.at(&[dialect, "cni", "cniIngressRules"]).items() {
-            whole(&rule, &["description", "protocol", "fromPort", "toPort"]);
-        }
-    }
-    for rule in rules(spec) {
-        whole(&rule, &["protocol", "fromPort", "toPort"]);
-    }
-}
-
-/// Rules about fields that depend on each other.
-fn needs(names: &[&str]) -> String {
-    match names {
-        [one] => format!("the {one} of AWS"),
-        _ => format!("needed are {}", names.join(", ")),
     }
 }
 
@@ -113,7 +67,6 @@ fn is_tag_char(character: char) -> bool {
 }
 
 fn network(network: &Place<'_>, findings: &mut Findings) {
-    shape::check_limit(network, NETWORK, findings);
     let range = network.at(&["vpc", "cidrBlock"]);
     if range
         .text()
@@ -137,7 +90,6 @@ fn network(network: &Place<'_>, findings: &mut Findings) {
 }
 
 fn sources(rule: &Place<'_>, findings: &mut Findings) {
-    shape::check_limit(rule, RULE, findings);
     let any = |names: [&str; 2]| names.iter().any(|name| rule.field(name).items().next().is_some());
     if any(["cidrBlocks", "ipv6CidrBlocks"])
         && any(["sourceSecurityGroupIds", "sourceSecurityGroupRoles"])
@@ -181,90 +133,3 @@ fn changes(spec: &Place<'_>, old: &Place<'_>, findings: &mut Findings) {
         }
     }
 }
-
-/// All but those of networks and of rules for traffic.
-pub(crate) const CLUSTER: &[(&str, Limit)] = &[
-    ("spec.region", Longest(64)),
-    ("spec.region", Shortest(1)),
-    ("spec.sshKeyName", Longest(255)),
-    ("spec.additionalTags", Keys(50)),
-    ("spec.additionalTags", Values(256)),
-    ("spec.partition", Longest(64)),
-    ("spec.imageLookupFormat", Longest(1024)),
-    ("spec.imageLookupOrg", Longest(1024)),
-    ("spec.imageLookupBaseOS", Longest(1024)),
-    ("spec.controlPlaneLoadBalancer.name", Longest(32)),
-    ("spec.controlPlaneLoadBalancer.targetGroupIPType", Longest(16)),
-    (
-        "spec.controlPlaneLoadBalancer.scheme",
-        Words(&["Internet-facing", "internet-facing", "internal"]),
-    ),
-    (
-        "spec.controlPlaneLoadBalancer.loadBalancerType",
-        Words(&["classic", "elb", "alb", "nlb", "disabled"]),
-    ),
-    ("spec.controlPlaneLoadBalancer.subnets[]", Longest(256)),
-    (
-        "spec.controlPlaneLoadBalancer.healthCheckProtocol",
-        Words(&["TCP", "SSL", "HTTP", "HTTPS", "TLS", "UDP"]),
-    ),
-    ("spec.controlPlaneLoadBalancer.healthCheck.path", Longest(1024)),
-    ("spec.controlPlaneLoadBalancer.additionalSecurityGroups[]", Longest(64)),
-    ("spec.controlPlaneLoadBalancer.dnsResolutionCheck", Words(&["None", "Enabled"])),
-    ("spec.bastion.allowedCIDRBlocks[]", Longest(43)),
-    ("spec.bastion.allowedCIDRBlocks[]", Cidr),
-    ("spec.bastion.instanceType", Longest(64)),
-    ("spec.bastion.ami", Longest(64)),
-    ("spec.identityRef.kind", Longest(63)),
-    ("spec.identityRef.name", Longest(253)),
-    ("spec.controlPlaneEndpoint.host", Longest(512)),
-];
-
-/// Limits of a network, without its rules.
-pub(crate) const NETWORK: &[(&str, Limit)] = &[
-    ("vpc.id", Longest(64)),
-    ("vpc.cidrBlock", Longest(18)),
-    ("vpc.cidrBlock", Cidr),
-    ("vpc.internetGatewayId", Longest(256)),
-    ("vpc.carrierGatewayId", Longest(256)),
-    ("vpc.tags", Keys(50)),
-    ("vpc.tags", Values(256)),
-    ("vpc.availabilityZoneSelection", Longest(64)),
-    ("vpc.subnetSchema", Longest(64)),
-    ("vpc.privateDnsHostnameTypeOnLaunch", Longest(64)),
-    ("subnets[].id", Longest(256)),
-    ("subnets[].resourceID", Longest(256)),
-    ("subnets[].cidrBlock", Longest(43)),
-    ("subnets[].cidrBlock", Cidr),
-    ("subnets[].availabilityZone", Longest(64)),
-    ("subnets[].tags", Keys(50)),
-    ("subnets[].tags", Values(256)),
-    ("subnets[].natGatewayId", Longest(256)),
-    ("subnets[].routeTableId", Longest(256)),
-    ("subnets[].ipv6CidrBlock", Longest(43)),
-    ("subnets[].zoneType", Longest(64)),
-    ("subnets[].parentZoneName", Longest(64)),
-    ("natGateways.mode", Words(&["PerAZ", "Single", "None"])),
-    ("natGateways.availabilityZone", Longest(64)),
-    ("cni.cniIngressRules[].description", Longest(255)),
-    ("cni.cniIngressRules[].protocol", Longest(16)),
-    ("securityGroupOverrides", Keys(8)),
-    ("securityGroupOverrides", Values(64)),
-    ("nodePortIngressRuleCidrBlocks[]", Longest(43)),
-    ("nodePortIngressRuleCidrBlocks[]", Cidr),
-];
-
-/// Limits of a rule for traffic.
-pub(crate) const RULE: &[(&str, Limit)] = &[
-    ("description", Longest(255)),
-    ("protocol", Longest(16)),
-    ("cidrBlocks[]", Longest(43)),
-    ("cidrBlocks[]", Cidr),
-    ("ipv6CidrBlocks[]", Longest(43)),
-    ("ipv6CidrBlocks[]", Cidr),
-    ("sourceSecurityGroupIds[]", Longest(64)),
-    (
-        "sourceSecurityGroupRoles[]",
-        Words(&["bastion", "node", "controlplane", "apiserver-lb", "lb"]),
-    ),
-];

@@ -1,15 +1,5 @@
-//! Rules of TKEStack's Cluster.
-//!
-//! | file | holds |
-//! |---|---|
-//! | `types.rs` | types that rules are about |
-//! | `sizes.rs` | numbers of Pods and Services |
-//! | `ranges.rs` | CIDRs of Pods and Services |
-//! | `masters.rs` | the machines, and how they change |
-//! | `features.rs` | GPU, high availability, IPVS |
-//! | `constant.rs` | what stays as it was made |
-//! | `addresses.rs` | ways to the API server |
-//! | `reachable.rs` | what the network says |
+//! Rules of TKEStack's Cluster and ClusterCredential. `ranges.rs` has those of CIDRs of Pods and Services, `addresses.rs`
+//! those of ways to the API server, the credentials and what stays as it was made.
 
 mod addresses;
 pub(crate) mod ranges;
@@ -17,18 +7,16 @@ pub(crate) mod ranges;
 use std::collections::BTreeSet;
 
 use addresses::BAREMETAL;
+pub(crate) use addresses::check_credential;
 
 use super::findings::Findings;
 use super::place::Place;
 use super::subject::Subject;
-use super::{formats, machine, subject};
+use super::{formats, subject};
 
 pub(crate) fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let spec = subject.spec();
-    if spec.is_absent() {
-        return findings.required(&spec, "the desired cluster");
-    }
-    kind_of_cluster(subject, findings);
+    subject::check_type(&spec, &subject.environment.cluster_types, findings);
     version(subject, findings);
     check_sizes(&spec, findings);
     let is_baremetal = spec.field("type").text() == Some(BAREMETAL);
@@ -59,21 +47,6 @@ pub(crate) fn network(subject: &Subject<'_>, findings: &mut Findings) {
     addresses::import(subject, findings);
 }
 
-fn kind_of_cluster(subject: &Subject<'_>, findings: &mut Findings) {
-    let (tenant, of) = (subject.spec().field("tenantID"), subject.spec().field("type"));
-    if tenant.is_absent() {
-        findings.required(&tenant, "the tenant that the cluster is of");
-    }
-    let types = &subject.environment.cluster_types;
-    match of.text() {
-        None => findings.required(&of, "who made the cluster, such as Imported or Baremetal"),
-        Some(text) if !types.iter().any(|known| known == text) => {
-            findings.not_supported(&of, &of.shown(), types.iter().map(String::as_str));
-        }
-        Some(_) => {}
-    }
-}
-
 fn version(subject: &Subject<'_>, findings: &mut Findings) {
     let (of, version) = (subject.spec().field("type"), subject.spec().field("version"));
     if of.text() != Some(BAREMETAL) || !subject.is_new() {
@@ -93,49 +66,20 @@ fn version(subject: &Subject<'_>, findings: &mut Findings) {
     }
 }
 
-const PODS_OF_A_NODE: [i64; 5] = [16, 32, 64, 128, 256];
-const SERVICES: [i64; 11] = [32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16_384, 32_768];
-
 fn check_sizes(spec: &Place<'_>, findings: &mut Findings) {
-    let properties = spec.field("properties");
-    one_of(&properties.field("maxNodePodNum"), &PODS_OF_A_NODE, findings);
-    let services = properties.field("maxClusterServiceNum");
-    one_of(&services, &SERVICES, findings);
+    let services = spec.at(&["properties", "maxClusterServiceNum"]);
     if !services.is_absent() && spec.field("serviceCIDR").word().is_some() {
         findings.forbidden(&services, "spec.serviceCIDR says how many Services there are");
     }
 }
 
-fn one_of(at: &Place<'_>, sizes: &[i64], findings: &mut Findings) {
-    if at.number().is_some_and(|number| !sizes.contains(&number)) {
-        let sizes: Vec<String> = sizes.iter().map(ToString::to_string).collect();
-        findings.not_supported(at, &at.shown(), sizes.iter().map(String::as_str));
-    }
-}
-
-const GPU_TYPES: [&str; 2] = ["Physical", "Virtual"];
-
 fn check_features(spec: &Place<'_>, findings: &mut Findings) {
     let features = spec.field("features");
-    let gpu = features.field("gpuType");
-    if gpu.text().is_some_and(|text| !GPU_TYPES.contains(&text)) {
-        findings.not_supported(&gpu, &gpu.shown(), GPU_TYPES);
-    }
     let ipvs = features.field("ipvs");
     if ipvs.is_true() && spec.field("serviceCIDR").word().is_none() {
         findings.invalid(&ipvs, "needs spec.serviceCIDR");
     }
-    high_availability(&features.field("ha"), findings);
-    for file in features.field("files").items() {
-        for path in ["src", "dst"].map(|name| file.field(name)) {
-            if path.is_absent() {
-                findings.required(&path, "a file is copied from src to dst");
-            }
-        }
-    }
-}
-
-fn high_availability(ha: &Place<'_>, findings: &mut Findings) {
+    let ha = features.field("ha");
     let (own, others) = (ha.field("tke"), ha.field("thirdParty"));
     for kind in [&own, &others] {
         let vip = kind.field("vip");
@@ -157,19 +101,10 @@ fn check_masters(spec: &Place<'_>, is_baremetal: bool, findings: &mut Findings) 
     let mut seen = BTreeSet::new();
     for machine in machines.items() {
         subject::check(&machine, findings);
-        machine::check_taints(&machine, findings);
-        proxy(&machine.field("proxy"), findings);
         let ip = machine.field("ip");
         if ip.word().is_some_and(|text| !seen.insert(text)) {
             findings.duplicate(&ip);
         }
-    }
-}
-
-fn proxy(proxy: &Place<'_>, findings: &mut Findings) {
-    let kind = proxy.field("type");
-    if kind.text().is_some_and(|text| !subject::PROXIES.contains(&text)) {
-        findings.not_supported(&kind, &kind.shown(), subject::PROXIES);
     }
 }
 

@@ -105,6 +105,11 @@ impl Findings {
         });
     }
 
+    /// Whether there is an error about this field.
+    pub(crate) fn has(&self, at: &Place<'_>) -> bool {
+        self.errors.iter().any(|error| error.field == at.path())
+    }
+
     /// Nothing more is said of a field that is missing or of another type, nor of what is in it.
     fn push(&mut self, at: &Place<'_>, error_type: ErrorType, detail: String) {
         let settles = |error: &FieldError| match error.error_type {
@@ -185,37 +190,5 @@ pub struct FieldError {
 impl fmt::Display for FieldError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}: {}", self.field, self.error_type, self.detail)
-    }
-}
-
-pub(crate) fn check(credential: &Place<'_>, findings: &mut Findings) {
-    for (name, what) in [
-        ("tenantID", "the tenant that the cluster is of"),
-        ("clusterName", "the Cluster that it leads into"),
-    ] {
-        let at = credential.field(name);
-        if at.is_absent() {
-            findings.required(&at, what);
-        }
-    }
-    let reference = credential.field("secretRef");
-    for field in ["namespace", "name"].map(|name| reference.field(name)) {
-        if !reference.is_absent() && field.is_absent() {
-            findings.required(&field, "a Secret is named by its namespace and its name");
-        }
-    }
-    if let Some(half) = missing_half(credential) {
-        let why = "clientCert and clientKey go together";
-        findings.required(&credential.field(half), why);
-    }
-}
-
-/// The half of the client pair that is missing while the other one is there.
-pub(crate) fn missing_half(credential: &Place<'_>) -> Option<&'static str> {
-    let has = |name: &str| credential.field(name).word().is_some();
-    match (has("clientCert"), has("clientKey")) {
-        (true, false) => Some("clientKey"),
-        (false, true) => Some("clientCert"),
-        _ => None,
     }
 }

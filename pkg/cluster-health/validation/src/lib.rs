@@ -7,19 +7,16 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `operation.rs`, `subject.rs` | the operation and the kind that are judged; an object with its stored state |
+//! | `kind.rs`, `subject.rs` | the kind and the operation; an object with its stored state, and its SSH and licence |
+//! | `schema.rs`, `purpose.rs` | types, limits and required fields, read from the CRDs; words for missing fields |
 //! | `network_checks.rs` | the [`Environment`], and questions to the network |
 //! | `findings.rs` | the errors in the API server's words, warnings, and checks not made |
-//! | `place.rs`, `shape.rs`, `shapes.rs` | a field of an object, and the types of fields |
-//! | `limits.rs` | lengths, sizes and supported values of fields |
-//! | `stored.rs` | errors that the stored object has too |
-//! | `name.rs`, `formats.rs`, `endpoint.rs` | names, texts and URLs of several kinds |
-//! | `cluster.rs`, `credential.rs`, `machine.rs` | rules of TKEStack's kinds |
+//! | `place.rs` | a field of an object |
+//! | `formats.rs`, `address.rs` | names, texts and times; addresses of API servers and proxies |
+//! | `cluster.rs`, `machine.rs` | rules of TKEStack's kinds |
 //! | `kubefed_cluster.rs` | rules of KubeFed's kinds |
 //! | `node_selector.rs` | rules of ClusterCIDR |
 //! | `aws_cluster.rs` | rules of AWSCluster |
-//!
-//! Errors that the stored object has too, and that the update does not make worse
 
 #![cfg_attr(
     not(test),
@@ -34,20 +31,19 @@
     )
 )]
 
+mod address;
 mod aws_cluster;
 mod cluster;
-mod endpoint;
 mod findings;
 mod formats;
+mod kind;
 mod kubefed_cluster;
-mod limits;
 mod machine;
 mod network_checks;
 mod node_selector;
-mod operation;
 mod place;
-mod shape;
-mod shapes;
+mod purpose;
+mod schema;
 mod subject;
 
 use formats::{label_problem, subdomain_problem};
@@ -55,12 +51,10 @@ use place::Place;
 use serde_json::Value;
 use subject::Subject;
 
-pub use endpoint::{Endpoint, EndpointError};
+pub use address::{Address, AddressError};
 pub use findings::{ErrorType, FieldError, Findings, Unchecked};
-pub use network_checks::{CheckResult, NetworkChecks, Question};
-pub use network_checks::{Environment, Licence};
-pub use operation::Operation;
-pub use shapes::Kind;
+pub use kind::{Kind, Operation};
+pub use network_checks::{CheckResult, Environment, Licence, NetworkChecks, Question};
 
 /// Judges a request: `object` is the object to store, or for a deletion the stored one.
 ///
@@ -72,56 +66,46 @@ pub fn validate(
     operation: Operation<'_>,
     environment: &Environment,
 ) -> Findings {
-    let mut findings = Findings::default();
-    match operation {
-        Operation::UpdateStatus { .. } if kind == Kind::KubeFedCluster => {
-            kubefed_cluster::status(object, &mut findings);
-        }
+    let old = match operation {
         // rule:deletions-and-status-writes-are-free
-        Operation::Delete | Operation::UpdateStatus { .. } => {}
-        Operation::Update { old } if subject::only_metadata_differs(old, object) => {}
-        Operation::Create => spec(kind, &Subject::new(object, None, environment), &mut findings),
-        Operation::Update { old } => {
-            spec(kind, &Subject::new(object, Some(old), environment), &mut findings);
+        Operation::Update { old } if subject::only_metadata_differs(old, object) => {
+            return Findings::default();
         }
-    }
-    findings
-}
-
-fn spec(kind: Kind, subject: &Subject<'_>, findings: &mut Findings) {
-    *findings = static_rules(kind, subject);
-    if let Some(old) = subject.old() {
-        let before = static_rules(kind, &Subject::new(old, None, subject.environment));
-        forget(findings, &before, subject.object(), old);
+        Operation::Update { old } => Some(old),
+        Operation::Create => None,
+    };
+    let subject = &Subject::new(object, old, environment);
+    let mut findings = static_rules(kind, subject);
+    if let Some(old) = old {
+        let before = static_rules(kind, &Subject::new(old, None, environment));
+        forget(&mut findings, &before, object, old);
     }
     match kind {
-        Kind::Cluster => cluster::about_others(subject, findings),
-        Kind::Machine => machine::about_others(subject, findings),
-        Kind::KubeFedCluster => kubefed_cluster::about_others(subject, findings),
+        Kind::Cluster => cluster::about_others(subject, &mut findings),
+        Kind::Machine => machine::about_others(subject, &mut findings),
+        Kind::KubeFedCluster => kubefed_cluster::about_others(subject, &mut findings),
         Kind::ClusterCredential | Kind::KubeFedConfig | Kind::ClusterCidr | Kind::AwsCluster => {}
     }
-    if !findings.errors.is_empty() {
-        return;
-    }
     match kind {
-        Kind::Cluster => cluster::network(subject, findings),
-        Kind::Machine => machine::network(subject, findings),
+        _ if !findings.errors.is_empty() => {}
+        Kind::Cluster => cluster::network(subject, &mut findings),
+        Kind::Machine => machine::network(subject, &mut findings),
         Kind::ClusterCredential
         | Kind::KubeFedCluster
         | Kind::KubeFedConfig
         | Kind::ClusterCidr
         | Kind::AwsCluster => {}
     }
+    findings
 }
 
 fn static_rules(kind: Kind, subject: &Subject<'_>) -> Findings {
     let mut findings = Findings::default();
-    shape::check(&subject.root(), shapes::of(kind), &mut findings);
-    shape::check_limit(&subject.root(), limits::of(kind), &mut findings);
-    check(kind, &subject.root(), &mut findings);
+    schema::of(kind).check_fields(&subject.root(), &mut findings);
+    check_name(kind, &subject.root(), &mut findings);
     match kind {
         Kind::Cluster => cluster::check(subject, &mut findings),
-        Kind::ClusterCredential => findings::check(&subject.root(), &mut findings),
+        Kind::ClusterCredential => cluster::check_credential(&subject.root(), &mut findings),
         Kind::Machine => machine::check(subject, &mut findings),
         Kind::KubeFedCluster => kubefed_cluster::check(&subject.root(), &mut findings),
         Kind::KubeFedConfig => {
@@ -134,7 +118,7 @@ fn static_rules(kind: Kind, subject: &Subject<'_>) -> Findings {
 }
 
 /// Takes away what was wrong before in the same way, in a part of the spec that did not change.
-pub(crate) fn forget(findings: &mut Findings, before: &Findings, object: &Value, old: &Value) {
+fn forget(findings: &mut Findings, before: &Findings, object: &Value, old: &Value) {
     let is_old = |error: &FieldError| {
         before.errors.contains(error) && part(object, &error.field) == part(old, &error.field)
     };
@@ -152,7 +136,7 @@ fn part<'a>(object: &'a Value, path: &str) -> Option<&'a Value> {
     }
 }
 
-pub(crate) fn check(kind: Kind, object: &Place<'_>, findings: &mut Findings) {
+fn check_name(kind: Kind, object: &Place<'_>, findings: &mut Findings) {
     let metadata = object.field("metadata");
     let name = metadata.field("name");
     let Some(text) = name.word() else {

@@ -1,4 +1,4 @@
-//! Rules of TKEStack's Machine. `room.rs` tells how many a Cluster has room for.
+//! Rules of TKEStack's Machine, and how many Machines a Cluster has room for.
 
 use ipnet::IpNet;
 use serde_json::Value;
@@ -13,33 +13,14 @@ use super::{formats, subject};
 
 pub(crate) fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let spec = subject.spec();
-    if spec.is_absent() {
-        return findings.required(&spec, "how the machine is reached");
-    }
-    kind_of_machine(subject, findings);
+    subject::check_type(&spec, &subject.environment.machine_types, findings);
     subject::check(&spec, findings);
-    check_taints(&spec, findings);
     let Some(old) = subject.old_spec() else { return };
     for name in ["type", "clusterName"] {
         let (now, before) = (spec.field(name), old.field(name));
         if before.word().is_some() && now.value() != before.value() {
             findings.invalid(&now, IMMUTABLE);
         }
-    }
-}
-
-fn kind_of_machine(subject: &Subject<'_>, findings: &mut Findings) {
-    let (of, cluster) = (subject.spec().field("type"), subject.spec().field("clusterName"));
-    let types = &subject.environment.machine_types;
-    match of.text() {
-        None => findings.required(&of, "what the machine is, such as Baremetal"),
-        Some(text) if !types.iter().any(|known| known == text) => {
-            findings.not_supported(&of, &of.shown(), types.iter().map(String::as_str));
-        }
-        Some(_) => {}
-    }
-    if cluster.word().is_none() {
-        findings.required(&cluster, "the Cluster that the machine is of");
     }
 }
 
@@ -114,25 +95,6 @@ pub(crate) fn network(subject: &Subject<'_>, findings: &mut Findings) {
     let spec = subject.spec();
     if !subject.old_spec().is_some_and(|old| subject::is_same(&old, &spec)) {
         subject::answers(subject, &spec, findings);
-    }
-}
-
-const EFFECTS: [&str; 3] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
-
-/// `owner` has a list of them.
-pub(crate) fn check_taints(owner: &Place<'_>, findings: &mut Findings) {
-    for taint in owner.field("taints").items() {
-        let (key, effect) = (taint.field("key"), taint.field("effect"));
-        if key.is_absent() {
-            findings.required(&key, "the name of the taint");
-        }
-        match effect.text() {
-            None => findings.required(&effect, "what the taint does, such as NoSchedule"),
-            Some(text) if !EFFECTS.contains(&text) => {
-                findings.not_supported(&effect, &effect.shown(), EFFECTS);
-            }
-            Some(_) => {}
-        }
     }
 }
 

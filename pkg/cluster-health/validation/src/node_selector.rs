@@ -61,10 +61,8 @@ fn of_label(requirement: &Place<'_>, findings: &mut Findings) {
 
 fn of_field(requirement: &Place<'_>, findings: &mut Findings) {
     let key = requirement.field("key");
-    match key.text() {
-        None => findings.required(&key, "the name of a field"),
-        Some(NAME) => {}
-        Some(_) => findings.not_supported(&key, &key.shown(), [NAME]),
+    if key.text().is_some_and(|text| text != NAME) {
+        findings.not_supported(&key, &key.shown(), [NAME]);
     }
     let values = requirement.field("values");
     let has_operator = operator(requirement, &OF_FIELDS, findings).is_some();
@@ -80,10 +78,7 @@ fn operator<'a>(
     findings: &mut Findings,
 ) -> Option<&'a str> {
     let at = requirement.field("operator");
-    let Some(text) = at.text() else {
-        findings.required(&at, "how values are compared, such as In");
-        return None;
-    };
+    let text = at.text()?;
     if !known.contains(&text) {
         findings.not_supported(&at, &at.shown(), known.iter().copied());
         return None;
@@ -106,16 +101,8 @@ fn is_label_key(text: &str) -> bool {
         && name.ends_with(is_end)
 }
 
-/// The fewest address bits inside a block.
-pub(crate) const FEWEST_HOST_BITS: i64 = 4;
-/// The most: of the largest block that an IPv6 range can have.
-pub(crate) const MOST_HOST_BITS: i64 = 124;
-
 pub(crate) fn check_cluster_cidr(subject: &Subject<'_>, findings: &mut Findings) {
     let spec = subject.spec();
-    if spec.is_absent() {
-        return findings.required(&spec, "the ranges");
-    }
     let ranges = ranges(&spec, findings);
     host_bits(&spec.field("perNodeHostBits"), &ranges, findings);
     check(&spec.field("nodeSelector"), findings);
@@ -149,13 +136,8 @@ fn ranges(spec: &Place<'_>, findings: &mut Findings) -> Vec<IpNet> {
 }
 
 fn host_bits(at: &Place<'_>, ranges: &[IpNet], findings: &mut Findings) {
-    let Some(bits) = at.number() else {
-        return findings.required(at, "the address bits inside of a block, such as 8");
-    };
-    // Of others it is told already that no range has blocks of them.
-    if bits > MOST_HOST_BITS {
-        return;
-    }
+    // No range has blocks of bits that the schema refuses.
+    let Some(bits) = at.number().filter(|_| !findings.has(at)) else { return };
     for range in ranges {
         let room = i64::from(range.max_prefix_len().saturating_sub(range.prefix_len()));
         if bits > room {

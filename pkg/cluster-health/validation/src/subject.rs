@@ -136,24 +136,20 @@ const CONNECTION: [&str; 7] =
     ["ip", "port", "username", "password", "privateKey", "passPhrase", "proxy"];
 
 const JUMP_SERVER: &str = "SSHJumpServer";
-/// Ways of SSH to a machine that is not reached itself.
-pub(crate) const PROXIES: [&str; 2] = [JUMP_SERVER, "SOCKS5"];
+
+/// Whether the type of a Cluster or Machine is one of those that the environment allows.
+pub(crate) fn check_type(spec: &Place<'_>, known: &[String], findings: &mut Findings) {
+    let of = spec.field("type");
+    if of.text().is_some_and(|text| !known.iter().any(|known| known == text)) {
+        findings.not_supported(&of, &of.shown(), known.iter().map(String::as_str));
+    }
+}
 
 /// `at` has the fields of a connection.
 pub(crate) fn check(at: &Place<'_>, findings: &mut Findings) {
     let ip = at.field("ip");
-    match ip.word() {
-        None => findings.required(&ip, "the IP address of the machine"),
-        Some(text) if formats::ip(text).is_none() => findings.invalid(&ip, formats::IP),
-        Some(_) => {}
-    }
-    let port = at.field("port");
-    if port.is_absent() {
-        findings.required(&port, "the port of SSH, such as 22");
-    }
-    let username = at.field("username");
-    if username.word().is_none() {
-        findings.required(&username, "the user of SSH");
+    if ip.word().is_some_and(|text| formats::ip(text).is_none()) {
+        findings.invalid(&ip, formats::IP);
     }
     let password = at.field("password");
     // What it is, is not looked at.

@@ -50,7 +50,7 @@ fn known(cluster: &Object<Cluster>) -> &[ClusterAddress] {
 fn parse(address: &ClusterAddress) -> Result<Address, Problem> {
     // Port 0 is refused with the other numbers that are not ports.
     let port = u16::try_from(address.port).unwrap_or_default();
-    Address::of_parts(&address.host, port, &address.path)
+    Ok(Address::of_parts(&address.host, port, &address.path)?)
 }
 
 /// Where the user of a Cluster mends what is refused.

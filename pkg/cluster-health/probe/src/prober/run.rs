@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use tokio::time::{Instant, sleep_until, timeout};
 use transport::{Resolver, TlsConfigs};
 
-use crate::address::Problem;
+use crate::failure::Problem;
 use crate::client::{Client, Environment};
 use crate::clock::Timings;
 use crate::inputs::Fingerprint;

@@ -9,7 +9,7 @@ use secrecy::SecretString;
 use transport::{DialPolicy, Names};
 
 use super::*;
-use crate::address::Address;
+use validation::Address;
 use crate::inputs::TlsOptions;
 use server::{Asked, BlackHole, Reply, Server, closed_port};
 

@@ -4,15 +4,14 @@ use serde_json::{Value, json};
 
 use crate::findings::Findings;
 use crate::formats::{IMMUTABLE, host_and_port};
-use crate::network_checks::CheckResult;
-use crate::network_checks::Question;
+use crate::kind::Kind;
+use crate::network_checks::{CheckResult, Question};
 use crate::place::Place;
 use crate::subject::{Subject, name_of};
-use crate::{findings, formats};
+use crate::{formats, schema};
 
 /// Types of addresses that probes use.
 const OF_IMPORTED: [&str; 3] = ["Advertise", "Real", "Internal"];
-const ALL: [&str; 5] = ["Public", "Advertise", "Real", "Internal", "Support"];
 
 /// The list that counts: that of the spec, and that of the status where the spec has none, as
 /// upstream's users write it.
@@ -28,40 +27,29 @@ pub(super) fn check(cluster: &Place<'_>, findings: &mut Findings) {
         return findings
             .required(&addresses, "say in spec.addresses where the API server of the cluster is");
     }
+    let is_of_spec = addresses.path().starts_with("spec");
     // The status of others is not judged.
-    if is_imported || addresses.path().starts_with("spec") {
-        let types: &[&str] = if is_imported { &OF_IMPORTED } else { &ALL };
-        addresses.items().for_each(|address| one(&address, types, findings));
+    for address in addresses.items().filter(|_| is_imported || is_of_spec) {
+        let schema = schema::of(Kind::Cluster).at("spec.addresses[]");
+        if let Some(schema) = schema.filter(|_| !is_of_spec) {
+            schema.check(&address, findings);
+        }
+        one(&address, is_imported, findings);
     }
 }
 
-fn one(address: &Place<'_>, types: &[&'static str], findings: &mut Findings) {
+fn one(address: &Place<'_>, is_imported: bool, findings: &mut Findings) {
     let of = address.field("type");
-    match of.text() {
-        None => findings.required(&of, "what kind of address it is, such as Internal"),
-        Some(text) if !types.contains(&text) => {
-            findings.not_supported(&of, &of.shown(), types.iter().copied());
+    if is_imported {
+        if of.text().is_some_and(|text| !OF_IMPORTED.contains(&text)) {
+            findings.not_supported(&of, &of.shown(), OF_IMPORTED);
         }
-        Some(_) => {}
+    } else if let Some(schema) = schema::of(Kind::Cluster).at("spec.addresses[].type") {
+        schema.check_words(&of, findings);
     }
     let host = address.field("host");
-    match host.word() {
-        None => findings.required(&host, "the name or IP address of the API server"),
-        Some(text) if text.contains(['@', '/']) => {
-            findings.invalid(&host, "must be a name or an IP address and nothing else");
-        }
-        Some(_) => {}
-    }
-    let port = address.field("port");
-    match port.number() {
-        _ if port.is_absent() => {
-            findings.required(&port, "the port of the API server, such as 6443");
-        }
-        // The type check covers the spec only; the schema of the status has no bounds.
-        Some(number) if !port.path().starts_with("spec") && formats::port(number).is_none() => {
-            findings.invalid(&port, formats::PORT);
-        }
-        _ => {}
+    if host.text().is_some_and(|text| text.contains(['@', '/'])) {
+        findings.invalid(&host, "must be a name or an IP address and nothing else");
     }
     let path = address.field("path");
     if path.word().is_some_and(|text| !text.starts_with('/')) {
@@ -149,6 +137,24 @@ fn new_credential<'a>(subject: &Subject<'a>) -> Option<(Place<'a>, &'a str)> {
     (before != Some(name)).then(|| (subject.spec().field("clusterCredentialRef"), name))
 }
 
+/// Rules of a ClusterCredential.
+pub(crate) fn check_credential(credential: &Place<'_>, findings: &mut Findings) {
+    if let Some(half) = missing_half(credential) {
+        let why = "clientCert and clientKey go together";
+        findings.required(&credential.field(half), why);
+    }
+}
+
+/// The half of the client pair that is missing while the other one is there.
+pub(crate) fn missing_half(credential: &Place<'_>) -> Option<&'static str> {
+    let has = |name: &str| credential.field(name).word().is_some();
+    match (has("clientCert"), has("clientKey")) {
+        (true, false) => Some("clientKey"),
+        (false, true) => Some("clientCert"),
+        _ => None,
+    }
+}
+
 pub(super) fn credential_pair(subject: &Subject<'_>, findings: &mut Findings) {
     let Some((at, name)) = new_credential(subject) else { return };
     let Some(credentials) = &subject.environment.cluster_credentials else {
@@ -156,7 +162,7 @@ pub(super) fn credential_pair(subject: &Subject<'_>, findings: &mut Findings) {
         return findings.unchecked(&at, &question, "clusterCredentials");
     };
     let found = credentials.iter().find(|credential| name_of(credential) == Some(name));
-    match found.map(|credential| findings::missing_half(&Place::root(credential))) {
+    match found.map(|credential| missing_half(&Place::root(credential))) {
         Some(None) => {}
         Some(Some(half)) => {
             findings.required(&at, &format!("the ClusterCredential {name} has no {half}"));

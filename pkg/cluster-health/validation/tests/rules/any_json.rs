@@ -138,12 +138,7 @@ fn any_object() -> impl Strategy<Value = Value> {
 }
 
 fn judged(kind: Kind, object: &Value, old: &Value, environment: &Environment) -> Vec<Findings> {
-    let operations = [
-        Operation::Create,
-        Operation::Update { old },
-        Operation::UpdateStatus { old },
-        Operation::Delete,
-    ];
+    let operations = [Operation::Create, Operation::Update { old }];
     operations.map(|operation| validate(kind, object, operation, environment)).to_vec()
 }
 

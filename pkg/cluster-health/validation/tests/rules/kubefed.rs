@@ -1,10 +1,9 @@
 //! KubeFed's kinds.
 
 use serde_json::{Value, json};
-use validation::{Environment, Kind, Operation, validate};
 
 use crate::objects::{federation, member};
-use crate::row::{Row, all_hold, edited, lines, row};
+use crate::row::{Row, all_hold, edited, row};
 
 /// `MA==` is no certificate; this is the beginning of one as far as PEM goes.
 const PEM: &str =
@@ -159,37 +158,4 @@ fn health() -> Vec<Row> {
         row("health-checks-are-whole", federation, json!({"spec.clusterHealthCheck": null}))
             .says(&["spec.clusterHealthCheck: Required: Required value: how members are probed"]),
     ]
-}
-
-#[test]
-fn of_a_status_only_its_conditions_are_judged() {
-    let now = "2026-01-01T00:00:00Z";
-    let status = |condition: Value| {
-        // An update of the status does not judge the spec.
-        let object = edited(
-            member(),
-            &json!({
-                "spec.apiEndpoint": "", "status": {"conditions": [condition]},
-            }),
-        );
-        let operation = Operation::UpdateStatus { old: &member() };
-        lines(&validate(Kind::KubeFedCluster, &object, operation, &Environment::default()))
-    };
-    let known = |field: &str, shown: &str, known: &str| {
-        format!(
-            "status.conditions[0].{field}: NotSupported: Unsupported value: \"{shown}\": supported values: {known}"
-        )
-    };
-    assert_eq!(
-        status(json!({"type": "Ready", "status": "Unknown", "lastProbeTime": now})),
-        [""; 0]
-    );
-    assert_eq!(
-        status(json!({"type": "Healthy", "status": "Yes"})),
-        [
-            known("type", "Healthy", "\"Ready\", \"Offline\""),
-            known("status", "Yes", "\"True\", \"False\", \"Unknown\""),
-            "status.conditions[0].lastProbeTime: Required: Required value".to_owned(),
-        ],
-    );
 }

@@ -1,4 +1,3 @@
-use proptest::prelude::*;
 use serde_json::json;
 
 use super::super::printed;
@@ -113,18 +112,4 @@ fn programs_read_all_of_it() {
         "notChecked": [{"field": "spec.apiEndpoint", "question": question, "toldBy": "kubeFedClusters"}],
     }]});
     assert_eq!(read, expected);
-}
-
-proptest! {
-    /// A difference would refuse a member that can be probed, or accept one that cannot.
-    #[test]
-    fn an_endpoint_is_taken_exactly_if_probes_can_use_it(
-        text in prop_oneof![
-            any::<String>(),
-            "(http|https|HTTPS|ftp|)(://|:|)[a-z\\[\\]:@./?#0-9 %-]{0,12}(:[0-9]{0,6})?(/[a-z?#/ ]{0,4})?",
-        ],
-    ) {
-        let (taken, used) = (validation::Endpoint::parse(&text), probe::Address::parse(&text));
-        prop_assert_eq!(taken.is_ok(), used.is_ok(), "{:?} {:?}", taken, used);
-    }
 }
