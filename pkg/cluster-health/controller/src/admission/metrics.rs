@@ -1,6 +1,6 @@
 //! Metrics of the webhook: requests and results.
 
-use prometheus::{IntCounterVec, Opts, Registry};
+use prometheus::{IntCounterVec, Registry};
 use validation::{CheckResult, Findings, NetworkChecks};
 
 /// Clones are the same metrics.
@@ -11,14 +11,12 @@ pub(super) struct WebhookMetrics {
 
 impl WebhookMetrics {
     pub(super) fn new(registry: &Registry) -> Result<Self, prometheus::Error> {
-        let checks = IntCounterVec::new(
-            Opts::new(
-                "clusterhealth_webhook_checks_total",
-                "Reviews of the validating webhook and their network checks, by result.",
-            ),
+        let checks = metrics::counter(
+            registry,
+            "clusterhealth_webhook_checks_total",
+            "Reviews of the validating webhook and their network checks, by result.",
             &["rule", "outcome"],
         )?;
-        registry.register(Box::new(checks.clone()))?;
         Ok(Self { checks })
     }
 

@@ -135,8 +135,7 @@ fn count(family: &Family, clusters: &[Arc<MemberCluster>]) -> Vec<Metric> {
         for standing in Standing::ALL {
             counts.entry((flavour, standing.label())).or_insert(0);
         }
-        let standing = member.view(|it| it.member.published().map(|it| it.standing));
-        let state = standing.unwrap_or(Standing::Unknown).label();
+        let state = member.standing().unwrap_or(Standing::Unknown).label();
         *counts.entry((flavour, state)).or_insert(0) += 1;
     }
     let series = counts
