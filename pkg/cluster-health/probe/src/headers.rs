@@ -49,7 +49,7 @@ fn impersonate(headers: &mut HeaderMap, who: &Impersonation) -> Result<(), Probl
     let mut add = |name: &str, value: &str| {
         let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| refused())?;
         headers.append(name, sensitive_header(&[value]).ok_or_else(refused)?);
-        Ok(())
+        Ok::<_, Problem>(())
     };
     if !who.user.is_empty() {
         add("impersonate-user", &who.user)?;

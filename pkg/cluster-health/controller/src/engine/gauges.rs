@@ -12,6 +12,7 @@ use prometheus::Registry;
 use prometheus::proto::Metric;
 
 use super::cluster_registry::ClusterRegistry;
+use super::difference::Difference;
 use super::flavour::now;
 use super::member_cluster::MemberCluster;
 use super::metrics::Counters;
@@ -148,7 +149,7 @@ fn differences(family: &Family, clusters: &[Arc<MemberCluster>]) -> Vec<Metric> 
     let mut counts = BTreeMap::new();
     for member in clusters {
         let words = member.view(|it| {
-            let lasting = it.difference.filter(|it| it.is_lasting());
+            let lasting = it.difference.filter(Difference::is_lasting);
             lasting.map(|it| (it.ours.label(), it.stored_label()))
         });
         if let Some((ours, stored)) = words {

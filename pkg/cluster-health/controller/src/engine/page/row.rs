@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use health::{Endpoints, Lifetime, Moment, Standing, explain};
+use health::{Endpoints, Lifetime, Moment, explain};
 use serde::Serialize;
 
 use crate::engine::cluster_registry::{ClusterRegistry, HeldBack, Known};
