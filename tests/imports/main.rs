@@ -1,5 +1,5 @@
-//! Crates depend on the layers below them, and the graph of imports between the files of one crate
-//! has no circle.
+//! Crates depend on the layers below them, the graph of imports between the files of one crate has
+//! no circle, and third-party crates are compiled once.
 //!
 //! File A imports from file B when code of A names an item that is defined in B, with `use` or by
 //! its path. What counts and what does not:
@@ -16,6 +16,7 @@
 //! | `source` | what one file declares, imports and names |
 //! | `krate` | the files of a crate, and which of them an import leads to |
 //! | `circles` | the circles of a graph |
+//! | `features` | the features of third-party crates |
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -24,6 +25,7 @@
 )]
 
 mod circles;
+mod features;
 mod krate;
 mod layers;
 mod samples;
