@@ -110,7 +110,7 @@ impl Running {
         matches!(*self.status.borrow(), Leadership::Leading)
     }
 
-    fn told(&self) -> Vec<String> {
+    fn event_messages(&self) -> Vec<String> {
         self.events.lock().unwrap().iter().map(|event| event.message.clone()).collect()
     }
 
@@ -162,7 +162,7 @@ async fn the_first_candidate_creates_the_lease_and_leads_at_once() {
     assert_eq!(metadata.name.as_deref(), Some("icm"));
     assert_eq!(metadata.namespace.as_deref(), Some("kube-system"));
     assert_eq!(metadata.labels, None);
-    assert_eq!(a.told(), ["a became leader"]);
+    assert_eq!(a.event_messages(), ["a became leader"]);
     assert_eq!(a.events.lock().unwrap()[0].lease_uid, "uid-1");
     assert_eq!(a.metric("leader_election_master_status"), Some(1.0));
 }
@@ -298,7 +298,7 @@ async fn a_frozen_server_ends_leadership_one_renew_deadline_after_the_last_renew
     assert!(a.term.is_limited(), "the watchdog must stay armed until the process is gone");
     assert!(a.term.overdue(BootInstant::now().saturating_add(2_000 * MS)));
     assert_eq!(a.metric("leader_election_master_status"), Some(0.0));
-    assert_eq!(a.told(), ["a became leader", "a stopped leading"]);
+    assert_eq!(a.event_messages(), ["a became leader", "a stopped leading"]);
     server.forget_calls();
     tokio::time::sleep(60_000 * MS).await;
     assert_eq!(server.calls(), [], "a loser must not campaign again");

@@ -33,7 +33,7 @@ async fn a_released_lease_has_no_holder_and_the_next_candidate_leads_at_its_next
     assert!(a.fence.check().is_err());
     assert!(!a.term.is_limited(), "the watchdog kills no process after a release");
     assert_eq!(*a.status.borrow(), Leadership::Standby { holder: None });
-    assert_eq!(a.told(), ["a became leader", "a stopped leading"]);
+    assert_eq!(a.event_messages(), ["a became leader", "a stopped leading"]);
     let start = Instant::now();
     assert_eq!(b.leads().await, Leadership::Leading);
     assert!(start.elapsed() <= 500 * MS);
@@ -85,7 +85,7 @@ async fn a_standby_has_nothing_to_release_and_sends_no_request() {
     server.forget_calls();
     assert_eq!(release(&mut a).await, Released::NotHeld);
     assert_eq!(server.calls(), []);
-    assert_eq!(a.told(), Vec::<String>::new());
+    assert_eq!(a.event_messages(), Vec::<String>::new());
 }
 
 #[tokio::test(start_paused = true)]
