@@ -13,13 +13,13 @@ use transport::{Asker, ClientCertificate, Endpoint, Protocol, Proxy, TlsConfigs,
 
 use super::failure::Problem;
 use super::inputs::TlsOptions;
-use validation::Address;
 use crate::expiry;
 use crate::failure::Failure;
 use crate::headers::headers;
 use crate::inputs::{Fingerprint, Inputs};
 use crate::link::Link;
 use crate::silent::Silent;
+use validation::Address;
 
 /// Most addresses of one cluster that are tried.
 const ADDRESSES_MAX: usize = 64;

@@ -15,9 +15,9 @@ use run::Shared;
 use tokio::time::{sleep, timeout};
 use transport::Resolver;
 
-use super::failure::Problem;
 use super::client::Client;
 use super::failure::Failure;
+use super::failure::Problem;
 use super::inputs::Inputs;
 use super::link::Meters;
 

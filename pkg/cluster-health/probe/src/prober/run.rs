@@ -12,9 +12,9 @@ use jiff::Timestamp;
 use tokio::time::{Instant, sleep_until, timeout};
 use transport::{Resolver, TlsConfigs};
 
-use crate::failure::Problem;
 use crate::client::{Client, Environment};
 use crate::clock::Timings;
+use crate::failure::Problem;
 use crate::inputs::Fingerprint;
 use crate::link::{Link, Meters};
 

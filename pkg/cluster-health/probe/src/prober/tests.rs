@@ -9,9 +9,9 @@ use secrecy::SecretString;
 use transport::{DialPolicy, Names};
 
 use super::*;
-use validation::Address;
 use crate::inputs::TlsOptions;
 use server::{Asked, BlackHole, Reply, Server, closed_port};
+use validation::Address;
 
 mod addresses;
 mod answers;
