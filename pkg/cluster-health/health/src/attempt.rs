@@ -74,7 +74,7 @@ pub struct Conclusion {
     /// The finding of the whole probe.
     pub finding: Finding,
     /// How the addresses did.
-    pub endpoints: Endpoints,
+    pub(crate) endpoints: Endpoints,
     /// The address that answered, to begin with next time.
     pub answered: Option<u8>,
     /// Attempts made.

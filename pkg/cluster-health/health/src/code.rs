@@ -18,9 +18,6 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// All verdicts, for counters by verdict.
-    pub const ALL: [Self; 4] = [Self::Ok, Self::Unhealthy, Self::Unreachable, Self::Config];
-
     /// The label of metrics.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -32,7 +29,7 @@ impl Verdict {
     }
 
     /// True for [`Verdict::Ok`] alone.
-    pub const fn is_ok(self) -> bool {
+    pub(crate) const fn is_ok(self) -> bool {
         matches!(self, Self::Ok)
     }
 }
@@ -106,7 +103,7 @@ pub enum Code {
 
 impl Code {
     /// The verdict of a probe that failed with this code and learned nothing else.
-    pub const fn verdict(self) -> Verdict {
+    pub(crate) const fn verdict(self) -> Verdict {
         match self {
             Self::Http(_)
             | Self::Body

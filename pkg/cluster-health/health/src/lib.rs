@@ -21,7 +21,7 @@
 //! | `lifetime.rs` | [`Lifetime`]: validity of a credential, and notices before its end |
 //! | `message.rs`, `one_line.rs` | [`explain`]: the message of a condition; [`one_line`]: text that may stand in it |
 //! | `availability.rs` | [`Ratios`]: the share of the time in which a cluster was well |
-//! | `write_gate.rs` | [`WriteGate`]: whether a state is worth a write; delays of first probes and heartbeats |
+//! | `write_gate.rs` | whether a state is worth a write; delays of first probes and heartbeats |
 //! | `write_queue.rs` | [`WriteQueue`]: the status writes that wait, none lost |
 //! | `capacity.rs` | limit of concurrent probes |
 //! | `shards.rs` | [`Shards`]: which replica probes a cluster |
@@ -64,5 +64,5 @@ pub use schedule::Cadence;
 pub use shards::{Claim, LEADER, SHARD_INHERITED, SHARD_MARGIN, SHARD_TERM, Shards, View};
 pub use standing::{Standing, Status};
 pub use thresholds::{Damping, Decision, Tally, Thresholds};
-pub use write_gate::{Urgency, WriteGate, hash};
+pub use write_gate::{Urgency, hash};
 pub use write_queue::{WriteQueue, Written};

@@ -65,7 +65,6 @@ pub struct Member {
     last: Option<Last>,
     /// Why the last probe could not be made, for a reason of our own.
     obstacle: Option<Box<str>>,
-    changed_at: Option<Instant>,
 }
 
 /// The last probe, for pages and metrics.
@@ -104,7 +103,6 @@ impl Member {
             cause: Cause::Regular,
             last: None,
             obstacle: None,
-            changed_at: None,
         }
     }
 
@@ -215,7 +213,6 @@ impl Member {
 
     fn note_change(&mut self, change: Change, policy: &Policy, now: Instant) -> bool {
         let Change::Ready { from, to } = change else { return false };
-        self.changed_at = Some(now);
         let crosses = from.is_some_and(|from| (from == Status::True) != (to == Status::True));
         crosses && self.flaps.note(now, &policy.damping)
     }
@@ -277,14 +274,11 @@ impl Member {
         if let Some(published) = &mut self.published {
             published.detail = Some(one_line(why).into());
         }
-        if matches!(change, Change::Ready { .. }) {
-            self.changed_at = Some(now.monotonic);
-        }
         change
     }
 
     /// When it becomes unknown if no probe is completed until then.
-    pub fn stale_at(&self, policy: &Policy) -> Option<Instant> {
+    pub(crate) fn stale_at(&self, policy: &Policy) -> Option<Instant> {
         match &self.published {
             Some(published) if published.standing == Standing::Unknown => None,
             Some(_) => Some(self.silent_since() + policy.stale_after()),
@@ -383,11 +377,6 @@ impl Member {
     /// Whether a probe is under way.
     pub fn is_probing(&self) -> bool {
         self.schedule.is_probing()
-    }
-
-    /// When this process last published another status of `Ready`.
-    pub fn changed_at(&self) -> Option<Instant> {
-        self.changed_at
     }
 
     /// The share of the time in which it was well.

@@ -51,7 +51,7 @@ impl Policy {
 
     /// [`Self::stale_after`] for a cluster that was never published: its first probe has to start and
     /// to end.
-    pub fn first_grace(&self) -> Duration {
+    pub(crate) fn first_grace(&self) -> Duration {
         FIRST_GRACE.max(FIRST_GRACE / 2 + self.cadence.timeout).max(self.stale_after)
     }
 
@@ -61,7 +61,7 @@ impl Policy {
     }
 
     /// How long a task may go without a completed probe before it is restarted.
-    pub fn stuck_after(&self) -> Duration {
+    pub(crate) fn stuck_after(&self) -> Duration {
         2 * self.round() + STUCK_MARGIN
     }
 

@@ -20,14 +20,14 @@ pub struct Cadence {
 
 impl Cadence {
     /// The interval to the next probe; `draw` is a random number in `[0, 1)`.
-    pub fn interval(&self, confirming: bool, draw: f64) -> Duration {
+    pub(crate) fn interval(&self, confirming: bool, draw: f64) -> Duration {
         let base = if confirming { self.confirming() } else { self.period };
         let share = 1.0 + self.jitter.clamp(0.0, 0.5) * (2.0 * draw - 1.0);
         base.mul_f64(share.max(0.0))
     }
 
     /// The interval while confirming, before jitter: never longer than the period.
-    pub fn confirming(&self) -> Duration {
+    pub(crate) fn confirming(&self) -> Duration {
         self.period.min(self.confirm)
     }
 }

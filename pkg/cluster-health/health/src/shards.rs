@@ -291,7 +291,7 @@ impl Shards {
     }
 
     /// When our own claims end if no renewal succeeds until then.
-    pub fn valid_until(&self) -> Option<Instant> {
+    pub(crate) fn valid_until(&self) -> Option<Instant> {
         self.renewed.and_then(|sent| (sent + SHARD_TERM).checked_sub(SHARD_MARGIN))
     }
 }

@@ -22,11 +22,6 @@ impl Status {
             Self::Unknown => "Unknown",
         }
     }
-
-    /// Reads what stands in an object; what is no status is `None`.
-    pub fn parse(text: &str) -> Option<Self> {
-        [Self::True, Self::False, Self::Unknown].into_iter().find(|status| status.as_str() == text)
-    }
 }
 
 /// Published verdict of a cluster: one that passed its threshold, or `Unknown`.
@@ -133,12 +128,8 @@ mod tests {
         for standing in Standing::ALL {
             assert_eq!(Standing::from_ready_reason(standing.ready_reason()), Some(standing));
             assert_eq!(Standing::from_ready(standing.ready()).ready(), standing.ready());
-            assert_eq!(Status::parse(standing.offline().as_str()), Some(standing.offline()));
         }
-        assert_eq!(
-            (Standing::from_ready_reason("KubeletReady"), Status::parse("true")),
-            (None, None)
-        );
+        assert_eq!(Standing::from_ready_reason("KubeletReady"), None);
     }
 
     #[test]

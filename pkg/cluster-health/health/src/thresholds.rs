@@ -76,12 +76,12 @@ impl Tally {
     }
 
     /// Forgets the results, because they belong to a former target.
-    pub fn new_target(&mut self) {
+    pub(crate) fn new_target(&mut self) {
         *self = Self { new_target: true, ..Self::default() };
     }
 
     /// True while a run contradicts what is published without being long enough.
-    pub fn contradicts(self, ready: Option<Status>) -> bool {
+    pub(crate) fn contradicts(self, ready: Option<Status>) -> bool {
         match ready {
             Some(Status::True) => self.failures > 0,
             Some(Status::False) => self.successes > 0,
@@ -95,7 +95,7 @@ impl Tally {
     }
 
     /// Successes in a row.
-    pub fn successes(self) -> u32 {
+    pub(crate) fn successes(self) -> u32 {
         self.successes
     }
 

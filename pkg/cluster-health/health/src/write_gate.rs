@@ -31,7 +31,7 @@ impl Urgency {
 /// tells of another cause
 /// (`rule:unchanged-status-is-written-at-heartbeats-only`).
 #[derive(Clone, Copy, Debug)]
-pub struct WriteGate {
+pub(crate) struct WriteGate {
     written: Option<u64>,
     at: Instant,
     /// The message names a cause that no longer holds.
@@ -41,13 +41,18 @@ pub struct WriteGate {
 impl WriteGate {
     /// `written` is the fingerprint of what the object says already. The heartbeats of clusters
     /// that were taken over together are spread by `hash`.
-    pub fn new(written: Option<u64>, now: Instant, heartbeat: Duration, hash: u64) -> Self {
+    pub(crate) fn new(written: Option<u64>, now: Instant, heartbeat: Duration, hash: u64) -> Self {
         let head_start = share_of(heartbeat, hash);
         Self { written, at: now.checked_sub(head_start).unwrap_or(now), outdated: false }
     }
 
     /// Whether the state with this `fingerprint` has to be written at `now`.
-    pub fn due(&self, fingerprint: u64, now: Instant, heartbeat: Duration) -> Option<Urgency> {
+    pub(crate) fn due(
+        &self,
+        fingerprint: u64,
+        now: Instant,
+        heartbeat: Duration,
+    ) -> Option<Urgency> {
         if self.outdated || self.written != Some(fingerprint) {
             return Some(Urgency::Change);
         }
@@ -56,17 +61,17 @@ impl WriteGate {
     }
 
     /// The state with this `fingerprint` was handed to the queue, which does not lose it.
-    pub fn handed_over(&mut self, fingerprint: u64, now: Instant) {
+    pub(crate) fn handed_over(&mut self, fingerprint: u64, now: Instant) {
         *self = Self { written: Some(fingerprint), at: now, outdated: false };
     }
 
     /// Has the state written again with its current message.
-    pub fn outdate(&mut self) {
+    pub(crate) fn outdate(&mut self) {
         self.outdated = true;
     }
 
     /// The object shows this fingerprint, or nothing of use. Whether that is news.
-    pub fn shows(&mut self, fingerprint: Option<u64>) -> bool {
+    pub(crate) fn shows(&mut self, fingerprint: Option<u64>) -> bool {
         std::mem::replace(&mut self.written, fingerprint) != fingerprint
     }
 }

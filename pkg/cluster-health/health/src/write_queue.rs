@@ -213,16 +213,6 @@ impl<K: Clone + Eq + Hash, V: Clone> WriteQueue<K, V> {
         writing || self.ending.contains(key)
     }
 
-    /// Clusters with something to write.
-    pub fn len(&self) -> usize {
-        self.entries.len()
-    }
-
-    /// True when everything is written.
-    pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
-    }
-
     /// For how long `key` has had something to write.
     pub fn age(&self, key: &K, now: Instant) -> Option<Duration> {
         self.entries.get(key).map(|entry| now.saturating_duration_since(entry.since))

@@ -46,7 +46,7 @@ fn impersonate(headers: &mut HeaderMap, who: &Impersonation) -> Result<(), Probl
             "cannot impersonate: a name has characters that no header may have",
         )
     };
-    let mut add = |name: &str, value: &str| {
+    let mut add = |name: &str, value: &str| -> Result<(), Problem> {
         let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| refused())?;
         headers.append(name, sensitive_header(&[value]).ok_or_else(refused)?);
         Ok::<_, Problem>(())

@@ -56,7 +56,7 @@ pub use findings::{ErrorType, FieldError, Findings, Unchecked};
 pub use kind::{Kind, Operation};
 pub use network_checks::{CheckResult, Environment, Licence, NetworkChecks, Question};
 
-/// Judges a request: `object` is the object to store, or for a deletion the stored one.
+/// Judges a request to store `object`.
 ///
 /// Static rules come first, then those about other objects, and those about the network only when
 /// nothing is wrong yet.

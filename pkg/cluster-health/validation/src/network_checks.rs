@@ -24,12 +24,12 @@ pub struct NetworkChecks {
     pub imports: BTreeMap<String, CheckResult>,
     /// UID of the namespace kube-system of KubeFed's members, by `namespace/name`.
     #[serde(rename = "kubeSystemUIDs")]
-    pub kube_system_uids: BTreeMap<String, String>,
+    pub(crate) kube_system_uids: BTreeMap<String, String>,
 }
 
 impl NetworkChecks {
     /// The answer to a question, where it was asked.
-    pub fn answer(&self, question: &Question) -> Option<&CheckResult> {
+    pub(crate) fn answer(&self, question: &Question) -> Option<&CheckResult> {
         let answers = match question {
             Question::Ssh(_) => &self.ssh,
             Question::Tcp(_) => &self.tcp,
@@ -90,7 +90,7 @@ pub enum Question {
 
 impl Question {
     /// The target of the question: an address, or the name of an object.
-    pub fn about(&self) -> &str {
+    pub(crate) fn about(&self) -> &str {
         match self {
             Self::Ssh(about) | Self::Tcp(about) | Self::Credential(about) | Self::Import(about) => {
                 about
@@ -99,22 +99,12 @@ impl Question {
     }
 
     /// The part of the environment that has the answer.
-    pub fn told_by(&self) -> &'static str {
+    pub(crate) fn told_by(&self) -> &'static str {
         match self {
             Self::Ssh(_) => "networkChecks.ssh",
             Self::Tcp(_) => "networkChecks.tcp",
             Self::Credential(_) => "networkChecks.credentials",
             Self::Import(_) => "networkChecks.imports",
-        }
-    }
-
-    /// The kind of the question, for labels of metrics.
-    pub fn check(&self) -> &'static str {
-        match self {
-            Self::Ssh(_) => "ssh",
-            Self::Tcp(_) => "tcp",
-            Self::Credential(_) => "credential",
-            Self::Import(_) => "import",
         }
     }
 }

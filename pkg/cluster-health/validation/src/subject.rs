@@ -152,15 +152,14 @@ pub(crate) fn check(at: &Place<'_>, findings: &mut Findings) {
         findings.invalid(&ip, formats::IP);
     }
     let password = at.field("password");
-    // What it is, is not looked at.
     let is_missing = |name: &str| at.field(name).word().is_none();
     if ["password", "privateKey"].into_iter().all(is_missing) {
         findings.required(&password, "password or privateKey, in base64");
     }
 }
 
-/// Where SSH is to answer, and who: the machine itself, or the jump server before it, behind which nothing can be seen
-/// without logging in. Through another proxy nothing is asked.
+/// Where SSH must answer, and which host: the machine, or its jump server, behind which nothing is visible without a
+/// login. Through another proxy nothing is checked.
 fn asked(at: &Place<'_>) -> Option<(String, &'static str)> {
     let proxy = at.field("proxy");
     match proxy.field("type").word() {
@@ -176,7 +175,7 @@ fn target(at: &Place<'_>) -> Option<String> {
     Some(host_and_port(ip, port))
 }
 
-/// Whether SSH gets to both in the same way.
+/// Whether SSH reaches both in the same way.
 pub(crate) fn is_same(one: &Place<'_>, other: &Place<'_>) -> bool {
     CONNECTION.iter().all(|name| one.field(name).value() == other.field(name).value())
 }

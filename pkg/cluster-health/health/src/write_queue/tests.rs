@@ -30,7 +30,7 @@ fn the_newest_state_takes_the_place_and_the_turn_of_an_older_one() {
     assert_eq!(queue.next(now), Some(("a", 4)));
     queue.finish(&"a", Written::Done, now, LONG, 0.0);
     queue.finish(&"b", Written::Done, now, LONG, 0.0);
-    assert!(queue.is_empty());
+    assert!(queue.entries.is_empty());
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn what_is_gone_is_dropped_wherever_it_stands() {
     queue.finish(&"waiting", Written::Failed, now, LONG, 0.5);
     queue.forget(&"waiting");
     queue.finish(&"waiting", Written::Failed, now, LONG, 0.5);
-    assert_eq!((queue.len(), queue.next(now + S(60)), queue.next_at(now)), (0, None, None));
+    assert_eq!((queue.entries.len(), queue.next(now + S(60)), queue.next_at(now)), (0, None, None));
 }
 
 /// rule:refused-writes-delay-no-others
@@ -159,7 +159,7 @@ fn thousands_of_machines_hold_up_no_cluster_and_are_written_all_the_same() {
             assert!(took <= 2, "{clusters:?} behind {machines:?} waited {took} turns");
         }
         // A stream of changes of clusters leaves the machines their share.
-        let before = queue.len();
+        let before = queue.entries.len();
         for key in 0..100 {
             queue.submit(key, (), Change, now);
             let (key, ()) = queue.next(now).expect("there is always one");
@@ -193,7 +193,7 @@ fn what_comes_back_while_a_forgotten_write_is_under_way_waits_for_its_end() {
     queue.submit("a", 1, Urgency::Change, now);
     assert_eq!(queue.next(now), Some(("a", 1)));
     queue.forget(&"a");
-    assert!(queue.is_writing(&"a") && queue.is_empty());
+    assert!(queue.is_writing(&"a") && queue.entries.is_empty());
     queue.submit("a", 2, Urgency::Change, now);
     assert_eq!(queue.next(now), None);
     queue.finish(&"a", Written::Done, now, LONG, 0.0);
@@ -201,7 +201,7 @@ fn what_comes_back_while_a_forgotten_write_is_under_way_waits_for_its_end() {
     assert_eq!(queue.next(now), Some(("a", 2)));
     queue.forget(&"a");
     queue.finish(&"a", Written::Failed, now, LONG, 0.0);
-    assert!(!queue.is_writing(&"a") && queue.is_empty());
+    assert!(!queue.is_writing(&"a") && queue.entries.is_empty());
 }
 
 #[derive(Clone, Debug)]
@@ -275,7 +275,7 @@ proptest! {
             let took = turns_until(&mut queue, key, now);
             prop_assert!(took <= 2, "{urgency:?} waited {took} turns");
         }
-        prop_assert_eq!(queue.len(), usize::try_from(refused).expect("positive"));
+        prop_assert_eq!(queue.entries.len(), usize::try_from(refused).expect("positive"));
     }
 
     /// rule:newest-state-is-written
@@ -324,6 +324,6 @@ proptest! {
             prop_assert_eq!(wanted.remove(&key), Some(taken));
             queue.finish(&key, Written::Done, now, LONG, draw);
         }
-        prop_assert!(wanted.is_empty() && queue.is_empty());
+        prop_assert!(wanted.is_empty() && queue.entries.is_empty());
     }
 }

@@ -39,7 +39,7 @@ pub struct ReadError {
     /// For metrics.
     pub code: Code,
     /// One line without secrets.
-    pub detail: Box<str>,
+    pub(crate) detail: Box<str>,
 }
 
 impl<'a> Reader<'a> {

@@ -13,8 +13,8 @@ use crate::{formats, schema};
 /// Types of addresses that probes use.
 const OF_IMPORTED: [&str; 3] = ["Advertise", "Real", "Internal"];
 
-/// The list that counts: that of the spec, and that of the status where the spec has none, as
-/// upstream's users write it.
+/// The addresses in use: those of the spec, or those of the status where the spec has none, as upstream's users write
+/// them.
 pub(super) fn list<'a>(cluster: &Place<'a>) -> Place<'a> {
     let of_spec = cluster.at(&["spec", "addresses"]);
     if of_spec.items().next().is_some() { of_spec } else { cluster.at(&["status", "addresses"]) }
@@ -28,7 +28,7 @@ pub(super) fn check(cluster: &Place<'_>, findings: &mut Findings) {
             .required(&addresses, "say in spec.addresses where the API server of the cluster is");
     }
     let is_of_spec = addresses.path().starts_with("spec");
-    // The status of others is not judged.
+    // Of other types the status is not judged; the schema has judged the spec.
     for address in addresses.items().filter(|_| is_imported || is_of_spec) {
         let schema = schema::of(Kind::Cluster).at("spec.addresses[]");
         if let Some(schema) = schema.filter(|_| !is_of_spec) {
