@@ -9,7 +9,6 @@
 //! | `serving.rs` | the listener, its certificate and its registration |
 //! | `review.rs` | AdmissionReview, in and out. Pure |
 //! | `judge.rs` | one request, judged |
-//! | `addresses.rs` | addresses of new Clusters, copied from status to spec. Pure |
 //! | `memory_budget.rs` | how much may be judged at once |
 //! | `object_caches.rs`, `pruned_object.rs` | the stored objects that rules compare a new object with; the fields that are kept of them |
 //! | `metrics.rs` | what was asked and answered |

@@ -19,7 +19,7 @@ use super::judge::Judge;
 use super::metrics::WebhookMetrics;
 use super::object_caches::ObjectCaches;
 use super::options::{WebhookOptions, judge};
-use super::serving::{REGISTRATION, SAID_AGAIN, SECRET, SECRET_NAMESPACE, serve};
+use super::serving::{LOG_EVERY, REGISTRATION, SECRET, SECRET_NAMESPACE, serve};
 use crate::network::{NetworkChecker, NetworkOptions};
 
 const NAME: &str = "validation-webhook-controller";
@@ -154,7 +154,7 @@ async fn own_addresses(server: &str) -> Vec<std::net::SocketAddr> {
     let Some(host) = uri.host() else { return Vec::new() };
     let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
     let port = uri.port_u16().unwrap_or(443);
-    let failed = LogGate::new(SAID_AGAIN);
+    let failed = LogGate::new(LOG_EVERY);
     loop {
         match tokio::net::lookup_host((&*host, port)).await {
             Ok(found) => return found.collect(),

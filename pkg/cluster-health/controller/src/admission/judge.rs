@@ -19,7 +19,7 @@ use super::object_caches::ObjectCaches;
 use super::options::WebhookOptions;
 use super::review;
 use super::review::{Review, Subject};
-use super::serving::SAID_AGAIN;
+use super::serving::LOG_EVERY;
 use crate::api::secret::wipe_json;
 use crate::api::tke::CLUSTER_CREDENTIALS;
 use crate::credential_policy::may_ask;
@@ -45,7 +45,7 @@ pub(super) struct Judge {
     api: kube::Client,
     metrics: WebhookMetrics,
     memory: MemoryBudget,
-    told_busy: LogGate,
+    busy_log: LogGate,
 }
 
 /// Other requests had all turns to ask the network.
@@ -59,8 +59,8 @@ impl Judge {
         api: kube::Client,
         metrics: WebhookMetrics,
     ) -> Self {
-        let (memory, told_busy) = (MemoryBudget::new(), LogGate::new(SAID_AGAIN));
-        Self { options, caches, network, api, metrics, memory, told_busy }
+        let (memory, busy_log) = (MemoryBudget::new(), LogGate::new(LOG_EVERY));
+        Self { options, caches, network, api, metrics, memory, busy_log }
     }
 
     /// The page that judges objects.
@@ -129,7 +129,7 @@ impl Judge {
     /// registration says what becomes of the object.
     fn busy(&self) -> Reply {
         self.metrics.busy();
-        if self.told_busy.pass(Instant::now().into_std()).is_some() {
+        if self.busy_log.pass(Instant::now().into_std()).is_some() {
             warn!(
                 "The webhook asks the network for so many objects that it refuses reviews; --webhook-failure-policy decides about them"
             );

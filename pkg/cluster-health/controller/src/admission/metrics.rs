@@ -1,6 +1,6 @@
 //! Metrics of the webhook: requests and results.
 
-use prometheus::{IntCounterVec, Opts, Registry};
+use prometheus::{IntCounterVec, Registry};
 use validation::{CheckResult, Findings, NetworkChecks};
 
 /// Clones are the same metrics.
@@ -11,15 +11,13 @@ pub(super) struct WebhookMetrics {
 
 impl WebhookMetrics {
     pub(super) fn new(registry: &Registry) -> Result<Self, prometheus::Error> {
-        let checks = IntCounterVec::new(
-            Opts::new(
-                "clusterhealth_webhook_checks_total",
-                "What the validating webhook judged: whole requests, and the checks of the network \
-                 that were made for them; by what it came to.",
-            ),
+        let checks = metrics::counter(
+            registry,
+            "clusterhealth_webhook_checks_total",
+            "What the validating webhook judged: whole requests, and the checks of the network \
+             that were made for them; by what it came to.",
             &["rule", "outcome"],
         )?;
-        registry.register(Box::new(checks.clone()))?;
         Ok(Self { checks })
     }
 

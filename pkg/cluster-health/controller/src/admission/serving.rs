@@ -41,7 +41,7 @@ const MUTATING: Resource = Resource::cluster(
 const ROUND: Duration = Duration::from_secs(5);
 /// Between the first rounds, until there is a certificate.
 const FIRST: Duration = Duration::from_secs(1);
-pub(super) const SAID_AGAIN: Duration = Duration::from_secs(600);
+pub(super) const LOG_EVERY: Duration = Duration::from_secs(600);
 
 /// Serves `pages` until the end of the run.
 ///
@@ -83,7 +83,7 @@ async fn bound(context: &Context, options: &ListenerOptions) -> Server {
         let is_bound = shown.load(Ordering::Relaxed);
         if is_bound { Ok(()) } else { Err("the webhook does not listen yet".to_owned()) }
     });
-    let failed = LogGate::new(SAID_AGAIN);
+    let failed = LogGate::new(LOG_EVERY);
     loop {
         match Server::bind(options).await {
             Ok(server) => {
@@ -138,7 +138,7 @@ impl Keeping {
         };
         let registrations = vec![context.objects(VALIDATING), context.objects(MUTATING)];
         let keeper = Keeper::new(context.objects(SECRETS), registrations, wanted);
-        Self { keeper, failed: LogGate::new(SAID_AGAIN), is_registered: None }
+        Self { keeper, failed: LogGate::new(LOG_EVERY), is_registered: None }
     }
 
     /// The certificate to begin with, tried until there is one.

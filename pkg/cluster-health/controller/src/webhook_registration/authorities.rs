@@ -6,13 +6,13 @@ use crate::webhook_registration::authority::{Authority, AuthorityError};
 
 /// How long things last.
 #[derive(Clone, Copy, Debug)]
-pub struct Lives {
+pub(crate) struct Lives {
     /// An authority. The next one is made when a third of it is left.
-    pub authority: Duration,
+    pub(crate) authority: Duration,
     /// How long the next authority is known before it is used (`rule:known-before-used`).
-    pub notice: Duration,
+    pub(crate) notice: Duration,
     /// A serving certificate. It is renewed when a third of it is left.
-    pub leaf: Duration,
+    pub(crate) leaf: Duration,
 }
 
 impl Default for Lives {
@@ -31,7 +31,7 @@ impl Lives {
 
 /// Content of the Secret.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Authorities {
+pub(crate) struct Authorities {
     /// Signs.
     pub(crate) current: Authority,
     /// Will sign.
@@ -42,21 +42,13 @@ pub struct Authorities {
 
 impl Authorities {
     /// With one that is new.
-    ///
-    /// # Errors
-    /// There are no random numbers.
-    pub fn make(now: SystemTime, lives: &Lives) -> Result<Self, AuthorityError> {
+    pub(crate) fn make(now: SystemTime, lives: &Lives) -> Result<Self, AuthorityError> {
         let current = Authority::make(now, lives.authority)?;
         Ok(Self { current, next: None, previous: Vec::new() })
     }
 
-    /// The one that signs.
-    pub fn current(&self) -> &Authority {
-        &self.current
-    }
-
     /// The certificates of all of them, in PEM.
-    pub fn bundle(&self) -> String {
+    pub(crate) fn bundle(&self) -> String {
         let next = self.next.iter().map(|next| &next.certificate);
         let all = [&self.current.certificate].into_iter().chain(next);
         let all = all.chain(self.previous.iter().map(|(certificate, _)| certificate));
@@ -65,10 +57,7 @@ impl Authorities {
 
     /// The authorities to store instead, if a change is due. `is_published` says whether API servers
     /// have the bundle of this.
-    ///
-    /// # Errors
-    /// There are no random numbers.
-    pub fn step(
+    pub(crate) fn step(
         &self,
         now: SystemTime,
         lives: &Lives,

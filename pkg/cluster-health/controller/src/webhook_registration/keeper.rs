@@ -9,7 +9,9 @@ use tracing::{info, warn};
 
 use crate::webhook_registration::authorities::{Authorities, Lives};
 use crate::webhook_registration::authority::{AuthorityError, Leaf};
-use crate::webhook_registration::registration::{FailurePolicy, Registration, mend};
+use crate::webhook_registration::registration::{
+    FailurePolicy, has_bundle, is_injected, mend, names,
+};
 use crate::webhook_registration::secret_form;
 
 /// Changes of the Secret in one round, those by others among them.
@@ -21,28 +23,28 @@ const UNREGISTERED_NAME: &str = "localhost";
 
 /// Settings of the keeper.
 #[derive(Clone, Debug)]
-pub struct Wanted {
+pub(crate) struct Wanted {
     /// Name of the registrations: a ValidatingWebhookConfiguration, a MutatingWebhookConfiguration, or both.
-    pub registration: String,
+    pub(crate) registration: String,
     /// Namespace and name of the Secret; `None` where the operator gives a certificate.
-    pub secret: Option<String>,
+    pub(crate) secret: Option<String>,
     /// Written into the registration.
-    pub failure_policy: FailurePolicy,
+    pub(crate) failure_policy: FailurePolicy,
     /// How long things last.
-    pub lives: Lives,
+    pub(crate) lives: Lives,
 }
 
 /// Result of a round.
-pub struct Kept {
+pub(crate) struct Kept {
     /// Whether a registration exists: without one, no API server calls the webhook.
-    pub is_registered: bool,
+    pub(crate) is_registered: bool,
     /// To be shown from now on, if there is anything new.
-    pub leaf: Option<Leaf>,
+    pub(crate) leaf: Option<Leaf>,
 }
 
 /// Why a round failed. The next round starts over.
 #[derive(Debug, thiserror::Error)]
-pub enum KeepError {
+pub(crate) enum KeepError {
     /// The API server.
     #[error(transparent)]
     Objects(#[from] objects::Error),
@@ -60,14 +62,14 @@ pub enum KeepError {
 }
 
 /// Keeps the certificate and registration of one webhook in order, together with other replicas.
-pub struct Keeper {
+pub(crate) struct Keeper {
     secrets: ObjectClient<Dynamic>,
     registrations: Vec<ObjectClient<Dynamic>>,
     wanted: Wanted,
     /// Last content of the Secret: an emptied Secret is filled with it again.
     known: Option<Authorities>,
     shown: Option<Shown>,
-    told_injected: bool,
+    injection_logged: bool,
 }
 
 /// The certificate that is in use.
@@ -81,20 +83,17 @@ type Stored = Arc<Object<Dynamic>>;
 
 impl Keeper {
     /// Through these clients: of the kind Secret, and of each kind of registration.
-    pub fn new(
+    pub(crate) fn new(
         secrets: ObjectClient<Dynamic>,
         registrations: Vec<ObjectClient<Dynamic>>,
         wanted: Wanted,
     ) -> Self {
-        let (known, shown, told_injected) = (None, None, false);
-        Self { secrets, registrations, wanted, known, shown, told_injected }
+        let (known, shown, injection_logged) = (None, None, false);
+        Self { secrets, registrations, wanted, known, shown, injection_logged }
     }
 
-    /// Does what there is to do now.
-    ///
-    /// # Errors
-    /// Something could not be read, written or made; what was done before stays.
-    pub async fn round(&mut self, now: SystemTime) -> Result<Kept, KeepError> {
+    /// Does what there is to do now. After an error what was done before stays.
+    pub(crate) async fn round(&mut self, now: SystemTime) -> Result<Kept, KeepError> {
         for _ in 0..CHANGES {
             // rule:registration-is-read-first
             let registrations = self.registrations().await?;
@@ -110,9 +109,8 @@ impl Keeper {
                 self.replace(&stored, &after).await?;
                 continue;
             }
-            let names = registrations.iter().flat_map(|(_, it)| Registration::of(&it.body).names());
-            let names: BTreeSet<String> = names.collect();
-            let names = names.into_iter().collect();
+            let names: BTreeSet<String> =
+                registrations.iter().flat_map(|(_, it)| names(&it.body)).collect();
             let leaf = self.leaf(&authorities, names, is_published, now)?;
             return Ok(Kept { is_registered, leaf });
         }
@@ -200,8 +198,8 @@ impl Keeper {
     ) -> Result<bool, KeepError> {
         let Some(client) = self.registrations.get(place) else { return Ok(true) };
         let annotations = stored.metadata.annotations.keys().map(String::as_str);
-        let is_injected = Registration::is_injected(annotations);
-        if is_injected && bundle.is_some() && !std::mem::replace(&mut self.told_injected, true) {
+        let is_injected = is_injected(annotations);
+        if is_injected && bundle.is_some() && !std::mem::replace(&mut self.injection_logged, true) {
             warn!(
                 registration = self.wanted.registration,
                 "The registration of the webhook asks cert-manager for its bundle: give the certificate with --webhook-cert-dir, or take the annotation away"
@@ -218,8 +216,7 @@ impl Keeper {
         if written.changed {
             info!(registration = self.wanted.registration, "Registration of the webhook written");
         }
-        let body = &written.object.body;
-        Ok(bundle.is_none_or(|bundle| Registration::of(body).has_bundle(bundle)))
+        Ok(bundle.is_none_or(|bundle| has_bundle(&written.object.body, bundle)))
     }
 
     /// A new certificate, where one is due. Nothing is shown that API servers do not know yet, but
@@ -227,14 +224,15 @@ impl Keeper {
     fn leaf(
         &mut self,
         authorities: &Authorities,
-        mut names: Vec<String>,
+        names: BTreeSet<String>,
         is_published: bool,
         now: SystemTime,
     ) -> Result<Option<Leaf>, KeepError> {
+        let mut names: Vec<String> = names.into_iter().collect();
         if names.is_empty() {
             names.push(UNREGISTERED_NAME.to_owned());
         }
-        let current = authorities.current();
+        let current = &authorities.current;
         let is_good = |shown: &Shown| {
             shown.authority == current.certificate && shown.names == names && now < shown.renew
         };

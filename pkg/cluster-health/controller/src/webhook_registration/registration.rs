@@ -1,4 +1,7 @@
-//! [`Registration`]: what a ValidatingWebhookConfiguration says, and what it should.
+//! The fields of a ValidatingWebhookConfiguration or MutatingWebhookConfiguration that the webhook
+//! reads and keeps in order.
+
+use std::collections::BTreeSet;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -13,7 +16,7 @@ const INJECTED: [&str; 3] = [
 
 /// Reaction of an API server when the webhook does not answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FailurePolicy {
+pub(crate) enum FailurePolicy {
     /// Lets it pass.
     Ignore,
     /// Refuses it.
@@ -29,44 +32,24 @@ impl FailurePolicy {
     }
 }
 
-/// The fields of a registration, without its metadata.
-#[derive(Clone, Copy, Debug)]
-pub struct Registration<'a> {
-    body: &'a Map<String, Value>,
+/// Whether another program fills in the bundle of a registration with these annotations.
+pub(crate) fn is_injected<'a>(mut annotations: impl Iterator<Item = &'a str>) -> bool {
+    annotations.any(|name| INJECTED.contains(&name))
 }
 
-impl<'a> Registration<'a> {
-    /// Type of these fields.
-    pub fn of(body: &'a Map<String, Value>) -> Self {
-        Self { body }
-    }
+/// The names by which API servers call, which the certificate has to have; none without a webhook.
+pub(crate) fn names(body: &Map<String, Value>) -> BTreeSet<String> {
+    webhooks(body).filter_map(name).collect()
+}
 
-    /// Whether somebody else fills in the bundle.
-    pub fn is_injected<'b>(mut annotations: impl Iterator<Item = &'b str>) -> bool {
-        annotations.any(|name| INJECTED.contains(&name))
-    }
+/// Whether every webhook has this bundle.
+pub(crate) fn has_bundle(body: &Map<String, Value>, bundle: &str) -> bool {
+    let wanted = STANDARD.encode(bundle);
+    webhooks(body).all(|webhook| webhook["clientConfig"]["caBundle"] == *wanted)
+}
 
-    /// The names by which API servers call, which the certificate has to have; none without a
-    /// webhook.
-    pub fn names(self) -> Vec<String> {
-        let mut names: Vec<String> = self.webhooks().filter_map(name).collect();
-        names.sort_unstable();
-        names.dedup();
-        names
-    }
-
-    /// Whether every webhook has this bundle.
-    pub fn has_bundle(self, bundle: &str) -> bool {
-        let wanted = STANDARD.encode(bundle);
-        let has = |webhook: &Value| {
-            webhook.pointer("/clientConfig/caBundle").and_then(Value::as_str) == Some(&*wanted)
-        };
-        self.webhooks().all(has)
-    }
-
-    fn webhooks(self) -> impl Iterator<Item = &'a Value> + use<'a> {
-        self.body.get("webhooks").and_then(Value::as_array).into_iter().flatten()
-    }
+fn webhooks(body: &Map<String, Value>) -> impl Iterator<Item = &Value> {
+    body.get("webhooks").and_then(Value::as_array).into_iter().flatten()
 }
 
 /// Writes the bundle, where one is given, and the failure policy into the fields of a registration.
@@ -120,20 +103,20 @@ mod tests {
             (json!({}), &[]),
         ] {
             let body = body(&[config.clone(), config]);
-            assert_eq!(Registration::of(&body).names(), expected);
+            assert!(names(&body).iter().eq(expected));
         }
-        assert!(Registration::of(&Map::new()).names().is_empty());
+        assert!(names(&Map::new()).is_empty());
     }
 
     #[test]
     fn nothing_but_bundle_and_policy_is_written() {
         let config = json!({"service": {"name": "s", "namespace": "n"}});
         let mut mended = body(&[config.clone(), config.clone()]);
-        assert!(!Registration::of(&mended).has_bundle("b"));
+        assert!(!has_bundle(&mended, "b"));
         mend(&mut mended, None, FailurePolicy::Fail);
         assert_eq!(mended["webhooks"][1]["clientConfig"], config);
         mend(&mut mended, Some("b"), FailurePolicy::Ignore);
-        assert!(Registration::of(&mended).has_bundle("b"));
+        assert!(has_bundle(&mended, "b"));
         let expected = json!({"name": "a", "failurePolicy": "Ignore", "clientConfig":
             {"caBundle": "Yg==", "service": {"name": "s", "namespace": "n"}}});
         assert_eq!(mended["webhooks"], json!([expected, expected]));
@@ -144,7 +127,7 @@ mod tests {
 
     #[test]
     fn the_annotation_of_a_certificate_manager_is_known() {
-        assert!(Registration::is_injected(["a", "cert-manager.io/inject-ca-from"].into_iter()));
-        assert!(!Registration::is_injected(["a", "cert-manager.io/issuer"].into_iter()));
+        assert!(is_injected(["a", "cert-manager.io/inject-ca-from"].into_iter()));
+        assert!(!is_injected(["a", "cert-manager.io/issuer"].into_iter()));
     }
 }
