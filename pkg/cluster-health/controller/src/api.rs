@@ -4,14 +4,6 @@
 //! as it came, so that status writes keep it. Of kinds with passwords in their spec only the needed
 //! fields are kept. A [`tke::ClusterCredential`] is never cached: it is fetched singly and decoded
 //! into memory that is wiped.
-//!
-//! | file | holds |
-//! |---|---|
-//! | `tke.rs` | group `platform.tkestack.io`: [`tke::Cluster`], [`tke::Machine`], [`tke::ClusterCredential`] |
-//! | `kubefed.rs` | group `core.kubefed.io`: [`kubefed::KubeFedCluster`], [`kubefed::KubeFedConfig`] |
-//! | `condition.rs` | [`Condition`], the same in both groups |
-//! | `secret.rs` | texts and bytes that cannot be printed |
-//! | `tolerant.rs` | readers of what others may have written oddly |
 
 use std::fmt;
 
@@ -54,6 +46,13 @@ pub(crate) struct Condition {
     pub message: String,
 }
 
+impl Condition {
+    /// The condition of this type.
+    pub(crate) fn find<'a>(all: &'a [Self], kind: &str) -> Option<&'a Self> {
+        all.iter().find(|condition| condition.kind == kind)
+    }
+}
+
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum ConditionStatus {
     True,
@@ -93,8 +92,7 @@ pub(crate) fn is_name(text: &str) -> bool {
     !text.is_empty() && !text.starts_with('.') && text.bytes().all(legal)
 }
 
-/// Readers of what others may have written oddly, and the writer of
-/// times.
+/// Readers of what others may have written oddly, and the writer of times.
 mod tolerant {
     pub(super) use kube_api::go::null_is_default;
 

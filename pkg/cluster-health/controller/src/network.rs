@@ -2,13 +2,8 @@
 //! that admits objects, and for the command `validate`.
 //!
 //! All addresses that it dials come from objects of users, so it dials none of those
-//! that [`DialPolicy`] refuses, sends no credential to a machine, and returns codes, never the text of a
-//! server said (`rule:the-network-is-asked-with-care`).
-//!
-//! | file | holds |
-//! |---|---|
-//! | `connect.rs` | one TCP connection within its time, and whether SSH answers on it |
-//! | `member.rs` | whether an API server takes a credential, and is free to be imported |
+//! that [`DialPolicy`] refuses, sends no credential to a machine, and returns codes, never the text of
+//! a server (`rule:the-network-is-asked-with-care`).
 
 use connect::{Answer, Members, result};
 use futures::{StreamExt as _, stream};

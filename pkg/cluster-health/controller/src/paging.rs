@@ -1,10 +1,5 @@
-//! Lists of member clusters, read page by page.
-//!
-//! | file | holds |
-//! |---|---|
-//! | `pager.rs` | [`Pager`](pager::Pager): what to ask for next, and when a list cannot be had |
-//! | `listing.rs` | [`list`]: a whole list through a pager; [`MemberReader`]: the member that is read |
-//! | `splitter.rs` | a page, cut into its objects as it comes |
+//! Lists of member clusters, read page by page: [`list`] reads a whole one, [`Pager`] says what to ask
+//! for next, `splitter.rs` cuts a page into its objects as it comes.
 
 use std::collections::HashSet;
 use std::fmt;

@@ -1,10 +1,5 @@
 //! `infra-controller-manager probe`: looks once at an API server as the controller would, and shows
 //! what it found and where the time went. Exit code 0 when the server is well, else 1.
-//!
-//! | file | holds |
-//! |---|---|
-//! | `arguments.rs` | its command line |
-//! | `printed.rs` | the answer, for people and for programs |
 
 use std::ffi::OsString;
 use std::fs;

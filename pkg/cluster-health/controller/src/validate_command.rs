@@ -2,15 +2,6 @@
 //! asked to store them, one after the other. Exit code 0 when all may be stored, else 1. It asks no
 //! server for objects: what it must know of others it reads from a file. The network it asks, unless
 //! that file has the answers or it is told to stay offline.
-//!
-//! | file | holds |
-//! |---|---|
-//! | `arguments.rs` | its command line |
-//! | `identity.rs` | what an object is called, and which one it replaces |
-//! | `environment.rs` | the environment file |
-//! | `network.rs` | what the network says |
-//! | `judged.rs` | what is said of each object |
-//! | `printed.rs` | that, for people and for programs |
 
 mod arguments;
 mod identity;

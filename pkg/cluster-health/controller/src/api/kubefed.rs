@@ -34,27 +34,16 @@ pub(crate) struct KubeFedClusterSpec {
     #[serde(deserialize_with = "tolerant::null_is_default")]
     pub api_endpoint: String,
     /// Authorities of the server's certificate: base64 of PEM.
-    #[serde(
-        deserialize_with = "tolerant::null_is_default",
-        skip_serializing_if = "String::is_empty"
-    )]
+    #[serde(deserialize_with = "tolerant::null_is_default")]
     pub ca_bundle: String,
     /// The Secret with the token, in the same namespace.
     #[serde(deserialize_with = "tolerant::null_is_default")]
     pub secret_ref: LocalSecretRef,
     /// Checks of the server's certificate to leave out: `*`, `SubjectName`, `ValidityPeriod`.
-    #[serde(
-        rename = "disabledTLSValidations",
-        deserialize_with = "tolerant::null_is_default",
-        skip_serializing_if = "Vec::is_empty"
-    )]
+    #[serde(rename = "disabledTLSValidations", deserialize_with = "tolerant::null_is_default")]
     pub disabled_tls_validations: Vec<String>,
     /// The proxy on the way; its user part is a secret.
-    #[serde(
-        rename = "proxyURL",
-        deserialize_with = "tolerant::null_is_default",
-        skip_serializing_if = "String::is_empty"
-    )]
+    #[serde(rename = "proxyURL", deserialize_with = "tolerant::null_is_default")]
     pub proxy_url: String,
 }
 
@@ -72,10 +61,9 @@ pub(crate) struct KubeFedClusterStatus {
     #[serde(deserialize_with = "tolerant::null_is_default")]
     pub conditions: Vec<Condition>,
     /// Zones of its Nodes, sorted, each once.
-    #[serde(deserialize_with = "tolerant::null_is_default", skip_serializing_if = "Vec::is_empty")]
+    #[serde(deserialize_with = "tolerant::null_is_default")]
     pub zones: Vec<String>,
     /// Region of its Nodes.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub region: Option<String>,
 }
 
@@ -101,7 +89,6 @@ impl Schema for KubeFedConfig {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct KubeFedConfigSpec {
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub cluster_health_check: Option<ClusterHealthCheck>,
 }
 
@@ -110,15 +97,11 @@ pub(crate) struct KubeFedConfigSpec {
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct ClusterHealthCheck {
     /// Between two probes, in Go's syntax: `10s`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub period: Option<String>,
     /// Failed probes in a row that turn a healthy member into a failed one.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub failure_threshold: Option<i64>,
     /// Good probes in a row that turn it back.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub success_threshold: Option<i64>,
     /// Time limit of one probe, in Go's syntax.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout: Option<String>,
 }

@@ -39,20 +39,15 @@ impl Schema for Cluster {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct ClusterSpec {
-    #[serde(
-        rename = "tenantID",
-        deserialize_with = "tolerant::null_is_default",
-        skip_serializing_if = "String::is_empty"
-    )]
+    #[serde(rename = "tenantID", deserialize_with = "tolerant::null_is_default")]
     pub tenant_id: String,
     /// The provider of the cluster: `Imported`, `Baremetal`, or another one.
     #[serde(rename = "type", deserialize_with = "tolerant::null_is_default")]
     pub kind: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub cluster_credential_ref: Option<CredentialRef>,
     /// Go before `status.addresses`, which the API server drops when the object is made, and are
     /// published there.
-    #[serde(deserialize_with = "tolerant::null_is_default", skip_serializing_if = "Vec::is_empty")]
+    #[serde(deserialize_with = "tolerant::null_is_default")]
     pub addresses: Vec<ClusterAddress>,
 }
 
@@ -67,34 +62,23 @@ pub(crate) struct CredentialRef {
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct ClusterStatus {
     /// True: the object is locked.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub locked: Option<bool>,
     /// Version of its API server, `major.minor.patch`.
-    #[serde(
-        deserialize_with = "tolerant::null_is_default",
-        skip_serializing_if = "String::is_empty"
-    )]
+    #[serde(deserialize_with = "tolerant::null_is_default")]
     pub version: String,
     #[serde(deserialize_with = "tolerant::null_is_default")]
     pub phase: Phase,
     /// In the order of their first appearance; the last one is the progress of upstream's installer.
     #[serde(deserialize_with = "tolerant::null_is_default")]
     pub conditions: Vec<Condition>,
-    #[serde(
-        deserialize_with = "tolerant::null_is_default",
-        skip_serializing_if = "String::is_empty"
-    )]
+    #[serde(deserialize_with = "tolerant::null_is_default")]
     pub reason: String,
-    #[serde(
-        deserialize_with = "tolerant::null_is_default",
-        skip_serializing_if = "String::is_empty"
-    )]
+    #[serde(deserialize_with = "tolerant::null_is_default")]
     pub message: String,
     /// Where its API server can be reached.
     #[serde(deserialize_with = "tolerant::null_is_default")]
     pub addresses: Vec<ClusterAddress>,
     /// The resources of the cluster and their use.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub resource: Option<ResourceSummary>,
 }
 
@@ -243,43 +227,22 @@ pub(crate) struct MachineSpec {
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct MachineStatus {
     /// True: the object is locked.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub locked: Option<bool>,
     #[serde(deserialize_with = "tolerant::null_is_default")]
     pub phase: Phase,
     /// In the order of their first appearance.
     #[serde(deserialize_with = "tolerant::null_is_default")]
     pub conditions: Vec<Condition>,
-    #[serde(
-        deserialize_with = "tolerant::null_is_default",
-        skip_serializing_if = "String::is_empty"
-    )]
+    #[serde(deserialize_with = "tolerant::null_is_default")]
     pub reason: String,
-    #[serde(
-        deserialize_with = "tolerant::null_is_default",
-        skip_serializing_if = "String::is_empty"
-    )]
+    #[serde(deserialize_with = "tolerant::null_is_default")]
     pub message: String,
-    #[serde(deserialize_with = "tolerant::null_is_default", skip_serializing_if = "Vec::is_empty")]
-    pub addresses: Vec<MachineAddress>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub machine_info: Option<MachineInfo>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub(crate) struct MachineAddress {
-    /// `Hostname`, `InternalIP` and so on.
-    #[serde(rename = "type", deserialize_with = "tolerant::null_is_default")]
-    pub kind: String,
-    #[serde(deserialize_with = "tolerant::null_is_default")]
-    pub address: String,
-}
-
-/// `nodeInfo` of a Node.
+/// `nodeInfo` of a Node: NodeSystemInfo of the core API.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-/// The fields are those of NodeSystemInfo of the core API.
 pub(crate) struct MachineInfo {
     #[serde(rename = "machineID")]
     pub machine_id: String,
