@@ -130,15 +130,22 @@ const LABEL: &str = "platform.tkestack.io/machine-ip";
 pub(crate) struct Roster {
     /// The addresses of Machines; each may be the name, the address or the label of a Node.
     wanted: HashSet<Box<str>>,
-    entries: Vec<ClusterState>,
-    by_name: HashMap<Box<str>, usize>,
-    by_address: HashMap<Box<str>, usize>,
-    by_label: HashMap<Box<str>, usize>,
+    entries: Vec<MachineNode>,
+    /// How the Node of a Machine was found, and its place in `entries`; the least of several.
+    places: HashMap<Box<str>, (FoundBy, usize)>,
+}
+
+/// How a Node is known to be on a machine, the best first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum FoundBy {
+    Name,
+    InternalIp,
+    Label,
 }
 
 /// The Node of a Machine, by one list.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct ClusterState {
+pub(crate) struct MachineNode {
     pub(crate) name: Box<str>,
     pub(crate) ready: bool,
     /// Why it is not ready, as one word; empty when it does not say.
@@ -162,39 +169,31 @@ impl Roster {
         let (metadata, status) = (node.metadata, node.status);
         let (ready, reason, place) =
             (status.is_ready(), cut(status.reason(), TEXT_MAX).into(), self.entries.len());
-        let wanted = |text: &str| Some(canonical(text)).filter(|it| self.wanted.contains(it));
-        let name = wanted(&metadata.name);
-        let addresses = status.addresses.into_iter().flatten();
+        let addresses = status.addresses.iter().flatten();
         let addresses = addresses.filter(|address| &*address.kind == "InternalIP");
-        let addresses: HashSet<_> = addresses.filter_map(|it| wanted(&it.address)).collect();
-        let label = metadata.labels.and_then(|mut labels| labels.remove(LABEL));
-        let label = label.and_then(|machine| wanted(&machine));
-        if name.is_none() && addresses.is_empty() && label.is_none() {
+        let label = metadata.labels.as_ref().and_then(|labels| labels.get(LABEL));
+        let ways = std::iter::once((FoundBy::Name, &metadata.name))
+            .chain(addresses.map(|address| (FoundBy::InternalIp, &address.address)))
+            .chain(label.map(|machine| (FoundBy::Label, machine)));
+        let ways = ways.map(|(way, text)| (way, canonical(text)));
+        let mut ways = ways.filter(|(_, text)| self.wanted.contains(text)).peekable();
+        if ways.peek().is_none() {
             return;
         }
-        for address in addresses {
-            self.by_address.entry(address).or_insert(place);
-        }
-        if let Some(machine) = label {
-            self.by_label.entry(machine).or_insert(place);
-        }
-        if let Some(name) = name {
-            self.by_name.entry(name).or_insert(place);
+        for (way, text) in ways {
+            let best = self.places.entry(text).or_insert((way, place));
+            *best = (*best).min((way, place));
         }
         let info = status.node_info.map(MachineInfo::cut);
         let name = cut(&metadata.name, TEXT_MAX).into();
-        self.entries.push(ClusterState { name, ready, reason, info });
+        self.entries.push(MachineNode { name, ready, reason, info });
     }
 
     /// The Node on the machine with this address: the one of that name, else of that `InternalIP`,
     /// else with that label; of several that fit alike the first one of the list.
-    pub(crate) fn find(&self, ip: &str) -> Option<&ClusterState> {
+    pub(crate) fn find(&self, ip: &str) -> Option<&MachineNode> {
         let address = canonical(ip);
-        let place = self
-            .by_name
-            .get(&address)
-            .or_else(|| self.by_address.get(&address))
-            .or_else(|| self.by_label.get(&address))?;
+        let (_, place) = self.places.get(&address)?;
         self.entries.get(*place).filter(|_| !address.is_empty())
     }
 }
