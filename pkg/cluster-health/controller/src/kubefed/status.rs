@@ -50,7 +50,7 @@ pub(crate) fn fingerprint(standing: Standing, held: &KubeFedClusterStatus) -> u6
 
 /// The health that an object shows; `None` when it shows none.
 pub(crate) fn seed(status: &KubeFedClusterStatus, now: Timestamp) -> Option<Published> {
-    let find = |kind: &str| status.conditions.iter().find(|condition| condition.kind == kind);
+    let find = |kind: &str| Condition::find(&status.conditions, kind);
     let ready = find(READY).or_else(|| find(OFFLINE))?;
     let standing = standing(find(READY), find(OFFLINE))?;
     let since = |condition: Option<&Condition>| {
@@ -70,8 +70,7 @@ pub(crate) fn shown(status: &KubeFedClusterStatus, now: Timestamp) -> Option<u64
 
 /// Whether both conditions are there: upstream publishes one of the two only.
 fn is_whole(status: &KubeFedClusterStatus) -> bool {
-    let has = |kind: &str| status.conditions.iter().any(|condition| condition.kind == kind);
-    has(READY) && has(OFFLINE)
+    [READY, OFFLINE].iter().all(|kind| Condition::find(&status.conditions, kind).is_some())
 }
 
 fn standing(ready: Option<&Condition>, offline: Option<&Condition>) -> Option<Standing> {

@@ -45,7 +45,8 @@ pub(super) async fn run(
                     // The one of now: it may have waited for long.
                     let client = flavour.client(&cluster)?;
                     let read = timeout(LIMIT, read(&flavour.prober, &client)).await;
-                    Some((client, read.unwrap_or_else(|_| Surveyed::late())))
+                    let late = |_| (Err("no end within a minute".to_owned()), Identity::default());
+                    Some((client, read.unwrap_or_else(late)))
                 };
                 // Ends with the cluster, and at a stop (`rule:nothing-outlives-its-object`).
                 if let Some(Some((client, found))) = life.run_until_cancelled(survey).await {
@@ -58,19 +59,9 @@ pub(super) async fn run(
     under_way.wait().await;
 }
 
-/// The facts that were read of a member.
-struct Surveyed {
-    /// `None` when no Node says where it is: what was known stays.
-    topology: Result<Option<Topology>, String>,
-    /// Unknown when we may not read the namespace.
-    identity: Identity,
-}
-
-impl Surveyed {
-    fn late() -> Self {
-        Self { topology: Err("no end within a minute".to_owned()), identity: Identity::default() }
-    }
-}
+/// The facts that were read of a member: its topology, `None` when no Node says where it is, and its
+/// identity, unknown when we may not read the namespace.
+type Surveyed = (Result<Option<Topology>, String>, Identity);
 
 async fn read(prober: &probe::Prober, client: &Arc<probe::Client>) -> Surveyed {
     let mut member = MemberReader::new(prober, client);
@@ -79,8 +70,7 @@ async fn read(prober: &probe::Prober, client: &Arc<probe::Client>) -> Surveyed {
         list(&mut member, "/api/v1/nodes", &[], PAGE_NODES, TopologyCounter::default).await;
     let topology = counter.map(TopologyCounter::topology);
     let topology = topology.map_err(|why| format!("{}: {why}", why.reason()));
-    let identity = identity.unwrap_or_default();
-    Surveyed { topology, identity }
+    (topology, identity.unwrap_or_default())
 }
 
 /// Takes in what was read. The first of a run of failures has an event, and so has a second region.
@@ -90,7 +80,7 @@ fn take(
     recorder: &Recorder,
     cluster: &Cluster,
     client: &Arc<probe::Client>,
-    Surveyed { topology: found, identity }: Surveyed,
+    (found, identity): Surveyed,
 ) {
     let say = |reason: &'static str, text: String| {
         let object = cluster.object_ref(flavour.resource());
