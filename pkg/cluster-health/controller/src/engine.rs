@@ -10,7 +10,7 @@
 //! | `client_prober.rs` | one cluster as it is probed |
 //! | `flavour_registry.rs` | [`FlavourRegistry`]: where a flavour registers its clusters |
 //! | `cluster_registry.rs` | [`ClusterRegistry`]: all clusters, and what their tasks share |
-//! | `member_cluster.rs`, `cluster_view.rs` | one cluster: its state, and a view of it for pages, metrics and audits |
+//! | `member_cluster.rs`, `difference.rs` | one cluster: its state, and in an audit where its object differs |
 //! | `tasks.rs`, `probes.rs` | the task of one cluster, and the sweeper; the probes under way |
 //! | `writer.rs` | writes the pending statuses |
 //! | `ownership.rs`, `shard_coordinator.rs`, `lease_thread.rs` | the clusters of this replica, and how replicas share them |
@@ -39,8 +39,8 @@ use writer::{Clients, Writer};
 pub(crate) mod client_prober;
 mod cluster_events;
 mod cluster_registry;
-mod cluster_view;
 pub(crate) mod connections;
+mod difference;
 mod flavour;
 mod flavour_registry;
 pub(crate) mod follow;
@@ -64,7 +64,7 @@ pub(crate) use connections::{Connections, ObjectVersion};
 #[cfg(test)]
 pub(crate) use flavour::ClusterProber;
 pub(crate) use flavour::now;
-pub(crate) use flavour::{Cluster, Contact, EndsTold, Flavour, Statement};
+pub(crate) use flavour::{AnnouncedEnds, Cluster, Contact, Flavour, Statement};
 pub(crate) use flavour::{Pending, SchemaIsOurs, StatusWrite};
 pub(crate) use flavour_registry::{FlavourRegistry, Overview};
 pub(crate) use follow::{
@@ -73,7 +73,8 @@ pub(crate) use follow::{
 pub(crate) use gauges::{Exposed, Metrics};
 pub(crate) use pipeline::Work;
 pub(crate) use resolve::{
-    Found, Members, ObjectModel, Objects, ReadCredentials, Resolve, Seed, Supervision, identity,
+    Found, Members, ObjectModel, Objects, ReadCredentials, Resolve, Seed, Supervision, hash_of,
+    identity,
 };
 
 /// Paths of the debug page: that of every controller's, and a short one.

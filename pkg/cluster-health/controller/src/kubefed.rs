@@ -12,7 +12,7 @@
 
 use std::sync::Arc;
 
-use events::{EventType, ObjectRef, Recorder};
+use events::{EventType, Recorder};
 use futures::future::BoxFuture;
 use informer::{Delta, Informer, Subscription};
 use kube_api::Kind;
@@ -22,9 +22,10 @@ use tracing::warn;
 use workqueue::WorkQueue;
 
 use crate::api::kubefed::{KUBEFED_CONFIGS, KubeFedCluster, KubeFedConfig};
-use crate::engine::follow::{denied, report};
+use crate::engine::follow::report;
 use crate::engine::{
-    Companions, FlavourRegistry, Followed, Source, Watched, Work, in_namespace, watch_clusters,
+    Companions, FlavourRegistry, Followed, Source, Watched, Work, identity, in_namespace,
+    watch_clusters,
 };
 
 pub(crate) mod access;
@@ -77,10 +78,8 @@ async fn run(
         purpose: "cluster-health-secrets",
     };
     let of = Arc::clone(&flavour);
-    watch_clusters(flavour, context, registry, watched, move |followed| {
-        Ok(companions(of, followed))
-    })
-    .await
+    watch_clusters(flavour, context, registry, watched, move |followed| companions(of, followed))
+        .await
 }
 
 /// The KubeFedConfig, and the reads of zones and regions.
@@ -90,7 +89,9 @@ fn companions(flavour: Arc<KubeFed>, followed: &Followed<'_, KubeFed>) -> Compan
     let heard = config
         .as_ref()
         .map(|config| on_config(config, queue, objects, &flavour, &context.recorder));
-    report(context, config.iter().map(denied).collect(), MANIFEST);
+    if let Some(config) = &config {
+        report(context, config, MANIFEST);
+    }
     let ready = async move {
         if let Some(config) = config {
             config.synced_or_denied().await;
@@ -118,16 +119,6 @@ fn config_of(flavour: &KubeFed, context: &Context) -> Option<Informer<Object<Kub
     Some(context.informers.get_from(source))
 }
 
-fn namespace_of(config: &Object<KubeFedConfig>) -> &str {
-    config.metadata.namespace().unwrap_or_default()
-}
-
-fn reference(config: &Object<KubeFedConfig>) -> ObjectRef {
-    let (kind, metadata) = (KUBEFED_CONFIGS, &config.metadata);
-    let (namespace, name) = (namespace_of(config), metadata.name());
-    ObjectRef::new(&kind.api_version(), &kind.kind, namespace, name, &metadata.uid)
-}
-
 fn on_config(
     config: &Informer<Object<KubeFedConfig>>,
     queue: &WorkQueue<Work>,
@@ -145,9 +136,11 @@ fn on_config(
             Delta::Deleted(old) => (old, None),
             Delta::ListStarts | Delta::ListEnds => return,
         };
-        for problem in flavour.configure(namespace_of(object), said) {
+        let namespace = object.metadata.namespace().unwrap_or_default();
+        for problem in flavour.configure(namespace, said) {
             warn!(%problem, config = %object.metadata.key, "The KubeFedConfig has a mistake");
-            recorder.event(reference(object), EventType::Warning, "InvalidHealthCheck", problem);
+            let reference = identity(object).object_ref(&KUBEFED_CONFIGS);
+            recorder.event(reference, EventType::Warning, "InvalidHealthCheck", problem);
         }
         clusters.frozen(|all| all.keys().for_each(|key| queue.add(Work::Cluster(Arc::clone(key)))));
     })
@@ -157,7 +150,6 @@ fn on_config(
 mod config_tests {
     use std::time::Duration;
 
-    use probe::{ConnectionLimits, Meters, Names};
     use prometheus::Registry as Metrics;
     use serde_json::json;
     use tokio::sync::mpsc::unbounded_channel;
@@ -167,18 +159,13 @@ mod config_tests {
     use super::*;
     use crate::api::kubefed::KUBEFED_CLUSTERS;
     use crate::engine::tests::scene::Scene;
-    use crate::kubefed::testing::policy;
-    use crate::options::KubeFedOptions;
+    use crate::kubefed::testing::flavour;
     use crate::testing::informer;
 
     #[tokio::test(start_paused = true)]
     async fn a_mistake_in_the_config_is_told_by_an_event_about_it() {
         let engine = Scene::new(0);
-        let meters = Meters::new(&Metrics::new()).unwrap();
-        let members = probe::Prober::new(meters, ConnectionLimits::default(), Names::default());
-        let options =
-            KubeFedOptions { namespace: None, config: None, policy: policy(), zones: false };
-        let flavour = Arc::new(KubeFed::new(options, false, Arc::new(members), None));
+        let flavour = Arc::new(flavour(false));
         let config = json!({
             "apiVersion": "core.kubefed.io/v1beta1", "kind": "KubeFedConfig",
             "metadata": {"namespace": "fed", "name": "kubefed", "uid": "c", "resourceVersion": "1"},

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
+use bytes::Bytes;
 use client::{Answer, CallError};
 use health::Code;
 use http::{Request, StatusCode, header};
@@ -66,11 +67,11 @@ pub(crate) enum ReadError {
 }
 
 impl ReadError {
-    /// An answer with this status, which is no success, to a request that takes this right.
-    pub(crate) fn refused(what: String, status: StatusCode, right: &'static str) -> Self {
-        match status {
-            StatusCode::FORBIDDEN => Self::Denied { what, right },
-            status => Self::Refused { what, status },
+    /// The error of a request that takes this right.
+    pub(crate) fn of_right(self, right: &'static str) -> Self {
+        match self {
+            Self::Refused { what, status: StatusCode::FORBIDDEN } => Self::Denied { what, right },
+            error => error,
         }
     }
 
@@ -104,25 +105,40 @@ pub(crate) async fn get(
     client::answer(client, request, limit).await
 }
 
+/// One object as JSON, which the caller wipes; `None` when it does not exist.
+pub(crate) async fn find(
+    client: &kube::Client,
+    resource: &Resource,
+    key: &str,
+    limit: Duration,
+) -> Result<Option<Bytes>, ReadError> {
+    let what = || format!("{} {key}", resource.kind);
+    let answer = get(client, &resource.object_path(key), limit).await;
+    let Answer { status, body, .. } =
+        answer.map_err(|source| ReadError::Call { what: what(), source })?;
+    match status {
+        StatusCode::OK => Ok(Some(body)),
+        StatusCode::NOT_FOUND => Ok(None),
+        status => Err(ReadError::Refused { what: what(), status }),
+    }
+}
+
+/// The error of a Secret that cannot be decoded.
+pub(crate) fn not_base64(key: &str) -> ReadError {
+    let keys = "one of token, ca.crt, tls.crt and tls.key is not base64";
+    ReadError::Unusable(format!("cannot decode Secret {key}: {keys}"))
+}
+
 impl SecretData {
     /// Reads the Secret with this key; `None` when it does not exist.
     pub(crate) async fn read(client: &kube::Client, key: &str) -> Result<Option<Self>, ReadError> {
-        let what = format!("Secret {key}");
-        let answer = match get(client, &SECRETS.object_path(key), LIMIT).await {
-            Ok(answer) => answer,
-            Err(source) => return Err(ReadError::Call { what, source }),
+        let found = find(client, &SECRETS, key, LIMIT).await;
+        let Some(body) = found.map_err(|error| error.of_right("get secrets"))? else {
+            return Ok(None);
         };
-        let Answer { status, body, .. } = answer;
-        let read = match status {
-            StatusCode::OK => Self::decode(&body).map(Some).ok_or_else(|| {
-                let keys = "one of token, ca.crt, tls.crt and tls.key is not base64";
-                ReadError::Unusable(format!("cannot decode {what}: {keys}"))
-            }),
-            StatusCode::NOT_FOUND => Ok(None),
-            status => Err(ReadError::refused(what, status, "get secrets")),
-        };
+        let read = Self::decode(&body);
         wipe(body);
-        read
+        read.map(Some).ok_or_else(|| not_base64(key))
     }
 
     pub(crate) fn decode(json: &[u8]) -> Option<Self> {

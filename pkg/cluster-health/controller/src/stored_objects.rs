@@ -1,19 +1,19 @@
 //! [`StoredObjects`]: objects that are read once, from manifests or from the management API, for the
 //! command `probe` and the checks of the network.
 
+use std::fmt::Display;
 use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use client::{Answer, CallError};
-use http::StatusCode;
 use kube_api::Resource;
+use objects::{Object, Schema};
 use serde_json::{Map, Value};
 use transport::wipe;
 
 use crate::api::secret::{json_text, wipe_json};
-use crate::secret_data::{SECRETS, SecretData, get};
+use crate::secret_data::{ReadError, SECRETS, SecretData, find, not_base64};
 
 const LIMIT: Duration = Duration::from_secs(10);
 
@@ -29,33 +29,6 @@ impl Drop for StoredObjects {
     fn drop(&mut self) {
         self.documents.iter_mut().for_each(wipe_json);
     }
-}
-
-/// An object that could not be read. Contains no part of it.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum StoredError {
-    /// The object does not exist.
-    #[error("cannot find {kind} {key}: {looked}")]
-    Missing {
-        kind: String,
-        key: String,
-        /// Where it is not, and what to do about that.
-        looked: &'static str,
-    },
-    /// The request to the management API failed.
-    #[error("cannot read {kind} {key}: {source}")]
-    Call { kind: String, key: String, source: CallError },
-    /// An answer other than the object or 404.
-    #[error("cannot read {kind} {key}: the management API answered {status}")]
-    Refused { kind: String, key: String, status: StatusCode },
-    /// The object does not have the form of its kind.
-    #[error("cannot use {kind} {key}: {why}")]
-    Form {
-        kind: String,
-        key: String,
-        /// The mistake in the object.
-        why: String,
-    },
 }
 
 impl StoredObjects {
@@ -89,7 +62,7 @@ impl StoredObjects {
         &self,
         resource: &Resource,
         key: &str,
-    ) -> Result<Option<Bytes>, StoredError> {
+    ) -> Result<Option<Bytes>, ReadError> {
         let (namespace, name) = key.split_once('/').unwrap_or(("", key));
         let is_it = |it: &&Value| {
             let metadata = &it["metadata"];
@@ -101,25 +74,34 @@ impl StoredObjects {
             return Ok(Some(json_text(document)));
         }
         match &self.api {
-            Some(api) => fetch(api, resource, key).await,
+            Some(api) => find(api, resource, key, LIMIT).await,
             None => Ok(None),
         }
     }
 
     /// One object that has to be there.
-    pub(crate) async fn whole(&self, resource: &Resource, key: &str) -> Result<Value, StoredError> {
-        let (kind, key) = (resource.kind.to_string(), key.to_owned());
-        let Some(text) = self.find(resource, &key).await? else {
-            return Err(StoredError::Missing { kind, key, looked: self.looked() });
+    pub(crate) async fn whole<S: Schema>(
+        &self,
+        resource: &Resource,
+        key: &str,
+    ) -> Result<Object<S>, ReadError> {
+        let kind = &resource.kind;
+        let unusable =
+            |why: &dyn Display| ReadError::Unusable(format!("cannot use {kind} {key}: {why}"));
+        let Some(text) = self.find(resource, key).await? else {
+            let looked = self.looked();
+            return Err(ReadError::Unusable(format!("cannot find {kind} {key}: {looked}")));
         };
-        let mut whole: Value = serde_json::from_slice(&text)
-            .map_err(|error| StoredError::Form { kind, key, why: error.to_string() })?;
+        let mut whole: Value = serde_json::from_slice(&text).map_err(|error| unusable(&error))?;
         // What was never stored has neither.
         if let Some(metadata) = whole.get_mut("metadata").and_then(Value::as_object_mut) {
             metadata.entry("uid").or_insert_with(|| "none".into());
             metadata.entry("resourceVersion").or_insert_with(|| "0".into());
+            if let Some((namespace, _)) = key.split_once('/') {
+                metadata.insert("namespace".to_owned(), namespace.into());
+            }
         }
-        Ok(whole)
+        Object::read(whole).map_err(|error| unusable(&error))
     }
 
     fn looked(&self) -> &'static str {
@@ -131,22 +113,17 @@ impl StoredObjects {
     }
 
     /// A Secret, if there is one.
-    pub(crate) async fn secret(&self, key: &str) -> Result<Option<SecretData>, StoredError> {
+    pub(crate) async fn secret(&self, key: &str) -> Result<Option<SecretData>, ReadError> {
         let Some(stored) = self.find(&SECRETS, key).await? else { return Ok(None) };
-        let form = || StoredError::Form {
-            kind: "Secret".to_owned(),
-            key: key.to_owned(),
-            why: "one of token, ca.crt, tls.crt and tls.key is not base64".to_owned(),
-        };
         let parsed = serde_json::from_slice::<Value>(&stored);
         wipe(stored);
-        let mut secret = parsed.map_err(|_| form())?;
+        let mut secret = parsed.map_err(|_| not_base64(key))?;
         encode(&mut secret);
         let encoded = json_text(&secret);
         wipe_json(&mut secret);
         let read = SecretData::decode(&encoded);
         wipe(encoded);
-        read.map(Some).ok_or_else(form)
+        read.map(Some).ok_or_else(|| not_base64(key))
     }
 }
 
@@ -167,30 +144,10 @@ fn encode(secret: &mut Value) {
     wipe_json(&mut plain);
 }
 
-async fn fetch(
-    api: &kube::Client,
-    resource: &Resource,
-    key: &str,
-) -> Result<Option<Bytes>, StoredError> {
-    let object = || (resource.kind.to_string(), key.to_owned());
-    let answered = get(api, &resource.object_path(key), LIMIT).await;
-    let Answer { status, body, .. } = answered.map_err(|source| {
-        let (kind, key) = object();
-        StoredError::Call { kind, key, source }
-    })?;
-    match status {
-        StatusCode::OK => Ok(Some(body)),
-        StatusCode::NOT_FOUND => Ok(None),
-        status => {
-            let (kind, key) = object();
-            Err(StoredError::Refused { kind, key, status })
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use memory_search::Mark;
+    use objects::Dynamic;
     use secrecy::ExposeSecret as _;
     use serde_json::json;
     use zeroize::Zeroizing;
@@ -201,7 +158,7 @@ mod tests {
     async fn what_is_not_in_the_file_is_said_to_be_there_where_nobody_else_was_asked() {
         let document = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "one"}});
         let objects = StoredObjects::new(vec![document], None);
-        let error = objects.whole(&SECRETS, "a/two").await.unwrap_err();
+        let error = objects.whole::<Dynamic>(&SECRETS, "a/two").await.unwrap_err();
         let told = "cannot find Secret a/two: it is not in the file; give --kubeconfig to ask the management API";
         assert_eq!(error.to_string(), told);
     }

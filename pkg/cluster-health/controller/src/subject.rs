@@ -8,18 +8,18 @@ use health::Code;
 use kube_api::Resource;
 use objects::Object;
 use probe::{Inputs, Problem};
-use serde_json::Value;
 use transport::wipe;
 
 use crate::api::is_name;
 use crate::api::kubefed::{KUBEFED_CLUSTERS, KubeFedCluster};
 use crate::api::secret::json_text;
 use crate::api::tke::{CLUSTER_CREDENTIALS, CLUSTERS, Cluster, ClusterCredential};
-use crate::credential_policy::{Lookup, Target, is_for, may_ask, may_read};
+use crate::credential_policy::{Lookup, Target, may_ask};
 use crate::kubefed::access;
-use crate::stored_objects::{StoredError, StoredObjects};
-use crate::tke::access::{addresses, inputs};
-use crate::tke::credentials::{Choice, Fetch, choose};
+use crate::secret_data::ReadError;
+use crate::stored_objects::StoredObjects;
+use crate::tke::access::{addresses, inputs, secret_key};
+use crate::tke::credentials::{Choice, Fetch, choose, reference, target};
 
 /// An object that stands for a member cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,7 +89,7 @@ impl Subject {
         &self,
         objects: &StoredObjects,
         lookup: &Lookup,
-    ) -> Result<Result<Inputs, Problem>, StoredError> {
+    ) -> Result<Result<Inputs, Problem>, ReadError> {
         match self.kind {
             Kind::KubeFedCluster => kubefed_inputs(objects, &self.name, lookup).await,
             Kind::Cluster => tke_inputs(objects, &self.name, lookup).await,
@@ -105,40 +105,28 @@ async fn tke_inputs(
     objects: &StoredObjects,
     name: &str,
     lookup: &Lookup,
-) -> Result<Result<Inputs, Problem>, StoredError> {
+) -> Result<Result<Inputs, Problem>, ReadError> {
     if let Err(refusal) = may_ask(lookup.asker) {
         return Ok(Err(refusal.problem("the credential of the Cluster")));
     }
-    let whole = objects.whole(&CLUSTERS, name).await?;
-    let cluster = Object::<Cluster>::read(whole).map_err(|error| StoredError::Form {
-        kind: CLUSTERS.kind.to_string(),
-        key: name.to_owned(),
-        why: error.to_string(),
-    })?;
-    let target = Target { name, tenant: &cluster.body.spec.tenant_id };
-    let reference = cluster.body.spec.cluster_credential_ref.as_ref();
-    let reference = reference.map(|it| &*it.name).filter(|name| !name.is_empty());
-    let found = match reference {
-        Some(reference) => named(objects, reference).await?,
-        None => of_cluster(objects, target).await?,
+    let cluster: Object<Cluster> = objects.whole(&CLUSTERS, name).await?;
+    let found = match reference(&cluster) {
+        Some(reference) => named(objects, &reference).await?,
+        None => of_cluster(objects, target(&cluster)).await?,
     };
     let credential = match found {
         Ok(credential) => credential,
         Err(nothing) => return Ok(Err(Problem::new(Code::SecretMissing, nothing))),
     };
-    if let Err(refusal) = is_for(&credential, target) {
-        let text = format!("ClusterCredential {}", credential.metadata.name);
-        return Ok(Err(refusal.problem(&text)));
-    }
-    let namespace = lookup.secret_namespace.as_deref();
-    if let Some(Err(problem)) = credential.secret_ref.as_ref().map(|of| may_read(of, namespace)) {
-        return Ok(Err(problem));
-    }
-    let secret = match &credential.secret_ref {
-        Some(of) => objects.secret(&format!("{}/{}", of.namespace, of.name)).await?,
+    let key = match secret_key(&cluster, &credential, lookup.secret_namespace.as_deref()) {
+        Ok(key) => key,
+        Err(problem) => return Ok(Err(problem)),
+    };
+    let secret = match &key {
+        Some(key) => objects.secret(key).await?,
         None => None,
     };
-    let elsewhere = credential.secret_ref.is_some() && secret.is_none() && objects.api().is_none();
+    let elsewhere = key.is_some() && secret.is_none() && objects.api().is_none();
     let insecure = lookup.insecure_without_ca;
     let made = addresses(&cluster).and_then(|it| inputs(it, credential, secret, insecure));
     Ok(made.map_err(|problem| match problem.code() {
@@ -153,7 +141,7 @@ async fn tke_inputs(
 /// A ClusterCredential, or why it cannot be used.
 type Found = Result<ClusterCredential, String>;
 
-async fn named(objects: &StoredObjects, name: &str) -> Result<Found, StoredError> {
+async fn named(objects: &StoredObjects, name: &str) -> Result<Found, ReadError> {
     let none = || Ok(Err(format!("there is no ClusterCredential {name}")));
     if !is_name(name) {
         return none();
@@ -164,7 +152,7 @@ async fn named(objects: &StoredObjects, name: &str) -> Result<Found, StoredError
     read.map(Ok).map_err(|error| unusable(name, &error))
 }
 
-async fn of_cluster(objects: &StoredObjects, target: Target<'_>) -> Result<Found, StoredError> {
+async fn of_cluster(objects: &StoredObjects, target: Target<'_>) -> Result<Found, ReadError> {
     let documents = objects.documents(&CLUSTER_CREDENTIALS).map(|document| {
         let name = document["metadata"]["name"].as_str().unwrap_or_default();
         let text = json_text(document);
@@ -174,9 +162,7 @@ async fn of_cluster(objects: &StoredObjects, target: Target<'_>) -> Result<Found
     });
     let mut choice = choose(documents.collect::<Result<_, _>>()?, target);
     if let (Choice::None, Some(api)) = (&choice, objects.api()) {
-        let fetched = Fetch::new(api.clone()).credential_of(target).await;
-        let whose = format!("whose clusterName is {}", target.name);
-        choice = fetched.map_err(|error| unusable(&whose, &error))?;
+        choice = Fetch::new(api.clone()).credential_of(target).await?;
     }
     Ok(match choice {
         Choice::Credential { credential, .. } => Ok(*credential),
@@ -184,9 +170,8 @@ async fn of_cluster(objects: &StoredObjects, target: Target<'_>) -> Result<Found
     })
 }
 
-fn unusable(name: &str, why: &dyn std::fmt::Display) -> StoredError {
-    let kind = CLUSTER_CREDENTIALS.kind.to_string();
-    StoredError::Form { kind, key: name.to_owned(), why: why.to_string() }
+fn unusable(name: &str, why: &dyn fmt::Display) -> ReadError {
+    ReadError::Unusable(format!("cannot use ClusterCredential {name}: {why}"))
 }
 
 /// The inputs of the client of a KubeFedCluster.
@@ -197,20 +182,13 @@ async fn kubefed_inputs(
     objects: &StoredObjects,
     name: &str,
     lookup: &Lookup,
-) -> Result<Result<Inputs, Problem>, StoredError> {
+) -> Result<Result<Inputs, Problem>, ReadError> {
     if let Err(refusal) = may_ask(lookup.asker) {
         return Ok(Err(refusal.problem("the Secret of the KubeFedCluster")));
     }
     let namespace = lookup.secret_namespace.as_deref().unwrap_or_default();
     let key = format!("{namespace}/{name}");
-    let mut whole = objects.whole(&KUBEFED_CLUSTERS, &key).await?;
-    if let Some(metadata) = whole.get_mut("metadata").and_then(Value::as_object_mut) {
-        metadata.insert("namespace".to_owned(), namespace.into());
-    }
-    let cluster = Object::<KubeFedCluster>::read(whole).map_err(|error| {
-        let (kind, why) = (KUBEFED_CLUSTERS.kind.to_string(), error.to_string());
-        StoredError::Form { kind, key, why }
-    })?;
+    let cluster: Object<KubeFedCluster> = objects.whole(&KUBEFED_CLUSTERS, &key).await?;
     let secret = match access::secret_key(&cluster) {
         Some(key) => objects.secret(&key).await?,
         None => None,

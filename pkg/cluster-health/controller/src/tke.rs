@@ -22,16 +22,14 @@ use cluster_states::{NodeLists, SUMMARY_LIMIT_MAX};
 use credentials::Fetch;
 use details::{DetailReconciler, DetailTask};
 use futures::future::BoxFuture;
-use informer::Informer;
 use kube_api::Kind;
 use machines::{MachineHealth, MachineReconciler, lookup, watch_machines};
 use manager::{Context, Failure};
-use objects::Object;
 use tokio::try_join;
-use workqueue::{Backoff, Jitter, WorkQueue};
+use workqueue::{Backoff, Jitter};
 
-use crate::api::tke::{CLUSTER_CREDENTIALS, Cluster, MACHINES, Machine};
-use crate::engine::follow::{Denied, Reading, denied, report};
+use crate::api::tke::{CLUSTER_CREDENTIALS, MACHINES};
+use crate::engine::follow::{Reading, report};
 use crate::engine::{
     Companions, CredentialKind, FlavourRegistry, Followed, Source, Watched, watch_clusters,
 };
@@ -56,83 +54,6 @@ pub(crate) use summary_metrics::SummaryMetrics;
 
 /// The time limit of a task: that of the longest one, a summary.
 const TASK_LIMIT: Duration = SUMMARY_LIMIT_MAX.saturating_add(Duration::from_secs(30));
-
-/// The workers of tasks and of Machines, which share the lists of Nodes.
-struct DetailWorkers {
-    tasks: DetailReconciler,
-    reconciler: MachineReconciler,
-    /// `None` when Machines are not looked after.
-    machines: Option<Informer<Object<Machine>>>,
-}
-
-impl DetailWorkers {
-    fn new(
-        context: &Context,
-        flavour: &Tke,
-        registry: &FlavourRegistry,
-        clusters: &Informer<Object<Cluster>>,
-    ) -> Self {
-        let (prober, states) = (&flavour.prober, &flavour.states);
-        let (options, informers) = (&flavour.options, &context.informers);
-        let machines = || informers.get_from(informers.source(Kind::Custom(MACHINES)));
-        let machines = (!options.machine_period.is_zero()).then(machines);
-        let (recorder, found) = (context.recorder.clone(), lookup(machines.as_ref()));
-        let machines_of = (found, Arc::new(informers.schema_is_ours(&MACHINES)) as _);
-        let health =
-            MachineHealth::new(machines_of, registry.clone(), recorder, Arc::clone(options));
-        let health = Arc::new(health);
-        let lists = Arc::new(NodeLists {
-            prober: Arc::clone(prober),
-            states: Arc::clone(states),
-            registry: registry.clone(),
-            options: Arc::clone(options),
-            machines: Arc::clone(&health),
-        });
-        let tasks = DetailReconciler {
-            prober: Arc::clone(prober),
-            states: Arc::clone(states),
-            registry: registry.clone(),
-            options: Arc::clone(options),
-            lists: Arc::clone(&lists),
-            metrics: flavour.metrics.clone(),
-        };
-        let cached = clusters.clone();
-        let reconciler = MachineReconciler {
-            clusters: Box::new(move |name| cached.get(name)),
-            states: Arc::clone(states),
-            registry: registry.clone(),
-            options: Arc::clone(options),
-            machines: health,
-            lists,
-        };
-        Self { tasks, reconciler, machines }
-    }
-
-    /// Asks the cache of Machines what it was refused.
-    fn denied(&self) -> Option<Denied> {
-        self.machines.as_ref().map(denied)
-    }
-
-    /// Until the run stops.
-    async fn run(
-        self,
-        context: &Context,
-        tasks: &WorkQueue<DetailTask>,
-        machines: &WorkQueue<Arc<str>>,
-        clusters: &Informer<Object<Cluster>>,
-    ) -> Result<(), Failure> {
-        let concurrency = self.tasks.options.summary_concurrency;
-        let gathering = Arc::new(Reading::new(self.tasks, &context.stop));
-        let gather = context
-            .run(tasks, gathering)
-            .workers(concurrency)
-            .item_limit(TASK_LIMIT)
-            .until_stopped();
-        let look = watch_machines(context, clusters, self.machines, machines, self.reconciler);
-        try_join!(gather, look)?;
-        Ok(())
-    }
-}
 
 /// Grants what is read of TKEStack's kinds.
 const MANIFEST: &str = "config/rbac/cluster-health-tke.yaml";
@@ -160,20 +81,52 @@ impl Source for Tke {
             purpose: "cluster-health-credentials",
         };
         let flavour = Arc::clone(&self);
-        let companions = move |followed: &Followed<'_, Self>| Ok(companions(&flavour, followed));
+        let companions = move |followed: &Followed<'_, Self>| companions(&flavour, followed);
         Box::pin(watch_clusters(self, context, registry, watched, companions))
     }
 }
 
-/// The workers of details and Machines.
+/// The workers of details and Machines, which share the lists of Nodes.
 fn companions(flavour: &Tke, followed: &Followed<'_, Tke>) -> Companions {
     let Followed { context, registry, objects, .. } = *followed;
     let tasks = context.queue::<DetailTask>("cluster_health_tke_facts", BACKOFF);
-    let machines = context.queue::<Arc<str>>("cluster_health_tke_machines", BACKOFF);
-    flavour.follow(registry.clone(), tasks.clone(), machines.clone());
-    let workers = DetailWorkers::new(context, flavour, registry, objects);
-    report(context, workers.denied().into_iter().collect(), MANIFEST);
-    let (context, objects) = (context.clone(), objects.clone());
-    let run = async move { workers.run(&context, &tasks, &machines, &objects).await };
+    let queue = context.queue::<Arc<str>>("cluster_health_tke_machines", BACKOFF);
+    flavour.follow(registry.clone(), tasks.clone(), queue.clone());
+    let (options, informers) = (&flavour.options, &context.informers);
+    // `None` when Machines are not looked after.
+    let machines = (!options.machine_period.is_zero()).then(|| {
+        let machines = informers.get_from(informers.source(Kind::Custom(MACHINES)));
+        report(context, &machines, MANIFEST);
+        machines
+    });
+    let schema_is_ours = Arc::new(informers.schema_is_ours(&MACHINES));
+    let health = MachineHealth::new(
+        (lookup(machines.as_ref()), schema_is_ours),
+        registry.clone(),
+        context.recorder.clone(),
+        Arc::clone(options),
+    );
+    let lists = Arc::new(NodeLists {
+        prober: Arc::clone(&flavour.prober),
+        states: Arc::clone(&flavour.states),
+        registry: registry.clone(),
+        options: Arc::clone(options),
+        machines: Arc::new(health),
+    });
+    let details = DetailReconciler { lists: Arc::clone(&lists), metrics: flavour.metrics.clone() };
+    let (clusters, context) = (objects.clone(), context.clone());
+    let cached = objects.clone();
+    let reconciler = MachineReconciler { clusters: Box::new(move |name| cached.get(name)), lists };
+    let concurrency = options.summary_concurrency;
+    let run = async move {
+        let gather = context
+            .run(&tasks, Arc::new(Reading::new(details, &context.stop)))
+            .workers(concurrency)
+            .item_limit(TASK_LIMIT)
+            .until_stopped();
+        let look = watch_machines(&context, &clusters, machines, &queue, reconciler);
+        try_join!(gather, look)?;
+        Ok(())
+    };
     Companions { ready: Box::pin(std::future::ready(())), run: Box::pin(run) }
 }

@@ -19,14 +19,14 @@ use crate::secret_data::SecretData;
 pub(crate) type ReadInputs = dyn Fn() -> BoxFuture<'static, Option<Inputs>> + Send + Sync;
 
 /// Probes a member by the client of its connection.
-pub(crate) struct ClientProber<R> {
+struct ClientProber<R> {
     flavour: Arc<R>,
     cluster: Cluster,
     client: Arc<Client>,
     rotation: Option<Rotation>,
 }
 
-/// Finds a credential that was replaced before the watch showed the change
+/// Finds a credential that was replaced before the watch showed the change.
 struct Rotation {
     read: Box<ReadInputs>,
     /// The last probe was refused, and the credential was read since.
@@ -36,18 +36,6 @@ struct Rotation {
 }
 
 impl<R: Resolve> ClientProber<R> {
-    /// Probes by `client`; `read` reads its inputs again when its credential is refused.
-    pub(crate) fn new(
-        flavour: Arc<R>,
-        cluster: Cluster,
-        client: Arc<Client>,
-        read: Option<Box<ReadInputs>>,
-    ) -> Self {
-        let rotation =
-            |read| Rotation { read, was_read: AtomicBool::new(false), renewed: Mutex::default() };
-        Self { flavour, cluster, client, rotation: read.map(rotation) }
-    }
-
     fn client(&self) -> Arc<Client> {
         let renewed = self.rotation.as_ref().and_then(|rotation| rotation.renewed.lock().clone());
         renewed.unwrap_or_else(|| Arc::clone(&self.client))
@@ -115,14 +103,17 @@ impl<R: Resolve> ClusterProber for ClientProber<R> {
 pub(crate) type MakeProber<R> =
     fn(Arc<R>, Cluster, Arc<Client>, Option<Box<ReadInputs>>) -> Arc<dyn ClusterProber>;
 
-/// The prober of a cluster outside of tests.
+/// The prober of a cluster outside of tests, by `client`; `read` reads its inputs again when its
+/// credential is refused.
 pub(crate) fn client_prober<R: Resolve>(
     flavour: Arc<R>,
     cluster: Cluster,
     client: Arc<Client>,
     read: Option<Box<ReadInputs>>,
 ) -> Arc<dyn ClusterProber> {
-    Arc::new(ClientProber::new(flavour, cluster, client, read))
+    let rotation =
+        |read| Rotation { read, was_read: AtomicBool::new(false), renewed: Mutex::default() };
+    Arc::new(ClientProber { flavour, cluster, client, rotation: read.map(rotation) })
 }
 
 /// Secrets of refused credentials that are read at the same time: a mass of members that refuse
@@ -139,7 +130,7 @@ impl Default for Rereads {
     }
 }
 
-/// Reads the Secret of a member as its object names it by then
+/// Reads the Secret of a member as its object names it by then.
 pub(crate) fn reread<R: Resolve>(
     flavour: &Arc<R>,
     api: kube::Client,

@@ -9,7 +9,7 @@ use health::{
 };
 use jiff::Timestamp;
 
-use super::flavour::{Contact, EndsTold};
+use super::flavour::{AnnouncedEnds, Contact};
 
 /// Records what a probe, or the lack of probes, did. `said`
 /// is what is published, and the message about it.
@@ -80,7 +80,7 @@ pub(crate) struct Notices {
     credential: ExpiryNotice,
     certificate: ExpiryNotice,
     /// The notices that were recorded before the cluster came to this process.
-    told: EndsTold,
+    announced: AnnouncedEnds,
     /// Whether a credential, and a certificate, was seen since.
     seen: [bool; 2],
     /// Addresses that are down, as the last notice said and as the last probe found.
@@ -99,8 +99,8 @@ pub(crate) struct Notice {
 impl Notices {
     /// Continues after a process that announced this: a restart, or a move to another replica, does not
     /// repeat the events of thousands of clusters (`rule:a-restart-changes-nothing`).
-    pub(crate) fn after(told: EndsTold) -> Self {
-        Self { told, ..Self::default() }
+    pub(crate) fn after(announced: AnnouncedEnds) -> Self {
+        Self { announced, ..Self::default() }
     }
 
     /// Takes in the contact at `now` and returns the new notices.
@@ -112,17 +112,19 @@ impl Notices {
             (of_credential, credential, "the credential", "CredentialExpiring"),
             (of_certificate, certificate, "the serving certificate", "ServingCertificateExpiring"),
         ];
-        let (told, seen) = (&self.told, &mut self.seen);
+        let (announced, seen) = (&self.announced, &mut self.seen);
         let ends = ends.into_iter().zip(seen);
         let ends = ends.filter_map(|((stage, lifetime, what, reason), seen)| {
             let lifetime = (*lifetime)?;
             let is_first = !mem::replace(seen, true);
             let text = ends_soon(what, lifetime, stage?)?;
-            let is_old = match told {
-                EndsTold::Nothing => false,
+            let is_old = match announced {
+                AnnouncedEnds::Nothing => false,
                 // It has room for one of the two.
-                EndsTold::Shown(shown) => **shown == *text || is_first && !shown.starts_with(what),
-                EndsTold::Unknown => is_first,
+                AnnouncedEnds::Shown(shown) => {
+                    **shown == *text || is_first && !shown.starts_with(what)
+                }
+                AnnouncedEnds::Unknown => is_first,
             };
             (!is_old).then_some(Notice { kind: EventType::Warning, reason, text })
         });
@@ -139,14 +141,14 @@ impl Notices {
             return None;
         }
         let lasting = down.min(mem::replace(&mut self.seen_down, down));
-        let told = self.endpoints_down;
-        self.endpoints_down = lasting.max(told.min(down));
+        let announced = self.endpoints_down;
+        self.endpoints_down = lasting.max(announced.min(down));
         match down {
-            0 if told > 0 => {
+            0 if announced > 0 => {
                 let text = format!("all {total} API endpoints are up again");
                 Some(Notice { kind: EventType::Normal, reason: "EndpointsUp", text })
             }
-            _ if lasting > told => {
+            _ if lasting > announced => {
                 let text = format!("{lasting} of {total} API endpoints down");
                 Some(Notice { kind: EventType::Warning, reason: "EndpointsDown", text })
             }
@@ -201,16 +203,16 @@ mod tests {
         let certificate = Some(Lifetime { from: None, to: at("2026-11-27T00:00:00Z") });
         let contact = Contact { certificate, ..Contact::default() };
         let text = "the serving certificate ends within 7 days: 2026-11-27T00:00:00Z; renew it";
-        let mut notices = Notices::after(EndsTold::Shown(text.into()));
+        let mut notices = Notices::after(AnnouncedEnds::Shown(text.into()));
         assert_eq!(notices.note(&contact, at("2026-11-21T12:00:00Z")), []);
         let told = notices.note(&contact, at("2026-11-26T12:00:00Z"));
         assert_eq!(reasons(&told), ["ServingCertificateExpiring"]);
-        let mut another = Notices::after(EndsTold::Nothing);
+        let mut another = Notices::after(AnnouncedEnds::Nothing);
         let told = another.note(&contact, at("2026-11-21T12:00:00Z"));
         assert_eq!((told.len(), &*told[0].text), (1, text));
         // The object has room for one end, or for none.
-        let one = EndsTold::Shown("the credential ends within 7 days".into());
-        for unknown in [one, EndsTold::Unknown] {
+        let one = AnnouncedEnds::Shown("the credential ends within 7 days".into());
+        for unknown in [one, AnnouncedEnds::Unknown] {
             let mut notices = Notices::after(unknown);
             assert_eq!(notices.note(&contact, at("2026-11-21T12:00:00Z")), []);
             let told = notices.note(&contact, at("2026-11-26T12:00:00Z"));

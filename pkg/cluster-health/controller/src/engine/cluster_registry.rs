@@ -19,7 +19,34 @@ use super::probes::Permits;
 use super::writer::Writer;
 
 /// The clusters of a flavour, by the key of their object.
-type Clusters = HashMap<Arc<str>, Arc<MemberCluster>>;
+type Clusters = HashMap<Arc<str>, Known>;
+
+/// A cluster, by what this replica does about it.
+#[derive(Clone)]
+pub(crate) enum Known {
+    Probed(Arc<MemberCluster>),
+    /// Another replica has the cluster.
+    Elsewhere(Cluster),
+    /// The cluster is not probed yet: a credential may be about to be created.
+    HeldBack(HeldBack),
+}
+
+impl Known {
+    pub(crate) fn cluster(&self) -> &Cluster {
+        match self {
+            Self::Probed(member) => &member.cluster,
+            Self::Elsewhere(cluster) => cluster,
+            Self::HeldBack(held) => &held.cluster,
+        }
+    }
+
+    pub(crate) fn probed(&self) -> Option<&Arc<MemberCluster>> {
+        match self {
+            Self::Probed(member) => Some(member),
+            Self::Elsewhere(_) | Self::HeldBack(_) => None,
+        }
+    }
+}
 
 /// All clusters that this process knows, and what their tasks share. No task waits for another on
 /// it.
@@ -34,16 +61,10 @@ pub(crate) struct ClusterRegistry {
     /// Write nothing, and log differences (`rule:an-audit-writes-nothing`).
     pub(crate) audit: bool,
     pub(crate) ownership: Ownership,
-    elsewhere: Mutex<HashMap<FlavourKey, Arc<str>>>,
-    /// The clusters that are held back: a credential may be about to be created.
-    held_back: Mutex<HashMap<FlavourKey, HeldBack>>,
     /// By UID: since when a cluster has been ours whose object is being read.
     looked_at: Mutex<HashMap<Arc<str>, Instant>>,
     look_again: RwLock<HashMap<&'static str, LookAgain>>,
 }
-
-/// Flavour, and key of the object.
-type FlavourKey = (&'static str, Arc<str>);
 
 /// A cluster that is not probed yet, and what for.
 #[derive(Clone)]
@@ -77,43 +98,38 @@ impl ClusterRegistry {
             stop,
             audit,
             ownership,
-            elsewhere: Mutex::default(),
-            held_back: Mutex::default(),
             looked_at: Mutex::default(),
             look_again: RwLock::default(),
         }
     }
 
     pub(crate) fn find(&self, flavour: &dyn Flavour, key: &str) -> Option<Arc<MemberCluster>> {
-        self.clusters.read().get(flavour.name())?.get(key).cloned()
+        self.clusters.read().get(flavour.name())?.get(key)?.probed().cloned()
     }
 
-    /// Puts a cluster in the place of another of its name, which ends.
-    pub(crate) fn insert(&self, member: &Arc<MemberCluster>) {
-        self.let_go(&*member.flavour, &member.cluster.key);
+    /// Puts a cluster in the place of another of its name, whose probes end.
+    pub(crate) fn put(&self, flavour: &dyn Flavour, known: Known) {
         let mut clusters = self.clusters.write();
-        let of_flavour = clusters.entry(member.flavour.name()).or_default();
-        let replaced = of_flavour.insert(Arc::clone(&member.cluster.key), Arc::clone(member));
+        let of_flavour = clusters.entry(flavour.name()).or_default();
+        let replaced = of_flavour.insert(Arc::clone(&known.cluster().key), known);
         drop(clusters);
-        if let Some(replaced) = replaced {
+        if let Some(Known::Probed(replaced)) = replaced {
             self.end(&replaced);
         }
     }
 
-    /// Takes a cluster out; `false` when another has its name by now.
-    pub(crate) fn remove(&self, flavour: &dyn Flavour, key: &Arc<str>, uid: &str) -> bool {
-        self.let_go(flavour, key);
+    /// Takes a cluster out, unless another has its name by now. Its facts and its credential go even if
+    /// it was never probed.
+    pub(crate) fn remove(&self, flavour: &dyn Flavour, cluster: &Cluster) {
         let mut clusters = self.clusters.write();
-        let Some(of_flavour) = clusters.get_mut(flavour.name()) else { return false };
-        if of_flavour.get(key).is_none_or(|member| *member.cluster.uid != *uid) {
-            return false;
-        }
-        let removed = of_flavour.remove(key);
+        let of_flavour = clusters.entry(flavour.name()).or_default();
+        let is_it = of_flavour.get(&cluster.key).is_some_and(|it| it.cluster().uid == cluster.uid);
+        let removed = if is_it { of_flavour.remove(&cluster.key) } else { None };
         drop(clusters);
-        if let Some(removed) = &removed {
-            self.end(removed);
+        match removed {
+            Some(Known::Probed(removed)) => self.end(&removed),
+            _ => flavour.removed(cluster),
         }
-        removed.is_some()
     }
 
     /// Ends the task of a cluster, its connections and its pending write
@@ -127,31 +143,30 @@ impl ClusterRegistry {
     /// Ends all clusters.
     pub(crate) fn end_all(&self) {
         let clusters = std::mem::take(&mut *self.clusters.write());
-        for member in clusters.into_values().flat_map(HashMap::into_values) {
-            self.end(&member);
+        let all = clusters.values().flat_map(HashMap::values);
+        all.filter_map(Known::probed).for_each(|member| self.end(member));
+    }
+
+    /// A cluster that is new is not probed yet; pages show it.
+    pub(crate) fn hold_back(&self, flavour: &dyn Flavour, held: HeldBack) {
+        if self.find(flavour, &held.cluster.key).is_none() {
+            self.put(flavour, Known::HeldBack(held));
         }
     }
 
-    /// A cluster is not probed yet; pages show it.
-    pub(crate) fn hold_back(&self, flavour: &dyn Flavour, held: HeldBack) {
-        let place = (flavour.name(), Arc::clone(&held.cluster.key));
-        self.held_back.lock().insert(place, held);
+    /// All clusters, probed or not, with their flavours.
+    pub(crate) fn known(&self) -> Vec<(&'static str, Known)> {
+        let clusters = self.clusters.read();
+        let all =
+            clusters.iter().flat_map(|(flavour, all)| all.values().map(move |it| (*flavour, it)));
+        all.map(|(flavour, known)| (flavour, known.clone())).collect()
     }
 
-    /// Ends the hold: the cluster is probed, deleted, or another replica has it.
-    fn let_go(&self, flavour: &dyn Flavour, key: &Arc<str>) {
-        self.held_back.lock().remove(&(flavour.name(), Arc::clone(key)));
-    }
-
-    /// The clusters that are held back, by flavour.
-    pub(crate) fn held_back(&self) -> Vec<(&'static str, HeldBack)> {
-        let held = self.held_back.lock();
-        held.iter().map(|((flavour, _), held)| (*flavour, held.clone())).collect()
-    }
-
-    /// The clusters of a flavour, in no order.
+    /// The clusters of a flavour that are probed, in no order.
     pub(crate) fn all_of(&self, flavour: &str) -> Vec<Arc<MemberCluster>> {
-        self.clusters.read().get(flavour).into_iter().flat_map(HashMap::values).cloned().collect()
+        let clusters = self.clusters.read();
+        let all = clusters.get(flavour).into_iter().flat_map(HashMap::values);
+        all.filter_map(Known::probed).cloned().collect()
     }
 
     /// Has `flavour` look at a cluster again, by the key of its object, when it has become ours.
@@ -165,12 +180,8 @@ impl ClusterRegistry {
 
     /// Leaves a cluster to another replica: nothing is done about it until it is ours.
     pub(crate) fn leave(&self, flavour: &dyn Flavour, cluster: &Cluster) {
-        if !self.remove(flavour, &cluster.key, &cluster.uid) {
-            // Its facts and its credential go even if the engine never knew it.
-            flavour.removed(cluster);
-        }
-        let place = (flavour.name(), Arc::clone(&cluster.key));
-        self.elsewhere.lock().insert(place, Arc::clone(&cluster.uid));
+        self.remove(flavour, cluster);
+        self.put(flavour, Known::Elsewhere(cluster.clone()));
     }
 
     /// Notes that the object of a cluster is about to be read, and since when the cluster is ours.
@@ -190,15 +201,6 @@ impl ClusterRegistry {
         self.looked_at.lock().remove(uid);
     }
 
-    /// Forgets that another replica has the cluster: it is ours, or deleted.
-    pub(crate) fn forget_elsewhere(&self, flavour: &dyn Flavour, cluster: &Cluster) {
-        let place = (flavour.name(), Arc::clone(&cluster.key));
-        let mut elsewhere = self.elsewhere.lock();
-        if elsewhere.get(&place).is_some_and(|uid| *uid == cluster.uid) {
-            elsewhere.remove(&place);
-        }
-    }
-
     /// Gives up the clusters that are not ours any more; returns them, as a probe of them may take
     /// a moment to end.
     pub(crate) fn give_up_others(&self) -> Vec<Arc<MemberCluster>> {
@@ -214,14 +216,20 @@ impl ClusterRegistry {
     /// Has the flavours read the clusters that have become ours. A cluster that no replica had before
     /// does not count as moved.
     pub(crate) fn take_over(&self) {
-        let ours = |uid: &Arc<str>| self.ownership.is_ours(uid);
         let moves = self.ownership.has_met();
-        let taken: Vec<_> =
-            self.elsewhere.lock().extract_if(|_, uid| ours(uid)).map(|(place, _)| place).collect();
-        let look_again = self.look_again.read();
-        for (flavour, key) in taken {
-            if let Some(add) = look_again.get(flavour) {
-                add(&key);
+        let mut taken = self.elsewhere();
+        taken.retain(|(_, cluster)| self.ownership.is_ours(&cluster.uid));
+        for (flavour, cluster) in taken {
+            let mut clusters = self.clusters.write();
+            let of_flavour = clusters.entry(flavour).or_default();
+            let is_it = |known: &Known| matches!(known, Known::Elsewhere(it) if *it == cluster);
+            if !of_flavour.get(&cluster.key).is_some_and(is_it) {
+                continue;
+            }
+            of_flavour.remove(&cluster.key);
+            drop(clusters);
+            if let Some(add) = self.look_again.read().get(flavour) {
+                add(&cluster.key);
                 if moves {
                     self.counters.moved("taken");
                 }
@@ -229,18 +237,23 @@ impl ClusterRegistry {
         }
     }
 
-    /// The clusters that other replicas have: flavour, key and UID.
+    /// The clusters that other replicas have, with their flavours.
     pub(crate) fn elsewhere(&self) -> Vec<(&'static str, Cluster)> {
-        let elsewhere = self.elsewhere.lock();
-        let cluster = |((flavour, key), uid): (&FlavourKey, &Arc<str>)| {
-            (*flavour, Cluster { uid: Arc::clone(uid), key: Arc::clone(key) })
-        };
-        elsewhere.iter().map(cluster).collect()
+        let clusters = self.clusters.read();
+        let all =
+            clusters.iter().flat_map(|(flavour, all)| all.values().map(move |it| (*flavour, it)));
+        let elsewhere = all.filter_map(|(flavour, known)| match known {
+            Known::Elsewhere(cluster) => Some((flavour, cluster.clone())),
+            Known::Probed(_) | Known::HeldBack(_) => None,
+        });
+        elsewhere.collect()
     }
 
-    /// All clusters, in no order.
+    /// All clusters that are probed, in no order.
     pub(crate) fn all(&self) -> Vec<Arc<MemberCluster>> {
-        self.clusters.read().values().flat_map(HashMap::values).cloned().collect()
+        let clusters = self.clusters.read();
+        let all = clusters.values().flat_map(HashMap::values);
+        all.filter_map(Known::probed).cloned().collect()
     }
 
     /// A probe was completed.

@@ -16,21 +16,23 @@ use super::flavour::{Cluster, is_another};
 use crate::secret_data::ReadError;
 
 /// The connections of all clusters of a flavour, by the key of their object. An entry belongs to one
-/// UID. `A` are the fields of an object that its connection depends on.
-pub(crate) struct Connections<A>(Mutex<State<A>>);
+/// UID.
+#[derive(Default)]
+pub(crate) struct Connections(Mutex<State>);
 
-struct State<A> {
-    entries: HashMap<Arc<str>, Entry<A>>,
+#[derive(Default)]
+struct State {
+    entries: HashMap<Arc<str>, Entry>,
     /// The clusters that use a Secret.
     users: HashMap<Arc<str>, HashSet<Arc<str>>>,
 }
 
-struct Entry<A> {
+struct Entry {
     uid: Arc<str>,
     /// When this process first saw the cluster.
     first_seen: Instant,
     was_held_back: bool,
-    connection: Option<Connection<A>>,
+    connection: Option<Connection>,
     /// The addresses of the last connection that had any.
     addresses: Vec<Box<str>>,
     /// The credential object that the cluster names.
@@ -42,8 +44,8 @@ struct Entry<A> {
 
 /// How a cluster is reached.
 #[derive(Clone)]
-pub(crate) struct Connection<A> {
-    pub(crate) resolved_from: ResolvedFrom<A>,
+pub(crate) struct Connection {
+    pub(crate) resolved_from: ResolvedFrom,
     pub(crate) client: Result<Arc<Client>, Problem>,
     /// The number of invalidations when it was resolved; after another one it is resolved again.
     /// `None` when not all of it could be read.
@@ -52,8 +54,9 @@ pub(crate) struct Connection<A> {
 
 /// The objects that a connection was resolved from: while they are the same nothing is read again.
 #[derive(Clone, PartialEq)]
-pub(crate) struct ResolvedFrom<A> {
-    pub(crate) access: A,
+pub(crate) struct ResolvedFrom {
+    /// A hash of the fields of the object that the connection depends on.
+    pub(crate) access: u64,
     pub(crate) credential: Option<ObjectVersion>,
     pub(crate) secret: Option<ObjectVersion>,
 }
@@ -67,13 +70,7 @@ pub(crate) struct ObjectVersion {
     pub(crate) version: Option<u64>,
 }
 
-impl<A> Default for Connections<A> {
-    fn default() -> Self {
-        Self(Mutex::new(State { entries: HashMap::new(), users: HashMap::new() }))
-    }
-}
-
-impl<A: Clone> Connections<A> {
+impl Connections {
     /// Begins to resolve the connection of a cluster that names this credential object: returns the
     /// known one and the number of invalidations so far. A later invalidation makes the result
     /// outdated (`rule:what-changes-while-it-is-read-is-read-again`).
@@ -81,7 +78,7 @@ impl<A: Clone> Connections<A> {
         &self,
         cluster: &Cluster,
         reference: Option<Arc<str>>,
-    ) -> (Option<Connection<A>>, u64) {
+    ) -> (Option<Connection>, u64) {
         let mut state = self.0.lock();
         let entry = state.entry(cluster);
         entry.reference = reference;
@@ -104,11 +101,11 @@ impl<A: Clone> Connections<A> {
         }
     }
 
-    /// Sets the connection. Whether it leads to another cluster than the one before
+    /// Sets the connection. Whether it leads to another cluster than the one before.
     pub(crate) fn set(
         &self,
         cluster: &Cluster,
-        connection: Connection<A>,
+        connection: Connection,
         addresses: &[Box<str>],
     ) -> bool {
         let mut state = self.0.lock();
@@ -150,11 +147,11 @@ impl<A: Clone> Connections<A> {
     /// The clusters that have a client.
     pub(crate) fn reachable(&self) -> Vec<Cluster> {
         let state = self.0.lock();
-        let has_client = |entry: &Entry<A>| {
+        let has_client = |entry: &Entry| {
             entry.connection.as_ref().is_some_and(|connection| connection.client.is_ok())
         };
         let reachable = state.entries.iter().filter(|(_, entry)| has_client(entry));
-        let cluster = |(key, entry): (&Arc<str>, &Entry<A>)| Cluster {
+        let cluster = |(key, entry): (&Arc<str>, &Entry)| Cluster {
             uid: Arc::clone(&entry.uid),
             key: Arc::clone(key),
         };
@@ -194,7 +191,7 @@ impl<A: Clone> Connections<A> {
     /// The keys of the clusters that use this credential object, or name it.
     pub(crate) fn users_of_credential(&self, name: &str) -> Vec<Arc<str>> {
         let state = self.0.lock();
-        let uses = |entry: &Entry<A>| {
+        let uses = |entry: &Entry| {
             let used =
                 entry.connection.as_ref().and_then(|it| it.resolved_from.credential.as_ref());
             used.is_some_and(|used| &*used.key == name) || entry.reference.as_deref() == Some(name)
@@ -204,10 +201,10 @@ impl<A: Clone> Connections<A> {
     }
 }
 
-impl<A> State<A> {
+impl State {
     /// The entry of a cluster; one that is new, or another under a known key, begins with nothing.
-    fn entry(&mut self, cluster: &Cluster) -> &mut Entry<A> {
-        let is_another = |entry: &Entry<A>| entry.uid != cluster.uid;
+    fn entry(&mut self, cluster: &Cluster) -> &mut Entry {
+        let is_another = |entry: &Entry| entry.uid != cluster.uid;
         if self.entries.get(&cluster.key).is_some_and(is_another)
             && let Some(before) = self.entries.remove(&cluster.key)
         {
@@ -302,7 +299,7 @@ mod tests {
 
     #[test]
     fn a_secret_leads_to_the_clusters_that_use_it_and_to_no_others() {
-        let (connections, secret) = (Connections::<()>::default(), |name: &str| Arc::from(name));
+        let (connections, secret) = (Connections::default(), |name: &str| Arc::from(name));
         let users = |secret: &str| {
             let mut users = connections.users_of_secret(secret);
             users.sort();

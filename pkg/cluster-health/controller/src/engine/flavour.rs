@@ -122,7 +122,7 @@ pub(crate) struct Target {
     pub written: Option<u64>,
     /// The ends of credential and certificate that were already announced; used only when the cluster
     /// is new to this process.
-    pub ends_told: EndsTold,
+    pub announced_ends: AnnouncedEnds,
     /// How many clusters came in the same first list; 0 for one that was created later.
     pub together: usize,
 }
@@ -130,7 +130,7 @@ pub(crate) struct Target {
 /// The ends of credential and certificate that were announced before a cluster came to this
 /// process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) enum EndsTold {
+pub(crate) enum AnnouncedEnds {
     /// No end was announced.
     #[default]
     Nothing,
@@ -193,8 +193,7 @@ pub(crate) type SchemaIsOurs = Arc<dyn Fn() -> bool + Send + Sync>;
 pub(crate) enum StatusWrite {
     /// All fields that are ours, by server-side apply.
     Apply(Value),
-    /// Fields for an object whose schema is not ours, laid over this copy of it
-    ///.
+    /// Fields for an object whose schema is not ours, laid over this copy of it.
     Merge {
         /// The fields to write.
         fields: Value,

@@ -8,7 +8,7 @@ use kube_api::{Cached, OwnWrite};
 use objects::Error;
 use tokio_util::sync::CancellationToken;
 
-use super::cluster_registry::{ClusterRegistry, HeldBack};
+use super::cluster_registry::{ClusterRegistry, HeldBack, Known};
 use super::flavour::{Cluster, Flavour, Pending, Target, now};
 use super::member_cluster::MemberCluster;
 use super::tasks;
@@ -107,9 +107,7 @@ impl FlavourRegistry {
                 let has_waited = self.clusters.ownership.is_shared();
                 let stop = &self.clusters.stop;
                 let member = Arc::new(MemberCluster::new(target, flavour, stop, has_waited, now));
-                // A replica that gives it up from now on comes after this.
-                self.clusters.forget_elsewhere(&*self.flavour, &member.cluster);
-                self.clusters.insert(&member);
+                self.clusters.put(&*self.flavour, Known::Probed(Arc::clone(&member)));
                 // It may have gone to another replica since it was looked at, and be back.
                 if !self.clusters.is_still_ours(&member.cluster.uid) {
                     return self.clusters.leave(&*self.flavour, &member.cluster);
@@ -131,11 +129,7 @@ impl FlavourRegistry {
     /// its key by now.
     pub(crate) fn remove(&self, cluster: &Cluster) {
         self.clusters.forget_look(&cluster.uid);
-        self.clusters.forget_elsewhere(&*self.flavour, cluster);
-        if !self.clusters.remove(&*self.flavour, &cluster.key, &cluster.uid) {
-            // Its facts go even if the engine never knew it.
-            self.flavour.removed(cluster);
-        }
+        self.clusters.remove(&*self.flavour, cluster);
     }
 
     /// Asks for a probe within a second, as after a change that no [`Target`] shows.
@@ -234,10 +228,8 @@ impl Overview {
     /// The keys of all clusters, with what is published about each.
     pub(crate) fn standings(&self) -> Vec<(Arc<str>, Option<Standing>)> {
         let Some(clusters) = self.clusters.upgrade() else { return Vec::new() };
-        let standing = |member: &Arc<MemberCluster>| {
-            let standing = member.view(|it| it.member.published().map(|it| it.standing));
-            (Arc::clone(&member.cluster.key), standing)
-        };
+        let standing =
+            |member: &Arc<MemberCluster>| (Arc::clone(&member.cluster.key), member.standing());
         clusters.all_of(self.flavour).iter().map(standing).collect()
     }
 }

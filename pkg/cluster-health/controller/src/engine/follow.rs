@@ -1,7 +1,6 @@
 //! [`watch_clusters`]: watches the objects of a flavour with their credentials and Secrets, and runs the
 //! [`Pipeline`]: each change brings the clusters concerned into its queue. [`report`] logs which
-//! rights are missing while caches cannot be filled, [`Reading`] ends
-//! a handler at a stop.
+//! rights are missing while caches cannot be filled, [`Reading`] ends a handler at a stop.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -77,14 +76,14 @@ pub(crate) async fn watch_clusters<R: Resolve>(
     context: Context,
     registry: FlavourRegistry,
     watched: Watched<R>,
-    companions: impl FnOnce(&Followed<'_, R>) -> Result<Companions, Failure> + Send,
+    companions: impl FnOnce(&Followed<'_, R>) -> Companions + Send,
 ) -> Result<(), Failure> {
     let kind = flavour.resource();
     let source = in_namespace(&context, Kind::Custom(kind.clone()), watched.namespace.as_ref());
     let objects: Informer<Object<R::Schema>> = context.informers.get_from(source);
     let schema_is_ours = Arc::new(context.informers.schema_is_ours(kind));
     flavour.members().objects.set(&objects, schema_is_ours);
-    report(&context, vec![denied(&objects)], watched.manifest);
+    report(&context, &objects, watched.manifest);
     let listed = async {
         objects.synced_or_dormant().await;
         if !objects.is_synced() {
@@ -100,13 +99,13 @@ pub(crate) async fn watch_clusters<R: Resolve>(
     registry.look_again_by(move |key| again.add(Work::Cluster(Arc::clone(key))));
     let followed =
         Followed { context: &context, registry: &registry, objects: &objects, queue: &queue };
-    let Companions { ready, run } = companions(&followed)?;
+    let Companions { ready, run } = companions(&followed);
     let client = context.clients.for_purpose(watched.purpose, (-1.0, 1))?;
     let secrets = secret_cache(&context, &flavour, &queue, watched.secrets_namespace);
     let credentials = watched.credentials.map(|CredentialKind { kind, reader }| {
         let cache =
             context.informers.get_from::<Metadata>(context.informers.source(Kind::Custom(kind)));
-        report(&context, vec![denied(&cache)], watched.manifest);
+        report(&context, &cache, watched.manifest);
         Credentials { cache, reader: reader(client.clone()) }
     });
     // The metadata that has to be listed before clusters are looked at; with credential objects not
@@ -172,7 +171,7 @@ fn secret_cache<R: Resolve>(
     let begin = move || {
         let source = in_namespace(&context, Kind::BuiltIn(SECRETS), namespace.as_ref());
         let cache = context.informers.get_from::<Metadata>(source);
-        report(&context, vec![denied(&cache)], MANIFEST_OF_SECRETS);
+        report(&context, &cache, MANIFEST_OF_SECRETS);
         cache
     };
     let (flavour, queue) = (Arc::clone(flavour), queue.clone());
@@ -188,27 +187,20 @@ const EVERY: Duration = Duration::from_secs(60);
 /// How soon after the start the first line may come.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// Asks one cache what the server said when it refused it.
-pub(crate) type Denied = Box<dyn Fn() -> Option<String> + Send>;
-
-/// Asks this cache.
-pub(crate) fn denied<T: Cached>(cache: &Informer<T>) -> Denied {
-    let cache = cache.clone();
-    Box::new(move || cache.denied())
-}
-
-/// Looks at the caches of a flavour until the run stops. `manifest` grants what they need.
-pub(crate) fn report(context: &Context, caches: Vec<Denied>, manifest: &'static str) {
-    let stop = context.stop.clone();
+/// Logs until the run stops what the server says while it refuses to list this cache. `manifest`
+/// grants what the cache needs.
+pub(crate) fn report<T: Cached>(context: &Context, cache: &Informer<T>, manifest: &'static str) {
+    let (stop, cache) = (context.stop.clone(), cache.clone());
     context.spawn(async move {
-        let _stopped = stop.run_until_cancelled(look(caches, manifest)).await;
+        let _stopped = stop.run_until_cancelled(look(|| cache.denied(), manifest)).await;
     });
 }
 
-async fn look(caches: Vec<Denied>, manifest: &'static str) -> Infallible {
+async fn look(denied: impl Fn() -> Option<String>, manifest: &str) -> Infallible {
     loop {
         sleep(LOOK).await;
-        if let Some(missing) = missing(&caches) {
+        if let Some(missing) = denied() {
+            let missing = missing.replace(['\n', '\r'], " ");
             error!(
                 missing,
                 "Missing permission: nothing is known of these objects until it is granted; \
@@ -217,13 +209,6 @@ async fn look(caches: Vec<Denied>, manifest: &'static str) -> Infallible {
             sleep(EVERY.saturating_sub(LOOK)).await;
         }
     }
-}
-
-/// All that was refused, on one line.
-fn missing(caches: &[Denied]) -> Option<String> {
-    let mut missing: Vec<_> = caches.iter().filter_map(|denied| denied()).collect();
-    missing.dedup();
-    (!missing.is_empty()).then(|| missing.join("; ").replace(['\n', '\r'], " "))
 }
 
 /// Cuts its handler off at a stop.
@@ -275,7 +260,6 @@ pub(crate) fn subscribe<M: ObjectModel>(
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
     use std::sync::atomic::{AtomicBool, Ordering};
 
     use log_capture::Capture;
@@ -285,23 +269,18 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn what_is_refused_is_told_on_one_line_a_minute_until_it_is_granted() {
-        let refused = Arc::new(AtomicBool::new(true));
-        let cache = |text: &'static str| {
-            let refused = Arc::clone(&refused);
-            let denied = move || refused.load(Ordering::Relaxed).then(|| text.to_owned());
-            Box::new(denied) as Denied
-        };
+        let refused = AtomicBool::new(true);
+        let denied = || refused.load(Ordering::Relaxed).then(|| "no\nclusters".to_owned());
         let captured = Capture::begin();
-        let caches = || vec![cache("no clusters"), cache("no machines")];
         let minutes = |minutes: u64| Duration::from_secs(60 * minutes);
-        drop(timeout(minutes(3), look(caches(), "config/rbac/x.yaml")).await);
+        drop(timeout(minutes(3), look(denied, "config/rbac/x.yaml")).await);
         let lines = captured.with("Missing permission");
         assert_eq!(lines.len(), 3, "{lines:#?}");
-        for part in ["no clusters; no machines", "apply config/rbac/x.yaml"] {
+        for part in ["no clusters", "apply config/rbac/x.yaml"] {
             assert!(lines[0].contains(part), "{}", lines[0]);
         }
         refused.store(false, Ordering::Relaxed);
-        drop(timeout(minutes(3), look(caches(), "config/rbac/x.yaml")).await);
+        drop(timeout(minutes(3), look(denied, "config/rbac/x.yaml")).await);
         assert_eq!(captured.with("Missing permission").len(), 3);
     }
 }

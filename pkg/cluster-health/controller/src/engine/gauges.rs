@@ -12,6 +12,7 @@ use prometheus::Registry;
 use prometheus::proto::Metric;
 
 use super::cluster_registry::ClusterRegistry;
+use super::difference::Difference;
 use super::flavour::now;
 use super::member_cluster::MemberCluster;
 use super::metrics::Counters;
@@ -135,8 +136,7 @@ fn count(family: &Family, clusters: &[Arc<MemberCluster>]) -> Vec<Metric> {
         for standing in Standing::ALL {
             counts.entry((flavour, standing.label())).or_insert(0);
         }
-        let standing = member.view(|it| it.member.published().map(|it| it.standing));
-        let state = standing.unwrap_or(Standing::Unknown).label();
+        let state = member.standing().unwrap_or(Standing::Unknown).label();
         *counts.entry((flavour, state)).or_insert(0) += 1;
     }
     let series = counts
@@ -149,7 +149,7 @@ fn differences(family: &Family, clusters: &[Arc<MemberCluster>]) -> Vec<Metric> 
     let mut counts = BTreeMap::new();
     for member in clusters {
         let words = member.view(|it| {
-            let lasting = it.difference.filter(|it| it.is_lasting());
+            let lasting = it.difference.filter(Difference::is_lasting);
             lasting.map(|it| (it.ours.label(), it.stored_label()))
         });
         if let Some((ours, stored)) = words {

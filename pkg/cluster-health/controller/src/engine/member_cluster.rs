@@ -6,21 +6,24 @@ use std::time::{Duration, Instant};
 
 use events::ObjectRef;
 use health::{
-    Arrival, Change, Effect, Member, Moment, Policy, Published, Report, Standing, Urgency, explain,
-    hash,
+    Arrival, Change, Effect, Member, Moment, Policy, Published, Report, Standing, Status, Urgency,
+    explain, hash,
 };
 use jiff::Timestamp;
 use kube_api::Resource;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::cluster_events::{Notice, Notices};
-use super::cluster_view::{ClusterView, Difference, STATUSES, patience};
+use super::difference::{Difference, patience};
 use super::flavour::{
-    Cluster, ClusterProber, Flavour, Pending, Statement, StatusWrite, Target, is_another, now,
+    Cluster, ClusterProber, Contact, Flavour, Pending, Statement, StatusWrite, Target, is_another,
+    now,
 };
-use super::probes::{Busy, BusyTasks, Job};
+use super::probes::Job;
 
 /// A cluster that is known. Its lock is held for moments only, and never while anything waits.
 pub(crate) struct MemberCluster {
@@ -28,33 +31,37 @@ pub(crate) struct MemberCluster {
     pub(crate) flavour: Arc<dyn Flavour>,
     /// Ends with the cluster.
     pub(crate) stop: CancellationToken,
-    state: Mutex<State>,
+    state: Mutex<MemberState>,
     wake: Notify,
     /// Tasks that may have a probe under way.
-    busy: BusyTasks,
+    busy: TaskTracker,
 }
 
-struct State {
-    member: Member,
+/// In the order in which changes of readiness are counted.
+pub(crate) const STATUSES: [Status; 3] = [Status::True, Status::False, Status::Unknown];
+
+/// The state of a cluster; pages, metrics and the sweeper read it by [`MemberCluster::view`].
+pub(crate) struct MemberState {
+    pub(crate) member: Member,
     /// `None` when the cluster is gone.
     prober: Option<Arc<dyn ClusterProber>>,
     inputs: u64,
     addresses: Vec<Box<str>>,
-    policy: Policy,
-    paused: bool,
+    pub(crate) policy: Policy,
+    pub(crate) paused: bool,
     /// Ends the task that is in charge now.
     task: CancellationToken,
     /// Voids the probe under way; a child of `task`, and another one for each probe.
     probe: CancellationToken,
     /// How often what is published has become each status, in the order of [`STATUSES`].
-    transitions: [u64; 3],
+    pub(crate) transitions: [u64; 3],
     /// A probe is due and waits for a permit.
-    queued: bool,
+    pub(crate) queued: bool,
     notices: Notices,
     /// The status that its object showed while a write of ours was waiting or under way.
     overlooked: Option<Overlooked>,
     /// In an audit: where its object says another thing.
-    difference: Option<Difference>,
+    pub(crate) difference: Option<Difference>,
 }
 
 /// A status that an object showed while a write was under way: its fingerprint, or `None` when it
@@ -64,7 +71,12 @@ pub(crate) struct Overlooked {
     pub(crate) fingerprint: Option<u64>,
 }
 
-impl State {
+impl MemberState {
+    /// The credentials, certificates and addresses of the cluster. Takes locks of the client.
+    pub(crate) fn contact(&self) -> Contact {
+        self.prober.as_ref().map(|prober| prober.contact()).unwrap_or_default()
+    }
+
     fn note(&mut self, effect: Effect) -> Effect {
         if let Change::Ready { from: Some(_), to } = effect.change {
             for (count, _) in self.transitions.iter_mut().zip(STATUSES).filter(|(_, it)| *it == to)
@@ -93,7 +105,7 @@ impl MemberCluster {
         };
         let stop = parent.child_token();
         let task = stop.child_token();
-        let state = State {
+        let state = MemberState {
             member: Member::new(arrival, &target.policy, now),
             prober: Some((target.prober)()),
             inputs: target.inputs,
@@ -104,17 +116,17 @@ impl MemberCluster {
             task,
             transitions: [0; 3],
             queued: false,
-            notices: Notices::after(target.ends_told),
+            notices: Notices::after(target.announced_ends),
             overlooked: None,
             difference: None,
         };
         let (cluster, wake) = (target.cluster, Notify::new());
-        let busy = BusyTasks::default();
+        let busy = TaskTracker::new();
         Self { cluster, flavour, stop, state: Mutex::new(state), wake, busy }
     }
 
     /// Takes in what may have changed about a cluster that is known
-    /// `rule:changed-inputs-void-the-probe-under-way`).
+    /// (`rule:changed-inputs-void-the-probe-under-way`).
     pub(crate) fn update(&self, target: Target, now: Instant) {
         let same_inputs = self.state.lock().inputs == target.inputs;
         // Reads certificates: not under the lock.
@@ -208,13 +220,13 @@ impl MemberCluster {
     }
 
     /// To be held from before it is asked whose the cluster is until the probe has ended.
-    pub(crate) fn busy(&self) -> Busy<'_> {
-        self.busy.begin()
+    pub(crate) fn busy(&self) -> TaskTrackerToken {
+        self.busy.token()
     }
 
     /// Whether a probe may be under way.
     pub(crate) fn is_busy(&self) -> bool {
-        self.busy.is_any()
+        !self.busy.is_empty()
     }
 
     /// Takes in the end of a probe; `None` when it is void.
@@ -350,14 +362,14 @@ impl MemberCluster {
         (state.member.published().cloned(), state.paused, explain(&state.member, now))
     }
 
-    /// Shows the state.
-    pub(crate) fn view<T>(&self, look: impl FnOnce(ClusterView<'_>) -> T) -> T {
-        let state = self.state.lock();
-        let (member, policy) = (&state.member, &state.policy);
-        let prober = state.prober.as_deref();
-        let State { paused, queued, transitions, .. } = *state;
-        let difference = state.difference.as_ref();
-        look(ClusterView { member, policy, paused, queued, transitions, difference, prober })
+    /// Lends the state for a moment.
+    pub(crate) fn view<T>(&self, look: impl FnOnce(&MemberState) -> T) -> T {
+        look(&self.state.lock())
+    }
+
+    /// The published standing.
+    pub(crate) fn standing(&self) -> Option<Standing> {
+        self.view(|it| it.member.published().map(|published| published.standing))
     }
 }
 

@@ -26,7 +26,7 @@ pub(crate) struct Share {
     pub(crate) expected: usize,
     /// Where the leases are.
     pub(crate) namespace: Box<str>,
-    /// This replica is the leader of replicas that do not share, and takes part as one of them
+    /// This replica is the leader of replicas that do not share, and takes part as one of them.
     pub(crate) leads: bool,
     /// Opened by each renewal of this replica's lease; that of the leadership where it leads.
     pub(crate) fence: Fence,

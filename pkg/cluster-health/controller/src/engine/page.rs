@@ -13,9 +13,8 @@ use row::{NOTHING, Row};
 use serde::Serialize;
 use serving::{PageRequest, Reply, reply};
 
-use super::cluster_registry::{ClusterRegistry, HeldBack};
-use super::flavour::{Cluster, now};
-use super::member_cluster::MemberCluster;
+use super::cluster_registry::{ClusterRegistry, Known};
+use super::flavour::now;
 
 mod row;
 
@@ -61,45 +60,17 @@ pub(crate) fn answer(clusters: &ClusterRegistry, request: &PageRequest) -> Reply
     reply::text(StatusCode::OK, text)
 }
 
-/// A cluster of this replica, or of another one, or one that is not probed yet.
-enum Found {
-    Own(Arc<MemberCluster>),
-    Elsewhere(&'static str, Cluster),
-    HeldBack(&'static str, HeldBack),
-}
-
-impl Found {
-    fn place(&self) -> (&'static str, Arc<str>) {
-        match self {
-            Self::Own(member) => (member.flavour.name(), Arc::clone(&member.cluster.key)),
-            Self::Elsewhere(flavour, cluster) => (flavour, Arc::clone(&cluster.key)),
-            Self::HeldBack(flavour, held) => (flavour, Arc::clone(&held.cluster.key)),
-        }
-    }
-
-    fn published(&self) -> Option<Standing> {
-        let Self::Own(member) = self else { return None };
-        member.view(|it| it.member.published().map(|it| it.standing))
-    }
-}
-
 fn list(clusters: &ClusterRegistry, query: &Query) -> Listing {
-    let others = clusters.elsewhere().into_iter();
-    let others = others.map(|(flavour, cluster)| Found::Elsewhere(flavour, cluster));
-    let held = clusters.held_back().into_iter();
-    let held = held.map(|(flavour, held)| Found::HeldBack(flavour, held));
-    let own = clusters.all().into_iter().map(Found::Own);
-    let mut found: Vec<Found> = own.chain(others).chain(held).collect();
-    found.retain(|found| {
-        let (flavour, key) = found.place();
-        query.matches(flavour, &key, found.published())
+    let mut found = clusters.known();
+    found.retain(|(flavour, known)| {
+        let published = known.probed().and_then(|member| member.standing());
+        query.matches(flavour, &known.cluster().key, published)
     });
-    found.sort_by_cached_key(Found::place);
+    found.sort_by_cached_key(|(flavour, known)| (*flavour, Arc::clone(&known.cluster().key)));
     let now = now();
-    let row = |found: &Found| match found {
-        Found::Own(member) => Row::of(member, clusters, &now),
-        Found::Elsewhere(flavour, cluster) => Row::elsewhere(flavour, cluster, clusters),
-        Found::HeldBack(flavour, held) => Row::held_back(flavour, held),
+    let row = |(flavour, known): &(&'static str, Known)| match known {
+        Known::Probed(member) => Row::of(member, clusters, &now),
+        _ => Row::unprobed(flavour, known, clusters.ownership.owner(&known.cluster().uid)),
     };
     let rows = found.iter().take(query.limit).map(row).collect();
     Listing { auditing: clusters.audit, total: found.len(), clusters: rows }

@@ -89,7 +89,7 @@ impl<R: Resolve> Reconcile for Pipeline<R> {
             Work::Credential(name) => return self.credential(name).await,
         };
         match self.registry.look(&self.objects, key).await? {
-            Look::At(object) => self.tell(&object, self.together(&object)).await,
+            Look::At(object) => self.register(&object, self.together(&object)).await,
             Look::Later => Ok(Next::After(LATER)),
             // The engine and the flavour know already.
             Look::Gone | Look::Elsewhere => Ok(Next::Done),
@@ -116,8 +116,8 @@ impl<R: Resolve> Pipeline<R> {
         Ok(Next::Done)
     }
 
-    /// Tells the engine of a cluster that came with so many others.
-    pub(crate) async fn tell(
+    /// Registers a cluster that came with so many others.
+    pub(crate) async fn register(
         &self,
         object: &Arc<Object<R::Schema>>,
         together: usize,
@@ -185,7 +185,7 @@ impl<R: Resolve> Pipeline<R> {
         client: Result<Arc<Client>, Problem>,
         together: usize,
     ) -> Target {
-        let Seed { published, ends_told } = self.flavour.seed(object, Timestamp::now());
+        let Seed { published, announced_ends } = self.flavour.seed(object, Timestamp::now());
         let inputs = match &client {
             Ok(client) => client.fingerprint().number(),
             Err(problem) => health::hash(&format!("{}: {problem}", problem.code())),
@@ -199,7 +199,7 @@ impl<R: Resolve> Pipeline<R> {
             paused: false,
             published,
             written: self.flavour.shown(object),
-            ends_told,
+            announced_ends,
             together,
         }
     }
@@ -231,7 +231,7 @@ impl<R: Resolve> Pipeline<R> {
         &self,
         object: &Object<R::Schema>,
         cluster: &Cluster,
-    ) -> Result<(Connection<R::Access>, Option<ReadError>), ReadError> {
+    ) -> Result<(Connection, Option<ReadError>), ReadError> {
         let (flavour, members) = (&*self.flavour, self.flavour.members());
         let (known, invalidations) =
             members.connections.begin_resolve(cluster, flavour.reference(object));
@@ -262,7 +262,7 @@ impl<R: Resolve> Pipeline<R> {
     }
 
     /// Whether the credential and the Secret of a connection are those that the caches show.
-    async fn is_current(&self, from: &ResolvedFrom<R::Access>) -> Result<bool, ReadError> {
+    async fn is_current(&self, from: &ResolvedFrom) -> Result<bool, ReadError> {
         let version = |key: &str| {
             let cache = &self.credentials.as_ref()?.cache;
             Some(cache.get(key)?.resource_version)
@@ -283,7 +283,7 @@ impl<R: Resolve> Pipeline<R> {
         &self,
         object: &Object<R::Schema>,
         cluster: &Cluster,
-        from: &mut ResolvedFrom<R::Access>,
+        from: &mut ResolvedFrom,
     ) -> Result<Result<Inputs, Problem>, ReadError> {
         let flavour = &*self.flavour;
         let found = match &self.credentials {

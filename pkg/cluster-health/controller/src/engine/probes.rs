@@ -1,7 +1,6 @@
 //! [`Permits`]: how many probes are under way at once.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use health::{Load, Moment, is_insufficient, probes_at_once};
@@ -80,29 +79,4 @@ pub(crate) struct Job {
     pub(crate) started: Moment,
     /// How long after its time it starts.
     pub(crate) lag: Duration,
-}
-
-/// The tasks of one cluster.
-#[derive(Default)]
-pub(crate) struct BusyTasks(AtomicUsize);
-
-/// A task that may have a probe under way, until this is dropped.
-pub(crate) struct Busy<'a>(&'a AtomicUsize);
-
-impl BusyTasks {
-    /// Counts one more task.
-    pub(crate) fn begin(&self) -> Busy<'_> {
-        self.0.fetch_add(1, Ordering::SeqCst);
-        Busy(&self.0)
-    }
-
-    pub(crate) fn is_any(&self) -> bool {
-        self.0.load(Ordering::SeqCst) > 0
-    }
-}
-
-impl Drop for Busy<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::SeqCst);
-    }
 }

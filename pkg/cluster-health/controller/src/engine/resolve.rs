@@ -1,6 +1,7 @@
 //! The pure part of a flavour: [`ObjectModel`], the state of a cluster by its object, and
 //! [`Resolve`], how the cluster is reached. `pipeline.rs` does the I/O that they ask for.
 
+use std::hash::{DefaultHasher, Hash, Hasher as _};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use objects::{Object, Schema};
 use probe::{Inputs, Probed, Problem};
 
 use super::connections::{Connections, ObjectVersion};
-use super::flavour::{Cluster, EndsTold, Flavour, SchemaIsOurs};
+use super::flavour::{AnnouncedEnds, Cluster, Flavour, SchemaIsOurs};
 use crate::secret_data::{ReadError, SecretData};
 
 /// The objects of a flavour: what it says of one without I/O.
@@ -48,18 +49,15 @@ pub(crate) trait Resolve: ObjectModel + Sized {
     /// A credential object, as a ClusterCredential; `()` for a flavour without such a kind.
     type Credential: Send;
 
-    /// The fields of an object that its connection depends on: while they are the same, and the
-    /// credential with its Secret is, nothing is read again.
-    type Access: Clone + PartialEq + Send + Sync + 'static;
-
     /// Whether a probe also reads a namespace with the credential.
     const AUTHENTICATED_READ: bool;
 
     /// The objects and connections of its clusters.
-    fn members(&self) -> Members<'_, Self::Schema, Self::Access>;
+    fn members(&self) -> Members<'_, Self::Schema>;
 
-    /// The fields that the connection depends on.
-    fn access(&self, object: &Object<Self::Schema>) -> Self::Access;
+    /// A hash of the fields that the connection depends on: while they are the same, and the
+    /// credential with its Secret is, nothing is read again.
+    fn access(&self, object: &Object<Self::Schema>) -> u64;
 
     /// The addresses for [`super::Target::addresses`]; empty when they cannot be used.
     fn addresses(&self, object: &Object<Self::Schema>) -> Vec<Box<str>>;
@@ -99,7 +97,7 @@ pub(crate) trait Resolve: ObjectModel + Sized {
     /// The cluster is about to become known to the engine.
     fn arrives(&self, _cluster: &Cluster, _object: &Object<Self::Schema>) {}
 
-    /// The connection leads to another cluster now: facts about the one before go
+    /// The connection leads to another cluster now: facts about the one before go.
     fn retargeted(&self, _cluster: &Cluster) {}
 
     /// Judges a probe by the other facts that the flavour has.
@@ -130,9 +128,9 @@ pub(crate) enum Found<C> {
 }
 
 /// The objects and connections of a flavour in one run.
-pub(crate) struct Members<'a, S: Schema, A> {
+pub(crate) struct Members<'a, S: Schema> {
     pub(crate) objects: &'a Objects<S>,
-    pub(crate) connections: &'a Connections<A>,
+    pub(crate) connections: &'a Connections,
     pub(crate) prober: &'a probe::Prober,
 }
 
@@ -151,7 +149,7 @@ pub(crate) enum Supervision {
 /// The state that the status of a cluster shows before this process has probed it.
 pub(crate) struct Seed {
     pub(crate) published: Option<Published>,
-    pub(crate) ends_told: EndsTold,
+    pub(crate) announced_ends: AnnouncedEnds,
 }
 
 /// The cached objects of a flavour, and whether their schema is ours; set when a run begins.
@@ -179,6 +177,13 @@ impl<S: Schema> Objects<S> {
     pub(crate) fn schema_is_ours(&self) -> bool {
         self.0.get().is_some_and(|(_, schema_is_ours)| schema_is_ours())
     }
+}
+
+/// A hash that is the same in one process only.
+pub(crate) fn hash_of(value: &impl Hash) -> u64 {
+    let mut hash = DefaultHasher::new();
+    value.hash(&mut hash);
+    hash.finish()
 }
 
 /// UID and key of an object.

@@ -58,8 +58,8 @@ pub(crate) struct ShardCoordinator {
     /// Since when another replica watches over kinds that are not served to this one.
     lacking: Option<Instant>,
     /// The replicas that last shared the clusters, for the log.
-    told: View,
-    told_alone: bool,
+    logged_view: View,
+    logged_alone: bool,
     log: KeyedLogGate<&'static str>,
 }
 
@@ -67,7 +67,7 @@ pub(crate) struct ShardCoordinator {
 type Read = (Instant, Result<Vec<ReplicaLease>, StoreError>);
 
 /// A write of our lease that has ended.
-struct Said {
+struct Renewal {
     claim: ShardClaim,
     sent: Instant,
     boot: BootInstant,
@@ -89,8 +89,8 @@ impl ShardCoordinator {
             released: BTreeMap::new(),
             ended: Vec::new(),
             lacking: None,
-            told: View::new(),
-            told_alone: false,
+            logged_view: View::new(),
+            logged_alone: false,
             log: KeyedLogGate::new(LINE_EVERY),
         }
     }
@@ -135,10 +135,10 @@ impl ShardCoordinator {
         let due = self.renewed.as_ref().is_some_and(|(at, _)| now().monotonic >= *at + RENEW_EVERY);
         let claim = due.then(|| self.unchanged()).flatten();
         let ended = std::mem::take(&mut self.ended);
-        let (read, said, swept) =
-            Box::pin(join3(self.list(), self.say_again(claim), self.sweep(&ended))).await;
-        if let Some(said) = said {
-            self.take_in_own(said);
+        let (read, renewal, swept) =
+            Box::pin(join3(self.list(), self.renew_unchanged(claim), self.sweep(&ended))).await;
+        if let Some(renewal) = renewal {
+            self.take_in_renewal(renewal);
         }
         self.take_in(read);
         for error in swept {
@@ -239,12 +239,12 @@ impl ShardCoordinator {
         if !shards.has_read() || shards.has_met() && !self.share.is_filled() {
             return false;
         }
-        let said = |(at, said): &(Instant, ShardClaim)| {
-            *said == claim && now().monotonic < *at + RENEW_EVERY
+        let is_newest = |(at, renewed): &(Instant, ShardClaim)| {
+            *renewed == claim && now().monotonic < *at + RENEW_EVERY
         };
         shards.pending().is_some()
             || shards.view() != Some(&claim.view)
-            || !self.renewed.as_ref().is_some_and(said)
+            || !self.renewed.as_ref().is_some_and(is_newest)
     }
 
     /// Lets go of what the view takes from us, says so, and takes what it gives us.
@@ -253,8 +253,8 @@ impl ShardCoordinator {
         // Letting go takes time, which is not to be that of the claims that stay.
         let old = self.unchanged().filter(|unchanged| unchanged.view != claim.view);
         let old = old.filter(|_| self.is_stale());
-        if let Some(said) = self.say_again(old).await {
-            self.take_in_own(said);
+        if let Some(renewal) = self.renew_unchanged(old).await {
+            self.take_in_renewal(renewal);
         }
         self.share.shards.write().publishing(claim.view.clone());
         self.share_out();
@@ -264,8 +264,8 @@ impl ShardCoordinator {
             self.share.shards.write().start_over();
         }
         let settled = self.share.shards.read().is_settled();
-        let said = self.say(ShardClaim { settled, ..claim }).await;
-        if self.take_in_own(said) {
+        let renewal = self.renew(ShardClaim { settled, ..claim }).await;
+        if self.take_in_renewal(renewal) {
             // What a new view gives us we may take after the others were read once more.
             let read = self.list().await;
             self.take_in(read);
@@ -285,19 +285,19 @@ impl ShardCoordinator {
         self.renewed.as_ref().is_some_and(|(at, _)| now().monotonic >= *at + READ_EVERY)
     }
 
-    async fn say_again(&self, claim: Option<ShardClaim>) -> Option<Said> {
+    async fn renew_unchanged(&self, claim: Option<ShardClaim>) -> Option<Renewal> {
         let claim = claim?;
         self.share.shards.write().publishing(claim.view.clone());
-        Some(self.say(claim).await)
+        Some(self.renew(claim).await)
     }
 
-    async fn say(&self, claim: ShardClaim) -> Said {
+    async fn renew(&self, claim: ShardClaim) -> Renewal {
         let (sent, boot) = (now().monotonic, BootInstant::now());
         let result = self.leases.renew(&claim.to_string()).await;
-        Said { claim, sent, boot, result }
+        Renewal { claim, sent, boot, result }
     }
 
-    fn take_in_own(&mut self, Said { claim, sent, boot, result }: Said) -> bool {
+    fn take_in_renewal(&mut self, Renewal { claim, sent, boot, result }: Renewal) -> bool {
         if let Err(error) = result {
             if matches!(error, StoreError::Missing(_)) {
                 self.share.shards.write().lost();
@@ -352,7 +352,7 @@ impl ShardCoordinator {
         let (desired, is_alone) = (shards.desired(), shards.is_alone());
         let is_shared = shards.has_met_others();
         drop(shards);
-        if is_alone && !std::mem::replace(&mut self.told_alone, true) {
+        if is_alone && !std::mem::replace(&mut self.logged_alone, true) {
             let namespace = &*self.share.namespace;
             info!(
                 namespace,
@@ -361,10 +361,10 @@ impl ShardCoordinator {
                  start replicas with --cluster-health-shards above 1"
             );
         }
-        if is_shared && desired != self.told {
+        if is_shared && desired != self.logged_view {
             let (replicas, expected) = (desired.len(), self.share.expected);
             info!(replicas, expected, with = ?desired, "Sharing the clusters");
-            self.told = desired;
+            self.logged_view = desired;
         }
         if self.lacking.is_some() && self.log.pass("lack", now().monotonic).is_some() {
             let own = self.share.kinds();

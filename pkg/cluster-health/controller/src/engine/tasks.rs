@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 
 use super::cluster_registry::ClusterRegistry;
-use super::cluster_view::Difference;
+use super::difference::Difference;
 use super::flavour::now;
 use super::member_cluster::MemberCluster;
 use super::probes::Job;
@@ -68,7 +68,7 @@ async fn keep_going(
     }
 }
 
-/// A cluster whose probes all panic is probed once per period, and not more often
+/// A cluster whose probes all panic is probed once per period, and not more often.
 fn pause_after(panics: u32, period: Duration) -> Duration {
     let doubled = PAUSE_AFTER_PANIC * (1 << panics.saturating_sub(1).min(16));
     doubled.min(period).max(PAUSE_AFTER_PANIC)

@@ -1,7 +1,6 @@
 //! [`KubeFed`]: what the engine asks of this flavour, and what is remembered of each member.
 
 use std::collections::HashMap;
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,8 +19,8 @@ use crate::api::kubefed::{
     ClusterHealthCheck, KUBEFED_CLUSTERS, KubeFedCluster, KubeFedClusterStatus,
 };
 use crate::engine::{
-    Cluster, Connections, EndsTold, Flavour, Members, ObjectModel, Objects, Resolve, Seed,
-    Statement, StatusWrite,
+    AnnouncedEnds, Cluster, Connections, Flavour, Members, ObjectModel, Objects, Resolve, Seed,
+    Statement, StatusWrite, hash_of,
 };
 use crate::options::KubeFedOptions;
 use crate::secret_data::SecretData;
@@ -39,7 +38,7 @@ pub(crate) struct KubeFed {
     pub(super) allow_plaintext: bool,
     pub(super) prober: Arc<probe::Prober>,
     pub(super) objects: Objects<KubeFedCluster>,
-    pub(super) connections: Connections<u64>,
+    pub(super) connections: Connections,
     /// By the namespace of the KubeFedConfig that says so; elsewhere the flags hold.
     policies: Mutex<HashMap<Box<str>, Policy>>,
     /// By UID.
@@ -111,18 +110,15 @@ impl KubeFed {
     /// The members whose zones are due to be read; they count as read from now on.
     pub(super) fn due_for_survey(&self, is_ready: impl Fn(&Cluster) -> bool) -> Vec<Cluster> {
         let mut due = self.connections.reachable();
-        due.retain(|cluster| self.is_due(cluster) && is_ready(cluster));
+        let next = |uid: &str| self.surveys.lock().get(uid).and_then(|survey| survey.next);
+        due.retain(|cluster| {
+            next(&cluster.uid).is_none_or(|next| next <= Instant::now()) && is_ready(cluster)
+        });
         for cluster in &due {
             let next = Instant::now() + SURVEY_EVERY.mul_f64(rand::random_range(0.9..1.1));
             self.surveys.lock().entry(Arc::clone(&cluster.uid)).or_default().next = Some(next);
         }
         due
-    }
-
-    fn is_due(&self, cluster: &Cluster) -> bool {
-        let surveys = self.surveys.lock();
-        let next = surveys.get(&cluster.uid).and_then(|survey| survey.next);
-        next.is_none_or(|next| next <= Instant::now())
     }
 
     /// Takes in what was read by `client`; whether it is worth an event, which what the object said
@@ -161,8 +157,8 @@ impl KubeFed {
         }
     }
 
-    /// Takes in which cluster a member was found to be by `client`; the other members that are the same one, when that is
-    /// news.
+    /// Takes in which cluster a member was found to be by `client`; the other members that are the
+    /// same cluster, when that is news.
     pub(super) fn identified(
         &self,
         cluster: &Cluster,
@@ -244,8 +240,9 @@ impl ObjectModel for KubeFed {
     fn seed(&self, object: &Object<KubeFedCluster>, now: Timestamp) -> Seed {
         let published = status::seed(&object.status, now);
         // The conditions have no room for announced ends.
-        let ends_told = if published.is_some() { EndsTold::Unknown } else { EndsTold::Nothing };
-        Seed { published, ends_told }
+        let announced_ends =
+            if published.is_some() { AnnouncedEnds::Unknown } else { AnnouncedEnds::Nothing };
+        Seed { published, announced_ends }
     }
 
     fn shown(&self, object: &Object<KubeFedCluster>) -> Option<u64> {
@@ -255,20 +252,16 @@ impl ObjectModel for KubeFed {
 
 impl Resolve for KubeFed {
     type Credential = ();
-    /// A hash of the spec.
-    type Access = u64;
 
     const AUTHENTICATED_READ: bool = false;
 
-    fn members(&self) -> Members<'_, KubeFedCluster, u64> {
+    fn members(&self) -> Members<'_, KubeFedCluster> {
         let Self { objects, connections, prober, .. } = self;
         Members { objects, connections, prober }
     }
 
     fn access(&self, object: &Object<KubeFedCluster>) -> u64 {
-        let mut hash = DefaultHasher::new();
-        object.body.spec.hash(&mut hash);
-        hash.finish()
+        hash_of(&object.body.spec)
     }
 
     fn addresses(&self, object: &Object<KubeFedCluster>) -> Vec<Box<str>> {

@@ -1,24 +1,23 @@
 //! Objects and options of the tests of this flavour.
 
-use std::time::Duration;
+use std::sync::Arc;
 
-use health::{Cadence, Damping, Policy, Thresholds};
 use objects::Object;
+use probe::{ConnectionLimits, Meters, Names, Prober};
+use prometheus::Registry;
 use serde_json::{Value, json};
 
 use crate::api::kubefed::KubeFedCluster;
+pub(crate) use crate::engine::tests::scene::policy;
+use crate::kubefed::KubeFed;
+use crate::options::KubeFedOptions;
 
-/// The defaults of the flags.
-pub(crate) fn policy() -> Policy {
-    let s = Duration::from_secs;
-    Policy {
-        cadence: Cadence { period: s(10), timeout: s(3), confirm: s(10), jitter: 0.1 },
-        thresholds: Thresholds { failure: 3, success: 1 },
-        damping: Damping { transitions: 6, window: s(600), min_success: 3 },
-        stale_after: Duration::ZERO,
-        inherited_after: Duration::ZERO,
-        heartbeat: s(300),
-    }
+/// The flavour with the defaults of the flags.
+pub(crate) fn flavour(allow_plaintext: bool) -> KubeFed {
+    let meters = Meters::new(&Registry::new()).unwrap();
+    let prober = Prober::new(meters, ConnectionLimits::default(), Names::default());
+    let options = KubeFedOptions { namespace: None, config: None, policy: policy(), zones: true };
+    KubeFed::new(options, allow_plaintext, Arc::new(prober), None)
 }
 
 /// A member as `change` leaves it.

@@ -11,7 +11,6 @@ use futures::stream::{self, StreamExt as _};
 use health::{Code, Status};
 use kube_api::Metadata;
 use parking_lot::Mutex;
-use probe::{ConnectionLimits, Meters, Names};
 use prometheus::Registry as MetricRegistry;
 use serde_json::{Value, json};
 use tokio::sync::mpsc::unbounded_channel;
@@ -25,19 +24,11 @@ use crate::engine::pipeline::{FirstList, Pipeline};
 use crate::engine::tests::scene::Scene;
 use crate::engine::{Cluster, ClusterProber, FlavourRegistry, Work};
 use crate::kubefed::KubeFed;
-use crate::kubefed::testing::{policy, sent};
-use crate::options::KubeFedOptions;
+use crate::kubefed::testing::{flavour, policy, sent};
 use crate::secret_data::SECRETS;
 use crate::testing::informer;
 
 const S: fn(u64) -> Duration = Duration::from_secs;
-
-fn flavour(allow_plaintext: bool) -> KubeFed {
-    let meters = Meters::new(&MetricRegistry::new()).unwrap();
-    let members = probe::Prober::new(meters, ConnectionLimits::default(), Names::default());
-    let options = KubeFedOptions { namespace: None, config: None, policy: policy(), zones: false };
-    KubeFed::new(options, allow_plaintext, Arc::new(members), None)
-}
 
 /// The member `fed/one` and its Secret, with an API server that is scripted.
 struct Bench {

@@ -1,7 +1,6 @@
 //! How a Cluster is reached: the addresses of its API server, and what its client is made of. Pure.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use health::Code;
 use objects::Object;
@@ -10,16 +9,14 @@ use secrecy::ExposeSecret as _;
 
 use crate::USER_AGENT;
 use crate::api::tke::{AddressType, Cluster, ClusterAddress, ClusterCredential};
-use crate::credential_policy::{Reference, may_send};
+use crate::credential_policy::{Reference, is_for, may_read, may_send};
+use crate::engine::hash_of;
 use crate::secret_data::SecretData;
+use crate::tke::credentials::{reference, target};
 
-/// The fields of a Cluster that its connection depends on.
-#[derive(Clone, PartialEq)]
-pub(crate) struct Access {
-    pub(crate) addresses: Result<Vec<Address>, Problem>,
-    pub(crate) tenant: Box<str>,
-    /// The ClusterCredential that it names.
-    pub(crate) reference: Option<Arc<str>>,
+/// A hash of the fields of a Cluster that its connection depends on.
+pub(crate) fn access(cluster: &Object<Cluster>) -> u64 {
+    hash_of(&(known(cluster), &cluster.body.spec.tenant_id, reference(cluster)))
 }
 
 /// The ways that are for us, the best first.
@@ -51,6 +48,24 @@ fn parse(address: &ClusterAddress) -> Result<Address, Problem> {
     // Port 0 is refused with the other numbers that are not ports.
     let port = u16::try_from(address.port).unwrap_or_default();
     Address::of_parts(&address.host, port, &address.path)
+}
+
+/// The Secret that a credential refers to, which the credential of this Cluster may do; it is in
+/// `namespace`, if there is only one.
+///
+/// # Errors
+/// The credential is not for this Cluster, or may not refer to that Secret.
+pub(crate) fn secret_key(
+    cluster: &Object<Cluster>,
+    credential: &ClusterCredential,
+    namespace: Option<&str>,
+) -> Result<Option<String>, Problem> {
+    is_for(credential, target(cluster)).map_err(|refusal| {
+        refusal.problem(&format!("ClusterCredential {}", credential.metadata.name))
+    })?;
+    let Some(of) = &credential.secret_ref else { return Ok(None) };
+    may_read(of, namespace)?;
+    Ok(Some(format!("{}/{}", of.namespace, of.name)))
 }
 
 /// Where the user of a Cluster mends what is refused.

@@ -11,7 +11,6 @@ use parking_lot::Mutex;
 use probe::Client;
 use tokio::time::{Instant, timeout};
 
-use super::access::Access;
 use super::facts::Facts;
 use super::machines::MachineHealth;
 use super::summary::{NodeList, NodeTotals, list_nodes};
@@ -28,7 +27,7 @@ pub(crate) const SUMMARY_LIMIT_MAX: Duration = Duration::from_secs(300);
 /// All Clusters, by name. An entry belongs to one UID.
 #[derive(Default)]
 pub(crate) struct ClusterStates {
-    pub(crate) connections: Connections<Access>,
+    pub(crate) connections: Connections,
     entries: Mutex<HashMap<Arc<str>, ClusterState>>,
 }
 

@@ -4,7 +4,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use client::Answer;
 use futures::future::BoxFuture;
 use http::StatusCode;
 use objects::Object;
@@ -17,7 +16,7 @@ use crate::api::tke::{
 };
 use crate::credential_policy::{Refusal, Target, is_for};
 use crate::engine::{Found, ObjectVersion, ReadCredentials};
-use crate::secret_data::{ReadError, get};
+use crate::secret_data::{ReadError, find, get};
 
 /// The ClusterCredential for a Cluster, or why it was not found.
 #[derive(Debug)]
@@ -77,8 +76,10 @@ const CLUSTER_LABEL: &str = "tkestack.io/cluster-name";
 const PAGE: &str = "50";
 const PAGES_MAX: usize = 21;
 
+const RIGHT: &str = "get and list clustercredentials";
+
 fn refused(status: StatusCode) -> ReadError {
-    ReadError::refused(CREDENTIAL.to_owned(), status, "get and list clustercredentials")
+    ReadError::Refused { what: CREDENTIAL.to_owned(), status }.of_right(RIGHT)
 }
 
 impl From<CredentialError> for ReadError {
@@ -108,16 +109,11 @@ impl Fetch {
         if !is_name(name) {
             return Ok(None);
         }
-        let answer = self.get(&CLUSTER_CREDENTIALS.object_path(name)).await?;
-        match answer.status {
-            StatusCode::OK => {
-                let read = ClusterCredential::read(&answer.body);
-                wipe(answer.body);
-                Ok(Some(read?))
-            }
-            StatusCode::NOT_FOUND => Ok(None),
-            status => Err(refused(status)),
-        }
+        let found = find(&self.client, &CLUSTER_CREDENTIALS, name, ATTEMPT).await;
+        let Some(body) = found.map_err(|error| error.of_right(RIGHT))? else { return Ok(None) };
+        let read = ClusterCredential::read(&body);
+        wipe(body);
+        Ok(Some(read?))
     }
 
     /// The ClusterCredential to use for a cluster that names none. Those of other tenants are left out by the server, so
@@ -154,7 +150,10 @@ impl Fetch {
     ) -> Result<Option<Vec<ClusterCredential>>, ReadError> {
         let (mut found, mut token) = (Vec::new(), None::<Box<str>>);
         for _ in 0..PAGES_MAX {
-            let answer = self.get(&selection(selector, by, token.as_deref())).await?;
+            let path = selection(selector, by, token.as_deref());
+            let answer = get(&self.client, &path, ATTEMPT).await;
+            let answer =
+                answer.map_err(|source| ReadError::Call { what: CREDENTIAL.to_owned(), source })?;
             match answer.status {
                 StatusCode::OK => {}
                 StatusCode::BAD_REQUEST => return Ok(None),
@@ -170,13 +169,6 @@ impl Fetch {
             }
         }
         Err(ReadError::Unusable(TOO_MANY.to_owned()))
-    }
-
-    async fn get(&self, path: &str) -> Result<Answer, ReadError> {
-        let what = || CREDENTIAL.to_owned();
-        get(&self.client, path, ATTEMPT)
-            .await
-            .map_err(|source| ReadError::Call { what: what(), source })
     }
 }
 

@@ -13,10 +13,10 @@ use serde::Deserialize;
 use tokio::time::{Instant, timeout};
 use workqueue::{Next, Reconcile, Retry};
 
-use super::cluster_states::{ClusterState, ClusterStates, LatestNodes, NodeLists};
+use super::cluster_states::{ClusterState, LatestNodes, NodeLists};
 use super::summary::{Gathered, NodeTotals, list_pods};
 use super::summary_metrics::SummaryMetrics;
-use crate::engine::{Cluster, Contact, FlavourRegistry};
+use crate::engine::{Cluster, Contact};
 use crate::options::TkeOptions;
 use crate::paging::{Abort, MemberReader};
 
@@ -31,34 +31,30 @@ const VERSION_MAX: usize = 16 << 10;
 
 /// Something to read from a Cluster apart from its probes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum DetailTask {
-    Version(Cluster),
-    Summary(Cluster),
+pub(crate) struct DetailTask {
+    detail: Detail,
+    cluster: Cluster,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Detail {
+    Version,
+    Summary,
     /// The addresses that probes do not ask while another one answers them.
-    Addresses(Cluster),
+    Addresses,
     /// The Nodes, where a Cluster is ready only with them.
-    Nodes(Cluster),
+    Nodes,
 }
 
 impl fmt::Display for DetailTask {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Version(cluster) => write!(f, "version of {}", cluster.key),
-            Self::Summary(cluster) => write!(f, "summary of {}", cluster.key),
-            Self::Addresses(cluster) => write!(f, "addresses of {}", cluster.key),
-            Self::Nodes(cluster) => write!(f, "nodes of {}", cluster.key),
-        }
-    }
-}
-
-impl DetailTask {
-    fn cluster(&self) -> &Cluster {
-        match self {
-            Self::Version(cluster)
-            | Self::Summary(cluster)
-            | Self::Addresses(cluster)
-            | Self::Nodes(cluster) => cluster,
-        }
+        let detail = match self.detail {
+            Detail::Version => "version",
+            Detail::Summary => "summary",
+            Detail::Addresses => "addresses",
+            Detail::Nodes => "nodes",
+        };
+        write!(f, "{detail} of {}", self.cluster.key)
     }
 }
 
@@ -69,32 +65,29 @@ pub(crate) fn after_probe(
     contact: Option<Contact>,
     options: &TkeOptions,
 ) -> Vec<DetailTask> {
-    let mut tasks = Vec::new();
+    let mut details = Vec::new();
     let now = Instant::now();
     if entry.version_asked.is_none_or(|asked| now.duration_since(asked) >= VERSION_EVERY) {
         entry.version_asked = Some(now);
-        tasks.push(DetailTask::Version(cluster.clone()));
+        details.push(Detail::Version);
     }
     let others = contact.is_some_and(|contact| contact.endpoints.total > 1);
     if others && entry.looked_around.is_none_or(|at| now.duration_since(at) >= AROUND_EVERY) {
         entry.looked_around = Some(now);
-        tasks.push(DetailTask::Addresses(cluster.clone()));
+        details.push(Detail::Addresses);
     }
     if !options.summary_interval.is_zero() && !std::mem::replace(&mut entry.summary_planned, true) {
-        tasks.push(DetailTask::Summary(cluster.clone()));
+        details.push(Detail::Summary);
     }
     if options.ready_requires_nodes {
-        tasks.push(DetailTask::Nodes(cluster.clone()));
+        details.push(Detail::Nodes);
     }
-    tasks
+    let task = |detail| DetailTask { detail, cluster: cluster.clone() };
+    details.into_iter().map(task).collect()
 }
 
 /// Carries out the tasks.
 pub(crate) struct DetailReconciler {
-    pub(crate) prober: Arc<probe::Prober>,
-    pub(crate) states: Arc<ClusterStates>,
-    pub(crate) registry: FlavourRegistry,
-    pub(crate) options: Arc<TkeOptions>,
     pub(crate) lists: Arc<NodeLists>,
     pub(crate) metrics: SummaryMetrics,
 }
@@ -103,44 +96,44 @@ impl Reconcile for DetailReconciler {
     type Key = DetailTask;
 
     async fn reconcile(&self, task: &DetailTask) -> Result<Next, Retry> {
-        let Some(life) = self.registry.life(task.cluster()) else { return Ok(Next::Done) };
+        let Some(life) = self.lists.registry.life(&task.cluster) else { return Ok(Next::Done) };
         Ok(life.run_until_cancelled(self.run_task(task)).await.unwrap_or(Next::Done))
     }
 }
 
 impl DetailReconciler {
-    async fn run_task(&self, task: &DetailTask) -> Next {
-        match task {
-            DetailTask::Version(cluster) => self.version(cluster).await,
-            DetailTask::Summary(cluster) => return self.summary(cluster).await,
-            DetailTask::Addresses(cluster) => {
-                if let Some(client) = self.states.connections.client(cluster) {
-                    self.prober.look_around(&client, ADDRESS_LIMIT).await;
+    async fn run_task(&self, DetailTask { detail, cluster }: &DetailTask) -> Next {
+        match detail {
+            Detail::Version => self.version(cluster).await,
+            Detail::Summary => return self.summary(cluster).await,
+            Detail::Addresses => {
+                if let Some(client) = self.lists.states.connections.client(cluster) {
+                    self.lists.prober.look_around(&client, ADDRESS_LIMIT).await;
                 }
             }
-            DetailTask::Nodes(cluster) => self.nodes(cluster).await,
+            Detail::Nodes => self.nodes(cluster).await,
         }
         Next::Done
     }
 
     async fn version(&self, cluster: &Cluster) {
-        let Some((client, target)) = self.states.target(cluster) else { return };
-        let mut reader = self.prober.reader(&client);
+        let Some((client, target)) = self.lists.states.target(cluster) else { return };
+        let mut reader = self.lists.prober.reader(&client);
         let Ok(read) = reader.get("/version", VERSION_MAX, READ_LIMIT).await else { return };
         let now = Timestamp::now();
-        self.states.still(cluster, &target, |entry| match read.status {
+        self.lists.states.still(cluster, &target, |entry| match read.status {
             StatusCode::OK => {
                 let version = git_version(&read.body).and_then(|text| parse_version(&text));
                 entry.facts.versioned(version, now);
             }
             refused => entry.facts.version_refused(refused, now),
         });
-        self.registry.facts_changed(cluster);
+        self.lists.registry.facts_changed(cluster);
     }
 
     async fn nodes(&self, cluster: &Cluster) {
-        let Some((client, target)) = self.states.target(cluster) else { return };
-        let cadence = self.options.policy.cadence;
+        let Some((client, target)) = self.lists.states.target(cluster) else { return };
+        let cadence = self.lists.options.policy.cadence;
         // A list that another task made since the last probe is new enough.
         let max_age = cadence.confirm.min(cadence.period) / 2;
         // Errors are taken in where the list is read.
@@ -148,10 +141,10 @@ impl DetailReconciler {
     }
 
     async fn summary(&self, cluster: &Cluster) -> Next {
-        let target = self.states.target(cluster);
+        let target = self.lists.states.target(cluster);
         // What is published decides: one probe that failed ends nothing.
-        let is_ready = self.registry.is_ready(cluster);
-        let goes_on = self.states.known(cluster, |entry| {
+        let is_ready = self.lists.registry.is_ready(cluster);
+        let goes_on = self.lists.states.known(cluster, |entry| {
             entry.summary_planned = is_ready && target.is_some();
             entry.summary_planned
         });
@@ -163,9 +156,11 @@ impl DetailReconciler {
         let gathered = self.gather(cluster, &client, Arc::clone(&target)).await;
         self.metrics.gathered(began.elapsed(), gathered.as_ref().err());
         let now = Timestamp::now();
-        self.states.still(cluster, &target, |entry| entry.facts.gathered(gathered.as_ref(), now));
-        self.registry.facts_changed(cluster);
-        let interval = self.options.summary_interval;
+        self.lists
+            .states
+            .still(cluster, &target, |entry| entry.facts.gathered(gathered.as_ref(), now));
+        self.lists.registry.facts_changed(cluster);
+        let interval = self.lists.options.summary_interval;
         Next::After(interval.mul_f64(rand::rng().random_range(0.9..1.1)))
     }
 
@@ -175,17 +170,17 @@ impl DetailReconciler {
         client: &Arc<Client>,
         target: LatestNodes,
     ) -> Result<Gathered, Abort> {
-        let limit = self.states.with(cluster, |entry| entry.summary_limit);
+        let limit = self.lists.states.with(cluster, |entry| entry.summary_limit);
         let gathering = async {
             // A list that was made for the Machines will do.
-            let max_age = self.options.machine_period;
+            let max_age = self.lists.options.machine_period;
             let nodes = self.lists.totals(cluster, client, target, max_age).await?;
-            let mut member = MemberReader::new(&self.prober, client);
-            let pods = list_pods(&mut member, self.options.summary_page_size).await?;
+            let mut member = MemberReader::new(&self.lists.prober, client);
+            let pods = list_pods(&mut member, self.lists.options.summary_page_size).await?;
             Ok(Gathered { nodes: NodeTotals::clone(&nodes), pods })
         };
         timeout(limit, gathering).await.unwrap_or_else(|_| {
-            self.states.known(cluster, ClusterState::summary_timed_out);
+            self.lists.states.known(cluster, ClusterState::summary_timed_out);
             let why = format!("the lists were not complete within {limit:?}");
             Err(Abort::Failed(why.into()))
         })
@@ -201,7 +196,7 @@ fn git_version(body: &[u8]) -> Option<String> {
     serde_json::from_slice(body).ok().map(|Version { git_version }| git_version)
 }
 
-/// `major.minor.patch` of a version as vendors write it; `None` when it cannot be parsed
+/// `major.minor.patch` of a version as vendors write it; `None` when it cannot be parsed.
 fn parse_version(text: &str) -> Option<String> {
     let text = text.trim();
     let mut parts = text.strip_prefix('v').unwrap_or(text).splitn(3, '.');
@@ -233,7 +228,7 @@ mod tests {
 
     use super::*;
     use crate::engine::tests::scene::{Answer, Scene, cluster};
-    use crate::tke::cluster_states::SUMMARY_LIMIT_MAX;
+    use crate::tke::cluster_states::{ClusterStates, SUMMARY_LIMIT_MAX};
     use crate::tke::machines::tests::Machines;
     use crate::tke::testing::{connect, options};
 
@@ -246,14 +241,8 @@ mod tests {
         let client = lists.prober.client(&inputs).map(Arc::new);
         machines.states.with(own, |_| {});
         connect(&machines.states.connections, own, client);
-        DetailReconciler {
-            prober: Arc::clone(&lists.prober),
-            states: Arc::clone(&machines.states),
-            registry: machines.engine.registry.clone(),
-            options: Arc::new(options(&[])),
-            lists,
-            metrics: SummaryMetrics::new(&prometheus::Registry::new(), false).unwrap(),
-        }
+        let metrics = SummaryMetrics::new(&prometheus::Registry::new(), false).unwrap();
+        DetailReconciler { lists, metrics }
     }
 
     #[tokio::test(start_paused = true)]
@@ -302,7 +291,7 @@ mod tests {
             let tasks = probes.flat_map(|_| {
                 states.with(&cluster, |entry| after_probe(&cluster, entry, None, &options))
             });
-            let nodes = tasks.filter(|task| *task == DetailTask::Nodes(cluster.clone())).count();
+            let nodes = tasks.filter(|task| task.detail == Detail::Nodes).count();
             assert_eq!(nodes, expected, "{flags:?}");
         }
     }

@@ -22,7 +22,7 @@ const MUCH: f64 = 0.01;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Facts {
     /// The facts that have a condition.
-    told: Vec<Fact>,
+    conditions: Vec<Fact>,
     /// `major.minor.patch`.
     pub(crate) version: Option<String>,
     /// The newest.
@@ -48,12 +48,12 @@ impl Facts {
     pub(crate) fn versioned(&mut self, version: Option<String>, at: Timestamp) {
         match version {
             Some(version) => {
-                self.tell(SYNC_VERSION, true, "VersionSynced", String::new(), at);
+                self.set(SYNC_VERSION, true, "VersionSynced", String::new(), at);
                 self.version = Some(version);
             }
             None => {
                 let message = "the API server returned no version that can be parsed".to_owned();
-                self.tell(SYNC_VERSION, false, "VersionParseFail", message, at);
+                self.set(SYNC_VERSION, false, "VersionParseFail", message, at);
             }
         }
     }
@@ -61,14 +61,14 @@ impl Facts {
     /// Takes in that the cluster refused to return its version, which keeps the old one.
     pub(crate) fn version_refused(&mut self, status: StatusCode, at: Timestamp) {
         let message = format!("the API server answered {} to /version", status.as_u16());
-        self.tell(SYNC_VERSION, false, "VersionRefused", message, at);
+        self.set(SYNC_VERSION, false, "VersionRefused", message, at);
     }
 
     /// Takes in both lists of the cluster, or why they could not be read, which keeps the old summary.
     pub(crate) fn gathered(&mut self, gathered: Result<&Gathered, &Abort>, at: Timestamp) {
         match gathered {
             Ok(gathered) => {
-                self.tell(RESOURCE_SYNCED, true, "Synced", String::new(), at);
+                self.set(RESOURCE_SYNCED, true, "Synced", String::new(), at);
                 let summary = gathered.summary(at);
                 if self.notable.as_ref().is_none_or(|before| differs_much(before, &summary)) {
                     self.notable = Some(summary.clone());
@@ -76,7 +76,7 @@ impl Facts {
                 self.summary = Some(summary);
             }
             Err(abort) => {
-                self.tell(RESOURCE_SYNCED, false, abort.reason(), abort.to_string(), at);
+                self.set(RESOURCE_SYNCED, false, abort.reason(), abort.to_string(), at);
             }
         }
     }
@@ -92,7 +92,7 @@ impl Facts {
             true => "SomeNodesReady",
             false => "NodesNotReady",
         };
-        self.tell(NODES_READY, enough, reason, format!("{ready} of {total} nodes are ready"), at);
+        self.set(NODES_READY, enough, reason, format!("{ready} of {total} nodes are ready"), at);
     }
 
     /// Takes in whether the cluster took our credential.
@@ -102,18 +102,18 @@ impl Facts {
         message: String,
         at: Timestamp,
     ) {
-        self.tell(CREDENTIAL_VALID, refusal.is_none(), refusal.unwrap_or("Accepted"), message, at);
+        self.set(CREDENTIAL_VALID, refusal.is_none(), refusal.unwrap_or("Accepted"), message, at);
     }
 
     /// Takes in that a credential which is taken, or the certificate of the server, ends soon.
     pub(crate) fn expiring(&mut self, message: String, at: Timestamp) {
-        self.tell(CREDENTIAL_VALID, true, EXPIRING_SOON, message, at);
+        self.set(CREDENTIAL_VALID, true, EXPIRING_SOON, message, at);
     }
 
     /// The condition about `kind`, if this process knows it; `cached` is the one of the
     /// object, whose transition time stays while the status does.
     pub(crate) fn condition(&self, kind: &str, cached: Option<&Condition>) -> Option<Condition> {
-        let fact = self.told.iter().find(|fact| fact.kind == kind)?;
+        let fact = self.conditions.iter().find(|fact| fact.kind == kind)?;
         let status = if fact.holds { ConditionStatus::True } else { ConditionStatus::False };
         let kept = cached.filter(|cached| cached.status == status);
         Some(Condition {
@@ -126,7 +126,7 @@ impl Facts {
         })
     }
 
-    fn tell(
+    fn set(
         &mut self,
         kind: &'static str,
         holds: bool,
@@ -134,8 +134,8 @@ impl Facts {
         message: String,
         at: Timestamp,
     ) {
-        self.told.retain(|fact| fact.kind != kind);
-        self.told.push(Fact { kind, holds, reason, message: health::one_line(&message), at });
+        self.conditions.retain(|fact| fact.kind != kind);
+        self.conditions.push(Fact { kind, holds, reason, message: health::one_line(&message), at });
     }
 }
 

@@ -10,18 +10,18 @@ use objects::Object;
 use probe::{Inputs, Probed, Problem};
 use workqueue::WorkQueue;
 
-use super::access::{Access, addresses, inputs};
+use super::access::{access, addresses, inputs, secret_key};
 use super::cluster_states::ClusterStates;
-use super::credentials::{reference, target};
+use super::credentials::reference;
 use super::details::{DetailTask, after_probe};
 use super::facts::Facts;
 use super::machines::KIND;
 use super::status::{
-    StatusSchema, ends_told, fingerprint_of, is_imported, lacks_nodes, seed, supervision, write,
+    StatusSchema, announced_ends, fingerprint_of, is_imported, lacks_nodes, seed, supervision,
+    write,
 };
 use super::summary_metrics::SummaryMetrics;
 use crate::api::tke::{self, CLUSTERS, ClusterCredential, Phase};
-use crate::credential_policy::{is_for, may_read};
 use crate::engine::{
     Cluster, Contact, Flavour, FlavourRegistry, Members, ObjectModel, Objects, Resolve, Seed,
     Statement, StatusWrite, Supervision, ends_soon, identity,
@@ -173,7 +173,7 @@ impl ObjectModel for Tke {
     }
 
     fn seed(&self, object: &Object<tke::Cluster>, now: Timestamp) -> Seed {
-        Seed { published: seed(object, now), ends_told: ends_told(object) }
+        Seed { published: seed(object, now), announced_ends: announced_ends(object) }
     }
 
     fn shown(&self, object: &Object<tke::Cluster>) -> Option<u64> {
@@ -184,21 +184,16 @@ impl ObjectModel for Tke {
 
 impl Resolve for Tke {
     type Credential = ClusterCredential;
-    type Access = Access;
 
     const AUTHENTICATED_READ: bool = true;
 
-    fn members(&self) -> Members<'_, tke::Cluster, Access> {
+    fn members(&self) -> Members<'_, tke::Cluster> {
         let Self { objects, states, prober, .. } = self;
         Members { objects, connections: &states.connections, prober }
     }
 
-    fn access(&self, object: &Object<tke::Cluster>) -> Access {
-        Access {
-            addresses: addresses(object),
-            tenant: object.body.spec.tenant_id.as_str().into(),
-            reference: reference(object),
-        }
+    fn access(&self, object: &Object<tke::Cluster>) -> u64 {
+        access(object)
     }
 
     fn addresses(&self, object: &Object<tke::Cluster>) -> Vec<Box<str>> {
@@ -216,13 +211,9 @@ impl Resolve for Tke {
         credential: Option<&ClusterCredential>,
     ) -> Result<Option<String>, Problem> {
         let Some(credential) = credential else { return Ok(None) };
-        is_for(credential, target(object)).map_err(|refusal| {
-            refusal.problem(&format!("ClusterCredential {}", credential.metadata.name))
-        })?;
+        let key = secret_key(object, credential, self.options.secret_namespace.as_deref())?;
         addresses(object)?;
-        let Some(of) = &credential.secret_ref else { return Ok(None) };
-        may_read(of, self.options.secret_namespace.as_deref())?;
-        Ok(Some(format!("{}/{}", of.namespace, of.name)))
+        Ok(key)
     }
 
     fn inputs(
@@ -280,7 +271,7 @@ fn judged(finding: Finding, enough_nodes: Option<bool>) -> Finding {
     finding
 }
 
-/// The end that is near, of the credential or else of the certificate of the server
+/// The end that is near, of the credential or else of the certificate of the server.
 fn expiring(contact: &Contact, now: Timestamp) -> Option<String> {
     let ends =
         [("the credential", contact.credential), ("the serving certificate", contact.certificate)];

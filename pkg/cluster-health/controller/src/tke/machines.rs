@@ -27,9 +27,8 @@ use workqueue::{Next, Reconcile, Retry, WorkQueue};
 
 use crate::api::tke::{self, Cluster, Machine};
 use crate::engine::follow::Reading;
-use crate::engine::{FlavourRegistry, Supervision, identity, now};
-use crate::options::TkeOptions;
-use crate::tke::cluster_states::{ClusterStates, NodeLists};
+use crate::engine::{Supervision, identity, now};
+use crate::tke::cluster_states::NodeLists;
 use crate::tke::status::supervision;
 
 mod health;
@@ -51,10 +50,6 @@ pub(crate) type ClusterLookup =
 /// Observes the Machines of one Cluster at a time.
 pub(crate) struct MachineReconciler {
     pub(crate) clusters: ClusterLookup,
-    pub(crate) states: Arc<ClusterStates>,
-    pub(crate) registry: FlavourRegistry,
-    pub(crate) options: Arc<TkeOptions>,
-    pub(crate) machines: Arc<MachineHealth>,
     pub(crate) lists: Arc<NodeLists>,
 }
 
@@ -62,31 +57,27 @@ impl Reconcile for MachineReconciler {
     type Key = Arc<str>;
 
     async fn reconcile(&self, name: &Arc<str>) -> Result<Next, Retry> {
+        let NodeLists { machines, registry, states, options, .. } = &*self.lists;
         let cluster = (self.clusters)(name);
         let id = cluster.as_ref().map(|it| identity(it));
-        let readiness = id.as_ref().and_then(|id| self.registry.readiness(id));
-        let known = id.as_ref().is_some_and(|id| self.registry.knows(id));
+        let readiness = id.as_ref().and_then(|id| registry.readiness(id));
+        let known = id.as_ref().is_some_and(|id| registry.knows(id));
         if let Some(id) = &id {
-            self.states.known(id, |entry| entry.machines_saw = readiness);
+            states.known(id, |entry| entry.machines_saw = readiness);
         }
-        let Some(next) = self.machines.next_list(name) else { return Ok(Next::Done) };
+        let Some(next) = machines.next_list(name) else { return Ok(Next::Done) };
         match (ParentCluster::of(name, cluster.as_deref(), known, readiness), cluster) {
             (ParentCluster::Healthy, Some(cluster)) => self.list(&cluster, next).await,
-            (ParentCluster::Healthy | ParentCluster::Undecided, _) => self.machines.release(name),
+            (ParentCluster::Healthy | ParentCluster::Undecided, _) => machines.release(name),
             (ParentCluster::Unhealthy(why), _) => {
-                let heartbeat = self.options.policy.heartbeat;
-                self.machines.unknown(
-                    name,
-                    (UnknownReason::ClusterUnhealthy, &why),
-                    heartbeat,
-                    now(),
-                );
+                let why = (UnknownReason::ClusterUnhealthy, &*why);
+                machines.unknown(name, why, options.policy.heartbeat, now());
             }
-            (ParentCluster::Unsupervised(..), _) if !self.registry.is_ours(name) => {
-                self.machines.release(name);
+            (ParentCluster::Unsupervised(..), _) if !registry.is_ours(name) => {
+                machines.release(name);
             }
             (ParentCluster::Unsupervised(cause, why), _) => {
-                self.machines.unknown(name, (cause, &why), ONCE, now());
+                machines.unknown(name, (cause, &why), ONCE, now());
             }
         }
         Ok(self.next(name))
@@ -96,23 +87,23 @@ impl Reconcile for MachineReconciler {
 impl MachineReconciler {
     async fn list(&self, cluster: &Object<tke::Cluster>, next: NextList) {
         let cluster = identity(cluster);
-        let Some((client, target)) = self.states.target(&cluster) else { return };
+        let Some((client, target)) = self.lists.states.target(&cluster) else { return };
         // A list that another task made since the last round is new enough.
         let max_age = match next {
             NextList::Immediate => Duration::ZERO,
-            NextList::Confirmation => self.options.machine_confirm() / 2,
-            NextList::Regular => self.options.machine_period / 2,
+            NextList::Confirmation => self.lists.options.machine_confirm() / 2,
+            NextList::Regular => self.lists.options.machine_period / 2,
         };
         // Errors are taken in where the list is read.
         let _listed = self.lists.totals(&cluster, &client, target, max_age).await;
     }
 
     fn next(&self, name: &str) -> Next {
-        let period = self.options.machine_period;
-        let wait = match self.machines.next_list(name) {
+        let NodeLists { machines, options, .. } = &*self.lists;
+        let wait = match machines.next_list(name) {
             None => return Next::Done,
-            Some(NextList::Confirmation) => self.options.machine_confirm(),
-            Some(NextList::Regular | NextList::Immediate) => period,
+            Some(NextList::Confirmation) => options.machine_confirm(),
+            Some(NextList::Regular | NextList::Immediate) => options.machine_period,
         };
         Next::After(wait.mul_f64(rand::rng().random_range(0.9..1.1)))
     }
@@ -185,8 +176,9 @@ pub(crate) async fn watch_machines(
     reconciler: MachineReconciler,
 ) -> Result<(), Failure> {
     let Some(machines) = machines else { return Ok(()) };
-    let concurrency = reconciler.options.summary_concurrency;
-    let _subscription = subscribe(&machines, Arc::clone(&reconciler.machines), queue.clone());
+    let NodeLists { machines: health, options, .. } = &*reconciler.lists;
+    let concurrency = options.summary_concurrency;
+    let _subscription = subscribe(&machines, Arc::clone(health), queue.clone());
     context
         .run(queue, Arc::new(Reading::new(reconciler, &context.stop)))
         .workers(concurrency)
@@ -220,7 +212,7 @@ fn subscribe(
     })
 }
 
-/// The Cluster whose Machines have to be observed after this change, if any
+/// The Cluster whose Machines have to be observed after this change, if any.
 fn work(delta: &Delta<'_, Object<Machine>>) -> Option<Arc<str>> {
     let depends_on = |machine: &Object<Machine>| {
         let ip = machine.body.spec.ip.clone();

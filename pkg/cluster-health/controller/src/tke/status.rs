@@ -3,8 +3,6 @@
 //!
 //! All fields of ours are written each time: server-side apply removes what is left out.
 
-use std::hash::{DefaultHasher, Hash, Hasher as _};
-
 use health::{Code, Finding, ProbePath, Published, Standing, Status};
 use jiff::Timestamp;
 use objects::Object;
@@ -16,7 +14,7 @@ use super::facts::{
 };
 use crate::api::tke::{Cluster, ClusterAddress, ClusterStatus, Phase, ResourceSummary};
 use crate::api::{Condition, ConditionStatus};
-use crate::engine::{EndsTold, Statement, Supervision};
+use crate::engine::{AnnouncedEnds, Statement, Supervision, hash_of};
 
 /// The condition about health.
 const HEALTH_CHECK: &str = "HealthCheck";
@@ -142,7 +140,7 @@ impl Written {
     }
 }
 
-/// Whether the addresses of the spec are written to the status
+/// Whether the addresses of the spec are written to the status.
 fn are_ours(cluster: &Object<Cluster>) -> bool {
     !cluster.body.spec.addresses.is_empty()
 }
@@ -175,15 +173,11 @@ fn fingerprint(
     resource: Option<&ResourceSummary>,
     addresses: Option<&[ClusterAddress]>,
 ) -> u64 {
-    let mut hash = DefaultHasher::new();
-    (headline, version, addresses).hash(&mut hash);
-    for condition in conditions {
-        (&condition.kind, condition.status.to_string(), &condition.reason).hash(&mut hash);
-    }
+    let conditions: Vec<_> =
+        conditions.iter().map(|it| (&it.kind, it.status.to_string(), &it.reason)).collect();
     let timeless =
         resource.map(|resource| ResourceSummary { observed_time: None, ..resource.clone() });
-    json!(timeless).to_string().hash(&mut hash);
-    hash.finish()
+    hash_of(&(headline, version, addresses, conditions, json!(timeless).to_string()))
 }
 
 /// The health that a process which takes the cluster over reads from its object
@@ -220,14 +214,14 @@ pub(crate) fn lacks_nodes(published: Option<&Published>) -> bool {
 }
 
 /// The near end that the object announces, as it was written.
-pub(crate) fn ends_told(cluster: &Object<Cluster>) -> EndsTold {
+pub(crate) fn announced_ends(cluster: &Object<Cluster>) -> AnnouncedEnds {
     let condition = cached(&cluster.status, CREDENTIAL_VALID);
     let told = condition.filter(|condition| condition.reason == EXPIRING_SOON);
-    told.map_or(EndsTold::Nothing, |told| EndsTold::Shown(told.message.as_str().into()))
+    told.map_or(AnnouncedEnds::Nothing, |told| AnnouncedEnds::Shown(told.message.as_str().into()))
 }
 
 fn cached<'a>(status: &'a ClusterStatus, kind: &str) -> Option<&'a Condition> {
-    status.conditions.iter().find(|condition| condition.kind == kind)
+    Condition::find(&status.conditions, kind)
 }
 
 fn health_check(cached: Option<&Condition>, statement: &Statement<'_>) -> Option<Condition> {

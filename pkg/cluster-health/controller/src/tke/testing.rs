@@ -6,7 +6,6 @@ use objects::Object;
 use probe::{Client, Problem};
 use serde_json::{Value, json};
 
-use super::access::Access;
 use crate::api::tke::{Cluster, Machine};
 use crate::engine::{self, Connection, Connections, ResolvedFrom};
 use crate::flags::FLAGS;
@@ -44,12 +43,10 @@ pub(crate) fn options(flags: &[(&str, &str)]) -> TkeOptions {
 
 /// The Cluster is reached by this client from now on; its objects are not looked at.
 pub(crate) fn connect(
-    connections: &Connections<Access>,
+    connections: &Connections,
     cluster: &engine::Cluster,
     client: Result<Arc<Client>, Problem>,
 ) {
-    let nowhere = Problem::new(health::Code::BadEndpoint, "nowhere");
-    let access = Access { addresses: Err(nowhere), tenant: "t".into(), reference: None };
-    let resolved_from = ResolvedFrom { access, credential: None, secret: None };
+    let resolved_from = ResolvedFrom { access: 0, credential: None, secret: None };
     connections.set(cluster, Connection { resolved_from, client, resolved_at: None }, &[]);
 }

@@ -32,18 +32,18 @@ async fn a_cluster_that_is_deleted_while_its_credential_is_read_leaves_nothing()
     let object = sent(&[("10.0.0.1", 6443)], |_| {});
     let there = Bench::start(&[&object]).await;
     let object = read(&object);
-    assert!(there.tell(&object, 0).await.is_ok());
+    assert!(there.register(&object, 0).await.is_ok());
     assert_eq!(there.knows(&object), (true, true));
     let gone = Bench::start(&[]).await;
-    assert!(gone.tell(&object, 0).await.is_ok());
+    assert!(gone.register(&object, 0).await.is_ok());
     assert_eq!(gone.knows(&object), (false, false));
     gone.credentials.refused.store(true, Ordering::Relaxed);
-    assert!(gone.tell(&object, 0).await.is_err());
+    assert!(gone.register(&object, 0).await.is_err());
     assert_eq!(gone.knows(&object), (false, false), "it could not be read");
     gone.credentials.refused.store(false, Ordering::Relaxed);
     gone.credentials.absent.store(true, Ordering::Relaxed);
     let new = read(&sent(&[], |it| it["status"]["phase"] = "Initializing".into()));
-    assert!(matches!(gone.tell(&new, 0).await, Ok(Next::After(_))));
+    assert!(matches!(gone.register(&new, 0).await, Ok(Next::After(_))));
     assert_eq!(gone.knows(&new), (false, false), "it waited for its credential");
 }
 
@@ -74,11 +74,11 @@ async fn a_cluster_whose_credential_comes_late_is_probed_at_once_and_not_in_its_
         let (bench, object) = (Bench::start(&[&object]).await, read(&object));
         if comes_late {
             bench.credentials.absent.store(true, Ordering::Relaxed);
-            assert!(matches!(bench.tell(&object, many).await, Ok(Next::After(_))));
+            assert!(matches!(bench.register(&object, many).await, Ok(Next::After(_))));
             bench.credentials.absent.store(false, Ordering::Relaxed);
             bench.look(&Work::Credential("cc-1".into())).await;
         }
-        assert!(bench.tell(&object, many).await.is_ok());
+        assert!(bench.register(&object, many).await.is_ok());
         let watched = bench.engine.clusters.find(&*bench.pipeline.flavour, "cls-1").unwrap();
         let due = watched.view(|it| it.member.due());
         let wait = due.map(|due| due.saturating_duration_since(engine::now().monotonic));

@@ -10,9 +10,9 @@ use prometheus::Registry;
 use prometheus::proto::Metric;
 
 use crate::engine::cluster_registry::ClusterRegistry;
-use crate::engine::cluster_view::{ClusterView, Difference, STATUSES};
+use crate::engine::difference::Difference;
 use crate::engine::flavour::{Contact, now};
-use crate::engine::member_cluster::MemberCluster;
+use crate::engine::member_cluster::{MemberCluster, MemberState, STATUSES};
 
 /// Labels of all; some have one more.
 const CLUSTER: [&str; 3] = ["flavour", "namespace", "cluster"];
@@ -123,11 +123,11 @@ fn read(families: &[Family], clusters: &[Arc<MemberCluster>], audit: bool) -> Ve
         let (namespace, name) = member.cluster.namespace_and_name();
         let labels = [member.flavour.name(), namespace, name];
         member.view(|it| {
-            reading.health(labels, &it);
-            reading.availability(labels, &it, now);
+            reading.health(labels, it);
+            reading.availability(labels, it, now);
             reading.contact(labels, &it.contact());
             if audit {
-                let differs = it.difference.is_some_and(Difference::is_lasting);
+                let differs = it.difference.as_ref().is_some_and(Difference::is_lasting);
                 reading.put(Which::Differs, labels, f64::from(u8::from(differs)));
             }
         });
@@ -147,7 +147,7 @@ impl Reading<'_> {
     }
 
     #[allow(clippy::cast_precision_loss, reason = "seconds since 1970 and counts are below 2^52")]
-    fn health(&mut self, labels: [&str; 3], it: &ClusterView<'_>) {
+    fn health(&mut self, labels: [&str; 3], it: &MemberState) {
         let published = it.member.published();
         // Of one that is paused nothing is published but that.
         if !it.paused {
@@ -166,7 +166,7 @@ impl Reading<'_> {
         }
     }
 
-    fn availability(&mut self, labels: [&str; 3], it: &ClusterView<'_>, now: Instant) {
+    fn availability(&mut self, labels: [&str; 3], it: &MemberState, now: Instant) {
         let ratios = it.member.availability(now);
         for (window, ratio) in [("1h", ratios.hour), ("24h", ratios.day), ("30d", ratios.month)] {
             if let Some(ratio) = ratio {

@@ -2,13 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use health::{Endpoints, Lifetime, Moment, Standing, explain};
+use health::{Endpoints, Lifetime, Moment, explain};
 use serde::Serialize;
 
-use crate::engine::cluster_registry::{ClusterRegistry, HeldBack};
-use crate::engine::cluster_view::ClusterView;
-use crate::engine::flavour::Cluster;
-use crate::engine::member_cluster::MemberCluster;
+use crate::engine::cluster_registry::{ClusterRegistry, HeldBack, Known};
+use crate::engine::member_cluster::{MemberCluster, MemberState};
 
 /// One cluster. Nothing in it comes from a credential but its end (`rule:secrets-are-never-shown`).
 #[derive(Default, Serialize)]
@@ -51,41 +49,32 @@ pub(super) struct Row {
 }
 
 impl Row {
-    /// The row of a cluster that another replica has; its state is unknown here.
-    pub(super) fn elsewhere(
-        flavour: &'static str,
-        cluster: &Cluster,
-        clusters: &ClusterRegistry,
-    ) -> Self {
-        Self {
+    /// The row of a cluster that this replica does not probe; its state is unknown here.
+    pub(super) fn unprobed(flavour: &'static str, known: &Known, owner: Option<String>) -> Self {
+        let cluster = known.cluster();
+        let row = Self {
             flavour,
             cluster: cluster.key.to_string(),
             uid: cluster.uid.to_string(),
             published: NOTHING,
             doing: "elsewhere",
-            owner: clusters.ownership.owner(&cluster.uid),
             ..Self::default()
-        }
-    }
-
-    /// The row of a cluster that is held back.
-    pub(super) fn held_back(flavour: &'static str, held: &HeldBack) -> Self {
-        Self {
-            flavour,
-            cluster: held.cluster.key.to_string(),
-            uid: held.cluster.uid.to_string(),
-            published: NOTHING,
-            message: held.why.to_string(),
-            code: Some(held.code.to_string()),
-            doing: "held back",
-            ..Self::default()
+        };
+        match known {
+            Known::HeldBack(HeldBack { code, why, .. }) => Self {
+                message: why.to_string(),
+                code: Some(code.to_string()),
+                doing: "held back",
+                ..row
+            },
+            _ => Self { owner, ..row },
         }
     }
 
     pub(super) fn of(member: &MemberCluster, clusters: &ClusterRegistry, now: &Moment) -> Self {
         let write_waits = clusters.writer.age(&member.cluster.uid, now.monotonic);
         member.view(|it| {
-            let (health, last) = (it.member, it.member.last());
+            let (health, last) = (&it.member, it.member.last());
             let ratios = health.availability(now.monotonic);
             let until = |at: Instant| at.saturating_duration_since(now.monotonic);
             let since = |at: Instant| seconds(now.monotonic.saturating_duration_since(at));
@@ -105,7 +94,7 @@ impl Row {
                 failures: health.failures(),
                 successes: health.successes(),
                 next_probe_in_seconds: health.due().filter(|_| !it.paused).map(until).map(seconds),
-                doing: doing(&it),
+                doing: doing(it),
                 flapping: health.is_damped(),
                 write_waits_seconds: write_waits.map(seconds),
                 available_1h: ratios.hour,
@@ -117,16 +106,14 @@ impl Row {
                 credential_ends: contact.credential.map(end),
                 serving_certificate_ends: contact.certificate.map(end),
                 tls_checks_waived: contact.waived.names().collect(),
-                stored: it
-                    .difference
-                    .map(|difference| difference.stored.map_or(NOTHING, Standing::label)),
+                stored: it.difference.map(|difference| difference.stored_label()),
                 differs_for_seconds: it.difference.map(|difference| since(difference.since)),
             }
         })
     }
 }
 
-fn doing(it: &ClusterView<'_>) -> &'static str {
+fn doing(it: &MemberState) -> &'static str {
     match (it.member.is_probing(), it.queued, it.paused) {
         (true, ..) => "probing",
         (_, true, _) => "queued",

@@ -34,7 +34,7 @@ mod api;
 mod members;
 
 pub(crate) use api::Api;
-pub(crate) use members::{Answer, Members, target};
+pub(crate) use members::{Answer, Members, policy, target};
 
 pub(crate) static KIND: Resource = Resource::namespaced("fake.example.org", "v1", "Fake", "fakes");
 
@@ -159,13 +159,7 @@ impl Scene {
     ) -> Self {
         let audit = exposed.audit;
         let answering = Arc::clone(&api);
-        let client = kube::Client::new(
-            tower::service_fn(move |request| {
-                let api = Arc::clone(&answering);
-                async move { api.answer(request).await }
-            }),
-            "default",
-        );
+        let client = api_server_double::client(move |asked| answering.answer(asked));
         let metrics = Metrics::new();
         let event_metrics = EventMetrics::new(&metrics).expect("the names are new");
         let (recorder, broadcaster) = events::start(client.clone(), "fake", "fake", event_metrics);
@@ -234,7 +228,7 @@ impl Scene {
     }
 
     pub(crate) fn standing(&self, key: &str) -> Option<Standing> {
-        self.watched(key).view(|it| it.member.published().map(|published| published.standing))
+        self.watched(key).standing()
     }
 
     pub(crate) fn last_code(&self, key: &str) -> Option<Code> {

@@ -73,7 +73,7 @@ impl World {
         replica
     }
 
-    /// The first replica, after it has waited for replicas that might be there
+    /// The first replica, after it has waited for replicas that might be there.
     async fn first(&self, name: &str) -> Replica {
         let replica = self.start(name);
         sleep(S(15)).await;

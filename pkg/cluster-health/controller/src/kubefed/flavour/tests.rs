@@ -1,26 +1,18 @@
 //! The known zones and identities of members.
 
 use memory_search::Mark;
-use probe::{Address, ConnectionLimits, Inputs, Meters, Names, TlsOptions};
-use prometheus::Registry;
+use probe::{Address, Inputs, TlsOptions};
 use serde_json::json;
 use tokio::sync::mpsc::unbounded_channel;
 
 use super::*;
 use crate::engine::{Connection, ResolvedFrom};
-use crate::kubefed::testing::{policy, sent};
+use crate::kubefed::testing::{flavour, sent};
 use crate::testing::informer;
-
-fn flavour() -> KubeFed {
-    let meters = Meters::new(&Registry::new()).unwrap();
-    let members = probe::Prober::new(meters, ConnectionLimits::default(), Names::default());
-    let options = KubeFedOptions { namespace: None, config: None, policy: policy(), zones: true };
-    KubeFed::new(options, false, Arc::new(members), None)
-}
 
 /// With the cache of the objects, which has the member `fed/one`.
 async fn flavour_of_one() -> (KubeFed, Arc<Object<KubeFedCluster>>, Cluster) {
-    let flavour = flavour();
+    let flavour = flavour(false);
     let object = sent(|it| it["status"] = json!({"zones": ["as-stored"]}));
     let (_, told) = unbounded_channel();
     let cache = informer(&KUBEFED_CLUSTERS, vec![object], told).await;
@@ -48,7 +40,7 @@ fn connect(flavour: &KubeFed, member: &Cluster, endpoint: &str, token: Option<&M
 
 #[test]
 fn a_config_holds_in_its_namespace_and_nowhere_else() {
-    let flavour = flavour();
+    let flavour = flavour(false);
     let said = |value: serde_json::Value| serde_json::from_value(value).unwrap();
     let period = |namespace: &str| flavour.policy_in(namespace).cadence.period.as_secs();
     let (slow, odd): (ClusterHealthCheck, _) =
@@ -92,7 +84,7 @@ async fn where_a_member_is_holds_for_the_client_that_read_it_and_for_its_address
 /// rule:nothing-outlives-its-object, rule:secrets-are-never-shown
 #[test]
 fn the_token_of_a_member_that_is_gone_or_has_another_one_is_wiped() {
-    let (flavour, first, second) = (flavour(), Mark::random(), Mark::random());
+    let (flavour, first, second) = (flavour(false), Mark::random(), Mark::random());
     let member = Cluster { uid: "u1".into(), key: "fed/one".into() };
     connect(&flavour, &member, "https://10.0.0.1", Some(&first));
     assert!(first.is_in_memory());

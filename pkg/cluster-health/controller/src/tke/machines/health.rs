@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use events::{EventType, ObjectRef, Recorder};
+use events::{EventType, Recorder};
 use health::{Change, Moment, Policy, Status};
 use kube_api::Resource;
 use objects::Object;
@@ -166,10 +166,7 @@ impl MachineHealth {
             (Some(Status::True) | None, Status::False) => (EventType::Warning, "MachineNotReady"),
             _ => return,
         };
-        let (resource, metadata) = (MACHINES, &machine.metadata);
-        let (version, name) = (resource.api_version(), metadata.name());
-        let object = ObjectRef::new(&version, &resource.kind, "", name, &metadata.uid);
-        self.recorder.event(object, kind, reason, message);
+        self.recorder.event(identity(machine).object_ref(&MACHINES), kind, reason, message);
     }
 }
 
@@ -231,7 +228,7 @@ pub(crate) fn moved(old: &Object<Machine>, new: &Object<Machine>) -> bool {
 }
 
 /// The Machines of one Cluster, by name.
-type Machines = BTreeMap<Arc<str>, ClusterState>;
+type Machines = BTreeMap<Arc<str>, IndexedMachine>;
 
 /// All Machines, by the name of their Cluster.
 #[derive(Default)]
@@ -240,7 +237,7 @@ pub(crate) struct MachineIndex {
 }
 
 /// One Machine.
-struct ClusterState {
+struct IndexedMachine {
     uid: Arc<str>,
     /// `None` until the first list of Nodes, or another event of its Cluster.
     state: Option<MachineState>,
@@ -254,9 +251,9 @@ impl MachineIndex {
         let machines = clusters.entry(machine.body.spec.cluster_name.as_str().into()).or_default();
         let entry = machines
             .entry(key)
-            .or_insert_with(|| ClusterState { uid: Arc::clone(&uid), state: None });
+            .or_insert_with(|| IndexedMachine { uid: Arc::clone(&uid), state: None });
         if entry.uid != uid {
-            *entry = ClusterState { uid, state: None };
+            *entry = IndexedMachine { uid, state: None };
         }
     }
 
@@ -277,7 +274,7 @@ impl MachineIndex {
     /// The Machines of a Cluster.
     pub(crate) fn of(&self, cluster: &str) -> Vec<engine::Cluster> {
         let clusters = self.clusters.lock();
-        let identity = |(key, entry): (&Arc<str>, &ClusterState)| engine::Cluster {
+        let identity = |(key, entry): (&Arc<str>, &IndexedMachine)| engine::Cluster {
             uid: Arc::clone(&entry.uid),
             key: Arc::clone(key),
         };

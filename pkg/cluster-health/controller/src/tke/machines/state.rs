@@ -128,7 +128,7 @@ impl MachineState {
     }
 
     /// Takes in what a list says of it. Failures count as two only when half a confirm interval
-    /// lies between them: lists are made for other Machines too
+    /// lies between them: lists are made for other Machines too.
     pub(crate) fn observe(
         &mut self,
         observation: Observation,

@@ -1,8 +1,6 @@
 //! The status of a Machine: its fields for server-side apply, the part of them whose change is worth
 //! a write, and how a restarted process reads it back. Pure.
 
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-
 use health::{Code, Finding, ProbePath, Published, Standing, Status};
 use jiff::Timestamp;
 use objects::Object;
@@ -11,6 +9,7 @@ use serde_json::{Value, json};
 use super::state::{NODE_NOT_READY, PublishedMachine, UnknownReason};
 use crate::api::tke::{Machine, MachineInfo, MachineStatus, Phase};
 use crate::api::{Condition, ConditionStatus};
+use crate::engine::hash_of;
 
 /// The condition about health; all others belong to installers.
 const HEALTH_CHECK: &str = "HealthCheck";
@@ -84,12 +83,8 @@ impl<'a> Written<'a> {
 
     /// A hash of the fields whose change is worth a write: neither times nor messages.
     pub(crate) fn fingerprint(&self) -> u64 {
-        let mut hash = DefaultHasher::new();
-        let condition = self.condition.as_ref();
-        (&self.phase, self.reason).hash(&mut hash);
-        condition.map(|it| (it.status.to_string(), &*it.reason)).hash(&mut hash);
-        json!(self.info).to_string().hash(&mut hash);
-        hash.finish()
+        let condition = self.condition.as_ref().map(|it| (it.status.to_string(), &*it.reason));
+        hash_of(&(&self.phase, self.reason, condition, json!(self.info).to_string()))
     }
 }
 
@@ -125,7 +120,7 @@ pub(crate) fn is_locked(machine: &Object<Machine>) -> bool {
 }
 
 fn cached(status: &MachineStatus) -> Option<&Condition> {
-    status.conditions.iter().find(|condition| condition.kind == HEALTH_CHECK)
+    Condition::find(&status.conditions, HEALTH_CHECK)
 }
 
 #[cfg(test)]

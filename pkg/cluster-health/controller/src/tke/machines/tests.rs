@@ -72,14 +72,8 @@ impl Machines {
 
     /// Looks at the Machines of `cls-1`, which is gone.
     async fn look(&self) {
-        let reconciler = MachineReconciler {
-            clusters: Box::new(|_| None),
-            states: Arc::clone(&self.states),
-            registry: self.engine.registry.clone(),
-            options: Arc::clone(&self.options),
-            machines: Arc::clone(&self.health),
-            lists: Arc::new(self.lists()),
-        };
+        let lists = Arc::new(self.lists());
+        let reconciler = MachineReconciler { clusters: Box::new(|_| None), lists };
         reconciler.reconcile(&"cls-1".into()).await.unwrap();
     }
 

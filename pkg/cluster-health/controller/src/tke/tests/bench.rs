@@ -204,12 +204,12 @@ impl Bench {
     }
 
     /// Tells the engine of this Cluster, which came with so many others.
-    pub(super) async fn tell(
+    pub(super) async fn register(
         &self,
         object: &Object<Cluster>,
         together: usize,
     ) -> Result<Next, Retry> {
-        self.pipeline.tell(&Arc::new(object.clone()), together).await
+        self.pipeline.register(&Arc::new(object.clone()), together).await
     }
 
     /// The work for `cls-1` and its credential is done.

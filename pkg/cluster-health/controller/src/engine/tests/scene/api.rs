@@ -1,14 +1,14 @@
 //! [`Api`]: a management API that is a function.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use api_server_double::{Asked, Reply};
 use client::CallError;
-use futures::future::pending;
-use http::{Method, Request, Response};
-use http_body_util::BodyExt as _;
-use kube::client::Body;
+use futures::FutureExt as _;
+use http::Method;
 use kube_api::Resource;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -87,58 +87,59 @@ impl Api {
         self.versions.lock().insert(key.to_owned(), (uid.to_owned(), version));
     }
 
-    fn read(&self, key: &str) -> (u16, Value) {
-        match self.versions.lock().get(key) {
-            Some((uid, version)) => {
-                let (namespace, name) = key.split_once('/').unwrap_or_default();
-                let version = version.to_string();
-                (
-                    200,
-                    json!({"metadata": {
-                        "namespace": namespace, "name": name, "uid": uid, "resourceVersion": version,
-                    }}),
-                )
-            }
-            None => (404, json!({"kind": "Status", "code": 404, "reason": "NotFound"})),
-        }
+    fn read(&self, key: &str) -> Reply {
+        let versions = self.versions.lock();
+        let Some((uid, version)) = versions.get(key) else {
+            return Reply::failure(404, "NotFound");
+        };
+        let (namespace, name) = key.split_once('/').unwrap_or_default();
+        let metadata = json!({
+            "namespace": namespace, "name": name, "uid": uid,
+            "resourceVersion": version.to_string(),
+        });
+        Reply::Json(200, json!({ "metadata": metadata }))
     }
 
-    pub(super) async fn answer(&self, request: Request<Body>) -> Result<Response<Body>, CallError> {
-        let (head, body) = request.into_parts();
-        let body =
-            body.collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
-        let body: Value = serde_json::from_slice(&body).unwrap_or_default();
-        if self.hanging.load(Ordering::Relaxed) && head.method != Method::POST {
-            return pending().await;
+    /// What becomes of a request.
+    pub(super) fn answer(self: &Arc<Self>, asked: &Asked) -> Reply {
+        let is_created = asked.method() == Method::POST;
+        if self.hanging.load(Ordering::Relaxed) && !is_created {
+            return Reply::Silence;
         }
-        let (code, answer) = if self.refusing.load(Ordering::Relaxed) {
-            (503, json!({"kind": "Status", "code": 503, "reason": "ServiceUnavailable"}))
-        } else if head.uri.path().contains("/events") {
-            let reason = if head.method == Method::POST { &body["reason"] } else { &Value::Null };
+        if self.refusing.load(Ordering::Relaxed) {
+            return Reply::failure(503, "ServiceUnavailable");
+        }
+        if asked.path().contains("/events") {
+            let event = asked.json();
+            let reason = if is_created { &event["reason"] } else { &Value::Null };
             self.events.lock().push(reason.as_str().unwrap_or("another one").to_owned());
-            (201, body)
-        } else if head.method == Method::GET {
-            let place: Vec<_> = head.uri.path().split('/').collect();
-            self.read(&format!("{}/{}", place[5], place[7]))
-        } else {
-            let takes = *self.writes_take.lock();
+            return Reply::Json(201, event);
+        }
+        if asked.method() == Method::GET {
+            let place: Vec<_> = asked.path().split('/').collect();
+            return self.read(&format!("{}/{}", place[5], place[7]));
+        }
+        let (api, asked, takes) = (Arc::clone(self), asked.clone(), *self.writes_take.lock());
+        let written = async move {
             tokio::time::sleep(takes).await;
-            let path = head.uri.path();
-            let place: Vec<_> = path.trim_end_matches("/status").rsplit('/').collect();
-            let key = format!("{}/{}", place[2], place[0]);
-            if self.open.lock().as_ref().is_some_and(|open| key.starts_with(open)) {
-                let settled_at = Some(Instant::now() + Duration::from_secs(6));
-                return Err(CallError::Timeout { settled_at });
-            }
-            self.writes.fetch_add(1, Ordering::Relaxed);
-            self.applied.lock().insert(path.to_owned(), body.clone());
-            let standing = body["status"]["standing"].as_str().unwrap_or_default().to_owned();
-            self.written.lock().insert(key, standing);
-            let mut object = body;
-            object["metadata"]["resourceVersion"] = "1".into();
-            (200, object)
+            api.write(&asked)
         };
-        let body = Body::from(answer.to_string().into_bytes());
-        Ok(Response::builder().status(code).body(body).expect("a valid answer"))
+        Reply::Later(written.boxed())
+    }
+
+    fn write(&self, asked: &Asked) -> Reply {
+        let (path, mut object) = (asked.path(), asked.json());
+        let place: Vec<_> = path.trim_end_matches("/status").rsplit('/').collect();
+        let key = format!("{}/{}", place[2], place[0]);
+        if self.open.lock().as_ref().is_some_and(|open| key.starts_with(open)) {
+            let settled_at = Some(Instant::now() + Duration::from_secs(6));
+            return Reply::Fails(CallError::Timeout { settled_at }.into());
+        }
+        self.writes.fetch_add(1, Ordering::Relaxed);
+        self.applied.lock().insert(path.to_owned(), object.clone());
+        let standing = object["status"]["standing"].as_str().unwrap_or_default().to_owned();
+        self.written.lock().insert(key, standing);
+        object["metadata"]["resourceVersion"] = "1".into();
+        Reply::Json(200, object)
     }
 }

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::cluster;
-use crate::engine::flavour::{ClusterProber, Contact, EndsTold, Target, now};
+use crate::engine::flavour::{AnnouncedEnds, ClusterProber, Contact, Target, now};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
@@ -166,12 +166,13 @@ pub(crate) fn target(members: &Arc<Members>, key: &str, uid: u64) -> Target {
         paused: false,
         published: None,
         written: None,
-        ends_told: EndsTold::Nothing,
+        announced_ends: AnnouncedEnds::Nothing,
         together: 0,
     }
 }
 
-fn policy() -> Policy {
+/// The defaults of the flags.
+pub(crate) fn policy() -> Policy {
     let seconds = Duration::from_secs;
     Policy {
         cadence: Cadence {

@@ -1,33 +1,8 @@
-//! [`ClusterView`]: the state of a cluster for pages, metrics and the sweeper. [`Difference`]: where
-//! our verdict and the object of a cluster differ, in an audit.
+//! [`Difference`]: where our verdict and the object of a cluster differ, in an audit.
 
 use std::time::{Duration, Instant};
 
-use health::{Member, Policy, Standing, Status};
-
-use super::flavour::{ClusterProber, Contact};
-
-/// The state of a cluster, lent for a moment to pages, metrics and the sweeper.
-pub(crate) struct ClusterView<'a> {
-    pub(crate) member: &'a Member,
-    pub(crate) policy: &'a Policy,
-    pub(crate) paused: bool,
-    pub(crate) queued: bool,
-    /// Published changes of readiness, in the order of [`STATUSES`].
-    pub(crate) transitions: [u64; 3],
-    pub(crate) difference: Option<&'a Difference>,
-    pub(crate) prober: Option<&'a dyn ClusterProber>,
-}
-
-impl ClusterView<'_> {
-    /// The credentials, certificates and addresses of the cluster. Takes locks of the client.
-    pub(crate) fn contact(&self) -> Contact {
-        self.prober.map(ClusterProber::contact).unwrap_or_default()
-    }
-}
-
-/// In the order in which changes of readiness are counted.
-pub(crate) const STATUSES: [Status; 3] = [Status::True, Status::False, Status::Unknown];
+use health::{Policy, Standing};
 
 /// Where our verdict and the object of a cluster part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +25,7 @@ impl Difference {
         self.stored.map_or("nothing", Standing::label)
     }
 
-    /// Computes the next difference from `before`, our verdict and the object
+    /// Computes the next difference from `before`, our verdict and the object.
     pub(crate) fn next(
         before: Option<Self>,
         ours: Option<Standing>,
