@@ -5,7 +5,7 @@
 //! | file | holds |
 //! |---|---|
 //! | `authority.rs` | one authority: made, read, signs. No I/O |
-//! | `authorities.rs` | [`Authorities`]: the one in use, the one to come and the one that was. No I/O |
+//! | `authorities.rs` | [`Authorities`](authorities::Authorities): the one in use, the one to come and the one that was. No I/O |
 //! | `secret_form.rs` | those as the data of a Secret. No I/O |
 //! | `registration.rs` | the fields of a registration. No I/O |
 //! | `keeper.rs` | [`Keeper`]: reads and writes both, and renews the certificate |
