@@ -68,24 +68,6 @@ pub(crate) fn secret_key(
     Ok(Some(format!("{}/{}", of.namespace, of.name)))
 }
 
-/// The Secret that a credential refers to, which the credential of this Cluster may do; it is in
-/// `namespace`, if there is only one.
-///
-/// # Errors
-/// The credential is not for this Cluster, or may not refer to that Secret.
-pub(crate) fn secret_key(
-    cluster: &Object<Cluster>,
-    credential: &ClusterCredential,
-    namespace: Option<&str>,
-) -> Result<Option<String>, Problem> {
-    is_for(credential, target(cluster)).map_err(|refusal| {
-        refusal.problem(&format!("ClusterCredential {}", credential.metadata.name))
-    })?;
-    let Some(of) = &credential.secret_ref else { return Ok(None) };
-    may_read(of, namespace)?;
-    Ok(Some(format!("{}/{}", of.namespace, of.name)))
-}
-
 /// Where the user of a Cluster mends what is refused.
 const FIELDS: Fields =
     Fields { ca: "caCert of its ClusterCredential, or ca.crt of the Secret", other_name: "" };
