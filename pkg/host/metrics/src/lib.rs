@@ -8,7 +8,7 @@ mod series_by_label;
 use prometheus::core::Collector;
 use prometheus::{Error, HistogramOpts, HistogramVec, IntCounterVec, IntGaugeVec, Opts, Registry};
 
-pub use scraped::{Family, at_scrape, collect_with};
+pub use scraped::{Family, at_scrape};
 pub use series_by_label::{Held, SeriesByLabel};
 
 /// Registers a counter for each combination of label values.

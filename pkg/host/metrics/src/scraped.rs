@@ -38,25 +38,10 @@ where
     S: IntoIterator<Item = Vec<Metric>>,
 {
     let descs = families.as_ref().iter().map(|family| family.desc.clone()).collect();
-    collect_with(registry, descs, move || {
-        families
-            .as_ref()
-            .iter()
-            .zip(read(&families))
-            .map(|(family, series)| family.of(series))
-            .collect()
-    })
-}
-
-/// Registers families that `read` returns whole at each scrape.
-///
-/// # Errors
-/// A name is registered already.
-pub fn collect_with(
-    registry: &Registry,
-    descs: Vec<Desc>,
-    read: impl Fn() -> Vec<MetricFamily> + Send + Sync + 'static,
-) -> Result<(), Error> {
+    let read = move || {
+        let series = families.as_ref().iter().zip(read(&families));
+        series.map(|(family, series)| family.of(series)).collect()
+    };
     registry.register(Box::new(Scraped { descs, read }))
 }
 

@@ -31,6 +31,7 @@ mod options;
 mod page;
 mod pages;
 mod process_metrics;
+mod process_usage;
 mod reloader;
 pub mod reply;
 mod server;

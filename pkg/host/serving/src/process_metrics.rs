@@ -1,16 +1,11 @@
 //! Metrics about the process, under the names that dashboards ask any process for.
 
-use std::sync::OnceLock;
-use std::time::Duration;
-
 use metrics::Family;
-use prometheus::core::Collector;
-use prometheus::process_collector::ProcessCollector;
-use prometheus::proto::{self, MetricFamily};
 use prometheus::{Gauge, Opts, Registry};
-use rustix::time::{ClockId, clock_gettime};
 use serde_json::json;
 use tokio::runtime::Handle;
+
+use crate::process_usage;
 
 /// Registers what the dashboards read about any process: `process_*`, `go_goroutines` (our live
 /// tasks under the name the Kubernetes panels query), `icm_tokio_busy_seconds_total` and
@@ -20,9 +15,7 @@ pub fn register_process_metrics(
     registry: &Registry,
     build: &BuildInfo,
 ) -> Result<(), prometheus::Error> {
-    let process = ProcessCollector::for_self();
-    let descs = process.desc().into_iter().cloned().collect();
-    metrics::collect_with(registry, descs, move || with_exact_cpu_time(&process))?;
+    process_usage::register(registry)?;
     register_runtime_metrics(registry)?;
     let info = Gauge::with_opts(
         Opts::new("icm_build_info", "What this program was built from. Always 1.")
@@ -64,43 +57,6 @@ fn register_runtime_metrics(registry: &Registry) -> Result<(), prometheus::Error
     })
 }
 
-/// The families of `process`, which counts CPU time in whole seconds: more than a quiet process
-/// needs in a minute.
-fn with_exact_cpu_time(process: &ProcessCollector) -> Vec<MetricFamily> {
-    let mut families = process.collect();
-    let of_cpu = families.iter_mut().filter(|family| family.name() == CPU_TIME);
-    for metric in of_cpu.flat_map(MetricFamily::mut_metric) {
-        let mut used = proto::Counter::default();
-        used.set_value(cpu_seconds());
-        metric.set_counter(used);
-    }
-    families
-}
-
-/// Time that all threads of the process were on a CPU.
-fn cpu_seconds() -> f64 {
-    let used = clock_gettime(ClockId::ProcessCPUTime);
-    Duration::try_from(used).unwrap_or_default().as_secs_f64()
-}
-
-/// The process start in Unix seconds, as the scraped page itself says it.
-pub(crate) fn process_start(families: &[MetricFamily]) -> Option<i64> {
-    let family = families.iter().find(|family| family.name() == START_TIME)?;
-    let seconds = family.get_metric().first()?.get_gauge().get_value();
-    #[expect(clippy::cast_possible_truncation, reason = "whole seconds since 1970")]
-    Some(seconds as i64)
-}
-
-/// The start time of this process, read without gathering the other metrics.
-pub(crate) fn own_start() -> Option<i64> {
-    static START: OnceLock<Option<i64>> = OnceLock::new();
-    *START.get_or_init(|| process_start(&ProcessCollector::for_self().collect()))
-}
-
-/// Names of the process collector's series.
-pub(crate) const START_TIME: &str = "process_start_time_seconds";
-const CPU_TIME: &str = "process_cpu_seconds_total";
-
 /// Facts about the build; `cmd` fills them from its build script.
 #[derive(Clone, Copy, Debug)]
 pub struct BuildInfo<'a> {
@@ -129,19 +85,5 @@ impl BuildInfo<'_> {
             "kubernetesCompatibility": self.k8s_compat,
         })
         .to_string()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn cpu_time_is_told_in_fractions_of_a_second() {
-        let before = cpu_seconds();
-        let families = with_exact_cpu_time(&ProcessCollector::for_self());
-        let of_cpu = families.iter().find(|family| family.name() == CPU_TIME).unwrap();
-        let told = of_cpu.get_metric()[0].get_counter().get_value();
-        assert!(before > 0.0 && (before..=cpu_seconds()).contains(&told), "{before} {told}");
     }
 }

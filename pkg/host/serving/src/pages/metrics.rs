@@ -14,7 +14,7 @@ use tokio::task::spawn_blocking;
 use tracing::error;
 
 use crate::pages::openmetrics;
-use crate::process_metrics::{START_TIME, own_start, process_start};
+use crate::process_usage::{self, START_TIME};
 use crate::{Access, Health, Page, Reply, reply};
 
 pub(super) fn pages(health: &Health, registry: &Registry, exposition: &Exposition) -> [Page; 2] {
@@ -48,7 +48,7 @@ async fn metrics(registry: Registry, exposition: Arc<Exposition>, open: bool) ->
 /// `open` is for OpenMetrics.
 fn render(registry: &Registry, exposition: &Exposition, open: bool) -> Reply {
     let mut families = registry.gather();
-    let start = process_start(&families);
+    let start = process_usage::start();
     let counts = metric_counts(&families, exposition);
     exposition.limit(&mut families);
     families.extend(counts);
@@ -77,7 +77,7 @@ fn slis(health: &Health, method: &Method) -> Reply {
         health.reset_slis();
         return reply::text(StatusCode::OK, "metrics reset\n");
     }
-    let start = own_start();
+    let start = process_usage::start();
     let process = start.map_or_else(String::new, |start| {
         format!(
             "# HELP {START_TIME} Start of the process in seconds since 1970.\n\
@@ -87,14 +87,14 @@ fn slis(health: &Health, method: &Method) -> Reply {
     prometheus_text(health.slis() + &process, start)
 }
 
-fn prometheus_text(text: String, start: Option<i64>) -> Reply {
+fn prometheus_text(text: String, start: Option<u64>) -> Reply {
     let format = "text/plain; version=0.0.4; charset=utf-8";
     started(reply::with_type(StatusCode::OK, format, text), start)
 }
 
 /// With the process start in Unix seconds: scrapers use it to tell a restart from a counter that was
 /// reset.
-fn started(mut reply: Reply, start: Option<i64>) -> Reply {
+fn started(mut reply: Reply, start: Option<u64>) -> Reply {
     if let Some(start) = start {
         let name = HeaderName::from_static("process-start-time-unix");
         reply.headers_mut().insert(name, HeaderValue::from(start));
