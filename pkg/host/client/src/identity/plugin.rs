@@ -150,7 +150,11 @@ async fn output(spec: &PluginSpec, command: &str) -> Result<Zeroizing<Vec<u8>>, 
     // So large that it does not move while it grows: what it held before would not be overwritten.
     let mut printed = Zeroizing::new(Vec::with_capacity(OUTPUT_USUAL));
     if let Some(stdout) = child.stdout.take() {
-        stdout.take(OUTPUT_MAX).read_to_end(&mut printed).await.map_err(start)?;
+        stdout.take(OUTPUT_MAX + 1).read_to_end(&mut printed).await.map_err(start)?;
+    }
+    if printed.len() as u64 > OUTPUT_MAX {
+        let problem = "it is longer than 1 MiB";
+        return Err(PluginError::Output { command: command.to_owned(), problem });
     }
     let status = child.wait().await.map_err(start)?;
     if status.success() {
@@ -162,8 +166,7 @@ async fn output(spec: &PluginSpec, command: &str) -> Result<Zeroizing<Vec<u8>>, 
 
 fn read(output: &[u8], command: &str, now: SystemTime) -> Result<Issued, PluginError> {
     let fail = |problem| PluginError::Output { command: command.to_owned(), problem };
-    let credential: ExecCredential =
-        serde_json::from_slice(output).map_err(|_| fail("it is not such JSON"))?;
+    let credential = decode(output).ok_or_else(|| fail("it is neither such JSON nor such YAML"))?;
     let status = credential.status.filter(|_| credential.kind == "ExecCredential");
     let status = status.ok_or_else(|| fail("its kind or status is missing"))?;
     let token = status.token.as_ref().map(SecretString::expose_secret);
@@ -191,6 +194,27 @@ fn read(output: &[u8], command: &str, now: SystemTime) -> Result<Issued, PluginE
     let renew_at = end.map(|end| Instant::now() + renewal(end, now));
     let ends_at = end.map(|end| Instant::now() + life(end, now));
     Ok(Issued { authorization, certificate, renew_at, ends_at })
+}
+
+/// Reads JSON, and otherwise YAML, as client-go does. JSON comes first because its parser makes no
+/// copies of secrets, which would not be wiped.
+fn decode(output: &[u8]) -> Option<ExecCredential> {
+    if let Ok(credential) = serde_json::from_slice(output) {
+        return Some(credential);
+    }
+    let text = std::str::from_utf8(output).ok()?;
+    serde_saphyr::from_str_with_options(text, yaml_options()).ok()
+}
+
+/// Limits that a credential does not reach, so that aliases of aliases cost no time or memory. A
+/// number is no token: client-go refuses one without quotes.
+fn yaml_options() -> serde_saphyr::Options {
+    const NODES: usize = 10_000;
+    serde_saphyr::options! {
+        no_schema: true,
+        budget: serde_saphyr::budget! { max_events: 2 * NODES, max_nodes: NODES, max_documents: 1 },
+        alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: NODES },
+    }
 }
 
 /// A fifth of the life before its end, so that a run that fails can be repeated in time.

@@ -50,6 +50,50 @@ async fn a_certificate_is_taken_and_half_of_one_is_refused() {
 }
 
 #[tokio::test]
+async fn yaml_is_read_as_client_go_reads_it() {
+    let head = "apiVersion: client.authentication.k8s.io/v1\nkind: ExecCredential\n";
+    let token = |issued: Issued| issued.authorization.unwrap();
+    let block = "# from our vault\n---\nstatus:\n  token: 'abc'\n  \
+                 expirationTimestamp: 2199-01-01T00:00:00Z\n";
+    let issued = printing(&format!("{head}{block}")).await.unwrap();
+    assert!(issued.renew_at.is_some());
+    assert_eq!(token(issued), "Bearer abc");
+    let flow = printing("{kind: ExecCredential, status: {token: abc}}").await.unwrap();
+    assert_eq!(token(flow), "Bearer abc");
+
+    let (chain, key) = crate::testing::Authority::new().client("plugin");
+    let block = |pem: &str| pem.replace('\n', "\n    ");
+    let status = format!(
+        "status:\n  clientCertificateData: |\n    {}\n  clientKeyData: |\n    {}\n",
+        block(&chain),
+        block(&key)
+    );
+    assert!(printing(&format!("{head}{status}")).await.unwrap().certificate.is_some());
+
+    for refused in ["token: 123", "token: [abc]", "token: true", "token: \"abc"] {
+        let error = printing(&format!("{head}status:\n  {refused}\n")).await.unwrap_err();
+        assert!(error.to_string().contains("neither such JSON nor such YAML"), "{refused} {error}");
+    }
+}
+
+#[tokio::test]
+async fn output_without_end_and_aliases_of_aliases_are_refused_at_once() {
+    let start = std::time::Instant::now();
+    let error = run(&spec("yes 'token: HUSH'")).await.unwrap_err().to_string();
+    assert!(error.contains("longer than 1 MiB"), "{error}");
+
+    let level = |n: u8| {
+        let of = format!("*{}", char::from(b'a' + n));
+        format!("{}: &{} [{}]\n", n + 1, char::from(b'b' + n), vec![of; 9].join(","))
+    };
+    let bomb: String = (0..12).map(level).collect();
+    let text = format!("0: &a [x]\n{bomb}kind: ExecCredential\nstatus: {{token: abc}}");
+    let error = read(text.as_bytes(), "sh", SystemTime::now()).unwrap_err().to_string();
+    assert!(error.contains("neither such JSON nor such YAML"), "{error}");
+    assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
+}
+
+#[tokio::test]
 async fn it_is_asked_again_a_fifth_of_the_life_before_the_end() {
     let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000);
     let end = Timestamp::from_second(1_700_000_000 + 1_000).unwrap();
