@@ -8,10 +8,11 @@ use tests::process::Process;
 use tests::programs::workspace;
 use tests::temp_dir::TempDir;
 
-/// Logs its calls, writes every program a caller could ask for, and waits for the file `go-on`.
+/// Logs its builds, writes every program a caller could ask for, and waits for the file `go-on`.
 const GO: &str = r#"#!/bin/sh
 here=$(dirname "$0")
 [ "$1" != env ] || { echo go-of-the-test; exit; }
+[ "$3" != list ] || { echo a/package; exit; }
 echo "$@" >>"$here/calls"
 while [ "$1" != -o ]; do shift; done
 touch "$2/server" "$2/kube-apiserver" "$2/kubectl" "$2/kube-controller-manager"
