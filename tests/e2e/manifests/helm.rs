@@ -125,15 +125,17 @@ async fn the_api_server_takes_what_the_chart_makes() {
     }
 }
 
+/// The names of all objects of a kind.
+fn named<'a>(objects: &'a [Value], kind: &str) -> BTreeSet<&'a str> {
+    let of_kind = objects.iter().filter(|object| object["kind"] == kind);
+    of_kind.map(|object| object["metadata"]["name"].as_str().unwrap()).collect()
+}
+
 /// Renaming must reach every reference, or an account is without its rights.
 #[test]
 fn a_release_of_another_name_and_namespace_refers_to_its_own_objects_only() {
     let objects = golden("webhook");
-    let named = |kind: &str| -> BTreeSet<&str> {
-        let of_kind = objects.iter().filter(|object| object["kind"] == kind);
-        of_kind.map(|object| object["metadata"]["name"].as_str().unwrap()).collect()
-    };
-    let accounts = named("ServiceAccount");
+    let accounts = named(&objects, "ServiceAccount");
     let account = pod_of(&objects).service_account_name.unwrap();
     assert_eq!(account, "webhook-infra-controller-manager");
     assert!(accounts.contains(&*account), "{accounts:?}");
@@ -141,7 +143,7 @@ fn a_release_of_another_name_and_namespace_refers_to_its_own_objects_only() {
         let (kind, role) = (&binding["roleRef"]["kind"], &binding["roleRef"]["name"]);
         let (kind, role) = (kind.as_str().unwrap(), role.as_str().unwrap());
         let of_kubernetes = role.starts_with("system:") || role.starts_with("extension-");
-        assert!(of_kubernetes || named(kind).contains(role), "{role}");
+        assert!(of_kubernetes || named(&objects, kind).contains(role), "{role}");
         for subject in binding["subjects"].as_array().unwrap() {
             let own = subject["name"] == *account;
             let namespace = if own { "infra" } else { "kube-system" };
@@ -151,7 +153,7 @@ fn a_release_of_another_name_and_namespace_refers_to_its_own_objects_only() {
     }
     let policy = of_kind(&objects, "ValidatingAdmissionPolicyBinding");
     let policy = policy["spec"]["policyName"].as_str().unwrap();
-    assert!(named("ValidatingAdmissionPolicy").contains(policy), "{policy}");
+    assert!(named(&objects, "ValidatingAdmissionPolicy").contains(policy), "{policy}");
     let policy = of_kind(&objects, "ValidatingAdmissionPolicy").to_string();
     assert!(policy.contains(&format!("'system:serviceaccount:infra:{account}'")), "{policy}");
     let roles = objects.iter().filter(|object| object["kind"] == "Role");

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{Container, HTTPGetAction, Pod};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
-use tests::kubectl::Shell;
+use tests::kubectl::Kubectl;
 use tests::programs::workspace;
 use tests::temp_dir::TempDir;
 use tests::{Process, cluster, poll};
@@ -107,9 +107,8 @@ async fn prometheus_scrapes_the_static_pod_at_the_address_of_its_node() {
     let path = env.value_from.unwrap().field_ref.unwrap().field_path;
     assert_eq!((&*env.name, &*path), ("HOST_IP", "status.hostIP"));
 
-    let cluster = cluster().await;
-    let client = cluster.client().await;
-    let kubectl = Shell::new(cluster.admin_kubeconfig());
+    let kubectl = Kubectl::without_crds().await;
+    let client = kubectl.plane.client().await;
     kubectl.run("apply -f config/rbac/metrics-reader.yaml");
     kubectl.run("create namespace monitoring");
     kubectl.run("create serviceaccount prometheus-k8s -n monitoring");
@@ -118,7 +117,7 @@ async fn prometheus_scrapes_the_static_pod_at_the_address_of_its_node() {
             apply(&client, &object).await.unwrap();
         }
     }
-    let kubeconfig = cluster.manager_kubeconfig();
+    let kubeconfig = kubectl.plane.manager_kubeconfig();
     let manager = Process::with_kubeconfig(&kubeconfig)
         .guarded_by(&kubeconfig)
         .args([format!("--additional-bind-addresses={NODE}")])
