@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn a_write_is_reported_in_upstreams_words_with_what_it_is_about() {
-        let told = |action: &Action, outcome| {
+        let parts_of = |action: &Action, outcome| {
             let WriteEvent { is_done, reason, message } =
                 event_of(action, &outcome, false).unwrap();
             (is_done, reason, message)
@@ -146,17 +146,17 @@ mod tests {
         let create = Action::CreateVpc { cidr, tags: aws_network::Tags::new() };
         let made = Outcome::Done(Answer { id: "vpc-1".to_owned(), ..Answer::default() });
         assert_eq!(
-            event_of(&create, made),
+            parts_of(&create, made),
             (true, "SuccessfulCreateVPC", "CreateVpc: vpc-1".to_owned())
         );
         let release = Action::ReleaseAddress { allocation: "eipalloc-1".to_owned() };
         let refused = Outcome::Refused(aws_network::Refused::with_code("AuthFailure"));
         let message = "AWS refuses ReleaseAddress of eipalloc-1: AuthFailure".to_owned();
-        assert_eq!(event_of(&release, refused), (false, "FailedReleaseEIP", message));
+        assert_eq!(parts_of(&release, refused), (false, "FailedReleaseEIP", message));
         let done = Outcome::Done(Answer::default());
         let message = "ReleaseAddress of eipalloc-1".to_owned();
-        assert_eq!(event_of(&release, done), (true, "SuccessfulReleaseEIP", message));
-        assert_eq!(super::event_of(&release, &Outcome::NotSent, true), None);
+        assert_eq!(parts_of(&release, done), (true, "SuccessfulReleaseEIP", message));
+        assert_eq!(event_of(&release, &Outcome::NotSent, true), None);
     }
 
     #[test]
