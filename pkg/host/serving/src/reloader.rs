@@ -135,7 +135,7 @@ fn report(what: &str, outcome: Result<bool, ServeError>) {
         Ok(true) => info!(logger = "serving", "{what} replaced"),
         Ok(false) => {}
         Err(err) => {
-            warn!(logger = "serving", %err, "Cannot reload, the previous one stays in use: {what}")
+            warn!(logger = "serving", %err, "Cannot reload, the previous one stays in use: {what}");
         }
     }
 }
