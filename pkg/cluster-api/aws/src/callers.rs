@@ -81,7 +81,7 @@ impl Callers {
             asked
                 .inspect_err(|error| {
                     tracing::debug!(%error, "STS did not return the account of the \
-                        credentials")
+                        credentials");
                 })
                 .ok();
         }
