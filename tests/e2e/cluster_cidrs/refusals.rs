@@ -54,7 +54,7 @@ async fn objects_that_cannot_be_used_are_reported_and_others_are_used() {
         (
             "values",
             wanted("matchExpressions", json!({"key": "a", "operator": "In"})),
-            "In of \"a\" takes values",
+            "In of \"a\" needs values",
         ),
         (
             "operator",

@@ -63,7 +63,7 @@ async fn a_list_whose_pages_never_end_is_given_up_after_a_hundred() {
     stub.add_vm(ZONE, "vm", &[]);
     stub.fail("instances.list", 110, Fault::NoLastPage);
     let error = client.instances(ZONE).await.unwrap_err().to_string();
-    assert!(error.contains("the list of zone europe-west1-b does not end"), "{error}");
+    assert!(error.contains("the list of zone europe-west1-b has too many pages"), "{error}");
     assert_eq!(stub.count("instances.list"), 100);
 }
 

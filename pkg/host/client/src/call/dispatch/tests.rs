@@ -184,7 +184,7 @@ async fn a_request_that_its_caller_withdraws_during_the_wait_in_the_throttle_is_
 
 #[tokio::test]
 async fn a_fence_that_closes_while_the_connection_opens_still_stops_the_write() {
-    // Accepts only when told to; until then the kernel holds the connection and nothing is read.
+    // Accepts only when time_limit to; until then the kernel holds the connection and nothing is read.
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
     let fence = Fence::closed();
@@ -295,7 +295,7 @@ async fn the_callers_headers_and_body_arrive_with_the_clients_user_agent() {
 }
 
 /// The time limit in the query of a request, in milliseconds.
-fn told(seen: &crate::testing::Seen) -> Option<u64> {
+fn time_limit(seen: &crate::testing::Seen) -> Option<u64> {
     let query = seen.head.uri.query()?;
     let value = query.split('&').find_map(|pair| pair.strip_prefix("timeout="))?;
     value.strip_suffix("ms")?.parse().ok()
@@ -310,17 +310,17 @@ async fn a_write_shows_the_server_to_give_up_when_the_attempt_does_and_a_read_do
         let before = tokio::time::Instant::now();
         let limit = LONG;
         let answer = answer(&client, request(method.clone(), "/a"), limit).await.unwrap();
-        let told = told(&server.seen.lock().pop().unwrap()).unwrap();
-        assert!((15_000..=30_000).contains(&told), "{method}: {told}");
+        let time_limit = time_limit(&server.seen.lock().pop().unwrap()).unwrap();
+        assert!((15_000..=30_000).contains(&time_limit), "{method}: {time_limit}");
         let settled_at = answer.settled_at.unwrap();
-        assert!(settled_at >= before + Duration::from_millis(told), "{method}");
-        // What was told is in whole milliseconds.
-        let told = Duration::from_millis(told + 1);
-        assert!(settled_at <= tokio::time::Instant::now() + applicable_for(told), "{method}");
+        assert!(settled_at >= before + Duration::from_millis(time_limit), "{method}");
+        // The time limit is in whole milliseconds.
+        let time_limit = Duration::from_millis(time_limit + 1);
+        assert!(settled_at <= tokio::time::Instant::now() + applicable_for(time_limit), "{method}");
     }
     let answer = answer(&client, request(Method::GET, "/a"), LONG).await.unwrap();
     assert_eq!(answer.settled_at, None);
-    assert_eq!(told(&server.seen.lock().pop().unwrap()), None);
+    assert_eq!(time_limit(&server.seen.lock().pop().unwrap()), None);
 }
 
 #[tokio::test]
@@ -331,8 +331,8 @@ async fn the_end_of_the_lease_is_the_end_of_a_write_that_is_sent_under_it() {
     let client = clients.build(Profile { fence: Some(fence.clone()), ..profile() }).unwrap();
     fence.open_for(BootInstant::now(), Duration::from_secs(20));
     answer(&client, request(Method::PATCH, "/a"), LONG).await.unwrap();
-    let told = told(&server.seen().remove(0)).unwrap();
-    assert!((5_000..=19_750).contains(&told), "{told}: 20 s less what the sending may take");
+    let time_limit = time_limit(&server.seen().remove(0)).unwrap();
+    assert!((5_000..=19_750).contains(&time_limit), "{time_limit}: 20 s minus the time to send");
 }
 
 #[tokio::test]
@@ -351,7 +351,7 @@ async fn a_write_whose_lease_leaves_the_server_no_time_is_fenced() {
 #[test]
 fn a_body_is_refused_when_the_lease_no_longer_covers_the_timeout_of_the_server() {
     let fence = Fence::closed();
-    fence.open_for(BootInstant::now(), Duration::from_secs(4)); // told: 5 s
+    fence.open_for(BootInstant::now(), Duration::from_secs(4)); // time_limit: 5 s
     let (mut body, progress) = guarded(&fence);
     match poll(&mut body) {
         Poll::Ready(Some(Err(error))) => assert!(error.is::<Fenced>(), "{error}"),
