@@ -56,7 +56,9 @@ impl Allocator {
             return (Assignment::Starved(shortage), effects);
         }
         if !is_same {
-            self.ledger.occupy(&Owner::Node(uid.clone()), cidrs);
+            self.clear_findings(uid);
+            let taken = self.ledger.occupy(&Owner::Node(uid.clone()), cidrs);
+            self.count_external(uid, &taken.external);
             if let Some(node) = self.unassigned.get_mut(uid) {
                 node.phase = Phase::Reserved;
             }

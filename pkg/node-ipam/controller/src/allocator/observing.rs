@@ -122,6 +122,12 @@ impl Allocator {
         effects
     }
 
+    /// Counts the CIDRs of a Node that lie outside of all pools.
+    pub(super) fn count_external(&mut self, uid: &Uid, external: &[IpNet]) {
+        let counts = self.source.counts_external(self.ledger.pools());
+        self.findings.set_external(uid, if counts { external.len() } else { 0 });
+    }
+
     /// Reports CIDRs outside of all pools, and texts that are not CIDRs.
     fn find_strange(
         &mut self,
@@ -130,8 +136,7 @@ impl Allocator {
         garbage: &[String],
         effects: &mut Effects,
     ) {
-        let counts_external = self.source.counts_external(self.ledger.pools());
-        self.findings.set_external(&node.uid, if counts_external { external.len() } else { 0 });
+        self.count_external(&node.uid, external);
         self.findings.set_garbage(&node.uid, garbage.len());
         let (external, pools) = if self.source.reports_external() {
             (external, self.ledger.pools())

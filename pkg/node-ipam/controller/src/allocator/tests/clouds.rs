@@ -350,10 +350,36 @@ fn pairs_that_overlap_and_what_is_outside_of_the_pool_are_counted_while_they_las
 }
 
 #[test]
-fn without_a_pool_nothing_is_outside_of_it() {
-    let mut allocator = exact();
-    drop(see(&mut allocator, "a", &["10.0.0.0/24"]));
-    assert_eq!(allocator.snapshot().external, 0);
+fn what_the_cloud_names_outside_of_the_pool_is_counted_and_without_a_pool_it_is_not() {
+    let pool = || Some(pool("10.0.0.0/23", 24));
+    for (pool, external) in [(pool(), 1), (None, 0)] {
+        let mut allocator = Allocator::of_cloud(CloudSource::Exact, pool, &[]);
+        drop(see(&mut allocator, "a", &[]));
+        drop(take(&mut allocator, "a", &[net("10.0.0.0/24")]));
+        assert_eq!(allocator.snapshot().external, 0);
+        let named = [net("192.168.0.0/24")];
+        drop(take(&mut allocator, "a", &named));
+        assert!(send(&mut allocator, "a", &named));
+        assert_eq!(allocator.snapshot().external, external);
+        drop(see(&mut allocator, "a", &["192.168.0.0/24"]));
+        assert_eq!(allocator.snapshot().external, external);
+        drop(allocator.gone("a", now()));
+        assert_eq!(allocator.snapshot().external, 0);
+    }
+}
+
+/// `rule:a-bad-node-stops-only-itself`
+#[test]
+fn a_pair_that_overlaps_ends_when_the_cloud_names_another_cidr() {
+    let (mut allocator, first) = (exact(), [net("10.0.0.0/24")]);
+    drop(see(&mut allocator, "a", &[]));
+    drop(take(&mut allocator, "a", &first));
+    assert!(send(&mut allocator, "a", &first));
+    drop(see(&mut allocator, "b", &["10.0.0.0/24"]));
+    assert_eq!(allocator.snapshot().conflicts, 1);
+    allocator.refused(&"a".into());
+    assert_eq!(sent(take(&mut allocator, "a", &[net("10.0.1.0/24")])), ["10.0.1.0/24"]);
+    assert_eq!(allocator.snapshot().conflicts, 0);
 }
 
 #[test]
