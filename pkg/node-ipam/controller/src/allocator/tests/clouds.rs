@@ -212,9 +212,9 @@ fn what_the_cloud_names_in_place_of_what_was_sent_waits_for_the_outcome() {
     allocator.refused(&"a".into());
     drop(see(&mut allocator, "holder", &["10.0.1.0/24"]));
     assert_eq!(allocator.snapshot().unresolved, 1, "an earlier PATCH is open");
-    for _ in 0..3 {
-        let after = long_after() + Duration::from_secs(1);
-        drop(allocator.read_empty(&"a".into(), after, after));
+    for later in 1..4 {
+        let at = long_after() + Duration::from_secs(2 * later);
+        drop(allocator.read_empty(&"a".into(), at, at));
     }
     assert!(is_in_use(&take(&mut allocator, "a", &second)));
     assert_eq!(allocator.claim(&"a".into()), [], "it blocks no other Node");
