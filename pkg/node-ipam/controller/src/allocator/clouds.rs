@@ -244,6 +244,13 @@ impl Allocator {
         effects
     }
 
+    /// Another writer has given CIDRs to a Node whose block the cloud may have routed: no other Node
+    /// gets it before a read of the VM shows it without (`rule:strange-alias-is-no-claim`).
+    pub(super) fn keep_routed(&mut self, uid: &Uid) {
+        let routed = self.claim(uid).to_vec();
+        self.ledger.occupy(&Owner::Aliases(uid.clone()), &routed);
+    }
+
     /// Whether a range is one whole block of a pool.
     pub(crate) fn is_block(&self, range: &IpNet) -> bool {
         let mut pools = self.ledger.pools().iter();

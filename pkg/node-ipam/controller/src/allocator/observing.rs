@@ -7,7 +7,7 @@ use cidr::{Conflict, IpNet};
 use kube_api::{Node, NodeMarks};
 use tokio::time::Instant;
 
-use super::unassigned::Unassigned;
+use super::unassigned::{Route, Unassigned};
 use super::{Allocator, Effects, Owner, Phase, Uid, findings};
 use crate::reconciler::CachedNode;
 use crate::second_allocator::{Evidence, Suspect};
@@ -110,6 +110,9 @@ impl Allocator {
         self.foreign += u64::from(waited.is_some() || had_claim);
         self.clear_findings(&node.uid);
         self.forget_ours(&node.uid);
+        if waited.is_some_and(|node| node.route() != Route::NotRequested) {
+            self.keep_routed(&node.uid);
+        }
         self.assigned.insert(node.uid.clone(), node.name.clone());
         let taken = self.ledger.occupy(&owner, &cidrs);
         self.find_strange(node, &taken.external, &garbage, &mut effects);

@@ -150,6 +150,25 @@ fn what_another_writer_wrote_replaces_the_claim() {
     assert_eq!(used(&allocator), (1, 2));
 }
 
+/// `rule:strange-alias-is-no-claim`
+#[test]
+fn a_block_that_may_be_routed_goes_to_no_other_node_when_another_writer_served_its_node() {
+    let mut allocator = routed();
+    drop(add(&mut allocator, "a"));
+    assert!(route(&mut allocator, "a", "10.0.0.0/24"));
+    drop(add(&mut allocator, "b"));
+    assert!(is_full(&add(&mut allocator, "c")));
+    let effects = see(&mut allocator, "a", &["192.168.0.0/24"]);
+    assert_eq!(effects.wake, [] as [Arc<str>; 0]);
+    assert!(is_full(&allocator.assign(&"c".into()).0));
+    let read = |allocator: &mut Allocator, aliases: &[IpNet]| {
+        allocator.keep_aliases(&"a".into(), aliases).wake
+    };
+    assert_eq!(read(&mut allocator, &[net("10.0.0.0/24")]), [] as [Arc<str>; 0]);
+    assert_eq!(read(&mut allocator, &[]), [Arc::from("c")]);
+    assert_eq!(block(&mut allocator, "c"), "10.0.0.0/24");
+}
+
 #[test]
 fn what_was_written_counts_before_the_cache_shows_it() {
     let (mut allocator, a) = (routed(), node("a", "a"));
