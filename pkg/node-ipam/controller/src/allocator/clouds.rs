@@ -56,7 +56,9 @@ impl Allocator {
             return (Assignment::Starved(shortage), effects);
         }
         if !is_same {
-            self.ledger.occupy(&Owner::Node(uid.clone()), cidrs);
+            self.clear_findings(uid);
+            let taken = self.ledger.occupy(&Owner::Node(uid.clone()), cidrs);
+            self.count_external(uid, &taken.external);
             if let Some(node) = self.unassigned.get_mut(uid) {
                 node.phase = Phase::Reserved;
             }
@@ -240,6 +242,13 @@ impl Allocator {
             self.after_release(&mut effects);
         }
         effects
+    }
+
+    /// Another writer has given CIDRs to a Node whose block the cloud may have routed: no other Node
+    /// gets it before a read of the VM shows it without (`rule:strange-alias-is-no-claim`).
+    pub(super) fn keep_routed(&mut self, uid: &Uid) {
+        let routed = self.claim(uid).to_vec();
+        self.ledger.occupy(&Owner::Aliases(uid.clone()), &routed);
     }
 
     /// Whether a range is one whole block of a pool.

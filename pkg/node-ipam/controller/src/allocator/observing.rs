@@ -7,7 +7,7 @@ use cidr::{Conflict, IpNet};
 use kube_api::{Node, NodeMarks};
 use tokio::time::Instant;
 
-use super::unassigned::Unassigned;
+use super::unassigned::{Route, Unassigned};
 use super::{Allocator, Effects, Owner, Phase, Uid, findings};
 use crate::reconciler::CachedNode;
 use crate::second_allocator::{Evidence, Suspect};
@@ -110,6 +110,9 @@ impl Allocator {
         self.foreign += u64::from(waited.is_some() || had_claim);
         self.clear_findings(&node.uid);
         self.forget_ours(&node.uid);
+        if waited.is_some_and(|node| node.route() != Route::NotRequested) {
+            self.keep_routed(&node.uid);
+        }
         self.assigned.insert(node.uid.clone(), node.name.clone());
         let taken = self.ledger.occupy(&owner, &cidrs);
         self.find_strange(node, &taken.external, &garbage, &mut effects);
@@ -122,6 +125,12 @@ impl Allocator {
         effects
     }
 
+    /// Counts the CIDRs of a Node that lie outside of all pools.
+    pub(super) fn count_external(&mut self, uid: &Uid, external: &[IpNet]) {
+        let counts = self.source.counts_external(self.ledger.pools());
+        self.findings.set_external(uid, if counts { external.len() } else { 0 });
+    }
+
     /// Reports CIDRs outside of all pools, and texts that are not CIDRs.
     fn find_strange(
         &mut self,
@@ -130,8 +139,7 @@ impl Allocator {
         garbage: &[String],
         effects: &mut Effects,
     ) {
-        let counts_external = self.source.counts_external(self.ledger.pools());
-        self.findings.set_external(&node.uid, if counts_external { external.len() } else { 0 });
+        self.count_external(&node.uid, external);
         self.findings.set_garbage(&node.uid, garbage.len());
         let (external, pools) = if self.source.reports_external() {
             (external, self.ledger.pools())

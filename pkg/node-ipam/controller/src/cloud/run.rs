@@ -129,7 +129,7 @@ async fn work<C: Cloud, R: Reconcile<Key = Arc<str>>>(
 }
 
 /// Registers everything, once per process; `queue` is the name of the work queue.
-pub(super) fn metrics(registry: &Registry, queue: &str) -> Result<IpamMetrics, prometheus::Error> {
+fn metrics(registry: &Registry, queue: &str) -> Result<IpamMetrics, prometheus::Error> {
     let dropped = IntCounterVec::new(
         Opts::new(
             "workqueue_dropped_objects",

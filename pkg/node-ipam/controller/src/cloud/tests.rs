@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use api_server_double::{ApiServer, Reply, client_of_unchanging};
 use cidr::{IpNet, Pool};
-use client::SendCheck;
+use client::{CallError, SendCheck};
 use events::{Broadcaster, EventMetrics};
 use http::Method;
 use informer::{Informer, InformerMetrics, Subscription};
@@ -23,10 +23,10 @@ use workqueue::{Next, QueueMetrics, Retry, WorkQueue};
 use super::cloud_nodes::CloudNodes;
 use super::copying::BACKOFF;
 use super::provider::{Cloud, CloudError, VmRanges};
-use super::run::metrics;
 use crate::allocator::{Allocator, CloudSource};
 use crate::api::NodeApi;
 use crate::backlog::Backlog;
+use crate::metrics::{IpamMetrics, PoolsOf};
 use crate::node_events::NodeEvents;
 use crate::node_work;
 use crate::reconciler::{CachedNode, Reconciler};
@@ -102,7 +102,9 @@ impl<N: CachedNode + StaticKind> World<N> {
             client_of_unchanging(nodes.clone()),
             &InformerMetrics::new(&registry, "test").unwrap(),
         );
-        let metrics = metrics(&registry, "test").unwrap();
+        let has_objects = allocator.snapshot().pools.iter().any(|pool| pool.object.is_some());
+        let of = if has_objects { PoolsOf::ClusterCidrs } else { PoolsOf::Flags };
+        let metrics = IpamMetrics::new(&registry, of).unwrap();
         let events = ApiServer::new(Reply::stored);
         let event_metrics = EventMetrics::new(&registry).unwrap();
         let (recorder, broadcaster) =
@@ -269,7 +271,7 @@ fn server(nodes: Vec<Value>, patches: &[u16]) -> ApiServer {
                 }))
             }
             LOST => Reply::Fails("cut off".into()),
-            UNSENT => Reply::Refused,
+            UNSENT => Reply::Fails(Box::new(CallError::NotSent("no connection".into()))),
             TAKEN => Reply::failure(422, "spec.podCIDRs: may not change podCIDR"),
             code => Reply::failure(code, "Refused"),
         }

@@ -150,6 +150,25 @@ fn what_another_writer_wrote_replaces_the_claim() {
     assert_eq!(used(&allocator), (1, 2));
 }
 
+/// `rule:strange-alias-is-no-claim`
+#[test]
+fn a_block_that_may_be_routed_goes_to_no_other_node_when_another_writer_served_its_node() {
+    let mut allocator = routed();
+    drop(add(&mut allocator, "a"));
+    assert!(route(&mut allocator, "a", "10.0.0.0/24"));
+    drop(add(&mut allocator, "b"));
+    assert!(is_full(&add(&mut allocator, "c")));
+    let effects = see(&mut allocator, "a", &["192.168.0.0/24"]);
+    assert_eq!(effects.wake, [] as [Arc<str>; 0]);
+    assert!(is_full(&allocator.assign(&"c".into()).0));
+    let read = |allocator: &mut Allocator, aliases: &[IpNet]| {
+        allocator.keep_aliases(&"a".into(), aliases).wake
+    };
+    assert_eq!(read(&mut allocator, &[net("10.0.0.0/24")]), [] as [Arc<str>; 0]);
+    assert_eq!(read(&mut allocator, &[]), [Arc::from("c")]);
+    assert_eq!(block(&mut allocator, "c"), "10.0.0.0/24");
+}
+
 #[test]
 fn what_was_written_counts_before_the_cache_shows_it() {
     let (mut allocator, a) = (routed(), node("a", "a"));
@@ -212,9 +231,9 @@ fn what_the_cloud_names_in_place_of_what_was_sent_waits_for_the_outcome() {
     allocator.refused(&"a".into());
     drop(see(&mut allocator, "holder", &["10.0.1.0/24"]));
     assert_eq!(allocator.snapshot().unresolved, 1, "an earlier PATCH is open");
-    for _ in 0..3 {
-        let after = long_after() + Duration::from_secs(1);
-        drop(allocator.read_empty(&"a".into(), after, after));
+    for later in 1..4 {
+        let at = long_after() + Duration::from_secs(2 * later);
+        drop(allocator.read_empty(&"a".into(), at, at));
     }
     assert!(is_in_use(&take(&mut allocator, "a", &second)));
     assert_eq!(allocator.claim(&"a".into()), [], "it blocks no other Node");
@@ -350,10 +369,36 @@ fn pairs_that_overlap_and_what_is_outside_of_the_pool_are_counted_while_they_las
 }
 
 #[test]
-fn without_a_pool_nothing_is_outside_of_it() {
-    let mut allocator = exact();
-    drop(see(&mut allocator, "a", &["10.0.0.0/24"]));
-    assert_eq!(allocator.snapshot().external, 0);
+fn what_the_cloud_names_outside_of_the_pool_is_counted_and_without_a_pool_it_is_not() {
+    let pool = || Some(pool("10.0.0.0/23", 24));
+    for (pool, external) in [(pool(), 1), (None, 0)] {
+        let mut allocator = Allocator::of_cloud(CloudSource::Exact, pool, &[]);
+        drop(see(&mut allocator, "a", &[]));
+        drop(take(&mut allocator, "a", &[net("10.0.0.0/24")]));
+        assert_eq!(allocator.snapshot().external, 0);
+        let named = [net("192.168.0.0/24")];
+        drop(take(&mut allocator, "a", &named));
+        assert!(send(&mut allocator, "a", &named));
+        assert_eq!(allocator.snapshot().external, external);
+        drop(see(&mut allocator, "a", &["192.168.0.0/24"]));
+        assert_eq!(allocator.snapshot().external, external);
+        drop(allocator.gone("a", now()));
+        assert_eq!(allocator.snapshot().external, 0);
+    }
+}
+
+/// `rule:a-bad-node-stops-only-itself`
+#[test]
+fn a_pair_that_overlaps_ends_when_the_cloud_names_another_cidr() {
+    let (mut allocator, first) = (exact(), [net("10.0.0.0/24")]);
+    drop(see(&mut allocator, "a", &[]));
+    drop(take(&mut allocator, "a", &first));
+    assert!(send(&mut allocator, "a", &first));
+    drop(see(&mut allocator, "b", &["10.0.0.0/24"]));
+    assert_eq!(allocator.snapshot().conflicts, 1);
+    allocator.refused(&"a".into());
+    assert_eq!(sent(take(&mut allocator, "a", &[net("10.0.1.0/24")])), ["10.0.1.0/24"]);
+    assert_eq!(allocator.snapshot().conflicts, 0);
 }
 
 #[test]
