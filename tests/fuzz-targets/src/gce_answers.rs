@@ -49,7 +49,8 @@ pub(crate) fn are_read(data: &[u8]) {
         1 => {
             let Ok(text) = std::str::from_utf8(data) else { return };
             if let Ok(id) = ProviderId::parse(text) {
-                assert_eq!(ProviderId::parse(&id.to_string()).unwrap(), id, "{text:?}");
+                let again = ProviderId::parse(&format!("gce://{id}"));
+                assert_eq!(again.as_ref(), Ok(&id), "{text:?}");
             }
         }
         2 => {

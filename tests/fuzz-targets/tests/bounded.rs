@@ -37,7 +37,9 @@ fn fuzz(target: &Target, seed: u64) -> (u64, Duration) {
     };
     run(b"");
     let seeds = (target.seeds)();
-    seeds.iter().for_each(|seed| run(seed));
+    for seed in &seeds {
+        run(seed);
+    }
     let (mut mutator, begun) = (Mutator::new(seed, seeds), Instant::now());
     while begun.elapsed() < LENGTH {
         run(&mutator.input());
