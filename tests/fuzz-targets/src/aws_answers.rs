@@ -17,8 +17,8 @@ use crate::canned_answer::CannedAnswer;
 
 const UNHURRIED: Rate = Rate { per_second: 1e9, burst: 1_000_000 };
 
-/// Far longer than an answer takes, and shorter than the wait before a repetition.
-const ANSWERED: Duration = Duration::from_millis(30);
+/// Longer than an answer takes, and shorter than the wait before a repetition.
+const ANSWERED: Duration = Duration::from_millis(5);
 
 struct State {
     runtime: Runtime,

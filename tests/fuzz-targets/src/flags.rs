@@ -53,7 +53,8 @@ fn values(text: &str) -> Option<Values> {
     let kind_of = |name: &str| SPECS.iter().find(|spec| spec.name == name).map(|spec| spec.kind);
     let argv = normalise(text.lines().map(str::to_owned), kind_of).ok()?;
     let given = argv.flags.iter().map(|flag| {
-        flag.trim_start_matches('-').split_once('=').expect("normalised flags have a value")
+        let flag = flag.trim_start_matches('-');
+        flag.split_once('=').unwrap_or((flag, "")) // of a flag that is not known
     });
     match Values::from_given(SPECS.iter().copied(), given) {
         Ok(values) => Some(values),
