@@ -10,15 +10,18 @@ use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use infra_controller_manager::build;
-use prometheus::Registry;
+use prometheus::{IntCounter, Registry};
 use serving::{
     Access, BuildInfo, Everyone, Exposition, Health, Page, Pages, Peer, PeerCertificate, reply,
 };
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, duplex};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, duplex, split};
 use tokio::runtime::Runtime;
+use tokio::task::yield_now;
 
 /// As `serving` limits the head of a request.
 const HEAD_BYTES: usize = 64 * 1024;
+/// So often the server gets its turn before the peer closes.
+const TURNS: u32 = 32;
 
 thread_local! {
     static STATE: RefCell<(Runtime, Pages)> = RefCell::new((crate::runtime(), pages()));
@@ -31,7 +34,10 @@ fn pages() -> Pages {
         rustc: "rustc",
         k8s_compat: "1.31-1.37",
     };
-    let pages = Pages::standard(&Health::new(), &Registry::new(), &info, &Exposition::default());
+    let registry = Registry::new();
+    let counter = IntCounter::new("fuzz_total", "A series").expect("a good name");
+    registry.register(Box::new(counter)).expect("it is alone");
+    let pages = Pages::standard(&Health::new(), &registry, &info, &Exposition::default());
     let echo = Page::new("/echo", Access::Authorized, |request| async move {
         reply::text(StatusCode::OK, request.body)
     });
@@ -51,9 +57,9 @@ pub(crate) fn are_answered(data: &[u8]) {
 
 /// What a peer reads that sends `data` and then nothing more.
 async fn exchange(pages: &Pages, is_http2: bool, data: &[u8]) -> Vec<u8> {
-    let (mut ours, theirs) = duplex(data.len() + HEAD_BYTES);
-    ours.write_all(data).await.expect("it has room");
-    ours.shutdown().await.expect("it is open");
+    let (ours, theirs) = duplex(data.len() + HEAD_BYTES);
+    let (mut reading, mut writing) = split(ours);
+    writing.write_all(data).await.expect("it has room");
     let pages = pages.clone();
     let service = service_fn(move |request: Request<Incoming>| {
         let pages = pages.clone();
@@ -74,8 +80,15 @@ async fn exchange(pages: &Pages, is_http2: bool, data: &[u8]) -> Vec<u8> {
             let _closed = builder.serve_connection(io, service).await;
         }
     };
+    // A request whose peer has closed is not answered.
+    let close = async {
+        for _ in 0..TURNS {
+            yield_now().await;
+        }
+        let _closed = writing.shutdown().await;
+    };
     let mut answer = Vec::new();
-    let ((), read) = tokio::join!(serve, ours.read_to_end(&mut answer));
+    let ((), (), read) = tokio::join!(serve, close, reading.read_to_end(&mut answer));
     read.expect("a connection in memory");
     answer
 }

@@ -46,9 +46,7 @@ fn is_decoded<T: Cached>(data: &[u8]) {
     let decoded: Option<T> = T::FROM_PROTOBUF.and_then(|read| read(data).ok());
     let parsed: Option<T> = serde_json::from_slice(data).ok();
     for object in decoded.into_iter().chain(parsed) {
-        // A nameless object would be one key for all.
-        assert!(!object.key().is_empty());
-        let _identity = (object.uid(), object.resource_version());
+        let _identity = (object.key(), object.uid(), object.resource_version());
     }
 }
 

@@ -1,4 +1,4 @@
-//! libFuzzer's main program. `$FUZZ_TARGET` names the body; the arguments are libFuzzer's.
+//! libFuzzer's main program for the target that a feature of this crate names; the arguments are libFuzzer's.
 //!
 //! `$FUZZ_SEEDS` is a folder that gets the target's seeds, `$FUZZ_SLOWEST` a file that gets the time of the
 //! slowest input in microseconds, with the input beside it under the same name and `.input`.
@@ -9,36 +9,52 @@ use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use fuzz_targets::Target;
+#[cfg(feature = "cidr")]
+use fuzz_targets::CIDR as TARGET;
+#[cfg(feature = "ledger")]
+use fuzz_targets::LEDGER as TARGET;
+#[cfg(feature = "flags")]
+use fuzz_targets::FLAGS as TARGET;
+#[cfg(feature = "kubeconfig")]
+use fuzz_targets::KUBECONFIG as TARGET;
+#[cfg(feature = "certificates")]
+use fuzz_targets::CERTIFICATES as TARGET;
+#[cfg(feature = "nodes")]
+use fuzz_targets::NODES as TARGET;
+#[cfg(feature = "objects")]
+use fuzz_targets::OBJECTS as TARGET;
+#[cfg(feature = "aws-answers")]
+use fuzz_targets::AWS_ANSWERS as TARGET;
+#[cfg(feature = "gce-answers")]
+use fuzz_targets::GCE_ANSWERS as TARGET;
+#[cfg(feature = "http-requests")]
+use fuzz_targets::HTTP_REQUESTS as TARGET;
 
 /// No input may take longer.
 const LIMIT: Duration = Duration::from_millis(100);
 
 struct State {
-    target: &'static Target,
     report: Option<PathBuf>,
     slowest: AtomicU64,
 }
 
 static STATE: LazyLock<State> = LazyLock::new(|| {
-    let name = std::env::var("FUZZ_TARGET").expect("FUZZ_TARGET names the target");
-    let target = Target::named(&name).unwrap_or_else(|| panic!("no target is named {name:?}"));
     if let Some(folder) = std::env::var_os("FUZZ_SEEDS").map(PathBuf::from) {
-        for (number, seed) in (target.seeds)().iter().enumerate() {
+        for (number, seed) in (TARGET.seeds)().iter().enumerate() {
             std::fs::write(folder.join(format!("seed-{number}")), seed).expect("a seed is written");
         }
     }
     let report = std::env::var_os("FUZZ_SLOWEST").map(PathBuf::from);
     // What starts with the first input is not the cost of an input.
-    (target.run)(&(target.seeds)()[0]);
-    State { target, report, slowest: AtomicU64::new(0) }
+    (TARGET.run)(&(TARGET.seeds)()[0]);
+    State { report, slowest: AtomicU64::new(0) }
 });
 
 fn run(data: &[u8]) {
-    let State { target, report, slowest } = &*STATE;
+    let State { report, slowest } = &*STATE;
     let before = Duration::from_micros(slowest.load(Ordering::Relaxed));
-    let took = target.timed(data, before);
-    assert!(took <= LIMIT, "{}: an input of {} bytes took {took:?}", target.name, data.len());
+    let took = TARGET.timed(data, before);
+    assert!(took <= LIMIT, "{}: an input of {} bytes took {took:?}", TARGET.name, data.len());
     if took > before {
         let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
         slowest.store(micros, Ordering::Relaxed);
