@@ -53,9 +53,8 @@ async fn a_certificate_is_taken_and_half_of_one_is_refused() {
 async fn yaml_is_read_as_client_go_reads_it() {
     let head = "apiVersion: client.authentication.k8s.io/v1\nkind: ExecCredential\n";
     let token = |issued: Issued| issued.authorization.unwrap();
-    let block = "# from our vault\n---\nstatus:\n  token: 'abc'\n  \
-                 expirationTimestamp: 2199-01-01T00:00:00Z\n";
-    let issued = printing(&format!("{head}{block}")).await.unwrap();
+    let block = "status:\n  token: 'abc'\n  expirationTimestamp: 2199-01-01T00:00:00Z\n";
+    let issued = printing(&format!("# from our vault\n---\n{head}{block}")).await.unwrap();
     assert!(issued.renew_at.is_some());
     assert_eq!(token(issued), "Bearer abc");
     let flow = printing("{kind: ExecCredential, status: {token: abc}}").await.unwrap();
