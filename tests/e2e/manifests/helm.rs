@@ -69,7 +69,10 @@ fn the_program_takes_the_command_lines_of_the_chart() {
         let Ok(flags::Parsed::Run(values)) = parsed else { panic!("{case} runs nothing") };
         let settings = ProcessSettings::new(&values, &known, ALL);
         let settings = settings.unwrap_or_else(|problems| panic!("{case}: {problems:?}"));
-        assert!(settings.warnings.is_empty(), "{case}: {:?}", settings.warnings);
+        // Who calls the webhook is for the operator to say.
+        let is_known = |warning: &String| warning.contains("no --webhook-client-ca-file");
+        let others: Vec<_> = settings.warnings.iter().filter(|it| !is_known(it)).collect();
+        assert!(others.is_empty(), "{case}: {others:?}");
     }
 }
 
