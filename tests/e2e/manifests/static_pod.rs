@@ -122,7 +122,7 @@ async fn prometheus_scrapes_the_static_pod_at_the_address_of_its_node() {
         .guarded_by(&kubeconfig)
         .args([format!("--additional-bind-addresses={NODE}")])
         .start();
-    manager.line("Controller starting...").await;
+    manager.line("Successfully acquired lease").await;
     let scrape = async |token: &str| {
         let url = format!("https://{NODE}:{}", manager.port()).parse().unwrap();
         let mut config = kube::Config::new(url);
