@@ -5,6 +5,9 @@ pub struct ElasticGpuSpecification {
     pub r#type: ::std::option::Option<::std::string::String>,
 }
 impl ElasticGpuSpecification {
+    pub fn r#type(&self) -> ::std::option::Option<&str> {
+        self.r#type.as_deref()
+    }
 }
 impl ElasticGpuSpecification {
     pub fn builder() -> crate::types::builders::ElasticGpuSpecificationBuilder {
@@ -17,6 +20,10 @@ pub struct ElasticGpuSpecificationBuilder {
     pub(crate) r#type: ::std::option::Option<::std::string::String>,
 }
 impl ElasticGpuSpecificationBuilder {
+    pub fn r#type(mut self, input: impl ::std::convert::Into<::std::string::String>) -> Self {
+        self.r#type = ::std::option::Option::Some(input.into());
+        self
+    }
     pub fn set_type(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.r#type = input;
         self

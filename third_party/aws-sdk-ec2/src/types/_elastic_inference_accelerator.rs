@@ -6,6 +6,9 @@ pub struct ElasticInferenceAccelerator {
     pub count: ::std::option::Option<i32>,
 }
 impl ElasticInferenceAccelerator {
+    pub fn r#type(&self) -> ::std::option::Option<&str> {
+        self.r#type.as_deref()
+    }
 }
 impl ElasticInferenceAccelerator {
     pub fn builder() -> crate::types::builders::ElasticInferenceAcceleratorBuilder {
@@ -19,6 +22,10 @@ pub struct ElasticInferenceAcceleratorBuilder {
     pub(crate) count: ::std::option::Option<i32>,
 }
 impl ElasticInferenceAcceleratorBuilder {
+    pub fn r#type(mut self, input: impl ::std::convert::Into<::std::string::String>) -> Self {
+        self.r#type = ::std::option::Option::Some(input.into());
+        self
+    }
     pub fn set_type(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.r#type = input;
         self

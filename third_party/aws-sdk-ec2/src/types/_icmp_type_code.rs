@@ -9,6 +9,9 @@ impl IcmpTypeCode {
     pub fn code(&self) -> ::std::option::Option<i32> {
         self.code
     }
+    pub fn r#type(&self) -> ::std::option::Option<i32> {
+        self.r#type
+    }
 }
 impl IcmpTypeCode {
     pub fn builder() -> crate::types::builders::IcmpTypeCodeBuilder {
@@ -28,6 +31,10 @@ impl IcmpTypeCodeBuilder {
     }
     pub fn set_code(mut self, input: ::std::option::Option<i32>) -> Self {
         self.code = input;
+        self
+    }
+    pub fn r#type(mut self, input: i32) -> Self {
+        self.r#type = ::std::option::Option::Some(input);
         self
     }
     pub fn set_type(mut self, input: ::std::option::Option<i32>) -> Self {

@@ -11,6 +11,9 @@ pub struct NatGatewayAttachedAppliance {
     pub failure_message: ::std::option::Option<::std::string::String>,
 }
 impl NatGatewayAttachedAppliance {
+    pub fn r#type(&self) -> ::std::option::Option<&crate::types::NatGatewayApplianceType> {
+        self.r#type.as_ref()
+    }
 }
 impl NatGatewayAttachedAppliance {
     pub fn builder() -> crate::types::builders::NatGatewayAttachedApplianceBuilder {
@@ -29,6 +32,10 @@ pub struct NatGatewayAttachedApplianceBuilder {
     pub(crate) failure_message: ::std::option::Option<::std::string::String>,
 }
 impl NatGatewayAttachedApplianceBuilder {
+    pub fn r#type(mut self, input: crate::types::NatGatewayApplianceType) -> Self {
+        self.r#type = ::std::option::Option::Some(input);
+        self
+    }
     pub fn set_type(mut self, input: ::std::option::Option<crate::types::NatGatewayApplianceType>) -> Self {
         self.r#type = input;
         self

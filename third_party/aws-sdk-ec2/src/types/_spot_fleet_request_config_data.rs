@@ -33,6 +33,9 @@ impl SpotFleetRequestConfigData {
     pub fn client_token(&self) -> ::std::option::Option<&str> {
         self.client_token.as_deref()
     }
+    pub fn r#type(&self) -> ::std::option::Option<&crate::types::FleetType> {
+        self.r#type.as_ref()
+    }
     pub fn context(&self) -> ::std::option::Option<&str> {
         self.context.as_deref()
     }
@@ -82,6 +85,10 @@ impl SpotFleetRequestConfigDataBuilder {
     }
     pub fn set_client_token(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.client_token = input;
+        self
+    }
+    pub fn r#type(mut self, input: crate::types::FleetType) -> Self {
+        self.r#type = ::std::option::Option::Some(input);
         self
     }
     pub fn set_type(mut self, input: ::std::option::Option<crate::types::FleetType>) -> Self {

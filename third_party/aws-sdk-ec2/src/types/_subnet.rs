@@ -30,6 +30,9 @@ impl Subnet {
     pub fn ipv6_cidr_block_association_set(&self) -> &[crate::types::SubnetIpv6CidrBlockAssociation] {
         self.ipv6_cidr_block_association_set.as_deref().unwrap_or_default()
     }
+    pub fn r#type(&self) -> ::std::option::Option<&str> {
+        self.r#type.as_deref()
+    }
     pub fn subnet_id(&self) -> ::std::option::Option<&str> {
         self.subnet_id.as_deref()
     }
@@ -145,6 +148,10 @@ impl SubnetBuilder {
     }
     pub fn set_block_public_access_states(mut self, input: ::std::option::Option<crate::types::BlockPublicAccessStates>) -> Self {
         self.block_public_access_states = input;
+        self
+    }
+    pub fn r#type(mut self, input: impl ::std::convert::Into<::std::string::String>) -> Self {
+        self.r#type = ::std::option::Option::Some(input.into());
         self
     }
     pub fn set_type(mut self, input: ::std::option::Option<::std::string::String>) -> Self {

@@ -14,6 +14,9 @@ impl VpnGateway {
     pub fn state(&self) -> ::std::option::Option<&crate::types::VpnState> {
         self.state.as_ref()
     }
+    pub fn r#type(&self) -> ::std::option::Option<&crate::types::GatewayType> {
+        self.r#type.as_ref()
+    }
     pub fn availability_zone(&self) -> ::std::option::Option<&str> {
         self.availability_zone.as_deref()
     }
@@ -53,6 +56,10 @@ impl VpnGatewayBuilder {
     }
     pub fn set_state(mut self, input: ::std::option::Option<crate::types::VpnState>) -> Self {
         self.state = input;
+        self
+    }
+    pub fn r#type(mut self, input: crate::types::GatewayType) -> Self {
+        self.r#type = ::std::option::Option::Some(input);
         self
     }
     pub fn set_type(mut self, input: ::std::option::Option<crate::types::GatewayType>) -> Self {
