@@ -7,11 +7,10 @@
 //! | `resolve.rs` | [`ObjectModel`], [`Resolve`]: the pure part of a flavour |
 //! | `pipeline.rs`, `connections.rs` | from the object of a cluster to its [`Target`], and how each cluster is reached now |
 //! | `follow.rs` | watches what a flavour needs, and runs the pipeline |
-//! | `client_prober.rs` | one cluster as it is probed |
 //! | `flavour_registry.rs` | [`FlavourRegistry`]: where a flavour registers its clusters |
 //! | `cluster_registry.rs` | [`ClusterRegistry`]: all clusters, and what their tasks share |
 //! | `member_cluster.rs`, `difference.rs` | one cluster: its state, and in an audit where its object differs |
-//! | `tasks.rs`, `probes.rs` | the task of one cluster, and the sweeper; the probes under way |
+//! | `tasks.rs`, `probes.rs` | the task of one cluster, and the sweeper; one probe, and how many are under way |
 //! | `writer.rs` | writes the pending statuses |
 //! | `ownership.rs`, `shard_coordinator.rs`, `lease_thread.rs` | the clusters of this replica, and how replicas share them |
 //! | `cluster_events.rs` | events |
@@ -36,7 +35,6 @@ use serving::{Access, Endpoints, Page};
 use tracing::info;
 use writer::{Clients, Writer};
 
-pub(crate) mod client_prober;
 mod cluster_events;
 mod cluster_registry;
 pub(crate) mod connections;
@@ -51,7 +49,7 @@ mod metrics;
 mod ownership;
 mod page;
 pub(crate) mod pipeline;
-mod probes;
+pub(crate) mod probes;
 mod resolve;
 mod shard_coordinator;
 mod tasks;

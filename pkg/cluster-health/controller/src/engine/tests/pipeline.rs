@@ -21,11 +21,11 @@ use workqueue::{Backoff, Jitter, Next, QueueMetrics, Reconcile as _, Retry, Work
 use super::S;
 use super::scene::{Answer, KIND, Members, Scene, target};
 use crate::api::WithSpec;
-use crate::engine::client_prober::Rereads;
 use crate::engine::cluster_registry::Known;
 use crate::engine::connections::SecretCache;
 use crate::engine::follow::subscribe;
 use crate::engine::pipeline::{FirstList, Pipeline};
+use crate::engine::probes::Rereads;
 use crate::engine::{
     self, AnnouncedEnds, Cluster, Flavour, FlavourRegistry, ObjectModel, Resolve, Seed, Statement,
     StatusWrite, Supervision, Work,
