@@ -213,6 +213,9 @@ impl Member {
 
     fn note_change(&mut self, change: Change, policy: &Policy, now: Instant) -> bool {
         let Change::Ready { from, to } = change else { return false };
+        if from.is_some() {
+            self.gate.changed();
+        }
         let crosses = from.is_some_and(|from| (from == Status::True) != (to == Status::True));
         crosses && self.flaps.note(now, &policy.damping)
     }

@@ -13,11 +13,16 @@ use crate::Urgency;
 /// First wait after a failed write, and the longest.
 const BACKOFF_FIRST: Duration = Duration::from_millis(500);
 const BACKOFF_CAP: Duration = Duration::from_secs(30);
+/// A failed write waits longer by this for each other one that waits: 400 retries per second while a
+/// server refuses the writes of thousands of clusters.
+const SPACING: Duration = Duration::from_millis(5);
 
 /// Where a key lines up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Line {
     Change,
+    /// Thousands of them come after a start, and none of them is news.
+    FirstResult,
     Heartbeat,
     /// The write was refused more than once in a row: a retry of it is rarely worth more than the
     /// news of another cluster.
@@ -28,18 +33,32 @@ enum Line {
     OtherRest,
 }
 
-const LINES: usize = 5;
+const LINES: usize = 6;
 
 /// Order in which the lines are served, turn by turn: no line waits indefinitely behind another
 /// (`rule:refused-writes-delay-no-others`).
-const TURNS: [[Line; LINES]; 10] = {
-    use Line::{Change, Heartbeat, OtherChange, OtherRest, Refused};
-    let changes = [Change, Heartbeat, Refused, OtherChange, OtherRest];
-    let refused = [Refused, Change, Heartbeat, OtherChange, OtherRest];
-    let heartbeats = [Heartbeat, Change, Refused, OtherChange, OtherRest];
-    let others = [OtherChange, OtherRest, Change, Heartbeat, Refused];
-    let rest = [OtherRest, OtherChange, Change, Heartbeat, Refused];
-    [changes, refused, changes, others, changes, heartbeats, changes, refused, changes, rest]
+const TURNS: [[Line; LINES]; 12] = {
+    use Line::{Change, FirstResult, Heartbeat, OtherChange, OtherRest, Refused};
+    let changes = [Change, FirstResult, Heartbeat, Refused, OtherChange, OtherRest];
+    let first_results = [FirstResult, Change, Heartbeat, Refused, OtherChange, OtherRest];
+    let refused = [Refused, Change, FirstResult, Heartbeat, OtherChange, OtherRest];
+    let heartbeats = [Heartbeat, Change, FirstResult, Refused, OtherChange, OtherRest];
+    let others = [OtherChange, OtherRest, Change, FirstResult, Heartbeat, Refused];
+    let rest = [OtherRest, OtherChange, Change, FirstResult, Heartbeat, Refused];
+    [
+        changes,
+        refused,
+        changes,
+        others,
+        changes,
+        heartbeats,
+        changes,
+        refused,
+        changes,
+        rest,
+        changes,
+        first_results,
+    ]
 };
 
 /// Result of a write.
@@ -155,7 +174,7 @@ impl<K: Clone + Eq + Hash, V: Clone> WriteQueue<K, V> {
     }
 
     /// Takes in what came of a write. One that failed waits for `longest` at most, a period of its
-    /// cluster. `draw` is a random number in `[0, 1)` (`rule:writes-are-retried-until-done`).
+    /// cluster, or for longer while many wait. `draw` is a random number in `[0, 1)` (`rule:writes-are-retried-until-done`).
     pub fn finish(
         &mut self,
         key: &K,
@@ -182,7 +201,9 @@ impl<K: Clone + Eq + Hash, V: Clone> WriteQueue<K, V> {
                 self.line_up(key.clone());
             }
             (Written::Conflict | Written::Failed, _) => {
-                let wait = backoff(entry.failures).min(longest).mul_f64(draw.clamp(0.0, 1.0));
+                let others = u32::try_from(self.waiting.len()).unwrap_or(u32::MAX);
+                let wait = backoff(entry.failures).min(longest).max(SPACING.saturating_mul(others));
+                let wait = wait.mul_f64(draw.clamp(0.0, 1.0));
                 entry.failures = entry.failures.saturating_add(1);
                 self.tickets += 1;
                 let place = (now + wait, self.tickets);
@@ -261,6 +282,7 @@ impl<V> Entry<V> {
             Urgency::OtherChange | Urgency::HeartbeatBeside => Line::OtherRest,
             _ if self.failures > 1 => Line::Refused,
             Urgency::Change => Line::Change,
+            Urgency::FirstResult => Line::FirstResult,
             Urgency::Heartbeat => Line::Heartbeat,
         }
     }
