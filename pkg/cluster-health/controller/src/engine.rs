@@ -115,8 +115,7 @@ pub(crate) async fn run(
         context.health.add("cluster-health-shard", Endpoints::READY, move || share.check());
     }
     let ownership = share.as_ref().map(Ownership::of).unwrap_or_default();
-    let rate = Rate { per_second: limits.write_rate, burst: limits.write_burst };
-    let pace = TokenBucket::new(rate, tokio::time::Instant::now());
+    let pace = limits.write_rate.map(|rate| TokenBucket::new(rate, tokio::time::Instant::now()));
     let clusters = Arc::new(ClusterRegistry::new(
         Permits::new(limits.concurrent_probes),
         Writer::new(clients, pace, ownership.clone()),
@@ -238,10 +237,9 @@ pub(crate) mod tests;
 pub(crate) struct Limits {
     /// Probes under way at once; 0 has it computed.
     pub concurrent_probes: usize,
-    /// Status writes per second.
-    pub write_rate: f64,
-    /// Status writes at once after a quiet time.
-    pub write_burst: u32,
+    /// Status writes per second, and at once after a quiet time; `None` leaves the limit to the API
+    /// server.
+    pub write_rate: Option<Rate>,
     /// Write neither status nor events.
     pub audit: bool,
     /// Replicas that share the clusters; 1 has the leader do everything.

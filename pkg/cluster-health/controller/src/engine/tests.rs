@@ -63,6 +63,32 @@ async fn a_write_that_may_still_be_carried_out_holds_up_its_own_object_alone() {
     assert_eq!(scene.api.writes() - writes, 100);
 }
 
+/// rule:refused-writes-delay-no-others
+#[tokio::test(start_paused = true)]
+async fn a_change_overtakes_thousands_of_first_results_and_heartbeats() {
+    let scene = Scene::new(0);
+    let add = |name: &str, count| (0..count).for_each(|it| scene.add(&format!("ns/{name}{it}"), 1));
+    scene.add("ns/changed", 1);
+    add("old", 1000);
+    sleep(S(280)).await;
+    scene.members.set("ns/changed", Answer::Failing);
+    // 32 per second: that many writes take more than a minute. The heartbeats are due after 300 s.
+    scene.api.delay_writes(S(2));
+    add("new", 2000);
+    while scene.standing("ns/changed") != Some(Standing::NotReady) {
+        sleep(Duration::from_millis(100)).await;
+    }
+    let decided = tokio::time::Instant::now();
+    while scene.api.written("ns/changed") != Some("NotReady".to_owned()) {
+        sleep(Duration::from_millis(100)).await;
+    }
+    let took = decided.elapsed();
+    let waiting = scene.clusters.writer.oldest(super::flavour::now().monotonic);
+    assert!(waiting > S(15), "the queue is full, its oldest write has waited for {waiting:?}");
+    // For one of the writes under way, and for its own.
+    assert!(took < S(5), "it took {took:?}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_prober_that_never_ends_is_cancelled_at_the_timeout_and_nobody_waits_for_it() {
     let scene = Scene::new(0);

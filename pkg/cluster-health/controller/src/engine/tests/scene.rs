@@ -15,7 +15,6 @@ use kube_api::Resource;
 use objects::{Dynamic, ObjectClient};
 use parking_lot::Mutex;
 use prometheus::{Registry as Metrics, TextEncoder};
-use resilience::{Rate, TokenBucket};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -169,9 +168,7 @@ impl Scene {
             let limit = Duration::from_secs(5);
             (plural, ObjectClient::<Dynamic>::new(client.clone(), kind, "fake", limit))
         });
-        let pace =
-            TokenBucket::new(Rate { per_second: 50.0, burst: 100 }, tokio::time::Instant::now());
-        let writer = Writer::new(HashMap::from(clients), pace, ownership.clone());
+        let writer = Writer::new(HashMap::from(clients), None, ownership.clone());
         let exposed = EngineMetrics::new(&metrics, exposed).expect("the names are new");
         let clusters = Arc::new(ClusterRegistry::new(
             Permits::new(concurrent_probes),
