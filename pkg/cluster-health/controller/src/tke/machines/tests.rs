@@ -264,10 +264,12 @@ async fn the_word_of_a_cluster_does_not_wait_for_a_thousand_machines() {
     for number in 0..1000 {
         machines.show(&format!("mc-{number}"), |_| {});
     }
+    // 64 per second.
+    machines.engine.api.delay_writes(Duration::from_secs(1));
     machines.observe(&[("10.0.0.1", "True")]);
     sleep(Duration::from_secs(3)).await;
     machines.engine.add_with("ns/a", 1, |target| target.paused = true);
-    sleep(Duration::from_millis(500)).await;
+    sleep(Duration::from_millis(2100)).await;
     let api = &machines.engine.api;
     assert_eq!(api.written("ns/a"), Some("paused".to_owned()));
     let written = (0..1000).filter(|number| api.machine(&format!("mc-{number}")).is_some()).count();
