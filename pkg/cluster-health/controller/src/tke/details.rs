@@ -224,7 +224,7 @@ fn number(text: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use probe::{Address, Inputs, TlsOptions};
+    use probe::{Address, Inputs, WaivedChecks};
     use tokio::time::sleep;
 
     use super::*;
@@ -237,7 +237,7 @@ mod tests {
     fn tasks(machines: &Machines, own: &Cluster) -> DetailReconciler {
         let lists = Arc::new(machines.lists());
         let addresses = vec![Address::parse("https://127.0.0.1:1").unwrap()];
-        let tls = TlsOptions { everything: true, ..TlsOptions::default() };
+        let tls = WaivedChecks { everything: true, ..WaivedChecks::default() };
         let inputs = Inputs { addresses, tls, ..Inputs::default() };
         let client = lists.prober.client(&inputs).map(Arc::new);
         machines.details.with(own, |_| {});

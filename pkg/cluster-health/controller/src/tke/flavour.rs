@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use health::{Code, Finding, Policy, ProbePath, Report, Standing};
+use health::{Code, Finding, Health, Policy, ProbePath, Report};
 use jiff::Timestamp;
 use kube_api::Resource;
 use objects::Object;
@@ -121,8 +121,8 @@ impl Flavour for Tke {
         Some(StatusWrite::of(&object, fields, schema == StatusSchema::Ours))
     }
 
-    fn stored(&self, cluster: &Cluster) -> Option<Standing> {
-        seed(&*self.objects.get(cluster)?, Timestamp::now()).map(|published| published.standing)
+    fn stored(&self, cluster: &Cluster) -> Option<Health> {
+        seed(&*self.objects.get(cluster)?, Timestamp::now()).map(|published| published.health)
     }
 
     fn tells_offline(&self) -> bool {

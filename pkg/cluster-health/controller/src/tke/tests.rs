@@ -220,7 +220,7 @@ fn the_token_of_a_cluster_that_is_gone_or_has_another_one_is_wiped() {
         let inputs = probe::Inputs {
             addresses: vec![Address::parse("https://10.0.0.1:6443").unwrap()],
             token: Some(token.secret().as_str().into()),
-            tls: probe::TlsOptions { everything: true, ..probe::TlsOptions::default() },
+            tls: probe::WaivedChecks { everything: true, ..probe::WaivedChecks::default() },
             ..probe::Inputs::default()
         };
         let client = flavour.prober.client(&inputs).map(Arc::new);
