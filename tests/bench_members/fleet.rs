@@ -37,6 +37,8 @@ pub(crate) struct Fleet {
     pub(crate) handshakes: AtomicU64,
     /// The members with an outage are silent now.
     pub(crate) outage: AtomicBool,
+    /// All members are silent now.
+    pub(crate) muted: AtomicBool,
     /// Filled when several processes share the members.
     pub(crate) probers: Probers,
     answer_takes: Duration,
@@ -58,6 +60,7 @@ impl Fleet {
             ledger: Ledger::new(options.members),
             handshakes: AtomicU64::new(0),
             outage: AtomicBool::new(false),
+            muted: AtomicBool::new(false),
             probers: Probers::default(),
             answer_takes: if options.shards > 1 { SHARED_ANSWER } else { Duration::ZERO },
             port,
@@ -88,7 +91,7 @@ impl Fleet {
 
     fn is_silent(&self, member: u32) -> bool {
         let down = member < self.affected && self.outage.load(Ordering::Relaxed);
-        down || member >= self.members - self.silent
+        down || self.muted.load(Ordering::Relaxed) || member >= self.members - self.silent
     }
 
     async fn serve(self: Arc<Self>, mut stream: TcpStream) {

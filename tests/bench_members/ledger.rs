@@ -10,6 +10,8 @@ pub(crate) struct Ledger(Vec<Mutex<Member>>);
 #[derive(Clone, Copy, Default)]
 struct Member {
     last: Option<Instant>,
+    /// The first probe after [`Ledger::mark`].
+    marked: Option<Instant>,
     longest: Duration,
     probes: u64,
     /// Probes that are being answered.
@@ -45,7 +47,27 @@ impl Ledger {
         if let Some(last) = entry.last.replace(now) {
             entry.longest = entry.longest.max(now - last);
         }
+        entry.marked.get_or_insert(now);
         entry.probes += 1;
+    }
+
+    /// From now on the first probe of each member is noted.
+    pub(crate) fn mark(&self) {
+        for entry in &self.0 {
+            entry.lock().marked = None;
+        }
+    }
+
+    /// The first probe of a member since the mark.
+    pub(crate) fn first_since_mark(&self, member: u32) -> Option<Instant> {
+        self.0.get(member as usize)?.lock().marked
+    }
+
+    /// Forgets all probes.
+    pub(crate) fn forget(&self) {
+        for entry in &self.0 {
+            *entry.lock() = Member::default();
+        }
     }
 
     /// A probe of this member by this process arrives, and is under way until what is returned is

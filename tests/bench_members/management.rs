@@ -121,6 +121,18 @@ impl Management {
         self.turns.load(Ordering::Relaxed)
     }
 
+    /// How many objects tell of their member.
+    pub(crate) fn told(&self) -> usize {
+        self.published.lock().len()
+    }
+
+    /// When the last of so many objects told of its member; `None` while one does not.
+    pub(crate) fn last_of(&self, members: u32) -> Option<Instant> {
+        let published = self.published.lock();
+        let all = published.len() >= members as usize;
+        published.values().map(|published| published.since).max().filter(|_| all)
+    }
+
     /// How many objects say that their member is ready.
     pub(crate) fn ready(&self) -> usize {
         self.published.lock().values().filter(|published| published.ready == "True").count()

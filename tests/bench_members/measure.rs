@@ -15,20 +15,23 @@ use crate::report::Report;
 const OUTAGE: Duration = Duration::from_secs(60);
 const TICK: Duration = Duration::from_millis(200);
 const SETTLES_WITHIN: Duration = Duration::from_secs(300);
+/// Periods of all members that a process without connections is watched for.
+const UNCONNECTED: Duration = Duration::from_secs(25);
 
 pub(crate) async fn measure(options: &Options) -> anyhow::Result<Report> {
     programs::product();
     let fleet = Fleet::start(options).await?;
     let management = Management::start().await?;
-    let idle = launch(&management);
+    let idle = launch(&management, &[]);
     sleep(Duration::from_secs(5)).await;
     let rss_idle_bytes = usage::of(idle.pid())?.peak_rss_bytes;
     drop(idle);
     eprintln!("making {} members", options.members);
     management.populate(&fleet, options.members).await?;
     management.watch();
-    let manager = launch(&management);
-    let first_round = settle(&fleet, options).await?;
+    let rss_unconnected_bytes = unconnected(&fleet, &management, options).await?;
+    let manager = launch(&management, &[]);
+    let (first_round, first_results) = settle(&fleet, &management, options).await?;
     eprintln!("measuring for {:?}", options.length);
     fleet.ledger.begin();
     let counted = Counted::of(&manager).await;
@@ -39,7 +42,13 @@ pub(crate) async fn measure(options: &Options) -> anyhow::Result<Report> {
     // Those with an outage wait for nothing that is measured of the healthy.
     let outage_max = outage(&fleet, &management, options, true).await;
     sleep(OUTAGE).await;
+    fleet.ledger.mark();
     let recovery_max = outage(&fleet, &management, options, false).await;
+    let recovered = (0..options.outage()).filter_map(|member| {
+        let probed = fleet.ledger.first_since_mark(member)?;
+        Some(management.published(member)?.since.saturating_duration_since(probed))
+    });
+    let recovery_after_probe_max = recovered.max();
     sleep((begin + options.length).saturating_duration_since(Instant::now())).await;
     let (length, after) = (begin.elapsed(), usage::of(manager.pid())?);
     let begun_scrape = Instant::now();
@@ -56,13 +65,16 @@ pub(crate) async fn measure(options: &Options) -> anyhow::Result<Report> {
         healthy_wait_p99: healthy.get(p99).copied().unwrap_or_default(),
         silent_wait_max: silent.last().copied().unwrap_or_default(),
         first_round,
+        first_results,
         late_probes: counted.late,
         transitions: counted.transitions,
         outage_max,
         recovery_max,
+        recovery_after_probe_max,
         cores: after.cpu.saturating_sub(before.cpu).as_secs_f64() / length.as_secs_f64(),
         rss_bytes: after.peak_rss_bytes,
         rss_idle_bytes,
+        rss_unconnected_bytes,
         writes: counted.writes,
         scrape,
         handshakes: fleet.handshakes.load(Ordering::Relaxed) - handshakes,
@@ -70,14 +82,32 @@ pub(crate) async fn measure(options: &Options) -> anyhow::Result<Report> {
     })
 }
 
-fn launch(management: &Management) -> Process {
+fn launch(management: &Management, arguments: &[&str]) -> Process {
     Process::with_kubeconfig(&management.plane.admin_kubeconfig())
         .args(["--controllers=cluster-health", "--leader-elect=false"])
+        .args(arguments.iter().copied())
         .start()
 }
 
-/// How long it took until every member was probed.
-async fn settle(fleet: &Fleet, options: &Options) -> anyhow::Result<Duration> {
+/// Peak memory of a process that knows all members, reaches none of them and writes nothing.
+async fn unconnected(
+    fleet: &Fleet,
+    management: &Management,
+    options: &Options,
+) -> anyhow::Result<u64> {
+    fleet.muted.store(true, Ordering::Relaxed);
+    let manager = launch(management, &["--cluster-health-audit=true"]);
+    probed(fleet, options).await?;
+    sleep(UNCONNECTED).await;
+    let bytes = usage::of(manager.pid())?.peak_rss_bytes;
+    drop(manager);
+    fleet.muted.store(false, Ordering::Relaxed);
+    fleet.ledger.forget();
+    Ok(bytes)
+}
+
+/// How long it takes until every member is probed.
+async fn probed(fleet: &Fleet, options: &Options) -> anyhow::Result<Duration> {
     let begin = Instant::now();
     while fleet.ledger.reached(options.members) < options.members as usize {
         if begin.elapsed() > SETTLES_WITHIN {
@@ -86,11 +116,31 @@ async fn settle(fleet: &Fleet, options: &Options) -> anyhow::Result<Duration> {
         }
         sleep(TICK).await;
     }
-    let first_round = begin.elapsed();
+    Ok(begin.elapsed())
+}
+
+/// How long it took until every member was probed, and until every object told of its member.
+async fn settle(
+    fleet: &Fleet,
+    management: &Management,
+    options: &Options,
+) -> anyhow::Result<(Duration, Duration)> {
+    let begin = Instant::now();
+    let first_round = probed(fleet, options).await?;
     eprintln!("all members were probed within {first_round:?} of the start");
-    // First writes, at 50 in a second, and first connections.
-    sleep(Duration::from_secs(30) + Duration::from_millis(20) * options.members).await;
-    Ok(first_round)
+    let last = loop {
+        if let Some(last) = management.last_of(options.members) {
+            break last;
+        }
+        if begin.elapsed() > SETTLES_WITHIN {
+            bail!("only {} objects tell of their members", management.told());
+        }
+        sleep(TICK).await;
+    };
+    let first_results = last.saturating_duration_since(begin);
+    eprintln!("all first results were published within {first_results:?} of the start");
+    sleep(Duration::from_secs(30)).await;
+    Ok((first_round, first_results))
 }
 
 /// Begins or ends the outage; how long it takes until the last object tells of it. `None` when one

@@ -11,7 +11,11 @@ const OUTAGE_LIMIT: Duration = Duration::from_secs(38);
 /// For the start and for a timeout, after what [`spread`] says of first probes.
 const FIRST_ROUND: Duration = Duration::from_secs(4);
 const CORES: f64 = 1.0;
-const KIB_PER_MEMBER: u64 = 64;
+const KIB_PER_MEMBER: u64 = 32;
+/// After the first probe of the last member, which for a silent one ends with its timeout.
+const FIRST_RESULTS: Duration = Duration::from_secs(10);
+/// From the probe that finds a recovery to its status.
+const RECOVERY_AFTER_PROBE: Duration = Duration::from_secs(5);
 /// Between two writes of a status in which nothing changes.
 const HEARTBEAT: Duration = Duration::from_secs(300);
 
@@ -23,13 +27,18 @@ pub(crate) struct Report {
     pub(crate) healthy_wait_p99: Duration,
     pub(crate) silent_wait_max: Duration,
     pub(crate) first_round: Duration,
+    /// From the start to the status of the last member.
+    pub(crate) first_results: Duration,
     pub(crate) late_probes: f64,
     pub(crate) transitions: f64,
     pub(crate) outage_max: Option<Duration>,
     pub(crate) recovery_max: Option<Duration>,
+    pub(crate) recovery_after_probe_max: Option<Duration>,
     pub(crate) cores: f64,
     pub(crate) rss_bytes: u64,
     pub(crate) rss_idle_bytes: u64,
+    /// Of a process that knows all members and has no connection to any.
+    pub(crate) rss_unconnected_bytes: u64,
     pub(crate) writes: f64,
     /// Duration of one scrape of all metrics, with its parsing.
     pub(crate) scrape: Duration,
@@ -40,6 +49,17 @@ pub(crate) struct Report {
 impl Report {
     fn bytes_per_member(&self) -> u64 {
         self.rss_bytes.saturating_sub(self.rss_idle_bytes) / u64::from(self.members)
+    }
+
+    /// What the object, the state and the client of a member cost without a connection.
+    fn unconnected_bytes_per_member(&self) -> u64 {
+        self.rss_unconnected_bytes.saturating_sub(self.rss_idle_bytes) / u64::from(self.members)
+    }
+
+    /// What a connection costs.
+    fn bytes_per_connection(&self) -> u64 {
+        let connected = self.members.saturating_sub(self.silent).max(1);
+        self.rss_bytes.saturating_sub(self.rss_unconnected_bytes) / u64::from(connected)
     }
 
     /// Maximum of status writes: one for each transition, and one for each member and heartbeat.
@@ -55,15 +75,19 @@ impl Report {
             "silent": self.silent,
             "length_seconds": seconds(self.length),
             "first_round_seconds": seconds(self.first_round),
+            "first_results_seconds": seconds(self.first_results),
             "late_probes": self.late_probes,
             "healthy_wait_max_seconds": seconds(self.healthy_wait_max),
             "healthy_wait_p99_seconds": seconds(self.healthy_wait_p99),
             "silent_wait_max_seconds": seconds(self.silent_wait_max),
             "outage_published_after_max_seconds": self.outage_max.map(seconds),
             "recovery_published_after_max_seconds": self.recovery_max.map(seconds),
+            "recovery_after_probe_max_seconds": self.recovery_after_probe_max.map(seconds),
             "cpu_cores": (self.cores * 1000.0).round() / 1000.0,
             "peak_rss_mib": self.rss_bytes / (1024 * 1024),
-            "rss_per_member_kib": self.bytes_per_member() / 1024,
+            "rss_per_member_bytes": self.bytes_per_member(),
+            "rss_per_member_without_connection_bytes": self.unconnected_bytes_per_member(),
+            "rss_per_connection_bytes": self.bytes_per_connection(),
             "status_writes": self.writes,
             "scrape_seconds": seconds(self.scrape),
             "transitions": self.transitions,
@@ -84,6 +108,9 @@ impl Report {
         if self.first_round > spread(self.members) + FIRST_ROUND {
             faults.push(format!("a member was first probed after {:?}", self.first_round));
         }
+        if self.first_results > spread(self.members) + FIRST_RESULTS {
+            faults.push(format!("a first result was published after {:?}", self.first_results));
+        }
         if self.late_probes > 0.0 {
             faults.push(format!("{} probes were more than a second late", self.late_probes));
         }
@@ -102,6 +129,10 @@ impl Report {
         }
         if self.recovery_max.is_none_or(|time| time > HEALTHY_WAIT + Duration::from_secs(5)) {
             faults.push(format!("a recovery was published after {:?}", self.recovery_max));
+        }
+        if self.recovery_after_probe_max.is_some_and(|time| time > RECOVERY_AFTER_PROBE) {
+            let after = self.recovery_after_probe_max;
+            faults.push(format!("a recovery was published {after:?} after its probe"));
         }
         faults
     }

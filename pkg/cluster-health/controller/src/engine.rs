@@ -7,11 +7,10 @@
 //! | `resolve.rs` | [`ObjectModel`], [`Resolve`]: the pure part of a flavour |
 //! | `pipeline.rs`, `connections.rs` | from the object of a cluster to its [`Target`], and how each cluster is reached now |
 //! | `follow.rs` | watches what a flavour needs, and runs the pipeline |
-//! | `client_prober.rs` | one cluster as it is probed |
 //! | `flavour_registry.rs` | [`FlavourRegistry`]: where a flavour registers its clusters |
 //! | `cluster_registry.rs` | [`ClusterRegistry`]: all clusters, and what their tasks share |
 //! | `member_cluster.rs`, `difference.rs` | one cluster: its state, and in an audit where its object differs |
-//! | `tasks.rs`, `probes.rs` | the task of one cluster, and the sweeper; the probes under way |
+//! | `tasks.rs`, `probes.rs` | the task of one cluster, and the sweeper; one probe, and how many are under way |
 //! | `writer.rs` | writes the pending statuses |
 //! | `ownership.rs`, `shard_coordinator.rs`, `lease_thread.rs` | the clusters of this replica, and how replicas share them |
 //! | `cluster_events.rs` | events |
@@ -36,7 +35,6 @@ use serving::{Access, Endpoints, Page};
 use tracing::info;
 use writer::{Clients, Writer};
 
-pub(crate) mod client_prober;
 mod cluster_events;
 mod cluster_registry;
 pub(crate) mod connections;
@@ -51,7 +49,7 @@ mod metrics;
 mod ownership;
 mod page;
 pub(crate) mod pipeline;
-mod probes;
+pub(crate) mod probes;
 mod resolve;
 mod shard_coordinator;
 mod tasks;
@@ -117,8 +115,7 @@ pub(crate) async fn run(
         context.health.add("cluster-health-shard", Endpoints::READY, move || share.check());
     }
     let ownership = share.as_ref().map(Ownership::of).unwrap_or_default();
-    let rate = Rate { per_second: limits.write_rate, burst: limits.write_burst };
-    let pace = TokenBucket::new(rate, tokio::time::Instant::now());
+    let pace = limits.write_rate.map(|rate| TokenBucket::new(rate, tokio::time::Instant::now()));
     let clusters = Arc::new(ClusterRegistry::new(
         Permits::new(limits.concurrent_probes),
         Writer::new(clients, pace, ownership.clone()),
@@ -240,10 +237,9 @@ pub(crate) mod tests;
 pub(crate) struct Limits {
     /// Probes under way at once; 0 has it computed.
     pub concurrent_probes: usize,
-    /// Status writes per second.
-    pub write_rate: f64,
-    /// Status writes at once after a quiet time.
-    pub write_burst: u32,
+    /// Status writes per second, and at once after a quiet time; `None` leaves the limit to the API
+    /// server.
+    pub write_rate: Option<Rate>,
     /// Write neither status nor events.
     pub audit: bool,
     /// Replicas that share the clusters; 1 has the leader do everything.

@@ -124,8 +124,12 @@ pub(crate) const STALE_AFTER: Flag<GoDuration> = Flag::duration(
     "Time without a completed probe after which a cluster is published as unknown. 0 means four periods, at least 40s; with several shards, also long enough for another replica to take over the cluster.",
 );
 
-pub(crate) const WRITE_QPS: Flag<f64> =
-    Flag::float32(GROUP, "cluster-health-write-qps", "50", "Status writes per second.");
+pub(crate) const WRITE_QPS: Flag<f64> = Flag::float32(
+    GROUP,
+    "cluster-health-write-qps",
+    "-1",
+    "Status writes per second; a negative value sets no limit, and 64 are under way at most: the API server limits them by its priority and fairness.",
+);
 
 pub(crate) const WRITE_BURST: Flag<i64> = Flag::int32(
     GROUP,

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use flags::{Flag, GoDuration, Problem, Values};
 use health::{Cadence, Damping, Policy, SHARD_INHERITED, Thresholds};
+use resilience::Rate;
 use transport::DialPolicy;
 
 use crate::engine::Limits;
@@ -81,8 +82,7 @@ pub(crate) fn judge(values: &Values) -> Result<(Options, Vec<String>), Vec<Probl
     let flavours = judge.flavours();
     let limits = Limits {
         concurrent_probes: judge.count(&MAX_CONCURRENT_PROBES, 0, i64::from(i32::MAX)),
-        write_rate: judge.rate(),
-        write_burst: judge.number(&WRITE_BURST, 1, i64::from(i32::MAX)),
+        write_rate: judge.write_rate(),
         shards: judge.count(&SHARDS, 1, SHARDS_MAX),
         shards_namespace: judge.shards_namespace(),
         audit: values.get(&AUDIT),
@@ -237,12 +237,15 @@ impl Judge<'_> {
         chosen
     }
 
-    fn rate(&mut self) -> f64 {
-        let rate = self.values.get(&WRITE_QPS);
-        if rate.is_nan() || rate <= 0.0 {
-            self.problems.push(WRITE_QPS.problem(format!("{rate} is not greater than 0")));
+    /// `None` for no limit.
+    fn write_rate(&mut self) -> Option<Rate> {
+        let per_second = self.values.get(&WRITE_QPS);
+        let burst = self.number(&WRITE_BURST, 1, i64::from(i32::MAX));
+        if per_second.is_nan() || per_second == 0.0 {
+            let text = format!("{per_second} would stop all writes; use -1 for no limit");
+            self.problems.push(WRITE_QPS.problem(text));
         }
-        rate
+        (per_second > 0.0).then_some(Rate { per_second, burst })
     }
 
     fn interval(&mut self, flag: &Flag<GoDuration>) -> Duration {

@@ -16,7 +16,7 @@ use kube::config::{AuthInfo, Cluster, Kubeconfig, KubeconfigError};
 use manager::command::{Command, Parsed, Program, client_of_kubeconfig, manifests, print_output};
 use probe::{
     Address, ClientPair, ConnectionLimits, Fields, Inputs, Meters, Names, Order, Probed, Prober,
-    Problem, TlsOptions,
+    Problem, WaivedChecks,
 };
 use prometheus::Registry;
 use secrecy::{ExposeSecret, SecretString};
@@ -110,7 +110,7 @@ fn inputs(program: Program, arguments: &Arguments) -> anyhow::Result<Inputs> {
 fn adjusted(program: Program, mut inputs: Inputs, arguments: &Arguments) -> Inputs {
     inputs.allow_plaintext = arguments.allow_plaintext;
     inputs.user_agent = format!("{}/probe", program.product);
-    let TlsOptions { subject_name, validity_period, everything } = arguments.tls;
+    let WaivedChecks { subject_name, validity_period, everything } = arguments.tls;
     inputs.tls.subject_name |= subject_name;
     inputs.tls.validity_period |= validity_period;
     inputs.tls.everything |= everything;
@@ -219,7 +219,7 @@ fn of_entries(cluster: &Cluster, user: &AuthInfo) -> anyhow::Result<Inputs> {
         token,
         pair: pair.map(|(certificate, key)| ClientPair { certificate, key: key.into() }),
         proxy: cluster.proxy_url.clone().map(SecretString::from),
-        tls: TlsOptions { everything, ..TlsOptions::default() },
+        tls: WaivedChecks { everything, ..WaivedChecks::default() },
         renewed_in: "the kubeconfig",
         ..Inputs::default()
     })

@@ -8,23 +8,27 @@
 //! | `flavour.rs` | [`Tke`]: the flavour, as the engine sees it |
 //! | `access.rs` | the addresses of a Cluster, and the inputs of its client |
 //! | `credentials.rs` | reads and chooses ClusterCredentials |
-//! | `cluster_states.rs` | the facts of each Cluster, and one list of its Nodes at a time |
+//! | `cluster_details.rs` | [`DetailStore`](cluster_details::DetailStore): what is known of each Cluster apart from its published health |
 //! | `details.rs`, `summary.rs` | versions, summaries and other details, read apart from the probes |
+//! | `node_lists.rs` | one list of the Nodes of each Cluster at a time |
 //! | `facts.rs` | version, summary, Nodes and credential of a Cluster, and their conditions |
 //! | `summary_metrics.rs` | [`SummaryMetrics`]: the sums as metrics |
-//! | `machines.rs` | the Machines of each Cluster |
+//! | `machines.rs` | the health of the Machines of each Cluster |
+//! | `machine_reconciler.rs` | when the Machines of a Cluster are observed |
 //! | `status.rs` | the status that is written, and reading it back |
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use cluster_states::{NodeLists, SUMMARY_LIMIT_MAX};
+use cluster_details::SUMMARY_LIMIT_MAX;
 use credentials::Fetch;
 use details::{DetailReconciler, DetailTask};
 use futures::future::BoxFuture;
 use kube_api::Kind;
-use machines::{MachineHealth, MachineReconciler, lookup, watch_machines};
+use machine_reconciler::{MachineReconciler, lookup, watch_machines};
+use machines::MachineHealth;
 use manager::{Context, Failure};
+use node_lists::NodeLists;
 use tokio::try_join;
 use workqueue::{Backoff, Jitter};
 
@@ -35,12 +39,14 @@ use crate::engine::{
 };
 
 pub(crate) mod access;
-mod cluster_states;
+mod cluster_details;
 pub(crate) mod credentials;
 mod details;
 mod facts;
 mod flavour;
+mod machine_reconciler;
 mod machines;
+mod node_lists;
 mod status;
 mod summary;
 mod summary_metrics;
@@ -108,7 +114,7 @@ fn companions(flavour: &Tke, followed: &Followed<'_, Tke>) -> Companions {
     );
     let lists = Arc::new(NodeLists {
         prober: Arc::clone(&flavour.prober),
-        states: Arc::clone(&flavour.states),
+        details: Arc::clone(&flavour.details),
         registry: registry.clone(),
         options: Arc::clone(options),
         machines: Arc::new(health),

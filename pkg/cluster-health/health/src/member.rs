@@ -3,13 +3,12 @@
 use std::time::{Duration, Instant};
 
 use crate::availability::{Availability, Ratios};
-use crate::causes::Causes;
-use crate::one_line::one_line;
+use crate::message::{Causes, one_line};
 use crate::published::{Change, Published};
 use crate::schedule::{Cause, Schedule};
 use crate::thresholds::{Decision, Flaps, Tally};
 use crate::write_gate::{WriteGate, first_probe, next_probe, share_of};
-use crate::{Finding, Moment, Policy, Report, Standing, Status, Urgency};
+use crate::{Finding, Health, Moment, Policy, Report, Status, Urgency};
 
 /// How a cluster comes to this process.
 #[derive(Clone, Debug, Default)]
@@ -213,6 +212,9 @@ impl Member {
 
     fn note_change(&mut self, change: Change, policy: &Policy, now: Instant) -> bool {
         let Change::Ready { from, to } = change else { return false };
+        if from.is_some() {
+            self.gate.changed();
+        }
         let crosses = from.is_some_and(|from| (from == Status::True) != (to == Status::True));
         crosses && self.flaps.note(now, &policy.damping)
     }
@@ -280,7 +282,7 @@ impl Member {
     /// When it becomes unknown if no probe is completed until then.
     pub(crate) fn stale_at(&self, policy: &Policy) -> Option<Instant> {
         match &self.published {
-            Some(published) if published.standing == Standing::Unknown => None,
+            Some(published) if published.health == Health::Unknown => None,
             Some(_) => Some(self.silent_since() + policy.stale_after()),
             None => Some(self.judged_from + policy.first_grace()),
         }

@@ -1,8 +1,126 @@
-//! [`Published`]: what the object of a cluster says, or will say once it is written.
+//! [`Health`]: the published verdict of a cluster, with the statuses and reasons of its conditions. [`Published`]: what its object
+//! says, or will say once it is written.
 
 use jiff::Timestamp;
 
-use crate::{Endpoints, Finding, Moment, Report, Standing, Status, Verdict, hash};
+use crate::{Endpoints, Finding, Moment, Report, Verdict, hash};
+
+/// The status of a condition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Status {
+    /// The condition holds.
+    True,
+    /// The condition does not hold.
+    False,
+    /// Unknown.
+    Unknown,
+}
+
+impl Status {
+    /// Spelling in the object.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::True => "True",
+            Self::False => "False",
+            Self::Unknown => "Unknown",
+        }
+    }
+}
+
+/// Published verdict of a cluster: one that passed its threshold, or `Unknown`.
+/// Everything in the object that is not a time or a message follows from it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Health {
+    /// The cluster answers that it is ready.
+    Ready,
+    /// The cluster gives another answer.
+    NotReady,
+    /// The cluster does not answer.
+    Unreachable,
+    /// The cluster cannot be probed.
+    Malformed,
+    /// The last completed probe is too long ago.
+    Unknown,
+}
+
+impl Health {
+    /// All of them, for whoever counts by health.
+    pub const ALL: [Self; 5] =
+        [Self::Ready, Self::NotReady, Self::Unreachable, Self::Malformed, Self::Unknown];
+
+    /// Status of the condition `Ready`.
+    pub const fn ready(self) -> Status {
+        match self {
+            Self::Ready => Status::True,
+            Self::NotReady | Self::Unreachable | Self::Malformed => Status::False,
+            Self::Unknown => Status::Unknown,
+        }
+    }
+
+    /// Status of the condition `Offline`.
+    pub const fn offline(self) -> Status {
+        match self {
+            Self::Ready | Self::NotReady => Status::False,
+            Self::Unreachable => Status::True,
+            Self::Malformed | Self::Unknown => Status::Unknown,
+        }
+    }
+
+    /// Reason of the condition `Ready`.
+    pub const fn ready_reason(self) -> &'static str {
+        match self {
+            Self::Ready => "ClusterReady",
+            Self::NotReady => "ClusterNotReady",
+            Self::Unreachable => "ClusterNotReachable",
+            Self::Malformed => "MalformedClusterConfig",
+            Self::Unknown => "ClusterStatusUnknown",
+        }
+    }
+
+    /// Reason of the condition `Offline`.
+    pub const fn offline_reason(self) -> &'static str {
+        match self {
+            Self::Ready | Self::NotReady => "ClusterReachable",
+            Self::Unreachable | Self::Malformed | Self::Unknown => self.ready_reason(),
+        }
+    }
+
+    /// Reads a health back from the reason of the condition `Ready`.
+    pub fn from_ready_reason(reason: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|health| health.ready_reason() == reason)
+    }
+
+    /// The health that this status of `Ready` means when no reason tells more.
+    pub const fn from_ready(status: Status) -> Self {
+        match status {
+            Status::True => Self::Ready,
+            Status::False => Self::NotReady,
+            Status::Unknown => Self::Unknown,
+        }
+    }
+
+    /// The label of metrics.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Ready => "ready",
+            Self::NotReady => "notready",
+            Self::Unreachable => "offline",
+            Self::Malformed => "config",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+impl From<Verdict> for Health {
+    fn from(verdict: Verdict) -> Self {
+        match verdict {
+            Verdict::Ok => Self::Ready,
+            Verdict::Unhealthy => Self::NotReady,
+            Verdict::Unreachable => Self::Unreachable,
+            Verdict::Config => Self::Malformed,
+        }
+    }
+}
 
 /// A condition without its words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,14 +143,14 @@ impl Condition {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Published {
     /// Verdict that is published.
-    pub standing: Standing,
+    pub health: Health,
     /// The condition `Ready`, or what the flavour calls it.
     pub ready: Condition,
     /// The condition `Offline`.
     pub offline: Condition,
     /// `lastProbeTime`: the start of the last completed probe. `None` when there was none.
     pub probed: Option<Timestamp>,
-    /// The finding behind the standing; `None` when it was read from the object or is `Unknown`.
+    /// The finding behind the health; `None` when it was read from the object or is `Unknown`.
     pub finding: Option<Finding>,
     /// How the addresses did in that probe.
     pub endpoints: Endpoints,
@@ -59,15 +177,15 @@ pub enum Change {
 impl Published {
     /// Read from an object: `since` are the transition times that it gives.
     pub fn seed(
-        standing: Standing,
+        health: Health,
         ready_since: Timestamp,
         offline_since: Timestamp,
         probed: Option<Timestamp>,
     ) -> Self {
         Self {
-            standing,
-            ready: Condition { status: standing.ready(), since: ready_since },
-            offline: Condition { status: standing.offline(), since: offline_since },
+            health,
+            ready: Condition { status: health.ready(), since: ready_since },
+            offline: Condition { status: health.offline(), since: offline_since },
             probed,
             finding: None,
             endpoints: Endpoints::default(),
@@ -89,7 +207,7 @@ impl Published {
 
     /// Publishes `Unknown`. The time of the last probe stays.
     pub(crate) fn expire(slot: &mut Option<Self>, now: Moment) -> Change {
-        let change = Self::turn(slot, Standing::Unknown, now.wall);
+        let change = Self::turn(slot, Health::Unknown, now.wall);
         if let Some(published) = slot {
             published.finding = None;
             published.endpoints = Endpoints::default();
@@ -107,20 +225,57 @@ impl Published {
         Some(hash(&format!("{code} {}", detail.unwrap_or_default())))
     }
 
-    fn turn(slot: &mut Option<Self>, standing: Standing, at: Timestamp) -> Change {
-        let to = standing.ready();
+    fn turn(slot: &mut Option<Self>, health: Health, at: Timestamp) -> Change {
+        let to = health.ready();
         let Some(published) = slot else {
-            *slot = Some(Self::seed(standing, at, at, None));
+            *slot = Some(Self::seed(health, at, at, None));
             return Change::Ready { from: None, to };
         };
-        let (from, before) = (published.ready.status, published.standing);
-        published.standing = standing;
+        let (from, before) = (published.ready.status, published.health);
+        published.health = health;
         published.ready.turn(to, at);
-        published.offline.turn(standing.offline(), at);
-        match (from == to, before == standing) {
+        published.offline.turn(health.offline(), at);
+        match (from == to, before == health) {
             (false, _) => Change::Ready { from: Some(from), to },
             (true, false) => Change::Reason,
             (true, true) => Change::Nothing,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_health_is_read_back_from_what_it_publishes() {
+        for health in Health::ALL {
+            assert_eq!(Health::from_ready_reason(health.ready_reason()), Some(health));
+            assert_eq!(Health::from_ready(health.ready()).ready(), health.ready());
+        }
+        assert_eq!(Health::from_ready_reason("KubeletReady"), None);
+    }
+
+    #[test]
+    fn every_health_has_both_conditions() {
+        // (health, Ready, its reason, Offline, its reason)
+        let rows = [
+            (Health::Ready, "True", "ClusterReady", "False", "ClusterReachable"),
+            (Health::NotReady, "False", "ClusterNotReady", "False", "ClusterReachable"),
+            (Health::Unreachable, "False", "ClusterNotReachable", "True", "ClusterNotReachable"),
+            (
+                Health::Malformed,
+                "False",
+                "MalformedClusterConfig",
+                "Unknown",
+                "MalformedClusterConfig",
+            ),
+            (Health::Unknown, "Unknown", "ClusterStatusUnknown", "Unknown", "ClusterStatusUnknown"),
+        ];
+        for (health, ready, ready_reason, offline, offline_reason) in rows {
+            assert_eq!((health.ready().as_str(), health.ready_reason()), (ready, ready_reason));
+            let told = (health.offline().as_str(), health.offline_reason());
+            assert_eq!(told, (offline, offline_reason));
         }
     }
 }

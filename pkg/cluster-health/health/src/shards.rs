@@ -22,15 +22,14 @@
 //!
 //! Where replicas do not share, their leader takes part all the same (`leader.rs`).
 
-mod claim;
 mod leader;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-use claim::owner;
-pub use claim::{Claim, View};
 pub use leader::LEADER;
+
+use crate::write_gate::{hash, mix};
 
 /// How long a claim outlives the last renewal that the others have seen.
 pub const SHARD_TERM: Duration = Duration::from_secs(30);
@@ -301,6 +300,28 @@ impl Peer {
         !self.lapsed
             && owner(cluster, &self.claim.view).is_some_and(|owner| *owner == *self.claim.replica)
     }
+}
+
+/// The replicas that one replica shares clusters out among, sorted, itself included.
+pub type View = Vec<Box<str>>;
+
+/// Content of a replica's lease.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claim {
+    /// The replica that holds the lease.
+    pub replica: Box<str>,
+    /// Anything that differs after each renewal.
+    pub renewal: u64,
+    /// By which it probes; empty when it has released its lease, and claims nothing.
+    pub view: View,
+    /// The replica knows all replicas that may be probing; false while it is new.
+    pub settled: bool,
+}
+
+/// The replica of `view` to which the cluster with this hash belongs.
+fn owner(cluster: u64, view: &[Box<str>]) -> Option<&str> {
+    let weight = |replica: &str| mix(cluster ^ hash(replica));
+    view.iter().map(|replica| &**replica).max_by_key(|replica| (weight(replica), *replica))
 }
 
 #[cfg(test)]

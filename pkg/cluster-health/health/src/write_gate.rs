@@ -11,6 +11,9 @@ pub enum Urgency {
     OtherChange,
     /// Nothing changed that matters, and the object is to show that somebody looks.
     Heartbeat,
+    /// The first write of a cluster by this process, of a state that is no news: no readiness was
+    /// published before, or the same one.
+    FirstResult,
     /// Something that matters differs from what was written last.
     Change,
 }
@@ -21,7 +24,7 @@ impl Urgency {
     pub fn beside_clusters(self) -> Self {
         match self {
             Self::Heartbeat | Self::HeartbeatBeside => Self::HeartbeatBeside,
-            Self::Change | Self::OtherChange => Self::OtherChange,
+            Self::Change | Self::FirstResult | Self::OtherChange => Self::OtherChange,
         }
     }
 }
@@ -36,6 +39,8 @@ pub(crate) struct WriteGate {
     at: Instant,
     /// The message names a cause that no longer holds.
     outdated: bool,
+    /// This process has handed over no state, and has none that is news.
+    is_first: bool,
 }
 
 impl WriteGate {
@@ -43,7 +48,8 @@ impl WriteGate {
     /// that were taken over together are spread by `hash`.
     pub(crate) fn new(written: Option<u64>, now: Instant, heartbeat: Duration, hash: u64) -> Self {
         let head_start = share_of(heartbeat, hash);
-        Self { written, at: now.checked_sub(head_start).unwrap_or(now), outdated: false }
+        let at = now.checked_sub(head_start).unwrap_or(now);
+        Self { written, at, outdated: false, is_first: true }
     }
 
     /// Whether the state with this `fingerprint` has to be written at `now`.
@@ -54,7 +60,8 @@ impl WriteGate {
         heartbeat: Duration,
     ) -> Option<Urgency> {
         if self.outdated || self.written != Some(fingerprint) {
-            return Some(Urgency::Change);
+            let first = self.is_first && !self.outdated;
+            return Some(if first { Urgency::FirstResult } else { Urgency::Change });
         }
         let elapsed = now.saturating_duration_since(self.at);
         (elapsed >= heartbeat).then_some(Urgency::Heartbeat)
@@ -62,7 +69,12 @@ impl WriteGate {
 
     /// The state with this `fingerprint` was handed to the queue, which does not lose it.
     pub(crate) fn handed_over(&mut self, fingerprint: u64, now: Instant) {
-        *self = Self { written: Some(fingerprint), at: now, outdated: false };
+        *self = Self { written: Some(fingerprint), at: now, outdated: false, is_first: false };
+    }
+
+    /// The published readiness has changed: even the first write of it is news.
+    pub(crate) fn changed(&mut self) {
+        self.is_first = false;
     }
 
     /// Has the state written again with its current message.
@@ -127,7 +139,7 @@ mod tests {
     fn a_change_is_written_at_once_and_sameness_once_per_heartbeat() {
         let start = Instant::now();
         let mut gate = WriteGate::new(None, start, S(300), 0);
-        assert_eq!(gate.due(7, start, S(300)), Some(Urgency::Change));
+        assert_eq!(gate.due(7, start, S(300)), Some(Urgency::FirstResult));
         gate.handed_over(7, start);
         assert_eq!(gate.due(7, start + S(299), S(300)), None);
         assert_eq!(gate.due(8, start + S(1), S(300)), Some(Urgency::Change));
@@ -151,6 +163,19 @@ mod tests {
             assert_eq!(gate.due(7, start, S(300)), Some(Urgency::Change));
             gate.handed_over(7, start);
         }
+    }
+
+    #[test]
+    fn a_first_write_is_a_change_when_it_is_news() {
+        let start = Instant::now();
+        let gate = |edit: fn(&mut WriteGate)| {
+            let mut gate = WriteGate::new(Some(6), start, S(300), 0);
+            edit(&mut gate);
+            gate.due(7, start, S(300))
+        };
+        assert_eq!(gate(|_| {}), Some(Urgency::FirstResult));
+        assert_eq!(gate(WriteGate::changed), Some(Urgency::Change));
+        assert_eq!(gate(WriteGate::outdate), Some(Urgency::Change));
     }
 
     #[test]

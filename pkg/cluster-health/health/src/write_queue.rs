@@ -13,11 +13,16 @@ use crate::Urgency;
 /// First wait after a failed write, and the longest.
 const BACKOFF_FIRST: Duration = Duration::from_millis(500);
 const BACKOFF_CAP: Duration = Duration::from_secs(30);
+/// A failed write waits longer by this for each other one that waits: 400 retries per second while a
+/// server refuses the writes of thousands of clusters.
+const SPACING: Duration = Duration::from_millis(5);
 
-/// Where a key lines up.
+/// The lane in which a key waits for its write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Line {
+enum Lane {
     Change,
+    /// Thousands of them come after a start, and none of them is news.
+    FirstResult,
     Heartbeat,
     /// The write was refused more than once in a row: a retry of it is rarely worth more than the
     /// news of another cluster.
@@ -28,18 +33,32 @@ enum Line {
     OtherRest,
 }
 
-const LINES: usize = 5;
+const LANES: usize = 6;
 
-/// Order in which the lines are served, turn by turn: no line waits indefinitely behind another
+/// Order in which the lanes are served, turn by turn: no lane waits indefinitely behind another
 /// (`rule:refused-writes-delay-no-others`).
-const TURNS: [[Line; LINES]; 10] = {
-    use Line::{Change, Heartbeat, OtherChange, OtherRest, Refused};
-    let changes = [Change, Heartbeat, Refused, OtherChange, OtherRest];
-    let refused = [Refused, Change, Heartbeat, OtherChange, OtherRest];
-    let heartbeats = [Heartbeat, Change, Refused, OtherChange, OtherRest];
-    let others = [OtherChange, OtherRest, Change, Heartbeat, Refused];
-    let rest = [OtherRest, OtherChange, Change, Heartbeat, Refused];
-    [changes, refused, changes, others, changes, heartbeats, changes, refused, changes, rest]
+const TURNS: [[Lane; LANES]; 12] = {
+    use Lane::{Change, FirstResult, Heartbeat, OtherChange, OtherRest, Refused};
+    let changes = [Change, FirstResult, Heartbeat, Refused, OtherChange, OtherRest];
+    let first_results = [FirstResult, Change, Heartbeat, Refused, OtherChange, OtherRest];
+    let refused = [Refused, Change, FirstResult, Heartbeat, OtherChange, OtherRest];
+    let heartbeats = [Heartbeat, Change, FirstResult, Refused, OtherChange, OtherRest];
+    let others = [OtherChange, OtherRest, Change, FirstResult, Heartbeat, Refused];
+    let rest = [OtherRest, OtherChange, Change, FirstResult, Heartbeat, Refused];
+    [
+        changes,
+        refused,
+        changes,
+        others,
+        changes,
+        heartbeats,
+        changes,
+        refused,
+        changes,
+        rest,
+        changes,
+        first_results,
+    ]
 };
 
 /// Result of a write.
@@ -59,8 +78,8 @@ pub enum Written {
 #[derive(Debug)]
 pub struct WriteQueue<K, V> {
     entries: HashMap<K, Entry<V>>,
-    /// Keys that may be written now, by [`Line`].
-    ready: [VecDeque<(u64, K)>; LINES],
+    /// Keys that may be written now, by [`Lane`].
+    ready: [VecDeque<(u64, K)>; LANES],
     /// Writes taken so far.
     turns: usize,
     /// Keys that wait out a backoff.
@@ -77,12 +96,12 @@ struct Entry<V> {
     /// Since when something waits to be written.
     since: Instant,
     failures: u32,
-    place: Place,
+    stage: Stage,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
-    /// In a line, with this ticket; an older ticket of the key is void.
+enum Stage {
+    /// In a lane, with this ticket; an older ticket of the key is void.
     Ready(u64),
     Waiting(Instant, u64),
     /// Being written. A newer value may have come meanwhile, since then.
@@ -111,19 +130,19 @@ impl<K: Clone + Eq + Hash, V: Clone> WriteQueue<K, V> {
             return self.insert(key, value, urgency, now);
         };
         entry.value = value;
-        match &mut entry.place {
-            Place::Writing { newer_since } => {
+        match &mut entry.stage {
+            Stage::Writing { newer_since } => {
                 newer_since.get_or_insert(now);
                 entry.urgency = urgency;
             }
-            Place::Ready(_) if urgency > entry.urgency => {
-                let before = entry.line();
+            Stage::Ready(_) if urgency > entry.urgency => {
+                let before = entry.lane();
                 entry.urgency = urgency;
-                if entry.line() != before {
-                    self.line_up(key);
+                if entry.lane() != before {
+                    self.enter_lane(key);
                 }
             }
-            Place::Ready(_) | Place::Waiting(..) => entry.urgency = entry.urgency.max(urgency),
+            Stage::Ready(_) | Stage::Waiting(..) => entry.urgency = entry.urgency.max(urgency),
         }
     }
 
@@ -131,12 +150,12 @@ impl<K: Clone + Eq + Hash, V: Clone> WriteQueue<K, V> {
     /// one write under way at most.
     pub fn next(&mut self, now: Instant) -> Option<(K, V)> {
         self.wake(now);
-        for line in TURNS[self.turns % TURNS.len()] {
-            while let Some((ticket, key)) = self.ready[line as usize].pop_front() {
+        for lane in TURNS[self.turns % TURNS.len()] {
+            while let Some((ticket, key)) = self.ready[lane as usize].pop_front() {
                 if let Some(entry) = self.entries.get_mut(&key)
-                    && entry.place == Place::Ready(ticket)
+                    && entry.stage == Stage::Ready(ticket)
                 {
-                    entry.place = Place::Writing { newer_since: None };
+                    entry.stage = Stage::Writing { newer_since: None };
                     self.turns = self.turns.wrapping_add(1);
                     return Some((key, entry.value.clone()));
                 }
@@ -148,14 +167,14 @@ impl<K: Clone + Eq + Hash, V: Clone> WriteQueue<K, V> {
     /// When [`WriteQueue::next`] may have something again; `None` when only a new entry can change
     /// that.
     pub fn next_at(&self, now: Instant) -> Option<Instant> {
-        if self.ready.iter().any(|line| !line.is_empty()) {
+        if self.ready.iter().any(|lane| !lane.is_empty()) {
             return Some(now);
         }
         self.waiting.first_key_value().map(|((at, _), _)| *at)
     }
 
     /// Takes in what came of a write. One that failed waits for `longest` at most, a period of its
-    /// cluster. `draw` is a random number in `[0, 1)` (`rule:writes-are-retried-until-done`).
+    /// cluster, or for longer while many wait. `draw` is a random number in `[0, 1)` (`rule:writes-are-retried-until-done`).
     pub fn finish(
         &mut self,
         key: &K,
@@ -168,40 +187,42 @@ impl<K: Clone + Eq + Hash, V: Clone> WriteQueue<K, V> {
             self.ending.remove(key);
             return;
         };
-        let Place::Writing { newer_since } = entry.place else { return };
+        let Stage::Writing { newer_since } = entry.stage else { return };
         match (written, newer_since) {
             (Written::Gone, _) | (Written::Done, None) => {
                 self.entries.remove(key);
             }
             (Written::Done, Some(since)) => {
                 (entry.failures, entry.since) = (0, since);
-                self.line_up(key.clone());
+                self.enter_lane(key.clone());
             }
             (Written::Conflict, _) if entry.failures == 0 => {
                 entry.failures = 1;
-                self.line_up(key.clone());
+                self.enter_lane(key.clone());
             }
             (Written::Conflict | Written::Failed, _) => {
-                let wait = backoff(entry.failures).min(longest).mul_f64(draw.clamp(0.0, 1.0));
+                let others = u32::try_from(self.waiting.len()).unwrap_or(u32::MAX);
+                let wait = backoff(entry.failures).min(longest).max(SPACING.saturating_mul(others));
+                let wait = wait.mul_f64(draw.clamp(0.0, 1.0));
                 entry.failures = entry.failures.saturating_add(1);
                 self.tickets += 1;
-                let place = (now + wait, self.tickets);
-                entry.place = Place::Waiting(place.0, place.1);
-                self.waiting.insert(place, key.clone());
+                let ticket = (now + wait, self.tickets);
+                entry.stage = Stage::Waiting(ticket.0, ticket.1);
+                self.waiting.insert(ticket, key.clone());
             }
         }
     }
 
     /// The cluster is gone, or given up: nothing of it is written any more but what is under way.
     pub fn forget(&mut self, key: &K) {
-        match self.entries.remove(key).map(|entry| entry.place) {
-            Some(Place::Waiting(at, ticket)) => {
+        match self.entries.remove(key).map(|entry| entry.stage) {
+            Some(Stage::Waiting(at, ticket)) => {
                 self.waiting.remove(&(at, ticket));
             }
-            Some(Place::Writing { .. }) => {
+            Some(Stage::Writing { .. }) => {
                 self.ending.insert(key.clone());
             }
-            Some(Place::Ready(_)) | None => {}
+            Some(Stage::Ready(_)) | None => {}
         }
     }
 
@@ -209,7 +230,7 @@ impl<K: Clone + Eq + Hash, V: Clone> WriteQueue<K, V> {
     /// may change yet.
     pub fn is_writing(&self, key: &K) -> bool {
         let entry = self.entries.get(key);
-        let writing = entry.is_some_and(|entry| matches!(entry.place, Place::Writing { .. }));
+        let writing = entry.is_some_and(|entry| matches!(entry.stage, Stage::Writing { .. }));
         writing || self.ending.contains(key)
     }
 
@@ -227,12 +248,12 @@ impl<K: Clone + Eq + Hash, V: Clone> WriteQueue<K, V> {
     /// A new entry; it waits for the end of a write that was forgotten.
     fn insert(&mut self, key: K, value: V, urgency: Urgency, now: Instant) {
         let ending = self.ending.remove(&key);
-        let writing = Place::Writing { newer_since: Some(now) };
-        let place = if ending { writing } else { Place::Waiting(now, 0) };
-        let entry = Entry { value, urgency, since: now, failures: 0, place };
+        let writing = Stage::Writing { newer_since: Some(now) };
+        let stage = if ending { writing } else { Stage::Waiting(now, 0) };
+        let entry = Entry { value, urgency, since: now, failures: 0, stage };
         self.entries.insert(key.clone(), entry);
         if !ending {
-            self.line_up(key);
+            self.enter_lane(key);
         }
     }
 
@@ -242,26 +263,27 @@ impl<K: Clone + Eq + Hash, V: Clone> WriteQueue<K, V> {
                 return;
             }
             let key = first.remove();
-            self.line_up(key);
+            self.enter_lane(key);
         }
     }
 
-    fn line_up(&mut self, key: K) {
+    fn enter_lane(&mut self, key: K) {
         let Some(entry) = self.entries.get_mut(&key) else { return };
         self.tickets += 1;
-        entry.place = Place::Ready(self.tickets);
-        self.ready[entry.line() as usize].push_back((self.tickets, key));
+        entry.stage = Stage::Ready(self.tickets);
+        self.ready[entry.lane() as usize].push_back((self.tickets, key));
     }
 }
 
 impl<V> Entry<V> {
-    fn line(&self) -> Line {
+    fn lane(&self) -> Lane {
         match self.urgency {
-            Urgency::OtherChange if self.failures <= 1 => Line::OtherChange,
-            Urgency::OtherChange | Urgency::HeartbeatBeside => Line::OtherRest,
-            _ if self.failures > 1 => Line::Refused,
-            Urgency::Change => Line::Change,
-            Urgency::Heartbeat => Line::Heartbeat,
+            Urgency::OtherChange if self.failures <= 1 => Lane::OtherChange,
+            Urgency::OtherChange | Urgency::HeartbeatBeside => Lane::OtherRest,
+            _ if self.failures > 1 => Lane::Refused,
+            Urgency::Change => Lane::Change,
+            Urgency::FirstResult => Lane::FirstResult,
+            Urgency::Heartbeat => Lane::Heartbeat,
         }
     }
 }

@@ -12,13 +12,12 @@ use secrecy::ExposeSecret as _;
 use transport::{Asker, ClientCertificate, Endpoint, Protocol, Proxy, TlsConfigs, Trust};
 
 use super::failure::Problem;
-use super::inputs::TlsOptions;
+use super::inputs::WaivedChecks;
 use crate::expiry;
 use crate::failure::Failure;
 use crate::headers::headers;
 use crate::inputs::{Fingerprint, Inputs};
 use crate::link::Link;
-use crate::silent::Silent;
 use validation::Address;
 
 /// Most addresses of one cluster that are tried.
@@ -41,7 +40,7 @@ pub struct Client {
     has_proxy: bool,
     headers: HeaderMap,
     credential: Option<Lifetime>,
-    waived: TlsOptions,
+    waived: WaivedChecks,
     /// Where its credential is renewed.
     pub(crate) renewed_in: &'static str,
     pub(crate) session: Mutex<Session>,
@@ -151,7 +150,7 @@ impl Client {
     }
 
     /// The checks of the server's certificate that are left out.
-    pub fn waived(&self) -> TlsOptions {
+    pub fn waived(&self) -> WaivedChecks {
         self.waived
     }
 
@@ -287,6 +286,28 @@ fn every_check(inputs: &Inputs) -> Result<Trust, Problem> {
         pem => Trust::from_pem(pem).map_err(|error| Problem::of_tls(&error))?,
     };
     Ok(trust.speaking_of(inputs.fields))
+}
+
+/// The addresses of a cluster that gave no answer when they were last asked: one bit for each, of 64 at most. It outlives a probe: the address that answers is asked
+/// first by the next one, which then learns nothing of the others
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Silent(u64);
+
+impl Silent {
+    /// Address number `endpoint` was asked.
+    pub(crate) fn note(&mut self, endpoint: u8, answered: bool) {
+        let bit = 1_u64 << (endpoint % 64);
+        if answered {
+            self.0 &= !bit;
+        } else {
+            self.0 |= bit;
+        }
+    }
+
+    /// How many there are.
+    pub(crate) fn count(self) -> u8 {
+        u8::try_from(self.0.count_ones()).unwrap_or(u8::MAX)
+    }
 }
 
 #[cfg(test)]

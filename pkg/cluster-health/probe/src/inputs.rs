@@ -25,7 +25,7 @@ pub struct Inputs {
     /// URL of the proxy, whose user and password are secret.
     pub proxy: Option<SecretString>,
     /// Checks of the server's certificate that are left out.
-    pub tls: TlsOptions,
+    pub tls: WaivedChecks,
     /// The fields that a refused certificate is to speak of; words, and no part of the client.
     pub fields: Fields,
     /// Where a credential that is refused is renewed; words as well. Empty: nothing is known of
@@ -148,7 +148,7 @@ impl Hash {
 
 /// Checks that are left out, by the names of `disabledTLSValidations`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct TlsOptions {
+pub struct WaivedChecks {
     /// `SubjectName`: the certificate need not name the host.
     pub subject_name: bool,
     /// `ValidityPeriod`: no certificate of the chain need be valid at this time.
@@ -157,7 +157,7 @@ pub struct TlsOptions {
     pub everything: bool,
 }
 
-impl TlsOptions {
+impl WaivedChecks {
     /// The options with these names. Unknown names are left out: they waive nothing.
     pub fn from_names<'a>(names: impl IntoIterator<Item = &'a str>) -> Self {
         let mut options = Self::default();
@@ -200,7 +200,7 @@ mod tests {
             (&["subjectname", "All", ""], &[]),
         ];
         for (given, waived) in rows {
-            let options = TlsOptions::from_names(given.iter().copied());
+            let options = WaivedChecks::from_names(given.iter().copied());
             assert_eq!(options.names().collect::<Vec<_>>(), waived);
         }
     }

@@ -4,17 +4,16 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `inputs.rs` | [`Inputs`]: settings and credentials of a client, with their hash; [`TlsOptions`]: waived checks of certificates |
+//! | `inputs.rs` | [`Inputs`]: settings and credentials of a client, with their hash; [`WaivedChecks`]: waived checks of certificates |
 //! | `client.rs` | [`Client`]: the client of one member cluster |
 //! | `headers.rs` | headers of every request |
-//! | `prober.rs` | [`Prober`], [`Order`] and [`Probed`]: making a probe |
-//! | `prober/run.rs`, `prober/attempt.rs` | one probe and one attempt in it |
+//! | `prober.rs` | [`Prober`]: making a probe, and one attempt in it |
+//! | `prober/run.rs` | [`Order`] and [`Probed`]: one probe under way |
 //! | `prober/reader.rs` | [`Reader`]: reads that are no probes |
 //! | `link.rs` | one open connection; [`Meters`]: counters of connections and handshakes |
 //! | `clock.rs` | [`Timings`]: duration of each phase of an attempt |
 //! | `failure.rs` | why an attempt got no answer; [`Problem`]: an input that cannot be used |
 //! | `expiry.rs` | expiry of credentials |
-//! | `silent.rs` | addresses that gave no answer |
 
 mod client;
 mod clock;
@@ -24,12 +23,11 @@ mod headers;
 mod inputs;
 mod link;
 mod prober;
-mod silent;
 
 pub use client::Client;
 pub use clock::Timings;
 pub use failure::Problem;
-pub use inputs::{ClientPair, Fingerprint, Impersonation, Inputs, TlsOptions};
+pub use inputs::{ClientPair, Fingerprint, Impersonation, Inputs, WaivedChecks};
 pub use link::Meters;
 pub use prober::{
     ConnectionLimits, Order, Probed, Prober, Read, ReadError, Reader, Reread, Trace, now,

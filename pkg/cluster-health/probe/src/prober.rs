@@ -1,6 +1,6 @@
-//! [`Prober`]: probes member clusters, one probe at a time for each client.
+//! [`Prober`]: probes member clusters, one probe at a time for each client. One attempt of a probe is a request on a
+//! connection that is open or new, within its time.
 
-mod attempt;
 mod reader;
 mod run;
 
@@ -8,28 +8,24 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::join_all;
-use health::{Code, ProbePath};
+use health::{Attempt, Code, Connection, Finding, Outcome, ProbePath, classify, one_line};
+use rand::RngExt as _;
 use reader::open_to;
-use run::Run;
-use run::Shared;
-use tokio::time::{sleep, timeout};
-use transport::Resolver;
+use run::{Run, Shared};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
+use transport::{Resolver, Way, dial};
 
-use super::client::Client;
-use super::failure::Failure;
-use super::failure::Problem;
-use super::inputs::Inputs;
-use super::link::Meters;
+use crate::client::Client;
+#[cfg(test)]
+use crate::client::Environment;
+use crate::clock::{Clock, Doing};
+use crate::expiry;
+use crate::failure::{Failure, Problem};
+use crate::inputs::Inputs;
+use crate::link::{BODY_MAX, Body, Head, Link, Meters};
 
 pub use reader::{Read, ReadError, Reader};
-pub use run::ConnectionLimits;
-pub use run::Probed;
-pub use run::Trace;
-pub use run::now;
-pub use run::{Order, Reread};
-
-#[cfg(test)]
-use super::client::Environment;
+pub use run::{ConnectionLimits, Order, Probed, Reread, Trace, now};
 
 /// Probes member clusters.
 #[derive(Debug)]
@@ -129,6 +125,134 @@ async fn ask(
 ) -> Result<(), Failure> {
     let mut link = open_to(endpoint, shared, client, limit).await?;
     link.send(client.request(endpoint, path.request())?).await.map(drop)
+}
+
+impl Run<'_> {
+    async fn attempt(&mut self, attempt: &Attempt) -> Outcome {
+        let (began, mut clock) = (Instant::now(), Clock::start());
+        let reused = self.is_linked_to(attempt);
+        let answer = self.exchange(attempt, &mut clock).await;
+        let (finding, detail, outcome) = match answer {
+            Ok(finding) => {
+                let outcome = Outcome::Answered { finding, newer_credential: false };
+                (finding, self.advice(finding), outcome)
+            }
+            Err(Failure { code, detail }) => {
+                let finding = Finding::failed(code, attempt.path);
+                (finding, Some(one_line(&detail).into()), Outcome::Failed(code))
+            }
+        };
+        self.note(attempt, outcome);
+        let started = Instant::from_std(self.started.monotonic);
+        self.traces.push(Trace {
+            address: self.client.address(attempt.endpoint).authority().into(),
+            path: attempt.path,
+            reused,
+            after: began.saturating_duration_since(started),
+            took: began.elapsed(),
+            timings: clock.stop(),
+            finding,
+            detail,
+        });
+        outcome
+    }
+
+    /// Reaction to an answer.
+    fn advice(&self, finding: Finding) -> Option<Box<str>> {
+        let refused = finding.code() == Some(Code::Unauthorized);
+        refused.then(|| {
+            let renewed_in = self.client.renewed_in;
+            format!("the token or client certificate is not accepted; renew it in {renewed_in}")
+                .into()
+        })
+    }
+
+    /// An address that answered in this probe is there, whatever broke afterwards.
+    fn note(&mut self, attempt: &Attempt, outcome: Outcome) {
+        let bit = 1_u64 << (attempt.endpoint % 64);
+        let answered = match outcome {
+            Outcome::Answered { .. } => true,
+            // A connection that was open may have broken by itself; our own limits are not its fault.
+            Outcome::Failed(Code::OwnLimit) => return,
+            Outcome::Failed(_) if attempt.connection == Connection::Open => return,
+            Outcome::Failed(_) => self.answered & bit != 0,
+        };
+        if answered {
+            self.answered |= bit;
+        }
+        self.client.session.lock().learnt.silent.note(attempt.endpoint, answered);
+    }
+
+    fn is_linked_to(&mut self, attempt: &Attempt) -> bool {
+        let link = self.link.as_mut().filter(|_| attempt.connection == Connection::Open);
+        link.is_some_and(|link| link.endpoint == attempt.endpoint && link.is_open())
+    }
+
+    async fn exchange(&mut self, attempt: &Attempt, clock: &mut Clock) -> Result<Finding, Failure> {
+        let deadline = Instant::from_std(attempt.deadline);
+        let (mut link, head) = match timeout_at(deadline, self.ask(attempt, clock)).await {
+            Ok(asked) => asked?,
+            Err(_) => return Err(self.timed_out(attempt, clock)),
+        };
+        clock.enter(Doing::Reading);
+        let (path, status) = (attempt.path, head.status().as_u16());
+        let body = match timeout_at(deadline, link.read(head, BODY_MAX)).await {
+            Ok(Ok(Body::Whole(body))) => {
+                self.link = Some(link);
+                body
+            }
+            // The status stands, and it was sent by somebody.
+            Ok(Ok(Body::TooLong)) => Vec::new(),
+            Ok(Err(failure)) => return Ok(without_body(path, status, failure.code)),
+            Err(_) => return Ok(without_body(path, status, Code::Timeout)),
+        };
+        Ok(classify(path, status, &body))
+    }
+
+    /// The connection is taken out and given back by whoever has read the answer to its end: an
+    /// attempt that breaks or is given up takes it along
+    async fn ask(&mut self, attempt: &Attempt, clock: &mut Clock) -> Result<(Link, Head), Failure> {
+        let linked = self.is_linked_to(attempt);
+        let mut link = match self.link.take().filter(|_| linked) {
+            Some(link) => link,
+            None => self.open(attempt, clock).await?,
+        };
+        clock.enter(Doing::Waiting);
+        let request = self.client.request(attempt.endpoint, attempt.path.request())?;
+        let head = link.send(request).await?;
+        Ok((link, head))
+    }
+
+    async fn open(&mut self, attempt: &Attempt, clock: &mut Clock) -> Result<Link, Failure> {
+        let (shared, client) = (self.shared, &self.client);
+        let limit = Instant::from_std(attempt.deadline).saturating_duration_since(Instant::now());
+        let mut enter = |phase| clock.enter(Doing::Opening(phase));
+        let (endpoint, uri) = (client.endpoint(attempt.endpoint), client.uri(attempt.endpoint));
+        let way = Way { resolver: &shared.resolver, asker: &client.asker };
+        let dialed = dial(endpoint, uri, way, limit, &mut enter).await;
+        shared.meters.handshake(&dialed);
+        let of_dial = |error| Failure::of_dial(error, client.address(attempt.endpoint).authority());
+        let dialed = dialed.map_err(of_dial)?;
+        self.certificate = dialed.certificate.and_then(expiry::of_certificate);
+        let max_age = shared.limits.max_age.mul_f64(rand::rng().random_range(0.9..1.1));
+        let open = shared.meters.open();
+        let (expires, endpoint) = (self.certificate, attempt.endpoint);
+        Link::open(dialed.stream, endpoint, max_age, expires, open).await
+    }
+
+    fn timed_out(&self, attempt: &Attempt, clock: &Clock) -> Failure {
+        let detail = format!("the time was over while waiting for {}", clock.waited_for());
+        let is_proxied = self.client.is_proxied(attempt.endpoint);
+        Failure { code: clock.code_of_timeout(is_proxied), detail }
+    }
+}
+
+/// A body that broke off matters only where it would have been looked at.
+fn without_body(path: ProbePath, status: u16, code: Code) -> Finding {
+    match classify(path, status, b"").code() {
+        Some(Code::Body) => Finding::failed(code, path).after_a_response(),
+        _ => classify(path, status, b""),
+    }
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use health::Code;
-use probe::{Address, ConnectionLimits, Inputs, Meters, Names, Order, Prober, TlsOptions};
+use probe::{Address, ConnectionLimits, Inputs, Meters, Names, Order, Prober, WaivedChecks};
 use prometheus::{Encoder as _, Registry, TextEncoder};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -26,7 +26,7 @@ async fn a_process_that_may_open_no_more_files_blames_nobody() {
     for address in ["https://127.0.0.1:1", "https://api.example.invalid", "https://localhost:1"] {
         let inputs = Inputs {
             addresses: vec![Address::parse(address).unwrap()],
-            tls: TlsOptions { everything: true, ..TlsOptions::default() },
+            tls: WaivedChecks { everything: true, ..WaivedChecks::default() },
             ..Inputs::default()
         };
         let client = Arc::new(prober.client(&inputs).unwrap());

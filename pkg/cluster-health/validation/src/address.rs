@@ -158,8 +158,8 @@ fn authority(host: &str, default: u16) -> Result<Authority, AddressError> {
 pub(crate) fn is_proxy(text: &str) -> bool {
     let Some((scheme, rest)) = text.split_once("://") else { return false };
     let is_known = ["http", "https", "socks5"].iter().any(|it| it.eq_ignore_ascii_case(scheme));
-    let place = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    let host = place.rsplit_once('@').map_or(place, |(_, host)| host);
+    let authority_part = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = authority_part.rsplit_once('@').map_or(authority_part, |(_, host)| host);
     // The default port does not matter.
     is_known && text.parse::<Uri>().is_ok() && authority(host, 443).is_ok()
 }

@@ -1,8 +1,8 @@
 //! Rules of Cluster API's AWSCluster, in both of its dialects: what the rules in its schema say.
 
+use super::field::Field;
 use super::findings::Findings;
 use super::formats::{IMMUTABLE, cidr};
-use super::place::Place;
 use super::subject::Subject;
 
 /// Names of the network in v1beta2 and in v1alpha2.
@@ -33,17 +33,17 @@ pub(crate) fn check(subject: &Subject<'_>, findings: &mut Findings) {
 }
 
 /// The rules for traffic, wherever they stand.
-fn rules<'a>(spec: &Place<'a>) -> impl Iterator<Item = Place<'a>> + use<'a> {
+fn rules<'a>(spec: &Field<'a>) -> impl Iterator<Item = Field<'a>> + use<'a> {
     let balancer = spec.at(&["controlPlaneLoadBalancer", "ingressRules"]);
     let of_networks = DIALECTS.into_iter().flat_map(|dialect| {
         ["additionalControlPlaneIngressRules", "additionalNodeIngressRules"]
             .map(|name| spec.at(&[dialect, name]))
     });
-    let lists: Vec<Place<'a>> = of_networks.chain([balancer]).collect();
+    let lists: Vec<Field<'a>> = of_networks.chain([balancer]).collect();
     lists.into_iter().flat_map(|list| list.items())
 }
 
-fn tags(at: &Place<'_>, findings: &mut Findings) {
+fn tags(at: &Field<'_>, findings: &mut Findings) {
     let Some(tags) = at.value().as_object() else { return };
     let is_key = |key: &String| {
         (1..=TAG_KEY_CHARS).contains(&key.chars().count())
@@ -66,7 +66,7 @@ fn is_tag_char(character: char) -> bool {
         || "_.:/=+-@".contains(character)
 }
 
-fn network(network: &Place<'_>, findings: &mut Findings) {
+fn network(network: &Field<'_>, findings: &mut Findings) {
     let range = network.at(&["vpc", "cidrBlock"]);
     if range
         .text()
@@ -89,7 +89,7 @@ fn network(network: &Place<'_>, findings: &mut Findings) {
     }
 }
 
-fn sources(rule: &Place<'_>, findings: &mut Findings) {
+fn sources(rule: &Field<'_>, findings: &mut Findings) {
     let any = |names: [&str; 2]| names.iter().any(|name| rule.field(name).items().next().is_some());
     if any(["cidrBlocks", "ipv6CidrBlocks"])
         && any(["sourceSecurityGroupIds", "sourceSecurityGroupRoles"])
@@ -103,12 +103,12 @@ fn is_balancer_name(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(is_inner) && !name.starts_with('-') && !name.ends_with('-')
 }
 
-fn changes(spec: &Place<'_>, old: &Place<'_>, findings: &mut Findings) {
+fn changes(spec: &Field<'_>, old: &Field<'_>, findings: &mut Findings) {
     let region = spec.field("region");
     if old.field("region").word().is_some() && region.value() != old.field("region").value() {
         findings.invalid(&region, "the region does not change: make another AWSCluster");
     }
-    let vpc = |spec: &Place<'_>| {
+    let vpc = |spec: &Field<'_>| {
         let ids = DIALECTS.map(|dialect| spec.at(&[dialect, "vpc", "id"]).word());
         ids.into_iter().flatten().next().map(str::to_owned)
     };
@@ -119,10 +119,10 @@ fn changes(spec: &Place<'_>, old: &Place<'_>, findings: &mut Findings) {
     if before.field("host").word().is_some() && now.value() != before.value() {
         findings.invalid(&now, IMMUTABLE);
     }
-    let of = |spec: &Place<'_>, name: &str| {
+    let of = |spec: &Field<'_>, name: &str| {
         spec.at(&["controlPlaneLoadBalancer", name]).text().unwrap_or_default().to_owned()
     };
-    let meant = |spec: &Place<'_>, name: &str| match (name, &*of(spec, name)) {
+    let meant = |spec: &Field<'_>, name: &str| match (name, &*of(spec, name)) {
         ("name", text) => text.to_owned(),
         ("scheme", "internal") | ("loadBalancerType", "nlb" | "disabled") => of(spec, name),
         _ => String::new(),

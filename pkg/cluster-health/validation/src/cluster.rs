@@ -9,8 +9,8 @@ use std::collections::BTreeSet;
 use addresses::BAREMETAL;
 pub(crate) use addresses::check_credential;
 
+use super::field::Field;
 use super::findings::Findings;
-use super::place::Place;
 use super::subject::Subject;
 use super::{formats, subject};
 
@@ -66,14 +66,14 @@ fn version(subject: &Subject<'_>, findings: &mut Findings) {
     }
 }
 
-fn check_sizes(spec: &Place<'_>, findings: &mut Findings) {
+fn check_sizes(spec: &Field<'_>, findings: &mut Findings) {
     let services = spec.at(&["properties", "maxClusterServiceNum"]);
     if !services.is_absent() && spec.field("serviceCIDR").word().is_some() {
         findings.forbidden(&services, "spec.serviceCIDR says how many Services there are");
     }
 }
 
-fn check_features(spec: &Place<'_>, findings: &mut Findings) {
+fn check_features(spec: &Field<'_>, findings: &mut Findings) {
     let features = spec.field("features");
     let ipvs = features.field("ipvs");
     if ipvs.is_true() && spec.field("serviceCIDR").word().is_none() {
@@ -93,7 +93,7 @@ fn check_features(spec: &Place<'_>, findings: &mut Findings) {
     }
 }
 
-fn check_masters(spec: &Place<'_>, is_baremetal: bool, findings: &mut Findings) {
+fn check_masters(spec: &Field<'_>, is_baremetal: bool, findings: &mut Findings) {
     let machines = spec.field("machines");
     if is_baremetal && machines.items().next().is_none() {
         findings.required(&machines, "a Cluster of type Baremetal has masters");
@@ -143,7 +143,7 @@ fn added(subject: &Subject<'_>) -> usize {
 
 /// Reports the network checks of machines that are new or have a new address or login.
 fn answer(subject: &Subject<'_>, findings: &mut Findings) {
-    let old: Vec<Place<'_>> =
+    let old: Vec<Field<'_>> =
         subject.old_spec().into_iter().flat_map(|old| old.field("machines").items()).collect();
     for machine in subject.spec().field("machines").items() {
         if !old.iter().any(|old| subject::is_same(old, &machine)) {
@@ -152,6 +152,6 @@ fn answer(subject: &Subject<'_>, findings: &mut Findings) {
     }
 }
 
-fn addresses<'a>(spec: &Place<'a>) -> BTreeSet<&'a str> {
+fn addresses<'a>(spec: &Field<'a>) -> BTreeSet<&'a str> {
     spec.field("machines").items().filter_map(|machine| machine.field("ip").word()).collect()
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use kube_api::printable;
 
 use super::Question;
-use super::place::{Place, quoted};
+use super::field::{Field, quoted};
 
 /// The result of a judgement. An object without errors may be stored.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -41,16 +41,16 @@ impl fmt::Display for Unchecked {
 
 impl Findings {
     /// `detail` may be empty.
-    pub(crate) fn required(&mut self, at: &Place<'_>, detail: &str) {
+    pub(crate) fn required(&mut self, at: &Field<'_>, detail: &str) {
         let colon = if detail.is_empty() { "" } else { ": " };
         self.push(at, ErrorType::Required, format!("Required value{colon}{detail}"));
     }
 
-    pub(crate) fn invalid(&mut self, at: &Place<'_>, detail: &str) {
+    pub(crate) fn invalid(&mut self, at: &Field<'_>, detail: &str) {
         self.push(at, ErrorType::Invalid, format!("Invalid value: {}: {detail}", at.shown()));
     }
 
-    pub(crate) fn type_invalid(&mut self, at: &Place<'_>, found: &str, wanted: &str) {
+    pub(crate) fn type_invalid(&mut self, at: &Field<'_>, found: &str, wanted: &str) {
         let path = at.path();
         let why = format!("{path} in body must be of type {wanted}: \"{found}\"");
         self.push(at, ErrorType::TypeInvalid, format!("Invalid value: \"{found}\": {why}"));
@@ -58,7 +58,7 @@ impl Findings {
 
     pub(crate) fn not_supported<'a>(
         &mut self,
-        at: &Place<'_>,
+        at: &Field<'_>,
         shown: &str,
         supported: impl IntoIterator<Item = &'a str>,
     ) {
@@ -68,35 +68,35 @@ impl Findings {
         self.push(at, ErrorType::NotSupported, detail);
     }
 
-    pub(crate) fn duplicate(&mut self, at: &Place<'_>) {
+    pub(crate) fn duplicate(&mut self, at: &Field<'_>) {
         self.push(at, ErrorType::Duplicate, format!("Duplicate value: {}", at.shown()));
     }
 
-    pub(crate) fn forbidden(&mut self, at: &Place<'_>, detail: &str) {
+    pub(crate) fn forbidden(&mut self, at: &Field<'_>, detail: &str) {
         self.push(at, ErrorType::Forbidden, format!("Forbidden: {detail}"));
     }
 
-    pub(crate) fn too_many(&mut self, at: &Place<'_>, found: usize, most: usize) {
+    pub(crate) fn too_many(&mut self, at: &Field<'_>, found: usize, most: usize) {
         let detail = format!("Too many: {found}: must have at most {most} items");
         self.push(at, ErrorType::TooMany, detail);
     }
 
-    pub(crate) fn too_long(&mut self, at: &Place<'_>, most: usize) {
+    pub(crate) fn too_long(&mut self, at: &Field<'_>, most: usize) {
         let detail = format!("Too long: may not be more than {most} bytes");
         self.push(at, ErrorType::TooLong, detail);
     }
 
-    pub(crate) fn warn(&mut self, at: &Place<'_>, text: &str) {
+    pub(crate) fn warn(&mut self, at: &Field<'_>, text: &str) {
         self.warnings.push(printable(&format!("{}: {}", at.path(), without_secrets(text))));
     }
 
-    pub(crate) fn unchecked(&mut self, at: &Place<'_>, question: &str, told_by: &'static str) {
+    pub(crate) fn unchecked(&mut self, at: &Field<'_>, question: &str, told_by: &'static str) {
         let (field, question) = (printable(at.path()), printable(without_secrets(question)));
         self.unchecked.push(Unchecked { field, question, told_by: Some(told_by), asks: None });
     }
 
     /// Adds a question that only the network can answer.
-    pub(crate) fn unasked(&mut self, at: &Place<'_>, asks: Question) {
+    pub(crate) fn unasked(&mut self, at: &Field<'_>, asks: Question) {
         self.unchecked.push(Unchecked {
             field: printable(at.path()),
             question: printable(without_secrets(&asks.to_string())),
@@ -106,12 +106,12 @@ impl Findings {
     }
 
     /// Whether there is an error about this field.
-    pub(crate) fn has(&self, at: &Place<'_>) -> bool {
+    pub(crate) fn has(&self, at: &Field<'_>) -> bool {
         self.errors.iter().any(|error| error.field == at.path())
     }
 
     /// Nothing more is said of a field that is missing or of another type, nor of what is in it.
-    fn push(&mut self, at: &Place<'_>, error_type: ErrorType, detail: String) {
+    fn push(&mut self, at: &Field<'_>, error_type: ErrorType, detail: String) {
         let settles = |error: &FieldError| match error.error_type {
             ErrorType::Required | ErrorType::TypeInvalid => is_within(at.path(), &error.field),
             _ => false,

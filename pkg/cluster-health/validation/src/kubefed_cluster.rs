@@ -6,14 +6,14 @@ use rustls_pki_types::pem::PemObject as _;
 use serde_json::Value;
 
 use super::address::{Address, AddressError, is_proxy};
+use super::field::Field;
 use super::findings::Findings;
 use super::formats::{decoded, subdomain_problem};
-use super::place::Place;
 use super::subject::{Subject, name_of};
 
 const ALL_CHECKS: &str = "*";
 
-pub(crate) fn check(object: &Place<'_>, findings: &mut Findings) {
+pub(crate) fn check(object: &Field<'_>, findings: &mut Findings) {
     let spec = object.field("spec");
     endpoint(&spec.field("apiEndpoint"), findings);
     let secret = spec.at(&["secretRef", "name"]);
@@ -28,7 +28,7 @@ pub(crate) fn check(object: &Place<'_>, findings: &mut Findings) {
     authorities(&spec.field("caBundle"), findings);
 }
 
-fn endpoint(at: &Place<'_>, findings: &mut Findings) {
+fn endpoint(at: &Field<'_>, findings: &mut Findings) {
     let Some(text) = at.word() else { return };
     match Address::parse(text) {
         Ok(address) if address.is_plaintext() => {
@@ -42,7 +42,7 @@ fn endpoint(at: &Place<'_>, findings: &mut Findings) {
     }
 }
 
-fn waived_checks(at: &Place<'_>, findings: &mut Findings) {
+fn waived_checks(at: &Field<'_>, findings: &mut Findings) {
     let (all, count) =
         (at.items().any(|check| check.text() == Some(ALL_CHECKS)), at.items().count());
     if all && count > 1 {
@@ -50,7 +50,7 @@ fn waived_checks(at: &Place<'_>, findings: &mut Findings) {
     }
 }
 
-fn authorities(at: &Place<'_>, findings: &mut Findings) {
+fn authorities(at: &Field<'_>, findings: &mut Findings) {
     let Some(bundle) = at.word().and_then(decoded) else { return };
     if CertificateDer::pem_slice_iter(&bundle).find_map(Result::ok).is_none() {
         findings.warn(at, "holds no certificate in PEM");
@@ -65,11 +65,11 @@ pub(crate) fn about_others(subject: &Subject<'_>, findings: &mut Findings) {
         let question = "whether another KubeFedCluster is the same cluster";
         return findings.unchecked(&at, question, "kubeFedClusters");
     };
-    let own = place_of(subject.object());
+    let own = location_of(subject.object());
     let uids = &subject.environment.network_checks.kube_system_uids;
     let uid = uids.get(&own);
-    for other in members.iter().map(|other| (place_of(other), other)).filter(|it| it.0 != own) {
-        let text = Place::root(other.1).at(&["spec", "apiEndpoint"]).word();
+    for other in members.iter().map(|other| (location_of(other), other)).filter(|it| it.0 != own) {
+        let text = Field::root(other.1).at(&["spec", "apiEndpoint"]).word();
         if text.and_then(|text| Address::parse(text).ok()).as_ref() == Some(&address) {
             findings.warn(&at, &format!("the KubeFedCluster {} has the same endpoint", other.0));
         } else if uid.is_some() && uids.get(&other.0) == uid {
@@ -79,12 +79,12 @@ pub(crate) fn about_others(subject: &Subject<'_>, findings: &mut Findings) {
 }
 
 /// `namespace/name`
-fn place_of(object: &Value) -> String {
-    let namespace = Place::root(object).at(&["metadata", "namespace"]);
+fn location_of(object: &Value) -> String {
+    let namespace = Field::root(object).at(&["metadata", "namespace"]);
     format!("{}/{}", namespace.text().unwrap_or("default"), name_of(object).unwrap_or_default())
 }
 
-pub(crate) fn check_kubefed_config(object: &Place<'_>, findings: &mut Findings) {
+pub(crate) fn check_kubefed_config(object: &Field<'_>, findings: &mut Findings) {
     let health = object.at(&["spec", "clusterHealthCheck"]);
     let is_positive =
         |text: &str| text.parse::<GoDuration>().is_ok_and(|duration| !duration.to_std().is_zero());

@@ -7,11 +7,11 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `kind.rs`, `subject.rs` | the kind and the operation; an object with its stored state, and its SSH and licence |
-//! | `schema.rs`, `purpose.rs` | types, limits and required fields, read from the CRDs; words for missing fields |
+//! | `kind.rs`, `subject.rs` | the kind, the operation and words for missing fields; an object with its stored state, and its SSH and licence |
+//! | `schema.rs` | types, limits and required fields, read from the CRDs |
 //! | `network_checks.rs` | the [`Environment`], and questions to the network |
 //! | `findings.rs` | the errors in the API server's words, warnings, and checks not made |
-//! | `place.rs` | a field of an object |
+//! | `field.rs` | a field of an object |
 //! | `formats.rs`, `address.rs` | names, texts and times; addresses of API servers and proxies |
 //! | `cluster.rs`, `machine.rs` | rules of TKEStack's kinds |
 //! | `kubefed_cluster.rs` | rules of KubeFed's kinds |
@@ -34,6 +34,7 @@
 mod address;
 mod aws_cluster;
 mod cluster;
+mod field;
 mod findings;
 mod formats;
 mod kind;
@@ -41,13 +42,11 @@ mod kubefed_cluster;
 mod machine;
 mod network_checks;
 mod node_selector;
-mod place;
-mod purpose;
 mod schema;
 mod subject;
 
+use field::Field;
 use formats::{label_problem, subdomain_problem};
-use place::Place;
 use serde_json::Value;
 use subject::Subject;
 
@@ -136,7 +135,7 @@ fn part<'a>(object: &'a Value, path: &str) -> Option<&'a Value> {
     }
 }
 
-fn check_name(kind: Kind, object: &Place<'_>, findings: &mut Findings) {
+fn check_name(kind: Kind, object: &Field<'_>, findings: &mut Findings) {
     let metadata = object.field("metadata");
     let name = metadata.field("name");
     let Some(text) = name.word() else {

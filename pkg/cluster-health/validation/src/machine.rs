@@ -4,9 +4,9 @@ use ipnet::IpNet;
 use serde_json::Value;
 
 use super::cluster::ranges;
+use super::field::Field;
 use super::findings::Findings;
 use super::formats::IMMUTABLE;
-use super::place::Place;
 use super::subject::machines_of;
 use super::subject::{Subject, name_of};
 use super::{formats, subject};
@@ -52,14 +52,14 @@ pub(crate) fn about_others(subject: &Subject<'_>, findings: &mut Findings) {
 
 fn in_cluster(
     subject: &Subject<'_>,
-    at: &Place<'_>,
+    at: &Field<'_>,
     cluster: Option<&Value>,
     findings: &mut Findings,
 ) {
     let Some(cluster) = cluster else {
         return findings.invalid(at, "there is no Cluster of this name");
     };
-    let cluster = Place::root(cluster);
+    let cluster = Field::root(cluster);
     let Some(text) = cluster.at(&["spec", "clusterCIDR"]).word() else { return };
     match ranges::read(text, true) {
         Ok(ranges) => check_room(subject, &cluster, &ranges, findings),
@@ -81,11 +81,11 @@ fn address_is_free(
         let question = format!("whether another Machine of {name} has the address {ip}");
         return findings.unchecked(&at, &question, "machines");
     };
-    let has_it = |at: Place<'_>| at.field("ip").text() == Some(ip);
-    let masters = cluster.map(|cluster| Place::root(cluster).at(&["spec", "machines"]));
+    let has_it = |at: Field<'_>| at.field("ip").text() == Some(ip);
+    let masters = cluster.map(|cluster| Field::root(cluster).at(&["spec", "machines"]));
     let is_master = masters.is_some_and(|masters| masters.items().any(has_it));
     let mut others = machines_of(machines, name).filter(|machine| subject.is_other(machine));
-    if is_master || others.any(|machine| has_it(Place::root(machine).field("spec"))) {
+    if is_master || others.any(|machine| has_it(Field::root(machine).field("spec"))) {
         findings.duplicate(&at);
     }
 }
@@ -105,7 +105,7 @@ const EARLY: u64 = 90;
 
 fn check_room(
     subject: &Subject<'_>,
-    cluster: &Place<'_>,
+    cluster: &Field<'_>,
     ranges: &[IpNet],
     findings: &mut Findings,
 ) {
@@ -135,7 +135,7 @@ fn room(range: u8, node: u32) -> u64 {
 }
 
 /// The mask of a Node's range: what is published, or what the number of Pods comes to.
-fn node_mask(cluster: &Place<'_>) -> u32 {
+fn node_mask(cluster: &Field<'_>) -> u32 {
     let published = ["nodeCIDRMaskSizeIPv4", "nodeCIDRMaskSize"].into_iter().find_map(|name| {
         let number = cluster.at(&["status", name]).number()?;
         u32::try_from(number).ok().filter(|mask| (1..=32).contains(mask))
@@ -149,4 +149,15 @@ fn node_mask(cluster: &Place<'_>) -> u32 {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_room_is_a_power_of_two_and_nothing_where_a_block_is_larger_than_the_range() {
+        for (range, node, expected) in
+            [(16, 24, 256), (24, 26, 4), (28, 24, 0), (24, 24, 1), (0, 32, 1 << 32)]
+        {
+            assert_eq!(room(range, node), expected, "/{range} in /{node}");
+        }
+    }
+}

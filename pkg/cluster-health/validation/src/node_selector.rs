@@ -2,10 +2,10 @@
 
 use ipnet::IpNet;
 
+use super::field::Field;
 use super::findings::Findings;
 use super::formats;
 use super::formats::IMMUTABLE;
-use super::place::Place;
 use super::subject::Subject;
 
 const OF_LABELS: [&str; 6] = ["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"];
@@ -13,7 +13,7 @@ const OF_FIELDS: [&str; 2] = ["In", "NotIn"];
 /// The only field that a Node can be selected by.
 const NAME: &str = "metadata.name";
 
-pub(crate) fn check(selector: &Place<'_>, findings: &mut Findings) {
+pub(crate) fn check(selector: &Field<'_>, findings: &mut Findings) {
     if selector.is_absent() {
         return;
     }
@@ -27,7 +27,7 @@ pub(crate) fn check(selector: &Place<'_>, findings: &mut Findings) {
     }
 }
 
-fn of_label(requirement: &Place<'_>, findings: &mut Findings) {
+fn of_label(requirement: &Field<'_>, findings: &mut Findings) {
     let key = requirement.field("key");
     match key.word() {
         None => findings.required(&key, "the key of a label"),
@@ -50,7 +50,7 @@ fn of_label(requirement: &Place<'_>, findings: &mut Findings) {
         }
         Some("Gt" | "Lt") => {
             let is_number =
-                |at: &Place<'_>| at.text().is_none_or(|text| text.parse::<i64>().is_ok());
+                |at: &Field<'_>| at.text().is_none_or(|text| text.parse::<i64>().is_ok());
             for value in values.items().filter(|at| !is_number(at)) {
                 findings.invalid(&value, "must be an integer when `operator` is 'Lt' or 'Gt'");
             }
@@ -59,7 +59,7 @@ fn of_label(requirement: &Place<'_>, findings: &mut Findings) {
     }
 }
 
-fn of_field(requirement: &Place<'_>, findings: &mut Findings) {
+fn of_field(requirement: &Field<'_>, findings: &mut Findings) {
     let key = requirement.field("key");
     if key.text().is_some_and(|text| text != NAME) {
         findings.not_supported(&key, &key.shown(), [NAME]);
@@ -73,7 +73,7 @@ fn of_field(requirement: &Place<'_>, findings: &mut Findings) {
 
 /// The operator, if there is such a one.
 fn operator<'a>(
-    requirement: &Place<'a>,
+    requirement: &Field<'a>,
     known: &[&'static str],
     findings: &mut Findings,
 ) -> Option<&'a str> {
@@ -119,7 +119,7 @@ pub(crate) fn check_cluster_cidr(subject: &Subject<'_>, findings: &mut Findings)
     }
 }
 
-fn ranges(spec: &Place<'_>, findings: &mut Findings) -> Vec<IpNet> {
+fn ranges(spec: &Field<'_>, findings: &mut Findings) -> Vec<IpNet> {
     let mut ranges = Vec::new();
     let (ipv4, ipv6) = (spec.field("ipv4"), spec.field("ipv6"));
     for (at, family, is_v4) in
@@ -135,7 +135,7 @@ fn ranges(spec: &Place<'_>, findings: &mut Findings) -> Vec<IpNet> {
     ranges
 }
 
-fn host_bits(at: &Place<'_>, ranges: &[IpNet], findings: &mut Findings) {
+fn host_bits(at: &Field<'_>, ranges: &[IpNet], findings: &mut Findings) {
     // No range has blocks of bits that the schema refuses.
     let Some(bits) = at.number().filter(|_| !findings.has(at)) else { return };
     for range in ranges {

@@ -6,11 +6,11 @@ use std::sync::LazyLock;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use super::field::{Field, type_of, whole};
 use super::findings::Findings;
 use super::formats::{cidr, decoded, is_date_time};
 use super::kind::Kind;
-use super::place::{Place, type_of, whole};
-use super::purpose::purpose;
+use super::kind::purpose;
 
 /// The only rule in CEL that is read. All others, and `pattern`, are judged by the rules of the kinds.
 const NOT_EMPTY: &str = "self != ''";
@@ -156,26 +156,26 @@ impl Schema {
     }
 
     /// Checks a value that is there. Nothing is said about what is in a value of another type.
-    pub(crate) fn check(&self, place: &Place<'_>, findings: &mut Findings) {
-        match (self.of, place.value()) {
+    pub(crate) fn check(&self, field: &Field<'_>, findings: &mut Findings) {
+        match (self.of, field.value()) {
             (Type::Any, _) | (Type::Boolean, Value::Bool(_)) => {}
-            (Type::String, Value::String(text)) => self.check_text(place, text, findings),
-            (Type::Integer, value) if whole(value).is_some() => self.check_number(place, findings),
-            (Type::Array, Value::Array(items)) => self.check_items(place, items.len(), findings),
+            (Type::String, Value::String(text)) => self.check_text(field, text, findings),
+            (Type::Integer, value) if whole(value).is_some() => self.check_number(field, findings),
+            (Type::Array, Value::Array(items)) => self.check_items(field, items.len(), findings),
             (Type::Object, Value::Object(fields)) => {
-                self.check_fields(place, findings);
-                self.check_keys(place, fields, findings);
+                self.check_fields(field, findings);
+                self.check_keys(field, fields, findings);
             }
-            (of, found) => return findings.type_invalid(place, type_of(found), of.name()),
+            (of, found) => return findings.type_invalid(field, type_of(found), of.name()),
         }
         if !self.has_other_words {
-            self.check_words(place, findings);
+            self.check_words(field, findings);
         }
-        self.all_of.iter().for_each(|schema| schema.check(place, findings));
+        self.all_of.iter().for_each(|schema| schema.check(field, findings));
     }
 
     /// Checks the fields of an object. `null` says the same as leaving a field out.
-    pub(crate) fn check_fields(&self, object: &Place<'_>, findings: &mut Findings) {
+    pub(crate) fn check_fields(&self, object: &Field<'_>, findings: &mut Findings) {
         for (name, schema) in &self.properties {
             let field = object.field(name);
             if !field.is_absent() {
@@ -194,42 +194,42 @@ impl Schema {
         }
     }
 
-    fn check_keys(&self, place: &Place<'_>, fields: &Map<String, Value>, findings: &mut Findings) {
+    fn check_keys(&self, field: &Field<'_>, fields: &Map<String, Value>, findings: &mut Findings) {
         if let Some(most) = self.max_properties.filter(|&most| fields.len() > most) {
-            findings.too_many(place, fields.len(), most);
+            findings.too_many(field, fields.len(), most);
         }
         if let Some(schema) = &self.additional_properties {
-            fields.keys().for_each(|key| schema.check(&place.field(key), findings));
+            fields.keys().for_each(|key| schema.check(&field.field(key), findings));
         }
     }
 
-    fn check_items(&self, place: &Place<'_>, count: usize, findings: &mut Findings) {
+    fn check_items(&self, field: &Field<'_>, count: usize, findings: &mut Findings) {
         if let Some(most) = self.max_items.filter(|&most| count > most) {
-            findings.too_many(place, count, most);
+            findings.too_many(field, count, most);
         }
-        for item in place.items().filter(|item| !item.is_absent()) {
+        for item in field.items().filter(|item| !item.is_absent()) {
             self.items.iter().for_each(|schema| schema.check(&item, findings));
         }
     }
 
-    fn check_number(&self, place: &Place<'_>, findings: &mut Findings) {
+    fn check_number(&self, field: &Field<'_>, findings: &mut Findings) {
         let least = self.minimum.unwrap_or(i64::MIN);
         let most = self.maximum.unwrap_or(i64::MAX);
-        if place.number().is_some_and(|number| !(least..=most).contains(&number)) {
-            findings.invalid(place, &format!("must be between {least} and {most}, inclusive"));
+        if field.number().is_some_and(|number| !(least..=most).contains(&number)) {
+            findings.invalid(field, &format!("must be between {least} and {most}, inclusive"));
         }
     }
 
-    fn check_text(&self, place: &Place<'_>, text: &str, findings: &mut Findings) {
+    fn check_text(&self, field: &Field<'_>, text: &str, findings: &mut Findings) {
         let length = text.chars().count();
         if let Some(most) = self.max_length.filter(|&most| length > most) {
-            findings.too_long(place, most);
+            findings.too_long(field, most);
         }
         if length < self.min_length {
-            findings.invalid(place, &format!("should be at least {} chars long", self.min_length));
+            findings.invalid(field, &format!("should be at least {} chars long", self.min_length));
         }
         if let Some(rule) = self.rules.first().filter(|_| text.is_empty()) {
-            findings.required(place, &rule.message);
+            findings.required(field, &rule.message);
         }
         let (is_it, wanted) = match &*self.format {
             // The API server refuses an empty text, too.
@@ -239,19 +239,19 @@ impl Schema {
             _ => return,
         };
         if !is_it {
-            findings.type_invalid(place, "string", wanted);
+            findings.type_invalid(field, "string", wanted);
         }
     }
 
     /// Checks the value against `enum`.
-    pub(crate) fn check_words(&self, place: &Place<'_>, findings: &mut Findings) {
-        let value = place.value();
+    pub(crate) fn check_words(&self, field: &Field<'_>, findings: &mut Findings) {
+        let value = field.value();
         let is_it =
             |word: &Value| word == value || whole(word).is_some() && whole(word) == whole(value);
         if !self.words.is_empty() && !self.words.iter().any(is_it) {
             let text = |word: &Value| word.as_str().map_or_else(|| word.to_string(), str::to_owned);
             let words: Vec<String> = self.words.iter().map(text).collect();
-            findings.not_supported(place, &place.shown(), words.iter().map(String::as_str));
+            findings.not_supported(field, &field.shown(), words.iter().map(String::as_str));
         }
     }
 }

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use kube_api::quantity::Quantity;
 use serde_json::Value;
 
+use super::field::Field;
 use super::findings::Findings;
 use super::formats;
 use super::formats::host_and_port;
 use super::network_checks::{CheckResult, Environment, Question};
-use super::place::Place;
 
 /// The object under judgement.
 pub(crate) struct Subject<'a> {
@@ -41,16 +41,16 @@ impl<'a> Subject<'a> {
         self.old.is_none()
     }
 
-    pub(crate) fn root(&self) -> Place<'a> {
-        Place::root(self.object)
+    pub(crate) fn root(&self) -> Field<'a> {
+        Field::root(self.object)
     }
 
-    pub(crate) fn spec(&self) -> Place<'a> {
+    pub(crate) fn spec(&self) -> Field<'a> {
         self.root().field("spec")
     }
 
-    pub(crate) fn old_spec(&self) -> Option<Place<'a>> {
-        self.old.map(|old| Place::root(old).field("spec"))
+    pub(crate) fn old_spec(&self) -> Option<Field<'a>> {
+        self.old.map(|old| Field::root(old).field("spec"))
     }
 
     pub(crate) fn name(&self) -> Option<&'a str> {
@@ -84,7 +84,7 @@ pub(crate) fn only_metadata_differs(old: &Value, new: &Value) -> bool {
 
 /// Nodes of a Cluster: as many as its summary says, and without one its masters and Machines.
 pub(crate) fn nodes(cluster: &Value, machines: &HashMap<&str, usize>) -> u64 {
-    let root = Place::root(cluster);
+    let root = Field::root(cluster);
     let summary = root.at(&["status", "resource", "nodes", "total"]).number();
     if let Some(total) = summary.and_then(|total| u64::try_from(total).ok()) {
         return total;
@@ -108,11 +108,11 @@ pub(crate) fn machine_counts(machines: &[Arc<Value>]) -> HashMap<&str, usize> {
 /// Whole cores of a Cluster by its summary, rounded down Node by Node; a summary without them, as an
 /// API server of TKEStack's own stores it, has the sum only.
 pub(crate) fn cpus(cluster: &Value) -> u64 {
-    let each = Place::root(cluster).at(&["status", "resource", "cores"]).number();
+    let each = Field::root(cluster).at(&["status", "resource", "cores"]).number();
     if let Some(cores) = each.and_then(|cores| u64::try_from(cores).ok()) {
         return cores;
     }
-    let at = Place::root(cluster).at(&["status", "resource", "capacity", "cpu"]);
+    let at = Field::root(cluster).at(&["status", "resource", "capacity", "cpu"]);
     let cpu = at.text().map(str::to_owned).or_else(|| at.number().map(|cpu| cpu.to_string()));
     let cpu = cpu.and_then(|text| text.parse::<Quantity>().ok());
     let cores = cpu.and_then(|cpu| cpu.as_milli().checked_div(1000));
@@ -128,7 +128,7 @@ pub(crate) fn machines_of<'a>(
 }
 
 fn cluster_of(machine: &Value) -> Option<&str> {
-    Place::root(machine).at(&["spec", "clusterName"]).text()
+    Field::root(machine).at(&["spec", "clusterName"]).text()
 }
 
 /// The fields that a connection is made with.
@@ -138,7 +138,7 @@ const CONNECTION: [&str; 7] =
 const JUMP_SERVER: &str = "SSHJumpServer";
 
 /// Whether the type of a Cluster or Machine is one of those that the environment allows.
-pub(crate) fn check_type(spec: &Place<'_>, known: &[String], findings: &mut Findings) {
+pub(crate) fn check_type(spec: &Field<'_>, known: &[String], findings: &mut Findings) {
     let of = spec.field("type");
     if of.text().is_some_and(|text| !known.iter().any(|known| known == text)) {
         findings.not_supported(&of, &of.shown(), known.iter().map(String::as_str));
@@ -146,7 +146,7 @@ pub(crate) fn check_type(spec: &Place<'_>, known: &[String], findings: &mut Find
 }
 
 /// `at` has the fields of a connection.
-pub(crate) fn check(at: &Place<'_>, findings: &mut Findings) {
+pub(crate) fn check(at: &Field<'_>, findings: &mut Findings) {
     let ip = at.field("ip");
     if ip.word().is_some_and(|text| formats::ip(text).is_none()) {
         findings.invalid(&ip, formats::IP);
@@ -160,7 +160,7 @@ pub(crate) fn check(at: &Place<'_>, findings: &mut Findings) {
 
 /// Where SSH must answer, and which host: the machine, or its jump server, behind which nothing is visible without a
 /// login. Through another proxy nothing is checked.
-fn asked(at: &Place<'_>) -> Option<(String, &'static str)> {
+fn asked(at: &Field<'_>) -> Option<(String, &'static str)> {
     let proxy = at.field("proxy");
     match proxy.field("type").word() {
         None => Some((target(at)?, "SSH")),
@@ -169,19 +169,19 @@ fn asked(at: &Place<'_>) -> Option<(String, &'static str)> {
     }
 }
 
-fn target(at: &Place<'_>) -> Option<String> {
+fn target(at: &Field<'_>) -> Option<String> {
     let port = formats::port(at.field("port").number()?)?;
     let ip = at.field("ip").word().filter(|text| formats::ip(text).is_some())?;
     Some(host_and_port(ip, port))
 }
 
 /// Whether SSH reaches both in the same way.
-pub(crate) fn is_same(one: &Place<'_>, other: &Place<'_>) -> bool {
+pub(crate) fn is_same(one: &Field<'_>, other: &Field<'_>) -> bool {
     CONNECTION.iter().all(|name| one.field(name).value() == other.field(name).value())
 }
 
 /// Reports the network's answer about a machine.
-pub(crate) fn answers(subject: &Subject<'_>, at: &Place<'_>, findings: &mut Findings) {
+pub(crate) fn answers(subject: &Subject<'_>, at: &Field<'_>, findings: &mut Findings) {
     let Some((target, who)) = asked(at) else { return };
     let question = Question::Ssh(target.clone());
     match subject.environment.network_checks.answer(&question) {
@@ -246,7 +246,7 @@ pub(crate) fn licensed_cpus(subject: &Subject<'_>, findings: &mut Findings) {
 }
 
 /// Upstream's field of these errors, though no kind has it.
-fn at<'a>(subject: &Subject<'a>) -> Place<'a> {
+fn at<'a>(subject: &Subject<'a>) -> Field<'a> {
     subject.spec().field("name")
 }
 

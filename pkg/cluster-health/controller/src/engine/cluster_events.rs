@@ -5,7 +5,7 @@ use std::mem;
 
 use events::{EventType, ObjectRef, Recorder};
 use health::{
-    Change, Code, Effect, Endpoints, ExpiryNotice, ExpiryStage, Lifetime, Report, Standing, Verdict,
+    Change, Code, Effect, Endpoints, ExpiryNotice, ExpiryStage, Health, Lifetime, Report, Verdict,
 };
 use jiff::Timestamp;
 
@@ -18,7 +18,7 @@ pub(crate) fn record_effect(
     object: impl Fn() -> ObjectRef,
     report: Option<&Report>,
     effect: Effect,
-    said: impl FnOnce() -> (Option<Standing>, String),
+    said: impl FnOnce() -> (Option<Health>, String),
 ) {
     let say = |kind, reason, message| recorder.event(object(), kind, reason, message);
     let published = matches!(effect.change, Change::Ready { .. });
@@ -28,12 +28,12 @@ pub(crate) fn record_effect(
         say(EventType::Warning, reason, health::one_line(&sentence(report)));
     }
     if published || effect.new_cause {
-        let (standing, message) = said();
-        match standing {
+        let (health, message) = said();
+        match health {
             // The first result of a healthy cluster is no news.
-            Some(Standing::Ready) if matches!(effect.change, Change::Ready { from: None, .. }) => {}
-            Some(standing) => {
-                let (kind, reason) = transition(standing);
+            Some(Health::Ready) if matches!(effect.change, Change::Ready { from: None, .. }) => {}
+            Some(health) => {
+                let (kind, reason) = transition(health);
                 say(kind, reason, message);
             }
             None => {}
@@ -64,13 +64,13 @@ fn first_failure_reason(report: &Report) -> &'static str {
     }
 }
 
-fn transition(standing: Standing) -> (EventType, &'static str) {
-    match standing {
-        Standing::Ready => (EventType::Normal, "ClusterReady"),
-        Standing::NotReady => (EventType::Warning, "ClusterNotReady"),
-        Standing::Offline => (EventType::Warning, "ClusterOffline"),
-        Standing::Malformed => (EventType::Warning, "MalformedClusterConfig"),
-        Standing::Unknown => (EventType::Warning, "ClusterStatusUnknown"),
+fn transition(health: Health) -> (EventType, &'static str) {
+    match health {
+        Health::Ready => (EventType::Normal, "ClusterReady"),
+        Health::NotReady => (EventType::Warning, "ClusterNotReady"),
+        Health::Unreachable => (EventType::Warning, "ClusterOffline"),
+        Health::Malformed => (EventType::Warning, "MalformedClusterConfig"),
+        Health::Unknown => (EventType::Warning, "ClusterStatusUnknown"),
     }
 }
 

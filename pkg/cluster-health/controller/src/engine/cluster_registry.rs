@@ -273,7 +273,7 @@ impl ClusterRegistry {
     pub(crate) fn noted(&self, member: &MemberCluster, report: Option<&Report>, effect: Effect) {
         let said = || {
             let (published, _, message) = member.said(now().monotonic);
-            (published.map(|published| published.standing), message)
+            (published.map(|published| published.health), message)
         };
         record_effect(&self.recorder, || member.object_ref(), report, effect, said);
         self.consider(member);

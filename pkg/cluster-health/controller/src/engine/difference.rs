@@ -2,14 +2,14 @@
 
 use std::time::{Duration, Instant};
 
-use health::{Policy, Standing};
+use health::{Health, Policy};
 
 /// Where our verdict and the object of a cluster part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Difference {
-    pub(crate) ours: Standing,
-    /// `None` when the object shows no standing.
-    pub(crate) stored: Option<Standing>,
+    pub(crate) ours: Health,
+    /// `None` when the object shows no health.
+    pub(crate) stored: Option<Health>,
     pub(crate) since: Instant,
     lasting: bool,
 }
@@ -22,21 +22,21 @@ impl Difference {
     }
 
     pub(crate) fn stored_label(&self) -> &'static str {
-        self.stored.map_or("nothing", Standing::label)
+        self.stored.map_or("nothing", Health::label)
     }
 
     /// Computes the next difference from `before`, our verdict and the object.
     pub(crate) fn next(
         before: Option<Self>,
-        ours: Option<Standing>,
-        stored: Option<Standing>,
+        ours: Option<Health>,
+        stored: Option<Health>,
         tells_offline: bool,
         patience: Duration,
         now: Instant,
     ) -> Option<Self> {
         // Unknown is no verdict.
-        let ours = ours.filter(|ours| *ours != Standing::Unknown)?;
-        let same_readiness = |stored: Standing| !tells_offline && ours.ready() == stored.ready();
+        let ours = ours.filter(|ours| *ours != Health::Unknown)?;
+        let same_readiness = |stored: Health| !tells_offline && ours.ready() == stored.ready();
         let agree = stored.is_some_and(|stored| ours == stored || same_readiness(stored));
         if agree {
             return None;
@@ -61,12 +61,12 @@ mod tests {
 
     #[test]
     fn a_difference_is_told_when_it_lasts_and_only_where_the_object_can_say_what_we_say() {
-        use Standing::{Malformed, NotReady, Offline, Ready, Unknown};
-        // (ours, stored, whether the object tells apart who is offline; whether they differ)
+        use Health::{Malformed, NotReady, Ready, Unknown, Unreachable};
+        // (ours, stored, whether the object tells unreachable from unhealthy; whether they differ)
         let rows = [
             (Some(Ready), Some(Ready), true, false),
-            (Some(Offline), Some(NotReady), true, true),
-            (Some(Offline), Some(NotReady), false, false),
+            (Some(Unreachable), Some(NotReady), true, true),
+            (Some(Unreachable), Some(NotReady), false, false),
             (Some(Malformed), Some(NotReady), false, false),
             (Some(Ready), Some(NotReady), false, true),
             (Some(Malformed), None, true, true),
@@ -90,18 +90,11 @@ mod tests {
     fn another_difference_begins_anew() {
         let start = Instant::now();
         let next = |before, stored, at| {
-            Difference::next(
-                before,
-                Some(Standing::Ready),
-                Some(stored),
-                true,
-                S(20),
-                start + S(at),
-            )
+            Difference::next(before, Some(Health::Ready), Some(stored), true, S(20), start + S(at))
         };
-        let first = next(None, Standing::NotReady, 0);
-        let other = next(first, Standing::Offline, 30);
+        let first = next(None, Health::NotReady, 0);
+        let other = next(first, Health::Unreachable, 30);
         assert!(!other.unwrap().is_lasting());
-        assert!(next(other, Standing::Offline, 50).unwrap().is_lasting());
+        assert!(next(other, Health::Unreachable, 50).unwrap().is_lasting());
     }
 }

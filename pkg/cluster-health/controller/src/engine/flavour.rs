@@ -7,11 +7,11 @@ use std::time::Duration;
 use events::ObjectRef;
 use futures::future::BoxFuture;
 use health::{
-    Code, Endpoints, Finding, Lifetime, Moment, Policy, ProbePath, Published, Report, Standing,
+    Code, Endpoints, Finding, Health, Lifetime, Moment, Policy, ProbePath, Published, Report,
 };
 use kube_api::Resource;
 use objects::{Object, Schema};
-use probe::TlsOptions;
+use probe::WaivedChecks;
 use serde_json::Value;
 
 /// One object model of member clusters: its status, as the engine asks for it. The engine does
@@ -49,8 +49,8 @@ pub(crate) trait Flavour: Send + Sync + 'static {
     /// object that is gone from the cache.
     fn write(&self, cluster: &Cluster, statement: &Statement<'_>) -> Option<StatusWrite>;
 
-    /// The standing that its object shows now, for an audit; `None` when it shows none.
-    fn stored(&self, cluster: &Cluster) -> Option<Standing>;
+    /// The health that its object shows now, for an audit; `None` when it shows none.
+    fn stored(&self, cluster: &Cluster) -> Option<Health>;
 
     /// Whether its objects distinguish an unreachable cluster from an unhealthy one.
     fn tells_offline(&self) -> bool {
@@ -246,7 +246,7 @@ pub(crate) struct Contact {
     /// How many addresses answered when each was last asked.
     pub endpoints: Endpoints,
     /// The checks of that certificate that are left out.
-    pub waived: TlsOptions,
+    pub waived: WaivedChecks,
 }
 
 impl From<&probe::Client> for Contact {

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Once, Weak};
 
-use health::{Code, Standing, Status, Urgency};
+use health::{Code, Health, Status, Urgency};
 use informer::Informer;
 use kube_api::{Cached, OwnWrite};
 use objects::Error;
@@ -187,7 +187,7 @@ impl FlavourRegistry {
     }
 
     /// Submits the status of an object that is not a cluster, such as a Machine. It shares the write
-    /// budget: a fifth of it while clusters need the rest; for [`Flavour::further_kinds`].
+    /// budget: a sixth of it while clusters need the rest; for [`Flavour::further_kinds`].
     pub(crate) fn write(&self, pending: Arc<dyn Pending>, urgency: Urgency) {
         self.clusters.writer.submit(pending, urgency.beside_clusters(), now().monotonic);
     }
@@ -226,10 +226,10 @@ pub(crate) struct Overview {
 
 impl Overview {
     /// The keys of all clusters, with what is published about each.
-    pub(crate) fn standings(&self) -> Vec<(Arc<str>, Option<Standing>)> {
+    pub(crate) fn published_healths(&self) -> Vec<(Arc<str>, Option<Health>)> {
         let Some(clusters) = self.clusters.upgrade() else { return Vec::new() };
-        let standing =
-            |member: &Arc<MemberCluster>| (Arc::clone(&member.cluster.key), member.standing());
-        clusters.all_of(self.flavour).iter().map(standing).collect()
+        let health =
+            |member: &Arc<MemberCluster>| (Arc::clone(&member.cluster.key), member.health());
+        clusters.all_of(self.flavour).iter().map(health).collect()
     }
 }

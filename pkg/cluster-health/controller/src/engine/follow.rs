@@ -17,10 +17,10 @@ use tokio_util::sync::CancellationToken;
 use tracing::error;
 use workqueue::{Backoff, Jitter, Next, Reconcile, Retry, WorkQueue};
 
-use super::client_prober::{Rereads, client_prober};
 use super::connections::SecretCache;
 use super::flavour_registry::FlavourRegistry;
 use super::pipeline::{CredentialReader, Credentials, FirstList, Pipeline, Work};
+use super::probes::{Rereads, client_prober};
 use super::resolve::{ObjectModel, Resolve, identity};
 use crate::secret_data::SECRETS;
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use health::Standing;
+use health::Health;
 use metrics::Family;
 use parking_lot::Mutex;
 use prometheus::Registry;
@@ -133,10 +133,10 @@ fn count(family: &Family, clusters: &[Arc<MemberCluster>]) -> Vec<Metric> {
     let mut counts = BTreeMap::new();
     for member in clusters {
         let flavour = member.flavour.name();
-        for standing in Standing::ALL {
-            counts.entry((flavour, standing.label())).or_insert(0);
+        for health in Health::ALL {
+            counts.entry((flavour, health.label())).or_insert(0);
         }
-        let state = member.standing().unwrap_or(Standing::Unknown).label();
+        let state = member.health().unwrap_or(Health::Unknown).label();
         *counts.entry((flavour, state)).or_insert(0) += 1;
     }
     let series = counts

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use events::ObjectRef;
 use health::{
-    Arrival, Change, Effect, Member, Moment, Policy, Published, Report, Standing, Status, Urgency,
+    Arrival, Change, Effect, Health, Member, Moment, Policy, Published, Report, Status, Urgency,
     explain, hash,
 };
 use jiff::Timestamp;
@@ -309,12 +309,12 @@ impl MemberCluster {
     /// Compares its state with what its object says; the difference before and now.
     pub(crate) fn compare(
         &self,
-        stored: Option<Standing>,
+        stored: Option<Health>,
         now: Instant,
     ) -> (Option<Difference>, Option<Difference>) {
         let tells_offline = self.flavour.tells_offline();
         let mut state = self.state.lock();
-        let ours = state.member.published().map(|it| it.standing).filter(|_| !state.paused);
+        let ours = state.member.published().map(|it| it.health).filter(|_| !state.paused);
         let (before, patience) = (state.difference, patience(&state.policy));
         let after = Difference::next(before, ours, stored, tells_offline, patience, now);
         state.difference = after;
@@ -367,9 +367,9 @@ impl MemberCluster {
         look(&self.state.lock())
     }
 
-    /// The published standing.
-    pub(crate) fn standing(&self) -> Option<Standing> {
-        self.view(|it| it.member.published().map(|published| published.standing))
+    /// The published health.
+    pub(crate) fn health(&self) -> Option<Health> {
+        self.view(|it| it.member.published().map(|published| published.health))
     }
 }
 

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use health::Standing;
+use health::Health;
 use http::StatusCode;
 use http::header::ACCEPT;
 use row::{NOTHING, Row};
@@ -63,7 +63,7 @@ pub(crate) fn answer(clusters: &ClusterRegistry, request: &PageRequest) -> Reply
 fn list(clusters: &ClusterRegistry, query: &Query) -> Listing {
     let mut found = clusters.known();
     found.retain(|(flavour, known)| {
-        let published = known.probed().and_then(|member| member.standing());
+        let published = known.probed().and_then(|member| member.health());
         query.matches(flavour, &known.cluster().key, published)
     });
     found.sort_by_cached_key(|(flavour, known)| (*flavour, Arc::clone(&known.cluster().key)));
@@ -123,8 +123,8 @@ impl Query {
         Ok(query)
     }
 
-    fn matches(&self, flavour: &str, key: &str, published: Option<Standing>) -> bool {
-        let state = published.map_or(NOTHING, Standing::label);
+    fn matches(&self, flavour: &str, key: &str, published: Option<Health>) -> bool {
+        let state = published.map_or(NOTHING, Health::label);
         (self.flavour.is_empty() || self.flavour == flavour)
             && key.contains(&self.name)
             && self.state.is_none_or(|wanted| wanted == state)
@@ -140,7 +140,7 @@ fn is_json(value: Cow<'_, str>) -> Result<bool, QueryError> {
 }
 
 fn state(value: Cow<'_, str>) -> Result<&'static str, QueryError> {
-    let states: Vec<_> = Standing::ALL.map(Standing::label).into_iter().chain([NOTHING]).collect();
+    let states: Vec<_> = Health::ALL.map(Health::label).into_iter().chain([NOTHING]).collect();
     let found = states.iter().find(|state| **state == value);
     found.copied().ok_or_else(|| QueryError::State(value.into_owned(), states.join(", ")))
 }
@@ -173,7 +173,7 @@ mod tests {
         ];
         for (text, matches) in rows {
             let query = Query::parse(text).unwrap();
-            let found = query.matches("kubefed", "ns/one", Some(Standing::Offline));
+            let found = query.matches("kubefed", "ns/one", Some(Health::Unreachable));
             assert_eq!(found, matches, "{text}");
         }
         assert!(Query::parse("state=nothing").unwrap().matches("kubefed", "ns/one", None));

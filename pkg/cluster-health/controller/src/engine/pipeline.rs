@@ -24,10 +24,10 @@ use objects::Object;
 use probe::{Client, Inputs, Problem};
 use workqueue::{Next, Reconcile, Retry, WorkQueue};
 
-use super::client_prober::{MakeProber, Rereads, reread};
 use super::connections::{Connection, ObjectVersion, ResolvedFrom, SecretCache};
 use super::flavour::{Cluster, ClusterProber, Misconfigured, Target};
 use super::flavour_registry::{FlavourRegistry, Look};
+use super::probes::{MakeProber, Rereads, reread};
 use super::resolve::{Found, ObjectModel, ReadCredentials, Resolve, Seed, Supervision, identity};
 use crate::secret_data::{ReadError, SecretData};
 

@@ -1,15 +1,22 @@
-//! [`Permits`]: how many probes are under way at once.
+//! [`Permits`]: how many probes are under way at once. [`Job`]: one probe to make. [`ClientProber`]: one
+//! member cluster as the engine probes it, in any flavour.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use health::{Load, Moment, is_insufficient, probes_at_once};
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use health::{Code, Load, Moment, Report, is_insufficient, probes_at_once};
 use parking_lot::Mutex;
+use probe::{Client, Inputs, Reread};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
-use super::flavour::ClusterProber;
+use super::flavour::{Cluster, ClusterProber, Contact};
+use super::resolve::Resolve;
+use crate::secret_data::SecretData;
 
 /// A cap that follows the number of clusters, or stays where the operator put it.
 pub(crate) struct Permits {
@@ -79,4 +86,142 @@ pub(crate) struct Job {
     pub(crate) started: Moment,
     /// How long after its time it starts.
     pub(crate) lag: Duration,
+}
+
+/// Reads what a client of one member is made of now; `None` when that cannot be read.
+pub(crate) type ReadInputs = dyn Fn() -> BoxFuture<'static, Option<Inputs>> + Send + Sync;
+
+/// Probes a member by the client of its connection.
+struct ClientProber<R> {
+    flavour: Arc<R>,
+    cluster: Cluster,
+    client: Arc<Client>,
+    rotation: Option<Rotation>,
+}
+
+/// Finds a credential that was replaced before the watch showed the change.
+struct Rotation {
+    read: Box<ReadInputs>,
+    /// The last probe was refused, and the credential was read since.
+    was_read: AtomicBool,
+    /// Made of what was read, until the watch brings another prober.
+    renewed: Mutex<Option<Arc<Client>>>,
+}
+
+impl<R: Resolve> ClientProber<R> {
+    fn client(&self) -> Arc<Client> {
+        let renewed = self.rotation.as_ref().and_then(|rotation| rotation.renewed.lock().clone());
+        renewed.unwrap_or_else(|| Arc::clone(&self.client))
+    }
+
+    fn period(&self) -> Duration {
+        let object = self.flavour.members().objects.get(&self.cluster);
+        object.map(|object| self.flavour.policy(&object).cadence.period).unwrap_or_default()
+    }
+}
+
+impl<R: Resolve> Reread for ClientProber<R> {
+    fn reread(&self) -> BoxFuture<'_, Option<Arc<Client>>> {
+        Box::pin(async move {
+            let rotation = self.rotation.as_ref()?;
+            if rotation.was_read.swap(true, Ordering::Relaxed) {
+                return None;
+            }
+            let inputs = (rotation.read)().await?;
+            let used = self.client();
+            if inputs.fingerprint() == used.fingerprint() {
+                return None;
+            }
+            let client = Arc::new(self.flavour.members().prober.client(&inputs).ok()?);
+            client.learn_from(&used);
+            *rotation.renewed.lock() = Some(Arc::clone(&client));
+            Some(client)
+        })
+    }
+}
+
+impl<R: Resolve> ClusterProber for ClientProber<R> {
+    fn probe(&self, budget: Duration) -> BoxFuture<'_, Report> {
+        Box::pin(async move {
+            let members = self.flavour.members();
+            // The client of this prober is not newer than one that was read since.
+            let own = self.client.fingerprint();
+            let newest = || {
+                let newest = members.connections.client(&self.cluster);
+                newest.filter(|newest| newest.fingerprint() != own)
+            };
+            let order = probe::Order {
+                budget,
+                authenticated_read: R::AUTHENTICATED_READ,
+                next_in: self.period(),
+                newest: &newest,
+                reread: self.rotation.as_ref().map(|_| self as &dyn Reread),
+            };
+            let probed = members.prober.probe(&self.client(), &order).await;
+            if let Some(rotation) = &self.rotation
+                && probed.report.finding.code() != Some(Code::Unauthorized)
+            {
+                rotation.was_read.store(false, Ordering::Relaxed);
+            }
+            self.flavour.judge(&self.cluster, probed)
+        })
+    }
+
+    fn contact(&self) -> Contact {
+        Contact::from(&*self.client())
+    }
+}
+
+/// Makes the prober of a cluster that is reached by this client.
+pub(crate) type MakeProber<R> =
+    fn(Arc<R>, Cluster, Arc<Client>, Option<Box<ReadInputs>>) -> Arc<dyn ClusterProber>;
+
+/// The prober of a cluster outside of tests, by `client`; `read` reads its inputs again when its
+/// credential is refused.
+pub(crate) fn client_prober<R: Resolve>(
+    flavour: Arc<R>,
+    cluster: Cluster,
+    client: Arc<Client>,
+    read: Option<Box<ReadInputs>>,
+) -> Arc<dyn ClusterProber> {
+    let rotation =
+        |read| Rotation { read, was_read: AtomicBool::new(false), renewed: Mutex::default() };
+    Arc::new(ClientProber { flavour, cluster, client, rotation: read.map(rotation) })
+}
+
+/// Secrets of refused credentials that are read at the same time: a mass of members that refuse
+/// their credentials must not be a mass of reads.
+const REREADS: usize = 16;
+
+/// Bounds the Secrets that are read again at the same time.
+#[derive(Clone)]
+pub(crate) struct Rereads(Arc<Semaphore>);
+
+impl Default for Rereads {
+    fn default() -> Self {
+        Self(Arc::new(Semaphore::new(REREADS)))
+    }
+}
+
+/// Reads the Secret of a member as its object names it by then.
+pub(crate) fn reread<R: Resolve>(
+    flavour: &Arc<R>,
+    api: kube::Client,
+    Rereads(turns): Rereads,
+    cluster: Cluster,
+) -> Box<ReadInputs> {
+    let flavour = Arc::downgrade(flavour);
+    Box::new(move || {
+        let (flavour, cluster) = (flavour.clone(), cluster.clone());
+        let (api, turns) = (api.clone(), Arc::clone(&turns));
+        let read = async move {
+            let flavour = flavour.upgrade()?;
+            let object = flavour.members().objects.get(&cluster)?;
+            let _turn = turns.try_acquire().ok()?;
+            let key = flavour.secret(&object, None).ok()??;
+            let secret = SecretData::read(&api, &key).await.ok()??;
+            flavour.inputs(&object, None, Some(secret)).ok()
+        };
+        read.boxed()
+    })
 }

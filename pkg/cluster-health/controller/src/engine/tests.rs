@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use health::{Code, Standing};
+use health::{Code, Health};
 use scene::{Answer, Scene, cluster};
 use tokio::time::sleep;
 
@@ -30,10 +30,10 @@ async fn a_management_api_that_refuses_for_minutes_delays_no_probe_and_loses_no_
     scene.api.refuse(true);
     scene.members.set("ns/c7", Answer::Silent);
     sleep(S(60)).await;
-    assert_eq!(scene.standing("ns/c7"), Some(Standing::Offline));
+    assert_eq!(scene.health("ns/c7"), Some(Health::Unreachable));
     scene.members.set("ns/c7", Answer::Ok);
     sleep(S(11) + S(3)).await;
-    assert_eq!(scene.standing("ns/c7"), Some(Standing::Ready), "recovery within a period");
+    assert_eq!(scene.health("ns/c7"), Some(Health::Ready), "recovery within a period");
     scene.members.set("ns/c9", Answer::Failing);
     sleep(S(46)).await;
     assert_eq!(scene.api.written("ns/c9"), Some("Ready".to_owned()));
@@ -63,6 +63,32 @@ async fn a_write_that_may_still_be_carried_out_holds_up_its_own_object_alone() {
     assert_eq!(scene.api.writes() - writes, 100);
 }
 
+/// rule:refused-writes-delay-no-others
+#[tokio::test(start_paused = true)]
+async fn a_change_overtakes_thousands_of_first_results_and_heartbeats() {
+    let scene = Scene::new(0);
+    let add = |name: &str, count| (0..count).for_each(|it| scene.add(&format!("ns/{name}{it}"), 1));
+    scene.add("ns/changed", 1);
+    add("old", 1000);
+    sleep(S(280)).await;
+    scene.members.set("ns/changed", Answer::Failing);
+    // 32 per second: that many writes take more than a minute. The heartbeats are due after 300 s.
+    scene.api.delay_writes(S(2));
+    add("new", 2000);
+    while scene.health("ns/changed") != Some(Health::NotReady) {
+        sleep(Duration::from_millis(100)).await;
+    }
+    let decided = tokio::time::Instant::now();
+    while scene.api.written("ns/changed") != Some("NotReady".to_owned()) {
+        sleep(Duration::from_millis(100)).await;
+    }
+    let took = decided.elapsed();
+    let waiting = scene.clusters.writer.oldest(super::flavour::now().monotonic);
+    assert!(waiting > S(15), "the queue is full, its oldest write has waited for {waiting:?}");
+    // For one of the writes under way, and for its own.
+    assert!(took < S(5), "it took {took:?}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_prober_that_never_ends_is_cancelled_at_the_timeout_and_nobody_waits_for_it() {
     let scene = Scene::new(0);
@@ -70,7 +96,7 @@ async fn a_prober_that_never_ends_is_cancelled_at_the_timeout_and_nobody_waits_f
     scene.add("ns/stuck", 1);
     scene.add("ns/well", 1);
     sleep(S(60)).await;
-    assert_eq!(scene.standing("ns/stuck"), Some(Standing::Offline));
+    assert_eq!(scene.health("ns/stuck"), Some(Health::Unreachable));
     assert_eq!(scene.last_code("ns/stuck"), Some(Code::Timeout));
     assert_eq!(scene.members.longest_probe(), S(3));
     assert!(scene.members.longest_gap() <= S(12));
@@ -189,13 +215,13 @@ async fn a_new_object_under_an_old_name_is_another_cluster() {
     let scene = Scene::new(0);
     scene.add("ns/a", 1);
     sleep(S(15)).await;
-    assert_eq!(scene.standing("ns/a"), Some(Standing::Ready));
+    assert_eq!(scene.health("ns/a"), Some(Health::Ready));
     scene.members.set("ns/a", Answer::Silent);
     scene.add("ns/a", 2);
-    assert_eq!(scene.standing("ns/a"), None);
+    assert_eq!(scene.health("ns/a"), None);
     sleep(S(4)).await;
     assert!(!scene.members.is_held("ns/a", 1));
-    assert_eq!(scene.standing("ns/a"), Some(Standing::Offline), "the first result counts at once");
+    assert_eq!(scene.health("ns/a"), Some(Health::Unreachable), "the first result counts at once");
     scene.registry.remove(&cluster("ns/a", 1));
     assert!(scene.registry.knows(&cluster("ns/a", 2)));
 }
@@ -230,10 +256,10 @@ async fn another_address_is_another_cluster_and_one_address_more_is_not() {
     scene.members.set("ns/a", Answer::Failing);
     at(&["two", "one"]);
     sleep(S(1)).await;
-    assert_eq!(scene.standing("ns/a"), Some(Standing::Ready));
+    assert_eq!(scene.health("ns/a"), Some(Health::Ready));
     at(&["three"]);
     sleep(S(1)).await;
-    assert_eq!(scene.standing("ns/a"), Some(Standing::NotReady));
+    assert_eq!(scene.health("ns/a"), Some(Health::NotReady));
     // A list that cannot be read has nothing in common with any.
     scene.members.set("ns/a", Answer::Ok);
     sleep(S(12)).await;
@@ -241,7 +267,7 @@ async fn another_address_is_another_cluster_and_one_address_more_is_not() {
     at(&[]);
     at(&["four"]);
     sleep(S(1)).await;
-    assert_eq!(scene.standing("ns/a"), Some(Standing::NotReady));
+    assert_eq!(scene.health("ns/a"), Some(Health::NotReady));
 }
 
 /// rule:unchanged-status-is-written-at-heartbeats-only
@@ -277,7 +303,7 @@ async fn a_probe_of_the_old_address_that_hangs_says_nothing_about_the_new_one() 
     sleep(S(1)).await;
     assert_eq!(scene.members.probes("ns/a"), probes + 1, "the new address is not made to wait");
     sleep(S(3)).await;
-    assert_eq!(scene.standing("ns/a"), Some(Standing::Ready));
+    assert_eq!(scene.health("ns/a"), Some(Health::Ready));
     assert_eq!(scene.api.events(), [""; 0], "the old address has no event");
 }
 
@@ -337,7 +363,7 @@ async fn a_paused_cluster_is_left_alone_and_what_was_known_of_it_is_forgotten() 
     let probes = scene.members.probes("ns/a");
     sleep(S(300)).await;
     assert_eq!(scene.members.probes("ns/a"), probes);
-    assert_eq!(scene.standing("ns/a"), None);
+    assert_eq!(scene.health("ns/a"), None);
     assert_eq!(scene.api.written("ns/a"), Some("paused".to_owned()));
     assert!(!scene.metrics().contains("clusterhealth_cluster_ready{"));
     // It was well before, and is not any more.
@@ -359,11 +385,11 @@ async fn a_cluster_that_was_paused_while_nobody_looked_is_told_of_as_paused() {
     let scene = Scene::new(0);
     scene.add_with("ns/a", 1, |target| {
         let at = super::flavour::now().wall;
-        target.published = Some(health::Published::seed(Standing::Ready, at, at, None));
+        target.published = Some(health::Published::seed(Health::Ready, at, at, None));
         target.paused = true;
     });
     sleep(S(1)).await;
-    assert_eq!(scene.standing("ns/a"), None);
+    assert_eq!(scene.health("ns/a"), None);
     assert_eq!(scene.api.written("ns/a"), Some("paused".to_owned()));
 }
 

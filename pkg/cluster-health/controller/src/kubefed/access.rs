@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use flags::GoDuration;
 use health::{Cadence, Code, Policy, Thresholds};
 use objects::Object;
-use probe::{Address, ClientPair, Fields, Inputs, Problem, TlsOptions};
+use probe::{Address, ClientPair, Fields, Inputs, Problem, WaivedChecks};
 use secrecy::ExposeSecret as _;
 
 use crate::USER_AGENT;
@@ -74,7 +74,7 @@ pub(crate) fn inputs(
         pair: pair(name, secret)?,
         impersonate: None,
         proxy: (!spec.proxy_url.is_empty()).then(|| spec.proxy_url.as_str().into()),
-        tls: TlsOptions::from_names(spec.disabled_tls_validations.iter().map(String::as_str)),
+        tls: WaivedChecks::from_names(spec.disabled_tls_validations.iter().map(String::as_str)),
         fields: FIELDS,
         renewed_in: "the Secret of spec.secretRef",
         allow_plaintext,

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use health::{Policy, Report, Standing};
+use health::{Health, Policy, Report};
 use jiff::Timestamp;
 use kube_api::Resource;
 use objects::Object;
@@ -200,7 +200,7 @@ impl Flavour for KubeFed {
         else {
             return 0;
         };
-        status::fingerprint(published.standing, &self.held(&object))
+        status::fingerprint(published.health, &self.held(&object))
     }
 
     fn write(&self, cluster: &Cluster, statement: &Statement<'_>) -> Option<StatusWrite> {
@@ -209,9 +209,9 @@ impl Flavour for KubeFed {
         Some(StatusWrite::of(&object, fields, self.objects.schema_is_ours()))
     }
 
-    fn stored(&self, cluster: &Cluster) -> Option<Standing> {
+    fn stored(&self, cluster: &Cluster) -> Option<Health> {
         let seed = status::seed(&self.objects.get(cluster)?.status, Timestamp::now());
-        seed.map(|published| published.standing)
+        seed.map(|published| published.health)
     }
 
     fn probed(&self, _: &Cluster, report: &Report) {

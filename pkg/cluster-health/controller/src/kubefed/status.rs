@@ -1,6 +1,6 @@
 //! The conditions of a member: written from the published health, and read back. Pure.
 
-use health::{Published, Standing, Status};
+use health::{Health, Published, Status};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ const OFFLINE: &str = "Offline";
 
 /// The fields of the status: both conditions, and the zones and region that are known.
 pub(crate) fn fields(published: &Published, message: &str, held: &KubeFedClusterStatus) -> Value {
-    let Published { standing, ready, offline, probed, .. } = published;
+    let Published { health, ready, offline, probed, .. } = published;
     let condition = |kind: &str, status: Status, since, reason: &str, message: &str| Condition {
         kind: kind.to_owned(),
         status: status.into(),
@@ -28,8 +28,8 @@ pub(crate) fn fields(published: &Published, message: &str, held: &KubeFedCluster
         Status::Unknown => message,
     };
     let conditions = [
-        condition(READY, ready.status, ready.since, standing.ready_reason(), message),
-        condition(OFFLINE, offline.status, offline.since, standing.offline_reason(), about_offline),
+        condition(READY, ready.status, ready.since, health.ready_reason(), message),
+        condition(OFFLINE, offline.status, offline.since, health.offline_reason(), about_offline),
     ];
     let mut status = json!({ "conditions": conditions });
     // What this process does not know it must not take away.
@@ -43,29 +43,29 @@ pub(crate) fn fields(published: &Published, message: &str, held: &KubeFedCluster
 }
 
 /// A hash of what matters in the status.
-pub(crate) fn fingerprint(standing: Standing, held: &KubeFedClusterStatus) -> u64 {
+pub(crate) fn fingerprint(health: Health, held: &KubeFedClusterStatus) -> u64 {
     let KubeFedClusterStatus { zones, region, .. } = held;
-    health::hash(&format!("{standing:?} {zones:?} {region:?}"))
+    health::hash(&format!("{health:?} {zones:?} {region:?}"))
 }
 
 /// The health that an object shows; `None` when it shows none.
 pub(crate) fn seed(status: &KubeFedClusterStatus, now: Timestamp) -> Option<Published> {
     let find = |kind: &str| Condition::find(&status.conditions, kind);
     let ready = find(READY).or_else(|| find(OFFLINE))?;
-    let standing = standing(find(READY), find(OFFLINE))?;
+    let health = health(find(READY), find(OFFLINE))?;
     let since = |condition: Option<&Condition>| {
         let known = condition.and_then(|it| it.last_transition_time.or(it.last_probe_time));
         // Others' clocks may be ahead.
         known.unwrap_or(now).min(now)
     };
     let probed = ready.last_probe_time.map(|time| time.min(now));
-    Some(Published::seed(standing, since(Some(ready)), since(find(OFFLINE)), probed))
+    Some(Published::seed(health, since(Some(ready)), since(find(OFFLINE)), probed))
 }
 
 /// The fingerprint of what an object shows; `None` when it is not all that is published.
 pub(crate) fn shown(status: &KubeFedClusterStatus, now: Timestamp) -> Option<u64> {
     let published = seed(status, now).filter(|_| is_whole(status))?;
-    Some(fingerprint(published.standing, status))
+    Some(fingerprint(published.health, status))
 }
 
 /// Whether both conditions are there: upstream publishes one of the two only.
@@ -73,18 +73,18 @@ fn is_whole(status: &KubeFedClusterStatus) -> bool {
     [READY, OFFLINE].iter().all(|kind| Condition::find(&status.conditions, kind).is_some())
 }
 
-fn standing(ready: Option<&Condition>, offline: Option<&Condition>) -> Option<Standing> {
+fn health(ready: Option<&Condition>, offline: Option<&Condition>) -> Option<Health> {
     let ready = ready.and_then(|ready| Some((ready, from_api(&ready.status)?)));
     let offline = offline.and_then(|offline| from_api(&offline.status));
     match (ready, offline) {
         (Some((ready, status)), _) => {
-            let told = Standing::from_ready_reason(&ready.reason);
-            let told = told.filter(|standing| standing.ready() == status);
+            let told = Health::from_ready_reason(&ready.reason);
+            let told = told.filter(|health| health.ready() == status);
             let offline = (status == Status::False && offline == Some(Status::True))
-                .then_some(Standing::Offline);
-            Some(told.or(offline).unwrap_or(Standing::from_ready(status)))
+                .then_some(Health::Unreachable);
+            Some(told.or(offline).unwrap_or(Health::from_ready(status)))
         }
-        (None, Some(Status::True)) => Some(Standing::Offline),
+        (None, Some(Status::True)) => Some(Health::Unreachable),
         (None, _) => None,
     }
 }

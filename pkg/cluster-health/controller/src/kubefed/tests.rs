@@ -18,9 +18,9 @@ use tokio::time::sleep;
 use workqueue::{Backoff, Jitter, Next, QueueMetrics, Reconcile as _, Retry, WorkQueue};
 
 use crate::api::kubefed::KUBEFED_CLUSTERS;
-use crate::engine::client_prober::{Rereads, client_prober};
 use crate::engine::connections::SecretCache;
 use crate::engine::pipeline::{FirstList, Pipeline};
+use crate::engine::probes::{Rereads, client_prober};
 use crate::engine::tests::scene::Scene;
 use crate::engine::{Cluster, ClusterProber, FlavourRegistry, Work};
 use crate::kubefed::KubeFed;

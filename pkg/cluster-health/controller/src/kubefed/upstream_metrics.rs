@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use health::Standing;
+use health::Health;
 use metrics::Family;
 use parking_lot::Mutex;
 use prometheus::proto::Metric;
@@ -87,12 +87,12 @@ fn show_members(
         )?);
     }
     metrics::at_scrape(metrics, families, move |families| {
-        let members = shown.lock().as_ref().map(Overview::standings);
+        let members = shown.lock().as_ref().map(Overview::published_healths);
         members.map_or(Vec::new(), |members| read(families, &members))
     })
 }
 
-fn read(families: &[Family], members: &[(Arc<str>, Option<Standing>)]) -> Vec<Vec<Metric>> {
+fn read(families: &[Family], members: &[(Arc<str>, Option<Health>)]) -> Vec<Vec<Metric>> {
     #[allow(clippy::cast_precision_loss, reason = "no process has 2^52 clusters")]
     let joined = families[0].series(&[], members.len() as f64);
     let states = families.get(1).map(|family| states(family, members));
@@ -101,12 +101,12 @@ fn read(families: &[Family], members: &[(Arc<str>, Option<Standing>)]) -> Vec<Ve
 
 /// The state of each member. A series has no namespace: members of the same name in several
 /// namespaces share one, which shows the worst state.
-fn states(family: &Family, members: &[(Arc<str>, Option<Standing>)]) -> Vec<Metric> {
+fn states(family: &Family, members: &[(Arc<str>, Option<Health>)]) -> Vec<Metric> {
     let mut states = BTreeMap::<&str, usize>::new();
-    for (key, standing) in members {
-        let Some(standing) = standing else { continue };
+    for (key, health) in members {
+        let Some(health) = health else { continue };
         let name = key.rsplit_once('/').map_or(&**key, |(_, name)| name);
-        let state = state(*standing);
+        let state = state(*health);
         let worst = states.entry(name).or_insert(state);
         *worst = state.max(*worst);
     }
@@ -124,11 +124,11 @@ fn states(family: &Family, members: &[(Arc<str>, Option<Standing>)]) -> Vec<Metr
 const STATES: [&str; 3] = ["ready", "notready", "offline"];
 
 /// Number of the label.
-fn state(standing: Standing) -> usize {
-    match standing {
-        Standing::Ready => 0,
-        Standing::NotReady | Standing::Malformed | Standing::Unknown => 1,
-        Standing::Offline => 2,
+fn state(health: Health) -> usize {
+    match health {
+        Health::Ready => 0,
+        Health::NotReady | Health::Malformed | Health::Unknown => 1,
+        Health::Unreachable => 2,
     }
 }
 
@@ -140,13 +140,13 @@ mod tests {
     fn each_member_has_one_state_and_of_namesakes_the_worst_is_shown() {
         let family = Family::gauge("kubefedcluster_total", "-", &["state", "cluster"]).unwrap();
         let members = [
-            ("ns/a", Some(Standing::Ready)),
-            ("ns/b", Some(Standing::Unknown)),
-            ("ns/c", Some(Standing::Ready)),
-            ("other/c", Some(Standing::Offline)),
+            ("ns/a", Some(Health::Ready)),
+            ("ns/b", Some(Health::Unknown)),
+            ("ns/c", Some(Health::Ready)),
+            ("other/c", Some(Health::Unreachable)),
             ("ns/new", None),
         ];
-        let members = members.map(|(key, standing)| (Arc::from(key), standing));
+        let members = members.map(|(key, health)| (Arc::from(key), health));
         let shown = states(&family, &members);
         let mut found = Vec::new();
         for series in &shown {

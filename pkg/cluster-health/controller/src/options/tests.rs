@@ -73,6 +73,15 @@ fn zeros_with_a_meaning_and_empty_names_are_taken() {
 }
 
 #[test]
+fn the_api_server_limits_the_writes_unless_a_flag_does() {
+    let rate = |line| verdict(line).expect("it is right").0.limits.write_rate;
+    assert_eq!(rate(""), None);
+    assert_eq!(rate("--cluster-health-write-qps=-1"), None);
+    let limited = rate("--cluster-health-write-qps=20 --cluster-health-write-burst=5");
+    assert_eq!(limited, Some(Rate { per_second: 20.0, burst: 5 }));
+}
+
+#[test]
 fn a_timeout_longer_than_the_period_is_warned_about() {
     for flag in ["--cluster-health-timeout=15s", "--cluster-health-tke-timeout=10m"] {
         let (_, warnings) = verdict(flag).expect("it is allowed");

@@ -8,7 +8,7 @@ use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use flags::GoDuration;
 use manager::command::{Parsed, option, output, wants_json};
-use probe::TlsOptions;
+use probe::WaivedChecks;
 
 use crate::{Asker, Lookup, Subject};
 
@@ -30,7 +30,7 @@ pub(super) struct Arguments {
     pub(super) certificate: Option<PathBuf>,
     pub(super) key: Option<PathBuf>,
     pub(super) proxy: Option<String>,
-    pub(super) tls: TlsOptions,
+    pub(super) tls: WaivedChecks,
     pub(super) allow_plaintext: bool,
     pub(super) authenticated_read: bool,
     pub(super) timeout: Duration,
@@ -63,7 +63,7 @@ impl Arguments {
             certificate: path("client-certificate"),
             key: path("client-key"),
             proxy: text("proxy-url"),
-            tls: TlsOptions::from_names(names.into_iter().flatten().map(String::as_str)),
+            tls: WaivedChecks::from_names(names.into_iter().flatten().map(String::as_str)),
             allow_plaintext: matches.get_flag("allow-plaintext-endpoints"),
             authenticated_read: matches.get_flag("authenticated-read"),
             timeout: matches.get_one("timeout").copied().unwrap_or_default(),

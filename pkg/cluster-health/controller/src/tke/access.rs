@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use health::Code;
 use objects::Object;
-use probe::{Address, ClientPair, Fields, Impersonation, Inputs, Problem, TlsOptions};
+use probe::{Address, ClientPair, Fields, Impersonation, Inputs, Problem, WaivedChecks};
 use secrecy::ExposeSecret as _;
 
 use crate::USER_AGENT;
@@ -139,7 +139,7 @@ pub(crate) fn inputs(
             &credential.as_groups,
             &credential.as_user_extra,
         ),
-        tls: TlsOptions { everything, ..TlsOptions::default() },
+        tls: WaivedChecks { everything, ..WaivedChecks::default() },
         fields: FIELDS,
         renewed_in: "its ClusterCredential, or the Secret of that",
         user_agent: USER_AGENT.to_owned(),

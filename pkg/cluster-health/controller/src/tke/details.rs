@@ -13,7 +13,8 @@ use serde::Deserialize;
 use tokio::time::{Instant, timeout};
 use workqueue::{Next, Reconcile, Retry};
 
-use super::cluster_states::{ClusterState, LatestNodes, NodeLists};
+use super::cluster_details::{ClusterDetails, LatestNodes};
+use super::node_lists::NodeLists;
 use super::summary::{Gathered, NodeTotals, list_pods};
 use super::summary_metrics::SummaryMetrics;
 use crate::engine::{Cluster, Contact};
@@ -61,7 +62,7 @@ impl fmt::Display for DetailTask {
 /// The tasks that are due after a successful probe.
 pub(crate) fn after_probe(
     cluster: &Cluster,
-    entry: &mut ClusterState,
+    entry: &mut ClusterDetails,
     contact: Option<Contact>,
     options: &TkeOptions,
 ) -> Vec<DetailTask> {
@@ -107,7 +108,7 @@ impl DetailReconciler {
             Detail::Version => self.version(cluster).await,
             Detail::Summary => return self.summary(cluster).await,
             Detail::Addresses => {
-                if let Some(client) = self.lists.states.connections.client(cluster) {
+                if let Some(client) = self.lists.details.connections.client(cluster) {
                     self.lists.prober.look_around(&client, ADDRESS_LIMIT).await;
                 }
             }
@@ -117,11 +118,11 @@ impl DetailReconciler {
     }
 
     async fn version(&self, cluster: &Cluster) {
-        let Some((client, target)) = self.lists.states.target(cluster) else { return };
+        let Some((client, target)) = self.lists.details.target(cluster) else { return };
         let mut reader = self.lists.prober.reader(&client);
         let Ok(read) = reader.get("/version", VERSION_MAX, READ_LIMIT).await else { return };
         let now = Timestamp::now();
-        self.lists.states.still(cluster, &target, |entry| match read.status {
+        self.lists.details.still(cluster, &target, |entry| match read.status {
             StatusCode::OK => {
                 let version = git_version(&read.body).and_then(|text| parse_version(&text));
                 entry.facts.versioned(version, now);
@@ -132,7 +133,7 @@ impl DetailReconciler {
     }
 
     async fn nodes(&self, cluster: &Cluster) {
-        let Some((client, target)) = self.lists.states.target(cluster) else { return };
+        let Some((client, target)) = self.lists.details.target(cluster) else { return };
         let cadence = self.lists.options.policy.cadence;
         // A list that another task made since the last probe is new enough.
         let max_age = cadence.confirm.min(cadence.period) / 2;
@@ -141,10 +142,10 @@ impl DetailReconciler {
     }
 
     async fn summary(&self, cluster: &Cluster) -> Next {
-        let target = self.lists.states.target(cluster);
+        let target = self.lists.details.target(cluster);
         // What is published decides: one probe that failed ends nothing.
         let is_ready = self.lists.registry.is_ready(cluster);
-        let goes_on = self.lists.states.known(cluster, |entry| {
+        let goes_on = self.lists.details.known(cluster, |entry| {
             entry.summary_planned = is_ready && target.is_some();
             entry.summary_planned
         });
@@ -157,7 +158,7 @@ impl DetailReconciler {
         self.metrics.gathered(began.elapsed(), gathered.as_ref().err());
         let now = Timestamp::now();
         self.lists
-            .states
+            .details
             .still(cluster, &target, |entry| entry.facts.gathered(gathered.as_ref(), now));
         self.lists.registry.facts_changed(cluster);
         let interval = self.lists.options.summary_interval;
@@ -170,7 +171,7 @@ impl DetailReconciler {
         client: &Arc<Client>,
         target: LatestNodes,
     ) -> Result<Gathered, Abort> {
-        let limit = self.lists.states.with(cluster, |entry| entry.summary_limit);
+        let limit = self.lists.details.with(cluster, |entry| entry.summary_limit);
         let gathering = async {
             // A list that was made for the Machines will do.
             let max_age = self.lists.options.machine_period;
@@ -180,7 +181,7 @@ impl DetailReconciler {
             Ok(Gathered { nodes: NodeTotals::clone(&nodes), pods })
         };
         timeout(limit, gathering).await.unwrap_or_else(|_| {
-            self.lists.states.known(cluster, ClusterState::summary_timed_out);
+            self.lists.details.known(cluster, ClusterDetails::summary_timed_out);
             let why = format!("the lists were not complete within {limit:?}");
             Err(Abort::Failed(why.into()))
         })
@@ -223,12 +224,12 @@ fn number(text: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use probe::{Address, Inputs, TlsOptions};
+    use probe::{Address, Inputs, WaivedChecks};
     use tokio::time::sleep;
 
     use super::*;
     use crate::engine::tests::scene::{Answer, Scene, cluster};
-    use crate::tke::cluster_states::{ClusterStates, SUMMARY_LIMIT_MAX};
+    use crate::tke::cluster_details::{DetailStore, SUMMARY_LIMIT_MAX};
     use crate::tke::machines::tests::Machines;
     use crate::tke::testing::{connect, options};
 
@@ -236,11 +237,11 @@ mod tests {
     fn tasks(machines: &Machines, own: &Cluster) -> DetailReconciler {
         let lists = Arc::new(machines.lists());
         let addresses = vec![Address::parse("https://127.0.0.1:1").unwrap()];
-        let tls = TlsOptions { everything: true, ..TlsOptions::default() };
+        let tls = WaivedChecks { everything: true, ..WaivedChecks::default() };
         let inputs = Inputs { addresses, tls, ..Inputs::default() };
         let client = lists.prober.client(&inputs).map(Arc::new);
-        machines.states.with(own, |_| {});
-        connect(&machines.states.connections, own, client);
+        machines.details.with(own, |_| {});
+        connect(&machines.details.connections, own, client);
         let metrics = SummaryMetrics::new(&prometheus::Registry::new(), false).unwrap();
         DetailReconciler { lists, metrics }
     }
@@ -252,13 +253,13 @@ mod tests {
         let tasks = tasks(&machines, &own);
         machines.engine.add("cls-1", 1);
         sleep(Duration::from_secs(15)).await;
-        machines.states.with(&own, |entry| entry.answers = false);
+        machines.details.with(&own, |entry| entry.answers = false);
         let goes_on = tasks.summary(&own).await;
         assert!(matches!(goes_on, Next::After(_)), "one probe failed, and it is ready yet");
 
         machines.engine.members.set("cls-1", Answer::Failing);
         sleep(Duration::from_secs(60)).await;
-        machines.states.with(&own, |entry| entry.answers = true);
+        machines.details.with(&own, |entry| entry.answers = true);
         assert!(
             matches!(tasks.summary(&own).await, Next::Done),
             "one probe does not make it ready"
@@ -267,9 +268,9 @@ mod tests {
 
     #[test]
     fn a_summary_that_takes_too_long_gets_more_time_and_no_end_of_it() {
-        let (states, own) = (ClusterStates::default(), cluster("cls-1", 1));
+        let (details, own) = (DetailStore::default(), cluster("cls-1", 1));
         let limits = (0..4).map(|_| {
-            states.with(&own, |entry| {
+            details.with(&own, |entry| {
                 entry.summary_timed_out();
                 entry.summary_limit
             })
@@ -286,10 +287,10 @@ mod tests {
             [("cluster-health-summary-interval", "0s"), ("cluster-health-machine-period", "0s")];
         let required = [off[0], off[1], ("ready-requires-nodes", "true")];
         for (flags, expected) in [(&off[..], 0), (&required[..], 2)] {
-            let (states, options) = (ClusterStates::default(), options(flags));
+            let (details, options) = (DetailStore::default(), options(flags));
             let probes = 0..2;
             let tasks = probes.flat_map(|_| {
-                states.with(&cluster, |entry| after_probe(&cluster, entry, None, &options))
+                details.with(&cluster, |entry| after_probe(&cluster, entry, None, &options))
             });
             let nodes = tasks.filter(|task| task.detail == Detail::Nodes).count();
             assert_eq!(nodes, expected, "{flags:?}");

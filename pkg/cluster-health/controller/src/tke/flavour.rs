@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use health::{Code, Finding, Policy, ProbePath, Report, Standing};
+use health::{Code, Finding, Health, Policy, ProbePath, Report};
 use jiff::Timestamp;
 use kube_api::Resource;
 use objects::Object;
@@ -11,7 +11,7 @@ use probe::{Inputs, Probed, Problem};
 use workqueue::WorkQueue;
 
 use super::access::{access, addresses, inputs, secret_key};
-use super::cluster_states::ClusterStates;
+use super::cluster_details::DetailStore;
 use super::credentials::reference;
 use super::details::{DetailTask, after_probe};
 use super::facts::Facts;
@@ -36,7 +36,7 @@ const CREDENTIAL_GRACE: Duration = Duration::from_secs(60);
 pub(crate) struct Tke {
     pub(crate) options: Arc<TkeOptions>,
     pub(crate) prober: Arc<probe::Prober>,
-    pub(crate) states: Arc<ClusterStates>,
+    pub(crate) details: Arc<DetailStore>,
     pub(crate) metrics: SummaryMetrics,
     pub(super) objects: Objects<tke::Cluster>,
     /// Set when it begins to follow its objects.
@@ -57,12 +57,12 @@ impl Tke {
         prober: Arc<probe::Prober>,
         metrics: SummaryMetrics,
     ) -> Self {
-        let (options, states) = (Arc::new(options), Arc::default());
-        metrics.show(&states);
+        let (options, details) = (Arc::new(options), Arc::default());
+        metrics.show(&details);
         Self {
             options,
             prober,
-            states,
+            details,
             metrics,
             objects: Objects::default(),
             followed: OnceLock::new(),
@@ -87,7 +87,7 @@ impl Tke {
     }
 
     fn facts(&self, cluster: &Cluster) -> Facts {
-        self.states.known(cluster, |entry| entry.facts.clone()).unwrap_or_default()
+        self.details.known(cluster, |entry| entry.facts.clone()).unwrap_or_default()
     }
 }
 
@@ -121,8 +121,8 @@ impl Flavour for Tke {
         Some(StatusWrite::of(&object, fields, schema == StatusSchema::Ours))
     }
 
-    fn stored(&self, cluster: &Cluster) -> Option<Standing> {
-        seed(&*self.objects.get(cluster)?, Timestamp::now()).map(|published| published.standing)
+    fn stored(&self, cluster: &Cluster) -> Option<Health> {
+        seed(&*self.objects.get(cluster)?, Timestamp::now()).map(|published| published.health)
     }
 
     fn tells_offline(&self) -> bool {
@@ -132,8 +132,8 @@ impl Flavour for Tke {
     fn probed(&self, cluster: &Cluster, report: &Report) {
         let Some(followed) = self.followed.get() else { return };
         let readiness = followed.registry.readiness(cluster);
-        let contact = self.states.connections.client(cluster).map(|it| Contact::from(&*it));
-        let known = self.states.known(cluster, |entry| {
+        let contact = self.details.connections.client(cluster).map(|it| Contact::from(&*it));
+        let known = self.details.known(cluster, |entry| {
             if entry.machines_saw != readiness && !self.options.machine_period.is_zero() {
                 followed.machines.add(Arc::clone(&cluster.key));
             }
@@ -153,7 +153,7 @@ impl Flavour for Tke {
     }
 
     fn removed(&self, cluster: &Cluster) {
-        self.states.remove(cluster);
+        self.details.remove(cluster);
         // Its Machines belong to another replica now, or to none.
         if let Some(followed) = self.followed.get() {
             followed.machines.add(Arc::clone(&cluster.key));
@@ -188,8 +188,8 @@ impl Resolve for Tke {
     const AUTHENTICATED_READ: bool = true;
 
     fn members(&self) -> Members<'_, tke::Cluster> {
-        let Self { objects, states, prober, .. } = self;
-        Members { objects, connections: &states.connections, prober }
+        let Self { objects, details, prober, .. } = self;
+        Members { objects, connections: &details.connections, prober }
     }
 
     fn access(&self, object: &Object<tke::Cluster>) -> u64 {
@@ -235,7 +235,7 @@ impl Resolve for Tke {
     /// `rule:a-restart-changes-nothing`: the first probe comes before the first list.
     fn arrives(&self, cluster: &Cluster, object: &Object<tke::Cluster>) {
         let lacks_nodes = lacks_nodes(seed(object, Timestamp::now()).as_ref());
-        self.states.with(cluster, |entry| {
+        self.details.with(cluster, |entry| {
             if lacks_nodes {
                 entry.facts.enough_nodes = Some(false);
             }
@@ -243,12 +243,12 @@ impl Resolve for Tke {
     }
 
     fn retargeted(&self, cluster: &Cluster) {
-        self.states.retarget(cluster);
+        self.details.retarget(cluster);
     }
 
     fn judge(&self, cluster: &Cluster, Probed { mut report, .. }: Probed) -> Report {
         let finding = report.finding;
-        let enough_nodes = self.states.known(cluster, |entry| {
+        let enough_nodes = self.details.known(cluster, |entry| {
             // rule:what-we-could-not-ask-changes-nothing
             if !finding.is_void() {
                 entry.answers = finding.is_ok();

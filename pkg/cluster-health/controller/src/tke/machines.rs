@@ -1,298 +1,314 @@
-//! Machines: whether each is a Node of its Cluster, and a ready one.
+//! Machines: whether each is a Node of its Cluster, and a ready one. [`MachineHealth`] turns lists of
+//! Nodes into states, events and writes; [`MachineIndex`] has the Machines of each Cluster, with the
+//! state of each.
 //!
 //! All Machines of a Cluster are judged by one list of its Nodes. What a list says of a Machine
 //! counts as the probe of a Cluster does, with the same thresholds; nothing here asks for a Node by
-//! itself. [`MachineReconciler`] observes the Machines of each Cluster, period by period, and after
-//! each change among them; the keys of its queue are names of Clusters. [`ParentCluster`] says whether
-//! the Machines of a Cluster can be observed.
+//! itself.
 //!
 //! | file | holds |
 //! |---|---|
-//! | `health.rs` | [`MachineHealth`]: lists of Nodes become states, events and writes; the Machines of each Cluster |
-//! | `state.rs` | [`MachineState`](state::MachineState): one Machine, and what each list does to it |
+//! | `state.rs` | [`MachineState`]: one Machine, and what each list does to it |
 //! | `status.rs` | what is written, and what is read back after a restart |
 
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ::health::Status;
-use health::{Lookup, cluster_of, moved};
-use informer::{Delta, Informer, Subscription};
-use manager::{Context, Failure};
+use events::{EventType, Recorder};
+use health::{Change, Moment, Policy, Status};
+use kube_api::Resource;
 use objects::Object;
-use rand::RngExt as _;
-use state::UnknownReason;
-use status::{is_live, is_locked};
-use workqueue::{Next, Reconcile, Retry, WorkQueue};
+use parking_lot::Mutex;
 
-use crate::api::tke::{self, Cluster, Machine};
-use crate::engine::follow::Reading;
-use crate::engine::{Supervision, identity, now};
-use crate::tke::cluster_states::NodeLists;
-use crate::tke::status::supervision;
+use state::{MachineState, Observation};
+use status::{Written, seed};
 
-mod health;
+use super::summary::Roster;
+use crate::api::tke::{MACHINES, Machine};
+use crate::engine::{self, FlavourRegistry, Pending, SchemaIsOurs, StatusWrite, identity};
+use crate::options::TkeOptions;
+
 mod state;
 mod status;
 #[cfg(test)]
 pub(crate) mod tests;
 
-pub(crate) use health::{KIND, MachineHealth};
-pub(crate) use state::NextList;
+pub(crate) use state::{NextList, UnknownReason};
+pub(crate) use status::{is_live, is_locked};
 
-/// The heartbeat of a status that is written once: longer than any process lives.
-const ONCE: Duration = Duration::from_secs(1 << 32);
+/// The kind, for the engine.
+pub(crate) static KIND: [Resource; 1] = [MACHINES];
 
-/// Reads a Cluster by its name.
-pub(crate) type ClusterLookup =
-    Box<dyn Fn(&str) -> Option<Arc<Object<tke::Cluster>>> + Send + Sync>;
+/// Reads a Machine by its name.
+pub(crate) type Lookup = Box<dyn Fn(&str) -> Option<Arc<Object<Machine>>> + Send + Sync>;
 
-/// Observes the Machines of one Cluster at a time.
-pub(crate) struct MachineReconciler {
-    pub(crate) clusters: ClusterLookup,
-    pub(crate) lists: Arc<NodeLists>,
+/// The health of the Machines of all Clusters.
+pub(crate) struct MachineHealth {
+    pub(crate) index: MachineIndex,
+    lookup: Lookup,
+    schema_is_ours: SchemaIsOurs,
+    registry: FlavourRegistry,
+    recorder: Recorder,
+    options: Arc<TkeOptions>,
+    policy: Policy,
 }
 
-impl Reconcile for MachineReconciler {
-    type Key = Arc<str>;
-
-    async fn reconcile(&self, name: &Arc<str>) -> Result<Next, Retry> {
-        let NodeLists { machines, registry, states, options, .. } = &*self.lists;
-        let cluster = (self.clusters)(name);
-        let id = cluster.as_ref().map(|it| identity(it));
-        let readiness = id.as_ref().and_then(|id| registry.readiness(id));
-        let known = id.as_ref().is_some_and(|id| registry.knows(id));
-        if let Some(id) = &id {
-            states.known(id, |entry| entry.machines_saw = readiness);
-        }
-        let Some(next) = machines.next_list(name) else { return Ok(Next::Done) };
-        match (ParentCluster::of(name, cluster.as_deref(), known, readiness), cluster) {
-            (ParentCluster::Healthy, Some(cluster)) => self.list(&cluster, next).await,
-            (ParentCluster::Healthy | ParentCluster::Undecided, _) => machines.release(name),
-            (ParentCluster::Unhealthy(why), _) => {
-                let why = (UnknownReason::ClusterUnhealthy, &*why);
-                machines.unknown(name, why, options.policy.heartbeat, now());
-            }
-            (ParentCluster::Unsupervised(..), _) if !registry.is_ours(name) => {
-                machines.release(name);
-            }
-            (ParentCluster::Unsupervised(cause, why), _) => {
-                machines.unknown(name, (cause, &why), ONCE, now());
-            }
-        }
-        Ok(self.next(name))
-    }
-}
-
-impl MachineReconciler {
-    async fn list(&self, cluster: &Object<tke::Cluster>, next: NextList) {
-        let cluster = identity(cluster);
-        let Some((client, target)) = self.lists.states.target(&cluster) else { return };
-        // A list that another task made since the last round is new enough.
-        let max_age = match next {
-            NextList::Immediate => Duration::ZERO,
-            NextList::Confirmation => self.lists.options.machine_confirm() / 2,
-            NextList::Regular => self.lists.options.machine_period / 2,
-        };
-        // Errors are taken in where the list is read.
-        let _listed = self.lists.totals(&cluster, &client, target, max_age).await;
-    }
-
-    fn next(&self, name: &str) -> Next {
-        let NodeLists { machines, options, .. } = &*self.lists;
-        let wait = match machines.next_list(name) {
-            None => return Next::Done,
-            Some(NextList::Confirmation) => options.machine_confirm(),
-            Some(NextList::Regular | NextList::Immediate) => options.machine_period,
-        };
-        Next::After(wait.mul_f64(rand::rng().random_range(0.9..1.1)))
-    }
-}
-
-/// The state of a Cluster as far as its Machines depend on it.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum ParentCluster {
-    /// The Nodes of the Cluster can be listed.
-    Healthy,
-    /// The Machines of the Cluster are unknown, with this message.
-    Unhealthy(String),
-    /// The Machines are unknown because the Cluster does not exist or no replica probes it: the replica
-    /// that owns its name writes that once.
-    Unsupervised(UnknownReason, String),
-    /// The Cluster is not probed by this process, or has no published health yet.
-    Undecided,
-}
-
-impl ParentCluster {
-    /// `cluster` is the object named `name`, `known` whether this process has it, and `readiness`
-    /// what it publishes of it; `None` when that is nothing, or nothing yet.
-    pub(crate) fn of(
-        name: &str,
-        cluster: Option<&Object<Cluster>>,
-        known: bool,
-        readiness: Option<Status>,
+impl MachineHealth {
+    pub(crate) fn new(
+        (lookup, schema_is_ours): (Lookup, SchemaIsOurs),
+        registry: FlavourRegistry,
+        recorder: Recorder,
+        options: Arc<TkeOptions>,
     ) -> Self {
-        let Some(cluster) = cluster else {
-            return Self::Unsupervised(
-                UnknownReason::ClusterNotFound,
-                format!("there is no cluster {name}"),
-            );
-        };
-        match (supervision(cluster), readiness) {
-            (Supervision::LeftAlone, _) => {
-                let phase = &cluster.status.phase;
-                let why = format!("cluster {name} is not watched, its phase is {phase}");
-                Self::Unsupervised(UnknownReason::ClusterUnhealthy, why)
+        let policy = state::policy(&options);
+        let index = MachineIndex::default();
+        Self { index, lookup, schema_is_ours, registry, recorder, options, policy }
+    }
+
+    /// Forgets a Machine that was deleted, and its pending write.
+    pub(crate) fn removed(&self, machine: &Object<Machine>) {
+        self.index.remove(machine);
+        self.registry.forget_write(&machine.metadata.uid);
+    }
+
+    /// The Machines of `cluster`, to be looked up in a list of its Nodes.
+    pub(crate) fn roster(&self, cluster: &str) -> Roster {
+        let machines = self.index.of(cluster).into_iter();
+        let machines: Vec<_> = machines.filter_map(|machine| self.live(&machine)).collect();
+        Roster::wanting(machines.iter().map(|machine| &*machine.body.spec.ip))
+    }
+
+    /// Takes in a list of the Nodes of `cluster`. A Machine that was created after the list began is
+    /// skipped: its creation brings another list.
+    pub(crate) fn observe(self: &Arc<Self>, cluster: &str, roster: &Roster, now: Moment) {
+        let (policy, require_ready) = (&self.policy, self.options.machine_require_node_ready);
+        self.each(cluster, policy, now, |state, machine| {
+            if !roster.wanted(&machine.body.spec.ip) {
+                return Change::Nothing;
             }
-            (Supervision::Locked, _) if known => {
-                Self::Unhealthy(format!("cluster {name} is locked"))
-            }
-            (Supervision::Locked, _) | (_, None) => Self::Undecided,
-            (Supervision::Probed, Some(Status::True)) => Self::Healthy,
-            (Supervision::Probed, Some(Status::False)) => {
-                Self::Unhealthy(format!("cluster {name} is not healthy"))
-            }
-            (Supervision::Probed, Some(Status::Unknown)) => {
-                Self::Unhealthy(format!("the state of cluster {name} is unknown"))
-            }
+            let observation = Observation::by(roster, &machine.body.spec.ip, require_ready);
+            state.observe(observation, policy, now)
+        });
+    }
+
+    /// Takes in that the Nodes of `cluster` could not be listed.
+    pub(crate) fn not_listed(self: &Arc<Self>, cluster: &str, why: &str, now: Moment) {
+        let policy = &self.policy;
+        self.each(cluster, policy, now, |state, _| state.not_listed(why, policy, now));
+    }
+
+    /// Publishes the Machines of `cluster` as unknown.
+    pub(crate) fn unknown(
+        self: &Arc<Self>,
+        cluster: &str,
+        (reason, message): (UnknownReason, &str),
+        heartbeat: Duration,
+        now: Moment,
+    ) {
+        let policy = Policy { heartbeat, ..self.policy };
+        self.each(cluster, &policy, now, |state, _| state.unknown(reason, message, now));
+    }
+
+    /// Forgets the state of the Machines of `cluster` and their pending writes: another replica
+    /// writes them.
+    pub(crate) fn release(&self, cluster: &str) {
+        for machine in self.index.of(cluster) {
+            self.index.with(cluster, &machine, |state| *state = None);
+            self.registry.forget_write(&machine.uid);
         }
     }
-}
 
-/// Reads the cache; nothing when Machines are not looked after.
-pub(crate) fn lookup(machines: Option<&Informer<Object<Machine>>>) -> Lookup {
-    match machines.cloned() {
-        Some(machines) => Box::new(move |key| machines.get(key)),
-        None => Box::new(|_| None),
+    /// When the Machines of `cluster` need the next list of its Nodes; `None` when it has no live
+    /// Machine.
+    pub(crate) fn next_list(&self, cluster: &str) -> Option<NextList> {
+        let needs = self.index.of(cluster).into_iter().filter_map(|machine| {
+            let object = self.live(&machine)?;
+            let next = self.index.with(cluster, &machine, |state| {
+                state.as_ref().map_or(NextList::Immediate, MachineState::next_list)
+            })?;
+            Some(if is_locked(&object) { NextList::Regular } else { next })
+        });
+        needs.max()
     }
-}
 
-/// Until the run stops.
-pub(crate) async fn watch_machines(
-    context: &Context,
-    clusters: &Informer<Object<Cluster>>,
-    machines: Option<Informer<Object<Machine>>>,
-    queue: &WorkQueue<Arc<str>>,
-    reconciler: MachineReconciler,
-) -> Result<(), Failure> {
-    let Some(machines) = machines else { return Ok(()) };
-    let NodeLists { machines: health, options, .. } = &*reconciler.lists;
-    let concurrency = options.summary_concurrency;
-    let _subscription = subscribe(&machines, Arc::clone(health), queue.clone());
-    context
-        .run(queue, Arc::new(Reading::new(reconciler, &context.stop)))
-        .workers(concurrency)
-        .start_filled(&machines)
-        .start_filled(clusters)
-        .until_stopped()
-        .await
-}
-
-/// Keeps the index of Machines, then fills the queue.
-fn subscribe(
-    machines: &Informer<Object<Machine>>,
-    health: Arc<MachineHealth>,
-    queue: WorkQueue<Arc<str>>,
-) -> Subscription<Object<Machine>> {
-    machines.subscribe(move |delta| {
-        match delta {
-            Delta::Added(machine) => health.index.insert(machine),
-            Delta::Updated { old, new } => {
-                if moved(old, new) {
-                    health.removed(old);
-                }
-                health.index.insert(new);
-            }
-            Delta::Deleted(machine) => health.removed(machine),
-            Delta::ListStarts | Delta::ListEnds => {}
-        }
-        if let Some(cluster) = work(&delta) {
-            queue.add(cluster);
-        }
-    })
-}
-
-/// The Cluster whose Machines have to be observed after this change, if any.
-fn work(delta: &Delta<'_, Object<Machine>>) -> Option<Arc<str>> {
-    let depends_on = |machine: &Object<Machine>| {
-        let ip = machine.body.spec.ip.clone();
-        (cluster_of(machine), ip, is_live(machine), is_locked(machine))
-    };
-    match delta {
-        Delta::Added(machine) => Some(cluster_of(machine)),
-        Delta::Updated { old, new } if depends_on(old) != depends_on(new) => Some(cluster_of(new)),
-        _ => None,
+    fn live(&self, machine: &engine::Cluster) -> Option<Arc<Object<Machine>>> {
+        let object = (self.lookup)(&machine.key)?;
+        (object.metadata.uid == machine.uid && is_live(&object)).then_some(object)
     }
-}
 
-#[cfg(test)]
-mod parent_tests {
-    use super::*;
-    use crate::tke::testing::cluster;
-
-    #[test]
-    fn machines_are_looked_at_while_their_cluster_is_probed_and_healthy() {
-        // (phase, locked, known, what is published, what comes of it)
-        let rows = [
-            ("Running", false, true, Some(Status::True), "healthy"),
-            ("Running", false, true, Some(Status::False), "unhealthy"),
-            ("Running", false, true, Some(Status::Unknown), "unhealthy"),
-            ("Running", false, true, None, "silent"),
-            ("Running", false, false, None, "silent"),
-            ("Running", true, true, None, "unhealthy"),
-            ("Running", true, false, None, "silent"),
-            ("Upgrading", false, true, Some(Status::True), "healthy"),
-            ("Terminating", false, true, Some(Status::True), "unwatched"),
-            ("Idling", false, false, None, "unwatched"),
-        ];
-        for (phase, locked, known, readiness, expected) in rows {
-            let mut cluster = cluster(|object| object["status"]["phase"] = phase.into());
-            cluster.status.locked = Some(locked);
-            let word = match ParentCluster::of("cls-1", Some(&cluster), known, readiness) {
-                ParentCluster::Healthy => "healthy",
-                ParentCluster::Unhealthy(_) => "unhealthy",
-                ParentCluster::Unsupervised(..) => "unwatched",
-                ParentCluster::Undecided => "silent",
+    fn each(
+        self: &Arc<Self>,
+        cluster: &str,
+        policy: &Policy,
+        now: Moment,
+        mut observe: impl FnMut(&mut MachineState, &Object<Machine>) -> Change,
+    ) {
+        for machine in self.index.of(cluster) {
+            let Some(object) = self.live(&machine) else {
+                // Another actor owns this phase; drop our state and reseed later.
+                self.index.with(cluster, &machine, |state| *state = None);
+                continue;
             };
-            assert_eq!(word, expected, "{phase} {locked} {known} {readiness:?}");
+            let pending = self.registry.writes(&machine.uid);
+            let outcome = self.index.with(cluster, &machine, |slot| {
+                let state = slot.get_or_insert_with(|| new_state(&object, policy, now));
+                state.set_address(&object.body.spec.ip, now.monotonic);
+                let change = if is_locked(&object) {
+                    state.unknown(UnknownReason::Locked, "the machine is locked", now)
+                } else {
+                    observe(state, &object)
+                };
+                let published = state.published()?;
+                let shown = (!pending).then(|| Written::shown(&object).fingerprint());
+                let fingerprint = Written::new(&object, &published).fingerprint();
+                let urgency = state.write_due(fingerprint, shown, policy, now.monotonic);
+                Some((change, published.message().to_owned(), urgency))
+            });
+            let Some((change, message, urgency)) = outcome.flatten() else { continue };
+            self.record_event(&object, change, message);
+            if let Some(urgency) = urgency {
+                let shard = self.registry.uid(cluster).unwrap_or_else(|| cluster.into());
+                let (health, cluster) = (Arc::clone(self), cluster.into());
+                let write = Write { health, cluster, shard, machine };
+                self.registry.write(Arc::new(write), urgency);
+            }
         }
-        let gone = ParentCluster::of("cls-1", None, false, None);
-        let why = "there is no cluster cls-1".to_owned();
-        assert_eq!(gone, ParentCluster::Unsupervised(UnknownReason::ClusterNotFound, why));
+    }
+
+    /// Records published transitions. Unknown has no event:
+    /// that of the Cluster stands for all its Machines.
+    fn record_event(&self, machine: &Object<Machine>, change: Change, message: String) {
+        let Change::Ready { from, to } = change else { return };
+        let (kind, reason) = match (from, to) {
+            (Some(Status::False), Status::True) => (EventType::Normal, "MachineReady"),
+            (Some(Status::True) | None, Status::False) => (EventType::Warning, "MachineNotReady"),
+            _ => return,
+        };
+        self.recorder.event(identity(machine).object_ref(&MACHINES), kind, reason, message);
     }
 }
 
-#[cfg(test)]
-mod following_tests {
-    use serde_json::{Value, json};
+/// The state of a Machine that is new to this process.
+fn new_state(object: &Object<Machine>, policy: &Policy, now: Moment) -> MachineState {
+    let (uid, ip) = (&object.metadata.uid, &object.body.spec.ip);
+    let (published, shown) = (seed(object, now.wall), Written::shown(object).fingerprint());
+    MachineState::new(uid, ip, published, shown, policy, now.monotonic)
+}
 
-    use super::*;
-    use crate::tke::testing::machine;
+/// A Machine whose status waits to be written.
+struct Write {
+    health: Arc<MachineHealth>,
+    cluster: Arc<str>,
+    /// UID of the Cluster; its name, when this process does not probe it: all replicas agree on it.
+    shard: Arc<str>,
+    machine: engine::Cluster,
+}
 
-    #[test]
-    fn a_machine_is_looked_at_when_it_comes_or_changes_and_not_for_what_we_wrote_about_it() {
-        let before = Arc::new(machine(|_| {}));
-        assert_eq!(work(&Delta::Added(&before)).as_deref(), Some("cls-1"));
-        assert_eq!(work(&Delta::Deleted(&before)), None, "there is nothing left to look at");
-        // (what is changed, to what, the cluster that is looked at)
-        let rows: [(&str, Value, Option<&str>); 8] = [
-            ("/spec/clusterName", json!("cls-2"), Some("cls-2")),
-            ("/spec/ip", json!("10.0.0.2"), Some("cls-1")),
-            ("/status/locked", json!(true), Some("cls-1")),
-            ("/status/phase", json!("Upgrading"), Some("cls-1")),
-            ("/metadata/deletionTimestamp", json!("2026-01-01T00:00:00Z"), Some("cls-1")),
-            ("/status/phase", json!("Failed"), None),
-            ("/status/conditions", json!([{"type": "HealthCheck", "status": "Unknown"}]), None),
-            ("/status/machineInfo", json!({"kubeletVersion": "v1.36.3"}), None),
-        ];
-        for (field, value, expected) in rows {
-            let (parent, name) = field.rsplit_once('/').unwrap();
-            let after = Arc::new(machine(|object| {
-                object["metadata"]["resourceVersion"] = "8".into();
-                object.pointer_mut(parent).unwrap()[name] = value.clone();
-            }));
-            let delta = Delta::Updated { old: &before, new: &after };
-            assert_eq!(work(&delta).as_deref(), expected, "{field} {value}");
+impl Pending for Write {
+    fn flavour(&self) -> &'static str {
+        "tke"
+    }
+
+    fn resource(&self) -> &'static Resource {
+        let [kind] = &KIND;
+        kind
+    }
+
+    fn object(&self) -> &engine::Cluster {
+        &self.machine
+    }
+
+    fn shard(&self) -> &Arc<str> {
+        &self.shard
+    }
+
+    fn period(&self) -> Duration {
+        self.health.options.machine_period
+    }
+
+    fn write(&self, _: Moment) -> Option<StatusWrite> {
+        let object = self.health.live(&self.machine)?;
+        let published = |state: &mut Option<MachineState>| state.as_ref()?.published();
+        let published = self.health.index.with(&self.cluster, &self.machine, published)??;
+        let fields = Written::new(&object, &published).fields(&object);
+        Some(StatusWrite::of(&object, fields, (self.health.schema_is_ours)()))
+    }
+}
+
+/// The name of the Cluster of a Machine.
+pub(crate) fn cluster_of(machine: &Object<Machine>) -> Arc<str> {
+    Arc::from(&*machine.body.spec.cluster_name)
+}
+
+/// Whether an object moved from one Cluster to another.
+pub(crate) fn moved(old: &Object<Machine>, new: &Object<Machine>) -> bool {
+    identity(old) == identity(new) && old.body.spec.cluster_name != new.body.spec.cluster_name
+}
+
+/// The Machines of one Cluster, by name.
+type Machines = BTreeMap<Arc<str>, IndexedMachine>;
+
+/// All Machines, by the name of their Cluster.
+#[derive(Default)]
+pub(crate) struct MachineIndex {
+    clusters: Mutex<HashMap<Arc<str>, Machines>>,
+}
+
+/// One Machine.
+struct IndexedMachine {
+    uid: Arc<str>,
+    /// `None` until the first list of Nodes, or another event of its Cluster.
+    state: Option<MachineState>,
+}
+
+impl MachineIndex {
+    /// Takes in an object that was added or updated.
+    pub(crate) fn insert(&self, machine: &Object<Machine>) {
+        let engine::Cluster { uid, key } = identity(machine);
+        let mut clusters = self.clusters.lock();
+        let machines = clusters.entry(machine.body.spec.cluster_name.as_str().into()).or_default();
+        let entry = machines
+            .entry(key)
+            .or_insert_with(|| IndexedMachine { uid: Arc::clone(&uid), state: None });
+        if entry.uid != uid {
+            *entry = IndexedMachine { uid, state: None };
         }
+    }
+
+    /// Removes an object that was deleted, or belongs to another Cluster now.
+    pub(crate) fn remove(&self, machine: &Object<Machine>) {
+        let engine::Cluster { uid, key } = identity(machine);
+        let mut clusters = self.clusters.lock();
+        let cluster = &*machine.body.spec.cluster_name;
+        let Some(machines) = clusters.get_mut(cluster) else { return };
+        if machines.get(&key).is_some_and(|entry| entry.uid == uid) {
+            machines.remove(&key);
+        }
+        if machines.is_empty() {
+            clusters.remove(cluster);
+        }
+    }
+
+    /// The Machines of a Cluster.
+    pub(crate) fn of(&self, cluster: &str) -> Vec<engine::Cluster> {
+        let clusters = self.clusters.lock();
+        let identity = |(key, entry): (&Arc<str>, &IndexedMachine)| engine::Cluster {
+            uid: Arc::clone(&entry.uid),
+            key: Arc::clone(key),
+        };
+        clusters.get(cluster).into_iter().flatten().map(identity).collect()
+    }
+
+    /// Reads or changes the state of a Machine; `None` when the Machine is not in the index.
+    pub(crate) fn with<R>(
+        &self,
+        cluster: &str,
+        machine: &engine::Cluster,
+        edit: impl FnOnce(&mut Option<MachineState>) -> R,
+    ) -> Option<R> {
+        let mut clusters = self.clusters.lock();
+        let entry = clusters.get_mut(cluster)?.get_mut(&machine.key)?;
+        (entry.uid == machine.uid).then(|| edit(&mut entry.state))
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! All fields of ours are written each time: server-side apply removes what is left out.
 
-use health::{Code, Finding, ProbePath, Published, Standing, Status};
+use health::{Code, Finding, Health, ProbePath, Published, Status};
 use jiff::Timestamp;
 use objects::Object;
 use serde_json::{Value, json};
@@ -81,18 +81,18 @@ pub(crate) fn write(
     schema: StatusSchema,
 ) -> Written {
     let status = &cluster.status;
-    let health = health_check(cached(status, HEALTH_CHECK), statement);
+    let check = health_check(cached(status, HEALTH_CHECK), statement);
     let others = OURS.into_iter().skip(1).filter_map(|kind| {
         let cached = cached(status, kind);
         facts.condition(kind, cached).or_else(|| cached.cloned())
     });
-    let standing = statement.published.filter(|_| !statement.paused).map(|it| it.standing);
+    let health = statement.published.filter(|_| !statement.paused).map(|it| it.health);
     let resource = facts.summary.as_ref().or(status.resource.as_ref());
     Written {
         schema,
-        headline: owns_phase(cluster).then(|| headline(status, standing, health.as_ref())),
+        headline: owns_phase(cluster).then(|| headline(status, health, check.as_ref())),
         version: facts.version.clone().unwrap_or_else(|| status.version.clone()),
-        conditions: health.into_iter().chain(others).collect(),
+        conditions: check.into_iter().chain(others).collect(),
         resource: resource.map(|summary| schema.of(summary)),
         addresses: are_ours(cluster).then(|| cluster.body.spec.addresses.clone()),
     }
@@ -195,16 +195,16 @@ pub(crate) fn seed(cluster: &Object<Cluster>, now: Timestamp) -> Option<Publishe
         (Phase::Running | Phase::Failed, _) => status.phase == Phase::Running,
         (_, said) => *said? == ConditionStatus::True,
     };
-    let standing = Standing::from_ready(if well { Status::True } else { Status::False });
-    let agreeing = condition
-        .filter(|_| said.is_some_and(|said| said.to_string() == standing.ready().as_str()));
+    let health = Health::from_ready(if well { Status::True } else { Status::False });
+    let agreeing =
+        condition.filter(|_| said.is_some_and(|said| said.to_string() == health.ready().as_str()));
     let since = agreeing.and_then(|condition| condition.last_transition_time).unwrap_or(now);
     let probed = condition.and_then(|condition| condition.last_probe_time);
     // Upstream writes times of the next check.
     let probed = probed.map(|probed| probed.min(now));
     let nodes = agreeing.is_some_and(|it| !well && it.reason == NODES_NOT_READY);
     let finding = nodes.then(|| Finding::failed(Code::NodesNotReady, ProbePath::default()));
-    Some(Published { finding, ..Published::seed(standing, since, since, probed) })
+    Some(Published { finding, ..Published::seed(health, since, since, probed) })
 }
 
 /// Whether a cluster was published as failing because of its Nodes.
@@ -253,10 +253,10 @@ fn health_check(cached: Option<&Condition>, statement: &Statement<'_>) -> Option
 }
 
 fn reason(published: &Published) -> &'static str {
-    match published.standing {
-        Standing::Ready => "",
-        Standing::Unknown => Standing::Unknown.ready_reason(),
-        Standing::NotReady | Standing::Offline | Standing::Malformed => {
+    match published.health {
+        Health::Ready => "",
+        Health::Unknown => Health::Unknown.ready_reason(),
+        Health::NotReady | Health::Unreachable | Health::Malformed => {
             match published.finding.and_then(Finding::code) {
                 Some(Code::NodesNotReady) => NODES_NOT_READY,
                 _ => FAILED,
@@ -265,23 +265,19 @@ fn reason(published: &Published) -> &'static str {
     }
 }
 
-fn headline(
-    status: &ClusterStatus,
-    standing: Option<Standing>,
-    health: Option<&Condition>,
-) -> Headline {
-    let text = |of: fn(&Condition) -> &String| health.map(|it| of(it).clone()).unwrap_or_default();
-    match standing {
-        Some(Standing::Ready) => {
+fn headline(status: &ClusterStatus, health: Option<Health>, check: Option<&Condition>) -> Headline {
+    let text = |of: fn(&Condition) -> &String| check.map(|it| of(it).clone()).unwrap_or_default();
+    match health {
+        Some(Health::Ready) => {
             Headline { phase: Some(Phase::Running), reason: String::new(), message: String::new() }
         }
-        Some(Standing::NotReady | Standing::Offline | Standing::Malformed) => Headline {
+        Some(Health::NotReady | Health::Unreachable | Health::Malformed) => Headline {
             phase: Some(Phase::Failed),
             reason: text(|it| &it.reason),
             message: text(|it| &it.message),
         },
         // Unknown: keep the last phase, reason and message.
-        Some(Standing::Unknown) | None => Headline {
+        Some(Health::Unknown) | None => Headline {
             phase: Some(status.phase.clone()).filter(|phase| *phase != Phase::Initializing),
             reason: status.reason.clone(),
             message: status.message.clone(),

@@ -7,7 +7,7 @@ use metrics::Family;
 use parking_lot::Mutex;
 use prometheus::{Histogram, HistogramOpts, IntCounterVec, Registry};
 
-use super::cluster_states::ClusterStates;
+use super::cluster_details::DetailStore;
 use crate::api::tke::{NodeCounts, ResourceSummary};
 use crate::paging::Abort;
 
@@ -17,12 +17,12 @@ const SECONDS: [f64; 9] = [0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 30.0, 60.0];
 const NODES: [&str; 3] = ["total", "ready", "schedulable"];
 const SUMS: [&str; 4] = ["capacity", "allocatable", "allocated", "allocating"];
 
-/// Registered once per process; a restarted controller shows its new states.
+/// Registered once per process; a restarted controller shows its new clusters.
 #[derive(Clone)]
 pub(crate) struct SummaryMetrics {
     duration: Histogram,
     errors: IntCounterVec,
-    shown: Arc<Mutex<Weak<ClusterStates>>>,
+    shown: Arc<Mutex<Weak<DetailStore>>>,
 }
 
 /// The values of one cluster, in the order of the labels.
@@ -66,9 +66,9 @@ impl SummaryMetrics {
         Ok(Self { duration, errors, shown })
     }
 
-    /// Shows these states from now on.
-    pub(super) fn show(&self, states: &Arc<ClusterStates>) {
-        *self.shown.lock() = Arc::downgrade(states);
+    /// Shows the summaries of these Clusters from now on.
+    pub(super) fn show(&self, details: &Arc<DetailStore>) {
+        *self.shown.lock() = Arc::downgrade(details);
     }
 
     pub(super) fn gathered(&self, took: Duration, abort: Option<&Abort>) {
@@ -82,7 +82,7 @@ impl SummaryMetrics {
 /// The sums of each cluster, read at each scrape.
 fn show_sums(
     registry: &Registry,
-    shown: Arc<Mutex<Weak<ClusterStates>>>,
+    shown: Arc<Mutex<Weak<DetailStore>>>,
 ) -> Result<(), prometheus::Error> {
     let family = |name: &str, help: &str| {
         Family::gauge(name, help, &["flavour", "namespace", "cluster", "kind"])
@@ -100,8 +100,8 @@ fn show_sums(
     ];
     metrics::at_scrape(registry, families, move |families| {
         let mut shown_series = [const { Vec::new() }; 3];
-        let Some(states) = shown.lock().upgrade() else { return shown_series };
-        for (name, Numbers { nodes, cores, bytes }) in states.summaries(numbers) {
+        let Some(details) = shown.lock().upgrade() else { return shown_series };
+        for (name, Numbers { nodes, cores, bytes }) in details.summaries(numbers) {
             let nodes = nodes.as_ref().map_or(&[][..], |it| &it[..]);
             let rows: [(&[&str], &[f64]); 3] = [(&NODES, nodes), (&SUMS, &cores), (&SUMS, &bytes)];
             for ((series, family), (kinds, values)) in
@@ -143,9 +143,9 @@ mod tests {
     /// rule:nothing-outlives-its-object
     #[test]
     fn the_sums_of_a_cluster_are_shown_until_it_goes_and_failures_are_counted_by_reason() {
-        let (registry, states) = (Registry::new(), Arc::<ClusterStates>::default());
+        let (registry, details) = (Registry::new(), Arc::<DetailStore>::default());
         let metrics = SummaryMetrics::new(&registry, true).unwrap();
-        metrics.show(&states);
+        metrics.show(&details);
         let cluster = Cluster { uid: "u".into(), key: "cls-1".into() };
         let summary = json!({
             "capacity": {"cpu": "4", "memory": "8Gi"},
@@ -153,7 +153,7 @@ mod tests {
             "nodes": {"total": 3, "ready": 2, "schedulable": 1},
         });
         let summary = Some(serde_json::from_value(summary).unwrap());
-        states.with(&cluster, |entry| entry.facts.summary = summary);
+        details.with(&cluster, |entry| entry.facts.summary = summary);
         metrics.gathered(Duration::from_secs(1), Some(&Abort::Failed("why".into())));
         let shown = page(&registry);
         let labels = |kind: &str| {
@@ -168,7 +168,7 @@ mod tests {
         ] {
             assert!(shown.contains(&line), "{line} is not in {shown}");
         }
-        states.remove(&cluster);
+        details.remove(&cluster);
         assert!(!page(&registry).contains("cls-1"));
     }
 }

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 use workqueue::{Next, Reconcile as _, Retry};
 
-use super::cluster_states::ClusterState;
+use super::cluster_details::ClusterDetails;
 use super::flavour::Tke;
 use crate::api::tke::Cluster;
 use crate::engine::follow::subscribe;
@@ -134,7 +134,7 @@ async fn a_cluster_whose_credential_cannot_be_read_after_a_restart_becomes_unkno
     bench.look(&cluster).await;
     assert!(bench.connection(&object).is_some());
     bench.credentials.refused.store(true, Ordering::Relaxed);
-    bench.pipeline.flavour.states.connections.invalidate("cls-1");
+    bench.pipeline.flavour.details.connections.invalidate("cls-1");
     assert!(bench.pipeline.reconcile(&cluster).await.is_err());
     assert!(bench.connection(&object).is_some(), "it is probed as before");
 }
@@ -162,12 +162,12 @@ async fn a_cluster_that_was_published_without_ready_nodes_has_too_few_until_they
         });
         let (bench, object) = (Bench::start(&[&object]).await, read(&object));
         bench.look(&Work::Cluster("cls-1".into())).await;
-        let states = &bench.pipeline.flavour.states;
-        let known = states.known(&identity(&object), |entry| entry.facts.enough_nodes);
+        let details = &bench.pipeline.flavour.details;
+        let known = details.known(&identity(&object), |entry| entry.facts.enough_nodes);
         assert_eq!(known, Some(enough), "{reason}");
-        states.known(&identity(&object), |entry| entry.facts.enough_nodes = Some(true));
+        details.known(&identity(&object), |entry| entry.facts.enough_nodes = Some(true));
         bench.look(&Work::Cluster("cls-1".into())).await;
-        let known = states.known(&identity(&object), |entry| entry.facts.enough_nodes);
+        let known = details.known(&identity(&object), |entry| entry.facts.enough_nodes);
         assert_eq!(known, Some(Some(true)), "a list knows better than the object");
     }
 }
@@ -178,19 +178,19 @@ async fn nothing_that_was_learnt_of_a_cluster_is_told_of_another_one_at_another_
     let listed = sent(&[a], |_| {});
     let (bench, object) = (Bench::start(&[&listed]).await, read(&listed));
     bench.look(&Work::Cluster("cls-1".into())).await;
-    let (states, id) = (&bench.pipeline.flavour.states, identity(&object));
+    let (details, id) = (&bench.pipeline.flavour.details, identity(&object));
     let learn = || {
-        states.known(&id, |entry| {
+        details.known(&id, |entry| {
             entry.facts.versioned(Some("1.36.3".into()), Timestamp::now());
             (entry.facts.enough_nodes, entry.version_asked) = (Some(false), Some(Instant::now()));
         })
     };
     let known = || {
-        let known = |entry: &mut ClusterState| {
+        let known = |entry: &mut ClusterDetails| {
             let facts = &entry.facts;
             (facts.version.is_some(), facts.enough_nodes.is_some(), entry.version_asked.is_some())
         };
-        states.known(&id, known).unwrap()
+        details.known(&id, known).unwrap()
     };
     let at = |version: &str, addresses: &[(&str, u16)]| {
         sent(addresses, |it| it["metadata"]["resourceVersion"] = version.into())
@@ -198,16 +198,16 @@ async fn nothing_that_was_learnt_of_a_cluster_is_told_of_another_one_at_another_
     learn();
     bench.change(&at("8", &[b, a])).await;
     assert_eq!(known(), (true, true, true), "one address more is the same cluster");
-    let (_, before) = states.target(&id).unwrap();
+    let (_, before) = details.target(&id).unwrap();
     bench.change(&at("9", &[("no host", 1)])).await;
     bench.change(&at("10", &[c])).await;
     assert_eq!(known(), (false, false, false));
     assert!(
-        states.still(&id, &before, |_| ()).is_none(),
+        details.still(&id, &before, |_| ()).is_none(),
         "what is under connection is of the other one"
     );
-    let (_, now) = states.target(&id).unwrap();
-    assert!(states.still(&id, &now, |_| ()).is_some());
+    let (_, now) = details.target(&id).unwrap();
+    assert!(details.still(&id, &now, |_| ()).is_some());
 }
 
 /// rule:nothing-outlives-its-object, rule:secrets-are-never-shown
@@ -220,11 +220,11 @@ fn the_token_of_a_cluster_that_is_gone_or_has_another_one_is_wiped() {
         let inputs = probe::Inputs {
             addresses: vec![Address::parse("https://10.0.0.1:6443").unwrap()],
             token: Some(token.secret().as_str().into()),
-            tls: probe::TlsOptions { everything: true, ..probe::TlsOptions::default() },
+            tls: probe::WaivedChecks { everything: true, ..probe::WaivedChecks::default() },
             ..probe::Inputs::default()
         };
         let client = flavour.prober.client(&inputs).map(Arc::new);
-        connect(&flavour.states.connections, &id, client);
+        connect(&flavour.details.connections, &id, client);
     };
     lead(&first);
     assert!(first.is_in_memory());

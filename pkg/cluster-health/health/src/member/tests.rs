@@ -1,6 +1,5 @@
 //! A cluster that is probed by a script of letters. The child modules hold the tests.
 
-mod definition;
 mod explaining;
 mod publishing;
 mod time;

@@ -79,7 +79,7 @@ impl World {
     /// The first result of another target is published, whatever it is.
     pub(crate) fn check_target(&self, replica: usize, uid: u64, finding: Finding) {
         let held = &self.replicas[replica].held[&uid];
-        let published = held.member.published().map(|published| published.standing);
+        let published = held.member.published().map(|published| published.health);
         assert!(
             !held.retargeted || published == Some(finding.verdict().into()),
             "{uid} is {published:?} after {finding}"
@@ -178,8 +178,8 @@ impl World {
         if !well || self.now < since + 45_000 {
             return;
         }
-        let written = object.status.as_ref().map(|it| it.standing);
-        let published = held.member.published().map(|it| it.standing);
+        let written = object.status.as_ref().map(|it| it.health);
+        let published = held.member.published().map(|it| it.health);
         assert_eq!(written, published, "rule:newest-state-is-written: {uid}");
     }
 
@@ -214,11 +214,11 @@ impl World {
             let published = holder.and_then(|held| held.member.published());
             let published = published.expect("everything is in somebody's hands");
             let written = self.management.objects[uid].status.as_ref();
-            let standing = written.map(|written| written.standing);
+            let health = written.map(|written| written.health);
             // The slow and the flaky change all the time.
             if truth.behaviour.is_well() || truth.behaviour.is_ill() {
                 let rule = "rule:newest-state-is-written";
-                assert_eq!(standing, Some(published.standing), "{rule}: {uid}");
+                assert_eq!(health, Some(published.health), "{rule}: {uid}");
             }
         }
         let (written, clusters) = (self.management.writes, u64::try_from(self.truths.len()));

@@ -4,13 +4,13 @@ use memory_search::Mark;
 use secrecy::SecretString;
 
 use super::*;
-use crate::inputs::TlsOptions;
+use crate::inputs::WaivedChecks;
 use crate::inputs::{ClientPair, Impersonation};
 
 fn inputs(url: &str) -> Inputs {
     Inputs {
         addresses: vec![Address::parse(url).unwrap()],
-        tls: TlsOptions { everything: true, ..TlsOptions::default() },
+        tls: WaivedChecks { everything: true, ..WaivedChecks::default() },
         ..Inputs::default()
     }
 }
@@ -29,7 +29,7 @@ fn what_cannot_be_used_is_told_with_its_code_and_without_secrets() {
         Some(ClientPair { certificate: certificate.into(), key })
     };
     let https = || inputs("https://api.example");
-    let checked = || Inputs { tls: TlsOptions::default(), ..https() };
+    let checked = || Inputs { tls: WaivedChecks::default(), ..https() };
     let proxy = |url: &str| Inputs { proxy: Some(SecretString::from(url)), ..https() };
     let rows = [
         (Inputs { addresses: vec![], ..https() }, Code::BadEndpoint, "no address"),
@@ -91,8 +91,8 @@ fn the_fingerprint_tells_any_two_inputs_apart_and_nothing_else() {
         Inputs { impersonate: who("a", "bc"), ..inputs(url) },
         Inputs { impersonate: Some(Impersonation::default()), ..inputs(url) },
         Inputs { allow_plaintext: true, ..inputs(url) },
-        Inputs { tls: TlsOptions::from_names(["SubjectName"]), ..inputs(url) },
-        Inputs { tls: TlsOptions::from_names(["ValidityPeriod"]), ..inputs(url) },
+        Inputs { tls: WaivedChecks::from_names(["SubjectName"]), ..inputs(url) },
+        Inputs { tls: WaivedChecks::from_names(["ValidityPeriod"]), ..inputs(url) },
     ];
     for (number, one) in all.iter().enumerate() {
         assert_eq!(one.fingerprint(), one.clone().fingerprint());
@@ -115,4 +115,15 @@ fn a_client_that_is_dropped_leaves_no_copy_of_its_token_in_memory() {
     assert!(token.is_in_memory(), "the client has it");
     drop(client);
     assert!(!token.is_in_memory());
+}
+
+#[test]
+fn the_last_answer_of_each_address_counts() {
+    let mut silent = Silent::default();
+    for (endpoint, answered, count) in
+        [(0, false, 1), (63, false, 2), (0, false, 2), (1, true, 2), (0, true, 1), (63, true, 0)]
+    {
+        silent.note(endpoint, answered);
+        assert_eq!(silent.count(), count, "{endpoint} {answered}");
+    }
 }

@@ -9,7 +9,7 @@ use secrecy::SecretString;
 use transport::{DialPolicy, Names};
 
 use super::*;
-use crate::inputs::TlsOptions;
+use crate::inputs::WaivedChecks;
 use server::{Asked, BlackHole, Reply, Server, closed_port};
 use validation::Address;
 
@@ -103,7 +103,7 @@ fn inputs(addresses: &[String]) -> Inputs {
         addresses: addresses.iter().map(|url| Address::parse(url).unwrap()).collect(),
         token: Some(SecretString::from(TOKEN)),
         // Reading the authorities of the system takes a while.
-        tls: TlsOptions { everything: true, ..TlsOptions::default() },
+        tls: WaivedChecks { everything: true, ..WaivedChecks::default() },
         allow_plaintext: true,
         user_agent: "test/1".into(),
         ..Inputs::default()

@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
+use crate::field::Field;
 use crate::findings::Findings;
 use crate::formats::{IMMUTABLE, host_and_port};
 use crate::kind::Kind;
 use crate::network_checks::{CheckResult, Question};
-use crate::place::Place;
 use crate::subject::{Subject, name_of};
 use crate::{formats, schema};
 
@@ -15,12 +15,12 @@ const OF_IMPORTED: [&str; 3] = ["Advertise", "Real", "Internal"];
 
 /// The addresses in use: those of the spec, or those of the status where the spec has none, as upstream's users write
 /// them.
-pub(super) fn list<'a>(cluster: &Place<'a>) -> Place<'a> {
+pub(super) fn list<'a>(cluster: &Field<'a>) -> Field<'a> {
     let of_spec = cluster.at(&["spec", "addresses"]);
     if of_spec.items().next().is_some() { of_spec } else { cluster.at(&["status", "addresses"]) }
 }
 
-pub(super) fn check(cluster: &Place<'_>, findings: &mut Findings) {
+pub(super) fn check(cluster: &Field<'_>, findings: &mut Findings) {
     let is_imported = cluster.at(&["spec", "type"]).text() == Some(IMPORTED);
     let addresses = list(cluster);
     if is_imported && addresses.items().next().is_none() {
@@ -38,7 +38,7 @@ pub(super) fn check(cluster: &Place<'_>, findings: &mut Findings) {
     }
 }
 
-fn one(address: &Place<'_>, is_imported: bool, findings: &mut Findings) {
+fn one(address: &Field<'_>, is_imported: bool, findings: &mut Findings) {
     let of = address.field("type");
     if is_imported {
         if of.text().is_some_and(|text| !OF_IMPORTED.contains(&text)) {
@@ -86,7 +86,7 @@ pub(super) fn check_constant(subject: &Subject<'_>, findings: &mut Findings) {
 }
 
 /// With the default of a field that is left out, which upstream writes into the object.
-fn meant(name: &str, spec: &Place<'_>) -> Value {
+fn meant(name: &str, spec: &Field<'_>) -> Value {
     match (spec.field(name).value(), name) {
         (Value::Null, "networkDevice") => json!("eth0"),
         (Value::Null, "dnsDomain") => json!("cluster.local"),
@@ -106,8 +106,8 @@ pub(super) fn addresses(subject: &Subject<'_>, findings: &mut Findings) {
     if !is_imported(subject) {
         return;
     }
-    let old: Vec<Place<'_>> =
-        subject.old().into_iter().flat_map(|old| list(&Place::root(old)).items()).collect();
+    let old: Vec<Field<'_>> =
+        subject.old().into_iter().flat_map(|old| list(&Field::root(old)).items()).collect();
     for address in list(&subject.root()).items() {
         if old.iter().any(|old| old.value() == address.value()) {
             continue;
@@ -126,11 +126,11 @@ fn is_imported(subject: &Subject<'_>) -> bool {
 
 /// The name of the credential of an imported cluster, where it is new. Of every other cluster TKEStack makes the
 /// credential first and the API server that takes it later.
-fn new_credential<'a>(subject: &Subject<'a>) -> Option<(Place<'a>, &'a str)> {
+fn new_credential<'a>(subject: &Subject<'a>) -> Option<(Field<'a>, &'a str)> {
     if !is_imported(subject) {
         return None;
     }
-    let of = |spec: &Place<'a>| spec.at(&["clusterCredentialRef", "name"]).word();
+    let of = |spec: &Field<'a>| spec.at(&["clusterCredentialRef", "name"]).word();
     // No object has such a name, and it may be anything.
     let name = of(&subject.spec()).filter(|name| !name.contains('@'))?;
     let before = subject.old_spec().and_then(|old| of(&old));
@@ -138,7 +138,7 @@ fn new_credential<'a>(subject: &Subject<'a>) -> Option<(Place<'a>, &'a str)> {
 }
 
 /// Rules of a ClusterCredential.
-pub(crate) fn check_credential(credential: &Place<'_>, findings: &mut Findings) {
+pub(crate) fn check_credential(credential: &Field<'_>, findings: &mut Findings) {
     if let Some(half) = missing_half(credential) {
         let why = "clientCert and clientKey go together";
         findings.required(&credential.field(half), why);
@@ -146,7 +146,7 @@ pub(crate) fn check_credential(credential: &Place<'_>, findings: &mut Findings) 
 }
 
 /// The half of the client pair that is missing while the other one is there.
-pub(crate) fn missing_half(credential: &Place<'_>) -> Option<&'static str> {
+pub(crate) fn missing_half(credential: &Field<'_>) -> Option<&'static str> {
     let has = |name: &str| credential.field(name).word().is_some();
     match (has("clientCert"), has("clientKey")) {
         (true, false) => Some("clientKey"),
@@ -162,7 +162,7 @@ pub(super) fn credential_pair(subject: &Subject<'_>, findings: &mut Findings) {
         return findings.unchecked(&at, &question, "clusterCredentials");
     };
     let found = credentials.iter().find(|credential| name_of(credential) == Some(name));
-    match found.map(|credential| missing_half(&Place::root(credential))) {
+    match found.map(|credential| missing_half(&Field::root(credential))) {
         Some(None) => {}
         Some(Some(half)) => {
             findings.required(&at, &format!("the ClusterCredential {name} has no {half}"));
@@ -191,7 +191,7 @@ pub(super) fn import(subject: &Subject<'_>, findings: &mut Findings) {
 /// Takes what the network said, or leaves the question to whoever may ask it.
 fn told(
     subject: &Subject<'_>,
-    at: &Place<'_>,
+    at: &Field<'_>,
     question: Question,
     why: &str,
     findings: &mut Findings,

@@ -4,9 +4,9 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
+use crate::field::Field;
 use crate::findings::Findings;
 use crate::formats;
-use crate::place::Place;
 
 /// Bits of a range that has an eleventh address: the tenth is the DNS server's, the first the
 /// network's.
@@ -15,7 +15,7 @@ const BITS_FOR_DNS: u8 = 4;
 const TWO_FAMILIES: &str = "must be one CIDR of each family";
 const NO_DUAL_STACK: &str = "must be one CIDR; two need features.ipv6DualStack";
 
-pub(super) fn check(spec: &Place<'_>, is_baremetal: bool, findings: &mut Findings) {
+pub(super) fn check(spec: &Field<'_>, is_baremetal: bool, findings: &mut Findings) {
     let is_dual = spec.at(&["features", "ipv6DualStack"]).is_true();
     if is_baremetal {
         pods(spec, is_dual, findings);
@@ -23,7 +23,7 @@ pub(super) fn check(spec: &Place<'_>, is_baremetal: bool, findings: &mut Finding
     services(spec, is_dual, findings);
 }
 
-fn pods(spec: &Place<'_>, is_dual: bool, findings: &mut Findings) {
+fn pods(spec: &Field<'_>, is_dual: bool, findings: &mut Findings) {
     let at = spec.field("clusterCIDR");
     let Some(text) = at.word() else {
         return findings.required(&at, "the range of Pods, such as 10.244.0.0/16");
@@ -45,7 +45,7 @@ fn holds(ranges: &[IpNet], address: IpAddr) -> bool {
     ranges.iter().any(|range| range.contains(&address))
 }
 
-fn services(spec: &Place<'_>, is_dual: bool, findings: &mut Findings) {
+fn services(spec: &Field<'_>, is_dual: bool, findings: &mut Findings) {
     let at = spec.field("serviceCIDR");
     let Some(text) = at.word() else { return };
     let ranges = match read(text, is_dual) {

@@ -85,7 +85,7 @@ impl Row {
                 cluster: member.cluster.key.to_string(),
                 uid: member.cluster.uid.to_string(),
                 owner: clusters.ownership.owner(&member.cluster.uid),
-                published: health.published().map_or(NOTHING, |it| it.standing.label()),
+                published: health.published().map_or(NOTHING, |it| it.health.label()),
                 message: explain(health, now.monotonic),
                 last_result: last.map(|last| last.finding.verdict().as_str()),
                 code: last.and_then(|last| last.finding.code()).map(|code| code.to_string()),

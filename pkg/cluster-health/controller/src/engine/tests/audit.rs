@@ -1,6 +1,6 @@
 //! An audit, next to a controller that still publishes.
 
-use health::Standing;
+use health::Health;
 use tokio::time::sleep;
 
 use super::S;
@@ -10,7 +10,7 @@ use super::scene::{Answer, Scene};
 #[tokio::test(start_paused = true)]
 async fn an_audit_writes_nothing_and_shows_lasting_differences_everywhere() {
     let scene = Scene::auditing();
-    *scene.stored.lock() = Some(Standing::Ready);
+    *scene.stored.lock() = Some(Health::Ready);
     scene.members.set("ns/bad", Answer::Failing);
     scene.add("ns/bad", 1);
     scene.add("ns/good", 1);
@@ -35,7 +35,7 @@ async fn an_audit_writes_nothing_and_shows_lasting_differences_everywhere() {
     let page: serde_json::Value = serde_json::from_str(&json).expect("it is JSON");
     assert_eq!(page["clusters"][0]["stored"], "ready");
     assert!(page["clusters"][0]["differsForSeconds"].as_f64().expect("a number") > 250.0, "{page}");
-    *scene.stored.lock() = Some(Standing::NotReady);
+    *scene.stored.lock() = Some(Health::NotReady);
     sleep(S(30)).await;
     assert_eq!([differs("bad"), differs("good")], [0, 1]);
     assert_eq!((scene.api.writes(), scene.api.events()), (0, vec![]));

@@ -2,7 +2,7 @@
 
 use health::{Endpoints, Lifetime};
 use jiff::Timestamp;
-use probe::TlsOptions;
+use probe::WaivedChecks;
 use tokio::time::sleep;
 
 use super::S;
@@ -23,7 +23,7 @@ async fn what_is_known_of_the_way_to_a_cluster_is_exposed_until_it_goes() {
         credential: ending(4_000_000_000),
         certificate: ending(4_100_000_000),
         endpoints: Endpoints { down: 1, total: 3 },
-        waived: TlsOptions::from_names(["SubjectName"]),
+        waived: WaivedChecks::from_names(["SubjectName"]),
     });
     scene.add("ns/a", 1);
     sleep(S(15)).await;

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use health::Standing;
+use health::Health;
 use tokio::time::sleep;
 
 use super::S;
@@ -20,7 +20,7 @@ async fn a_panic_in_a_prober_is_contained_and_the_task_goes_on() {
     assert!(scene.metric("clusterhealth_task_restarts_total{reason=\"panic\"}") >= 4);
     scene.members.set("ns/bad", Answer::Ok);
     sleep(S(10)).await;
-    assert_eq!(scene.standing("ns/bad"), Some(Standing::Ready));
+    assert_eq!(scene.health("ns/bad"), Some(Health::Ready));
 }
 
 #[tokio::test(start_paused = true)]
@@ -67,7 +67,7 @@ async fn a_panic_in_a_round_of_the_patrol_ends_nothing_but_the_look_at_one_clust
     let unknown = keys.iter().filter(|key| scene.api.written(key).as_deref() == Some("Unknown"));
     assert_eq!(unknown.count(), 1, "the other one is told, too");
     for key in keys {
-        assert_eq!(scene.standing(key), Some(Standing::Unknown));
+        assert_eq!(scene.health(key), Some(Health::Unknown));
         scene.members.set(key, Answer::Ok);
     }
     sleep(S(40)).await;

@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use api_server_double::{ApiServer, Reply};
-use health::{Code, Policy, Standing};
+use health::{Code, Health, Policy};
 use informer::Informer;
 use jiff::Timestamp;
 use kube_api::{Metadata, Resource};
 use objects::{Object, Schema};
-use probe::{Address, ConnectionLimits, Inputs, Meters, Names, Problem, TlsOptions};
+use probe::{Address, ConnectionLimits, Inputs, Meters, Names, Problem, WaivedChecks};
 use prometheus::Registry as Metrics;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -21,11 +21,11 @@ use workqueue::{Backoff, Jitter, Next, QueueMetrics, Reconcile as _, Retry, Work
 use super::S;
 use super::scene::{Answer, KIND, Members, Scene, target};
 use crate::api::WithSpec;
-use crate::engine::client_prober::Rereads;
 use crate::engine::cluster_registry::Known;
 use crate::engine::connections::SecretCache;
 use crate::engine::follow::subscribe;
 use crate::engine::pipeline::{FirstList, Pipeline};
+use crate::engine::probes::Rereads;
 use crate::engine::{
     self, AnnouncedEnds, Cluster, Flavour, FlavourRegistry, ObjectModel, Resolve, Seed, Statement,
     StatusWrite, Supervision, Work,
@@ -54,7 +54,7 @@ struct ToySpec {
 #[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 struct ToyStatus {
-    standing: String,
+    health: String,
 }
 
 /// The smallest flavour: the address never changes, and the credential is a number in the spec.
@@ -66,8 +66,8 @@ struct Toy {
 }
 
 fn said(statement: &Statement<'_>) -> String {
-    let standing = statement.published.map(|it| format!("{:?}", it.standing));
-    if statement.paused { "paused".to_owned() } else { standing.unwrap_or_default() }
+    let health = statement.published.map(|it| format!("{:?}", it.health));
+    if statement.paused { "paused".to_owned() } else { health.unwrap_or_default() }
 }
 
 impl Flavour for Toy {
@@ -84,10 +84,10 @@ impl Flavour for Toy {
     }
 
     fn write(&self, _: &Cluster, statement: &Statement<'_>) -> Option<StatusWrite> {
-        Some(StatusWrite::Apply(json!({"status": {"standing": said(statement)}})))
+        Some(StatusWrite::Apply(json!({"status": {"health": said(statement)}})))
     }
 
-    fn stored(&self, _: &Cluster) -> Option<Standing> {
+    fn stored(&self, _: &Cluster) -> Option<Health> {
         None
     }
 }
@@ -112,7 +112,7 @@ impl ObjectModel for Toy {
     }
 
     fn shown(&self, object: &Object<ToyKind>) -> Option<u64> {
-        Some(health::hash(&object.status.standing))
+        Some(health::hash(&object.status.health))
     }
 }
 
@@ -151,7 +151,7 @@ impl Resolve for Toy {
         Ok(Inputs {
             addresses: vec![Address::parse("https://10.0.0.1").unwrap()],
             token: Some(object.body.spec.credential.to_string().into()),
-            tls: TlsOptions { everything: true, ..TlsOptions::default() },
+            tls: WaivedChecks { everything: true, ..WaivedChecks::default() },
             ..Inputs::default()
         })
     }
@@ -307,7 +307,7 @@ async fn a_foreign_status_is_written_over() {
     bench.look().await.unwrap();
     let writes = bench.scene.api.writes();
     let mut foreign = object("u1", 9, 1, "");
-    foreign["status"] = json!({"standing": "SomethingElse"});
+    foreign["status"] = json!({"health": "SomethingElse"});
     bench.change("MODIFIED", foreign).await;
     assert_eq!(bench.scene.api.writes(), writes + 1);
 }

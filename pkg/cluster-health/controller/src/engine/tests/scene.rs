@@ -8,14 +8,13 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use events::EventMetrics;
-use health::{Code, Standing};
+use health::{Code, Health};
 use http::Method;
 use http_body_util::BodyExt as _;
 use kube_api::Resource;
 use objects::{Dynamic, ObjectClient};
 use parking_lot::Mutex;
 use prometheus::{Registry as Metrics, TextEncoder};
-use resilience::{Rate, TokenBucket};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -45,11 +44,11 @@ pub(crate) struct Panics {
     pub(crate) in_fields: AtomicBool,
 }
 
-/// Writes its standing and a number.
+/// Writes its health and a number.
 struct Fake {
     facts: Arc<AtomicU64>,
     panics: Arc<Panics>,
-    stored: Arc<Mutex<Option<Standing>>>,
+    stored: Arc<Mutex<Option<Health>>>,
     on_removed: OnRemoved,
 }
 
@@ -67,16 +66,16 @@ impl Flavour for Fake {
 
     fn fingerprint(&self, _: &Cluster, statement: &Statement<'_>) -> u64 {
         assert!(!self.panics.in_fingerprint.swap(false, Ordering::Relaxed), "asked to panic");
-        let standing = standing(statement);
-        health::hash(&format!("{standing} {}", self.facts.load(Ordering::Relaxed)))
+        let health = health(statement);
+        health::hash(&format!("{health} {}", self.facts.load(Ordering::Relaxed)))
     }
 
     fn write(&self, _: &Cluster, statement: &Statement<'_>) -> Option<StatusWrite> {
         assert!(!self.panics.in_fields.swap(false, Ordering::Relaxed), "asked to panic");
-        Some(StatusWrite::Apply(json!({"status": {"standing": standing(statement)}})))
+        Some(StatusWrite::Apply(json!({"status": {"health": health(statement)}})))
     }
 
-    fn stored(&self, _: &Cluster) -> Option<Standing> {
+    fn stored(&self, _: &Cluster) -> Option<Health> {
         *self.stored.lock()
     }
 
@@ -88,11 +87,11 @@ impl Flavour for Fake {
     }
 }
 
-fn standing(statement: &Statement<'_>) -> String {
+fn health(statement: &Statement<'_>) -> String {
     if statement.paused {
         return "paused".to_owned();
     }
-    statement.published.map(|it| format!("{:?}", it.standing)).unwrap_or_default()
+    statement.published.map(|it| format!("{:?}", it.health)).unwrap_or_default()
 }
 
 pub(crate) fn cluster(key: &str, uid: u64) -> Cluster {
@@ -104,8 +103,8 @@ pub(crate) struct Scene {
     pub(crate) api: Arc<Api>,
     pub(crate) facts: Arc<AtomicU64>,
     pub(crate) panics: Arc<Panics>,
-    /// The standing that all objects show, in an audit.
-    pub(crate) stored: Arc<Mutex<Option<Standing>>>,
+    /// The health that all objects show, in an audit.
+    pub(crate) stored: Arc<Mutex<Option<Health>>>,
     pub(crate) on_removed: OnRemoved,
     pub(crate) registry: FlavourRegistry,
     pub(crate) clusters: Arc<ClusterRegistry>,
@@ -169,9 +168,7 @@ impl Scene {
             let limit = Duration::from_secs(5);
             (plural, ObjectClient::<Dynamic>::new(client.clone(), kind, "fake", limit))
         });
-        let pace =
-            TokenBucket::new(Rate { per_second: 50.0, burst: 100 }, tokio::time::Instant::now());
-        let writer = Writer::new(HashMap::from(clients), pace, ownership.clone());
+        let writer = Writer::new(HashMap::from(clients), None, ownership.clone());
         let exposed = EngineMetrics::new(&metrics, exposed).expect("the names are new");
         let clusters = Arc::new(ClusterRegistry::new(
             Permits::new(concurrent_probes),
@@ -188,7 +185,7 @@ impl Scene {
         tokio::spawn(tasks::sweep(Arc::clone(&clusters), clusters.stop.clone()));
         let facts = Arc::<AtomicU64>::default();
         let panics = Arc::<Panics>::default();
-        let stored = Arc::<Mutex<Option<Standing>>>::default();
+        let stored = Arc::<Mutex<Option<Health>>>::default();
         let on_removed = OnRemoved::default();
         let fake = Fake {
             on_removed: Arc::clone(&on_removed),
@@ -227,8 +224,8 @@ impl Scene {
         self.clusters.find(&*self.flavour, key).expect("it is known")
     }
 
-    pub(crate) fn standing(&self, key: &str) -> Option<Standing> {
-        self.watched(key).standing()
+    pub(crate) fn health(&self, key: &str) -> Option<Health> {
+        self.watched(key).health()
     }
 
     pub(crate) fn last_code(&self, key: &str) -> Option<Code> {

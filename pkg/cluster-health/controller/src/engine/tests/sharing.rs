@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use api_server_double::{ApiServer, Reply, Store};
 use election::ReplicaLeases;
-use health::{Published, Standing};
+use health::{Health, Published};
 use http::Method;
 use informer::{Format, Informer, InformerMetrics, Server, Source};
 use jiff::Timestamp;
@@ -201,10 +201,10 @@ impl Replica {
     }
 }
 
-fn published(standing: &str) -> Option<Published> {
-    let standing = Standing::ALL.into_iter().find(|it| format!("{it:?}") == standing)?;
+fn published(health: &str) -> Option<Published> {
+    let health = Health::ALL.into_iter().find(|it| format!("{it:?}") == health)?;
     let now = Timestamp::now();
-    Some(Published::seed(standing, now, now, Some(now)))
+    Some(Published::seed(health, now, now, Some(now)))
 }
 
 /// rule:one-owner-at-a-time, rule:moves-publish-nothing

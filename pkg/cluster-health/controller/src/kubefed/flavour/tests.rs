@@ -1,7 +1,7 @@
 //! The known zones and identities of members.
 
 use memory_search::Mark;
-use probe::{Address, Inputs, TlsOptions};
+use probe::{Address, Inputs, WaivedChecks};
 use serde_json::json;
 use tokio::sync::mpsc::unbounded_channel;
 
@@ -27,7 +27,7 @@ fn connect(flavour: &KubeFed, member: &Cluster, endpoint: &str, token: Option<&M
     let inputs = Inputs {
         addresses: vec![Address::parse(endpoint).unwrap()],
         token: token.map(|token| token.secret().as_str().into()),
-        tls: TlsOptions { everything: true, ..TlsOptions::default() },
+        tls: WaivedChecks { everything: true, ..WaivedChecks::default() },
         ..Inputs::default()
     };
     let client = flavour.prober.client(&inputs).map(Arc::new);

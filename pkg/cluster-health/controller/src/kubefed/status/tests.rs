@@ -8,21 +8,21 @@ fn time(second: i64) -> Timestamp {
     Timestamp::from_second(second).unwrap()
 }
 
-fn published(standing: Standing) -> Published {
-    let published = Published::seed(standing, time(100), time(200), Some(time(300)));
+fn published(health: Health) -> Published {
+    let published = Published::seed(health, time(100), time(200), Some(time(300)));
     Published {
-        ready: Held { status: standing.ready(), since: time(100) },
-        offline: Held { status: standing.offline(), since: time(200) },
+        ready: Held { status: health.ready(), since: time(100) },
+        offline: Held { status: health.offline(), since: time(200) },
         ..published
     }
 }
 
 #[test]
 fn both_conditions_are_written_with_the_reasons_and_words_of_upstream() {
-    // (standing; Ready; Offline, its reason and message)
+    // (health; Ready; Offline, its reason and message)
     let rows = [
         (
-            Standing::Ready,
+            Health::Ready,
             "True",
             "ClusterReady",
             "False",
@@ -30,7 +30,7 @@ fn both_conditions_are_written_with_the_reasons_and_words_of_upstream() {
             "cluster is reachable",
         ),
         (
-            Standing::NotReady,
+            Health::NotReady,
             "False",
             "ClusterNotReady",
             "False",
@@ -38,7 +38,7 @@ fn both_conditions_are_written_with_the_reasons_and_words_of_upstream() {
             "cluster is reachable",
         ),
         (
-            Standing::Offline,
+            Health::Unreachable,
             "False",
             "ClusterNotReachable",
             "True",
@@ -46,7 +46,7 @@ fn both_conditions_are_written_with_the_reasons_and_words_of_upstream() {
             "cluster is not reachable",
         ),
         (
-            Standing::Malformed,
+            Health::Malformed,
             "False",
             "MalformedClusterConfig",
             "Unknown",
@@ -54,7 +54,7 @@ fn both_conditions_are_written_with_the_reasons_and_words_of_upstream() {
             "words",
         ),
         (
-            Standing::Unknown,
+            Health::Unknown,
             "Unknown",
             "ClusterStatusUnknown",
             "Unknown",
@@ -62,9 +62,9 @@ fn both_conditions_are_written_with_the_reasons_and_words_of_upstream() {
             "words",
         ),
     ];
-    for (standing, ready, ready_reason, offline, offline_reason, message) in rows {
+    for (health, ready, ready_reason, offline, offline_reason, message) in rows {
         let held = KubeFedClusterStatus::default();
-        let written = fields(&published(standing), "words", &held);
+        let written = fields(&published(health), "words", &held);
         let expected = json!({"status": {"conditions": [
             {
                 "type": "Ready", "status": ready, "reason": ready_reason, "message": "words",
@@ -87,7 +87,7 @@ fn zones_and_region_that_are_known_stay() {
     let zones = vec!["a".to_owned()];
     let held =
         KubeFedClusterStatus { zones, region: Some("r".into()), ..KubeFedClusterStatus::default() };
-    let written = fields(&published(Standing::Ready), "", &held);
+    let written = fields(&published(Health::Ready), "", &held);
     assert_eq!(
         (&written["status"]["zones"], &written["status"]["region"]),
         (&json!(["a"]), &json!("r"))
@@ -96,8 +96,8 @@ fn zones_and_region_that_are_known_stay() {
 
 #[test]
 fn what_is_written_is_read_back_as_the_same() {
-    for standing in Standing::ALL {
-        let published = published(standing);
+    for health in Health::ALL {
+        let published = published(health);
         let written = fields(&published, "words", &KubeFedClusterStatus::default());
         let status: KubeFedClusterStatus =
             serde_json::from_value(written["status"].clone()).unwrap();
@@ -114,35 +114,35 @@ fn what_upstream_wrote_is_understood() {
                "lastTransitionTime": "1970-01-01T00:01:40Z"})
     };
     let rows = [
-        (json!([condition("Ready", "True", "ClusterReady")]), Some(Standing::Ready)),
-        (json!([condition("Offline", "True", "ClusterNotReachable")]), Some(Standing::Offline)),
+        (json!([condition("Ready", "True", "ClusterReady")]), Some(Health::Ready)),
+        (json!([condition("Offline", "True", "ClusterNotReachable")]), Some(Health::Unreachable)),
         (json!([condition("Offline", "False", "ClusterReachable")]), None),
         (
             json!([
                 condition("Ready", "False", "ClusterNotReady"),
                 condition("Offline", "False", "ClusterReachable"),
             ]),
-            Some(Standing::NotReady),
+            Some(Health::NotReady),
         ),
         (
             json!([condition("Ready", "False", ""), condition("Offline", "True", "")]),
-            Some(Standing::Offline),
+            Some(Health::Unreachable),
         ),
-        (json!([condition("Ready", "True", "ClusterNotReady")]), Some(Standing::Ready)),
+        (json!([condition("Ready", "True", "ClusterNotReady")]), Some(Health::Ready)),
         (json!([condition("Ready", "perhaps", "")]), None),
         (json!([]), None),
     ];
-    for (conditions, standing) in rows {
+    for (conditions, health) in rows {
         let status: KubeFedClusterStatus =
             serde_json::from_value(json!({"conditions": conditions})).unwrap();
-        let seeded = seed(&status, time(1000)).map(|seeded| seeded.standing);
-        assert_eq!(seeded, standing, "{conditions}");
+        let seeded = seed(&status, time(1000)).map(|seeded| seeded.health);
+        assert_eq!(seeded, health, "{conditions}");
     }
 }
 
 #[test]
 fn times_of_a_clock_that_is_ahead_are_not_taken_over() {
-    let written = fields(&published(Standing::Ready), "", &KubeFedClusterStatus::default());
+    let written = fields(&published(Health::Ready), "", &KubeFedClusterStatus::default());
     let status: KubeFedClusterStatus = serde_json::from_value(written["status"].clone()).unwrap();
     let seeded = seed(&status, time(50)).unwrap();
     assert_eq!((seeded.ready.since, seeded.probed), (time(50), Some(time(50))));
@@ -152,8 +152,8 @@ fn times_of_a_clock_that_is_ahead_are_not_taken_over() {
 fn the_fingerprint_follows_what_matters() {
     let held = KubeFedClusterStatus::default();
     let zoned = KubeFedClusterStatus { zones: vec!["a".into()], ..held.clone() };
-    let all: Vec<_> = Standing::ALL.iter().map(|&it| fingerprint(it, &held)).collect();
+    let all: Vec<_> = Health::ALL.iter().map(|&it| fingerprint(it, &held)).collect();
     let distinct: std::collections::HashSet<_> = all.iter().collect();
     assert_eq!(distinct.len(), all.len());
-    assert_ne!(fingerprint(Standing::Ready, &zoned), fingerprint(Standing::Ready, &held));
+    assert_ne!(fingerprint(Health::Ready, &zoned), fingerprint(Health::Ready, &held));
 }

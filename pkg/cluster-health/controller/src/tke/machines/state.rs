@@ -4,8 +4,8 @@
 use std::time::{Duration, Instant};
 
 use health::{
-    Arrival, Change, Code, Damping, Decision, Endpoints, Finding, Member, Moment, Policy,
-    ProbePath, Published, Report, Standing, Status, Tally, Urgency, hash, one_line,
+    Arrival, Change, Code, Damping, Decision, Endpoints, Finding, Health, Member, Moment, Policy,
+    ProbePath, Published, Report, Status, Tally, Urgency, hash, one_line,
 };
 
 use crate::api::tke::MachineInfo;
@@ -187,11 +187,11 @@ impl MachineState {
 
     /// When it needs the next list.
     pub(crate) fn next_list(&self) -> NextList {
-        let standing = self.member.published().map(|published| published.standing);
-        match (standing, self.reason) {
-            (Some(Standing::Unknown), Some(UnknownReason::NodesNotListed)) => NextList::Regular,
+        let health = self.member.published().map(|published| published.health);
+        match (health, self.reason) {
+            (Some(Health::Unknown), Some(UnknownReason::NodesNotListed)) => NextList::Regular,
             _ if self.failed_lists.failures() > 0 => NextList::Confirmation,
-            (None | Some(Standing::Unknown), _) => NextList::Immediate,
+            (None | Some(Health::Unknown), _) => NextList::Immediate,
             _ if self.member.is_confirming() => NextList::Confirmation,
             _ => NextList::Regular,
         }

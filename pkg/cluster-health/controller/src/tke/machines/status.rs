@@ -1,7 +1,7 @@
 //! The status of a Machine: its fields for server-side apply, the part of them whose change is worth
 //! a write, and how a restarted process reads it back. Pure.
 
-use health::{Code, Finding, ProbePath, Published, Standing, Status};
+use health::{Code, Finding, Health, ProbePath, Published, Status};
 use jiff::Timestamp;
 use objects::Object;
 use serde_json::{Value, json};
@@ -93,23 +93,23 @@ pub(crate) fn seed(machine: &Object<Machine>, now: Timestamp) -> Option<Publishe
     let status = &machine.status;
     let condition = cached(status);
     let said = condition.map(|condition| &condition.status);
-    let (standing, code, unknown) = match (said, &status.phase, &*status.reason) {
+    let (health, code, unknown) = match (said, &status.phase, &*status.reason) {
         (Some(ConditionStatus::Unknown), ..) => {
-            (Standing::Unknown, None, Some(UnknownReason::parse(&condition?.reason)?))
+            (Health::Unknown, None, Some(UnknownReason::parse(&condition?.reason)?))
         }
         (Some(ConditionStatus::Other(_)), ..) => return None,
-        (_, Phase::Running, _) => (Standing::Ready, None, None),
-        (_, Phase::Failed, NODE_NOT_READY) => (Standing::NotReady, Some(Code::NodeNotReady), None),
-        (_, Phase::Failed, _) => (Standing::NotReady, Some(Code::NodeMissing), None),
+        (_, Phase::Running, _) => (Health::Ready, None, None),
+        (_, Phase::Failed, NODE_NOT_READY) => (Health::NotReady, Some(Code::NodeNotReady), None),
+        (_, Phase::Failed, _) => (Health::NotReady, Some(Code::NodeMissing), None),
         _ => return None,
     };
-    let agreeing = condition.filter(|it| it.status.to_string() == standing.ready().as_str());
+    let agreeing = condition.filter(|it| it.status.to_string() == health.ready().as_str());
     let since = agreeing.and_then(|it| it.last_transition_time).unwrap_or(now);
     let probed = condition.and_then(|it| it.last_probe_time).map(|probed| probed.min(now));
     let health = Published {
         finding: code.map(|code| Finding::failed(code, ProbePath::default())),
         detail: agreeing.map(|it| it.message.as_str().into()),
-        ..Published::seed(standing, since, since, probed)
+        ..Published::seed(health, since, since, probed)
     };
     Some(PublishedMachine { health, unknown, info: None })
 }

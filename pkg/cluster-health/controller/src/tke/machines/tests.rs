@@ -11,14 +11,14 @@ use serde_json::{Value, json};
 use tokio::time::sleep;
 use workqueue::Reconcile as _;
 
-use super::MachineReconciler;
-use super::health::MachineHealth;
-use super::state::{NextList, UnknownReason};
+use super::{MachineHealth, NextList, UnknownReason};
 use crate::api::tke::Machine;
 use crate::engine::now;
 use crate::engine::tests::scene::Scene;
 use crate::options::TkeOptions;
-use crate::tke::cluster_states::{ClusterStates, NodeLists};
+use crate::tke::cluster_details::DetailStore;
+use crate::tke::machine_reconciler::MachineReconciler;
+use crate::tke::node_lists::NodeLists;
 use crate::tke::summary::{Roster, list_of};
 use crate::tke::testing::{machine, options};
 
@@ -34,7 +34,7 @@ pub(crate) struct Machines {
     cache: Cache,
     pub(crate) health: Arc<MachineHealth>,
     options: Arc<TkeOptions>,
-    pub(crate) states: Arc<ClusterStates>,
+    pub(crate) details: Arc<DetailStore>,
 }
 
 impl Machines {
@@ -54,7 +54,7 @@ impl Machines {
             recorder,
             Arc::clone(&options),
         );
-        Self { engine, cache, health: Arc::new(health), options, states: Arc::default() }
+        Self { engine, cache, health: Arc::new(health), options, details: Arc::default() }
     }
 
     /// Lists of Nodes of Clusters that cannot be reached.
@@ -63,7 +63,7 @@ impl Machines {
         let limits = ConnectionLimits { max_age: HEARTBEAT, idle_max: HEARTBEAT };
         NodeLists {
             prober: Arc::new(Prober::new(meters, limits, Names::default())),
-            states: Arc::clone(&self.states),
+            details: Arc::clone(&self.details),
             registry: self.engine.registry.clone(),
             options: Arc::clone(&self.options),
             machines: Arc::clone(&self.health),
@@ -264,10 +264,12 @@ async fn the_word_of_a_cluster_does_not_wait_for_a_thousand_machines() {
     for number in 0..1000 {
         machines.show(&format!("mc-{number}"), |_| {});
     }
+    // 64 per second.
+    machines.engine.api.delay_writes(Duration::from_secs(1));
     machines.observe(&[("10.0.0.1", "True")]);
     sleep(Duration::from_secs(3)).await;
     machines.engine.add_with("ns/a", 1, |target| target.paused = true);
-    sleep(Duration::from_millis(500)).await;
+    sleep(Duration::from_millis(2100)).await;
     let api = &machines.engine.api;
     assert_eq!(api.written("ns/a"), Some("paused".to_owned()));
     let written = (0..1000).filter(|number| api.machine(&format!("mc-{number}")).is_some()).count();

@@ -12,8 +12,8 @@ fn time(text: &str) -> Timestamp {
     text.parse().unwrap()
 }
 
-fn published(standing: Standing, since: &str) -> Published {
-    Published::seed(standing, time(since), time(since), Some(time(NOW)))
+fn published(health: Health, since: &str) -> Published {
+    Published::seed(health, time(since), time(since), Some(time(NOW)))
 }
 
 struct Said<'a> {
@@ -48,7 +48,7 @@ fn in_phase(phase: &str) -> Object<Cluster> {
 #[test]
 fn a_healthy_cluster_runs_and_has_no_reason() {
     for phase in ["Running", "Failed", "Initializing", ""] {
-        let status = status(&in_phase(phase), Some(&published(Standing::Ready, BEFORE)));
+        let status = status(&in_phase(phase), Some(&published(Health::Ready, BEFORE)));
         let expected = json!({
             "phase": "Running", "reason": "", "message": "",
             "conditions": [{"type": "HealthCheck", "status": "True", "reason": "", "message": "how it is",
@@ -60,8 +60,8 @@ fn a_healthy_cluster_runs_and_has_no_reason() {
 
 #[test]
 fn a_cluster_that_fails_in_whatever_way_says_so_above_and_in_its_condition() {
-    for standing in [Standing::NotReady, Standing::Offline, Standing::Malformed] {
-        let status = status(&in_phase("Running"), Some(&published(standing, BEFORE)));
+    for health in [Health::NotReady, Health::Unreachable, Health::Malformed] {
+        let status = status(&in_phase("Running"), Some(&published(health, BEFORE)));
         let expected = json!({
             "phase": "Failed", "reason": "HealthCheckFail", "message": "how it is",
             "conditions": [{"type": "HealthCheck", "status": "False", "reason": "HealthCheckFail",
@@ -69,7 +69,7 @@ fn a_cluster_that_fails_in_whatever_way_says_so_above_and_in_its_condition() {
         });
         assert_eq!(status, expected);
     }
-    let mut few_nodes = published(Standing::NotReady, BEFORE);
+    let mut few_nodes = published(Health::NotReady, BEFORE);
     few_nodes.finding = Some(Finding::failed(Code::NodesNotReady, ProbePath::Readyz));
     assert_eq!(status(&in_phase("Running"), Some(&few_nodes))["reason"], "NodesNotReady");
 }
@@ -79,8 +79,8 @@ fn a_cluster_that_fails_in_whatever_way_says_so_above_and_in_its_condition() {
 fn a_phase_of_others_is_not_written_and_its_reason_neither() {
     for phase in ["Upgrading", "Upscaling", "Downscaling", "Recovering", "New"] {
         let cluster = in_phase(phase);
-        for standing in [Standing::Ready, Standing::NotReady] {
-            let status = status(&cluster, Some(&published(standing, BEFORE)));
+        for health in [Health::Ready, Health::NotReady] {
+            let status = status(&cluster, Some(&published(health, BEFORE)));
             let fields: Vec<_> = status.as_object().unwrap().keys().collect();
             assert_eq!(fields, ["conditions"], "{phase}");
         }
@@ -95,7 +95,7 @@ fn when_nobody_knows_only_the_condition_says_so() {
     for (phase, kept) in
         [("Running", json!("Running")), ("Failed", json!("Failed")), ("", Value::Null)]
     {
-        let status = status(&in_phase(phase), Some(&published(Standing::Unknown, BEFORE)));
+        let status = status(&in_phase(phase), Some(&published(Health::Unknown, BEFORE)));
         let told = (&status["phase"], &status["reason"], &status["message"]);
         assert_eq!(told, (&kept, &json!("HealthCheckFail"), &json!("before")));
         let condition = &status["conditions"][0];
@@ -106,7 +106,7 @@ fn when_nobody_knows_only_the_condition_says_so() {
 
 #[test]
 fn a_locked_cluster_keeps_its_phase_and_says_that_it_is_locked() {
-    let said = Said { published: Some(&published(Standing::Ready, BEFORE)), paused: true };
+    let said = Said { published: Some(&published(Health::Ready, BEFORE)), paused: true };
     let mut cluster = in_phase("Failed");
     let first = written(&cluster, &said, &Facts::default()).fields(&cluster)["status"].clone();
     assert_eq!((&first["phase"], &first["message"]), (&json!("Failed"), &json!("before")));
@@ -122,7 +122,7 @@ fn a_locked_cluster_keeps_its_phase_and_says_that_it_is_locked() {
 
     // And the result after it is a transition, although the one before was the same.
     cluster.status.conditions[0].last_transition_time = Some(time(BEFORE));
-    let unlocked = status(&cluster, Some(&published(Standing::Ready, LONG_AGO)));
+    let unlocked = status(&cluster, Some(&published(Health::Ready, LONG_AGO)));
     assert_eq!(unlocked["conditions"][0]["lastTransitionTime"], NOW);
 }
 
@@ -229,13 +229,13 @@ fn times_and_messages_are_not_worth_a_write() {
         written(&cluster, &Said { published: Some(published), paused: false }, &Facts::default())
             .fingerprint(None)
     };
-    let ready = published(Standing::Ready, BEFORE);
-    let mut later = published(Standing::Ready, LONG_AGO);
+    let ready = published(Health::Ready, BEFORE);
+    let mut later = published(Health::Ready, LONG_AGO);
     later.probed = Some(time(BEFORE));
     assert_eq!(print(&ready), print(&later));
-    let failed = published(Standing::NotReady, BEFORE);
+    let failed = published(Health::NotReady, BEFORE);
     assert_ne!(print(&ready), print(&failed));
-    assert_eq!(print(&failed), print(&published(Standing::Offline, BEFORE)));
+    assert_eq!(print(&failed), print(&published(Health::Unreachable, BEFORE)));
 }
 
 /// rule:a-restart-changes-nothing
@@ -252,17 +252,17 @@ fn a_process_that_takes_over_goes_on_from_the_phase_or_else_from_the_condition()
         });
         seed(&cluster, time(NOW))
     };
-    // (phase, condition; standing, since)
+    // (phase, condition; health, since)
     let rows = [
-        ("Running", "True", Some((Standing::Ready, LONG_AGO))),
+        ("Running", "True", Some((Health::Ready, LONG_AGO))),
         // The first probe decides, and nothing is published before it.
         ("Running", "False", None),
         ("Failed", "True", None),
-        ("Running", "", Some((Standing::Ready, NOW))),
-        ("Failed", "False", Some((Standing::NotReady, LONG_AGO))),
-        ("Failed", "", Some((Standing::NotReady, NOW))),
-        ("Upgrading", "True", Some((Standing::Ready, LONG_AGO))),
-        ("Upgrading", "False", Some((Standing::NotReady, LONG_AGO))),
+        ("Running", "", Some((Health::Ready, NOW))),
+        ("Failed", "False", Some((Health::NotReady, LONG_AGO))),
+        ("Failed", "", Some((Health::NotReady, NOW))),
+        ("Upgrading", "True", Some((Health::Ready, LONG_AGO))),
+        ("Upgrading", "False", Some((Health::NotReady, LONG_AGO))),
         ("Upgrading", "", None),
         ("Initializing", "", None),
         ("Running", "Unknown", None),
@@ -270,8 +270,8 @@ fn a_process_that_takes_over_goes_on_from_the_phase_or_else_from_the_condition()
     ];
     for (phase, condition, expected) in rows {
         let seeded = of(phase, condition);
-        let told = seeded.as_ref().map(|it| (it.standing, it.ready.since));
-        let expected = expected.map(|(standing, since)| (standing, time(since)));
+        let told = seeded.as_ref().map(|it| (it.health, it.ready.since));
+        let expected = expected.map(|(health, since)| (health, time(since)));
         assert_eq!(told, expected, "{phase} {condition}");
         // Upstream writes the time of its next check.
         assert!(seeded.and_then(|it| it.probed).is_none_or(|probed| probed <= time(NOW)));

@@ -20,9 +20,9 @@ use workqueue::{Backoff, Jitter, Next, QueueMetrics, Reconcile as _, WorkQueue};
 use super::*;
 use crate::api::tke::{CLUSTER_CREDENTIALS, CLUSTERS};
 use crate::credential_policy::SEND_LABEL;
-use crate::engine::client_prober::{Rereads, client_prober};
 use crate::engine::connections::SecretCache;
 use crate::engine::pipeline::{Credentials as CredentialObjects, FirstList};
+use crate::engine::probes::{Rereads, client_prober};
 use crate::engine::tests::scene::Scene;
 use crate::engine::{Flavour, FlavourRegistry, identity};
 use crate::options::judge;
@@ -169,7 +169,7 @@ impl Bench {
         flavour.follow(registry.clone(), tasks, machines);
         let (secrets, of, add) = (metadata.clone(), Arc::clone(&flavour), queue.clone());
         let changed = move |secret: &str| {
-            for cluster in of.states.connections.users_of_secret(secret) {
+            for cluster in of.details.connections.users_of_secret(secret) {
                 add.add(Work::Cluster(cluster));
             }
         };
@@ -198,8 +198,8 @@ impl Bench {
     /// Whether anything is known of it.
     pub(super) fn knows(&self, object: &Object<Cluster>) -> (bool, bool) {
         let id = identity(object);
-        let booked = self.pipeline.flavour.states.connections.knows(&id)
-            || self.pipeline.flavour.states.known(&id, |_| ()).is_some();
+        let booked = self.pipeline.flavour.details.connections.knows(&id)
+            || self.pipeline.flavour.details.known(&id, |_| ()).is_some();
         (self.pipeline.registry.knows(&id), booked)
     }
 
@@ -219,7 +219,7 @@ impl Bench {
 
     /// The fingerprint of the client of `cls-1`, if there is one.
     pub(super) fn connection(&self, object: &Object<Cluster>) -> Option<Fingerprint> {
-        Some(self.pipeline.flavour.states.connections.client(&identity(object))?.fingerprint())
+        Some(self.pipeline.flavour.details.connections.client(&identity(object))?.fingerprint())
     }
 
     /// The watch of credentials tells that `cc-1` has this version, or is deleted at it.
@@ -266,7 +266,7 @@ impl Bench {
 
     /// The client in use after its credential was looked up again.
     pub(super) async fn client(&self, object: &Object<Cluster>) -> Arc<Client> {
-        self.pipeline.flavour.states.connections.invalidate(&object.metadata.key);
+        self.pipeline.flavour.details.connections.invalidate(&object.metadata.key);
         let connection = self.pipeline.connection(object, &identity(object)).await;
         connection.ok().unwrap().0.client.ok().unwrap()
     }

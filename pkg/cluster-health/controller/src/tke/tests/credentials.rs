@@ -70,7 +70,7 @@ async fn a_credential_of_another_cluster_or_tenant_is_not_used_whether_it_is_nam
         ] {
             of.clone_into(&mut bench.credentials.of.lock());
             tenant.clone_into(&mut bench.credentials.tenant.lock());
-            bench.pipeline.flavour.states.connections.invalidate(&read.metadata.key);
+            bench.pipeline.flavour.details.connections.invalidate(&read.metadata.key);
             bench.look(&cluster).await;
             assert_eq!(bench.connection(&read).is_some(), is_used, "{of} {tenant}");
         }

@@ -1,5 +1,7 @@
 //! Tables of the state that is published after each probe.
 
+use proptest::prelude::*;
+
 use super::*;
 
 #[test]
@@ -81,19 +83,19 @@ fn the_transition_time_of_offline_moves_when_offline_does() {
 /// rule:a-restart-changes-nothing
 #[test]
 fn a_restart_goes_on_from_what_the_object_says() {
-    let seeded = |standing| Published::seed(standing, wall(-500), wall(-500), Some(wall(-10)));
-    let mut bench = Bench::new(policy(3, 1), Some(seeded(Standing::Ready)));
+    let seeded = |health| Published::seed(health, wall(-500), wall(-500), Some(wall(-10)));
+    let mut bench = Bench::new(policy(3, 1), Some(seeded(Health::Ready)));
     let effects = bench.play("xxk");
     assert_eq!(bench.ready, "TTT");
     assert_eq!(bench.member.published().unwrap().ready.since, wall(-500));
     assert!(effects.iter().all(|effect| effect.change == Change::Nothing));
 
-    let mut bench = Bench::new(policy(3, 2), Some(seeded(Standing::Offline)));
+    let mut bench = Bench::new(policy(3, 2), Some(seeded(Health::Unreachable)));
     let effects = bench.play("xkk");
     assert_eq!(bench.ready, "FFT");
     assert_eq!((effects[0].change, effects[1].change), (Change::Nothing, Change::Nothing));
 
-    let mut bench = Bench::new(policy(3, 3), Some(seeded(Standing::Unknown)));
+    let mut bench = Bench::new(policy(3, 3), Some(seeded(Health::Unknown)));
     bench.play("k");
     assert_eq!(bench.ready, "T");
 }
@@ -126,15 +128,15 @@ fn a_cluster_taken_over_while_it_fails_has_no_first_failure_again() {
     // (what the object says, whether a failure is the first of a run)
     let rows = [
         (None, true),
-        (Some(Standing::Ready), true),
-        (Some(Standing::Unknown), true),
-        (Some(Standing::Offline), false),
-        (Some(Standing::NotReady), false),
+        (Some(Health::Ready), true),
+        (Some(Health::Unknown), true),
+        (Some(Health::Unreachable), false),
+        (Some(Health::NotReady), false),
     ];
-    for (standing, first) in rows {
-        let published = standing.map(|it| Published::seed(it, wall(-500), wall(-500), None));
+    for (health, first) in rows {
+        let published = health.map(|it| Published::seed(it, wall(-500), wall(-500), None));
         let effects = Bench::new(policy(3, 1), published).play("x");
-        assert_eq!(effects[0].first_failure, first, "{standing:?}");
+        assert_eq!(effects[0].first_failure, first, "{health:?}");
     }
 }
 
@@ -189,4 +191,39 @@ fn an_extra_probe_that_could_not_ask_postpones_nothing() {
     bench.member.trigger(bench.now().monotonic);
     bench.play("v");
     assert_eq!(bench.member.due(), due);
+}
+
+/// The published state, defined by looking back over all results since the last change of target,
+/// instead of by counting along.
+fn published_by_definition(results: &[bool], failure: usize, success: usize) -> Vec<bool> {
+    let mut published: Vec<bool> = Vec::new();
+    for end in 1..=results.len() {
+        let run = |value: bool, length: usize| {
+            end >= length && results[end - length..end].iter().all(|&result| result == value)
+        };
+        published.push(match published.last() {
+            None => results[0],
+            Some(true) => !run(false, failure),
+            Some(false) => run(true, success),
+        });
+    }
+    published
+}
+
+proptest! {
+    #[test]
+    fn counting_along_agrees_with_looking_back(
+        results in prop::collection::vec(any::<bool>(), 1..200),
+        (failure, success) in (1..6_u32, 1..6_u32),
+        kinds in "[xuc]{200}",
+    ) {
+        let probes: String = results.iter().zip(kinds.chars())
+            .map(|(&ok, kind)| if ok { 'k' } else { kind }).collect();
+        let mut bench = Bench::new(policy(failure, success), None);
+        bench.play(&probes);
+        let expected: String = published_by_definition(&results, failure as usize, success as usize)
+            .into_iter().map(|ready| if ready { 'T' } else { 'F' }).collect();
+        // The first result of all is published as it is, whatever the thresholds say.
+        prop_assert_eq!(bench.ready, expected);
+    }
 }

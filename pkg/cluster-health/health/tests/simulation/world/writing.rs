@@ -73,6 +73,6 @@ const PAUSED: u64 = 0;
 /// Everything that matters in a status.
 pub(crate) fn fingerprint(published: &Published) -> u64 {
     let mut hasher = DefaultHasher::new();
-    published.standing.hash(&mut hasher);
+    published.health.hash(&mut hasher);
     hasher.finish()
 }

@@ -62,7 +62,7 @@ async fn a_proxy_sees_the_address_and_no_credential_and_tls_options_count_behind
     let server = Server::start(Some(ca.server("127.0.0.1", PAST, None)), |_| OK).await;
     let inputs = Inputs {
         ca: ca.pem(),
-        tls: TlsOptions::from_names(["ValidityPeriod"]),
+        tls: WaivedChecks::from_names(["ValidityPeriod"]),
         proxy: Some(proxy.url.clone().into()),
         ..inputs(&[format!("https://{}", server.address)])
     };
@@ -73,7 +73,7 @@ async fn a_proxy_sees_the_address_and_no_credential_and_tls_options_count_behind
     assert!(seen.starts_with(&format!("CONNECT {}", server.address)), "{seen}");
     assert!(!seen.contains(TOKEN) && !seen.contains("readyz"), "{seen}");
 
-    let strict = Inputs { tls: TlsOptions::default(), ..inputs };
+    let strict = Inputs { tls: WaivedChecks::default(), ..inputs };
     let probed = Bench::new(&strict).probe().await;
     assert_eq!(conclusion(&probed).1, Some(Code::TlsVerify));
 }
@@ -140,7 +140,7 @@ async fn a_proxy_that_speaks_tls_is_believed_by_the_same_authorities() {
     .await;
     let inputs = Inputs {
         ca: ca.pem(),
-        tls: TlsOptions::default(),
+        tls: WaivedChecks::default(),
         proxy: Some(format!("https://{}", proxy.address).into()),
         ..inputs(&["http://api.example".into()])
     };
@@ -166,7 +166,7 @@ async fn what_is_waived_for_the_member_is_asked_of_its_proxy() {
     for (proxy, waiver) in waived {
         let inputs = Inputs {
             ca: ca.pem(),
-            tls: TlsOptions::from_names([waiver]),
+            tls: WaivedChecks::from_names([waiver]),
             proxy: Some(format!("https://{}", proxy.address).into()),
             ..inputs(&["https://api.example".into()])
         };

@@ -7,7 +7,7 @@ const OK: Reply = Reply::Status(200, "ok");
 
 fn https(server: &Server, ca: &Authority) -> Inputs {
     let url = format!("https://{}", server.address);
-    Inputs { ca: ca.pem(), tls: TlsOptions::default(), ..inputs(&[url]) }
+    Inputs { ca: ca.pem(), tls: WaivedChecks::default(), ..inputs(&[url]) }
 }
 
 #[tokio::test]
@@ -30,7 +30,7 @@ async fn a_server_is_believed_by_its_certificate_and_by_nothing_less() {
     for (signer, name, years, options, refused) in rows {
         let server = Server::start(Some(signer.server(name, years, None)), |_| OK).await;
         let inputs = https(&server, &ours);
-        let tls = TlsOptions::from_names(options.iter().copied());
+        let tls = WaivedChecks::from_names(options.iter().copied());
         let probed = Bench::new(&Inputs { tls, ..inputs }).probe().await;
         let row = format!("{name} {years:?} {options:?}: {:?}", probed.attempts);
         match refused {

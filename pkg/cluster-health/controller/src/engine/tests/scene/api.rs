@@ -57,7 +57,7 @@ impl Api {
         self.writes.load(Ordering::Relaxed)
     }
 
-    /// The standing that the object tells.
+    /// The health that the object tells.
     pub(crate) fn written(&self, key: &str) -> Option<String> {
         self.written.lock().get(key).cloned()
     }
@@ -137,8 +137,8 @@ impl Api {
         }
         self.writes.fetch_add(1, Ordering::Relaxed);
         self.applied.lock().insert(path.to_owned(), object.clone());
-        let standing = object["status"]["standing"].as_str().unwrap_or_default().to_owned();
-        self.written.lock().insert(key, standing);
+        let health = object["status"]["health"].as_str().unwrap_or_default().to_owned();
+        self.written.lock().insert(key, health);
         object["metadata"]["resourceVersion"] = "1".into();
         Reply::Json(200, object)
     }

@@ -109,14 +109,14 @@ fn lists_that_cannot_be_had_make_a_machine_unknown_at_the_threshold() {
 
 #[test]
 fn a_restart_goes_on_from_what_the_object_says() {
-    let seeded = |standing| {
-        let health = Published::seed(standing, second(-500), second(-500), None);
+    let seeded = |health| {
+        let health = Published::seed(health, second(-500), second(-500), None);
         PublishedMachine { health, unknown: None, info: None }
     };
-    let mut life = Life::new(Some(seeded(Standing::Ready)));
+    let mut life = Life::new(Some(seeded(Health::Ready)));
     assert_eq!(life.go("nnk"), "TTT");
     assert_eq!(life.state.published().unwrap().health.ready.since, second(-500));
-    let mut life = Life::new(Some(seeded(Standing::NotReady)));
+    let mut life = Life::new(Some(seeded(Health::NotReady)));
     assert_eq!(life.go("kk"), "FT");
     assert_eq!(life.state.published().unwrap().health.ready.since, second(2));
 }

@@ -15,16 +15,16 @@ enum State {
 }
 
 fn published(state: State) -> PublishedMachine {
-    let (standing, code, unknown) = match state {
-        State::Well => (Standing::Ready, None, None),
-        State::NodeNotReady => (Standing::NotReady, Some(Code::NodeNotReady), None),
-        State::Missing => (Standing::NotReady, Some(Code::NodeMissing), None),
-        State::Unknown(reason) => (Standing::Unknown, None, Some(reason)),
+    let (health, code, unknown) = match state {
+        State::Well => (Health::Ready, None, None),
+        State::NodeNotReady => (Health::NotReady, Some(Code::NodeNotReady), None),
+        State::Missing => (Health::NotReady, Some(Code::NodeMissing), None),
+        State::Unknown(reason) => (Health::Unknown, None, Some(reason)),
     };
     let health = Published {
         finding: code.map(|code| Finding::failed(code, ProbePath::default())),
         detail: Some("told".into()),
-        ..Published::seed(standing, second(10), second(10), Some(second(20)))
+        ..Published::seed(health, second(10), second(10), Some(second(20)))
     };
     PublishedMachine { health, unknown, info: None }
 }
@@ -34,12 +34,12 @@ fn fields(machine: &Object<Machine>, published: &PublishedMachine) -> Value {
 }
 
 #[test]
-fn each_standing_writes_its_phase_reason_and_condition() {
+fn each_health_writes_its_phase_reason_and_condition() {
     let running = machine(|_| {});
     let failed = machine(|object| {
         object["status"] = json!({"phase": "Failed", "reason": "Old", "message": "old"});
     });
-    // (object, standing, phase, reason, message, status and reason of the condition)
+    // (object, health, phase, reason, message, status and reason of the condition)
     let rows = [
         (&running, State::Well, "Running", "", "", "True", None),
         (&failed, State::Well, "Running", "", "", "True", None),

@@ -1,4 +1,4 @@
-//! [`Place`]: a field of an object, which may be missing or of any type.
+//! [`Field`]: a field of an object, which may be missing or of any type.
 
 use std::fmt::Write as _;
 
@@ -10,12 +10,12 @@ const SHOWN_CHARS: usize = 80;
 
 /// A field: its path, as the API server prints it, and what stands there.
 #[derive(Clone, Debug)]
-pub(crate) struct Place<'a> {
+pub(crate) struct Field<'a> {
     path: String,
     value: &'a Value,
 }
 
-impl<'a> Place<'a> {
+impl<'a> Field<'a> {
     pub(crate) fn root(object: &'a Value) -> Self {
         Self { path: String::new(), value: object }
     }
@@ -31,7 +31,7 @@ impl<'a> Place<'a> {
 
     /// The field that this path of names leads to.
     pub(crate) fn at(&self, names: &[&str]) -> Self {
-        names.iter().fold(self.clone(), |place, name| place.field(name))
+        names.iter().fold(self.clone(), |field, name| field.field(name))
     }
 
     /// The items of a list; none of anything else.
