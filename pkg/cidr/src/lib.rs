@@ -17,16 +17,117 @@
 //! owns a ledger, and nothing here waits.
 
 mod claims;
-mod error;
 mod ledger;
 mod parse;
 mod pool;
 mod prefix;
 
-pub use error::{Exhausted, ParseError, PoolError};
+use thiserror::Error;
+
 pub use ipnet::IpNet;
-pub use ledger::Ledger;
-pub use ledger::{Allocated, Change, Conflict, Occupied};
+pub use ledger::{Allocated, Change, Conflict, Ledger, Occupied};
 pub use parse::{canonical, parse};
 pub use pool::{Candidate, Pool};
 pub use prefix::Family;
+
+/// The text is not a CIDR. The quoted text is cut after a few dozen characters, since it may come
+/// from any Node object.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ParseError {
+    /// The text has no `/`.
+    #[error(
+        "cannot read CIDR {text:?}: the prefix length is missing, write it as <address>/<length>"
+    )]
+    NoPrefix {
+        /// The text that was read.
+        text: String,
+    },
+    /// The part before the `/` is not an IP address.
+    #[error("cannot read CIDR {text:?}: the part before '/' is not an IPv4 or IPv6 address")]
+    Address {
+        /// The text that was read.
+        text: String,
+    },
+    /// The part after the `/` is not a number, or longer than the address.
+    #[error("cannot read CIDR {text:?}: the prefix length must be a number from 0 to {max}")]
+    PrefixLength {
+        /// The text that was read.
+        text: String,
+        /// The longest prefix of the address family.
+        max: u8,
+    },
+}
+
+/// A cluster CIDR cannot be cut with the node mask asked for.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum PoolError {
+    /// A block would be larger than the pool.
+    #[error(
+        "cannot cut cluster CIDR {cidr} into node CIDRs of /{mask}: the node mask is shorter than \
+         the prefix /{}, use one from {} to {max}",
+        .cidr.prefix_len(),
+        .cidr.prefix_len()
+    )]
+    MaskShorterThanPrefix {
+        /// The cluster CIDR.
+        cidr: IpNet,
+        /// The node mask.
+        mask: u8,
+        /// The longest mask of the family.
+        max: u8,
+    },
+    /// An address of the family has fewer bits than the mask.
+    #[error(
+        "cannot cut cluster CIDR {cidr} into node CIDRs of /{mask}: an {family} mask is at most {}",
+        .family.width()
+    )]
+    MaskTooLong {
+        /// The cluster CIDR.
+        cidr: IpNet,
+        /// The node mask.
+        mask: u8,
+        /// The family of the cluster CIDR.
+        family: Family,
+    },
+    /// More than 2^max blocks of IPv6, which upstream refuses too.
+    #[error(
+        "cannot cut an IPv6 cluster CIDR into 2^{bits} node CIDRs: the limit is 2^{max}, use a node \
+         mask shorter by {} or raise the limit (at most {})",
+        .bits - .max,
+        prefix::MAX_BITS
+    )]
+    TooManyIpv6Bits {
+        /// Node mask minus cluster prefix.
+        bits: u8,
+        /// The most that is allowed.
+        max: u8,
+    },
+}
+
+/// A pool has no free block, so nothing was allocated from any pool
+/// (`rule:block-is-used-while-claimed`).
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error(
+    "cannot allocate a node CIDR: cluster CIDR {pool} with node mask /{mask} is {}, and {} used; \
+     delete nodes, or restart with a larger cluster CIDR or a longer node mask",
+    count(*.blocks),
+    all(*.used)
+)]
+pub struct Exhausted {
+    /// The first full pool, in pool order.
+    pub pool: IpNet,
+    /// The node mask of the pool.
+    pub mask: u8,
+    /// How many blocks it has.
+    pub blocks: u128,
+    /// How many of them are used.
+    pub used: u128,
+}
+
+fn count(blocks: u128) -> String {
+    if blocks == 1 { "1 block".to_owned() } else { format!("{blocks} blocks") }
+}
+
+fn all(used: u128) -> String {
+    if used == 1 { "it is".to_owned() } else { format!("all {used} are") }
+}

@@ -9,18 +9,15 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `condition.rs` | [`Condition`]: `metav1.Condition` |
-//! | `kind.rs` | [`Kind`]: which objects an informer watches; [`Cached`]: what it needs of their type |
-//! | `resource.rs` | [`Resource`], a kind and its paths as a value |
+//! | `kind.rs` | [`Kind`]: which objects an informer watches; [`Cached`]: what it needs of their type; [`Resource`], a kind and its paths |
 //! | `node.rs` | [`Node`], slim and strict; [`LabelledNode`], with labels and taints; [`CloudNode`], with its VM |
 //! | `metadata.rs` | [`Metadata`] of an object of any kind, [`ListMeta`]; [`printable`] keys and names; serde readers |
 //! | `own_writes.rs` | [`OwnWrites`], what a cache must show before a key is worked on |
 //! | `protobuf.rs` | a reader of protobuf messages |
-//! | `status.rs` | [`Status`]: a refusal in the words of the API server |
+//! | `status.rs` | [`Status`]: a refusal in the words of the API server; [`Condition`]: `metav1.Condition` |
 //! | `quantity.rs` | exact numbers of resources, and what a Pod requests |
 //! | `go.rs` | conventions of Go: null for what is empty, names of platforms, durations |
 
-mod condition;
 pub mod go;
 mod kind;
 mod metadata;
@@ -28,14 +25,13 @@ mod node;
 mod own_writes;
 pub mod protobuf;
 pub mod quantity;
-mod resource;
 mod status;
 
-pub use condition::{Condition, set_status_condition};
 pub use kind::Kind;
+pub use kind::Resource;
 pub use kind::{Cached, Decoding, FromProtobuf, StaticKind, View};
 pub use metadata::{ListMeta, Metadata, object_key, printable, resource_version};
 pub use node::{CloudNode, LabelledNode, Node, NodeMarks, PodCidrs};
 pub use own_writes::{OwnWrite, OwnWrites};
-pub use resource::Resource;
 pub use status::{Cause, Details, Status};
+pub use status::{Condition, set_status_condition};

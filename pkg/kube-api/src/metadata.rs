@@ -111,9 +111,6 @@ pub(crate) fn shared_text<'de, D: Deserializer<'de>>(from: D) -> Result<Arc<str>
 
 /// Reads a `resourceVersion`: decimal text without a sign, comparable as a number by the API's
 /// contract.
-///
-/// # Errors
-/// When the field is not a string of digits that fits 64 bits.
 pub fn resource_version<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
     struct Version;
     impl Visitor<'_> for Version {

@@ -1,9 +1,10 @@
-//! The Node of core/v1 as the controllers see it.
+//! The Node of core/v1 as the controllers see it, and [`PodCidrs`]: the texts of its pod CIDRs, mostly
+//! one, in little memory.
 
 mod cloud;
 mod labelled;
-mod pod_cidrs;
 
+use std::fmt;
 use std::sync::Arc;
 
 use serde::Deserialize;
@@ -13,9 +14,9 @@ use super::kind::share;
 use super::metadata::{presence, resource_version, shared_text};
 use crate::protobuf::{Fields, Malformed, Meta};
 use crate::{Cached, Decoding, FromProtobuf, Kind, Resource, StaticKind};
+
 pub use cloud::CloudNode;
 pub use labelled::{LabelledNode, NodeMarks};
-pub use pod_cidrs::PodCidrs;
 
 /// One Node: in an informer's store some 250 bytes with its name and UID.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -163,6 +164,75 @@ fn read_spec<'a>(
         }
     }
     Ok(())
+}
+
+/// One text of up to so many bytes, as every IPv4 CIDR is, needs no memory of its own.
+const SHORT: usize = 22;
+
+/// Texts as they came: whether each is a CIDR is the reader's question.
+#[derive(Clone, PartialEq, Eq)]
+pub struct PodCidrs(Texts);
+
+/// A text is kept in one way only, so that equal texts are equal.
+#[derive(Clone, PartialEq, Eq)]
+enum Texts {
+    /// The only text; zeros after it.
+    Short { length: u8, bytes: [u8; SHORT] },
+    /// All others.
+    Long(Box<[Box<str>]>),
+}
+
+impl PodCidrs {
+    /// True when there is no text at all.
+    pub fn is_empty(&self) -> bool {
+        matches!(&self.0, Texts::Long(texts) if texts.is_empty())
+    }
+
+    /// The texts, in the order in which they came.
+    pub fn iter(&self) -> impl Iterator<Item = &str> {
+        let (short, long) = match &self.0 {
+            Texts::Short { length, bytes } => {
+                (std::str::from_utf8(&bytes[..usize::from(*length)]).ok(), &[][..])
+            }
+            Texts::Long(texts) => (None, &**texts),
+        };
+        short.into_iter().chain(long.iter().map(AsRef::as_ref))
+    }
+}
+
+impl Default for PodCidrs {
+    fn default() -> Self {
+        Self(Texts::Long(Box::default()))
+    }
+}
+
+impl<S: AsRef<str>> FromIterator<S> for PodCidrs {
+    fn from_iter<I: IntoIterator<Item = S>>(texts: I) -> Self {
+        let mut texts = texts.into_iter();
+        let (first, second) = (texts.next(), texts.next());
+        if let (Some(only), None) = (&first, &second)
+            && let Some(short) = Texts::short(only.as_ref())
+        {
+            return Self(short);
+        }
+        let all = first.into_iter().chain(second).chain(texts);
+        Self(Texts::Long(all.map(|text| text.as_ref().into()).collect()))
+    }
+}
+
+impl Texts {
+    /// None when it is too long.
+    fn short(text: &str) -> Option<Self> {
+        let mut bytes = [0; SHORT];
+        bytes.get_mut(..text.len())?.copy_from_slice(text.as_bytes());
+        Some(Self::Short { length: u8::try_from(text.len()).ok()?, bytes })
+    }
+}
+
+impl fmt::Debug for PodCidrs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
 }
 
 #[cfg(test)]

@@ -95,9 +95,6 @@ impl<'a> Iterator for Fields<'a> {
 
 impl<'a> Field<'a> {
     /// The value of a message, map entry or bytes field.
-    ///
-    /// # Errors
-    /// It is a number.
     pub fn bytes(&self) -> Result<&'a [u8], Malformed> {
         match self.value {
             Value::Bytes(bytes) => Ok(bytes),
@@ -106,9 +103,6 @@ impl<'a> Field<'a> {
     }
 
     /// The value of a string field.
-    ///
-    /// # Errors
-    /// It is a number or not UTF-8.
     pub fn text(&self) -> Result<&'a str, Malformed> {
         std::str::from_utf8(self.bytes()?).map_err(|_| Malformed("text that is not UTF-8"))
     }
@@ -119,9 +113,6 @@ impl<'a> Field<'a> {
 pub const ENVELOPE: &[u8] = b"k8s\0";
 
 /// The bytes of the first field of this number.
-///
-/// # Errors
-/// There is no such field, it is a number, or the message is broken before it.
 pub fn only(message: &[u8], number: u64) -> Result<&[u8], Malformed> {
     for field in Fields::of(message) {
         let field = field?;
@@ -147,9 +138,6 @@ pub struct Meta {
 
 impl Meta {
     /// Reads an `ObjectMeta` (`k8s.io/apimachinery/pkg/apis/meta/v1/generated.proto`).
-    ///
-    /// # Errors
-    /// The bytes are not an `ObjectMeta`.
     pub fn read(message: &[u8]) -> Result<Self, Malformed> {
         let mut meta = Self::default();
         for field in Fields::of(message) {
@@ -162,14 +150,14 @@ impl Meta {
                 _ => {}
             }
         }
+        if meta.name.is_empty() {
+            return Err(Malformed("an object without a name"));
+        }
         Ok(meta)
     }
 }
 
 /// A `resourceVersion`; empty text, as in the metadata of an object yet to be stored, is 0.
-///
-/// # Errors
-/// Anything else than digits.
 pub fn version(text: &str) -> Result<u64, Malformed> {
     match text.as_bytes().first() {
         None => Ok(0),
@@ -243,6 +231,13 @@ mod tests {
                 changed[cut] = byte;
                 let _outcome = Meta::read(&changed);
             }
+        }
+    }
+
+    #[test]
+    fn an_object_has_a_name() {
+        for nameless in [&[0x2a, 0x01, b'u'][..], &[0x0a, 0x00, 0x2a, 0x01, b'u']] {
+            assert_eq!(Meta::read(nameless), Err(Malformed("an object without a name")));
         }
     }
 

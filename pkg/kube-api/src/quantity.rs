@@ -3,14 +3,8 @@
 //! Called by controllers that add up the resources of a cluster: they read slim Pods into
 //! [`PodRequests`], Nodes into [`Resources`], add, and show the sums rounded up by
 //! [`Quantity::rounded_to_milli`] or [`Quantity::rounded_to_whole`]. No I/O.
-//!
-//! | file | holds |
-//! |---|---|
-//! | `amount.rs` | [`Quantity`]: a number, its sums and its texts |
-//! | `parse.rs` | its syntax |
 
 mod amount;
-mod parse;
 
 use std::collections::BTreeMap;
 use std::ops::AddAssign;
@@ -19,8 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::go::null_is_default;
 
-pub use amount::Quantity;
-pub use parse::ParseError;
+pub use amount::{ParseError, Quantity};
 
 /// Quantities by the name of their resource, such as `cpu`. One that is not there is zero.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

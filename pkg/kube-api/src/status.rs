@@ -1,12 +1,15 @@
-//! The `Status` object in which the API server words a refusal, read from JSON or protobuf.
+//! The `Status` object in which the API server words a refusal, read from JSON or protobuf; and
+//! [`Condition`]: `metav1.Condition`, with the `severity` of Cluster API's older form.
 //!
 //! A proxy or gateway on the way may answer with anything, and may even send a `Status` of its own:
 //! code that acts on a refusal reads [`Status::reason`] and [`Status::details`], not only the code of
 //! the answer.
 
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
 use crate::go::null_is_default;
 use crate::protobuf::{ENVELOPE, Fields, Malformed, Value, only};
-use serde::Deserialize;
 
 /// A refusal in the server's own words. Fields that the server left out are empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -65,9 +68,6 @@ impl Status {
     }
 
     /// Reads the protobuf message of a `Status`, without the envelope that an answer has.
-    ///
-    /// # Errors
-    /// The bytes are no such message.
     pub fn from_protobuf(message: &[u8]) -> Result<Self, Malformed> {
         let mut status = Self::default();
         for field in Fields::of(message) {
@@ -144,6 +144,68 @@ fn from_envelope(unknown: &[u8]) -> Result<Status, Malformed> {
     match only(only(unknown, 1)?, 2)? {
         b"Status" => Status::from_protobuf(only(unknown, 2)?),
         _ => Err(Malformed("another kind than Status")),
+    }
+}
+
+/// One fact about an object, with the time since which it holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Condition {
+    /// Type of the condition; unique in its list.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// `True`, `False` or `Unknown`.
+    pub status: String,
+    /// `Error`, `Warning` or `Info`: how bad it is that the condition is not `True`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub severity: Option<String>,
+    /// The cause as one word for programs.
+    #[serde(default)]
+    pub reason: String,
+    /// The cause for people.
+    #[serde(default)]
+    pub message: String,
+    /// When `status` last changed, in RFC 3339.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_transition_time: Option<String>,
+    /// `metadata.generation` of the object that the condition was computed from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+}
+
+impl Condition {
+    /// A condition that is `True` or `False`, without times and generation.
+    pub fn new(kind: &str, holds: bool, reason: &str, message: impl Into<String>) -> Self {
+        Self {
+            kind: kind.to_owned(),
+            status: if holds { "True" } else { "False" }.to_owned(),
+            reason: reason.to_owned(),
+            message: message.into(),
+            ..Self::default()
+        }
+    }
+
+    /// Whether the status is `True`.
+    pub fn holds(&self) -> bool {
+        self.status == "True"
+    }
+}
+
+/// Adds `condition`, or replaces the one of its type. The transition time changes with the status
+/// only, so setting an equal condition again changes nothing.
+pub fn set_status_condition(
+    conditions: &mut Vec<Condition>,
+    mut condition: Condition,
+    now: Timestamp,
+) {
+    let before = conditions.iter_mut().find(|held| held.kind == condition.kind);
+    let since = before.as_ref().filter(|held| held.status == condition.status);
+    condition.last_transition_time = since
+        .and_then(|held| held.last_transition_time.clone())
+        .or_else(|| Some(now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()));
+    match before {
+        Some(held) => *held = condition,
+        None => conditions.push(condition),
     }
 }
 

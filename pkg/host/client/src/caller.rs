@@ -13,14 +13,13 @@ use resilience::Fence;
 use tower::Service;
 use transport::AnswerBody;
 
-use crate::call::answer::{Answer, answer, read};
 use crate::call::attempt::{AttemptLayer, SizedBody};
 use crate::call::dispatch::{Dispatch, Link};
-use crate::call::error::CallError;
 use crate::call::gate::Gate;
 use crate::call::metrics::ClientMetrics;
 use crate::call::request::{AttemptTimeout, Sender};
-use crate::identity::authorize::{Authorize, Bearer};
+use crate::call::{Answer, CallError, answer, read};
+use crate::identity::{Authorize, Bearer};
 use crate::throttle::Throttle;
 
 /// Sends raw requests through the layers of one client. Clones share them.

@@ -16,9 +16,9 @@ use crate::call::metrics::RequestMetrics;
 use crate::caller::{Caller, Identity, Parts, Profile, Stack};
 use crate::config::{ClientOptions, Source, process_environment};
 use crate::error::{ConfigError, KubeconfigError};
-use crate::identity::authorize::{Bearer, ServiceAccount};
 use crate::identity::credentials::Credentials;
 use crate::identity::snapshot::Shown;
+use crate::identity::{Bearer, ServiceAccount};
 
 /// The factory: one parsed configuration, shared connections, one set of metrics. Clones share all
 /// of it.
@@ -43,9 +43,6 @@ impl Clients {
     /// current runtime. No network of ours; an exec plugin is
     /// waited for up to 10 s. A process that talks to several servers loads several, with the same
     /// `metrics`, which tell them apart by the label `host`.
-    ///
-    /// # Errors
-    /// [`ConfigError`] names the file or flag to mend.
     pub async fn load(
         options: &ClientOptions,
         metrics: &RequestMetrics,
@@ -57,9 +54,6 @@ impl Clients {
     /// Clients of the server of a kubeconfig that comes from an object, as that of a member
     /// cluster. It may hold no path and no plugin (`rule:objects-name-nothing-local`), and is not
     /// followed: whoever watches the object loads it again. Of `options` only the names count.
-    ///
-    /// # Errors
-    /// [`ConfigError::Object`] says what is wrong with the kubeconfig.
     pub async fn from_object(
         kubeconfig: &str,
         options: &ClientOptions,
@@ -71,9 +65,6 @@ impl Clients {
     /// Clients of the server of the current context of a kubeconfig that `kube` has read for whoever
     /// runs the process, and has made its paths absolute. It is not followed. Of `options` only the
     /// names count.
-    ///
-    /// # Errors
-    /// [`ConfigError::Object`] says what is wrong with the kubeconfig.
     pub async fn from_own(
         kubeconfig: Kubeconfig,
         options: &ClientOptions,
@@ -83,18 +74,12 @@ impl Clients {
     }
 
     /// Like [`Clients::from_object`], with the names and metrics of these clients.
-    ///
-    /// # Errors
-    /// [`ConfigError::Object`] says what is wrong with the kubeconfig.
     pub async fn of_object(&self, kubeconfig: &str) -> Result<Self, ConfigError> {
         Self::from_object(kubeconfig, &self.0.options, &self.0.metrics).await
     }
 
     /// Clients of the server at `host` and `port` with the files `token` and `ca.crt` of `folder`,
     /// both followed: what [`load`](Self::load) does in a pod, where the kubelet puts them.
-    ///
-    /// # Errors
-    /// [`ConfigError::Pod`] names the file to mend.
     pub async fn of_pod(
         folder: &Path,
         host: &str,
@@ -140,17 +125,11 @@ impl Clients {
 
     /// Builds a client that lives on the current tokio runtime. No network: a service account's
     /// token is requested when the first request needs it.
-    ///
-    /// # Errors
-    /// There is no runtime, or the user agent cannot be put into a header.
     pub fn build(&self, profile: Profile) -> Result<kube::Client, ConfigError> {
         Ok(self.caller(profile)?.kube())
     }
 
     /// Like [`Clients::build`], for raw requests; [`Caller::kube`] is the same client for kube's API.
-    ///
-    /// # Errors
-    /// As [`Clients::build`].
     pub fn caller(&self, profile: Profile) -> Result<Caller, ConfigError> {
         if tokio::runtime::Handle::try_current().is_err() {
             return Err(ConfigError::NoRuntime);

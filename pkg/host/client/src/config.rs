@@ -136,9 +136,8 @@ fn parse_master(address: &str, tls_is_configured: bool) -> Result<Uri, ConfigErr
 fn of_pod(folder: &Path, host: &str, port: &str) -> Result<Settings, ConfigError> {
     let host = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
     let address = format!("https://{host}:{port}");
-    let server = settings::server(&address, true).map_err(|problem| {
-        ConfigError::Pod(KubeconfigError::Server { address: address.clone(), problem })
-    })?;
+    let server = settings::server(&address, true)
+        .map_err(|problem| ConfigError::Pod(kubeconfig::unusable_server(&address, problem)))?;
     let mut settings = Settings::bare(server);
     settings.trust = TrustSource::Bundle(Material::File("ca.crt", folder.join("ca.crt")));
     settings.user.token_file = Some(folder.join("token"));

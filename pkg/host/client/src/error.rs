@@ -64,46 +64,9 @@ pub enum KubeconfigError {
     /// The place is all that is told: the parser's own words quote the file.
     #[error("it is not the YAML of a kubeconfig{}", at(.0.as_ref()))]
     NotYaml(Option<(u32, u32)>),
-    /// An empty file looks like this too.
-    #[error("it has no current-context; set one with kubectl config use-context")]
-    NoContext,
-    /// What `current-context` names, or what that names.
-    #[error("it has no {kind} {name:?}")]
-    Missing {
-        /// `context`, `cluster` or `user`.
-        kind: &'static str,
-        /// The name looked for.
-        name: String,
-    },
-    /// The cluster has no address.
-    #[error("its cluster has no server")]
-    NoServer,
-    /// The cluster's address is wrong.
-    #[error("its server {address:?} cannot be used: {problem}")]
-    Server {
-        /// The value as given, without a user.
-        address: String,
-        /// The fault.
-        problem: AddressError,
-    },
-    /// A file that it names cannot be read.
-    #[error("cannot read {path:?} of its {field}: {source}")]
-    File {
-        /// The field that names the file.
-        field: &'static str,
-        /// The file.
-        path: PathBuf,
-        /// Why not.
-        source: Arc<io::Error>,
-    },
-    /// A token file without a token: it is being written, or was cleared.
-    #[error("{path:?} of its {field} is empty; write a token into it")]
-    EmptyFile {
-        /// The field that names the file.
-        field: &'static str,
-        /// The file.
-        path: PathBuf,
-    },
+    /// A field is missing, cannot be read, or contradicts another one.
+    #[error("{0}")]
+    Invalid(String),
     /// Certificates or keys cannot be used.
     #[error("its {field} cannot be used: {source}")]
     Tls {
@@ -112,27 +75,9 @@ pub enum KubeconfigError {
         /// Why not.
         source: TlsError,
     },
-    /// Data that is not base64.
-    #[error("its {0} is not base64")]
-    Base64(&'static str),
-    /// A value that no HTTP header may hold.
-    #[error("its {0} holds characters that no HTTP header may hold")]
-    Header(&'static str),
-    /// `tls-server-name` is not a name.
-    #[error("its tls-server-name {0:?} is not a host name or address")]
-    ServerName(String),
     /// `proxy-url` is not the address of a proxy.
     #[error("its proxy-url cannot be used: {0}")]
     Proxy(#[from] ProxyError),
-    /// Two fields contradict each other.
-    #[error("it has both {0} and {1}; remove one of them")]
-    Both(&'static str, &'static str),
-    /// One field is useless without another.
-    #[error("it has {0} without {1}")]
-    Without(&'static str, &'static str),
-    /// `auth-provider`, which client-go has dropped as well.
-    #[error("its auth-provider {0:?} no longer exists; use the exec plugin that replaces it")]
-    AuthProvider(String),
     /// The plugin is configured in a way that cannot work.
     #[error("its exec plugin cannot be used: {0}")]
     Plugin(#[from] PluginError),

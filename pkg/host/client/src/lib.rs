@@ -8,7 +8,7 @@
 //! 1. `gate`: the token bucket, which a watch does not pay;
 //! 2. `attempt`: time limit, metrics, and the verdict on what an error says about the
 //!    write;
-//! 3. `authorize`: the credentials as they were last read, or a service account's token;
+//! 3. `identity`: the credentials as they were last read, or a service account's token;
 //! 4. `dispatch`: the server's address, of the same reading; the leader's fence, asked when the
 //!    request leaves and again when its body does; the server's own time limit; the caller's
 //!    [`SendCheck`]; the wire.

@@ -6,8 +6,7 @@
 //! - A pause stops the whole bucket, including the callers already in the queue.
 //! - Time is tokio's, so a paused test sees what production does.
 
-pub(crate) mod metrics;
-mod signals;
+pub(crate) mod signals;
 mod wait_queue;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,11 +17,10 @@ use parking_lot::Mutex;
 use resilience::{Rate, TokenBucket};
 use tokio::time::{Instant, sleep, sleep_until};
 
-use crate::throttle::metrics::{BucketMetrics, Level};
-use crate::throttle::signals::{Cost, Refusals};
+use crate::throttle::signals::{BucketMetrics, Cost, Level, Refusals};
 use crate::throttle::wait_queue::{Head, Turn, WaitQueue};
 
-pub use metrics::ThrottleMetrics;
+pub use signals::ThrottleMetrics;
 
 /// The longest time in which a whole bucket may refill: 290 years.
 const LONGEST_REFILL: Duration = Duration::from_secs(290 * 365 * 86_400);

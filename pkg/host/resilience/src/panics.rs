@@ -45,9 +45,6 @@ thread_local! {
 ///
 /// The first call installs a panic hook for the process, which keeps the place of a contained panic
 /// and prints nothing; any other panic goes to the hook that was there before.
-///
-/// # Errors
-/// The panic.
 pub async fn contain<F: Future>(future: F) -> Result<F::Output, Panic> {
     let mut future = pin!(future);
     poll_fn(|context| match contain_call(|| future.as_mut().poll(context)) {
@@ -58,9 +55,6 @@ pub async fn contain<F: Future>(future: F) -> Result<F::Output, Panic> {
 }
 
 /// Like [`contain`], for a function that does not wait.
-///
-/// # Errors
-/// The panic.
 pub fn contain_call<T>(call: impl FnOnce() -> T) -> Result<T, Panic> {
     keep_places();
     let outer = CONTAINED.replace(true);

@@ -42,9 +42,6 @@ pub struct QueueMetrics {
 
 impl QueueMetrics {
     /// Registers the metrics; call it once per registry.
-    ///
-    /// # Errors
-    /// When the registry holds one of these names already.
     pub fn new(registry: &Registry) -> Result<Self, prometheus::Error> {
         let counter = |name: &str, help: &str| metrics::counter(registry, name, help, &["name"]);
         let buckets = exponential_buckets(1e-8, 10.0, 10)?;
@@ -192,9 +189,6 @@ pub struct ReconcileMetrics {
 
 impl ReconcileMetrics {
     /// Registers the metrics; call it once per registry.
-    ///
-    /// # Errors
-    /// When the registry holds one of these names already.
     pub fn new(registry: &Registry) -> Result<Self, prometheus::Error> {
         let total = metrics::counter(
             registry,

@@ -1,6 +1,7 @@
 //! [`WorkQueue`]: the schedule and the failure counts under their locks, and who is woken when.
 //! Producers call `add`; the worker loop calls `next`.
 
+use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -11,11 +12,10 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::delays::Failures;
-use crate::key::{DoneListener, Item, Key, LastFailure};
 use crate::metrics::{Counters, Probe, QueueMetrics, Sample};
-use crate::schedule::Schedule;
+use crate::schedule::{Failures, Schedule};
 use crate::state::{Added, Taken};
+use crate::{Key, LastFailure};
 
 /// A queue of keys; clones share it. See the crate for the contract.
 pub struct WorkQueue<K: Key> {
@@ -199,10 +199,7 @@ impl<K: Key> WorkQueue<K> {
                         self.inner.ready.notify_one();
                     }
                     self.inner.counters.queue_duration.observe(waited.as_secs_f64());
-                    return Some(Item::new(
-                        Arc::clone(&self.inner) as Arc<dyn DoneListener<K>>,
-                        key,
-                    ));
+                    return Some(Item { queue: Arc::clone(&self.inner), key });
                 }
                 Taken::Nothing => ready.await,
             }
@@ -240,6 +237,15 @@ impl<K: Key> Inner<K> {
         }
     }
 
+    /// A worker is done with a key.
+    fn done(&self, key: &K) {
+        let (worked, again) = self.schedule.lock().done(key, Instant::now());
+        self.counters.work_duration.observe(worked.as_secs_f64());
+        if again {
+            self.ready.notify_one();
+        }
+    }
+
     /// Adds every key whose time has come; returns when to look again. Err ends the timer.
     fn make_due(&self) -> Result<Option<Instant>, ()> {
         let mut schedule = self.schedule.lock();
@@ -266,13 +272,25 @@ async fn make_due<K: Key>(queue: Weak<Inner<K>>, changed: Arc<Notify>) {
     }
 }
 
-impl<K: Key> DoneListener<K> for Inner<K> {
-    fn done(&self, key: &K) {
-        let (worked, again) = self.schedule.lock().done(key, Instant::now());
-        self.counters.work_duration.observe(worked.as_secs_f64());
-        if again {
-            self.ready.notify_one();
-        }
+/// A key in hand. While it lives no other worker gets this key; dropping it, also by a panic,
+/// says that the work is done.
+#[must_use = "dropping the item says that the work is done"]
+pub struct Item<K: Key> {
+    queue: Arc<Inner<K>>,
+    key: K,
+}
+
+impl<K: Key> Deref for Item<K> {
+    type Target = K;
+
+    fn deref(&self) -> &K {
+        &self.key
+    }
+}
+
+impl<K: Key> Drop for Item<K> {
+    fn drop(&mut self) {
+        self.queue.done(&self.key);
     }
 }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::key::Key;
+use crate::Key;
 
 /// Keys that were added are taken before keys that came back by themselves, but of every
 /// `ADDED_IN_A_ROW + 1` keys one is of those that came back.

@@ -12,10 +12,10 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 use tracing::{Instrument, Span, debug, error, error_span, warn};
 
-use crate::key::{Item, Key, Kind, Next, Retry};
 use crate::metrics::{ControllerMetrics, Outcome};
 use crate::panic_limit::PanicLimit;
-use crate::queue::WorkQueue;
+use crate::queue::{Item, WorkQueue};
+use crate::{Key, Kind, Next, Retry};
 
 /// Failures of a queue's keys are logged once in this time; the others at `-v=4`.
 const LOG_EVERY: Duration = Duration::from_secs(10);

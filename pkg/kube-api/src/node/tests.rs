@@ -128,3 +128,42 @@ fn a_node_in_protobuf_is_the_same_as_in_json() {
     }
     assert_eq!(from_protobuf(&[]), Err(Malformed("a Node without metadata")));
 }
+
+#[test]
+fn texts_come_out_as_they_went_in_however_long_and_many() {
+    let long = "x".repeat(SHORT + 1);
+    let umlaut = "ü".repeat(SHORT / 2);
+    for texts in [
+        vec![],
+        vec![""],
+        vec!["10.0.0.0/24"],
+        vec!["255.255.255.255/32"],
+        vec![&*umlaut],
+        vec![&long[1..]],
+        vec![&*long],
+        vec!["10.0.0.0/24", "fd00::/64"],
+        vec!["", "", ""],
+    ] {
+        let kept: PodCidrs = texts.iter().collect();
+        assert_eq!(kept.iter().collect::<Vec<_>>(), texts);
+        assert_eq!(kept.is_empty(), texts.is_empty());
+        assert_eq!(format!("{kept:?}"), format!("{texts:?}"));
+        assert_eq!(kept, texts.iter().collect());
+    }
+}
+
+#[test]
+fn one_text_of_an_ipv4_cidr_takes_no_memory_of_its_own() {
+    let kept: PodCidrs = ["255.255.255.255/32"].iter().collect();
+    assert!(matches!(kept.0, Texts::Short { .. }));
+    assert!(size_of::<PodCidrs>() <= 24);
+}
+
+#[test]
+fn other_texts_are_not_equal() {
+    let kept = |texts: &[&str]| texts.iter().collect::<PodCidrs>();
+    assert_ne!(kept(&[]), kept(&[""]));
+    assert_ne!(kept(&["a"]), kept(&["b"]));
+    assert_ne!(kept(&["a"]), kept(&["a\0"]));
+    assert_ne!(kept(&["a"]), kept(&["a", "b"]));
+}

@@ -102,3 +102,20 @@ fn not_found_counts_only_for_the_very_object_that_was_asked_for() {
     let nameless = Status { details: Details::default(), ..expected() };
     assert!(!nameless.says_not_found("nodes", "a"));
 }
+
+#[test]
+fn the_transition_time_changes_with_the_status_only() {
+    let at = |second| Timestamp::from_second(second).unwrap();
+    let mut conditions = Vec::new();
+    let mut set = |holds, message, second| {
+        let condition = Condition::new("Ready", holds, "Waiting", message);
+        set_status_condition(&mut conditions, condition, at(second));
+        set_status_condition(&mut conditions, Condition::new("Other", true, "Fine", ""), at(9));
+        assert_eq!(conditions.len(), 2);
+        (conditions[0].last_transition_time.clone().unwrap(), conditions[0].message.clone())
+    };
+    let row = |time: &str, message: &str| (time.to_owned(), message.to_owned());
+    assert_eq!(set(false, "for a", 10), row("1970-01-01T00:00:10Z", "for a"));
+    assert_eq!(set(false, "for b", 20), row("1970-01-01T00:00:10Z", "for b"));
+    assert_eq!(set(true, "", 30), row("1970-01-01T00:00:30Z", ""));
+}

@@ -18,7 +18,7 @@ use tokio::time::{Instant, timeout_at};
 use tower::BoxError;
 use tracing::{Level, debug, enabled, info};
 
-use crate::call::error::CallError;
+use crate::call::CallError;
 use crate::call::metrics::ClientMetrics;
 use crate::call::request::{Progress, Sender, attempt_timeout, is_watch};
 

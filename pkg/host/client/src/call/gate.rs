@@ -13,7 +13,7 @@ use tokio::time::{Instant, timeout};
 use tracing::info;
 use transport::retry_after;
 
-use crate::call::error::CallError;
+use crate::call::CallError;
 use crate::call::metrics::ClientMetrics;
 use crate::call::request::{Sender, WaitingSince, is_watch};
 use crate::throttle::{Throttle, Wait};
@@ -120,6 +120,23 @@ pub(crate) struct Waiting<'a> {
     pub(crate) url: &'a Uri,
 }
 
+/// tracing fixes a line's verbosity where it is written, so the three lines differ in `v` alone.
+macro_rules! log_wait {
+    ($waiting:expr, $wait:expr $(, v = $v:literal)?) => {
+        info!(
+            $(v = $v,)?
+            delay = ?$wait.time,
+            reason = %reason($wait.stopped_by.as_deref()),
+            verb = %$waiting.method,
+            URL = %$waiting.url,
+            client = $waiting.throttle.name(),
+            qps = $waiting.throttle.qps(),
+            queue = $wait.queue,
+            "Waited before sending request"
+        )
+    };
+}
+
 impl WaitLog {
     pub(crate) const fn new() -> Self {
         Self {
@@ -153,51 +170,14 @@ impl WaitLog {
         if wait.time <= NOTABLE {
             return;
         }
-        let message = WaitMessage { waiting, wait };
         let now = Instant::now();
         if wait.time > LONG && self.always.pass(now).is_some() {
-            message.write_always();
+            log_wait!(waiting, wait);
         } else if wait.time > LONG && self.verbose.pass(now).is_some() {
-            message.write_at_2();
+            log_wait!(waiting, wait, v = 2);
         } else {
-            message.write_at_3();
+            log_wait!(waiting, wait, v = 3);
         }
-    }
-}
-
-struct WaitMessage<'a> {
-    waiting: Waiting<'a>,
-    wait: &'a Wait,
-}
-
-/// tracing fixes a line's verbosity where it is written, so the three differ in `v` alone.
-macro_rules! write_line {
-    ($line:expr $(, v = $v:literal)?) => {
-        info!(
-            $(v = $v,)?
-            delay = ?$line.wait.time,
-            reason = %reason($line.wait.stopped_by.as_deref()),
-            verb = %$line.waiting.method,
-            URL = %$line.waiting.url,
-            client = $line.waiting.throttle.name(),
-            qps = $line.waiting.throttle.qps(),
-            queue = $line.wait.queue,
-            "Waited before sending request"
-        )
-    };
-}
-
-impl WaitMessage<'_> {
-    fn write_always(&self) {
-        write_line!(self);
-    }
-
-    fn write_at_2(&self) {
-        write_line!(self, v = 2);
-    }
-
-    fn write_at_3(&self) {
-        write_line!(self, v = 3);
     }
 }
 

@@ -9,12 +9,10 @@ use std::time::Duration;
 
 use http::{Method, StatusCode};
 use metrics::{Held, SeriesByLabel};
-use prometheus::{
-    Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, Opts, Registry,
-};
+use prometheus::{Histogram, HistogramVec, IntCounter, IntCounterVec, Registry};
 
 use crate::identity::metrics::{CertificateMetrics, PluginMetrics};
-use crate::throttle::metrics::LATENCY_BUCKETS;
+use crate::throttle::signals::LATENCY_BUCKETS;
 
 /// Stock's size buckets, 64 B to 16 MiB.
 const SIZE_BUCKETS: [f64; 11] = [
@@ -62,19 +60,16 @@ pub struct RequestMetrics {
 
 impl RequestMetrics {
     /// Registers the families.
-    ///
-    /// # Errors
-    /// They are registered already.
     pub fn new(registry: &Registry) -> Result<Self, prometheus::Error> {
         let r = registry;
-        let requests = counter(
+        let requests = metrics::counter(
             r,
             "rest_client_requests_total",
             "[ALPHA] HTTP requests to the API server, each attempt counted, by answer",
             &["code", "method", "host"],
         )?;
         let of_host = |name: &str, help: &str, buckets: &[f64]| {
-            histogram(r, name, help, &["verb", "host"], buckets)
+            metrics::histogram(r, name, help, &["verb", "host"], buckets)
         };
         let duration = of_host(
             "rest_client_request_duration_seconds",
@@ -102,23 +97,25 @@ impl RequestMetrics {
             limiter,
             request_size,
             response_size,
-            server_duration: histogram(
+            server_duration: metrics::histogram(
                 r,
                 "icm_server_request_duration_seconds",
                 "Time of one attempt on the network and in the API server, client-side waits excluded",
                 &["client", "verb"],
                 &LATENCY_BUCKETS,
             )?,
-            server_throttled: counter(
+            server_throttled: metrics::counter(
                 r,
                 "icm_client_server_throttled_total",
                 "Answers 429 of the API server's priority and fairness, by FlowSchema UID",
                 &["client", "flow_schema"],
             )?,
-            fenced: plain_counter(
+            fenced: metrics::register(
                 r,
-                "icm_fenced_requests_total",
-                "Writes that were not sent because the leader lease was not held",
+                IntCounter::new(
+                    "icm_fenced_requests_total",
+                    "Writes that were not sent because the leader lease was not held",
+                )?,
             )?,
             plugins: PluginMetrics::new(r)?,
             certificates: CertificateMetrics::new(r)?,
@@ -138,36 +135,6 @@ impl RequestMetrics {
             of_client: self.clients.hold(agent),
         }
     }
-}
-
-fn counter(
-    r: &Registry,
-    name: &str,
-    help: &str,
-    labels: &[&str],
-) -> Result<IntCounterVec, prometheus::Error> {
-    let family = IntCounterVec::new(Opts::new(name, help), labels)?;
-    r.register(Box::new(family.clone()))?;
-    Ok(family)
-}
-
-fn plain_counter(r: &Registry, name: &str, help: &str) -> Result<IntCounter, prometheus::Error> {
-    let counter = IntCounter::new(name, help)?;
-    r.register(Box::new(counter.clone()))?;
-    Ok(counter)
-}
-
-fn histogram(
-    r: &Registry,
-    name: &str,
-    help: &str,
-    labels: &[&str],
-    buckets: &[f64],
-) -> Result<HistogramVec, prometheus::Error> {
-    let family =
-        HistogramVec::new(HistogramOpts::new(name, help).buckets(buckets.to_vec()), labels)?;
-    r.register(Box::new(family.clone()))?;
-    Ok(family)
 }
 
 /// Metrics of one client.

@@ -17,7 +17,9 @@ use serde_json::json;
 use transport::{Proxy, sensitive_header};
 use zeroize::Zeroizing;
 
-use crate::config::settings::{Material, PluginSpec, Settings, TrustSource, User, server, shown};
+use crate::config::settings::{
+    AddressError, Material, PluginSpec, Settings, TrustSource, User, server, shown,
+};
 use crate::error::KubeconfigError;
 use crate::identity::PluginError;
 
@@ -57,18 +59,20 @@ pub(crate) fn settings(
     };
     settings.server = match (master, cluster.server.as_deref()) {
         (Some(master), _) => master,
-        (None, None | Some("")) => return Err(KubeconfigError::NoServer),
+        (None, None | Some("")) => return Err(invalid("its cluster has no server")),
         (None, Some(address)) => server(address, settings.tls_is_configured())
-            .map_err(|problem| KubeconfigError::Server { address: shown(address), problem })?,
+            .map_err(|problem| unusable_server(&shown(address), problem))?,
     };
     Ok(settings)
 }
 
 /// The cluster and the user of the current context.
 fn current(file: &Kubeconfig) -> Result<(&Cluster, &AuthInfo), KubeconfigError> {
-    let missing = |kind, name: &str| KubeconfigError::Missing { kind, name: name.to_owned() };
+    let missing = |kind, name: &str| invalid(format!("it has no {kind} {name:?}"));
     let name = file.current_context.as_deref().filter(|name| !name.is_empty());
-    let name = name.ok_or(KubeconfigError::NoContext)?;
+    // An empty file looks like this too.
+    let no_context = "it has no current-context; set one with kubectl config use-context";
+    let name = name.ok_or_else(|| invalid(no_context))?;
     let context = file.contexts.iter().find(|named| named.name == name);
     let context =
         context.and_then(|named| named.context.as_ref()).ok_or_else(|| missing("context", name))?;
@@ -107,7 +111,7 @@ impl Reader<'_> {
             let mut compact = Zeroizing::new(String::with_capacity(text.len()));
             compact.extend(text.split_ascii_whitespace());
             let bytes = BASE64_STANDARD.decode(compact.as_bytes());
-            let bytes = bytes.map_err(|_| KubeconfigError::Base64(field))?;
+            let bytes = bytes.map_err(|_| invalid(format!("its {field} is not base64")))?;
             return Ok(Some(Material::Data(field, Arc::new(Zeroizing::new(bytes)))));
         }
         match file {
@@ -124,9 +128,9 @@ impl Reader<'_> {
             ("certificate-authority", cluster.certificate_authority.as_deref()),
         )?;
         match (cluster.insecure_skip_tls_verify.unwrap_or_default(), bundle) {
-            (true, Some(_)) => {
-                Err(KubeconfigError::Both("insecure-skip-tls-verify", "certificate-authority"))
-            }
+            (true, Some(_)) => Err(invalid(
+                "it has both insecure-skip-tls-verify and certificate-authority; remove one of them",
+            )),
             (true, None) => Ok(TrustSource::Nothing),
             (false, Some(bundle)) => Ok(TrustSource::Bundle(bundle)),
             (false, None) => Ok(TrustSource::System),
@@ -135,7 +139,9 @@ impl Reader<'_> {
 
     fn user(&self, user: &AuthInfo, cluster: &Cluster) -> Result<User, KubeconfigError> {
         if let Some(provider) = &user.auth_provider {
-            return Err(KubeconfigError::AuthProvider(provider.name.clone()));
+            let name = &provider.name;
+            let gone = "no longer exists; use the exec plugin that replaces it";
+            return Err(invalid(format!("its auth-provider {name:?} {gone}")));
         }
         let key_data = user.client_key_data.as_ref().map(SecretString::expose_secret);
         let chain = self.material(
@@ -147,12 +153,8 @@ impl Reader<'_> {
         let certificate = match (chain, key) {
             (Some(chain), Some(key)) => Some((chain, key)),
             (None, None) => None,
-            (Some(_), None) => {
-                return Err(KubeconfigError::Without("client-certificate", "client-key"));
-            }
-            (None, Some(_)) => {
-                return Err(KubeconfigError::Without("client-key", "client-certificate"));
-            }
+            (Some(_), None) => return Err(invalid("it has client-certificate without client-key")),
+            (None, Some(_)) => return Err(invalid("it has client-key without client-certificate")),
         };
         let token_file = user.token_file.as_deref().filter(|path| !path.is_empty());
         Ok(User {
@@ -169,16 +171,20 @@ impl Reader<'_> {
             return Err(KubeconfigError::Local("exec"));
         };
         let command = exec.command.as_deref().filter(|command| !command.is_empty());
-        let command = command.ok_or(PluginError::NoCommand)?;
+        let unusable = PluginError::Unusable;
+        let command = command.ok_or_else(|| unusable("it has no command".to_owned()))?;
         if exec.interactive_mode == Some(ExecInteractiveMode::Always) {
-            return Err(PluginError::Interactive(command.to_owned()).into());
+            let why =
+                "must be run interactively (interactiveMode: Always), but there is no terminal";
+            return Err(unusable(format!("{command:?} {why}")).into());
         }
         let api_version = exec.api_version.as_deref().unwrap_or_default();
         if !matches!(
             api_version,
             "client.authentication.k8s.io/v1" | "client.authentication.k8s.io/v1beta1"
         ) {
-            return Err(PluginError::Version(api_version.to_owned()).into());
+            let advice = "is not known; use client.authentication.k8s.io/v1 or v1beta1";
+            return Err(unusable(format!("its apiVersion {api_version:?} {advice}")).into());
         }
         let pairs = exec.env.iter().flatten();
         let env =
@@ -216,7 +222,8 @@ fn server_name(cluster: &Cluster) -> Result<Option<ServerName<'static>>, Kubecon
         return Ok(None);
     };
     let parsed = ServerName::try_from(name.to_owned());
-    parsed.map(Some).map_err(|_| KubeconfigError::ServerName(name.to_owned()))
+    let problem = || format!("its tls-server-name {name:?} is not a host name or address");
+    parsed.map(Some).map_err(|_| invalid(problem()))
 }
 
 fn proxy(cluster: &Cluster) -> Result<Option<Proxy>, KubeconfigError> {
@@ -244,15 +251,14 @@ pub(crate) fn bearer(field: &'static str, token: &str) -> Result<HeaderValue, Ku
 }
 
 fn secret(field: &'static str, parts: &[&str]) -> Result<HeaderValue, KubeconfigError> {
-    sensitive_header(parts).ok_or(KubeconfigError::Header(field))
+    sensitive_header(parts).ok_or_else(|| no_header(field))
 }
 
 fn impersonation(user: &AuthInfo) -> Result<Vec<(HeaderName, HeaderValue)>, KubeconfigError> {
     let mut headers = Vec::new();
     let mut add = |name: &str, value: &str| {
-        let name =
-            HeaderName::try_from(name).map_err(|_| KubeconfigError::Header("as-user-extra"))?;
-        let value = HeaderValue::from_str(value).map_err(|_| KubeconfigError::Header("as"))?;
+        let name = HeaderName::try_from(name).map_err(|_| no_header("as-user-extra"))?;
+        let value = HeaderValue::from_str(value).map_err(|_| no_header("as"))?;
         headers.push((name, value));
         Ok::<_, KubeconfigError>(())
     };
@@ -272,6 +278,19 @@ fn impersonation(user: &AuthInfo) -> Result<Vec<(HeaderName, HeaderValue)>, Kube
         }
     }
     Ok(headers)
+}
+
+fn invalid(problem: impl Into<String>) -> KubeconfigError {
+    KubeconfigError::Invalid(problem.into())
+}
+
+fn no_header(field: &str) -> KubeconfigError {
+    invalid(format!("its {field} holds characters that no HTTP header may hold"))
+}
+
+/// `address` is as it may be shown, without a user.
+pub(crate) fn unusable_server(address: &str, problem: AddressError) -> KubeconfigError {
+    invalid(format!("its server {address:?} cannot be used: {problem}"))
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 
 use std::io;
 use std::path::Path;
-use std::process::{ExitStatus, Stdio};
+use std::process::Stdio;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -19,7 +19,7 @@ use serde_json::json;
 use tokio::io::AsyncReadExt as _;
 use tokio::process::Command;
 use tokio::time::{Instant, timeout};
-use transport::{ClientCertificate, TlsError, sensitive_header};
+use transport::{ClientCertificate, sensitive_header};
 use zeroize::Zeroizing;
 
 use crate::config::settings::PluginSpec;
@@ -37,15 +37,6 @@ const OUTPUT_USUAL: usize = 64 << 10;
 /// Why a plugin gives no credentials.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum PluginError {
-    /// `exec` without `command`.
-    #[error("it has no command")]
-    NoCommand,
-    /// The plugin needs a terminal.
-    #[error("{0:?} must be run interactively (interactiveMode: Always), but there is no terminal")]
-    Interactive(String),
-    /// An encoding that we do not write.
-    #[error("its apiVersion {0:?} is not known; use client.authentication.k8s.io/v1 or v1beta1")]
-    Version(String),
     /// The program did not start.
     #[error("cannot run {command:?}: {source}; install it or correct the path")]
     Start {
@@ -54,42 +45,9 @@ pub enum PluginError {
         /// Why not.
         source: Arc<io::Error>,
     },
-    /// The program failed.
-    #[error("{command:?} failed ({status}); run it by hand to see its output")]
-    Failed {
-        /// The program.
-        command: String,
-        /// Exit code or signal of the plugin.
-        status: ExitStatus,
-    },
-    /// The program does not end.
-    #[error("{command:?} did not end within {} s and was stopped", RUN_TIMEOUT.as_secs())]
-    TimedOut {
-        /// The program.
-        command: String,
-    },
-    /// The output is not a credential of the version asked for.
-    #[error("{command:?} printed something other than an ExecCredential with a status: {problem}")]
-    Output {
-        /// The program.
-        command: String,
-        /// The missing part.
-        problem: &'static str,
-    },
-    /// The certificate it gave cannot be used.
-    #[error("{command:?} returned a certificate that cannot be used: {source}")]
-    Certificate {
-        /// The program.
-        command: String,
-        /// Why not.
-        source: TlsError,
-    },
-    /// The first run has not ended yet.
-    #[error("{command:?} has returned no credentials yet")]
-    Waiting {
-        /// The program.
-        command: String,
-    },
+    /// Its configuration cannot work, or a run gave nothing that can be used.
+    #[error("{0}")]
+    Unusable(String),
 }
 
 /// The credentials that one run printed.
@@ -121,9 +79,11 @@ struct ExecStatus {
 /// Runs the plugin once.
 pub(crate) async fn run(spec: &PluginSpec) -> Result<Issued, PluginError> {
     let command = name(&spec.command);
-    let output = timeout(RUN_TIMEOUT, output(spec, &command))
-        .await
-        .map_err(|_| PluginError::TimedOut { command: command.clone() })??;
+    let output = timeout(RUN_TIMEOUT, output(spec, &command)).await.map_err(|_| {
+        let limit = RUN_TIMEOUT.as_secs();
+        let problem = format!("{command:?} did not end within {limit} s and was stopped");
+        PluginError::Unusable(problem)
+    })??;
     read(&output, &command, SystemTime::now())
 }
 
@@ -153,19 +113,25 @@ async fn output(spec: &PluginSpec, command: &str) -> Result<Zeroizing<Vec<u8>>, 
         stdout.take(OUTPUT_MAX + 1).read_to_end(&mut printed).await.map_err(start)?;
     }
     if printed.len() as u64 > OUTPUT_MAX {
-        let problem = "it is longer than 1 MiB";
-        return Err(PluginError::Output { command: command.to_owned(), problem });
+        return Err(no_credential(command, "it is longer than 1 MiB"));
     }
     let status = child.wait().await.map_err(start)?;
     if status.success() {
-        Ok(printed)
-    } else {
-        Err(PluginError::Failed { command: command.to_owned(), status })
+        return Ok(printed);
     }
+    let problem = format!("{command:?} failed ({status}); run it by hand to see its output");
+    Err(PluginError::Unusable(problem))
+}
+
+/// The output is not a credential of the version asked for.
+fn no_credential(command: &str, problem: &str) -> PluginError {
+    PluginError::Unusable(format!(
+        "{command:?} printed something other than an ExecCredential with a status: {problem}"
+    ))
 }
 
 fn read(output: &[u8], command: &str, now: SystemTime) -> Result<Issued, PluginError> {
-    let fail = |problem| PluginError::Output { command: command.to_owned(), problem };
+    let fail = |problem| no_credential(command, problem);
     let credential = decode(output)
         .ok_or_else(|| fail("it is neither the JSON nor the YAML of an ExecCredential"))?;
     let status = credential.status.filter(|_| credential.kind == "ExecCredential");
@@ -180,9 +146,10 @@ fn read(output: &[u8], command: &str, now: SystemTime) -> Result<Issued, PluginE
         (Some(chain), Some(key)) => {
             let key = key.expose_secret().as_bytes();
             let pair = ClientCertificate::from_pem(chain.as_bytes(), key);
-            Some(pair.map_err(|source| PluginError::Certificate {
-                command: command.to_owned(),
-                source,
+            Some(pair.map_err(|error| {
+                PluginError::Unusable(format!(
+                    "{command:?} returned a certificate that cannot be used: {error}"
+                ))
             })?)
         }
         (None, None) => None,
@@ -282,7 +249,10 @@ impl PluginRuns {
 
     /// The credentials for requests.
     pub(crate) fn issued(&self) -> Result<Issued, PluginError> {
-        let waiting = || PluginError::Waiting { command: name(&self.spec.command) };
+        let waiting = || {
+            let command = name(&self.spec.command);
+            PluginError::Unusable(format!("{command:?} has returned no credentials yet"))
+        };
         let failed = || self.failure.clone().unwrap_or_else(waiting);
         self.issued.clone().ok_or_else(failed)
     }

@@ -203,22 +203,26 @@ fn load(material: &Material) -> Result<(&'static str, Arc<Pem>), KubeconfigError
         Material::Data(field, bytes) => Ok((field, Arc::clone(bytes))),
         Material::File(field, path) => match fs::read(path) {
             Ok(bytes) => Ok((field, Arc::new(Zeroizing::new(bytes)))),
-            Err(error) => Err(unreadable(field, path, error)),
+            Err(error) => Err(unreadable(field, path, &error)),
         },
     }
 }
 
 fn token(path: &Path) -> Result<HeaderValue, KubeconfigError> {
-    let token = fs::read_to_string(path).map_err(|error| unreadable("tokenFile", path, error))?;
+    let token = fs::read_to_string(path).map_err(|error| unreadable("tokenFile", path, &error))?;
     let token = Zeroizing::new(token);
     if token.trim().is_empty() {
-        return Err(KubeconfigError::EmptyFile { field: "tokenFile", path: path.to_owned() });
+        // It is being written, or was cleared.
+        let path = path.display().to_string();
+        let problem = format!("{path:?} of its tokenFile is empty; write a token into it");
+        return Err(KubeconfigError::Invalid(problem));
     }
     bearer("tokenFile", &token)
 }
 
-fn unreadable(field: &'static str, path: &Path, error: std::io::Error) -> KubeconfigError {
-    KubeconfigError::File { field, path: path.to_owned(), source: Arc::new(error) }
+fn unreadable(field: &str, path: &Path, error: &std::io::Error) -> KubeconfigError {
+    let path = path.display().to_string();
+    KubeconfigError::Invalid(format!("cannot read {path:?} of its {field}: {error}"))
 }
 
 #[cfg(test)]

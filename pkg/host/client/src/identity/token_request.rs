@@ -15,7 +15,7 @@ use tracing::info;
 use transport::{sensitive_header, wipe};
 use zeroize::Zeroize as _;
 
-use crate::call::answer::{Answer, answer};
+use crate::call::{Answer, answer};
 
 /// Asked for; the server may give another.
 const LIFE_SECONDS: u64 = 3600;

@@ -1,6 +1,37 @@
 use proptest::prelude::*;
+use serde_json::json;
 
 use super::*;
+
+#[derive(Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+struct Object {
+    #[serde(deserialize_with = "null_is_default")]
+    items: Vec<u8>,
+}
+
+#[test]
+fn null_reads_as_an_absent_field_does_and_a_wrong_type_is_an_error() {
+    for (object, items) in [
+        (json!({}), Some(vec![])),
+        (json!({"items": null}), Some(vec![])),
+        (json!({"items": [1]}), Some(vec![1])),
+        (json!({"items": "one"}), None),
+    ] {
+        let read: Result<Object, _> = serde_json::from_value(object.clone());
+        assert_eq!(read.ok().map(|read| read.items), items, "{object}");
+    }
+}
+
+#[test]
+fn architectures_have_the_names_of_go() {
+    for (rust, go) in
+        [("x86_64", "amd64"), ("aarch64", "arm64"), ("x86", "386"), ("s390x", "s390x")]
+    {
+        assert_eq!(architecture(rust), go);
+    }
+    assert!(platform().starts_with(&format!("{OS}/")), "{}", platform());
+}
 
 fn nanos(text: &str) -> Result<i64, DurationError> {
     text.parse::<GoDuration>().map(GoDuration::nanos)

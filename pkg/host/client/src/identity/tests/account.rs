@@ -1,6 +1,6 @@
 //! The life of a token, on a paused clock and a root client that answers from a script.
 
-use crate::identity::authorize::*;
+use crate::identity::*;
 use std::time::SystemTime;
 
 use http::{Response, StatusCode};

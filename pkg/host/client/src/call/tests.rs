@@ -1,8 +1,10 @@
 //! Answers of a server on a loopback port.
 
-use super::*;
+use std::time::Duration;
+
 use http::Method;
 
+use super::*;
 use crate::testing::{Conduct, Server, clients, profile, reply, reply_after, request};
 
 const LONG: Duration = Duration::from_secs(30);
@@ -34,4 +36,17 @@ async fn any_status_is_an_answer_with_its_body_and_retry_time() {
         assert_eq!(answer.body, body);
         assert!(!format!("{answer:?}").contains("kind"), "a body may be a Secret");
     }
+}
+
+#[test]
+fn a_write_that_left_is_unwritten_only_when_the_server_did_not_process_it() {
+    let left = || {
+        let progress = Progress::new(&request(Method::PATCH, "/a"), None);
+        assert!(progress.take_body(Duration::from_secs(1)));
+        progress
+    };
+    let refused = CallError::judge(Box::new(WireError::unprocessed("refused")), &left());
+    assert!(matches!(refused, CallError::NotSent(_)), "{refused}");
+    let broken = CallError::judge(Box::new(WireError::broken("reset")), &left());
+    assert!(matches!(broken, CallError::Transport { settled_at: Some(_), .. }), "{broken}");
 }
