@@ -20,7 +20,7 @@ pub(crate) fn default_subnets(
 ) -> Option<Vec<DesiredSubnet>> {
     match dialect {
         Dialect::V1Alpha2 => one_zone(vpc, zones),
-        Dialect::Current => many_zones(vpc, zones),
+        Dialect::V1Beta2 => many_zones(vpc, zones),
     }
 }
 

@@ -89,8 +89,8 @@ pub use report::{
     Condition, Outputs, Places, SubnetPlace, conditions, is_ready, listed, outputs, places,
 };
 pub use resources::{
-    Address, Association, DEFAULT_ROUTE, Instance, InstanceState, InternetGateway, NatGateway,
-    NatState, NetworkInterface, Route, RouteTable, SecurityGroup, Subnet, Target, Vpc,
+    Address, Association, AwsResource, DEFAULT_ROUTE, Instance, InstanceState, InternetGateway,
+    NatGateway, NatState, NetworkInterface, Route, RouteTable, SecurityGroup, Subnet, Target, Vpc,
 };
 pub use rule::{Role, Rule, RuleKey, Source};
 pub use spec::{

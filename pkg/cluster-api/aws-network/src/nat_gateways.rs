@@ -164,11 +164,9 @@ pub(crate) fn ours<'a>(
 
 /// The zone of a NAT gateway: that of its subnet, or what its tag says when the subnet is gone.
 fn zone_of<'a>(situation: &Situation<'a>, gateway: &'a NatGateway) -> Option<&'a str> {
-    let subnets = situation.observed.subnets.all();
-    let subnet = subnets.iter().find(|subnet| subnet.id == gateway.subnet);
-    subnet
-        .map(|subnet| subnet.zone.as_str())
-        .or_else(|| gateway.tags.get(NAT_ZONE_TAG).map(String::as_str))
+    let subnet = situation.observed.subnets.of_id(&gateway.subnet);
+    let zone = subnet.map(|subnet| &subnet.zone).or_else(|| gateway.tags.get(NAT_ZONE_TAG));
+    zone.map(String::as_str)
 }
 
 fn in_zone<'a>(

@@ -97,9 +97,8 @@ pub(crate) fn is_deeply_known(desired: &Desired, observed: &Observed) -> bool {
     managed
         && desired.load_balancer.as_ref().is_none_or(|wanted| match wanted.kind {
             LoadBalancerKind::Classic => {
-                let mut found =
-                    observed.classic.all().iter().filter(|found| found.name == wanted.name);
-                found.any(|found| found.attributes.is_some() && found.tags.is_some())
+                let found = observed.classic.of_id(&wanted.name);
+                found.is_some_and(|found| found.attributes.is_some() && found.tags.is_some())
             }
             LoadBalancerKind::Network => {
                 let mut found =

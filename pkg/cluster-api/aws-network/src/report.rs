@@ -105,7 +105,7 @@ pub fn outputs(desired: &Desired, observed: &Observed, vpc: Option<&str>) -> Out
     let balancer = desired.load_balancer.as_ref();
     let seen = balancer.and_then(|wanted| match wanted.kind {
         LoadBalancerKind::Classic => {
-            let found = observed.classic.all().iter().find(|found| found.name == wanted.name)?;
+            let found = observed.classic.of_id(&wanted.name)?;
             Some((found.dns_name.clone(), found.subnets.clone()))
         }
         LoadBalancerKind::Network => {
@@ -139,15 +139,10 @@ fn failure_domains(
     served: &[String],
 ) -> Vec<(String, bool)> {
     let known = observed.subnets.all();
-    let is_meant = |wanted: &crate::desired::DesiredSubnet| {
-        known.iter().find(|found| match &wanted.id {
-            Some(id) => found.id == *id,
-            None => wanted.cidr == Some(found.cidr),
-        })
-    };
+    let found = |wanted: &DesiredSubnet| known.iter().find(|found| is_meant(wanted, found));
     let zones = |public: bool| -> std::collections::BTreeSet<&str> {
         let of_kind = desired.subnets.iter().filter(|subnet| subnet.public == public);
-        of_kind.filter_map(is_meant).map(|found| found.zone.as_str()).collect()
+        of_kind.filter_map(found).map(|found| found.zone.as_str()).collect()
     };
     let (private, public) = (zones(false), zones(true));
     let zones = if private.is_empty() { public } else { private };
@@ -192,7 +187,7 @@ pub struct SubnetPlace {
 pub fn places(desired: &Desired, observed: &Observed) -> Option<Places> {
     let vpcs = observed.vpcs.all();
     let vpc = match &desired.vpc_id {
-        Some(id) => vpcs.iter().find(|vpc| vpc.id == *id)?,
+        Some(id) => observed.vpcs.of_id(id)?,
         None => {
             let mut ours = vpcs.iter().filter(|vpc| desired.identity.owns(&vpc.tags));
             // Of several it is not known here which one counts.

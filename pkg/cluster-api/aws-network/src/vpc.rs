@@ -66,7 +66,7 @@ fn named<'a>(situation: &Situation<'a>, id: &str, plan: &mut Plan) -> Option<(&'
         plan.read(Query::Vpc(id.to_owned()));
         return None;
     }
-    let Some(vpc) = observed.vpcs.all().iter().find(|vpc| vpc.id == id) else {
+    let Some(vpc) = observed.vpcs.of_id(id) else {
         let message = format!(
             "{id} of spec.network.vpc.id does not exist, and no other VPC is created instead"
         );
@@ -133,8 +133,7 @@ fn missing<'a>(situation: &Situation<'a>, plan: &mut Plan) -> Option<&'a Vpc> {
             plan.read(Query::Vpc(id.to_owned()));
             return None;
         }
-        let untagged = observed.vpcs.all().iter().find(|vpc| vpc.id == id);
-        match untagged.map(|vpc| (vpc, vpc.tags.get(&identity.owner_tag))) {
+        match observed.vpcs.of_id(id).map(|vpc| (vpc, vpc.tags.get(&identity.owner_tag))) {
             Some((vpc, None)) => return Some(vpc),
             Some((vpc, Some(owner))) if *owner == identity.owner_id => return Some(vpc),
             _ => {}

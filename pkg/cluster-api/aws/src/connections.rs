@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aws_smithy_runtime_api::client::http::{
-    HttpClient, HttpConnector, HttpConnectorFuture, HttpConnectorSettings, SharedHttpConnector,
+    HttpClient, HttpConnector, HttpConnectorFuture, HttpConnectorSettings, SharedHttpClient,
+    SharedHttpConnector, http_client_fn,
 };
 use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
 use aws_smithy_runtime_api::client::result::ConnectorError;
@@ -123,6 +124,37 @@ impl HttpConnector for Connector {
     fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
         let (connections, settings) = (self.connections.clone(), self.settings.clone());
         HttpConnectorFuture::new(connections.exchange(request, settings))
+    }
+}
+
+/// A client that leaves each request, with the connector of another client, to `send`.
+pub(crate) fn interposed<F>(client: SharedHttpClient, send: F) -> SharedHttpClient
+where
+    F: Fn(HttpRequest, SharedHttpConnector) -> HttpConnectorFuture + Clone + Send + Sync + 'static,
+{
+    http_client_fn(move |settings, components| {
+        let connector = client.http_connector(settings, components);
+        SharedHttpConnector::new(Interposed { connector, send: send.clone() })
+    })
+}
+
+struct Interposed<F> {
+    connector: SharedHttpConnector,
+    send: F,
+}
+
+impl<F> fmt::Debug for Interposed<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.connector.fmt(f)
+    }
+}
+
+impl<F> HttpConnector for Interposed<F>
+where
+    F: Fn(HttpRequest, SharedHttpConnector) -> HttpConnectorFuture + Send + Sync,
+{
+    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
+        (self.send)(request, self.connector.clone())
     }
 }
 

@@ -1,6 +1,6 @@
 //! [`Limits`]: one bucket for each service and class of calls of an account's region, shared by all
-//! clusters in it (`rule:a-throttle-slows-everybody`). `attempts.rs` waits here before each
-//! attempt.
+//! clusters in it (`rule:a-throttle-slows-everybody`). `requests.rs` waits here before each
+//! request.
 
 use std::collections::HashMap;
 

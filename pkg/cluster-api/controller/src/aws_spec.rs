@@ -12,7 +12,6 @@ use serde_json::Value;
 
 use crate::api::aws_cluster::{AwsClusterSpec, Network, Subnet};
 use crate::api::cluster::{ClusterSpec, Endpoint};
-use crate::api::reference;
 use rules::wrong_word;
 
 /// Where a Cluster says its port.
@@ -57,7 +56,7 @@ pub(crate) struct Circumstances {
     /// Namespace of the AWSCluster.
     pub(crate) namespace: String,
     /// Dialect of the Cluster that owns it.
-    pub(crate) owner: reference::Dialect,
+    pub(crate) owner: Dialect,
     /// Zones of the region, in order.
     pub(crate) zones: Vec<String>,
     /// Port of the API server as clients see it.
@@ -86,9 +85,6 @@ pub(crate) struct Wanted {
 }
 
 /// Reads the spec of an AWSCluster.
-///
-/// # Errors
-/// Everything that is wrong with its words; what they mean together is judged by the planner.
 pub(crate) fn read(spec: &AwsClusterSpec, given: &Circumstances) -> Result<Wanted, Vec<SpecError>> {
     let mut errors = Vec::new();
     check_region(spec, &mut errors);
@@ -97,15 +93,11 @@ pub(crate) fn read(spec: &AwsClusterSpec, given: &Circumstances) -> Result<Wante
     let none = Network::default();
     let network = spec.network().unwrap_or(&none);
     let vpc = network.vpc.clone().unwrap_or_default();
-    let dialect = match given.owner {
-        reference::Dialect::V1Alpha2 => Dialect::V1Alpha2,
-        reference::Dialect::V1Beta2 => Dialect::Current,
-    };
     let endpoint_published = spec.control_plane_endpoint.as_ref().is_some_and(Endpoint::is_set);
     let read = Spec {
         identity: given.identity.clone(),
         namespace: given.namespace.clone(),
-        dialect,
+        dialect: given.owner,
         region: spec.region.clone(),
         zones: given.zones.clone(),
         api_port: given.api_port,
@@ -134,7 +126,7 @@ pub(crate) fn read(spec: &AwsClusterSpec, given: &Circumstances) -> Result<Wante
         load_balancer: rules::load_balancer(spec.control_plane_load_balancer.as_ref(), &mut errors),
         endpoint_published,
         allow_load_balancer_recreate: given.allow_load_balancer_recreate,
-        bastion: bastion(spec, dialect),
+        bastion: bastion(spec, given.owner),
     };
     if errors.is_empty() {
         Ok(Wanted { spec: read, unsupported: unsupported(spec) })
@@ -152,9 +144,6 @@ pub(crate) fn needs_zones(spec: &AwsClusterSpec) -> bool {
 }
 
 /// Port of the API server as clients see it.
-///
-/// # Errors
-/// What the Cluster says is no port.
 pub(crate) fn api_port(cluster: &ClusterSpec) -> Result<u16, Vec<SpecError>> {
     let Some(port) = named_port(cluster) else { return Ok(API_PORT) };
     u16::try_from(port).map_err(|_| {

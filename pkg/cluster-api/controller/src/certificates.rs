@@ -51,9 +51,6 @@ pub(crate) enum CertificateError {
 
 /// A new authority with an ECDSA P-256 key: `ring` makes no RSA keys, and Kubernetes takes both.
 /// Authorities of users are read in every common form, RSA included.
-///
-/// # Errors
-/// There are no random numbers.
 pub(crate) fn new_authority(now: SystemTime) -> Result<Identity, CertificateError> {
     let mut params = CertificateParams::default();
     params.distinguished_name = named(&[(DnType::CommonName, "kubernetes")]);
@@ -67,9 +64,6 @@ pub(crate) fn new_authority(now: SystemTime) -> Result<Identity, CertificateErro
 }
 
 /// New keys for the tokens of service accounts.
-///
-/// # Errors
-/// There are no random numbers.
 pub(crate) fn new_service_account_keys() -> Result<Identity, CertificateError> {
     let key = KeyPair::generate()?;
     Ok(Identity { public: key.public_key_pem(), private: Zeroizing::new(key.serialize_pem()) })
@@ -84,9 +78,6 @@ pub(crate) struct Authority {
 
 impl Authority {
     /// Reads what is stored of an authority, whoever made it.
-    ///
-    /// # Errors
-    /// It cannot sign, and why.
     pub(crate) fn read(
         certificate: &str,
         key: &str,
@@ -113,9 +104,6 @@ impl Authority {
     }
 
     /// A certificate of the cluster's administrator, for a year.
-    ///
-    /// # Errors
-    /// There are no random numbers.
     pub(crate) fn administrator(&self, now: SystemTime) -> Result<Identity, CertificateError> {
         let mut params = CertificateParams::default();
         let name = [

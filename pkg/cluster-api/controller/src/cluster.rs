@@ -45,9 +45,6 @@ const BACKOFF: Backoff =
 const IDLE: Duration = Duration::from_secs(3600);
 
 /// Runs until it is asked to stop.
-///
-/// # Errors
-/// What ends a run.
 pub(crate) async fn run(context: &Context, options: &Options) -> Result<(), Failure> {
     let metrics = context.metrics(ClusterMetrics::new)?;
     metrics.reset();

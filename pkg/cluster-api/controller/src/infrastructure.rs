@@ -50,9 +50,6 @@ struct Spec {
 
 impl Infrastructure {
     /// Reads it.
-    ///
-    /// # Errors
-    /// A field that every contract has is of another form.
     pub(crate) fn read(object: &Object<Dynamic>) -> Result<Self, serde_json::Error> {
         let status = match &object.status {
             Value::Null => Status::default(),

@@ -7,8 +7,8 @@ use std::time::SystemTime;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use kube::config::Kubeconfig;
 use parking_lot::Mutex;
-use serde::Deserialize;
 use zeroize::Zeroizing;
 
 use crate::api::reference::Dialect;
@@ -98,59 +98,17 @@ struct File {
 
 impl File {
     fn read(text: &str) -> Option<Self> {
-        let config: Config = serde_saphyr::from_str(text).ok()?;
-        let context = &config.contexts.iter().find(|it| it.name == config.current_context)?.context;
-        let cluster = &config.clusters.iter().find(|it| it.name == context.cluster)?.cluster;
-        let user = &config.users.iter().find(|it| it.name == context.user)?.user;
-        let certificate = user.certificate.as_ref().and_then(|it| STANDARD.decode(it).ok());
+        let Kubeconfig { clusters, auth_infos, contexts, current_context, .. } =
+            Kubeconfig::from_yaml(text).ok()?;
+        let named = contexts.into_iter().find(|it| Some(&it.name) == current_context.as_ref())?;
+        let context = named.context?;
+        let cluster = clusters.into_iter().find(|it| it.name == context.cluster)?.cluster?;
+        let user = auth_infos.into_iter().find(|it| Some(&it.name) == context.user.as_ref())?;
+        let certificate =
+            user.auth_info?.client_certificate_data.and_then(|it| STANDARD.decode(it).ok());
         let certificate = certificate.and_then(|it| String::from_utf8(it).ok());
-        Some(Self { server: cluster.server.clone(), certificate })
+        Some(Self { server: cluster.server?, certificate })
     }
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "kebab-case")]
-struct Config {
-    current_context: String,
-    clusters: Vec<NamedCluster>,
-    users: Vec<NamedUser>,
-    contexts: Vec<NamedContext>,
-}
-
-#[derive(Deserialize)]
-struct NamedCluster {
-    name: String,
-    cluster: ClusterPart,
-}
-
-#[derive(Deserialize)]
-struct ClusterPart {
-    server: String,
-}
-
-#[derive(Deserialize)]
-struct NamedUser {
-    name: String,
-    user: UserPart,
-}
-
-/// Never the key.
-#[derive(Deserialize)]
-struct UserPart {
-    #[serde(default, rename = "client-certificate-data")]
-    certificate: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct NamedContext {
-    name: String,
-    context: ContextPart,
-}
-
-#[derive(Deserialize)]
-struct ContextPart {
-    cluster: String,
-    user: String,
 }
 
 /// By Cluster.

@@ -16,7 +16,7 @@ fn texts(dialect: Dialect, vpc: &str, count: usize) -> Option<Vec<String>> {
 #[test]
 fn today_s_default_is_a_small_public_and_a_large_private_subnet_in_each_of_three_zones() {
     assert_eq!(
-        texts(Dialect::Current, "10.0.0.0/16", 4).unwrap(),
+        texts(Dialect::V1Beta2, "10.0.0.0/16", 4).unwrap(),
         [
             "public 10.0.0.0/20 us-east-2b",
             "public 10.0.16.0/20 us-east-2a",
@@ -27,7 +27,7 @@ fn today_s_default_is_a_small_public_and_a_large_private_subnet_in_each_of_three
         ]
     );
     assert_eq!(
-        texts(Dialect::Current, "10.0.0.0/16", 1).unwrap(),
+        texts(Dialect::V1Beta2, "10.0.0.0/16", 1).unwrap(),
         ["public 10.0.0.0/17 us-east-2b", "private 10.0.128.0/17 us-east-2b"]
     );
 }
@@ -46,8 +46,8 @@ fn the_older_default_is_two_subnets_of_the_vpc_in_the_first_zone_by_name() {
 
 #[test]
 fn a_vpc_that_is_too_small_and_a_region_without_zones_have_no_default() {
-    assert_eq!(texts(Dialect::Current, "10.0.0.0/26", 3), None);
+    assert_eq!(texts(Dialect::V1Beta2, "10.0.0.0/26", 3), None);
     assert_eq!(texts(Dialect::V1Alpha2, "10.0.0.0/28", 1), None);
     assert_eq!(texts(Dialect::V1Alpha2, "10.0.0.0/16", 0), None);
-    assert_eq!(texts(Dialect::Current, "10.0.0.0/16", 0), None);
+    assert_eq!(texts(Dialect::V1Beta2, "10.0.0.0/16", 0), None);
 }

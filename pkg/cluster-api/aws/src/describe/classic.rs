@@ -7,7 +7,7 @@ use aws_network::{
 use aws_sdk_elasticloadbalancing::operation::describe_load_balancers::builders::DescribeLoadBalancersFluentBuilder;
 use aws_sdk_elasticloadbalancing::types::{self, ListenerDescription, LoadBalancerDescription};
 
-use super::answers::{Flaws, one, pages, tags_of_elb};
+use super::answers::{Flaws, balancer_pages, one, tags_of_elb};
 use super::{Describe, required};
 use crate::call::{AwsError, Call};
 
@@ -65,13 +65,7 @@ impl Describe<'_> {
         self,
         request: DescribeLoadBalancersFluentBuilder,
     ) -> Result<Vec<LoadBalancerDescription>, AwsError> {
-        let found = pages(
-            self.region,
-            Call::balancer_read("DescribeLoadBalancers"),
-            |token| request.clone().set_marker(token).send(),
-            |page| (page.load_balancer_descriptions, page.next_marker),
-        );
-        found.await
+        balancer_pages!(self, "DescribeLoadBalancers", request, load_balancer_descriptions)
     }
 
     pub(super) async fn classic_attributes(self, name: &str) -> Result<Reply, AwsError> {

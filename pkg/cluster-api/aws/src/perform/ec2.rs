@@ -1,6 +1,6 @@
-//! Calls of EC2 that write: one function, one request.
+//! EC2.
 
-use aws_network::{Answer, BastionLaunch, DEFAULT_ROUTE, Rule, Source, Tags, Target};
+use aws_network::{Action, Answer, BastionLaunch, DEFAULT_ROUTE, Rule, Source, Tags, Target};
 use aws_sdk_ec2::Client;
 use aws_sdk_ec2::types::{
     AttributeBooleanValue, DomainType, HttpTokensState, InstanceMetadataOptionsRequest,
@@ -9,211 +9,207 @@ use aws_sdk_ec2::types::{
 };
 use cidr::IpNet;
 
-use super::performed::{DONE, Performed, made, unbuildable};
+use super::{Performed, done, made, unbuildable};
+use crate::call::AwsError;
+
+/// Sends the request of a write that creates nothing.
+pub(crate) async fn perform(ec2: &Client, action: &Action) -> Performed {
+    match action {
+        Action::EnableDnsSupport { vpc } => {
+            let call = ec2.modify_vpc_attribute().vpc_id(vpc);
+            done(call.enable_dns_support(flag(true)).send().await)
+        }
+        Action::EnableDnsHostnames { vpc } => {
+            let call = ec2.modify_vpc_attribute().vpc_id(vpc);
+            done(call.enable_dns_hostnames(flag(true)).send().await)
+        }
+        Action::DeleteVpc { vpc } => done(ec2.delete_vpc().vpc_id(vpc).send().await),
+        Action::SetMapPublicIp { subnet, enabled } => {
+            let call = ec2.modify_subnet_attribute().subnet_id(subnet);
+            done(call.map_public_ip_on_launch(flag(*enabled)).send().await)
+        }
+        Action::DeleteSubnet { subnet } => done(ec2.delete_subnet().subnet_id(subnet).send().await),
+        Action::AttachInternetGateway { gateway, vpc } => {
+            let call = ec2.attach_internet_gateway().internet_gateway_id(gateway);
+            done(call.vpc_id(vpc).send().await)
+        }
+        Action::DetachInternetGateway { gateway, vpc } => {
+            let call = ec2.detach_internet_gateway().internet_gateway_id(gateway);
+            done(call.vpc_id(vpc).send().await)
+        }
+        Action::DeleteInternetGateway { gateway } => {
+            done(ec2.delete_internet_gateway().internet_gateway_id(gateway).send().await)
+        }
+        Action::ReleaseAddress { allocation } => {
+            done(ec2.release_address().allocation_id(allocation).send().await)
+        }
+        Action::DeleteNatGateway { nat_gateway } => {
+            done(ec2.delete_nat_gateway().nat_gateway_id(nat_gateway).send().await)
+        }
+        Action::CreateRoute { table, target } => {
+            let (gateway, nat) = gateways(target)?;
+            let call = ec2.create_route().route_table_id(table);
+            let call = call.set_gateway_id(gateway).set_nat_gateway_id(nat);
+            done(call.destination_cidr_block(DEFAULT_ROUTE).send().await)
+        }
+        Action::ReplaceRoute { table, target } => {
+            let (gateway, nat) = gateways(target)?;
+            let call = ec2.replace_route().route_table_id(table);
+            let call = call.set_gateway_id(gateway).set_nat_gateway_id(nat);
+            done(call.destination_cidr_block(DEFAULT_ROUTE).send().await)
+        }
+        Action::DeleteRoute { table } => {
+            let call = ec2.delete_route().route_table_id(table);
+            done(call.destination_cidr_block(DEFAULT_ROUTE).send().await)
+        }
+        Action::AssociateRouteTable { table, subnet } => {
+            let call = ec2.associate_route_table().route_table_id(table);
+            made(call.subnet_id(subnet).send().await?.association_id, "id of the association")
+        }
+        Action::ReplaceAssociation { association, table } => {
+            let call = ec2.replace_route_table_association().association_id(association);
+            let answer = call.route_table_id(table).send().await?;
+            made(answer.new_association_id, "id of the new association")
+        }
+        Action::DisassociateRouteTable { association } => {
+            done(ec2.disassociate_route_table().association_id(association).send().await)
+        }
+        Action::DeleteRouteTable { table } => {
+            done(ec2.delete_route_table().route_table_id(table).send().await)
+        }
+        Action::AuthorizeIngress { group, rules } => {
+            let call = ec2.authorize_security_group_ingress().group_id(group);
+            done(call.set_ip_permissions(Some(permissions(rules))).send().await)
+        }
+        Action::RevokeIngress { group, rules } => {
+            let call = ec2.revoke_security_group_ingress().group_id(group);
+            done(call.set_ip_permissions(Some(permissions(rules))).send().await)
+        }
+        Action::DescribeIngress { group, rules } => {
+            let call = ec2.update_security_group_rule_descriptions_ingress().group_id(group);
+            done(call.set_ip_permissions(Some(permissions(rules))).send().await)
+        }
+        Action::DeleteSecurityGroup { group } => {
+            done(ec2.delete_security_group().group_id(group).send().await)
+        }
+        Action::TerminateInstances { instances } => {
+            done(ec2.terminate_instances().set_instance_ids(Some(instances.clone())).send().await)
+        }
+        Action::DeleteNetworkInterface { interface } => {
+            done(ec2.delete_network_interface().network_interface_id(interface).send().await)
+        }
+        Action::CreateTags { resources, tags } => {
+            let call = ec2.create_tags().set_resources(Some(resources.clone()));
+            done(call.set_tags(Some(list(tags))).send().await)
+        }
+        Action::DeleteTags { resources, keys } => {
+            let keys = keys.iter().map(|key| Tag::builder().key(key).build()).collect();
+            let call = ec2.delete_tags().set_resources(Some(resources.clone()));
+            done(call.set_tags(Some(keys)).send().await)
+        }
+        create => make(ec2, create).await,
+    }
+}
+
+async fn make(ec2: &Client, action: &Action) -> Performed {
+    match action {
+        Action::CreateVpc { cidr, tags } => {
+            let call = ec2.create_vpc().cidr_block(cidr.to_string());
+            let answer = call.tag_specifications(marks(ResourceType::Vpc, tags)).send().await?;
+            made(answer.vpc.and_then(|vpc| vpc.vpc_id), "id of the VPC")
+        }
+        Action::CreateSubnet { vpc, cidr, zone, tags } => {
+            let call = ec2.create_subnet().vpc_id(vpc).cidr_block(cidr.to_string());
+            let call = call.availability_zone(zone);
+            let answer = call.tag_specifications(marks(ResourceType::Subnet, tags)).send().await?;
+            made(answer.subnet.and_then(|subnet| subnet.subnet_id), "id of the subnet")
+        }
+        Action::CreateInternetGateway { tags } => {
+            let marks = marks(ResourceType::InternetGateway, tags);
+            let answer = ec2.create_internet_gateway().tag_specifications(marks).send().await?;
+            let id = answer.internet_gateway.and_then(|gateway| gateway.internet_gateway_id);
+            made(id, "id of the internet gateway")
+        }
+        Action::AllocateAddress { tags, .. } => {
+            let call = ec2.allocate_address().domain(DomainType::Vpc);
+            let marks = marks(ResourceType::ElasticIp, tags);
+            let answer = call.tag_specifications(marks).send().await?;
+            let address = answer.public_ip.and_then(|text| text.parse().ok());
+            let made = made(answer.allocation_id, "allocation id of the address")?;
+            Ok(Answer { address, ..made })
+        }
+        Action::CreateNatGateway { subnet, allocation, token, tags, .. } => {
+            let call = ec2.create_nat_gateway().subnet_id(subnet).allocation_id(allocation);
+            let call = call.client_token(token);
+            let marks = marks(ResourceType::Natgateway, tags);
+            let answer = call.tag_specifications(marks).send().await?;
+            made(answer.nat_gateway.and_then(|nat| nat.nat_gateway_id), "id of the NAT gateway")
+        }
+        Action::CreateRouteTable { vpc, token, tags, .. } => {
+            let call = ec2.create_route_table().vpc_id(vpc).client_token(token);
+            let marks = marks(ResourceType::RouteTable, tags);
+            let answer = call.tag_specifications(marks).send().await?;
+            made(answer.route_table.and_then(|table| table.route_table_id), "id of the route table")
+        }
+        Action::CreateSecurityGroup { vpc, name, description, tags, .. } => {
+            let call = ec2.create_security_group().vpc_id(vpc).group_name(name);
+            let call = call.description(description);
+            let marks = marks(ResourceType::SecurityGroup, tags);
+            let answer = call.tag_specifications(marks).send().await?;
+            made(answer.group_id, "id of the security group")
+        }
+        Action::RunBastion { launch, .. } => run_bastion(ec2, launch).await,
+        other => Err(unbuildable(format!("{} is not a call of EC2", other.operation()))),
+    }
+}
+
+async fn run_bastion(ec2: &Client, launch: &BastionLaunch) -> Performed {
+    let session_tokens_only =
+        InstanceMetadataOptionsRequest::builder().http_tokens(HttpTokensState::Required).build();
+    // What the subnet gives its instances may change between the plan and the launch, and an
+    // instance without a public address never gets one.
+    let interface = InstanceNetworkInterfaceSpecification::builder()
+        .device_index(0)
+        .subnet_id(&launch.subnet)
+        .groups(&launch.group)
+        .associate_public_ip_address(true)
+        .build();
+    let call = ec2
+        .run_instances()
+        .min_count(1)
+        .max_count(1)
+        .image_id(&launch.image)
+        .instance_type(InstanceType::from(launch.instance_type.as_str()))
+        .set_key_name(launch.key.clone())
+        .network_interfaces(interface)
+        .metadata_options(session_tokens_only)
+        .client_token(&launch.token)
+        .tag_specifications(marks(ResourceType::Instance, &launch.tags))
+        .tag_specifications(marks(ResourceType::Volume, &launch.tags));
+    let instance = call.send().await?.instances.unwrap_or_default().into_iter().next();
+    made(instance.and_then(|instance| instance.instance_id), "id of the instance")
+}
 
 fn flag(value: bool) -> AttributeBooleanValue {
     AttributeBooleanValue::builder().value(value).build()
 }
 
-pub(super) async fn create_vpc(ec2: &Client, cidr: IpNet, tags: &Tags) -> Performed {
-    let call = ec2.create_vpc().cidr_block(cidr.to_string());
-    let answer = call.tag_specifications(specification(ResourceType::Vpc, tags)).send().await?;
-    made(answer.vpc.and_then(|vpc| vpc.vpc_id), "id of the VPC")
+/// The target of a default route: an internet gateway or a NAT gateway.
+fn gateways(target: &Target) -> Result<(Option<String>, Option<String>), AwsError> {
+    match target {
+        Target::InternetGateway(id) => Ok((Some(id.clone()), None)),
+        Target::NatGateway(id) => Ok((None, Some(id.clone()))),
+        Target::Other(id) => Err(unbuildable(format!("{id} is not a gateway for a default route"))),
+    }
 }
 
-pub(super) async fn enable_dns_support(ec2: &Client, vpc: &str) -> Performed {
-    ec2.modify_vpc_attribute().vpc_id(vpc).enable_dns_support(flag(true)).send().await?;
-    DONE
+/// The tags of a resource that is being created.
+fn marks(kind: ResourceType, tags: &Tags) -> TagSpecification {
+    TagSpecification::builder().resource_type(kind).set_tags(Some(list(tags))).build()
 }
 
-pub(super) async fn enable_dns_hostnames(ec2: &Client, vpc: &str) -> Performed {
-    ec2.modify_vpc_attribute().vpc_id(vpc).enable_dns_hostnames(flag(true)).send().await?;
-    DONE
-}
-
-pub(super) async fn delete_vpc(ec2: &Client, vpc: &str) -> Performed {
-    ec2.delete_vpc().vpc_id(vpc).send().await?;
-    DONE
-}
-
-pub(super) async fn create_subnet(
-    ec2: &Client,
-    vpc: &str,
-    cidr: IpNet,
-    zone: &str,
-    tags: &Tags,
-) -> Performed {
-    let call = ec2.create_subnet().vpc_id(vpc).cidr_block(cidr.to_string()).availability_zone(zone);
-    let answer = call.tag_specifications(specification(ResourceType::Subnet, tags)).send().await?;
-    made(answer.subnet.and_then(|subnet| subnet.subnet_id), "id of the subnet")
-}
-
-pub(super) async fn map_public_ip(ec2: &Client, subnet: &str, enabled: bool) -> Performed {
-    let call = ec2.modify_subnet_attribute().subnet_id(subnet);
-    call.map_public_ip_on_launch(flag(enabled)).send().await?;
-    DONE
-}
-
-pub(super) async fn delete_subnet(ec2: &Client, subnet: &str) -> Performed {
-    ec2.delete_subnet().subnet_id(subnet).send().await?;
-    DONE
-}
-
-pub(super) async fn create_internet_gateway(ec2: &Client, tags: &Tags) -> Performed {
-    let specification = specification(ResourceType::InternetGateway, tags);
-    let answer = ec2.create_internet_gateway().tag_specifications(specification).send().await?;
-    let gateway = answer.internet_gateway;
-    made(gateway.and_then(|gateway| gateway.internet_gateway_id), "id of the internet gateway")
-}
-
-pub(super) async fn attach_internet_gateway(ec2: &Client, gateway: &str, vpc: &str) -> Performed {
-    ec2.attach_internet_gateway().internet_gateway_id(gateway).vpc_id(vpc).send().await?;
-    DONE
-}
-
-pub(super) async fn detach_internet_gateway(ec2: &Client, gateway: &str, vpc: &str) -> Performed {
-    ec2.detach_internet_gateway().internet_gateway_id(gateway).vpc_id(vpc).send().await?;
-    DONE
-}
-
-pub(super) async fn delete_internet_gateway(ec2: &Client, gateway: &str) -> Performed {
-    ec2.delete_internet_gateway().internet_gateway_id(gateway).send().await?;
-    DONE
-}
-
-pub(super) async fn allocate_address(ec2: &Client, tags: &Tags) -> Performed {
-    let call = ec2.allocate_address().domain(DomainType::Vpc);
-    let answer =
-        call.tag_specifications(specification(ResourceType::ElasticIp, tags)).send().await?;
-    let address = answer.public_ip.and_then(|text| text.parse().ok());
-    let made = made(answer.allocation_id, "allocation id of the address")?;
-    Ok(Answer { address, ..made })
-}
-
-pub(super) async fn release_address(ec2: &Client, allocation: &str) -> Performed {
-    ec2.release_address().allocation_id(allocation).send().await?;
-    DONE
-}
-
-pub(super) async fn create_nat_gateway(
-    ec2: &Client,
-    subnet: &str,
-    allocation: &str,
-    token: &str,
-    tags: &Tags,
-) -> Performed {
-    let call = ec2.create_nat_gateway().subnet_id(subnet).allocation_id(allocation);
-    let call = call.client_token(token);
-    let answer =
-        call.tag_specifications(specification(ResourceType::Natgateway, tags)).send().await?;
-    made(answer.nat_gateway.and_then(|nat| nat.nat_gateway_id), "id of the NAT gateway")
-}
-
-pub(super) async fn delete_nat_gateway(ec2: &Client, nat_gateway: &str) -> Performed {
-    ec2.delete_nat_gateway().nat_gateway_id(nat_gateway).send().await?;
-    DONE
-}
-
-pub(super) async fn create_route_table(
-    ec2: &Client,
-    vpc: &str,
-    token: &str,
-    tags: &Tags,
-) -> Performed {
-    let call = ec2.create_route_table().vpc_id(vpc).client_token(token);
-    let answer =
-        call.tag_specifications(specification(ResourceType::RouteTable, tags)).send().await?;
-    made(answer.route_table.and_then(|table| table.route_table_id), "id of the route table")
-}
-
-pub(super) async fn create_route(ec2: &Client, table: &str, target: &Target) -> Performed {
-    let call = ec2.create_route().route_table_id(table).destination_cidr_block(DEFAULT_ROUTE);
-    let call = match target {
-        Target::InternetGateway(id) => call.gateway_id(id),
-        Target::NatGateway(id) => call.nat_gateway_id(id),
-        Target::Other(id) => return Err(no_target(id)),
-    };
-    call.send().await?;
-    DONE
-}
-
-pub(super) async fn replace_route(ec2: &Client, table: &str, target: &Target) -> Performed {
-    let call = ec2.replace_route().route_table_id(table).destination_cidr_block(DEFAULT_ROUTE);
-    let call = match target {
-        Target::InternetGateway(id) => call.gateway_id(id),
-        Target::NatGateway(id) => call.nat_gateway_id(id),
-        Target::Other(id) => return Err(no_target(id)),
-    };
-    call.send().await?;
-    DONE
-}
-
-fn no_target(id: &str) -> crate::call::AwsError {
-    unbuildable(format!("{id} is not a gateway for a default route"))
-}
-
-pub(super) async fn delete_route(ec2: &Client, table: &str) -> Performed {
-    let call = ec2.delete_route().route_table_id(table);
-    call.destination_cidr_block(DEFAULT_ROUTE).send().await?;
-    DONE
-}
-
-pub(super) async fn associate_route_table(ec2: &Client, table: &str, subnet: &str) -> Performed {
-    let call = ec2.associate_route_table().route_table_id(table);
-    let answer = call.subnet_id(subnet).send().await?;
-    made(answer.association_id, "id of the association")
-}
-
-pub(super) async fn replace_association(ec2: &Client, association: &str, table: &str) -> Performed {
-    let call = ec2.replace_route_table_association().association_id(association);
-    let answer = call.route_table_id(table).send().await?;
-    made(answer.new_association_id, "id of the new association")
-}
-
-pub(super) async fn disassociate_route_table(ec2: &Client, association: &str) -> Performed {
-    ec2.disassociate_route_table().association_id(association).send().await?;
-    DONE
-}
-
-pub(super) async fn delete_route_table(ec2: &Client, table: &str) -> Performed {
-    ec2.delete_route_table().route_table_id(table).send().await?;
-    DONE
-}
-
-pub(super) async fn create_security_group(
-    ec2: &Client,
-    vpc: &str,
-    name: &str,
-    description: &str,
-    tags: &Tags,
-) -> Performed {
-    let call = ec2.create_security_group().vpc_id(vpc).group_name(name).description(description);
-    let specification = specification(ResourceType::SecurityGroup, tags);
-    let answer = call.tag_specifications(specification).send().await?;
-    made(answer.group_id, "id of the security group")
-}
-
-pub(super) async fn authorize_ingress(ec2: &Client, group: &str, rules: &[Rule]) -> Performed {
-    let call = ec2.authorize_security_group_ingress().group_id(group);
-    call.set_ip_permissions(Some(permissions(rules))).send().await?;
-    DONE
-}
-
-pub(super) async fn revoke_ingress(ec2: &Client, group: &str, rules: &[Rule]) -> Performed {
-    let call = ec2.revoke_security_group_ingress().group_id(group);
-    call.set_ip_permissions(Some(permissions(rules))).send().await?;
-    DONE
-}
-
-pub(super) async fn describe_ingress(ec2: &Client, group: &str, rules: &[Rule]) -> Performed {
-    let call = ec2.update_security_group_rule_descriptions_ingress().group_id(group);
-    call.set_ip_permissions(Some(permissions(rules))).send().await?;
-    DONE
-}
-
-pub(super) async fn delete_security_group(ec2: &Client, group: &str) -> Performed {
-    ec2.delete_security_group().group_id(group).send().await?;
-    DONE
+fn list(tags: &Tags) -> Vec<Tag> {
+    tags.iter().map(|(key, value)| Tag::builder().key(key).value(value).build()).collect()
 }
 
 fn permissions(rules: &[Rule]) -> Vec<IpPermission> {
@@ -252,65 +248,6 @@ fn permission(rule: &Rule) -> IpPermission {
         }
     };
     permission.build()
-}
-
-pub(super) async fn run_bastion(ec2: &Client, launch: &BastionLaunch) -> Performed {
-    let session_tokens_only =
-        InstanceMetadataOptionsRequest::builder().http_tokens(HttpTokensState::Required).build();
-    // What the subnet gives its instances may change between the plan and the launch, and an
-    // instance without a public address never gets one.
-    let interface = InstanceNetworkInterfaceSpecification::builder()
-        .device_index(0)
-        .subnet_id(&launch.subnet)
-        .groups(&launch.group)
-        .associate_public_ip_address(true)
-        .build();
-    let call = ec2
-        .run_instances()
-        .min_count(1)
-        .max_count(1)
-        .image_id(&launch.image)
-        .instance_type(InstanceType::from(launch.instance_type.as_str()))
-        .set_key_name(launch.key.clone())
-        .network_interfaces(interface)
-        .metadata_options(session_tokens_only)
-        .client_token(&launch.token)
-        .tag_specifications(specification(ResourceType::Instance, &launch.tags))
-        .tag_specifications(specification(ResourceType::Volume, &launch.tags));
-    let instance = call.send().await?.instances.unwrap_or_default().into_iter().next();
-    made(instance.and_then(|instance| instance.instance_id), "id of the instance")
-}
-
-pub(super) async fn terminate_instances(ec2: &Client, instances: &[String]) -> Performed {
-    ec2.terminate_instances().set_instance_ids(Some(instances.to_vec())).send().await?;
-    DONE
-}
-
-pub(super) async fn delete_network_interface(ec2: &Client, interface: &str) -> Performed {
-    ec2.delete_network_interface().network_interface_id(interface).send().await?;
-    DONE
-}
-
-/// The tags of a resource that is being created.
-pub(super) fn specification(kind: ResourceType, tags: &Tags) -> TagSpecification {
-    TagSpecification::builder().resource_type(kind).set_tags(Some(list(tags))).build()
-}
-
-fn list(tags: &Tags) -> Vec<Tag> {
-    tags.iter().map(|(key, value)| Tag::builder().key(key).value(value).build()).collect()
-}
-
-pub(super) async fn create_tags(ec2: &Client, resources: &[String], tags: &Tags) -> Performed {
-    let call = ec2.create_tags().set_resources(Some(resources.to_vec()));
-    call.set_tags(Some(list(tags))).send().await?;
-    DONE
-}
-
-pub(super) async fn delete_tags(ec2: &Client, resources: &[String], keys: &[String]) -> Performed {
-    let keys = keys.iter().map(|key| Tag::builder().key(key).build()).collect();
-    let call = ec2.delete_tags().set_resources(Some(resources.to_vec()));
-    call.set_tags(Some(keys)).send().await?;
-    DONE
 }
 
 #[cfg(test)]

@@ -1,42 +1,7 @@
 //! [`Reference`]: an object that a Cluster names, in either dialect.
 
+pub(crate) use aws_network::Dialect;
 use serde::{Deserialize, Serialize};
-
-use super::GROUP;
-
-/// In which words an object is written. Cluster API's v1alpha2 and v1beta2 say the same things by
-/// other names, and some defaults differ.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Dialect {
-    /// v1alpha2, Cluster API 0.2.
-    V1Alpha2,
-    /// v1beta2, Cluster API since 1.11.
-    V1Beta2,
-}
-
-impl Dialect {
-    /// The dialect of an `apiVersion`: everything newer than v1alpha2 speaks as v1beta2 does.
-    pub(crate) fn of_version(api_version: &str) -> Self {
-        if api_version.ends_with("/v1alpha2") { Self::V1Alpha2 } else { Self::V1Beta2 }
-    }
-
-    /// The dialect of this name.
-    pub(crate) fn from_name(name: &str) -> Option<Self> {
-        [Self::V1Alpha2, Self::V1Beta2].into_iter().find(|dialect| dialect.name() == name)
-    }
-
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::V1Alpha2 => "v1alpha2",
-            Self::V1Beta2 => "v1beta2",
-        }
-    }
-
-    /// `group/version` of a Cluster of this dialect.
-    pub(crate) fn cluster_api_version(self) -> String {
-        format!("{GROUP}/{}", self.name())
-    }
-}
 
 /// An object in the namespace of the Cluster: v1alpha2 names its `apiVersion`, v1beta2 its
 /// `apiGroup`.

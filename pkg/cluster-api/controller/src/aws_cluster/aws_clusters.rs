@@ -71,7 +71,7 @@ impl AwsClusters {
         Ok(())
     }
 
-    /// Tells what stands in the way, did not before this attempt, and is not in the status that was
+    /// Tells what stands in the way, did not before this pass, and is not in the status that was
     /// seen: once, not in every reconciliation. A status lists a few of many problems only.
     pub(super) fn tell_problems(
         &self,

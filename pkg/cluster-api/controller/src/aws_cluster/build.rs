@@ -13,10 +13,10 @@ use tokio::time::timeout;
 use workqueue::{Next, Retry};
 
 use super::admission::{Access, Admission};
-use super::attempt::Attempt;
 use super::aws_clusters::AwsClusters;
 use super::goal::Wanted;
 use super::owner::Owner;
+use super::pass::Pass;
 use super::reconciliations::{Pause, Turn};
 use super::report::{CREDENTIALS, Findings, Report};
 use super::{goal, metrics, stored_memory};
@@ -62,33 +62,33 @@ impl AwsClusters {
         let noted = self.note(object, true).await.map_err(manager::retry)?;
         let is_news = noted.status.observed_generation != Some(noted.metadata.generation);
         let stored = || stored_memory::read(&object.status);
-        let attempt = match self.reconciliations.turn(key, uid, &goal, is_news, stored) {
+        let pass = match self.reconciliations.turn(key, uid, &goal, is_news, stored) {
             Turn::Rest(left) => return Ok(Next::After(left)),
-            Turn::Tell(reconciliation, left) => Attempt::at_rest(*reconciliation, left),
+            Turn::Tell(reconciliation, left) => Pass::at_rest(*reconciliation, left),
             Turn::Go(reconciliation) => {
                 let period = self.options.deep_check_period.as_secs();
                 let reconciliation = reconciliation.with_deep_check_period(period);
                 self.lead(&noted, &wanted.desired.identity, reconciliation, &access).await
             }
         };
-        if attempt.is_broken_off {
+        if pass.is_broken_off {
             return Ok(Next::Done);
         }
-        let published = self.publish_attempt(&noted, &wanted, &attempt).await;
-        let mirrors = self.options.mirror_ids && attempt.rest == Rest::Reached;
+        let published = self.publish_pass(&noted, &wanted, &pass).await;
+        let mirrors = self.options.mirror_ids && pass.rest == Rest::Reached;
         let found =
-            mirrors.then(|| places(&wanted.desired, attempt.reconciliation.observed())).flatten();
-        let length = self.length(attempt.rest);
+            mirrors.then(|| places(&wanted.desired, pass.reconciliation.observed())).flatten();
+        let length = self.length(pass.rest);
         let pause = match published {
-            // The next attempt comes at once, and publishes again.
+            // The next pass comes at once, and publishes again.
             Err(_) => Pause { length: Duration::ZERO, tell: None },
             Ok(None) => Pause { length, tell: None },
             Ok(Some(Again::Read(after))) => Pause { length: length.min(after), tell: None },
             Ok(Some(Again::Tell(after))) => Pause { length, tell: Some(after) },
         };
-        let next = self.reconciliations.keep(key, uid, goal, attempt.reconciliation, pause);
+        let next = self.reconciliations.keep(key, uid, goal, pass.reconciliation, pause);
         published.map_err(manager::retry)?;
-        if attempt.rest == Rest::Reached {
+        if pass.rest == Rest::Reached {
             let noted = self.note(&noted, false).await.map_err(manager::retry)?;
             if let Some(found) = found {
                 self.mirror(&noted, owner.dialect, &found).await.map_err(manager::retry)?;
@@ -97,24 +97,24 @@ impl AwsClusters {
         Ok(Next::After(next))
     }
 
-    /// Publishes the result of an attempt. When to look again for something that is not of the
+    /// Publishes the result of an pass. When to look again for something that is not of the
     /// network.
-    async fn publish_attempt(
+    async fn publish_pass(
         &self,
         object: &Arc<Object<AwsCluster>>,
         wanted: &Wanted,
-        attempt: &Attempt,
+        pass: &Pass,
     ) -> Result<Option<Again>, Error> {
-        let problems = attempt.reconciliation.problems();
-        let counts = metrics::of(&wanted.desired.identity, attempt.reconciliation.observed());
+        let problems = pass.reconciliation.problems();
+        let counts = metrics::of(&wanted.desired.identity, pass.reconciliation.observed());
         self.metrics.saw(object, wanted.desired.nat.word(), &counts);
-        let mut report = Report::of_an_attempt(attempt.denied.as_ref());
+        let mut report = Report::of_a_pass(pass.denied.as_ref());
         report.unsupported(&wanted.unsupported);
-        let is_complete = report.judge(&wanted.desired, &attempt.reconciliation, &problems);
+        let is_complete = report.judge(&wanted.desired, &pass.reconciliation, &problems);
         report.findings = Findings::of(
             &wanted.desired,
-            attempt.reconciliation.observed(),
-            attempt.reconciliation.memory(),
+            pass.reconciliation.observed(),
+            pass.reconciliation.memory(),
         );
         let mut again = None;
         if is_complete {
@@ -132,8 +132,8 @@ impl AwsClusters {
             }
         }
         report.sum_up();
-        self.tell_problems(object, &attempt.before, &problems);
-        self.publish(object, &report, Some(attempt.reconciliation.memory())).await?;
+        self.tell_problems(object, &pass.before, &problems);
+        self.publish(object, &report, Some(pass.reconciliation.memory())).await?;
         Ok(again)
     }
 
@@ -150,7 +150,7 @@ impl AwsClusters {
         // Whatever is done meanwhile in the right account is looked at afterwards.
         self.reconciliations.forget(&object.metadata.key);
         self.tell_once(object, CREDENTIALS, denial.reason, &denial.message);
-        let mut report = Report::of_an_attempt(Some(&denial));
+        let mut report = Report::of_a_pass(Some(&denial));
         report.sum_up();
         self.publish(object, &report, None).await.map_err(manager::retry)?;
         Ok(ControlFlow::Break(Next::After(DENIED_AGAIN)))
@@ -202,8 +202,7 @@ impl AwsClusters {
         if object.status.error_message.as_ref() != Some(&message) {
             self.tell(object, EventType::Warning, "InvalidConfiguration", &message);
         }
-        let mut report = Report::default();
-        report.conditions.state("Paused", false, "NotPaused", "");
+        let mut report = Report::not_paused();
         report.invalid(&message);
         self.publish(object, &report, None).await.map_err(manager::retry)?;
         Ok(Next::Done)

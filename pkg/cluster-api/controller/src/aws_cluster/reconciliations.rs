@@ -1,5 +1,5 @@
-//! [`Reconciliations`]: reconciliations between their attempts, each with its goal and the time of
-//! its next attempt. A reconciliation goes on when its time has come or its goal has changed, not
+//! [`Reconciliations`]: reconciliations between their passes, each with its goal and the time of
+//! its next pass. A reconciliation goes on when its time has come or its goal has changed, not
 //! because the object was written: our own status writes, and annotations of others, cost no call
 //! to AWS.
 
@@ -21,7 +21,7 @@ struct Resting {
     goal: Goal,
     reconciliation: Reconciliation,
     due: Instant,
-    /// When its result is published again before the next attempt.
+    /// When its result is published again before the next pass.
     tell: Option<Instant>,
 }
 
@@ -32,14 +32,14 @@ pub(super) enum Turn {
     Rest(Duration),
     /// This reconciliation, which rests for so long, has to tell again what it has come to.
     Tell(Box<Reconciliation>, Duration),
-    /// An attempt of this reconciliation.
+    /// A pass of this reconciliation.
     Go(Box<Reconciliation>),
 }
 
 /// How long a reconciliation rests.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pause {
-    /// Until its next attempt.
+    /// Until its next pass.
     pub(super) length: Duration,
     /// Until what it has come to is told again, for the reason why it is not told to the end has
     /// nothing to do with AWS.
@@ -47,7 +47,7 @@ pub(super) struct Pause {
 }
 
 impl Reconciliations {
-    /// Whether an attempt for this goal is due: the goal is another one than before, the rest is
+    /// Whether a pass for this goal is due: the goal is another one than before, the rest is
     /// over, or `now_anyway`.
     ///
     /// `stored` is the memory of an AWSCluster that this process has not seen.

@@ -53,10 +53,16 @@ pub(super) enum Failure {
 }
 
 impl Report {
-    /// A report of an AWSCluster that is not paused, with the state of the credentials.
-    pub(super) fn of_an_attempt(denied: Option<&Denial>) -> Self {
+    /// A report of an AWSCluster that is not paused.
+    pub(super) fn not_paused() -> Self {
         let mut report = Self::default();
         report.conditions.state("Paused", false, "NotPaused", "");
+        report
+    }
+
+    /// A report of an AWSCluster that is not paused, with the state of the credentials.
+    pub(super) fn of_a_pass(denied: Option<&Denial>) -> Self {
+        let mut report = Self::not_paused();
         match denied {
             Some(denial) => {
                 report.conditions.state(CREDENTIALS, false, denial.reason, &*denial.message);
@@ -70,7 +76,7 @@ impl Report {
     pub(super) fn without_zones(region: &str, error: &AwsError) -> Self {
         let denied = denial(error);
         let mut report = match &denied {
-            Some(denial) => Self::of_an_attempt(Some(denial)),
+            Some(denial) => Self::of_a_pass(Some(denial)),
             None => Self::default(),
         };
         if denied.is_none() {
@@ -251,7 +257,7 @@ impl Findings {
 fn vpc(desired: &Desired, observed: &Observed, memory: &Memory) -> Option<VpcStatus> {
     let all = observed.vpcs.all();
     let owned =
-        |id: &str| all.iter().any(|found| found.id == id && desired.identity.owns(&found.tags));
+        |id: &str| observed.vpcs.of_id(id).is_some_and(|found| desired.identity.owns(&found.tags));
     if let Some(id) = &desired.vpc_id {
         return Some(VpcStatus { id: id.clone(), managed: owned(id) });
     }
@@ -284,7 +290,7 @@ fn balancer(desired: &Desired, observed: &Observed) -> Option<Value> {
     let DesiredLoadBalancer { kind, name, .. } = desired.load_balancer.as_ref()?;
     match kind {
         LoadBalancerKind::Classic => {
-            let found = observed.classic.all().iter().find(|found| found.name == *name)?;
+            let found = observed.classic.of_id(name)?;
             Some(json!({
                 "name": name, "dnsName": found.dns_name, "scheme": scheme(found.scheme),
                 "subnetIds": found.subnets, "securityGroupIds": found.groups,

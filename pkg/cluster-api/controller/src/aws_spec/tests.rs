@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::api::aws_cluster::AwsCluster;
 
-fn given(owner: reference::Dialect) -> Circumstances {
+fn given(owner: Dialect) -> Circumstances {
     Circumstances {
         identity: Identity {
             cluster: "testnetwork3".to_owned(),
@@ -25,10 +25,10 @@ fn given(owner: reference::Dialect) -> Circumstances {
     }
 }
 
-const OLDER: reference::Dialect = reference::Dialect::V1Alpha2;
-const NEWER: reference::Dialect = reference::Dialect::V1Beta2;
+const OLDER: Dialect = Dialect::V1Alpha2;
+const NEWER: Dialect = Dialect::V1Beta2;
 
-fn wanted(spec: Value, owner: reference::Dialect) -> Result<Wanted, Vec<SpecError>> {
+fn wanted(spec: Value, owner: Dialect) -> Result<Wanted, Vec<SpecError>> {
     read(&serde_json::from_value(spec).unwrap(), &given(owner))
 }
 

@@ -39,8 +39,8 @@ fn the_user_is_named_as_the_dialect_names_it() {
         (Dialect::V1Beta2, "one.two-admin@one.two"),
     ] {
         let text = rendered(&scene, dialect, SERVER);
-        let config: Config = serde_saphyr::from_str(&text).unwrap();
-        assert_eq!(config.current_context, context);
+        let config = Kubeconfig::from_yaml(&text).unwrap();
+        assert_eq!(config.current_context.as_deref(), Some(context));
         assert_eq!(File::read(&text).unwrap().server, SERVER);
     }
 }
