@@ -113,7 +113,7 @@ pub enum Action {
 }
 
 impl Action {
-    /// The place that a create fills, and the attempt in its client token.
+    /// The logical id of a create, and the attempt in its client token.
     pub fn creates(&self) -> Option<(LogicalId, u32)> {
         let (logical, attempt) = match self {
             Self::CreateVpc { .. } => (LogicalId::Vpc, 0),

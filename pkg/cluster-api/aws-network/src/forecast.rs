@@ -1,5 +1,5 @@
 //! [`forecast`]: what a reconciliation would write from where it is to its goal, if AWS did all of
-//! it at once. Nothing is sent; what only AWS can tell, such as ids, is named by its place.
+//! it at once. Nothing is sent; what only AWS can tell, such as ids, is named by its logical id.
 
 use std::net::Ipv4Addr;
 
@@ -74,10 +74,10 @@ pub fn forecast(reconciliation: &Reconciliation, now: Timestamp) -> Forecast {
 
 /// A simulated answer of AWS: the logical id stands for the id.
 fn answer(action: &Action, number: usize) -> Answer {
-    let place = action.creates().map(|(logical, _)| logical.to_string());
+    let logical = action.creates().map(|(logical, _)| logical.to_string());
     let id = match action {
         Action::Elb(ElbAction::Create { name, .. }) => name.clone(),
-        _ => place.unwrap_or_else(|| format!("association/{number}")),
+        _ => logical.unwrap_or_else(|| format!("association/{number}")),
     };
     // Of the block that is kept for documentation.
     let last = u8::try_from(number % 254).unwrap_or_default() + 1;

@@ -86,7 +86,7 @@ pub use plan::{Other, Part, Plan, Planned, Problem, Reason, Wait};
 pub use query::{Lookup, Query, Reply, Scope};
 pub use reconciliation::{DEEP_CHECK_PERIOD, Goal, Reconciliation, Rest, Step};
 pub use report::{
-    Condition, Outputs, Places, SubnetPlace, conditions, is_ready, listed, outputs, places,
+    Condition, NetworkIds, Outputs, SubnetIds, conditions, is_ready, listed, network_ids, outputs,
 };
 pub use resources::{
     Address, Association, AwsResource, DEFAULT_ROUTE, Instance, InstanceState, InternetGateway,

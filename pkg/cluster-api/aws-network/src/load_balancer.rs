@@ -48,14 +48,14 @@ fn site(
     if !subnets.are_complete {
         return None;
     }
-    let places = if wanted.subnets.is_empty() {
+    let chosen = if wanted.subnets.is_empty() {
         first_of_each_zone(wanted.scheme, subnets)
     } else {
         named(wanted, subnets, plan)?
     };
     let mut all = vec![group.clone()];
     all.extend(wanted.additional_groups.iter().cloned());
-    Some(Site { vpc: home.id.to_owned(), subnets: places, groups: all })
+    Some(Site { vpc: home.id.to_owned(), subnets: chosen, groups: all })
 }
 
 /// The first public subnet of each zone; private ones when it is internal, or when there are no

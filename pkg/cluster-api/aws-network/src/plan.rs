@@ -145,12 +145,12 @@ impl<'a> Situation<'a> {
         self.identity().ownership(tags, self.memory.id(logical) == Some(id))
     }
 
-    /// Whether a resource is ours, given the place that it fills.
+    /// Whether a resource is ours, given its logical id.
     pub(crate) fn is_ours(&self, tags: &Tags, id: &str, logical: &LogicalId) -> bool {
         self.ownership(tags, id, logical) == Ownership::Ours
     }
 
-    /// Whether a resource is ours, whatever place it fills.
+    /// Whether a resource is ours, whatever its logical id.
     pub(crate) fn owns(&self, tags: &Tags, id: &str) -> bool {
         self.identity().ownership(tags, self.memory.has_recorded(id)) == Ownership::Ours
     }

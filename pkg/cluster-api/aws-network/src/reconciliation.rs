@@ -322,7 +322,7 @@ impl Reconciliation {
         let refusal = classify(refused, action);
         match refusal {
             Refusal::Gone => {
-                self.pass.was_told_gone = true;
+                self.pass.was_reported_gone = true;
                 self.observed.fold(action, &Answer::default(), now);
                 return;
             }
@@ -342,7 +342,7 @@ impl Reconciliation {
     fn note_rejection(&mut self, planned: &Planned, refusal: Refusal, why: &str, now: Timestamp) {
         let (part, action) = (planned.part, planned.action.clone());
         let earlier = self.rejections.iter().position(|rejection| rejection.is_about(&action));
-        let earlier = earlier.map(|place| self.rejections.remove(place));
+        let earlier = earlier.map(|index| self.rejections.remove(index));
         let times = earlier.as_ref().map_or(0, |rejection| rejection.times) + 1;
         let since = earlier.map_or(now, |rejection| rejection.since);
         let reason = match refusal {

@@ -225,7 +225,8 @@ pub struct SpecError {
 }
 
 impl SpecError {
-    pub(crate) fn new(path: impl Into<String>, problem: impl Into<String>) -> Self {
+    /// What is wrong with a field.
+    pub fn new(path: impl Into<String>, problem: impl Into<String>) -> Self {
         Self { path: path.into(), problem: problem.into() }
     }
 }

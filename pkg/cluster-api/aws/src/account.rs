@@ -140,8 +140,8 @@ impl Account {
             let metrics = inner.metrics.clone();
             Region::new(name, &config.build(), http, options, metrics, account, limits)
         };
-        let place = (name.to_owned(), payer.clone(), account.is_some());
-        regions.entry(place).or_insert_with(make).clone()
+        let key = (name.to_owned(), payer.clone(), account.is_some());
+        regions.entry(key).or_insert_with(make).clone()
     }
 }
 

@@ -15,7 +15,7 @@ use crate::call::{AwsError, Call};
 use crate::describe::Describe;
 use crate::gate::Gate;
 use crate::limits::{Class, Service};
-use crate::perform::{Performed, classic, ec2, network_balancers};
+use crate::perform::{Performed, classic, network_balancers, perform};
 use crate::polls::Asker;
 use crate::region::Region;
 use crate::requests;
@@ -104,7 +104,7 @@ impl Executor {
             Action::ElbV2(action) => {
                 network_balancers::perform(&region.gated_elbv2(gate), action).await
             }
-            action => ec2::perform(&region.gated_ec2(gate), action).await,
+            action => perform(&region.gated_ec2(gate), action).await,
         }
     }
 }

@@ -83,7 +83,7 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<(), Fail
     let own_writes = reconcile.client.own_writes().clone();
     let (all, again) = (cache.clone(), queue.clone());
     let scanner = Arc::clone(&reconcile);
-    let kept = context
+    let work = context
         .run(&queue, reconcile)
         .workers(options.aws.concurrency)
         .item_limit(PASS_LIMIT)
@@ -94,9 +94,9 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<(), Fail
             std::future::ready(())
         })
         .until_stopped();
-    let Some(period) = options.aws.leak_scan_period else { return kept.await };
+    let Some(period) = options.aws.leak_scan_period else { return work.await };
     tokio::select! {
-        ended = kept => ended,
+        ended = work => ended,
         () = scanner.scan_for_leaks(period) => Ok(()),
     }
 }

@@ -10,9 +10,9 @@ use aws_network::{
 };
 use serde_json::Value;
 
+use crate::api::Dialect;
 use crate::api::aws_cluster::AwsClusterSpec;
 use crate::api::cluster::ClusterSpec;
-use crate::api::reference::Dialect;
 use crate::api::{CNI_ANNOTATION, DIALECT_ANNOTATION, GROUP, INFRASTRUCTURE_GROUP};
 use crate::aws_spec::{self, Circumstances};
 
@@ -91,9 +91,8 @@ fn forecast_of(
         allow_load_balancer_recreate: false,
     };
     if given.zones.is_empty() && aws_spec::needs_zones(spec) {
-        let path = "spec.network.subnets".to_owned();
-        let problem = "no subnets are set: name the zones with --zones".to_owned();
-        return Err(vec![SpecError { path, problem }]);
+        let problem = "no subnets are set: name the zones with --zones";
+        return Err(vec![SpecError::new("spec.network.subnets", problem)]);
     }
     let wanted = aws_spec::read(spec, &circumstances)?;
     let desired = Desired::from_spec(&wanted.spec)?;
@@ -108,15 +107,12 @@ fn dialect_of(manifest: &Value) -> Dialect {
     let remembered = text(&manifest["metadata"]["annotations"][DIALECT_ANNOTATION]);
     let reference = text(&manifest["spec"]["infrastructureRef"]["apiVersion"]);
     let versions = [text(&manifest["apiVersion"]), reference].map(Dialect::of_version);
-    Dialect::from_name(remembered).unwrap_or_else(|| {
-        let is_older = versions.contains(&Dialect::V1Alpha2);
-        if is_older { Dialect::V1Alpha2 } else { Dialect::V1Beta2 }
-    })
+    let older = versions.into_iter().find(|dialect| *dialect == Dialect::V1Alpha2);
+    Dialect::from_name(remembered).or(older).unwrap_or(Dialect::V1Beta2)
 }
 
 fn read<T: serde::de::DeserializeOwned>(value: &Value, path: &str) -> Result<T, Vec<SpecError>> {
-    T::deserialize(value)
-        .map_err(|error| vec![SpecError { path: path.to_owned(), problem: error.to_string() }])
+    T::deserialize(value).map_err(|error| vec![SpecError::new(path, error.to_string())])
 }
 
 fn is_of(object: &Value, group: &str, kind: &str) -> bool {

@@ -89,7 +89,7 @@ pub(crate) fn read(spec: &AwsClusterSpec, given: &Circumstances) -> Result<Wante
     let mut errors = Vec::new();
     check_region(spec, &mut errors);
     check_partition(spec, &mut errors);
-    check_identity(spec, &mut errors);
+    errors.extend(other_identity(spec));
     let none = Network::default();
     let network = spec.network().unwrap_or(&none);
     let vpc = network.vpc.clone().unwrap_or_default();
@@ -146,10 +146,8 @@ pub(crate) fn needs_zones(spec: &AwsClusterSpec) -> bool {
 /// Port of the API server as clients see it.
 pub(crate) fn api_port(cluster: &ClusterSpec) -> Result<u16, Vec<SpecError>> {
     let Some(port) = named_port(cluster) else { return Ok(API_PORT) };
-    u16::try_from(port).map_err(|_| {
-        let path = PORT_OF_CLUSTER.to_owned();
-        vec![SpecError { path, problem: format!("{port} is not a port") }]
-    })
+    let error = || SpecError::new(PORT_OF_CLUSTER, format!("{port} is not a port"));
+    u16::try_from(port).map_err(|_| vec![error()])
 }
 
 /// Whether the Cluster says a port of its own.
@@ -165,7 +163,7 @@ fn named_port(cluster: &ClusterSpec) -> Option<i32> {
 fn check_region(spec: &AwsClusterSpec, errors: &mut Vec<SpecError>) {
     if !is_region(&spec.region) {
         let problem = format!("{:?} is not the name of a region", spec.region);
-        errors.push(SpecError { path: "spec.region".to_owned(), problem });
+        errors.push(SpecError::new("spec.region", problem));
     }
 }
 
@@ -176,7 +174,7 @@ fn check_partition(spec: &AwsClusterSpec, errors: &mut Vec<SpecError>) {
     if let Some((_, right)) = right.filter(|(_, right)| !named.is_empty() && named != *right) {
         let problem =
             format!("{named:?} does not contain the region {region}, which belongs to {right}");
-        errors.push(SpecError { path: "spec.partition".to_owned(), problem });
+        errors.push(SpecError::new("spec.partition", problem));
     }
 }
 
@@ -187,20 +185,16 @@ pub(crate) fn is_region(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(is_letter)
 }
 
-fn check_identity(spec: &AwsClusterSpec, errors: &mut Vec<SpecError>) {
-    errors.extend(other_identity(spec));
-}
-
 /// The error of a spec that asks for other credentials. With ours everything would be created, or
 /// deleted, in the wrong account.
 pub(crate) fn other_identity(spec: &AwsClusterSpec) -> Option<SpecError> {
     let identity = spec.identity_ref.as_ref()?;
     (identity["kind"] != OWN_IDENTITY).then(|| {
-        let (path, own) = ("spec.identityRef".to_owned(), OWN_IDENTITY);
         let problem = format!(
-            "this program uses only its own credentials: remove the field, or set the kind {own}"
+            "this program uses only its own credentials: remove the field, or set the kind \
+             {OWN_IDENTITY}"
         );
-        SpecError { path, problem }
+        SpecError::new("spec.identityRef", problem)
     })
 }
 
@@ -320,7 +314,7 @@ fn asks_for_more(field: &str, value: &Value) -> bool {
 /// become what they ask for. A cluster that has something keeps the condition `SpecSupported=False`
 /// instead: an error would stop its upkeep.
 pub(crate) fn refuse_unsupported(fields: &[String]) -> Result<(), Vec<SpecError>> {
-    let refuse = |path: &String| SpecError { path: path.clone(), problem: NOT_BUILT.to_owned() };
+    let refuse = |path: &String| SpecError::new(path, NOT_BUILT);
     if fields.is_empty() { Ok(()) } else { Err(fields.iter().map(refuse).collect()) }
 }
 

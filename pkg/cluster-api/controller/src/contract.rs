@@ -6,7 +6,7 @@ use flags::{Problem, Values};
 use manager::CrdLabel;
 use serde_json::{Map, Value, json};
 
-use crate::api::condition::Condition;
+use crate::api::Condition;
 use crate::flags::INFRA_CONTRACT;
 
 /// Labels of CRDs by which Cluster API's core knows the contract begin so.

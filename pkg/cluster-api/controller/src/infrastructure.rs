@@ -5,8 +5,8 @@ use objects::{Dynamic, Object};
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::api::Condition;
 use crate::api::cluster::Endpoint;
-use crate::api::condition::Condition;
 
 /// The status of an infrastructure object.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -11,7 +11,7 @@ use kube::config::Kubeconfig;
 use parking_lot::Mutex;
 use zeroize::Zeroizing;
 
-use crate::api::reference::Dialect;
+use crate::api::Dialect;
 use crate::certificates::{Authority, Identity, renew_at};
 
 /// Inputs of a kubeconfig.

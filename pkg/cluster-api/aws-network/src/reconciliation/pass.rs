@@ -34,9 +34,9 @@ pub(super) struct Rejection {
 impl Rejection {
     /// Whether `action` is the rejected write, or another create with the same logical id.
     pub(super) fn is_about(&self, action: &Action) -> bool {
-        let place = |action: &Action| action.creates().map(|(logical, _)| logical);
+        let logical = |action: &Action| action.creates().map(|(logical, _)| logical);
         self.action == *action
-            || place(action).is_some_and(|wanted| place(&self.action) == Some(wanted))
+            || logical(action).is_some_and(|wanted| logical(&self.action) == Some(wanted))
     }
 }
 
@@ -71,6 +71,6 @@ pub(super) struct Pass {
     pub(super) progressed: bool,
     /// AWS said of something to be removed that it is not there, which it may say of what it does
     /// not show everywhere yet.
-    pub(super) was_told_gone: bool,
+    pub(super) was_reported_gone: bool,
     pub(super) may_send: MaySend,
 }

@@ -83,7 +83,7 @@ impl Reconciliation {
                 Rest::Stuck
             }
             // All is read once more before it is believed.
-            None if self.pass.was_told_gone => Rest::For(LOOK_AGAIN),
+            None if self.pass.was_reported_gone => Rest::For(LOOK_AGAIN),
             None => Rest::Reached,
         }
     }

@@ -92,7 +92,10 @@ impl Describe<'_> {
                 // One of them is gone: each is asked for by itself.
                 Err(error) if error.is_not_found() && names.len() > 1 => {
                     for name in names {
-                        found.extend(self.tags_if_there(name).await?);
+                        match self.tags_of(std::slice::from_ref(name)).await {
+                            Err(error) if error.is_not_found() => {}
+                            tags => found.extend(tags?),
+                        }
                     }
                 }
                 Err(error) if error.is_not_found() => {}
@@ -100,13 +103,6 @@ impl Describe<'_> {
             }
         }
         Ok(found)
-    }
-
-    async fn tags_if_there(self, name: &String) -> Result<Vec<(String, Tags)>, AwsError> {
-        match self.tags_of(std::slice::from_ref(name)).await {
-            Err(error) if error.is_not_found() => Ok(Vec::new()),
-            tags => tags,
-        }
     }
 
     async fn tags_of(self, names: &[String]) -> Result<Vec<(String, Tags)>, AwsError> {

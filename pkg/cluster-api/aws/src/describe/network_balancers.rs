@@ -207,7 +207,12 @@ impl Describe<'_> {
         used: Vec<String>,
     ) -> Result<Vec<(TargetGroup, Flaws)>, AwsError> {
         let is_used = |arn: &String| used.contains(arn);
-        let mut found = self.target_groups_found(lookup).await?;
+        let request = self.region.elbv2().describe_target_groups();
+        let request = match (&lookup.names[..], &lookup.vpc) {
+            ([name], None) => request.names(name),
+            _ => request.page_size(PAGE),
+        };
+        let mut found = self.target_group_pages(request).await?;
         found.retain(|one| {
             one.target_group_name.as_ref().is_some_and(|name| lookup.names.contains(name))
                 || one.target_group_arn.as_ref().is_some_and(is_used)
@@ -231,18 +236,6 @@ impl Describe<'_> {
         let found = self.target_group_pages(request).await?.into_iter();
         let pair = |one: types::TargetGroup| Some((one.target_group_arn?, one.target_group_name?));
         self.named_tags(found.filter_map(pair).collect()).await
-    }
-
-    async fn target_groups_found(
-        self,
-        lookup: &Lookup,
-    ) -> Result<Vec<types::TargetGroup>, AwsError> {
-        let request = self.region.elbv2().describe_target_groups();
-        let request = match (&lookup.names[..], &lookup.vpc) {
-            ([name], None) => request.names(name),
-            _ => request.page_size(PAGE),
-        };
-        self.target_group_pages(request).await
     }
 
     async fn target_group_pages(

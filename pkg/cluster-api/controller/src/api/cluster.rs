@@ -7,9 +7,9 @@ use objects::{Object, Schema};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::condition::Condition;
-use super::reference::{Dialect, Reference};
+use super::Condition;
 use super::{CLUSTER_NAME_LABEL, CONTROL_PLANE_LABEL};
+use super::{Dialect, Reference};
 
 /// The kind of [`super::CLUSTERS`].
 #[derive(Debug)]
@@ -119,8 +119,8 @@ pub(crate) struct Initialization {
 impl ClusterSpec {
     /// The dialect that earlier releases took from the form of the references.
     fn dialect_by_form(&self) -> Dialect {
-        let told = self.infrastructure_ref.as_ref().or(self.control_plane_ref.as_ref());
-        match told {
+        let first = self.infrastructure_ref.as_ref().or(self.control_plane_ref.as_ref());
+        match first {
             Some(reference) => reference.dialect_by_form(),
             None if self.topology.is_some() => Dialect::V1Beta2,
             None => Dialect::V1Alpha2,

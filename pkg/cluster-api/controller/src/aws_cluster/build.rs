@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use aws_network::{Goal, Rest, SpecError, places};
+use aws_network::{Goal, Rest, SpecError, network_ids};
 use events::EventType;
 use objects::{Error, Object};
 use tokio::net::lookup_host;
@@ -64,7 +64,7 @@ impl AwsClusters {
         let stored = || stored_memory::read(&object.status);
         let pass = match self.reconciliations.turn(key, uid, &goal, is_news, stored) {
             Turn::Rest(left) => return Ok(Next::After(left)),
-            Turn::Tell(reconciliation, left) => Pass::at_rest(*reconciliation, left),
+            Turn::Publish(reconciliation, left) => Pass::at_rest(*reconciliation, left),
             Turn::Go(reconciliation) => {
                 let period = self.options.deep_check_period.as_secs();
                 let reconciliation = reconciliation.with_deep_check_period(period);
@@ -77,14 +77,14 @@ impl AwsClusters {
         let published = self.publish_pass(&noted, &wanted, &pass).await;
         let mirrors = self.options.mirror_ids && pass.rest == Rest::Reached;
         let found =
-            mirrors.then(|| places(&wanted.desired, pass.reconciliation.observed())).flatten();
+            mirrors.then(|| network_ids(&wanted.desired, pass.reconciliation.observed())).flatten();
         let length = self.length(pass.rest);
         let pause = match published {
             // The next pass comes at once, and publishes again.
-            Err(_) => Pause { length: Duration::ZERO, tell: None },
-            Ok(None) => Pause { length, tell: None },
-            Ok(Some(Again::Read(after))) => Pause { length: length.min(after), tell: None },
-            Ok(Some(Again::Tell(after))) => Pause { length, tell: Some(after) },
+            Err(_) => Pause { length: Duration::ZERO, publish: None },
+            Ok(None) => Pause { length, publish: None },
+            Ok(Some(Again::Read(after))) => Pause { length: length.min(after), publish: None },
+            Ok(Some(Again::Publish(after))) => Pause { length, publish: Some(after) },
         };
         let next = self.reconciliations.keep(key, uid, goal, pass.reconciliation, pause);
         published.map_err(manager::retry)?;
@@ -127,12 +127,12 @@ impl AwsClusters {
                 Publication::Awaits { reason, message, again: after } => {
                     again = after;
                     report.conditions.stated.retain(|it| it.kind != BALANCER);
-                    report.conditions.state(BALANCER, false, reason, message);
+                    report.conditions.mark_false(BALANCER, reason, message);
                 }
             }
         }
         report.sum_up();
-        self.tell_problems(object, &pass.before, &problems);
+        self.report_problems(object, &pass.before, &problems);
         self.publish(object, &report, Some(pass.reconciliation.memory())).await?;
         Ok(again)
     }
@@ -149,7 +149,7 @@ impl AwsClusters {
         };
         // Whatever is done meanwhile in the right account is looked at afterwards.
         self.reconciliations.forget(&object.metadata.key);
-        self.tell_once(object, CREDENTIALS, denial.reason, &denial.message);
+        self.event_once(object, CREDENTIALS, denial.reason, &denial.message);
         let mut report = Report::of_a_pass(Some(&denial));
         report.sum_up();
         self.publish(object, &report, None).await.map_err(manager::retry)?;
@@ -200,7 +200,7 @@ impl AwsClusters {
         let message = texts.join("; ");
         self.reconciliations.forget(&object.metadata.key);
         if object.status.error_message.as_ref() != Some(&message) {
-            self.tell(object, EventType::Warning, "InvalidConfiguration", &message);
+            self.event(object, EventType::Warning, "InvalidConfiguration", &message);
         }
         let mut report = Report::not_paused();
         report.invalid(&message);
@@ -250,7 +250,7 @@ pub(super) enum Again {
     /// AWS may show it by then.
     Read(Duration),
     /// AWS has nothing to do with it.
-    Tell(Duration),
+    Publish(Duration),
 }
 
 impl AwsClusters {
@@ -280,13 +280,13 @@ impl AwsClusters {
         let endpoint = Endpoint { host, port: i32::from(wanted.api_port) };
         if goal::checks_dns(object, &self.options) && !resolves(&endpoint).await {
             let message = format!("{} does not resolve yet", endpoint.host);
-            let (reason, again) = ("WaitForDNSNameResolve", Some(Again::Tell(NAME_AGAIN)));
+            let (reason, again) = ("WaitForDNSNameResolve", Some(Again::Publish(NAME_AGAIN)));
             return Ok(Publication::Awaits { reason, message, again });
         }
         let written = self.client.change(object, |_, draft| {
-            let place = &mut draft.body.spec.control_plane_endpoint;
-            if !place.as_ref().is_some_and(Endpoint::is_set) {
-                *place = Some(endpoint.clone());
+            let endpoint_of_spec = &mut draft.body.spec.control_plane_endpoint;
+            if !endpoint_of_spec.as_ref().is_some_and(Endpoint::is_set) {
+                *endpoint_of_spec = Some(endpoint.clone());
             }
         });
         let written = written.await?.object;

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use objects::{Object, ObjectMeta};
 
 use super::aws_clusters::AwsClusters;
+use crate::api::Dialect;
 use crate::api::aws_cluster::AwsCluster;
 use crate::api::cluster::Cluster;
-use crate::api::reference::Dialect;
 use crate::api::{CLUSTER_NAME_LABEL, GROUP, OWNER_ID_ANNOTATION};
 use crate::kind_caches::Known;
 use crate::ownership;

@@ -134,7 +134,7 @@ impl PassHooks for Here<'_> {
         }
         let text = write_events::event_text(&planned.action, outcome, is_repair);
         if let Some((severity, reason, message)) = text {
-            self.clusters.tell(self.object, severity, reason, &message);
+            self.clusters.event(self.object, severity, reason, &message);
         }
     }
 }
@@ -155,7 +155,7 @@ impl AwsClusters {
         let stored = || stored_memory::read(&object.status);
         let reconciliation = match self.reconciliations.turn(key, uid, &goal, false, stored) {
             Turn::Rest(left) => return Ok(Next::After(left)),
-            Turn::Tell(reconciliation, _) | Turn::Go(reconciliation) => *reconciliation,
+            Turn::Publish(reconciliation, _) | Turn::Go(reconciliation) => *reconciliation,
         };
         let Look { looked, denied, now } =
             self.look(object, identity, &reconciliation, access).await;
@@ -165,28 +165,33 @@ impl AwsClusters {
         let mut report = Report::of_a_pass(denied.as_ref());
         let reconciliation = match looked {
             Ok(looked) => {
-                tell(&mut report, &forecast(&looked, now));
+                add_plan(&mut report, &forecast(&looked, now));
                 looked
             }
             Err(failures) => {
                 let message = listed(&messages(&failures));
-                report.conditions.state(PLAN_ONLY, false, "CannotPlan", message);
+                report.conditions.mark_false(PLAN_ONLY, "CannotPlan", message);
                 reconciliation
             }
         };
         let length = self.length(Rest::Reached);
-        let next =
-            self.reconciliations.keep(key, uid, goal, reconciliation, Pause { length, tell: None });
+        let next = self.reconciliations.keep(
+            key,
+            uid,
+            goal,
+            reconciliation,
+            Pause { length, publish: None },
+        );
         self.publish(object, &report, None).await.map_err(manager::retry)?;
         Ok(Next::After(next))
     }
 }
 
 /// A status does not become larger than a server takes.
-fn tell(report: &mut Report, said: &Forecast) {
+fn add_plan(report: &mut Report, said: &Forecast) {
     let number = said.writes.len();
     let message = format!("planned writes: {number}; --plan-only sends none");
-    report.conditions.state(PLAN_ONLY, true, "Planned", message);
+    report.conditions.mark_true(PLAN_ONLY, "Planned", message);
     report.plan = Some(PlanStatus {
         writes: said.writes.iter().take(LISTED).map(|planned| planned.action.in_full()).collect(),
         omitted: number.checked_sub(LISTED).filter(|omitted| *omitted > 0),
@@ -213,7 +218,7 @@ mod tests {
         let text = |number: usize| {
             let said = Forecast { writes: (0..number).map(write).collect(), ..Forecast::default() };
             let mut report = Report::default();
-            tell(&mut report, &said);
+            add_plan(&mut report, &said);
             report.plan.unwrap()
         };
         let plan = text(LISTED + 2);

@@ -93,7 +93,7 @@ impl AwsClusters {
             message.push_str("; the deletion waits, too");
         }
         let mut report = Report::default();
-        report.conditions.state("Paused", true, "Paused", message);
+        report.conditions.mark_true("Paused", "Paused", message);
         self.publish(object, &report, None).await.map_err(manager::retry)?;
         Ok(Next::Done)
     }
@@ -135,8 +135,8 @@ impl AwsClusters {
             return self.withhold(object, report, CONFLICT, message).await;
         }
         self.reconciliations.forget(&object.metadata.key);
-        self.tell_once(object, READY, CONFLICT, message);
-        report.conditions.state(READY, false, CONFLICT, message.to_owned());
+        self.event_once(object, READY, CONFLICT, message);
+        report.conditions.mark_false(READY, CONFLICT, message.to_owned());
         self.publish(object, &report, None).await.map_err(manager::retry)?;
         Ok(Next::After(HOLDER_AGAIN))
     }

@@ -22,7 +22,7 @@ struct Resting {
     reconciliation: Reconciliation,
     due: Instant,
     /// When its result is published again before the next pass.
-    tell: Option<Instant>,
+    publish: Option<Instant>,
 }
 
 /// The next step for an AWSCluster.
@@ -30,8 +30,8 @@ struct Resting {
 pub(super) enum Turn {
     /// Nothing for so long.
     Rest(Duration),
-    /// This reconciliation, which rests for so long, has to tell again what it has come to.
-    Tell(Box<Reconciliation>, Duration),
+    /// This reconciliation, which rests for so long, has to publish its result again.
+    Publish(Box<Reconciliation>, Duration),
     /// A pass of this reconciliation.
     Go(Box<Reconciliation>),
 }
@@ -41,9 +41,8 @@ pub(super) enum Turn {
 pub(super) struct Pause {
     /// Until its next pass.
     pub(super) length: Duration,
-    /// Until what it has come to is told again, for the reason why it is not told to the end has
-    /// nothing to do with AWS.
-    pub(super) tell: Option<Duration>,
+    /// Until its result is published again, when what it lacks has nothing to do with AWS.
+    pub(super) publish: Option<Duration>,
 }
 
 impl Reconciliations {
@@ -72,9 +71,9 @@ impl Reconciliations {
         let left = resting.due.saturating_duration_since(Instant::now());
         let is_content = is_same || differs_in_publication(&resting.goal, goal);
         if is_content && !now_anyway && !left.is_zero() {
-            let silent = resting.tell.map(|at| at.saturating_duration_since(Instant::now()));
+            let silent = resting.publish.map(|at| at.saturating_duration_since(Instant::now()));
             if silent.is_some_and(|left| left.is_zero()) {
-                return Turn::Tell(Box::new(resting.reconciliation), left);
+                return Turn::Publish(Box::new(resting.reconciliation), left);
             }
             resting.goal = goal.clone();
             all.insert(Arc::clone(key), resting);
@@ -96,10 +95,10 @@ impl Reconciliations {
         rest: Pause,
     ) -> Duration {
         let now = Instant::now();
-        let (due, tell) = (now + rest.length, rest.tell.map(|after| now + after));
-        let resting = Resting { uid: Arc::clone(uid), goal, reconciliation, due, tell };
+        let (due, publish) = (now + rest.length, rest.publish.map(|after| now + after));
+        let resting = Resting { uid: Arc::clone(uid), goal, reconciliation, due, publish };
         self.0.lock().insert(Arc::clone(key), resting);
-        rest.tell.unwrap_or(rest.length).min(rest.length)
+        rest.publish.unwrap_or(rest.length).min(rest.length)
     }
 
     /// Forgets an AWSCluster: its next reconciliation reads everything.

@@ -58,8 +58,8 @@ impl AwsClusters {
         }
         if let Some(message) = self.dependents(object, &owner.name).await {
             let mut report = Report::not_paused();
-            report.conditions.state(DELETING, true, "WaitingForMachines", message);
-            report.conditions.state(READY, false, DELETING, BEING_DELETED);
+            report.conditions.mark_true(DELETING, "WaitingForMachines", message);
+            report.conditions.mark_false(READY, DELETING, BEING_DELETED);
             self.publish(object, &report, None).await.map_err(manager::retry)?;
             return Ok(Next::After(DEPENDENTS_AGAIN));
         }
@@ -87,7 +87,7 @@ impl AwsClusters {
         let is_news = is_stuck(object) && goal::may_be_abandoned(object);
         let reconciliation = match self.reconciliations.turn(key, uid, &goal, is_news, stored) {
             Turn::Rest(left) => return Ok(Next::After(left)),
-            Turn::Tell(reconciliation, _) | Turn::Go(reconciliation) => *reconciliation,
+            Turn::Publish(reconciliation, _) | Turn::Go(reconciliation) => *reconciliation,
         };
         let pass = self.lead(object, &identity, reconciliation, &access).await;
         if pass.is_broken_off {
@@ -117,8 +117,8 @@ impl AwsClusters {
         let mut report = report_of(&pass, &problems, is_unseen);
         if problems.is_empty() && !others.is_empty() && is_all_gone(&pass.reconciliation) {
             let message = blocked(&others, identity.adopt);
-            self.tell_once(object, DELETING, CONFLICT, &message);
-            report.conditions.state(DELETING, true, CONFLICT, message);
+            self.event_once(object, DELETING, CONFLICT, &message);
+            report.conditions.mark_true(DELETING, CONFLICT, message);
         }
         let published = self.publish(object, &report, Some(pass.reconciliation.memory())).await;
         // The next pass comes at once, and publishes again.
@@ -132,9 +132,9 @@ impl AwsClusters {
             uid,
             goal,
             pass.reconciliation,
-            Pause { length, tell: None },
+            Pause { length, publish: None },
         );
-        self.tell_problems(object, &pass.before, &problems);
+        self.report_problems(object, &pass.before, &problems);
         published.map_err(manager::retry)?;
         Ok(Next::After(next))
     }
@@ -156,9 +156,9 @@ impl AwsClusters {
             return self.let_go(object, EventType::Warning, "Abandoned", ABANDONED).await;
         }
         let message = with_way_out(message.to_owned(), is_unseen);
-        self.tell_once(object, DELETING, reason, &message);
-        report.conditions.state(DELETING, true, reason, message);
-        report.conditions.state(READY, false, DELETING, BEING_DELETED);
+        self.event_once(object, DELETING, reason, &message);
+        report.conditions.mark_true(DELETING, reason, message);
+        report.conditions.mark_false(READY, DELETING, BEING_DELETED);
         self.publish(object, &report, None).await.map_err(manager::retry)?;
         Ok(Next::After(LEFT_AGAIN))
     }
@@ -171,7 +171,7 @@ impl AwsClusters {
         message: &str,
     ) -> Result<Next, Retry> {
         self.reconciliations.forget(&object.metadata.key);
-        self.tell(object, severity, reason, message);
+        self.event(object, severity, reason, message);
         let removed = self.client.remove_finalizer(object, AWS_CLUSTER_FINALIZER).await;
         removed.map(|_| Next::Done).map_err(manager::retry)
     }
@@ -233,8 +233,8 @@ fn report_of(pass: &Pass, problems: &[Problem], is_unseen: bool) -> Report {
     let mut report = Report::of_a_pass(pass.denied.as_ref());
     let reason = if problems.is_empty() { DELETING } else { FAILED };
     let message = with_way_out(left_over(&pass.reconciliation, problems), is_unseen);
-    report.conditions.state(DELETING, true, reason, message);
-    report.conditions.state(READY, false, DELETING, BEING_DELETED);
+    report.conditions.mark_true(DELETING, reason, message);
+    report.conditions.mark_false(READY, DELETING, BEING_DELETED);
     report
 }
 

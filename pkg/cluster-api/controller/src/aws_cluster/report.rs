@@ -15,7 +15,7 @@ use crate::api::aws_cluster::{
     VpcStatus,
 };
 use crate::api::cluster::Endpoint;
-use crate::api::condition::{Condition, Conditions};
+use crate::api::{Condition, Conditions};
 use crate::contract::Contract;
 
 pub(super) const READY: &str = "Ready";
@@ -56,7 +56,7 @@ impl Report {
     /// A report of an AWSCluster that is not paused.
     pub(super) fn not_paused() -> Self {
         let mut report = Self::default();
-        report.conditions.state("Paused", false, "NotPaused", "");
+        report.conditions.mark_false("Paused", "NotPaused", "");
         report
     }
 
@@ -65,9 +65,9 @@ impl Report {
         let mut report = Self::not_paused();
         match denied {
             Some(denial) => {
-                report.conditions.state(CREDENTIALS, false, denial.reason, &*denial.message);
+                report.conditions.mark_false(CREDENTIALS, denial.reason, &*denial.message);
             }
-            None => report.conditions.state(CREDENTIALS, true, "CredentialsUsed", ""),
+            None => report.conditions.mark_true(CREDENTIALS, "CredentialsUsed", ""),
         }
         report
     }
@@ -81,7 +81,7 @@ impl Report {
         };
         if denied.is_none() {
             let message = format!("cannot read the zones of region {region}: {error}");
-            report.conditions.state(Part::Subnets.condition(), false, "Unavailable", message);
+            report.conditions.mark_false(Part::Subnets.condition(), "Unavailable", message);
         }
         report.sum_up();
         report
@@ -120,13 +120,13 @@ impl Report {
             self.conditions.gone.push(SUPPORTED);
         } else {
             let message = format!("not supported and ignored: {}", fields.join(", "));
-            self.conditions.state(SUPPORTED, false, "Unsupported", message);
+            self.conditions.mark_false(SUPPORTED, "Unsupported", message);
         }
     }
 
     /// The spec cannot be followed.
     pub(super) fn invalid(&mut self, message: &str) {
-        self.conditions.state(READY, false, INVALID, message);
+        self.conditions.mark_false(READY, INVALID, message);
         self.failure = Failure::Invalid(message.to_owned());
     }
 

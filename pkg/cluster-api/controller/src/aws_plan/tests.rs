@@ -66,9 +66,9 @@ fn without_zones_to_choose_subnets_of_nothing_else_is_reported() {
     let object = json!({"apiVersion": "infrastructure.cluster.x-k8s.io/v1beta2", "kind": "AWSCluster",
         "metadata": {"name": "zones"}, "spec": {"region": "us-east-2"}});
     let planned = of_manifests(&[object], &given());
-    let told: Vec<_> =
+    let messages: Vec<_> =
         planned[0].outcome.as_ref().unwrap_err().iter().map(ToString::to_string).collect();
-    assert!(told.len() == 1 && told[0].contains("--zones"), "{told:?}");
+    assert!(messages.len() == 1 && messages[0].contains("--zones"), "{messages:?}");
 }
 
 /// Upstream writes the ids of what it made into the spec; so does `--mirror-ids-to-spec`.

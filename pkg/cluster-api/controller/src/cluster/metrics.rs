@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use prometheus::{IntGaugeVec, Registry};
 
 use super::report::Phase;
-use crate::api::reference::Dialect;
+use crate::api::Dialect;
 
 /// Clones count together.
 #[derive(Clone)]

@@ -5,9 +5,9 @@ use objects::Object;
 use serde_json::Value;
 use workqueue::Retry;
 
+use crate::api::Conditions;
+use crate::api::Dialect;
 use crate::api::cluster::{Cluster, ClusterStatus, Endpoint, Initialization, dialect};
-use crate::api::condition::Conditions;
-use crate::api::reference::Dialect;
 use crate::certificates::CertificateError;
 
 pub(super) const INFRASTRUCTURE_READY: &str = "InfrastructureReady";
@@ -45,7 +45,7 @@ impl Report {
     /// does not read our log.
     pub(super) fn infrastructure_failed(&mut self, cluster: &Object<Cluster>, error: &StepError) {
         if !self.infrastructure_ready && !cluster.status.infrastructure_was_ready() {
-            self.conditions.state(INFRASTRUCTURE_READY, false, "Failed", error.to_string());
+            self.conditions.mark_false(INFRASTRUCTURE_READY, "Failed", error.to_string());
         }
     }
 
@@ -149,8 +149,8 @@ impl Errors {
                 error => Retry::new(error),
             });
         }
-        let told: Vec<_> = errors.iter().chain([&last]).map(ToString::to_string).collect();
-        Some(Retry::new(Several(told.join("; "))))
+        let messages: Vec<_> = errors.iter().chain([&last]).map(ToString::to_string).collect();
+        Some(Retry::new(Several(messages.join("; "))))
     }
 }
 

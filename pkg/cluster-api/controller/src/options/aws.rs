@@ -50,7 +50,7 @@ pub(crate) struct AwsOptions {
 }
 
 impl AwsOptions {
-    /// How AWS is called: where, and by whom, is told by the environment.
+    /// How AWS is called. The environment says where and by whom.
     pub(crate) fn calls(&self) -> aws::Options {
         aws::Options {
             controller: "awscluster",
@@ -177,16 +177,16 @@ fn endpoints(text: &str) -> Option<(String, Endpoints)> {
     for api in apis.split(',') {
         let (name, url) = api.split_once('=')?;
         let host = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://"))?;
-        let place = match name {
+        let url_of_api = match name {
             "ec2" => &mut endpoints.ec2,
             "elasticloadbalancing" => &mut endpoints.load_balancing,
             "sts" => &mut endpoints.sts,
             _ => return None,
         };
-        if host.is_empty() || host.contains(['@', ' ']) || place.is_some() {
+        if host.is_empty() || host.contains(['@', ' ']) || url_of_api.is_some() {
             return None;
         }
-        *place = Some(url.to_owned());
+        *url_of_api = Some(url.to_owned());
     }
     (!region.is_empty()).then(|| (region.to_owned(), endpoints))
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::super::cluster::Endpoint;
-use crate::api::condition::Condition;
+use crate::api::Condition;
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
@@ -102,7 +102,7 @@ pub(crate) struct Resources {
     /// Creations that were answered, by what they have made.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) created: BTreeMap<String, Created>,
-    /// How many resources of a place have ended, by what they were, where there were any.
+    /// How many resources of a logical id have ended, where there were any.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) attempts: BTreeMap<String, u32>,
     /// Zones of the region when subnets were chosen for it.

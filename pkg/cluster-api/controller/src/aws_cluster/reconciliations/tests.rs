@@ -44,7 +44,7 @@ impl Bench {
     }
 
     fn keep(&self, goal: &Goal, reconciliation: Reconciliation, seconds: u64) {
-        let rest = Pause { length: Duration::from_secs(seconds), tell: None };
+        let rest = Pause { length: Duration::from_secs(seconds), publish: None };
         self.reconciliations.keep(&self.key, &self.uid, goal.clone(), reconciliation, rest);
     }
 }
@@ -96,13 +96,13 @@ async fn what_could_not_be_published_is_published_again_while_the_rest_goes_on()
     let (bench, wanted) = (Bench::new(), goal("c"));
     let seconds = Duration::from_secs;
     let reconciliation = Reconciliation::new(wanted.clone(), memory(2));
-    let rest = Pause { length: seconds(600), tell: Some(seconds(15)) };
+    let rest = Pause { length: seconds(600), publish: Some(seconds(15)) };
     let next =
         bench.reconciliations.keep(&bench.key, &bench.uid, wanted.clone(), reconciliation, rest);
     assert_eq!(next, seconds(15));
     assert_eq!(rests(&bench.turn(&wanted, false)), seconds(15));
     tokio::time::advance(seconds(15)).await;
-    let Turn::Tell(reconciliation, left) = bench.turn(&wanted, false) else {
+    let Turn::Publish(reconciliation, left) = bench.turn(&wanted, false) else {
         panic!("it is published again")
     };
     assert_eq!((reconciliation.memory(), left), (&memory(2), seconds(585)));

@@ -17,7 +17,7 @@ fn desired(spec: &Value) -> Desired {
             adopt: false,
         },
         namespace: "ns".to_owned(),
-        owner: crate::api::reference::Dialect::V1Beta2,
+        owner: crate::api::Dialect::V1Beta2,
         zones: vec!["us-east-2a".to_owned()],
         api_port: 6443,
         pods_in_vpc: false,
