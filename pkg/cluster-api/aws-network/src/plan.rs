@@ -177,22 +177,17 @@ pub(crate) const RECHECK: u64 = 10;
 
 /// A part of a cluster's network, each with a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[allow(missing_docs, reason = "a variant is named for what it is")]
 pub enum Part {
-    /// The VPC.
     Vpc,
-    /// The subnets.
     Subnets,
-    /// The internet gateway.
     InternetGateway,
     /// NAT gateways and their elastic IPs.
     NatGateways,
-    /// Route tables.
     RouteTables,
-    /// Security groups.
     SecurityGroups,
     /// The bastion, which nothing waits for.
     Bastion,
-    /// The load balancer of the API server.
     LoadBalancer,
     /// The removal of everything.
     Deletion,

@@ -30,7 +30,6 @@ pub(crate) struct Describe<'a> {
 }
 
 impl Describe<'_> {
-    /// Answers a query.
     pub(crate) async fn answer(self, query: &Query) -> Result<Reply, AwsError> {
         Ok(match query {
             Query::TaggedVpcs => {

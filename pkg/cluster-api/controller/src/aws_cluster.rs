@@ -59,7 +59,6 @@ const BACKOFF: Backoff =
 /// Time limit of one pass, which waits behind all other clusters of its region.
 const PASS_LIMIT: Duration = Duration::from_secs(600);
 
-/// Runs until it is asked to stop.
 pub(crate) async fn run(context: &Context, options: &Options) -> Result<(), Failure> {
     let metrics = context.metrics(AwsClusterMetrics::new)?;
     let calls = context.metrics(aws::Metrics::new)?;

@@ -51,9 +51,7 @@ const NOT_BUILT: &str = "not supported yet";
     reason = "each is a switch of its own, in an object or a flag"
 )]
 pub(crate) struct Circumstances {
-    /// The identity that owns the resources.
     pub(crate) identity: Identity,
-    /// Namespace of the AWSCluster.
     pub(crate) namespace: String,
     /// Dialect of the Cluster that owns it.
     pub(crate) owner: Dialect,
@@ -75,16 +73,13 @@ pub(crate) struct Circumstances {
     pub(crate) allow_load_balancer_recreate: bool,
 }
 
-/// An AWSCluster, read.
 #[derive(Clone, Debug)]
 pub(crate) struct Wanted {
-    /// For the planner.
     pub(crate) spec: Spec,
     /// Fields that are set and not acted upon, by path.
     pub(crate) unsupported: Vec<String>,
 }
 
-/// Reads the spec of an AWSCluster.
 pub(crate) fn read(spec: &AwsClusterSpec, given: &Circumstances) -> Result<Wanted, Vec<SpecError>> {
     let mut errors = Vec::new();
     check_region(spec, &mut errors);

@@ -25,10 +25,8 @@ pub(crate) enum Contract {
 }
 
 impl Contract {
-    /// The words for them.
     pub(crate) const WORDS: [&str; 2] = ["v1beta1", "v1beta2"];
 
-    /// Reads one of them.
     pub(crate) fn from_word(word: &str) -> Option<Self> {
         match word {
             "v1beta1" => Some(Self::V1Beta1),
@@ -37,7 +35,6 @@ impl Contract {
         }
     }
 
-    /// The word for it.
     pub(crate) fn word(self) -> &'static str {
         let [older, newer] = Self::WORDS;
         match self {
@@ -46,7 +43,6 @@ impl Contract {
         }
     }
 
-    /// The contract that the flags name.
     pub(crate) fn given(values: &Values) -> Result<Self, Problem> {
         let word = values.get(&INFRA_CONTRACT);
         Self::from_word(&word).ok_or_else(|| {

@@ -49,7 +49,6 @@ struct Spec {
 }
 
 impl Infrastructure {
-    /// Reads it.
     pub(crate) fn read(object: &Object<Dynamic>) -> Result<Self, serde_json::Error> {
         let status = match &object.status {
             Value::Null => Status::default(),

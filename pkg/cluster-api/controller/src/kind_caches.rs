@@ -40,7 +40,6 @@ struct Watched<S: Schema> {
     _subscription: Subscription<Object<S>>,
 }
 
-/// The objects of one kind.
 pub(crate) struct KindCache<S: Schema> {
     pub(crate) objects: Informer<Object<S>>,
     /// Writes objects of the kind; `None` while it is not served.

@@ -28,7 +28,6 @@ pub(crate) enum Mode {
     Provider,
 }
 
-/// Settings of the controllers.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Options {
     /// Whether this program or Cluster API's own core reconciles Clusters.
@@ -41,14 +40,12 @@ pub(crate) struct Options {
     pub(crate) namespace: Option<String>,
     /// `None` for all.
     pub(crate) watch_filter: Option<String>,
-    /// Whether authorities are made.
     pub(crate) generate_ca: bool,
     /// How AWSClusters are kept.
     #[cfg(feature = "aws")]
     pub(crate) aws: AwsOptions,
 }
 
-/// Judges the values.
 pub(crate) fn judge(values: &Values) -> Result<Options, Vec<Problem>> {
     let mut problems = Vec::new();
     let mode = match &*values.get(&CAPI_MODE) {

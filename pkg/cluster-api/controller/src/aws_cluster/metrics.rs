@@ -28,7 +28,6 @@ pub(super) struct AwsClusterMetrics {
     seen: Arc<Mutex<HashMap<Arc<str>, Counted>>>,
 }
 
-/// Values of one AWSCluster.
 struct Counted {
     /// Series that end with the AWSCluster.
     series: Held,
@@ -113,7 +112,6 @@ impl AwsClusterMetrics {
         }
     }
 
-    /// Something was written to repair it.
     pub(super) fn repaired(&self, action: &Action, outcome: &Outcome) {
         if matches!(outcome, Outcome::Done(_)) {
             self.repairs.with_label_values(&[action.operation()]).inc();

@@ -27,7 +27,6 @@ use crate::api::{GROUP, PAUSED_ANNOTATION};
 pub(super) struct Pass {
     pub(super) reconciliation: Reconciliation,
     pub(super) rest: Rest,
-    /// Problems before the pass.
     pub(super) before: Vec<Problem>,
     /// Why nothing could be read with the credentials that there are, or could not.
     pub(super) denied: Option<Denial>,

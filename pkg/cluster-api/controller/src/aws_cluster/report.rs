@@ -37,7 +37,6 @@ pub(super) struct Report {
     /// Why it cannot go on without help.
     pub(super) failure: Failure,
     pub(super) conditions: Conditions,
-    /// The plan of `--plan-only`.
     pub(super) plan: Option<PlanStatus>,
 }
 
@@ -124,7 +123,6 @@ impl Report {
         }
     }
 
-    /// The spec cannot be followed.
     pub(super) fn invalid(&mut self, message: &str) {
         self.conditions.mark_false(READY, INVALID, message);
         self.failure = Failure::Invalid(message.to_owned());

@@ -28,7 +28,6 @@ pub(super) fn read(status: &AwsClusterStatus) -> Memory {
     memory
 }
 
-/// Writes the memory into a status.
 pub(super) fn write(memory: &Memory, status: &mut AwsClusterStatus) {
     let resources = status.resources.get_or_insert_default();
     resources.created.clear();

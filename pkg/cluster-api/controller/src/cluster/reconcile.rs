@@ -38,7 +38,6 @@ pub(super) struct Clusters {
     pub(super) checked: Checked,
     pub(super) recorder: Recorder,
     pub(super) metrics: ClusterMetrics,
-    /// Whether authorities are made.
     pub(super) generate_ca: bool,
 }
 

@@ -36,7 +36,6 @@ impl References {
         known.by_cluster.insert(Arc::clone(cluster), referent);
     }
 
-    /// A Cluster is gone.
     pub(super) fn forget(&self, cluster: &Arc<str>) {
         self.0.lock().forget(cluster);
     }

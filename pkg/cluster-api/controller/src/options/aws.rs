@@ -43,7 +43,6 @@ pub(crate) struct AwsOptions {
     pub(crate) leak_scan_regions: BTreeSet<String>,
     /// Where the APIs of regions are.
     pub(crate) endpoints: BTreeMap<String, Endpoints>,
-    /// Nothing is written to AWS.
     pub(crate) plan_only: bool,
     /// How often AWS is called.
     pub(crate) rates: Rates,
