@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use aws::{AttemptHooks, Executor, run_attempt};
+use aws::{Executor, PassHooks, run_pass};
 use aws_fixtures::{absent, present};
 use aws_network::{Goal, Memory, NatMode, Outcome, Planned, Reconciliation, Rest, Timestamp};
 use parking_lot::Mutex;
@@ -47,7 +47,7 @@ impl Former<'_> {
     }
 }
 
-impl AttemptHooks for Former<'_> {
+impl PassHooks for Former<'_> {
     fn now(&self) -> Timestamp {
         self.world.now()
     }
@@ -68,7 +68,7 @@ async fn lead_until_lost(world: &World, goal: &Goal, executor: &Executor) -> Vec
     let former = Former { world, sent_late: Mutex::default() };
     let mut reconciliation = Reconciliation::new(goal.clone(), world.memory());
     while former.leads() {
-        match run_attempt(&mut reconciliation, executor, &former).await {
+        match run_pass(&mut reconciliation, executor, &former).await {
             Rest::For(seconds) => {
                 world.advance(seconds);
                 reconciliation.resume();
@@ -88,7 +88,7 @@ async fn lead_to_the_end(
     let executor = world.executor_of_another_replica();
     let (mut reconciliation, mut rested) = (Reconciliation::new(goal.clone(), world.memory()), 0);
     for _ in 0..200 {
-        match run_attempt(&mut reconciliation, &executor, world).await {
+        match run_pass(&mut reconciliation, &executor, world).await {
             Rest::For(seconds) => {
                 rested += seconds;
                 if rested >= LONGEST {

@@ -6,9 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use aws::{
-    Account, AttemptHooks, Credentials, Executor, Metrics, Options, Rate, Rates, run_attempt,
-};
+use aws::{Account, Credentials, Executor, Metrics, Options, PassHooks, Rate, Rates, run_pass};
 use aws_fixtures::identity;
 use aws_network::{Goal, Identity, Memory, Reconciliation, Rest, Timestamp};
 use parking_lot::Mutex;
@@ -156,7 +154,7 @@ impl World {
         let executor = self.executor();
         let mut reconciliation = Reconciliation::new(goal.clone(), self.memory());
         for _ in 0..200 {
-            let rest = run_attempt(&mut reconciliation, &executor, self).await;
+            let rest = run_pass(&mut reconciliation, &executor, self).await;
             self.fence.check().ok()?;
             match rest {
                 Rest::For(seconds) => {
@@ -178,12 +176,12 @@ impl World {
     pub(crate) async fn attempts(&self, goal: &Goal, number: usize) -> (Reconciliation, Rest) {
         let executor = self.executor();
         let mut reconciliation = Reconciliation::new(goal.clone(), self.memory());
-        let mut rest = run_attempt(&mut reconciliation, &executor, self).await;
+        let mut rest = run_pass(&mut reconciliation, &executor, self).await;
         for _ in 1..number {
             let Rest::For(seconds) = rest else { break };
             self.advance(seconds);
             reconciliation.resume();
-            rest = run_attempt(&mut reconciliation, &executor, self).await;
+            rest = run_pass(&mut reconciliation, &executor, self).await;
         }
         (reconciliation, rest)
     }
@@ -237,7 +235,7 @@ impl World {
     }
 }
 
-impl AttemptHooks for World {
+impl PassHooks for World {
     fn now(&self) -> Timestamp {
         Timestamp(self.clock.load(Ordering::Relaxed))
     }

@@ -113,7 +113,7 @@ pub enum Action {
 }
 
 impl Action {
-    /// The place that a create fills, and the attempt in its client token.
+    /// The logical id of a create, and the attempt in its client token.
     pub fn creates(&self) -> Option<(LogicalId, u32)> {
         let (logical, attempt) = match self {
             Self::CreateVpc { .. } => (LogicalId::Vpc, 0),
@@ -149,7 +149,7 @@ impl Action {
     }
 
     /// Whether the SDK may send the call again when its outcome is unknown
-    /// (`rule:one-attempt-is-one-request`).
+    /// (`rule:a-call-is-not-doubled`).
     pub fn is_repeatable(&self) -> bool {
         self.creates().is_none() || self.token().is_some()
     }
@@ -166,27 +166,13 @@ impl Action {
 
     /// Whether the call removes something that AWS may refuse as gone already, or as still in use.
     pub fn is_removal(&self) -> bool {
-        match self {
-            Self::DeleteVpc { .. }
-            | Self::DeleteSubnet { .. }
-            | Self::DetachInternetGateway { .. }
-            | Self::DeleteInternetGateway { .. }
-            | Self::ReleaseAddress { .. }
-            | Self::DeleteNatGateway { .. }
-            | Self::DeleteRoute { .. }
-            | Self::DisassociateRouteTable { .. }
-            | Self::DeleteRouteTable { .. }
-            | Self::RevokeIngress { .. }
-            | Self::DeleteSecurityGroup { .. }
-            | Self::TerminateInstances { .. }
-            | Self::DeleteNetworkInterface { .. }
-            | Self::DeleteTags { .. } => true,
-            Self::Elb(action) => action.is_removal(),
-            Self::ElbV2(action) => action.is_removal(),
-            _ => false,
-        }
+        REMOVALS.iter().any(|verb| self.operation().starts_with(verb))
     }
 }
+
+/// How the names of calls begin that remove something.
+const REMOVALS: [&str; 7] =
+    ["Delete", "Detach", "Disassociate", "Release", "Remove", "Revoke", "Terminate"];
 
 /// One write of the API of classic load balancers.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -222,53 +208,6 @@ pub enum ElbAction {
     RemoveTags { name: String, keys: Vec<String> },
     /// DeleteLoadBalancer.
     Delete { name: String },
-}
-
-impl ElbAction {
-    /// AWS's name of the call.
-    pub fn operation(&self) -> &'static str {
-        match self {
-            Self::Create { .. } => "CreateLoadBalancer",
-            Self::ConfigureHealthCheck { .. } => "ConfigureHealthCheck",
-            Self::ModifyAttributes { .. } => "ModifyLoadBalancerAttributes",
-            Self::AttachSubnets { .. } => "AttachLoadBalancerToSubnets",
-            Self::DetachSubnets { .. } => "DetachLoadBalancerFromSubnets",
-            Self::ApplyGroups { .. } => "ApplySecurityGroupsToLoadBalancer",
-            Self::CreateListeners { .. } => "CreateLoadBalancerListeners",
-            Self::DeleteListeners { .. } => "DeleteLoadBalancerListeners",
-            Self::AddTags { .. } => "AddTags",
-            Self::RemoveTags { .. } => "RemoveTags",
-            Self::Delete { .. } => "DeleteLoadBalancer",
-        }
-    }
-
-    /// The name of the load balancer that it is about.
-    pub(crate) fn subject(&self) -> &str {
-        match self {
-            Self::Create { name, .. }
-            | Self::ConfigureHealthCheck { name, .. }
-            | Self::ModifyAttributes { name, .. }
-            | Self::AttachSubnets { name, .. }
-            | Self::DetachSubnets { name, .. }
-            | Self::ApplyGroups { name, .. }
-            | Self::CreateListeners { name, .. }
-            | Self::DeleteListeners { name, .. }
-            | Self::AddTags { name, .. }
-            | Self::RemoveTags { name, .. }
-            | Self::Delete { name } => name,
-        }
-    }
-
-    /// Whether the call removes something.
-    pub fn is_removal(&self) -> bool {
-        matches!(
-            self,
-            Self::Delete { .. }
-                | Self::DeleteListeners { .. }
-                | Self::DetachSubnets { .. }
-                | Self::RemoveTags { .. }
-        )
-    }
 }
 
 /// One write of the API of the second generation of load balancers.
@@ -308,55 +247,4 @@ pub enum ElbV2Action {
     Delete { load_balancer: String },
     /// DeleteTargetGroup.
     DeleteTargetGroup { target_group: String },
-}
-
-impl ElbV2Action {
-    /// AWS's name of the call.
-    pub fn operation(&self) -> &'static str {
-        match self {
-            Self::Create { .. } => "CreateLoadBalancer",
-            Self::SetCrossZone { .. } => "ModifyLoadBalancerAttributes",
-            Self::SetSubnets { .. } => "SetSubnets",
-            Self::SetGroups { .. } => "SetSecurityGroups",
-            Self::CreateTargetGroup { .. } => "CreateTargetGroup",
-            Self::ConfigureHealthCheck { .. } => "ModifyTargetGroup",
-            Self::SetPreserveClientIp { .. } => "ModifyTargetGroupAttributes",
-            Self::CreateListener { .. } => "CreateListener",
-            Self::DeleteListener { .. } => "DeleteListener",
-            Self::AddTags { .. } => "AddTags",
-            Self::RemoveTags { .. } => "RemoveTags",
-            Self::Delete { .. } => "DeleteLoadBalancer",
-            Self::DeleteTargetGroup { .. } => "DeleteTargetGroup",
-        }
-    }
-
-    /// Name or ARN of what it is about; the first of several.
-    pub(crate) fn subject(&self) -> &str {
-        match self {
-            Self::Create { name, .. } | Self::CreateTargetGroup { name, .. } => name,
-            Self::SetCrossZone { load_balancer, .. }
-            | Self::SetSubnets { load_balancer, .. }
-            | Self::SetGroups { load_balancer, .. }
-            | Self::CreateListener { load_balancer, .. }
-            | Self::Delete { load_balancer } => load_balancer,
-            Self::ConfigureHealthCheck { target_group, .. }
-            | Self::SetPreserveClientIp { target_group, .. }
-            | Self::DeleteTargetGroup { target_group } => target_group,
-            Self::DeleteListener { listener } => listener,
-            Self::AddTags { arns, .. } | Self::RemoveTags { arns, .. } => {
-                arns.first().map_or("", String::as_str)
-            }
-        }
-    }
-
-    /// Whether the call removes something.
-    pub fn is_removal(&self) -> bool {
-        matches!(
-            self,
-            Self::Delete { .. }
-                | Self::DeleteListener { .. }
-                | Self::DeleteTargetGroup { .. }
-                | Self::RemoveTags { .. }
-        )
-    }
 }

@@ -4,7 +4,7 @@
 use std::fmt;
 
 use crate::action::{Action, ElbAction, ElbV2Action};
-use crate::load_balancers::{ClassicListener, HealthCheck};
+use crate::load_balancers::HealthCheck;
 use crate::report::listed;
 use crate::resources::{DEFAULT_ROUTE, Target};
 use crate::rule::{Rule, Source};
@@ -12,83 +12,107 @@ use crate::rule::{Rule, Source};
 impl Action {
     /// AWS's name of the call.
     pub fn operation(&self) -> &'static str {
+        self.parts().0
+    }
+
+    /// The object of the call, by id, ARN or name; the first of several. Empty for a create in EC2.
+    pub(crate) fn subject(&self) -> &str {
+        self.parts().1
+    }
+
+    fn parts(&self) -> (&'static str, &str) {
         match self {
-            Self::CreateVpc { .. } => "CreateVpc",
-            Self::EnableDnsSupport { .. } | Self::EnableDnsHostnames { .. } => "ModifyVpcAttribute",
-            Self::DeleteVpc { .. } => "DeleteVpc",
-            Self::CreateSubnet { .. } => "CreateSubnet",
-            Self::SetMapPublicIp { .. } => "ModifySubnetAttribute",
-            Self::DeleteSubnet { .. } => "DeleteSubnet",
-            Self::CreateInternetGateway { .. } => "CreateInternetGateway",
-            Self::AttachInternetGateway { .. } => "AttachInternetGateway",
-            Self::DetachInternetGateway { .. } => "DetachInternetGateway",
-            Self::DeleteInternetGateway { .. } => "DeleteInternetGateway",
-            Self::AllocateAddress { .. } => "AllocateAddress",
-            Self::ReleaseAddress { .. } => "ReleaseAddress",
-            Self::CreateNatGateway { .. } => "CreateNatGateway",
-            Self::DeleteNatGateway { .. } => "DeleteNatGateway",
-            Self::CreateRouteTable { .. } => "CreateRouteTable",
-            Self::CreateRoute { .. } => "CreateRoute",
-            Self::ReplaceRoute { .. } => "ReplaceRoute",
-            Self::DeleteRoute { .. } => "DeleteRoute",
-            Self::AssociateRouteTable { .. } => "AssociateRouteTable",
-            Self::ReplaceAssociation { .. } => "ReplaceRouteTableAssociation",
-            Self::DisassociateRouteTable { .. } => "DisassociateRouteTable",
-            Self::DeleteRouteTable { .. } => "DeleteRouteTable",
-            Self::CreateSecurityGroup { .. } => "CreateSecurityGroup",
-            Self::AuthorizeIngress { .. } => "AuthorizeSecurityGroupIngress",
-            Self::RevokeIngress { .. } => "RevokeSecurityGroupIngress",
-            Self::DescribeIngress { .. } => "UpdateSecurityGroupRuleDescriptionsIngress",
-            Self::DeleteSecurityGroup { .. } => "DeleteSecurityGroup",
-            Self::RunBastion { .. } => "RunInstances",
-            Self::TerminateInstances { .. } => "TerminateInstances",
-            Self::DeleteNetworkInterface { .. } => "DeleteNetworkInterface",
-            Self::CreateTags { .. } => "CreateTags",
-            Self::DeleteTags { .. } => "DeleteTags",
-            Self::Elb(action) => action.operation(),
-            Self::ElbV2(action) => action.operation(),
+            Self::CreateVpc { .. } => ("CreateVpc", ""),
+            Self::EnableDnsSupport { vpc } | Self::EnableDnsHostnames { vpc } => {
+                ("ModifyVpcAttribute", vpc)
+            }
+            Self::DeleteVpc { vpc } => ("DeleteVpc", vpc),
+            Self::CreateSubnet { .. } => ("CreateSubnet", ""),
+            Self::SetMapPublicIp { subnet, .. } => ("ModifySubnetAttribute", subnet),
+            Self::DeleteSubnet { subnet } => ("DeleteSubnet", subnet),
+            Self::CreateInternetGateway { .. } => ("CreateInternetGateway", ""),
+            Self::AttachInternetGateway { gateway, .. } => ("AttachInternetGateway", gateway),
+            Self::DetachInternetGateway { gateway, .. } => ("DetachInternetGateway", gateway),
+            Self::DeleteInternetGateway { gateway } => ("DeleteInternetGateway", gateway),
+            Self::AllocateAddress { .. } => ("AllocateAddress", ""),
+            Self::ReleaseAddress { allocation } => ("ReleaseAddress", allocation),
+            Self::CreateNatGateway { .. } => ("CreateNatGateway", ""),
+            Self::DeleteNatGateway { nat_gateway } => ("DeleteNatGateway", nat_gateway),
+            Self::CreateRouteTable { .. } => ("CreateRouteTable", ""),
+            Self::CreateRoute { table, .. } => ("CreateRoute", table),
+            Self::ReplaceRoute { table, .. } => ("ReplaceRoute", table),
+            Self::DeleteRoute { table } => ("DeleteRoute", table),
+            Self::AssociateRouteTable { table, .. } => ("AssociateRouteTable", table),
+            Self::ReplaceAssociation { table, .. } => ("ReplaceRouteTableAssociation", table),
+            Self::DisassociateRouteTable { association } => ("DisassociateRouteTable", association),
+            Self::DeleteRouteTable { table } => ("DeleteRouteTable", table),
+            Self::CreateSecurityGroup { .. } => ("CreateSecurityGroup", ""),
+            Self::AuthorizeIngress { group, .. } => ("AuthorizeSecurityGroupIngress", group),
+            Self::RevokeIngress { group, .. } => ("RevokeSecurityGroupIngress", group),
+            Self::DescribeIngress { group, .. } => {
+                ("UpdateSecurityGroupRuleDescriptionsIngress", group)
+            }
+            Self::DeleteSecurityGroup { group } => ("DeleteSecurityGroup", group),
+            Self::RunBastion { .. } => ("RunInstances", ""),
+            Self::TerminateInstances { instances } => ("TerminateInstances", first(instances)),
+            Self::DeleteNetworkInterface { interface } => ("DeleteNetworkInterface", interface),
+            Self::CreateTags { resources, .. } => ("CreateTags", first(resources)),
+            Self::DeleteTags { resources, .. } => ("DeleteTags", first(resources)),
+            Self::Elb(action) => action.parts(),
+            Self::ElbV2(action) => action.parts(),
+        }
+    }
+}
+
+impl ElbAction {
+    fn parts(&self) -> (&'static str, &str) {
+        match self {
+            Self::Create { name, .. } => ("CreateLoadBalancer", name),
+            Self::ConfigureHealthCheck { name, .. } => ("ConfigureHealthCheck", name),
+            Self::ModifyAttributes { name, .. } => ("ModifyLoadBalancerAttributes", name),
+            Self::AttachSubnets { name, .. } => ("AttachLoadBalancerToSubnets", name),
+            Self::DetachSubnets { name, .. } => ("DetachLoadBalancerFromSubnets", name),
+            Self::ApplyGroups { name, .. } => ("ApplySecurityGroupsToLoadBalancer", name),
+            Self::CreateListeners { name, .. } => ("CreateLoadBalancerListeners", name),
+            Self::DeleteListeners { name, .. } => ("DeleteLoadBalancerListeners", name),
+            Self::AddTags { name, .. } => ("AddTags", name),
+            Self::RemoveTags { name, .. } => ("RemoveTags", name),
+            Self::Delete { name } => ("DeleteLoadBalancer", name),
         }
     }
 
-    /// The object of a write that creates nothing, by id or name; the first of several.
-    fn subject(&self) -> &str {
+    /// The name of the load balancer that it is about.
+    pub(crate) fn subject(&self) -> &str {
+        self.parts().1
+    }
+}
+
+impl ElbV2Action {
+    fn parts(&self) -> (&'static str, &str) {
         match self {
-            Self::EnableDnsSupport { vpc }
-            | Self::EnableDnsHostnames { vpc }
-            | Self::DeleteVpc { vpc } => vpc,
-            Self::SetMapPublicIp { subnet, .. } | Self::DeleteSubnet { subnet } => subnet,
-            Self::AttachInternetGateway { gateway, .. }
-            | Self::DetachInternetGateway { gateway, .. }
-            | Self::DeleteInternetGateway { gateway } => gateway,
-            Self::ReleaseAddress { allocation } => allocation,
-            Self::DeleteNatGateway { nat_gateway } => nat_gateway,
-            Self::CreateRoute { table, .. }
-            | Self::ReplaceRoute { table, .. }
-            | Self::DeleteRoute { table }
-            | Self::AssociateRouteTable { table, .. }
-            | Self::ReplaceAssociation { table, .. }
-            | Self::DeleteRouteTable { table } => table,
-            Self::DisassociateRouteTable { association } => association,
-            Self::AuthorizeIngress { group, .. }
-            | Self::RevokeIngress { group, .. }
-            | Self::DescribeIngress { group, .. }
-            | Self::DeleteSecurityGroup { group } => group,
-            Self::DeleteNetworkInterface { interface } => interface,
-            Self::TerminateInstances { instances: all }
-            | Self::CreateTags { resources: all, .. }
-            | Self::DeleteTags { resources: all, .. } => all.first().map_or("", String::as_str),
-            Self::Elb(action) => action.subject(),
-            Self::ElbV2(action) => action.subject(),
-            Self::CreateVpc { .. }
-            | Self::CreateSubnet { .. }
-            | Self::CreateInternetGateway { .. }
-            | Self::AllocateAddress { .. }
-            | Self::CreateNatGateway { .. }
-            | Self::CreateRouteTable { .. }
-            | Self::CreateSecurityGroup { .. }
-            | Self::RunBastion { .. } => "",
+            Self::Create { name, .. } => ("CreateLoadBalancer", name),
+            Self::SetCrossZone { load_balancer, .. } => {
+                ("ModifyLoadBalancerAttributes", load_balancer)
+            }
+            Self::SetSubnets { load_balancer, .. } => ("SetSubnets", load_balancer),
+            Self::SetGroups { load_balancer, .. } => ("SetSecurityGroups", load_balancer),
+            Self::CreateTargetGroup { name, .. } => ("CreateTargetGroup", name),
+            Self::ConfigureHealthCheck { target_group, .. } => ("ModifyTargetGroup", target_group),
+            Self::SetPreserveClientIp { target_group, .. } => {
+                ("ModifyTargetGroupAttributes", target_group)
+            }
+            Self::CreateListener { load_balancer, .. } => ("CreateListener", load_balancer),
+            Self::DeleteListener { listener } => ("DeleteListener", listener),
+            Self::AddTags { arns, .. } => ("AddTags", first(arns)),
+            Self::RemoveTags { arns, .. } => ("RemoveTags", first(arns)),
+            Self::Delete { load_balancer } => ("DeleteLoadBalancer", load_balancer),
+            Self::DeleteTargetGroup { target_group } => ("DeleteTargetGroup", target_group),
         }
     }
+}
+
+fn first(ids: &[String]) -> &str {
+    ids.first().map_or("", String::as_str)
 }
 
 impl fmt::Display for Action {
@@ -134,60 +158,39 @@ impl Action {
             Self::AuthorizeIngress { rules, .. } => all("+ ", rules),
             Self::RevokeIngress { rules, .. } => all("- ", rules),
             Self::DescribeIngress { rules, .. } => all("new description: ", rules),
-            Self::CreateTags { tags, .. } => all("+ tag ", tags.keys()),
-            Self::DeleteTags { keys, .. } => all("- tag ", keys),
-            Self::Elb(action) => action.difference(),
-            Self::ElbV2(action) => action.difference(),
-            create if create.creates().is_some() => "the old resource was missing".to_owned(),
-            _ => String::new(),
-        }
-    }
-}
-
-impl ElbAction {
-    fn difference(&self) -> String {
-        match self {
-            Self::Create { .. } => "the old resource was missing".to_owned(),
-            Self::ConfigureHealthCheck { check, .. } => format!("health check now {check}"),
-            Self::ModifyAttributes { attributes, .. } => format!(
+            Self::CreateTags { tags, .. }
+            | Self::Elb(ElbAction::AddTags { tags, .. })
+            | Self::ElbV2(ElbV2Action::AddTags { tags, .. }) => all("+ tag ", tags.keys()),
+            Self::DeleteTags { keys, .. }
+            | Self::Elb(ElbAction::RemoveTags { keys, .. })
+            | Self::ElbV2(ElbV2Action::RemoveTags { keys, .. }) => all("- tag ", keys),
+            Self::Elb(ElbAction::ConfigureHealthCheck { check, .. })
+            | Self::ElbV2(ElbV2Action::ConfigureHealthCheck { check, .. }) => {
+                format!("health check now {check}")
+            }
+            Self::Elb(ElbAction::ModifyAttributes { attributes, .. }) => format!(
                 "idle timeout now {} s, {} cross zone",
                 attributes.idle_timeout,
                 sign(attributes.cross_zone)
             ),
-            Self::AttachSubnets { subnets, .. } => all("+ ", subnets),
-            Self::DetachSubnets { subnets, .. } => all("- ", subnets),
-            Self::ApplyGroups { groups, .. } => all("groups now ", groups),
-            Self::CreateListeners { listeners, .. } => {
-                let port = |listener: &ClassicListener| listener.port;
-                all("+ port ", listeners.iter().map(port))
+            Self::Elb(ElbAction::AttachSubnets { subnets, .. }) => all("+ ", subnets),
+            Self::Elb(ElbAction::DetachSubnets { subnets, .. }) => all("- ", subnets),
+            Self::ElbV2(ElbV2Action::SetSubnets { subnets, .. }) => all("subnets now ", subnets),
+            Self::Elb(ElbAction::ApplyGroups { groups, .. })
+            | Self::ElbV2(ElbV2Action::SetGroups { groups, .. }) => all("groups now ", groups),
+            Self::Elb(ElbAction::CreateListeners { listeners, .. }) => {
+                all("+ port ", listeners.iter().map(|listener| listener.port))
             }
-            Self::DeleteListeners { ports, .. } => all("- port ", ports),
-            Self::AddTags { tags, .. } => all("+ tag ", tags.keys()),
-            Self::RemoveTags { keys, .. } => all("- tag ", keys),
-            Self::Delete { .. } => String::new(),
-        }
-    }
-}
-
-impl ElbV2Action {
-    fn difference(&self) -> String {
-        match self {
-            Self::Create { .. } | Self::CreateTargetGroup { .. } => {
-                "the old resource was missing".to_owned()
+            Self::Elb(ElbAction::DeleteListeners { ports, .. }) => all("- port ", ports),
+            Self::ElbV2(ElbV2Action::SetCrossZone { enabled, .. }) => {
+                format!("{} cross zone", sign(*enabled))
             }
-            Self::SetCrossZone { enabled, .. } => format!("{} cross zone", sign(*enabled)),
-            Self::SetSubnets { subnets, .. } => all("subnets now ", subnets),
-            Self::SetGroups { groups, .. } => all("groups now ", groups),
-            Self::ConfigureHealthCheck { check, .. } => format!("health check now {check}"),
-            Self::SetPreserveClientIp { enabled, .. } => {
+            Self::ElbV2(ElbV2Action::SetPreserveClientIp { enabled, .. }) => {
                 format!("{} addresses of clients", sign(*enabled))
             }
-            Self::CreateListener { port, .. } => format!("+ port {port}"),
-            Self::AddTags { tags, .. } => all("+ tag ", tags.keys()),
-            Self::RemoveTags { keys, .. } => all("- tag ", keys),
-            Self::DeleteListener { .. } | Self::Delete { .. } | Self::DeleteTargetGroup { .. } => {
-                String::new()
-            }
+            Self::ElbV2(ElbV2Action::CreateListener { port, .. }) => format!("+ port {port}"),
+            create if create.creates().is_some() => "the old resource was missing".to_owned(),
+            _ => String::new(),
         }
     }
 }

@@ -66,18 +66,11 @@ pub(crate) fn for_zone<'a>(
 /// The address of the zone is in use, by a NAT gateway that was made a moment ago and is not
 /// visible yet.
 fn is_taken_unseen(situation: &Situation<'_>, zone: &str, plan: &mut Plan) -> bool {
-    let logical = LogicalId::NatGateway(zone.to_owned());
-    let record = situation.memory.records.get(&logical);
-    let is_recent = record
-        .is_some_and(|record| record.since.plus(LATE) > situation.observed.nat_gateways.read_at());
-    let taken = ours(situation)
-        .find(|address| zone_of(address) == Some(zone) && address.association.is_some())
-        .filter(|_| is_recent);
+    let mut taken = ours(situation).filter(|address| zone_of(address) == Some(zone));
+    let taken = taken.find(|address| was_just_given(situation, zone, address));
     if let Some(address) = taken {
-        let what = format!(
-            "{} of {zone} is in use, but AWS does not show its NAT gateway yet",
-            address.id
-        );
+        let id = &address.id;
+        let what = format!("{id} of {zone} is in use, but AWS does not show its NAT gateway yet");
         plan.wait_to_see(Part::NatGateways, what, RECHECK);
     }
     taken.is_some()

@@ -30,7 +30,7 @@ pub(crate) fn plan_removal(ending: &Ending<'_>) -> Plan {
     network::plan_groups(ending, &mut plan);
     network::plan_addresses(ending, &mut plan);
     network::plan_route_tables(ending, &mut plan);
-    let frees_addresses = network::load_balancers_are_gone(ending)
+    let frees_addresses = ending.load_balancers_are_gone()
         && ending.bastions_are_gone()
         && ending.nat_gateways_are_gone();
     if frees_addresses {
@@ -77,15 +77,14 @@ fn missing_reads(ending: &Ending<'_>) -> Vec<Query> {
 }
 
 fn terminate_bastions(ending: &Ending<'_>, plan: &mut Plan) {
-    let all = ending.observed.bastions.all().iter();
-    let ours: Vec<_> = all.filter(|found| ending.is_ours(&found.tags, &found.id)).collect();
+    let ours = || ending.ours(&ending.observed.bastions);
     let live: Vec<_> =
-        ours.iter().filter(|found| found.is_live()).map(|found| found.id.clone()).collect();
+        ours().filter(|found| found.is_live()).map(|found| found.id.clone()).collect();
     if !live.is_empty() {
         plan.act(Part::Deletion, Action::TerminateInstances { instances: live });
     }
-    if let Some(ending) = ours.iter().find(|found| found.state == InstanceState::ShuttingDown) {
-        let what = format!("{} is shutting down", ending.id);
+    if let Some(found) = ours().find(|found| found.state == InstanceState::ShuttingDown) {
+        let what = format!("{} is shutting down", found.id);
         plan.wait(Part::Deletion, what, RECHECK, Query::Bastions(None));
     }
 }

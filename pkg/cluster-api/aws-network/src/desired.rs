@@ -1,5 +1,6 @@
 //! [`Desired`]: what a cluster shall have on AWS. Its parts are read from texts once, in
 //! `from_spec.rs`.
+#![allow(missing_docs, reason = "most fields have the names that AWS or the CRD gives them")]
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -43,7 +44,6 @@ pub enum NatPolicy {
     PerZone,
     /// One for all, in this zone or in that of the first public subnet.
     Single(Option<String>),
-    /// None.
     None,
 }
 
@@ -62,13 +62,11 @@ impl NatPolicy {
 /// The source of a rule, before the ids of groups are known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RuleSource {
-    /// Addresses.
     Cidr(IpNet),
     /// A security group, by id.
     Group(String),
     /// A security group of the cluster.
     Role(Role),
-    /// The CIDR of the VPC.
     Vpc,
     /// The public addresses of the NAT gateways.
     NatAddresses,
@@ -87,7 +85,6 @@ pub struct RuleTemplate {
     pub sources: Vec<RuleSource>,
 }
 
-/// The security groups.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DesiredGroups {
     /// The rules of each role. [`Role::Lb`] may have none, and then has rules of others.
@@ -101,19 +98,14 @@ pub struct DesiredGroups {
 /// The load balancer of the API server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DesiredLoadBalancer {
-    /// Kind.
     pub kind: LoadBalancerKind,
-    /// Name.
     pub name: String,
-    /// Whether the internet can reach it.
     pub scheme: Scheme,
     /// Ids or names of its subnets; the first of each zone when empty.
     pub subnets: Vec<String>,
     /// More security groups, by id.
     pub additional_groups: Vec<String>,
-    /// Port.
     pub port: u16,
-    /// Health check.
     pub health_check: HealthCheck,
     /// Every node serves all zones.
     pub cross_zone: bool,
@@ -123,14 +115,11 @@ pub struct DesiredLoadBalancer {
     pub may_be_created: bool,
 }
 
-/// The bastion.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DesiredBastion {
-    /// Instance type.
     pub instance_type: String,
     /// Image; without it the image is looked up.
     pub image: Option<String>,
-    /// The name of its key pair.
     pub key: Option<String>,
 }
 
@@ -153,13 +142,9 @@ pub struct Desired {
     pub names_vpc_cidr: bool,
     /// The subnets, in the order of the spec.
     pub subnets: Vec<DesiredSubnet>,
-    /// The NAT gateways.
     pub nat: NatPolicy,
-    /// The security groups.
     pub groups: DesiredGroups,
-    /// The load balancer.
     pub load_balancer: Option<DesiredLoadBalancer>,
-    /// The bastion.
     pub bastion: Option<DesiredBastion>,
     /// Owned subnets that are not desired are deleted.
     pub prune_subnets: bool,

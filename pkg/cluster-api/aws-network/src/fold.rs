@@ -1,14 +1,14 @@
 //! Applies a write that was carried out to [`Observed`], so that a reconciliation goes on without
 //! reading everything again.
 
-use crate::action::{Action, BastionLaunch};
+use crate::action::Action;
 use crate::identity::Tags;
 use crate::memory::Timestamp;
 use crate::observed::Observed;
 use crate::outcome::Answer;
 use crate::resources::{
     Address, Association, DEFAULT_ROUTE, Instance, InstanceState, InternetGateway, NatGateway,
-    NatState, Route, RouteTable, SecurityGroup, Subnet, Target, Vpc,
+    NatState, Route, RouteTable, SecurityGroup, Subnet, Vpc,
 };
 use crate::rule::{Rule, Source};
 
@@ -20,8 +20,12 @@ impl Observed {
         match action {
             Action::Elb(action) => load_balancers::fold_classic(self, action, answer),
             Action::ElbV2(action) => load_balancers::fold_network(self, action, answer),
-            Action::CreateTags { resources, tags } => add_tags(self, resources, tags),
-            Action::DeleteTags { resources, keys } => remove_tags(self, resources, keys),
+            Action::CreateTags { resources, tags } => {
+                edit_tags(self, resources, |found| found.extend(tags.clone()));
+            }
+            Action::DeleteTags { resources, keys } => {
+                edit_tags(self, resources, |found| found.retain(|key, _| !keys.contains(key)));
+            }
             _ if action.is_removal() => fold_removal(self, action),
             _ if action.creates().is_some() => fold_create(self, action, answer.clone(), now),
             _ => fold_change(self, action, answer),
@@ -50,7 +54,10 @@ fn fold_create(seen: &mut Observed, action: &Action, answer: Answer, now: Timest
             }
         }
         Action::CreateNatGateway { vpc, subnet, allocation, tags, .. } => {
-            seen.nat_gateways.add(pending_nat(id, vpc, subnet, allocation, tags));
+            let (allocations, public_ips) = (vec![allocation], Vec::new());
+            let (state, failure) = (NatState::Pending, None);
+            let nat = NatGateway { id, vpc, subnet, allocations, public_ips, state, failure, tags };
+            seen.nat_gateways.add(nat);
         }
         Action::CreateRouteTable { vpc, tags, .. } => {
             let (associations, routes) = (Vec::new(), Vec::new());
@@ -60,191 +67,108 @@ fn fold_create(seen: &mut Observed, action: &Action, answer: Answer, now: Timest
             seen.security_groups.add(SecurityGroup { id, vpc, name, rules: Vec::new(), tags });
         }
         Action::RunBastion { vpc, launch, .. } => {
-            seen.bastions.add(pending_bastion(id, vpc, launch, now));
+            let (state, launched, tags) = (InstanceState::Pending, now.0, launch.tags);
+            seen.bastions.add(Instance { id, vpc, state, launched, public_ip: None, tags });
         }
         _ => {}
     }
-}
-
-fn pending_nat(
-    id: String,
-    vpc: String,
-    subnet: String,
-    allocation: String,
-    tags: Tags,
-) -> NatGateway {
-    NatGateway {
-        id,
-        vpc,
-        subnet,
-        allocations: vec![allocation],
-        public_ips: Vec::new(),
-        state: NatState::Pending,
-        failure: None,
-        tags,
-    }
-}
-
-fn pending_bastion(id: String, vpc: String, launch: BastionLaunch, now: Timestamp) -> Instance {
-    let state = InstanceState::Pending;
-    Instance { id, vpc, state, launched: now.0, public_ip: None, tags: launch.tags }
 }
 
 fn fold_change(seen: &mut Observed, action: &Action, answer: &Answer) {
     match action {
         Action::EnableDnsSupport { vpc } => {
-            seen.vpcs.edit_where(|found| found.id == *vpc, |found| found.dns_support = Some(true));
+            seen.vpcs.edit(vpc, |found| found.dns_support = Some(true));
         }
         Action::EnableDnsHostnames { vpc } => {
-            seen.vpcs
-                .edit_where(|found| found.id == *vpc, |found| found.dns_hostnames = Some(true));
+            seen.vpcs.edit(vpc, |found| found.dns_hostnames = Some(true));
         }
         Action::SetMapPublicIp { subnet, enabled } => {
-            seen.subnets
-                .edit_where(|found| found.id == *subnet, |found| found.map_public_ip = *enabled);
+            seen.subnets.edit(subnet, |found| found.map_public_ip = *enabled);
         }
         Action::AttachInternetGateway { gateway, vpc } => {
-            seen.internet_gateways.edit_where(
-                |found| found.id == *gateway,
-                |found| found.attached_to = Some(vpc.clone()),
-            );
+            seen.internet_gateways.edit(gateway, |found| found.attached_to = Some(vpc.clone()));
         }
         Action::CreateRoute { table, target } | Action::ReplaceRoute { table, target } => {
-            lead_default_route(seen, table, target);
+            let (destination, target) = (DEFAULT_ROUTE.to_owned(), target.clone());
+            seen.route_tables.edit(table, |found| {
+                found.routes.retain(|old| old.destination != DEFAULT_ROUTE);
+                found.routes.push(Route { destination, target, blackhole: false });
+            });
         }
         Action::AssociateRouteTable { table, subnet } => {
             let association = Association { id: answer.id.clone(), subnet: Some(subnet.clone()) };
-            seen.route_tables.edit_where(
-                |found| found.id == *table,
-                |found| found.associations.push(association.clone()),
-            );
+            seen.route_tables.edit(table, |found| found.associations.push(association));
         }
         Action::ReplaceAssociation { association, table } => {
-            move_association(seen, association, table, &answer.id);
+            let mut all = seen.route_tables.all().iter().flat_map(|found| &found.associations);
+            let Some(old) = all.find(|old| old.id == *association).cloned() else { return };
+            disassociate(seen, association);
+            let new = Association { id: answer.id.clone(), ..old };
+            seen.route_tables.edit(table, |found| found.associations.push(new));
         }
         Action::AuthorizeIngress { group, rules } => add_rules(seen, group, rules),
-        Action::DescribeIngress { group, rules } => describe_rules(seen, group, rules),
+        Action::DescribeIngress { group, rules } => {
+            remove_rules(seen, group, rules);
+            add_rules(seen, group, rules);
+        }
         _ => {}
     }
-}
-
-fn lead_default_route(seen: &mut Observed, table: &str, target: &Target) {
-    let route =
-        Route { destination: DEFAULT_ROUTE.to_owned(), target: target.clone(), blackhole: false };
-    seen.route_tables.edit_where(
-        |found| found.id == table,
-        |found| {
-            found.routes.retain(|old| old.destination != DEFAULT_ROUTE);
-            found.routes.push(route.clone());
-        },
-    );
-}
-
-fn move_association(seen: &mut Observed, association: &str, table: &str, new_id: &str) {
-    seen.route_tables.edit(|tables| {
-        let moved = tables.iter_mut().find_map(|found| {
-            let place = found.associations.iter().position(|old| old.id == association)?;
-            Some(found.associations.remove(place))
-        });
-        if let (Some(moved), Some(to)) = (moved, tables.iter_mut().find(|found| found.id == table))
-        {
-            to.associations.push(Association { id: new_id.to_owned(), ..moved });
-        }
-    });
 }
 
 fn fold_removal(seen: &mut Observed, action: &Action) {
     match action {
-        Action::DeleteVpc { vpc } => seen.vpcs.remove_where(|found| found.id == *vpc),
-        Action::DeleteSubnet { subnet } => seen.subnets.remove_where(|found| found.id == *subnet),
+        Action::DeleteVpc { vpc } => seen.vpcs.remove(vpc),
+        Action::DeleteSubnet { subnet } => seen.subnets.remove(subnet),
         Action::DetachInternetGateway { gateway, .. } => {
-            seen.internet_gateways
-                .edit_where(|found| found.id == *gateway, |found| found.attached_to = None);
+            seen.internet_gateways.edit(gateway, |found| found.attached_to = None);
         }
-        Action::DeleteInternetGateway { gateway } => {
-            seen.internet_gateways.remove_where(|found| found.id == *gateway);
-        }
-        Action::ReleaseAddress { allocation } => {
-            seen.addresses.remove_where(|found| found.id == *allocation);
-        }
+        Action::DeleteInternetGateway { gateway } => seen.internet_gateways.remove(gateway),
+        Action::ReleaseAddress { allocation } => seen.addresses.remove(allocation),
         Action::DeleteNatGateway { nat_gateway } => {
-            seen.nat_gateways.edit_where(
-                |found| found.id == *nat_gateway,
-                |found| found.state = NatState::Deleting,
-            );
+            seen.nat_gateways.edit(nat_gateway, |found| found.state = NatState::Deleting);
         }
         Action::DeleteRoute { table } => {
-            seen.route_tables.edit_where(
-                |found| found.id == *table,
-                |found| found.routes.retain(|route| route.destination != DEFAULT_ROUTE),
-            );
+            let is_other = |route: &Route| route.destination != DEFAULT_ROUTE;
+            seen.route_tables.edit(table, |found| found.routes.retain(is_other));
         }
-        Action::DisassociateRouteTable { association } => {
-            seen.route_tables.edit_where(
-                |_| true,
-                |found| found.associations.retain(|old| old.id != *association),
-            );
-        }
-        Action::DeleteRouteTable { table } => {
-            seen.route_tables.remove_where(|found| found.id == *table);
-        }
+        Action::DisassociateRouteTable { association } => disassociate(seen, association),
+        Action::DeleteRouteTable { table } => seen.route_tables.remove(table),
         Action::RevokeIngress { group, rules } => remove_rules(seen, group, rules),
-        Action::DeleteSecurityGroup { group } => delete_group(seen, group),
-        Action::TerminateInstances { instances } => {
-            seen.bastions.edit_where(
-                |found| instances.contains(&found.id),
-                |found| found.state = InstanceState::ShuttingDown,
-            );
+        Action::DeleteSecurityGroup { group } => {
+            // AWS deletes a group only when no other names it; its own rules, which may name
+            // itself, go with it.
+            seen.security_groups.remove(group);
+            let named = Source::Group(group.clone());
+            let is_other = |rule: &Rule| rule.key.source != named;
+            seen.security_groups.edit_where(|_| true, |found| found.rules.retain(is_other));
         }
-        Action::DeleteNetworkInterface { interface } => {
-            seen.interfaces.remove_where(|found| found.id == *interface);
-        }
+        Action::TerminateInstances { instances } => seen.bastions.edit_where(
+            |found| instances.contains(&found.id),
+            |found| found.state = InstanceState::ShuttingDown,
+        ),
+        Action::DeleteNetworkInterface { interface } => seen.interfaces.remove(interface),
         _ => {}
     }
 }
 
-fn add_rules(seen: &mut Observed, group: &str, rules: &[Rule]) {
-    seen.security_groups
-        .edit_where(|found| found.id == group, |found| found.rules.extend_from_slice(rules));
+fn disassociate(seen: &mut Observed, association: &str) {
+    let is_other = |old: &Association| old.id != association;
+    seen.route_tables.edit_where(|_| true, |found| found.associations.retain(is_other));
 }
 
-fn describe_rules(seen: &mut Observed, group: &str, rules: &[Rule]) {
-    remove_rules(seen, group, rules);
-    add_rules(seen, group, rules);
+fn add_rules(seen: &mut Observed, group: &str, rules: &[Rule]) {
+    seen.security_groups.edit(group, |found| found.rules.extend_from_slice(rules));
 }
 
 fn remove_rules(seen: &mut Observed, group: &str, rules: &[Rule]) {
-    seen.security_groups.edit_where(
-        |found| found.id == group,
-        |found| found.rules.retain(|old| rules.iter().all(|rule| rule.key != old.key)),
-    );
+    let is_other = |old: &Rule| rules.iter().all(|rule| rule.key != old.key);
+    seen.security_groups.edit(group, |found| found.rules.retain(is_other));
 }
 
-/// AWS deletes a group only when no other names it; its own rules, which may name itself, go with
-/// it.
-fn delete_group(seen: &mut Observed, group: &str) {
-    seen.security_groups.remove_where(|found| found.id == group);
-    let named = Source::Group(group.to_owned());
-    seen.security_groups
-        .edit_where(|_| true, |found| found.rules.retain(|rule| rule.key.source != named));
-}
-
-fn add_tags(seen: &mut Observed, resources: &[String], tags: &Tags) {
-    edit_tags(seen, resources, &|found| {
-        found.extend(tags.iter().map(|(key, value)| (key.clone(), value.clone())));
-    });
-}
-
-fn remove_tags(seen: &mut Observed, resources: &[String], keys: &[String]) {
-    edit_tags(seen, resources, &|found| found.retain(|key, _| !keys.contains(key)));
-}
-
-fn edit_tags(seen: &mut Observed, ids: &[String], change: &dyn Fn(&mut Tags)) {
+fn edit_tags(seen: &mut Observed, ids: &[String], change: impl Fn(&mut Tags)) {
     macro_rules! kinds {
         ($($kind:ident)*) => {$(
-            if seen.$kind.all().iter().any(|found| ids.contains(&found.id)) {
-                seen.$kind.edit_where(|found| ids.contains(&found.id), |found| change(&mut found.tags));
-            }
+            seen.$kind.edit_where(|found| ids.contains(&found.id), |found| change(&mut found.tags));
         )*};
     }
     kinds!(vpcs subnets internet_gateways addresses nat_gateways route_tables security_groups bastions);

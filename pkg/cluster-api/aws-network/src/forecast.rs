@@ -1,17 +1,17 @@
 //! [`forecast`]: what a reconciliation would write from where it is to its goal, if AWS did all of
-//! it at once. Nothing is sent; what only AWS can tell, such as ids, is named by its place.
+//! it at once. Nothing is sent; what only AWS can tell, such as ids, is named by its logical id.
 
 use std::net::Ipv4Addr;
 
 use crate::action::{Action, ElbAction};
 use crate::desired::Desired;
 use crate::identity::Tags;
-use crate::load_balancers::{BalancerState, ClassicLoadBalancer};
+use crate::load_balancers::BalancerState;
 use crate::memory::Timestamp;
 use crate::observed::Observed;
 use crate::outcome::{Answer, Outcome};
 use crate::plan::{Planned, Problem};
-use crate::query::{Lookup, Query, Reply, Scope};
+use crate::query::Query;
 use crate::reconciliation::{Goal, Reconciliation, Rest, Step};
 use crate::resources::{InstanceState, NatState, Subnet, Vpc};
 
@@ -42,11 +42,13 @@ pub fn forecast(reconciliation: &Reconciliation, now: Timestamp) -> Forecast {
         match reconciliation.next(now) {
             Step::Read(queries) | Step::Poll(queries) => {
                 settle(&mut world);
-                for query in queries {
-                    let reply = reply(&world, &query);
-                    world.take_in(&query, reply.clone(), now);
-                    reconciliation.answer(query, reply, now);
-                }
+                world.know_the_rest(IMAGE, now);
+                let ids = queries.iter().filter_map(|query| match query {
+                    Query::Vpc(id) => Some(id.clone()),
+                    _ => None,
+                });
+                world.asked_vpcs.extend(ids);
+                reconciliation.see(queries, &world);
             }
             Step::Persist(_) => reconciliation.persisted(true),
             Step::Write(planned) => {
@@ -72,10 +74,10 @@ pub fn forecast(reconciliation: &Reconciliation, now: Timestamp) -> Forecast {
 
 /// A simulated answer of AWS: the logical id stands for the id.
 fn answer(action: &Action, number: usize) -> Answer {
-    let place = action.creates().map(|(logical, _)| logical.to_string());
+    let logical = action.creates().map(|(logical, _)| logical.to_string());
     let id = match action {
         Action::Elb(ElbAction::Create { name, .. }) => name.clone(),
-        _ => place.unwrap_or_else(|| format!("association/{number}")),
+        _ => logical.unwrap_or_else(|| format!("association/{number}")),
     };
     // Of the block that is kept for documentation.
     let last = u8::try_from(number % 254).unwrap_or_default() + 1;
@@ -114,14 +116,10 @@ fn add_named(world: &mut Observed, desired: &Desired, now: Timestamp) {
 
 /// Brings to its end what takes its time.
 fn settle(world: &mut Observed) {
-    let gone: Vec<_> = world
-        .nat_gateways
-        .all()
-        .iter()
-        .filter(|nat| nat.state == NatState::Deleting)
-        .flat_map(|nat| nat.allocations.clone())
-        .collect();
-    world.addresses.edit_where(|it| gone.contains(&it.id), |it| it.association = None);
+    let nats = world.nat_gateways.all().iter();
+    let ending = nats.filter(|nat| nat.state == NatState::Deleting);
+    let freed: Vec<_> = ending.flat_map(|nat| nat.allocations.clone()).collect();
+    world.addresses.edit_where(|it| freed.contains(&it.id), |it| it.association = None);
     world.nat_gateways.remove_where(|nat| nat.state == NatState::Deleting);
     world
         .nat_gateways
@@ -133,102 +131,4 @@ fn settle(world: &mut Observed) {
     world.bastions.remove_where(|it| it.state == InstanceState::ShuttingDown);
     world.subnets.edit_where(|_| true, |subnet| subnet.available = true);
     world.network.edit_where(|_| true, |found| found.state = BalancerState::Active);
-}
-
-/// The simulated answer to a query.
-fn reply(world: &Observed, query: &Query) -> Reply {
-    match query {
-        Query::TaggedVpcs => Reply::Vpcs(world.vpcs.all().to_vec()),
-        Query::Vpc(id) => Reply::Vpcs(those(world.vpcs.all(), |vpc| vpc.id == *id)),
-        Query::VpcAttributes(id) => {
-            let found = world.vpcs.all().iter().find(|vpc| vpc.id == *id);
-            Reply::VpcAttributes {
-                vpc: id.clone(),
-                dns_support: found.and_then(|vpc| vpc.dns_support).unwrap_or(true),
-                dns_hostnames: found.and_then(|vpc| vpc.dns_hostnames).unwrap_or(true),
-            }
-        }
-        Query::Subnets(scope) => {
-            Reply::Subnets(those(world.subnets.all(), |it| is_in(scope, &it.vpc)))
-        }
-        Query::InternetGateways(Scope::Tagged) => {
-            Reply::InternetGateways(world.internet_gateways.all().to_vec())
-        }
-        Query::InternetGateways(Scope::Vpc(id)) => {
-            let known = [world.attached_gateways.all(), world.internet_gateways.all()].concat();
-            let mut attached = those(&known, |it| it.attached_to.as_ref() == Some(id));
-            attached.dedup_by(|one, other| one.id == other.id);
-            Reply::InternetGateways(attached)
-        }
-        Query::Addresses => Reply::Addresses(world.addresses.all().to_vec()),
-        Query::NatGateways(scope) => {
-            Reply::NatGateways(those(world.nat_gateways.all(), |it| is_in(scope, &it.vpc)))
-        }
-        Query::RouteTables(scope) => {
-            Reply::RouteTables(those(world.route_tables.all(), |it| is_in(scope, &it.vpc)))
-        }
-        Query::SecurityGroups(scope) => {
-            Reply::SecurityGroups(those(world.security_groups.all(), |it| is_in(scope, &it.vpc)))
-        }
-        Query::Bastions(_) => Reply::Bastions(world.bastions.all().to_vec()),
-        Query::BastionImage => {
-            let known = world.bastion_images.all().first().cloned();
-            Reply::BastionImage(known.or_else(|| Some(IMAGE.to_owned())))
-        }
-        Query::Residents(_) => Reply::Residents(world.residents.all().to_vec()),
-        Query::NetworkInterfaces(_) => Reply::NetworkInterfaces(world.interfaces.all().to_vec()),
-        balancers => of_balancers(world, balancers),
-    }
-}
-
-fn of_balancers(world: &Observed, query: &Query) -> Reply {
-    let classic = world.classic.all();
-    match query {
-        Query::ClassicAttributes(name) => Reply::ClassicAttributes {
-            name: name.clone(),
-            attributes: classic
-                .iter()
-                .find(|it| it.name == *name)
-                .and_then(|it| it.attributes.clone()),
-        },
-        Query::ClassicTags(names) => {
-            let of = |name: &String| {
-                let found = classic.iter().find(|it| it.name == *name)?;
-                Some((name.clone(), found.tags.clone().unwrap_or_else(Tags::new)))
-            };
-            Reply::ClassicTags(names.iter().filter_map(of).collect())
-        }
-        Query::NetworkLoadBalancers(_) => Reply::NetworkLoadBalancers(
-            world.network.all().to_vec(),
-            world.target_groups.all().to_vec(),
-        ),
-        Query::NetworkAttributes { load_balancer, target_group } => {
-            let balancer = world.network.all().iter().find(|it| it.arn == *load_balancer);
-            let group = world.target_groups.all().iter().find(|it| it.arn == *target_group);
-            Reply::NetworkAttributes {
-                load_balancer: load_balancer.clone(),
-                cross_zone: balancer.and_then(|it| it.cross_zone).unwrap_or_default(),
-                target_group: target_group.clone(),
-                preserve_client_ip: group.and_then(|it| it.preserve_client_ip).unwrap_or_default(),
-            }
-        }
-        Query::ClassicLoadBalancers(Lookup { names, vpc }) => {
-            let is_meant = |it: &ClassicLoadBalancer| {
-                names.contains(&it.name) || vpc.as_ref() == Some(&it.vpc)
-            };
-            Reply::ClassicLoadBalancers(those(classic, is_meant))
-        }
-        _ => Reply::ClassicLoadBalancers(Vec::new()),
-    }
-}
-
-fn is_in(scope: &Scope, vpc: &str) -> bool {
-    match scope {
-        Scope::Tagged => true,
-        Scope::Vpc(id) => id == vpc,
-    }
-}
-
-fn those<T: Clone>(all: &[T], is_meant: impl Fn(&T) -> bool) -> Vec<T> {
-    all.iter().filter(|it| is_meant(it)).cloned().collect()
 }

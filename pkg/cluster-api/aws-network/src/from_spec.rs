@@ -139,13 +139,13 @@ fn check_ranges(subnets: &[DesiredSubnet], vpc: Option<IpNet>, errors: &mut Vec<
         .enumerate()
         .filter_map(|(index, subnet)| Some((index, subnet.cidr?)))
         .collect();
-    for (place, (index, cidr)) in cidrs.iter().enumerate() {
+    for (number, (index, cidr)) in cidrs.iter().enumerate() {
         let path = format!("spec.network.subnets[{index}].cidrBlock");
         if let Some(vpc) = vpc.filter(|vpc| !vpc.contains(cidr)) {
             errors.push(SpecError::new(&path, format!("{cidr} is not inside the VPC's {vpc}")));
         }
         let overlaps = |other: &IpNet| cidr.contains(other) || other.contains(cidr);
-        if let Some((first, other)) = cidrs[..place].iter().find(|(_, other)| overlaps(other)) {
+        if let Some((first, other)) = cidrs[..number].iter().find(|(_, other)| overlaps(other)) {
             let problem = format!("{cidr} overlaps {other} of spec.network.subnets[{first}]");
             errors.push(SpecError::new(path, problem));
         }

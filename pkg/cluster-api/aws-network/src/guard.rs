@@ -7,6 +7,7 @@ use crate::identity::{Identity, Ownership, Tags};
 use crate::memory::Memory;
 use crate::observed::Observed;
 use crate::plan::{Plan, Problem, Reason};
+use crate::resources::AwsResource as _;
 
 /// Takes writes out of a plan that name what is not ours, and reports them as problems.
 pub(crate) fn hold_back(
@@ -38,36 +39,31 @@ fn is_ours(identity: &Identity, observed: &Observed, memory: &Memory, id: &str) 
     let Some(tags) = tags_of(observed, id) else { return recorded };
     let has_no_other_owner =
         || tags.get(&identity.owner_tag).is_none_or(|owner| *owner == identity.owner_id);
-    let mut groups = observed.security_groups.all().iter().filter(|group| group.id == id);
+    let group = observed.security_groups.of_id(id);
     identity.ownership(tags, recorded) == Ownership::Ours
         || (recorded && has_no_other_owner())
         || identity.is_service_balancer(tags)
-        || groups.any(|group| identity.is_service_group(tags, &group.name))
+        || group.is_some_and(|group| identity.is_service_group(tags, &group.name))
 }
 
 /// The tags by which a resource is judged: an association has those of its table, a listener those
 /// of its target group.
 fn tags_of<'a>(seen: &'a Observed, id: &str) -> Option<&'a Tags> {
     macro_rules! find {
-        ($key:ident: $($kind:ident)*) => {$(
-            if let Some(found) = seen.$kind.all().iter().find(|found| found.$key == id) {
-                return Some(&found.tags);
+        ($($kind:ident)*) => {$(
+            if let Some(found) = seen.$kind.of_id(id) {
+                return found.tags();
             }
         )*};
     }
-    find!(id: vpcs subnets internet_gateways attached_gateways addresses nat_gateways route_tables
-        security_groups bastions);
-    find!(arn: network target_groups);
-    if let Some(found) = seen.classic.all().iter().find(|found| found.name == id) {
-        return found.tags.as_ref();
-    }
+    find!(vpcs subnets internet_gateways attached_gateways addresses nat_gateways route_tables
+        security_groups bastions network target_groups classic);
     let mut tables = seen.route_tables.all().iter();
     let used = tables.find(|table| table.associations.iter().any(|found| found.id == id));
     used.map(|table| &table.tags).or_else(|| {
         let mut listeners = seen.network.all().iter().flat_map(|found| &found.listeners);
         let listener = listeners.find(|listener| listener.arn == id)?;
-        let mut groups = seen.target_groups.all().iter();
-        Some(&groups.find(|group| group.arn == listener.target_group)?.tags)
+        seen.target_groups.of_id(&listener.target_group)?.tags()
     })
 }
 
@@ -83,51 +79,24 @@ impl Action {
             | Self::CreateSecurityGroup { .. }
             | Self::RunBastion { .. }
             | Self::Elb(ElbAction::Create { .. })
+            | Self::ElbV2(ElbV2Action::Create { .. } | ElbV2Action::CreateTargetGroup { .. })
             // A free interface in a VPC of ours has no tags.
             | Self::DeleteNetworkInterface { .. } => Vec::new(),
-            Self::CreateSubnet { vpc, .. }
-            | Self::CreateRouteTable { vpc, .. }
-            | Self::EnableDnsSupport { vpc }
-            | Self::EnableDnsHostnames { vpc }
-            | Self::DeleteVpc { vpc } => vec![vpc],
-            Self::SetMapPublicIp { subnet, .. } | Self::DeleteSubnet { subnet } => vec![subnet],
+            Self::CreateSubnet { vpc, .. } | Self::CreateRouteTable { vpc, .. } => vec![vpc],
             Self::AttachInternetGateway { gateway, vpc } => vec![gateway, vpc],
-            Self::DetachInternetGateway { gateway, .. }
-            | Self::DeleteInternetGateway { gateway } => vec![gateway],
-            Self::CreateNatGateway { allocation, .. } | Self::ReleaseAddress { allocation } => {
-                vec![allocation]
-            }
-            Self::DeleteNatGateway { nat_gateway } => vec![nat_gateway],
-            Self::CreateRoute { table, .. }
-            | Self::ReplaceRoute { table, .. }
-            | Self::DeleteRoute { table }
-            | Self::AssociateRouteTable { table, .. }
-            | Self::DeleteRouteTable { table } => vec![table],
+            Self::CreateNatGateway { allocation, .. } => vec![allocation],
             Self::ReplaceAssociation { association, table } => vec![association, table],
-            Self::DisassociateRouteTable { association } => vec![association],
-            Self::AuthorizeIngress { group, .. }
-            | Self::RevokeIngress { group, .. }
-            | Self::DescribeIngress { group, .. }
-            | Self::DeleteSecurityGroup { group } => vec![group],
             Self::TerminateInstances { instances: all }
             | Self::CreateTags { resources: all, .. }
-            | Self::DeleteTags { resources: all, .. } => all.iter().map(String::as_str).collect(),
-            Self::Elb(action) => vec![action.subject()],
-            Self::ElbV2(action) => changed(action),
+            | Self::DeleteTags { resources: all, .. }
+            | Self::ElbV2(
+                ElbV2Action::AddTags { arns: all, .. } | ElbV2Action::RemoveTags { arns: all, .. },
+            ) => all.iter().map(String::as_str).collect(),
+            Self::ElbV2(ElbV2Action::CreateListener { load_balancer, target_group, .. }) => {
+                vec![load_balancer, target_group]
+            }
+            other => vec![other.subject()],
         }
-    }
-}
-
-fn changed(action: &ElbV2Action) -> Vec<&str> {
-    match action {
-        ElbV2Action::Create { .. } | ElbV2Action::CreateTargetGroup { .. } => Vec::new(),
-        ElbV2Action::CreateListener { load_balancer, target_group, .. } => {
-            vec![load_balancer, target_group]
-        }
-        ElbV2Action::AddTags { arns, .. } | ElbV2Action::RemoveTags { arns, .. } => {
-            arns.iter().map(String::as_str).collect()
-        }
-        one => vec![one.subject()],
     }
 }
 

@@ -28,7 +28,7 @@
 //! | `memory.rs` | what makes a create happen once |
 //! | `planner.rs` | the plan of a cluster that shall exist: calls its parts in order |
 //! | `plan.rs` | what a plan consists of: writes, reads, waits, problems |
-//! | `vpc.rs`, `subnets.rs`, `internet_gateway.rs`, `nat_gateways.rs`, `addresses.rs`, `route_tables.rs`, `security_groups.rs`, `bastion.rs`, `load_balancer.rs` | the plan of each part |
+//! | `vpc.rs`, `subnets.rs`, `nat_gateways.rs`, `addresses.rs`, `route_tables.rs`, `security_groups.rs`, `bastion.rs`, `load_balancer.rs` | the plan of each part |
 //! | `deletion.rs` | the plan of a deletion |
 //! | `guard.rs` | no write names a resource of somebody else |
 //! | `reconciliation.rs`, `forecast.rs` | [`Reconciliation`], and its writes found out without sending them |
@@ -46,7 +46,6 @@ mod forecast;
 mod from_spec;
 mod guard;
 mod identity;
-mod internet_gateway;
 mod load_balancer;
 mod load_balancers;
 mod memory;
@@ -86,11 +85,11 @@ pub use plan::{Other, Part, Plan, Planned, Problem, Reason, Wait};
 pub use query::{Lookup, Query, Reply, Scope};
 pub use reconciliation::{DEEP_CHECK_PERIOD, Goal, Reconciliation, Rest, Step};
 pub use report::{
-    Condition, Outputs, Places, SubnetPlace, conditions, is_ready, listed, outputs, places,
+    Condition, NetworkIds, Outputs, SubnetIds, conditions, is_ready, listed, network_ids, outputs,
 };
 pub use resources::{
-    Address, Association, DEFAULT_ROUTE, Instance, InstanceState, InternetGateway, NatGateway,
-    NatState, NetworkInterface, Route, RouteTable, SecurityGroup, Subnet, Target, Vpc,
+    Address, Association, AwsResource, DEFAULT_ROUTE, Instance, InstanceState, InternetGateway,
+    NatGateway, NatState, NetworkInterface, Route, RouteTable, SecurityGroup, Subnet, Target, Vpc,
 };
 pub use rule::{Role, Rule, RuleKey, Source};
 pub use spec::{

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use both_kinds::Site;
+use both_kinds::{Input, Site};
 
 use crate::desired::DesiredLoadBalancer;
 use crate::load_balancers::Scheme;
@@ -30,9 +30,10 @@ pub(crate) fn plan(
     let faces_internet = wanted.scheme == Scheme::InternetFacing;
     let is_reachable = gateway.is_some() || !faces_internet || !home.is_managed;
     let site = site(wanted, home, subnets, groups, plan).filter(|_| is_reachable);
+    let input = Input { situation, home, wanted, site };
     match wanted.kind {
-        LoadBalancerKind::Classic => classic::plan(situation, home, wanted, site.as_ref(), plan),
-        LoadBalancerKind::Network => network::plan(situation, home, wanted, site.as_ref(), plan),
+        LoadBalancerKind::Classic => classic::plan(&input, plan),
+        LoadBalancerKind::Network => network::plan(&input, plan),
     }
 }
 
@@ -47,14 +48,14 @@ fn site(
     if !subnets.are_complete {
         return None;
     }
-    let places = if wanted.subnets.is_empty() {
+    let chosen = if wanted.subnets.is_empty() {
         first_of_each_zone(wanted.scheme, subnets)
     } else {
         named(wanted, subnets, plan)?
     };
     let mut all = vec![group.clone()];
     all.extend(wanted.additional_groups.iter().cloned());
-    Some(Site { vpc: home.id.to_owned(), subnets: places, groups: all })
+    Some(Site { vpc: home.id.to_owned(), subnets: chosen, groups: all })
 }
 
 /// The first public subnet of each zone; private ones when it is internal, or when there are no

@@ -1,5 +1,6 @@
 //! Load balancers as AWS describes them: classic ones, and those of the second generation (network,
 //! application).
+#![allow(missing_docs, reason = "most fields have the names that AWS or the CRD gives them")]
 
 use crate::identity::Tags;
 
@@ -17,9 +18,7 @@ pub enum Scheme {
 pub struct HealthCheck {
     /// `TCP`, `SSL`, `HTTP` or `HTTPS`.
     pub protocol: String,
-    /// The port of the instance.
     pub port: u16,
-    /// Path of HTTP and HTTPS checks.
     pub path: Option<String>,
     /// From check to check.
     pub interval: u32,
@@ -34,7 +33,6 @@ pub struct HealthCheck {
 /// A TCP listener of a classic load balancer.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ClassicListener {
-    /// The port of the load balancer.
     pub port: u16,
     /// The port of the instances.
     pub instance_port: u16,
@@ -51,24 +49,17 @@ pub struct ClassicAttributes {
     pub cross_zone: bool,
 }
 
-/// A classic load balancer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClassicLoadBalancer {
     /// Name, unique in account and region.
     pub name: String,
-    /// The VPC it lies in.
     pub vpc: String,
-    /// Whether the internet can reach it.
     pub scheme: Scheme,
     /// DNS name; empty for a moment after the creation.
     pub dns_name: String,
-    /// Listeners.
     pub listeners: Vec<ClassicListener>,
-    /// Health check.
     pub health_check: HealthCheck,
-    /// Ids of its subnets.
     pub subnets: Vec<String>,
-    /// Ids of its security groups.
     pub groups: Vec<String>,
     /// Attributes; none when they were not read.
     pub attributes: Option<ClassicAttributes>,
@@ -79,18 +70,14 @@ pub struct ClassicLoadBalancer {
 /// A listener of a network load balancer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NetworkListener {
-    /// ARN.
     pub arn: String,
-    /// The port of the load balancer.
     pub port: u16,
     /// ARN of the target group it leads to.
     pub target_group: String,
 }
 
-/// A target group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TargetGroup {
-    /// ARN.
     pub arn: String,
     /// Name, unique in account and region.
     pub name: String,
@@ -100,7 +87,6 @@ pub struct TargetGroup {
     pub health_check: HealthCheck,
     /// Targets see the address of the client; none when the attribute was not read.
     pub preserve_client_ip: Option<bool>,
-    /// Tags.
     pub tags: Tags,
 }
 
@@ -118,26 +104,17 @@ pub enum BalancerState {
 /// A load balancer of the second generation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NetworkLoadBalancer {
-    /// ARN.
     pub arn: String,
     /// Name, unique in account and region.
     pub name: String,
-    /// The VPC it lies in.
     pub vpc: String,
-    /// Whether the internet can reach it.
     pub scheme: Scheme,
-    /// DNS name.
     pub dns_name: String,
-    /// State.
     pub state: BalancerState,
-    /// Ids of its subnets.
     pub subnets: Vec<String>,
-    /// Ids of its security groups.
     pub groups: Vec<String>,
     /// Every node serves all zones; none when the attribute was not read.
     pub cross_zone: Option<bool>,
-    /// Listeners.
     pub listeners: Vec<NetworkListener>,
-    /// Tags.
     pub tags: Tags,
 }

@@ -30,7 +30,7 @@ pub struct Record {
     /// The id that AWS answered; none while the answer is awaited, or lost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// How many resources of this place ended before: part of the client token.
+    /// How many resources of this logical id ended before: part of the client token.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub attempt: u32,
 }
@@ -67,7 +67,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// The id that AWS gave this place, if AWS has answered.
+    /// The id that AWS answered to the create of a logical id, if it has.
     pub fn id(&self, logical: &LogicalId) -> Option<&str> {
         self.records.get(logical)?.id.as_deref()
     }
@@ -88,7 +88,7 @@ impl Memory {
         if wait == 0 { Absence::Certain } else { Absence::Settling(wait) }
     }
 
-    /// The attempt that a create of this place has to carry in its client token, when `ended` is
+    /// The attempt that a create of this logical id has to carry in its client token, when `ended` is
     /// the highest attempt seen on a resource that has ended (`rule:token-changes-after-an-end`).
     pub fn attempt(&self, logical: &LogicalId, ended: Option<u32>, now: Timestamp) -> u32 {
         let recorded = self.records.get(logical).map_or(0, |record| {
@@ -105,7 +105,7 @@ impl Memory {
     }
 }
 
-/// A place in the plan of a cluster that at most one resource fills.
+/// The name of a resource in the plan of a cluster: at most one resource has it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum LogicalId {
@@ -215,7 +215,7 @@ impl From<LogicalId> for String {
     }
 }
 
-/// The client token of a create: equal for the same place and attempt, whoever asks
+/// The client token of a create: equal for the same logical id and attempt, whoever asks
 /// (`rule:token-changes-after-an-end`).
 ///
 /// EC2 takes up to 64 ASCII characters; these are 32 of hexadecimal.

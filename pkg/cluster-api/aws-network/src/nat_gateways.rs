@@ -164,11 +164,9 @@ pub(crate) fn ours<'a>(
 
 /// The zone of a NAT gateway: that of its subnet, or what its tag says when the subnet is gone.
 fn zone_of<'a>(situation: &Situation<'a>, gateway: &'a NatGateway) -> Option<&'a str> {
-    let subnets = situation.observed.subnets.all();
-    let subnet = subnets.iter().find(|subnet| subnet.id == gateway.subnet);
-    subnet
-        .map(|subnet| subnet.zone.as_str())
-        .or_else(|| gateway.tags.get(NAT_ZONE_TAG).map(String::as_str))
+    let subnet = situation.observed.subnets.of_id(&gateway.subnet);
+    let zone = subnet.map(|subnet| &subnet.zone).or_else(|| gateway.tags.get(NAT_ZONE_TAG));
+    zone.map(String::as_str)
 }
 
 fn in_zone<'a>(
@@ -229,13 +227,13 @@ fn make(
         is_clear &= end(found, home, plan);
     }
     // Without a subnet to use it in, an elastic IP would only cost money.
-    let Some(place) = subnets.placed.iter().find(|subnet| subnet.public && subnet.zone == zone)
+    let Some(subnet) = subnets.placed.iter().find(|subnet| subnet.public && subnet.zone == zone)
     else {
         return;
     };
     let address = addresses::for_zone(situation, zone, is_clear, plan);
     let (Some(address), Some(_), true) = (address, gateway, is_clear) else { return };
-    if !place.available || is_paced(situation, home, zone, plan) {
+    if !subnet.available || is_paced(situation, home, zone, plan) {
         return;
     }
     let logical = LogicalId::NatGateway(zone.to_owned());
@@ -244,7 +242,7 @@ fn make(
     let create = Action::CreateNatGateway {
         vpc: home.id.to_owned(),
         zone: zone.to_owned(),
-        subnet: place.id.to_owned(),
+        subnet: subnet.id.to_owned(),
         allocation: address.id.clone(),
         attempt,
         token: client_token(&situation.identity().owner_id, &logical, attempt),

@@ -4,8 +4,8 @@ use crate::load_balancers::{ClassicLoadBalancer, NetworkLoadBalancer, TargetGrou
 use crate::memory::Timestamp;
 use crate::query::{Query, Reply, Scope};
 use crate::resources::{
-    Address, Instance, InternetGateway, NatGateway, NetworkInterface, RouteTable, SecurityGroup,
-    Subnet, Vpc,
+    Address, AwsResource, Instance, InternetGateway, NatGateway, NetworkInterface, RouteTable,
+    SecurityGroup, Subnet, Vpc,
 };
 
 /// The resources of one kind.
@@ -47,25 +47,52 @@ impl<T> Seen<T> {
         *self = Self { items: Some(items), read_at: at, written: false };
     }
 
-    /// Changes what is known; what was never read stays unknown.
-    pub(crate) fn edit(&mut self, change: impl FnOnce(&mut Vec<T>)) {
-        if let Some(items) = &mut self.items {
-            change(items);
+    /// Changes the resources that are meant; what was never read stays unknown.
+    pub(crate) fn edit_where(&mut self, is_meant: impl Fn(&T) -> bool, change: impl Fn(&mut T)) {
+        for item in self.items.iter_mut().flatten().filter(|item| is_meant(item)) {
+            change(item);
             self.written = true;
         }
     }
 
-    /// Changes the resources that are meant.
-    pub(crate) fn edit_where(&mut self, is_meant: impl Fn(&T) -> bool, change: impl Fn(&mut T)) {
-        self.edit(|items| items.iter_mut().filter(|item| is_meant(item)).for_each(change));
-    }
-
     pub(crate) fn add(&mut self, item: T) {
-        self.edit(|items| items.push(item));
+        if let Some(items) = &mut self.items {
+            items.push(item);
+            self.written = true;
+        }
     }
 
     pub(crate) fn remove_where(&mut self, is_meant: impl Fn(&T) -> bool) {
-        self.edit(|items| items.retain(|item| !is_meant(item)));
+        if let Some(items) = &mut self.items {
+            items.retain(|item| !is_meant(item));
+            self.written = true;
+        }
+    }
+}
+
+impl<T: AwsResource> Seen<T> {
+    /// The resource of this id.
+    pub fn of_id(&self, id: &str) -> Option<&T> {
+        self.all().iter().find(|item| item.id() == id)
+    }
+
+    /// Changes the resource of this id.
+    pub(crate) fn edit(&mut self, id: &str, change: impl FnOnce(&mut T)) {
+        if let Some(item) = self.items.iter_mut().flatten().find(|item| item.id() == id) {
+            change(item);
+            self.written = true;
+        }
+    }
+
+    /// Completes the resource of this id, which does not count as a write.
+    fn refine(&mut self, id: &str, change: impl FnOnce(&mut T)) {
+        if let Some(item) = self.items.iter_mut().flatten().find(|item| item.id() == id) {
+            change(item);
+        }
+    }
+
+    pub(crate) fn remove(&mut self, id: &str) {
+        self.remove_where(|item| item.id() == id);
     }
 }
 
@@ -138,33 +165,17 @@ impl Observed {
     fn take_in_detail(&mut self, reply: Reply) {
         match reply {
             Reply::VpcAttributes { vpc, dns_support, dns_hostnames } => {
-                refine(
-                    &mut self.vpcs,
-                    |found| found.id == vpc,
-                    |found| {
-                        found.dns_support = Some(dns_support);
-                        found.dns_hostnames = Some(dns_hostnames);
-                    },
-                );
+                self.vpcs.refine(&vpc, |found| {
+                    found.dns_support = Some(dns_support);
+                    found.dns_hostnames = Some(dns_hostnames);
+                });
             }
             Reply::ClassicAttributes { name, attributes } => {
-                refine(
-                    &mut self.classic,
-                    |found| found.name == name,
-                    |found| {
-                        found.attributes.clone_from(&attributes);
-                    },
-                );
+                self.classic.refine(&name, |found| found.attributes = attributes);
             }
             Reply::ClassicTags(all) => {
                 for (name, tags) in all {
-                    refine(
-                        &mut self.classic,
-                        |found| found.name == name,
-                        |found| {
-                            found.tags = Some(tags.clone());
-                        },
-                    );
+                    self.classic.refine(&name, |found| found.tags = Some(tags));
                 }
             }
             Reply::NetworkAttributes {
@@ -173,20 +184,9 @@ impl Observed {
                 target_group,
                 preserve_client_ip,
             } => {
-                refine(
-                    &mut self.network,
-                    |found| found.arn == load_balancer,
-                    |found| {
-                        found.cross_zone = Some(cross_zone);
-                    },
-                );
-                refine(
-                    &mut self.target_groups,
-                    |found| found.arn == target_group,
-                    |found| {
-                        found.preserve_client_ip = Some(preserve_client_ip);
-                    },
-                );
+                let preserve = Some(preserve_client_ip);
+                self.network.refine(&load_balancer, |found| found.cross_zone = Some(cross_zone));
+                self.target_groups.refine(&target_group, |it| it.preserve_client_ip = preserve);
             }
             _ => {}
         }
@@ -235,16 +235,33 @@ impl Observed {
         at: Timestamp,
     ) {
         for balancer in &mut found {
-            let known = self.network.all().iter().find(|known| known.arn == balancer.arn);
+            let known = self.network.of_id(&balancer.arn);
             balancer.cross_zone = balancer.cross_zone.or(known.and_then(|known| known.cross_zone));
         }
         for group in &mut groups {
-            let known = self.target_groups.all().iter().find(|known| known.arn == group.arn);
+            let known = self.target_groups.of_id(&group.arn);
             group.preserve_client_ip =
                 group.preserve_client_ip.or(known.and_then(|known| known.preserve_client_ip));
         }
         self.network.set(found, at);
         self.target_groups.set(groups, at);
+    }
+
+    /// Has what was not read not exist, except for an image for a bastion, and begins all reads at
+    /// `at`.
+    pub(crate) fn know_the_rest(&mut self, image: &str, at: Timestamp) {
+        macro_rules! know {
+            ($($kind:ident)*) => {$(
+                let items = std::mem::take(&mut self.$kind).items;
+                self.$kind.set(items.unwrap_or_default(), at);
+            )*};
+        }
+        know!(vpcs subnets internet_gateways attached_gateways addresses nat_gateways route_tables
+            security_groups bastions bastion_images classic network target_groups interfaces
+            residents);
+        if self.bastion_images.all().is_empty() {
+            self.bastion_images.add(image.to_owned());
+        }
     }
 
     /// A VPC that was just created is known to be empty without a read.
@@ -255,12 +272,5 @@ impl Observed {
         self.route_tables.set(Vec::new(), at);
         self.security_groups.set(Vec::new(), at);
         self.bastions.set(Vec::new(), at);
-    }
-}
-
-/// Completes a resource without counting as a write.
-fn refine<T>(seen: &mut Seen<T>, is_meant: impl Fn(&T) -> bool, change: impl Fn(&mut T)) {
-    if let Some(items) = &mut seen.items {
-        items.iter_mut().filter(|item| is_meant(item)).for_each(change);
     }
 }

@@ -145,12 +145,12 @@ impl<'a> Situation<'a> {
         self.identity().ownership(tags, self.memory.id(logical) == Some(id))
     }
 
-    /// Whether a resource is ours, given the place that it fills.
+    /// Whether a resource is ours, given its logical id.
     pub(crate) fn is_ours(&self, tags: &Tags, id: &str, logical: &LogicalId) -> bool {
         self.ownership(tags, id, logical) == Ownership::Ours
     }
 
-    /// Whether a resource is ours, whatever place it fills.
+    /// Whether a resource is ours, whatever its logical id.
     pub(crate) fn owns(&self, tags: &Tags, id: &str) -> bool {
         self.identity().ownership(tags, self.memory.has_recorded(id)) == Ownership::Ours
     }
@@ -177,22 +177,17 @@ pub(crate) const RECHECK: u64 = 10;
 
 /// A part of a cluster's network, each with a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[allow(missing_docs, reason = "a variant is named for what it is")]
 pub enum Part {
-    /// The VPC.
     Vpc,
-    /// The subnets.
     Subnets,
-    /// The internet gateway.
     InternetGateway,
     /// NAT gateways and their elastic IPs.
     NatGateways,
-    /// Route tables.
     RouteTables,
-    /// Security groups.
     SecurityGroups,
     /// The bastion, which nothing waits for.
     Bastion,
-    /// The load balancer of the API server.
     LoadBalancer,
     /// The removal of everything.
     Deletion,

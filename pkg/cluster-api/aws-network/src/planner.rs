@@ -9,8 +9,7 @@ use crate::plan::{Part, Plan, Planned, Situation};
 use crate::query::{Lookup, Query, Scope};
 use crate::spec::LoadBalancerKind;
 use crate::{
-    addresses, bastion, internet_gateway, load_balancer, nat_gateways, route_tables,
-    security_groups, subnets, vpc,
+    addresses, bastion, load_balancer, nat_gateways, route_tables, security_groups, subnets, vpc,
 };
 
 /// Plans the next writes, reads and waits of a cluster that shall exist.
@@ -25,7 +24,7 @@ pub(crate) fn plan(situation: &Situation<'_>) -> Plan {
     }
     let Some(home) = vpc::plan(situation, &mut plan) else { return plan };
     let gateway =
-        if home.is_managed { internet_gateway::plan(situation, &home, &mut plan) } else { None };
+        if home.is_managed { vpc::plan_gateway(situation, &home, &mut plan) } else { None };
     let groups = security_groups::plan(situation, &home, &mut plan);
     let Some(subnets) = subnets::plan(situation, &home, &mut plan) else {
         return with_tags(situation, plan);
@@ -97,9 +96,8 @@ pub(crate) fn is_deeply_known(desired: &Desired, observed: &Observed) -> bool {
     managed
         && desired.load_balancer.as_ref().is_none_or(|wanted| match wanted.kind {
             LoadBalancerKind::Classic => {
-                let mut found =
-                    observed.classic.all().iter().filter(|found| found.name == wanted.name);
-                found.any(|found| found.attributes.is_some() && found.tags.is_some())
+                let found = observed.classic.of_id(&wanted.name);
+                found.is_some_and(|found| found.attributes.is_some() && found.tags.is_some())
             }
             LoadBalancerKind::Network => {
                 let mut found =

@@ -3,10 +3,10 @@
 //! The reconciler asks [`Reconciliation::next`] what to do, does it, and reports: reads to
 //! [`Reconciliation::answer`], writes to [`Reconciliation::written`], the status patch to
 //! [`Reconciliation::persisted`]. It asks again when all of a step is reported. A reconciliation
-//! never waits: [`Step::Rest`] ends an attempt, and [`Reconciliation::resume`] begins the next one
+//! never waits: [`Step::Rest`] ends a pass, and [`Reconciliation::resume`] begins the next one
 //! when the time has come.
 
-use attempt::{Attempt, MaySend, Rejection, lengthened, needs_memory};
+use pass::{MaySend, Pass, Rejection, lengthened, needs_memory};
 
 use crate::action::Action;
 use crate::deletion::{Ending, Removal, plan_removal};
@@ -19,7 +19,7 @@ use crate::plan::{Part, Plan, Planned, Problem, Reason, Situation};
 use crate::planner::plan;
 use crate::query::{Query, Reply};
 
-mod attempt;
+mod pass;
 mod rest;
 
 /// Seconds after which attributes that only extra calls show are compared again, unless a flag says
@@ -74,11 +74,11 @@ pub struct Reconciliation {
     plan: Plan,
     /// Writes that wait for the memory to be stored, and since when.
     prepared: Option<(Timestamp, Vec<Planned>)>,
-    attempt: Attempt,
+    pass: Pass,
     /// Writes that AWS refused and that are wanted all the same.
     rejections: Vec<Rejection>,
-    /// Attempts in a row that ended in doubt and did nothing.
-    idle_attempts: u32,
+    /// Passes in a row that ended in doubt and did nothing.
+    idle_passes: u32,
 }
 
 impl Reconciliation {
@@ -92,9 +92,9 @@ impl Reconciliation {
             deep_check_period: DEEP_CHECK_PERIOD,
             plan: Plan::default(),
             prepared: None,
-            attempt: Attempt::default(),
+            pass: Pass::default(),
             rejections: Vec::new(),
-            idle_attempts: 0,
+            idle_passes: 0,
         }
     }
 
@@ -124,7 +124,7 @@ impl Reconciliation {
         &self.plan
     }
 
-    /// All problems, refusals of this attempt included.
+    /// All problems, refusals of this pass included.
     pub fn problems(&self) -> Vec<Problem> {
         let refused = self.rejections.iter().map(|rejection| rejection.problem.clone());
         let planned = self.plan.problems.iter().cloned();
@@ -134,9 +134,9 @@ impl Reconciliation {
         all
     }
 
-    /// Reads and writes of the status that failed in this attempt.
+    /// Reads and writes of the status that failed in this pass.
     pub fn failures(&self) -> Vec<Problem> {
-        self.attempt.failed.iter().map(|(problem, _)| problem.clone()).collect()
+        self.pass.failed.iter().map(|(problem, _)| problem.clone()).collect()
     }
 
     /// Decides the next step.
@@ -144,8 +144,8 @@ impl Reconciliation {
         if let Some(step) = self.write_prepared(now) {
             return step;
         }
-        if !self.attempt.due.is_empty() {
-            return Step::Poll(std::mem::take(&mut self.attempt.due));
+        if !self.pass.due.is_empty() {
+            return Step::Poll(std::mem::take(&mut self.pass.due));
         }
         self.begin_deletion(now);
         self.plan = self.make_plan(now);
@@ -185,7 +185,7 @@ impl Reconciliation {
 
     /// A query that was answered and is wanted still has not helped.
     fn new_reads(&self) -> Vec<Query> {
-        let is_new = |query: &&Query| !self.attempt.asked.contains(query);
+        let is_new = |query: &&Query| !self.pass.asked.contains(query);
         self.plan.reads.iter().filter(is_new).cloned().collect()
     }
 
@@ -200,14 +200,14 @@ impl Reconciliation {
     }
 
     fn is_held(&self, action: &Action, now: Timestamp) -> bool {
-        let is_barred = match self.attempt.may_send {
+        let is_barred = match self.pass.may_send {
             MaySend::Everything => false,
             MaySend::WithoutMemory => needs_memory(action),
             MaySend::Nothing => true,
         };
         let mut rejections = self.rejections.iter().filter(|rejection| rejection.until > now);
         is_barred
-            || self.attempt.held.contains(action)
+            || self.pass.held.contains(action)
             || rejections.any(|rejection| rejection.is_about(action))
     }
 
@@ -217,7 +217,7 @@ impl Reconciliation {
             if let Some((logical, attempt)) = planned.action.creates() {
                 let record = Record { since: now, id: None, attempt };
                 let before = self.memory.records.insert(logical.clone(), record);
-                self.attempt.before.insert(logical, before);
+                self.pass.before.insert(logical, before);
             }
             if matches!(planned.part, Part::Vpc | Part::LoadBalancer) {
                 self.memory.deep_checked = None;
@@ -229,7 +229,7 @@ impl Reconciliation {
 
     fn write_prepared(&mut self, now: Timestamp) -> Option<Step> {
         let (since, writes) = self.prepared.take()?;
-        if self.memory != self.stored && self.attempt.may_send != MaySend::WithoutMemory {
+        if self.memory != self.stored && self.pass.may_send != MaySend::WithoutMemory {
             self.prepared = Some((since, writes));
             return Some(Step::Persist(self.memory.clone()));
         }
@@ -239,14 +239,14 @@ impl Reconciliation {
 
     /// Tells whether the memory was stored.
     ///
-    /// When it was not, creates that rest on it are left out of this attempt and everything else
+    /// When it was not, creates that rest on it are left out of this pass and everything else
     /// goes on (`rule:a-failing-status-stops-only-unprotected-creates`).
     pub fn persisted(&mut self, is_stored: bool) {
         if is_stored {
             self.stored = self.memory.clone();
             return;
         }
-        self.attempt.may_send = MaySend::WithoutMemory;
+        self.pass.may_send = MaySend::WithoutMemory;
         for planned in self.prepared.take().into_iter().flat_map(|(_, writes)| writes) {
             let Some((logical, _)) = planned.action.creates() else { continue };
             match self.stored.records.get(&logical) {
@@ -264,7 +264,13 @@ impl Reconciliation {
     /// Takes in the answer to a query that was sent at `began`.
     pub fn answer(&mut self, query: Query, reply: Reply, began: Timestamp) {
         self.observed.take_in(&query, reply, began);
-        self.attempt.asked.insert(query);
+        self.pass.asked.insert(query);
+    }
+
+    /// Takes in the whole world, as the answer to all of these queries.
+    pub(crate) fn see(&mut self, queries: Vec<Query>, world: &Observed) {
+        self.observed = world.clone();
+        self.pass.asked.extend(queries);
     }
 
     /// Takes in that a query was refused; none when there was no answer.
@@ -276,25 +282,25 @@ impl Reconciliation {
         let refusal = refused.map_or(Refusal::Failed, classify_read);
         let why = refused.map_or_else(|| "AWS did not answer".to_owned(), ToString::to_string);
         self.note(part, refusal, format!("cannot read {query}: {why}"));
-        self.attempt.asked.insert(query);
+        self.pass.asked.insert(query);
     }
 
     fn note(&mut self, part: Part, refusal: Refusal, message: String) {
-        self.attempt.failed.push((Problem { part, reason: refusal.reason(), message }, refusal));
+        self.pass.failed.push((Problem { part, reason: refusal.reason(), message }, refusal));
     }
 
     /// Takes in what became of a write.
     pub fn written(&mut self, planned: &Planned, outcome: Outcome, now: Timestamp) {
         let action = &planned.action;
-        self.attempt.held.push(action.clone());
-        self.attempt.asked.clear();
-        self.attempt.is_unpolled = true;
+        self.pass.held.push(action.clone());
+        self.pass.asked.clear();
+        self.pass.is_unpolled = true;
         match outcome {
             Outcome::Done(answer) => self.done(action, &answer, now),
             Outcome::Refused(refused) => self.refused(planned, &refused, now),
             Outcome::NotSent => {
                 self.forget_intent(action, false);
-                self.attempt.may_send = MaySend::Nothing;
+                self.pass.may_send = MaySend::Nothing;
             }
             // The intent stays: what may have been created is looked for, not created again.
             Outcome::Unknown => self.observed = Observed::default(),
@@ -303,7 +309,7 @@ impl Reconciliation {
 
     fn done(&mut self, action: &Action, answer: &Answer, now: Timestamp) {
         self.rejections.retain(|rejection| !rejection.is_about(action));
-        self.attempt.progressed = true;
+        self.pass.progressed = true;
         self.observed.fold(action, answer, now);
         if let Some((logical, attempt)) = action.creates() {
             let id = Some(answer.id.clone());
@@ -316,7 +322,7 @@ impl Reconciliation {
         let refusal = classify(refused, action);
         match refusal {
             Refusal::Gone => {
-                self.attempt.was_told_gone = true;
+                self.pass.was_reported_gone = true;
                 self.observed.fold(action, &Answer::default(), now);
                 return;
             }
@@ -324,7 +330,7 @@ impl Reconciliation {
             Refusal::Outdated => {
                 self.observed = Observed::default();
                 self.forget_intent(action, false);
-                self.attempt.outdated.push((planned.clone(), refused.to_string()));
+                self.pass.outdated.push((planned.clone(), refused.to_string()));
                 return;
             }
             _ => self.forget_intent(action, refusal == Refusal::TokenReused),
@@ -336,7 +342,7 @@ impl Reconciliation {
     fn note_rejection(&mut self, planned: &Planned, refusal: Refusal, why: &str, now: Timestamp) {
         let (part, action) = (planned.part, planned.action.clone());
         let earlier = self.rejections.iter().position(|rejection| rejection.is_about(&action));
-        let earlier = earlier.map(|place| self.rejections.remove(place));
+        let earlier = earlier.map(|index| self.rejections.remove(index));
         let times = earlier.as_ref().map_or(0, |rejection| rejection.times) + 1;
         let since = earlier.map_or(now, |rejection| rejection.since);
         let reason = match refusal {
@@ -358,7 +364,7 @@ impl Reconciliation {
     /// known again.
     fn forget_intent(&mut self, action: &Action, is_used_up: bool) {
         let Some((logical, attempt)) = action.creates() else { return };
-        match self.attempt.before.remove(&logical).flatten() {
+        match self.pass.before.remove(&logical).flatten() {
             _ if is_used_up => {
                 let record = Record { since: Timestamp::default(), id: None, attempt: attempt + 1 };
                 self.memory.records.insert(logical, record);

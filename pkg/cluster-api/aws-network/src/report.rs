@@ -1,5 +1,5 @@
 //! Fields of the status of an AWSCluster: the condition of each part, endpoint and addresses, and
-//! the [`Places`] of the VPC and its subnets.
+//! the [`NetworkIds`] of the VPC and its subnets.
 
 use std::net::Ipv4Addr;
 
@@ -105,7 +105,7 @@ pub fn outputs(desired: &Desired, observed: &Observed, vpc: Option<&str>) -> Out
     let balancer = desired.load_balancer.as_ref();
     let seen = balancer.and_then(|wanted| match wanted.kind {
         LoadBalancerKind::Classic => {
-            let found = observed.classic.all().iter().find(|found| found.name == wanted.name)?;
+            let found = observed.classic.of_id(&wanted.name)?;
             Some((found.dns_name.clone(), found.subnets.clone()))
         }
         LoadBalancerKind::Network => {
@@ -139,15 +139,10 @@ fn failure_domains(
     served: &[String],
 ) -> Vec<(String, bool)> {
     let known = observed.subnets.all();
-    let is_meant = |wanted: &crate::desired::DesiredSubnet| {
-        known.iter().find(|found| match &wanted.id {
-            Some(id) => found.id == *id,
-            None => wanted.cidr == Some(found.cidr),
-        })
-    };
+    let found = |wanted: &DesiredSubnet| known.iter().find(|found| is_meant(wanted, found));
     let zones = |public: bool| -> std::collections::BTreeSet<&str> {
         let of_kind = desired.subnets.iter().filter(|subnet| subnet.public == public);
-        of_kind.filter_map(is_meant).map(|found| found.zone.as_str()).collect()
+        of_kind.filter_map(found).map(|found| found.zone.as_str()).collect()
     };
     let (private, public) = (zones(false), zones(true));
     let zones = if private.is_empty() { public } else { private };
@@ -158,7 +153,7 @@ fn failure_domains(
 
 /// The VPC of a cluster, and its subnets.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Places {
+pub struct NetworkIds {
     /// The id of the VPC.
     pub vpc: String,
     /// CIDR.
@@ -166,12 +161,12 @@ pub struct Places {
     /// The internet gateway that is attached to it, if that is ours.
     pub internet_gateway: Option<String>,
     /// One for each subnet of the spec, or of those that were chosen, in their order.
-    pub subnets: Vec<SubnetPlace>,
+    pub subnets: Vec<SubnetIds>,
 }
 
 /// A subnet of a cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SubnetPlace {
+pub struct SubnetIds {
     /// Id.
     pub id: String,
     /// Name in the tag `Name`; empty without one.
@@ -189,10 +184,10 @@ pub struct SubnetPlace {
 }
 
 /// Where all of it lies; none while a part of that is not known.
-pub fn places(desired: &Desired, observed: &Observed) -> Option<Places> {
+pub fn network_ids(desired: &Desired, observed: &Observed) -> Option<NetworkIds> {
     let vpcs = observed.vpcs.all();
     let vpc = match &desired.vpc_id {
-        Some(id) => vpcs.iter().find(|vpc| vpc.id == *id)?,
+        Some(id) => observed.vpcs.of_id(id)?,
         None => {
             let mut ours = vpcs.iter().filter(|vpc| desired.identity.owns(&vpc.tags));
             // Of several it is not known here which one counts.
@@ -202,37 +197,32 @@ pub fn places(desired: &Desired, observed: &Observed) -> Option<Places> {
     let is_managed = desired.identity.owns(&vpc.tags);
     let here: Vec<_> =
         observed.subnets.all().iter().filter(|subnet| subnet.vpc == vpc.id).collect();
-    let place = |wanted: &DesiredSubnet| {
+    let ids_of = |wanted: &DesiredSubnet| {
         let found = *here.iter().find(|found| is_meant(wanted, found))?;
         let public = if is_managed { wanted.public } else { is_public(observed, &vpc.id, found) };
-        Some(subnet_place(desired, observed, found, public))
+        Some(subnet_ids(desired, observed, found, public))
     };
     let mut gateways =
         observed.attached_gateways.all().iter().chain(observed.internet_gateways.all());
     let is_here = |gateway: &&InternetGateway| {
         gateway.attached_to.as_ref() == Some(&vpc.id) && desired.identity.owns(&gateway.tags)
     };
-    Some(Places {
+    Some(NetworkIds {
         vpc: vpc.id.clone(),
         cidr: vpc.cidr,
         internet_gateway: gateways.find(is_here).map(|gateway| gateway.id.clone()),
-        subnets: desired.subnets.iter().map(place).collect::<Option<_>>()?,
+        subnets: desired.subnets.iter().map(ids_of).collect::<Option<_>>()?,
     })
 }
 
-fn subnet_place(
-    desired: &Desired,
-    observed: &Observed,
-    found: &Subnet,
-    public: bool,
-) -> SubnetPlace {
+fn subnet_ids(desired: &Desired, observed: &Observed, found: &Subnet, public: bool) -> SubnetIds {
     let tables = observed.route_tables.all().iter();
     let mut tables = tables.filter(|table| table.association_of(&found.id).is_some());
     let mut nats =
         observed.nat_gateways.all().iter().filter(|nat| {
             nat.is_live() && nat.subnet == found.id && desired.identity.owns(&nat.tags)
         });
-    SubnetPlace {
+    SubnetIds {
         id: found.id.clone(),
         name: found.tags.get(NAME_TAG).cloned().unwrap_or_default(),
         cidr: found.cidr,

@@ -1,5 +1,6 @@
 //! [`Spec`]: an AWSCluster as its object says it, of either dialect, in texts. `Desired::from_spec`
 //! reads it. [`SpecError`]: what is wrong with it, before anything is written to AWS.
+#![allow(missing_docs, reason = "most fields have the names that AWS or the CRD gives them")]
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,23 +8,41 @@ use crate::identity::{Identity, Tags};
 use crate::load_balancers::Scheme;
 use crate::rule::Role;
 
-/// The version of upstream whose defaults apply.
+/// In which words a Cluster is written, and which defaults apply to it. Cluster API's v1alpha2 and
+/// v1beta2 say the same things by other names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
-    /// Upstream's v1alpha2: the owner Cluster has that version.
+    /// v1alpha2, Cluster API 0.2.
     V1Alpha2,
-    /// Upstream's current version.
-    Current,
+    /// v1beta2, Cluster API since 1.11.
+    V1Beta2,
 }
 
-/// A subnet of the spec.
+impl Dialect {
+    /// The dialect of an `apiVersion`: everything newer than v1alpha2 speaks as v1beta2 does.
+    pub fn of_version(api_version: &str) -> Self {
+        if api_version.ends_with("/v1alpha2") { Self::V1Alpha2 } else { Self::V1Beta2 }
+    }
+
+    /// The dialect of this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Self::V1Alpha2, Self::V1Beta2].into_iter().find(|dialect| dialect.name() == name)
+    }
+
+    /// The version, as in an `apiVersion`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::V1Alpha2 => "v1alpha2",
+            Self::V1Beta2 => "v1beta2",
+        }
+    }
+}
+
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SubnetSpec {
     /// `subnet-…` of one that exists, or the name that a new one shall have.
     pub id: Option<String>,
-    /// CIDR.
     pub cidr_block: Option<String>,
-    /// Availability zone.
     pub availability_zone: Option<String>,
     /// Whether it has a route to the internet gateway.
     pub is_public: bool,
@@ -65,9 +84,7 @@ pub struct IngressRuleSpec {
     pub description: String,
     /// `tcp`, `udp`, `icmp`, `icmpv6`, `-1` or a number.
     pub protocol: String,
-    /// First port.
     pub from_port: i32,
-    /// Last port.
     pub to_port: i32,
     /// Addresses, of either family.
     pub cidr_blocks: Vec<String>,
@@ -90,12 +107,9 @@ pub enum CniSpec {
     AmazonVpc,
 }
 
-/// The kind of load balancer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoadBalancerKind {
-    /// Classic.
     Classic,
-    /// Network.
     Network,
 }
 
@@ -104,7 +118,6 @@ pub enum LoadBalancerKind {
 pub struct HealthCheckSpec {
     /// `TCP`, `SSL`, `HTTP` or `HTTPS`.
     pub protocol: Option<String>,
-    /// Path of HTTP and HTTPS checks.
     pub path: Option<String>,
     /// From check to check.
     pub interval: Option<u32>,
@@ -119,17 +132,14 @@ pub struct HealthCheckSpec {
 /// The load balancer of the API server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoadBalancerSpec {
-    /// Kind.
     pub kind: LoadBalancerKind,
     /// Name, when it differs from the one that upstream gives.
     pub name: Option<String>,
-    /// Whether the internet can reach it.
     pub scheme: Scheme,
     /// Ids or names of its subnets, when they are not the first of each zone.
     pub subnets: Vec<String>,
     /// Every node of it serves all zones.
     pub cross_zone: bool,
-    /// Health check.
     pub health_check: HealthCheckSpec,
     /// More security groups, by id.
     pub additional_groups: Vec<String>,
@@ -139,18 +149,15 @@ pub struct LoadBalancerSpec {
     pub preserve_client_ip: bool,
 }
 
-/// The bastion.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BastionSpec {
     /// CIDRs that may reach it; empty means all.
     pub allowed_cidr_blocks: Vec<String>,
     /// Whether every CIDR is refused.
     pub disable_ingress_rules: bool,
-    /// Instance type.
     pub instance_type: Option<String>,
     /// Image; without it the image is looked up.
     pub image: Option<String>,
-    /// The name of its key pair.
     pub key: Option<String>,
 }
 
@@ -163,11 +170,9 @@ pub struct BastionSpec {
 pub struct Spec {
     /// The owner of the resources.
     pub identity: Identity,
-    /// Namespace of the cluster.
     pub namespace: String,
     /// The version of upstream whose defaults apply.
     pub dialect: Dialect,
-    /// The region.
     pub region: String,
     /// The zones of the region, in order; used when the spec names no subnets.
     pub zones: Vec<String>,
@@ -179,7 +184,6 @@ pub struct Spec {
     pub applied_tags: BTreeSet<String>,
     /// The VPC, when it exists already.
     pub vpc_id: Option<String>,
-    /// The CIDR of the VPC.
     pub vpc_cidr: Option<String>,
     /// The subnets; default ones when empty.
     pub subnets: Vec<SubnetSpec>,
@@ -207,7 +211,6 @@ pub struct Spec {
     pub endpoint_published: bool,
     /// A lost load balancer may be replaced all the same.
     pub allow_load_balancer_recreate: bool,
-    /// The bastion.
     pub bastion: Option<BastionSpec>,
 }
 
@@ -222,7 +225,8 @@ pub struct SpecError {
 }
 
 impl SpecError {
-    pub(crate) fn new(path: impl Into<String>, problem: impl Into<String>) -> Self {
+    /// What is wrong with a field.
+    pub fn new(path: impl Into<String>, problem: impl Into<String>) -> Self {
         Self { path: path.into(), problem: problem.into() }
     }
 }

@@ -56,7 +56,7 @@ pub(crate) fn plan<'a>(
     for subnet in &situation.desired.subnets {
         match present.iter().find(|found| is_meant(subnet, found)) {
             Some(found) => placed.extend(keep(situation, home, subnet, found, plan)),
-            None => place(situation, home, subnet, plan),
+            None => make(situation, home, subnet, plan),
         }
     }
     if home.is_managed {
@@ -73,7 +73,7 @@ pub(crate) fn is_meant(wanted: &DesiredSubnet, found: &Subnet) -> bool {
     }
 }
 
-fn place(situation: &Situation<'_>, home: &Home<'_>, subnet: &DesiredSubnet, plan: &mut Plan) {
+fn make(situation: &Situation<'_>, home: &Home<'_>, subnet: &DesiredSubnet, plan: &mut Plan) {
     match (subnet.cidr, &subnet.zone, &subnet.id) {
         (Some(cidr), Some(zone), None) if home.is_managed => {
             let tags = situation.desired.subnet_tags(subnet, zone);

@@ -79,7 +79,7 @@ impl Desired {
         let role = if public { "public" } else { "private" };
         let mut tags = self.named("common", &format!("rt-{role}-{zone}"));
         tags.insert(ROUTE_TABLE_TAG.to_owned(), cidr.to_string());
-        if self.dialect == Dialect::Current {
+        if self.dialect == Dialect::V1Beta2 {
             tags.insert(self.identity.kubernetes_tag(), "owned".to_owned());
         }
         tags

@@ -1,4 +1,5 @@
 //! The VPC: found by its tags or its id, made once, and kept with the attributes that nodes need.
+//! And its internet gateway.
 
 use cidr::IpNet;
 
@@ -7,7 +8,7 @@ use crate::identity::{Ownership, shows_eks};
 use crate::memory::LogicalId;
 use crate::plan::{Part, Plan, Reason, Situation};
 use crate::query::{Query, Scope};
-use crate::resources::Vpc;
+use crate::resources::{InternetGateway, Vpc};
 
 /// The VPC that the cluster lies in.
 #[derive(Clone, Copy, Debug)]
@@ -66,7 +67,7 @@ fn named<'a>(situation: &Situation<'a>, id: &str, plan: &mut Plan) -> Option<(&'
         plan.read(Query::Vpc(id.to_owned()));
         return None;
     }
-    let Some(vpc) = observed.vpcs.all().iter().find(|vpc| vpc.id == id) else {
+    let Some(vpc) = observed.vpcs.of_id(id) else {
         let message = format!(
             "{id} of spec.network.vpc.id does not exist, and no other VPC is created instead"
         );
@@ -133,8 +134,7 @@ fn missing<'a>(situation: &Situation<'a>, plan: &mut Plan) -> Option<&'a Vpc> {
             plan.read(Query::Vpc(id.to_owned()));
             return None;
         }
-        let untagged = observed.vpcs.all().iter().find(|vpc| vpc.id == id);
-        match untagged.map(|vpc| (vpc, vpc.tags.get(&identity.owner_tag))) {
+        match observed.vpcs.of_id(id).map(|vpc| (vpc, vpc.tags.get(&identity.owner_tag))) {
             Some((vpc, None)) => return Some(vpc),
             Some((vpc, Some(owner))) if *owner == identity.owner_id => return Some(vpc),
             _ => {}
@@ -206,5 +206,91 @@ fn keep(situation: &Situation<'_>, vpc: &Vpc, plan: &mut Plan) {
     } else if vpc.dns_hostnames == Some(false) {
         // AWS refuses names for instances while names are not resolved.
         plan.act(Part::Vpc, Action::EnableDnsHostnames { vpc: vpc.id.clone() });
+    }
+}
+
+/// Plans the internet gateway: found by its tags wherever it is, so that one that was never
+/// attached is not lost. Answers the id of the one that is attached to the VPC, ours or not.
+pub(crate) fn plan_gateway<'a>(
+    situation: &Situation<'a>,
+    home: &Home<'a>,
+    plan: &mut Plan,
+) -> Option<&'a str> {
+    let observed = situation.observed;
+    let Some(tagged) = observed.internet_gateways.get() else {
+        plan.read(Query::InternetGateways(Scope::Tagged));
+        return None;
+    };
+    let is_here = |gateway: &&InternetGateway| gateway.attached_to.as_deref() == Some(home.id);
+    let is_ours = |gateway: &&InternetGateway| {
+        situation.is_ours(&gateway.tags, &gateway.id, &LogicalId::InternetGateway)
+    };
+    let both = tagged.iter().chain(observed.attached_gateways.all());
+    if let Some(attached) = both.filter(is_ours).find(is_here) {
+        let surplus = tagged
+            .iter()
+            .filter(is_ours)
+            .filter(|gateway| gateway.id != attached.id && gateway.attached_to.is_none());
+        return Some(keep_gateway(situation, attached, surplus, plan));
+    }
+    // Somebody else's gateway has no tag of ours.
+    let Some(attached) = observed.attached_gateways.get() else {
+        plan.read(Query::InternetGateways(Scope::Vpc(home.id.to_owned())));
+        return None;
+    };
+    let free = tagged.iter().filter(is_ours).filter(|gateway| gateway.attached_to.is_none());
+    if let Some(foreign) = attached.iter().filter(|gateway| !is_ours(gateway)).find(is_here) {
+        discard_gateways(free, plan);
+        return Some(&foreign.id);
+    }
+    match free.min_by_key(|gateway| &gateway.id) {
+        Some(gateway) => {
+            let (gateway, vpc) = (gateway.id.clone(), home.id.to_owned());
+            plan.act(Part::InternetGateway, Action::AttachInternetGateway { gateway, vpc });
+        }
+        None => make_gateway(situation, home, tagged, plan),
+    }
+    None
+}
+
+fn make_gateway(
+    situation: &Situation<'_>,
+    home: &Home<'_>,
+    tagged: &[InternetGateway],
+    plan: &mut Plan,
+) {
+    let elsewhere = tagged.iter().find(|gateway| situation.identity().owns(&gateway.tags));
+    if let Some(gateway) = elsewhere {
+        let vpc = gateway.attached_to.clone().unwrap_or_default();
+        let message = format!(
+            "{} belongs to this cluster but is attached to {vpc}, not to {}: detach it",
+            gateway.id, home.id
+        );
+        plan.problem(Part::InternetGateway, Reason::OwnershipConflict, message);
+        return;
+    }
+    let create = Action::CreateInternetGateway { tags: situation.desired.internet_gateway_tags() };
+    let seen_at = situation.observed.internet_gateways.read_at();
+    situation.create(Part::InternetGateway, create, seen_at, plan);
+}
+
+fn keep_gateway<'a>(
+    situation: &Situation<'a>,
+    attached: &'a InternetGateway,
+    surplus: impl Iterator<Item = &'a InternetGateway>,
+    plan: &mut Plan,
+) -> &'a str {
+    let desired = situation.desired;
+    let wanted = desired.internet_gateway_tags();
+    plan.tags.compare(&attached.id, &attached.tags, &wanted, &desired.retired_tags);
+    discard_gateways(surplus, plan);
+    &attached.id
+}
+
+/// AWS refuses to delete a gateway that is attached.
+fn discard_gateways<'a>(surplus: impl Iterator<Item = &'a InternetGateway>, plan: &mut Plan) {
+    for gateway in surplus {
+        let gateway = gateway.id.clone();
+        plan.act(Part::InternetGateway, Action::DeleteInternetGateway { gateway });
     }
 }

@@ -65,7 +65,7 @@ impl Account {
             // The timeouts cover an answer as a whole, and a second opinion about slow ones is one
             // too many.
             .stalled_stream_protection(StalledStreamProtectionConfig::disabled())
-            // One attempt is one request (`rule:one-attempt-is-one-request`). Our own connections
+            // The SDK repeats nothing (`rule:a-call-is-not-doubled`). Our own connections
             // close themselves; the SDK would complain that it cannot.
             .retry_config(
                 RetryConfig::disabled().with_reconnect_mode(ReconnectMode::ReuseAllConnections),
@@ -102,9 +102,6 @@ impl Account {
 
     /// The account that the credentials belong to, as STS in this region says. An answer other than
     /// `expected` is asked for again after half a minute.
-    ///
-    /// # Errors
-    /// STS has refused the call, or not answered it.
     pub async fn caller(&self, region: &str, expected: Option<&str>) -> Result<String, AwsError> {
         let region = self.region(region);
         self.0.callers.account(region.sts(), &self.0.http, expected).await
@@ -143,8 +140,8 @@ impl Account {
             let metrics = inner.metrics.clone();
             Region::new(name, &config.build(), http, options, metrics, account, limits)
         };
-        let place = (name.to_owned(), payer.clone(), account.is_some());
-        regions.entry(place).or_insert_with(make).clone()
+        let key = (name.to_owned(), payer.clone(), account.is_some());
+        regions.entry(key).or_insert_with(make).clone()
     }
 }
 

@@ -7,16 +7,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aws_smithy_runtime_api::client::http::{
-    HttpClient, HttpConnector, HttpConnectorFuture, HttpConnectorSettings, SharedHttpClient,
-    SharedHttpConnector,
+    HttpConnector as _, HttpConnectorFuture, SharedHttpClient,
 };
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
 use aws_smithy_runtime_api::client::result::ConnectorError;
-use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use crate::call::AwsError;
+use crate::connections::interposed;
 
 /// For so long an answer of STS is believed although another account was expected.
 const ASK_AGAIN: Duration = Duration::from_secs(30);
@@ -93,8 +92,12 @@ impl Callers {
         sts: &aws_sdk_sts::Client,
         http: &SharedHttpClient,
     ) -> Result<String, AwsError> {
-        let signer = Signer { key: Arc::default(), client: http.clone() };
-        let key = Arc::clone(&signer.key);
+        let key = Arc::<Mutex<Option<String>>>::default();
+        let noted = Arc::clone(&key);
+        let signer = interposed(http.clone(), move |request, connector| {
+            *noted.lock() = access_key(&request).map(str::to_owned);
+            connector.call(request)
+        });
         let config = sts.config().to_builder().http_client(signer);
         let sts = aws_sdk_sts::Client::from_conf(config.build());
         let identity = sts.get_caller_identity().send().await?;
@@ -125,37 +128,6 @@ fn access_key(request: &HttpRequest) -> Option<&str> {
     after.split('/').next().filter(|key| !key.is_empty())
 }
 
-/// A client that notes the access key of its request.
-#[derive(Debug)]
-struct Signer {
-    key: Arc<Mutex<Option<String>>>,
-    client: SharedHttpClient,
-}
-
-impl HttpClient for Signer {
-    fn http_connector(
-        &self,
-        settings: &HttpConnectorSettings,
-        components: &RuntimeComponents,
-    ) -> SharedHttpConnector {
-        let connector = self.client.http_connector(settings, components);
-        SharedHttpConnector::new(SigningConnector { key: Arc::clone(&self.key), connector })
-    }
-}
-
-#[derive(Debug)]
-struct SigningConnector {
-    key: Arc<Mutex<Option<String>>>,
-    connector: SharedHttpConnector,
-}
-
-impl HttpConnector for SigningConnector {
-    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
-        *self.key.lock() = access_key(&request).map(str::to_owned);
-        self.connector.call(request)
-    }
-}
-
 /// Lets requests pass whose credentials belong to one account.
 #[derive(Clone, Debug)]
 pub(crate) struct AccountGuard {
@@ -168,7 +140,15 @@ pub(crate) struct AccountGuard {
 impl AccountGuard {
     /// Puts the guard before a client.
     pub(crate) fn before(&self, client: SharedHttpClient) -> SharedHttpClient {
-        SharedHttpClient::new(GuardedClient { guard: self.clone(), client })
+        let guard = self.clone();
+        interposed(client, move |request, connector| {
+            let guard = guard.clone();
+            HttpConnectorFuture::new(async move {
+                let checked = guard.check(access_key(&request)).await;
+                checked.map_err(|held| ConnectorError::user(held.into()))?;
+                connector.call(request).await
+            })
+        })
     }
 
     async fn check(&self, key: Option<&str>) -> Result<(), Held> {
@@ -183,39 +163,5 @@ impl AccountGuard {
             }
             None => Err(Held::Unknown),
         }
-    }
-}
-
-#[derive(Debug)]
-struct GuardedClient {
-    guard: AccountGuard,
-    client: SharedHttpClient,
-}
-
-impl HttpClient for GuardedClient {
-    fn http_connector(
-        &self,
-        settings: &HttpConnectorSettings,
-        components: &RuntimeComponents,
-    ) -> SharedHttpConnector {
-        let connector = self.client.http_connector(settings, components);
-        SharedHttpConnector::new(GuardedConnector { guard: self.guard.clone(), connector })
-    }
-}
-
-#[derive(Debug)]
-struct GuardedConnector {
-    guard: AccountGuard,
-    connector: SharedHttpConnector,
-}
-
-impl HttpConnector for GuardedConnector {
-    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
-        let (guard, connector) = (self.guard.clone(), self.connector.clone());
-        HttpConnectorFuture::new(async move {
-            let checked = guard.check(access_key(&request)).await;
-            checked.map_err(|held| ConnectorError::user(held.into()))?;
-            connector.call(request).await
-        })
     }
 }

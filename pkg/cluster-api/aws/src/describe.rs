@@ -2,7 +2,7 @@
 //! cluster's little is needed, so an unusual shape of it is no error (`answers.rs`). Filters that
 //! AWS applies are applied again on our side.
 
-use aws_network::{Query, Reply, Scope, Tags};
+use aws_network::{AwsResource, Query, Reply, Scope, Tags};
 use aws_sdk_ec2::types::Filter;
 
 use crate::call::AwsError;
@@ -30,21 +30,40 @@ pub(crate) struct Describe<'a> {
 }
 
 impl Describe<'_> {
-    /// Answers a query.
     pub(crate) async fn answer(self, query: &Query) -> Result<Reply, AwsError> {
         Ok(match query {
-            Query::TaggedVpcs => Reply::Vpcs(self.tagged_vpcs().await?),
-            Query::Vpc(id) => Reply::Vpcs(self.vpc(id).await?),
-            Query::VpcAttributes(id) => self.vpc_attributes(id).await?,
-            Query::Subnets(scope) => Reply::Subnets(self.subnets(scope).await?),
-            Query::InternetGateways(scope) => {
-                Reply::InternetGateways(self.internet_gateways(scope).await?)
+            Query::TaggedVpcs => {
+                Reply::Vpcs(self.within(&Scope::Tagged, self.vpcs(self.tag_filter()).await?))
             }
-            Query::Addresses => Reply::Addresses(self.addresses().await?),
-            Query::NatGateways(scope) => Reply::NatGateways(self.nat_gateways(scope).await?),
-            Query::RouteTables(scope) => Reply::RouteTables(self.route_tables(scope).await?),
+            Query::Vpc(id) => {
+                // By filter and not by id, for an id that does not exist would be an error.
+                let scope = &Scope::Vpc(id.clone());
+                Reply::Vpcs(self.within(scope, self.vpcs(self.filter(scope)).await?))
+            }
+            Query::VpcAttributes(id) => self.vpc_attributes(id).await?,
+            Query::Subnets(scope) => {
+                Reply::Subnets(self.within(scope, self.subnets(self.filter(scope)).await?))
+            }
+            Query::InternetGateways(scope) => {
+                let filter = match scope {
+                    Scope::Tagged => self.tag_filter(),
+                    Scope::Vpc(id) => filter("attachment.vpc-id", id),
+                };
+                Reply::InternetGateways(self.within(scope, self.internet_gateways(filter).await?))
+            }
+            Query::Addresses => {
+                let found = self.addresses(self.tag_filter()).await?;
+                Reply::Addresses(self.within(&Scope::Tagged, found))
+            }
+            Query::NatGateways(scope) => {
+                Reply::NatGateways(self.within(scope, self.nat_gateways(self.filter(scope)).await?))
+            }
+            Query::RouteTables(scope) => {
+                Reply::RouteTables(self.within(scope, self.route_tables(self.filter(scope)).await?))
+            }
             Query::SecurityGroups(scope) => {
-                Reply::SecurityGroups(self.security_groups(scope).await?)
+                let found = self.security_groups(self.filter(scope)).await?;
+                Reply::SecurityGroups(self.within(scope, found))
             }
             Query::Bastions(recorded) => Reply::Bastions(self.bastions(recorded.as_deref()).await?),
             Query::BastionImage => Reply::BastionImage(self.bastion_image().await?),
@@ -78,11 +97,13 @@ impl Describe<'_> {
         tags.get(self.cluster_tag).is_some_and(|value| value == "owned")
     }
 
-    pub(crate) fn is_in(self, scope: &Scope, vpc: &str, tags: &Tags) -> bool {
-        match scope {
-            Scope::Tagged => self.is_tagged(tags),
-            Scope::Vpc(id) => id == vpc,
-        }
+    /// The resources that lie in a scope.
+    pub(crate) fn within<T: AwsResource>(self, scope: &Scope, mut found: Vec<T>) -> Vec<T> {
+        found.retain(|one| match scope {
+            Scope::Tagged => one.tags().is_some_and(|tags| self.is_tagged(tags)),
+            Scope::Vpc(id) => one.vpc() == Some(id),
+        });
+        found
     }
 }
 

@@ -1,4 +1,4 @@
-//! [`Executor`]: answers the queries and carries out the writes of one cluster. [`run_attempt`]
+//! [`Executor`]: answers the queries and carries out the writes of one cluster. [`run_pass`]
 //! leads a reconciliation from step to step until it rests.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -11,14 +11,14 @@ use futures::{StreamExt as _, stream};
 use resilience::Fence;
 use tokio::time::Instant;
 
-use crate::attempts;
 use crate::call::{AwsError, Call};
 use crate::describe::Describe;
 use crate::gate::Gate;
 use crate::limits::{Class, Service};
-use crate::perform::perform;
+use crate::perform::{Performed, classic, network_balancers, perform};
 use crate::polls::Asker;
 use crate::region::Region;
+use crate::requests;
 
 /// Reads and writes for one cluster.
 #[derive(Clone, Debug)]
@@ -35,18 +35,12 @@ impl Executor {
     }
 
     /// Answers a query as a whole. What does not exist is missing from the reply.
-    ///
-    /// # Errors
-    /// AWS has refused one of the calls, or not answered it.
     pub async fn read(&self, query: &Query) -> Result<Reply, AwsError> {
         self.describe().answer(query).await
     }
 
     /// Answers a query about what takes its time, and tells when the read began. NAT gateways,
     /// which take minutes, are read for all clusters of the region at once.
-    ///
-    /// # Errors
-    /// AWS has refused one of the calls, or not answered it.
     pub(crate) async fn poll(
         &self,
         query: &Query,
@@ -63,9 +57,8 @@ impl Executor {
         };
         let asker = Asker { cluster_tag: tag.clone(), value: value.clone() };
         let fetch = |values| describe.nat_gateways_of(filter, values);
-        let (mut found, began) = polls.ask(asker, clock, fetch).await?;
-        found.retain(|nat| describe.is_in(scope, &nat.vpc, &nat.tags));
-        Ok((Reply::NatGateways(found), began))
+        let (found, began) = polls.ask(asker, clock, fetch).await?;
+        Ok((Reply::NatGateways(describe.within(scope, found)), began))
     }
 
     /// Has what was read for others before now not serve this cluster.
@@ -75,9 +68,6 @@ impl Executor {
     }
 
     /// The zones of the region that may be used, in order.
-    ///
-    /// # Errors
-    /// AWS has refused the call, or not answered it.
     pub async fn zones(&self) -> Result<Vec<String>, AwsError> {
         self.describe().zones().await
     }
@@ -89,9 +79,9 @@ impl Executor {
     /// Carries out a write, unless the fence is closed or `leaves_by` has passed.
     pub async fn write(&self, action: &Action, leaves_by: Instant) -> Outcome {
         let call = call_of(action);
-        let sent = attempts::send(&self.region, call, Some(leaves_by), || async {
+        let sent = requests::send(&self.region, call, Some(leaves_by), || async {
             let gate = Gate::new(&self.fence, leaves_by);
-            let performed = Box::pin(perform(&self.region, &gate, action)).await;
+            let performed = Box::pin(self.perform(&gate, action)).await;
             performed.map_err(|error| as_seen_by(&gate, error))
         });
         match sent.await {
@@ -104,6 +94,17 @@ impl Executor {
                     AwsError::NotSent { .. } => Outcome::NotSent,
                 }
             }
+        }
+    }
+
+    async fn perform(&self, gate: &Gate, action: &Action) -> Performed {
+        let region = &self.region;
+        match action {
+            Action::Elb(action) => classic::perform(&region.gated_elb(gate), action).await,
+            Action::ElbV2(action) => {
+                network_balancers::perform(&region.gated_elbv2(gate), action).await
+            }
+            action => perform(&region.gated_ec2(gate), action).await,
         }
     }
 }
@@ -135,8 +136,8 @@ const IN_FLIGHT: usize = 6;
 /// For so long a plan holds. Creates that rest on an intent leave within [`SEND_WITHIN`].
 const PLAN_HOLDS: Duration = Duration::from_secs(60);
 
-/// Callbacks of an attempt to the reconciler.
-pub trait AttemptHooks: Sync {
+/// Callbacks of a pass to the reconciler.
+pub trait PassHooks: Sync {
     /// The time, as the memory counts it.
     fn now(&self) -> Timestamp {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -159,10 +160,10 @@ pub trait AttemptHooks: Sync {
 }
 
 /// Carries out what a reconciliation asks for until it rests, or until the hooks end it.
-pub async fn run_attempt(
+pub async fn run_pass(
     reconciliation: &mut Reconciliation,
     executor: &Executor,
-    hooks: &impl AttemptHooks,
+    hooks: &impl PassHooks,
 ) -> Rest {
     while !hooks.is_over() {
         match reconciliation.next(hooks.now()) {
@@ -184,11 +185,11 @@ pub async fn run_attempt(
 /// Reads all that a reconciliation needs to plan its first write, and sends none.
 ///
 /// # Errors
-/// Problems of the reads that failed; none when the hooks end the attempt.
+/// Problems of the reads that failed; none when the hooks end the pass.
 pub async fn look(
     reconciliation: &Reconciliation,
     executor: &Executor,
-    hooks: &impl AttemptHooks,
+    hooks: &impl PassHooks,
 ) -> Result<Reconciliation, Vec<Problem>> {
     let mut looked = reconciliation.clone();
     while !hooks.is_over() {
@@ -220,7 +221,7 @@ enum Source {
 async fn ask(
     reconciliation: &mut Reconciliation,
     executor: &Executor,
-    hooks: &impl AttemptHooks,
+    hooks: &impl PassHooks,
     queries: Vec<Query>,
     source: Source,
 ) {
@@ -244,7 +245,7 @@ async fn ask(
 /// The answer to a query, and when its read began.
 async fn answer(
     executor: &Executor,
-    hooks: &impl AttemptHooks,
+    hooks: &impl PassHooks,
     query: &Query,
     source: Source,
 ) -> Result<(Reply, Timestamp), AwsError> {
@@ -260,7 +261,7 @@ async fn answer(
 async fn write(
     reconciliation: &mut Reconciliation,
     executor: &Executor,
-    hooks: &impl AttemptHooks,
+    hooks: &impl PassHooks,
     writes: Vec<Planned>,
 ) {
     let planned_at = Instant::now();

@@ -1,19 +1,18 @@
 //! [`Gate`]: the last thing that a write passes on its way out (`rule:the-fence-is-asked-last`). It
 //! stands between the SDK and its connections, behind credentials, signing and every wait.
-//! `attempts.rs` makes one for each attempt.
+//! `requests.rs` makes one for each request.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use aws_smithy_runtime_api::client::http::{
-    HttpClient, HttpConnector, HttpConnectorFuture, HttpConnectorSettings, SharedHttpClient,
-    SharedHttpConnector,
+    HttpConnector as _, HttpConnectorFuture, SharedHttpClient,
 };
-use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
 use aws_smithy_runtime_api::client::result::ConnectorError;
-use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
 use resilience::{Fence, Fenced};
 use tokio::time::Instant;
+
+use crate::connections::interposed;
 
 /// Why a write was held back.
 #[derive(Debug, thiserror::Error)]
@@ -24,7 +23,7 @@ enum Held {
     TooLate,
 }
 
-/// Lets one attempt of a write pass, or not. Clones are the same gate.
+/// Lets one request of a write pass, or not. Clones are the same gate.
 #[derive(Clone, Debug)]
 pub(crate) struct Gate {
     fence: Fence,
@@ -43,9 +42,13 @@ impl Gate {
         self.passed.load(Ordering::Acquire)
     }
 
-    /// Puts the gate before a client.
-    pub(crate) fn before(&self, client: SharedHttpClient) -> GatedClient {
-        GatedClient { gate: self.clone(), client }
+    /// Puts the gate before a client, whose connections stay the same.
+    pub(crate) fn before(&self, client: SharedHttpClient) -> SharedHttpClient {
+        let gate = self.clone();
+        interposed(client, move |request, connector| match gate.pass() {
+            Ok(()) => connector.call(request),
+            Err(held) => HttpConnectorFuture::ready(Err(ConnectorError::other(held.into(), None))),
+        })
     }
 
     fn pass(&self) -> Result<(), Held> {
@@ -55,38 +58,5 @@ impl Gate {
         self.fence.check().map_err(Held::Fenced)?;
         self.passed.store(true, Ordering::Release);
         Ok(())
-    }
-}
-
-/// A client behind a gate. The connections are those of the client.
-#[derive(Debug)]
-pub(crate) struct GatedClient {
-    gate: Gate,
-    client: SharedHttpClient,
-}
-
-impl HttpClient for GatedClient {
-    fn http_connector(
-        &self,
-        settings: &HttpConnectorSettings,
-        components: &RuntimeComponents,
-    ) -> SharedHttpConnector {
-        let connector = self.client.http_connector(settings, components);
-        SharedHttpConnector::new(GatedConnector { gate: self.gate.clone(), connector })
-    }
-}
-
-#[derive(Debug)]
-struct GatedConnector {
-    gate: Gate,
-    connector: SharedHttpConnector,
-}
-
-impl HttpConnector for GatedConnector {
-    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
-        match self.gate.pass() {
-            Ok(()) => self.connector.call(request),
-            Err(held) => HttpConnectorFuture::ready(Err(ConnectorError::other(held.into(), None))),
-        }
     }
 }

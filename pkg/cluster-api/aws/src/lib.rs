@@ -3,7 +3,7 @@
 //!
 //! An [`Account`] has credentials, and for each [`Region`] the connections, rates and metrics that
 //! all clusters in it share. An [`Executor`] answers the queries and carries out the writes of one
-//! cluster; [`run_attempt`] leads a reconciliation from step to step until it rests. The rules
+//! cluster; [`run_pass`] leads a reconciliation from step to step until it rests. The rules
 //! stand in `RULES.md`.
 //!
 //! | file | holds |
@@ -11,12 +11,11 @@
 //! | `account.rs`, `region.rs`, `callers.rs` | credentials, clients, and the account of the credentials |
 //! | `connections.rs`, `gate.rs` | requests and answers; the fence, checked last |
 //! | `executor.rs` | one read, one write, one run of a reconciliation |
-//! | `attempts.rs`, `call.rs`, `limits.rs`, `metrics.rs` | one call: its turn, its attempts, how it fails; rates and metrics |
+//! | `requests.rs`, `call.rs`, `limits.rs`, `metrics.rs` | one call: its turn, its requests, how it fails; rates and metrics |
 //! | `describe.rs`, `polls.rs` | queries; those about NAT gateways serve many clusters at once |
 //! | `perform.rs` | writes |
 
 mod account;
-mod attempts;
 mod call;
 mod callers;
 mod connections;
@@ -28,13 +27,14 @@ mod metrics;
 mod perform;
 mod polls;
 mod region;
+mod requests;
 
 pub use account::Account;
 pub use aws_credential_types::Credentials;
 pub use call::AwsError;
 pub use describe::Marked;
 pub use executor::Executor;
-pub use executor::{AttemptHooks, look, run_attempt};
+pub use executor::{PassHooks, look, run_pass};
 pub use limits::Rates;
 pub use metrics::Metrics;
 pub use region::Region;

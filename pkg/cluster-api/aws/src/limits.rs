@@ -1,6 +1,6 @@
 //! [`Limits`]: one bucket for each service and class of calls of an account's region, shared by all
-//! clusters in it (`rule:a-throttle-slows-everybody`). `attempts.rs` waits here before each
-//! attempt.
+//! clusters in it (`rule:a-throttle-slows-everybody`). `requests.rs` waits here before each
+//! request.
 
 use std::collections::HashMap;
 
@@ -78,14 +78,14 @@ pub(crate) struct Limits(HashMap<(Service, Class), Limit>);
 struct Limit {
     bucket: SyncMutex<TokenBucket>,
     /// First come, first served: tokio's lock is fair.
-    line: Mutex<()>,
+    queue: Mutex<()>,
 }
 
 impl Limits {
     pub(crate) fn new(rates: Rates) -> Self {
         let limit = |rate| {
             let bucket = SyncMutex::new(TokenBucket::new(rate, Instant::now()));
-            Limit { bucket, line: Mutex::default() }
+            Limit { bucket, queue: Mutex::default() }
         };
         let mut all = HashMap::new();
         for service in [Service::Ec2, Service::LoadBalancers] {
@@ -99,7 +99,7 @@ impl Limits {
     /// Waits until a call may be sent. Giving up takes no token.
     pub(crate) async fn wait(&self, service: Service, class: Class) {
         let Some(limit) = self.0.get(&(service, class)) else { return };
-        let _turn = limit.line.lock().await;
+        let _turn = limit.queue.lock().await;
         loop {
             let taken = limit.bucket.lock().take(Instant::now());
             match taken {

@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use prometheus::{HistogramOpts, HistogramVec, IntCounterVec, Opts, Registry, exponential_buckets};
+use metrics::{counter, histogram};
+use prometheus::{HistogramVec, IntCounterVec, Registry, exponential_buckets};
 
 use crate::call::{AwsError, Call};
 
@@ -21,53 +22,25 @@ pub struct Metrics {
 
 impl Metrics {
     /// Registers them.
-    ///
-    /// # Errors
-    /// One of the names is taken.
     pub fn new(registry: &Registry) -> Result<Self, prometheus::Error> {
-        let histogram = |name: &str, help: &str, labels: &[&str], buckets: Vec<f64>| {
-            HistogramVec::new(HistogramOpts::new(name, help).buckets(buckets), labels)
-        };
         let answered = [&CALL[..], &["status_code", "error_code"]].concat();
         let seconds = exponential_buckets(0.01, 2.0, 12)?;
-        let metrics = Self {
-            requests: IntCounterVec::new(
-                Opts::new("aws_api_requests_total", "Requests sent to AWS, each attempt counted"),
-                &answered,
-            )?,
-            durations: histogram(
-                "aws_api_request_duration_seconds",
-                "Time from sending a request to AWS until its answer",
-                &CALL,
-                seconds.clone(),
-            )?,
-            retries: histogram(
-                "aws_api_call_retries",
-                "Attempts of a call to AWS after its first",
-                &CALL,
-                vec![0.0, 1.0, 2.0, 3.0],
-            )?,
-            waits: histogram(
-                "aws_limiter_wait_seconds",
-                "Time that a request to AWS has waited for its turn",
-                &["service", "class"],
-                seconds,
-            )?,
-            unexpected: IntCounterVec::new(
-                Opts::new(
-                    "icm_aws_unexpected_total",
-                    "Answers of AWS that report an invalid request of this program",
-                ),
-                &["code"],
-            )?,
-        };
-        for family in [&metrics.durations, &metrics.retries, &metrics.waits] {
-            registry.register(Box::new(family.clone()))?;
-        }
-        for family in [&metrics.requests, &metrics.unexpected] {
-            registry.register(Box::new(family.clone()))?;
-        }
-        Ok(metrics)
+        let help = "Requests sent to AWS, repeated ones included";
+        let requests = counter(registry, "aws_api_requests_total", help, &answered)?;
+        let (name, help) = (
+            "aws_api_request_duration_seconds",
+            "Time from sending a request to AWS until its answer",
+        );
+        let durations = histogram(registry, name, help, &CALL, &seconds)?;
+        let help = "Requests of a call to AWS after its first";
+        let numbers = [0.0, 1.0, 2.0, 3.0];
+        let retries = histogram(registry, "aws_api_call_retries", help, &CALL, &numbers)?;
+        let help = "Time that a request to AWS has waited for its turn";
+        let labels = ["service", "class"];
+        let waits = histogram(registry, "aws_limiter_wait_seconds", help, &labels, &seconds)?;
+        let help = "Answers of AWS that report an invalid request of this program";
+        let unexpected = counter(registry, "icm_aws_unexpected_total", help, &["code"])?;
+        Ok(Self { requests, durations, retries, waits, unexpected })
     }
 
     /// A request was answered, or not.
@@ -90,12 +63,12 @@ impl Metrics {
         self.durations.with_label_values(&labels).observe(took.as_secs_f64());
     }
 
-    /// A call has ended after so many attempts beyond the first.
+    /// A call has ended after so many requests beyond the first.
     pub(crate) fn call_ended(&self, labels: [&str; 4], retries: u32) {
         self.retries.with_label_values(&labels).observe(f64::from(retries));
     }
 
-    /// An attempt has waited for its turn.
+    /// A request has waited for its turn.
     pub(crate) fn waited(&self, call: Call, time: Duration) {
         let labels = [call.service.as_str(), call.class.as_str()];
         self.waits.with_label_values(&labels).observe(time.as_secs_f64());

@@ -52,13 +52,13 @@ impl Region {
         let mut ec2 = aws_sdk_ec2::config::Builder::from(config);
         let mut elb = aws_sdk_elasticloadbalancing::config::Builder::from(config);
         let mut elbv2 = aws_sdk_elasticloadbalancingv2::config::Builder::from(config);
+        let mut sts = aws_sdk_sts::config::Builder::from(config);
         if let Some(url) = &said.ec2 {
             ec2 = ec2.endpoint_url(url);
         }
         if let Some(url) = &said.load_balancing {
             (elb, elbv2) = (elb.endpoint_url(url), elbv2.endpoint_url(url));
         }
-        let mut sts = aws_sdk_sts::config::Builder::from(config);
         if let Some(url) = &said.sts {
             sts = sts.endpoint_url(url);
         }
@@ -112,7 +112,7 @@ impl Region {
     /// A gate before the connections, and the guard of the account before the gate: it may ask STS,
     /// and the fence is asked last.
     fn gated(&self, gate: &Gate) -> SharedHttpClient {
-        let gated = SharedHttpClient::new(gate.before(self.0.http.clone()));
+        let gated = gate.before(self.0.http.clone());
         self.0.guard.as_ref().map_or(gated.clone(), |guard| guard.before(gated))
     }
 

@@ -4,11 +4,13 @@
 
 pub(crate) mod aws_cluster;
 pub(crate) mod cluster;
-pub(crate) mod condition;
-pub(crate) mod reference;
 pub(crate) mod secret;
 
-use kube_api::Resource;
+pub(crate) use aws_network::Dialect;
+use jiff::Timestamp;
+pub(crate) use kube_api::Condition;
+use kube_api::{Resource, set_status_condition};
+use serde::{Deserialize, Serialize};
 
 /// Group of Clusters and Machines.
 pub(crate) const GROUP: &str = "cluster.x-k8s.io";
@@ -63,6 +65,78 @@ pub(crate) const ABANDON_ANNOTATION: &str = "aws.cluster.x-k8s.io/allow-abandon"
 /// Annotation of a Cluster with the network of its Pods.
 pub(crate) const CNI_ANNOTATION: &str = "cluster.k8s.io/network-cni";
 
+/// An object in the namespace of the Cluster: v1alpha2 names its `apiVersion`, v1beta2 its
+/// `apiGroup`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Reference {
+    /// `group/version`; the version is ignored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) api_version: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) api_group: Option<String>,
+    pub(crate) kind: String,
+    pub(crate) name: String,
+}
+
+impl Reference {
+    /// The group; empty for core.
+    pub(crate) fn group(&self) -> &str {
+        if let Some(group) = &self.api_group {
+            return group;
+        }
+        let version = self.api_version.as_deref().unwrap_or_default();
+        version.split_once('/').map_or("", |(group, _)| group)
+    }
+
+    /// The dialect that earlier releases took from the form of a reference.
+    pub(crate) fn dialect_by_form(&self) -> Dialect {
+        if self.api_group.is_some() { Dialect::V1Beta2 } else { Dialect::V1Alpha2 }
+    }
+}
+
+/// Changes to the conditions of an object.
+#[derive(Debug, Default)]
+pub(crate) struct Conditions {
+    pub(crate) stated: Vec<Condition>,
+    pub(crate) gone: Vec<&'static str>,
+}
+
+impl Conditions {
+    /// Adds a condition that holds.
+    pub(crate) fn mark_true(&mut self, kind: &str, reason: &str, message: impl Into<String>) {
+        self.state(kind, true, reason, message);
+    }
+
+    /// Adds a condition that does not hold.
+    pub(crate) fn mark_false(&mut self, kind: &str, reason: &str, message: impl Into<String>) {
+        self.state(kind, false, reason, message);
+    }
+
+    /// Adds a condition that holds or does not, with its reason.
+    pub(crate) fn state(
+        &mut self,
+        kind: &str,
+        holds: bool,
+        reason: &str,
+        message: impl Into<String>,
+    ) {
+        self.stated.push(Condition::new(kind, holds, reason, message));
+    }
+
+    /// Has a list of conditions say it about this generation.
+    pub(crate) fn publish(&self, conditions: &mut Vec<Condition>, generation: i64, now: Timestamp) {
+        for kind in &self.gone {
+            conditions.retain(|held| held.kind != *kind);
+        }
+        for fact in &self.stated {
+            let observed_generation = Some(generation);
+            let condition = Condition { observed_generation, ..fact.clone() };
+            set_status_condition(conditions, condition, now);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -82,5 +156,21 @@ mod tests {
         ] {
             assert!(crd.contains(&format!("- {annotation}")), "{annotation}");
         }
+    }
+
+    fn read(json: serde_json::Value) -> Reference {
+        serde_json::from_value(json).unwrap()
+    }
+
+    #[test]
+    fn a_reference_of_either_dialect_names_a_group_and_shows_its_dialect() {
+        let older =
+            read(serde_json::json!({"apiVersion": "g.io/v1alpha2", "kind": "K", "name": "n",
+            "namespace": "elsewhere", "uid": "u"}));
+        assert_eq!((older.group(), older.dialect_by_form()), ("g.io", Dialect::V1Alpha2));
+        let newer = read(serde_json::json!({"apiGroup": "g.io", "kind": "K", "name": "n"}));
+        assert_eq!((newer.group(), newer.dialect_by_form()), ("g.io", Dialect::V1Beta2));
+        let core = read(serde_json::json!({"apiVersion": "v1", "kind": "K", "name": "n"}));
+        assert_eq!(core.group(), "");
     }
 }

@@ -10,22 +10,22 @@
 //! | `admission.rs` | the AWS account in which calls are made |
 //! | `goal.rs` | what AWS shall have, from the object and its Cluster; pure |
 //! | `build.rs`, `removal.rs` | creation and upkeep, with the endpoint; deletion |
-//! | `attempt.rs` | one attempt of a reconciliation, sent or, with `--plan-only`, planned |
-//! | `reconciliations.rs` | reconciliations between their attempts, and when they go on |
+//! | `pass.rs` | one pass of a reconciliation, sent or, with `--plan-only`, planned |
+//! | `reconciliations.rs` | reconciliations between their passes, and when they go on |
 //! | `stored_memory.rs` | the planner's memory in the status; pure |
-//! | `report.rs`, `write_events.rs` | the status and the events that follow from an attempt; pure |
+//! | `report.rs`, `write_events.rs` | the status and the events that follow from a pass; pure |
 //! | `leaks.rs` | the scan for resources whose AWSCluster is gone |
 //! | `spec_mirror.rs` | ids of resources, copied into the spec on request |
 //! | `metrics.rs` | the `awscluster_*` metrics |
 
 mod admission;
-mod attempt;
 mod aws_clusters;
 mod build;
 mod goal;
 mod leaks;
 mod metrics;
 mod owner;
+mod pass;
 mod reconcile;
 mod reconciliations;
 mod removal;
@@ -56,13 +56,9 @@ use crate::options::Options;
 /// Backoff of one AWSCluster, without a limit of attempts.
 const BACKOFF: Backoff =
     Backoff::doubling(Duration::from_secs(1), Duration::from_secs(300), Jitter::Around(0.3));
-/// Time limit of one attempt, which waits behind all other clusters of its region.
-const ATTEMPT_LIMIT: Duration = Duration::from_secs(600);
+/// Time limit of one pass, which waits behind all other clusters of its region.
+const PASS_LIMIT: Duration = Duration::from_secs(600);
 
-/// Runs until it is asked to stop.
-///
-/// # Errors
-/// What ends a run.
 pub(crate) async fn run(context: &Context, options: &Options) -> Result<(), Failure> {
     let metrics = context.metrics(AwsClusterMetrics::new)?;
     let calls = context.metrics(aws::Metrics::new)?;
@@ -86,10 +82,10 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<(), Fail
     let own_writes = reconcile.client.own_writes().clone();
     let (all, again) = (cache.clone(), queue.clone());
     let scanner = Arc::clone(&reconcile);
-    let kept = context
+    let work = context
         .run(&queue, reconcile)
         .workers(options.aws.concurrency)
-        .item_limit(ATTEMPT_LIMIT)
+        .item_limit(PASS_LIMIT)
         .feed(&cache, |object| Some(Arc::clone(&object.metadata.key)))
         .reads_own_writes(&cache, &own_writes)
         .audit(options.sync_period, move || {
@@ -97,9 +93,9 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<(), Fail
             std::future::ready(())
         })
         .until_stopped();
-    let Some(period) = options.aws.leak_scan_period else { return kept.await };
+    let Some(period) = options.aws.leak_scan_period else { return work.await };
     tokio::select! {
-        ended = kept => ended,
+        ended = work => ended,
         () = scanner.scan_for_leaks(period) => Ok(()),
     }
 }

@@ -12,7 +12,6 @@ use serde_json::Value;
 
 use crate::api::aws_cluster::{AwsClusterSpec, Network, Subnet};
 use crate::api::cluster::{ClusterSpec, Endpoint};
-use crate::api::reference;
 use rules::wrong_word;
 
 /// Where a Cluster says its port.
@@ -52,12 +51,10 @@ const NOT_BUILT: &str = "not supported yet";
     reason = "each is a switch of its own, in an object or a flag"
 )]
 pub(crate) struct Circumstances {
-    /// The identity that owns the resources.
     pub(crate) identity: Identity,
-    /// Namespace of the AWSCluster.
     pub(crate) namespace: String,
     /// Dialect of the Cluster that owns it.
-    pub(crate) owner: reference::Dialect,
+    pub(crate) owner: Dialect,
     /// Zones of the region, in order.
     pub(crate) zones: Vec<String>,
     /// Port of the API server as clients see it.
@@ -76,36 +73,26 @@ pub(crate) struct Circumstances {
     pub(crate) allow_load_balancer_recreate: bool,
 }
 
-/// An AWSCluster, read.
 #[derive(Clone, Debug)]
 pub(crate) struct Wanted {
-    /// For the planner.
     pub(crate) spec: Spec,
     /// Fields that are set and not acted upon, by path.
     pub(crate) unsupported: Vec<String>,
 }
 
-/// Reads the spec of an AWSCluster.
-///
-/// # Errors
-/// Everything that is wrong with its words; what they mean together is judged by the planner.
 pub(crate) fn read(spec: &AwsClusterSpec, given: &Circumstances) -> Result<Wanted, Vec<SpecError>> {
     let mut errors = Vec::new();
     check_region(spec, &mut errors);
     check_partition(spec, &mut errors);
-    check_identity(spec, &mut errors);
+    errors.extend(other_identity(spec));
     let none = Network::default();
     let network = spec.network().unwrap_or(&none);
     let vpc = network.vpc.clone().unwrap_or_default();
-    let dialect = match given.owner {
-        reference::Dialect::V1Alpha2 => Dialect::V1Alpha2,
-        reference::Dialect::V1Beta2 => Dialect::Current,
-    };
     let endpoint_published = spec.control_plane_endpoint.as_ref().is_some_and(Endpoint::is_set);
     let read = Spec {
         identity: given.identity.clone(),
         namespace: given.namespace.clone(),
-        dialect,
+        dialect: given.owner,
         region: spec.region.clone(),
         zones: given.zones.clone(),
         api_port: given.api_port,
@@ -134,7 +121,7 @@ pub(crate) fn read(spec: &AwsClusterSpec, given: &Circumstances) -> Result<Wante
         load_balancer: rules::load_balancer(spec.control_plane_load_balancer.as_ref(), &mut errors),
         endpoint_published,
         allow_load_balancer_recreate: given.allow_load_balancer_recreate,
-        bastion: bastion(spec, dialect),
+        bastion: bastion(spec, given.owner),
     };
     if errors.is_empty() {
         Ok(Wanted { spec: read, unsupported: unsupported(spec) })
@@ -152,15 +139,10 @@ pub(crate) fn needs_zones(spec: &AwsClusterSpec) -> bool {
 }
 
 /// Port of the API server as clients see it.
-///
-/// # Errors
-/// What the Cluster says is no port.
 pub(crate) fn api_port(cluster: &ClusterSpec) -> Result<u16, Vec<SpecError>> {
     let Some(port) = named_port(cluster) else { return Ok(API_PORT) };
-    u16::try_from(port).map_err(|_| {
-        let path = PORT_OF_CLUSTER.to_owned();
-        vec![SpecError { path, problem: format!("{port} is not a port") }]
-    })
+    let error = || SpecError::new(PORT_OF_CLUSTER, format!("{port} is not a port"));
+    u16::try_from(port).map_err(|_| vec![error()])
 }
 
 /// Whether the Cluster says a port of its own.
@@ -176,7 +158,7 @@ fn named_port(cluster: &ClusterSpec) -> Option<i32> {
 fn check_region(spec: &AwsClusterSpec, errors: &mut Vec<SpecError>) {
     if !is_region(&spec.region) {
         let problem = format!("{:?} is not the name of a region", spec.region);
-        errors.push(SpecError { path: "spec.region".to_owned(), problem });
+        errors.push(SpecError::new("spec.region", problem));
     }
 }
 
@@ -187,7 +169,7 @@ fn check_partition(spec: &AwsClusterSpec, errors: &mut Vec<SpecError>) {
     if let Some((_, right)) = right.filter(|(_, right)| !named.is_empty() && named != *right) {
         let problem =
             format!("{named:?} does not contain the region {region}, which belongs to {right}");
-        errors.push(SpecError { path: "spec.partition".to_owned(), problem });
+        errors.push(SpecError::new("spec.partition", problem));
     }
 }
 
@@ -198,20 +180,16 @@ pub(crate) fn is_region(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(is_letter)
 }
 
-fn check_identity(spec: &AwsClusterSpec, errors: &mut Vec<SpecError>) {
-    errors.extend(other_identity(spec));
-}
-
 /// The error of a spec that asks for other credentials. With ours everything would be created, or
 /// deleted, in the wrong account.
 pub(crate) fn other_identity(spec: &AwsClusterSpec) -> Option<SpecError> {
     let identity = spec.identity_ref.as_ref()?;
     (identity["kind"] != OWN_IDENTITY).then(|| {
-        let (path, own) = ("spec.identityRef".to_owned(), OWN_IDENTITY);
         let problem = format!(
-            "this program uses only its own credentials: remove the field, or set the kind {own}"
+            "this program uses only its own credentials: remove the field, or set the kind \
+             {OWN_IDENTITY}"
         );
-        SpecError { path, problem }
+        SpecError::new("spec.identityRef", problem)
     })
 }
 
@@ -331,7 +309,7 @@ fn asks_for_more(field: &str, value: &Value) -> bool {
 /// become what they ask for. A cluster that has something keeps the condition `SpecSupported=False`
 /// instead: an error would stop its upkeep.
 pub(crate) fn refuse_unsupported(fields: &[String]) -> Result<(), Vec<SpecError>> {
-    let refuse = |path: &String| SpecError { path: path.clone(), problem: NOT_BUILT.to_owned() };
+    let refuse = |path: &String| SpecError::new(path, NOT_BUILT);
     if fields.is_empty() { Ok(()) } else { Err(fields.iter().map(refuse).collect()) }
 }
 

@@ -44,10 +44,6 @@ const BACKOFF: Backoff =
 /// A cache that no Cluster has asked for in so long is dropped.
 const IDLE: Duration = Duration::from_secs(3600);
 
-/// Runs until it is asked to stop.
-///
-/// # Errors
-/// What ends a run.
 pub(crate) async fn run(context: &Context, options: &Options) -> Result<(), Failure> {
     let metrics = context.metrics(ClusterMetrics::new)?;
     metrics.reset();

@@ -6,7 +6,7 @@ use flags::{Problem, Values};
 use manager::CrdLabel;
 use serde_json::{Map, Value, json};
 
-use crate::api::condition::Condition;
+use crate::api::Condition;
 use crate::flags::INFRA_CONTRACT;
 
 /// Labels of CRDs by which Cluster API's core knows the contract begin so.
@@ -25,10 +25,8 @@ pub(crate) enum Contract {
 }
 
 impl Contract {
-    /// The words for them.
     pub(crate) const WORDS: [&str; 2] = ["v1beta1", "v1beta2"];
 
-    /// Reads one of them.
     pub(crate) fn from_word(word: &str) -> Option<Self> {
         match word {
             "v1beta1" => Some(Self::V1Beta1),
@@ -37,7 +35,6 @@ impl Contract {
         }
     }
 
-    /// The word for it.
     pub(crate) fn word(self) -> &'static str {
         let [older, newer] = Self::WORDS;
         match self {
@@ -46,10 +43,6 @@ impl Contract {
         }
     }
 
-    /// The contract that the flags name.
-    ///
-    /// # Errors
-    /// They name none that there is.
     pub(crate) fn given(values: &Values) -> Result<Self, Problem> {
         let word = values.get(&INFRA_CONTRACT);
         Self::from_word(&word).ok_or_else(|| {
@@ -58,26 +51,16 @@ impl Contract {
         })
     }
 
-    /// Key and value of the label by which a core finds, on the CRD, the version of the kind that
-    /// keeps the contract.
-    pub(crate) fn label(self) -> (String, &'static str) {
-        (format!("{LABEL}/{}", self.word()), VERSION)
-    }
-
-    /// The label of the other contract, which a CRD must not have: a core takes the newest that it
-    /// knows.
-    pub(crate) fn other_label(self) -> String {
+    /// The label of the CRD by which a core finds the version of the kind that keeps the contract,
+    /// and the label of the other contract, which the CRD must not have: a core takes the newest
+    /// that it knows.
+    pub(crate) fn crd_label(self) -> CrdLabel {
         let other = match self {
             Self::V1Beta1 => Self::V1Beta2,
             Self::V1Beta2 => Self::V1Beta1,
         };
-        other.label().0
-    }
-
-    /// The label of the contract, as the CRD of infrastructure gets it.
-    pub(crate) fn crd_label(self) -> CrdLabel {
-        let (key, value) = self.label();
-        CrdLabel { key, value, other: self.other_label() }
+        let key = |contract: Self| format!("{LABEL}/{}", contract.word());
+        CrdLabel { key: key(self), value: VERSION, other: key(other) }
     }
 
     /// Zones, and whether each can have a control plane, in the words of the contract.
@@ -165,10 +148,10 @@ mod tests {
     #[test]
     fn a_crd_has_the_label_of_one_contract() {
         for contract in Contract::WORDS.map(|word| Contract::from_word(word).unwrap()) {
-            let (key, version) = contract.label();
-            assert_eq!(key, format!("cluster.x-k8s.io/{}", contract.word()));
-            assert_eq!(version, "v1beta2");
-            assert_ne!(contract.other_label(), key);
+            let label = contract.crd_label();
+            assert_eq!(label.key, format!("cluster.x-k8s.io/{}", contract.word()));
+            assert_eq!(label.value, "v1beta2");
+            assert_ne!(label.other, label.key);
         }
         assert_eq!(Contract::from_word("v1alpha4"), None);
     }

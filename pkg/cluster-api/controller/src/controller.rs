@@ -167,7 +167,6 @@ async fn is_served(context: &Context, kind: Option<&Awaited>) -> bool {
     is_served
 }
 
-/// Rights on AWSClusters.
 fn rights_for_aws_clusters() -> Vec<Permission> {
     vec![
         Permission::new("patch", INFRASTRUCTURE_GROUP, "awsclusters"),

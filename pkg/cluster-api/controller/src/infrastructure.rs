@@ -5,8 +5,8 @@ use objects::{Dynamic, Object};
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::api::Condition;
 use crate::api::cluster::Endpoint;
-use crate::api::condition::Condition;
 
 /// The status of an infrastructure object.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -49,10 +49,6 @@ struct Spec {
 }
 
 impl Infrastructure {
-    /// Reads it.
-    ///
-    /// # Errors
-    /// A field that every contract has is of another form.
     pub(crate) fn read(object: &Object<Dynamic>) -> Result<Self, serde_json::Error> {
         let status = match &object.status {
             Value::Null => Status::default(),

@@ -28,19 +28,18 @@ struct Inner<S: Schema> {
     kinds: Mutex<BTreeMap<(String, String), Watched<S>>>,
     /// The CRDs of the server, since a Cluster named a kind first.
     crds: Mutex<Option<Informer<Metadata>>>,
-    tell: Tell<S>,
+    on_change: OnChange<S>,
 }
 
 /// Hears of every object that comes, changes or goes, with its group and kind. Must return at once.
-type Tell<S> = Box<dyn Fn(&str, &str, &Object<S>) + Send + Sync>;
+type OnChange<S> = Box<dyn Fn(&str, &str, &Object<S>) + Send + Sync>;
 
 struct Watched<S: Schema> {
     kind: KindCache<S>,
     asked: Instant,
-    _told: Subscription<Object<S>>,
+    _subscription: Subscription<Object<S>>,
 }
 
-/// The objects of one kind.
 pub(crate) struct KindCache<S: Schema> {
     pub(crate) objects: Informer<Object<S>>,
     /// Writes objects of the kind; `None` while it is not served.
@@ -60,14 +59,14 @@ impl<S: Schema> KindCaches<S> {
     pub(crate) fn new(
         context: &Context,
         namespace: Option<&str>,
-        tell: impl Fn(&str, &str, &Object<S>) + Send + Sync + 'static,
+        on_change: impl Fn(&str, &str, &Object<S>) + Send + Sync + 'static,
     ) -> Self {
         Self(Arc::new(Inner {
             context: context.clone(),
             namespace: namespace.map(Arc::from),
             kinds: Mutex::default(),
             crds: Mutex::default(),
-            tell: Box::new(tell),
+            on_change: Box::new(on_change),
         }))
     }
 
@@ -93,21 +92,21 @@ impl<S: Schema> KindCaches<S> {
         source.namespace.clone_from(&self.0.namespace);
         let cache = informers.get_from::<Object<S>>(source);
         let (inner, group, kind) = (Arc::downgrade(&self.0), group.to_owned(), kind.to_owned());
-        let told = cache.subscribe(move |delta| {
+        let subscription = cache.subscribe(move |delta| {
             let Some(inner) = inner.upgrade() else { return };
             match delta {
                 Delta::Added(object) | Delta::Deleted(object) => {
-                    (inner.tell)(&group, &kind, object);
+                    (inner.on_change)(&group, &kind, object);
                 }
                 Delta::Updated { old, new } => {
-                    (inner.tell)(&group, &kind, old);
-                    (inner.tell)(&group, &kind, new);
+                    (inner.on_change)(&group, &kind, old);
+                    (inner.on_change)(&group, &kind, new);
                 }
                 Delta::ListStarts | Delta::ListEnds => {}
             }
         });
         let kind = KindCache { objects: cache, client: None };
-        Watched { kind, asked: Instant::now(), _told: told }
+        Watched { kind, asked: Instant::now(), _subscription: subscription }
     }
 
     /// The objects of a kind that a Cluster names, and what writes them.

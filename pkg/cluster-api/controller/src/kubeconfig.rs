@@ -7,28 +7,24 @@ use std::time::SystemTime;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use kube::config::Kubeconfig;
 use parking_lot::Mutex;
-use serde::Deserialize;
 use zeroize::Zeroizing;
 
-use crate::api::reference::Dialect;
+use crate::api::Dialect;
 use crate::certificates::{Authority, Identity, renew_at};
 
-/// Inputs of a kubeconfig.
 pub(crate) struct Contents<'a> {
     pub(crate) cluster: &'a str,
     /// Tells the name of the user.
     pub(crate) dialect: Dialect,
-    /// URL of the API server.
     pub(crate) server: &'a str,
     /// The authority's certificate, in PEM.
     pub(crate) authority: &'a str,
-    /// The administrator.
     pub(crate) administrator: &'a Identity,
 }
 
 impl Contents<'_> {
-    /// The file.
     pub(crate) fn render(&self) -> Zeroizing<String> {
         let quoted = |text: &str| serde_json::Value::from(text).to_string();
         let user = match self.dialect {
@@ -98,59 +94,17 @@ struct File {
 
 impl File {
     fn read(text: &str) -> Option<Self> {
-        let config: Config = serde_saphyr::from_str(text).ok()?;
-        let context = &config.contexts.iter().find(|it| it.name == config.current_context)?.context;
-        let cluster = &config.clusters.iter().find(|it| it.name == context.cluster)?.cluster;
-        let user = &config.users.iter().find(|it| it.name == context.user)?.user;
-        let certificate = user.certificate.as_ref().and_then(|it| STANDARD.decode(it).ok());
+        let Kubeconfig { clusters, auth_infos, contexts, current_context, .. } =
+            Kubeconfig::from_yaml(text).ok()?;
+        let named = contexts.into_iter().find(|it| Some(&it.name) == current_context.as_ref())?;
+        let context = named.context?;
+        let cluster = clusters.into_iter().find(|it| it.name == context.cluster)?.cluster?;
+        let user = auth_infos.into_iter().find(|it| Some(&it.name) == context.user.as_ref())?;
+        let certificate =
+            user.auth_info?.client_certificate_data.and_then(|it| STANDARD.decode(it).ok());
         let certificate = certificate.and_then(|it| String::from_utf8(it).ok());
-        Some(Self { server: cluster.server.clone(), certificate })
+        Some(Self { server: cluster.server?, certificate })
     }
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "kebab-case")]
-struct Config {
-    current_context: String,
-    clusters: Vec<NamedCluster>,
-    users: Vec<NamedUser>,
-    contexts: Vec<NamedContext>,
-}
-
-#[derive(Deserialize)]
-struct NamedCluster {
-    name: String,
-    cluster: ClusterPart,
-}
-
-#[derive(Deserialize)]
-struct ClusterPart {
-    server: String,
-}
-
-#[derive(Deserialize)]
-struct NamedUser {
-    name: String,
-    user: UserPart,
-}
-
-/// Never the key.
-#[derive(Deserialize)]
-struct UserPart {
-    #[serde(default, rename = "client-certificate-data")]
-    certificate: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct NamedContext {
-    name: String,
-    context: ContextPart,
-}
-
-#[derive(Deserialize)]
-struct ContextPart {
-    cluster: String,
-    user: String,
 }
 
 /// By Cluster.
@@ -169,7 +123,6 @@ pub(super) struct Basis {
     pub(super) authority: u64,
     /// Version of the kubeconfig's Secret.
     pub(super) kubeconfig: u64,
-    /// URL of the API server.
     pub(super) server: String,
 }
 
@@ -215,4 +168,76 @@ mod checked_tests {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::certificates::new_authority;
+
+    const SERVER: &str = "https://h.example.org:6443";
+    const YEAR: Duration = Duration::from_secs(365 * 86400);
+
+    struct Scene {
+        now: SystemTime,
+        public: String,
+        authority: Authority,
+    }
+
+    fn scene() -> Scene {
+        let now = SystemTime::now();
+        let made = new_authority(now).unwrap();
+        let authority = Authority::read(&made.public, &made.private, now).unwrap();
+        Scene { now, public: made.public, authority }
+    }
+
+    fn rendered(scene: &Scene, dialect: Dialect, server: &str) -> Zeroizing<String> {
+        let administrator = scene.authority.administrator(scene.now).unwrap();
+        let contents = Contents {
+            cluster: "one.two",
+            dialect,
+            server,
+            authority: &scene.public,
+            administrator: &administrator,
+        };
+        contents.render()
+    }
+
+    #[test]
+    fn the_user_is_named_as_the_dialect_names_it() {
+        let scene = scene();
+        for (dialect, context) in [
+            (Dialect::V1Alpha2, "kubernetes-admin@one.two"),
+            (Dialect::V1Beta2, "one.two-admin@one.two"),
+        ] {
+            let text = rendered(&scene, dialect, SERVER);
+            let config = Kubeconfig::from_yaml(&text).unwrap();
+            assert_eq!(config.current_context.as_deref(), Some(context));
+            assert_eq!(File::read(&text).unwrap().server, SERVER);
+        }
+    }
+
+    /// rule:only-our-kubeconfig-is-renewed
+    #[test]
+    fn a_kubeconfig_is_renewed_at_half_of_its_life_and_for_another_endpoint_and_left_when_it_is_foreign()
+     {
+        let scene = scene();
+        let text = rendered(&scene, Dialect::V1Beta2, SERVER);
+        let judged = |text: &str, server: &str, after: Duration| {
+            judge(text, server, &scene.authority, scene.now + after)
+        };
+        let before = Duration::from_secs(365 * 43200 - 60);
+        assert!(matches!(judged(&text, SERVER, before), Verdict::Keep(_)));
+        assert_eq!(
+            judged(&text, SERVER, YEAR / 2),
+            Verdict::Rewrite("its certificate expires soon")
+        );
+        let moved = judged(&text, "https://other:6443", Duration::ZERO);
+        assert_eq!(moved, Verdict::Rewrite("the endpoint of the cluster has changed"));
+        let other = self::scene();
+        let foreign = rendered(&other, Dialect::V1Beta2, SERVER);
+        assert!(matches!(judged(&foreign, SERVER, YEAR), Verdict::Leave(_)));
+        assert_eq!(judged("users: 7", SERVER, YEAR), Verdict::Leave("it cannot be parsed"));
+        let token = text.replace("client-certificate-data", "token");
+        assert!(matches!(judged(&token, SERVER, YEAR), Verdict::Leave(_)));
+    }
+}

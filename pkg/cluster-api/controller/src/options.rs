@@ -5,14 +5,14 @@ mod aws;
 
 use std::time::Duration;
 
-use flags::{Problem, Values};
+use flags::{Flag, GoDuration, Problem, Values};
 
 use crate::flags::{
     CAPI_MODE, CLUSTER_CONCURRENCY, CONCURRENCY_MAX, GENERATE_CLUSTER_CA, NAMESPACE, SYNC_PERIOD,
     WATCH_FILTER,
 };
 
-const SYNC_PERIOD_MIN: Duration = Duration::from_secs(10);
+const PERIOD_MIN: Duration = Duration::from_secs(10);
 
 #[cfg(feature = "aws")]
 pub(crate) use aws::AwsOptions;
@@ -28,7 +28,6 @@ pub(crate) enum Mode {
     Provider,
 }
 
-/// Settings of the controllers.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Options {
     /// Whether this program or Cluster API's own core reconciles Clusters.
@@ -41,17 +40,12 @@ pub(crate) struct Options {
     pub(crate) namespace: Option<String>,
     /// `None` for all.
     pub(crate) watch_filter: Option<String>,
-    /// Whether authorities are made.
     pub(crate) generate_ca: bool,
     /// How AWSClusters are kept.
     #[cfg(feature = "aws")]
     pub(crate) aws: AwsOptions,
 }
 
-/// Judges the values.
-///
-/// # Errors
-/// Every broken rule, each naming its flag and the cause.
 pub(crate) fn judge(values: &Values) -> Result<Options, Vec<Problem>> {
     let mut problems = Vec::new();
     let mode = match &*values.get(&CAPI_MODE) {
@@ -64,15 +58,8 @@ pub(crate) fn judge(values: &Values) -> Result<Options, Vec<Problem>> {
             Mode::Auto
         }
     };
-    let concurrency = values.get(&CLUSTER_CONCURRENCY);
-    if !(1..=CONCURRENCY_MAX).contains(&concurrency) {
-        let problem = format!("{concurrency} is not between 1 and {CONCURRENCY_MAX}");
-        problems.push(CLUSTER_CONCURRENCY.problem(problem));
-    }
-    let sync_period = values.get(&SYNC_PERIOD).to_std();
-    if sync_period < SYNC_PERIOD_MIN {
-        problems.push(SYNC_PERIOD.problem(format!("{sync_period:?} is less than 10s")));
-    }
+    let cluster_concurrency = concurrency(values, &CLUSTER_CONCURRENCY, &mut problems);
+    let sync_period = period(values, &SYNC_PERIOD, &mut problems);
     let namespace = values.get(&NAMESPACE);
     if !is_label(&namespace) {
         problems.push(NAMESPACE.problem(format!("{namespace:?} is not the name of a namespace")));
@@ -89,7 +76,7 @@ pub(crate) fn judge(values: &Values) -> Result<Options, Vec<Problem>> {
     }
     Ok(Options {
         mode,
-        cluster_concurrency: usize::try_from(concurrency).unwrap_or(1),
+        cluster_concurrency,
         sync_period,
         namespace: Some(namespace).filter(|it| !it.is_empty()),
         watch_filter: Some(watch_filter).filter(|it| !it.is_empty()),
@@ -97,6 +84,24 @@ pub(crate) fn judge(values: &Values) -> Result<Options, Vec<Problem>> {
         #[cfg(feature = "aws")]
         aws,
     })
+}
+
+/// Objects of one kind that are worked on at once.
+fn concurrency(values: &Values, flag: &Flag<i64>, problems: &mut Vec<Problem>) -> usize {
+    let number = values.get(flag);
+    if !(1..=CONCURRENCY_MAX).contains(&number) {
+        problems.push(flag.problem(format!("{number} is not between 1 and {CONCURRENCY_MAX}")));
+    }
+    usize::try_from(number).unwrap_or(1)
+}
+
+/// How often something is done.
+fn period(values: &Values, flag: &Flag<GoDuration>, problems: &mut Vec<Problem>) -> Duration {
+    let period = values.get(flag).to_std();
+    if period < PERIOD_MIN {
+        problems.push(flag.problem(format!("{period:?} is less than 10s")));
+    }
+    period
 }
 
 /// Made of what may stand in a selector and in a path.

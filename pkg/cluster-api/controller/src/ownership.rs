@@ -17,7 +17,7 @@ pub(crate) fn is_cluster(owner: &OwnerReference) -> bool {
 /// blocks no deletion, as in Cluster API.
 pub(crate) fn reference_to(cluster: &Object<Cluster>) -> OwnerReference {
     OwnerReference {
-        api_version: dialect(cluster).cluster_api_version(),
+        api_version: format!("{GROUP}/{}", dialect(cluster).name()),
         kind: CLUSTER_KIND.to_owned(),
         name: cluster.metadata.name().to_owned(),
         uid: cluster.metadata.uid.to_string(),

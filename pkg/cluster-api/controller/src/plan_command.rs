@@ -18,7 +18,6 @@ use serde_json::{Value, json};
 
 use crate::aws_plan::{Given, Planned, of_manifests};
 
-/// The command `plan`.
 pub(crate) const COMMAND: Command = Command {
     name: "plan",
     about: "Shows what would be created on AWS for the AWSClusters in manifests",
@@ -55,7 +54,6 @@ fn run(arguments: &Arguments) -> anyhow::Result<Vec<Planned>> {
     Ok(planned)
 }
 
-/// Arguments of `plan`.
 #[derive(Debug)]
 struct Arguments {
     /// At least one.

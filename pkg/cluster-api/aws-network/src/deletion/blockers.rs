@@ -7,7 +7,7 @@ use crate::action::Action;
 use crate::identity::Tags;
 use crate::plan::{Other, Part, Plan, Reason};
 use crate::query::{Query, Scope};
-use crate::resources::{InstanceState, NetworkInterface};
+use crate::resources::{AwsResource, InstanceState, NetworkInterface};
 use crate::tags::TagDrift;
 
 /// After so many seconds of refusals it is no longer what AWS takes to let go of interfaces.
@@ -20,12 +20,7 @@ pub(super) fn plan(ending: &Ending<'_>, plan: &mut Plan) {
     else {
         return;
     };
-    let is_ours = ending
-        .observed
-        .vpcs
-        .all()
-        .iter()
-        .any(|found| found.id == vpc && ending.is_ours(&found.tags, &found.id));
+    let is_ours = ending.owns_vpc(&vpc);
     if is_ours {
         name_strangers(ending, &vpc, plan);
     }
@@ -34,8 +29,7 @@ pub(super) fn plan(ending: &Ending<'_>, plan: &mut Plan) {
         return;
     };
     let is_our_group = |id: &String| {
-        let mut groups = ending.observed.security_groups.all().iter();
-        groups.any(|group| group.id == *id && ending.is_ours(&group.tags, &group.id))
+        ending.observed.security_groups.of_id(id).is_some_and(|group| ending.has(group))
     };
     // In a VPC of others only what holds our groups concerns us.
     let concerns_us = |found: &&NetworkInterface| is_ours || found.groups.iter().any(is_our_group);
@@ -62,21 +56,29 @@ fn name_strangers(ending: &Ending<'_>, vpc: &str, plan: &mut Plan) {
         plan.read(Query::InternetGateways(here()));
         return;
     };
-    let subnets = observed.subnets.all().iter().filter(|found| found.vpc == vpc);
-    let tables =
-        observed.route_tables.all().iter().filter(|found| found.vpc == vpc && !found.is_main());
-    let all = subnets
-        .map(|found| (&found.tags, &found.id))
-        .chain(tables.map(|found| (&found.tags, &found.id)))
-        .chain(gateways.iter().map(|found| (&found.tags, &found.id)));
-    let strangers = all.filter(|(tags, id)| !ending.is_ours(tags, id)).map(|(_, id)| id);
-    for id in strangers.chain(residents) {
+    let tables = observed.route_tables.all().iter().filter(|found| !found.is_main());
+    let all = [
+        strangers(ending, observed.subnets.all().iter(), vpc),
+        strangers(ending, tables, vpc),
+        strangers(ending, gateways.iter(), vpc),
+        residents.iter().map(String::as_str).collect(),
+    ];
+    for id in all.concat() {
         plan.problem(
             Part::Deletion,
             Reason::InUse,
             format!("{id} in {vpc} does not belong to this cluster: its owner has to delete it"),
         );
     }
+}
+
+fn strangers<'a>(
+    ending: &Ending<'_>,
+    all: impl Iterator<Item = &'a (impl AwsResource + 'a)>,
+    vpc: &str,
+) -> Vec<&'a str> {
+    let here = all.filter(|found| found.vpc() == Some(vpc) && !ending.has(*found));
+    here.map(AwsResource::id).collect()
 }
 
 fn describe(vpc: &str, interface: &NetworkInterface) -> String {
@@ -90,18 +92,17 @@ fn describe(vpc: &str, interface: &NetworkInterface) -> String {
 pub(super) fn seen(ending: &Ending<'_>) -> Vec<Other> {
     let (seen, identity) = (ending.observed, &ending.removal.identity);
     let mut others = Vec::new();
-    let mut take = |id: &str, tags: &Tags| {
-        if identity.is_of_cluster(tags) && !ending.is_ours(tags, id) {
+    let mut take = |found: &dyn AwsResource| {
+        let Some(tags) = found.tags().filter(|tags| identity.is_of_cluster(tags)) else { return };
+        if !ending.is_ours(tags, found.id()) {
             let owner_id = tags.get(&identity.owner_tag).cloned();
-            others.push(Other { id: id.to_owned(), owner_id });
+            others.push(Other { id: found.id().to_owned(), owner_id });
         }
     };
     each_of_ec2(ending, &mut take);
-    for found in seen.classic.all() {
-        found.tags.iter().for_each(|tags| take(&found.name, tags));
-    }
-    seen.network.all().iter().for_each(|found| take(&found.arn, &found.tags));
-    seen.target_groups.all().iter().for_each(|found| take(&found.arn, &found.tags));
+    seen.classic.all().iter().for_each(|found| take(found));
+    seen.network.all().iter().for_each(|found| take(found));
+    seen.target_groups.all().iter().for_each(|found| take(found));
     others
 }
 
@@ -114,9 +115,9 @@ pub(super) fn mark(ending: &Ending<'_>, plan: &mut Plan) {
     }
     let wanted = Tags::from([(identity.owner_tag.clone(), identity.owner_id.clone())]);
     let mut missing = TagDrift::default();
-    each_of_ec2(ending, &mut |id, tags| {
-        if ending.is_ours(tags, id) {
-            missing.compare(id, tags, &wanted, &std::collections::BTreeSet::new());
+    each_of_ec2(ending, &mut |found| {
+        if let Some(tags) = found.tags().filter(|tags| ending.is_ours(tags, found.id())) {
+            missing.compare(found.id(), tags, &wanted, &std::collections::BTreeSet::new());
         }
     });
     for action in missing.actions() {
@@ -124,19 +125,20 @@ pub(super) fn mark(ending: &Ending<'_>, plan: &mut Plan) {
     }
 }
 
-fn each_of_ec2(ending: &Ending<'_>, take: &mut dyn FnMut(&str, &Tags)) {
+/// Each resource of EC2 that exists, the user's groups excepted.
+fn each_of_ec2(ending: &Ending<'_>, take: &mut dyn FnMut(&dyn AwsResource)) {
     let seen = ending.observed;
-    seen.vpcs.all().iter().for_each(|found| take(&found.id, &found.tags));
-    seen.subnets.all().iter().for_each(|found| take(&found.id, &found.tags));
-    seen.internet_gateways.all().iter().for_each(|found| take(&found.id, &found.tags));
-    seen.addresses.all().iter().for_each(|found| take(&found.id, &found.tags));
+    seen.vpcs.all().iter().for_each(|found| take(found));
+    seen.subnets.all().iter().for_each(|found| take(found));
+    seen.internet_gateways.all().iter().for_each(|found| take(found));
+    seen.addresses.all().iter().for_each(|found| take(found));
     let nats = seen.nat_gateways.all().iter().filter(|found| !found.is_gone());
-    nats.for_each(|found| take(&found.id, &found.tags));
-    seen.route_tables.all().iter().for_each(|found| take(&found.id, &found.tags));
+    nats.for_each(|found| take(found));
+    seen.route_tables.all().iter().for_each(|found| take(found));
     let named = &ending.removal.named_groups;
     let groups = seen.security_groups.all().iter().filter(|found| !named.contains(&found.id));
-    groups.for_each(|found| take(&found.id, &found.tags));
+    groups.for_each(|found| take(found));
     let instances = seen.bastions.all().iter();
     let live = instances.filter(|found| found.state != InstanceState::Terminated);
-    live.for_each(|found| take(&found.id, &found.tags));
+    live.for_each(|found| take(found));
 }

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use crate::identity::{Identity, Ownership, Tags, shows_eks};
 use crate::memory::{LogicalId, Memory, Timestamp};
-use crate::observed::Observed;
+use crate::observed::{Observed, Seen};
 use crate::query::Scope;
-use crate::resources::{InstanceState, NatGateway};
+use crate::resources::{AwsResource, InstanceState, NatGateway};
 
 /// Where load balancers, target groups and security groups are deleted that Kubernetes' cloud
 /// provider made for Services.
@@ -51,7 +51,18 @@ pub(crate) struct Ending<'a> {
     pub now: Timestamp,
 }
 
-impl Ending<'_> {
+impl<'a> Ending<'a> {
+    /// Resources of one kind that are ours.
+    pub(super) fn ours<T: AwsResource>(&self, seen: &'a Seen<T>) -> impl Iterator<Item = &'a T> {
+        let ending = *self;
+        seen.all().iter().filter(move |found| ending.has(*found))
+    }
+
+    /// Whether a resource is known to be ours.
+    pub(super) fn has(&self, found: &impl AwsResource) -> bool {
+        found.tags().is_some_and(|tags| self.is_ours(tags, found.id()))
+    }
+
     pub(super) fn is_ours(&self, tags: &Tags, id: &str) -> bool {
         let recorded = self.memory.has_recorded(id);
         let identity = &self.removal.identity;
@@ -65,19 +76,26 @@ impl Ending<'_> {
             && self.observed.security_groups.all().iter().any(|group| shows_eks(&group.tags))
     }
 
-    /// A load balancer or a target group that the cloud provider made for a Service.
-    pub(super) fn is_of_service(&self, tags: &Tags, vpc: &str) -> bool {
-        self.collects_in(vpc) && self.removal.identity.is_service_balancer(tags)
+    /// Load balancers or target groups that go with the cluster: ours, and those that the cloud
+    /// provider made for Services.
+    pub(super) fn balancers<T: AwsResource>(
+        &self,
+        seen: &'a Seen<T>,
+    ) -> impl Iterator<Item = &'a T> {
+        let ending = *self;
+        seen.all().iter().filter(move |found| {
+            let is_of_service = |tags| ending.removal.identity.is_service_balancer(tags);
+            ending.has(*found)
+                || (found.tags().is_some_and(is_of_service)
+                    && found.vpc().is_some_and(|vpc| ending.collects_in(vpc)))
+        })
     }
 
     /// Whether what the cloud provider made in a VPC for Services is deleted
     /// (`rule:deletion-follows-tags`).
     pub(super) fn collects_in(&self, vpc: &str) -> bool {
         let removal = self.removal;
-        let is_ours = || {
-            let mut vpcs = self.observed.vpcs.all().iter();
-            vpcs.any(|found| found.id == vpc && self.is_ours(&found.tags, &found.id))
-        };
+        let is_ours = || self.owns_vpc(vpc);
         match removal.service_resources {
             ServiceResources::Stay => false,
             ServiceResources::GoWithOurVpc => is_ours(),
@@ -85,10 +103,14 @@ impl Ending<'_> {
         }
     }
 
+    /// Whether a VPC is ours.
+    pub(super) fn owns_vpc(&self, id: &str) -> bool {
+        self.observed.vpcs.of_id(id).is_some_and(|vpc| self.has(vpc))
+    }
+
     /// The VPC of the cluster, when it is known and there is one only.
     pub(super) fn vpc(&self) -> Option<String> {
-        let all = self.observed.vpcs.all().iter();
-        let mut ours = all.filter(|vpc| self.is_ours(&vpc.tags, &vpc.id)).map(|vpc| vpc.id.clone());
+        let mut ours = self.ours(&self.observed.vpcs).map(|vpc| vpc.id.clone());
         match (ours.next(), ours.next()) {
             (Some(only), None) => Some(only),
             (None, _) => self.recorded_vpc(),
@@ -99,7 +121,7 @@ impl Ending<'_> {
     /// Where security groups are looked for: in the VPC, which shows those of others too, or by the
     /// tag of the cluster.
     pub(super) fn groups_scope(&self) -> Scope {
-        let is_seen = |id: &String| self.observed.vpcs.all().iter().any(|found| found.id == *id);
+        let is_seen = |id: &String| self.observed.vpcs.of_id(id).is_some();
         let vpc = self.vpc().filter(|id| is_seen(id) || self.removal.vpc_id.as_ref() == Some(id));
         vpc.map_or(Scope::Tagged, Scope::Vpc)
     }
@@ -110,13 +132,16 @@ impl Ending<'_> {
     }
 
     pub(super) fn bastions_are_gone(&self) -> bool {
-        let all = self.observed.bastions.all().iter();
-        all.filter(|found| self.is_ours(&found.tags, &found.id))
-            .all(|found| found.state == InstanceState::Terminated)
+        self.ours(&self.observed.bastions).all(|found| found.state == InstanceState::Terminated)
     }
 
     pub(super) fn nat_gateways_are_gone(&self) -> bool {
-        let all = self.observed.nat_gateways.all().iter();
-        all.filter(|found| self.is_ours(&found.tags, &found.id)).all(NatGateway::is_gone)
+        self.ours(&self.observed.nat_gateways).all(NatGateway::is_gone)
+    }
+
+    /// Whether the load balancers are gone, which use subnets, groups and addresses.
+    pub(super) fn load_balancers_are_gone(&self) -> bool {
+        self.balancers(&self.observed.classic).next().is_none()
+            && self.balancers(&self.observed.network).next().is_none()
     }
 }

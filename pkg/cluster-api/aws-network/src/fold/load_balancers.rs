@@ -19,7 +19,7 @@ fn born_health_check(port: u16) -> HealthCheck {
 pub(super) fn fold_classic(seen: &mut Observed, action: &ElbAction, answer: &Answer) {
     match action {
         ElbAction::Create { .. } => create_classic(seen, action.clone(), answer),
-        ElbAction::Delete { name } => seen.classic.remove_where(|found| found.name == *name),
+        ElbAction::Delete { name } => seen.classic.remove(name),
         change => edit_classic(seen, change),
     }
 }
@@ -44,42 +44,30 @@ fn create_classic(seen: &mut Observed, action: ElbAction, answer: &Answer) {
 }
 
 fn edit_classic(seen: &mut Observed, action: &ElbAction) {
-    let change = |of: &str, change: &dyn Fn(&mut ClassicLoadBalancer)| {
-        seen.classic.edit_where(|found| found.name == of, change);
-    };
-    let mut change = change;
-    match action {
-        ElbAction::ConfigureHealthCheck { name, check } => {
-            change(name, &|found| found.health_check = check.clone());
+    seen.classic.edit(action.subject(), |found| match action {
+        ElbAction::ConfigureHealthCheck { check, .. } => found.health_check = check.clone(),
+        ElbAction::ModifyAttributes { attributes, .. } => {
+            found.attributes = Some(attributes.clone());
         }
-        ElbAction::ModifyAttributes { name, attributes } => {
-            change(name, &|found| found.attributes = Some(attributes.clone()));
+        ElbAction::AttachSubnets { subnets, .. } => found.subnets.extend_from_slice(subnets),
+        ElbAction::DetachSubnets { subnets, .. } => {
+            found.subnets.retain(|subnet| !subnets.contains(subnet));
         }
-        ElbAction::AttachSubnets { name, subnets } => {
-            change(name, &|found| found.subnets.extend_from_slice(subnets));
+        ElbAction::ApplyGroups { groups, .. } => found.groups.clone_from(groups),
+        ElbAction::CreateListeners { listeners, .. } => {
+            found.listeners.extend_from_slice(listeners);
         }
-        ElbAction::DetachSubnets { name, subnets } => {
-            change(name, &|found| found.subnets.retain(|subnet| !subnets.contains(subnet)));
+        ElbAction::DeleteListeners { ports, .. } => {
+            found.listeners.retain(|old| !ports.contains(&old.port));
         }
-        ElbAction::ApplyGroups { name, groups } => {
-            change(name, &|found| found.groups.clone_from(groups));
+        ElbAction::AddTags { tags, .. } => {
+            found.tags.get_or_insert_default().extend(tags.clone());
         }
-        ElbAction::CreateListeners { name, listeners } => {
-            change(name, &|found| found.listeners.extend_from_slice(listeners));
-        }
-        ElbAction::DeleteListeners { name, ports } => {
-            change(name, &|found| found.listeners.retain(|old| !ports.contains(&old.port)));
-        }
-        ElbAction::AddTags { name, tags } => {
-            change(name, &|found| found.tags.get_or_insert_default().extend(tags.clone()));
-        }
-        ElbAction::RemoveTags { name, keys } => {
-            change(name, &|found| {
-                found.tags.get_or_insert_default().retain(|key, _| !keys.contains(key));
-            });
+        ElbAction::RemoveTags { keys, .. } => {
+            found.tags.get_or_insert_default().retain(|key, _| !keys.contains(key));
         }
         ElbAction::Create { .. } | ElbAction::Delete { .. } => {}
-    }
+    });
 }
 
 pub(super) fn fold_network(seen: &mut Observed, action: &ElbV2Action, answer: &Answer) {
@@ -87,15 +75,37 @@ pub(super) fn fold_network(seen: &mut Observed, action: &ElbV2Action, answer: &A
         ElbV2Action::Create { .. } => create_load_balancer(seen, action.clone(), answer),
         ElbV2Action::CreateTargetGroup { .. } => create_target_group(seen, action.clone(), answer),
         ElbV2Action::AddTags { arns, tags } => {
-            edit_tags(seen, arns, &|found| found.extend(tags.clone()));
+            edit_tags(seen, arns, |found| found.extend(tags.clone()));
         }
         ElbV2Action::RemoveTags { arns, keys } => {
-            edit_tags(seen, arns, &|found| found.retain(|key, _| !keys.contains(key)));
+            edit_tags(seen, arns, |found| found.retain(|key, _| !keys.contains(key)));
         }
-        ElbV2Action::ConfigureHealthCheck { .. }
-        | ElbV2Action::SetPreserveClientIp { .. }
-        | ElbV2Action::DeleteTargetGroup { .. } => change_target_group(seen, action),
-        change => change_load_balancer(seen, change, answer),
+        ElbV2Action::SetCrossZone { load_balancer, enabled } => {
+            seen.network.edit(load_balancer, |found| found.cross_zone = Some(*enabled));
+        }
+        ElbV2Action::SetSubnets { load_balancer, subnets } => {
+            seen.network.edit(load_balancer, |found| found.subnets.clone_from(subnets));
+        }
+        ElbV2Action::SetGroups { load_balancer, groups } => {
+            seen.network.edit(load_balancer, |found| found.groups.clone_from(groups));
+        }
+        ElbV2Action::CreateListener { load_balancer, port, target_group } => {
+            let (arn, target_group) = (answer.id.clone(), target_group.clone());
+            let listener = NetworkListener { arn, port: *port, target_group };
+            seen.network.edit(load_balancer, |found| found.listeners.push(listener));
+        }
+        ElbV2Action::DeleteListener { listener } => {
+            let is_other = |old: &NetworkListener| old.arn != *listener;
+            seen.network.edit_where(|_| true, |found| found.listeners.retain(is_other));
+        }
+        ElbV2Action::Delete { load_balancer } => seen.network.remove(load_balancer),
+        ElbV2Action::ConfigureHealthCheck { target_group, check } => {
+            seen.target_groups.edit(target_group, |found| found.health_check = check.clone());
+        }
+        ElbV2Action::SetPreserveClientIp { target_group, enabled } => {
+            seen.target_groups.edit(target_group, |it| it.preserve_client_ip = Some(*enabled));
+        }
+        ElbV2Action::DeleteTargetGroup { target_group } => seen.target_groups.remove(target_group),
     }
 }
 
@@ -133,58 +143,8 @@ fn create_target_group(seen: &mut Observed, action: ElbV2Action, answer: &Answer
     });
 }
 
-fn change_load_balancer(seen: &mut Observed, action: &ElbV2Action, answer: &Answer) {
-    let balancers = &mut seen.network;
-    match action {
-        ElbV2Action::SetCrossZone { load_balancer, enabled } => balancers.edit_where(
-            |found| found.arn == *load_balancer,
-            |found| found.cross_zone = Some(*enabled),
-        ),
-        ElbV2Action::SetSubnets { load_balancer, subnets } => balancers.edit_where(
-            |found| found.arn == *load_balancer,
-            |found| found.subnets.clone_from(subnets),
-        ),
-        ElbV2Action::SetGroups { load_balancer, groups } => balancers.edit_where(
-            |found| found.arn == *load_balancer,
-            |found| found.groups.clone_from(groups),
-        ),
-        ElbV2Action::CreateListener { load_balancer, port, target_group } => {
-            let (arn, target_group) = (answer.id.clone(), target_group.clone());
-            let listener = NetworkListener { arn, port: *port, target_group };
-            balancers.edit_where(
-                |found| found.arn == *load_balancer,
-                |found| found.listeners.push(listener.clone()),
-            );
-        }
-        ElbV2Action::DeleteListener { listener } => balancers
-            .edit_where(|_| true, |found| found.listeners.retain(|old| old.arn != *listener)),
-        ElbV2Action::Delete { load_balancer } => {
-            balancers.remove_where(|found| found.arn == *load_balancer);
-        }
-        _ => {}
-    }
-}
-
-fn change_target_group(seen: &mut Observed, action: &ElbV2Action) {
-    let groups = &mut seen.target_groups;
-    match action {
-        ElbV2Action::ConfigureHealthCheck { target_group, check } => groups.edit_where(
-            |found| found.arn == *target_group,
-            |found| found.health_check = check.clone(),
-        ),
-        ElbV2Action::SetPreserveClientIp { target_group, enabled } => groups.edit_where(
-            |found| found.arn == *target_group,
-            |found| found.preserve_client_ip = Some(*enabled),
-        ),
-        ElbV2Action::DeleteTargetGroup { target_group } => {
-            groups.remove_where(|found| found.arn == *target_group);
-        }
-        _ => {}
-    }
-}
-
-fn edit_tags(seen: &mut Observed, arns: &[String], change: &dyn Fn(&mut Tags)) {
-    seen.network.edit_where(|found| arns.contains(&found.arn), |found| change(&mut found.tags));
-    seen.target_groups
-        .edit_where(|found| arns.contains(&found.arn), |found| change(&mut found.tags));
+fn edit_tags(seen: &mut Observed, arns: &[String], change: impl Fn(&mut Tags)) {
+    let is_meant = |arn: &String| arns.contains(arn);
+    seen.network.edit_where(|found| is_meant(&found.arn), |found| change(&mut found.tags));
+    seen.target_groups.edit_where(|found| is_meant(&found.arn), |found| change(&mut found.tags));
 }

@@ -26,7 +26,7 @@ fn spec() -> Spec {
             adopt: false,
         },
         namespace: "default".to_owned(),
-        dialect: Dialect::Current,
+        dialect: Dialect::V1Beta2,
         region: "us-east-2".to_owned(),
         zones: vec!["us-east-2a".to_owned()],
         api_port: 443,

@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 
 use crate::desired::DesiredLoadBalancer;
-use crate::identity::Ownership;
+use crate::identity::{Ownership, Tags};
 use crate::load_balancers::Scheme;
 use crate::memory::{Absence, LogicalId};
 use crate::plan::{Part, Plan, Reason, Situation};
 use crate::query::{Lookup, Query};
+use crate::tags::difference;
 use crate::vpc::Home;
 
 /// Seconds until the DNS name of a new load balancer is looked for again.
@@ -21,15 +22,23 @@ pub(super) struct Site {
     pub(super) groups: Vec<String>,
 }
 
-/// Whether a load balancer of our name may be made (`rule:a-published-endpoint-is-not-replaced`).
-pub(super) fn may_be_made(
-    situation: &Situation<'_>,
-    wanted: &DesiredLoadBalancer,
-    plan: &mut Plan,
-) -> bool {
-    let is_settling =
-        situation.memory.absence(&LogicalId::LoadBalancer, situation.now) != Absence::Certain;
-    if !wanted.may_be_created && !is_settling {
+/// The input of a plan for the load balancer.
+pub(super) struct Input<'a> {
+    pub(super) situation: &'a Situation<'a>,
+    pub(super) home: &'a Home<'a>,
+    pub(super) wanted: &'a DesiredLoadBalancer,
+    pub(super) site: Option<Site>,
+}
+
+impl Input<'_> {
+    /// Whether a load balancer of our name may be made
+    /// (`rule:a-published-endpoint-is-not-replaced`).
+    pub(super) fn may_be_made(&self, plan: &mut Plan) -> bool {
+        let Self { situation, wanted, .. } = self;
+        let absence = situation.memory.absence(&LogicalId::LoadBalancer, situation.now);
+        if wanted.may_be_created || absence != Absence::Certain {
+            return true;
+        }
         let message = format!(
             "load balancer {} does not exist any more. A new load balancer has another DNS name, \
              which kubeconfigs and certificates do not contain: set the annotation \
@@ -37,56 +46,53 @@ pub(super) fn may_be_made(
             wanted.name
         );
         plan.problem(Part::LoadBalancer, Reason::LoadBalancerMissing, message);
-        return false;
+        false
     }
-    true
-}
 
-/// Whether a load balancer of our name is ours; otherwise that is the problem, for names are unique
-/// in an account.
-pub(super) fn is_ours(
-    situation: &Situation<'_>,
-    home: &Home<'_>,
-    name: &str,
-    vpc: &str,
-    ownership: Ownership,
-    plan: &mut Plan,
-) -> bool {
-    let is_ours = ownership == Ownership::Ours && vpc == home.id;
-    if !is_ours {
-        let cluster = &situation.identity().cluster;
-        let message = format!(
-            "a load balancer in {vpc} that does not belong to cluster {cluster} has the name {name}"
-        );
-        plan.problem(Part::LoadBalancer, Reason::OwnershipConflict, message);
+    /// Whether a load balancer of our name is ours; otherwise that is the problem, for names are
+    /// unique in an account.
+    pub(super) fn is_ours(&self, vpc: &str, ownership: Ownership, plan: &mut Plan) -> bool {
+        let is_ours = ownership == Ownership::Ours && vpc == self.home.id;
+        if !is_ours {
+            let (cluster, name) = (&self.situation.identity().cluster, &self.wanted.name);
+            let message = format!(
+                "a load balancer in {vpc} that does not belong to cluster {cluster} has the name \
+                 {name}"
+            );
+            plan.problem(Part::LoadBalancer, Reason::OwnershipConflict, message);
+        }
+        is_ours
     }
-    is_ours
-}
 
-pub(super) fn check_scheme(wanted: &DesiredLoadBalancer, found: Scheme, plan: &mut Plan) {
-    if wanted.scheme != found {
-        let message = format!(
-            "the scheme of load balancer {} cannot change; the spec has another scheme",
-            wanted.name
-        );
-        plan.problem(Part::LoadBalancer, Reason::Immutable, message);
+    pub(super) fn check_scheme(&self, found: Scheme, plan: &mut Plan) {
+        if self.wanted.scheme != found {
+            let message = format!(
+                "the scheme of load balancer {} cannot change; the spec has another scheme",
+                self.wanted.name
+            );
+            plan.problem(Part::LoadBalancer, Reason::Immutable, message);
+        }
     }
-}
 
-pub(super) fn await_name(
-    wanted: &DesiredLoadBalancer,
-    dns_name: &str,
-    look: Query,
-    plan: &mut Plan,
-) {
-    if dns_name.is_empty() {
-        let what = format!("load balancer {} has no DNS name yet", wanted.name);
-        plan.wait(Part::LoadBalancer, what, DNS_NAME, look);
+    pub(super) fn await_name(&self, dns_name: &str, look: Query, plan: &mut Plan) {
+        if dns_name.is_empty() {
+            let what = format!("load balancer {} has no DNS name yet", self.wanted.name);
+            plan.wait(Part::LoadBalancer, what, DNS_NAME, look);
+        }
     }
-}
 
-pub(super) fn lookup(wanted: &DesiredLoadBalancer) -> Lookup {
-    Lookup { names: vec![wanted.name.clone()], vpc: None }
+    pub(super) fn lookup(&self) -> Lookup {
+        Lookup { names: vec![self.wanted.name.clone()], vpc: None }
+    }
+
+    pub(super) fn tags(&self) -> Tags {
+        self.situation.desired.load_balancer_tags(&self.wanted.name)
+    }
+
+    /// Tags to set, and keys to remove.
+    pub(super) fn tag_drift(&self, present: &Tags) -> (Tags, Vec<String>) {
+        difference(present, &self.tags(), &self.situation.desired.retired_tags)
+    }
 }
 
 pub(super) fn as_set(ids: &[String]) -> BTreeSet<&String> {

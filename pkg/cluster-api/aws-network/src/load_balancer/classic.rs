@@ -1,37 +1,30 @@
 //! The classic load balancer. A crash may leave it without health check and time limit, so all of
 //! it is compared.
 
-use super::both_kinds::{Site, as_set, await_name, check_scheme, is_ours, lookup, may_be_made};
+use super::both_kinds::{Input, Site, as_set};
 use crate::action::{Action, ElbAction};
 use crate::desired::{DesiredLoadBalancer, INSTANCE_PORT};
 use crate::load_balancers::{ClassicAttributes, ClassicListener, ClassicLoadBalancer};
 use crate::memory::LogicalId;
 use crate::plan::{Part, Plan, Situation};
 use crate::query::Query;
-use crate::tags::difference;
-use crate::vpc::Home;
 
 /// Upstream's limit for idle connections, in seconds: watches are quiet for minutes.
 const IDLE_TIMEOUT: u32 = 600;
 
-pub(super) fn plan(
-    situation: &Situation<'_>,
-    home: &Home<'_>,
-    wanted: &DesiredLoadBalancer,
-    site: Option<&Site>,
-    plan: &mut Plan,
-) {
-    let look = Query::ClassicLoadBalancers(lookup(wanted));
-    let Some(all) = situation.observed.classic.get() else {
+pub(super) fn plan(input: &Input<'_>, plan: &mut Plan) {
+    let Input { situation, home, wanted, site } = input;
+    let look = Query::ClassicLoadBalancers(input.lookup());
+    if situation.observed.classic.get().is_none() {
         plan.read(look);
         return;
-    };
-    let Some(found) = all.iter().find(|found| found.name == wanted.name) else {
-        if may_be_made(situation, wanted, plan)
+    }
+    let Some(found) = situation.observed.classic.of_id(&wanted.name) else {
+        if input.may_be_made(plan)
             && let Some(site) = site
         {
             let seen_at = situation.observed.classic.read_at();
-            situation.create(Part::LoadBalancer, create(situation, wanted, site), seen_at, plan);
+            situation.create(Part::LoadBalancer, create(input, site), seen_at, plan);
         }
         return;
     };
@@ -44,15 +37,21 @@ pub(super) fn plan(
             plan.read(Query::ClassicAttributes(wanted.name.clone()));
             return;
         }
-        repair(situation, wanted, found, site, plan);
-        await_name(wanted, &found.dns_name, look, plan);
+        repair(input, found, plan);
+        input.await_name(&found.dns_name, look, plan);
         return;
     };
     let ownership = situation.identity().ownership(tags, is_recorded);
-    if is_ours(situation, home, &wanted.name, &found.vpc, ownership, plan) {
-        repair_tags(situation, wanted, found, plan);
-        repair(situation, wanted, found, site, plan);
-        await_name(wanted, &found.dns_name, look, plan);
+    if input.is_ours(&found.vpc, ownership, plan) {
+        let (tags, keys) = input.tag_drift(tags);
+        if !tags.is_empty() {
+            act(ElbAction::AddTags { name: wanted.name.clone(), tags }, plan);
+        }
+        if !keys.is_empty() {
+            act(ElbAction::RemoveTags { name: wanted.name.clone(), keys }, plan);
+        }
+        repair(input, found, plan);
+        input.await_name(&found.dns_name, look, plan);
     }
 }
 
@@ -64,44 +63,22 @@ fn listener(wanted: &DesiredLoadBalancer) -> ClassicListener {
     ClassicListener { port: wanted.port, instance_port: INSTANCE_PORT, tcp: true }
 }
 
-fn create(situation: &Situation<'_>, wanted: &DesiredLoadBalancer, site: &Site) -> Action {
+fn create(input: &Input<'_>, site: &Site) -> Action {
+    let Site { vpc, subnets, groups } = site.clone();
     Action::Elb(ElbAction::Create {
-        vpc: site.vpc.clone(),
-        name: wanted.name.clone(),
-        scheme: wanted.scheme,
-        listeners: vec![listener(wanted)],
-        subnets: site.subnets.clone(),
-        groups: site.groups.clone(),
-        tags: situation.desired.load_balancer_tags(&wanted.name),
+        vpc,
+        name: input.wanted.name.clone(),
+        scheme: input.wanted.scheme,
+        listeners: vec![listener(input.wanted)],
+        subnets,
+        groups,
+        tags: input.tags(),
     })
 }
 
-fn repair_tags(
-    situation: &Situation<'_>,
-    wanted: &DesiredLoadBalancer,
-    found: &ClassicLoadBalancer,
-    plan: &mut Plan,
-) {
-    let Some(present) = &found.tags else { return };
-    let tags = situation.desired.load_balancer_tags(&wanted.name);
-    let (tags, keys) = difference(present, &tags, &situation.desired.retired_tags);
-    let name = || wanted.name.clone();
-    if !tags.is_empty() {
-        act(ElbAction::AddTags { name: name(), tags }, plan);
-    }
-    if !keys.is_empty() {
-        act(ElbAction::RemoveTags { name: name(), keys }, plan);
-    }
-}
-
-fn repair(
-    situation: &Situation<'_>,
-    wanted: &DesiredLoadBalancer,
-    found: &ClassicLoadBalancer,
-    site: Option<&Site>,
-    plan: &mut Plan,
-) {
-    check_scheme(wanted, found.scheme, plan);
+fn repair(input: &Input<'_>, found: &ClassicLoadBalancer, plan: &mut Plan) {
+    let wanted = input.wanted;
+    input.check_scheme(found.scheme, plan);
     repair_listeners(wanted, found, plan);
     let name = || wanted.name.clone();
     if found.health_check != wanted.health_check {
@@ -113,8 +90,8 @@ fn repair(
     if found.attributes.as_ref().is_some_and(|found| *found != attributes) {
         act(ElbAction::ModifyAttributes { name: name(), attributes }, plan);
     }
-    if let Some(site) = site {
-        repair_subnets(situation, found, site, plan);
+    if let Some(site) = &input.site {
+        repair_subnets(input.situation, found, site, plan);
         if as_set(&found.groups) != as_set(&site.groups) {
             let groups = site.groups.clone();
             act(ElbAction::ApplyGroups { name: name(), groups }, plan);
@@ -149,9 +126,8 @@ fn repair_subnets(
     site: &Site,
     plan: &mut Plan,
 ) {
-    let known = situation.observed.subnets.all();
-    let zone =
-        |id: &String| known.iter().find(|subnet| subnet.id == *id).map(|subnet| &subnet.zone);
+    let known = &situation.observed.subnets;
+    let zone = |id: &String| known.of_id(id).map(|subnet| &subnet.zone);
     let (have, want) = (as_set(&found.subnets), as_set(&site.subnets));
     let missing: Vec<_> = want.difference(&have).map(|id| (*id).clone()).collect();
     let surplus: Vec<_> = have.difference(&want).map(|id| (*id).clone()).collect();

@@ -1,25 +1,18 @@
 //! The network load balancer, its target group and its listener. All names are fixed, so that none
 //! is lost.
 
-use super::both_kinds::{Site, as_set, await_name, check_scheme, is_ours, lookup, may_be_made};
+use super::both_kinds::{Input, Site, as_set};
 use crate::action::{Action, ElbV2Action};
-use crate::desired::{DesiredLoadBalancer, INSTANCE_PORT};
+use crate::desired::INSTANCE_PORT;
 use crate::identity::Tags;
 use crate::load_balancers::{BalancerState, NetworkListener, NetworkLoadBalancer, TargetGroup};
 use crate::memory::LogicalId;
-use crate::plan::{Part, Plan, RECHECK, Reason, Situation};
+use crate::plan::{Part, Plan, RECHECK, Reason};
 use crate::query::Query;
-use crate::tags::difference;
-use crate::vpc::Home;
 
-pub(super) fn plan(
-    situation: &Situation<'_>,
-    home: &Home<'_>,
-    wanted: &DesiredLoadBalancer,
-    site: Option<&Site>,
-    plan: &mut Plan,
-) {
-    let look = Query::NetworkLoadBalancers(lookup(wanted));
+pub(super) fn plan(input: &Input<'_>, plan: &mut Plan) {
+    let Input { situation, wanted, site, .. } = input;
+    let look = Query::NetworkLoadBalancers(input.lookup());
     let (Some(balancers), Some(_)) =
         (situation.observed.network.get(), situation.observed.target_groups.get())
     else {
@@ -27,27 +20,27 @@ pub(super) fn plan(
         return;
     };
     let Some(found) = balancers.iter().find(|found| found.name == wanted.name) else {
-        let may_be_made = may_be_made(situation, wanted, plan);
-        if let Some(site) = site.filter(|_| may_be_made) {
+        let may_be_made = input.may_be_made(plan);
+        if let Some(site) = site.as_ref().filter(|_| may_be_made) {
             let seen_at = situation.observed.network.read_at();
-            situation.create(Part::LoadBalancer, create(situation, wanted, site), seen_at, plan);
-            target_group(situation, home, wanted, None, plan);
+            situation.create(Part::LoadBalancer, create(input, site), seen_at, plan);
+            target_group(input, None, plan);
         }
         return;
     };
     let recorded = situation.memory.id(&LogicalId::LoadBalancer) == Some(found.arn.as_str());
     let ownership = situation.identity().ownership(&found.tags, recorded);
-    if !is_ours(situation, home, &wanted.name, &found.vpc, ownership, plan) {
+    if !input.is_ours(&found.vpc, ownership, plan) {
         return;
     }
-    repair(situation, wanted, found, site, plan);
-    adopt_groups(situation, home, found, plan);
-    if port_is_taken(situation, home, wanted, found, plan) {
+    repair(input, found, plan);
+    adopt_groups(input, found, plan);
+    if port_is_taken(input, found, plan) {
         return;
     }
-    if let Some(group) = target_group(situation, home, wanted, Some(found), plan) {
-        listeners(situation, wanted, found, group, plan);
-        repair_target_group(situation, wanted, group, plan);
+    if let Some(group) = target_group(input, Some(found), plan) {
+        listeners(input, found, group, plan);
+        repair_target_group(input, group, plan);
         if situation.deep && (found.cross_zone.is_none() || group.preserve_client_ip.is_none()) {
             let (load_balancer, target_group) = (found.arn.clone(), group.arn.clone());
             plan.read(Query::NetworkAttributes { load_balancer, target_group });
@@ -69,39 +62,29 @@ pub(super) fn plan(
             plan.problem(Part::LoadBalancer, Reason::LoadBalancerFailed, message);
         }
     }
-    await_name(wanted, &found.dns_name, look, plan);
+    input.await_name(&found.dns_name, look, plan);
 }
 
 fn act(action: ElbV2Action, plan: &mut Plan) {
     plan.act(Part::LoadBalancer, Action::ElbV2(action));
 }
 
-fn create(situation: &Situation<'_>, wanted: &DesiredLoadBalancer, site: &Site) -> Action {
-    Action::ElbV2(ElbV2Action::Create {
-        vpc: site.vpc.clone(),
-        name: wanted.name.clone(),
-        scheme: wanted.scheme,
-        subnets: site.subnets.clone(),
-        groups: site.groups.clone(),
-        tags: situation.desired.load_balancer_tags(&wanted.name),
-    })
+fn create(input: &Input<'_>, site: &Site) -> Action {
+    let Site { vpc, subnets, groups } = site.clone();
+    let (name, scheme, tags) = (input.wanted.name.clone(), input.wanted.scheme, input.tags());
+    Action::ElbV2(ElbV2Action::Create { vpc, name, scheme, subnets, groups, tags })
 }
 
-fn repair(
-    situation: &Situation<'_>,
-    wanted: &DesiredLoadBalancer,
-    found: &NetworkLoadBalancer,
-    site: Option<&Site>,
-    plan: &mut Plan,
-) {
-    check_scheme(wanted, found.scheme, plan);
-    repair_tags(situation, wanted, &found.arn, &found.tags, plan);
+fn repair(input: &Input<'_>, found: &NetworkLoadBalancer, plan: &mut Plan) {
+    let wanted = input.wanted;
+    input.check_scheme(found.scheme, plan);
+    repair_tags(input, &found.arn, &found.tags, plan);
     let load_balancer = || found.arn.clone();
     if found.cross_zone.is_some_and(|enabled| enabled != wanted.cross_zone) {
         let enabled = wanted.cross_zone;
         act(ElbV2Action::SetCrossZone { load_balancer: load_balancer(), enabled }, plan);
     }
-    let Some(site) = site else { return };
+    let Some(site) = &input.site else { return };
     if as_set(&found.subnets) != as_set(&site.subnets) {
         let subnets = site.subnets.clone();
         act(ElbV2Action::SetSubnets { load_balancer: load_balancer(), subnets }, plan);
@@ -120,15 +103,8 @@ fn repair(
     }
 }
 
-fn repair_tags(
-    situation: &Situation<'_>,
-    wanted: &DesiredLoadBalancer,
-    arn: &str,
-    present: &Tags,
-    plan: &mut Plan,
-) {
-    let tags = situation.desired.load_balancer_tags(&wanted.name);
-    let (tags, keys) = difference(present, &tags, &situation.desired.retired_tags);
+fn repair_tags(input: &Input<'_>, arn: &str, present: &Tags, plan: &mut Plan) {
+    let (tags, keys) = input.tag_drift(present);
     let arns = || vec![arn.to_owned()];
     if !tags.is_empty() {
         act(ElbV2Action::AddTags { arns: arns(), tags }, plan);
@@ -141,21 +117,18 @@ fn repair_tags(
 /// The target group: the one that our listener leads to (upstream's has a name of its own), else
 /// the one of our name.
 fn target_group<'a>(
-    situation: &Situation<'a>,
-    home: &Home<'_>,
-    wanted: &DesiredLoadBalancer,
+    input: &Input<'a>,
     balancer: Option<&NetworkLoadBalancer>,
     plan: &mut Plan,
 ) -> Option<&'a TargetGroup> {
-    let groups = situation.observed.target_groups.all();
-    let is_ours = |group: &&TargetGroup| is_our_group(situation, home, group);
-    let listeners = balancer.map(|balancer| balancer.listeners.as_slice()).unwrap_or_default();
-    let in_use = listeners.iter().find(|listener| listener.port == wanted.port);
-    let used = in_use.and_then(|listener| {
-        groups.iter().filter(is_ours).find(|group| group.arn == listener.target_group)
-    });
-    if let Some(group) = used.or_else(|| groups.iter().find(|group| group.name == wanted.name)) {
-        if is_ours(&group) {
+    let (situation, wanted) = (input.situation, input.wanted);
+    let groups = &situation.observed.target_groups;
+    let in_use = balancer.and_then(|balancer| listener_on(balancer, wanted.port));
+    let used = in_use.and_then(|listener| groups.of_id(&listener.target_group));
+    let used = used.filter(|group| is_our_group(input, group));
+    let of_our_name = || groups.all().iter().find(|group| group.name == wanted.name);
+    if let Some(group) = used.or_else(of_our_name) {
+        if is_our_group(input, group) {
             return Some(group);
         }
         let message = format!(
@@ -166,36 +139,33 @@ fn target_group<'a>(
         return None;
     }
     let create = Action::ElbV2(ElbV2Action::CreateTargetGroup {
-        vpc: home.id.to_owned(),
+        vpc: input.home.id.to_owned(),
         name: wanted.name.clone(),
         port: INSTANCE_PORT,
         check: wanted.health_check.clone(),
-        tags: situation.desired.load_balancer_tags(&wanted.name),
+        tags: input.tags(),
     });
-    let seen_at = situation.observed.target_groups.read_at();
-    situation.create(Part::LoadBalancer, create, seen_at, plan);
+    situation.create(Part::LoadBalancer, create, groups.read_at(), plan);
     None
+}
+
+fn listener_on(balancer: &NetworkLoadBalancer, port: u16) -> Option<&NetworkListener> {
+    balancer.listeners.iter().find(|listener| listener.port == port)
 }
 
 /// Listeners that lead to our target group are ours, others stay as they are
 /// (`rule:settings-of-others-stay`).
-fn listeners(
-    situation: &Situation<'_>,
-    wanted: &DesiredLoadBalancer,
-    found: &NetworkLoadBalancer,
-    group: &TargetGroup,
-    plan: &mut Plan,
-) {
-    if found.listeners.iter().all(|listener| listener.port != wanted.port) {
-        let (load_balancer, port) = (found.arn.clone(), wanted.port);
-        let target_group = group.arn.clone();
+fn listeners(input: &Input<'_>, found: &NetworkLoadBalancer, group: &TargetGroup, plan: &mut Plan) {
+    let port = input.wanted.port;
+    if listener_on(found, port).is_none() {
+        let (load_balancer, target_group) = (found.arn.clone(), group.arn.clone());
         act(ElbV2Action::CreateListener { load_balancer, port, target_group }, plan);
         return;
     }
     let is_surplus = |listener: &&NetworkListener| {
-        listener.port != wanted.port
+        listener.port != port
             && listener.target_group == group.arn
-            && situation.identity().marks(&group.tags)
+            && input.situation.identity().marks(&group.tags)
     };
     for listener in found.listeners.iter().filter(is_surplus) {
         act(ElbV2Action::DeleteListener { listener: listener.arn.clone() }, plan);
@@ -203,20 +173,10 @@ fn listeners(
 }
 
 /// Whether a listener of others has our port; then that is the problem.
-fn port_is_taken(
-    situation: &Situation<'_>,
-    home: &Home<'_>,
-    wanted: &DesiredLoadBalancer,
-    found: &NetworkLoadBalancer,
-    plan: &mut Plan,
-) -> bool {
-    let Some(listener) = found.listeners.iter().find(|listener| listener.port == wanted.port)
-    else {
-        return false;
-    };
-    let mut groups = situation.observed.target_groups.all().iter();
-    let leads_to_ours = groups
-        .any(|group| group.arn == listener.target_group && is_our_group(situation, home, group));
+fn port_is_taken(input: &Input<'_>, found: &NetworkLoadBalancer, plan: &mut Plan) -> bool {
+    let Some(listener) = listener_on(found, input.wanted.port) else { return false };
+    let group = input.situation.observed.target_groups.of_id(&listener.target_group);
+    let leads_to_ours = group.is_some_and(|group| is_our_group(input, group));
     if !leads_to_ours {
         let NetworkListener { arn, port, target_group } = listener;
         let message = format!(
@@ -228,24 +188,20 @@ fn port_is_taken(
     !leads_to_ours
 }
 
-fn is_our_group(situation: &Situation<'_>, home: &Home<'_>, group: &TargetGroup) -> bool {
-    situation.is_ours(&group.tags, &group.arn, &LogicalId::TargetGroup) && group.vpc == home.id
+fn is_our_group(input: &Input<'_>, group: &TargetGroup) -> bool {
+    input.situation.is_ours(&group.tags, &group.arn, &LogicalId::TargetGroup)
+        && group.vpc == input.home.id
 }
 
 /// Target groups of upstream's additional listeners are kept as they are, and end with the cluster.
-fn adopt_groups(
-    situation: &Situation<'_>,
-    home: &Home<'_>,
-    found: &NetworkLoadBalancer,
-    plan: &mut Plan,
-) {
-    let identity = situation.identity();
+fn adopt_groups(input: &Input<'_>, found: &NetworkLoadBalancer, plan: &mut Plan) {
+    let identity = input.situation.identity();
     let is_behind = |group: &&TargetGroup| {
         found.listeners.iter().any(|listener| listener.target_group == group.arn)
     };
-    let groups = situation.observed.target_groups.all().iter().filter(is_behind);
+    let groups = input.situation.observed.target_groups.all().iter().filter(is_behind);
     let unmarked =
-        groups.filter(|group| is_our_group(situation, home, group) && !identity.marks(&group.tags));
+        groups.filter(|group| is_our_group(input, group) && !identity.marks(&group.tags));
     let arns: Vec<_> = unmarked.map(|group| group.arn.clone()).collect();
     if !arns.is_empty() {
         let tags = Tags::from([(identity.owner_tag.clone(), identity.owner_id.clone())]);
@@ -253,13 +209,9 @@ fn adopt_groups(
     }
 }
 
-fn repair_target_group(
-    situation: &Situation<'_>,
-    wanted: &DesiredLoadBalancer,
-    group: &TargetGroup,
-    plan: &mut Plan,
-) {
-    repair_tags(situation, wanted, &group.arn, &group.tags, plan);
+fn repair_target_group(input: &Input<'_>, group: &TargetGroup, plan: &mut Plan) {
+    let wanted = input.wanted;
+    repair_tags(input, &group.arn, &group.tags, plan);
     let target_group = || group.arn.clone();
     if group.health_check != wanted.health_check {
         let check = wanted.health_check.clone();

@@ -1,8 +1,8 @@
-//! How an attempt of a reconciliation ends, and how the next one begins.
+//! How a pass of a reconciliation ends, and how the next one begins.
 
 use std::collections::BTreeSet;
 
-use super::attempt::{MaySend, Rejection, lengthened};
+use super::pass::{MaySend, Rejection, lengthened};
 use super::{Goal, Reconciliation, Rest, Step};
 use crate::memory::Timestamp;
 use crate::observed::Observed;
@@ -15,16 +15,16 @@ use crate::query::Query;
 const LOOK_AGAIN: u64 = 5;
 
 impl Reconciliation {
-    /// Ends an attempt: what was written is polled once, what was learnt is stored, and then the
+    /// Ends a pass: what was written is polled once, what was learnt is stored, and then the
     /// reconciliation rests.
     pub(super) fn close(&mut self, now: Timestamp) -> Step {
         let awaited = self.awaited();
-        if self.attempt.is_unpolled && !awaited.is_empty() {
-            self.attempt.is_unpolled = false;
+        if self.pass.is_unpolled && !awaited.is_empty() {
+            self.pass.is_unpolled = false;
             return Step::Poll(awaited);
         }
         self.learn(now);
-        if self.memory != self.stored && self.attempt.may_send != MaySend::WithoutMemory {
+        if self.memory != self.stored && self.pass.may_send != MaySend::WithoutMemory {
             return Step::Persist(self.memory.clone());
         }
         Step::Rest(self.rest(now))
@@ -45,7 +45,7 @@ impl Reconciliation {
         {
             self.memory.deep_checked = Some(now);
         }
-        for (planned, code) in std::mem::take(&mut self.attempt.outdated) {
+        for (planned, code) in std::mem::take(&mut self.pass.outdated) {
             if self.plan.actions.contains(&planned) {
                 self.note_rejection(&planned, Refusal::Outdated, &code, now);
             }
@@ -70,11 +70,11 @@ impl Reconciliation {
             self.rejections.iter().any(|rejection| rejection.is_about(&planned.action))
         };
         let is_in_doubt = !self.plan.reads.is_empty() || !self.plan.actions.iter().all(is_rejected);
-        let failed = self.attempt.failed.iter().map(|(_, refusal)| refusal.pause()).min();
+        let failed = self.pass.failed.iter().map(|(_, refusal)| refusal.pause()).min();
         let doubt = failed.or(is_in_doubt.then_some(LOOK_AGAIN));
-        self.idle_attempts =
-            if self.attempt.progressed || doubt.is_none() { 0 } else { self.idle_attempts + 1 };
-        let doubt = doubt.map(|pause| lengthened(pause, LONGEST_PAUSE, self.idle_attempts));
+        self.idle_passes =
+            if self.pass.progressed || doubt.is_none() { 0 } else { self.idle_passes + 1 };
+        let doubt = doubt.map(|pause| lengthened(pause, LONGEST_PAUSE, self.idle_passes));
         let rejections = self.rejections.iter().map(|rejection| rejection.until.left(now));
         let waits = self.plan.waits.iter().map(|wait| wait.after);
         match waits.chain(self.plan.look_again).chain(doubt).chain(rejections).min() {
@@ -83,22 +83,22 @@ impl Reconciliation {
                 Rest::Stuck
             }
             // All is read once more before it is believed.
-            None if self.attempt.was_told_gone => Rest::For(LOOK_AGAIN),
+            None if self.pass.was_reported_gone => Rest::For(LOOK_AGAIN),
             None => Rest::Reached,
         }
     }
 
-    /// Begins the next attempt after a rest. What was awaited is read; everything is, when nothing
+    /// Begins the next pass after a rest. What was awaited is read; everything is, when nothing
     /// was awaited or when what is known is in doubt.
     pub fn resume(&mut self) {
-        let attempt = std::mem::take(&mut self.attempt);
+        let pass = std::mem::take(&mut self.pass);
         let only_waits = self.plan.actions.is_empty()
             && self.plan.reads.is_empty()
-            && attempt.failed.is_empty()
+            && pass.failed.is_empty()
             && self.plan.look_again.is_none()
             && !self.awaited().is_empty();
         if only_waits {
-            self.attempt.due = self.awaited();
+            self.pass.due = self.awaited();
         } else {
             self.observed = Observed::default();
         }

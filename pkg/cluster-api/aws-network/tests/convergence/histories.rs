@@ -25,7 +25,7 @@ prop_compose! {
         let mut spec = seed();
         spec.subnets.truncate(2 * zones);
         spec.nat_mode = mode;
-        spec.dialect = if legacy { Dialect::V1Alpha2 } else { Dialect::Current };
+        spec.dialect = if legacy { Dialect::V1Alpha2 } else { Dialect::V1Beta2 };
         spec.load_balancer = kind.map(load_balancer);
         if let Some(balancer) = spec.load_balancer.as_mut().filter(|_| internal) {
             balancer.scheme = Scheme::Internal;

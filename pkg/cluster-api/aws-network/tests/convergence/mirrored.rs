@@ -1,14 +1,18 @@
 //! A spec that holds the ids of what was made, as upstream writes them, means the same.
 
 use aws_fixtures::{absent, present, seed};
-use aws_network::{Desired, Places, Rest, Spec, places};
+use aws_network::{Desired, NetworkIds, Rest, Spec, network_ids};
 
 use crate::cloud::Nature;
 use crate::driver::World;
 use crate::inventory::inventory;
 
 /// The spec with the id of the VPC, and with this of each subnet.
-fn with_ids(spec: &Spec, places: &Places, id_of: fn(&aws_network::SubnetPlace) -> &String) -> Spec {
+fn with_ids(
+    spec: &Spec,
+    places: &NetworkIds,
+    id_of: fn(&aws_network::SubnetIds) -> &String,
+) -> Spec {
     let mut spec = Spec { vpc_id: Some(places.vpc.clone()), ..spec.clone() };
     for (subnet, place) in spec.subnets.iter_mut().zip(&places.subnets) {
         subnet.id = Some(id_of(place).clone());
@@ -22,7 +26,7 @@ fn ids_of_what_was_made_change_nothing_and_are_no_way_to_survive_the_end() {
     let mut world = World::new(Nature::PROMPT, 11);
     let (reconciliation, rest) = world.run(&present(&spec), &mut |_| None);
     assert_eq!(rest, Rest::Reached);
-    let all = places(&Desired::from_spec(&spec).unwrap(), reconciliation.observed()).unwrap();
+    let all = network_ids(&Desired::from_spec(&spec).unwrap(), reconciliation.observed()).unwrap();
     assert!(all.internet_gateway.is_some());
     assert_eq!(all.subnets.len(), 6);
     for place in &all.subnets {
@@ -38,7 +42,7 @@ fn ids_of_what_was_made_change_nothing_and_are_no_way_to_survive_the_end() {
         assert_eq!(rest, Rest::Reached, "{what}: {:#?}", reconciliation.problems());
         assert!(world.writes.is_empty(), "{what}: {:#?}", world.writes);
         assert_eq!(inventory(&world.cloud), made, "{what}");
-        let again = places(&Desired::from_spec(&mirrored).unwrap(), reconciliation.observed());
+        let again = network_ids(&Desired::from_spec(&mirrored).unwrap(), reconciliation.observed());
         assert_eq!(again.as_ref(), Some(&all), "{what}");
         let mut world = world.clone();
         assert_eq!(world.run_later(&absent(&mirrored)).1, Rest::Reached, "{what}");

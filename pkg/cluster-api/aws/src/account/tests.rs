@@ -157,6 +157,6 @@ fn a_role_is_asked_for_in_the_region_of_the_environment_then_of_the_profile_then
 fn a_profile_with_sso_is_refused_with_its_name_each_time() {
     let profile = "[profile dev]\nsso_session = s\nsso_account_id = 123456789012\nsso_role_name = r\n\
         [sso-session s]\nsso_region = us-east-1\nsso_start_url = https://example.org/start\n";
-    let told = "profile dev: sso_session is not in this build";
-    assert_eq!(first_request(profile, &[("AWS_PROFILE", "dev")], told), None);
+    let message = "profile dev: sso_session is not in this build";
+    assert_eq!(first_request(profile, &[("AWS_PROFILE", "dev")], message), None);
 }

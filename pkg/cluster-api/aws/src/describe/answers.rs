@@ -3,12 +3,12 @@
 
 use std::str::FromStr;
 
-use aws_network::Tags;
+use aws_network::{AwsResource, Tags};
 
 use super::Describe;
-use crate::attempts;
 use crate::call::{AwsError, Call};
 use crate::region::Region;
+use crate::requests;
 
 /// More pages than the quotas of a region allow: AWS may answer with pages that are nearly empty.
 const PAGES: usize = 500;
@@ -34,6 +34,36 @@ where
     };
     follow(read).await
 }
+
+/// Reads all pages of a call of EC2: its operation, the request, and the field with the items.
+macro_rules! ec2_pages {
+    ($describe:expr, $operation:expr, $request:expr, $items:ident) => {{
+        let (request, call) = ($request, $crate::call::Call::ec2_read($operation));
+        $crate::describe::answers::pages(
+            $describe.region,
+            call,
+            move |token| request.clone().set_next_token(token).send(),
+            |page| (page.$items, page.next_token),
+        )
+        .await
+    }};
+}
+
+/// Reads all pages of a call of load balancers, as [`ec2_pages`] those of EC2.
+macro_rules! balancer_pages {
+    ($describe:expr, $operation:expr, $request:expr, $items:ident) => {{
+        let (request, call) = ($request, $crate::call::Call::balancer_read($operation));
+        $crate::describe::answers::pages(
+            $describe.region,
+            call,
+            move |token| request.clone().set_marker(token).send(),
+            |page| (page.$items, page.next_marker),
+        )
+        .await
+    }};
+}
+
+pub(super) use {balancer_pages, ec2_pages};
 
 /// All items of all pages. `read` gives the items of the page of a token and the next token.
 async fn follow<Item, Fetched>(
@@ -76,7 +106,7 @@ where
     Fetched: Future<Output = Result<Answer, Error>>,
 {
     let send = || async { Box::pin(fetch()).await.map_err(AwsError::from) };
-    attempts::send(region, call, None, send).await
+    requests::send(region, call, None, send).await
 }
 
 /// Fields that an answer lacks about one resource.
@@ -136,14 +166,13 @@ impl Flaws {
 
 impl Describe<'_> {
     /// The resources that count, of what was read.
-    pub(super) fn admit<T>(
+    pub(super) fn admit<T: AwsResource>(
         self,
         read: impl Iterator<Item = (T, Flaws)>,
-        tags: impl Fn(&T) -> &Tags,
     ) -> Result<Vec<T>, AwsError> {
         let mut admitted = Vec::new();
         for (found, flaws) in read {
-            if flaws.admits(self.is_tagged(tags(&found)))? {
+            if flaws.admits(found.tags().is_some_and(|tags| self.is_tagged(tags)))? {
                 admitted.push(found);
             }
         }

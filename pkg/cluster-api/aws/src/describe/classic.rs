@@ -7,7 +7,7 @@ use aws_network::{
 use aws_sdk_elasticloadbalancing::operation::describe_load_balancers::builders::DescribeLoadBalancersFluentBuilder;
 use aws_sdk_elasticloadbalancing::types::{self, ListenerDescription, LoadBalancerDescription};
 
-use super::answers::{Flaws, one, pages, tags_of_elb};
+use super::answers::{Flaws, balancer_pages, one, tags_of_elb};
 use super::{Describe, required};
 use crate::call::{AwsError, Call};
 
@@ -65,13 +65,7 @@ impl Describe<'_> {
         self,
         request: DescribeLoadBalancersFluentBuilder,
     ) -> Result<Vec<LoadBalancerDescription>, AwsError> {
-        let found = pages(
-            self.region,
-            Call::balancer_read("DescribeLoadBalancers"),
-            |token| request.clone().set_marker(token).send(),
-            |page| (page.load_balancer_descriptions, page.next_marker),
-        );
-        found.await
+        balancer_pages!(self, "DescribeLoadBalancers", request, load_balancer_descriptions)
     }
 
     pub(super) async fn classic_attributes(self, name: &str) -> Result<Reply, AwsError> {
@@ -98,7 +92,10 @@ impl Describe<'_> {
                 // One of them is gone: each is asked for by itself.
                 Err(error) if error.is_not_found() && names.len() > 1 => {
                     for name in names {
-                        found.extend(self.tags_if_there(name).await?);
+                        match self.tags_of(std::slice::from_ref(name)).await {
+                            Err(error) if error.is_not_found() => {}
+                            tags => found.extend(tags?),
+                        }
                     }
                 }
                 Err(error) if error.is_not_found() => {}
@@ -106,13 +103,6 @@ impl Describe<'_> {
             }
         }
         Ok(found)
-    }
-
-    async fn tags_if_there(self, name: &String) -> Result<Vec<(String, Tags)>, AwsError> {
-        match self.tags_of(std::slice::from_ref(name)).await {
-            Err(error) if error.is_not_found() => Ok(Vec::new()),
-            tags => tags,
-        }
     }
 
     async fn tags_of(self, names: &[String]) -> Result<Vec<(String, Tags)>, AwsError> {

@@ -3,66 +3,33 @@
 use std::net::Ipv4Addr;
 
 use aws_network::{
-    Address, Association, InternetGateway, NatGateway, NatState, Route, RouteTable, Scope, Target,
+    Address, Association, InternetGateway, NatGateway, NatState, Route, RouteTable, Target,
 };
 use aws_sdk_ec2::types::{
     self, Filter, NatGatewayState, RouteState, RouteTableAssociationStateCode,
 };
 
-use super::answers::{Flaws, one, pages, tags_of_ec2};
-use super::{Describe, PAGE, filter};
+use super::answers::{Flaws, ec2_pages, one, tags_of_ec2};
+use super::{Describe, PAGE};
 use crate::call::{AwsError, Call};
 
 impl Describe<'_> {
     pub(super) async fn internet_gateways(
         self,
-        scope: &Scope,
-    ) -> Result<Vec<InternetGateway>, AwsError> {
-        let filter = match scope {
-            Scope::Tagged => self.tag_filter(),
-            Scope::Vpc(id) => filter("attachment.vpc-id", id),
-        };
-        let mut found = self.internet_gateways_where(filter).await?;
-        found.retain(|gateway| {
-            self.is_in(scope, gateway.attached_to.as_deref().unwrap_or_default(), &gateway.tags)
-        });
-        Ok(found)
-    }
-
-    pub(super) async fn internet_gateways_where(
-        self,
         filter: Filter,
     ) -> Result<Vec<InternetGateway>, AwsError> {
-        let request =
-            self.region.ec2().describe_internet_gateways().filters(filter).max_results(PAGE);
-        let found = pages(
-            self.region,
-            Call::ec2_read("DescribeInternetGateways"),
-            |token| request.clone().set_next_token(token).send(),
-            |page| (page.internet_gateways, page.next_token),
-        );
-        self.admit(found.await?.into_iter().map(internet_gateway), |gateway| &gateway.tags)
-    }
-
-    pub(super) async fn addresses(self) -> Result<Vec<Address>, AwsError> {
-        let mut found = self.addresses_where(self.tag_filter()).await?;
-        found.retain(|address| self.is_tagged(&address.tags));
-        Ok(found)
+        let request = self.region.ec2().describe_internet_gateways().filters(filter);
+        let request = request.max_results(PAGE);
+        let found = ec2_pages!(self, "DescribeInternetGateways", request, internet_gateways)?;
+        self.admit(found.into_iter().map(internet_gateway))
     }
 
     /// This call has no pages.
-    pub(super) async fn addresses_where(self, filter: Filter) -> Result<Vec<Address>, AwsError> {
+    pub(super) async fn addresses(self, filter: Filter) -> Result<Vec<Address>, AwsError> {
         let request = self.region.ec2().describe_addresses().filters(filter);
         let call = Call::ec2_read("DescribeAddresses");
         let answer = one(self.region, call, || request.clone().send()).await?;
-        let found = answer.addresses.unwrap_or_default().into_iter();
-        self.admit(found.map(address), |address| &address.tags)
-    }
-
-    pub(super) async fn nat_gateways(self, scope: &Scope) -> Result<Vec<NatGateway>, AwsError> {
-        let mut found = self.nat_gateways_where(self.filter(scope)).await?;
-        found.retain(|nat| self.is_in(scope, &nat.vpc, &nat.tags));
-        Ok(found)
+        self.admit(answer.addresses.unwrap_or_default().into_iter().map(address))
     }
 
     /// NAT gateways of several clusters; each cluster has to filter them again.
@@ -71,21 +38,19 @@ impl Describe<'_> {
         name: &str,
         values: Vec<String>,
     ) -> Result<Vec<NatGateway>, AwsError> {
-        self.nat_gateways_where(Filter::builder().name(name).set_values(Some(values)).build()).await
+        self.nat_gateways(Filter::builder().name(name).set_values(Some(values)).build()).await
     }
 
-    pub(super) async fn nat_gateways_where(
-        self,
-        filter: Filter,
-    ) -> Result<Vec<NatGateway>, AwsError> {
+    pub(super) async fn nat_gateways(self, filter: Filter) -> Result<Vec<NatGateway>, AwsError> {
         let request = self.region.ec2().describe_nat_gateways().filter(filter).max_results(PAGE);
-        let found = pages(
-            self.region,
-            Call::ec2_read("DescribeNatGateways"),
-            |token| request.clone().set_next_token(token).send(),
-            |page| (page.nat_gateways, page.next_token),
-        );
-        self.admit(found.await?.into_iter().map(nat_gateway), |nat| &nat.tags)
+        let found = ec2_pages!(self, "DescribeNatGateways", request, nat_gateways)?;
+        self.admit(found.into_iter().map(nat_gateway))
+    }
+
+    pub(super) async fn route_tables(self, filter: Filter) -> Result<Vec<RouteTable>, AwsError> {
+        let request = self.region.ec2().describe_route_tables().filters(filter).max_results(PAGE);
+        let found = ec2_pages!(self, "DescribeRouteTables", request, route_tables)?;
+        self.admit(found.into_iter().map(route_table))
     }
 }
 
@@ -145,28 +110,6 @@ fn nat_state(state: Option<&NatGatewayState>) -> Option<NatState> {
         Some(NatGatewayState::Deleting) => Some(NatState::Deleting),
         Some(NatGatewayState::Deleted) => Some(NatState::Deleted),
         _ => None,
-    }
-}
-
-impl Describe<'_> {
-    pub(super) async fn route_tables(self, scope: &Scope) -> Result<Vec<RouteTable>, AwsError> {
-        let mut found = self.route_tables_where(self.filter(scope)).await?;
-        found.retain(|table| self.is_in(scope, &table.vpc, &table.tags));
-        Ok(found)
-    }
-
-    pub(super) async fn route_tables_where(
-        self,
-        filter: Filter,
-    ) -> Result<Vec<RouteTable>, AwsError> {
-        let request = self.region.ec2().describe_route_tables().filters(filter).max_results(PAGE);
-        let found = pages(
-            self.region,
-            Call::ec2_read("DescribeRouteTables"),
-            |token| request.clone().set_next_token(token).send(),
-            |page| (page.route_tables, page.next_token),
-        );
-        self.admit(found.await?.into_iter().map(route_table), |table| &table.tags)
     }
 }
 

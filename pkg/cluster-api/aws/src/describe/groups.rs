@@ -1,35 +1,21 @@
 //! Security groups and their rules, one source each.
 
-use aws_network::{Rule, Scope, SecurityGroup, Source};
+use aws_network::{Rule, SecurityGroup, Source};
 use aws_sdk_ec2::types::{self, Filter, IpPermission};
 
-use super::answers::{Flaws, pages, tags_of_ec2};
+use super::answers::{Flaws, ec2_pages, tags_of_ec2};
 use super::{Describe, PAGE, parsed, required};
-use crate::call::{AwsError, Call};
+use crate::call::AwsError;
 
 impl Describe<'_> {
     pub(super) async fn security_groups(
         self,
-        scope: &Scope,
-    ) -> Result<Vec<SecurityGroup>, AwsError> {
-        let mut found = self.security_groups_where(self.filter(scope)).await?;
-        found.retain(|group| self.is_in(scope, &group.vpc, &group.tags));
-        Ok(found)
-    }
-
-    pub(super) async fn security_groups_where(
-        self,
         filter: Filter,
     ) -> Result<Vec<SecurityGroup>, AwsError> {
-        let request =
-            self.region.ec2().describe_security_groups().filters(filter).max_results(PAGE);
-        let found = pages(
-            self.region,
-            Call::ec2_read("DescribeSecurityGroups"),
-            |token| request.clone().set_next_token(token).send(),
-            |page| (page.security_groups, page.next_token),
-        );
-        self.admit(found.await?.into_iter().map(security_group), |group| &group.tags)
+        let request = self.region.ec2().describe_security_groups().filters(filter);
+        let request = request.max_results(PAGE);
+        let found = ec2_pages!(self, "DescribeSecurityGroups", request, security_groups)?;
+        self.admit(found.into_iter().map(security_group))
     }
 }
 

@@ -5,7 +5,7 @@ use aws_network::{
 };
 use aws_sdk_ec2::types::{self, Filter, InstanceStateName, NetworkInterfaceStatus};
 
-use super::answers::{Flaws, pages, tags_of_ec2};
+use super::answers::{Flaws, ec2_pages, one, tags_of_ec2};
 use super::{Describe, PAGE, filter};
 use crate::call::{AwsError, Call};
 
@@ -17,7 +17,7 @@ impl Describe<'_> {
     pub(super) async fn bastions(self, recorded: Option<&str>) -> Result<Vec<Instance>, AwsError> {
         let bastion = Role::Bastion.as_str();
         let role = filter(&format!("tag:{ROLE_TAG}"), bastion);
-        let mut found = self.instances_where(vec![self.tag_filter(), role]).await?;
+        let mut found = self.instances(vec![self.tag_filter(), role]).await?;
         found.retain(|instance| {
             self.is_tagged(&instance.tags)
                 && instance.tags.get(ROLE_TAG).is_some_and(|role| role == bastion)
@@ -25,25 +25,17 @@ impl Describe<'_> {
         // A filter, not an id of the request: AWS refuses ids that it does not know.
         if let Some(id) = recorded.filter(|id| found.iter().all(|instance| instance.id != *id)) {
             let filters = vec![self.tag_filter(), filter("instance-id", id)];
-            found.extend(self.instances_where(filters).await?);
+            found.extend(self.instances(filters).await?);
         }
         Ok(found)
     }
 
-    pub(super) async fn instances_where(
-        self,
-        filters: Vec<Filter>,
-    ) -> Result<Vec<Instance>, AwsError> {
-        let request =
-            self.region.ec2().describe_instances().set_filters(Some(filters)).max_results(PAGE);
-        let reservations = pages(
-            self.region,
-            Call::ec2_read("DescribeInstances"),
-            |token| request.clone().set_next_token(token).send(),
-            |page| (page.reservations, page.next_token),
-        );
-        let instances = reservations.await?.into_iter().filter_map(|one| one.instances);
-        self.admit(instances.flatten().map(instance), |instance| &instance.tags)
+    pub(super) async fn instances(self, filters: Vec<Filter>) -> Result<Vec<Instance>, AwsError> {
+        let request = self.region.ec2().describe_instances().set_filters(Some(filters));
+        let request = request.max_results(PAGE);
+        let reservations = ec2_pages!(self, "DescribeInstances", request, reservations)?;
+        let instances = reservations.into_iter().filter_map(|one| one.instances);
+        self.admit(instances.flatten().map(instance))
     }
 
     /// The newest of Canonical's Ubuntu 24.04.
@@ -60,31 +52,17 @@ impl Describe<'_> {
             .filters(filter("virtualization-type", "hvm"))
             .filters(filter("state", "available"))
             .max_results(PAGE);
-        let found = pages(
-            self.region,
-            Call::ec2_read("DescribeImages"),
-            |token| request.clone().set_next_token(token).send(),
-            |page| (page.images, page.next_token),
-        );
-        let newest = found.await?.into_iter().max_by_key(|image| image.creation_date.clone());
+        let found = ec2_pages!(self, "DescribeImages", request, images)?;
+        let newest = found.into_iter().max_by_key(|image| image.creation_date.clone());
         Ok(newest.and_then(|image| image.image_id))
     }
 
     pub(super) async fn interfaces(self, vpc: &str) -> Result<Vec<NetworkInterface>, AwsError> {
-        let request = self
-            .region
-            .ec2()
-            .describe_network_interfaces()
-            .filters(filter("vpc-id", vpc))
-            .max_results(PAGE);
-        let found = pages(
-            self.region,
-            Call::ec2_read("DescribeNetworkInterfaces"),
-            |token| request.clone().set_next_token(token).send(),
-            |page| (page.network_interfaces, page.next_token),
-        );
-        let found = found.await?.into_iter();
-        Ok(found.filter(|one| one.vpc_id.as_deref() == Some(vpc)).filter_map(interface).collect())
+        let request = self.region.ec2().describe_network_interfaces();
+        let request = request.filters(filter("vpc-id", vpc)).max_results(PAGE);
+        let found = ec2_pages!(self, "DescribeNetworkInterfaces", request, network_interfaces)?;
+        let here = found.into_iter().filter(|one| one.vpc_id.as_deref() == Some(vpc));
+        Ok(here.filter_map(interface).collect())
     }
 }
 
@@ -142,64 +120,47 @@ impl Describe<'_> {
     async fn endpoints(self, vpc: &str) -> Result<Vec<String>, AwsError> {
         let request = self.region.ec2().describe_vpc_endpoints();
         let request = request.filters(filter("vpc-id", vpc)).max_results(PAGE);
-        let found = pages(
-            self.region,
-            Call::ec2_read("DescribeVpcEndpoints"),
-            |token| request.clone().set_next_token(token).send(),
-            |page| (page.vpc_endpoints, page.next_token),
-        );
-        let here = found.await?.into_iter().filter(|one| one.vpc_id.as_deref() == Some(vpc));
+        let found = ec2_pages!(self, "DescribeVpcEndpoints", request, vpc_endpoints)?;
+        let here = found.into_iter().filter(|one| one.vpc_id.as_deref() == Some(vpc));
         Ok(here.filter_map(|one| one.vpc_endpoint_id).collect())
     }
 
+    /// This call has no pages.
     async fn vpn_gateways(self, vpc: &str) -> Result<Vec<String>, AwsError> {
         let request = self.region.ec2().describe_vpn_gateways();
         let request = request.filters(filter("attachment.vpc-id", vpc));
-        let found = pages(
-            self.region,
-            Call::ec2_read("DescribeVpnGateways"),
-            |_| request.clone().send(),
-            |page| (page.vpn_gateways, None),
-        );
-        let is_here = |one: &aws_sdk_ec2::types::VpnGateway| {
+        let call = Call::ec2_read("DescribeVpnGateways");
+        let answer = one(self.region, call, || request.clone().send()).await?;
+        let is_here = |one: &types::VpnGateway| {
             let mut attachments = one.vpc_attachments.iter().flatten();
             attachments.any(|attachment| attachment.vpc_id.as_deref() == Some(vpc))
         };
-        let here = found.await?.into_iter().filter(is_here);
+        let here = answer.vpn_gateways.into_iter().flatten().filter(is_here);
         Ok(here.filter_map(|one| one.vpn_gateway_id).collect())
     }
 
     /// This call has no filter by VPC (cluster-api-provider-aws#5684).
     async fn egress_only_gateways(self, vpc: &str) -> Result<Vec<String>, AwsError> {
         let request = self.region.ec2().describe_egress_only_internet_gateways().max_results(PAGE);
-        let found = pages(
-            self.region,
-            Call::ec2_read("DescribeEgressOnlyInternetGateways"),
-            |token| request.clone().set_next_token(token).send(),
-            |page| (page.egress_only_internet_gateways, page.next_token),
-        );
-        let is_here = |one: &aws_sdk_ec2::types::EgressOnlyInternetGateway| {
+        let operation = "DescribeEgressOnlyInternetGateways";
+        let found = ec2_pages!(self, operation, request, egress_only_internet_gateways)?;
+        let is_here = |one: &types::EgressOnlyInternetGateway| {
             let mut attachments = one.attachments.iter().flatten();
             attachments.any(|attachment| attachment.vpc_id.as_deref() == Some(vpc))
         };
-        let here = found.await?.into_iter().filter(is_here);
+        let here = found.into_iter().filter(is_here);
         Ok(here.filter_map(|one| one.egress_only_internet_gateway_id).collect())
     }
 
-    /// Network interfaces that are not deleted with the VPC.
+    /// Network ACLs that are not deleted with the VPC.
     async fn network_acls(self, vpc: &str) -> Result<Vec<String>, AwsError> {
         let request = self.region.ec2().describe_network_acls();
         let request = request.filters(filter("vpc-id", vpc)).max_results(PAGE);
-        let found = pages(
-            self.region,
-            Call::ec2_read("DescribeNetworkAcls"),
-            |token| request.clone().set_next_token(token).send(),
-            |page| (page.network_acls, page.next_token),
-        );
-        let here = found
-            .await?
-            .into_iter()
-            .filter(|one| one.vpc_id.as_deref() == Some(vpc) && one.is_default != Some(true));
+        let found = ec2_pages!(self, "DescribeNetworkAcls", request, network_acls)?;
+        let is_here = |one: &types::NetworkAcl| {
+            one.vpc_id.as_deref() == Some(vpc) && one.is_default != Some(true)
+        };
+        let here = found.into_iter().filter(is_here);
         Ok(here.filter_map(|one| one.network_acl_id).collect())
     }
 }

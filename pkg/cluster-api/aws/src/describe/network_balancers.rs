@@ -9,7 +9,7 @@ use aws_network::{
 use aws_sdk_elasticloadbalancingv2::operation::describe_load_balancers::builders::DescribeLoadBalancersFluentBuilder;
 use aws_sdk_elasticloadbalancingv2::types::{self, LoadBalancerSchemeEnum, LoadBalancerStateEnum};
 
-use super::answers::{Flaws, one, pages, tags_of_elbv2};
+use super::answers::{Flaws, balancer_pages, one, tags_of_elbv2};
 use super::classic::UNCHECKED;
 use super::{Describe, required};
 use crate::call::{AwsError, Call};
@@ -41,8 +41,8 @@ impl Describe<'_> {
             group.tags = tags.remove(&group.arn).unwrap_or_default();
         }
         Ok(Reply::NetworkLoadBalancers(
-            self.admit(balancers.into_iter(), |balancer| &balancer.tags)?,
-            self.admit(groups.into_iter(), |group| &group.tags)?,
+            self.admit(balancers.into_iter())?,
+            self.admit(groups.into_iter())?,
         ))
     }
 
@@ -90,13 +90,7 @@ impl Describe<'_> {
         self,
         request: DescribeLoadBalancersFluentBuilder,
     ) -> Result<Vec<types::LoadBalancer>, AwsError> {
-        let found = pages(
-            self.region,
-            Call::balancer_read("DescribeLoadBalancers"),
-            |token| request.clone().set_marker(token).send(),
-            |page| (page.load_balancers, page.next_marker),
-        );
-        found.await
+        balancer_pages!(self, "DescribeLoadBalancers", request, load_balancers)
     }
 
     /// None when the load balancer is gone by now.
@@ -105,15 +99,9 @@ impl Describe<'_> {
         arn: &str,
         flaws: &mut Flaws,
     ) -> Result<Vec<NetworkListener>, AwsError> {
-        let request =
-            self.region.elbv2().describe_listeners().load_balancer_arn(arn).page_size(PAGE);
-        let found = pages(
-            self.region,
-            Call::balancer_read("DescribeListeners"),
-            |token| request.clone().set_marker(token).send(),
-            |page| (page.listeners, page.next_marker),
-        );
-        match found.await {
+        let request = self.region.elbv2().describe_listeners().load_balancer_arn(arn);
+        let request = request.page_size(PAGE);
+        match balancer_pages!(self, "DescribeListeners", request, listeners) {
             Err(error) if error.is_not_found() => Ok(Vec::new()),
             found => {
                 Ok(found?.into_iter().filter_map(|found| flaws.part(listener(found))).collect())
@@ -146,19 +134,13 @@ impl Describe<'_> {
         let request = elbv2.describe_load_balancer_attributes().load_balancer_arn(load_balancer);
         let call = Call::balancer_read("DescribeLoadBalancerAttributes");
         let answer = one(region, call, || request.clone().send()).await?;
-        let cross_zone = answer
-            .attributes
-            .unwrap_or_default()
-            .into_iter()
-            .any(|one| is_set(one.key, one.value, "load_balancing.cross_zone.enabled"));
+        let mut all = answer.attributes.into_iter().flatten().map(|one| (one.key, one.value));
+        let cross_zone = all.any(|one| is_set(one, "load_balancing.cross_zone.enabled"));
         let request = elbv2.describe_target_group_attributes().target_group_arn(target_group);
         let call = Call::balancer_read("DescribeTargetGroupAttributes");
         let answer = one(region, call, || request.clone().send()).await?;
-        let preserve_client_ip = answer
-            .attributes
-            .unwrap_or_default()
-            .into_iter()
-            .any(|one| is_set(one.key, one.value, "preserve_client_ip.enabled"));
+        let mut all = answer.attributes.into_iter().flatten().map(|one| (one.key, one.value));
+        let preserve_client_ip = all.any(|one| is_set(one, "preserve_client_ip.enabled"));
         Ok(Reply::NetworkAttributes {
             load_balancer: load_balancer.to_owned(),
             cross_zone,
@@ -168,7 +150,7 @@ impl Describe<'_> {
     }
 }
 
-fn is_set(key: Option<String>, value: Option<String>, wanted: &str) -> bool {
+fn is_set((key, value): (Option<String>, Option<String>), wanted: &str) -> bool {
     key.as_deref() == Some(wanted) && value.as_deref() == Some("true")
 }
 
@@ -225,7 +207,12 @@ impl Describe<'_> {
         used: Vec<String>,
     ) -> Result<Vec<(TargetGroup, Flaws)>, AwsError> {
         let is_used = |arn: &String| used.contains(arn);
-        let mut found = self.target_groups_found(lookup).await?;
+        let request = self.region.elbv2().describe_target_groups();
+        let request = match (&lookup.names[..], &lookup.vpc) {
+            ([name], None) => request.names(name),
+            _ => request.page_size(PAGE),
+        };
+        let mut found = self.target_group_pages(request).await?;
         found.retain(|one| {
             one.target_group_name.as_ref().is_some_and(|name| lookup.names.contains(name))
                 || one.target_group_arn.as_ref().is_some_and(is_used)
@@ -251,29 +238,11 @@ impl Describe<'_> {
         self.named_tags(found.filter_map(pair).collect()).await
     }
 
-    async fn target_groups_found(
-        self,
-        lookup: &Lookup,
-    ) -> Result<Vec<types::TargetGroup>, AwsError> {
-        let request = self.region.elbv2().describe_target_groups();
-        let request = match (&lookup.names[..], &lookup.vpc) {
-            ([name], None) => request.names(name),
-            _ => request.page_size(PAGE),
-        };
-        self.target_group_pages(request).await
-    }
-
     async fn target_group_pages(
         self,
         request: aws_sdk_elasticloadbalancingv2::operation::describe_target_groups::builders::DescribeTargetGroupsFluentBuilder,
     ) -> Result<Vec<types::TargetGroup>, AwsError> {
-        let found = pages(
-            self.region,
-            Call::balancer_read("DescribeTargetGroups"),
-            |token| request.clone().set_marker(token).send(),
-            |page| (page.target_groups, page.next_marker),
-        );
-        match found.await {
+        match balancer_pages!(self, "DescribeTargetGroups", request, target_groups) {
             Err(error) if error.is_not_found() => Ok(Vec::new()),
             found => found,
         }

@@ -2,37 +2,19 @@
 
 use std::net::{IpAddr, Ipv6Addr};
 
-use aws_network::{Reply, Scope, Subnet, Vpc};
+use aws_network::{Reply, Subnet, Vpc};
 use aws_sdk_ec2::types::{self, Filter, SubnetState, VpcAttributeName};
 use cidr::IpNet;
 
-use super::answers::{Flaws, one, pages, tags_of_ec2};
+use super::answers::{Flaws, ec2_pages, one, tags_of_ec2};
 use super::{Describe, PAGE, filter, parsed, required};
 use crate::call::{AwsError, Call};
 
 impl Describe<'_> {
-    pub(super) async fn tagged_vpcs(self) -> Result<Vec<Vpc>, AwsError> {
-        let mut found = self.vpcs_where(self.tag_filter()).await?;
-        found.retain(|vpc| self.is_tagged(&vpc.tags));
-        Ok(found)
-    }
-
-    /// By filter and not by id, for an id that does not exist would be an error.
-    pub(super) async fn vpc(self, id: &str) -> Result<Vec<Vpc>, AwsError> {
-        let mut found = self.vpcs_where(filter("vpc-id", id)).await?;
-        found.retain(|vpc| vpc.id == id);
-        Ok(found)
-    }
-
-    pub(super) async fn vpcs_where(self, filter: Filter) -> Result<Vec<Vpc>, AwsError> {
+    pub(super) async fn vpcs(self, filter: Filter) -> Result<Vec<Vpc>, AwsError> {
         let request = self.region.ec2().describe_vpcs().filters(filter).max_results(PAGE);
-        let found = pages(
-            self.region,
-            Call::ec2_read("DescribeVpcs"),
-            |token| request.clone().set_next_token(token).send(),
-            |page| (page.vpcs, page.next_token),
-        );
-        found.await?.into_iter().map(vpc).collect()
+        let found = ec2_pages!(self, "DescribeVpcs", request, vpcs)?;
+        found.into_iter().map(vpc).collect()
     }
 
     pub(super) async fn vpc_attributes(self, id: &str) -> Result<Reply, AwsError> {
@@ -54,21 +36,10 @@ impl Describe<'_> {
         required(value.and_then(|value| value.value), "value of the attribute")
     }
 
-    pub(super) async fn subnets(self, scope: &Scope) -> Result<Vec<Subnet>, AwsError> {
-        let mut found = self.subnets_where(self.filter(scope)).await?;
-        found.retain(|subnet| self.is_in(scope, &subnet.vpc, &subnet.tags));
-        Ok(found)
-    }
-
-    pub(super) async fn subnets_where(self, filter: Filter) -> Result<Vec<Subnet>, AwsError> {
+    pub(super) async fn subnets(self, filter: Filter) -> Result<Vec<Subnet>, AwsError> {
         let request = self.region.ec2().describe_subnets().filters(filter).max_results(PAGE);
-        let found = pages(
-            self.region,
-            Call::ec2_read("DescribeSubnets"),
-            |token| request.clone().set_next_token(token).send(),
-            |page| (page.subnets, page.next_token),
-        );
-        self.admit(found.await?.into_iter().map(subnet), |subnet| &subnet.tags)
+        let found = ec2_pages!(self, "DescribeSubnets", request, subnets)?;
+        self.admit(found.into_iter().map(subnet))
     }
 
     /// Zones that are no local or wavelength zones, and in which we may work.

@@ -9,73 +9,66 @@ use aws_sdk_elasticloadbalancing::types::{
     TagKeyOnly,
 };
 
-use super::performed::{DONE, Performed, unbuildable};
+use super::{Performed, done, unbuildable};
 use crate::call::AwsError;
 
-pub(super) async fn perform(elb: &Client, action: &ElbAction) -> Performed {
+pub(crate) async fn perform(elb: &Client, action: &ElbAction) -> Performed {
     match action {
-        ElbAction::Create { .. } => return create(elb, action).await,
+        ElbAction::Create { name, scheme, listeners, subnets, groups, tags, .. } => {
+            // AWS takes the word only where it differs from what it does without it.
+            let scheme = (*scheme == Scheme::Internal).then(|| "internal".to_owned());
+            let call = elb
+                .create_load_balancer()
+                .load_balancer_name(name)
+                .set_scheme(scheme)
+                .set_listeners(Some(all(listeners)?))
+                .set_subnets(Some(subnets.clone()))
+                .set_security_groups(Some(groups.clone()))
+                .set_tags(Some(tag_list(tags)?));
+            let dns_name = call.send().await?.dns_name;
+            Ok(Answer { id: name.clone(), address: None, dns_name })
+        }
         ElbAction::ConfigureHealthCheck { name, check } => {
             let call = elb.configure_health_check().load_balancer_name(name);
-            call.health_check(health_check(check)?).send().await?;
+            done(call.health_check(health_check(check)?).send().await)
         }
         ElbAction::ModifyAttributes { name, attributes: wanted } => {
             let call = elb.modify_load_balancer_attributes().load_balancer_name(name);
-            call.load_balancer_attributes(attributes(wanted)?).send().await?;
+            done(call.load_balancer_attributes(attributes(wanted)?).send().await)
         }
         ElbAction::AttachSubnets { name, subnets } => {
             let call = elb.attach_load_balancer_to_subnets().load_balancer_name(name);
-            call.set_subnets(Some(subnets.clone())).send().await?;
+            done(call.set_subnets(Some(subnets.clone())).send().await)
         }
         ElbAction::DetachSubnets { name, subnets } => {
             let call = elb.detach_load_balancer_from_subnets().load_balancer_name(name);
-            call.set_subnets(Some(subnets.clone())).send().await?;
+            done(call.set_subnets(Some(subnets.clone())).send().await)
         }
         ElbAction::ApplyGroups { name, groups } => {
             let call = elb.apply_security_groups_to_load_balancer().load_balancer_name(name);
-            call.set_security_groups(Some(groups.clone())).send().await?;
+            done(call.set_security_groups(Some(groups.clone())).send().await)
         }
         ElbAction::CreateListeners { name, listeners } => {
             let call = elb.create_load_balancer_listeners().load_balancer_name(name);
-            call.set_listeners(Some(all(listeners)?)).send().await?;
+            done(call.set_listeners(Some(all(listeners)?)).send().await)
         }
         ElbAction::DeleteListeners { name, ports } => {
             let ports = ports.iter().copied().map(i32::from).collect();
             let call = elb.delete_load_balancer_listeners().load_balancer_name(name);
-            call.set_load_balancer_ports(Some(ports)).send().await?;
+            done(call.set_load_balancer_ports(Some(ports)).send().await)
         }
         ElbAction::AddTags { name, tags } => {
             let call = elb.add_tags().load_balancer_names(name);
-            call.set_tags(Some(tag_list(tags)?)).send().await?;
+            done(call.set_tags(Some(tag_list(tags)?)).send().await)
         }
         ElbAction::RemoveTags { name, keys } => {
             let keys = keys.iter().map(|key| TagKeyOnly::builder().key(key).build()).collect();
-            let call = elb.remove_tags().load_balancer_names(name);
-            call.set_tags(Some(keys)).send().await?;
+            done(elb.remove_tags().load_balancer_names(name).set_tags(Some(keys)).send().await)
         }
         ElbAction::Delete { name } => {
-            elb.delete_load_balancer().load_balancer_name(name).send().await?;
+            done(elb.delete_load_balancer().load_balancer_name(name).send().await)
         }
     }
-    DONE
-}
-
-async fn create(elb: &Client, action: &ElbAction) -> Performed {
-    let ElbAction::Create { name, scheme, listeners, subnets, groups, tags, .. } = action else {
-        return DONE;
-    };
-    // AWS takes the word only where it differs from what it does without it.
-    let scheme = (*scheme == Scheme::Internal).then(|| "internal".to_owned());
-    let call = elb
-        .create_load_balancer()
-        .load_balancer_name(name)
-        .set_scheme(scheme)
-        .set_listeners(Some(all(listeners)?))
-        .set_subnets(Some(subnets.clone()))
-        .set_security_groups(Some(groups.clone()))
-        .set_tags(Some(tag_list(tags)?));
-    let dns_name = call.send().await?.dns_name;
-    Ok(Answer { id: name.clone(), address: None, dns_name })
 }
 
 fn all(listeners: &[ClassicListener]) -> Result<Vec<Listener>, AwsError> {

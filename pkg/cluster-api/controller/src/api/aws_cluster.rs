@@ -35,12 +35,10 @@ pub(crate) struct AwsClusterBody {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct AwsClusterSpec {
-    /// The region.
     pub(crate) region: String,
     /// The key pair of the bastion; empty for none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) ssh_key_name: Option<String>,
-    /// Tags of every resource.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) additional_tags: BTreeMap<String, String>,
     /// The network, in the words of v1beta2.
@@ -49,16 +47,13 @@ pub(crate) struct AwsClusterSpec {
     /// The network, in the words of v1alpha2.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) network_spec: Option<Network>,
-    /// The load balancer of the API server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) control_plane_load_balancer: Option<LoadBalancer>,
-    /// The bastion.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) bastion: Option<Bastion>,
     /// Upstream's choice of credentials.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) identity_ref: Option<Value>,
-    /// Where clients reach the API server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) control_plane_endpoint: Option<Endpoint>,
     /// Other fields of upstream; `aws_spec::unsupported` lists those without effect.
@@ -73,14 +68,11 @@ impl AwsClusterSpec {
     }
 }
 
-/// A network.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct Network {
-    /// The VPC.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) vpc: Option<Vpc>,
-    /// The subnets.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) subnets: Vec<Subnet>,
     /// How private subnets reach the internet.
@@ -103,7 +95,6 @@ pub(crate) struct Network {
     pub(crate) node_port_ingress_rule_cidr_blocks: Vec<String>,
 }
 
-/// A VPC.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct Vpc {
@@ -117,7 +108,6 @@ pub(crate) struct Vpc {
     pub(crate) others: BTreeMap<String, Value>,
 }
 
-/// A subnet.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct Subnet {
@@ -131,7 +121,6 @@ pub(crate) struct Subnet {
     /// Whether it has a route to the internet gateway.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) is_public: Option<bool>,
-    /// More tags.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) tags: BTreeMap<String, String>,
     /// Other fields of upstream; `aws_spec::unsupported` lists those without effect.
@@ -139,7 +128,6 @@ pub(crate) struct Subnet {
     pub(crate) others: BTreeMap<String, Value>,
 }
 
-/// NAT gateways.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct NatGateways {
@@ -151,7 +139,6 @@ pub(crate) struct NatGateways {
     pub(crate) availability_zone: Option<String>,
 }
 
-/// The network of Pods.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct Cni {
@@ -160,35 +147,26 @@ pub(crate) struct Cni {
     pub(crate) cni_ingress_rules: Option<Vec<IngressRule>>,
 }
 
-/// A rule of a security group.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct IngressRule {
     pub(crate) description: String,
-    /// Protocol.
     pub(crate) protocol: String,
-    /// First port.
     pub(crate) from_port: i32,
-    /// Last port.
     pub(crate) to_port: i32,
-    /// Addresses.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) cidr_blocks: Vec<String>,
-    /// IPv6 addresses.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) ipv6_cidr_blocks: Vec<String>,
-    /// Security groups, by id.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) source_security_group_ids: Vec<String>,
     /// Security groups of the cluster, by role.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) source_security_group_roles: Vec<String>,
-    /// The public addresses of the NAT gateways.
     #[serde(rename = "natGatewaysIPsSource", skip_serializing_if = "Option::is_none")]
     pub(crate) nat_gateways_ips_source: Option<bool>,
 }
 
-/// A load balancer.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct LoadBalancer {
@@ -210,7 +188,6 @@ pub(crate) struct LoadBalancer {
     /// How an instance is asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) health_check: Option<HealthCheck>,
-    /// More security groups.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) additional_security_groups: Vec<String>,
     /// Ingress rules or CIDRs that are allowed.
@@ -227,17 +204,13 @@ pub(crate) struct LoadBalancer {
     pub(crate) others: BTreeMap<String, Value>,
 }
 
-/// A health check.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct HealthCheck {
-    /// Path of the HTTP request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) path: Option<String>,
-    /// Seconds from check to check.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) interval_seconds: Option<u32>,
-    /// Seconds until a check counts as failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) timeout_seconds: Option<u32>,
     /// Checks in a row until an instance is well.
@@ -248,7 +221,6 @@ pub(crate) struct HealthCheck {
     pub(crate) unhealthy_threshold_count: Option<u32>,
 }
 
-/// A bastion.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct Bastion {

@@ -7,9 +7,9 @@ use objects::{Object, Schema};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::condition::Condition;
-use super::reference::{Dialect, Reference};
+use super::Condition;
 use super::{CLUSTER_NAME_LABEL, CONTROL_PLANE_LABEL};
+use super::{Dialect, Reference};
 
 /// The kind of [`super::CLUSTERS`].
 #[derive(Debug)]
@@ -35,7 +35,6 @@ pub(crate) struct ClusterSpec {
     /// Nothing is done with the cluster.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) paused: Option<bool>,
-    /// Addresses of the cluster.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) cluster_network: Option<ClusterNetwork>,
     /// Where clients reach the API server, in the words of v1beta2.
@@ -50,26 +49,20 @@ pub(crate) struct ClusterSpec {
     pub(crate) topology: Option<Value>,
 }
 
-/// Addresses of a cluster.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct ClusterNetwork {
-    /// Port of the API server as clients see it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) api_server_port: Option<i32>,
-    /// Addresses of Pods.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) pods: Option<NetworkRanges>,
-    /// Addresses of Services.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) services: Option<NetworkRanges>,
 }
 
-/// Some CIDRs.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct NetworkRanges {
-    /// The CIDRs.
     pub(crate) cidr_blocks: Vec<String>,
 }
 
@@ -108,7 +101,6 @@ pub(crate) struct ClusterStatus {
     pub(crate) failure_domains: Option<Value>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) conditions: Vec<Condition>,
-    /// Generation that the status is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) observed_generation: Option<i64>,
 }
@@ -117,7 +109,6 @@ pub(crate) struct ClusterStatus {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct Initialization {
-    /// The infrastructure was ready.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) infrastructure_provisioned: Option<bool>,
     /// A Machine of the control plane has had a Node.
@@ -128,8 +119,8 @@ pub(crate) struct Initialization {
 impl ClusterSpec {
     /// The dialect that earlier releases took from the form of the references.
     fn dialect_by_form(&self) -> Dialect {
-        let told = self.infrastructure_ref.as_ref().or(self.control_plane_ref.as_ref());
-        match told {
+        let first = self.infrastructure_ref.as_ref().or(self.control_plane_ref.as_ref());
+        match first {
             Some(reference) => reference.dialect_by_form(),
             None if self.topology.is_some() => Dialect::V1Beta2,
             None => Dialect::V1Alpha2,

@@ -66,14 +66,14 @@ impl AwsClusters {
             let endpoint = after.status.api_endpoints.first();
             let message = endpoint
                 .map_or_else(String::new, |it| format!("the API server of the Cluster is at {it}"));
-            self.tell(&after, EventType::Normal, "Ready", &message);
+            self.event(&after, EventType::Normal, "Ready", &message);
         }
         Ok(())
     }
 
-    /// Tells what stands in the way, did not before this attempt, and is not in the status that was
+    /// Tells what stands in the way, did not before this pass, and is not in the status that was
     /// seen: once, not in every reconciliation. A status lists a few of many problems only.
-    pub(super) fn tell_problems(
+    pub(super) fn report_problems(
         &self,
         before: &Object<AwsCluster>,
         known: &[Problem],
@@ -85,14 +85,14 @@ impl AwsClusters {
             if known.clone().all(|it| !it.message.contains(&problem.message)) {
                 let kind = problem.part.condition();
                 let message = format!("{kind}: {}", problem.message);
-                self.tell(before, EventType::Warning, problem.reason.as_str(), &message);
+                self.event(before, EventType::Warning, problem.reason.as_str(), &message);
             }
         }
     }
 
     /// Tells what stands in the way, unless the condition of this kind said the same when it was
     /// seen last.
-    pub(super) fn tell_once(
+    pub(super) fn event_once(
         &self,
         object: &Object<AwsCluster>,
         kind: &str,
@@ -101,7 +101,7 @@ impl AwsClusters {
     ) {
         let mut conditions = object.status.conditions.iter();
         if !conditions.any(|it| it.kind == kind && it.reason == reason && it.message == message) {
-            self.tell(object, EventType::Warning, reason, message);
+            self.event(object, EventType::Warning, reason, message);
         }
     }
 
@@ -114,7 +114,7 @@ impl AwsClusters {
         }
     }
 
-    pub(super) fn tell(
+    pub(super) fn event(
         &self,
         object: &Object<AwsCluster>,
         severity: EventType,

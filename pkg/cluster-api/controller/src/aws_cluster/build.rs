@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use aws_network::{Goal, Rest, SpecError, places};
+use aws_network::{Goal, Rest, SpecError, network_ids};
 use events::EventType;
 use objects::{Error, Object};
 use tokio::net::lookup_host;
@@ -13,10 +13,10 @@ use tokio::time::timeout;
 use workqueue::{Next, Retry};
 
 use super::admission::{Access, Admission};
-use super::attempt::Attempt;
 use super::aws_clusters::AwsClusters;
 use super::goal::Wanted;
 use super::owner::Owner;
+use super::pass::Pass;
 use super::reconciliations::{Pause, Turn};
 use super::report::{CREDENTIALS, Findings, Report};
 use super::{goal, metrics, stored_memory};
@@ -62,33 +62,33 @@ impl AwsClusters {
         let noted = self.note(object, true).await.map_err(manager::retry)?;
         let is_news = noted.status.observed_generation != Some(noted.metadata.generation);
         let stored = || stored_memory::read(&object.status);
-        let attempt = match self.reconciliations.turn(key, uid, &goal, is_news, stored) {
+        let pass = match self.reconciliations.turn(key, uid, &goal, is_news, stored) {
             Turn::Rest(left) => return Ok(Next::After(left)),
-            Turn::Tell(reconciliation, left) => Attempt::at_rest(*reconciliation, left),
+            Turn::Publish(reconciliation, left) => Pass::at_rest(*reconciliation, left),
             Turn::Go(reconciliation) => {
                 let period = self.options.deep_check_period.as_secs();
                 let reconciliation = reconciliation.with_deep_check_period(period);
                 self.lead(&noted, &wanted.desired.identity, reconciliation, &access).await
             }
         };
-        if attempt.is_broken_off {
+        if pass.is_broken_off {
             return Ok(Next::Done);
         }
-        let published = self.publish_attempt(&noted, &wanted, &attempt).await;
-        let mirrors = self.options.mirror_ids && attempt.rest == Rest::Reached;
+        let published = self.publish_pass(&noted, &wanted, &pass).await;
+        let mirrors = self.options.mirror_ids && pass.rest == Rest::Reached;
         let found =
-            mirrors.then(|| places(&wanted.desired, attempt.reconciliation.observed())).flatten();
-        let length = self.length(attempt.rest);
+            mirrors.then(|| network_ids(&wanted.desired, pass.reconciliation.observed())).flatten();
+        let length = self.length(pass.rest);
         let pause = match published {
-            // The next attempt comes at once, and publishes again.
-            Err(_) => Pause { length: Duration::ZERO, tell: None },
-            Ok(None) => Pause { length, tell: None },
-            Ok(Some(Again::Read(after))) => Pause { length: length.min(after), tell: None },
-            Ok(Some(Again::Tell(after))) => Pause { length, tell: Some(after) },
+            // The next pass comes at once, and publishes again.
+            Err(_) => Pause { length: Duration::ZERO, publish: None },
+            Ok(None) => Pause { length, publish: None },
+            Ok(Some(Again::Read(after))) => Pause { length: length.min(after), publish: None },
+            Ok(Some(Again::Publish(after))) => Pause { length, publish: Some(after) },
         };
-        let next = self.reconciliations.keep(key, uid, goal, attempt.reconciliation, pause);
+        let next = self.reconciliations.keep(key, uid, goal, pass.reconciliation, pause);
         published.map_err(manager::retry)?;
-        if attempt.rest == Rest::Reached {
+        if pass.rest == Rest::Reached {
             let noted = self.note(&noted, false).await.map_err(manager::retry)?;
             if let Some(found) = found {
                 self.mirror(&noted, owner.dialect, &found).await.map_err(manager::retry)?;
@@ -97,24 +97,24 @@ impl AwsClusters {
         Ok(Next::After(next))
     }
 
-    /// Publishes the result of an attempt. When to look again for something that is not of the
+    /// Publishes the result of an pass. When to look again for something that is not of the
     /// network.
-    async fn publish_attempt(
+    async fn publish_pass(
         &self,
         object: &Arc<Object<AwsCluster>>,
         wanted: &Wanted,
-        attempt: &Attempt,
+        pass: &Pass,
     ) -> Result<Option<Again>, Error> {
-        let problems = attempt.reconciliation.problems();
-        let counts = metrics::of(&wanted.desired.identity, attempt.reconciliation.observed());
+        let problems = pass.reconciliation.problems();
+        let counts = metrics::of(&wanted.desired.identity, pass.reconciliation.observed());
         self.metrics.saw(object, wanted.desired.nat.word(), &counts);
-        let mut report = Report::of_an_attempt(attempt.denied.as_ref());
+        let mut report = Report::of_a_pass(pass.denied.as_ref());
         report.unsupported(&wanted.unsupported);
-        let is_complete = report.judge(&wanted.desired, &attempt.reconciliation, &problems);
+        let is_complete = report.judge(&wanted.desired, &pass.reconciliation, &problems);
         report.findings = Findings::of(
             &wanted.desired,
-            attempt.reconciliation.observed(),
-            attempt.reconciliation.memory(),
+            pass.reconciliation.observed(),
+            pass.reconciliation.memory(),
         );
         let mut again = None;
         if is_complete {
@@ -127,13 +127,13 @@ impl AwsClusters {
                 Publication::Awaits { reason, message, again: after } => {
                     again = after;
                     report.conditions.stated.retain(|it| it.kind != BALANCER);
-                    report.conditions.state(BALANCER, false, reason, message);
+                    report.conditions.mark_false(BALANCER, reason, message);
                 }
             }
         }
         report.sum_up();
-        self.tell_problems(object, &attempt.before, &problems);
-        self.publish(object, &report, Some(attempt.reconciliation.memory())).await?;
+        self.report_problems(object, &pass.before, &problems);
+        self.publish(object, &report, Some(pass.reconciliation.memory())).await?;
         Ok(again)
     }
 
@@ -149,8 +149,8 @@ impl AwsClusters {
         };
         // Whatever is done meanwhile in the right account is looked at afterwards.
         self.reconciliations.forget(&object.metadata.key);
-        self.tell_once(object, CREDENTIALS, denial.reason, &denial.message);
-        let mut report = Report::of_an_attempt(Some(&denial));
+        self.event_once(object, CREDENTIALS, denial.reason, &denial.message);
+        let mut report = Report::of_a_pass(Some(&denial));
         report.sum_up();
         self.publish(object, &report, None).await.map_err(manager::retry)?;
         Ok(ControlFlow::Break(Next::After(DENIED_AGAIN)))
@@ -200,10 +200,9 @@ impl AwsClusters {
         let message = texts.join("; ");
         self.reconciliations.forget(&object.metadata.key);
         if object.status.error_message.as_ref() != Some(&message) {
-            self.tell(object, EventType::Warning, "InvalidConfiguration", &message);
+            self.event(object, EventType::Warning, "InvalidConfiguration", &message);
         }
-        let mut report = Report::default();
-        report.conditions.state("Paused", false, "NotPaused", "");
+        let mut report = Report::not_paused();
         report.invalid(&message);
         self.publish(object, &report, None).await.map_err(manager::retry)?;
         Ok(Next::Done)
@@ -251,7 +250,7 @@ pub(super) enum Again {
     /// AWS may show it by then.
     Read(Duration),
     /// AWS has nothing to do with it.
-    Tell(Duration),
+    Publish(Duration),
 }
 
 impl AwsClusters {
@@ -281,13 +280,13 @@ impl AwsClusters {
         let endpoint = Endpoint { host, port: i32::from(wanted.api_port) };
         if goal::checks_dns(object, &self.options) && !resolves(&endpoint).await {
             let message = format!("{} does not resolve yet", endpoint.host);
-            let (reason, again) = ("WaitForDNSNameResolve", Some(Again::Tell(NAME_AGAIN)));
+            let (reason, again) = ("WaitForDNSNameResolve", Some(Again::Publish(NAME_AGAIN)));
             return Ok(Publication::Awaits { reason, message, again });
         }
         let written = self.client.change(object, |_, draft| {
-            let place = &mut draft.body.spec.control_plane_endpoint;
-            if !place.as_ref().is_some_and(Endpoint::is_set) {
-                *place = Some(endpoint.clone());
+            let endpoint_of_spec = &mut draft.body.spec.control_plane_endpoint;
+            if !endpoint_of_spec.as_ref().is_some_and(Endpoint::is_set) {
+                *endpoint_of_spec = Some(endpoint.clone());
             }
         });
         let written = written.await?.object;

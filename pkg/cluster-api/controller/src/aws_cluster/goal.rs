@@ -44,9 +44,6 @@ pub(super) fn identity(
 }
 
 /// Reads what shall be there.
-///
-/// # Errors
-/// Everything that is wrong with the spec.
 pub(super) fn present(
     object: &Object<AwsCluster>,
     owner: &Owner,

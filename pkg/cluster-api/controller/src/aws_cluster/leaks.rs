@@ -25,7 +25,7 @@ impl AwsClusters {
             regions.extend(self.regions());
             for region in &regions {
                 match self.leaked(region).await {
-                    Ok(Some(found)) => tell(region, &leaks.news(region, found)),
+                    Ok(Some(found)) => log(region, &leaks.news(region, found)),
                     // The living owners are unknown.
                     Ok(None) => {}
                     Err(error) => {
@@ -69,7 +69,7 @@ fn owner_of(metadata: &ObjectMeta) -> String {
 }
 
 /// One line for each owner that is gone.
-fn tell(region: &str, news: &BTreeMap<String, Vec<String>>) {
+fn log(region: &str, news: &BTreeMap<String, Vec<String>>) {
     for (owner, resources) in news {
         let texts: Vec<_> = resources.iter().map(String::as_str).collect();
         tracing::warn!(region, owner, resources = %listed(&texts), "Found resources on AWS \

@@ -3,13 +3,15 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use aws_network::{Action, Identity, InstanceState, NatMode, NatState, Observed, Outcome, Tags};
+use aws_network::{
+    Action, AwsResource, Identity, InstanceState, NatMode, NatState, Observed, Outcome, Seen,
+};
 use jiff::Timestamp;
-use metrics::{Held, SeriesByLabel};
+use metrics::{Held, SeriesByLabel, counter, gauge, register};
 use objects::Object;
 use parking_lot::Mutex;
 use prometheus::{
-    Histogram, HistogramOpts, IntCounterVec, IntGaugeVec, Opts, Registry, exponential_buckets,
+    Histogram, HistogramOpts, IntCounterVec, IntGaugeVec, Registry, exponential_buckets,
 };
 
 use crate::api::aws_cluster::AwsCluster;
@@ -23,11 +25,10 @@ pub(super) struct AwsClusterMetrics {
     nat_gateways: IntGaugeVec,
     leaked: IntGaugeVec,
     by_cluster: SeriesByLabel,
-    seen: Arc<Mutex<HashMap<Arc<str>, Seen>>>,
+    seen: Arc<Mutex<HashMap<Arc<str>, Counted>>>,
 }
 
-/// Values of one AWSCluster.
-struct Seen {
+struct Counted {
     /// Series that end with the AWSCluster.
     series: Held,
     mode: &'static str,
@@ -39,23 +40,19 @@ impl AwsClusterMetrics {
         let help = "Time from the creation of an AWSCluster until it was ready.";
         let opts = HistogramOpts::new("awscluster_provision_seconds", help)
             .buckets(exponential_buckets(5.0, 2.0, 10)?);
-        let provision = Histogram::with_opts(opts)?;
+        let provision = register(registry, Histogram::with_opts(opts)?)?;
         let help = "Writes to AWS that repaired a ready AWSCluster whose spec had not changed.";
-        let opts = Opts::new("awscluster_drift_repairs_total", help);
-        let repairs = IntCounterVec::new(opts, &["operation"])?;
-        let help = "Resources of AWSClusters on AWS at the last read.";
-        let opts = Opts::new("awscluster_resources", help);
-        let resources = IntGaugeVec::new(opts, &["namespace", "name", "kind", "state"])?;
+        let repairs = counter(registry, "awscluster_drift_repairs_total", help, &["operation"])?;
+        let (help, labels) = (
+            "Resources of AWSClusters on AWS at the last read.",
+            ["namespace", "name", "kind", "state"],
+        );
+        let resources = gauge(registry, "awscluster_resources", help, &labels)?;
         let help = "Usable NAT gateways, by natGateways.mode of their AWSCluster.";
-        let nat_gateways = IntGaugeVec::new(Opts::new("awscluster_nat_gateways", help), &["mode"])?;
+        let nat_gateways = gauge(registry, "awscluster_nat_gateways", help, &["mode"])?;
         let help = "Resources on AWS whose AWSCluster does not exist, found by the last scan; \
             see --leak-scan-period.";
-        let leaked = IntGaugeVec::new(Opts::new("awscluster_leaked_resources", help), &["kind"])?;
-        registry.register(Box::new(provision.clone()))?;
-        registry.register(Box::new(repairs.clone()))?;
-        registry.register(Box::new(resources.clone()))?;
-        registry.register(Box::new(nat_gateways.clone()))?;
-        registry.register(Box::new(leaked.clone()))?;
+        let leaked = gauge(registry, "awscluster_leaked_resources", help, &["kind"])?;
         let (by_cluster, seen) = (SeriesByLabel::default(), Arc::default());
         Ok(Self { provision, repairs, resources, nat_gateways, leaked, by_cluster, seen })
     }
@@ -65,7 +62,7 @@ impl AwsClusterMetrics {
         let metadata = &object.metadata;
         let (namespace, name) = (metadata.namespace().unwrap_or_default(), metadata.name());
         let mut all = self.seen.lock();
-        let seen = all.entry(Arc::clone(&metadata.key)).or_insert_with(|| Seen {
+        let seen = all.entry(Arc::clone(&metadata.key)).or_insert_with(|| Counted {
             series: self.by_cluster.hold(&metadata.key),
             mode,
             nat_gateways: 0,
@@ -97,7 +94,7 @@ impl AwsClusterMetrics {
         }
     }
 
-    fn sum_up(&self, all: &HashMap<Arc<str>, Seen>) {
+    fn sum_up(&self, all: &HashMap<Arc<str>, Counted>) {
         for mode in NatMode::WORDS {
             let of_mode = all.values().filter(|seen| seen.mode == mode);
             let sum: usize = of_mode.map(|seen| seen.nat_gateways).sum();
@@ -115,7 +112,6 @@ impl AwsClusterMetrics {
         }
     }
 
-    /// Something was written to repair it.
     pub(super) fn repaired(&self, action: &Action, outcome: &Outcome) {
         if matches!(outcome, Outcome::Done(_)) {
             self.repairs.with_label_values(&[action.operation()]).inc();
@@ -131,26 +127,24 @@ const PRESENT: &str = "present";
 
 /// Counts what carries the marks of the cluster.
 pub(super) fn of(identity: &Identity, observed: &Observed) -> Counts {
-    let owns = |tags: &Tags| identity.owns(tags);
-    let nats = |state: NatState| {
-        let all = observed.nat_gateways.all().iter();
-        all.filter(|it| it.state == state && owns(&it.tags)).count()
-    };
-    let bastions = |state: InstanceState| {
-        let all = observed.bastions.all().iter();
-        all.filter(|it| it.state == state && owns(&it.tags)).count()
-    };
-    let present = [
-        ("vpc", count(observed.vpcs.all(), |it| owns(&it.tags))),
-        ("subnet", count(observed.subnets.all(), |it| owns(&it.tags))),
-        ("internet_gateway", count(observed.internet_gateways.all(), |it| owns(&it.tags))),
-        ("elastic_ip", count(observed.addresses.all(), |it| owns(&it.tags))),
-        ("route_table", count(observed.route_tables.all(), |it| owns(&it.tags))),
-        ("security_group", count(observed.security_groups.all(), |it| owns(&it.tags))),
-    ];
-    let mut counts: Counts =
-        present.into_iter().map(|(kind, number)| (kind, PRESENT, number)).collect();
-    counts.extend([
+    fn count<T: AwsResource>(
+        seen: &Seen<T>,
+        identity: &Identity,
+        is_meant: impl Fn(&T) -> bool,
+    ) -> usize {
+        let owns = |found: &&T| found.tags().is_some_and(|tags| identity.owns(tags));
+        seen.all().iter().filter(owns).filter(|found| is_meant(found)).count()
+    }
+    let nats = |state: NatState| count(&observed.nat_gateways, identity, |it| it.state == state);
+    let bastions =
+        |state: InstanceState| count(&observed.bastions, identity, |it| it.state == state);
+    vec![
+        ("vpc", PRESENT, count(&observed.vpcs, identity, |_| true)),
+        ("subnet", PRESENT, count(&observed.subnets, identity, |_| true)),
+        ("internet_gateway", PRESENT, count(&observed.internet_gateways, identity, |_| true)),
+        ("elastic_ip", PRESENT, count(&observed.addresses, identity, |_| true)),
+        ("route_table", PRESENT, count(&observed.route_tables, identity, |_| true)),
+        ("security_group", PRESENT, count(&observed.security_groups, identity, |_| true)),
         ("nat_gateway", "pending", nats(NatState::Pending)),
         ("nat_gateway", "available", nats(NatState::Available)),
         ("nat_gateway", "failed", nats(NatState::Failed)),
@@ -158,12 +152,7 @@ pub(super) fn of(identity: &Identity, observed: &Observed) -> Counts {
         ("instance", "pending", bastions(InstanceState::Pending)),
         ("instance", "running", bastions(InstanceState::Running)),
         ("instance", "stopped", bastions(InstanceState::Stopped)),
-    ]);
-    counts
-}
-
-fn count<T>(all: &[T], is_meant: impl Fn(&T) -> bool) -> usize {
-    all.iter().filter(|it| is_meant(it)).count()
+    ]
 }
 
 #[cfg(test)]

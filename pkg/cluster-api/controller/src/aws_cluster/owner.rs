@@ -6,9 +6,9 @@ use std::sync::Arc;
 use objects::{Object, ObjectMeta};
 
 use super::aws_clusters::AwsClusters;
+use crate::api::Dialect;
 use crate::api::aws_cluster::AwsCluster;
 use crate::api::cluster::Cluster;
-use crate::api::reference::Dialect;
 use crate::api::{CLUSTER_NAME_LABEL, GROUP, OWNER_ID_ANNOTATION};
 use crate::kind_caches::Known;
 use crate::ownership;
@@ -53,9 +53,7 @@ impl AwsClusters {
 fn named_owner(metadata: &ObjectMeta) -> Option<(String, Dialect)> {
     let mut owners = metadata.owner_references.iter();
     if let Some(owner) = owners.find(|owner| ownership::is_cluster(owner)) {
-        let older = owner.api_version.ends_with("/v1alpha2");
-        let dialect = if older { Dialect::V1Alpha2 } else { Dialect::V1Beta2 };
-        return Some((owner.name.clone(), dialect));
+        return Some((owner.name.clone(), Dialect::of_version(&owner.api_version)));
     }
     let label = metadata.labels.get(CLUSTER_NAME_LABEL).filter(|_| metadata.deleting());
     label.map(|name| (name.clone(), Dialect::V1Beta2))

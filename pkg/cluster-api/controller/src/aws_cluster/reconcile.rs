@@ -63,7 +63,13 @@ impl Reconcile for AwsClusters {
             holder_of_its_owner_id(&object.metadata, all.values().map(|it| &it.metadata))
         });
         if let Some(holder) = holder {
-            return self.leave_to(&object, &holder).await;
+            // No call to AWS is made for this one (`rule:one-awscluster-for-an-owner-id`).
+            let id = object.metadata.annotations.get(OWNER_ID_ANNOTATION);
+            let message = format!(
+                "owner-id {} belongs to {holder}; remove the annotation {OWNER_ID_ANNOTATION}",
+                id.map_or("", String::as_str)
+            );
+            return self.conflict(&object, &message).await;
         }
         if let Some(message) = self.eks_conflict(&object, &owner.name).await {
             return self.conflict(&object, &message).await;
@@ -87,23 +93,9 @@ impl AwsClusters {
             message.push_str("; the deletion waits, too");
         }
         let mut report = Report::default();
-        report.conditions.state("Paused", true, "Paused", message);
+        report.conditions.mark_true("Paused", "Paused", message);
         self.publish(object, &report, None).await.map_err(manager::retry)?;
         Ok(Next::Done)
-    }
-
-    /// Reports that another AWSCluster has the owner id; no call to AWS is made for this one
-    /// (`rule:one-awscluster-for-an-owner-id`).
-    async fn leave_to(
-        &self,
-        object: &Arc<Object<AwsCluster>>,
-        holder: &str,
-    ) -> Result<Next, Retry> {
-        let id = object.metadata.annotations.get(OWNER_ID_ANNOTATION).map_or("", String::as_str);
-        let message = format!(
-            "owner-id {id} belongs to {holder}; remove the annotation {OWNER_ID_ANNOTATION}"
-        );
-        self.conflict(object, &message).await
     }
 
     /// Why the network is not adopted although its user asks for it: upstream's EKS controller
@@ -138,14 +130,13 @@ impl AwsClusters {
         object: &Arc<Object<AwsCluster>>,
         message: &str,
     ) -> Result<Next, Retry> {
-        let mut report = Report::default();
-        report.conditions.state("Paused", false, "NotPaused", "");
+        let mut report = Report::not_paused();
         if object.metadata.deleting() {
             return self.withhold(object, report, CONFLICT, message).await;
         }
         self.reconciliations.forget(&object.metadata.key);
-        self.tell_once(object, READY, CONFLICT, message);
-        report.conditions.state(READY, false, CONFLICT, message.to_owned());
+        self.event_once(object, READY, CONFLICT, message);
+        report.conditions.mark_false(READY, CONFLICT, message.to_owned());
         self.publish(object, &report, None).await.map_err(manager::retry)?;
         Ok(Next::After(HOLDER_AGAIN))
     }

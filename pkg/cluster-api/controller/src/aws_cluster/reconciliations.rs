@@ -1,5 +1,5 @@
-//! [`Reconciliations`]: reconciliations between their attempts, each with its goal and the time of
-//! its next attempt. A reconciliation goes on when its time has come or its goal has changed, not
+//! [`Reconciliations`]: reconciliations between their passes, each with its goal and the time of
+//! its next pass. A reconciliation goes on when its time has come or its goal has changed, not
 //! because the object was written: our own status writes, and annotations of others, cost no call
 //! to AWS.
 
@@ -21,8 +21,8 @@ struct Resting {
     goal: Goal,
     reconciliation: Reconciliation,
     due: Instant,
-    /// When its result is published again before the next attempt.
-    tell: Option<Instant>,
+    /// When its result is published again before the next pass.
+    publish: Option<Instant>,
 }
 
 /// The next step for an AWSCluster.
@@ -30,24 +30,23 @@ struct Resting {
 pub(super) enum Turn {
     /// Nothing for so long.
     Rest(Duration),
-    /// This reconciliation, which rests for so long, has to tell again what it has come to.
-    Tell(Box<Reconciliation>, Duration),
-    /// An attempt of this reconciliation.
+    /// This reconciliation, which rests for so long, has to publish its result again.
+    Publish(Box<Reconciliation>, Duration),
+    /// A pass of this reconciliation.
     Go(Box<Reconciliation>),
 }
 
 /// How long a reconciliation rests.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pause {
-    /// Until its next attempt.
+    /// Until its next pass.
     pub(super) length: Duration,
-    /// Until what it has come to is told again, for the reason why it is not told to the end has
-    /// nothing to do with AWS.
-    pub(super) tell: Option<Duration>,
+    /// Until its result is published again, when what it lacks has nothing to do with AWS.
+    pub(super) publish: Option<Duration>,
 }
 
 impl Reconciliations {
-    /// Whether an attempt for this goal is due: the goal is another one than before, the rest is
+    /// Whether a pass for this goal is due: the goal is another one than before, the rest is
     /// over, or `now_anyway`.
     ///
     /// `stored` is the memory of an AWSCluster that this process has not seen.
@@ -72,9 +71,9 @@ impl Reconciliations {
         let left = resting.due.saturating_duration_since(Instant::now());
         let is_content = is_same || differs_in_publication(&resting.goal, goal);
         if is_content && !now_anyway && !left.is_zero() {
-            let silent = resting.tell.map(|at| at.saturating_duration_since(Instant::now()));
+            let silent = resting.publish.map(|at| at.saturating_duration_since(Instant::now()));
             if silent.is_some_and(|left| left.is_zero()) {
-                return Turn::Tell(Box::new(resting.reconciliation), left);
+                return Turn::Publish(Box::new(resting.reconciliation), left);
             }
             resting.goal = goal.clone();
             all.insert(Arc::clone(key), resting);
@@ -96,10 +95,10 @@ impl Reconciliations {
         rest: Pause,
     ) -> Duration {
         let now = Instant::now();
-        let (due, tell) = (now + rest.length, rest.tell.map(|after| now + after));
-        let resting = Resting { uid: Arc::clone(uid), goal, reconciliation, due, tell };
+        let (due, publish) = (now + rest.length, rest.publish.map(|after| now + after));
+        let resting = Resting { uid: Arc::clone(uid), goal, reconciliation, due, publish };
         self.0.lock().insert(Arc::clone(key), resting);
-        rest.tell.unwrap_or(rest.length).min(rest.length)
+        rest.publish.unwrap_or(rest.length).min(rest.length)
     }
 
     /// Forgets an AWSCluster: its next reconciliation reads everything.
@@ -120,4 +119,121 @@ fn differs_in_publication(before: &Goal, after: &Goal) -> bool {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use std::collections::BTreeSet;
+
+    use aws_network::{Identity, Removal, ServiceResources, Timestamp};
+
+    use super::*;
+
+    fn goal(cluster: &str) -> Goal {
+        Goal::Absent(Removal {
+            identity: Identity {
+                cluster: cluster.to_owned(),
+                owner_id: "o".to_owned(),
+                owner_tag: "t".to_owned(),
+                adopt: false,
+            },
+            vpc_id: None,
+            load_balancer_names: Vec::new(),
+            named_groups: BTreeSet::new(),
+            service_resources: ServiceResources::Stay,
+            deletes_free_interfaces: false,
+        })
+    }
+
+    fn memory(since: u64) -> Memory {
+        Memory { deleting_since: Some(Timestamp(since)), ..Memory::default() }
+    }
+
+    struct Bench {
+        reconciliations: Reconciliations,
+        key: Arc<str>,
+        uid: Arc<str>,
+    }
+
+    impl Bench {
+        fn new() -> Self {
+            Self {
+                reconciliations: Reconciliations::default(),
+                key: Arc::from("ns/a"),
+                uid: Arc::from("u"),
+            }
+        }
+
+        fn turn(&self, goal: &Goal, now_anyway: bool) -> Turn {
+            self.reconciliations.turn(&self.key, &self.uid, goal, now_anyway, || memory(1))
+        }
+
+        fn keep(&self, goal: &Goal, reconciliation: Reconciliation, seconds: u64) {
+            let rest = Pause { length: Duration::from_secs(seconds), publish: None };
+            self.reconciliations.keep(&self.key, &self.uid, goal.clone(), reconciliation, rest);
+        }
+    }
+
+    fn gone(turn: Turn) -> Reconciliation {
+        match turn {
+            Turn::Go(reconciliation) => *reconciliation,
+            turn => panic!("it does not go on: {turn:?}"),
+        }
+    }
+
+    fn rests(turn: &Turn) -> Duration {
+        match turn {
+            Turn::Rest(left) => *left,
+            turn => panic!("it does not rest: {turn:?}"),
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_pass_rests_until_its_time_has_come_and_remembers_what_it_knew() {
+        let (bench, wanted) = (Bench::new(), goal("c"));
+        assert_eq!(gone(bench.turn(&wanted, false)).memory(), &memory(1), "as it was stored");
+        bench.keep(&wanted, Reconciliation::new(wanted.clone(), memory(2)), 10);
+        assert_eq!(rests(&bench.turn(&wanted, false)), Duration::from_secs(10));
+        tokio::time::advance(Duration::from_secs(4)).await;
+        assert_eq!(rests(&bench.turn(&wanted, false)), Duration::from_secs(6));
+        tokio::time::advance(Duration::from_secs(6)).await;
+        assert_eq!(gone(bench.turn(&wanted, false)).memory(), &memory(2), "as it was left");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn another_goal_and_news_end_a_rest_and_a_new_object_of_the_name_starts_again() {
+        let (bench, wanted) = (Bench::new(), goal("c"));
+        bench.keep(&wanted, Reconciliation::new(wanted.clone(), memory(2)), 10);
+        assert_eq!(gone(bench.turn(&goal("d"), false)).memory(), &memory(2));
+        bench.keep(&wanted, Reconciliation::new(wanted.clone(), memory(2)), 10);
+        assert_eq!(gone(bench.turn(&wanted, true)).memory(), &memory(2));
+        bench.keep(&wanted, Reconciliation::new(wanted.clone(), memory(2)), 10);
+        let turn =
+            bench.reconciliations.turn(&bench.key, &Arc::from("v"), &wanted, false, || memory(3));
+        assert_eq!(gone(turn).memory(), &memory(3));
+        bench.keep(&wanted, Reconciliation::new(wanted.clone(), memory(2)), 10);
+        bench.reconciliations.forget(&bench.key);
+        assert_eq!(gone(bench.turn(&wanted, false)).memory(), &memory(1));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_could_not_be_published_is_published_again_while_the_rest_goes_on() {
+        let (bench, wanted) = (Bench::new(), goal("c"));
+        let seconds = Duration::from_secs;
+        let reconciliation = Reconciliation::new(wanted.clone(), memory(2));
+        let rest = Pause { length: seconds(600), publish: Some(seconds(15)) };
+        let next = bench.reconciliations.keep(
+            &bench.key,
+            &bench.uid,
+            wanted.clone(),
+            reconciliation,
+            rest,
+        );
+        assert_eq!(next, seconds(15));
+        assert_eq!(rests(&bench.turn(&wanted, false)), seconds(15));
+        tokio::time::advance(seconds(15)).await;
+        let Turn::Publish(reconciliation, left) = bench.turn(&wanted, false) else {
+            panic!("it is published again")
+        };
+        assert_eq!((reconciliation.memory(), left), (&memory(2), seconds(585)));
+        bench.keep(&wanted, *reconciliation, 585);
+        assert_eq!(rests(&bench.turn(&wanted, false)), seconds(585), "it was published");
+    }
+}

@@ -3,7 +3,6 @@
 //! (`rule:a-deletion-names-what-it-leaves`).
 
 use std::collections::BTreeSet;
-use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,9 +12,9 @@ use objects::Object;
 use workqueue::{Next, Retry};
 
 use super::admission::Admission;
-use super::attempt::Attempt;
 use super::aws_clusters::AwsClusters;
 use super::owner::Owner;
+use super::pass::Pass;
 use super::reconciliations::{Pause, Turn};
 use super::report::{Denial, READY, Report};
 use super::{goal, stored_memory};
@@ -43,7 +42,6 @@ const FAILED: &str = "DeletingFailed";
 pub(super) const CONFLICT: &str = "OwnershipConflict";
 /// Until a deletion that only a person can help is looked at again.
 const LEFT_AGAIN: Duration = Duration::from_secs(60);
-const WAY_OUT: &str = "no created resource is known; if nothing was created, set the annotation";
 const ABANDONED: &str = "AWS is not accessible and no created resource is known; resources on \
     AWS, if there are any, are left";
 
@@ -59,24 +57,23 @@ impl AwsClusters {
             return Ok(Next::Done);
         }
         if let Some(message) = self.dependents(object, &owner.name).await {
-            let mut report = Report::default();
-            report.conditions.state("Paused", false, "NotPaused", "");
-            report.conditions.state(DELETING, true, "WaitingForMachines", message);
-            report.conditions.state(READY, false, DELETING, BEING_DELETED);
+            let mut report = Report::not_paused();
+            report.conditions.mark_true(DELETING, "WaitingForMachines", message);
+            report.conditions.mark_false(READY, DELETING, BEING_DELETED);
             self.publish(object, &report, None).await.map_err(manager::retry)?;
             return Ok(Next::After(DEPENDENTS_AGAIN));
         }
         if let Some(error) = aws_spec::other_identity(&object.body.spec) {
             let denial = Denial { reason: "InvalidConfiguration", message: error.to_string() };
             return self
-                .withhold(object, Report::of_an_attempt(Some(&denial)), FAILED, &denial.message)
+                .withhold(object, Report::of_a_pass(Some(&denial)), FAILED, &denial.message)
                 .await;
         }
         let access = match self.admission(object).await.map_err(manager::retry)? {
             Admission::Granted(access) => access,
             Admission::Noted => return Ok(Next::Done),
             Admission::Denied(denial) => {
-                let report = Report::of_an_attempt(Some(&denial));
+                let report = Report::of_a_pass(Some(&denial));
                 return self.withhold(object, report, FAILED, &denial.message).await;
             }
         };
@@ -90,42 +87,42 @@ impl AwsClusters {
         let is_news = is_stuck(object) && goal::may_be_abandoned(object);
         let reconciliation = match self.reconciliations.turn(key, uid, &goal, is_news, stored) {
             Turn::Rest(left) => return Ok(Next::After(left)),
-            Turn::Tell(reconciliation, _) | Turn::Go(reconciliation) => *reconciliation,
+            Turn::Publish(reconciliation, _) | Turn::Go(reconciliation) => *reconciliation,
         };
-        let attempt = self.lead(object, &identity, reconciliation, &access).await;
-        if attempt.is_broken_off {
+        let pass = self.lead(object, &identity, reconciliation, &access).await;
+        if pass.is_broken_off {
             return Ok(Next::Done);
         }
-        if let (Rest::Reached, Some(doubt)) = (attempt.rest, &access.doubt) {
-            let report = Report::of_an_attempt(Some(doubt));
+        if let (Rest::Reached, Some(doubt)) = (pass.rest, &access.doubt) {
+            let report = Report::of_a_pass(Some(doubt));
             return self.withhold(object, report, FAILED, &doubt.message).await;
         }
         let others = of_no_living_owner(
-            &attempt.reconciliation.plan().others,
+            &pass.reconciliation.plan().others,
             &self.owners().unwrap_or_default(),
         );
-        if attempt.rest == Rest::Reached && others.is_empty() {
+        if pass.rest == Rest::Reached && others.is_empty() {
             let message = "all its resources on AWS are deleted";
             return self.let_go(object, EventType::Normal, "Deleted", message).await;
         }
-        if attempt.rest == Rest::Reached && goal::may_be_abandoned(object) {
+        if pass.rest == Rest::Reached && goal::may_be_abandoned(object) {
             let message = abandoned(&others);
             return self.let_go(object, EventType::Warning, "Abandoned", &message).await;
         }
-        let is_unseen = is_unseen(&attempt, &object.status);
+        let is_unseen = is_unseen(&pass, &object.status);
         if is_unseen && goal::may_be_abandoned(object) {
             return self.let_go(object, EventType::Warning, "Abandoned", ABANDONED).await;
         }
-        let problems = attempt.reconciliation.problems();
-        let mut report = report_of(&attempt, &problems, is_unseen);
-        if problems.is_empty() && !others.is_empty() && is_all_gone(&attempt.reconciliation) {
+        let problems = pass.reconciliation.problems();
+        let mut report = report_of(&pass, &problems, is_unseen);
+        if problems.is_empty() && !others.is_empty() && is_all_gone(&pass.reconciliation) {
             let message = blocked(&others, identity.adopt);
-            self.tell_once(object, DELETING, CONFLICT, &message);
-            report.conditions.state(DELETING, true, CONFLICT, message);
+            self.event_once(object, DELETING, CONFLICT, &message);
+            report.conditions.mark_true(DELETING, CONFLICT, message);
         }
-        let published = self.publish(object, &report, Some(attempt.reconciliation.memory())).await;
-        // The next attempt comes at once, and publishes again.
-        let length = match attempt.rest {
+        let published = self.publish(object, &report, Some(pass.reconciliation.memory())).await;
+        // The next pass comes at once, and publishes again.
+        let length = match pass.rest {
             _ if published.is_err() => Duration::ZERO,
             Rest::Reached => LEFT_AGAIN,
             rest => self.length(rest),
@@ -134,10 +131,10 @@ impl AwsClusters {
             key,
             uid,
             goal,
-            attempt.reconciliation,
-            Pause { length, tell: None },
+            pass.reconciliation,
+            Pause { length, publish: None },
         );
-        self.tell_problems(object, &attempt.before, &problems);
+        self.report_problems(object, &pass.before, &problems);
         published.map_err(manager::retry)?;
         Ok(Next::After(next))
     }
@@ -158,14 +155,10 @@ impl AwsClusters {
         if is_unseen && goal::may_be_abandoned(object) {
             return self.let_go(object, EventType::Warning, "Abandoned", ABANDONED).await;
         }
-        let mut message = message.to_owned();
-        if is_unseen {
-            let _infallible =
-                write!(message, "; {WAY_OUT} {ABANDON_ANNOTATION}=true to finish the deletion");
-        }
-        self.tell_once(object, DELETING, reason, &message);
-        report.conditions.state(DELETING, true, reason, message);
-        report.conditions.state(READY, false, DELETING, BEING_DELETED);
+        let message = with_way_out(message.to_owned(), is_unseen);
+        self.event_once(object, DELETING, reason, &message);
+        report.conditions.mark_true(DELETING, reason, message);
+        report.conditions.mark_false(READY, DELETING, BEING_DELETED);
         self.publish(object, &report, None).await.map_err(manager::retry)?;
         Ok(Next::After(LEFT_AGAIN))
     }
@@ -178,7 +171,7 @@ impl AwsClusters {
         message: &str,
     ) -> Result<Next, Retry> {
         self.reconciliations.forget(&object.metadata.key);
-        self.tell(object, severity, reason, message);
+        self.event(object, severity, reason, message);
         let removed = self.client.remove_finalizer(object, AWS_CLUSTER_FINALIZER).await;
         removed.map(|_| Next::Done).map_err(manager::retry)
     }
@@ -218,10 +211,10 @@ fn is_all_gone(reconciliation: &Reconciliation) -> bool {
 
 /// AWS cannot be read, and no creation is known
 /// (`rule:abandoned-only-by-its-user`).
-fn is_unseen(attempt: &Attempt, status: &AwsClusterStatus) -> bool {
+fn is_unseen(pass: &Pass, status: &AwsClusterStatus) -> bool {
     let nobody_looked =
-        attempt.denied.is_some() || attempt.reconciliation.observed().vpcs.get().is_none();
-    nobody_looked && attempt.reconciliation.memory().records.is_empty() && !was_seen(status)
+        pass.denied.is_some() || pass.reconciliation.observed().vpcs.get().is_none();
+    nobody_looked && pass.reconciliation.memory().records.is_empty() && !was_seen(status)
 }
 
 /// Whether something of it was there once: what others made may have been taken over.
@@ -236,17 +229,24 @@ fn is_stuck(object: &Object<AwsCluster>) -> bool {
     conditions.any(|it| it.kind == DELETING && it.message.contains(ABANDON_ANNOTATION))
 }
 
-fn report_of(attempt: &Attempt, problems: &[Problem], is_unseen: bool) -> Report {
-    let mut report = Report::of_an_attempt(attempt.denied.as_ref());
+fn report_of(pass: &Pass, problems: &[Problem], is_unseen: bool) -> Report {
+    let mut report = Report::of_a_pass(pass.denied.as_ref());
     let reason = if problems.is_empty() { DELETING } else { FAILED };
-    let mut message = left_over(&attempt.reconciliation, problems);
-    if is_unseen {
-        let _infallible =
-            write!(message, "; {WAY_OUT} {ABANDON_ANNOTATION}=true to finish the deletion");
-    }
-    report.conditions.state(DELETING, true, reason, message);
-    report.conditions.state(READY, false, DELETING, BEING_DELETED);
+    let message = with_way_out(left_over(&pass.reconciliation, problems), is_unseen);
+    report.conditions.mark_true(DELETING, reason, message);
+    report.conditions.mark_false(READY, DELETING, BEING_DELETED);
     report
+}
+
+/// A message that also says how a user ends the deletion of what was never seen on AWS.
+fn with_way_out(message: String, is_unseen: bool) -> String {
+    if !is_unseen {
+        return message;
+    }
+    format!(
+        "{message}; no created resource is known; if nothing was created, set the annotation \
+         {ABANDON_ANNOTATION}=true to finish the deletion"
+    )
 }
 
 /// The resources that a deletion waits for, and its problems.

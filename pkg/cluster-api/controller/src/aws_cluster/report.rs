@@ -15,7 +15,7 @@ use crate::api::aws_cluster::{
     VpcStatus,
 };
 use crate::api::cluster::Endpoint;
-use crate::api::condition::{Condition, Conditions};
+use crate::api::{Condition, Conditions};
 use crate::contract::Contract;
 
 pub(super) const READY: &str = "Ready";
@@ -37,7 +37,6 @@ pub(super) struct Report {
     /// Why it cannot go on without help.
     pub(super) failure: Failure,
     pub(super) conditions: Conditions,
-    /// The plan of `--plan-only`.
     pub(super) plan: Option<PlanStatus>,
 }
 
@@ -53,15 +52,21 @@ pub(super) enum Failure {
 }
 
 impl Report {
-    /// A report of an AWSCluster that is not paused, with the state of the credentials.
-    pub(super) fn of_an_attempt(denied: Option<&Denial>) -> Self {
+    /// A report of an AWSCluster that is not paused.
+    pub(super) fn not_paused() -> Self {
         let mut report = Self::default();
-        report.conditions.state("Paused", false, "NotPaused", "");
+        report.conditions.mark_false("Paused", "NotPaused", "");
+        report
+    }
+
+    /// A report of an AWSCluster that is not paused, with the state of the credentials.
+    pub(super) fn of_a_pass(denied: Option<&Denial>) -> Self {
+        let mut report = Self::not_paused();
         match denied {
             Some(denial) => {
-                report.conditions.state(CREDENTIALS, false, denial.reason, &*denial.message);
+                report.conditions.mark_false(CREDENTIALS, denial.reason, &*denial.message);
             }
-            None => report.conditions.state(CREDENTIALS, true, "CredentialsUsed", ""),
+            None => report.conditions.mark_true(CREDENTIALS, "CredentialsUsed", ""),
         }
         report
     }
@@ -70,12 +75,12 @@ impl Report {
     pub(super) fn without_zones(region: &str, error: &AwsError) -> Self {
         let denied = denial(error);
         let mut report = match &denied {
-            Some(denial) => Self::of_an_attempt(Some(denial)),
+            Some(denial) => Self::of_a_pass(Some(denial)),
             None => Self::default(),
         };
         if denied.is_none() {
             let message = format!("cannot read the zones of region {region}: {error}");
-            report.conditions.state(Part::Subnets.condition(), false, "Unavailable", message);
+            report.conditions.mark_false(Part::Subnets.condition(), "Unavailable", message);
         }
         report.sum_up();
         report
@@ -114,13 +119,12 @@ impl Report {
             self.conditions.gone.push(SUPPORTED);
         } else {
             let message = format!("not supported and ignored: {}", fields.join(", "));
-            self.conditions.state(SUPPORTED, false, "Unsupported", message);
+            self.conditions.mark_false(SUPPORTED, "Unsupported", message);
         }
     }
 
-    /// The spec cannot be followed.
     pub(super) fn invalid(&mut self, message: &str) {
-        self.conditions.state(READY, false, INVALID, message);
+        self.conditions.mark_false(READY, INVALID, message);
         self.failure = Failure::Invalid(message.to_owned());
     }
 
@@ -251,7 +255,7 @@ impl Findings {
 fn vpc(desired: &Desired, observed: &Observed, memory: &Memory) -> Option<VpcStatus> {
     let all = observed.vpcs.all();
     let owned =
-        |id: &str| all.iter().any(|found| found.id == id && desired.identity.owns(&found.tags));
+        |id: &str| observed.vpcs.of_id(id).is_some_and(|found| desired.identity.owns(&found.tags));
     if let Some(id) = &desired.vpc_id {
         return Some(VpcStatus { id: id.clone(), managed: owned(id) });
     }
@@ -284,7 +288,7 @@ fn balancer(desired: &Desired, observed: &Observed) -> Option<Value> {
     let DesiredLoadBalancer { kind, name, .. } = desired.load_balancer.as_ref()?;
     match kind {
         LoadBalancerKind::Classic => {
-            let found = observed.classic.all().iter().find(|found| found.name == *name)?;
+            let found = observed.classic.of_id(name)?;
             Some(json!({
                 "name": name, "dnsName": found.dns_name, "scheme": scheme(found.scheme),
                 "subnetIds": found.subnets, "securityGroupIds": found.groups,

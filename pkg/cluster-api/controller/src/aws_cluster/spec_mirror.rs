@@ -4,13 +4,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use aws_network::{Places, SubnetPlace};
+use aws_network::{NetworkIds, SubnetIds};
 use objects::{Error, Object};
 use serde_json::Value;
 
 use super::aws_clusters::AwsClusters;
+use crate::api::Dialect;
 use crate::api::aws_cluster::{AwsCluster, AwsClusterSpec, Subnet};
-use crate::api::reference::Dialect;
 
 impl AwsClusters {
     /// Writes where everything lies into the spec of an AWSCluster whose owner is of this dialect.
@@ -18,58 +18,58 @@ impl AwsClusters {
         &self,
         object: &Arc<Object<AwsCluster>>,
         owner: Dialect,
-        places: &Places,
+        ids: &NetworkIds,
     ) -> Result<(), Error> {
         let written = self.client.change(object, |_, draft| {
-            mirror(&mut draft.body.spec, owner, places);
+            mirror(&mut draft.body.spec, owner, ids);
         });
         written.await.map(drop)
     }
 }
 
 /// In the words in which the network is written, or else in those of the owner.
-fn mirror(spec: &mut AwsClusterSpec, owner: Dialect, places: &Places) {
+fn mirror(spec: &mut AwsClusterSpec, owner: Dialect, ids: &NetworkIds) {
     let is_said = spec.network().is_some();
     let is_older = spec.network_spec.is_some() || (!is_said && owner == Dialect::V1Alpha2);
     let network = if is_older { &mut spec.network_spec } else { &mut spec.network };
     let network = network.get_or_insert_default();
     if network.subnets.is_empty() {
         // Those that were chosen for it.
-        network.subnets = vec![Subnet::default(); places.subnets.len()];
+        network.subnets = vec![Subnet::default(); ids.subnets.len()];
     }
-    if network.subnets.len() != places.subnets.len() {
+    if network.subnets.len() != ids.subnets.len() {
         return;
     }
     let vpc = network.vpc.get_or_insert_default();
-    fill(&mut vpc.id, &places.vpc);
-    fill(&mut vpc.cidr_block, &places.cidr.to_string());
-    note(&mut vpc.others, "internetGatewayId", places.internet_gateway.as_deref());
-    for (subnet, place) in network.subnets.iter_mut().zip(&places.subnets) {
+    fill(&mut vpc.id, &ids.vpc);
+    fill(&mut vpc.cidr_block, &ids.cidr.to_string());
+    note(&mut vpc.others, "internetGatewayId", ids.internet_gateway.as_deref());
+    for (subnet, ids) in network.subnets.iter_mut().zip(&ids.subnets) {
         if is_older {
-            mirror_older(subnet, place);
+            mirror_older(subnet, ids);
         } else {
-            mirror_newer(subnet, place);
+            mirror_newer(subnet, ids);
         }
-        fill(&mut subnet.cidr_block, &place.cidr.to_string());
-        fill(&mut subnet.availability_zone, &place.zone);
-        if place.public {
+        fill(&mut subnet.cidr_block, &ids.cidr.to_string());
+        fill(&mut subnet.availability_zone, &ids.zone);
+        if ids.public {
             subnet.is_public = Some(true);
         }
-        note(&mut subnet.others, "routeTableId", place.route_table.as_deref());
-        note(&mut subnet.others, "natGatewayId", place.nat_gateway.as_deref());
+        note(&mut subnet.others, "routeTableId", ids.route_table.as_deref());
+        note(&mut subnet.others, "natGatewayId", ids.nat_gateway.as_deref());
     }
 }
 
 /// The id is that of AWS.
-fn mirror_older(subnet: &mut Subnet, place: &SubnetPlace) {
-    fill(&mut subnet.id, &place.id);
+fn mirror_older(subnet: &mut Subnet, ids: &SubnetIds) {
+    fill(&mut subnet.id, &ids.id);
 }
 
 /// The id is that of AWS for a subnet that was there before, and otherwise the name.
-fn mirror_newer(subnet: &mut Subnet, place: &SubnetPlace) {
-    fill(&mut subnet.id, if place.name.is_empty() { &place.id } else { &place.name });
-    let is_name = subnet.id.as_ref() != Some(&place.id);
-    note(&mut subnet.others, "resourceID", is_name.then_some(&*place.id));
+fn mirror_newer(subnet: &mut Subnet, ids: &SubnetIds) {
+    fill(&mut subnet.id, if ids.name.is_empty() { &ids.id } else { &ids.name });
+    let is_name = subnet.id.as_ref() != Some(&ids.id);
+    note(&mut subnet.others, "resourceID", is_name.then_some(&*ids.id));
 }
 
 /// Sets a field that the user left empty.
@@ -92,8 +92,8 @@ mod tests {
 
     use super::*;
 
-    fn places() -> Places {
-        let subnet = |id: &str, name: &str, cidr: &str, public| SubnetPlace {
+    fn ids() -> NetworkIds {
+        let subnet = |id: &str, name: &str, cidr: &str, public| SubnetIds {
             id: id.to_owned(),
             name: name.to_owned(),
             cidr: cidr.parse().unwrap(),
@@ -102,7 +102,7 @@ mod tests {
             route_table: Some(format!("rtb-of-{id}")),
             nat_gateway: public.then(|| "nat-1".to_owned()),
         };
-        Places {
+        NetworkIds {
             vpc: "vpc-1".to_owned(),
             cidr: "10.0.0.0/16".parse().unwrap(),
             internet_gateway: Some("igw-1".to_owned()),
@@ -115,9 +115,9 @@ mod tests {
 
     fn mirrored(spec: Value, owner: Dialect) -> Value {
         let mut spec: AwsClusterSpec = serde_json::from_value(spec).unwrap();
-        mirror(&mut spec, owner, &places());
+        mirror(&mut spec, owner, &ids());
         let once = serde_json::to_value(&spec).unwrap();
-        mirror(&mut spec, owner, &places());
+        mirror(&mut spec, owner, &ids());
         assert_eq!(serde_json::to_value(&spec).unwrap(), once, "and nothing more the next time");
         once
     }

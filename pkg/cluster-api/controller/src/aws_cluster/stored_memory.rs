@@ -16,32 +16,31 @@ pub(super) fn read(status: &AwsClusterStatus) -> Memory {
     memory.deleting_since = resources.deleting_since.as_deref().and_then(time);
     memory.blocked_since = resources.blocked_since.as_deref().and_then(time);
     let created = resources.created.iter();
-    let created = created.map(|(place, made)| (place, &made.since, Some(made.id.clone())));
-    let pending = status.pending_creates.iter().map(|(place, since)| (place, since, None));
+    let created = created.map(|(name, made)| (name, &made.since, Some(made.id.clone())));
+    let pending = status.pending_creates.iter().map(|(name, since)| (name, since, None));
     // What is under way again counts, not what was there before.
-    for (place, since, id) in created.chain(pending) {
-        let attempt = resources.attempts.get(place).copied().unwrap_or_default();
-        if let (Ok(logical), Some(since)) = (place.parse(), time(since)) {
+    for (name, since, id) in created.chain(pending) {
+        let attempt = resources.attempts.get(name).copied().unwrap_or_default();
+        if let (Ok(logical), Some(since)) = (name.parse(), time(since)) {
             memory.records.insert(logical, Record { since, id, attempt });
         }
     }
     memory
 }
 
-/// Writes the memory into a status.
 pub(super) fn write(memory: &Memory, status: &mut AwsClusterStatus) {
     let resources = status.resources.get_or_insert_default();
     resources.created.clear();
     resources.attempts.clear();
     status.pending_creates.clear();
     for (logical, record) in &memory.records {
-        let (place, since) = (logical.to_string(), text(record.since));
+        let (name, since) = (logical.to_string(), text(record.since));
         if record.attempt > 0 {
-            resources.attempts.insert(place.clone(), record.attempt);
+            resources.attempts.insert(name.clone(), record.attempt);
         }
         match &record.id {
-            Some(id) => drop(resources.created.insert(place, Created { id: id.clone(), since })),
-            None => drop(status.pending_creates.insert(place, since)),
+            Some(id) => drop(resources.created.insert(name, Created { id: id.clone(), since })),
+            None => drop(status.pending_creates.insert(name, since)),
         }
     }
     resources.deleting_since = memory.deleting_since.map(text);

@@ -3,17 +3,13 @@
 use std::fmt::Write as _;
 
 use aws_network::{Action, ElbAction, ElbV2Action, Outcome};
+use events::EventType;
 use objects::Object;
 
 use crate::api::aws_cluster::AwsCluster;
 
-/// An event about a write.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct EventText {
-    pub(super) is_done: bool,
-    pub(super) reason: &'static str,
-    pub(super) message: String,
-}
+/// Severity, reason and message of an event about a write.
+pub(super) type EventText = (EventType, &'static str, String);
 
 /// The reasons of a write that succeeds and of one that fails.
 macro_rules! reasons {
@@ -46,18 +42,18 @@ pub(super) fn event_text(action: &Action, outcome: &Outcome, is_repair: bool) ->
                 let colon = if difference.is_empty() { "" } else { ": " };
                 let _infallible = write!(message, "{colon}{difference}");
             }
-            EventText { is_done: true, reason: done, message }
+            (EventType::Normal, done, message)
         }
         Outcome::Refused(refused) => {
             let message = format!("AWS refuses {action}: {refused}");
-            EventText { is_done: false, reason: failed, message }
+            (EventType::Warning, failed, message)
         }
         Outcome::Unknown => {
             let message = format!(
                 "the answer to {action} is lost; the controller reads the resource before it \
                  continues"
             );
-            EventText { is_done: false, reason: failed, message }
+            (EventType::Warning, failed, message)
         }
         Outcome::NotSent => return None,
     })
@@ -137,25 +133,21 @@ mod tests {
 
     #[test]
     fn the_event_of_a_write_has_upstreams_reason_and_names_the_resource() {
-        let event = |action: &Action, outcome| {
-            let EventText { is_done, reason, message } =
-                event_text(action, &outcome, false).unwrap();
-            (is_done, reason, message)
-        };
+        let event = |action: &Action, outcome| event_text(action, &outcome, false).unwrap();
         let cidr = "10.0.0.0/16".parse().unwrap();
         let create = Action::CreateVpc { cidr, tags: aws_network::Tags::new() };
         let made = Outcome::Done(Answer { id: "vpc-1".to_owned(), ..Answer::default() });
         assert_eq!(
             event(&create, made),
-            (true, "SuccessfulCreateVPC", "CreateVpc: vpc-1".to_owned())
+            (EventType::Normal, "SuccessfulCreateVPC", "CreateVpc: vpc-1".to_owned())
         );
         let release = Action::ReleaseAddress { allocation: "eipalloc-1".to_owned() };
         let refused = Outcome::Refused(aws_network::Refused::with_code("AuthFailure"));
         let message = "AWS refuses ReleaseAddress of eipalloc-1: AuthFailure".to_owned();
-        assert_eq!(event(&release, refused), (false, "FailedReleaseEIP", message));
+        assert_eq!(event(&release, refused), (EventType::Warning, "FailedReleaseEIP", message));
         let done = Outcome::Done(Answer::default());
         let message = "ReleaseAddress of eipalloc-1".to_owned();
-        assert_eq!(event(&release, done), (true, "SuccessfulReleaseEIP", message));
+        assert_eq!(event(&release, done), (EventType::Normal, "SuccessfulReleaseEIP", message));
         assert_eq!(super::event_text(&release, &Outcome::NotSent, true), None);
     }
 
@@ -164,7 +156,7 @@ mod tests {
         let target = aws_network::Target::NatGateway("nat-1".to_owned());
         let route = Action::CreateRoute { table: "rtb-1".to_owned(), target };
         let done = Outcome::Done(Answer::default());
-        let message = event_text(&route, &done, true).unwrap().message;
+        let (_, _, message) = event_text(&route, &done, true).unwrap();
         assert_eq!(message, "CreateRoute of rtb-1; drift: + 0.0.0.0/0 to nat-1");
     }
 }

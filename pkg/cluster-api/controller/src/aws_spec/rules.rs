@@ -69,9 +69,8 @@ pub(super) fn load_balancer(
         Some("nlb") => LoadBalancerKind::Network,
         Some("disabled") => return None,
         Some(other @ ("alb" | "elb")) => {
-            let path = format!("{PATH}.loadBalancerType");
             let problem = format!("{other:?} is not supported; use classic, nlb or disabled");
-            errors.push(SpecError { path, problem });
+            errors.push(SpecError::new(format!("{PATH}.loadBalancerType"), problem));
             return None;
         }
         Some(other) => {
@@ -125,5 +124,5 @@ fn health_check(said: &LoadBalancer) -> HealthCheckSpec {
 
 /// The field has this value, and what would be right.
 pub(super) fn wrong_word(path: &str, value: &str, right: &str) -> SpecError {
-    SpecError { path: path.to_owned(), problem: format!("{value:?} is not {right}") }
+    SpecError::new(path, format!("{value:?} is not {right}"))
 }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::api::aws_cluster::AwsCluster;
 
-fn given(owner: reference::Dialect) -> Circumstances {
+fn given(owner: Dialect) -> Circumstances {
     Circumstances {
         identity: Identity {
             cluster: "testnetwork3".to_owned(),
@@ -25,10 +25,10 @@ fn given(owner: reference::Dialect) -> Circumstances {
     }
 }
 
-const OLDER: reference::Dialect = reference::Dialect::V1Alpha2;
-const NEWER: reference::Dialect = reference::Dialect::V1Beta2;
+const OLDER: Dialect = Dialect::V1Alpha2;
+const NEWER: Dialect = Dialect::V1Beta2;
 
-fn wanted(spec: Value, owner: reference::Dialect) -> Result<Wanted, Vec<SpecError>> {
+fn wanted(spec: Value, owner: Dialect) -> Result<Wanted, Vec<SpecError>> {
     read(&serde_json::from_value(spec).unwrap(), &given(owner))
 }
 
@@ -109,14 +109,14 @@ fn every_wrong_word_is_reported_with_its_path() {
             "controlPlaneLoadBalancer": {"scheme": "public", "loadBalancerType": "alb"}}),
         NEWER,
     );
-    let told: Vec<_> = errors.unwrap_err().iter().map(ToString::to_string).collect();
+    let messages: Vec<_> = errors.unwrap_err().iter().map(ToString::to_string).collect();
     for words in [
         "cannot use spec.network.natGateways.mode: \"Many\" is not PerAZ, Single or None",
         "spec.network.securityGroupOverrides: \"king\"",
         "spec.network.additionalNodeIngressRules[0].sourceSecurityGroupRoles: \"queen\"",
         "spec.controlPlaneLoadBalancer.loadBalancerType: \"alb\"",
     ] {
-        assert!(told.iter().any(|it| it.contains(words)), "{words}: {told:?}");
+        assert!(messages.iter().any(|it| it.contains(words)), "{words}: {messages:?}");
     }
 }
 
@@ -142,7 +142,7 @@ fn fields_of_upstream_outside_of_the_network_are_kept_and_refused_where_they_cha
         "controlPlaneLoadBalancer": {"loadBalancerType": "nlb", "disableHostsRewrite": true,
             "targetGroupIPType": "ipv6", "additionalListeners": [{"port": 8443}]}});
     let errors = refuse_unsupported(&wanted(spec.clone(), NEWER).unwrap().unsupported).unwrap_err();
-    let told: Vec<_> = errors.iter().map(ToString::to_string).collect();
+    let messages: Vec<_> = errors.iter().map(ToString::to_string).collect();
     let refused = [
         "s3Bucket",
         "secondaryControlPlaneLoadBalancer",
@@ -150,7 +150,7 @@ fn fields_of_upstream_outside_of_the_network_are_kept_and_refused_where_they_cha
         "controlPlaneLoadBalancer.targetGroupIPType",
     ]
     .map(|field| format!("cannot use spec.{field}: not supported yet"));
-    assert_eq!(told, refused);
+    assert_eq!(messages, refused);
     let read: AwsClusterSpec = serde_json::from_value(spec.clone()).unwrap();
     assert_eq!(serde_json::to_value(read).unwrap(), spec, "nothing is lost");
     let usual = json!({"region": "r", "partition": "", "s3Bucket": null,

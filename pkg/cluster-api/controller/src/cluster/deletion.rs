@@ -43,12 +43,7 @@ impl Clusters {
             for descendant in &descendants {
                 errors.take(descendant.delete(cluster).await);
             }
-            report.conditions.state(
-                DELETING,
-                true,
-                "WaitingForMachines",
-                waiting_for(&descendants),
-            );
+            report.conditions.mark_true(DELETING, "WaitingForMachines", waiting_for(&descendants));
             return Some(DESCENDANTS_AGAIN);
         }
         errors.take(self.delete_infrastructure(cluster, report).await)?
@@ -65,9 +60,8 @@ impl Clusters {
         for kind in MAKERS.into_iter().chain(["Machine"]) {
             let (kind_cache, known) = self.machines.known(GROUP, kind).await;
             if let Known::Nothing(why) = known {
-                report.conditions.state(
+                report.conditions.mark_true(
                     DELETING,
-                    true,
                     "WaitingForMachines",
                     format!("{kind}s: {why}"),
                 );
@@ -93,7 +87,7 @@ impl Clusters {
             Err(Known::NotServed | Known::Listed) => return Ok(None),
             Err(Known::Nothing(why)) => {
                 let message = format!("{name}: {why}; or remove spec.infrastructureRef");
-                report.conditions.state(DELETING, true, "WaitingForInfrastructure", message);
+                report.conditions.mark_true(DELETING, "WaitingForInfrastructure", message);
                 return Ok(Some(DESCENDANTS_AGAIN));
             }
         };
@@ -103,9 +97,8 @@ impl Clusters {
         if ownership::other_cluster(&object.metadata, cluster).is_some() {
             return Ok(None);
         }
-        report.conditions.state(
+        report.conditions.mark_true(
             DELETING,
-            true,
             "WaitingForInfrastructure",
             format!("waiting for the deletion of {name}"),
         );

@@ -10,9 +10,9 @@ use super::reconcile::Clusters;
 use super::references;
 use super::report::{Failure, INFRASTRUCTURE_READY as READY, Report, StepError};
 use crate::api::CLUSTER_NAME_LABEL;
+use crate::api::Condition;
+use crate::api::Dialect;
 use crate::api::cluster::{Cluster, Endpoint, dialect};
-use crate::api::condition::Condition;
-use crate::api::reference::Dialect;
 use crate::infrastructure::Infrastructure;
 use crate::kind_caches::Known;
 use crate::ownership;
@@ -43,12 +43,12 @@ impl Clusters {
             Ok(found) => found,
             Err(Known::Nothing(why)) => {
                 let message = format!("cannot read {name}: {why}");
-                report.conditions.state(READY, false, "KindNotListed", message);
+                report.conditions.mark_false(READY, "KindNotListed", message);
                 return Ok(Some(SOON));
             }
             Err(Known::NotServed | Known::Listed) => {
                 let message = format!("{}.{} is not served", reference.kind, reference.group());
-                report.conditions.state(READY, false, "KindNotServed", message);
+                report.conditions.mark_false(READY, "KindNotServed", message);
                 return Ok(Some(LOOK_AGAIN));
             }
         };
@@ -65,9 +65,8 @@ impl Clusters {
         report: &mut Report,
     ) -> Option<Duration> {
         if !cluster.status.infrastructure_was_ready() {
-            report.conditions.state(
+            report.conditions.mark_false(
                 READY,
-                false,
                 "WaitingForInfrastructure",
                 format!("{name} does not exist"),
             );
@@ -76,11 +75,12 @@ impl Clusters {
         let fact = format!(
             "{name} was ready and does not exist any more; create it again or delete the Cluster"
         );
-        let told = cluster.status.conditions.iter().any(|it| it.reason == "InfrastructureDeleted");
-        if !told {
-            self.tell(cluster, EventType::Warning, "InfrastructureDeleted", &fact);
+        let is_known =
+            cluster.status.conditions.iter().any(|it| it.reason == "InfrastructureDeleted");
+        if !is_known {
+            self.event(cluster, EventType::Warning, "InfrastructureDeleted", &fact);
         }
-        report.conditions.state(READY, false, "InfrastructureDeleted", fact);
+        report.conditions.mark_false(READY, "InfrastructureDeleted", fact);
         None
     }
 
@@ -97,7 +97,7 @@ impl Clusters {
                 "{name} belongs to the Cluster {other}; set spec.infrastructureRef to another \
                  object"
             );
-            report.conditions.state(READY, false, "OwnedByAnotherCluster", fact);
+            report.conditions.mark_false(READY, "OwnedByAnotherCluster", fact);
             return Ok(None);
         }
         if !object.metadata.deleting() {
@@ -114,9 +114,8 @@ impl Clusters {
             },
         };
         if object.metadata.deleting() {
-            report.conditions.state(
+            report.conditions.mark_false(
                 READY,
-                false,
                 "InfrastructureDeleting",
                 format!("{name} is being deleted"),
             );
@@ -145,13 +144,12 @@ fn without_reference(dialect: Dialect, report: &mut Report) {
     match dialect {
         Dialect::V1Alpha2 => {
             let message = "set spec.infrastructureRef";
-            report.conditions.state(READY, false, "NoInfrastructureReference", message);
+            report.conditions.mark_false(READY, "NoInfrastructureReference", message);
         }
         Dialect::V1Beta2 => {
             report.infrastructure_ready = true;
-            report.conditions.state(
+            report.conditions.mark_true(
                 READY,
-                true,
                 "NoInfrastructureReference",
                 "the Cluster has no spec.infrastructureRef, so no infrastructure is created",
             );

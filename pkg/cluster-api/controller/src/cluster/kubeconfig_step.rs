@@ -52,11 +52,11 @@ impl Clusters {
         }
         let Some(secret) = self.authority(cluster).await? else {
             if self.has_used_authority(cluster).await? {
-                self.tell_of_lost_authority(cluster, report);
+                self.report_lost_authority(cluster, report);
                 return Ok(Some(LOOK_AGAIN));
             }
             let message = format!("Secret {}-ca not found", cluster.metadata.name());
-            report.conditions.state(READY, false, "WaitingForAuthority", message);
+            report.conditions.mark_false(READY, "WaitingForAuthority", message);
             return Ok(Some(LOOK_AGAIN));
         };
         let (public, private) = (text(&secret, CERTIFICATE), text(&secret, KEY));
@@ -65,7 +65,7 @@ impl Clusters {
             Ok(authority) => authority,
             Err(error) => {
                 let message = format!("Secret {}-ca: {error}", cluster.metadata.name());
-                report.conditions.state(READY, false, "InvalidAuthority", message);
+                report.conditions.mark_false(READY, "InvalidAuthority", message);
                 return Ok(Some(LOOK_AGAIN));
             }
         };
@@ -122,7 +122,7 @@ impl Clusters {
         Ok(was_made || self.secret_client.read(&kubeconfig).await?.is_some())
     }
 
-    fn tell_of_lost_authority(&self, cluster: &Object<Cluster>, report: &mut Report) {
+    fn report_lost_authority(&self, cluster: &Object<Cluster>, report: &mut Report) {
         let name = cluster.metadata.name();
         let message = format!(
             "Secret {name}-ca does not exist any more, and the control plane trusts only \
@@ -130,9 +130,9 @@ impl Clusters {
         );
         let mut conditions = cluster.status.conditions.iter();
         if !conditions.any(|it| it.kind == READY && it.reason == AUTHORITY_LOST) {
-            self.tell(cluster, EventType::Warning, AUTHORITY_LOST, &message);
+            self.event(cluster, EventType::Warning, AUTHORITY_LOST, &message);
         }
-        report.conditions.state(READY, false, AUTHORITY_LOST, message);
+        report.conditions.mark_false(READY, AUTHORITY_LOST, message);
     }
 
     /// Makes the kubeconfig what it should be; until when it is that, where that is known.
@@ -147,8 +147,8 @@ impl Clusters {
             let draft = draft(making.cluster, SecretBody::of([(VALUE, &value)]));
             self.secret_client.create_if_absent(&key, &draft).await?;
             let message = format!("Secret {}-kubeconfig", making.cluster.metadata.name());
-            self.tell(making.cluster, EventType::Normal, "KubeconfigCreated", &message);
-            report.conditions.state(READY, true, "Created", "");
+            self.event(making.cluster, EventType::Normal, "KubeconfigCreated", &message);
+            report.conditions.mark_true(READY, "Created", "");
             return Ok(None);
         };
         let value = text(&stored, VALUE).unwrap_or_default();
@@ -156,26 +156,25 @@ impl Clusters {
         let ours = ownership::is_owned_by(&stored.metadata, making.cluster);
         match verdict {
             Verdict::Keep(until) => {
-                report.conditions.state(READY, true, "Created", "");
+                report.conditions.mark_true(READY, "Created", "");
                 Ok(Some(until))
             }
             Verdict::Rewrite(reason) if ours => {
                 self.rewrite(making, &stored).await?;
-                self.tell(making.cluster, EventType::Normal, "KubeconfigRenewed", reason);
-                report.conditions.state(READY, true, "Created", "");
+                self.event(making.cluster, EventType::Normal, "KubeconfigRenewed", reason);
+                report.conditions.mark_true(READY, "Created", "");
                 Ok(None)
             }
             Verdict::Rewrite(reason) => {
                 let message = format!(
                     "not renewed because the Secret does not belong to the Cluster: {reason}"
                 );
-                report.conditions.state(READY, true, "Foreign", message);
+                report.conditions.mark_true(READY, "Foreign", message);
                 Ok(None)
             }
             Verdict::Leave(reason) => {
-                report.conditions.state(
+                report.conditions.mark_true(
                     READY,
-                    true,
                     "Foreign",
                     format!("the Secret is not changed: {reason}"),
                 );

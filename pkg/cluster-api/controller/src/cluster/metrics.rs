@@ -3,11 +3,12 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use metrics::gauge;
 use parking_lot::Mutex;
-use prometheus::{IntGaugeVec, Opts, Registry};
+use prometheus::{IntGaugeVec, Registry};
 
 use super::report::Phase;
-use crate::api::reference::Dialect;
+use crate::api::Dialect;
 
 /// Clones count together.
 #[derive(Clone)]
@@ -18,9 +19,8 @@ pub(super) struct ClusterMetrics {
 
 impl ClusterMetrics {
     pub(super) fn new(registry: &Registry) -> Result<Self, prometheus::Error> {
-        let opts = Opts::new("cluster_phase", "Clusters of Cluster API in this phase.");
-        let phases = IntGaugeVec::new(opts, &["phase"])?;
-        registry.register(Box::new(phases.clone()))?;
+        let help = "Clusters of Cluster API in this phase.";
+        let phases = gauge(registry, "cluster_phase", help, &["phase"])?;
         let metrics = Self { phases, by_cluster: Arc::default() };
         metrics.reset();
         Ok(metrics)

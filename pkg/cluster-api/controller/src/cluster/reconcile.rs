@@ -38,7 +38,6 @@ pub(super) struct Clusters {
     pub(super) checked: Checked,
     pub(super) recorder: Recorder,
     pub(super) metrics: ClusterMetrics,
-    /// Whether authorities are made.
     pub(super) generate_ca: bool,
 }
 
@@ -101,7 +100,7 @@ impl Clusters {
              cluster.x-k8s.io/paused to continue"
         };
         let mut report = Report::default();
-        report.conditions.state("Paused", true, "Paused", message);
+        report.conditions.mark_true("Paused", "Paused", message);
         let mut errors = Errors::default();
         errors.take(self.write(cluster, &report).await);
         errors.into_retry().map_or(Ok(Next::Done), Err)
@@ -110,7 +109,7 @@ impl Clusters {
     /// All parts are tried, whichever of them fail.
     async fn build(&self, cluster: &Arc<Object<Cluster>>) -> Result<Next, Retry> {
         let (mut report, mut errors) = (Report::default(), Errors::default());
-        report.conditions.state("Paused", false, "NotPaused", "");
+        report.conditions.mark_false("Paused", "NotPaused", "");
         let mut waits = Vec::new();
         let part = self.make_infrastructure(cluster, &mut report).await;
         if let Err(error) = &part {
@@ -135,10 +134,10 @@ impl Clusters {
             return Ok(Next::Done);
         }
         let (mut report, mut errors) = (Report::default(), Errors::default());
-        report.conditions.state("Paused", false, "NotPaused", "");
+        report.conditions.mark_false("Paused", "NotPaused", "");
         let wait = self.take_apart(cluster, &mut report, &mut errors).await;
         if let Some(retry) = errors.into_retry() {
-            // What went wrong is told by the log; what is waited for is told by the status.
+            // The log says what went wrong, the status what is waited for.
             drop(self.write(cluster, &report).await);
             return Err(retry);
         }
@@ -147,7 +146,7 @@ impl Clusters {
             errors.take(self.write(cluster, &report).await);
             return errors.into_retry().map_or(Ok(Next::After(wait)), Err);
         }
-        self.tell(cluster, EventType::Normal, "Deleted", "all objects of the Cluster are deleted");
+        self.event(cluster, EventType::Normal, "Deleted", "all objects of the Cluster are deleted");
         errors.take(self.client.remove_finalizer(cluster, CLUSTER_FINALIZER).await);
         errors.into_retry().map_or(Ok(Next::Done), Err)
     }
@@ -191,29 +190,29 @@ impl Clusters {
                 Some(before) => format!("the phase changed from {before} to {word}"),
                 None => format!("the phase is {word}"),
             };
-            self.tell(cluster, EventType::Normal, "PhaseChanged", &message);
+            self.event(cluster, EventType::Normal, "PhaseChanged", &message);
         }
-        self.tell_milestones(cluster, &written);
+        self.report_milestones(cluster, &written);
         Ok(())
     }
 
-    fn tell_milestones(&self, before: &Object<Cluster>, after: &Object<Cluster>) {
+    fn report_milestones(&self, before: &Object<Cluster>, after: &Object<Cluster>) {
         if after.status.infrastructure_was_ready() && !before.status.infrastructure_was_ready() {
             let endpoint = after.status.api_endpoints.first();
             let message = match endpoint {
                 Some(endpoint) => format!("the API server of the Cluster is at {endpoint}"),
                 None => "the infrastructure has no endpoint".to_owned(),
             };
-            self.tell(after, EventType::Normal, "InfrastructureReady", &message);
+            self.event(after, EventType::Normal, "InfrastructureReady", &message);
         }
         let initialized = |it: &Object<Cluster>| it.status.control_plane_was_initialized();
         if initialized(after) && !initialized(before) {
             let message = "a Machine of the control plane has a Node";
-            self.tell(after, EventType::Normal, "ControlPlaneInitialized", message);
+            self.event(after, EventType::Normal, "ControlPlaneInitialized", message);
         }
     }
 
-    pub(super) fn tell(
+    pub(super) fn event(
         &self,
         cluster: &Object<Cluster>,
         severity: EventType,
@@ -244,10 +243,10 @@ impl Clusters {
         let before = cluster.status.control_plane_was_initialized();
         if before || self.is_proved(&cluster.metadata.key).await {
             report.control_plane_initialized = true;
-            report.conditions.state(INITIALIZED, true, "Initialized", "");
+            report.conditions.mark_true(INITIALIZED, "Initialized", "");
         } else {
             let message = "no Machine of the control plane has a Node yet";
-            report.conditions.state(INITIALIZED, false, "WaitingForNode", message);
+            report.conditions.mark_false(INITIALIZED, "WaitingForNode", message);
         }
     }
 
@@ -268,14 +267,14 @@ impl Clusters {
     pub(super) fn judge_spec(&self, cluster: &Object<Cluster>, report: &mut Report) {
         if cluster.body.spec.topology.is_some() {
             let message = "spec.topology is not supported and has no effect";
-            report.conditions.state(TOPOLOGY, false, "Unsupported", message);
+            report.conditions.mark_false(TOPOLOGY, "Unsupported", message);
         } else {
             report.conditions.gone.push(TOPOLOGY);
         }
         let is_new = cluster.status.observed_generation != Some(cluster.metadata.generation);
         if is_new && let Some((pods, services)) = overlap(cluster) {
             let message = format!("the pod range {pods} overlaps the Service range {services}");
-            self.tell(cluster, EventType::Warning, "OverlappingNetworks", &message);
+            self.event(cluster, EventType::Warning, "OverlappingNetworks", &message);
         }
     }
 }

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::api::reference::Reference;
+use crate::api::Reference;
 
-/// Group, kind and key of an object.
-type Place = (String, String, String);
+/// Group, kind and key of an object that a Cluster names.
+type Referent = (String, String, String);
 
 /// All that Clusters refer to; clones are the same.
 #[derive(Clone, Default)]
@@ -18,43 +18,42 @@ pub(super) struct References(Arc<Mutex<Known>>);
 #[derive(Default)]
 struct Known {
     /// Keys of Clusters.
-    by_place: HashMap<Place, BTreeSet<Arc<str>>>,
-    by_cluster: HashMap<Arc<str>, Place>,
+    by_referent: HashMap<Referent, BTreeSet<Arc<str>>>,
+    by_cluster: HashMap<Arc<str>, Referent>,
 }
 
 impl References {
     /// A Cluster refers to this, and to nothing else any more.
     pub(super) fn set(&self, cluster: &Arc<str>, reference: &Reference) {
         let key = key(cluster, reference);
-        let place = (reference.group().to_owned(), reference.kind.clone(), key);
+        let referent = (reference.group().to_owned(), reference.kind.clone(), key);
         let mut known = self.0.lock();
-        if known.by_cluster.get(cluster) == Some(&place) {
+        if known.by_cluster.get(cluster) == Some(&referent) {
             return;
         }
         known.forget(cluster);
-        known.by_place.entry(place.clone()).or_default().insert(Arc::clone(cluster));
-        known.by_cluster.insert(Arc::clone(cluster), place);
+        known.by_referent.entry(referent.clone()).or_default().insert(Arc::clone(cluster));
+        known.by_cluster.insert(Arc::clone(cluster), referent);
     }
 
-    /// A Cluster is gone.
     pub(super) fn forget(&self, cluster: &Arc<str>) {
         self.0.lock().forget(cluster);
     }
 
     /// The Clusters that refer to an object.
     pub(super) fn of(&self, group: &str, kind: &str, key: &str) -> Vec<Arc<str>> {
-        let place = (group.to_owned(), kind.to_owned(), key.to_owned());
-        self.0.lock().by_place.get(&place).into_iter().flatten().cloned().collect()
+        let referent = (group.to_owned(), kind.to_owned(), key.to_owned());
+        self.0.lock().by_referent.get(&referent).into_iter().flatten().cloned().collect()
     }
 }
 
 impl Known {
     fn forget(&mut self, cluster: &Arc<str>) {
-        let Some(place) = self.by_cluster.remove(cluster) else { return };
-        if let Some(clusters) = self.by_place.get_mut(&place) {
+        let Some(referent) = self.by_cluster.remove(cluster) else { return };
+        if let Some(clusters) = self.by_referent.get_mut(&referent) {
             clusters.remove(cluster);
             if clusters.is_empty() {
-                self.by_place.remove(&place);
+                self.by_referent.remove(&referent);
             }
         }
     }
@@ -90,6 +89,6 @@ mod tests {
         references.forget(&one);
         assert!(references.of("g", "K", "ns/y").is_empty());
         let known = references.0.lock();
-        assert!(known.by_place.is_empty() && known.by_cluster.is_empty(), "nothing piles up");
+        assert!(known.by_referent.is_empty() && known.by_cluster.is_empty(), "nothing piles up");
     }
 }

@@ -5,9 +5,9 @@ use objects::Object;
 use serde_json::Value;
 use workqueue::Retry;
 
+use crate::api::Conditions;
+use crate::api::Dialect;
 use crate::api::cluster::{Cluster, ClusterStatus, Endpoint, Initialization, dialect};
-use crate::api::condition::Conditions;
-use crate::api::reference::Dialect;
 use crate::certificates::CertificateError;
 
 pub(super) const INFRASTRUCTURE_READY: &str = "InfrastructureReady";
@@ -45,7 +45,7 @@ impl Report {
     /// does not read our log.
     pub(super) fn infrastructure_failed(&mut self, cluster: &Object<Cluster>, error: &StepError) {
         if !self.infrastructure_ready && !cluster.status.infrastructure_was_ready() {
-            self.conditions.state(INFRASTRUCTURE_READY, false, "Failed", error.to_string());
+            self.conditions.mark_false(INFRASTRUCTURE_READY, "Failed", error.to_string());
         }
     }
 
@@ -108,7 +108,6 @@ pub(super) fn phase(cluster: &Object<Cluster>, status: &ClusterStatus) -> Phase 
 /// Why a part of a reconciliation failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum StepError {
-    /// A call to the API server.
     #[error(transparent)]
     Object(#[from] objects::Error),
     /// The infrastructure is ready and says no endpoint.
@@ -120,7 +119,6 @@ pub(super) enum StepError {
     /// The status of the infrastructure object has a form that no contract has.
     #[error("cannot read the status of {0}: {1}")]
     Unreadable(String, serde_json::Error),
-    /// A certificate could not be created.
     #[error(transparent)]
     Certificate(#[from] CertificateError),
 }
@@ -149,8 +147,8 @@ impl Errors {
                 error => Retry::new(error),
             });
         }
-        let told: Vec<_> = errors.iter().chain([&last]).map(ToString::to_string).collect();
-        Some(Retry::new(Several(told.join("; "))))
+        let messages: Vec<_> = errors.iter().chain([&last]).map(ToString::to_string).collect();
+        Some(Retry::new(Several(messages.join("; "))))
     }
 }
 
@@ -159,12 +157,9 @@ impl Errors {
 pub(crate) enum Phase {
     /// Nothing makes its infrastructure yet.
     Pending,
-    /// The infrastructure is being created.
     Provisioning,
-    /// The infrastructure is ready.
     Provisioned,
     Deleting,
-    /// The infrastructure has failed.
     Failed,
 }
 
@@ -176,14 +171,11 @@ pub(crate) struct Facts {
     pub(crate) has_infrastructure_ref: bool,
     /// The infrastructure was ready once.
     pub(crate) infrastructure_ready: bool,
-    /// The infrastructure reports a failure.
     pub(crate) failed: bool,
-    /// The Cluster is being deleted.
     pub(crate) deleting: bool,
 }
 
 impl Phase {
-    /// All of them.
     pub(crate) const ALL: [Self; 5] =
         [Self::Pending, Self::Provisioning, Self::Provisioned, Self::Deleting, Self::Failed];
 

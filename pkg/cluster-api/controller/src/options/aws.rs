@@ -7,12 +7,11 @@ use ::flags::{Flag, Problem, Values};
 use aws::{Endpoints, Rate, Rates};
 use aws_network::NatMode;
 
+use super::{PERIOD_MIN, concurrency, period};
 use crate::aws_spec::is_region;
 use crate::contract::Contract;
-use crate::flags::{CONCURRENCY_MAX, NAMESPACE, WATCH_FILTER, aws as flags};
+use crate::flags::{NAMESPACE, WATCH_FILTER, aws as flags};
 
-const DEEP_CHECK_MIN: Duration = Duration::from_secs(10);
-const LEAK_SCAN_MIN: Duration = Duration::from_secs(10);
 const TAG_KEY_MAX: usize = 128;
 const BURST_MAX: i64 = 10_000;
 
@@ -44,14 +43,13 @@ pub(crate) struct AwsOptions {
     pub(crate) leak_scan_regions: BTreeSet<String>,
     /// Where the APIs of regions are.
     pub(crate) endpoints: BTreeMap<String, Endpoints>,
-    /// Nothing is written to AWS.
     pub(crate) plan_only: bool,
     /// How often AWS is called.
     pub(crate) rates: Rates,
 }
 
 impl AwsOptions {
-    /// How AWS is called: where, and by whom, is told by the environment.
+    /// How AWS is called. The environment says where and by whom.
     pub(crate) fn calls(&self) -> aws::Options {
         aws::Options {
             controller: "awscluster",
@@ -66,19 +64,9 @@ impl AwsOptions {
 
 /// Judges the values; what cannot be is added to the problems, and stands for its default.
 pub(super) fn judge(values: &Values, problems: &mut Vec<Problem>) -> AwsOptions {
-    let concurrency = values.get(&flags::AWSCLUSTER_CONCURRENCY);
-    if !(1..=CONCURRENCY_MAX).contains(&concurrency) {
-        let problem = format!("{concurrency} is not between 1 and {CONCURRENCY_MAX}");
-        problems.push(flags::AWSCLUSTER_CONCURRENCY.problem(problem));
-    }
-    let deep_check_period = values.get(&flags::DEEP_CHECK_PERIOD).to_std();
-    if deep_check_period < DEEP_CHECK_MIN {
-        let problem = format!("{deep_check_period:?} is less than 10s");
-        problems.push(flags::DEEP_CHECK_PERIOD.problem(problem));
-    }
     AwsOptions {
-        concurrency: usize::try_from(concurrency).unwrap_or(1),
-        deep_check_period,
+        concurrency: concurrency(values, &flags::AWSCLUSTER_CONCURRENCY, problems),
+        deep_check_period: period(values, &flags::DEEP_CHECK_PERIOD, problems),
         default_nat_mode: nat_mode(values, problems),
         checks_dns: checks_dns(values, problems),
         owner_tag_key: owner_tag_key(values, problems),
@@ -138,14 +126,13 @@ fn owner_tag_key(values: &Values, problems: &mut Vec<Problem>) -> String {
 
 /// Where some AWSClusters are not seen, what they own would count as leaked.
 fn leak_scan_period(values: &Values, problems: &mut Vec<Problem>) -> Option<Duration> {
-    let period = values.get(&flags::LEAK_SCAN_PERIOD).to_std();
-    if period.is_zero() {
+    if values.get(&flags::LEAK_SCAN_PERIOD).to_std().is_zero() {
         return None;
     }
-    if period < LEAK_SCAN_MIN {
-        let problem = format!("{period:?} is less than 10s");
-        problems.push(flags::LEAK_SCAN_PERIOD.problem(problem));
-    } else if !values.get(&NAMESPACE).is_empty() || !values.get(&WATCH_FILTER).is_empty() {
+    let period = period(values, &flags::LEAK_SCAN_PERIOD, problems);
+    if period >= PERIOD_MIN
+        && (!values.get(&NAMESPACE).is_empty() || !values.get(&WATCH_FILTER).is_empty())
+    {
         let problem = "resources of AWSClusters that --namespace or --watch-filter excludes \
             would count as leaked";
         problems.push(flags::LEAK_SCAN_PERIOD.problem(problem.to_owned()));
@@ -189,16 +176,16 @@ fn endpoints(text: &str) -> Option<(String, Endpoints)> {
     for api in apis.split(',') {
         let (name, url) = api.split_once('=')?;
         let host = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://"))?;
-        let place = match name {
+        let url_of_api = match name {
             "ec2" => &mut endpoints.ec2,
             "elasticloadbalancing" => &mut endpoints.load_balancing,
             "sts" => &mut endpoints.sts,
             _ => return None,
         };
-        if host.is_empty() || host.contains(['@', ' ']) || place.is_some() {
+        if host.is_empty() || host.contains(['@', ' ']) || url_of_api.is_some() {
             return None;
         }
-        *place = Some(url.to_owned());
+        *url_of_api = Some(url.to_owned());
     }
     (!region.is_empty()).then(|| (region.to_owned(), endpoints))
 }

@@ -7,9 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::super::cluster::Endpoint;
-use crate::api::condition::Condition;
+use crate::api::Condition;
 
-/// The status of an AWSCluster.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct AwsClusterStatus {
@@ -27,7 +26,6 @@ pub(crate) struct AwsClusterStatus {
     pub(crate) failure_domains: Option<Value>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) conditions: Vec<Condition>,
-    /// Generation that the status is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) observed_generation: Option<i64>,
     /// The network, in the words of v1alpha2.
@@ -39,7 +37,6 @@ pub(crate) struct AwsClusterStatus {
     /// How private subnets reach the internet: by the spec, or by the flag where that does not say.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) nat_gateway_mode: Option<String>,
-    /// The bastion.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) bastion: Option<BastionStatus>,
     /// Why it cannot go on without help; an early word.
@@ -90,7 +87,6 @@ pub(crate) struct PlanStatus {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct ProvisionedOnce {
-    /// Everything was there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) provisioned: Option<bool>,
 }
@@ -106,7 +102,7 @@ pub(crate) struct Resources {
     /// Creations that were answered, by what they have made.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) created: BTreeMap<String, Created>,
-    /// How many resources of a place have ended, by what they were, where there were any.
+    /// How many resources of a logical id have ended, where there were any.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) attempts: BTreeMap<String, u32>,
     /// Zones of the region when subnets were chosen for it.
@@ -120,7 +116,6 @@ pub(crate) struct Resources {
     pub(crate) blocked_since: Option<String>,
 }
 
-/// The VPC.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct VpcStatus {
@@ -145,15 +140,12 @@ pub(crate) struct NetworkStatus {
     /// Security groups, by role.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) security_groups: BTreeMap<String, Value>,
-    /// The load balancer of the API server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) api_server_elb: Option<Value>,
-    /// Public addresses of the NAT gateways.
     #[serde(rename = "natGatewaysIPs", skip_serializing_if = "Vec::is_empty")]
     pub(crate) nat_gateways_ips: Vec<String>,
 }
 
-/// The bastion.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct BastionStatus {
@@ -162,7 +154,6 @@ pub(crate) struct BastionStatus {
     pub(crate) instance_state: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) public_ip: Option<String>,
-    /// Private address.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) private_ip: Option<String>,
 }

@@ -2,7 +2,7 @@ use aws_network::{NatMode, NatPolicy};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::api::reference::Dialect;
+use crate::api::Dialect;
 
 fn options() -> AwsOptions {
     AwsOptions {

@@ -17,7 +17,7 @@ fn desired(spec: &Value) -> Desired {
             adopt: false,
         },
         namespace: "ns".to_owned(),
-        owner: crate::api::reference::Dialect::V1Beta2,
+        owner: crate::api::Dialect::V1Beta2,
         zones: vec!["us-east-2a".to_owned()],
         api_port: 6443,
         pods_in_vpc: false,
@@ -54,7 +54,7 @@ fn settled(desired: &Desired) -> Reconciliation {
 #[test]
 fn what_is_complete_and_published_is_ready_in_the_words_of_both_dialects_and_stays_so() {
     let desired = desired(&json!({"region": "us-east-2"}));
-    let mut report = Report::of_an_attempt(None);
+    let mut report = Report::of_a_pass(None);
     assert!(report.judge(&desired, &settled(&desired), &[]));
     let endpoint = Endpoint { host: "h".to_owned(), port: 6443 };
     (report.is_ready, report.endpoint) = (true, Some(endpoint.clone()));
@@ -125,7 +125,7 @@ fn the_first_part_that_lacks_something_says_why_it_is_not_ready_and_its_end_is_r
 #[test]
 fn what_cannot_be_read_at_all_for_want_of_credentials_is_not_ready_for_that_reason() {
     let denial = Denial { reason: "CredentialsNotFound", message: "none anywhere".to_owned() };
-    let mut report = Report::of_an_attempt(Some(&denial));
+    let mut report = Report::of_a_pass(Some(&denial));
     report.sum_up();
     let mut status = AwsClusterStatus::default();
     published(&report, &mut status);

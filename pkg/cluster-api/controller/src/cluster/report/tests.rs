@@ -30,7 +30,7 @@ fn what_was_found_out_is_published_in_the_words_of_both_dialects() {
         failure: Failure::Said { reason: "CreateError".to_owned(), message: "no room".to_owned() },
         ..Report::default()
     };
-    report.conditions.state("InfrastructureReady", true, "Ready", "");
+    report.conditions.mark_true("InfrastructureReady", "Ready", "");
     let status = published(&older(), &report, json!({}));
     let wanted = json!({
         "phase": "failed", "observedGeneration": 3,

@@ -26,7 +26,7 @@ fn desired() -> Desired {
     let given = Circumstances {
         identity: identity(),
         namespace: "ns".to_owned(),
-        owner: crate::api::reference::Dialect::V1Beta2,
+        owner: crate::api::Dialect::V1Beta2,
         zones: Vec::new(),
         api_port: 6443,
         pods_in_vpc: false,

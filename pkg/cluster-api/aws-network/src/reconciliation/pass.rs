@@ -1,4 +1,4 @@
-//! State of the present [`Attempt`] of a reconciliation, and [`Rejection`]s, which outlast it.
+//! State of the present [`Pass`] of a reconciliation, and [`Rejection`]s, which outlast it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use crate::outcome::Refusal;
 use crate::plan::{Planned, Problem};
 use crate::query::Query;
 
-/// The writes that may still be sent in an attempt.
+/// The writes that may still be sent in a pass.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum MaySend {
     #[default]
@@ -34,9 +34,9 @@ pub(super) struct Rejection {
 impl Rejection {
     /// Whether `action` is the rejected write, or another create with the same logical id.
     pub(super) fn is_about(&self, action: &Action) -> bool {
-        let place = |action: &Action| action.creates().map(|(logical, _)| logical);
+        let logical = |action: &Action| action.creates().map(|(logical, _)| logical);
         self.action == *action
-            || place(action).is_some_and(|wanted| place(&self.action) == Some(wanted))
+            || logical(action).is_some_and(|wanted| logical(&self.action) == Some(wanted))
     }
 }
 
@@ -53,12 +53,12 @@ pub(super) fn lengthened(pause: u64, longest: u64, times: u32) -> u64 {
 
 /// Events since the reconciliation began or was resumed.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Attempt {
+pub(super) struct Pass {
     /// Queries that were answered since the last write.
     pub(super) asked: BTreeSet<Query>,
     /// Reads that a rest was waiting for.
     pub(super) due: Vec<Query>,
-    /// Writes that were sent, or failed: none is sent twice in an attempt.
+    /// Writes that were sent, or failed: none is sent twice in a pass.
     pub(super) held: Vec<Action>,
     /// The record of each logical id before its last create was intended.
     pub(super) before: BTreeMap<LogicalId, Option<Record>>,
@@ -71,6 +71,6 @@ pub(super) struct Attempt {
     pub(super) progressed: bool,
     /// AWS said of something to be removed that it is not there, which it may say of what it does
     /// not show everywhere yet.
-    pub(super) was_told_gone: bool,
+    pub(super) was_reported_gone: bool,
     pub(super) may_send: MaySend,
 }

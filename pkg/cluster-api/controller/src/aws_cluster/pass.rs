@@ -1,15 +1,14 @@
-//! One attempt of a reconciliation over an AWSCluster: its writes are sent, or with `--plan-only`
+//! One pass of a reconciliation over an AWSCluster: its writes are sent, or with `--plan-only`
 //! published in the status and not sent (`rule:plan-only-sends-nothing`).
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use aws::{AttemptHooks, AwsError, look, run_attempt};
+use aws::{AwsError, PassHooks, look, run_pass};
 use aws_network::{
     Forecast, Goal, Identity, Memory, Outcome, Planned, Problem, Reconciliation, Rest, Timestamp,
     forecast, listed,
 };
-use events::EventType;
 use objects::Object;
 use parking_lot::Mutex;
 use workqueue::{Next, Retry};
@@ -18,18 +17,16 @@ use super::admission::Access;
 use super::aws_clusters::AwsClusters;
 use super::reconciliations::{Pause, Turn};
 use super::report::{Denial, PLAN_ONLY, Report, denial};
-use super::write_events::EventText;
 use super::{stored_memory, write_events};
 use crate::api::aws_cluster::{AwsCluster, PlanStatus};
 use crate::api::cluster::is_paused;
 use crate::api::{GROUP, PAUSED_ANNOTATION};
 
-/// An attempt that has ended.
+/// A pass that has ended.
 #[derive(Debug)]
-pub(super) struct Attempt {
+pub(super) struct Pass {
     pub(super) reconciliation: Reconciliation,
     pub(super) rest: Rest,
-    /// Problems before the attempt.
     pub(super) before: Vec<Problem>,
     /// Why nothing could be read with the credentials that there are, or could not.
     pub(super) denied: Option<Denial>,
@@ -37,8 +34,8 @@ pub(super) struct Attempt {
     pub(super) is_broken_off: bool,
 }
 
-impl Attempt {
-    /// An attempt that did nothing, because the reconciliation waits.
+impl Pass {
+    /// A pass that did nothing, because the reconciliation waits.
     pub(super) fn at_rest(reconciliation: Reconciliation, left: Duration) -> Self {
         let (rest, before) = (Rest::For(left.as_secs().max(1)), reconciliation.problems());
         Self { reconciliation, rest, before, denied: None, is_broken_off: false }
@@ -69,14 +66,14 @@ impl AwsClusters {
         identity: &Identity,
         mut reconciliation: Reconciliation,
         access: &Access,
-    ) -> Attempt {
+    ) -> Pass {
         let here = Here { clusters: self, object, identity, denied: Mutex::default() };
         let executor = access.executor(identity);
         let before = reconciliation.problems();
-        let rest = Box::pin(run_attempt(&mut reconciliation, &executor, &here)).await;
+        let rest = Box::pin(run_pass(&mut reconciliation, &executor, &here)).await;
         let is_broken_off = here.is_over();
         let denied = here.denied.into_inner().or_else(|| access.doubt.clone());
-        Attempt { reconciliation, rest, before, denied, is_broken_off }
+        Pass { reconciliation, rest, before, denied, is_broken_off }
     }
 
     /// Reads what a reconciliation needs to plan, and writes nothing.
@@ -92,7 +89,7 @@ impl AwsClusters {
         Look { looked, now: here.now(), denied: here.denied.into_inner() }
     }
 
-    /// Whether the object was paused or deleted since the attempt began, which may take ten
+    /// Whether the object was paused or deleted since the pass began, which may take ten
     /// minutes.
     fn has_turned(&self, begun: &Object<AwsCluster>, identity: &Identity) -> bool {
         let Some(now) = self.cache.get(&begun.metadata.key) else { return false };
@@ -105,7 +102,7 @@ impl AwsClusters {
     }
 }
 
-impl AttemptHooks for Here<'_> {
+impl PassHooks for Here<'_> {
     async fn store(&self, memory: &Memory) -> bool {
         let stored = self.clusters.client.change_status(self.object, |_, status| {
             stored_memory::write(memory, status);
@@ -135,9 +132,9 @@ impl AttemptHooks for Here<'_> {
             self.clusters.metrics.repaired(&planned.action, outcome);
         }
         let text = write_events::event_text(&planned.action, outcome, is_repair);
-        let Some(EventText { is_done, reason, message }) = text else { return };
-        let severity = if is_done { EventType::Normal } else { EventType::Warning };
-        self.clusters.tell(self.object, severity, reason, &message);
+        if let Some((severity, reason, message)) = text {
+            self.clusters.event(self.object, severity, reason, &message);
+        }
     }
 }
 
@@ -157,38 +154,43 @@ impl AwsClusters {
         let stored = || stored_memory::read(&object.status);
         let reconciliation = match self.reconciliations.turn(key, uid, &goal, false, stored) {
             Turn::Rest(left) => return Ok(Next::After(left)),
-            Turn::Tell(reconciliation, _) | Turn::Go(reconciliation) => *reconciliation,
+            Turn::Publish(reconciliation, _) | Turn::Go(reconciliation) => *reconciliation,
         };
         let Look { looked, denied, now } =
             self.look(object, identity, &reconciliation, access).await;
         if self.stop.is_cancelled() {
             return Ok(Next::Done);
         }
-        let mut report = Report::of_an_attempt(denied.as_ref());
+        let mut report = Report::of_a_pass(denied.as_ref());
         let reconciliation = match looked {
             Ok(looked) => {
-                tell(&mut report, &forecast(&looked, now));
+                add_plan(&mut report, &forecast(&looked, now));
                 looked
             }
             Err(failures) => {
                 let message = listed(&messages(&failures));
-                report.conditions.state(PLAN_ONLY, false, "CannotPlan", message);
+                report.conditions.mark_false(PLAN_ONLY, "CannotPlan", message);
                 reconciliation
             }
         };
         let length = self.length(Rest::Reached);
-        let next =
-            self.reconciliations.keep(key, uid, goal, reconciliation, Pause { length, tell: None });
+        let next = self.reconciliations.keep(
+            key,
+            uid,
+            goal,
+            reconciliation,
+            Pause { length, publish: None },
+        );
         self.publish(object, &report, None).await.map_err(manager::retry)?;
         Ok(Next::After(next))
     }
 }
 
 /// A status does not become larger than a server takes.
-fn tell(report: &mut Report, said: &Forecast) {
+fn add_plan(report: &mut Report, said: &Forecast) {
     let number = said.writes.len();
     let message = format!("planned writes: {number}; --plan-only sends none");
-    report.conditions.state(PLAN_ONLY, true, "Planned", message);
+    report.conditions.mark_true(PLAN_ONLY, "Planned", message);
     report.plan = Some(PlanStatus {
         writes: said.writes.iter().take(LISTED).map(|planned| planned.action.in_full()).collect(),
         omitted: number.checked_sub(LISTED).filter(|omitted| *omitted > 0),
@@ -215,7 +217,7 @@ mod tests {
         let text = |number: usize| {
             let said = Forecast { writes: (0..number).map(write).collect(), ..Forecast::default() };
             let mut report = Report::default();
-            tell(&mut report, &said);
+            add_plan(&mut report, &said);
             report.plan.unwrap()
         };
         let plan = text(LISTED + 2);

@@ -1,4 +1,4 @@
-//! The attempts of a call (`rule:one-attempt-is-one-request`): each waits for its turn and is
+//! The requests of a call (`rule:a-call-is-not-doubled`): each waits for its turn and is
 //! counted, and there is another one only where that cannot make a second resource.
 
 use std::time::Duration;
@@ -10,14 +10,14 @@ use crate::call::{AwsError, Call};
 use crate::region::Region;
 
 /// A call is tried so often.
-const ATTEMPTS: u32 = 3;
-/// The second attempt comes within this time, the third within twice as much.
+const REQUESTS: u32 = 3;
+/// The second request comes within this time, the third within twice as much.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// Sends a call until it is answered for good, or was tried often enough. `send` makes one request;
 /// none is made after `leaves_by`, and none that cannot leave by then takes the turn of another.
 ///
-/// The error of a call whose first attempt may have been carried out says so, even when a later one
+/// The error of a call whose first request may have been carried out says so, even when a later one
 /// was throttled or held back.
 pub(crate) async fn send<T, F>(
     region: &Region,
@@ -30,8 +30,8 @@ where
 {
     let (mut retries, mut doubt) = (0, None);
     let ended = loop {
-        match attempt(region, call, leaves_by, &mut send).await {
-            Err(error) if retries + 1 < ATTEMPTS && may_follow(&error, call) => {
+        match request(region, call, leaves_by, &mut send).await {
+            Err(error) if retries + 1 < REQUESTS && may_follow(&error, call) => {
                 if error.leaves_doubt() {
                     doubt = Some(error);
                 }
@@ -48,17 +48,17 @@ where
 }
 
 /// AWS has looked at the call, or may have: a later answer then tells what became of an earlier
-/// attempt, too.
+/// request, too.
 fn was_looked_at(error: &AwsError) -> bool {
     !error.is_throttle() && !matches!(error, AwsError::NotSent { .. })
 }
 
-/// Whether another attempt may follow this one (`rule:one-attempt-is-one-request`).
+/// Whether another request may follow this one (`rule:a-call-is-not-doubled`).
 fn may_follow(error: &AwsError, call: Call) -> bool {
     error.is_throttle() || (call.is_repeatable && error.leaves_doubt())
 }
 
-async fn attempt<T, F>(
+async fn request<T, F>(
     region: &Region,
     call: Call,
     leaves_by: Option<Instant>,
