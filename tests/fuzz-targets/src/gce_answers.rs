@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 
 use bytes::Bytes;
-use gce::{CallError, Client, Config, Instance, Metrics, ProviderId};
+use gce::{Client, Config, GceError, Instance, Metrics, ProviderId};
 use http::StatusCode;
 use prometheus::Registry;
 use resilience::Fence;
@@ -89,7 +89,7 @@ fn is_answered(call: usize, data: &[u8]) {
         });
         if let Err(error) = result {
             assert!(!error.to_string().is_empty());
-            if matches!(error, CallError::Throttled { .. }) {
+            if matches!(error, GceError::Throttled { .. }) {
                 // The next call of this client would wait.
                 *used = runtime.block_on(async { client(server.port) });
             }

@@ -20,7 +20,6 @@ mod observing;
 mod pool_source;
 mod sending;
 mod unassigned;
-mod wait_queues;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -30,7 +29,7 @@ use cidr::{IpNet, Pool};
 use findings::Findings;
 use pool_source::{CloudMemory, PoolSource};
 use tokio::time::Instant;
-use unassigned::{Phase, QueuePosition, Unassigned, WaitQueues};
+use unassigned::{Phase, Unassigned, WaitQueues};
 
 use super::ledger::{CountedLedger, Owner};
 use super::pressure::Snapshot;
@@ -39,7 +38,7 @@ use super::second_allocator::Hold;
 pub(crate) use super::ledger::Uid;
 pub(crate) use cluster_cidrs::{Holding, RangeUse, SeenClusterCidr};
 pub(crate) use findings::{Effects, Notice, Skipped};
-pub(crate) use pool_source::{CloudSource, Shortage, Standing};
+pub(crate) use pool_source::{CloudSource, ServingState, Shortage};
 pub(crate) use sending::{AfterRead, OpenOutcome};
 
 /// From this size on the map of unassigned Nodes shrinks again: all Nodes of a new cluster are in it

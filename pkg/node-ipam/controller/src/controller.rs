@@ -131,11 +131,9 @@ impl Runner for NodeIpamRun {
     fn run(self: Arc<Self>, context: Context) -> BoxFuture<'static, Result<Stopped, Failure>> {
         Box::pin(async move {
             match (&self.cluster_cidrs, self.cloud.as_deref()) {
-                (Some(of), _) => {
-                    Box::pin(cluster_cidr::run::run(&context, &self.options, of)).await
-                }
+                (Some(of), _) => Box::pin(cluster_cidr::run(&context, &self.options, of)).await,
                 (None, Some(CloudOptions { google, mode })) => {
-                    cloud::run::run(&context, google, mode, &self.options).await
+                    cloud::run(&context, google, mode, &self.options).await
                 }
                 (None, None) => allocate_from_flags(&context, &self.options).await,
             }

@@ -11,7 +11,6 @@
 
 mod allocator;
 mod api;
-mod backlog;
 mod cloud;
 mod cluster_cidr;
 mod controller;

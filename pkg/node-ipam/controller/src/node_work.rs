@@ -11,15 +11,12 @@ use tokio::time::{Instant, sleep_until};
 use tracing::error;
 use workqueue::{Backoff, Jitter, Reconcile, WorkQueue};
 
-use super::reconciler::CachedNode;
-use super::second_allocator::deadline_of_outcomes;
 use crate::allocator::Allocator;
 use crate::api::NodeApi;
-use crate::backlog::Backlog;
 use crate::metrics::IpamMetrics;
 use crate::node_events::NodeEvents;
 use crate::options::Options;
-use crate::reconciler::Reconciler;
+use crate::reconciler::{Backlog, CachedNode, Reconciler};
 use crate::second_allocator::Detector;
 
 /// The pauses between attempts for one Node, without end.
@@ -111,6 +108,17 @@ pub(crate) fn item_limit(context: &Context, options: &Options) -> Duration {
     let workers = u32::try_from(options.concurrency).unwrap_or(u32::MAX);
     let turn = Duration::try_from_secs_f64(2.0 * f64::from(workers) / qps).unwrap_or_default();
     ITEM_LIMIT.max(turn)
+}
+
+/// Besides the time of a PATCH, for settling the last outcomes after a stop: one second in which a
+/// PATCH travels to the server, and two for reads. With 5 s of the PATCH it fits into stock's
+/// default for `--controller-shutdown-timeout`, 10 s.
+const LAST_READS: Duration = Duration::from_secs(3);
+
+/// Waits for the stop of the run; until when its outcomes may be settled.
+async fn deadline_of_outcomes(context: &Context) -> Result<Instant, Failure> {
+    context.stop.clone().cancelled_owned().await;
+    Ok(Instant::now() + context.settings.write_timeout + LAST_READS)
 }
 
 /// Frees the blocks that were set aside when their time is over, until the stop.

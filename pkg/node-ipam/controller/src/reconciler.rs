@@ -1,8 +1,10 @@
 //! One pass over one Node: ask the allocator what to send, send it, act on the answer. The passes of
-//! the allocators that ask a cloud send, read and settle by the same [`Reconciler`].
+//! the allocators that ask a cloud send, read and settle by the same [`Reconciler`]. [`Backlog`] holds
+//! the Nodes of a list until the queue has room for them.
 
 mod answers;
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,7 +18,6 @@ use workqueue::{Next, Reconcile, Retry, WorkQueue};
 
 use super::allocator::{AfterRead, Allocator, Assignment, Effects, Shortage};
 use super::api::NodeApi;
-use super::backlog::Backlog;
 use super::metrics::IpamMetrics;
 use super::node_events::{NodeEvents, REMIND};
 use super::second_allocator::Detector;
@@ -204,6 +205,44 @@ impl<N: CachedNode> Reconciler<N> {
         }
         for name in effects.wake {
             self.queue.add(name);
+        }
+    }
+}
+
+/// At most so many keys wait in the queue while there are more: enough for all workers at any speed. A key
+/// takes ten times as much room there as here, and at a start all Nodes of a cluster may
+/// need work.
+pub(crate) const IN_QUEUE: usize = 2048;
+
+/// Names of the Nodes of a list on their way into the queue, in the order of the list.
+#[derive(Default)]
+pub(crate) struct Backlog(Mutex<VecDeque<Arc<str>>>);
+
+impl Backlog {
+    /// Adds Nodes behind the others.
+    pub(crate) fn add(&self, names: Vec<Arc<str>>) {
+        let mut backlog = self.0.lock();
+        if backlog.is_empty() {
+            *backlog = names.into();
+        } else {
+            backlog.extend(names);
+        }
+    }
+
+    /// Moves as many Nodes into the queue as it has room for. Called when there are more of them,
+    /// and before each is handled.
+    pub(crate) fn feed(&self, queue: &WorkQueue<Arc<str>>) {
+        let mut backlog = self.0.lock();
+        if backlog.is_empty() {
+            return;
+        }
+        while queue.len() < IN_QUEUE
+            && let Some(name) = backlog.pop_front()
+        {
+            queue.add(name);
+        }
+        if backlog.is_empty() {
+            *backlog = VecDeque::new();
         }
     }
 }

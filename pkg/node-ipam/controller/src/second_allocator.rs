@@ -9,7 +9,6 @@ use std::time::Duration;
 use events::{EventType, ObjectRef, Recorder};
 use http::StatusCode;
 use jiff::Timestamp;
-use manager::{Context, Failure};
 use prometheus::IntCounter;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
@@ -101,15 +100,4 @@ impl Detector {
 fn servers_time(now: Option<Timestamp>, ago: Duration) -> Timestamp {
     let then = now.unwrap_or_else(Timestamp::now).checked_sub(ago);
     then.and_then(|then| Timestamp::from_second(then.as_second())).unwrap_or(Timestamp::MIN)
-}
-
-/// Besides the time of a PATCH, for settling the last outcomes after a stop: one second in which a
-/// PATCH travels to the server, and two for reads. With 5 s of the PATCH it fits into stock's
-/// default for `--controller-shutdown-timeout`, 10 s.
-const LAST_READS: Duration = Duration::from_secs(3);
-
-/// Waits for the stop of the run; until when its outcomes may be settled.
-pub(crate) async fn deadline_of_outcomes(context: &Context) -> Result<Instant, Failure> {
-    context.stop.clone().cancelled_owned().await;
-    Ok(Instant::now() + context.settings.write_timeout + LAST_READS)
 }

@@ -12,11 +12,11 @@ use tokio::sync::OnceCell;
 use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 
-use super::call_error::Operation;
+use super::error::Operation;
 use super::exchange::Limits;
 use super::metadata::Channel;
-use crate::call_error::CallError;
 use crate::config::Config;
+use crate::error::GceError;
 use crate::exchange::{Call, Exchange, IsWanted};
 use crate::instance::{AliasRange, FIELDS, Instance, NetworkInterface};
 use crate::metadata::Metadata;
@@ -64,8 +64,8 @@ impl Client {
         env: &dyn Fn(&str) -> Option<String>,
     ) -> Result<Self, ClientError> {
         let tokens = Tokens::from(&config.tokens, env, metrics.clone()).map_err(ClientError)?;
-        let of_call = |error: CallError| ClientError(error.into());
-        let api = config.api.parse().map_err(|error| of_call(CallError::not_sent(error)))?;
+        let of_call = |error: GceError| ClientError(error.into());
+        let api = config.api.parse().map_err(|error| of_call(GceError::not_sent(error)))?;
         let channel = Channel::to(&api, env).map_err(of_call)?;
         let metadata = Metadata::find(env).map_err(of_call)?;
         let agent = format!(
@@ -74,7 +74,7 @@ impl Client {
             kube_api::go::platform()
         );
         let agent = HeaderValue::from_str(&agent);
-        let agent = agent.map_err(|error| of_call(CallError::not_sent(error)))?;
+        let agent = agent.map_err(|error| of_call(GceError::not_sent(error)))?;
         let limits = Limits::new();
         let exchange = Exchange { channel, tokens, limits, metrics, fence, dry_run, agent };
         let project = OnceCell::new();
@@ -85,7 +85,7 @@ impl Client {
     ///
     /// # Errors
     /// It is not there or not in our project, or the call failed.
-    pub async fn instance(&self, vm: &ProviderId) -> Result<Instance, CallError> {
+    pub async fn instance(&self, vm: &ProviderId) -> Result<Instance, GceError> {
         let (url, what) = (self.url(vm, &format!("?fields={FIELDS}")).await?, format!("VM {vm}"));
         let call = Call {
             name: "instances.get",
@@ -102,7 +102,7 @@ impl Client {
     ///
     /// # Errors
     /// A page could not be read: no part of a list is a list.
-    pub async fn instances(&self, zone: &str) -> Result<Vec<Instance>, CallError> {
+    pub async fn instances(&self, zone: &str) -> Result<Vec<Instance>, GceError> {
         let (project, what) = (self.project().await?, format!("zone {zone}"));
         let all = format!("{}projects/{project}/zones/{zone}/instances", self.0.config.api);
         let fields = format!("items({FIELDS}),nextPageToken");
@@ -126,7 +126,7 @@ impl Client {
                 return Ok(found);
             }
         }
-        Err(CallError::unanswered(format!("the list of {what} has too many pages")))
+        Err(GceError::unanswered(format!("the list of {what} has too many pages")))
     }
 
     /// Adds an alias to those of a VM, and returns when it works. An alias that is there already is
@@ -135,7 +135,7 @@ impl Client {
     /// decided so, and `is_wanted` is asked when the write is about to be sent.
     ///
     /// # Errors
-    /// The VM may have it by now only after [`CallError::Unanswered`]; with [`CallError::Stale`] it
+    /// The VM may have it by now only after [`GceError::Unanswered`]; with [`GceError::Stale`] it
     /// has other aliases than were known.
     pub async fn add_alias(
         &self,
@@ -143,9 +143,9 @@ impl Client {
         range: IpNet,
         known: &[IpNet],
         is_wanted: IsWanted<'_>,
-    ) -> Result<(), CallError> {
+    ) -> Result<(), GceError> {
         match self.try_add_alias(vm, range, known, is_wanted).await {
-            Err(CallError::Stale) => self.try_add_alias(vm, range, known, is_wanted).await,
+            Err(GceError::Stale) => self.try_add_alias(vm, range, known, is_wanted).await,
             other => other,
         }
     }
@@ -156,18 +156,18 @@ impl Client {
         range: IpNet,
         known: &[IpNet],
         is_wanted: IsWanted<'_>,
-    ) -> Result<(), CallError> {
+    ) -> Result<(), GceError> {
         let instance = self.instance(vm).await?;
         let Some(interface) = instance.primary() else {
-            return Err(CallError::NotFound { what: format!("a network interface of VM {vm}") });
+            return Err(GceError::NotFound { what: format!("a network interface of VM {vm}") });
         };
-        let aliases = interface.aliases().map_err(CallError::not_sent)?;
+        let aliases = interface.aliases().map_err(GceError::not_sent)?;
         if aliases.contains(&range) {
             return Ok(());
         }
         // A VM that somebody else has given an alias meanwhile must not end up with two.
         if aliases != known {
-            return Err(CallError::Stale);
+            return Err(GceError::Stale);
         }
         let body = self.change_of(interface, range)?;
         let request = Uuid::new_v4().to_string();
@@ -187,7 +187,7 @@ impl Client {
     }
 
     /// The list of aliases is replaced as a whole, so those that are there are sent back.
-    fn change_of(&self, interface: &NetworkInterface, range: IpNet) -> Result<Bytes, CallError> {
+    fn change_of(&self, interface: &NetworkInterface, range: IpNet) -> Result<Bytes, GceError> {
         let mut aliases = interface.alias_ip_ranges.clone();
         aliases.push(AliasRange {
             ip_cidr_range: cidr::canonical(&range),
@@ -195,11 +195,11 @@ impl Client {
         });
         let (name, fingerprint) = (&interface.name, &interface.fingerprint);
         let change = Change { name, fingerprint, alias_ip_ranges: aliases };
-        serde_json::to_vec(&change).map(Bytes::from).map_err(CallError::not_sent)
+        serde_json::to_vec(&change).map(Bytes::from).map_err(GceError::not_sent)
     }
 
     /// Waits for the end of an operation; a look that fails says nothing about it.
-    async fn end_of(&self, begun: Operation, zone: &str) -> Result<(), CallError> {
+    async fn end_of(&self, begun: Operation, zone: &str) -> Result<(), GceError> {
         let (mut operation, started) = (begun, Instant::now());
         let project = self.project().await?;
         let base = format!("{}projects/{project}/zones/{zone}/operations/", self.0.config.api);
@@ -219,15 +219,15 @@ impl Client {
                 return outcome;
             }
             if started.elapsed() > OPERATION {
-                return Err(CallError::unanswered(format!(
+                return Err(GceError::unanswered(format!(
                     "{what} did not finish within {OPERATION:?}"
                 )));
             }
             sleep(pauses.next().unwrap_or(OPERATION)).await;
             match self.0.exchange.make(&call).await {
                 Ok(looked) => operation = looked,
-                Err(CallError::NotFound { .. } | CallError::Forbidden { .. }) => {
-                    return Err(CallError::unanswered(format!(
+                Err(GceError::NotFound { .. } | GceError::Forbidden { .. }) => {
+                    return Err(GceError::unanswered(format!(
                         "the state of {what} cannot be read"
                     )));
                 }
@@ -237,11 +237,11 @@ impl Client {
     }
 
     /// The address of a VM, or of something below it.
-    async fn url(&self, vm: &ProviderId, below: &str) -> Result<String, CallError> {
+    async fn url(&self, vm: &ProviderId, below: &str) -> Result<String, GceError> {
         let project = self.project().await?;
         // Whoever may write Nodes could have us call any project (`rule:one-project-is-called`).
         if vm.project != project {
-            return Err(CallError::NotSent {
+            return Err(GceError::NotSent {
                 reason: format!("VM {vm} does not belong to project {project}"),
             });
         }
@@ -250,7 +250,7 @@ impl Client {
         Ok(format!("{api}projects/{project}/zones/{zone}/instances/{instance}{below}"))
     }
 
-    async fn project(&self) -> Result<&str, CallError> {
+    async fn project(&self) -> Result<&str, GceError> {
         if let Some(project) = &self.0.config.project {
             return Ok(project);
         }

@@ -14,8 +14,7 @@ use tokio::sync::{Mutex, Semaphore, SemaphorePermit};
 use tokio::time::{Instant, sleep};
 use transport::SendPermit;
 
-use super::answer_error::classify;
-use super::call_error::CallError;
+use super::error::{GceError, classify};
 use super::metadata::{Answer, Channel};
 use super::metrics::Metrics;
 use super::tokens::Tokens;
@@ -55,9 +54,9 @@ pub(crate) struct Call<'a> {
 impl Exchange {
     /// Makes a call and reads its answer. After a 401 it is made once more with a new token:
     /// a token can be revoked, or expire while a call waits.
-    pub(crate) async fn make<T: DeserializeOwned>(&self, call: &Call<'_>) -> Result<T, CallError> {
+    pub(crate) async fn make<T: DeserializeOwned>(&self, call: &Call<'_>) -> Result<T, GceError> {
         if self.dry_run && !call.method.is_safe() {
-            return Err(CallError::DryRun);
+            return Err(GceError::DryRun);
         }
         let mut bearer = self.tokens.bearer().await?;
         let mut answer = self.send(call, &bearer).await;
@@ -68,20 +67,20 @@ impl Exchange {
         }
         let read = answer.and_then(|answer| read(&answer, call.what));
         self.metrics.called(call.name, &read);
-        if read.as_ref().is_err_and(CallError::slows_all) {
+        if read.as_ref().is_err_and(GceError::slows_all) {
             self.limits.throttled();
         }
         read
     }
 
-    async fn send(&self, call: &Call<'_>, bearer: &HeaderValue) -> Result<Answer, CallError> {
+    async fn send(&self, call: &Call<'_>, bearer: &HeaderValue) -> Result<Answer, GceError> {
         let request = self.request(call, bearer)?;
         let _turn = self.limits.turn().await;
         if let Some(is_wanted) = call.is_wanted {
             // Asked last: waiting for a turn can take longer than a lease.
             self.fence.check()?;
             if !is_wanted() {
-                return Err(CallError::Withdrawn);
+                return Err(GceError::Withdrawn);
             }
         }
         self.channel.ask(request, LIMIT).await
@@ -92,7 +91,7 @@ impl Exchange {
         &self,
         call: &Call<'_>,
         bearer: &HeaderValue,
-    ) -> Result<Request<Full<Bytes>>, CallError> {
+    ) -> Result<Request<Full<Bytes>>, GceError> {
         let mut request = Request::builder()
             .method(&call.method)
             .uri(call.url)
@@ -100,7 +99,7 @@ impl Exchange {
             .header(USER_AGENT, &self.agent)
             .header(CONTENT_TYPE, HeaderValue::from_static("application/json"))
             .body(Full::from(call.body.clone()))
-            .map_err(CallError::not_sent)?;
+            .map_err(GceError::not_sent)?;
         if call.is_wanted.is_some() {
             let fence = self.fence.clone();
             request.extensions_mut().insert(SendPermit::new(move || fence.check().is_ok()));
@@ -109,12 +108,12 @@ impl Exchange {
     }
 }
 
-fn read<T: DeserializeOwned>(answer: &Answer, what: &str) -> Result<T, CallError> {
+fn read<T: DeserializeOwned>(answer: &Answer, what: &str) -> Result<T, GceError> {
     if !answer.status.is_success() {
         return Err(classify(answer.status, answer.retry_after, &answer.body, what));
     }
     serde_json::from_slice(&answer.body)
-        .map_err(|error| CallError::unanswered(format!("the answer cannot be read: {error}")))
+        .map_err(|error| GceError::unanswered(format!("the answer cannot be read: {error}")))
 }
 
 /// Most calls under way at once.

@@ -8,20 +8,18 @@
 //! |---|---|
 //! | `config.rs`, `gcfg.rs` | [`Config`]: the file of `--cloud-config` |
 //! | `provider_id.rs` | [`ProviderId`]: which VM a Node is |
-//! | `instance.rs`, `operation.rs`, `answer_error.rs` | what Google answers, read |
-//! | `client.rs`, `exchange.rs` | [`Client`]: the calls; one of them, from its turn to its answer |
-//! | `readings.rs`, `zone.rs` | [`Readings`]: one VM, or all of a zone |
-//! | `limits.rs` | how many calls at once, and how often |
-//! | `tokens.rs`, `credentials.rs`, `jwt.rs`, `metadata.rs` | who calls |
-//! | `channel.rs` | a request and its whole answer |
-//! | `call_error.rs` | [`CallError`]: how a call fails |
+//! | `instance.rs` | the ranges of a VM, as Google answers |
+//! | `client.rs` | [`Client`]: the calls |
+//! | `exchange.rs` | one call, from its turn to its answer; how many at once, and how often |
+//! | `zone.rs` | [`Readings`]: one VM, or all of a zone |
+//! | `tokens.rs`, `credentials.rs`, `metadata.rs` | access tokens, and where they come from |
+//! | `error.rs` | [`GceError`]: how a call fails |
 //! | `metrics.rs` | what is counted |
 
-mod answer_error;
-mod call_error;
 mod client;
 mod config;
 mod credentials;
+mod error;
 mod exchange;
 mod gcfg;
 mod instance;
@@ -31,12 +29,11 @@ mod provider_id;
 mod tokens;
 mod zone;
 
-pub use call_error::CallError;
 pub use client::{Client, ClientError};
 pub use config::{Config, ConfigError, SyntaxProblem};
 pub use credentials::CredentialsError;
-pub use exchange::CALLS_AT_ONCE;
-pub use exchange::IsWanted;
+pub use error::GceError;
+pub use exchange::{CALLS_AT_ONCE, IsWanted};
 pub use instance::{BadRange, Instance, PodRanges};
 pub use metrics::Metrics;
 pub use provider_id::{ProviderId, ProviderIdError};

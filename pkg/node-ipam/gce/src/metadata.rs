@@ -9,7 +9,7 @@ use http_body_util::{BodyExt as _, Full, Limited};
 use tokio::time::{Instant, timeout_at};
 use transport::{Endpoint, ErrorChain, Protocol, Proxy, TlsConfigs, Trust, Wire, retry_after};
 
-use super::call_error::CallError;
+use super::error::GceError;
 
 const HOST: &str = "metadata.google.internal";
 /// Time limit of the metadata server, which answers in milliseconds on a VM and never elsewhere.
@@ -24,36 +24,36 @@ pub(crate) struct Metadata {
 
 impl Metadata {
     /// The usual one, or that of `GCE_METADATA_HOST`.
-    pub(crate) fn find(env: &dyn Fn(&str) -> Option<String>) -> Result<Self, CallError> {
+    pub(crate) fn find(env: &dyn Fn(&str) -> Option<String>) -> Result<Self, GceError> {
         let host = env("GCE_METADATA_HOST").filter(|host| !host.is_empty());
         let base = format!("http://{}/computeMetadata/v1/", host.as_deref().unwrap_or(HOST));
         let uri: Uri = base.parse().map_err(|_| {
-            CallError::not_sent("GCE_METADATA_HOST is not a host, or a host and a port")
+            GceError::not_sent("GCE_METADATA_HOST is not a host, or a host and a port")
         })?;
         Ok(Self { channel: Channel::to(&uri, env)?, base })
     }
 
     /// A token of the VM's default service account.
-    pub(crate) async fn token(&self) -> Result<Answer, CallError> {
+    pub(crate) async fn token(&self) -> Result<Answer, GceError> {
         self.get("instance/service-accounts/default/token").await
     }
 
     /// The project of the VM.
-    pub(crate) async fn project(&self) -> Result<String, CallError> {
+    pub(crate) async fn project(&self) -> Result<String, GceError> {
         let answer = self.get("project/project-id").await?;
         let text = std::str::from_utf8(&answer.body).unwrap_or_default().trim();
         if answer.status.is_success() && super::config::is_project(text) {
             return Ok(text.to_owned());
         }
         let reason = format!("the metadata server answered {} without a project", answer.status);
-        Err(CallError::not_sent(format!("{reason}; set project-id in the file of --cloud-config")))
+        Err(GceError::not_sent(format!("{reason}; set project-id in the file of --cloud-config")))
     }
 
-    async fn get(&self, path: &str) -> Result<Answer, CallError> {
+    async fn get(&self, path: &str) -> Result<Answer, GceError> {
         let request = Request::get(format!("{}{path}", self.base))
             .header("Metadata-Flavor", HeaderValue::from_static("Google"))
             .body(Full::<Bytes>::default())
-            .map_err(CallError::not_sent)?;
+            .map_err(GceError::not_sent)?;
         self.channel.ask(request, LIMIT).await
     }
 }
@@ -81,18 +81,15 @@ impl fmt::Debug for Answer {
 impl Channel {
     /// Connections to the server of this address, through the proxy that the environment names.
     /// No network yet.
-    pub(crate) fn to(
-        server: &Uri,
-        env: &dyn Fn(&str) -> Option<String>,
-    ) -> Result<Self, CallError> {
+    pub(crate) fn to(server: &Uri, env: &dyn Fn(&str) -> Option<String>) -> Result<Self, GceError> {
         let (configs, trust) = (TlsConfigs::default(), Trust::system());
         let endpoint = Endpoint::new(&configs, &trust, None, Protocol::Negotiated);
-        let mut endpoint = endpoint.map_err(CallError::not_sent)?;
+        let mut endpoint = endpoint.map_err(GceError::not_sent)?;
         let proxy = Proxy::from_environment(server, env)
-            .map_err(|error| CallError::not_sent(format!("HTTPS_PROXY cannot be used: {error}")))?;
+            .map_err(|error| GceError::not_sent(format!("HTTPS_PROXY cannot be used: {error}")))?;
         if let Some(proxy) = proxy {
             let through = endpoint.through(proxy, &configs, &trust);
-            endpoint = through.map_err(CallError::not_sent)?;
+            endpoint = through.map_err(GceError::not_sent)?;
         }
         Ok(Self(transport::open(&endpoint)))
     }
@@ -102,22 +99,22 @@ impl Channel {
         &self,
         request: Request<Full<Bytes>>,
         limit: Duration,
-    ) -> Result<Answer, CallError> {
+    ) -> Result<Answer, GceError> {
         let deadline = Instant::now() + limit;
-        let late = |_| CallError::unanswered(format!("no answer within {limit:?}"));
+        let late = |_| GceError::unanswered(format!("no answer within {limit:?}"));
         let answer = timeout_at(deadline, self.0.send(request)).await.map_err(late)?;
         let (head, body) = answer
             .map_err(|error| {
                 let reason = ErrorChain(&error).to_string();
                 if error.is_unprocessed() {
-                    CallError::not_sent(reason)
+                    GceError::not_sent(reason)
                 } else {
-                    CallError::unanswered(reason)
+                    GceError::unanswered(reason)
                 }
             })?
             .into_parts();
         let body = timeout_at(deadline, Limited::new(body, LARGEST_ANSWER).collect()).await;
-        let body = body.map_err(late)?.map_err(|error| CallError::unanswered(&error))?;
+        let body = body.map_err(late)?.map_err(|error| GceError::unanswered(&error))?;
         let retry_after = retry_after(&head.headers);
         Ok(Answer { status: head.status, retry_after, body: body.to_bytes() })
     }

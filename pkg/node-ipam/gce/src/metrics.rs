@@ -2,7 +2,7 @@
 
 use prometheus::{IntCounter, IntCounterVec, Opts, Registry};
 
-use crate::call_error::CallError;
+use crate::error::GceError;
 
 /// Metrics of calls to Google. Clones are the same.
 #[derive(Clone, Debug)]
@@ -38,8 +38,8 @@ impl Metrics {
         Ok(metrics)
     }
 
-    pub(crate) fn called<T>(&self, call: &str, outcome: &Result<T, CallError>) {
-        let code = outcome.as_ref().err().map_or_else(|| "200".to_owned(), CallError::label);
+    pub(crate) fn called<T>(&self, call: &str, outcome: &Result<T, GceError>) {
+        let code = outcome.as_ref().err().map_or_else(|| "200".to_owned(), GceError::label);
         self.requests.with_label_values(&[call, &code]).inc();
     }
 

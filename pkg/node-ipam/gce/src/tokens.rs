@@ -18,9 +18,9 @@ use transport::sensitive_header;
 
 use super::credentials::Claims;
 use super::metadata::{Answer, Channel};
-use crate::call_error::CallError;
 use crate::config::TokensFrom;
 use crate::credentials::{Credentials, CredentialsError};
+use crate::error::GceError;
 use crate::metadata::Metadata;
 use crate::metrics::Metrics;
 
@@ -50,7 +50,7 @@ enum Held {
         until: Instant,
     },
     Failed {
-        error: CallError,
+        error: GceError,
         until: Instant,
     },
 }
@@ -102,7 +102,7 @@ impl Tokens {
     }
 
     /// The value of `Authorization`. Who comes while a token is asked for waits for that one.
-    pub(crate) async fn bearer(&self) -> Result<HeaderValue, CallError> {
+    pub(crate) async fn bearer(&self) -> Result<HeaderValue, GceError> {
         let mut held = self.held.lock().await;
         let now = Instant::now();
         match &*held {
@@ -141,18 +141,18 @@ pub(crate) enum CredentialsOrCall {
     #[error(transparent)]
     Credentials(#[from] CredentialsError),
     #[error(transparent)]
-    Call(#[from] CallError),
+    Call(#[from] GceError),
 }
 
-fn bearer(token: &Token) -> Result<HeaderValue, CallError> {
+fn bearer(token: &Token) -> Result<HeaderValue, GceError> {
     let value = sensitive_header(&["Bearer ", token.text.expose_secret()]);
     value.ok_or_else(|| {
-        CallError::not_sent("the token contains characters that no HTTP header may contain")
+        GceError::not_sent("the token contains characters that no HTTP header may contain")
     })
 }
 
 impl Source {
-    async fn token(&self) -> Result<Token, CallError> {
+    async fn token(&self) -> Result<Token, GceError> {
         match self {
             Self::Metadata(metadata) => of_oauth(&metadata.token().await?),
             Self::File { credentials, channel } => {
@@ -160,7 +160,7 @@ impl Source {
                 let kind = HeaderValue::from_static("application/x-www-form-urlencoded");
                 let request = Request::post(uri).header(CONTENT_TYPE, kind);
                 let request = request.body(Full::from(Bytes::from(form)));
-                of_oauth(&channel.ask(request.map_err(CallError::not_sent)?, LIMIT).await?)
+                of_oauth(&channel.ask(request.map_err(GceError::not_sent)?, LIMIT).await?)
             }
             Self::Alternate { metadata, channel, url, body } => {
                 let own = bearer(&of_oauth(&metadata.token().await?)?)?;
@@ -169,7 +169,7 @@ impl Source {
                     .header(AUTHORIZATION, own)
                     .header(CONTENT_TYPE, HeaderValue::from_static("application/json"))
                     .body(Full::from(body));
-                of_alternate(&channel.ask(request.map_err(CallError::not_sent)?, LIMIT).await?)
+                of_alternate(&channel.ask(request.map_err(GceError::not_sent)?, LIMIT).await?)
             }
         }
     }
@@ -183,14 +183,14 @@ impl Credentials {
     }
 
     /// Input of a token request.
-    fn form(&self) -> Result<String, CallError> {
+    fn form(&self) -> Result<String, GceError> {
         let mut form = Serializer::new(String::new());
         match self {
             Self::ServiceAccount { email, signer, token_uri } => {
                 let audience = token_uri.to_string();
                 let now = Timestamp::now().as_second();
                 let claims = Claims { account: email, audience: &audience, scope: SCOPE, now };
-                let assertion = signer.sign(&claims).map_err(CallError::not_sent)?;
+                let assertion = signer.sign(&claims).map_err(GceError::not_sent)?;
                 form.append_pair("grant_type", "urn:ietf:params:oauth:grant-type:jwt-bearer");
                 form.append_pair("assertion", &assertion);
             }
@@ -211,7 +211,7 @@ struct OAuthToken {
     expires_in: u64,
 }
 
-fn of_oauth(answer: &Answer) -> Result<Token, CallError> {
+fn of_oauth(answer: &Answer) -> Result<Token, GceError> {
     let OAuthToken { access_token, expires_in } = read(answer)?;
     Ok(Token::new(access_token, expires_in))
 }
@@ -223,23 +223,20 @@ struct AlternateToken {
     expire_time: String,
 }
 
-fn of_alternate(answer: &Answer) -> Result<Token, CallError> {
+fn of_alternate(answer: &Answer) -> Result<Token, GceError> {
     let AlternateToken { access_token, expire_time } = read(answer)?;
     let expire_time: Timestamp = expire_time.parse().map_err(|_| {
-        CallError::not_sent("the token server sent no token: its expireTime is not a time")
+        GceError::not_sent("the token server sent no token: its expireTime is not a time")
     })?;
     let seconds = expire_time.as_second().saturating_sub(Timestamp::now().as_second());
     Ok(Token::new(access_token, u64::try_from(seconds).unwrap_or_default()))
 }
 
 /// Error without the body and serde's message, which may hold the token.
-fn read<T: DeserializeOwned>(answer: &Answer) -> Result<T, CallError> {
+fn read<T: DeserializeOwned>(answer: &Answer) -> Result<T, GceError> {
     let read = answer.status.is_success().then(|| serde_json::from_slice(&answer.body).ok());
     read.flatten().ok_or_else(|| {
-        CallError::not_sent(format!(
-            "the token server sent no token: it answered {}",
-            answer.status
-        ))
+        GceError::not_sent(format!("the token server sent no token: it answered {}", answer.status))
     })
 }
 

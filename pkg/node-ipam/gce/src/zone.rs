@@ -14,8 +14,8 @@ use parking_lot::Mutex as SyncMutex;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep};
 
-use super::call_error::CallError;
 use super::client::Client;
+use super::error::GceError;
 use super::instance::Instance;
 use super::provider_id::ProviderId;
 
@@ -25,7 +25,7 @@ const FEW: usize = 20;
 const LATELY: Duration = Duration::from_secs(60);
 
 /// Result of the read of one VM.
-pub(crate) type Found = Result<Arc<Instance>, CallError>;
+pub(crate) type Found = Result<Arc<Instance>, GceError>;
 
 /// One zone.
 #[derive(Default)]
@@ -36,7 +36,7 @@ pub(crate) struct Zone {
 
 struct List {
     begun: Instant,
-    vms: Result<HashMap<String, Arc<Instance>>, CallError>,
+    vms: Result<HashMap<String, Arc<Instance>>, GceError>,
 }
 
 impl Zone {
@@ -63,7 +63,7 @@ impl Zone {
         let list = self.last.as_ref()?;
         match &list.vms {
             Ok(vms) if list.begun >= not_before => {
-                let absent = || CallError::NotFound { what: format!("VM {vm}") };
+                let absent = || GceError::NotFound { what: format!("VM {vm}") };
                 Some(vms.get(vm).cloned().ok_or_else(absent))
             }
             Err(error) if list.begun >= asked => Some(Err(error.clone())),
@@ -72,7 +72,7 @@ impl Zone {
     }
 
     /// All VMs of the zone, as a list begun at that moment shows them.
-    pub(crate) fn list(&mut self, begun: Instant, vms: Result<Vec<Instance>, CallError>) {
+    pub(crate) fn list(&mut self, begun: Instant, vms: Result<Vec<Instance>, GceError>) {
         let by_name = |vms: Vec<Instance>| {
             vms.into_iter().map(|vm| (vm.name.clone(), Arc::new(vm))).collect()
         };
@@ -127,7 +127,7 @@ impl Readings {
         let vms = self.client.instances(&vm.zone).await;
         desk.zone.lock().list(begun, vms);
         listed(asked).unwrap_or_else(|| {
-            Err(CallError::unanswered("the list is older than what was asked for"))
+            Err(GceError::unanswered("the list is older than what was asked for"))
         })
     }
 
@@ -179,14 +179,14 @@ mod tests {
         assert_eq!(found(&zone, "a", begun), None);
         zone.list(begun, Ok(vec![vm("a"), vm("b")]));
         assert_eq!(found(&zone, "a", begun), Some(Ok("a".into())));
-        assert!(matches!(found(&zone, "c", begun), Some(Err(CallError::NotFound { .. }))));
+        assert!(matches!(found(&zone, "c", begun), Some(Err(GceError::NotFound { .. }))));
         assert_eq!(found(&zone, "a", begun + seconds(1)), None);
     }
 
     #[test]
     fn a_list_that_failed_answers_those_only_who_had_waited_for_it() {
         let (mut zone, begun) = (Zone::default(), Instant::now());
-        zone.list(begun, Err(CallError::Stale));
+        zone.list(begun, Err(GceError::Stale));
         let waited = zone.listed("a", begun, begun);
         assert_eq!(waited.map(|found| found.is_err()), Some(true));
         assert!(zone.listed("a", begun, begun + seconds(1)).is_none());

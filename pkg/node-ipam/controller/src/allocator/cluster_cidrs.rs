@@ -7,7 +7,7 @@ use std::time::Duration;
 use cidr::{IpNet, Pool};
 use tokio::time::Instant;
 
-use super::pool_source::{Choice, Entry, PoolSource, Standing};
+use super::pool_source::{Choice, Entry, PoolSource, ServingState};
 use super::{Allocator, Effects, Owner, Phase, Shortage, Uid};
 use crate::cluster_cidr::plan::Rank;
 use crate::cluster_cidr::{ClusterCidrSpec, Plan};
@@ -23,7 +23,7 @@ pub(crate) struct SeenClusterCidr {
     /// The ClusterCIDR's UID.
     pub(crate) uid: Uid,
     /// Whether it gives out blocks.
-    pub(crate) standing: Standing,
+    pub(crate) state: ServingState,
     /// The fields of the object.
     pub(crate) spec: ClusterCidrSpec,
     /// The pools and the selector that the fields describe.
@@ -65,8 +65,8 @@ impl Allocator {
         let mut effects = Effects::default();
         match self.source.by_uid_mut(&seen.uid) {
             // A deletion is never taken back, and may be known here before the watch tells it.
-            Some(known) if known.standing == Standing::Terminating => {}
-            Some(known) if known.spec == seen.spec => known.standing = seen.standing,
+            Some(known) if known.state == ServingState::Terminating => {}
+            Some(known) if known.spec == seen.spec => known.state = seen.state,
             Some(_) => {
                 // Its fields do not change, unless somebody has loosened the CRD.
                 effects.merge(self.cluster_cidr_gone(&seen.uid));
@@ -81,7 +81,7 @@ impl Allocator {
     /// A ClusterCIDR gives out nothing more.
     pub(crate) fn terminate(&mut self, uid: &str) {
         if let Some(entry) = self.source.by_uid_mut(uid) {
-            entry.standing = Standing::Terminating;
+            entry.state = ServingState::Terminating;
         }
     }
 
@@ -129,7 +129,7 @@ impl Allocator {
 
     /// Whether a ClusterCIDR waits to be held against deletion.
     pub(crate) fn has_unheld(&self) -> bool {
-        self.source.entries().iter().any(|entry| entry.standing == Standing::Unheld)
+        self.source.entries().iter().any(|entry| entry.state == ServingState::Unheld)
     }
 
     /// Until when a Node is to wait for its labels (`rule:unlabelled-nodes-wait`).
@@ -204,7 +204,7 @@ impl Allocator {
         self.serve_starved(effects);
         self.wake_waiting(effects);
         let terminating =
-            self.source.entries().iter().filter(|it| it.standing == Standing::Terminating);
+            self.source.entries().iter().filter(|it| it.state == ServingState::Terminating);
         for entry in terminating {
             let pools = &self.ledger.pools()[entry.pools.clone()];
             let is_held =
@@ -216,7 +216,7 @@ impl Allocator {
     }
 
     fn add_cluster_cidr(&mut self, seen: SeenClusterCidr, effects: &mut Effects) {
-        let SeenClusterCidr { name, uid, standing, spec, plan } = seen;
+        let SeenClusterCidr { name, uid, state, spec, plan } = seen;
         let rank = Rank::of(&name, &plan);
         let pools = self.ledger.add_pools(plan.pools);
         let ranges: Vec<IpNet> =
@@ -226,7 +226,7 @@ impl Allocator {
             id,
             uid: uid.clone(),
             name,
-            standing,
+            state,
             spec,
             selector,
             rank,

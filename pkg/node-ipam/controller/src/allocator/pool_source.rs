@@ -33,7 +33,7 @@ pub(super) type Candidates = Box<[EntryId]>;
 
 /// Whether a ClusterCIDR gives out blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Standing {
+pub(crate) enum ServingState {
     /// Without the finalizer yet, so blocks are not given out (`rule:finalizer-before-use`).
     Unheld,
     /// With the finalizer; blocks are given out.
@@ -48,7 +48,7 @@ pub(super) struct Entry {
     pub(super) id: EntryId,
     pub(super) uid: Uid,
     pub(super) name: Arc<str>,
-    pub(super) standing: Standing,
+    pub(super) state: ServingState,
     pub(super) spec: ClusterCidrSpec,
     pub(super) selector: Option<Selector>,
     pub(super) rank: Rank,
@@ -183,13 +183,15 @@ impl PoolSource {
             |entry: &&Entry| pools[entry.pools.clone()].iter().all(|pool| pool.free() > 0);
         let now = Instant::now();
         // Wait for a better ClusterCIDR that is about to get its finalizer: pod CIDRs are immutable.
-        let may_serve = |entry: &&Entry| match entry.standing {
-            Standing::Serving => true,
-            Standing::Unheld => now < entry.seen + HELD_WITHIN,
-            Standing::Terminating => false,
+        let may_serve = |entry: &&Entry| match entry.state {
+            ServingState::Serving => true,
+            ServingState::Unheld => now < entry.seen + HELD_WITHIN,
+            ServingState::Terminating => false,
         };
         match known().filter(may_serve).find(has_free) {
-            Some(entry) if entry.standing == Standing::Serving => Ok(entry.pools.clone().collect()),
+            Some(entry) if entry.state == ServingState::Serving => {
+                Ok(entry.pools.clone().collect())
+            }
             Some(entry) => Err(Shortage::Unheld(entry.name.to_string())),
             None => Err(why_none(known())),
         }
@@ -218,7 +220,7 @@ impl PoolSource {
         self.entries.iter().any(|entry| {
             let pools = &pools[entry.pools.clone()];
             let is_served = |cidr| pools.iter().any(|pool| of(pool, cidr));
-            entry.standing == Standing::Serving && cidrs.iter().all(is_served)
+            entry.state == ServingState::Serving && cidrs.iter().all(is_served)
         })
     }
 
@@ -280,7 +282,7 @@ impl PoolSource {
     /// The ClusterCIDRs that may serve a Node.
     pub(super) fn choice(&self, name: &str, marks: &NodeMarks) -> Choice {
         let mut fitting: Vec<(bool, Reverse<usize>, EntryId)> = Vec::new();
-        for entry in self.entries.iter().filter(|it| it.standing != Standing::Terminating) {
+        for entry in self.entries.iter().filter(|it| it.state != ServingState::Terminating) {
             if let Some(fulfilled) = entry.fits(name, marks) {
                 fitting.push((entry.selector.is_none(), Reverse(fulfilled), entry.id));
             }
@@ -355,10 +357,10 @@ fn first_with_room(pools: &[Pool]) -> Vec<usize> {
 fn why_none<'a>(known: impl Iterator<Item = &'a Entry>) -> Shortage {
     let (mut serving, mut unheld) = (Vec::new(), Vec::new());
     for entry in known {
-        match entry.standing {
-            Standing::Serving => serving.push(entry),
-            Standing::Unheld => unheld.push(entry),
-            Standing::Terminating => {}
+        match entry.state {
+            ServingState::Serving => serving.push(entry),
+            ServingState::Unheld => unheld.push(entry),
+            ServingState::Terminating => {}
         }
     }
     match (&serving[..], &unheld[..]) {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use cidr::IpNet;
-use gce::{CallError, Client, ProviderId, Readings};
+use gce::{Client, GceError, ProviderId, Readings};
 use tokio::time::Instant;
 
 /// A cloud that Nodes are VMs of.
@@ -101,7 +101,7 @@ impl Cloud for GoogleCloud {
         let added = self.client.add_alias(&vm, range, &read.aliases, is_wanted).await;
         added.map_err(|error| match error {
             // Google looked at the range: it is in use, or outside of the secondary range.
-            CallError::Refused { .. } | CallError::Failed { .. } => {
+            GceError::Refused { .. } | GceError::Failed { .. } => {
                 CloudError::RangeRefused(error.to_string())
             }
             error => what_next(error),
@@ -113,17 +113,17 @@ fn parse(provider_id: &str) -> Result<ProviderId, CloudError> {
     ProviderId::parse(provider_id).map_err(|error| CloudError::Failed(error.to_string()))
 }
 
-fn what_next(error: CallError) -> CloudError {
+fn what_next(error: GceError) -> CloudError {
     let reason = error.to_string();
     match error {
-        CallError::NotFound { .. } => CloudError::Absent(reason),
-        CallError::Throttled { retry_after: pause, .. } => CloudError::Throttled { reason, pause },
-        CallError::Forbidden { .. }
-        | CallError::Refused { .. }
-        | CallError::Failed { .. }
-        | CallError::DryRun => CloudError::Refused(reason),
-        CallError::Withdrawn => CloudError::Withdrawn,
-        CallError::Stale | CallError::Unanswered { .. } | CallError::NotSent { .. } => {
+        GceError::NotFound { .. } => CloudError::Absent(reason),
+        GceError::Throttled { retry_after: pause, .. } => CloudError::Throttled { reason, pause },
+        GceError::Forbidden { .. }
+        | GceError::Refused { .. }
+        | GceError::Failed { .. }
+        | GceError::DryRun => CloudError::Refused(reason),
+        GceError::Withdrawn => CloudError::Withdrawn,
+        GceError::Stale | GceError::Unanswered { .. } | GceError::NotSent { .. } => {
             CloudError::Failed(reason)
         }
     }

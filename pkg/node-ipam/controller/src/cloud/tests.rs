@@ -25,11 +25,10 @@ use super::copying::BACKOFF;
 use super::provider::{Cloud, CloudError, VmRanges};
 use crate::allocator::{Allocator, CloudSource};
 use crate::api::NodeApi;
-use crate::backlog::Backlog;
 use crate::metrics::{IpamMetrics, PoolsOf};
 use crate::node_events::NodeEvents;
 use crate::node_work;
-use crate::reconciler::{CachedNode, Reconciler};
+use crate::reconciler::{Backlog, CachedNode, Reconciler};
 use crate::second_allocator::{Detector, Hold, OnSecondAllocator};
 
 mod answers;

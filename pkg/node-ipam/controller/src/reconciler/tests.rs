@@ -13,7 +13,6 @@ use workqueue::{
 };
 
 use super::*;
-use crate::backlog::IN_QUEUE;
 use crate::metrics::PoolsOf;
 use crate::second_allocator::Hold;
 
@@ -205,4 +204,18 @@ async fn nodes_of_a_long_list_come_into_the_queue_as_it_empties() {
 
 fn two_nodes() -> Vec<Value> {
     vec![node("a", &[]), node("b", &[])]
+}
+
+#[tokio::test]
+async fn nodes_of_a_later_list_come_behind_those_of_the_one_before() {
+    let metrics = QueueMetrics::new(&Registry::new()).unwrap();
+    let backoff = Backoff::doubling(ms(1), ms(1), Jitter::None);
+    let (queue, backlog) = (WorkQueue::new("test", backoff, &metrics), Backlog::default());
+    backlog.add(vec!["b".into(), "a".into()]);
+    backlog.add(vec!["c".into()]);
+    assert!(queue.is_empty());
+    backlog.feed(&queue);
+    for name in ["b", "a", "c"] {
+        assert_eq!(&**queue.next().await.unwrap(), name);
+    }
 }

@@ -33,7 +33,7 @@ fn vm(name: &str) -> ProviderId {
 }
 
 /// A caller that has read no alias of the VM.
-async fn add(client: &Client, name: &str, range: &str) -> Result<(), CallError> {
+async fn add(client: &Client, name: &str, range: &str) -> Result<(), GceError> {
     client.add_alias(&vm(name), net(range), &[], &|| true).await
 }
 
@@ -75,7 +75,7 @@ async fn a_page_that_fails_spoils_the_list() {
     }
     stub.pages_of(49);
     stub.fail("instances.list", 1, Fault::Status(503, "backendError"));
-    assert!(matches!(client.instances(ZONE).await, Err(CallError::Unanswered { .. })));
+    assert!(matches!(client.instances(ZONE).await, Err(GceError::Unanswered { .. })));
     assert_eq!(client.instances(ZONE).await.unwrap().len(), 50);
 }
 
@@ -96,7 +96,7 @@ async fn an_alias_is_added_once_and_the_others_stay() {
 async fn a_vm_that_somebody_else_has_given_an_alias_meanwhile_gets_no_second_one() {
     let (stub, client) = begin().await;
     stub.add_vm(ZONE, "a", &["10.9.0.0/28"]);
-    assert_eq!(add(&client, "a", "10.0.1.0/24").await, Err(CallError::Stale));
+    assert_eq!(add(&client, "a", "10.0.1.0/24").await, Err(GceError::Stale));
     assert_eq!((stub.count(WRITE), stub.aliases(ZONE, "a")), (0, vec!["10.9.0.0/28".to_owned()]));
 }
 
@@ -107,7 +107,7 @@ async fn a_dry_run_reads_vms_and_writes_to_none() {
     stub.add_vm(ZONE, "a", &[]);
     let client = client_of(&stub, Fence::always_open(), true);
     assert_eq!(client.instance(&vm("a")).await.unwrap().name, "a");
-    assert_eq!(add(&client, "a", "10.0.1.0/24").await, Err(CallError::DryRun));
+    assert_eq!(add(&client, "a", "10.0.1.0/24").await, Err(GceError::DryRun));
     assert_eq!((stub.count(WRITE), stub.aliases(ZONE, "a")), (0, Vec::new()));
 }
 
@@ -118,7 +118,7 @@ async fn a_vm_without_an_interface_is_given_none() {
     stub.take_interfaces(ZONE, "a");
     let ended = add(&client, "a", "10.0.1.0/24").await;
     assert!(
-        matches!(&ended, Err(CallError::NotFound { what }) if what.starts_with("a network interface")),
+        matches!(&ended, Err(GceError::NotFound { what }) if what.starts_with("a network interface")),
         "{ended:?}"
     );
     assert_eq!(stub.count(WRITE), 0);
@@ -129,7 +129,7 @@ async fn who_wanted_a_write_can_call_it_back_until_it_leaves() {
     let (stub, client) = begin().await;
     stub.add_vm(ZONE, "a", &[]);
     let withdrawn = client.add_alias(&vm("a"), net("10.0.1.0/24"), &[], &|| false).await;
-    assert_eq!((withdrawn, stub.count(WRITE)), (Err(CallError::Withdrawn), 0));
+    assert_eq!((withdrawn, stub.count(WRITE)), (Err(GceError::Withdrawn), 0));
 }
 
 /// `rule:alias-is-read-before-it-is-written`
@@ -139,7 +139,7 @@ async fn a_write_whose_answer_was_lost_is_found_when_it_is_tried_again() {
     stub.add_vm(ZONE, "a", &[]);
     stub.fail(WRITE, 1, Fault::LostAnswer);
     let lost = add(&client, "a", "10.0.1.0/24").await;
-    assert!(matches!(lost, Err(CallError::Unanswered { .. })), "{lost:?}");
+    assert!(matches!(lost, Err(GceError::Unanswered { .. })), "{lost:?}");
     // Operations go on by themselves.
     for _ in 0..2 {
         client.instance(&vm("a")).await.unwrap();
@@ -157,7 +157,7 @@ async fn a_stale_fingerprint_is_read_again_once() {
     stub.add_vm(ZONE, "b", &[]);
     stub.fail(WRITE, 2, Fault::Status(412, "conditionNotMet"));
     let again = add(&client, "b", "10.0.2.0/24").await;
-    assert_eq!(again, Err(CallError::Stale));
+    assert_eq!(again, Err(GceError::Stale));
 }
 
 #[tokio::test]
@@ -186,7 +186,7 @@ async fn a_vm_of_another_project_is_not_asked_for() {
     let (stub, client) = begin().await;
     let other = ProviderId::parse("gce://another-project/z/a").unwrap();
     let refused = client.instance(&other).await.unwrap_err();
-    assert!(matches!(refused, CallError::NotSent { .. }), "{refused}");
+    assert!(matches!(refused, GceError::NotSent { .. }), "{refused}");
     assert_eq!(stub.calls(), []);
 }
 
@@ -209,7 +209,7 @@ async fn a_closed_fence_stops_writes_and_no_reads() {
     stub.add_vm(ZONE, "a", &[]);
     let client = client(&stub, Fence::closed());
     let fenced = add(&client, "a", "10.0.1.0/24").await;
-    assert!(matches!(fenced, Err(CallError::NotSent { .. })), "{fenced:?}");
+    assert!(matches!(fenced, Err(GceError::NotSent { .. })), "{fenced:?}");
     assert_eq!((stub.count("instances.get"), stub.count(WRITE)), (1, 0));
 }
 

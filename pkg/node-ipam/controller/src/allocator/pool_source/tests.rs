@@ -22,9 +22,9 @@ fn source(specs: &[(&str, Value)]) -> PoolSource {
         let pools = first..first + plan.pools.len();
         first = pools.end;
         let (rank, id) = (Rank::of(&name, &plan), source.take_id());
-        let (uid, selector, standing) = (name.clone(), plan.selector, Standing::Serving);
+        let (uid, selector, state) = (name.clone(), plan.selector, ServingState::Serving);
         let seen = Instant::now();
-        source.insert(Entry { id, uid, name, standing, spec, selector, rank, pools, seen });
+        source.insert(Entry { id, uid, name, state, spec, selector, rank, pools, seen });
     }
     source
 }
@@ -92,7 +92,7 @@ fn those_that_do_not_select_the_node_or_are_on_their_way_out_are_left_out() {
     assert_eq!(order(&source, &marks(&[])), ["all"]);
     assert!(!source.choice("n", &marks(&[])).selected);
     assert!(source.choice("n", &marks(&[("bar", "")])).selected);
-    source.by_uid_mut("foo").unwrap().standing = Standing::Terminating;
+    source.by_uid_mut("foo").unwrap().state = ServingState::Terminating;
     assert_eq!(order(&source, &marks(&[("foo", "")])), ["all"]);
 }
 

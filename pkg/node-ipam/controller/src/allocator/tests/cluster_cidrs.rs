@@ -3,7 +3,7 @@
 use kube_api::{LabelledNode, NodeMarks};
 use serde_json::{Value, json};
 
-use super::super::{Holding, SeenClusterCidr, Shortage, Standing};
+use super::super::{Holding, SeenClusterCidr, ServingState, Shortage};
 use super::*;
 use crate::cluster_cidr::plan::Rules;
 use crate::cluster_cidr::selector::Terms;
@@ -16,14 +16,14 @@ pub(super) fn empty() -> Allocator {
     Allocator::of_cluster_cidrs(&[], WAIT)
 }
 
-fn seen(name: &str, standing: Standing, spec: &Value) -> SeenClusterCidr {
+fn seen(name: &str, state: ServingState, spec: &Value) -> SeenClusterCidr {
     let spec: ClusterCidrSpec = serde_json::from_value(spec.clone()).unwrap();
     let plan = Plan::of(&spec, Rules { terms: Terms::Or, ipv6_bits: 16 }).unwrap();
-    SeenClusterCidr { name: name.into(), uid: name.into(), standing, spec, plan }
+    SeenClusterCidr { name: name.into(), uid: name.into(), state, spec, plan }
 }
 
 pub(super) fn serve(allocator: &mut Allocator, name: &str, spec: &Value) -> Effects {
-    allocator.see_cluster_cidr(seen(name, Standing::Serving, spec))
+    allocator.see_cluster_cidr(seen(name, ServingState::Serving, spec))
 }
 
 pub(super) fn everybody(ipv4: &str, bits: i64) -> Value {
@@ -94,7 +94,7 @@ fn the_next_one_serves_when_the_first_lacks_a_family() {
 #[test]
 fn nothing_is_given_of_one_that_is_not_held() {
     let mut allocator = empty();
-    drop(allocator.see_cluster_cidr(seen("a", Standing::Unheld, &everybody("10.0.0.0/24", 8))));
+    drop(allocator.see_cluster_cidr(seen("a", ServingState::Unheld, &everybody("10.0.0.0/24", 8))));
     assert!(allocator.has_unheld());
     assert_eq!(shortage(join(&mut allocator, "n", &[])), Shortage::Unheld("a".into()));
     let effects = serve(&mut allocator, "a", &everybody("10.0.0.0/24", 8));
@@ -208,7 +208,7 @@ async fn a_closer_one_without_its_finalizer_is_waited_for_and_not_for_ever() {
     let (close, far) = (labelled("10.1.0.0/24", 8, "foo"), everybody("10.0.0.0/16", 8));
     let mut allocator = empty();
     drop(serve(&mut allocator, "far", &far));
-    drop(allocator.see_cluster_cidr(seen("close", Standing::Unheld, &close)));
+    drop(allocator.see_cluster_cidr(seen("close", ServingState::Unheld, &close)));
     let waits = Shortage::Unheld("close".into());
     assert_eq!(shortage(join(&mut allocator, "n", &["foo"])), waits);
     assert_eq!(sent(join(&mut allocator, "other", &[])), ["10.0.0.0/24"]);
@@ -218,7 +218,7 @@ async fn a_closer_one_without_its_finalizer_is_waited_for_and_not_for_ever() {
 
     let mut allocator = empty();
     drop(serve(&mut allocator, "far", &far));
-    drop(allocator.see_cluster_cidr(seen("close", Standing::Unheld, &close)));
+    drop(allocator.see_cluster_cidr(seen("close", ServingState::Unheld, &close)));
     assert_eq!(shortage(join(&mut allocator, "n", &["foo"])), waits);
     tokio::time::advance(Duration::from_secs(60)).await;
     assert_eq!(sent(allocator.assign(&"n".into()).0), ["10.0.0.0/24"]);
@@ -257,7 +257,7 @@ fn one_that_was_replaced_by_another_of_the_same_range_goes_at_once() {
     drop(allocator.observe(&node("foreign", "foreign").cidrs(&["10.0.2.0/24"]), now()));
     allocator.terminate("old");
     let new = everybody("10.0.0.0/20", 8);
-    drop(allocator.see_cluster_cidr(seen("new", Standing::Unheld, &new)));
+    drop(allocator.see_cluster_cidr(seen("new", ServingState::Unheld, &new)));
     assert_eq!(allocator.holding(&[range]), Holding::By(2), "the new one may yet go unseen");
     let effects = serve(&mut allocator, "new", &new);
     assert_eq!(effects.released, ["old".into()]);
@@ -315,7 +315,7 @@ fn of_those_that_may_serve_a_node_the_ones_in_use_are_named_as_full() {
     drop(serve(&mut allocator, "b", &everybody("10.1.0.0/24", 8)));
     drop(sent(join(&mut allocator, "n", &[])));
     assert_eq!(shortage(join(&mut allocator, "m", &[])), Shortage::AllFull("b".into()));
-    drop(allocator.see_cluster_cidr(seen("a", Standing::Unheld, &everybody("10.1.0.0/24", 8))));
+    drop(allocator.see_cluster_cidr(seen("a", ServingState::Unheld, &everybody("10.1.0.0/24", 8))));
     assert_eq!(shortage(allocator.assign(&"m".into()).0), Shortage::AllFull("b".into()));
     allocator.terminate("b");
     let left = allocator.assign(&"m".into()).0;
@@ -385,7 +385,7 @@ fn one_that_is_being_deleted_gives_out_nothing_whatever_older_copies_say() {
     assert_eq!(shortage(join(&mut allocator, "n", &[])), Shortage::NotSelected);
     let again = SeenClusterCidr {
         uid: "of the next".into(),
-        ..seen("a", Standing::Serving, &everybody("10.0.0.0/24", 8))
+        ..seen("a", ServingState::Serving, &everybody("10.0.0.0/24", 8))
     };
     drop(allocator.cluster_cidr_gone("a"));
     assert_eq!(allocator.see_cluster_cidr(again).wake, ["n".into()]);

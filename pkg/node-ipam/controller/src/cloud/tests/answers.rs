@@ -5,10 +5,10 @@ use kube_api::{LabelledNode, Node};
 use workqueue::Reconcile as _;
 
 use super::super::copying::Copier;
-use super::super::run::source;
+use super::super::source;
 use super::super::syncer::Syncer;
 use super::*;
-use crate::allocator::{SeenClusterCidr, Standing};
+use crate::allocator::{SeenClusterCidr, ServingState};
 use crate::cluster_cidr::plan::Rules;
 use crate::cluster_cidr::selector::Terms;
 use crate::cluster_cidr::{ClusterCidrSpec, Plan};
@@ -123,9 +123,9 @@ fn of_cluster_cidrs() -> Allocator {
     let spec = json!({"ipv4": POOL, "perNodeHostBits": 8});
     let spec: ClusterCidrSpec = serde_json::from_value(spec).unwrap();
     let plan = Plan::of(&spec, Rules { terms: Terms::Or, ipv6_bits: 16 }).unwrap();
-    let (name, uid, standing) = ("one".into(), "one".into(), Standing::Serving);
+    let (name, uid, state) = ("one".into(), "one".into(), ServingState::Serving);
     let mut allocator = Allocator::of_cluster_cidrs(&[], Duration::ZERO);
-    drop(allocator.see_cluster_cidr(SeenClusterCidr { name, uid, standing, spec, plan }));
+    drop(allocator.see_cluster_cidr(SeenClusterCidr { name, uid, state, spec, plan }));
     allocator
 }
 

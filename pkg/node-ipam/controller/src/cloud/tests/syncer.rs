@@ -2,7 +2,7 @@
 
 use workqueue::Reconcile as _;
 
-use super::super::run::source;
+use super::super::source;
 use super::super::syncer::Syncer;
 use super::*;
 use crate::options::Direction;

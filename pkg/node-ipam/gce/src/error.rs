@@ -1,7 +1,10 @@
-//! [`CallError`]: how a call of Google failed, as far as it counts for what comes next.
+//! [`GceError`]: how a call of Google Compute Engine failed, as far as it counts for what comes next,
+//! and which answers say so: too many calls, missing right, not found, changed meanwhile, refused
+//! (nothing was done), and all others, which may have been carried out.
 
 use std::time::Duration;
 
+use http::StatusCode;
 use resilience::Fenced;
 use serde::Deserialize;
 
@@ -10,7 +13,7 @@ pub(crate) const VM_BUSY: &str = "resourceNotReady";
 
 /// How a call of Google failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum CallError {
+pub enum GceError {
     /// The VM, zone or operation does not exist.
     #[error("cannot find {what} on Google Compute Engine")]
     NotFound {
@@ -81,7 +84,7 @@ pub enum CallError {
     },
 }
 
-impl CallError {
+impl GceError {
     pub(crate) fn unanswered(reason: impl ToString) -> Self {
         Self::Unanswered { reason: reason.to_string() }
     }
@@ -112,7 +115,7 @@ impl CallError {
     }
 }
 
-impl From<Fenced> for CallError {
+impl From<Fenced> for GceError {
     fn from(fenced: Fenced) -> Self {
         Self::not_sent(fenced)
     }
@@ -143,7 +146,7 @@ struct Cause {
 
 impl Operation {
     /// The result of the operation; `None` while it runs.
-    pub(crate) fn outcome(&self) -> Option<Result<(), CallError>> {
+    pub(crate) fn outcome(&self) -> Option<Result<(), GceError>> {
         if self.status != "DONE" {
             return None;
         }
@@ -153,7 +156,72 @@ impl Operation {
         let cause = self.error.iter().flat_map(|error| &error.errors).next();
         let Cause { code, message } = cause.cloned().unwrap_or_default();
         let message = message.chars().take(300).collect();
-        Some(Err(CallError::Failed { code, message }))
+        Some(Err(GceError::Failed { code, message }))
+    }
+}
+
+/// How much of Google's words is repeated.
+const QUOTED: usize = 300;
+
+/// Reasons for "too much at once", which come with 403 or 429, and the one for a VM
+/// that is being changed.
+const NOT_NOW: [&str; 6] = [
+    "rateLimitExceeded",
+    "userRateLimitExceeded",
+    "quotaExceeded",
+    "RATE_LIMIT_EXCEEDED",
+    "concurrentOperationsQuotaExceeded",
+    VM_BUSY,
+];
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Envelope {
+    error: ErrorBody,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct ErrorBody {
+    message: String,
+    errors: Vec<Reason>,
+    details: Vec<Reason>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Reason {
+    reason: String,
+}
+
+/// Classifies an answer; `what` is what the call was about.
+pub(crate) fn classify(
+    status: StatusCode,
+    retry_after: Option<Duration>,
+    body: &[u8],
+    what: &str,
+) -> GceError {
+    // A proxy may answer something else; the code alone then decides.
+    let error = serde_json::from_slice::<Envelope>(body).unwrap_or_default().error;
+    let message: String = error.message.chars().take(QUOTED).collect();
+    let reasons = error.errors.into_iter().chain(error.details).map(|it| it.reason);
+    let mut reasons: Vec<String> = reasons.filter(|reason| !reason.is_empty()).collect();
+    if let Some(place) = reasons.iter().position(|reason| NOT_NOW.contains(&reason.as_str())) {
+        return GceError::Throttled { reason: reasons.swap_remove(place), retry_after };
+    }
+    let reason = reasons.into_iter().next().unwrap_or_default();
+    match status {
+        StatusCode::NOT_FOUND => GceError::NotFound { what: what.to_owned() },
+        StatusCode::TOO_MANY_REQUESTS => {
+            GceError::Throttled { reason: "tooManyRequests".to_owned(), retry_after }
+        }
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => GceError::Forbidden { message },
+        StatusCode::PRECONDITION_FAILED => GceError::Stale,
+        StatusCode::REQUEST_TIMEOUT => GceError::unanswered("Google answered 408"),
+        status if status.is_client_error() => {
+            GceError::Refused { status: status.as_u16(), reason, message }
+        }
+        status => GceError::unanswered(format!("Google answered {status} {message}")),
     }
 }
 
@@ -163,7 +231,7 @@ mod tests {
 
     use super::*;
 
-    fn outcome(operation: Value) -> Option<Result<(), CallError>> {
+    fn outcome(operation: Value) -> Option<Result<(), GceError>> {
         serde_json::from_value::<Operation>(operation).unwrap().outcome()
     }
 
@@ -176,11 +244,56 @@ mod tests {
         assert_eq!(outcome(json!({"name": "op", "status": "DONE"})), Some(Ok(())));
         let failed = outcome(json!({"status": "DONE", "error": causes}));
         let (code, message) = ("IP_IN_USE".into(), "by b".into());
-        assert_eq!(failed, Some(Err(CallError::Failed { code, message })));
+        assert_eq!(failed, Some(Err(GceError::Failed { code, message })));
         for other in [json!({"error": {}}), json!({"httpErrorStatusCode": 400})] {
             let mut operation = json!({"status": "DONE"});
             operation.as_object_mut().unwrap().extend(other.as_object().unwrap().clone());
             assert!(outcome(operation).unwrap().is_err(), "{other}");
+        }
+    }
+
+    fn class(status: u16, reason: &str) -> GceError {
+        let body = json!({"error": {
+            "code": status, "message": "words", "errors": [{"domain": "x", "reason": reason}],
+        }});
+        let status = StatusCode::from_u16(status).unwrap();
+        classify(status, Some(Duration::from_secs(7)), body.to_string().as_bytes(), "vm a")
+    }
+
+    #[test]
+    fn every_refusal_has_its_class() {
+        let not_now = |reason: &str| GceError::Throttled {
+            reason: reason.into(),
+            retry_after: Some(Duration::from_secs(7)),
+        };
+        for reason in ["rateLimitExceeded", "userRateLimitExceeded", "quotaExceeded"] {
+            assert_eq!(class(403, reason), not_now(reason));
+        }
+        assert_eq!(class(429, ""), not_now("tooManyRequests"));
+        assert_eq!(class(400, "resourceNotReady"), not_now("resourceNotReady"));
+        assert_eq!(class(403, "forbidden"), GceError::Forbidden { message: "words".into() });
+        assert_eq!(class(401, "authError"), GceError::Forbidden { message: "words".into() });
+        assert_eq!(class(404, "notFound"), GceError::NotFound { what: "vm a".into() });
+        assert_eq!(class(412, "conditionNotMet"), GceError::Stale);
+        let (reason, message) = ("invalid".to_owned(), "words".to_owned());
+        assert_eq!(class(400, "invalid"), GceError::Refused { status: 400, reason, message });
+        for status in [408, 500, 502, 503, 504] {
+            assert!(matches!(class(status, "backendError"), GceError::Unanswered { .. }));
+        }
+    }
+
+    #[test]
+    fn the_newer_form_of_a_quota_counts_too_and_no_body_panics() {
+        let body =
+            json!({"error": {"details": [{"@type": "x"}, {"reason": "RATE_LIMIT_EXCEEDED"}]}});
+        let body = body.to_string();
+        let class = classify(StatusCode::FORBIDDEN, None, body.as_bytes(), "");
+        assert!(matches!(class, GceError::Throttled { retry_after: None, .. }), "{class:?}");
+        for body in [&b""[..], b"null", b"[]", b"<html>", b"{\"error\":1}", b"\xff"] {
+            for status in 100..600 {
+                let status = StatusCode::from_u16(status).unwrap();
+                let _class = classify(status, None, body, "");
+            }
         }
     }
 }
