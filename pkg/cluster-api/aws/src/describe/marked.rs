@@ -38,7 +38,7 @@ impl Marked {
 
 impl Region {
     /// Everything that carries a tag with this key and has not ended. Other than by one read of all
-    /// tags, which AWS shows for a while, and imitations of AWS always.
+    /// tags, which AWS shows for a while, and emulations of AWS always.
     ///
     /// # Errors
     /// AWS has refused one of the calls, or not answered it.
