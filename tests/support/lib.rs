@@ -39,7 +39,7 @@
 //! | [`seed`] | seeds of what a test draws |
 //! | [`prometheus_server`] | a real Prometheus, and what the dashboards ask it |
 //! | [`churn`], [`soak`] | Nodes that come and go; two replicas under all faults at once |
-//! | [`moto`], [`aws_proxy`] | an imitation of AWS, and what makes it as strict and as unreliable as AWS |
+//! | [`moto`], [`aws_proxy`] | an emulation of AWS, and what makes it as strict and as unreliable as AWS |
 //! | [`aws_totals`] | how much there is of everything in a region |
 //! | [`child`], [`watchdog`] | child processes that never outlive us, not even after SIGKILL |
 //!

@@ -1,4 +1,4 @@
-//! moto, an imitation of AWS, as a child process on a port of its own choice. It has one account
+//! moto, an emulation of AWS, as a child process on a port of its own choice. It has one account
 //! and all regions.
 //!
 //! It refuses less than AWS does; [`crate::aws_proxy`] refuses the rest.

@@ -1,4 +1,4 @@
-//! A management cluster, an imitation of AWS, and the product between them.
+//! A management cluster, an emulation of AWS, and the product between them.
 
 use std::ops::Deref;
 

@@ -17,7 +17,7 @@ const NAMES: usize = 20;
 const PAGE: i32 = 400;
 
 /// The health check of what has none, which is no check that anybody wants. AWS
-/// gives every one a check, imitations of it do not.
+/// gives every one a check, emulations do not.
 pub(super) const UNCHECKED: HealthCheck = HealthCheck {
     protocol: String::new(),
     port: 0,

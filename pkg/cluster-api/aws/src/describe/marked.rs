@@ -36,7 +36,7 @@ impl Marked {
 
 impl Region {
     /// Everything that carries a tag with this key and has not ended. Other than by one read of all
-    /// tags, which AWS shows for a while, and imitations of AWS always.
+    /// tags, which AWS shows for a while, and emulations of AWS always.
     pub async fn marked(&self, key: &str) -> Result<Vec<Marked>, AwsError> {
         let mut all = Found { key, marked: Vec::new() };
         let describe = Describe { region: self, cluster_tag: "" };
