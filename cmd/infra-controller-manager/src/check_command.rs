@@ -6,15 +6,13 @@
 //! |---|---|
 //! | `report.rs` | findings, as text and as JSON |
 //! | `host.rs` | files and the port on this host |
-//! | `cluster.rs` | requests to the API server |
+//! | `cluster.rs` | requests to the API server; CRDs of other programs under our names |
 //! | `rights.rs` | the rights that the program needs |
-//! | `crds.rs` | CRDs of other programs under our names |
 //! | `leases.rs` | the holders of its lease and of kube-controller-manager's |
 //! | `stock.rs` | whether kube-controller-manager still assigns pod CIDRs |
 //! | `nodes.rs` | pod CIDRs of the Nodes |
 
 mod cluster;
-mod crds;
 mod host;
 mod leases;
 mod nodes;
@@ -131,7 +129,7 @@ async fn look(arguments: &Arguments, subject: &Subject<'_>, report: &mut Report)
     report.note(Check::ApiServer, "the API server answers");
     let now = Timestamp::now();
     rights::check(&cluster, settings, report).await;
-    crds::check(&cluster, settings, report).await;
+    cluster::check_crds(&cluster, settings, report).await;
     let stock_leads = leases::check(&cluster, settings.election.as_ref(), now, report).await;
     if settings.controllers.iter().any(|planned| planned.name == stock::NODE_IPAM) {
         let has_pods = stock::check_pods(&cluster, subject.values, subject.known, report).await;

@@ -36,9 +36,6 @@ pub(crate) struct Installing {
 /// Begins to install every CRD. Each is tried until it is up to date or found to belong to another
 /// program. Controllers need not wait: they are dormant while their kind is not served. `labels` are the
 /// labels of CRDs that flags choose.
-///
-/// # Errors
-/// The client cannot be made.
 pub(crate) fn install(
     clients: &Clients,
     fence: Fence,

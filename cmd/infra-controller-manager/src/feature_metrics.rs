@@ -4,49 +4,40 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Context as _, Result, anyhow};
-use prometheus::{IntGaugeVec, Opts, Registry};
+use prometheus::Registry;
 use serving::Exposition;
 
 use super::flags::label_values;
 
 /// Registers `kubernetes_feature_enabled` with these gates: name, stage and value of each.
-///
-/// # Errors
-/// The name is registered already.
 pub(crate) fn register(
     registry: &Registry,
     features: &[(&'static str, &'static str, bool)],
 ) -> Result<(), prometheus::Error> {
     let help =
         "[BETA] Whether a feature gate is on, for the gates that change what this program does.";
-    let enabled =
-        IntGaugeVec::new(Opts::new("kubernetes_feature_enabled", help), &["name", "stage"])?;
+    let name = "kubernetes_feature_enabled";
+    let enabled = metrics::gauge(registry, name, help, &["name", "stage"])?;
     for (name, stage, is_on) in features {
         enabled.with_label_values(&[name, stage]).set(i64::from(*is_on));
     }
-    registry.register(Box::new(enabled))
+    Ok(())
 }
 
 /// Registers `version_info`: this program emulates no other version.
-///
-/// # Errors
-/// The name is registered already.
 pub(crate) fn register_version(
     registry: &Registry,
     version: &str,
 ) -> Result<(), prometheus::Error> {
     let labels = ["binary", "component", "emulation", "min_compat"];
     let help = "[ALPHA] Version of this program, which is compatible with itself alone.";
-    let info = IntGaugeVec::new(Opts::new("version_info", help), &labels)?;
+    let info = metrics::gauge(registry, "version_info", help, &labels)?;
     let version = version.trim_start_matches('v');
     info.with_label_values(&[version, super::build::PRODUCT, version, version]).set(1);
-    registry.register(Box::new(info))
+    Ok(())
 }
 
 /// With what the file says of labels that no flag names.
-///
-/// # Errors
-/// The file cannot be used.
 pub(crate) async fn with_manifest(
     mut exposition: Exposition,
     manifest: Option<&Path>,

@@ -6,7 +6,6 @@
 //! network or file I/O.
 
 mod command;
-mod gates;
 mod help;
 mod rates;
 pub mod table;
@@ -20,8 +19,8 @@ use flags::controllers::Known;
 use flags::{Spec, Values, VersionRequest};
 
 pub use super::build::{VersionInfo, reported_version};
-pub use gates::{features, has_alpha_logging, has_flagz, has_statusz, release_on_exit};
 pub use rates::{election_config, event_rate, label_values, own_rates, tls_choice, work_rate};
+pub use rates::{features, has_alpha_logging, has_flagz, has_statusz, release_on_exit};
 pub use validate::{validate, warnings};
 
 use help::{Help, Stream};
@@ -66,9 +65,6 @@ impl std::error::Error for UsageError {}
 ///
 /// `controller_flags` are the tables of the hosted controllers; together with [`table::GROUPS`]
 /// they are all flags there are.
-///
-/// # Errors
-/// The first argument that is no flag, or a value that breaks its flag's syntax.
 pub fn parse(
     args: impl IntoIterator<Item = OsString>,
     controller_flags: &[&'static [Spec]],

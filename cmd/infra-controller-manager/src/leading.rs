@@ -130,9 +130,6 @@ pub(crate) struct Sending {
 
 impl Events {
     /// `identity` names the reporting process.
-    ///
-    /// # Errors
-    /// The client or its metrics cannot be made.
     pub(crate) fn start(
         clients: &Clients,
         registry: &Registry,

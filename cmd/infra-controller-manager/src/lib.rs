@@ -33,7 +33,7 @@ use logging::{Buffering, Format, LogHandle, LogOptions};
 use tracing::{error, info, warn};
 
 use crate::controllers::Controllers;
-use crate::flags::table::observing::{
+use crate::flags::table::serving::{
     LOG_FLUSH_FREQUENCY, LOG_JSON_INFO_BUFFER_SIZE, LOG_JSON_SPLIT_STREAM,
     LOG_TEXT_INFO_BUFFER_SIZE, LOG_TEXT_SPLIT_STREAM, LOGGING_FORMAT, VERBOSITY, VMODULE,
 };

@@ -32,9 +32,6 @@ pub(crate) struct Serving {
 
 impl Bound {
     /// Takes the port at every address and loads the certificate.
-    ///
-    /// # Errors
-    /// The port is taken, or the certificate cannot be used.
     pub(crate) async fn new(options: &ListenerOptions, metrics: &ServingMetrics) -> Result<Self> {
         let server = Server::bind(options).await?;
         Ok(Self { server, metrics: metrics.clone() })
@@ -74,9 +71,6 @@ pub(crate) struct Common<'a> {
 }
 
 /// Makes the guard. Nothing is asked yet.
-///
-/// # Errors
-/// A kubeconfig or a file of CAs cannot be used.
 pub(crate) async fn guard(
     settings: &ServingSettings,
     common: &Common<'_>,

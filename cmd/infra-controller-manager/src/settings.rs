@@ -22,7 +22,7 @@ use super::flags::table::generic::{
     KUBE_API_CONTENT_TYPE, KUBECONFIG, LEADER_ELECT, MASTER, MIN_RESYNC_PERIOD,
     USE_SERVICE_ACCOUNT_CREDENTIALS,
 };
-use super::flags::table::observing::{
+use super::flags::table::serving::{
     ALLOW_METRIC_LABELS, ALLOW_METRIC_LABELS_MANIFEST, DISABLED_METRICS, PROFILING,
 };
 use super::flags::{
@@ -89,9 +89,6 @@ pub struct ProcessSettings {
 }
 
 /// The names that `--controllers` may use.
-///
-/// # Errors
-/// Two controllers share a name: a mistake in the list.
 pub fn known(hosted: Controllers) -> Result<Known, controllers::RegistryError> {
     let controllers = hosted.iter().map(|controller| controllers::Controller {
         name: controller.name(),
@@ -108,9 +105,6 @@ pub fn controller_flags(hosted: Controllers) -> Vec<&'static [Spec]> {
 
 impl ProcessSettings {
     /// Judges all values.
-    ///
-    /// # Errors
-    /// Every problem of every part.
     pub fn new(values: &Values, known: &Known, hosted: Controllers) -> Result<Self, Vec<Problem>> {
         let mut problems = super::flags::validate(values);
         let mut warnings = super::flags::warnings(values);

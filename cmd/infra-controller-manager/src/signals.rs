@@ -16,9 +16,6 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 /// Returns a token that the first signal cancels.
-///
-/// # Errors
-/// A handler could not be installed.
 pub(crate) fn shutdown() -> io::Result<CancellationToken> {
     end_at_the_second()?;
     // SIGHUP means nothing here, and its default would be to end.

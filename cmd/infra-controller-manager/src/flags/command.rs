@@ -10,9 +10,6 @@ use flags::{Spec, Value};
 pub(super) type Occurrence = (&'static str, String);
 
 /// Splits `--name=value` arguments into the occurrences of declared flags.
-///
-/// # Errors
-/// One line about the first argument that cannot be used.
 pub(super) fn occurrences(
     specs: &[&'static Spec],
     flags: Vec<String>,

@@ -8,7 +8,7 @@ use flags::controllers::Known;
 use flags::{Kind, Spec, Value, Verdict};
 use rustix::termios::tcgetwinsize;
 
-use super::{gates, table};
+use super::{rates, table};
 use crate::controllers::commands;
 
 /// Sections in kube-controller-manager's order. Groups not listed belong to hosted controllers and
@@ -130,7 +130,7 @@ impl Help<'_> {
         };
         let more = match spec.name {
             "controllers" => self.controllers_text(),
-            "feature-gates" => format!("\nGates with an effect: {}", gates::described()),
+            "feature-gates" => format!("\nGates with an effect: {}", rates::described()),
             _ => String::new(),
         };
         format!("{}{default}{more}", spec.help)

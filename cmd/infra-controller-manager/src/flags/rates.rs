@@ -1,16 +1,18 @@
-//! Typed settings from flag values: client rates, leader election, TLS and metric labels.
+//! Typed settings from flag values: client rates, leader election, TLS, metric labels, and the feature
+//! gates that this program knows.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use election::ElectionConfig;
 use flags::controllers::Known;
+use flags::syntax::composite::DEFAULT_COMPONENT;
 use flags::{Problem, Values};
 use serving::TlsChoice;
 
 use super::table::generic::{
-    CONTROLLER_QPS, DRY_RUN, EVENT_BURST, EVENT_QPS, KUBE_API_BURST, KUBE_API_QPS,
-    LEADER_ELECT_LEASE_DURATION, LEADER_ELECT_RENEW_DEADLINE, LEADER_ELECT_RESOURCE_NAME,
-    LEADER_ELECT_RESOURCE_NAMESPACE, LEADER_ELECT_RETRY_PERIOD,
+    CONTROLLER_QPS, DRY_RUN, EVENT_BURST, EVENT_QPS, FEATURE_GATES, KUBE_API_BURST, KUBE_API_QPS,
+    LEADER_ELECT_LEASE_DURATION, LEADER_ELECT_RELEASE_ON_EXIT, LEADER_ELECT_RENEW_DEADLINE,
+    LEADER_ELECT_RESOURCE_NAME, LEADER_ELECT_RESOURCE_NAMESPACE, LEADER_ELECT_RETRY_PERIOD,
 };
 use super::table::serving::{TLS_CIPHER_SUITES, TLS_CURVE_PREFERENCES, TLS_MIN_VERSION};
 
@@ -29,9 +31,6 @@ pub fn event_rate(values: &Values) -> (f64, u32) {
 }
 
 /// `--controller-qps`: rates of single controllers, by canonical name.
-///
-/// # Errors
-/// Every entry that names no controller of this program, or no rate.
 pub fn own_rates(
     values: &Values,
     known: &Known,
@@ -105,9 +104,6 @@ pub fn tls_choice(values: &Values) -> TlsChoice {
 type LabelValues = BTreeMap<(String, String), BTreeSet<String>>;
 
 /// Reads pairs of `metric,label` and `value,value`.
-///
-/// # Errors
-/// The first pair that cannot be read.
 pub fn label_values(
     pairs: impl IntoIterator<Item = (String, String)>,
 ) -> Result<LabelValues, String> {
@@ -126,6 +122,97 @@ pub fn label_values(
         all.insert((metric.to_owned(), label.to_owned()), values);
     }
     Ok(all)
+}
+
+pub(super) const ALL_ALPHA: &str = "AllAlpha";
+pub(super) const ALL_BETA: &str = "AllBeta";
+pub(super) const COORDINATED_ELECTION: &str = "CoordinatedLeaderElection";
+pub(super) const FLAGZ: &str = "ComponentFlagz";
+pub(super) const STATUSZ: &str = "ComponentStatusz";
+pub(super) const LOGGING_ALPHA: &str = "LoggingAlphaOptions";
+pub(super) const LOGGING_BETA: &str = "LoggingBetaOptions";
+const RELEASE_ON_EXIT: &str = "ControllerManagerReleaseLeaderElectionLockOnExit";
+
+/// A gate whose value changes what this program does.
+struct KnownGate {
+    name: &'static str,
+    /// The umbrella gate that sets it when it is not set itself.
+    umbrella: &'static str,
+    default: bool,
+}
+
+const KNOWN: [KnownGate; 5] = [
+    // Off upstream; ours is on, since a lease left held costs the successor 15 s.
+    KnownGate { name: RELEASE_ON_EXIT, umbrella: ALL_ALPHA, default: true },
+    KnownGate { name: FLAGZ, umbrella: ALL_BETA, default: true },
+    KnownGate { name: STATUSZ, umbrella: ALL_BETA, default: true },
+    KnownGate { name: LOGGING_ALPHA, umbrella: ALL_ALPHA, default: false },
+    KnownGate { name: LOGGING_BETA, umbrella: ALL_BETA, default: true },
+];
+
+/// Whether a gate of [`KNOWN`] is on: its own setting, else its umbrella's, else the default.
+pub(super) fn enabled(values: &Values, name: &str) -> bool {
+    let Some(known) = KNOWN.iter().find(|known| known.name == name) else { return false };
+    setting(values, name).or_else(|| setting(values, known.umbrella)).unwrap_or(known.default)
+}
+
+/// The user's own setting of a gate.
+pub(super) fn setting(values: &Values, name: &str) -> Option<bool> {
+    values
+        .get(&FEATURE_GATES)
+        .iter()
+        .find(|gate| gate.component == DEFAULT_COMPONENT && gate.name == name)
+        .map(|gate| gate.enabled)
+}
+
+/// The gates set by the user that change nothing here, as written.
+pub(super) fn without_effect(values: &Values) -> Vec<String> {
+    let has_effect = |name: &str| {
+        [ALL_ALPHA, ALL_BETA, COORDINATED_ELECTION].contains(&name)
+            || KNOWN.iter().any(|known| known.name == name)
+    };
+    values
+        .get(&FEATURE_GATES)
+        .iter()
+        .filter(|gate| gate.component != DEFAULT_COMPONENT || !has_effect(&gate.name))
+        .map(ToString::to_string)
+        .collect()
+}
+
+/// Name, stage and value of each gate, in the words of Kubernetes' components.
+pub fn features(values: &Values) -> Vec<(&'static str, &'static str, bool)> {
+    let shown = |known: &KnownGate| {
+        let stage = if known.umbrella == ALL_ALPHA { "ALPHA" } else { "BETA" };
+        (known.name, stage, enabled(values, known.name))
+    };
+    KNOWN.iter().map(shown).collect()
+}
+
+/// Names and defaults for help.
+pub(super) fn described() -> String {
+    let gates: Vec<String> =
+        KNOWN.iter().map(|known| format!("{} (default {})", known.name, known.default)).collect();
+    gates.join(", ")
+}
+
+/// Whether the log options that are alpha may be used.
+pub fn has_alpha_logging(values: &Values) -> bool {
+    enabled(values, LOGGING_ALPHA)
+}
+
+/// Whether `/flagz` is served.
+pub fn has_flagz(values: &Values) -> bool {
+    enabled(values, FLAGZ)
+}
+
+/// Whether `/statusz` is served.
+pub fn has_statusz(values: &Values) -> bool {
+    enabled(values, STATUSZ)
+}
+
+/// Whether a clean exit gives the lease up; flag and gate must agree.
+pub fn release_on_exit(values: &Values) -> bool {
+    values.get(&LEADER_ELECT_RELEASE_ON_EXIT) && enabled(values, RELEASE_ON_EXIT)
 }
 
 #[cfg(test)]

@@ -6,9 +6,8 @@ use std::net::IpAddr;
 use delegated_auth::OpenPaths;
 use flags::{Flag, Problem, Spec, Values, Verdict, controllers};
 
-use super::gates;
-use super::gates::{LOGGING_ALPHA, LOGGING_BETA};
-use super::rates::{election_config, label_values, tls_choice};
+use super::rates;
+use super::rates::{LOGGING_ALPHA, LOGGING_BETA, election_config, label_values, tls_choice};
 use super::table::generic::{
     ALLOW_STOCK_LEASE_NAME, CONTROLLER_SHUTDOWN_TIMEOUT, CONTROLLER_START_INTERVAL, CONTROLLERS,
     DRY_RUN, ENABLE_LEADER_MIGRATION, EVENT_BURST, EVENT_QPS, INSTALL_CRDS, KUBE_API_BURST,
@@ -16,16 +15,14 @@ use super::table::generic::{
     LEADER_ELECT_RESOURCE_NAME, LEADER_ELECT_RESOURCE_NAMESPACE, LEADER_MIGRATION_CONFIG, MASTER,
     MIN_RESYNC_PERIOD,
 };
-use super::table::observing::{
-    ALLOW_METRIC_LABELS, LOG_FLUSH_FREQUENCY, LOG_JSON_INFO_BUFFER_SIZE, LOG_JSON_SPLIT_STREAM,
-    LOG_TEXT_INFO_BUFFER_SIZE, LOG_TEXT_SPLIT_STREAM, LOGGING_FORMAT, VMODULE,
-};
 use super::table::serving::{
-    ADDITIONAL_BIND_ADDRESSES, AUTHENTICATION_TOKEN_WEBHOOK_CACHE_TTL,
+    ADDITIONAL_BIND_ADDRESSES, ALLOW_METRIC_LABELS, AUTHENTICATION_TOKEN_WEBHOOK_CACHE_TTL,
     AUTHORIZATION_ALWAYS_ALLOW_PATHS, AUTHORIZATION_WEBHOOK_CACHE_AUTHORIZED_TTL,
     AUTHORIZATION_WEBHOOK_CACHE_UNAUTHORIZED_TTL, AUTHZ_OUTAGE_GRACE, BIND_ADDRESS, CLIENT_CA_FILE,
-    HTTP2_MAX_STREAMS_PER_CONNECTION, REQUESTHEADER_ALLOWED_NAMES, REQUESTHEADER_CLIENT_CA_FILE,
-    SECURE_PORT, TLS_CERT_FILE, TLS_PRIVATE_KEY_FILE,
+    HTTP2_MAX_STREAMS_PER_CONNECTION, LOG_FLUSH_FREQUENCY, LOG_JSON_INFO_BUFFER_SIZE,
+    LOG_JSON_SPLIT_STREAM, LOG_TEXT_INFO_BUFFER_SIZE, LOG_TEXT_SPLIT_STREAM, LOGGING_FORMAT,
+    REQUESTHEADER_ALLOWED_NAMES, REQUESTHEADER_CLIENT_CA_FILE, SECURE_PORT, TLS_CERT_FILE,
+    TLS_PRIVATE_KEY_FILE, VMODULE,
 };
 
 /// Every broken rule, none twice; empty means the program may start. Controllers judge the values
@@ -248,7 +245,7 @@ fn check(values: &Values, problems: &mut Vec<Problem>) {
     let format = values.get(&LOGGING_FORMAT);
     match format.as_str() {
         "text" => {}
-        "json" if gates::enabled(values, LOGGING_BETA) => {}
+        "json" if rates::enabled(values, LOGGING_BETA) => {}
         "json" => problems.push(gated(&LOGGING_FORMAT, LOGGING_BETA)),
         other => {
             problems.push(LOGGING_FORMAT.problem(format!("{other:?} is neither text nor json")));
@@ -258,7 +255,7 @@ fn check(values: &Values, problems: &mut Vec<Problem>) {
         let rule = "works with --logging-format=text only; use --v instead";
         problems.push(VMODULE.problem(rule));
     }
-    if !gates::enabled(values, LOGGING_ALPHA) {
+    if !rates::enabled(values, LOGGING_ALPHA) {
         alpha(values, problems);
     }
 }
@@ -292,11 +289,11 @@ pub fn warnings(values: &Values) -> Vec<String> {
     lines.extend(closed_health(values));
     lines.extend(shared_ca(values));
     lines.extend(feature_gates(values));
-    if gates::setting(values, gates::COORDINATED_ELECTION) == Some(true) {
+    if rates::setting(values, rates::COORDINATED_ELECTION) == Some(true) {
         lines.push(format!(
             "feature gate {} is ignored: coordinated leader election is not supported; the \
              program acquires the lease directly",
-            gates::COORDINATED_ELECTION
+            rates::COORDINATED_ELECTION
         ));
     }
     lines
@@ -354,7 +351,7 @@ fn dashed(spec: &Spec) -> String {
 }
 
 fn feature_gates(values: &Values) -> Option<String> {
-    let ignored = gates::without_effect(values);
+    let ignored = rates::without_effect(values);
     let line = format!("feature gates without effect in this program: {}", ignored.join(", "));
     (!ignored.is_empty()).then_some(line)
 }

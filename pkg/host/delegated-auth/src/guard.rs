@@ -12,11 +12,13 @@ use tokio::time::Instant;
 
 use crate::api_reviews::{ACCESS_REVIEWS, AccessReviews, Backend, TOKEN_REVIEWS, Tokens, bearer};
 use crate::metrics::{BackendMetrics, GuardMetrics};
-use crate::options::{MetricsReaders, OpenPaths, is_master, is_metrics, is_read};
 use crate::reviews::{Answer, Asking, BRIEF, LONGEST, Lives, Reviews, Verdict};
 use crate::trust::{Finding, Trust};
 use crate::user::{Subject, User};
-use crate::{DelegationOptions, LookupError, TrustError};
+use crate::{
+    DelegationOptions, LookupError, MetricsReaders, OpenPaths, TrustError, is_master, is_metrics,
+    is_read,
+};
 
 /// Answers of one kind that are remembered.
 const REMEMBERED: usize = 8192;
@@ -51,9 +53,6 @@ enum Unknown {
 
 impl Delegation {
     /// Reads the files that the options name; nothing is asked yet. [`Self::follow`] does the rest.
-    ///
-    /// # Errors
-    /// A file cannot be used, or a metric is registered already.
     pub async fn load(
         options: &DelegationOptions,
         reviewers: &Reviewers,

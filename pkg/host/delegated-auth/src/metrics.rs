@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use http::StatusCode;
-use prometheus::{Histogram, HistogramOpts, HistogramVec, IntCounterVec, Opts, Registry};
+use prometheus::{Histogram, HistogramOpts, HistogramVec, IntCounterVec, Registry};
 
 /// Metrics of one kind of reviews.
 #[derive(Clone)]
@@ -29,23 +29,19 @@ impl BackendMetrics {
         long: &str,
     ) -> Result<Self, prometheus::Error> {
         let name = |rest: &str| format!("apiserver_delegated_{short}_request_{rest}");
-        let requests = IntCounterVec::new(
-            Opts::new(
-                name("total"),
-                format!("[ALPHA] Requests for delegated {long}, by status code."),
-            ),
+        let requests = metrics::counter(
+            registry,
+            &name("total"),
+            &format!("[ALPHA] Requests for delegated {long}, by status code."),
             &["code"],
         )?;
-        let durations = HistogramVec::new(
-            HistogramOpts::new(
-                name("duration_seconds"),
-                format!("[ALPHA] Duration of requests for delegated {long}, by status code."),
-            )
-            .buckets(vec![0.25, 0.5, 0.7, 1.0, 1.5, 3.0, 5.0, 10.0]),
+        let durations = metrics::histogram(
+            registry,
+            &name("duration_seconds"),
+            &format!("[ALPHA] Duration of requests for delegated {long}, by status code."),
             &["code"],
+            &[0.25, 0.5, 0.7, 1.0, 1.5, 3.0, 5.0, 10.0],
         )?;
-        registry.register(Box::new(requests.clone()))?;
-        registry.register(Box::new(durations.clone()))?;
         Ok(Self { requests, durations })
     }
 
@@ -59,39 +55,29 @@ impl BackendMetrics {
 
 impl GuardMetrics {
     pub(crate) fn new(registry: &Registry) -> Result<Self, prometheus::Error> {
-        let authentications = IntCounterVec::new(
-            Opts::new(
-                "authentication_attempts",
-                "[ALPHA] Requests by result of authentication: success, failure or error.",
-            ),
+        let authentications = metrics::counter(
+            registry,
+            "authentication_attempts",
+            "[ALPHA] Requests by result of authentication: success, failure or error.",
             &["result"],
         )?;
-        let authorizations = IntCounterVec::new(
-            Opts::new(
-                "authorization_attempts_total",
-                "[ALPHA] Requests by result of authorization: allowed, denied or error.",
-            ),
+        let authorizations = metrics::counter(
+            registry,
+            "authorization_attempts_total",
+            "[ALPHA] Requests by result of authorization: allowed, denied or error.",
             &["result"],
         )?;
-        let stale = IntCounterVec::new(
-            Opts::new(
-                "icm_delegated_auth_stale_total",
-                "Requests served by an earlier review while the API server did not answer: of \
-                 tokens (authn) or access (authz).",
-            ),
+        let stale = metrics::counter(
+            registry,
+            "icm_delegated_auth_stale_total",
+            "Requests served by an earlier review while the API server did not answer: of tokens \
+             (authn) or access (authz).",
             &["review"],
         )?;
-        let certificate_lives = Histogram::with_opts(
-            HistogramOpts::new(
-                "apiserver_client_certificate_expiration_seconds",
-                "[ALPHA] Remaining lifetime of client certificates when they are used.",
-            )
-            .buckets(days_and_hours()),
-        )?;
-        registry.register(Box::new(authentications.clone()))?;
-        registry.register(Box::new(authorizations.clone()))?;
-        registry.register(Box::new(stale.clone()))?;
-        registry.register(Box::new(certificate_lives.clone()))?;
+        let help = "[ALPHA] Remaining lifetime of client certificates when they are used.";
+        let lives = HistogramOpts::new("apiserver_client_certificate_expiration_seconds", help);
+        let lives = Histogram::with_opts(lives.buckets(days_and_hours()))?;
+        let certificate_lives = metrics::register(registry, lives)?;
         for review in ["authn", "authz"] {
             stale.with_label_values(&[review]);
         }

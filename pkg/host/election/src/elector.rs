@@ -24,9 +24,9 @@ use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 use tracing::{debug, info, warn};
 
 use crate::config::ElectionConfig;
-use crate::metrics::LeaseMetrics;
 use crate::record::{LeaseRecord, LeaseState, Observed};
 use crate::store::{LeaseStore, StoreError};
+use crate::term::LeaseMetrics;
 use crate::term::{Leadership, LeaseEvent, Moment, PredecessorCheck, Released, Term};
 
 mod transitions;

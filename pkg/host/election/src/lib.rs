@@ -22,16 +22,15 @@
 
 mod config;
 mod elector;
-mod metrics;
 mod record;
 mod store;
 mod term;
 mod thread;
 
-pub use self::metrics::ElectionMetrics;
 pub use config::{ConfigProblem, ElectionConfig};
 pub use store::StoreError;
 pub use store::{ReplicaGroup, ReplicaLease, ReplicaLeases};
+pub use term::ElectionMetrics;
 pub use term::{Leadership, LeaseEvent, Released};
 pub use term::{PredecessorAnswer, PredecessorCheck};
 pub use thread::{Election, ElectionError, Elector, spawn};

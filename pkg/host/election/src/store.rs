@@ -146,9 +146,6 @@ impl ReplicaLeases {
     }
 
     /// All of them, by a consistent read; released ones too.
-    ///
-    /// # Errors
-    /// No answer, or a refusal.
     pub async fn list(&self) -> Result<Vec<ReplicaLease>, StoreError> {
         let (label, group) = self.group.label;
         let params = ListParams::default().labels(&format!("{label}={group}"));

@@ -2,12 +2,23 @@
 //!
 //! Written by the lease thread ([`crate::elector`]); read by the watchdog, the health check and
 //! the metrics. All times are CLOCK_BOOTTIME (rule:lease-time-counts-suspend).
+//!
+//! The metrics of leadership, by the name of the lease.
+//!
+//! Made once by the command with the process's registry and handed to every election, so that a
+//! process may hold several leases.
 
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use metrics::Family;
+use parking_lot::Mutex;
+use prometheus::{
+    Histogram, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Registry,
+};
 use resilience::BootInstant;
 use tokio::time::Instant;
 
@@ -132,55 +143,87 @@ pub type PredecessorAnswer = Pin<Box<dyn Future<Output = Result<bool, String>> +
 /// the lease thread, before this process leads and only while there is no Lease.
 pub type PredecessorCheck = Box<dyn Fn() -> PredecessorAnswer + Send + Sync>;
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// From a fast answer on loopback to the request timeout of the default timings and beyond.
+const RENEW_BUCKETS: [f64; 12] =
+    [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0];
 
-    const fn secs(s: u64) -> Duration {
-        Duration::from_secs(s)
+/// The families of all elections of a process; clones share them.
+#[derive(Clone)]
+pub struct ElectionMetrics {
+    master: IntGaugeVec,
+    slow_path: IntCounterVec,
+    renew: HistogramVec,
+    terms: Terms,
+}
+
+/// The elections that run, by the name of their lease.
+type Terms = Arc<Mutex<Vec<(String, Weak<Term>)>>>;
+
+impl ElectionMetrics {
+    /// Registers the metrics in `registry`.
+    pub fn new(registry: &Registry) -> Result<Self, prometheus::Error> {
+        let label = &["name"];
+        let terms = Terms::default();
+        show_ages(registry, Arc::clone(&terms))?;
+        Ok(Self {
+            master: metrics::gauge(
+                registry,
+                "leader_election_master_status",
+                "Whether this process leads under the lease `name`: 1 yes, 0 no.",
+                label,
+            )?,
+            slow_path: metrics::counter(
+                registry,
+                "leader_election_slowpath_total",
+                "Renewals of the lease `name` that had to read it first.",
+                label,
+            )?,
+            renew: metrics::histogram(
+                registry,
+                "icm_lease_renew_duration_seconds",
+                "Time from sending a successful write of the lease `name` to its answer.",
+                label,
+                &RENEW_BUCKETS,
+            )?,
+            terms,
+        })
     }
 
-    #[test]
-    fn a_candidate_has_no_age_and_no_limit() {
-        let term = Term::new();
-        assert_eq!(term.age(), None);
-        assert!(!term.is_limited());
-        assert!(!term.overdue(BootInstant::now().saturating_add(secs(1_000_000))));
-    }
-
-    #[test]
-    fn the_limit_counts_from_the_start_of_the_last_renewal() {
-        let term = Term::new();
-        let start = BootInstant::now();
-        term.renew(start, secs(10));
-        assert!(!term.overdue(start.saturating_add(Duration::from_millis(9_999))));
-        assert!(term.overdue(start.saturating_add(secs(10))));
-        term.renew(start.saturating_add(secs(2)), secs(10));
-        assert!(!term.overdue(start.saturating_add(secs(10))));
-        assert!(term.overdue(start.saturating_add(secs(12))));
-    }
-
-    #[test]
-    fn a_lost_term_keeps_the_earlier_of_its_limit_and_the_grace() {
-        let long_ago = BootInstant::from_nanos(1);
-        let term = Term::new();
-        term.renew(BootInstant::now(), secs(100));
-        term.lose(secs(2));
-        assert_eq!(term.age(), None, "a loser is not an unhealthy leader");
-        assert!(!term.overdue(BootInstant::now()));
-        assert!(term.overdue(BootInstant::now().saturating_add(secs(2))));
-        term.renew(long_ago, Duration::from_nanos(1));
-        term.lose(secs(2));
-        assert!(term.overdue(BootInstant::now()), "losing must not prolong a life");
-    }
-
-    #[test]
-    fn a_released_term_enforces_nothing() {
-        let term = Term::new();
-        term.renew(BootInstant::from_nanos(1), Duration::from_nanos(1));
-        assert!(term.overdue(BootInstant::now()));
-        term.end();
-        assert!(!term.is_limited());
-        assert_eq!(term.age(), None);
+    /// The series of the lease `name`, created at 0; its age is read from `term` at each scrape.
+    /// `None` while another election under that name runs: their series would be one.
+    pub(crate) fn of_lease(&self, name: &str, term: &Arc<Term>) -> Option<LeaseMetrics> {
+        let mut terms = self.terms.lock();
+        terms.retain(|(_, term)| term.strong_count() > 0);
+        if terms.iter().any(|(known, _)| known == name) {
+            return None;
+        }
+        terms.push((name.to_owned(), Arc::downgrade(term)));
+        Some(LeaseMetrics {
+            master: self.master.with_label_values(&[name]),
+            slow_path: self.slow_path.with_label_values(&[name]),
+            renew: self.renew.with_label_values(&[name]),
+        })
     }
 }
+
+/// The series of one lease.
+pub(crate) struct LeaseMetrics {
+    pub(crate) master: IntGauge,
+    pub(crate) slow_path: IntCounter,
+    pub(crate) renew: Histogram,
+}
+
+/// Shows the age of the last renewal, computed at the scrape: a gauge set by the elector would stand
+/// still exactly when the elector does. Absent while we do not lead.
+fn show_ages(registry: &Registry, terms: Terms) -> Result<(), prometheus::Error> {
+    let help = "Seconds since the start of the last successful renewal of the lease `name`, while leading.";
+    let family = Family::gauge("icm_lease_seconds_since_renew", help, &["name"])?;
+    metrics::at_scrape(registry, [family], move |[family]| {
+        let terms = terms.lock();
+        let ages = terms.iter().filter_map(|(name, term)| Some((name, term.upgrade()?.age()?)));
+        [ages.map(|(name, age)| family.series(&[name], age.as_secs_f64())).collect()]
+    })
+}
+
+#[cfg(test)]
+mod tests;

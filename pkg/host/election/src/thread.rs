@@ -18,8 +18,8 @@ use tracing::{Instrument as _, info_span};
 
 use crate::config::{ElectionConfig, WATCHDOG_POLL};
 use crate::elector::{Candidate, Order, Shared};
-use crate::metrics::ElectionMetrics;
 use crate::store::KubeLease;
+use crate::term::ElectionMetrics;
 use crate::term::{Leadership, LeaseEvent, PredecessorCheck, Released, Term};
 
 /// Why the election did not start.

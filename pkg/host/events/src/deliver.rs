@@ -21,8 +21,8 @@ use tokio::time::{Instant, sleep, timeout_at};
 use tracing::{debug, warn};
 
 use crate::correlate::{Correlator, Earlier, Emission, Observation};
-use crate::metrics::{DropReason, EventMetrics};
 use crate::object::ObjectRef;
+use crate::{DropReason, EventMetrics};
 
 /// Tries per event, as in client-go.
 const TRIES: u32 = 12;

@@ -12,8 +12,8 @@ use tracing::{info, warn};
 
 use crate::correlate::Emission;
 use crate::deliver::{Queued, Sink, Source, WORKERS, worker_of, write_events};
-use crate::metrics::{DropReason, EventMetrics};
 use crate::object::{EventType, ObjectRef};
+use crate::{DropReason, EventMetrics};
 
 /// Events that may wait, the ones being written included; client-go's number.
 pub(crate) const QUEUE: usize = 1000;

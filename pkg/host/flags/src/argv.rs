@@ -45,9 +45,6 @@ pub enum ArgvError {
 }
 
 /// Normalises `args` (without the program's name); `kind_of` looks up a declared flag.
-///
-/// # Errors
-/// The first argument that no flag syntax explains.
 pub fn normalise(
     args: impl IntoIterator<Item = String>,
     kind_of: impl Fn(&str) -> Option<Kind>,

@@ -159,6 +159,38 @@ constructors! {
     version: Version => VersionRequest;
 }
 
+/// Declares the flags of one help section: each as a constant of type [`Flag`], then their table.
+///
+/// ```
+/// flags::declare! {
+///     /// All flags of the sample.
+///     pub SAMPLE in "sample";
+///
+///     /// The only one.
+///     WIDGETS: i64 = int32("widgets", "5") "Widgets that are made at once.";
+/// }
+/// assert_eq!((SAMPLE.len(), WIDGETS.name()), (1, "widgets"));
+/// ```
+#[macro_export]
+macro_rules! declare {
+    (
+        $(#[$of_table:meta])*
+        $vis:vis $table:ident in $group:literal;
+        $(
+            $(#[$of_flag:meta])*
+            $flag:ident: $type:ty = $kind:ident($name:literal, $default:literal) $help:literal;
+        )+
+    ) => {
+        $(
+            $(#[$of_flag])*
+            $vis const $flag: $crate::Flag<$type> =
+                $crate::Flag::$kind($group, $name, $default, $help);
+        )+
+        $(#[$of_table])*
+        $vis const $table: &[$crate::Spec] = &[$($flag.spec()),+];
+    };
+}
+
 struct Entry {
     spec: &'static Spec,
     value: Value,
@@ -173,9 +205,6 @@ pub struct Values {
 impl Values {
     /// Reads the occurrences of flags in command-line order: the last scalar wins, the first list
     /// occurrence replaces the default and later ones append.
-    ///
-    /// # Errors
-    /// The first unknown name, or text that breaks its flag's syntax.
     pub fn from_given<N, T>(
         specs: impl IntoIterator<Item = &'static Spec>,
         given: impl IntoIterator<Item = (N, T)>,

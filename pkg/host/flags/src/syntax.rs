@@ -1,11 +1,8 @@
-//! The value syntaxes of pflag, one function per syntax, text in, typed value
-//! out.
-//!
-//! [`crate::Value`] picks the function by [`crate::Kind`]; the other users are tests
-//! and code that prints durations the Go way.
+//! The value syntaxes of pflag, one function per syntax, text in, typed value out. Numbers are in Go's
+//! notations: whole numbers with base prefix and `_`, floats, byte quantities. `composite` has those
+//! with parts. [`crate::Value`] picks the function by [`crate::Kind`].
 
 pub mod composite;
-pub mod number;
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -84,6 +81,131 @@ pub fn ip(text: &str) -> Result<IpAddr, SyntaxError> {
         return Ok(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
     }
     text.parse::<IpAddr>().map(|ip| ip.to_canonical()).map_err(|_| SyntaxError::Ip)
+}
+
+/// A whole number of at most `bits` bits, in Go's base-0 notation: `10`, `0x10`, `0o10`, `010`
+/// (octal as well), `0b10`, `1_000`.
+pub fn integer(text: &str, bits: u32) -> Result<i64, SyntaxError> {
+    let (negative, digits) = match text.as_bytes().first() {
+        Some(b'-') => (true, &text[1..]),
+        Some(b'+') => (false, &text[1..]),
+        _ => (false, text),
+    };
+    let (radix, digits) = base(digits);
+    let digits = without_separators(digits, radix != 10)?;
+    if digits.is_empty() || !digits.chars().all(|c| c.is_digit(radix)) {
+        return Err(SyntaxError::Integer);
+    }
+    let type_name = if bits == 32 { "int32" } else { "int" };
+    let out_of_range = || SyntaxError::OutOfRange(type_name);
+    let magnitude = i128::from_str_radix(&digits, radix).map_err(|_| out_of_range())?;
+    let signed = if negative { -magnitude } else { magnitude };
+    let limit = 1_i128 << (bits - 1);
+    if (-limit..limit).contains(&signed) {
+        i64::try_from(signed).map_err(|_| out_of_range())
+    } else {
+        Err(out_of_range())
+    }
+}
+
+/// The radix that the prefix asks for, and what follows the prefix.
+fn base(digits: &str) -> (u32, &str) {
+    let lower = digits.get(..2).map(str::to_ascii_lowercase);
+    match lower.as_deref() {
+        Some("0x") => (16, &digits[2..]),
+        Some("0o") => (8, &digits[2..]),
+        Some("0b") => (2, &digits[2..]),
+        Some(two) if two.starts_with('0') => (8, &digits[1..]),
+        _ => (10, digits),
+    }
+}
+
+/// Drops `_` where Go allows it: between digits and right behind a base prefix.
+fn without_separators(digits: &str, prefixed: bool) -> Result<String, SyntaxError> {
+    if digits.contains("__") || digits.ends_with('_') || (digits.starts_with('_') && !prefixed) {
+        return Err(SyntaxError::Integer);
+    }
+    Ok(digits.replace('_', ""))
+}
+
+/// A log level: decimal digits only, no sign.
+pub fn verbosity(text: &str) -> Result<i64, SyntaxError> {
+    if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(SyntaxError::Integer);
+    }
+    text.parse::<i32>().map(i64::from).map_err(|_| SyntaxError::OutOfRange("a log level"))
+}
+
+/// A decimal number below `max` in size. `inf` and `nan` are numbers here, as in Go; a flag that
+/// cannot live with them refuses them in its validation.
+pub fn float(text: &str, max: f64, type_name: &'static str) -> Result<f64, SyntaxError> {
+    let number: f64 = text.parse().map_err(|_| SyntaxError::Float)?;
+    let spelt_infinite = text.to_ascii_lowercase().contains("inf");
+    if number.abs() > max && !spelt_infinite {
+        return Err(SyntaxError::OutOfRange(type_name));
+    }
+    Ok(number)
+}
+
+/// A Kubernetes quantity in whole bytes, parts of a byte rounded up.
+pub fn quantity(text: &str) -> Result<i64, SyntaxError> {
+    let (negative, unsigned) = match text.as_bytes().first() {
+        Some(b'-') => (true, &text[1..]),
+        Some(b'+') => (false, &text[1..]),
+        _ => (false, text),
+    };
+    let end = unsigned.find(|c: char| c != '.' && !c.is_ascii_digit()).unwrap_or(unsigned.len());
+    let (number, suffix) = unsigned.split_at(end);
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    if (whole.is_empty() && fraction.is_empty()) || fraction.contains('.') {
+        return Err(SyntaxError::Quantity);
+    }
+    let (binary, exponent) = scale(suffix)?;
+    let out_of_range = || SyntaxError::OutOfRange("a quantity");
+    let digits: i128 = format!("{whole}{fraction}").parse().map_err(|_| out_of_range())?;
+    let decimals = i32::try_from(fraction.len()).map_err(|_| out_of_range())?;
+    let shift = exponent.checked_sub(decimals).ok_or_else(out_of_range)?;
+    let bytes = digits
+        .checked_mul(binary)
+        .and_then(|scaled| times_power_of_ten(scaled, shift))
+        .ok_or_else(out_of_range)?;
+    i64::try_from(if negative { -bytes } else { bytes }).map_err(|_| out_of_range())
+}
+
+/// The multiplier of a suffix: a factor and a power of ten.
+fn scale(suffix: &str) -> Result<(i128, i32), SyntaxError> {
+    const BINARY: [&str; 6] = ["Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
+    if let Some(power) = BINARY.iter().position(|known| *known == suffix) {
+        return Ok((1 << (10 * (power + 1)), 0));
+    }
+    let exponent = match suffix {
+        "n" => -9,
+        "u" => -6,
+        "m" => -3,
+        "" => 0,
+        "k" => 3,
+        "M" => 6,
+        "G" => 9,
+        "T" => 12,
+        "P" => 15,
+        "E" => 18,
+        _ => {
+            let digits = suffix.strip_prefix(['e', 'E']).ok_or(SyntaxError::Quantity)?;
+            digits.parse().map_err(|_| SyntaxError::Quantity)?
+        }
+    };
+    Ok((1, exponent))
+}
+
+fn times_power_of_ten(number: i128, exponent: i32) -> Option<i128> {
+    match u32::try_from(exponent) {
+        Ok(up) => number.checked_mul(10_i128.checked_pow(up)?),
+        // A divisor too big to hold leaves less than one byte.
+        Err(_) => match 10_i128.checked_pow(exponent.unsigned_abs()) {
+            Some(divisor) => Some(number.checked_add(divisor - 1)? / divisor),
+            None => Some(i128::from(number > 0)),
+        },
+    }
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::net::IpAddr;
 
-use crate::syntax::{SyntaxError, boolean, composite, ip, number};
+use crate::syntax::{SyntaxError, boolean, composite, float, integer, ip, quantity, verbosity};
 use crate::{Gate, GoDuration, Kind, NamedCertKey, VersionRequest};
 
 /// The value of one flag. [`crate::Values`] hands out the contents; the shapes are public for
@@ -40,16 +40,13 @@ pub enum Value {
 
 impl Value {
     /// Reads one occurrence of a flag.
-    ///
-    /// # Errors
-    /// The text breaks the syntax of `kind`.
     pub fn read(kind: Kind, text: &str) -> Result<Self, SyntaxError> {
         Ok(match kind {
             Kind::Bool => Value::Bool(boolean(text)?),
-            Kind::Int => Value::Int(number::integer(text, 64)?),
-            Kind::Int32 => Value::Int(number::integer(text, 32)?),
-            Kind::Float => Value::Float(number::float(text, f64::MAX, "float")?),
-            Kind::Float32 => Value::Float(number::float(text, f64::from(f32::MAX), "float32")?),
+            Kind::Int => Value::Int(integer(text, 64)?),
+            Kind::Int32 => Value::Int(integer(text, 32)?),
+            Kind::Float => Value::Float(float(text, f64::MAX, "float")?),
+            Kind::Float32 => Value::Float(float(text, f64::from(f32::MAX), "float32")?),
             Kind::String | Kind::CidrList => Value::Text(text.to_owned()),
             Kind::Duration => Value::Duration(text.parse()?),
             Kind::Ip => Value::Ip(ip(text)?),
@@ -62,8 +59,8 @@ impl Value {
             Kind::FeatureGates => Value::Gates(unique(composite::gates(text)?, gate_key)),
             Kind::NamedCertKeys if text.is_empty() => Value::CertKeys(Vec::new()),
             Kind::NamedCertKeys => Value::CertKeys(vec![composite::cert_key(text)?]),
-            Kind::Quantity => Value::Int(number::quantity(text)?),
-            Kind::Verbosity => Value::Int(number::verbosity(text)?),
+            Kind::Quantity => Value::Int(quantity(text)?),
+            Kind::Verbosity => Value::Int(verbosity(text)?),
             Kind::VModule => Value::Levels(composite::vmodule(text)?),
             Kind::Version => Value::Version(composite::version(text)?),
         })
@@ -111,7 +108,7 @@ fn int32_slice(text: &str) -> Result<Vec<i64>, SyntaxError> {
     if text.is_empty() {
         return Ok(Vec::new());
     }
-    text.split(',').map(|entry| number::integer(entry, 32)).collect()
+    text.split(',').map(|entry| integer(entry, 32)).collect()
 }
 
 fn gate_key(gate: &Gate) -> (String, String) {

@@ -9,10 +9,10 @@ use tokio::time::Instant;
 use crate::decode;
 use crate::fault::Fault;
 use crate::intake::{Event, Intake, MessageHead, Page, PageHead, Staging};
-use crate::log_once::Unreadable;
 use crate::metrics::{InformerMetrics, Probe, Sample};
 use crate::request::{Accept, Encoding, Format};
 use crate::shared::Shared;
+use crate::shared::Unreadable;
 use crate::source::{FirstList, Source};
 use crate::store::{Objects, Store};
 

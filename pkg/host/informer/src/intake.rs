@@ -8,9 +8,9 @@ use kube_api::Status;
 use tokio::time::Instant;
 
 use crate::fault::Fault;
-use crate::log_once::Unreadable;
 use crate::request::{Accept, Encoding, Format};
 use crate::shared::Shared;
+use crate::shared::Unreadable;
 use crate::source::FirstList;
 
 pub(crate) trait Intake: Send + Sync {

@@ -37,12 +37,11 @@
 //! | `presence.rs`, `discovery.rs` | the task of an informer; where a custom kind is served |
 //! | `reflector.rs` | the state machine: list, watch, and what follows each failure |
 //! | `history.rs` | a server whose resource versions go back |
-//! | `list.rs`, `stream.rs` | a list, streamed or in pages; an open watch |
-//! | `splitter.rs`, `decode.rs` | cut a stream into messages; read them, in JSON or protobuf |
+//! | `list.rs`, `stream.rs` | a list, streamed or in pages; an open watch, cut into messages |
+//! | `decode.rs` | reads messages, in JSON or protobuf |
 //! | `request.rs` | the requests and their encodings |
 //! | `fault.rs` | what can go wrong, and how long to wait then |
-//! | `log_once.rs` | facts that are logged once |
-//! | `metrics.rs` | the `icm_informer_*` metrics |
+//! | `metrics.rs` | the `icm_informer_*` metrics, and dormant kinds, which are logged once |
 
 mod cache;
 mod decode;
@@ -52,14 +51,12 @@ mod history;
 mod informer;
 mod intake;
 mod list;
-mod log_once;
 mod metrics;
 mod presence;
 mod reflector;
 mod request;
 mod shared;
 mod source;
-mod splitter;
 mod store;
 mod stream;
 mod subscribers;

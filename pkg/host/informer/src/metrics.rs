@@ -3,7 +3,7 @@
 //! Counters are written as things happen, for all sources of a resource together; the state of each
 //! store is read at the scrape.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use prometheus::proto::Metric;
 use prometheus::{Histogram, HistogramVec, IntCounter, IntCounterVec, Registry};
 
-use crate::log_once::Absences;
+use crate::source::Source;
 
 /// Metrics of all informers of one registry; cheap to clone.
 #[derive(Clone)]
@@ -35,9 +35,6 @@ pub struct InformerMetrics {
 impl InformerMetrics {
     /// Registers the metrics; call it once per registry. `product` is this process in label `name`
     /// of upstream's metric.
-    ///
-    /// # Errors
-    /// When the registry holds one of these names already.
     pub fn new(registry: &Registry, product: &str) -> Result<Self, prometheus::Error> {
         let counter = |name: &str, help: &str, labels: &[&str]| {
             metrics::counter(registry, name, help, labels)
@@ -242,3 +239,54 @@ fn read(families: &[Family; 6], product: &str, sample: &Sample) -> [Metric; 6] {
 
 /// Upstream cuts the version to what a float holds exactly.
 const EXACT: u64 = 1_000_000_000_000_000;
+
+/// The kinds that were told to be dormant. Clones are the same.
+#[derive(Clone, Default)]
+pub(crate) struct Absences(Arc<Mutex<HashSet<Absence>>>);
+
+/// A kind, by whose label its CRD has to be ours, on the server of this name.
+type Absence = (Arc<str>, Option<Arc<str>>, String);
+
+impl Absences {
+    /// Notes a dormant kind; true when that is not logged yet.
+    pub(crate) fn begin(&self, source: &Source) -> bool {
+        self.0.lock().insert(absence(source))
+    }
+
+    /// Notes a kind that is served; true when its absence was logged.
+    pub(crate) fn end(&self, source: &Source) -> bool {
+        self.0.lock().remove(&absence(source))
+    }
+}
+
+fn absence(source: &Source) -> Absence {
+    (source.server.name().into(), source.managed_by.clone(), source.kind.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use api_server_double::Reply;
+    use kube_api::{Kind, Resource};
+
+    use super::*;
+    use crate::source::Server;
+
+    /// rule:absent-kinds-are-dormant
+    #[tokio::test]
+    async fn an_absent_kind_is_logged_once_and_its_return_once_by_server_and_label() {
+        let client = api_server_double::client(|_| Reply::Refused);
+        let source = |server: &str, label: Option<&str>| {
+            let kind = Kind::Custom(Resource::cluster("example.io", "v1", "Widget", "widgets"));
+            let mut source = Source::new(Server::named(server, client.clone()), kind);
+            source.managed_by = label.map(Arc::from);
+            source
+        };
+        let (absences, own) = (Absences::default(), source("", Some("ours")));
+        assert!(!absences.end(&own), "it was never away");
+        assert!(absences.begin(&own) && !absences.clone().begin(&own));
+        assert!(absences.begin(&source("member", Some("ours"))));
+        assert!(absences.begin(&source("", None)));
+        assert!(absences.end(&own) && !absences.end(&own));
+        assert!(absences.begin(&own), "it is away again");
+    }
+}

@@ -1,6 +1,9 @@
 //! [`Shared`]: the state that the handles of an informer and its loop share, but for the objects.
-//! [`Progress`] is the part that handles wait for.
+//! [`Progress`] is the part that handles wait for; [`Unreadables`] are the objects that could not be
+//! decoded, each logged once.
 
+use std::collections::HashSet;
+use std::error::Error;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -8,11 +11,12 @@ use std::time::Duration;
 use kube::Client;
 use kube_api::Resource;
 use parking_lot::Mutex;
+use prometheus::IntCounter;
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
+use tracing::{info, warn};
 
-use crate::log_once::{Absences, Unreadables};
-use crate::metrics::{Counters, InformerMetrics};
+use crate::metrics::{Absences, Counters, InformerMetrics};
 use crate::request::Format;
 use crate::source::{FirstList, Source};
 
@@ -205,4 +209,56 @@ impl Progress {
             self.consistent = Some(begun);
         }
     }
+}
+
+/// An object that cannot be read, but for its identity.
+#[derive(Debug)]
+pub(crate) struct Unreadable {
+    pub(crate) key: Arc<str>,
+    pub(crate) uid: String,
+    pub(crate) version: u64,
+    pub(crate) cause: Box<dyn Error + Send + Sync>,
+}
+
+/// The keys that have been named.
+#[derive(Default)]
+pub(crate) struct Unreadables(Mutex<HashSet<Arc<str>>>);
+
+impl Unreadables {
+    pub(crate) fn note(&self, resource: &str, undecodable: &IntCounter, object: &Unreadable) {
+        undecodable.inc();
+        let Unreadable { key, cause, .. } = object;
+        if self.0.lock().insert(Arc::clone(key)) {
+            warn!(logger = "informer", resource, object = %key, error = %cause,
+                "Object cannot be read and is skipped; its last good copy stays in use");
+        }
+    }
+
+    /// The object can be read, or is gone.
+    pub(crate) fn clear(&self, resource: &str, key: &str) {
+        let mut named = self.0.lock();
+        if !named.is_empty() && named.remove(key) {
+            log_cleared(resource, key);
+        }
+    }
+
+    /// A list has no other objects that cannot be read.
+    pub(crate) fn retain(&self, resource: &str, listed: &HashSet<Arc<str>>) {
+        self.0.lock().retain(|key| {
+            let stays = listed.contains(key);
+            if !stays {
+                log_cleared(resource, key);
+            }
+            stays
+        });
+    }
+
+    #[cfg(test)]
+    pub(crate) fn named(&self) -> Vec<Arc<str>> {
+        self.0.lock().iter().cloned().collect()
+    }
+}
+
+fn log_cleared(resource: &str, object: &str) {
+    info!(logger = "informer", resource, object, "Object can be read again, or is gone");
 }

@@ -11,13 +11,13 @@ use tracing::field::Visit;
 use tracing::level_filters::LevelFilter;
 use tracing::span::{Attributes, Id, Record};
 use tracing::subscriber::Interest;
-use tracing::{Event, Metadata, Subscriber};
+use tracing::{Event, Level, Metadata, Subscriber};
 use tracing_subscriber::Layer;
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::Context;
 use tracing_subscriber::registry::LookupSpan;
 
-use crate::line::{self, Fields, Format, Severity, Verbosity};
+use crate::line::{self, Fields, Format, Verbosity};
 use crate::threshold::{self, Threshold};
 
 /// Writes every admitted event as one line.
@@ -104,7 +104,7 @@ where
         tail.clear();
         let v = v.0.max(threshold::of_level(*site.level()));
         line::tail(tail, self.output.format, site, fields, v);
-        self.output.write(Severity::of(*site.level()), tail, line);
+        self.output.write(*site.level(), tail, line);
         SCRATCH.set(Some(scratch));
     }
 }
@@ -128,21 +128,19 @@ where
     }
 
     /// Writes the line, unless it repeats a warning. `buffer` saves the allocation.
-    pub(crate) fn write(&self, severity: Severity, tail: &str, buffer: &mut String) {
+    pub(crate) fn write(&self, level: Level, tail: &str, buffer: &mut String) {
         let now = Instant::now();
         // Rather a repeated line than a wait for another thread (rule:logging-never-blocks).
         let (repeated, ended) = if let Some(mut collapse) = self.collapse.try_lock() {
-            let repeated = match severity {
-                Severity::Warning => collapse.offer(tail, now),
-                Severity::Info | Severity::Error => Some(0),
-            };
+            let is_warning = level == Level::WARN;
+            let repeated = if is_warning { collapse.offer(tail, now) } else { Some(0) };
             (repeated, collapse.ended(now))
         } else {
             (Some(0), Vec::new())
         };
         self.write_counts(&ended, buffer);
         if let Some(repeated) = repeated {
-            self.write_line(severity, tail, repeated, buffer);
+            self.write_line(level, tail, repeated, buffer);
         }
     }
 
@@ -154,17 +152,15 @@ where
 
     fn write_counts(&self, counts: &[(Box<str>, u64)], buffer: &mut String) {
         for (tail, repeated) in counts {
-            self.write_line(Severity::Warning, tail, *repeated, buffer);
+            self.write_line(Level::WARN, tail, *repeated, buffer);
         }
     }
 
-    fn write_line(&self, severity: Severity, tail: &str, repeated: u64, buffer: &mut String) {
+    fn write_line(&self, level: Level, tail: &str, repeated: u64, buffer: &mut String) {
         buffer.clear();
-        line::line(buffer, self.format, severity, self.pid, tail, repeated);
-        let sink = match severity {
-            Severity::Error => &self.sink,
-            Severity::Warning | Severity::Info => self.rest.as_ref().unwrap_or(&self.sink),
-        };
+        line::line(buffer, self.format, level, self.pid, tail, repeated);
+        let rest = self.rest.as_ref().filter(|_| level > Level::ERROR);
+        let sink = rest.unwrap_or(&self.sink);
         // A failure to write the log cannot be logged.
         sink.make_writer().write_all(buffer.as_bytes()).ok();
     }

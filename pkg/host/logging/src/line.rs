@@ -11,37 +11,12 @@ use jiff::Zoned;
 use tracing::field::{Field, Visit};
 use tracing::{Level, Metadata};
 
-/// How grave a line is, in klog's words. Debug and trace are information of higher verbosity.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Severity {
-    Info,
-    Warning,
-    Error,
-}
-
-impl Severity {
-    pub(crate) fn of(level: Level) -> Self {
-        match level {
-            Level::ERROR => Self::Error,
-            Level::WARN => Self::Warning,
-            _ => Self::Info,
-        }
-    }
-
-    fn letter(self) -> char {
-        match self {
-            Self::Info => 'I',
-            Self::Warning => 'W',
-            Self::Error => 'E',
-        }
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Info => "info",
-            Self::Warning => "warning",
-            Self::Error => "error",
-        }
+/// The letter and the word of klog for a level. Debug and trace are information of higher verbosity.
+fn severity(level: Level) -> (char, &'static str) {
+    match level {
+        Level::ERROR => ('E', "error"),
+        Level::WARN => ('W', "warning"),
+        _ => ('I', "info"),
     }
 }
 
@@ -72,12 +47,12 @@ fn text_tail(out: &mut String, site: &Metadata<'_>, fields: &Fields) -> fmt::Res
 }
 
 fn json_tail(out: &mut String, site: &Metadata<'_>, fields: &Fields, v: u8) -> fmt::Result {
-    let severity = Severity::of(*site.level());
+    let (_, severity) = severity(*site.level());
     let path = path(site);
     let file = path.file_name().unwrap_or_default().display();
     let line = site.line().unwrap_or_default();
     write!(out, r#""caller":"{}/{file}:{line}","msg":{}"#, package(path), message(fields))?;
-    if severity == Severity::Info {
+    if *site.level() > Level::WARN {
         write!(out, r#","v":{v}"#)?;
     }
     for (name, value) in [("logger", fields.get("logger")), ("err", err(fields))] {
@@ -85,7 +60,7 @@ fn json_tail(out: &mut String, site: &Metadata<'_>, fields: &Fields, v: u8) -> f
             write!(out, r#","{name}":{value}"#)?;
         }
     }
-    write!(out, r#","level":"{}""#, severity.name())?;
+    write!(out, r#","level":"{severity}""#)?;
     plain(fields).try_for_each(|(name, value)| {
         let mark = if OURS.contains(&name) { "_" } else { "" };
         write!(out, r#","{name}{mark}":{value}"#)
@@ -96,13 +71,13 @@ fn json_tail(out: &mut String, site: &Metadata<'_>, fields: &Fields, v: u8) -> f
 pub(crate) fn line(
     out: &mut String,
     format: Format,
-    severity: Severity,
+    level: Level,
     pid: u32,
     tail: &str,
     repeated: u64,
 ) {
     let now = Zoned::now();
-    let letter = severity.letter();
+    let (letter, _) = severity(level);
     match format {
         Format::Text => {
             let micros = now.subsec_nanosecond() / 1000;
@@ -142,7 +117,7 @@ pub(crate) fn lost_lines(format: Format, count: u64) -> String {
         ),
     };
     let mut out = String::new();
-    line(&mut out, format, Severity::Warning, std::process::id(), &tail, 0);
+    line(&mut out, format, Level::WARN, std::process::id(), &tail, 0);
     out
 }
 

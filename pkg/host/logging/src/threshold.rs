@@ -15,22 +15,8 @@ const DEPENDENCIES: u8 = 8;
 const DEPENDENCY_TRACES: u8 = 10;
 
 /// Crates whose logs help only those who debug them.
-const QUIET: [&str; 14] = [
-    "h2",
-    "hyper",
-    "hyper_rustls",
-    "hyper_util",
-    "kube",
-    "kube_client",
-    "kube_core",
-    "kube_runtime",
-    "mio",
-    "rustls",
-    "tokio",
-    "tokio_util",
-    "tower",
-    "tower_http",
-];
+const QUIET: &str = "h2 hyper hyper_rustls hyper_util kube kube_client kube_core kube_runtime mio \
+    rustls tokio tokio_util tower tower_http";
 
 /// `--v`, which may change while the process runs. Clones share it.
 #[derive(Clone)]
@@ -110,7 +96,7 @@ pub(crate) fn of_level(level: Level) -> u8 {
 /// The verbosity from which a site can be heard at all.
 fn floor(site: &Metadata<'_>) -> u8 {
     let origin = site.target().split("::").next().unwrap_or_default();
-    match (QUIET.contains(&origin), *site.level()) {
+    match (QUIET.split(' ').any(|name| name == origin), *site.level()) {
         (true, Level::TRACE) => DEPENDENCY_TRACES,
         (true, _) => DEPENDENCIES,
         (false, level) => of_level(level),

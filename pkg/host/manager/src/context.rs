@@ -1,20 +1,24 @@
-//! [`Context`]: clients, caches, queues and settings of one run of a controller.
+//! [`Context`]: clients, caches, queues and settings of one run of a controller; [`ClientSource`]:
+//! further clients for one that needs more; [`Failure`]: why a run ended; [`retry`]: what a failed
+//! write means to the key that is worked on.
 
+use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
-use client::Caller;
+use client::{
+    Caller, Clients, ConfigError, Identity, Profile, Throttle, ThrottleError, ThrottleMetrics,
+};
 use events::Recorder;
 use kube_api::Resource;
-use objects::{ObjectClient, Schema};
+use objects::{ObjectClient, Schema, Why};
 use prometheus::Registry;
 use resilience::Fence;
+use resilience::panics::Panic;
 use serving::{Health, Pages, ServingMetrics};
 use tokio_util::sync::CancellationToken;
-use workqueue::{Backoff, Key, WorkQueue};
+use workqueue::{Backoff, Key, Retry, TooManyPanics, WorkQueue};
 
-use crate::clients::ClientSource;
-use crate::failure::Failure;
 use crate::informers::Informers;
 use crate::permissions::Permission;
 use crate::work::Work;
@@ -74,9 +78,6 @@ impl Context {
 
     /// The controller's own metrics. `register` is called once per process for each place in the
     /// code that calls this, also when the controller is restarted: later runs get the returned value.
-    ///
-    /// # Errors
-    /// The registry holds one of the names already.
     #[track_caller]
     pub fn metrics<M: Clone + Send + 'static>(
         &self,
@@ -118,3 +119,152 @@ impl Context {
         self.work.tasks.spawn(task);
     }
 }
+
+/// Why a client cannot be made.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    /// The rate is not valid.
+    #[error(transparent)]
+    Rate(#[from] ThrottleError),
+    /// The configuration is not valid.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+}
+
+/// Makes clients that belong to one controller.
+#[derive(Clone)]
+pub struct ClientSource {
+    clients: Clients,
+    identity: Identity,
+    agent: String,
+    fence: Fence,
+    throttle_metrics: ThrottleMetrics,
+    dry_run: bool,
+}
+
+impl ClientSource {
+    /// The source of the controller that acts as this service account of kube-system, or as the
+    /// process itself.
+    pub(crate) fn new(
+        clients: Clients,
+        account: &str,
+        by_account: bool,
+        fence: Fence,
+        throttle_metrics: ThrottleMetrics,
+    ) -> Self {
+        let (agent, identity) = if by_account {
+            let identity =
+                Identity::ServiceAccount { namespace: "kube-system".into(), name: account.into() };
+            (format!("system:serviceaccount:kube-system:{account}"), identity)
+        } else {
+            (account.to_owned(), Identity::Root)
+        };
+        Self { clients, identity, agent, fence, throttle_metrics, dry_run: false }
+    }
+
+    /// This source for a process that stores nothing but its lease.
+    pub(crate) fn with_dry_run(self, dry_run: bool) -> Self {
+        Self { dry_run, ..self }
+    }
+
+    /// A client of this cluster with the controller's identity, behind the leader's fence and a
+    /// throttle of its own. `purpose` names the throttle in metrics and logs; a negative `qps` is
+    /// unlimited.
+    pub fn for_purpose(
+        &self,
+        purpose: &str,
+        (qps, burst): (f64, u32),
+    ) -> Result<kube::Client, ClientError> {
+        Ok(self.caller(purpose, (qps, burst))?.kube())
+    }
+
+    /// A client as [`for_purpose`](Self::for_purpose) makes it, for raw requests.
+    pub fn caller(&self, purpose: &str, (qps, burst): (f64, u32)) -> Result<Caller, ClientError> {
+        let throttle = Throttle::new(purpose, qps, burst, &self.throttle_metrics)?;
+        let (fence, dry_run) = (Some(self.fence.clone()), self.dry_run);
+        Ok(self.clients.caller(Profile { throttle, fence, dry_run, ..self.unfenced_profile() })?)
+    }
+
+    /// The source of clients of another cluster, whose kubeconfig an object holds; it acts as that
+    /// kubeconfig's user, behind the same fence. The kubeconfig is not followed: whoever watches
+    /// the object asks again.
+    ///
+    /// # Errors
+    /// The kubeconfig cannot be used, or names something on this machine.
+    pub async fn of_cluster(&self, kubeconfig: &str) -> Result<Self, ClientError> {
+        let clients = self.clients.of_object(kubeconfig).await?;
+        Ok(Self { clients, identity: Identity::Root, ..self.clone() })
+    }
+
+    /// The factory for clients of this cluster, for a profile of the controller's own.
+    pub fn factory(&self) -> &Clients {
+        &self.clients
+    }
+
+    /// Reads and questions of the controller that no throttle may delay.
+    pub(crate) fn unthrottled(&self) -> Result<kube::Client, ClientError> {
+        Ok(self.clients.build(self.unfenced_profile())?)
+    }
+
+    fn unfenced_profile(&self) -> Profile {
+        Profile { identity: self.identity.clone(), ..Profile::root(&self.agent) }
+    }
+}
+
+/// Nothing could be started.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// A mistake of ours: two parts share the name of a metric.
+    #[error("cannot register the metrics of the controllers: {0}")]
+    Metrics(#[from] prometheus::Error),
+    /// The rate or the configuration of a client cannot be used.
+    #[error("cannot make a client for the controllers: {0}")]
+    Client(#[from] ClientError),
+}
+
+/// Why a controller ended without being asked to.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// A mistake of ours: two parts share the name of a metric.
+    #[error("cannot register metrics: {0}")]
+    Metrics(#[from] prometheus::Error),
+    /// The rate or the configuration of a client cannot be used.
+    #[error("cannot make a client: {0}")]
+    Client(#[from] ClientError),
+    /// The first list did not come.
+    #[error("cannot start: the caches were not filled within {0:?}")]
+    CachesNotFilled(Duration),
+    /// Many keys panicked, so the state of the controller is not trusted any more.
+    #[error(transparent)]
+    TooManyPanics(#[from] TooManyPanics),
+    /// The cached state of its informers is void.
+    #[error("cached state is no longer valid, restarting the controller: {0}")]
+    Void(String),
+    /// The controller, or a task of it, panicked.
+    #[error("cannot go on: it panicked: {0}")]
+    Panicked(Panic),
+    /// A reason of the controller's own.
+    #[error(transparent)]
+    Controller(Box<dyn Error + Send + Sync>),
+}
+
+impl Failure {
+    /// A reason of the controller's own.
+    pub fn new(reason: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self::Controller(reason.into())
+    }
+}
+
+/// How a key is tried again whose write ended so. Conflicts and objects that are gone are expected:
+/// the cache will show what is there now.
+pub fn retry(error: objects::Error) -> Retry {
+    let pause = error.retry_after();
+    match &error.why {
+        Why::Throttled { .. } => Retry::throttled(error, pause),
+        Why::Conflict { .. } | Why::Gone | Why::Deleting | Why::Exists => Retry::expected(error),
+        _ => Retry::new(error).at_least(pause.unwrap_or_default()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -6,9 +6,8 @@ use flags::{Problem, Spec, Values};
 use futures::future::BoxFuture;
 
 use crate::command::Command;
-use crate::context::Context;
+use crate::context::{Context, Failure};
 use crate::dormancy::Awaited;
-use crate::failure::Failure;
 use crate::permissions::Permission;
 
 /// A controller that the binary hosts.
@@ -36,9 +35,6 @@ pub trait Controller: Send + Sync {
     }
 
     /// The label that the flags decide of one of its CRDs.
-    ///
-    /// # Errors
-    /// A flag has a value that means nothing.
     fn crd_label(&self, _: &Values) -> Result<Option<CrdLabel>, Problem> {
         Ok(None)
     }
@@ -48,9 +44,6 @@ pub trait Controller: Send + Sync {
 
     /// Judges the command line before anything is started. No I/O, but for files that belong to the
     /// command line.
-    ///
-    /// # Errors
-    /// Every problem, so that all can be mended at once.
     fn configure(&self, values: &Values) -> Result<Configured, Vec<Problem>>;
 }
 

@@ -10,8 +10,7 @@ use kube::client::Body;
 use kube_api::{Kind, Resource};
 use serde::Deserialize;
 
-use crate::context::Context;
-use crate::failure::Failure;
+use crate::context::{Context, Failure};
 use crate::permissions::Permission;
 
 /// Limit of one question.

@@ -18,14 +18,12 @@ use tokio_util::sync::CancellationToken;
 use tracing::{Instrument, error_span, info, warn};
 use workqueue::{PanicLimit, QueueMetrics, ReconcileMetrics};
 
-use crate::clients::{ClientError, ClientSource};
-use crate::context::{Context, Settings};
+use crate::context::{ClientError, ClientSource, Context, Settings, StartError};
 use crate::controller::{Placement, Stopped};
-use crate::failure::StartError;
 use crate::informers::{Informers, InformersOptions};
 use crate::options::{HostOptions, Hosted};
-use crate::pages;
 use crate::permissions::{PermissionCheck, Subject};
+use crate::supervisor;
 use crate::supervisor::{ControllerHealth, Supervisor};
 use crate::work::{MadeOnce, Tasks, WatchedQueues, Work};
 
@@ -61,9 +59,6 @@ const EVENT_FLUSH: Duration = Duration::from_secs(2);
 
 impl Host {
     /// Starts these controllers; returns without waiting for caches.
-    ///
-    /// # Errors
-    /// A client or a metric could not be made.
     pub fn start(options: &HostOptions, hosted: Vec<Hosted>) -> Result<Self, StartError> {
         let background = CancellationToken::new();
         let wiring = Wiring::new(options, &background)?;
@@ -74,9 +69,6 @@ impl Host {
     }
 
     /// Starts these controllers in addition to the running ones, as when this process begins to lead.
-    ///
-    /// # Errors
-    /// A client could not be made.
     pub fn start_more(
         &mut self,
         options: &HostOptions,
@@ -290,7 +282,7 @@ impl Wiring {
         let name = hosted.name;
         let state = ControllerHealth::of(context.work.watched.clone());
         let health = state.clone();
-        options.pages.add(pages::debug_page(name, health.clone(), &context.informers));
+        options.pages.add(supervisor::debug_page(name, health.clone(), &context.informers));
         options.health.add(name, Endpoints::ALL, move || health.check());
         let supervisor = Supervisor {
             runner: hosted.runner,

@@ -8,30 +8,25 @@
 //! |---|---|
 //! | `controller.rs` | [`Controller`], [`Runner`]: the interface of a controller |
 //! | `command.rs` | [`command`]: commands of the program, and what they share |
-//! | `context.rs`, `clients.rs`, `informers.rs` | [`Context`] of a running controller |
+//! | `context.rs`, `informers.rs` | [`Context`] of a running controller; [`Failure`], and [`retry`] after a failed write |
 //! | `run.rs` | [`Run`]: caches that feed a queue, workers, start, audit and stop |
-//! | `failure.rs` | [`Failure`], and [`retry`] after a failed write |
 //! | `host.rs`, `options.rs` | [`Host`]: starts and stops all controllers |
-//! | `supervisor.rs`, `work.rs` | keeps a controller running and reports its health |
+//! | `supervisor.rs`, `work.rs` | keeps a controller running, reports its health, and shows its page |
 //! | `own_threads.rs` | [`OwnThreads`]: threads of a controller with much work |
 //! | `permissions.rs` | [`Permission`]: which rights are missing |
 //! | `dormancy.rs` | [`dormancy`]: kinds without which a controller has nothing to do |
-//! | `pages.rs` | the pages about controllers |
 //! | `reachability.rs` | whether the API server answers |
 #![doc = ""]
 #![doc = include_str!("../EXAMPLE.md")]
 
-mod clients;
 pub mod command;
 mod context;
 mod controller;
 pub mod dormancy;
-mod failure;
 mod host;
 mod informers;
 mod options;
 mod own_threads;
-mod pages;
 mod permissions;
 mod reachability;
 mod run;
@@ -40,17 +35,14 @@ mod supervisor;
 mod testing;
 mod work;
 
-pub use clients::{ClientError, ClientSource};
-pub use context::{Context, Settings};
+pub use context::{ClientError, ClientSource, Context, Failure, Settings, StartError, retry};
 pub use controller::{Activity, Configured, Controller, CrdLabel, Placement, Runner, Stopped};
-pub use failure::retry;
-pub use failure::{Failure, StartError};
 pub use host::{Ended, Host};
 pub use informers::{Informers, InformersOptions};
 pub use options::{HostOptions, Hosted};
 pub use own_threads::OwnThreads;
-pub use pages::reserve_pages;
 pub use permissions::{Permission, is_allowed};
 pub use reachability::watch_api_server;
 pub use run::Run;
 pub use run::feed;
+pub use supervisor::reserve_pages;

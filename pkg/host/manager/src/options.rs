@@ -11,9 +11,8 @@ use prometheus::Registry;
 use resilience::Fence;
 use serving::{Health, Pages, ServingMetrics};
 
-use crate::clients::ClientError;
+use crate::context::{ClientError, StartError};
 use crate::controller::Runner;
-use crate::failure::StartError;
 
 /// Settings and resources of all controllers.
 pub struct HostOptions {
@@ -62,9 +61,6 @@ pub struct HostOptions {
 impl HostOptions {
     /// Stock's defaults, for a process without leader election; registers the metrics of throttles,
     /// listeners and events. A process that writes events of its own makes the value itself.
-    ///
-    /// # Errors
-    /// A metric is registered already, or the clients cannot be used.
     pub fn new(
         product: &'static str,
         clients: Clients,

@@ -10,7 +10,7 @@ use tokio::runtime::{Builder, Handle, Runtime};
 use tokio_util::task::AbortOnDropHandle;
 use tracing::{Instrument as _, Span};
 
-use crate::failure::Failure;
+use crate::context::Failure;
 
 /// A runtime that begins with its first work and then stays: what it opened, such as a connection,
 /// may serve others too.
@@ -29,9 +29,6 @@ impl OwnThreads {
     }
 
     /// Does this work there, and all tasks that it begins. Dropped, it ends the work.
-    ///
-    /// # Errors
-    /// No thread can be started, or the work panicked.
     pub async fn run<T: Send + 'static>(
         &self,
         work: impl Future<Output = T> + Send + 'static,

@@ -187,9 +187,6 @@ impl Subject {
 
 /// Whether the attributes of a review of access, such as those of a [`Permission`], are allowed to
 /// `account` of kube-system, or to the identity of `client` itself. Nothing is stored by it.
-///
-/// # Errors
-/// The server does not answer.
 pub async fn is_allowed(
     client: &kube::Client,
     attributes: impl Into<Value>,

@@ -12,8 +12,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 use tracing::info;
 use workqueue::{Key, Ready, Reconcile, WorkQueue, WorkerOptions, run_workers};
 
-use crate::context::Context;
-use crate::failure::Failure;
+use crate::context::{Context, Failure};
 
 /// Time limit of one key, unless [`Run::item_limit`] sets another one.
 const ITEM_LIMIT: Duration = Duration::from_secs(60);

@@ -1,21 +1,27 @@
 //! Keeps one controller running: a failed run is followed by a fresh one
-//! (rule:failed-controller-is-restarted).
+//! (rule:failed-controller-is-restarted). Its page shows how it fares; in its place there is one while
+//! it does not run here, so that a person who asks a standby does not think that there is no such page.
 
+use std::fmt::Write as _;
+use std::future::ready;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use client::applicable_for;
+use http::StatusCode;
 use parking_lot::Mutex;
 use prometheus::{IntCounter, IntGauge};
 use resilience::panics::contain;
 use resilience::{Backoff, Jitter};
+use serving::{Access, Page, Pages, reply};
 use tokio::time::{Instant, sleep, timeout};
 use tracing::{error, warn};
 
-use crate::context::Context;
+use crate::context::{Context, Failure};
 use crate::controller::{Runner, Stopped};
-use crate::failure::Failure;
+use crate::informers::Informers;
+use crate::options::Hosted;
 use crate::work::{Tasks, WatchedQueues};
 
 /// Pauses before a failed controller is started again.
@@ -177,6 +183,48 @@ async fn end_orderly(tasks: &Tasks, write_timeout: Duration) -> usize {
     }
     sleep(applicable_for(write_timeout)).await;
     0
+}
+
+/// Where it is.
+pub(crate) fn debug_path(controller: &str) -> String {
+    format!("/debug/controllers/{controller}/")
+}
+
+/// The page of a controller that is at work here. Keeps no cache alive.
+pub(crate) fn debug_page(
+    controller: &'static str,
+    health: ControllerHealth,
+    informers: &Informers,
+) -> Page {
+    let caches = informers.page_lines();
+    Page::new(debug_path(controller), Access::Authorized, move |_| {
+        ready(reply::text(StatusCode::OK, text(controller, &health, caches())))
+    })
+}
+
+fn text(controller: &str, health: &ControllerHealth, caches: Vec<String>) -> String {
+    let state = health.check().err().unwrap_or_else(|| "ok".to_owned());
+    let mut text = format!("{controller}\nhealth: {state}\n");
+    for line in health.page_lines().into_iter().chain(caches) {
+        writeln!(text, "{line}").ok();
+    }
+    text
+}
+
+/// Adds a page for each path that these controllers will serve; theirs take its place.
+pub fn reserve_pages(pages: &Pages, controllers: &[Hosted]) {
+    for Hosted { name, runner, .. } in controllers {
+        let own = runner.pages().iter().map(|&path| path.to_owned());
+        for path in own.chain([debug_path(name)]) {
+            let text = format!(
+                "{name} does not run in this process: another replica leads, the controller is \
+                 starting, or its kind is not served yet. See the log.\n"
+            );
+            pages.add(Page::new(path, Access::Authorized, move |_| {
+                std::future::ready(reply::text(StatusCode::SERVICE_UNAVAILABLE, text.clone()))
+            }));
+        }
+    }
 }
 
 #[cfg(test)]

@@ -18,10 +18,8 @@ use serving::{Health, Pages, ServingMetrics};
 use tokio_util::sync::CancellationToken;
 use workqueue::{PanicLimit, QueueMetrics, ReconcileMetrics};
 
-use crate::clients::ClientSource;
-use crate::context::{Context, Settings};
+use crate::context::{ClientSource, Context, Failure, Settings};
 use crate::controller::{Placement, Runner, Stopped};
-use crate::failure::Failure;
 use crate::informers::{Informers, InformersOptions};
 use crate::permissions::{Permission, PermissionCheck, Subject};
 use crate::work::{MadeOnce, Tasks, WatchedQueues, Work};

@@ -35,15 +35,13 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `object.rs`, `object_meta.rs` | [`Schema`], the typed view of one kind; [`Object`], [`ObjectMeta`] |
-//! | `draft.rs` | [`Draft`], what may be changed, and the patch of a change |
+//! | `object.rs`, `object_meta.rs` | [`Schema`], the typed view of one kind; [`Object`], [`ObjectMeta`]; [`Draft`], what may be changed |
 //! | `patch.rs` | lays typed changes over whole JSON; makes merge patches |
-//! | `object_client.rs` | [`ObjectClient`]; below it change, create and delete |
+//! | `object_client.rs` | [`ObjectClient`]; below it change and delete |
 //! | `own_writes.rs` | the newest copies from answers; [`OpenWrites`] |
 //! | `calls.rs`, `error.rs` | single requests; what their answers mean: [`Error`], [`Outcome`] |
 
 mod calls;
-mod draft;
 mod error;
 mod object;
 mod object_client;
@@ -54,10 +52,8 @@ mod patch;
 mod testing;
 
 pub use calls::Part;
-pub use draft::{Draft, DraftMetadata};
 pub use error::{Error, Outcome, Why};
-pub use object::{DecodeError, Object};
-pub use object::{Dynamic, Schema};
+pub use object::{DecodeError, Draft, DraftMetadata, Dynamic, Object, Schema};
 pub use object_client::{Apply, Created, Deletion, Merge, ObjectClient, Propagation, Written};
 pub use object_meta::{ObjectMeta, OwnerReference};
 pub use own_writes::OpenWrites;

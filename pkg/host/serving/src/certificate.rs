@@ -218,9 +218,6 @@ pub struct SuppliedCertificate(Arc<Current>);
 
 impl SuppliedCertificate {
     /// Begins with this pair in PEM: the chain, leaf first, and the key of the leaf.
-    ///
-    /// # Errors
-    /// They cannot be used.
     pub fn new(chain: &str, key: &str) -> Result<Self, ServeError> {
         Ok(Self(Current::new(Self::read(chain, key)?)))
     }

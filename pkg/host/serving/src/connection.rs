@@ -14,7 +14,7 @@ use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulConnection;
-use prometheus::{IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry};
+use prometheus::{IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Registry};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -23,8 +23,7 @@ use tokio_rustls::server::TlsStream;
 use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
-use crate::clients::Clients;
-use crate::guard::SharedGuard;
+use crate::guard::{Clients, SharedGuard};
 use crate::sources::Activity;
 use crate::{Pages, Peer, Reply, dispatch};
 
@@ -216,28 +215,21 @@ pub(crate) struct ListenerMetrics {
 
 impl ServingMetrics {
     /// Registers the metrics in `registry`.
-    ///
-    /// # Errors
-    /// A metric of one of these names is registered already.
     pub fn new(registry: &Registry) -> Result<Self, prometheus::Error> {
         let labels = &["listener"];
-        let connections = IntGaugeVec::new(
-            Opts::new("icm_serving_connections", "Open connections, by listener."),
-            labels,
-        )?;
-        let counter = |name: &str, help: &str| IntCounterVec::new(Opts::new(name, help), labels);
-        let handshake_errors = counter(
-            "icm_serving_handshake_errors_total",
-            "Connections that ended before the TLS handshake was complete, by listener.",
-        )?;
-        let rejected = counter(
-            "icm_serving_rejected_connections_total",
-            "Connections that were closed because too many were open, by listener.",
-        )?;
-        registry.register(Box::new(connections.clone()))?;
-        registry.register(Box::new(handshake_errors.clone()))?;
-        registry.register(Box::new(rejected.clone()))?;
-        Ok(Self { connections, handshake_errors, rejected })
+        let counter = |name: &str, help: &str| metrics::counter(registry, name, help, labels);
+        let help = "Open connections, by listener.";
+        Ok(Self {
+            connections: metrics::gauge(registry, "icm_serving_connections", help, labels)?,
+            handshake_errors: counter(
+                "icm_serving_handshake_errors_total",
+                "Connections that ended before the TLS handshake was complete, by listener.",
+            )?,
+            rejected: counter(
+                "icm_serving_rejected_connections_total",
+                "Connections that were closed because too many were open, by listener.",
+            )?,
+        })
     }
 
     pub(crate) fn of(&self, listener: &str) -> ListenerMetrics {

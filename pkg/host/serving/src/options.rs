@@ -3,8 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 
-use crate::error::STOCK_PORT;
-use crate::{SuppliedCertificate, TlsOptions};
+use crate::{STOCK_PORT, SuppliedCertificate, TlsOptions};
 
 /// How to listen, and which certificate to show.
 #[derive(Clone, Debug)]

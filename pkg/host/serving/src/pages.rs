@@ -1,7 +1,7 @@
 //! The pages of one listener. They come while the server runs; requests see those of that moment.
 
+mod encoding;
 mod metrics;
-mod openmetrics;
 
 use std::collections::BTreeSet;
 use std::future::ready;

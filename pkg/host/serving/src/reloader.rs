@@ -15,7 +15,7 @@ use x509_parser::extensions::GeneralName;
 use x509_parser::prelude::FromDer as _;
 
 use crate::certificate::{Current, Pair, Paths, generate, is_due};
-use crate::clients::ClientCa;
+use crate::guard::ClientCa;
 use crate::{CertificateSource, NamedCertificate, ServeError};
 
 /// How often files are read again and the age of our own pair is checked.

@@ -30,9 +30,6 @@ pub struct Endpoint {
 
 impl Endpoint {
     /// An endpoint whose server must satisfy `trust` and gets to see `certificate`.
-    ///
-    /// # Errors
-    /// Trust or certificate cannot be used.
     pub fn new(
         configs: &TlsConfigs,
         trust: &Trust,
@@ -60,9 +57,6 @@ impl Endpoint {
     }
 
     /// Reaches the server through `proxy`, which must satisfy `trust` if it speaks TLS.
-    ///
-    /// # Errors
-    /// The trust cannot be used.
     pub fn through(
         mut self,
         proxy: Proxy,
@@ -105,9 +99,6 @@ pub(crate) enum Kind {
 
 impl Proxy {
     /// The proxy at `address`; without a scheme it is an HTTP proxy.
-    ///
-    /// # Errors
-    /// It is not such an address.
     pub fn parse(address: &str) -> Result<Self, ProxyError> {
         let matcher = Matcher::builder().all(with_scheme(address)).build();
         let proxy = matcher.intercept(&Uri::from_static("https://server")).map(Self);
@@ -115,9 +106,6 @@ impl Proxy {
     }
 
     /// The proxy for `server` that the environment names, read through `env`.
-    ///
-    /// # Errors
-    /// It names one whose address cannot be used.
     pub fn from_environment(
         server: &Uri,
         env: impl Fn(&str) -> Option<String>,

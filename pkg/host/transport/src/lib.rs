@@ -6,31 +6,29 @@
 //! | file | holds |
 //! |---|---|
 //! | `endpoint.rs` | [`Endpoint`]: where a server is reached, through which [`Proxy`], and what is trusted there |
-//! | `wire.rs` | [`Wire`]: the connections to an endpoint, HTTP/2 on one and HTTP/1.1 in a pool |
+//! | `wire.rs` | [`Wire`]: the connections to an endpoint, HTTP/2 on one and HTTP/1.1 in a pool; headers |
 //! | `dial.rs` | [`dial`]: one connection, opened phase by phase |
 //! | `names.rs` | [`Names`]: the addresses of hosts |
 //! | `resolver.rs` | [`Resolver`]: the addresses that may be dialled |
 //! | `tls.rs` | trust, client certificates, and the TLS configurations that connections share |
 //! | `certificates.rs` | bounded verification of certificate chains; `serving` uses it, too |
-//! | `error_text.rs` | [`ErrorChain`], [`PemProblem`]: errors as text without secrets |
-//! | `headers.rs` | `Retry-After`, and headers that hold secrets |
+//! | `error.rs` | [`ErrorChain`], [`PemProblem`], [`DialError`]: errors as text without secrets |
 
 pub mod certificates;
 mod dial;
 mod endpoint;
-mod error_text;
-mod headers;
+mod error;
 mod names;
 mod resolver;
 mod tls;
 mod wire;
 
 pub use certificates::Validity;
-pub use dial::{DialError, Dialed, Duplex, Phase, ProxyFault, Way, dial};
+pub use dial::{Dialed, Duplex, Phase, Way, dial};
 pub use endpoint::{Endpoint, Proxy, ProxyError};
-pub use error_text::{ErrorChain, PemProblem};
-pub use headers::{RETRY_AFTER_MAX, retry_after, sensitive_header, wipe};
+pub use error::{DialError, ErrorChain, PemProblem, ProxyFault};
 pub use names::{Asker, Names};
 pub use resolver::{DialPolicy, DialPolicyError, Resolver, Unresolved};
 pub use tls::{ClientCertificate, Fields, Protocol, TlsConfigs, TlsError, Trust, Waived};
 pub use wire::{AnswerBody, Answering, SendPermit, Wire, WireError, open, rest_if_busy};
+pub use wire::{RETRY_AFTER_MAX, retry_after, sensitive_header, wipe};

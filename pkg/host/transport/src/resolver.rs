@@ -59,9 +59,6 @@ impl Default for DialPolicy {
 impl DialPolicy {
     /// Refuses the addresses of `refused` as well as those of the default; those of `allowed` are
     /// dialled all the same.
-    ///
-    /// # Errors
-    /// One is no CIDR.
     pub fn new(refused: &[String], allowed: &[String]) -> Result<Self, DialPolicyError> {
         let read = |texts: &[String]| {
             let read = texts.iter().map(|text| text.parse::<IpNet>().map_err(|_| text.clone()));

@@ -29,9 +29,6 @@ pub struct TlsConfigs {
 
 impl TlsConfigs {
     /// The configuration for `trust` and `certificate`: the one in use, or a new one.
-    ///
-    /// # Errors
-    /// They cannot be used.
     pub fn get(
         &self,
         trust: &Trust,

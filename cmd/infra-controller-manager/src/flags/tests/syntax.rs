@@ -57,7 +57,7 @@ fn a_negative_name_in_a_list_is_a_value_and_no_flag() {
 #[test]
 fn every_short_form_of_the_verbosity_is_read() {
     for form in [&["-v", "4"][..], &["-v=4"], &["-v4"], &["--v=4"], &["--v", "4"]] {
-        assert_eq!(values(form).get(&table::observing::VERBOSITY), 4, "{form:?}");
+        assert_eq!(values(form).get(&table::serving::VERBOSITY), 4, "{form:?}");
     }
 }
 

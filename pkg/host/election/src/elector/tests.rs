@@ -11,7 +11,7 @@ use tokio::time::advance;
 
 use self::server::{Fault, Server, Store, Verb};
 use super::*;
-use crate::metrics::ElectionMetrics;
+use crate::term::ElectionMetrics;
 
 mod absent;
 mod leaving;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::syntax::{SyntaxError, boolean, number};
+use crate::syntax::{SyntaxError, boolean, verbosity};
 
 /// The fields of `text`; nothing for an empty text.
 ///
@@ -182,7 +182,7 @@ pub fn vmodule(text: &str) -> Result<Vec<(String, u8)>, SyntaxError> {
 fn level(entry: &str) -> Result<(String, u8), SyntaxError> {
     let bad = || SyntaxError::VModule(entry.to_owned());
     let (pattern, level) = entry.split_once('=').ok_or_else(bad)?;
-    let level = number::verbosity(level).map_err(|_| bad())?;
+    let level = verbosity(level).map_err(|_| bad())?;
     if pattern.is_empty() {
         return Err(bad());
     }

@@ -14,8 +14,8 @@ use serde_json::{Map, Value};
 
 use crate::fault::Fault;
 use crate::intake::{Bookmark, Event, Page};
-use crate::log_once::Unreadable;
 use crate::request::Encoding;
+use crate::shared::Unreadable;
 
 #[derive(Deserialize)]
 #[serde(tag = "type", content = "object", rename_all = "UPPERCASE")]

@@ -1,12 +1,16 @@
 //! A supervised controller on a paused clock: pauses, panics, health, and being told to stop.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use api_server_double::{ApiServer, Reply, client};
 use futures::future::pending;
-use kube_api::Resource;
+use kube_api::{Node, Resource};
 use log_capture::Capture;
 use objects::{Draft, Dynamic};
 use serde_json::json;
 use tokio::time::{Instant, sleep};
+use workqueue::{Backoff, Jitter, Next, Reconcile, Retry};
 
 use super::*;
 use crate::testing::{Fake, Run, context, lists, server_of, with_write_timeout};
@@ -367,4 +371,40 @@ async fn a_task_of_a_failed_run_that_blocks_its_thread_makes_the_check_red_and_h
         assert!(began.elapsed() < secs(60), "the check stays red");
         sleep(Duration::from_millis(1)).await; // a check can only be asked
     }
+}
+
+/// Fails to handle every key.
+struct Failing;
+
+impl Reconcile for Failing {
+    type Key = String;
+
+    async fn reconcile(&self, _: &String) -> Result<Next, Retry> {
+        Err(Retry::new("no\nroom"))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_page_has_a_line_for_each_queue_and_each_cache() {
+    let context = context(client(|_| Reply::Silence)).await;
+    let backoff = Backoff::doubling(Duration::MAX, Duration::MAX, Jitter::None);
+    let queue = context.queue("things", backoff);
+    queue.add("a".to_owned());
+    queue.add("b".to_owned());
+    let running = tokio::spawn(context.run(&queue, Arc::new(Failing)).until_stopped());
+    let nodes = context.informers.get::<Node>();
+    sleep(Duration::from_secs(7)).await;
+    let health = ControllerHealth::of(context.work.watched.clone());
+    let shown = text("a-controller", &health, context.informers.page_lines()());
+    let expected = "a-controller\nhealth: ok\nnever restarted\n\
+        queue things: 0 keys due, longest handling so far 0.0 s, \
+        the last failure was \"b\" 7 s ago: \"no\\nroom\"\n\
+        cache nodes: 0 objects, the first list of nodes is not complete\n";
+    assert_eq!(shown, expected);
+    drop(nodes);
+    assert!(context.informers.page_lines()().is_empty(), "it keeps none alive");
+    context.stop.cancel();
+    running.await.unwrap().unwrap();
+    let shown = text("a-controller", &health, Vec::new());
+    assert!(!shown.contains("queue"), "it is not worked on any more: {shown}");
 }

@@ -8,9 +8,8 @@ use tokio::time::{Instant, sleep};
 use tracing::debug;
 
 use crate::calls::{Part, Verb};
-use crate::draft::{self, Draft};
 use crate::error::{Error, Outcome, Why};
-use crate::object::{Object, Schema};
+use crate::object::{Draft, Object, Schema, change_of, status_change_of};
 use crate::object_client::{ObjectClient, Written};
 use crate::patch::{between, lay};
 
@@ -42,9 +41,6 @@ impl<S: Schema> ObjectClient<S> {
     }
 
     /// Changes the subresource `status` and nothing else, as [`ObjectClient::change`] does the rest.
-    ///
-    /// # Errors
-    /// As [`ObjectClient::change`].
     pub async fn change_status(
         &self,
         object: &Arc<Object<S>>,
@@ -53,7 +49,7 @@ impl<S: Schema> ObjectClient<S> {
         self.settle(object, Part::Status, |object| {
             let mut status = object.status.clone();
             edit(object, &mut status);
-            draft::status_change_of(object, &status).map_err(|_| Why::Encode)
+            status_change_of(object, &status).map_err(|_| Why::Encode)
         })
         .await
     }
@@ -67,7 +63,7 @@ impl<S: Schema> ObjectClient<S> {
         self.settle(object, Part::Main, |object| {
             let mut draft = Draft::of(object);
             edit(object, &mut draft)?;
-            draft::change_of(object, &draft).map_err(|_| Why::Encode)
+            change_of(object, &draft).map_err(|_| Why::Encode)
         })
         .await
     }

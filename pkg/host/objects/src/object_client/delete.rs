@@ -142,9 +142,6 @@ impl<S: Schema> ObjectClient<S> {
 
     /// Takes this finalizer away, and no other; `None` when the object is gone, which it may be
     /// for having had no other.
-    ///
-    /// # Errors
-    /// As [`ObjectClient::change`].
     pub async fn remove_finalizer(
         &self,
         object: &Arc<Object<S>>,

@@ -16,7 +16,7 @@ use rustls::pki_types::{ServerName, UnixTime};
 
 use crate::CertificateSource;
 use crate::certificate::made_at;
-use crate::clients::ClientCa;
+use crate::guard::ClientCa;
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
 

@@ -9,12 +9,11 @@ use http::header::{HeaderName, HeaderValue};
 use http::{Method, StatusCode};
 use prometheus::core::Collector as _;
 use prometheus::proto::{Bucket, Metric, MetricFamily, MetricType};
-use prometheus::{IntCounter, IntCounterVec, Opts, Registry, TextEncoder};
+use prometheus::{IntCounter, IntCounterVec, Opts, Registry};
 use tokio::task::spawn_blocking;
-use tracing::error;
 
-use crate::pages::openmetrics;
-use crate::process_usage::{self, START_TIME};
+use crate::pages::encoding::Format;
+use crate::process_metrics::{self, START_TIME};
 use crate::{Access, Health, Page, Reply, reply};
 
 pub(super) fn pages(health: &Health, registry: &Registry, exposition: &Exposition) -> [Page; 2] {
@@ -22,8 +21,8 @@ pub(super) fn pages(health: &Health, registry: &Registry, exposition: &Expositio
     let exposition = Arc::new(exposition.clone());
     [
         Page::new("/metrics", Access::Authorized, move |request| {
-            let open = openmetrics::is_wanted(&request.headers);
-            metrics(scraped.clone(), exposition.clone(), open)
+            let format = Format::wanted(&request.headers);
+            metrics(scraped.clone(), exposition.clone(), format)
         }),
         Page::new("/metrics/slis", Access::Authorized, move |request| {
             ready(slis(&health, &request.method))
@@ -32,9 +31,9 @@ pub(super) fn pages(health: &Health, registry: &Registry, exposition: &Expositio
 }
 
 /// Rendered on a blocking thread: the series of thousands of objects would hold up the only worker.
-async fn metrics(registry: Registry, exposition: Arc<Exposition>, open: bool) -> Reply {
+async fn metrics(registry: Registry, exposition: Arc<Exposition>, format: Format) -> Reply {
     match spawn_blocking(move || {
-        resilience::panics::contain_call(|| render(&registry, &exposition, open))
+        resilience::panics::contain_call(|| render(&registry, &exposition, format))
     })
     .await
     {
@@ -45,30 +44,13 @@ async fn metrics(registry: Registry, exposition: Arc<Exposition>, open: bool) ->
     }
 }
 
-/// `open` is for OpenMetrics.
-fn render(registry: &Registry, exposition: &Exposition, open: bool) -> Reply {
+fn render(registry: &Registry, exposition: &Exposition, format: Format) -> Reply {
     let mut families = registry.gather();
-    let start = process_usage::start();
+    let start = process_metrics::start();
     let counts = metric_counts(&families, exposition);
     exposition.limit(&mut families);
     families.extend(counts);
-    if open {
-        return started(
-            reply::with_type(
-                StatusCode::OK,
-                openmetrics::CONTENT_TYPE,
-                openmetrics::text(&families),
-            ),
-            start,
-        );
-    }
-    match TextEncoder::new().encode_to_string(&families) {
-        Ok(text) => prometheus_text(openmetrics::with_bounds_of_text(&text), start),
-        Err(err) => {
-            error!(logger = "serving", %err, "Cannot encode metrics");
-            reply::text(StatusCode::INTERNAL_SERVER_ERROR, "cannot encode metrics\n")
-        }
-    }
+    started(format, format.page(&families), start)
 }
 
 /// `/metrics/slis`: counts of the answers of health checks; DELETE resets them.
@@ -77,24 +59,20 @@ fn slis(health: &Health, method: &Method) -> Reply {
         health.reset_slis();
         return reply::text(StatusCode::OK, "metrics reset\n");
     }
-    let start = process_usage::start();
+    let start = process_metrics::start();
     let process = start.map_or_else(String::new, |start| {
         format!(
             "# HELP {START_TIME} Start of the process in seconds since 1970.\n\
              # TYPE {START_TIME} gauge\n{START_TIME} {start}\n"
         )
     });
-    prometheus_text(health.slis() + &process, start)
-}
-
-fn prometheus_text(text: String, start: Option<u64>) -> Reply {
-    let format = "text/plain; version=0.0.4; charset=utf-8";
-    started(reply::with_type(StatusCode::OK, format, text), start)
+    started(Format::Text, health.slis() + &process, start)
 }
 
 /// With the process start in Unix seconds: scrapers use it to tell a restart from a counter that was
 /// reset.
-fn started(mut reply: Reply, start: Option<u64>) -> Reply {
+fn started(format: Format, page: String, start: Option<u64>) -> Reply {
+    let mut reply = reply::with_type(StatusCode::OK, format.content_type(), page);
     if let Some(start) = start {
         let name = HeaderName::from_static("process-start-time-unix");
         reply.headers_mut().insert(name, HeaderValue::from(start));

@@ -220,7 +220,7 @@ async fn a_client_ca_that_changes_on_disk_is_taken_over_and_a_bad_one_is_not() {
     let (old, new) = (Authority::new(), Authority::new());
     let files = Files::new("changed");
     let path = files.write("clients.crt", &old.pem);
-    let ca = crate::clients::ClientCa::load(&path).await.unwrap();
+    let ca = crate::guard::ClientCa::load(&path).await.unwrap();
     let judge = async |authority: &Authority| {
         let (certificate, _) = authority.sign(ExtendedKeyUsagePurpose::ClientAuth);
         ca.judge(&[CertificateDer::from_pem_slice(certificate.as_bytes()).unwrap()]).await
@@ -239,7 +239,7 @@ async fn a_client_ca_that_changes_on_disk_is_taken_over_and_a_bad_one_is_not() {
     assert!(ca.reload().await.unwrap());
     assert!(matches!(judge(&new).await, PeerCertificate::Trusted(_)));
     assert_eq!(judge(&old).await, PeerCertificate::Untrusted);
-    let clients = crate::clients::Clients::Judged(ca.clone());
+    let clients = crate::guard::Clients::Judged(ca.clone());
     assert_eq!(clients.state_of(&[]).await, PeerCertificate::Absent);
 }
 

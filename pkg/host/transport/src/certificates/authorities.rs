@@ -10,10 +10,10 @@ use x509_parser::certificate::X509Certificate;
 use x509_parser::prelude::FromDer as _;
 use x509_parser::x509::X509Version;
 
-use crate::certificates::chain::{
+use crate::certificates::relaxed::{Shown, readable};
+use crate::certificates::{
     AuthorityFault, Budget, Counted, Purpose, Refused, Terms, bounded, path,
 };
-use crate::certificates::relaxed::{Shown, readable};
 
 /// Certificates that are trusted: as authorities, and each as itself, as in Go.
 #[derive(Debug)]
@@ -65,9 +65,6 @@ impl Authorities {
 
     /// Whether `leaf`, with the other certificates that were sent, is good. The cost is bounded whatever was sent
     /// (`rule:chains-are-bounded`).
-    ///
-    /// # Errors
-    /// Why it is not.
     pub fn judge(
         &self,
         leaf: &CertificateDer<'_>,

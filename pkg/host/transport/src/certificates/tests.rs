@@ -12,8 +12,7 @@ use rcgen::{
 };
 use rustls_pki_types::{CertificateDer, UnixTime};
 
-use crate::certificates::chain::{Budget, MOST_SIGNATURES};
-use crate::certificates::*;
+use crate::certificates::{Budget, MOST_SIGNATURES, *};
 
 type Signer = CertifiedIssuer<'static, KeyPair>;
 

@@ -8,7 +8,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use zeroize::Zeroize as _;
 
 use crate::certificates::{Validity, validity};
-use crate::error_text::PemProblem;
+use crate::error::PemProblem;
 
 /// The servers that are trusted.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,9 +48,6 @@ impl Trust {
     }
 
     /// Servers that an authority of this bundle vouches for, and no other: all certificates in `pem`.
-    ///
-    /// # Errors
-    /// There is not one, or one cannot be read.
     pub fn from_pem(pem: &[u8]) -> Result<Self, TlsError> {
         Ok(Self::of(Whom::Bundle(certificates(pem)?.into())))
     }

@@ -183,7 +183,7 @@ impl Error for WireError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error_text::ErrorChain;
+    use crate::error::ErrorChain;
 
     #[test]
     fn the_cause_is_found_by_its_type_and_reported_once() {

@@ -52,6 +52,20 @@ async fn metrics_are_the_registry_in_text_with_the_process_start() {
     );
 }
 
+#[tokio::test]
+async fn a_registry_without_series_is_shown_as_a_page() {
+    let standard = standard();
+    let empty = IntCounterVec::new(Opts::new("without_series", "h"), &["of"]).unwrap();
+    standard.registry.register(Box::new(empty)).unwrap();
+    let (status, page) = get(&standard, "/metrics").await;
+    assert_eq!(status, 200);
+    assert!(page.contains("\ndisabled_metrics_total 0\n"), "{page}");
+    assert!(
+        !page.contains("without_series") && !page.contains("registered_metrics_total"),
+        "{page}"
+    );
+}
+
 /// The lines of `/metrics` that begin so.
 async fn series(standard: &Standard, prefix: &str) -> Vec<String> {
     let page = get(standard, "/metrics").await.1;

@@ -26,7 +26,7 @@ fn watch_event(kind: &str, object: &[u8]) -> Vec<u8> {
 }
 
 fn read(kind: &str, object: &[u8]) -> Result<Event<Node>, Fault> {
-    event(&watch_event(kind, object))
+    event_from_protobuf(&watch_event(kind, object))
 }
 
 #[test]
@@ -82,12 +82,12 @@ fn an_error_event_keeps_code_reason_and_message() {
 fn a_page_shows_its_version_and_whether_more_follows() {
     let items = [field(2, &node("a", "3", b"")), field(2, &node("b", "4", b""))].concat();
     let meta = field(1, &[field(2, b"5"), field(3, b"token")].concat());
-    let first: Page<Node> = page(&envelope(&[meta, items].concat())).unwrap();
+    let first: Page<Node> = page_from_protobuf(&envelope(&[meta, items].concat())).unwrap();
     assert_eq!((first.version, first.next, first.items.len()), (5, Some("token".into()), 2));
-    let last: Page<Node> = page(&envelope(&field(1, &field(2, b"5")))).unwrap();
+    let last: Page<Node> = page_from_protobuf(&envelope(&field(1, &field(2, b"5")))).unwrap();
     assert_eq!((last.version, last.next), (5, None));
     let list = envelope(&[field(1, &field(2, b"7")), field(2, b"whatever")].concat());
-    assert_eq!(list_version(&list).unwrap(), 7);
+    assert_eq!(list_version_from_protobuf(&list).unwrap(), 7);
 }
 
 #[test]
@@ -108,12 +108,12 @@ fn an_object_that_cannot_be_read_is_named_as_far_as_it_names_itself() {
 fn broken_messages_are_unreadable_and_never_panic() {
     let good = watch_event("ADDED", &node("a", "7", &field(7, b"10.0.0.0/24")));
     for cut in 0..good.len() {
-        assert!(event::<Node>(&good[..cut]).is_err(), "cut at {cut}");
+        assert!(event_from_protobuf::<Node>(&good[..cut]).is_err(), "cut at {cut}");
         for byte in 0..=255 {
             let mut changed = good.clone();
             changed[cut] = byte;
-            let _outcome = event::<Node>(&changed);
-            let _outcome = page::<Node>(&changed);
+            let _outcome = event_from_protobuf::<Node>(&changed);
+            let _outcome = page_from_protobuf::<Node>(&changed);
             let _outcome = Status::read(&changed);
         }
     }

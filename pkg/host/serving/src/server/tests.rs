@@ -13,7 +13,7 @@ use crate::{ListenerOptions, Pages, ServingMetrics, TlsOptions};
 const PATIENCE: Duration = Duration::from_secs(10);
 const OWN: &str = "198.51.100.1";
 const REMOTE: &str = "192.0.2.7";
-const REMOTE_BOUNDS: Bounds = crate::acceptor::REMOTE;
+const REMOTE_BOUNDS: Bounds = crate::server::REMOTE;
 
 /// An acceptor and its metrics.
 struct Entrance {
@@ -37,7 +37,7 @@ impl Entrance {
             pages: Pages::new(),
             acceptor: Arc::new(tls).into(),
             guard: crate::guard::SharedGuard::new(Arc::new(crate::Everyone)),
-            clients: crate::clients::Clients::Ignored,
+            clients: crate::guard::Clients::Ignored,
             max_streams: 0,
             metrics: metrics.clone(),
             stop: stop.clone(),

@@ -66,3 +66,27 @@ async fn a_kubeconfig_that_names_a_file_of_this_machine_is_refused() {
     let refused = source(Fence::always_open()).await.of_cluster(&named).await;
     assert!(matches!(refused.err(), Some(ClientError::Config(ConfigError::Object(_)))));
 }
+
+fn retried(why: Why) -> Retry {
+    retry(objects::Error { verb: "change", object: "widgets ns/a".into(), why })
+}
+
+#[test]
+fn the_servers_wish_to_wait_is_no_failure_of_the_key() {
+    let asked = Some(Duration::from_secs(7));
+    let throttled = retried(Why::Throttled { retry_after: asked });
+    assert!(throttled.is_throttled());
+    assert_eq!(throttled.pause(), Duration::from_secs(7));
+    for nothing in [None, Some(Duration::ZERO)] {
+        let throttled = retried(Why::Throttled { retry_after: nothing });
+        assert_eq!(throttled.pause(), Duration::from_secs(1), "not at once without end");
+    }
+}
+
+#[test]
+fn an_open_attempt_is_a_failure_that_still_waits_as_the_server_asked() {
+    let last = Box::new(Why::Throttled { retry_after: Some(Duration::from_secs(7)) });
+    let open = retried(Why::Open { last, settled_at: None });
+    assert!(!open.is_throttled());
+    assert_eq!(open.pause(), Duration::from_secs(7));
+}
