@@ -57,8 +57,7 @@ pub(crate) fn for_zone<'a>(
     if address.is_none() && is_clear && !is_taken_unseen(situation, zone, plan) {
         let tags = situation.desired.address_tags(zone);
         let create = Action::AllocateAddress { zone: zone.to_owned(), tags };
-        let seen_at = situation.observed.addresses.read_at();
-        situation.create(Part::NatGateways, create, seen_at, plan);
+        situation.create(Part::NatGateways, create, &situation.observed.addresses, plan);
     }
     address
 }

@@ -111,8 +111,7 @@ fn make(
         tags: situation.desired.bastion_tags(attempt),
     };
     let run = Action::RunBastion { vpc: home.id.to_owned(), attempt, launch };
-    let seen_at = situation.observed.bastions.read_at();
-    situation.create(Part::Bastion, run, seen_at, plan);
+    situation.create(Part::Bastion, run, &situation.observed.bastions, plan);
 }
 
 fn image<'a>(

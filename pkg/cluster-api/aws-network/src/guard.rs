@@ -52,7 +52,7 @@ fn tags_of<'a>(seen: &'a Observed, id: &str) -> Option<&'a Tags> {
     macro_rules! find {
         ($($kind:ident)*) => {$(
             if let Some(found) = seen.$kind.of_id(id) {
-                return found.tags();
+                return found.known_tags();
             }
         )*};
     }
@@ -63,7 +63,7 @@ fn tags_of<'a>(seen: &'a Observed, id: &str) -> Option<&'a Tags> {
     used.map(|table| &table.tags).or_else(|| {
         let mut listeners = seen.network.all().iter().flat_map(|found| &found.listeners);
         let listener = listeners.find(|listener| listener.arn == id)?;
-        seen.target_groups.of_id(&listener.target_group)?.tags()
+        seen.target_groups.of_id(&listener.target_group)?.known_tags()
     })
 }
 

@@ -9,7 +9,7 @@ use crate::identity::Ownership;
 use crate::memory::{LogicalId, client_token};
 use crate::outcome::is_quota;
 use crate::plan::{Part, Plan, RECHECK, Reason, Situation};
-use crate::query::{Query, Scope};
+use crate::query::Query;
 use crate::resources::{NatGateway, NatState};
 use crate::subnets::Subnets;
 use crate::tags::{NAT_ZONE_TAG, attempt_of};
@@ -75,7 +75,7 @@ pub(crate) fn plan<'a>(
     plan: &mut Plan,
 ) -> Option<Nats<'a>> {
     let observed = situation.observed;
-    let look = Query::NatGateways(Scope::Vpc(home.id.to_owned()));
+    let look = Query::NatGateways(home.scope());
     if observed.nat_gateways.get().is_none() {
         plan.read(look.clone());
     }
@@ -248,8 +248,7 @@ fn make(
         token: client_token(&situation.identity().owner_id, &logical, attempt),
         tags: situation.desired.nat_gateway_tags(zone, attempt),
     };
-    let seen_at = situation.observed.nat_gateways.read_at();
-    situation.create(Part::NatGateways, create, seen_at, plan);
+    situation.create(Part::NatGateways, create, &situation.observed.nat_gateways, plan);
 }
 
 /// A gateway that upstream's provider made for the zone: an adoption was broken off.
@@ -281,7 +280,7 @@ fn end(found: &NatGateway, home: &Home<'_>, plan: &mut Plan) -> bool {
             false
         }
         NatState::Deleting => {
-            let look = Query::NatGateways(Scope::Vpc(home.id.to_owned()));
+            let look = Query::NatGateways(home.scope());
             plan.wait(Part::NatGateways, format!("{} is being deleted", found.id), RECHECK, look);
             false
         }
@@ -302,7 +301,7 @@ fn is_paced(situation: &Situation<'_>, home: &Home<'_>, zone: &str, plan: &mut P
     let left = record.since.plus(pause).left(situation.now);
     if left > 0 {
         let what = format!("the NAT gateway of {zone} is created again later");
-        let look = Query::NatGateways(Scope::Vpc(home.id.to_owned()));
+        let look = Query::NatGateways(home.scope());
         plan.wait(Part::NatGateways, what, left, look);
     }
     left > 0
@@ -312,13 +311,13 @@ fn is_paced(situation: &Situation<'_>, home: &Home<'_>, zone: &str, plan: &mut P
 /// lead elsewhere keeps a gateway alive.
 pub(crate) fn retire(situation: &Situation<'_>, home: &Home<'_>, nats: &Nats<'_>, plan: &mut Plan) {
     let observed = situation.observed;
-    let look = || Query::RouteTables(Scope::Vpc(home.id.to_owned()));
+    let look = || Query::RouteTables(home.scope());
     let is_surplus = |found: &&NatGateway| !found.is_gone() && !nats.keeps(&found.id);
     let (ending, surplus): (Vec<_>, Vec<_>) = ours(situation, home)
         .filter(is_surplus)
         .partition(|found| found.state == NatState::Deleting);
     for found in ending {
-        let look = Query::NatGateways(Scope::Vpc(home.id.to_owned()));
+        let look = Query::NatGateways(home.scope());
         plan.wait(Part::NatGateways, format!("{} is being deleted", found.id), RECHECK, look);
     }
     if surplus.is_empty() || plan.is_busy(Part::RouteTables) {

@@ -6,7 +6,7 @@ use crate::action::Action;
 use crate::desired::Desired;
 use crate::identity::{Identity, Ownership, Tags};
 use crate::memory::{Absence, LogicalId, Memory, Timestamp};
-use crate::observed::Observed;
+use crate::observed::{Observed, Seen};
 use crate::query::Query;
 use crate::tags::TagDrift;
 
@@ -155,11 +155,11 @@ impl<'a> Situation<'a> {
         self.identity().ownership(tags, self.memory.has_recorded(id)) == Ownership::Ours
     }
 
-    /// Plans a create, or waits when what is missing may only be invisible yet to the read that
-    /// began at `seen_at`.
-    pub(crate) fn create(&self, part: Part, action: Action, seen_at: Timestamp, plan: &mut Plan) {
+    /// Plans a create, or waits when what is missing among `seen` may only be invisible yet to its
+    /// read.
+    pub(crate) fn create<T>(&self, part: Part, action: Action, seen: &Seen<T>, plan: &mut Plan) {
         let Some((logical, _)) = action.creates() else { return };
-        match self.memory.absence(&logical, seen_at) {
+        match self.memory.absence(&logical, seen.read_at()) {
             Absence::Certain => plan.act(part, action),
             Absence::Settling(left) => {
                 let what = format!("{logical} was created, but AWS does not show it yet");

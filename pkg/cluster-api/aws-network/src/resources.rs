@@ -17,7 +17,7 @@ pub trait AwsResource {
     /// The VPC that the resource lies in.
     fn vpc(&self) -> Option<&str>;
     /// Tags, as far as they were read.
-    fn tags(&self) -> Option<&Tags>;
+    fn known_tags(&self) -> Option<&Tags>;
 }
 
 macro_rules! aws_resource {
@@ -34,7 +34,7 @@ macro_rules! aws_resource {
                 $vpc
             }
 
-            fn tags(&self) -> Option<&Tags> {
+            fn known_tags(&self) -> Option<&Tags> {
                 let $found = self;
                 $tags
             }

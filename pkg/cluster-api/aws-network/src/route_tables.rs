@@ -5,7 +5,7 @@ use crate::identity::Tags;
 use crate::memory::{LogicalId, client_token};
 use crate::nat_gateways::{Exit, Nats};
 use crate::plan::{Part, Plan, Reason, Situation};
-use crate::query::{Query, Scope};
+use crate::query::Query;
 use crate::resources::{RouteTable, Target};
 use crate::subnets::{Placed, Subnets};
 use crate::tags::ROUTE_TABLE_TAG;
@@ -21,7 +21,7 @@ pub(crate) fn plan(
     plan: &mut Plan,
 ) {
     let Some(all) = situation.observed.route_tables.get() else {
-        plan.read(Query::RouteTables(Scope::Vpc(home.id.to_owned())));
+        plan.read(Query::RouteTables(home.scope()));
         return;
     };
     let tables: Vec<_> = all.iter().filter(|table| table.vpc == home.id).collect();
@@ -98,8 +98,7 @@ fn make(situation: &Situation<'_>, home: &Home<'_>, subnet: &Placed<'_>, plan: &
         token: client_token(&situation.identity().owner_id, &logical, attempt),
         tags: situation.desired.route_table_tags(subnet.public, subnet.zone, subnet.cidr),
     };
-    let seen_at = situation.observed.route_tables.read_at();
-    situation.create(Part::RouteTables, create, seen_at, plan);
+    situation.create(Part::RouteTables, create, &situation.observed.route_tables, plan);
 }
 
 fn keep(

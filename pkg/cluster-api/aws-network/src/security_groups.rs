@@ -8,7 +8,7 @@ use crate::desired::{OVERRIDES, RuleSource, RuleTemplate, VPC_ID};
 use crate::identity::Tags;
 use crate::memory::LogicalId;
 use crate::plan::{Part, Plan, Reason, Situation};
-use crate::query::{Query, Scope};
+use crate::query::Query;
 use crate::resources::SecurityGroup;
 use crate::rule::{Role, Rule, Source, diff};
 use crate::tags::security_group_name;
@@ -28,7 +28,7 @@ pub(crate) fn plan(situation: &Situation<'_>, home: &Home<'_>, plan: &mut Plan) 
         plan.problem(Part::SecurityGroups, Reason::InvalidConfiguration, message);
         return Groups::new();
     }
-    let look = Query::SecurityGroups(Scope::Vpc(home.id.to_owned()));
+    let look = Query::SecurityGroups(home.scope());
     let Some(found) = situation.observed.security_groups.get() else {
         plan.read(look);
         return Groups::new();
@@ -90,8 +90,7 @@ fn make(situation: &Situation<'_>, home: &Home<'_>, role: Role, plan: &mut Plan)
         description: format!("Kubernetes cluster {}: {role}", situation.identity().cluster),
         tags,
     };
-    let seen_at = situation.observed.security_groups.read_at();
-    situation.create(Part::SecurityGroups, create, seen_at, plan);
+    situation.create(Part::SecurityGroups, create, &situation.observed.security_groups, plan);
 }
 
 fn keep(situation: &Situation<'_>, group: &SecurityGroup, role: Role, plan: &mut Plan) {

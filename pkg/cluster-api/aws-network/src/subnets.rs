@@ -8,7 +8,7 @@ use crate::identity::{Ownership, ROLE_TAG};
 use crate::memory::LogicalId;
 use crate::observed::Observed;
 use crate::plan::{Part, Plan, RECHECK, Reason, Situation};
-use crate::query::{Query, Scope};
+use crate::query::Query;
 use crate::resources::{RouteTable, Subnet, Target};
 use crate::vpc::Home;
 
@@ -37,7 +37,7 @@ pub(crate) fn plan<'a>(
     home: &Home<'a>,
     plan: &mut Plan,
 ) -> Option<Subnets<'a>> {
-    let look = Query::Subnets(Scope::Vpc(home.id.to_owned()));
+    let look = Query::Subnets(home.scope());
     let Some(found) = situation.observed.subnets.get() else {
         plan.read(look);
         return None;
@@ -49,7 +49,7 @@ pub(crate) fn plan<'a>(
         return None;
     }
     if !home.is_managed && situation.observed.route_tables.get().is_none() {
-        plan.read(Query::RouteTables(Scope::Vpc(home.id.to_owned())));
+        plan.read(Query::RouteTables(home.scope()));
         return None;
     }
     let mut placed = Vec::new();
@@ -79,8 +79,7 @@ fn make(situation: &Situation<'_>, home: &Home<'_>, subnet: &DesiredSubnet, plan
             let tags = situation.desired.subnet_tags(subnet, zone);
             let create =
                 Action::CreateSubnet { vpc: home.id.to_owned(), cidr, zone: zone.clone(), tags };
-            let seen_at = situation.observed.subnets.read_at();
-            situation.create(Part::Subnets, create, seen_at, plan);
+            situation.create(Part::Subnets, create, &situation.observed.subnets, plan);
         }
         _ => {
             let text = subnet.cidr.map(|cidr| cidr.to_string());
@@ -117,7 +116,7 @@ fn keep<'a>(
         return None;
     }
     if !found.available {
-        let look = Query::Subnets(Scope::Vpc(home.id.to_owned()));
+        let look = Query::Subnets(home.scope());
         plan.wait(Part::Subnets, format!("{} is pending", found.id), RECHECK, look);
     }
     let public =

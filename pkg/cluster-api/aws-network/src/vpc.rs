@@ -20,6 +20,13 @@ pub(crate) struct Home<'a> {
     pub(crate) is_managed: bool,
 }
 
+impl Home<'_> {
+    /// Everything in the VPC.
+    pub(crate) fn scope(&self) -> Scope {
+        Scope::Vpc(self.id.to_owned())
+    }
+}
+
 /// Plans the VPC. Returns `None` until a usable VPC exists.
 pub(crate) fn plan<'a>(situation: &Situation<'a>, plan: &mut Plan) -> Option<Home<'a>> {
     let (vpc, is_managed) = match &situation.desired.vpc_id {
@@ -142,8 +149,7 @@ fn missing<'a>(situation: &Situation<'a>, plan: &mut Plan) -> Option<&'a Vpc> {
     }
     let desired = situation.desired;
     let create = Action::CreateVpc { cidr: desired.vpc_cidr, tags: desired.vpc_tags() };
-    let seen_at = situation.observed.vpcs.read_at();
-    situation.create(Part::Vpc, create, seen_at, plan);
+    situation.create(Part::Vpc, create, &situation.observed.vpcs, plan);
     None
 }
 
@@ -235,7 +241,7 @@ pub(crate) fn plan_gateway<'a>(
     }
     // Somebody else's gateway has no tag of ours.
     let Some(attached) = observed.attached_gateways.get() else {
-        plan.read(Query::InternetGateways(Scope::Vpc(home.id.to_owned())));
+        plan.read(Query::InternetGateways(home.scope()));
         return None;
     };
     let free = tagged.iter().filter(is_ours).filter(|gateway| gateway.attached_to.is_none());
@@ -270,8 +276,7 @@ fn make_gateway(
         return;
     }
     let create = Action::CreateInternetGateway { tags: situation.desired.internet_gateway_tags() };
-    let seen_at = situation.observed.internet_gateways.read_at();
-    situation.create(Part::InternetGateway, create, seen_at, plan);
+    situation.create(Part::InternetGateway, create, &situation.observed.internet_gateways, plan);
 }
 
 fn keep_gateway<'a>(

@@ -33,12 +33,12 @@ impl Describe<'_> {
     pub(crate) async fn answer(self, query: &Query) -> Result<Reply, AwsError> {
         Ok(match query {
             Query::TaggedVpcs => {
-                Reply::Vpcs(self.within(&Scope::Tagged, self.vpcs(self.tag_filter()).await?))
+                Reply::Vpcs(self.within(&Scope::Tagged, self.vpcs_where(self.tag_filter()).await?))
             }
             Query::Vpc(id) => {
                 // By filter and not by id, for an id that does not exist would be an error.
                 let scope = &Scope::Vpc(id.clone());
-                Reply::Vpcs(self.within(scope, self.vpcs(self.filter(scope)).await?))
+                Reply::Vpcs(self.within(scope, self.vpcs_where(self.filter(scope)).await?))
             }
             Query::VpcAttributes(id) => self.vpc_attributes(id).await?,
             Query::Subnets(scope) => {
@@ -100,7 +100,7 @@ impl Describe<'_> {
     /// The resources that lie in a scope.
     pub(crate) fn within<T: AwsResource>(self, scope: &Scope, mut found: Vec<T>) -> Vec<T> {
         found.retain(|one| match scope {
-            Scope::Tagged => one.tags().is_some_and(|tags| self.is_tagged(tags)),
+            Scope::Tagged => one.known_tags().is_some_and(|tags| self.is_tagged(tags)),
             Scope::Vpc(id) => one.vpc() == Some(id),
         });
         found

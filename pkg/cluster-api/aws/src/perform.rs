@@ -38,6 +38,19 @@ fn unbuildable(error: impl std::fmt::Display) -> AwsError {
     AwsError::NotSent { reason: error.to_string() }
 }
 
+/// The target of a default route, which two calls set: an internet gateway or a NAT gateway.
+macro_rules! to_target {
+    ($call:expr, $target:expr) => {
+        match $target {
+            Target::InternetGateway(id) => $call.gateway_id(id),
+            Target::NatGateway(id) => $call.nat_gateway_id(id),
+            Target::Other(id) => {
+                return Err(unbuildable(format!("{id} is not a gateway for a default route")));
+            }
+        }
+    };
+}
+
 /// Sends the request of a write that creates nothing.
 pub(crate) async fn perform(ec2: &Client, action: &Action) -> Performed {
     match action {
@@ -73,16 +86,14 @@ pub(crate) async fn perform(ec2: &Client, action: &Action) -> Performed {
             done(ec2.delete_nat_gateway().nat_gateway_id(nat_gateway).send().await)
         }
         Action::CreateRoute { table, target } => {
-            let (gateway, nat) = gateways(target)?;
             let call = ec2.create_route().route_table_id(table);
-            let call = call.set_gateway_id(gateway).set_nat_gateway_id(nat);
-            done(call.destination_cidr_block(DEFAULT_ROUTE).send().await)
+            let call = to_target!(call.destination_cidr_block(DEFAULT_ROUTE), target);
+            done(call.send().await)
         }
         Action::ReplaceRoute { table, target } => {
-            let (gateway, nat) = gateways(target)?;
             let call = ec2.replace_route().route_table_id(table);
-            let call = call.set_gateway_id(gateway).set_nat_gateway_id(nat);
-            done(call.destination_cidr_block(DEFAULT_ROUTE).send().await)
+            let call = to_target!(call.destination_cidr_block(DEFAULT_ROUTE), target);
+            done(call.send().await)
         }
         Action::DeleteRoute { table } => {
             let call = ec2.delete_route().route_table_id(table);
@@ -218,15 +229,6 @@ async fn run_bastion(ec2: &Client, launch: &BastionLaunch) -> Performed {
 
 fn flag(value: bool) -> AttributeBooleanValue {
     AttributeBooleanValue::builder().value(value).build()
-}
-
-/// The target of a default route: an internet gateway or a NAT gateway.
-fn gateways(target: &Target) -> Result<(Option<String>, Option<String>), AwsError> {
-    match target {
-        Target::InternetGateway(id) => Ok((Some(id.clone()), None)),
-        Target::NatGateway(id) => Ok((None, Some(id.clone()))),
-        Target::Other(id) => Err(unbuildable(format!("{id} is not a gateway for a default route"))),
-    }
 }
 
 /// The tags of a resource that is being created.

@@ -1,9 +1,12 @@
-//! The flags that this crate owns; their values are judged in `options.rs`.
+//! The flags that this crate owns. Their values are judged in `options.rs`, numbers of objects and
+//! periods here.
 
 #[cfg(feature = "aws")]
 pub(crate) mod aws;
 
-use flags::{Flag, GoDuration, Spec};
+use std::time::Duration;
+
+use flags::{Flag, GoDuration, Problem, Spec, Values};
 
 use crate::NAME as GROUP;
 
@@ -81,5 +84,27 @@ pub(crate) const FLAGS: &[Spec] = &{
     all
 };
 
+const CONCURRENCY_MAX: i64 = 1000;
+pub(super) const PERIOD_MIN: Duration = Duration::from_secs(10);
+
 /// Objects of one kind that are worked on at once.
-pub(super) const CONCURRENCY_MAX: i64 = 1000;
+pub(super) fn concurrency(values: &Values, flag: &Flag<i64>, problems: &mut Vec<Problem>) -> usize {
+    let number = values.get(flag);
+    if !(1..=CONCURRENCY_MAX).contains(&number) {
+        problems.push(flag.problem(format!("{number} is not between 1 and {CONCURRENCY_MAX}")));
+    }
+    usize::try_from(number).unwrap_or(1)
+}
+
+/// How often something is done.
+pub(super) fn period(
+    values: &Values,
+    flag: &Flag<GoDuration>,
+    problems: &mut Vec<Problem>,
+) -> Duration {
+    let period = values.get(flag).to_std();
+    if period < PERIOD_MIN {
+        problems.push(flag.problem(format!("{period:?} is less than 10s")));
+    }
+    period
+}

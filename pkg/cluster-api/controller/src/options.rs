@@ -5,14 +5,12 @@ mod aws;
 
 use std::time::Duration;
 
-use flags::{Flag, GoDuration, Problem, Values};
+use flags::{Problem, Values};
 
 use crate::flags::{
-    CAPI_MODE, CLUSTER_CONCURRENCY, CONCURRENCY_MAX, GENERATE_CLUSTER_CA, NAMESPACE, SYNC_PERIOD,
-    WATCH_FILTER,
+    CAPI_MODE, CLUSTER_CONCURRENCY, GENERATE_CLUSTER_CA, NAMESPACE, SYNC_PERIOD, WATCH_FILTER,
+    concurrency, period,
 };
-
-const PERIOD_MIN: Duration = Duration::from_secs(10);
 
 #[cfg(feature = "aws")]
 pub(crate) use aws::AwsOptions;
@@ -84,24 +82,6 @@ pub(crate) fn judge(values: &Values) -> Result<Options, Vec<Problem>> {
         #[cfg(feature = "aws")]
         aws,
     })
-}
-
-/// Objects of one kind that are worked on at once.
-fn concurrency(values: &Values, flag: &Flag<i64>, problems: &mut Vec<Problem>) -> usize {
-    let number = values.get(flag);
-    if !(1..=CONCURRENCY_MAX).contains(&number) {
-        problems.push(flag.problem(format!("{number} is not between 1 and {CONCURRENCY_MAX}")));
-    }
-    usize::try_from(number).unwrap_or(1)
-}
-
-/// How often something is done.
-fn period(values: &Values, flag: &Flag<GoDuration>, problems: &mut Vec<Problem>) -> Duration {
-    let period = values.get(flag).to_std();
-    if period < PERIOD_MIN {
-        problems.push(flag.problem(format!("{period:?} is less than 10s")));
-    }
-    period
 }
 
 /// Made of what may stand in a selector and in a path.

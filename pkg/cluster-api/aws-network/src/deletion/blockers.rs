@@ -93,7 +93,9 @@ pub(super) fn seen(ending: &Ending<'_>) -> Vec<Other> {
     let (seen, identity) = (ending.observed, &ending.removal.identity);
     let mut others = Vec::new();
     let mut take = |found: &dyn AwsResource| {
-        let Some(tags) = found.tags().filter(|tags| identity.is_of_cluster(tags)) else { return };
+        let Some(tags) = found.known_tags().filter(|tags| identity.is_of_cluster(tags)) else {
+            return;
+        };
         if !ending.is_ours(tags, found.id()) {
             let owner_id = tags.get(&identity.owner_tag).cloned();
             others.push(Other { id: found.id().to_owned(), owner_id });
@@ -116,7 +118,7 @@ pub(super) fn mark(ending: &Ending<'_>, plan: &mut Plan) {
     let wanted = Tags::from([(identity.owner_tag.clone(), identity.owner_id.clone())]);
     let mut missing = TagDrift::default();
     each_of_ec2(ending, &mut |found| {
-        if let Some(tags) = found.tags().filter(|tags| ending.is_ours(tags, found.id())) {
+        if let Some(tags) = found.known_tags().filter(|tags| ending.is_ours(tags, found.id())) {
             missing.compare(found.id(), tags, &wanted, &std::collections::BTreeSet::new());
         }
     });

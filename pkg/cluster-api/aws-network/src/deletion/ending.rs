@@ -60,7 +60,7 @@ impl<'a> Ending<'a> {
 
     /// Whether a resource is known to be ours.
     pub(super) fn has(&self, found: &impl AwsResource) -> bool {
-        found.tags().is_some_and(|tags| self.is_ours(tags, found.id()))
+        found.known_tags().is_some_and(|tags| self.is_ours(tags, found.id()))
     }
 
     pub(super) fn is_ours(&self, tags: &Tags, id: &str) -> bool {
@@ -86,7 +86,7 @@ impl<'a> Ending<'a> {
         seen.all().iter().filter(move |found| {
             let is_of_service = |tags| ending.removal.identity.is_service_balancer(tags);
             ending.has(*found)
-                || (found.tags().is_some_and(is_of_service)
+                || (found.known_tags().is_some_and(is_of_service)
                     && found.vpc().is_some_and(|vpc| ending.collects_in(vpc)))
         })
     }

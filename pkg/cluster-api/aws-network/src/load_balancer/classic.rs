@@ -23,8 +23,12 @@ pub(super) fn plan(input: &Input<'_>, plan: &mut Plan) {
         if input.may_be_made(plan)
             && let Some(site) = site
         {
-            let seen_at = situation.observed.classic.read_at();
-            situation.create(Part::LoadBalancer, create(input, site), seen_at, plan);
+            situation.create(
+                Part::LoadBalancer,
+                create(input, site),
+                &situation.observed.classic,
+                plan,
+            );
         }
         return;
     };

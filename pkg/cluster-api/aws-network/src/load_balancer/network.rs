@@ -22,8 +22,12 @@ pub(super) fn plan(input: &Input<'_>, plan: &mut Plan) {
     let Some(found) = balancers.iter().find(|found| found.name == wanted.name) else {
         let may_be_made = input.may_be_made(plan);
         if let Some(site) = site.as_ref().filter(|_| may_be_made) {
-            let seen_at = situation.observed.network.read_at();
-            situation.create(Part::LoadBalancer, create(input, site), seen_at, plan);
+            situation.create(
+                Part::LoadBalancer,
+                create(input, site),
+                &situation.observed.network,
+                plan,
+            );
             target_group(input, None, plan);
         }
         return;
@@ -145,7 +149,7 @@ fn target_group<'a>(
         check: wanted.health_check.clone(),
         tags: input.tags(),
     });
-    situation.create(Part::LoadBalancer, create, groups.read_at(), plan);
+    situation.create(Part::LoadBalancer, create, groups, plan);
     None
 }
 

@@ -172,7 +172,7 @@ impl Describe<'_> {
     ) -> Result<Vec<T>, AwsError> {
         let mut admitted = Vec::new();
         for (found, flaws) in read {
-            if flaws.admits(found.tags().is_some_and(|tags| self.is_tagged(tags)))? {
+            if flaws.admits(found.known_tags().is_some_and(|tags| self.is_tagged(tags)))? {
                 admitted.push(found);
             }
         }

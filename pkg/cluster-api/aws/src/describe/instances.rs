@@ -17,7 +17,7 @@ impl Describe<'_> {
     pub(super) async fn bastions(self, recorded: Option<&str>) -> Result<Vec<Instance>, AwsError> {
         let bastion = Role::Bastion.as_str();
         let role = filter(&format!("tag:{ROLE_TAG}"), bastion);
-        let mut found = self.instances(vec![self.tag_filter(), role]).await?;
+        let mut found = self.instances_where(vec![self.tag_filter(), role]).await?;
         found.retain(|instance| {
             self.is_tagged(&instance.tags)
                 && instance.tags.get(ROLE_TAG).is_some_and(|role| role == bastion)
@@ -25,12 +25,15 @@ impl Describe<'_> {
         // A filter, not an id of the request: AWS refuses ids that it does not know.
         if let Some(id) = recorded.filter(|id| found.iter().all(|instance| instance.id != *id)) {
             let filters = vec![self.tag_filter(), filter("instance-id", id)];
-            found.extend(self.instances(filters).await?);
+            found.extend(self.instances_where(filters).await?);
         }
         Ok(found)
     }
 
-    pub(super) async fn instances(self, filters: Vec<Filter>) -> Result<Vec<Instance>, AwsError> {
+    pub(super) async fn instances_where(
+        self,
+        filters: Vec<Filter>,
+    ) -> Result<Vec<Instance>, AwsError> {
         let request = self.region.ec2().describe_instances().set_filters(Some(filters));
         let request = request.max_results(PAGE);
         let reservations = ec2_pages!(self, "DescribeInstances", request, reservations)?;

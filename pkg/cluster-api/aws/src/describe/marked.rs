@@ -41,7 +41,7 @@ impl Region {
         let mut all = Found { key, marked: Vec::new() };
         let describe = Describe { region: self, cluster_tag: "" };
         let has_key = || filter("tag-key", key);
-        all.take("vpc", describe.vpcs(has_key()).await?);
+        all.take("vpc", describe.vpcs_where(has_key()).await?);
         all.take("subnet", describe.subnets(has_key()).await?);
         all.take("internet_gateway", describe.internet_gateways(has_key()).await?);
         all.take("elastic_ip", describe.addresses(has_key()).await?);
@@ -49,7 +49,7 @@ impl Region {
         all.take("nat_gateway", nats.into_iter().filter(NatGateway::is_live));
         all.take("route_table", describe.route_tables(has_key()).await?);
         all.take("security_group", describe.security_groups(has_key()).await?);
-        let instances = describe.instances(vec![has_key()]).await?;
+        let instances = describe.instances_where(vec![has_key()]).await?;
         all.take("instance", instances.into_iter().filter(Instance::is_live));
         // No call finds load balancers and target groups by their tags.
         let names = describe.classic_names().await?;
@@ -69,7 +69,7 @@ struct Found<'a> {
 
 impl Found<'_> {
     fn take(&mut self, kind: &'static str, all: impl IntoIterator<Item = impl AwsResource>) {
-        let tags = |found: &dyn AwsResource| found.tags().cloned().unwrap_or_default();
+        let tags = |found: &dyn AwsResource| found.known_tags().cloned().unwrap_or_default();
         self.mark(kind, all.into_iter().map(|found| (found.id().to_owned(), tags(&found))));
     }
 

@@ -11,7 +11,7 @@ use super::{Describe, PAGE, filter, parsed, required};
 use crate::call::{AwsError, Call};
 
 impl Describe<'_> {
-    pub(super) async fn vpcs(self, filter: Filter) -> Result<Vec<Vpc>, AwsError> {
+    pub(super) async fn vpcs_where(self, filter: Filter) -> Result<Vec<Vpc>, AwsError> {
         let request = self.region.ec2().describe_vpcs().filters(filter).max_results(PAGE);
         let found = ec2_pages!(self, "DescribeVpcs", request, vpcs)?;
         found.into_iter().map(vpc).collect()

@@ -132,7 +132,7 @@ pub(super) fn of(identity: &Identity, observed: &Observed) -> Counts {
         identity: &Identity,
         is_meant: impl Fn(&T) -> bool,
     ) -> usize {
-        let owns = |found: &&T| found.tags().is_some_and(|tags| identity.owns(tags));
+        let owns = |found: &&T| found.known_tags().is_some_and(|tags| identity.owns(tags));
         seen.all().iter().filter(owns).filter(|found| is_meant(found)).count()
     }
     let nats = |state: NatState| count(&observed.nat_gateways, identity, |it| it.state == state);

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use aws::{AwsError, PassHooks, look, run_pass};
 use aws_network::{
-    Forecast, Goal, Identity, Memory, Outcome, Planned, Problem, Reconciliation, Rest, Timestamp,
-    forecast, listed,
+    Forecast, Goal, Identity, Memory, Outcome, Planned, Problem, Reconciliation, Rest, forecast,
+    listed,
 };
 use objects::Object;
 use parking_lot::Mutex;
@@ -42,15 +42,6 @@ impl Pass {
     }
 }
 
-/// The result of reading AWS without a write.
-#[derive(Debug)]
-pub(super) struct Look {
-    /// The reconciliation with all that it needs to plan, or what could not be read.
-    pub(super) looked: Result<Reconciliation, Vec<Problem>>,
-    pub(super) denied: Option<Denial>,
-    pub(super) now: Timestamp,
-}
-
 struct Here<'a> {
     clusters: &'a AwsClusters,
     object: &'a Arc<Object<AwsCluster>>,
@@ -74,19 +65,6 @@ impl AwsClusters {
         let is_broken_off = here.is_over();
         let denied = here.denied.into_inner().or_else(|| access.doubt.clone());
         Pass { reconciliation, rest, before, denied, is_broken_off }
-    }
-
-    /// Reads what a reconciliation needs to plan, and writes nothing.
-    pub(super) async fn look(
-        &self,
-        object: &Arc<Object<AwsCluster>>,
-        identity: &Identity,
-        reconciliation: &Reconciliation,
-        access: &Access,
-    ) -> Look {
-        let here = Here { clusters: self, object, identity, denied: Mutex::default() };
-        let looked = Box::pin(look(reconciliation, &access.executor(identity), &here)).await;
-        Look { looked, now: here.now(), denied: here.denied.into_inner() }
     }
 
     /// Whether the object was paused or deleted since the pass began, which may take ten
@@ -156,8 +134,9 @@ impl AwsClusters {
             Turn::Rest(left) => return Ok(Next::After(left)),
             Turn::Publish(reconciliation, _) | Turn::Go(reconciliation) => *reconciliation,
         };
-        let Look { looked, denied, now } =
-            self.look(object, identity, &reconciliation, access).await;
+        let here = Here { clusters: self, object, identity, denied: Mutex::default() };
+        let looked = Box::pin(look(&reconciliation, &access.executor(identity), &here)).await;
+        let (now, denied) = (here.now(), here.denied.into_inner());
         if self.stop.is_cancelled() {
             return Ok(Next::Done);
         }

@@ -212,9 +212,8 @@ fn is_all_gone(reconciliation: &Reconciliation) -> bool {
 /// AWS cannot be read, and no creation is known
 /// (`rule:abandoned-only-by-its-user`).
 fn is_unseen(pass: &Pass, status: &AwsClusterStatus) -> bool {
-    let nobody_looked =
-        pass.denied.is_some() || pass.reconciliation.observed().vpcs.get().is_none();
-    nobody_looked && pass.reconciliation.memory().records.is_empty() && !was_seen(status)
+    let is_unread = pass.denied.is_some() || pass.reconciliation.observed().vpcs.get().is_none();
+    is_unread && pass.reconciliation.memory().records.is_empty() && !was_seen(status)
 }
 
 /// Whether something of it was there once: what others made may have been taken over.

@@ -7,10 +7,9 @@ use ::flags::{Flag, Problem, Values};
 use aws::{Endpoints, Rate, Rates};
 use aws_network::NatMode;
 
-use super::{PERIOD_MIN, concurrency, period};
 use crate::aws_spec::is_region;
 use crate::contract::Contract;
-use crate::flags::{NAMESPACE, WATCH_FILTER, aws as flags};
+use crate::flags::{NAMESPACE, PERIOD_MIN, WATCH_FILTER, aws as flags, concurrency, period};
 
 const TAG_KEY_MAX: usize = 128;
 const BURST_MAX: i64 = 10_000;
