@@ -124,9 +124,14 @@ impl Throttle {
         self.0.acquire(since).await
     }
 
-    /// Notes whether the server refused a request by 429; true when it refuses most of them.
-    pub(crate) fn note_answer(&self, refused: bool) -> bool {
-        self.0.refusals.lock().note(refused)
+    /// Notes that a request is sent; returns its number.
+    pub(crate) fn note_sent(&self) -> u64 {
+        self.0.refusals.lock().sent()
+    }
+
+    /// Notes that the server refused the request of this number by 429; true when it refuses most.
+    pub(crate) fn note_refused(&self, number: u64) -> bool {
+        self.0.refusals.lock().refused(number)
     }
 
     /// Stops the bucket for `length` from now, unless it is already stopped for longer.

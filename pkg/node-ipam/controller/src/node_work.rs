@@ -18,6 +18,7 @@ use crate::node_events::NodeEvents;
 use crate::options::Options;
 use crate::reconciler::{Backlog, CachedNode, Reconciler};
 use crate::second_allocator::Detector;
+use crate::writer::LastAccepted;
 
 /// The pauses between attempts for one Node, without end.
 pub(crate) const BACKOFF: Backoff =
@@ -55,6 +56,7 @@ pub(crate) fn reconciler<N: CachedNode>(
         api,
         events: NodeEvents::new(recorder, Arc::clone(allocator)),
         metrics,
+        accepted: LastAccepted::default(),
         dry_run: context.settings.dry_run,
         stop: context.stop.clone(),
     })

@@ -21,7 +21,7 @@ use super::api::NodeApi;
 use super::metrics::IpamMetrics;
 use super::node_events::{NodeEvents, REMIND};
 use super::second_allocator::Detector;
-use super::writer::Writer;
+use super::writer::{LastAccepted, Writer};
 
 /// While the server's history is in doubt nothing is sent; it is looked at again after this time.
 const DOUBT_PAUSE: Duration = Duration::from_secs(1);
@@ -50,6 +50,8 @@ pub(crate) struct Reconciler<N: CachedNode> {
     pub(crate) events: NodeEvents,
     /// Counts what cannot be read off the allocator.
     pub(crate) metrics: IpamMetrics,
+    /// Whether the API server accepts PATCHes while it refuses others by 429.
+    pub(crate) accepted: LastAccepted,
     /// The API server does not store what is sent.
     pub(crate) dry_run: bool,
     /// Once cancelled, no PATCH leaves any more.
@@ -145,8 +147,8 @@ impl<N: CachedNode> Reconciler<N> {
 
     /// Sends and judges PATCHes.
     pub(crate) fn writer(&self) -> Writer<'_> {
-        let Self { api, metrics, detector, stop, .. } = self;
-        Writer { api, metrics, detector, stop }
+        let Self { api, metrics, detector, accepted, stop, .. } = self;
+        Writer { api, metrics, detector, accepted, stop }
     }
 
     /// Whether a PATCH is the second half of what the cloud has carried out already, and is sent also

@@ -7,6 +7,7 @@ use std::time::Duration;
 use cidr::IpNet;
 use client::{Answer, CallError};
 use kube_api::Node;
+use parking_lot::Mutex;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use workqueue::Retry;
@@ -22,11 +23,15 @@ pub(crate) const READS_AT_STOP: usize = 64;
 /// The pause between two reads of one Node at the stop, when the first failed.
 pub(crate) const READ_AGAIN: Duration = Duration::from_millis(250);
 
+/// A Node that has waited for `Retry-After` already returns in this fraction of it.
+const SOONER: u32 = 10;
+
 /// Everything that a write needs.
 pub(crate) struct Writer<'a> {
     pub(crate) api: &'a NodeApi,
     pub(crate) metrics: &'a IpamMetrics,
     pub(crate) detector: &'a Detector,
+    pub(crate) accepted: &'a LastAccepted,
     /// Once cancelled, no PATCH leaves any more, unless the caller says so.
     pub(crate) stop: &'a CancellationToken,
 }
@@ -80,7 +85,17 @@ impl Writer<'_> {
                 send.await
             }
         };
-        self.judge(node, answer, true)
+        match self.judge(node, answer, true) {
+            Written::Not(retry) if retry.is_throttled() => {
+                Written::Not(self.accepted.shorten(retry, since))
+            }
+            written => {
+                if matches!(written, Written::Done) {
+                    self.accepted.note();
+                }
+                written
+            }
+        }
     }
 
     /// Judges and counts the answer to a PATCH of a Node. The answer to one that `sets_cidrs` also says
@@ -135,4 +150,27 @@ impl Writer<'_> {
 /// The server refused a PATCH or a read by 429 (`rule:first-starved-first-served`).
 pub(crate) fn throttled(retry_after: Option<Duration>) -> Retry {
     Retry::throttled("the server asked to wait", retry_after)
+}
+
+/// When the API server last accepted a PATCH of pod CIDRs, of any Node.
+#[derive(Debug, Default)]
+pub(crate) struct LastAccepted(Mutex<Option<Instant>>);
+
+impl LastAccepted {
+    fn note(&self) {
+        *self.0.lock() = Some(Instant::now());
+    }
+
+    /// Shortens the pause after a 429 for a Node that has waited since then: while the server accepts
+    /// PATCHes of other Nodes, it must not wait for one whole `Retry-After` after the other
+    /// (`rule:first-starved-first-served`).
+    fn shorten(&self, retry: Retry, since: Instant) -> Retry {
+        let (now, asked) = (Instant::now(), retry.pause());
+        let accepts = self.0.lock().is_some_and(|at| now.saturating_duration_since(at) < asked);
+        if accepts && now.saturating_duration_since(since) >= asked {
+            retry.at_least(asked / SOONER)
+        } else {
+            retry
+        }
+    }
 }

@@ -33,13 +33,19 @@ impl<S> Gate<S> {
         Self { inner, throttle, metrics }
     }
 
-    fn note<B>(&self, answer: &Response<B>) {
-        let Some(throttle) = &self.throttle else { return };
-        let refused = answer.status() == StatusCode::TOO_MANY_REQUESTS;
-        let most_are_refused = throttle.note_answer(refused);
-        if refused {
+    /// Sends a request and notes whether it was refused by 429.
+    async fn attempt(&self, request: Request<Body>) -> Result<Response<S::Answer>, CallError>
+    where
+        S: Sender<Error = CallError>,
+    {
+        let Some(throttle) = &self.throttle else { return self.inner.send(request).await };
+        let number = throttle.note_sent();
+        let answer = self.inner.send(request).await?;
+        if answer.status() == StatusCode::TOO_MANY_REQUESTS {
+            let most_are_refused = throttle.note_refused(number);
             note_refusal(throttle, answer.headers(), most_are_refused, &self.metrics);
         }
+        Ok(answer)
     }
 }
 
@@ -49,7 +55,7 @@ impl<S: Sender<Error = CallError>> Sender for Gate<S> {
 
     async fn send(&self, request: Request<Body>) -> Result<Response<S::Answer>, CallError> {
         if is_watch(&request) {
-            return self.inner.send(request).await.inspect(|answer| self.note(answer));
+            return self.attempt(request).await;
         }
         let started = Instant::now();
         let method = request.method().clone();
@@ -58,7 +64,7 @@ impl<S: Sender<Error = CallError>> Sender for Gate<S> {
             let waiting = Waiting { throttle, method: &method, url: request.uri() };
             self.metrics.limiter(&method, wait_for_token(waiting, since, &WAIT_LOG).await);
         }
-        let outcome = self.inner.send(request).await.inspect(|answer| self.note(answer));
+        let outcome = self.attempt(request).await;
         self.metrics.request(&method, started.elapsed());
         outcome
     }

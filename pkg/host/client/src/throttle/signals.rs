@@ -2,8 +2,8 @@
 //! only one now and then (`rule:many-429s-stop-the-bucket`); [`Cost`], which warns when much time goes
 //! into waits; and the metrics of all buckets.
 //!
-//! Answers that a young client has not had yet count as granted: one 429 among its first answers says
-//! nothing, and the caller that met it waits by itself.
+//! Requests without an answer count as granted. A server refuses at once and takes its time to write:
+//! among the first answers to a burst are only refusals, which say nothing about the others.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
@@ -19,17 +19,27 @@ use tracing::warn;
 /// Requests that are looked back on: as many as node-ipam has in flight at most.
 const WINDOW: u32 = u64::BITS;
 
-/// The last answers of one client.
+/// The last requests of one client, in the order in which they were sent.
 #[derive(Debug, Default)]
 pub(super) struct Refusals {
-    /// A bit per answer, the newest lowest; set for a 429.
+    sent: u64,
+    /// A bit per request, the newest lowest; set after a 429.
     last: u64,
 }
 
 impl Refusals {
-    /// Notes an answer; true when more than half of the last ones were refusals.
-    pub(super) fn note(&mut self, refused: bool) -> bool {
-        self.last = self.last << 1 | u64::from(refused);
+    /// Notes that a request is sent; returns its number.
+    pub(super) fn sent(&mut self) -> u64 {
+        self.sent += 1;
+        self.last <<= 1;
+        self.sent
+    }
+
+    /// Notes that the request of this number was refused; true when more than half of the last ones
+    /// were.
+    pub(super) fn refused(&mut self, number: u64) -> bool {
+        let age = u32::try_from(self.sent.saturating_sub(number)).unwrap_or(WINDOW);
+        self.last |= 1_u64.checked_shl(age).unwrap_or_default();
         self.last.count_ones() * 2 > WINDOW
     }
 }
@@ -194,10 +204,36 @@ mod tests {
     use super::*;
     use crate::throttle::Throttle;
 
+    /// A request that is answered before the next one is sent.
+    fn note(refusals: &mut Refusals, refused: bool) -> bool {
+        let number = refusals.sent();
+        refused && refusals.refused(number)
+    }
+
+    /// `rule:many-429s-stop-the-bucket`
+    #[test]
+    fn quick_refusals_do_not_outweigh_requests_that_are_still_under_way() {
+        let mut refusals = Refusals::default();
+        for _ in 0..100 {
+            let [refused, _granted, _granted_too] = [(); 3].map(|()| refusals.sent());
+            assert!(!refusals.refused(refused), "one in three");
+        }
+    }
+
+    #[test]
+    fn a_late_refusal_counts_for_the_time_of_its_request() {
+        let mut refusals = Refusals::default();
+        let early: Vec<u64> = (0..33).map(|_| refusals.sent()).collect();
+        for _ in 0..64 {
+            refusals.sent();
+        }
+        assert!(!early.into_iter().any(|number| refusals.refused(number)), "long ago");
+    }
+
     #[test]
     fn a_server_that_refuses_from_the_start_refuses_most_after_half_a_window() {
         let mut refusals = Refusals::default();
-        let most: Vec<bool> = (0..64).map(|_| refusals.note(true)).collect();
+        let most: Vec<bool> = (0..64).map(|_| note(&mut refusals, true)).collect();
         assert_eq!(most.iter().position(|most| *most), Some(32));
     }
 
@@ -205,9 +241,9 @@ mod tests {
     fn one_refusal_among_many_answers_is_not_most() {
         let mut refusals = Refusals::default();
         for _ in 0..1_000 {
-            assert!(!refusals.note(false));
+            assert!(!note(&mut refusals, false));
         }
-        assert!(!refusals.note(true));
+        assert!(!note(&mut refusals, true));
     }
 
     proptest! {
@@ -218,7 +254,7 @@ mod tests {
                 last.push_back(refused);
                 last.pop_front();
                 let most = last.iter().filter(|refused| **refused).count() > 32;
-                prop_assert_eq!(refusals.note(refused), most);
+                prop_assert_eq!(note(&mut refusals, refused), refused && most);
             }
         }
     }

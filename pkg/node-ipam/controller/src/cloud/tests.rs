@@ -30,6 +30,7 @@ use crate::node_events::NodeEvents;
 use crate::node_work;
 use crate::reconciler::{Backlog, CachedNode, Reconciler};
 use crate::second_allocator::{Detector, Hold, OnSecondAllocator};
+use crate::writer::LastAccepted;
 
 mod answers;
 mod copier;
@@ -124,6 +125,7 @@ impl<N: CachedNode + StaticKind> World<N> {
             events: NodeEvents::new(recorder, Arc::clone(&allocator)),
             allocator,
             metrics,
+            accepted: LastAccepted::default(),
             dry_run: false,
             stop: CancellationToken::new(),
         });

@@ -73,6 +73,7 @@ impl Bench {
             detector: Arc::new(detector),
             api,
             metrics,
+            accepted: LastAccepted::default(),
             dry_run: false,
             stop: CancellationToken::new(),
         });

@@ -188,15 +188,26 @@ struct Served {
 /// milliseconds, and try until they succeed, 64 at a time; whoever is refused comes back after the
 /// second.
 async fn served(arrivals: &[u64], refuses: fn(u64) -> bool) -> Vec<Served> {
+    served_slowly(arrivals, refuses, 5).await.0
+}
+
+/// Like [`served`], with writes that take so many milliseconds; and how long all requests together
+/// waited for the bucket, in seconds.
+async fn served_slowly(
+    arrivals: &[u64],
+    refuses: fn(u64) -> bool,
+    millis: u64,
+) -> (Vec<Served>, f64) {
     let asked = Arc::new(AtomicU64::new(0));
     let server = move |_: Request<Body>| {
         let refused = refuses(asked.fetch_add(1, Ordering::Relaxed));
         async move {
-            tokio::time::sleep(Duration::from_millis(if refused { 1 } else { 5 })).await;
+            tokio::time::sleep(Duration::from_millis(if refused { 1 } else { millis })).await;
             Ok(if refused { reply_after(429, "1") } else { reply(200) })
         }
     };
-    let gate = Arc::new(Gate::new(server, throttle_with_burst(), metrics().0));
+    let (metrics, registry) = metrics();
+    let gate = Arc::new(Gate::new(server, throttle_with_burst(), metrics));
     let workers = Arc::new(tokio::sync::Semaphore::new(64));
     let started = Instant::now();
     let callers: Vec<_> = arrivals
@@ -225,7 +236,8 @@ async fn served(arrivals: &[u64], refuses: fn(u64) -> bool) -> Vec<Served> {
     for caller in callers {
         all.push(caller.await.unwrap());
     }
-    all
+    let waited = "rest_client_rate_limiter_duration_seconds_sum{host=\"api:6443\",verb=\"PATCH\"}";
+    (all, sample(&registry, waited))
 }
 
 fn throttle_with_burst() -> Option<Throttle> {
@@ -239,6 +251,14 @@ async fn of_sixty_writes_of_which_every_third_is_refused_for_a_second_none_waits
     let all = served(&[0; 60], |n| n % 3 == 2).await;
     let longest = all.iter().map(|served| served.waited).max().unwrap();
     assert!(longest <= Duration::from_secs(5), "{longest:?}");
+}
+
+/// `rule:many-429s-stop-the-bucket`
+#[tokio::test(start_paused = true)]
+async fn a_server_that_refuses_at_once_and_writes_slowly_does_not_stop_the_client() {
+    let (all, waited) = served_slowly(&[0; 400], |n| n % 3 == 2, 400).await;
+    assert!(all.iter().map(|one| one.refusals).sum::<u32>() >= 150);
+    assert!(waited < 0.1, "requests waited for {waited} seconds");
 }
 
 /// `rule:the-oldest-goes-first`

@@ -86,6 +86,25 @@ async fn a_node_that_is_throttled_comes_back_when_the_server_says_and_is_then_se
 
 /// `rule:first-starved-first-served`
 #[tokio::test(start_paused = true)]
+async fn a_throttled_node_that_has_waited_once_comes_back_sooner_while_others_are_served() {
+    let busy = || Answer { retry_after: Some(1), ..status(429) };
+    let accepted = || found(node("b", &[]));
+    let answers = vec![busy(), busy(), accepted(), busy(), busy(), found(node("a", &[]))];
+    let (bench, _) = bench(answers, status(500)).await;
+    let pause = async |bench: &Bench| reconcile(bench).await.unwrap_err().pause();
+    assert_eq!(pause(&bench).await, ms(1000));
+    sleep(ms(1000)).await;
+    assert_eq!(pause(&bench).await, ms(1000), "no PATCH of another Node was accepted");
+    assert_eq!(bench.reconciler.reconcile(&"b".into()).await.unwrap(), Next::Done);
+    sleep(ms(900)).await;
+    assert_eq!(pause(&bench).await, ms(100), "one was, while it waited");
+    sleep(ms(100)).await;
+    assert_eq!(pause(&bench).await, ms(1000), "that was a second ago");
+    assert_eq!(reconcile(&bench).await.unwrap(), Next::Done);
+}
+
+/// `rule:first-starved-first-served`
+#[tokio::test(start_paused = true)]
 async fn a_throttled_read_is_no_failure_of_the_node_either() {
     let busy = Answer { retry_after: Some(2), ..status(429) };
     let (bench, _) = bench(vec![status(500)], busy).await;
