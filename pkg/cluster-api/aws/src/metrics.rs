@@ -43,13 +43,13 @@ impl Metrics {
             )?,
             retries: histogram(
                 "aws_api_call_retries",
-                "Attempts of a call to AWS after its first",
+                "Retries of a call to AWS",
                 &CALL,
                 vec![0.0, 1.0, 2.0, 3.0],
             )?,
             waits: histogram(
                 "aws_limiter_wait_seconds",
-                "Time that a request to AWS has waited for its turn",
+                "Time that a request to AWS waited for --aws-read-qps or --aws-write-qps",
                 &["service", "class"],
                 seconds,
             )?,

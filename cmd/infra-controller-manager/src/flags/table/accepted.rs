@@ -14,7 +14,7 @@ pub(super) const fn accepted(
     Spec::honoured(ACCEPTED_GROUP, name, kind, default, help).with_verdict(Verdict::Accepted)
 }
 
-const NO_CLOUD: &str = "the in-tree cloud providers are gone; leave it out";
+const NO_CLOUD: &str = "the in-tree cloud providers were removed; omit this flag";
 
 pub(super) const CLOUD: &[Spec] = &[
     accepted("cluster-name", Kind::String, "kubernetes", "Prefix for names of cloud objects."),

@@ -1,4 +1,4 @@
-//! Metrics, logs and debugging.
+//! Flags of metrics, logs and debugging.
 
 use flags::{Flag, GoDuration, Kind, Spec};
 

@@ -49,7 +49,7 @@ impl ThrottleMetrics {
         )?;
         let utilization = Family::gauge(
             "icm_client_bucket_utilization",
-            "Used share of a client's token bucket: 0 is full, 1 is empty",
+            "Used fraction of a client's token bucket: 0 when all tokens are left, 1 when none is left",
             &["client"],
         )?;
         let buckets = Arc::<Mutex<Vec<Weak<dyn Level>>>>::default();
