@@ -1,4 +1,4 @@
-//! `infra-controller-manager`: gives a Kubernetes cluster its infrastructure.
+//! `infra-controller-manager`: runs the infrastructure controllers of a Kubernetes cluster.
 
 use std::process::ExitCode;
 

@@ -1,5 +1,5 @@
-//! The strict parser behind the normalising pass: clap, fed from the specs, its errors in_our_words in
-//! the words kube-controller-manager users know.
+//! The strict parser after the normalising pass: clap with our flag specifications, and with the error
+//! texts of kube-controller-manager.
 
 use clap::builder::ValueParser;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -91,7 +91,7 @@ fn first_line(error: &clap::Error) -> String {
     line.strip_prefix("error: ").unwrap_or(line).to_owned()
 }
 
-const SERVING: &str = "the insecure port is gone; use --secure-port and --bind-address";
+const SERVING: &str = "the insecure port was removed; use --secure-port and --bind-address";
 const LOGGING: &str = "logs go to standard error; redirect them there";
 const TAINTS: &str = "evictions are by taint; set tolerationSeconds on pods";
 const UNUSED: &str = "it had no effect; leave it out";

@@ -178,14 +178,14 @@ fn an_exhausted_pool_says_how_large_it_is_and_what_to_do() {
     ledger.allocate(&"a").unwrap();
     assert_eq!(
         ledger.allocate(&"b").unwrap_err().to_string(),
-        "cannot allocate a node CIDR: cluster CIDR 10.0.0.0/24 with node mask /24 is 1 block, and \
-         it is used; delete nodes, or restart with a larger cluster CIDR or a longer node mask"
+        "cannot allocate a node CIDR: cluster CIDR 10.0.0.0/24 with node mask /24 has 1 block, \
+         1 in use; delete Nodes, or restart with a larger cluster CIDR or a longer node mask"
     );
     let mut ledger = four_blocks();
     ledger.occupy(&"a", &nets(&["10.0.0.0/8"]));
     let error = ledger.allocate(&"b").unwrap_err();
     assert_eq!((error.mask, error.blocks, error.used), (24, 4, 4));
-    assert!(error.to_string().contains("is 4 blocks, and all 4 are used"), "{error}");
+    assert!(error.to_string().contains("has 4 blocks, 4 in use"), "{error}");
 }
 
 #[test]

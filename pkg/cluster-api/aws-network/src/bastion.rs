@@ -1,4 +1,4 @@
-//! The bastion: one instance that people reach the others through. Nothing waits for it.
+//! The bastion: one instance with a public address, for SSH to the other instances. No other action waits for it.
 
 use crate::action::{Action, BastionLaunch};
 use crate::desired::DesiredBastion;

@@ -1,4 +1,4 @@
-//! A cluster's network on AWS, decided: what there shall be, what there is, and what to do next.
+//! The network of a cluster on AWS: wanted state, observed state, and the actions between them.
 //! Pure: no AWS SDK, no Kubernetes, no I/O, no clock of its own. The rules stand in `RULES.md`.
 //!
 //! [`Desired::from_spec`] reads a spec. A [`Reconciliation`] is one cluster's way to its [`Goal`]:

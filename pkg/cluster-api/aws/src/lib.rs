@@ -1,5 +1,5 @@
-//! AWS, called: carries out what `aws-network` plans, on the SDKs of EC2 and of both generations of
-//! load balancers.
+//! Calls to AWS: carries out the actions that `aws-network` plans, with the SDKs of EC2 and of both
+//! generations of load balancers.
 //!
 //! An [`Account`] has credentials, and for each [`Region`] the connections, rates and metrics that
 //! all clusters in it share. An [`Executor`] answers the queries and carries out the writes of one

@@ -91,8 +91,9 @@ pub(crate) async fn run(
     let mut context = context;
     if limits.audit {
         info!(
-            "Auditing: member clusters are probed and nothing is written; the debug page, a metric and \
-             this log tell where their objects lastingly say another thing"
+            "Audit: member clusters are probed, but no status and no event is written; \
+             /debug/controllers/cluster-health, clusterhealth_audit_differences and this log show \
+             the objects whose stored health differs"
         );
         // `rule:an-audit-writes-nothing`: flavours have events of their own.
         context.recorder = Recorder::mute();

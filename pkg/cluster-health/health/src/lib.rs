@@ -1,4 +1,4 @@
-//! The health of a member cluster, decided: what one probe found, when the next one starts, what is
+//! The health of a member cluster: what one probe found, when the next one starts, what is
 //! published and when it is written. Pure: no Kubernetes, no I/O, no clock of its own; callers pass
 //! the time and the random numbers in. The rules stand in `RULES.md`.
 //!

@@ -166,7 +166,7 @@ impl Meters {
         let handshakes = IntCounterVec::new(
             Opts::new(
                 "clusterhealth_tls_handshakes_total",
-                "Connections to member clusters that were opened, by whether that worked; own-limit when this process may open no more.",
+                "Attempts to open a connection to a member cluster, by result; own-limit: this process can open no more connections.",
             ),
             &["outcome"],
         )?;

@@ -177,7 +177,7 @@ impl<S: LeaseStore> Candidate<S> {
                     (last, failure) = (start, None);
                 }
                 Ok(Renewal::Taken { holder }) if holder.is_empty() => {
-                    return "the lease was released by someone else".to_owned();
+                    return "another process released the lease".to_owned();
                 }
                 Ok(Renewal::Taken { holder }) => return format!("{holder:?} holds the lease"),
                 Err(err) => {
@@ -259,7 +259,7 @@ impl<S: LeaseStore> Candidate<S> {
         let outcome = self.keep_giving_back().await;
         match &outcome {
             Released::Freed => info!("Released lease"),
-            Released::NotHeld => info!("Lease is held by someone else"),
+            Released::NotHeld => info!("Lease is held by another process"),
             Released::LeftToExpire { reason } => {
                 warn!(err = reason, "Cannot release lease, it will expire");
             }

@@ -20,8 +20,8 @@ use crate::record::LeaseRecord;
 /// certain that nothing was written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
-    /// The Lease changed since it was read, or was created by someone else.
-    #[error("the lease was changed by someone else")]
+    /// The Lease changed since it was read, or another process created it.
+    #[error("another process changed the lease")]
     Conflict,
     /// The call was not answered in time; a write may have happened.
     #[error("the API server gave no answer in time")]

@@ -178,7 +178,7 @@ pub(crate) fn register_gauges(
         )?,
         Family::gauge(
             "icm_informer_dormant",
-            "1 while the kind is not served, or not for this process",
+            "1 while the API server does not serve the kind, or this program must not use its CRD",
             source,
         )?,
         Family::gauge(

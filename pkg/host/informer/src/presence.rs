@@ -30,7 +30,8 @@ const SOON: Duration = Duration::from_millis(100);
 const SELDOM: Duration = Duration::from_secs(30);
 
 /// Why a kind is not for us.
-const NO_CRD: &str = "it has no CRD with the label of this program";
+const NO_CRD: &str = "it has no CRD with the label app.kubernetes.io/managed-by of this program; \
+                      apply one with deploy/crds or --install-crds";
 
 async fn list_and_watch(cache: &dyn Intake, crds: Option<Informer<Metadata>>) -> Infallible {
     if let Kind::BuiltIn(resource) = &cache.shared().source.kind {
@@ -138,7 +139,7 @@ async fn here(
                 return (served, crd);
             }
             Presence::Lost => {
-                set_dormant(shared, "its CRD is gone");
+                set_dormant(shared, "its CRD was deleted");
                 // Its CRD took the objects along.
                 cache.clear();
                 shared.unreadables.retain(resource, &HashSet::new());
@@ -150,7 +151,7 @@ async fn here(
                 set_dormant(shared, reason);
                 // The objects still exist, so no deletion is delivered.
                 cache.abandon(&format!(
-                    "the CRD of {resource} no longer has the label of this program"
+                    "the CRD of {resource} no longer has the label {MANAGED_BY} of this program"
                 ));
                 pauses = Pauses::new();
                 changed(crds, SELDOM).await;

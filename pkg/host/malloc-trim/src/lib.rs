@@ -1,5 +1,5 @@
 //! Gives freed memory that the allocator keeps back to the system. After a thousand connections at once
-//! that is most of the memory of the process, and looks like a leak to whoever reads its graph.
+//! that is most of the memory of the process, and looks like a memory leak on a graph.
 
 use std::convert::Infallible;
 use std::time::Duration;

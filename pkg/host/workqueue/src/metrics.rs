@@ -193,7 +193,7 @@ impl ReconcileMetrics {
         let total = metrics::counter(
             registry,
             "icm_reconcile_total",
-            "Handlings of keys by result: success, requeue_after (handled again later), requeue \
+            "Reconciles of keys by result: success, requeue_after (repeated later), requeue \
              (tried again, no failure), throttled, error, timeout, panic.",
             &["controller", "result"],
         )?;

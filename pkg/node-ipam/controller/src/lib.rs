@@ -1,4 +1,4 @@
-//! node-ipam: every Node gets its pod CIDR, never the same twice.
+//! node-ipam: assigns a pod CIDR to every Node, and never one block to two Nodes.
 //!
 //! [`NodeIpam`] is what the manager registers. From pure to I/O: `options` and `cluster_cidr` make
 //! pools of flags and objects; `ledger` holds the claims on them; `allocator` decides which Node gets

@@ -68,7 +68,7 @@ impl IpamMetrics {
         )?;
         let second_allocators = IntCounter::new(
             "node_ipam_second_allocator_total",
-            "How often kube-controller-manager was found to give out pod CIDRs as well.",
+            "Pod CIDRs that kube-controller-manager assigned while this program leads.",
         )?;
         registry.register(Box::new(first_patch.clone()))?;
         registry.register(Box::new(assignment.clone()))?;

@@ -1,5 +1,5 @@
-//! Google Compute Engine, called: the few calls that give Nodes the pod ranges of their VMs, over
-//! the connections of `transport`.
+//! Calls to Google Compute Engine: the few calls that read and set the pod ranges of VMs, over the
+//! connections of `transport`.
 //!
 //! A [`Client`] acts for one project by a [`Config`]; [`Readings`] answers who asks for one VM, and
 //! asks for a whole zone at once where many do. The rules stand in `RULES.md`.

@@ -19,8 +19,8 @@ fn implemented_flags_do_not_warn() {
 
 #[test]
 fn a_deprecated_flag_warns_on_its_own_line() {
-    let expected = "--node-sync-period is deprecated: the in-tree cloud providers are gone; leave \
-                    it out";
+    let expected = "--node-sync-period is deprecated: the in-tree cloud providers were removed; \
+                    omit this flag";
     assert_eq!(warned(&["--node-sync-period=10s"]), [expected]);
 }
 

@@ -40,8 +40,8 @@ pub(crate) fn record_effect(
         }
     }
     if effect.flapping {
-        let text = "readiness keeps changing; from now on it takes more successes in a row to be \
-                    called ready"
+        let text = "readiness changes often; the cluster is published as ready only after \
+                    --cluster-health-flap-min-success consecutive successful probes"
             .to_owned();
         say(EventType::Warning, "ClusterFlapping", text);
     }
@@ -149,7 +149,7 @@ impl Notices {
                 Some(Notice { kind: EventType::Normal, reason: "EndpointsUp", text })
             }
             _ if lasting > announced => {
-                let text = format!("{lasting} of {total} API endpoints down");
+                let text = format!("{lasting} of {total} API endpoints are down");
                 Some(Notice { kind: EventType::Warning, reason: "EndpointsDown", text })
             }
             _ => None,

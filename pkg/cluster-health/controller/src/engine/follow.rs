@@ -201,11 +201,7 @@ async fn look(denied: impl Fn() -> Option<String>, manifest: &str) -> Infallible
         sleep(LOOK).await;
         if let Some(missing) = denied() {
             let missing = missing.replace(['\n', '\r'], " ");
-            error!(
-                missing,
-                "Missing permission: nothing is known of these objects until it is granted; \
-                 apply {manifest}"
-            );
+            error!(missing, "Missing permission: cannot list these objects; apply {manifest}");
             sleep(EVERY.saturating_sub(LOOK)).await;
         }
     }

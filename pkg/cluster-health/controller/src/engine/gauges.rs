@@ -39,17 +39,17 @@ fn register(
         gauge("clusterhealth_inflight_probes", "Probes under way.", &[])?,
         gauge(
             "clusterhealth_capacity_insufficient",
-            "1 when the limit of concurrent probes cannot keep the periods.",
+            "1 when --cluster-health-max-concurrent-probes is too small to keep the periods if no cluster answers.",
             &[],
         )?,
         gauge(
             "clusterhealth_status_write_queue_age_seconds",
-            "For how long the oldest status waits to be written.",
+            "Age of the oldest status that waits to be written.",
             &[],
         )?,
         gauge(
             "clusterhealth_clusters",
-            "Clusters by what is published about them.",
+            "Clusters by their published health.",
             &["flavour", "state"],
         )?,
         gauge(
@@ -59,7 +59,7 @@ fn register(
         )?,
         gauge(
             "clusterhealth_shard_clusters",
-            "Clusters by who has them, with several shards: this replica, or another one.",
+            "Clusters by the replica that probes them, with several shards: this replica or another one.",
             &["owner"],
         )?,
         gauge(
@@ -76,7 +76,7 @@ fn register(
     if exposed.audit {
         let family = gauge(
             "clusterhealth_audit_differences",
-            "Clusters whose object lastingly says another thing than we would publish.",
+            "In an audit, clusters whose stored health differs from the result of the probes for a while.",
             &["flavour", "ours", "stored"],
         )?;
         let shown = Arc::clone(shown);

@@ -37,7 +37,7 @@ impl Counters {
             )?,
             probes: counter(
                 "clusterhealth_probes_total",
-                "Completed probes by result and code; void are those that this process could not make.",
+                "Completed probes by result and code; void: this process could not make the probe.",
                 &["flavour", "result", "code"],
             )?,
             lag: histogram(
@@ -57,7 +57,7 @@ impl Counters {
             )?,
             moves: counter(
                 "clusterhealth_shard_moves_total",
-                "Clusters that this replica took over from another one, or gave to it.",
+                "Clusters that moved between this replica and another one.",
                 &["direction"],
             )?,
         };

@@ -23,8 +23,7 @@ const NARROWER: &str =
     "narrow them down with ?name=, ?state= or ?flavour=, or show all with ?limit=0";
 
 /// Below the table, in an audit.
-const AUDITING: &str =
-    "\nAuditing: nothing is written. STORED is what an object says that lastingly differs.\n";
+const AUDITING: &str = "\nAudit: no status is written. STORED is the stored health where it differs from the result of the probes.\n";
 
 /// For programs.
 #[derive(Serialize)]
@@ -95,13 +94,13 @@ struct Query {
 /// A query that means nothing.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 enum QueryError {
-    #[error("cannot show state {0:?}: it is not one of {1}")]
+    #[error("cannot show state {0:?}: use one of {1}")]
     State(String, String),
-    #[error("cannot show format {0:?}: it is json, or table for people")]
+    #[error("cannot show format {0:?}: use json or table")]
     Format(String),
-    #[error("cannot show {0:?} clusters: limit is a number, 0 for all")]
+    #[error("cannot show {0:?} clusters: use a number for limit, 0 for all")]
     Limit(String),
-    #[error("cannot tell what {0:?} is for: there are format, name, flavour, state and limit")]
+    #[error("cannot use parameter {0:?}: use format, name, flavour, state or limit")]
     Unknown(String),
 }
 
@@ -185,9 +184,9 @@ mod tests {
         for (text, told) in [
             ("state=Ready", "ready, notready, offline, config, unknown, nothing"),
             ("limit=all", "0 for all"),
-            ("format=yaml", "json, or table"),
-            ("format=JSON", "json, or table"),
-            ("cluster=a", "format, name, flavour, state and limit"),
+            ("format=yaml", "json or table"),
+            ("format=JSON", "json or table"),
+            ("cluster=a", "format, name, flavour, state or limit"),
         ] {
             let refusal = Query::parse(text).unwrap_err().to_string();
             assert!(refusal.contains(told), "{refusal}");

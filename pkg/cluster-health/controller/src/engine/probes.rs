@@ -62,7 +62,7 @@ impl Permits {
             warn!(
                 at_once,
                 enough,
-                "--cluster-health-max-concurrent-probes is too small: periods cannot be kept while all clusters are silent"
+                "--cluster-health-max-concurrent-probes is too small: if no cluster answers, probes start later than their period; raise it to the value of enough, or set it to 0"
             );
         }
         cap.insufficient = insufficient;

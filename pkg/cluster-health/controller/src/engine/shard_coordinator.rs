@@ -124,8 +124,10 @@ impl ShardCoordinator {
         }
         // A released lease keeps the name of its replica.
         match self.leases.release(&self.share.name).await {
-            Ok(()) => info!("Released the lease of this replica's share of the clusters"),
-            Err(error) => warn!(%error, "Cannot release the lease of this replica; it runs out"),
+            Ok(()) => info!("Released the shard Lease of this replica"),
+            Err(error) => {
+                warn!(%error, "Cannot release the shard Lease of this replica; it expires");
+            }
         }
     }
 
@@ -363,15 +365,16 @@ impl ShardCoordinator {
         }
         if is_shared && desired != self.logged_view {
             let (replicas, expected) = (desired.len(), self.share.expected);
-            info!(replicas, expected, with = ?desired, "Sharing the clusters");
+            info!(replicas, expected, with = ?desired, "Sharing the member clusters with other replicas");
             self.logged_view = desired;
         }
         if self.lacking.is_some() && self.log.pass("lack", now().monotonic).is_some() {
             let own = self.share.kinds();
             warn!(
                 served = ?own,
-                "Another replica probes kinds of clusters that this replica is not served or not \
-                 permitted: this replica takes no share until it is; give all replicas the same --controllers"
+                "Another replica probes a kind that this replica cannot list: until it can, this \
+                 replica probes no member; give all replicas the same --controllers, API server and \
+                 permissions"
             );
         }
     }

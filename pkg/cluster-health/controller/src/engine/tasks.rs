@@ -225,7 +225,7 @@ impl OpenFiles {
                 limit,
                 needed,
                 clusters,
-                "The process may open too few files: with every cluster silent there are some that it cannot probe; raise the hard limit (LimitNOFILE, ulimit -Hn)"
+                "The limit of open files is too low: if no cluster answers, some clusters cannot be probed; raise the hard limit (LimitNOFILE, ulimit -Hn)"
             );
         }
         self.too_few = too_few;
@@ -248,11 +248,17 @@ fn audit(member: &MemberCluster, now: Instant) {
             let (ours, stored) = (it.ours.label(), it.stored_label());
             warn!(
                 flavour,
-                cluster, ours, stored, "Audit: the object says another thing than we would publish"
+                cluster,
+                ours,
+                stored,
+                "Audit: the stored health differs from the result of the probes"
             );
         }
         (Some(_), None) => {
-            info!(flavour, cluster, "Audit: the object and what we would publish no longer differ");
+            info!(
+                flavour,
+                cluster, "Audit: the stored health equals the result of the probes again"
+            );
         }
         (None, None) | (Some(_), Some(_)) => {}
     }

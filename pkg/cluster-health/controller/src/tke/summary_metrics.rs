@@ -38,14 +38,14 @@ impl SummaryMetrics {
         let duration = Histogram::with_opts(
             HistogramOpts::new(
                 "clusterhealth_summary_duration_seconds",
-                "Time to read the Nodes and Pods of a cluster, whether to their end or not.",
+                "Time to read the Nodes and Pods of a cluster, failed reads included.",
             )
             .buckets(SECONDS.to_vec()),
         )?;
         let errors = metrics::counter(
             registry,
             "clusterhealth_summary_errors_total",
-            "Summaries that were given up, by the reason of the condition ResourceSynced.",
+            "Failed summaries of a cluster, by the reason of its condition ResourceSynced.",
             &["reason"],
         )?;
         // From the start, so that the first failure is an increase.
@@ -91,11 +91,11 @@ fn show_sums(
         family("clusterhealth_cluster_nodes", "Nodes of a cluster.")?,
         family(
             "clusterhealth_cluster_cpu_cores",
-            "Processors of a cluster: of its Nodes, for Pods, asked for by Pods on Nodes, and by Pods without one.",
+            "CPU cores of a cluster: capacity and allocatable of its Nodes, requests of Pods on Nodes, requests of Pods without a Node.",
         )?,
         family(
             "clusterhealth_cluster_memory_bytes",
-            "Memory of a cluster: of its Nodes, for Pods, asked for by Pods on Nodes, and by Pods without one.",
+            "Memory of a cluster: capacity and allocatable of its Nodes, requests of Pods on Nodes, requests of Pods without a Node.",
         )?,
     ];
     metrics::at_scrape(registry, families, move |families| {

@@ -330,7 +330,7 @@ async fn a_process_that_was_stopped_past_its_deadline_loses_without_another_call
 
 #[tokio::test(start_paused = true)]
 async fn another_holder_or_none_ends_leadership_at_the_next_renewal() {
-    for (holder, reason) in [("b", "\"b\" holds the lease"), ("", "released by someone else")] {
+    for (holder, reason) in [("b", "\"b\" holds the lease"), ("", "another process released")] {
         let server = Server::default();
         let mut a = Running::start("a", server.store(well));
         a.leads().await;

@@ -300,21 +300,21 @@ pub(crate) enum Shortage {
     /// A pool of the flags is full.
     #[error(transparent)]
     Pool(#[from] Exhausted),
-    /// Another Node has what the cloud names for this one (`rule:block-has-one-holder`).
-    #[error("cannot give the Node {cidr}, which is still that of Node {by}")]
+    /// Another Node has the range that the cloud names for the Node (`rule:block-has-one-holder`).
+    #[error("cannot assign {cidr} to the Node: Node {by} still has it")]
     InUse {
         /// The CIDR.
         cidr: IpNet,
         /// The name of the Node that has it.
         by: Arc<str>,
     },
-    /// This Node is selected by no ClusterCIDR.
+    /// No ClusterCIDR selects the Node.
     #[error(
         "cannot allocate a node CIDR: no ClusterCIDR selects the Node; create one whose nodeSelector \
          matches its labels, or one without nodeSelector"
     )]
     NotSelected,
-    /// The best ClusterCIDR with a free block gives out nothing yet (`rule:finalizer-before-use`).
+    /// The best ClusterCIDR with a free block has no finalizer yet (`rule:finalizer-before-use`).
     #[error(
         "cannot allocate a node CIDR: the ClusterCIDR for the Node has no finalizer yet: {0}; check \
          that this program may patch ClusterCIDRs"
@@ -323,7 +323,7 @@ pub(crate) enum Shortage {
     /// Every ClusterCIDR for this Node is full.
     #[error(
         "cannot allocate a node CIDR: no ClusterCIDR that selects the Node has a free block of each \
-         of its ranges: {0}; delete nodes, or create another ClusterCIDR"
+         of its ranges: {0}; delete Nodes, or create another ClusterCIDR"
     )]
     AllFull(String),
 }

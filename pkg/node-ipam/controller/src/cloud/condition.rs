@@ -30,7 +30,7 @@ impl<C: Cloud> CloudNodes<C> {
         match self.core.writer().judge(node, answer, false) {
             Written::Done => Ok(()),
             Written::Stopped => Err(Ok(Next::Done)),
-            Written::Changed => Err(Err(Retry::expected("the Node has changed meanwhile"))),
+            Written::Changed => Err(Err(Retry::expected("the Node has changed since it was read"))),
             Written::Not(retry) | Written::Withdrawn(retry) | Written::Unknown(_, retry) => {
                 Err(Err(retry))
             }

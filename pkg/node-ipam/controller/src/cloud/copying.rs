@@ -40,7 +40,7 @@ pub(super) fn decide(has: &[String], vm: &VmRanges, families: &Families) -> Deci
             Err(lack) => Decision::Lacking(lack),
         };
     }
-    // One family where there are two by now stays so.
+    // A Node with one family keeps it when the VM has two families now.
     let offered: Vec<_> = vm.aliases.first().into_iter().chain(&vm.ipv6).collect();
     let is_offered = |text: &String| cidr::parse(text).is_ok_and(|net| offered.contains(&&net));
     if has.iter().all(is_offered) { Decision::Settled } else { Decision::Mismatch }
@@ -49,7 +49,7 @@ pub(super) fn decide(has: &[String], vm: &VmRanges, families: &Families) -> Deci
 /// A VM has no range of a family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "cannot give the Node an {0} pod CIDR, which the Services of the cluster want: its VM has no such range"
+    "cannot assign an {0} pod CIDR to the Node, although --service-cluster-ip-range has this family: its VM has no {0} range; add one to the VM"
 )]
 pub(crate) struct Lack(Family);
 

@@ -38,13 +38,9 @@ const FAMILIES: [(&str, Option<&str>, &str); 11] = [
     (
         "clusterhealth_cluster_ready",
         None,
-        "What is published: 1 ready, 0 not ready, -1 unknown; nothing of a paused cluster.",
+        "Published readiness: 1 ready, 0 not ready, -1 unknown; absent while the cluster is paused.",
     ),
-    (
-        "clusterhealth_cluster_probe_success",
-        None,
-        "The last probe: 1 when it was answered ok, else 0.",
-    ),
+    ("clusterhealth_cluster_probe_success", None, "Result of the last probe: 1 healthy, else 0."),
     (
         "clusterhealth_cluster_last_probe_timestamp_seconds",
         None,
@@ -53,37 +49,37 @@ const FAMILIES: [(&str, Option<&str>, &str); 11] = [
     (
         "clusterhealth_cluster_last_transition_timestamp_seconds",
         None,
-        "When the published readiness last changed.",
+        "Time of the last change of the published readiness.",
     ),
     (
         "clusterhealth_cluster_availability_ratio",
         Some("window"),
-        "Share of the probed time in which probes were answered ok.",
+        "Fraction of the probed time in which the cluster was healthy.",
     ),
     (
         "clusterhealth_credential_expiry_timestamp_seconds",
         None,
-        "When the first of our credentials for the cluster ends, as far as they say.",
+        "Earliest expiry of our credentials for the cluster, if they have one.",
     ),
     (
         "clusterhealth_serving_certificate_expiry_timestamp_seconds",
         None,
-        "When the certificate that the cluster's server showed last ends.",
+        "Expiry of the serving certificate that the cluster's API server sent last.",
     ),
     (
         "clusterhealth_cluster_endpoints",
         Some("state"),
-        "Addresses of a cluster that has several, by how each did when it was last asked.",
+        "Addresses of a cluster with several, by the result of the last probe of each.",
     ),
     (
         "clusterhealth_cluster_tls_checks_waived",
         Some("check"),
-        "Always 1, for each check of the server's certificate that is left out; * is all.",
+        "Always 1, for each skipped check of the server's certificate; * is all.",
     ),
     (
         "clusterhealth_cluster_audit_differs",
         None,
-        "In an audit, 1 when what would be published lastingly differs from the object, else 0.",
+        "In an audit, 1 when the stored health differs from the result of the probes for a while, else 0.",
     ),
     ("clusterhealth_cluster_transitions_total", Some("to"), "Published changes of readiness."),
 ];

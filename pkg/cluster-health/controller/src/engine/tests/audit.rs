@@ -29,7 +29,7 @@ async fn an_audit_writes_nothing_and_shows_lasting_differences_everywhere() {
     let line = page.lines().find(|line| line.contains("ns/bad")).expect("it is shown");
     assert!(line.contains("notready") && line.ends_with("ready"), "{page}");
     assert!(page.ends_with(
-        "Auditing: nothing is written. STORED is what an object says that lastingly differs.\n"
+        "Audit: no status is written. STORED is the stored health where it differs from the result of the probes.\n"
     ));
     let json = scene.page("/debug?format=json&name=bad", None).await;
     let page: serde_json::Value = serde_json::from_str(&json).expect("it is JSON");

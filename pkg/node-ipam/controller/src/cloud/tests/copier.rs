@@ -120,7 +120,7 @@ async fn a_range_that_another_node_still_has_is_not_written_again() {
     let bench = Bench::new(CloudSource::Exact, None, nodes, &[]).await;
     bench.vm(VM, &["10.0.1.0/24"]);
     let retry = pass(&bench, "a").await.unwrap_err();
-    assert!(retry.error().to_string().contains("still that of Node old"), "{retry:?}");
+    assert!(retry.error().to_string().contains("Node old still has it"), "{retry:?}");
     assert_eq!(
         (bench.patches(), bench.told().await),
         (vec![], vec!["CIDRAssignmentFailed".into()])
