@@ -112,7 +112,7 @@ async fn where_every_third_write_is_refused_for_a_second_no_node_waits_longer_th
 fn waits(patches: &[NodePatch]) -> BTreeMap<String, Duration> {
     let mut times: BTreeMap<String, (Instant, Instant)> = BTreeMap::new();
     for patch in patches {
-        let of_node = times.entry(patch.node.to_string()).or_insert((patch.arrived, patch.arrived));
+        let of_node = times.entry(patch.node.clone()).or_insert((patch.arrived, patch.arrived));
         *of_node = (of_node.0.min(patch.arrived), of_node.1.max(patch.arrived));
     }
     let wait = |(node, (first, last))| (node, stalls::without(first, last));
