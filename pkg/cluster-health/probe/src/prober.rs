@@ -237,7 +237,7 @@ impl Run<'_> {
         let max_age = shared.limits.max_age.mul_f64(rand::rng().random_range(0.9..1.1));
         let open = shared.meters.open();
         let (expires, endpoint) = (self.certificate, attempt.endpoint);
-        Link::open(dialed.stream, endpoint, max_age, expires, open).await
+        Ok(Link::new(dialed.stream, endpoint, max_age, expires, open))
     }
 
     fn timed_out(&self, attempt: &Attempt, clock: &Clock) -> Failure {

@@ -197,7 +197,7 @@ pub(super) async fn open_to(
     let dialed = dialed.map_err(of_dial)?;
     let expires = dialed.certificate.and_then(expiry::of_certificate);
     let (age, open) = (shared.limits.max_age, shared.meters.open());
-    Link::open(dialed.stream, endpoint, age, expires, open).await
+    Ok(Link::new(dialed.stream, endpoint, age, expires, open))
 }
 
 fn silent() -> Failure {

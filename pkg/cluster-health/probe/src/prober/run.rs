@@ -107,7 +107,7 @@ impl<'a> Run<'a> {
         let expected = self.order.next_in < idle_max;
         let link = self.link.take().filter(|_| expected);
         let mut session = self.client.session.lock();
-        session.link = link.and_then(|mut link| link.is_usable(idle_max).then_some(link));
+        session.link = link.and_then(|link| link.at_rest(idle_max));
         session.learnt.certificate = self.certificate.or(session.learnt.certificate);
         if let Some(endpoint) = conclusion.answered {
             session.learnt.first_endpoint = endpoint;

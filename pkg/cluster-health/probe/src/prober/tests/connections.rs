@@ -1,5 +1,7 @@
 //! Reuse of connections.
 
+use crate::link::Link;
+
 use super::*;
 
 const OK: Reply = Reply::Status(200, "ok");
@@ -14,6 +16,11 @@ async fn probes_share_a_connection_while_it_is_young() {
     let bench = Bench::new(&inputs(&[server.url()]));
     for _ in 0..3 {
         assert_eq!(conclusion(&bench.probe().await), (Verdict::Ok, None));
+        let session = bench.client.session.lock();
+        assert!(
+            session.link.as_ref().is_some_and(Link::is_at_rest),
+            "it keeps the buffers of HTTP"
+        );
     }
     assert_eq!(server.connections(), 1);
     assert!(bench.metrics().contains("clusterhealth_connections 1"));
@@ -55,6 +62,30 @@ async fn a_connection_that_the_server_closed_meanwhile_costs_no_attempt() {
         assert_eq!(probed.attempts.len(), 1);
     }
     assert_eq!(server.connections(), 2);
+}
+
+#[tokio::test]
+async fn a_connection_on_which_more_came_than_was_asked_for_is_never_used_again() {
+    let more = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 500 No\r\n\r\n";
+    let server = Server::plain(move |_| Reply::Bytes(more.to_vec())).await;
+    let bench = Bench::new(&inputs(&[server.url()]));
+    for connections in 1..=2 {
+        let probed = bench.probe().await;
+        assert_eq!(conclusion(&probed), (Verdict::Ok, None));
+        assert_eq!((probed.attempts.len(), server.connections()), (1, connections));
+    }
+}
+
+#[tokio::test]
+async fn a_connection_that_ends_at_rest_costs_no_attempt() {
+    let (stream, far) = tokio::io::duplex(1024);
+    let meters = Meters::new(&Registry::new()).unwrap();
+    let link = Link::new(Box::new(stream), 0, Duration::from_secs(9), None, meters.open());
+    let mut link = link.at_rest(Duration::from_secs(9)).expect("it is open");
+    assert!(link.is_open());
+    drop(far);
+    assert!(!link.is_open() && !link.is_open());
+    assert!(link.at_rest(Duration::from_secs(9)).is_none());
 }
 
 #[tokio::test]
