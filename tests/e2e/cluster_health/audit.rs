@@ -51,7 +51,7 @@ async fn an_audit_writes_nothing_and_reports_objects_that_differ() {
     let planted = Planted::default();
     planted.plant(&account.token);
     let manager = Discreet::new(manager, &planted, &hub);
-    manager.line("Auditing: member clusters are probed and nothing is written").await;
+    manager.line("Audit: member clusters are probed, but no status and no event is written").await;
     for (ours, stored) in [("ready", "offline"), ("offline", "ready")] {
         let labels = [("flavour", "kubefed"), ("ours", ours), ("stored", stored)];
         manager.until_metric("clusterhealth_audit_differences", &labels, |it| it > 0.0).await;
