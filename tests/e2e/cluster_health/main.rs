@@ -9,6 +9,7 @@
 mod audit;
 mod certificates;
 mod dormant;
+mod guard;
 mod kubefed;
 mod listeners;
 mod probe_command;

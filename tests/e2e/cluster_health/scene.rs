@@ -19,6 +19,11 @@ pub(crate) struct Scene {
 impl Scene {
     /// A scene with a probe period of one second, and an outage published after three failures.
     pub(crate) async fn set() -> Self {
+        Self::set_with(&[]).await
+    }
+
+    /// Like [`Self::set`], with further flags.
+    pub(crate) async fn set_with(flags: &[&str]) -> Self {
         let hub = hub().await;
         let client = hub.plane.client().await;
         let kubeconfig = hub.plane.kubeconfig(IDENTITY, &[]).unwrap();
@@ -27,6 +32,7 @@ impl Scene {
             .args(["--cluster-health-flavours=kubefed"])
             .args(["--cluster-health-period=1s", "--cluster-health-timeout=900ms"])
             .args(["--cluster-health-confirm-interval=1s"])
+            .args(flags)
             .start();
         let planted = Planted::default();
         Self { _manager: Discreet::new(manager, &planted, &hub), hub, client, planted }

@@ -13,10 +13,10 @@ use probe::{ConnectionLimits, Names, Resolver};
 
 use crate::api::kubefed::KUBEFED_CLUSTERS;
 use crate::api::tke::CLUSTERS;
-use crate::engine::{self, Exposed, Limits, Metrics, Source};
+use crate::engine::{self, Exposed, Guarding, Limits, Metrics, NetworkTargets, Source};
 use crate::flags::FLAGS;
 use crate::kubefed::{KubeFed, UpstreamMetrics};
-use crate::options::{KubeFedOptions, MemberOptions, Options, TkeOptions, judge};
+use crate::options::{GuardOptions, KubeFedOptions, MemberOptions, Options, TkeOptions, judge};
 use crate::probe_command::COMMAND;
 use crate::tke::{SummaryMetrics, Tke};
 
@@ -130,9 +130,31 @@ impl Watch {
             None
         };
         let summaries = context.metrics(|registry| SummaryMetrics::new(registry, per_cluster))?;
-        let sources = sources(&self.options, meters, upstream, summaries);
-        engine::run(context, &sources, &self.options.limits, &metrics).await
+        let MemberOptions { connection_max_age: max_age, idle_timeout: idle_max, policy, .. } =
+            self.options.members.clone();
+        let limits = ConnectionLimits { max_age, idle_max };
+        let resolver = || Resolver::new(Names::default(), policy.clone());
+        let prober = Arc::new(probe::Prober::new(meters, limits, resolver()));
+        let sources = sources(&self.options, &prober, upstream, summaries);
+        let guarding = match &self.options.guard {
+            Some(options) => Some(guarding(&context, options, prober, resolver())?),
+            None => None,
+        };
+        engine::run(context, &sources, &self.options.limits, &metrics, guarding).await
     }
+}
+
+/// The guard with its targets.
+fn guarding(
+    context: &Context,
+    options: &GuardOptions,
+    prober: Arc<probe::Prober>,
+    resolver: Resolver,
+) -> Result<Guarding, Failure> {
+    let api = context.clients.caller("cluster-health-guard", (-1.0, 1))?;
+    let targets = NetworkTargets::new(api, &options.endpoints, prober, resolver);
+    let targets = Arc::new(targets.map_err(Failure::new)?);
+    Ok(Guarding { policy: options.policy, targets })
 }
 
 /// The kinds of the flavours that are asked for.
@@ -193,25 +215,19 @@ fn tke_rights(tke: &TkeOptions, secrets: bool, limits: &Limits) -> Vec<Permissio
 /// The flavours that are asked for; a new one is added here.
 fn sources(
     options: &Options,
-    meters: probe::Meters,
+    prober: &Arc<probe::Prober>,
     upstream: Option<UpstreamMetrics>,
     summaries: SummaryMetrics,
 ) -> Vec<Arc<dyn Source>> {
-    let MemberOptions {
-        connection_max_age: max_age,
-        idle_timeout: idle_max,
-        allow_plaintext,
-        policy,
-    } = options.members.clone();
-    let limits = ConnectionLimits { max_age, idle_max };
-    let resolver = Resolver::new(Names::default(), policy);
-    let prober = Arc::new(probe::Prober::new(meters, limits, resolver));
+    let allow_plaintext = options.members.allow_plaintext;
     let kubefed = options.kubefed.clone().map(|options| {
-        Arc::new(KubeFed::new(options, allow_plaintext, Arc::clone(&prober), upstream))
+        Arc::new(KubeFed::new(options, allow_plaintext, Arc::clone(prober), upstream))
             as Arc<dyn Source>
     });
     let tke = options.tke.clone();
-    let tke = tke.map(|options| Arc::new(Tke::new(options, prober, summaries)) as Arc<dyn Source>);
+    let tke = tke.map(|options| {
+        Arc::new(Tke::new(options, Arc::clone(prober), summaries)) as Arc<dyn Source>
+    });
     kubefed.into_iter().chain(tke).collect()
 }
 

@@ -13,6 +13,7 @@
 //! | `tasks.rs`, `probes.rs` | the task of one cluster, and the sweeper; one probe, and how many are under way |
 //! | `writer.rs` | writes the pending statuses |
 //! | `ownership.rs`, `shard_coordinator.rs`, `lease_thread.rs` | the clusters of this replica, and how replicas share them |
+//! | `guard.rs`, `guard_targets.rs` | the guard against outages of this process, and what it asks beside the clusters |
 //! | `cluster_events.rs` | events |
 //! | `metrics.rs`, `gauges.rs` | metrics counted as things happen, and metrics read at scrape time |
 //! | `page.rs` | the debug page |
@@ -20,11 +21,12 @@
 use std::sync::Arc;
 
 use cluster_registry::ClusterRegistry;
-use events::Recorder;
+use events::{ObjectRef, Recorder};
 use futures::future::{BoxFuture, pending, try_join_all};
 use futures::try_join;
+use guard::GuardStatus;
 use kube_api::Resource;
-use lease_thread::LeaseThread;
+use lease_thread::{LeaseThread, lease_name};
 use manager::{Context, Failure, Stopped};
 use objects::Dynamic;
 use ownership::{Ownership, Share};
@@ -43,6 +45,8 @@ mod flavour;
 mod flavour_registry;
 pub(crate) mod follow;
 mod gauges;
+mod guard;
+mod guard_targets;
 mod lease_thread;
 mod member_cluster;
 mod metrics;
@@ -69,6 +73,8 @@ pub(crate) use follow::{
     Companions, CredentialKind, Followed, Watched, in_namespace, watch_clusters,
 };
 pub(crate) use gauges::{Exposed, Metrics};
+pub(crate) use guard::Guarding;
+pub(crate) use guard_targets::{NetworkTargets, Reference};
 pub(crate) use pipeline::Work;
 pub(crate) use resolve::{
     Found, Members, ObjectModel, Objects, ReadCredentials, Resolve, Seed, Supervision, hash_of,
@@ -87,6 +93,7 @@ pub(crate) async fn run(
     flavours: &[Arc<dyn Source>],
     limits: &Limits,
     metrics: &Metrics,
+    guarding: Option<Guarding>,
 ) -> Result<Stopped, Failure> {
     let mut context = context;
     if limits.audit {
@@ -125,15 +132,17 @@ pub(crate) async fn run(
         context.stop.child_token(),
         limits.audit,
         ownership,
+        GuardStatus::new(guarding.is_some()),
     ));
     metrics.attach(&clusters);
     show(&context, &clusters);
+    let guard = guarding.map(|guarding| (guarding, share.as_deref().map(lease_ref)));
     let mut lease = match share {
         Some(share) => Some(LeaseThread::start(&context, &share, &clusters).await?),
         None => None,
     };
     let ended = tokio::select! {
-        ended = watch_all(&context, flavours, &clusters) => ended,
+        ended = watch_all(&context, flavours, &clusters, guard) => ended,
         lost = lease_lost(lease.as_mut()) => Err(lost),
     };
     clusters.stop.cancel();
@@ -145,6 +154,12 @@ pub(crate) async fn run(
     }
     ended?;
     Ok(Stopped::default())
+}
+
+/// The Lease of this replica, on which events about the whole replica are recorded.
+fn lease_ref(share: &Share) -> ObjectRef {
+    let name = lease_name(&share.name);
+    ObjectRef::new("coordination.k8s.io/v1", "Lease", &share.namespace, &name, "")
 }
 
 async fn lease_lost(lease: Option<&mut LeaseThread>) -> Failure {
@@ -159,9 +174,19 @@ async fn watch_all(
     context: &Context,
     flavours: &[Arc<dyn Source>],
     clusters: &Arc<ClusterRegistry>,
+    guard: Option<(Guarding, Option<ObjectRef>)>,
 ) -> Result<(), Failure> {
     let writer = Arc::clone(&clusters.writer).run(clusters.counters.clone(), clusters.stop.clone());
     let sweeper = tasks::sweep(Arc::clone(clusters), clusters.stop.clone());
+    let guard = async {
+        match guard {
+            Some((guarding, lease)) => {
+                let stop = clusters.stop.clone();
+                serve(clusters, guard::guard(Arc::clone(clusters), guarding, lease, stop)).await
+            }
+            None => Ok(()),
+        }
+    };
     let watches = flavours.iter().map(|flavour| {
         let status: Arc<dyn Flavour> = Arc::clone(flavour) as _;
         let registry = FlavourRegistry::new(status, Arc::clone(clusters));
@@ -173,7 +198,7 @@ async fn watch_all(
         clusters.stop.cancel();
         Ok(())
     };
-    try_join!(watches, serve(clusters, writer), serve(clusters, sweeper))?;
+    try_join!(watches, serve(clusters, writer), serve(clusters, sweeper), guard)?;
     Ok(())
 }
 

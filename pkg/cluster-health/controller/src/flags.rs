@@ -173,6 +173,55 @@ pub(crate) const SHARDS_NAMESPACE: Flag<String> = Flag::string(
     "Namespace of the Leases by which replicas share the member clusters, and of the Lease of a leader that probes all. Replicas with Leases in the same namespace share members with each other, so a second installation needs another namespace. The program does not create it.",
 );
 
+pub(crate) const GUARD: Flag<bool> = Flag::bool(
+    GROUP,
+    "cluster-health-guard",
+    "true",
+    "Before clusters are published as offline, check that this process is not cut off itself: by its own API server, by --cluster-health-guard-endpoints and by the other clusters.",
+);
+
+pub(crate) const GUARD_ENDPOINTS: Flag<Vec<String>> = Flag::strings(
+    GROUP,
+    "cluster-health-guard-endpoints",
+    "",
+    "Up to 16 endpoints that are usually up and are reached in the same way as the clusters: tcp://host:port must accept a connection, https://host must answer. Without them an outage of all clusters at once cannot be distinguished from an outage of this process, and is published as unknown.",
+);
+
+pub(crate) const GUARD_RATIO: Flag<f64> = Flag::float32(
+    GROUP,
+    "cluster-health-guard-ratio",
+    "0.5",
+    "Fraction of clusters that do not answer, 0.1 to 1, from which on the guard suspects an outage of this process.",
+);
+
+pub(crate) const GUARD_MIN: Flag<i64> = Flag::int32(
+    GROUP,
+    "cluster-health-guard-min",
+    "5",
+    "Minimum of clusters that do not answer for --cluster-health-guard-ratio; at least 2.",
+);
+
+pub(crate) const GUARD_INTERVAL: Flag<GoDuration> = Flag::duration(
+    GROUP,
+    "cluster-health-guard-interval",
+    "5s",
+    "How often the guard asks the API server and --cluster-health-guard-endpoints; each second while clusters do not answer. At least 1s.",
+);
+
+pub(crate) const GUARD_TIMEOUT: Flag<GoDuration> = Flag::duration(
+    GROUP,
+    "cluster-health-guard-timeout",
+    "2s",
+    "Maximum duration of one check of the guard; at least 100ms and at most --cluster-health-guard-interval.",
+);
+
+pub(crate) const GUARD_HOLD: Flag<GoDuration> = Flag::duration(
+    GROUP,
+    "cluster-health-guard-hold",
+    "30s",
+    "How long this process must be cut off before it publishes the clusters that it cannot reach as unknown, with the reason HubPartition; at least 1s.",
+);
+
 pub(crate) const PER_CLUSTER_METRICS: Flag<bool> = Flag::bool(
     GROUP,
     "cluster-health-per-cluster-metrics",
@@ -324,6 +373,13 @@ pub(crate) const FLAGS: &[Spec] = &[
     FLAP_MIN_SUCCESS.spec(),
     SHARDS.spec(),
     SHARDS_NAMESPACE.spec(),
+    GUARD.spec(),
+    GUARD_ENDPOINTS.spec(),
+    GUARD_RATIO.spec(),
+    GUARD_MIN.spec(),
+    GUARD_INTERVAL.spec(),
+    GUARD_TIMEOUT.spec(),
+    GUARD_HOLD.spec(),
     PER_CLUSTER_METRICS.spec(),
     UPSTREAM_METRICS.spec(),
     AUDIT.spec(),

@@ -4,14 +4,15 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use flags::{Flag, GoDuration, Problem, Values};
-use health::{Cadence, Damping, Policy, SHARD_INHERITED, Thresholds};
+use health::{Cadence, Damping, GuardPolicy, Policy, SHARD_INHERITED, Thresholds};
 use resilience::Rate;
 use transport::DialPolicy;
 
-use crate::engine::Limits;
+use crate::engine::{Limits, Reference};
 use crate::flags::{
     ALLOW_PLAINTEXT_ENDPOINTS, AUDIT, CONFIRM_INTERVAL, CONNECTION_MAX_AGE, DIAL_ALLOW_CIDRS,
     DIAL_DENY_CIDRS, FAILURE_THRESHOLD, FLAP_MIN_SUCCESS, FLAP_TRANSITIONS, FLAP_WINDOW, FLAVOURS,
+    GUARD, GUARD_ENDPOINTS, GUARD_HOLD, GUARD_INTERVAL, GUARD_MIN, GUARD_RATIO, GUARD_TIMEOUT,
     HEALTHCHECK_PERIOD, HEARTBEAT_INTERVAL, IDLE_TIMEOUT, JITTER, KUBEFED_CONFIG,
     KUBEFED_NAMESPACE, MACHINE_PERIOD, MACHINE_REQUIRE_NODE_READY, MAX_CONCURRENT_PROBES,
     NODES_READY_MIN_RATIO, PER_CLUSTER_METRICS, PERIOD, RANDOM_PERIOD_MAX, RANDOM_PERIOD_MIN,
@@ -27,6 +28,9 @@ const FLAP_TRANSITIONS_MAX: i64 = 100;
 /// More replicas would read their leases more often than it is worth.
 const SHARDS_MAX: i64 = 64;
 
+/// More reference endpoints would tell no more about the network.
+const GUARD_ENDPOINTS_MAX: usize = 16;
+
 /// The shortest period and confirm interval: thousands of clusters, probed more often, would be an
 /// attack.
 pub(crate) const PERIOD_MIN: Duration = Duration::from_secs(1);
@@ -40,12 +44,21 @@ pub(crate) struct Options {
     pub per_cluster_metrics: bool,
     /// Whether there are KubeFed's own metrics.
     pub upstream_metrics: bool,
+    /// `None` when there is no guard.
+    pub guard: Option<GuardOptions>,
     /// For the clients of all flavours.
     pub members: MemberOptions,
     /// `None` when that flavour is not asked for.
     pub kubefed: Option<KubeFedOptions>,
     /// `None` when that flavour is not asked for.
     pub tke: Option<TkeOptions>,
+}
+
+/// The guard against outages of this process.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct GuardOptions {
+    pub policy: GuardPolicy,
+    pub endpoints: Vec<Reference>,
 }
 
 /// How members are talked to, in every flavour.
@@ -103,8 +116,10 @@ pub(crate) fn judge(values: &Values) -> Result<(Options, Vec<String>), Vec<Probl
         allow_plaintext: values.get(&ALLOW_PLAINTEXT_ENDPOINTS),
         policy: dial_policy(values, &mut judge.problems),
     };
+    let guard = judge.guard();
     let options = Options {
         limits,
+        guard: values.get(&GUARD).then_some(guard),
         per_cluster_metrics: values.get(&PER_CLUSTER_METRICS),
         upstream_metrics: values.get(&UPSTREAM_METRICS),
         members,
@@ -219,6 +234,38 @@ impl Judge<'_> {
             },
             heartbeat: self.span(&HEARTBEAT_INTERVAL),
         }
+    }
+
+    fn guard(&mut self) -> GuardOptions {
+        let ratio = self.values.get(&GUARD_RATIO);
+        if !(0.1..=1.0).contains(&ratio) {
+            self.problems.push(GUARD_RATIO.problem(format!("{ratio} is not between 0.1 and 1")));
+        }
+        let (interval, timeout) = (self.interval(&GUARD_INTERVAL), self.timeout(&GUARD_TIMEOUT));
+        if timeout > interval {
+            let why =
+                format!("{timeout:?} is longer than --cluster-health-guard-interval={interval:?}");
+            self.problems.push(GUARD_TIMEOUT.problem(why));
+        }
+        let texts = self.values.get(&GUARD_ENDPOINTS);
+        if texts.len() > GUARD_ENDPOINTS_MAX {
+            let why = format!("{} are more than {GUARD_ENDPOINTS_MAX}", texts.len());
+            self.problems.push(GUARD_ENDPOINTS.problem(why));
+        }
+        let mut endpoints = Vec::new();
+        for (text, number) in texts.iter().zip(1..) {
+            match Reference::parse(text) {
+                Ok(reference) => endpoints.push(reference),
+                // Its text may hold a password.
+                Err(error) => {
+                    let why = format!("endpoint {number} cannot be used: {error}");
+                    self.problems.push(GUARD_ENDPOINTS.problem(why));
+                }
+            }
+        }
+        let min = self.count(&GUARD_MIN, 2, i64::from(i32::MAX));
+        let hold = self.interval(&GUARD_HOLD);
+        GuardOptions { policy: GuardPolicy { ratio, min, interval, timeout, hold }, endpoints }
     }
 
     fn flavours(&mut self) -> BTreeSet<&'static str> {

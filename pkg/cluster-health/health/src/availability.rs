@@ -60,6 +60,11 @@ impl Availability {
         }
     }
 
+    /// The result of a probe says nothing about the cluster: the time from the probe before to the next one does not count.
+    pub(crate) fn skip(&mut self) {
+        self.last = None;
+    }
+
     /// Since when it has been counted; before that nothing is known.
     pub(crate) fn since(&self) -> Instant {
         self.epoch

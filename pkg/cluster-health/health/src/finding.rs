@@ -131,6 +131,8 @@ pub struct Report {
     pub attempts: u8,
     /// How the addresses of the cluster did.
     pub endpoints: Endpoints,
+    /// Whether the last attempt opened a connection.
+    pub new_connection: bool,
     /// Detail for people, such as the missing key and its Secret. Holds no secret; the publisher
     /// shortens it for a condition.
     pub detail: Option<Box<str>>,

@@ -12,6 +12,7 @@
 //! | `attempts.rs` | [`Attempts`]: the attempts of one probe within its time limit |
 //! | `schedule.rs` | [`Policy`]: period, thresholds and damping of a cluster; when the next probe starts |
 //! | `member.rs` | [`Member`]: the state of one cluster |
+//! | `guard.rs` | [`Guard`]: whether silent members are down, or this process is cut off |
 //! | `thresholds.rs` | [`Tally`]: equal results in a row; [`Damping`]: higher thresholds for a cluster that flaps |
 //! | `published.rs` | [`Health`]: the published verdict; [`Published`]: the published state with its times |
 //! | `message.rs` | [`explain`]: the message of a condition; whether a new cause of a failure gets an event |
@@ -27,6 +28,7 @@ mod availability;
 mod capacity;
 mod code;
 mod finding;
+mod guard;
 mod lifetime;
 mod member;
 mod message;
@@ -42,6 +44,7 @@ pub use availability::Ratios;
 pub use capacity::{Load, is_insufficient, probes_at_once};
 pub use code::{Code, Verdict};
 pub use finding::{Endpoints, Finding, Moment, PathMemory, ProbePath, Report, classify};
+pub use guard::{Evidence, Guard, GuardPolicy, GuardState, Round, Ruling};
 pub use lifetime::{ExpiryNotice, ExpiryStage, Lifetime};
 pub use member::{Arrival, Effect, Last, Member};
 pub use message::{explain, one_line};

@@ -3,12 +3,13 @@
 use std::time::{Duration, Instant};
 
 use crate::availability::{Availability, Ratios};
+use crate::guard::{Evidence, Ruling};
 use crate::message::{Causes, one_line};
 use crate::published::{Change, Published};
 use crate::schedule::{Cause, Schedule};
 use crate::thresholds::{Decision, Flaps, Tally};
 use crate::write_gate::{WriteGate, first_probe, next_probe, share_of};
-use crate::{Finding, Health, Moment, Policy, Report, Status, Urgency};
+use crate::{Finding, Health, Moment, Policy, Report, Status, Urgency, Verdict};
 
 /// How a cluster comes to this process.
 #[derive(Clone, Debug, Default)]
@@ -25,10 +26,13 @@ pub struct Arrival {
     /// The cluster comes from another replica, and has waited for its next probe since that replica released
     /// it.
     pub has_waited: bool,
+    /// Whether it waits for a [`crate::Guard`] before it is published as unreachable.
+    pub guarded: bool,
 }
 
 /// The effect of one probe on its member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools, reason = "each is about an event of its own")]
 pub struct Effect {
     /// How what is published changed.
     pub change: Change,
@@ -38,6 +42,17 @@ pub struct Effect {
     pub new_cause: bool,
     /// The cluster flaps, and an event about that is due.
     pub flapping: bool,
+    /// The change is about this process and not about the cluster: it gets no event.
+    pub is_ours: bool,
+}
+
+impl Effect {
+    /// Nothing changed that anybody is told.
+    const NONE: Self = Self::of(Change::Nothing);
+
+    const fn of(change: Change) -> Self {
+        Self { change, first_failure: false, new_cause: false, flapping: false, is_ours: false }
+    }
 }
 
 /// One cluster. Lives as long as its UID and its place in this replica;
@@ -64,6 +79,20 @@ pub struct Member {
     last: Option<Last>,
     /// Why the last probe could not be made, for a reason of our own.
     obstacle: Option<Box<str>>,
+    guarded: bool,
+    /// Its failures have crossed the threshold, and wait for the guard.
+    held: Option<Box<Held>>,
+    /// Since when it is published as unreachable.
+    unreachable_since: Option<Instant>,
+}
+
+/// A result that waits for the guard.
+#[derive(Clone, Debug)]
+struct Held {
+    /// When the probe started that crossed the threshold.
+    crossed: Instant,
+    /// The last result.
+    report: Report,
 }
 
 /// The last probe, for pages and metrics.
@@ -75,6 +104,8 @@ pub struct Last {
     pub started: Moment,
     /// How long it took.
     pub took: Duration,
+    /// When the last probe started that was answered over a connection of its own.
+    connected: Option<Instant>,
 }
 
 impl Member {
@@ -87,7 +118,12 @@ impl Member {
             }
             members => first_probe(arrival.hash, members, policy.cadence.period),
         };
+        let is_unreachable =
+            arrival.published.as_ref().is_some_and(|it| it.health == Health::Unreachable);
         Self {
+            guarded: arrival.guarded,
+            held: None,
+            unreachable_since: is_unreachable.then_some(now),
             published: arrival.published,
             tally: Tally::default(),
             flaps: Flaps::default(),
@@ -130,7 +166,11 @@ impl Member {
         self.obstacle = None;
         let (effect, counts) = self.judge(report, policy, now);
         let started = report.started.monotonic;
-        self.availability.record(report.finding.is_ok(), started, policy.longest_gap());
+        if self.held.is_some() {
+            self.availability.skip();
+        } else {
+            self.availability.record(report.finding.is_ok(), started, policy.longest_gap());
+        }
         self.schedule.complete(counts, policy.cadence.interval(self.is_confirming(), draw));
         effect
     }
@@ -150,23 +190,116 @@ impl Member {
         let counts = self.counts(finding, policy, started);
         let thresholds = self.flaps.effective(policy.thresholds, now, &policy.damping);
         let counted = counts.then_some(started);
-        let (change, new_cause) =
-            match self.tally.decide(self.ready(), finding.is_ok(), counted, thresholds) {
-                Decision::Publish => self.publish(report, now),
-                Decision::Keep => {
-                    self.keep(report);
-                    (Change::Nothing, false)
-                }
-            };
-        let flapping = self.note_change(change, policy, now);
+        let before = self.health();
+        let is_unreachable = finding.verdict() == Verdict::Unreachable;
+        // A partition is published: silence counts from its end on, as for a cluster that was ready.
+        let ready = match before {
+            Some(Health::HubPartition) if is_unreachable => Some(Status::True),
+            _ => self.ready(),
+        };
+        let decision = self.tally.decide(ready, finding.is_ok(), counted, thresholds);
+        let waits = is_unreachable && self.guarded && before != Some(Health::Unreachable);
+        let (change, new_cause) = match decision {
+            Decision::Publish if waits => {
+                self.hold(report);
+                self.keep(report);
+                (Change::Nothing, false)
+            }
+            Decision::Publish => self.publish(report, now),
+            Decision::Keep => {
+                self.keep(report);
+                (Change::Nothing, false)
+            }
+        };
+        if !is_unreachable {
+            self.held = None;
+        }
+        let flapping = self.note_change(change, before, policy, now);
         self.completed = Some(now);
-        self.last = Some(Last { finding, started: report.started, took: report.took });
-        (Effect { change, first_failure, new_cause, flapping }, counts)
+        let answers = matches!(finding.verdict(), Verdict::Ok | Verdict::Unhealthy);
+        let connected = match self.last {
+            _ if answers && report.new_connection => Some(started),
+            before => before.and_then(|before| before.connected),
+        };
+        self.last = Some(Last { finding, started: report.started, took: report.took, connected });
+        let is_ours = before == Some(Health::HubPartition) && self.health() == Some(Health::Ready);
+        (Effect { change, first_failure, new_cause, flapping, is_ours }, counts)
+    }
+
+    /// The failures have crossed the threshold, and wait for the guard (`rule:our-outage-is-not-theirs`).
+    fn hold(&mut self, report: &Report) {
+        let crossed = self.held.as_ref().map_or(report.started.monotonic, |held| held.crossed);
+        self.held = Some(Box::new(Held { crossed, report: report.clone() }));
+    }
+
+    /// Applies what the guard has decided.
+    pub fn obey(&mut self, ruling: &Ruling, policy: &Policy, now: Moment) -> Option<Effect> {
+        if ruling.forgive {
+            self.forgive(ruling.waiting, policy, now.monotonic);
+            return None;
+        }
+        let before = self.health();
+        let held = self.held.as_ref()?;
+        if ruling.release.is_some_and(|by| held.crossed <= by) {
+            let Held { report, .. } = *self.held.take()?;
+            let (change, new_cause) = self.publish(&report, now.monotonic);
+            let flapping = self.note_change(change, before, policy, now.monotonic);
+            return Some(Effect { new_cause, flapping, ..Effect::of(change) });
+        }
+        if !ruling.publish_partition || before == Some(Health::HubPartition) {
+            return None;
+        }
+        let change = Published::withdraw(&mut self.published, Health::HubPartition, now);
+        self.gate.changed();
+        Some(Effect { is_ours: true, ..Effect::of(change) })
+    }
+
+    /// The failures were ours: those of a cluster that does not answer yet count anew, and it is probed
+    /// soon, with the `others` that waited.
+    fn forgive(&mut self, others: usize, policy: &Policy, now: Instant) {
+        let waited = self.held.take().is_some() || self.health() == Some(Health::HubPartition);
+        let failed = self.last.is_some_and(|it| it.finding.verdict() == Verdict::Unreachable);
+        if failed && self.health() != Some(Health::Unreachable) {
+            self.tally.forget_failures();
+        }
+        if waited {
+            let wait = next_probe(self.hash, others, policy.cadence.period);
+            self.schedule.no_later_than(now + wait);
+        }
+    }
+
+    /// Its last probe, as evidence about the network; `None` when it asked nobody.
+    pub fn evidence(&self) -> Option<Evidence> {
+        let last = self.last?;
+        let answers = match last.finding.verdict() {
+            Verdict::Ok | Verdict::Unhealthy => true,
+            Verdict::Unreachable => false,
+            Verdict::Config => return None,
+        };
+        Some(Evidence {
+            member: self.hash,
+            started: last.started.monotonic,
+            answers,
+            connected: last.connected,
+            unreachable_since: self.unreachable_since,
+            waits: self.held.is_some(),
+        })
+    }
+
+    /// Whether it waits for the guard.
+    pub fn waits(&self) -> bool {
+        self.held.is_some()
     }
 
     /// How what is published changes, and whether its cause alone does.
     fn publish(&mut self, report: &Report, now: Instant) -> (Change, bool) {
         let change = Published::publish(&mut self.published, report);
+        match self.health() {
+            Some(Health::Unreachable) => {
+                self.unreachable_since.get_or_insert(now);
+            }
+            _ => self.unreachable_since = None,
+        }
         let cause = self.published.as_ref().and_then(Published::cause);
         if matches!(change, Change::Ready { .. }) {
             self.causes.begin(cause);
@@ -192,7 +325,7 @@ impl Member {
         self.task_began = now;
         let regular = self.cause == Cause::Regular;
         self.schedule.complete(regular, policy.cadence.interval(self.is_confirming(), draw));
-        Effect { change: Change::Nothing, first_failure: false, new_cause: false, flapping: false }
+        Effect::NONE
     }
 
     /// A failure found because of an event counts only when failures have had time to be two
@@ -210,13 +343,21 @@ impl Member {
         }
     }
 
-    fn note_change(&mut self, change: Change, policy: &Policy, now: Instant) -> bool {
+    fn note_change(
+        &mut self,
+        change: Change,
+        before: Option<Health>,
+        policy: &Policy,
+        now: Instant,
+    ) -> bool {
         let Change::Ready { from, to } = change else { return false };
         if from.is_some() {
             self.gate.changed();
         }
         let crosses = from.is_some_and(|from| (from == Status::True) != (to == Status::True));
-        crosses && self.flaps.note(now, &policy.damping)
+        // The end of a partition says nothing about the cluster.
+        let is_ours = before == Some(Health::HubPartition);
+        crosses && !is_ours && self.flaps.note(now, &policy.damping)
     }
 
     /// Something about the cluster changed: a probe follows within a second.
@@ -233,6 +374,7 @@ impl Member {
     /// The cluster is reached at another place by now: what the next probe finds is published at
     /// once.
     pub fn retarget(&mut self, now: Instant) {
+        self.held = None;
         self.tally.new_target();
         self.schedule.trigger(now);
     }
@@ -258,13 +400,15 @@ impl Member {
         if self.stale_at(policy)? > now.monotonic {
             return None;
         }
-        let change = Published::expire(&mut self.published, now);
+        let before = self.health();
+        let change = Published::withdraw(&mut self.published, Health::Unknown, now);
         if let Some(published) = &mut self.published {
             published.detail.clone_from(&self.obstacle);
         }
-        let flapping = self.note_change(change, policy, now.monotonic);
+        (self.held, self.unreachable_since) = (None, None);
+        let flapping = self.note_change(change, before, policy, now.monotonic);
         self.causes.begin(None);
-        Some(Effect { change, first_failure: false, new_cause: false, flapping })
+        Some(Effect { flapping, ..Effect::of(change) })
     }
 
     /// Publishes `Unknown` with the reason `why`, because it cannot be observed. The next result is
@@ -272,7 +416,8 @@ impl Member {
     pub fn publish_unknown(&mut self, why: &str, now: Moment) -> Change {
         self.tally = Tally::default();
         self.causes.begin(None);
-        let change = Published::expire(&mut self.published, now);
+        (self.held, self.unreachable_since) = (None, None);
+        let change = Published::withdraw(&mut self.published, Health::Unknown, now);
         if let Some(published) = &mut self.published {
             published.detail = Some(one_line(why).into());
         }
@@ -314,6 +459,7 @@ impl Member {
     /// and the result of that probe is published at once
     /// (`rule:a-pause-knows-nothing`).
     pub fn pause(&mut self) {
+        (self.held, self.unreachable_since) = (None, None);
         self.published = None;
         self.tally = Tally::default();
     }
@@ -327,7 +473,9 @@ impl Member {
 
     /// Whether the state with this `fingerprint` has to be written at `now`; see [`Urgency`].
     pub fn write_due(&self, fingerprint: u64, policy: &Policy, now: Instant) -> Option<Urgency> {
-        self.gate.due(fingerprint, now, policy.heartbeat)
+        let due = self.gate.due(fingerprint, now, policy.heartbeat)?;
+        let is_partition = self.health() == Some(Health::HubPartition);
+        Some(if is_partition { Urgency::Partition } else { due })
     }
 
     /// The state with this `fingerprint` was handed to the [`crate::WriteQueue`].
@@ -346,6 +494,10 @@ impl Member {
         self.published.as_ref()
     }
 
+    fn health(&self) -> Option<Health> {
+        self.published.as_ref().map(|published| published.health)
+    }
+
     fn ready(&self) -> Option<Status> {
         self.published.as_ref().map(|published| published.ready.status)
     }
@@ -353,7 +505,8 @@ impl Member {
     /// Whether a run of results contradicts what is published without being long enough to change
     /// it.
     pub fn is_confirming(&self) -> bool {
-        self.tally.contradicts(self.ready())
+        let is_partition = self.health() == Some(Health::HubPartition);
+        self.tally.contradicts(self.ready()) || is_partition && self.failures() > 0
     }
 
     /// Failures in a row that counted.

@@ -36,6 +36,10 @@ fn endpoints_down(endpoints: Endpoints) -> String {
 fn sentence(published: &Published) -> String {
     match (published.finding, published.health) {
         (Some(finding), _) => finding.to_string(),
+        (None, Health::HubPartition) => {
+            "this replica is cut off from its clusters, and cannot tell whether this one answers"
+                .to_owned()
+        }
         (None, Health::Unknown) => "no probe was completed for too long".to_owned(),
         (None, _) => "as published before this process took over".to_owned(),
     }

@@ -41,19 +41,27 @@ pub enum Health {
     Malformed,
     /// The last completed probe is too long ago.
     Unknown,
+    /// This process is cut off, and cannot tell whether the cluster is.
+    HubPartition,
 }
 
 impl Health {
     /// All of them, for whoever counts by health.
-    pub const ALL: [Self; 5] =
-        [Self::Ready, Self::NotReady, Self::Unreachable, Self::Malformed, Self::Unknown];
+    pub const ALL: [Self; 6] = [
+        Self::Ready,
+        Self::NotReady,
+        Self::Unreachable,
+        Self::Malformed,
+        Self::Unknown,
+        Self::HubPartition,
+    ];
 
     /// Status of the condition `Ready`.
     pub const fn ready(self) -> Status {
         match self {
             Self::Ready => Status::True,
             Self::NotReady | Self::Unreachable | Self::Malformed => Status::False,
-            Self::Unknown => Status::Unknown,
+            Self::Unknown | Self::HubPartition => Status::Unknown,
         }
     }
 
@@ -62,7 +70,7 @@ impl Health {
         match self {
             Self::Ready | Self::NotReady => Status::False,
             Self::Unreachable => Status::True,
-            Self::Malformed | Self::Unknown => Status::Unknown,
+            Self::Malformed | Self::Unknown | Self::HubPartition => Status::Unknown,
         }
     }
 
@@ -74,6 +82,7 @@ impl Health {
             Self::Unreachable => "ClusterNotReachable",
             Self::Malformed => "MalformedClusterConfig",
             Self::Unknown => "ClusterStatusUnknown",
+            Self::HubPartition => "HubPartition",
         }
     }
 
@@ -81,7 +90,9 @@ impl Health {
     pub const fn offline_reason(self) -> &'static str {
         match self {
             Self::Ready | Self::NotReady => "ClusterReachable",
-            Self::Unreachable | Self::Malformed | Self::Unknown => self.ready_reason(),
+            Self::Unreachable | Self::Malformed | Self::Unknown | Self::HubPartition => {
+                self.ready_reason()
+            }
         }
     }
 
@@ -107,6 +118,7 @@ impl Health {
             Self::Unreachable => "offline",
             Self::Malformed => "config",
             Self::Unknown => "unknown",
+            Self::HubPartition => "partition",
         }
     }
 }
@@ -205,9 +217,9 @@ impl Published {
         change
     }
 
-    /// Publishes `Unknown`. The time of the last probe stays.
-    pub(crate) fn expire(slot: &mut Option<Self>, now: Moment) -> Change {
-        let change = Self::turn(slot, Health::Unknown, now.wall);
+    /// Publishes `health`, which no probe has found. The time of the last probe stays.
+    pub(crate) fn withdraw(slot: &mut Option<Self>, health: Health, now: Moment) -> Change {
+        let change = Self::turn(slot, health, now.wall);
         if let Some(published) = slot {
             published.finding = None;
             published.endpoints = Endpoints::default();

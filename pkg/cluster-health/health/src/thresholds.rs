@@ -75,6 +75,11 @@ impl Tally {
         }
     }
 
+    /// Forgets the run of failures, because it says nothing about the cluster.
+    pub(crate) fn forget_failures(&mut self) {
+        (self.failures, self.counted_at) = (0, None);
+    }
+
     /// Forgets the results, because they belong to a former target.
     pub(crate) fn new_target(&mut self) {
         *self = Self { new_target: true, ..Self::default() };

@@ -5,6 +5,9 @@ use std::time::{Duration, Instant};
 /// Why a write is due. Urgent ones go first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Urgency {
+    /// The cluster is published as unknown because this process is cut off: thousands of those at once are
+    /// no news of any cluster.
+    Partition,
     /// A heartbeat of an object that is no cluster, as of a machine of one.
     HeartbeatBeside,
     /// A change of such an object.
@@ -23,7 +26,7 @@ impl Urgency {
     #[must_use]
     pub fn beside_clusters(self) -> Self {
         match self {
-            Self::Heartbeat | Self::HeartbeatBeside => Self::HeartbeatBeside,
+            Self::Partition | Self::Heartbeat | Self::HeartbeatBeside => Self::HeartbeatBeside,
             Self::Change | Self::FirstResult | Self::OtherChange => Self::OtherChange,
         }
     }

@@ -31,20 +31,23 @@ enum Lane {
     OtherChange,
     /// Any other write of an object that is not a cluster.
     OtherRest,
+    /// A cluster that is published as unknown because this process is cut off: behind all others.
+    Partition,
 }
 
-const LANES: usize = 6;
+const LANES: usize = 7;
 
 /// Order in which the lanes are served, turn by turn: no lane waits indefinitely behind another
 /// (`rule:refused-writes-delay-no-others`).
 const TURNS: [[Lane; LANES]; 12] = {
-    use Lane::{Change, FirstResult, Heartbeat, OtherChange, OtherRest, Refused};
-    let changes = [Change, FirstResult, Heartbeat, Refused, OtherChange, OtherRest];
-    let first_results = [FirstResult, Change, Heartbeat, Refused, OtherChange, OtherRest];
-    let refused = [Refused, Change, FirstResult, Heartbeat, OtherChange, OtherRest];
-    let heartbeats = [Heartbeat, Change, FirstResult, Refused, OtherChange, OtherRest];
-    let others = [OtherChange, OtherRest, Change, FirstResult, Heartbeat, Refused];
-    let rest = [OtherRest, OtherChange, Change, FirstResult, Heartbeat, Refused];
+    use Lane::{Change, FirstResult, Heartbeat, OtherChange, OtherRest, Partition, Refused};
+    let changes = [Change, FirstResult, Heartbeat, Refused, OtherChange, OtherRest, Partition];
+    let first_results =
+        [FirstResult, Change, Heartbeat, Refused, OtherChange, OtherRest, Partition];
+    let refused = [Refused, Change, FirstResult, Heartbeat, OtherChange, OtherRest, Partition];
+    let heartbeats = [Heartbeat, Change, FirstResult, Refused, OtherChange, OtherRest, Partition];
+    let others = [OtherChange, OtherRest, Change, FirstResult, Heartbeat, Refused, Partition];
+    let rest = [OtherRest, OtherChange, Change, FirstResult, Heartbeat, Refused, Partition];
     [
         changes,
         refused,
@@ -280,6 +283,7 @@ impl<V> Entry<V> {
         match self.urgency {
             Urgency::OtherChange if self.failures <= 1 => Lane::OtherChange,
             Urgency::OtherChange | Urgency::HeartbeatBeside => Lane::OtherRest,
+            Urgency::Partition => Lane::Partition,
             _ if self.failures > 1 => Lane::Refused,
             Urgency::Change => Lane::Change,
             Urgency::FirstResult => Lane::FirstResult,

@@ -158,6 +158,12 @@ impl Client {
         u8::try_from(self.servers.len()).unwrap_or(u8::MAX)
     }
 
+    /// Closes the connection that is kept, so that the next probe opens one.
+    pub fn close_connection(&self) {
+        let link = self.session.lock().link.take();
+        drop(link);
+    }
+
     /// The server at the address of number `endpoint`; a client that took the place of another one
     /// may have fewer.
     fn server(&self, endpoint: u8) -> &Server {

@@ -210,10 +210,17 @@ pub(super) fn unresolved(error: Arc<io::Error>) -> DialError {
     }
 }
 
-/// This process or its machine has no file or no memory left. Never blamed on the server:
+/// This process or its machine has no file, no memory, no port or no network left. Never blamed on the server:
 /// a limit that is too small here must not look like thousands of outages there.
 fn is_own_limit(error: &io::Error) -> bool {
-    let own = [Errno::MFILE, Errno::NFILE, Errno::NOMEM, Errno::NOBUFS];
+    let own = [
+        Errno::MFILE,
+        Errno::NFILE,
+        Errno::NOMEM,
+        Errno::NOBUFS,
+        Errno::ADDRNOTAVAIL,
+        Errno::NETDOWN,
+    ];
     Errno::from_io_error(error).is_some_and(|errno| own.contains(&errno))
 }
 

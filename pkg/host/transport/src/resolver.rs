@@ -172,7 +172,7 @@ impl Resolver {
     }
 
     /// Forgets the addresses: no server could be reached there. The next call asks again.
-    pub(crate) fn forget(&self, host: &str) {
+    pub fn forget(&self, host: &str) {
         self.names.forget(host);
     }
 }

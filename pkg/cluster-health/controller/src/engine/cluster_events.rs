@@ -27,7 +27,7 @@ pub(crate) fn record_effect(
         let reason = first_failure_reason(report);
         say(EventType::Warning, reason, health::one_line(&sentence(report)));
     }
-    if published || effect.new_cause {
+    if (published || effect.new_cause) && !effect.is_ours {
         let (health, message) = said();
         match health {
             // The first result of a healthy cluster is no news.
@@ -71,6 +71,7 @@ fn transition(health: Health) -> (EventType, &'static str) {
         Health::Unreachable => (EventType::Warning, "ClusterOffline"),
         Health::Malformed => (EventType::Warning, "MalformedClusterConfig"),
         Health::Unknown => (EventType::Warning, "ClusterStatusUnknown"),
+        Health::HubPartition => (EventType::Warning, "HubPartition"),
     }
 }
 

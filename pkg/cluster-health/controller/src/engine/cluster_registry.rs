@@ -5,13 +5,14 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use events::Recorder;
-use health::{Code, Effect, Report};
+use health::{Code, Effect, Report, Verdict};
 use parking_lot::{Mutex, RwLock};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::cluster_events::{Notice, record_effect};
 use super::flavour::{Cluster, Flavour, now};
+use super::guard::GuardStatus;
 use super::member_cluster::MemberCluster;
 use super::metrics::Counters;
 use super::ownership::Ownership;
@@ -61,6 +62,7 @@ pub(crate) struct ClusterRegistry {
     /// Write nothing, and log differences (`rule:an-audit-writes-nothing`).
     pub(crate) audit: bool,
     pub(crate) ownership: Ownership,
+    pub(crate) guard: GuardStatus,
     /// By UID: since when a cluster has been ours whose object is being read.
     looked_at: Mutex<HashMap<Arc<str>, Instant>>,
     look_again: RwLock<HashMap<&'static str, LookAgain>>,
@@ -79,6 +81,7 @@ pub(crate) struct HeldBack {
 type LookAgain = Box<dyn Fn(&Arc<str>) + Send + Sync>;
 
 impl ClusterRegistry {
+    #[allow(clippy::too_many_arguments, reason = "each is a part of what the tasks share")]
     pub(crate) fn new(
         permits: Permits,
         writer: Writer,
@@ -87,6 +90,7 @@ impl ClusterRegistry {
         stop: CancellationToken,
         audit: bool,
         ownership: Ownership,
+        guard: GuardStatus,
     ) -> Self {
         Self {
             clusters: RwLock::default(),
@@ -98,6 +102,7 @@ impl ClusterRegistry {
             stop,
             audit,
             ownership,
+            guard,
             looked_at: Mutex::default(),
             look_again: RwLock::default(),
         }
@@ -259,7 +264,14 @@ impl ClusterRegistry {
     /// A probe was completed.
     pub(crate) fn completed(&self, member: &MemberCluster, report: &Report, effect: Effect) {
         self.counters.completed(member.flavour.name(), report);
-        self.noted(member, Some(report), effect);
+        let is_silent = report.finding.verdict() == Verdict::Unreachable;
+        if is_silent && member.waits() {
+            self.guard.ask();
+        }
+        // While the guard is in doubt silence may be our fault, and gets no event.
+        let is_told = !is_silent || self.guard.is_clear();
+        let first_failure = effect.first_failure && is_told;
+        self.noted(member, Some(report), Effect { first_failure, ..effect });
         for Notice { kind, reason, text } in member.notices(report.started.wall) {
             self.recorder.event(member.object_ref(), kind, reason, text);
         }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use health::{Health, Policy};
+use health::{Health, Policy, Status};
 
 /// Where our verdict and the object of a cluster part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +35,7 @@ impl Difference {
         now: Instant,
     ) -> Option<Self> {
         // Unknown is no verdict.
-        let ours = ours.filter(|ours| *ours != Health::Unknown)?;
+        let ours = ours.filter(|ours| ours.ready() != Status::Unknown)?;
         let same_readiness = |stored: Health| !tells_offline && ours.ready() == stored.ready();
         let agree = stored.is_some_and(|stored| ours == stored || same_readiness(stored));
         if agree {

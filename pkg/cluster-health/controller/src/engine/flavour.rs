@@ -154,6 +154,9 @@ pub(crate) trait ClusterProber: Send + Sync + 'static {
     /// future, which leaves the prober usable.
     fn probe(&self, budget: Duration) -> BoxFuture<'_, Report>;
 
+    /// Has the next probe open a new connection.
+    fn close_connection(&self) {}
+
     /// The known credentials, certificates and addresses of the cluster. Does not wait.
     fn contact(&self) -> Contact {
         Contact::default()
@@ -179,6 +182,7 @@ impl ClusterProber for Misconfigured {
             took: Duration::ZERO,
             attempts: 0,
             endpoints: Endpoints::default(),
+            new_connection: false,
             detail: Some(self.detail.clone()),
         };
         Box::pin(std::future::ready(report))

@@ -105,8 +105,10 @@ impl FlavourRegistry {
             None => {
                 let flavour = Arc::clone(&self.flavour);
                 let has_waited = self.clusters.ownership.is_shared();
+                let guarded = self.clusters.guard.is_on();
                 let stop = &self.clusters.stop;
-                let member = Arc::new(MemberCluster::new(target, flavour, stop, has_waited, now));
+                let member =
+                    Arc::new(MemberCluster::new(target, flavour, stop, (has_waited, guarded), now));
                 self.clusters.put(&*self.flavour, Known::Probed(Arc::clone(&member)));
                 // It may have gone to another replica since it was looked at, and be back.
                 if !self.clusters.is_still_ours(&member.cluster.uid) {

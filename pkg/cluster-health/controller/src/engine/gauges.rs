@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use health::Health;
+use health::{GuardState, Health};
 use metrics::Family;
 use parking_lot::Mutex;
 use prometheus::Registry;
@@ -14,6 +14,7 @@ use prometheus::proto::Metric;
 use super::cluster_registry::ClusterRegistry;
 use super::difference::Difference;
 use super::flavour::now;
+use super::guard::GuardView;
 use super::member_cluster::MemberCluster;
 use super::metrics::Counters;
 
@@ -67,6 +68,26 @@ fn register(
             "Replicas that share the clusters, with several shards: alive, and expected by --cluster-health-shards.",
             &["state"],
         )?,
+        gauge(
+            "clusterhealth_guard_state",
+            "1 for the state of the guard against outages of this process, else 0.",
+            &["state"],
+        )?,
+        gauge(
+            "clusterhealth_guard_ratio",
+            "Share of the clusters probed in the last 20 s that did not answer, without those that are published as offline.",
+            &[],
+        )?,
+        gauge(
+            "clusterhealth_guard_waiting",
+            "Clusters that failed often enough to be published as offline and wait for the guard.",
+            &[],
+        )?,
+        gauge(
+            "clusterhealth_guard_target_up",
+            "1 when a target of the guard answered in its last round, else 0; local is the network of this machine.",
+            &["target"],
+        )?,
     ];
     let of_all = Arc::clone(shown);
     metrics::at_scrape(registry, families, move |families| {
@@ -92,7 +113,8 @@ fn register(
 }
 
 /// The series of the families of [`register`], in their order.
-fn read(families: &[Family; 7], registry: &ClusterRegistry) -> [Vec<Metric>; 7] {
+fn read(families: &[Family; 11], registry: &ClusterRegistry) -> [Vec<Metric>; 11] {
+    let [families @ .., state, ratio, waiting, targets] = families;
     let [in_flight, insufficient, queue_age, states, stale_after, owners, replicas] = families;
     let (now, clusters) = (now().monotonic, registry.all());
     let is_insufficient = f64::from(u8::from(registry.permits.is_insufficient()));
@@ -105,6 +127,9 @@ fn read(families: &[Family; 7], registry: &ClusterRegistry) -> [Vec<Metric>; 7] 
         (owned, two(replicas, [("alive", alive), ("expected", expected)]))
     });
     let (owners, replicas) = shards.unwrap_or_default();
+    let view = registry.guard.view();
+    let guard = view.map(|view| guard([state, ratio, waiting, targets], &view));
+    let [state, ratio, waiting, targets] = guard.unwrap_or_default();
     [
         vec![in_flight.series(&[], float(registry.permits.in_flight()))],
         vec![insufficient.series(&[], is_insufficient)],
@@ -113,6 +138,27 @@ fn read(families: &[Family; 7], registry: &ClusterRegistry) -> [Vec<Metric>; 7] 
         stale(stale_after, &clusters),
         owners,
         replicas,
+        state,
+        ratio,
+        waiting,
+        targets,
+    ]
+}
+
+/// The series of the guard, after its first round.
+fn guard([state, ratio, waiting, target]: [&Family; 4], view: &GuardView) -> [Vec<Metric>; 4] {
+    let number = |is: bool| f64::from(u8::from(is));
+    let states = GuardState::ALL.map(|it| state.series(&[it.label()], number(it == view.state)));
+    let references = view.answers.references.iter().zip(1..);
+    let references = references.map(|(up, number)| (format!("ref-{number}"), *up));
+    let own = [("api", view.answers.api), ("local", !view.answers.local_down)];
+    let own = own.map(|(name, up)| (name.to_owned(), up));
+    let targets = own.into_iter().chain(references);
+    [
+        states.into(),
+        vec![ratio.series(&[], view.ratio)],
+        vec![waiting.series(&[], float(view.waiting))],
+        targets.map(|(name, up)| target.series(&[&name], number(up))).collect(),
     ]
 }
 

@@ -102,14 +102,19 @@ fn prepare(
         let _inside = runtime.enter();
         let profile = Profile { own_connection: true, ..Profile::root("cluster-health-shard") };
         let client = clients.build(profile).map_err(Failure::new)?;
-        let name = match &*identity {
-            // It is that of the leader before this one, too.
-            LEADER => format!("cluster-health-{LEADER}"),
-            _ => format!("cluster-health-{:016x}", hash(&identity)),
-        };
+        let name = lease_name(&identity);
         ReplicaLeases::new(client, group, identity, name)
     };
     Ok((runtime, leases))
+}
+
+/// The name of the lease of a replica.
+pub(crate) fn lease_name(replica: &str) -> String {
+    match replica {
+        // It is that of the leader before this one, too.
+        LEADER => format!("cluster-health-{LEADER}"),
+        _ => format!("cluster-health-{:016x}", hash(replica)),
+    }
 }
 
 #[cfg(test)]

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use events::ObjectRef;
 use health::{
-    Arrival, Change, Effect, Health, Member, Moment, Policy, Published, Report, Status, Urgency,
-    explain, hash,
+    Arrival, Change, Effect, Evidence, Health, Member, Moment, Policy, Published, Report, Ruling,
+    Status, Urgency, explain, hash,
 };
 use jiff::Timestamp;
 use kube_api::Resource;
@@ -93,7 +93,7 @@ impl MemberCluster {
         target: Target,
         flavour: Arc<dyn Flavour>,
         parent: &CancellationToken,
-        has_waited: bool,
+        (has_waited, guarded): (bool, bool),
         now: Instant,
     ) -> Self {
         let arrival = Arrival {
@@ -102,6 +102,7 @@ impl MemberCluster {
             written: target.written,
             together: target.together,
             has_waited,
+            guarded,
         };
         let stop = parent.child_token();
         let task = stop.child_token();
@@ -239,6 +240,40 @@ impl MemberCluster {
         }
         let effect = state.member.complete(report, &state.policy, now, rand::random());
         Some(state.note(effect))
+    }
+
+    /// Its last probe, as evidence for the guard; `None` while it is paused.
+    pub(crate) fn evidence(&self) -> Option<Evidence> {
+        let state = self.state.lock();
+        if state.paused { None } else { state.member.evidence() }
+    }
+
+    /// Whether its failures wait for the guard.
+    pub(crate) fn waits(&self) -> bool {
+        self.view(|it| it.member.waits())
+    }
+
+    /// Applies what the guard has decided.
+    pub(crate) fn obey(&self, ruling: &Ruling, now: Moment) -> Option<Effect> {
+        let mut state = self.state.lock();
+        let state = &mut *state;
+        if state.paused {
+            return None;
+        }
+        let effect = state.member.obey(ruling, &state.policy, now);
+        if ruling.forgive {
+            self.wake.notify_one();
+        }
+        effect.map(|effect| state.note(effect))
+    }
+
+    /// Has a probe follow within a second that opens a new connection.
+    pub(crate) fn probe_anew(&self, now: Instant) {
+        let prober = self.state.lock().prober.clone();
+        if let Some(prober) = prober {
+            prober.close_connection();
+        }
+        self.trigger(now);
     }
 
     /// Ends its task and drops its client, even while a write still holds this

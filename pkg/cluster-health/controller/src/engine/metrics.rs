@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use health::{Code, Report};
+use health::{Code, GuardState, Report};
 use prometheus::{HistogramVec, IntCounterVec, Registry};
 
 /// From a member next door to one that takes the longest timeout that makes sense.
@@ -18,6 +18,7 @@ pub(crate) struct Counters {
     writes: IntCounterVec,
     restarts: IntCounterVec,
     moves: IntCounterVec,
+    episodes: IntCounterVec,
 }
 
 impl Counters {
@@ -60,7 +61,15 @@ impl Counters {
                 "Clusters that moved between this replica and another one.",
                 &["direction"],
             )?,
+            episodes: counter(
+                "clusterhealth_guard_episodes_total",
+                "How often the guard against outages of this process entered a state that is not clear.",
+                &["state"],
+            )?,
         };
+        for state in [GuardState::Suspect, GuardState::MassOutage, GuardState::Partition] {
+            counters.episodes.with_label_values(&[state.label()]);
+        }
         for reason in ["panic", "watchdog"] {
             counters.restarts.with_label_values(&[reason]);
         }
@@ -84,6 +93,13 @@ impl Counters {
 
     pub(crate) fn wrote(&self, flavour: &str, outcome: &str) {
         self.writes.with_label_values(&[flavour, outcome]).inc();
+    }
+
+    /// The guard entered this state.
+    pub(crate) fn guarded(&self, state: GuardState) {
+        if state != GuardState::Clear {
+            self.episodes.with_label_values(&[state.label()]).inc();
+        }
     }
 
     /// `direction` is `taken` or `given`.

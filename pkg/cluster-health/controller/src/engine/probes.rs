@@ -167,6 +167,10 @@ impl<R: Resolve> ClusterProber for ClientProber<R> {
         })
     }
 
+    fn close_connection(&self) {
+        self.client().close_connection();
+    }
+
     fn contact(&self) -> Contact {
         Contact::from(&*self.client())
     }

@@ -141,6 +141,7 @@ pub(crate) fn timed_out(started: Moment, took: Duration) -> Report {
         took,
         attempts: 1,
         endpoints: Endpoints::default(),
+        new_connection: true,
         detail: None,
     }
 }

@@ -11,6 +11,7 @@ use super::tasks;
 
 mod audit;
 mod exposition;
+mod guard;
 mod pages;
 mod panics;
 mod pipeline;

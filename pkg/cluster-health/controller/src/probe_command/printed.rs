@@ -154,6 +154,7 @@ mod tests {
                 took: Duration::from_millis(12),
                 attempts: 2,
                 endpoints: Endpoints::default(),
+                new_connection: true,
                 detail: None,
             },
             attempts: vec![

@@ -84,6 +84,7 @@ impl Bench {
                     took: S(1),
                     attempts: 1,
                     endpoints: Endpoints { down: 0, total: 1 },
+                    new_connection: true,
                     detail: None,
                 };
                 self.member.begin(started.monotonic);

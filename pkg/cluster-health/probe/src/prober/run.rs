@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use health::{
     Attempts, Conclusion, Endpoints, Finding, Lifetime, Moment, Outcome, ProbePath, Report, Setup,
-    Step,
+    Step, Verdict,
 };
 use jiff::Timestamp;
 use tokio::time::{Instant, sleep_until, timeout};
@@ -120,7 +120,11 @@ impl<'a> Run<'a> {
     fn probed(self, conclusion: Conclusion) -> Probed {
         let detail = self.traces.iter().rev().find_map(|trace| trace.detail.as_deref());
         let detail = detail.filter(|_| !conclusion.finding.is_ok());
+        // Of a member that answers the first answer counts: a second request goes over the same connection.
+        let unreachable = Verdict::Unreachable;
+        let opened = |trace: &Trace| !trace.reused && trace.finding.verdict() != unreachable;
         let report = Report {
+            new_connection: self.traces.iter().any(opened),
             finding: conclusion.finding,
             started: self.started,
             took: now().monotonic.saturating_duration_since(self.started.monotonic),
@@ -224,6 +228,7 @@ impl Probed {
             took: Duration::ZERO,
             attempts: 0,
             endpoints: Endpoints::default(),
+            new_connection: false,
             detail: Some(problem.to_string().into()),
         };
         Self { report, attempts: Vec::new(), certificate: None, credential: None }

@@ -66,7 +66,8 @@ fn every_alert_rule_is_whole_and_names_labels_that_there_are() {
     for rule in rules {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let (name, expression) = (text(&rule["alert"]), text(&rule["expr"]));
-        assert!(name.starts_with("Member") || name.starts_with("ManyMember"), "{name}");
+        let prefixes = ["Member", "ManyMember", "HubPartition"];
+        assert!(prefixes.iter().any(|it| name.starts_with(it)), "{name}");
         assert!(is_balanced(&expression) && expression.contains("clusterhealth_"), "{expression}");
         let severity = text(&rule["labels"]["severity"]);
         assert!(["info", "warning", "critical"].contains(&&*severity), "{name}: {severity}");

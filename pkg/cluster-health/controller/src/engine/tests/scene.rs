@@ -23,6 +23,7 @@ use crate::engine::cluster_registry::ClusterRegistry;
 use crate::engine::flavour::{Cluster, Flavour, Statement, StatusWrite, Target};
 use crate::engine::flavour_registry::FlavourRegistry;
 use crate::engine::gauges::{Exposed, Metrics as EngineMetrics};
+use crate::engine::guard::GuardStatus;
 use crate::engine::member_cluster::MemberCluster;
 use crate::engine::ownership::{Ownership, Share};
 use crate::engine::probes::Permits;
@@ -135,12 +136,25 @@ impl Scene {
     }
 
     fn with(concurrent_probes: usize, exposed: Exposed) -> Self {
-        Self::made(Arc::default(), Arc::default(), concurrent_probes, Ownership::default(), exposed)
+        Self::made(
+            Arc::default(),
+            Arc::default(),
+            concurrent_probes,
+            Ownership::default(),
+            (exposed, false),
+        )
+    }
+
+    /// Its members wait for a guard.
+    pub(crate) fn guarded() -> Self {
+        let exposed = Exposed { per_cluster: true, audit: false };
+        Self::made(Arc::default(), Arc::default(), 0, Ownership::default(), (exposed, true))
     }
 
     /// One replica of several, which have members and management API in common.
     pub(crate) fn of(members: Arc<Members>, api: Arc<Api>, ownership: Ownership) -> Self {
-        Self::made(members, api, 0, ownership, Exposed { per_cluster: true, audit: false })
+        let exposed = Exposed { per_cluster: true, audit: false };
+        Self::made(members, api, 0, ownership, (exposed, false))
     }
 
     /// One replica of several, to which nothing belongs.
@@ -154,7 +168,7 @@ impl Scene {
         api: Arc<Api>,
         concurrent_probes: usize,
         ownership: Ownership,
-        exposed: Exposed,
+        (exposed, guarded): (Exposed, bool),
     ) -> Self {
         let audit = exposed.audit;
         let answering = Arc::clone(&api);
@@ -178,6 +192,7 @@ impl Scene {
             CancellationToken::new(),
             audit,
             ownership,
+            GuardStatus::new(guarded),
         ));
         exposed.attach(&clusters);
         let writing = Arc::clone(&clusters.writer);

@@ -143,6 +143,7 @@ impl MachineState {
             took: Duration::ZERO,
             attempts: 1,
             endpoints: Endpoints::default(),
+            new_connection: false,
             detail: Some(message.into()),
         };
         let change = self.member.observe(&report, policy, now.monotonic).change;

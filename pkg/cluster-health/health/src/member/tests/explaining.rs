@@ -23,6 +23,7 @@ fn a_long_detail_cuts_off_neither_the_run_nor_the_next_probe() {
         took: S(1),
         attempts: 3,
         endpoints: Endpoints { down: 2, total: 3 },
+        new_connection: true,
         detail: Some("why ".repeat(400).into()),
     };
     bench.member.begin(bench.start);
@@ -43,6 +44,7 @@ fn a_ready_cluster_tells_which_of_its_addresses_are_down() {
         took: S(1),
         attempts: 2,
         endpoints: Endpoints { down: 1, total: 3 },
+        new_connection: true,
         detail: None,
     };
     bench.member.begin(bench.start);
@@ -75,6 +77,7 @@ fn a_cluster_that_we_could_not_ask_tells_why_once_it_is_unknown_and_not_longer()
         took: S(0),
         attempts: 0,
         endpoints: Endpoints::default(),
+        new_connection: true,
         detail: Some("the right to get secrets is missing".into()),
     };
     bench.member.begin(bench.now().monotonic);

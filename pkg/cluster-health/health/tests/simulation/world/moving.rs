@@ -42,6 +42,7 @@ impl World {
             published,
             together: 0,
             has_waited: true,
+            guarded: false,
         };
         let member = Member::new(arrival, &self.policy(uid), self.instant());
         let ready = member.published().map(|published| published.ready.status);

@@ -43,6 +43,7 @@ impl World {
             took,
             attempts: conclusion.attempts,
             endpoints: Endpoints::default(),
+            new_connection: true,
             detail: None,
         };
         self.found.insert(number, report);

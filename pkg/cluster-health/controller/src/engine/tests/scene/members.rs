@@ -21,6 +21,8 @@ pub(crate) enum Answer {
     Refusing,
     /// Never ends by itself.
     Silent,
+    /// Cannot be reached.
+    Unreachable,
     Panic,
 }
 
@@ -81,10 +83,20 @@ impl ClusterProber for Client {
                 Answer::Failing => Finding::failed(Code::Http(500), ProbePath::Readyz),
                 Answer::Refusing => Finding::failed(Code::Unauthorized, ProbePath::Readyz),
                 Answer::Silent => pending().await,
+                Answer::Unreachable => Finding::failed(Code::ConnectRefused, ProbePath::Readyz),
                 Answer::Panic => panic!("a prober that panics"),
             };
             let (endpoints, detail) = (Endpoints { down: 0, total: 1 }, None);
-            Report { finding, started: now(), took: S0, attempts: 1, endpoints, detail }
+            let (new_connection, attempts) = (true, 1);
+            Report {
+                finding,
+                started: now(),
+                took: S0,
+                attempts,
+                endpoints,
+                new_connection,
+                detail,
+            }
         })
     }
 

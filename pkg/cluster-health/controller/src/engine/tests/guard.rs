@@ -1,0 +1,100 @@
+//! The guard at work: what the targets answer decides whether silent members are published as unreachable.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use events::ObjectRef;
+use futures::future::BoxFuture;
+use health::{GuardPolicy, Health};
+use parking_lot::Mutex;
+use tokio::time::sleep;
+
+use super::S;
+use super::scene::{Answer, Scene};
+use crate::engine::guard::{self, Answers, Guarding, Targets};
+
+/// Targets that answer as they are told.
+struct Told(Arc<Mutex<Answers>>);
+
+impl Targets for Told {
+    fn references(&self) -> usize {
+        self.0.lock().references.len()
+    }
+
+    fn ask(&self, _: Duration) -> BoxFuture<'_, Answers> {
+        Box::pin(async { self.0.lock().clone() })
+    }
+}
+
+const KEYS: [&str; 8] = ["ns/a", "ns/b", "ns/c", "ns/d", "ns/e", "ns/f", "ns/g", "ns/h"];
+
+/// A guarded scene with eight members, and the answers of its targets: the API server and two references.
+async fn scene() -> (Scene, Arc<Mutex<Answers>>) {
+    let scene = Scene::guarded();
+    let answers = Answers { api: true, references: vec![true; 2], local_down: false };
+    let answers = Arc::new(Mutex::new(answers));
+    let policy = GuardPolicy { ratio: 0.5, min: 5, interval: S(5), timeout: S(2), hold: S(30) };
+    let guarding = Guarding { policy, targets: Arc::new(Told(Arc::clone(&answers))) };
+    let lease = ObjectRef::new("coordination.k8s.io/v1", "Lease", "shards", "one", "");
+    let (clusters, stop) = (Arc::clone(&scene.clusters), scene.clusters.stop.clone());
+    tokio::spawn(guard::guard(clusters, guarding, Some(lease), stop));
+    for key in KEYS {
+        scene.add(key, 1);
+    }
+    sleep(S(15)).await;
+    (scene, answers)
+}
+
+fn set(scene: &Scene, answer: Answer) {
+    for key in KEYS {
+        scene.members.set(key, answer);
+    }
+}
+
+fn all_are(scene: &Scene, health: Health) -> bool {
+    KEYS.into_iter().all(|key| scene.health(key) == Some(health))
+}
+
+fn state(scene: &Scene, state: &str) -> u64 {
+    scene.metric(&format!("clusterhealth_guard_state{{state=\"{state}\"}} "))
+}
+
+/// rule:our-outage-is-not-theirs
+#[tokio::test(start_paused = true)]
+async fn members_that_a_cut_off_process_cannot_reach_are_unknown_and_never_offline() {
+    let (scene, answers) = scene().await;
+    *answers.lock() = Answers { api: true, references: vec![false; 2], local_down: false };
+    set(&scene, Answer::Unreachable);
+    sleep(S(30)).await;
+    assert!(all_are(&scene, Health::Ready), "a short partition is not published");
+    assert_eq!(state(&scene, "partition"), 1);
+    sleep(S(30)).await;
+    assert!(all_are(&scene, Health::HubPartition));
+    assert_eq!(scene.api.written("ns/a"), Some("HubPartition".to_owned()));
+    *answers.lock() = Answers { api: true, references: vec![true; 2], local_down: false };
+    set(&scene, Answer::Ok);
+    sleep(S(12)).await;
+    assert!(all_are(&scene, Health::Ready));
+    sleep(S(20)).await;
+    assert_eq!((state(&scene, "partition"), state(&scene, "clear")), (0, 1));
+    let events = scene.api.events();
+    let reasons = |name: &str| events.iter().filter(|it| it.contains(name)).count();
+    assert_eq!((reasons("ClusterOffline"), reasons("ClusterReady")), (0, 0), "{events:?}");
+    assert!(reasons("HubPartition") > 0 && reasons("HubPartitionEnded") == 1, "{events:?}");
+    let episodes = scene.metric("clusterhealth_guard_episodes_total{state=\"partition\"} ");
+    assert_eq!(episodes, 1);
+}
+
+/// rule:our-outage-is-not-theirs
+#[tokio::test(start_paused = true)]
+async fn members_that_are_silent_while_references_answer_are_published_as_offline() {
+    let (scene, _) = scene().await;
+    scene.members.set("ns/a", Answer::Unreachable);
+    sleep(S(33) + S(2)).await;
+    assert_eq!(scene.health("ns/a"), Some(Health::Unreachable), "one alone waits for a round");
+    set(&scene, Answer::Unreachable);
+    sleep(S(33) + S(15)).await;
+    assert!(all_are(&scene, Health::Unreachable));
+    assert_eq!(state(&scene, "mass-outage"), 1);
+    assert_eq!(scene.metric("clusterhealth_guard_waiting "), 0);
+}
