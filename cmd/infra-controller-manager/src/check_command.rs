@@ -10,8 +10,10 @@
 //! | `rights.rs` | the rights that the program needs |
 //! | `leases.rs` | the holders of its lease and of kube-controller-manager's |
 //! | `stock.rs` | whether kube-controller-manager still assigns pod CIDRs |
+//! | `allocators.rs` | other programs that assign pod CIDRs |
 //! | `nodes.rs` | pod CIDRs of the Nodes |
 
+mod allocators;
 mod cluster;
 mod host;
 mod leases;
@@ -136,6 +138,7 @@ async fn look(arguments: &Arguments, subject: &Subject<'_>, report: &mut Report)
         if stock_leads && !stock_told && !has_pods {
             stock::warn_of_silence(report);
         }
+        allocators::check(&cluster, subject.values, now, report).await;
         let seen = nodes::check(&cluster, subject.values, now, report).await;
         nodes::count(&cluster, seen, arguments.claims, report).await;
     }
@@ -162,7 +165,9 @@ It reports:
   - a lease that another program holds
   - a kube-controller-manager that still assigns pod CIDRs, found by its pods and its /healthz on this host
   - pod CIDRs of Nodes that overlap, are invalid, or lie outside the pools or inside a service range
-  - a second allocator that assigns pod CIDRs
+  - another program that assigns pod CIDRs: a cloud controller manager, node-ipam-controller, Gardener, kops,
+    Antrea, Cilium
+  - a kube-controller-manager whose --controllers disables more than its node-ipam-controller
   - the number of free blocks in each pool
 
 Flags:

@@ -161,7 +161,8 @@ impl Scene {
 pub(crate) fn start(kubeconfig: &Path, args: &str) -> Process {
     Process::with_kubeconfig(kubeconfig)
         .args(["--allocate-node-cidrs=true", "--use-service-account-credentials=true"])
-        .args(["--leader-elect=false", "--v=2"])
+        // The tests write pod CIDRs, too.
+        .args(["--leader-elect=false", "--v=2", "--on-second-allocator=warn"])
         .args(args.split_whitespace())
         .start()
 }

@@ -122,14 +122,59 @@ async fn a_leading_stock_manager_with_unknown_flags_is_a_warning() {
     assert_eq!(code, Some(0), "{findings:#?}");
 }
 
+/// A program that may assign pod CIDRs is a warning, one that does so an error.
+#[tokio::test(flavor = "multi_thread")]
+async fn other_allocators_and_controllers_that_kubeadm_needs_are_reported() {
+    let scene = Scene::set().await;
+    let kubectl = Shell::new(scene.cluster.admin_kubeconfig());
+    let config = |name: &str, key: &str, text: &str| {
+        json!({
+            "apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": {"name": name, "namespace": "kube-system"}, "data": {key: text},
+        })
+    };
+    let now = format!("{:.6}", jiff::Timestamp::now());
+    kubectl.create(&json!({
+        "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+        "metadata": {"name": "node-ipam-controller", "namespace": "kube-system"},
+        "spec": {"holderIdentity": "a_1", "renewTime": now},
+    }));
+    let args = [&ALLOCATING[..], &[NO_HEALTH]].concat();
+    let (code, findings) = check(&scene.cluster.manager_kubeconfig(), &args).await;
+    assert_eq!(code, Some(0), "{findings:#?}");
+    let lease = "lease kube-system/node-ipam-controller is held by a_1";
+    assert!(has(&findings, "warning", "allocators", lease), "{findings:#?}");
+    kubectl.run("create serviceaccount default -n kube-system");
+    kubectl.create(&pod("aws-cloud-controller-manager", &["--allocate-node-cidrs"]));
+    kubectl.create(&stock_pod(&["--controllers=-node-ipam-controller"]));
+    let antrea = "nodeIPAM:\n  enableNodeIPAM: true\n";
+    kubectl.create(&config("antrea-config", "antrea-controller.conf", antrea));
+    let kubeadm = "controllerManager:\n  extraArgs:\n    controllers: \"*,-nodeipam\"\n";
+    kubectl.create(&config("kubeadm-config", "ClusterConfiguration", kubeadm));
+    let (code, findings) = check(&scene.cluster.manager_kubeconfig(), &args).await;
+    assert_eq!(code, Some(1), "{findings:#?}");
+    for reported in [
+        "pod aws-cloud-controller-manager-a has --allocate-node-cidrs",
+        "pod kube-controller-manager-a has --controllers=-node-ipam-controller, without *, \
+         bootstrapsigner, tokencleaner",
+        "kubeadm-config has --controllers=*,-nodeipam, without bootstrapsigner, tokencleaner",
+        "antrea-config has enableNodeIPAM",
+    ] {
+        assert!(has(&findings, "error", "allocators", reported), "{reported}: {findings:#?}");
+    }
+}
+
 fn stock_pod(args: &[&str]) -> Value {
-    let name = "kube-controller-manager";
+    pod("kube-controller-manager", args)
+}
+
+fn pod(name: &str, args: &[&str]) -> Value {
     let command = [&[name][..], args].concat();
     json!({
         "apiVersion": "v1", "kind": "Pod",
         "metadata": {
-            "name": "kube-controller-manager-a", "namespace": "kube-system",
-            "labels": {"component": name, "tier": "control-plane"},
+            "name": format!("{name}-a"), "namespace": "kube-system",
+            "labels": {"component": name, "k8s-app": name},
         },
         "spec": {
             "automountServiceAccountToken": false,
@@ -208,7 +253,8 @@ async fn a_node_mask_that_differs_and_a_certificate_that_expires_soon_are_report
     let scene = Scene::set().await;
     let kubectl = Shell::new(scene.cluster.admin_kubeconfig());
     kubectl.run("create serviceaccount default -n kube-system");
-    let stock = ["--controllers=*,-node-ipam-controller", "--allocate-node-cidrs=true"];
+    let all = "--controllers=*,bootstrapsigner,tokencleaner,-node-ipam-controller";
+    let stock = [all, "--allocate-node-cidrs=true"];
     kubectl.create(&stock_pod(&[&stock[..], &["--cluster-cidr=10.0.0.0/12"]].concat()));
     let args = [&ALLOCATING[..], &[NO_HEALTH]].concat();
     let kubeconfig = scene.cluster.manager_kubeconfig();

@@ -18,8 +18,8 @@ fn about_events() -> Match {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_event_that_happens_again_is_counted_on_the_first() {
     let scene = Scene::set().await;
-    let _manager = scene.start(ARGS).await;
     mk_node("kept").cidr("10.5.0.0/24").create(&scene.client).await;
+    let _manager = scene.start(ARGS).await;
     // Each of the rivals makes the same trouble for the Node that is kept.
     for round in 1..=3 {
         mk_node("rival").cidr("10.5.0.0/24").create(&scene.client).await;
@@ -63,7 +63,8 @@ async fn a_new_leader_counts_on_the_events_of_the_one_before() {
 /// Starts with Nodes that each make an event, then checks that others are served meanwhile and
 /// that the end is not held up.
 async fn does_not_matter(scene: Scene, refused: impl Fn() -> usize) {
-    let manager = scene.start(ARGS).await;
+    // Nodes that another program made would stop it.
+    let manager = scene.start(&format!("{ARGS} --on-second-allocator=warn")).await;
     let odd = names("odd", 60).map(|name| mk_node(name).cidr("192.168.0.0/24"));
     create_nodes(&scene.client, odd).await;
     eventually("an event is refused", || refused() > 0).await;

@@ -110,7 +110,12 @@ async fn a_second_allocator_is_reported_by_event_metric_and_check_and_ours_pause
     scene.nodes.until("stock serves it", |now| !now.cidrs("theirs").is_empty()).await;
     held.arrived(1).await;
     held.release();
-    ours.until_metric("node_ipam_second_allocator_total", &[], |met| met > 0.0).await;
+    ours.until_metric(
+        "node_ipam_second_allocator_total",
+        &[("manager", "kube-controller-manager")],
+        |met| met > 0.0,
+    )
+    .await;
     let reported = ours.line("kube-controller-manager assigned 10.0.1.0/24").await;
     assert!(reported.contains("until it is restarted"), "{reported}");
     let answers: Vec<_> =

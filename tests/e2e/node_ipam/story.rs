@@ -113,6 +113,8 @@ pub(crate) fn start(cluster: &Cluster, args: &str) -> Process {
             "--use-service-account-credentials=true",
             "--leader-elect=false",
             "--v=2",
+            // The tests write pod CIDRs, too.
+            "--on-second-allocator=warn",
         ])
         .args(args.split_whitespace())
         .start()

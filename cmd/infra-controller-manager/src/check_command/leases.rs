@@ -19,7 +19,7 @@ const RENEWED: Duration = Duration::from_secs(60);
 /// A lease as far as it matters.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Lease {
+pub(super) struct Lease {
     metadata: Metadata,
     spec: Spec,
 }
@@ -48,7 +48,7 @@ struct Spec {
 
 impl Lease {
     /// The current holder; `None` when the lease was released or has expired.
-    fn holder(&self, now: Timestamp) -> Option<&str> {
+    pub(super) fn holder(&self, now: Timestamp) -> Option<&str> {
         let renewed: Timestamp = self.spec.renew_time.parse().ok()?;
         let is_fresh = now.duration_since(renewed).unsigned_abs() < RENEWED;
         let holder = self.spec.holder_identity.as_str();

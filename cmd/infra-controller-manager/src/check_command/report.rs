@@ -13,6 +13,7 @@ pub(super) enum Check {
     Crds,
     Leases,
     Stock,
+    Allocators,
     Nodes,
 }
 
@@ -25,6 +26,7 @@ impl fmt::Display for Check {
             Self::Crds => "crds",
             Self::Leases => "leases",
             Self::Stock => "stock",
+            Self::Allocators => "allocators",
             Self::Nodes => "nodes",
         })
     }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use ::flags::Values;
 use ::flags::controllers::Known;
+use client::AnswerError;
 use http::Request;
 use kube::client::Body;
 use manager::command::client_of_stranger;
@@ -99,7 +100,7 @@ fn judge_health(url: &str, body: &str, livez: bool, report: &mut Report) -> bool
 
 /// A pod, as far as it matters.
 #[derive(Deserialize)]
-struct Pod {
+pub(super) struct Pod {
     metadata: PodMetadata,
     spec: PodSpec,
 }
@@ -122,6 +123,30 @@ struct Container {
     args: Vec<String>,
 }
 
+impl Pod {
+    /// The name of the pod.
+    pub(super) fn name(&self) -> &str {
+        &self.metadata.name
+    }
+
+    /// The command line of each container.
+    pub(super) fn command_lines(&self) -> impl Iterator<Item = Vec<String>> {
+        let containers = self.spec.containers.iter();
+        containers.map(|it| it.command.iter().chain(&it.args).cloned().collect())
+    }
+}
+
+/// The pods of kube-controller-manager, as kubeadm labels them.
+pub(super) async fn pods(cluster: &Cluster) -> Result<Vec<Pod>, AnswerError> {
+    let path = format!("/api/v1/namespaces/kube-system/pods?labelSelector=component%3D{PROGRAM}");
+    cluster.list(&path).await
+}
+
+/// Whether this is a command line of kube-controller-manager.
+pub(super) fn is_stock(line: &[String]) -> bool {
+    line.first().and_then(|program| Path::new(program).file_name()) == Some(PROGRAM.as_ref())
+}
+
 /// Reads the command lines of its pods, as kubeadm labels them. Whether there are any.
 /// `ours` are the flags here.
 pub(super) async fn check_pods(
@@ -130,8 +155,7 @@ pub(super) async fn check_pods(
     known: &Known,
     report: &mut Report,
 ) -> bool {
-    let path = format!("/api/v1/namespaces/kube-system/pods?labelSelector=component%3D{PROGRAM}");
-    match cluster.list::<Pod>(&path).await {
+    match pods(cluster).await {
         Ok(pods) => {
             let lines: Vec<_> = pods.iter().filter_map(command_line).collect();
             if lines.is_empty() {
@@ -153,13 +177,8 @@ pub(super) async fn check_pods(
 
 /// The pod's name and the command line of the program in it.
 fn command_line(pod: &Pod) -> Option<(&str, Vec<OsString>)> {
-    let lines = pod.spec.containers.iter().map(|container| {
-        container.command.iter().chain(&container.args).map(OsString::from).collect::<Vec<_>>()
-    });
-    let is_it = |line: &Vec<OsString>| {
-        line.first().and_then(|program| Path::new(program).file_name()) == Some(PROGRAM.as_ref())
-    };
-    Some((pod.metadata.name.as_str(), lines.into_iter().find(is_it)?))
+    let line = pod.command_lines().find(|line| is_stock(line))?;
+    Some((pod.name(), line.into_iter().map(OsString::from).collect()))
 }
 
 fn judge_pod(pod: &str, args: &[OsString], ours: &Values, known: &Known, report: &mut Report) {

@@ -112,7 +112,7 @@ pub(crate) const ON_SECOND_ALLOCATOR: Flag<String> = Flag::string(
     GROUP,
     "on-second-allocator",
     "pause",
-    "What to do when kube-controller-manager also assigns a pod CIDR: pause for 30 seconds each time, stop assigning until the program is restarted, or only warn. The program reports it in all cases by an event, a metric and an error in the log.",
+    "What to do when another program also assigns a pod CIDR: pause for 30 seconds each time, stop assigning until the program is restarted, or only warn. Known allocators, such as kube-controller-manager, count at once, others from their second Node within 10 minutes. The program reports each of these Nodes by an event, a metric and an error in the log.",
 );
 
 pub(crate) const CLUSTER_CIDR_SELECTOR_TERMS: Flag<String> = Flag::string(

@@ -9,12 +9,11 @@ use cidr::IpNet;
 use metrics::Family;
 use parking_lot::Mutex;
 use prometheus::proto::Metric;
-use prometheus::{
-    Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, Opts, Registry,
-};
+use prometheus::{Histogram, HistogramOpts, HistogramVec, IntCounterVec, Opts, Registry};
 
 use super::allocator::{Allocator, Skipped};
 use super::pressure::{PoolState, Snapshot};
+use super::second_allocator::{KNOWN, OTHER_LABEL};
 
 /// Registered once per process; a restarted controller attaches its new allocator. Clones are the
 /// same.
@@ -25,7 +24,7 @@ pub(crate) struct IpamMetrics {
     assignment: Histogram,
     tries: HistogramVec,
     patches: IntCounterVec,
-    second_allocators: IntCounter,
+    second_allocators: IntCounterVec,
 }
 
 impl IpamMetrics {
@@ -66,10 +65,16 @@ impl IpamMetrics {
             Opts::new("node_ipam_patch_results_total", "Node PATCHes by class of their result."),
             &["class"],
         )?;
-        let second_allocators = IntCounter::new(
-            "node_ipam_second_allocator_total",
-            "Pod CIDRs that kube-controller-manager assigned while this program leads.",
+        let second_allocators = IntCounterVec::new(
+            Opts::new(
+                "node_ipam_second_allocator_total",
+                "Nodes whose pod CIDR another program assigned while this program led, by the program.",
+            ),
+            &["manager"],
         )?;
+        for label in KNOWN.iter().map(|it| it.label).chain([OTHER_LABEL]) {
+            second_allocators.with_label_values(&[label]);
+        }
         registry.register(Box::new(first_patch.clone()))?;
         registry.register(Box::new(assignment.clone()))?;
         registry.register(Box::new(tries.clone()))?;
@@ -107,8 +112,8 @@ impl IpamMetrics {
         self.first_patch.observe(delay.as_secs_f64());
     }
 
-    /// Counts how often kube-controller-manager was found to give out pod CIDRs as well.
-    pub(crate) fn second_allocators(&self) -> IntCounter {
+    /// Counts Nodes of other allocators.
+    pub(crate) fn second_allocators(&self) -> IntCounterVec {
         self.second_allocators.clone()
     }
 

@@ -1,7 +1,8 @@
-//! [`Detector`]: finds a kube-controller-manager that gives out pod CIDRs at the same time
+//! [`Detector`]: finds another program that assigns pod CIDRs at the same time
 //! (`rule:second-allocator-is-told`). A Node with CIDRs that this process did not write is read, and
-//! its managed fields say who wrote them.
+//! its managed fields say which program wrote them.
 
+mod known;
 mod signal;
 
 use std::time::Duration;
@@ -9,16 +10,18 @@ use std::time::Duration;
 use events::{EventType, ObjectRef, Recorder};
 use http::StatusCode;
 use jiff::Timestamp;
-use prometheus::IntCounter;
+use prometheus::IntCounterVec;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, error};
 
 use crate::LOGGER;
 use crate::api::{NodeApi, ReadError};
-use signal::{STOCK, SecondAllocatorSignal};
+use known::{KnownAllocator, OTHER};
+use signal::{LastUnknown, SecondAllocatorSignal};
 
-pub(crate) use signal::{Evidence, Hold, OnSecondAllocator, Suspect, is_stocks};
+pub(crate) use known::{KNOWN, OTHER as OTHER_LABEL, was_set_before};
+pub(crate) use signal::{Evidence, Hold, OnSecondAllocator, Suspect};
 
 /// One Node is read per this time: one is evidence enough.
 const LOOK_EVERY: Duration = Duration::from_secs(10);
@@ -28,14 +31,16 @@ pub(crate) struct Detector {
     pub(crate) hold: Hold,
     api: NodeApi,
     recorder: Recorder,
-    found: IntCounter,
+    found: IntCounterVec,
     signal: SecondAllocatorSignal,
+    unknown: LastUnknown,
 }
 
 impl Detector {
     /// A detector that reads by `api`, writes events by `recorder`, counts in `found` and sets `hold`.
-    pub(crate) fn new(api: NodeApi, recorder: Recorder, found: IntCounter, hold: Hold) -> Self {
-        Self { hold, api, recorder, found, signal: SecondAllocatorSignal::default() }
+    pub(crate) fn new(api: NodeApi, recorder: Recorder, found: IntCounterVec, hold: Hold) -> Self {
+        let (signal, unknown) = (SecondAllocatorSignal::default(), LastUnknown::default());
+        Self { hold, api, recorder, found, signal, unknown }
     }
 
     /// Signals that another allocator may have given this Node its pod CIDR.
@@ -54,8 +59,9 @@ impl Detector {
                 // `begun` is older than the time of any waiting Node: the throttle serves this read first.
                 match self.api.survey(&suspect.name, begun).await {
                     Ok((read, now)) => {
-                        if suspect.is_confirmed(&read, servers_time(now, asked - begun)) {
-                            self.report_second_allocator(&suspect, &read.cidrs, on);
+                        let begun = servers_time(now, asked - begun);
+                        if let Some(manager) = suspect.confirmed_by(&read, begun) {
+                            self.report(&suspect, manager, &read.cidrs, on);
                         }
                     }
                     // It is gone.
@@ -72,22 +78,23 @@ impl Detector {
         stop.run_until_cancelled(watching).await;
     }
 
-    fn report_second_allocator(&self, suspect: &Suspect, cidrs: &[String], on: OnSecondAllocator) {
-        self.found.inc();
-        if let Some(pause) = on.hold() {
-            let now = Instant::now();
-            let is_told = self.hold.left(now).is_some();
+    fn report(&self, suspect: &Suspect, manager: &str, cidrs: &[String], on: OnSecondAllocator) {
+        let known = KnownAllocator::of(manager);
+        self.found.with_label_values(&[known.map_or(OTHER, |it| it.label)]).inc();
+        let now = Instant::now();
+        let acts = known.is_some() || self.unknown.is_second(&suspect.uid, now);
+        if acts && let Some(pause) = on.hold() {
+            let is_held = self.hold.left(now).is_some();
             self.hold.set(now + pause);
-            if is_told {
+            if is_held {
                 return;
             }
         }
+        let remedy = known.map_or("stop it if it assigns pod CIDRs", |it| it.remedy);
+        let consequence = if acts { on.consequence() } else { on.next_consequence() };
         let message = format!(
-            "{STOCK} assigned {} while this program assigns pod CIDRs: disable its \
-             node-ipam-controller with \
-             --controllers=*,bootstrapsigner,tokencleaner,-node-ipam-controller{}",
+            "{manager} assigned {} while this program assigns pod CIDRs: {remedy}{consequence}",
             cidrs.join(","),
-            on.consequence()
         );
         error!(logger = LOGGER, node = %suspect.name, "{message}");
         let object = ObjectRef::node(&suspect.name, &suspect.uid);

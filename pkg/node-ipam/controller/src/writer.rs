@@ -16,7 +16,7 @@ use crate::api::NodeApi;
 use crate::metrics::IpamMetrics;
 use crate::patch::{self, Class};
 use crate::second_allocator::Detector;
-use crate::second_allocator::{Evidence, Suspect, is_stocks};
+use crate::second_allocator::{Evidence, Suspect, was_set_before};
 
 /// Consistent reads that run at the same time when a stop settles unknown outcomes.
 pub(crate) const READS_AT_STOP: usize = 64;
@@ -114,7 +114,7 @@ impl Writer<'_> {
         self.metrics.patched(class.label());
         match class {
             Class::Done => {
-                if sets_cidrs && is_stocks(&answer.body) {
+                if sets_cidrs && was_set_before(&answer.body) {
                     self.detector.suspect(Suspect::new(node, Evidence::SawEmpty));
                 }
                 Written::Done

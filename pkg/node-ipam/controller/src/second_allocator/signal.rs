@@ -10,10 +10,13 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+use super::known::other_setter;
 use crate::Surveyed;
 
 /// How long nothing is given out after a second allocator was found.
 const PAUSE: Duration = Duration::from_secs(30);
+/// Two Nodes of an unknown program within this time are no accident.
+const UNKNOWN_WITHIN: Duration = Duration::from_secs(600);
 /// Longer than any process runs.
 const FOR_EVER: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
@@ -55,6 +58,15 @@ impl OnSecondAllocator {
             Self::Stop => "; this program assigns no pod CIDR until it is restarted",
         }
     }
+
+    /// What follows when an unknown program writes another Node.
+    pub(super) fn next_consequence(self) -> &'static str {
+        match self {
+            Self::Warn => "",
+            Self::Pause => "; after another Node within 10 minutes this program pauses",
+            Self::Stop => "; after another Node within 10 minutes this program stops assigning",
+        }
+    }
 }
 
 /// Until when no pod CIDR is given out. Clones share the state, and it outlives a run of
@@ -74,9 +86,6 @@ impl Hold {
         (!left.is_zero()).then_some(left)
     }
 }
-
-/// Field manager of the program that this one replaces.
-pub(crate) const STOCK: &str = "kube-controller-manager";
 
 /// Evidence that the pod CIDRs of a Node were set after the start of this program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,15 +113,30 @@ impl Suspect {
         Self { name: Arc::clone(&node.name), uid: Arc::clone(&node.uid), evidence }
     }
 
-    /// Whether a read of the Node says that stock gave it its pod CIDRs after `begun`, by the API
-    /// server's clock. The time of a managed field is no evidence: it moves with every field of the
-    /// same manager, such as a taint.
-    pub(crate) fn is_confirmed(&self, read: &Surveyed, begun: Timestamp) -> bool {
+    /// The field manager of another program that gave the Node its pod CIDRs after `begun`, by the API
+    /// server's clock; `None` if a read of the Node does not say so. The time of a managed field is no
+    /// evidence: it moves with every field of the same manager, such as a taint.
+    pub(crate) fn confirmed_by<'a>(&self, read: &'a Surveyed, begun: Timestamp) -> Option<&'a str> {
         let is_after = match self.evidence {
             Evidence::SawEmpty => true,
             Evidence::SeenLate => read.created.is_some_and(|created| created >= begun),
         };
-        is_after && *read.uid == *self.uid && is_set_by_stock(read)
+        if is_after && *read.uid == *self.uid { other_setter(read) } else { None }
+    }
+}
+
+/// The last Node that a program wrote which is not known to assign pod CIDRs. People write Nodes, too:
+/// one Node is no allocator, two within [`UNKNOWN_WITHIN`] are.
+#[derive(Debug, Default)]
+pub(super) struct LastUnknown(Mutex<Option<(Instant, Arc<str>)>>);
+
+impl LastUnknown {
+    /// Notes the Node with this UID; true when it is the second one.
+    pub(super) fn is_second(&self, uid: &Arc<str>, now: Instant) -> bool {
+        let before = self.0.lock().replace((now, Arc::clone(uid)));
+        before.is_some_and(|(at, other)| {
+            other != *uid && now.saturating_duration_since(at) < UNKNOWN_WITHIN
+        })
     }
 }
 
@@ -147,22 +171,11 @@ impl SecondAllocatorSignal {
     }
 }
 
-/// Whether the answer to a PATCH, which is the Node or its metadata, says that stock had set the same CIDRs
-/// before: then the PATCH has changed nothing.
-pub(crate) fn is_stocks(answer: &[u8]) -> bool {
-    // An answer without the name need not be decoded.
-    str::from_utf8(answer).is_ok_and(|text| text.contains(STOCK))
-        && serde_json::from_slice(answer).is_ok_and(|node: Surveyed| is_set_by_stock(&node))
-}
-
-/// Whether kube-controller-manager set the pod CIDRs of the Node.
-fn is_set_by_stock(node: &Surveyed) -> bool {
-    node.setters.iter().any(|(_, manager)| manager == STOCK)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const STOCK: &str = "kube-controller-manager";
 
     /// 10,000 taints that stock writes are no alarm, however late they are.
     #[test]
@@ -177,19 +190,39 @@ mod tests {
         };
         for second in 0..10_000 {
             let taint = begun + jiff::SignedDuration::from_secs(second);
-            assert!(!suspect.is_confirmed(&read("2026-01-01T00:00:00Z", STOCK, taint), begun));
+            assert_eq!(
+                suspect.confirmed_by(&read("2026-01-01T00:00:00Z", STOCK, taint), begun),
+                None
+            );
         }
         let new = "2026-01-02T00:00:00Z";
-        assert!(suspect.is_confirmed(&read(new, STOCK, begun), begun), "made after we began");
-        assert!(!suspect.is_confirmed(&read(new, "kubectl", begun), begun));
-        assert!(
-            !suspect.is_confirmed(&read("", STOCK, begun), begun),
-            "its creation time is unknown"
-        );
+        for manager in [STOCK, "kubectl"] {
+            let made_after = read(new, manager, begun);
+            assert_eq!(suspect.confirmed_by(&made_after, begun), Some(manager));
+        }
+        let ours = read(new, "infra-controller-manager", begun);
+        assert_eq!(suspect.confirmed_by(&ours, begun), None, "a leader before this one");
+        let undated = read("", STOCK, begun);
+        assert_eq!(suspect.confirmed_by(&undated, begun), None, "its creation time is unknown");
         let saw_empty = Suspect { evidence: Evidence::SawEmpty, ..suspect };
         let old = read("2026-01-01T00:00:00Z", STOCK, Timestamp::MIN);
-        assert!(saw_empty.is_confirmed(&old, begun));
+        assert_eq!(saw_empty.confirmed_by(&old, begun), Some(STOCK));
         let next = Suspect { uid: "of the next".into(), ..saw_empty };
-        assert!(!next.is_confirmed(&old, begun), "it is another Node by now");
+        assert_eq!(next.confirmed_by(&old, begun), None, "it is another Node by now");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn two_nodes_of_an_unknown_program_count_within_ten_minutes() {
+        let (unknown, begun) = (LastUnknown::default(), Instant::now());
+        let at = |second: u64| begun + Duration::from_secs(second);
+        for (uid, second, is_second) in [
+            ("a", 0, false),
+            ("a", 10, false),
+            ("b", 609, true),
+            ("c", 1_209, false),
+            ("d", 1_210, true),
+        ] {
+            assert_eq!(unknown.is_second(&uid.into(), at(second)), is_second, "{uid} {second}");
+        }
     }
 }

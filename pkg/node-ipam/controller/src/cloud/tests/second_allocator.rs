@@ -60,7 +60,12 @@ impl Bench {
     }
 
     fn second_allocators(&self) -> u64 {
-        self.all.core.metrics.second_allocators().get()
+        self.all
+            .core
+            .metrics
+            .second_allocators()
+            .with_label_values(&["kube-controller-manager"])
+            .get()
     }
 }
 

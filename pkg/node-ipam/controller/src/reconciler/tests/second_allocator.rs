@@ -75,7 +75,16 @@ impl Bench {
     fn second_allocators(&self) -> Option<f64> {
         let families = self.registry.gather();
         let family = families.iter().find(|f| f.name() == "node_ipam_second_allocator_total");
-        Some(family?.get_metric().first()?.get_counter().get_value())
+        Some(family?.get_metric().iter().map(|series| series.get_counter().get_value()).sum())
+    }
+
+    /// The value of the label `manager` of what was counted.
+    fn managers(&self) -> Vec<String> {
+        let families = self.registry.gather();
+        let family = families.iter().find(|f| f.name() == "node_ipam_second_allocator_total");
+        let counted = family.into_iter().flat_map(prometheus::proto::MetricFamily::get_metric);
+        let counted = counted.filter(|series| series.get_counter().get_value() > 0.0);
+        counted.map(|series| series.get_label()[0].value().to_owned()).collect()
     }
 }
 
@@ -122,17 +131,57 @@ async fn a_worker_waits_out_the_pause_and_a_second_discovery_prolongs_it_in_sile
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_else_gives_a_node_its_cidr_is_no_second_allocator() {
-    for manager in ["kubectl", "cloud-controller-manager", "infra-controller-manager"] {
-        let bench = Bench::new(set_by(manager), no_server(), 26, two_nodes()).await;
+async fn each_known_allocator_is_told_with_its_remedy_and_stops_us_at_its_first_node() {
+    for (manager, label, remedy) in [
+        ("kube-controller-manager", "kube-controller-manager", "-node-ipam-controller"),
+        ("aws-cloud-controller-manager", "cloud-controller-manager", "--allocate-node-cidrs=false"),
+        ("manager", "node-ipam-controller", "sigs.k8s.io/node-ipam-controller"),
+        ("aws-ipam-controller", "aws-ipam-controller", "Gardener"),
+        ("kops-controller", "kops-controller", "IPAM of kops-controller"),
+        ("antrea-controller", "antrea-controller", "antrea-config"),
+    ] {
+        let messages = Arc::new(Mutex::new(Vec::new()));
+        let heard = Arc::clone(&messages);
+        let events = client(move |asked| {
+            heard.lock().push(asked.json()["message"].as_str().unwrap_or_default().to_owned());
+            Reply::stored(asked)
+        });
+        let bench = Bench::new(set_by(manager), events, 26, two_nodes()).await;
         let watched = bench.reconciler.clone();
         tokio::spawn(async move {
-            watched.detector.watch(OnSecondAllocator::Stop, &watched.stop).await;
+            watched.detector.watch(OnSecondAllocator::Pause, &watched.stop).await;
         });
         bench.show("b", "10.0.0.192/26");
-        sleep(ms(1000)).await;
-        assert_eq!((bench.second_allocators(), bench.held()), (Some(0.0), None), "{manager}");
+        sleep(ms(10_000)).await;
+        assert_eq!(bench.managers(), [label], "{manager}");
+        assert!(bench.held().is_some(), "{manager}");
+        let message = messages.lock()[0].clone();
+        assert!(message.starts_with(&format!("{manager} assigned 10.0.0.192/26")), "{message}");
+        assert!(message.contains(remedy), "{message}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_unknown_writer_is_told_and_stops_us_at_its_second_node_within_ten_minutes() {
+    let bench = Bench::new(set_by("kubectl-patch"), no_server(), 26, two_nodes()).await;
+    let watched = bench.reconciler.clone();
+    tokio::spawn(async move {
+        watched.detector.watch(OnSecondAllocator::Stop, &watched.stop).await;
+    });
+    for (node, wait, is_held) in [("n0", 601, false), ("n1", 11, false), ("n2", 1, true)] {
+        bench.show(node, "10.1.0.0/26");
+        sleep(ms(wait * 1000)).await;
+        assert_eq!(bench.held().is_some(), is_held, "{node}");
+    }
+    assert_eq!((bench.managers(), bench.second_allocators()), (vec!["other".into()], Some(3.0)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_leader_of_this_program_wrote_before_is_no_second_allocator() {
+    let bench = Bench::watching(set_by("infra-controller-manager")).await;
+    bench.show("b", "10.0.0.192/26");
+    sleep(ms(1000)).await;
+    assert_eq!((bench.second_allocators(), bench.held()), (Some(0.0), None));
 }
 
 #[tokio::test(start_paused = true)]
