@@ -6,27 +6,27 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 use std::time::Duration;
 
+use serde_json::json;
 use tests::process::Process;
 use tests::programs::workspace;
 use tests::temp_dir::TempDir;
 
 const LIMIT: Duration = tests::PATIENCE;
 /// The tools that the scripts call, other than cargo and go.
-const TOOLS: [&str; 15] = [
-    "bash", "cat", "dirname", "env", "grep", "mktemp", "paste", "rm", "sed", "sh", "sleep", "sort",
-    "tail", "tee", "timeout",
+const TOOLS: [&str; 17] = [
+    "bash", "cat", "dirname", "env", "grep", "mktemp", "nproc", "paste", "rm", "sed", "sh",
+    "sleep", "sort", "tail", "tee", "timeout", "wc",
 ];
 /// Files that the scripts read.
 const FILES: [&str; 6] = [
     ".ci/run",
     "scripts/test",
-    "scripts/test-suites",
+    "scripts/test-programs",
     "Cargo.toml",
     "tests/Cargo.toml",
     "tests/control-plane/go.mod",
 ];
 const HANGS: &str = "echo 'test a::slow has been running for over 60 seconds'
-echo 'races: test a::hung has been running for over 60 seconds'
 echo 'test a::late has been running for over 60 seconds'
 echo 'test a::late ... ok'
 exec sleep 1000";
@@ -35,20 +35,26 @@ exec sleep 1000";
 struct Sandbox(TempDir);
 
 impl Sandbox {
-    /// A sandbox with a cargo that runs `work` instead of tests and lacks the part `missing`.
+    /// A sandbox with a cargo that lacks the part `missing` and has built test programs that do `work`.
     fn new(missing: &str, work: &str) -> Self {
         let dir = TempDir::new("test-script").unwrap();
         for tool in TOOLS {
             let path = ["/usr/bin", "/bin"].map(|folder| Path::new(folder).join(tool));
             symlink(path.iter().find(|path| path.exists()).unwrap(), dir.join(tool)).unwrap();
         }
-        let calls = dir.join("calls");
+        let place = dir.display();
         let cargo = format!(
-            "#!/bin/sh\necho \"$@\" >>{}\n[ \"$1\" != '{missing}' ] || exit 101\n\
-             [ \"$1\" = test ] || exit 0\n{work}\n",
-            calls.display()
+            "#!/bin/sh\necho \"$@\" >>{place}/calls\n[ \"$1\" != '{missing}' ] || exit 101\n\
+             case \"$*\" in *--message-format*) exec cat {place}/built ;; *--no-run*) exit ;; esac\n\
+             [ \"$1\" = test ] || exit 0\n{work}\n"
         );
         executable(&dir.join("cargo"), &cargo);
+        let program = format!("#!/bin/sh\necho \"${{0##*/}} $*\" >>{place}/calls\n{work}\n");
+        let mut built = artifact(&dir, "pkg/cidr", "cidr", "src/lib.rs", &program);
+        for suite in suites() {
+            built += &artifact(&dir, "tests", &suite, &format!("e2e/{suite}/main.rs"), &program);
+        }
+        fs::write(dir.join("built"), built).unwrap();
         for file in FILES {
             let copy = dir.join("checkout").join(file);
             fs::create_dir_all(copy.parent().unwrap()).unwrap();
@@ -102,6 +108,30 @@ impl Sandbox {
     fn worked(&self) -> bool {
         self.calls().lines().any(|call| !call.ends_with(" --version"))
     }
+}
+
+/// The names of the end-to-end suites.
+fn suites() -> Vec<String> {
+    let folders = fs::read_dir(workspace().join("tests/e2e")).unwrap();
+    folders.map(|suite| suite.unwrap().file_name().into_string().unwrap()).collect()
+}
+
+/// Makes a test program of a package; what cargo says of it.
+fn artifact(dir: &TempDir, package: &str, name: &str, main: &str, program: &str) -> String {
+    let (folder, path) = (dir.join("checkout").join(package), dir.join("programs").join(name));
+    for made in [&folder, &dir.join("programs")] {
+        fs::create_dir_all(made).unwrap();
+    }
+    executable(&path, program);
+    let target = json!({"name": name, "src_path": folder.join(main), "test": true});
+    let (manifest, profile) = (folder.join("Cargo.toml"), json!({"debuginfo": 0, "test": true}));
+    // In the order of cargo, which serde_json does not keep.
+    format!(
+        "{{\"reason\":\"compiler-artifact\",\"manifest_path\":{},\"target\":{target},\"profile\":{profile},\
+         \"executable\":{},\"fresh\":true}}\n",
+        json!(manifest),
+        json!(path)
+    )
 }
 
 fn executable(path: &Path, text: &str) {
@@ -159,7 +189,7 @@ async fn a_user_without_ptrace_is_warned_before_any_work_and_skips_the_tests_tha
     let (code, output) = ends(&sandbox.call("scripts/test", &["--partial"])).await;
     assert_eq!(code, Some(0), "{output}");
     assert!(output.contains("left out: end-to-end tests that stop threads"), "{output}");
-    let call = "--test host --no-fail-fast -- --skip starvation::";
+    let call = "host --skip starvation::";
     assert!(sandbox.calls().contains(call), "{output}");
 }
 
@@ -194,22 +224,22 @@ async fn tests_that_hang_are_ended_at_the_limit_and_named() {
     let message = output.lines().find(|line| line.contains("Tests that had not ended"));
     let message = message.unwrap_or_else(|| panic!("no such message: {output}"));
     assert!(message.contains("'unit and property tests'"), "{message}");
-    assert!(message.contains("a::slow") && !message.contains("a::late"), "{message}");
-    assert!(message.contains("races: a::hung"), "{message}");
+    assert!(message.contains("cidr/cidr: a::slow"), "{message}");
+    assert!(!message.contains("a::late"), "{message}");
 }
 
 #[tokio::test]
-async fn each_suite_runs_and_one_that_fails_is_named_and_stops_no_other() {
-    let work = "case \"$*\" in *'--test races'*) echo 'test a::b ... FAILED'; exit 101 ;; esac";
+async fn each_program_runs_and_one_that_fails_is_named_and_stops_no_other() {
+    let work = "case $0 in */races) echo 'test a::b ... FAILED'; exit 101 ;; esac";
     let sandbox = Sandbox::new("", work);
-    let (code, output) = ends(&sandbox.call("scripts/test-suites", &["a_filter"])).await;
+    let (code, output) = ends(&sandbox.call("scripts/test-programs", &["a_filter"])).await;
     assert_eq!(code, Some(1), "{output}");
     assert!(output.contains("races: test a::b ... FAILED"), "{output}");
     assert!(output.contains("failed: races"), "{output}");
-    for suite in fs::read_dir(workspace().join("tests/e2e")).unwrap() {
-        let suite = suite.unwrap().file_name();
-        let call = format!("--test {} --no-fail-fast a_filter", suite.display());
-        assert!(sandbox.calls().contains(&call), "{call} is not among {}", sandbox.calls());
+    let calls = sandbox.calls();
+    let suites = suites().into_iter().map(|suite| format!("{suite} a_filter"));
+    for call in suites.chain(["cidr --quiet a_filter".to_owned()]) {
+        assert!(calls.lines().any(|line| line == call), "{call} is not among {calls}");
     }
 }
 
