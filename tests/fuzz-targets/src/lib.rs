@@ -107,6 +107,11 @@ fn selected(data: &[u8]) -> Option<(usize, &[u8])> {
     data.split_first().map(|(first, rest)| (usize::from(*first), rest))
 }
 
+/// A runtime whose clock moves only when all tasks wait for it: waits for a rate limit or a repetition cost no time.
+fn paused_runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap()
+}
+
 /// A runtime for one thread, so that a body does the same each time.
 fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
