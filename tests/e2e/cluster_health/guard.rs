@@ -69,6 +69,8 @@ async fn scene(forwarder: &Forwarder, references: &[String], secret: &serde_json
         "--cluster-health-guard-interval=1s",
         "--cluster-health-guard-timeout=900ms",
         "--cluster-health-guard-hold=3s",
+        // Where events about the replica go.
+        "--cluster-health-shards-namespace=kube-federation-system",
     ])
     .await;
     scene.create_secret("one", secret).await;

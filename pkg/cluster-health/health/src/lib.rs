@@ -11,11 +11,11 @@
 //! | `finding.rs` | [`Finding`], [`Report`]: the result of one probe; [`classify`]: from an HTTP answer to a finding |
 //! | `attempts.rs` | [`Attempts`]: the attempts of one probe within its time limit |
 //! | `schedule.rs` | [`Policy`]: period, thresholds and damping of a cluster; when the next probe starts |
-//! | `member.rs` | [`Member`]: the state of one cluster |
+//! | `member.rs`, `member/` | [`Member`]: the state of one cluster; how it waits for the guard; [`explain`]: its message |
 //! | `guard.rs` | [`Guard`]: whether silent members are down, or this process is cut off |
 //! | `thresholds.rs` | [`Tally`]: equal results in a row; [`Damping`]: higher thresholds for a cluster that flaps |
 //! | `published.rs` | [`Health`]: the published verdict; [`Published`]: the published state with its times |
-//! | `message.rs` | [`explain`]: the message of a condition; whether a new cause of a failure gets an event |
+//! | `message.rs` | [`one_line`]: text for messages; whether a new cause of a failure gets an event |
 //! | `lifetime.rs` | [`Lifetime`]: validity of a credential, and notices before its end |
 //! | `availability.rs` | [`Ratios`]: the share of the time in which a cluster was well |
 //! | `write_gate.rs` | whether a state is worth a write; delays of first probes and heartbeats |
@@ -46,8 +46,9 @@ pub use code::{Code, Verdict};
 pub use finding::{Endpoints, Finding, Moment, PathMemory, ProbePath, Report, classify};
 pub use guard::{Evidence, Guard, GuardPolicy, GuardState, Round, Ruling};
 pub use lifetime::{ExpiryNotice, ExpiryStage, Lifetime};
+pub use member::readings::explain;
 pub use member::{Arrival, Effect, Last, Member};
-pub use message::{explain, one_line};
+pub use message::one_line;
 pub use published::{Change, Condition, Health, Published, Status};
 pub use schedule::{Cadence, Policy};
 pub use shards::{Claim, LEADER, SHARD_INHERITED, SHARD_MARGIN, SHARD_TERM, Shards, View};

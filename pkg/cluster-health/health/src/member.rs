@@ -1,9 +1,12 @@
 //! [`Member`]: everything that is remembered about one cluster, and what each probe does to it.
 
+mod guarded;
+pub(crate) mod readings;
+
 use std::time::{Duration, Instant};
 
-use crate::availability::{Availability, Ratios};
-use crate::guard::{Evidence, Ruling};
+use crate::availability::Availability;
+use crate::guard::Held;
 use crate::message::{Causes, one_line};
 use crate::published::{Change, Published};
 use crate::schedule::{Cause, Schedule};
@@ -84,15 +87,6 @@ pub struct Member {
     held: Option<Box<Held>>,
     /// Since when it is published as unreachable.
     unreachable_since: Option<Instant>,
-}
-
-/// A result that waits for the guard.
-#[derive(Clone, Debug)]
-struct Held {
-    /// When the probe started that crossed the threshold.
-    crossed: Instant,
-    /// The last result.
-    report: Report,
 }
 
 /// The last probe, for pages and metrics.
@@ -224,71 +218,6 @@ impl Member {
         self.last = Some(Last { finding, started: report.started, took: report.took, connected });
         let is_ours = before == Some(Health::HubPartition) && self.health() == Some(Health::Ready);
         (Effect { change, first_failure, new_cause, flapping, is_ours }, counts)
-    }
-
-    /// The failures have crossed the threshold, and wait for the guard (`rule:our-outage-is-not-theirs`).
-    fn hold(&mut self, report: &Report) {
-        let crossed = self.held.as_ref().map_or(report.started.monotonic, |held| held.crossed);
-        self.held = Some(Box::new(Held { crossed, report: report.clone() }));
-    }
-
-    /// Applies what the guard has decided.
-    pub fn obey(&mut self, ruling: &Ruling, policy: &Policy, now: Moment) -> Option<Effect> {
-        if ruling.forgive {
-            self.forgive(ruling.waiting, policy, now.monotonic);
-            return None;
-        }
-        let before = self.health();
-        let held = self.held.as_ref()?;
-        if ruling.release.is_some_and(|by| held.crossed <= by) {
-            let Held { report, .. } = *self.held.take()?;
-            let (change, new_cause) = self.publish(&report, now.monotonic);
-            let flapping = self.note_change(change, before, policy, now.monotonic);
-            return Some(Effect { new_cause, flapping, ..Effect::of(change) });
-        }
-        if !ruling.publish_partition || before == Some(Health::HubPartition) {
-            return None;
-        }
-        let change = Published::withdraw(&mut self.published, Health::HubPartition, now);
-        self.gate.changed();
-        Some(Effect { is_ours: true, ..Effect::of(change) })
-    }
-
-    /// The failures were ours: those of a cluster that does not answer yet count anew, and it is probed
-    /// soon, with the `others` that waited.
-    fn forgive(&mut self, others: usize, policy: &Policy, now: Instant) {
-        let waited = self.held.take().is_some() || self.health() == Some(Health::HubPartition);
-        let failed = self.last.is_some_and(|it| it.finding.verdict() == Verdict::Unreachable);
-        if failed && self.health() != Some(Health::Unreachable) {
-            self.tally.forget_failures();
-        }
-        if waited {
-            let wait = next_probe(self.hash, others, policy.cadence.period);
-            self.schedule.no_later_than(now + wait);
-        }
-    }
-
-    /// Its last probe, as evidence about the network; `None` when it asked nobody.
-    pub fn evidence(&self) -> Option<Evidence> {
-        let last = self.last?;
-        let answers = match last.finding.verdict() {
-            Verdict::Ok | Verdict::Unhealthy => true,
-            Verdict::Unreachable => false,
-            Verdict::Config => return None,
-        };
-        Some(Evidence {
-            member: self.hash,
-            started: last.started.monotonic,
-            answers,
-            connected: last.connected,
-            unreachable_since: self.unreachable_since,
-            waits: self.held.is_some(),
-        })
-    }
-
-    /// Whether it waits for the guard.
-    pub fn waits(&self) -> bool {
-        self.held.is_some()
     }
 
     /// How what is published changes, and whether its cause alone does.
@@ -507,41 +436,6 @@ impl Member {
     pub fn is_confirming(&self) -> bool {
         let is_partition = self.health() == Some(Health::HubPartition);
         self.tally.contradicts(self.ready()) || is_partition && self.failures() > 0
-    }
-
-    /// Failures in a row that counted.
-    pub fn failures(&self) -> u32 {
-        self.tally.failures()
-    }
-
-    /// Successes in a row.
-    pub fn successes(&self) -> u32 {
-        self.tally.successes()
-    }
-
-    /// The last probe of this process.
-    pub fn last(&self) -> Option<Last> {
-        self.last
-    }
-
-    /// Whether it flaps.
-    pub fn is_damped(&self) -> bool {
-        self.flaps.is_damped()
-    }
-
-    /// Whether a probe is under way.
-    pub fn is_probing(&self) -> bool {
-        self.schedule.is_probing()
-    }
-
-    /// The share of the time in which it was well.
-    pub fn availability(&self, now: Instant) -> Ratios {
-        self.availability.ratios(now)
-    }
-
-    /// Since when that has been counted: since the cluster came to this process.
-    pub fn observed_since(&self) -> Instant {
-        self.availability.since()
     }
 }
 

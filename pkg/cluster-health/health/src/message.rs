@@ -1,60 +1,7 @@
-//! Words for people: [`explain`], the message of a condition; [`one_line`], text that may stand in it; [`Causes`],
-//! whether a new cause of a failure gets an event.
+//! Words for people: [`one_line`], text that may stand in a message; [`Causes`], whether a new cause of a failure gets
+//! an event.
 
 use std::time::{Duration, Instant};
-
-use crate::{Endpoints, Health, Member, Published};
-
-/// The message of the condition about readiness: what was found, how many addresses are down, how
-/// long the run of failures is and when the next probe comes. When that is too long for a message
-/// the detail of what was found is cut. It stands in objects until the next heartbeat, so it tells
-/// the wait before the next probe and not its time, which would soon be past.
-pub fn explain(member: &Member, now: Instant) -> String {
-    let Some(published) = member.published() else { return String::new() };
-    let mut rest = endpoints_down(published.endpoints);
-    if published.health != Health::Ready {
-        rest += &run_of_failures(member, now);
-    }
-    let mut text = sentence(published);
-    if let Some(detail) = &published.detail {
-        let taken = text.chars().count() + ": ".len() + rest.chars().count();
-        let detail = short_line(detail, MESSAGE_MAX.saturating_sub(taken));
-        if !detail.is_empty() {
-            text = text + ": " + &detail;
-        }
-    }
-    one_line(&(text + &rest))
-}
-
-fn endpoints_down(endpoints: Endpoints) -> String {
-    if endpoints.down > 0 && endpoints.total > 1 {
-        return format!("; {} of {} API endpoints down", endpoints.down, endpoints.total);
-    }
-    String::new()
-}
-
-fn sentence(published: &Published) -> String {
-    match (published.finding, published.health) {
-        (Some(finding), _) => finding.to_string(),
-        (None, Health::HubPartition) => {
-            "this replica is cut off from its clusters, and cannot tell whether this one answers"
-                .to_owned()
-        }
-        (None, Health::Unknown) => "no probe was completed for too long".to_owned(),
-        (None, _) => "as published before this process took over".to_owned(),
-    }
-}
-
-fn run_of_failures(member: &Member, now: Instant) -> String {
-    let times = match member.failures() {
-        0 => return String::new(),
-        1 => "once".to_owned(),
-        failures => format!("{failures} times in a row"),
-    };
-    let Some(due) = member.due() else { return format!("; failed {times}") };
-    let seconds = due.saturating_duration_since(now).as_secs_f64();
-    format!("; failed {times}, next probe after {seconds:.0}s")
-}
 
 /// Characters in the longest message.
 pub(crate) const MESSAGE_MAX: usize = 1024;

@@ -1,0 +1,75 @@
+//! A [`Member`] that waits for the guard before it is published as unreachable.
+
+use std::time::Instant;
+
+use super::{Effect, Member};
+use crate::guard::{Evidence, Held, Ruling};
+use crate::write_gate::next_probe;
+use crate::{Health, Moment, Policy, Published, Report, Verdict};
+
+impl Member {
+    /// The failures have crossed the threshold, and wait for the guard (`rule:our-outage-is-not-theirs`).
+    pub(super) fn hold(&mut self, report: &Report) {
+        let crossed = self.held.as_ref().map_or(report.started.monotonic, |held| held.crossed);
+        self.held = Some(Box::new(Held { crossed, report: report.clone() }));
+    }
+
+    /// Applies what the guard has decided.
+    pub fn obey(&mut self, ruling: &Ruling, policy: &Policy, now: Moment) -> Option<Effect> {
+        if ruling.forgive {
+            self.forgive(ruling.waiting, policy, now.monotonic);
+            return None;
+        }
+        let before = self.health();
+        let held = self.held.as_ref()?;
+        if ruling.release.is_some_and(|by| held.crossed <= by) {
+            let Held { report, .. } = *self.held.take()?;
+            let (change, new_cause) = self.publish(&report, now.monotonic);
+            let flapping = self.note_change(change, before, policy, now.monotonic);
+            return Some(Effect { new_cause, flapping, ..Effect::of(change) });
+        }
+        if !ruling.publish_partition || before == Some(Health::HubPartition) {
+            return None;
+        }
+        let change = Published::withdraw(&mut self.published, Health::HubPartition, now);
+        self.gate.changed();
+        Some(Effect { is_ours: true, ..Effect::of(change) })
+    }
+
+    /// The failures were ours: those of a cluster that does not answer yet count anew, and it is probed
+    /// soon, with the `others` that waited.
+    fn forgive(&mut self, others: usize, policy: &Policy, now: Instant) {
+        let waited = self.held.take().is_some() || self.health() == Some(Health::HubPartition);
+        let failed = self.last.is_some_and(|it| it.finding.verdict() == Verdict::Unreachable);
+        if failed && self.health() != Some(Health::Unreachable) {
+            self.tally.forget_failures();
+        }
+        if waited {
+            let wait = next_probe(self.hash, others, policy.cadence.period);
+            self.schedule.no_later_than(now + wait);
+        }
+    }
+
+    /// Its last probe, as evidence about the network; `None` when it asked nobody.
+    pub fn evidence(&self) -> Option<Evidence> {
+        let last = self.last?;
+        let answers = match last.finding.verdict() {
+            Verdict::Ok | Verdict::Unhealthy => true,
+            Verdict::Unreachable => false,
+            Verdict::Config => return None,
+        };
+        Some(Evidence {
+            member: self.hash,
+            started: last.started.monotonic,
+            answers,
+            connected: last.connected,
+            unreachable_since: self.unreachable_since,
+            waits: self.held.is_some(),
+        })
+    }
+
+    /// Whether it waits for the guard.
+    pub fn waits(&self) -> bool {
+        self.held.is_some()
+    }
+}
