@@ -24,7 +24,7 @@ use cluster_registry::ClusterRegistry;
 use events::{ObjectRef, Recorder};
 use futures::future::{BoxFuture, pending, try_join_all};
 use futures::try_join;
-use guard::GuardStatus;
+use guard_targets::GuardStatus;
 use kube_api::Resource;
 use lease_thread::{LeaseThread, lease_name};
 use manager::{Context, Failure, Stopped};
@@ -73,8 +73,7 @@ pub(crate) use follow::{
     Companions, CredentialKind, Followed, Watched, in_namespace, watch_clusters,
 };
 pub(crate) use gauges::{Exposed, Metrics};
-pub(crate) use guard::Guarding;
-pub(crate) use guard_targets::{NetworkTargets, Reference};
+pub(crate) use guard_targets::{Guarding, NetworkTargets, Reference};
 pub(crate) use pipeline::Work;
 pub(crate) use resolve::{
     Found, Members, ObjectModel, Objects, ReadCredentials, Resolve, Seed, Supervision, hash_of,

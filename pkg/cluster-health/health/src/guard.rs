@@ -3,6 +3,8 @@
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
+use crate::Report;
+
 /// A last probe that started longer ago says nothing about the network of now.
 const FRESH: Duration = Duration::from_secs(20);
 /// How long failures must be few before a partition counts as over.
@@ -98,6 +100,15 @@ pub struct Evidence {
     pub unreachable_since: Option<Instant>,
     /// Its failures have crossed the threshold and wait for the guard.
     pub waits: bool,
+}
+
+/// A result that waits for the guard.
+#[derive(Clone, Debug)]
+pub(crate) struct Held {
+    /// When the probe started that crossed the threshold.
+    pub(crate) crossed: Instant,
+    /// The last result.
+    pub(crate) report: Report,
 }
 
 /// The decision after one round. [`crate::Member::obey`] applies it to each member.

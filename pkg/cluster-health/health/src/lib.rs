@@ -1,4 +1,4 @@
-//! The health of a member cluster: what one probe found, when the next one starts, what is
+//! The health of a member cluster, decided: what one probe found, when the next one starts, what is
 //! published and when it is written. Pure: no Kubernetes, no I/O, no clock of its own; callers pass
 //! the time and the random numbers in. The rules stand in `RULES.md`.
 //!
@@ -11,12 +11,11 @@
 //! | `finding.rs` | [`Finding`], [`Report`]: the result of one probe; [`classify`]: from an HTTP answer to a finding |
 //! | `attempts.rs` | [`Attempts`]: the attempts of one probe within its time limit |
 //! | `schedule.rs` | [`Policy`]: period, thresholds and damping of a cluster; when the next probe starts |
-//! | `member.rs` | [`Member`]: the state of one cluster |
-//! | `member/view.rs` | what can be read of it; [`explain`]: the message of a condition |
+//! | `member.rs`, `member/` | [`Member`]: the state of one cluster; how it waits for the guard; [`explain`]: its message |
 //! | `guard.rs` | [`Guard`]: whether silent members are down, or this process is cut off |
 //! | `thresholds.rs` | [`Tally`]: equal results in a row; [`Damping`]: higher thresholds for a cluster that flaps |
 //! | `published.rs` | [`Health`]: the published verdict; [`Published`]: the published state with its times |
-//! | `message.rs` | [`one_line`]: text for a message; whether a new cause of a failure gets an event |
+//! | `message.rs` | [`one_line`]: text for messages; whether a new cause of a failure gets an event |
 //! | `lifetime.rs` | [`Lifetime`]: validity of a credential, and notices before its end |
 //! | `availability.rs` | [`Ratios`]: the share of the time in which a cluster was well |
 //! | `write_gate.rs` | whether a state is worth a write; delays of first probes and heartbeats |
@@ -47,7 +46,7 @@ pub use code::{Code, Verdict};
 pub use finding::{Endpoints, Finding, Moment, PathMemory, ProbePath, Report, classify};
 pub use guard::{Evidence, Guard, GuardPolicy, GuardState, Round, Ruling};
 pub use lifetime::{ExpiryNotice, ExpiryStage, Lifetime};
-pub use member::view::explain;
+pub use member::readings::explain;
 pub use member::{Arrival, Effect, Last, Member};
 pub use message::one_line;
 pub use published::{Change, Condition, Health, Published, Status};

@@ -1,8 +1,12 @@
 //! [`Member`]: everything that is remembered about one cluster, and what each probe does to it.
 
+mod guarded;
+pub(crate) mod readings;
+
 use std::time::{Duration, Instant};
 
 use crate::availability::Availability;
+use crate::guard::Held;
 use crate::message::{Causes, one_line};
 use crate::published::{Change, Published};
 use crate::schedule::{Cause, Schedule};
@@ -83,15 +87,6 @@ pub struct Member {
     held: Option<Box<Held>>,
     /// Since when it is published as unreachable.
     unreachable_since: Option<Instant>,
-}
-
-/// A result that waits for the guard.
-#[derive(Clone, Debug)]
-struct Held {
-    /// When the probe started that crossed the threshold.
-    crossed: Instant,
-    /// The last result.
-    report: Report,
 }
 
 /// The last probe, for pages and metrics.
@@ -435,10 +430,14 @@ impl Member {
     fn ready(&self) -> Option<Status> {
         self.published.as_ref().map(|published| published.ready.status)
     }
-}
 
-pub(crate) mod view;
-mod waiting;
+    /// Whether a run of results contradicts what is published without being long enough to change
+    /// it.
+    pub fn is_confirming(&self) -> bool {
+        let is_partition = self.health() == Some(Health::HubPartition);
+        self.tally.contradicts(self.ready()) || is_partition && self.failures() > 0
+    }
+}
 
 #[cfg(test)]
 mod tests;

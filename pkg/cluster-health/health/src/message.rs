@@ -1,5 +1,5 @@
-//! Words for people: [`one_line`], text that may stand in a message; [`Causes`], whether a new cause of a failure
-//! gets an event.
+//! Words for people: [`one_line`], text that may stand in a message; [`Causes`], whether a new cause of a failure gets
+//! an event.
 
 use std::time::{Duration, Instant};
 

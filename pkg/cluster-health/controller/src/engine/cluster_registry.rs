@@ -12,7 +12,7 @@ use tokio_util::task::TaskTracker;
 
 use super::cluster_events::{Notice, record_effect};
 use super::flavour::{Cluster, Flavour, now};
-use super::guard::GuardStatus;
+use super::guard_targets::GuardStatus;
 use super::member_cluster::MemberCluster;
 use super::metrics::Counters;
 use super::ownership::Ownership;

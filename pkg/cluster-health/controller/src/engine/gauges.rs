@@ -14,7 +14,7 @@ use prometheus::proto::Metric;
 use super::cluster_registry::ClusterRegistry;
 use super::difference::Difference;
 use super::flavour::now;
-use super::guard::GuardView;
+use super::guard_targets::GuardView;
 use super::member_cluster::MemberCluster;
 use super::metrics::Counters;
 

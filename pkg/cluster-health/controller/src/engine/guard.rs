@@ -3,90 +3,18 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use events::{EventType, ObjectRef};
-use futures::future::BoxFuture;
-use health::{Evidence, Guard, GuardPolicy, GuardState, Round, Ruling};
-use parking_lot::Mutex;
-use tokio::sync::Notify;
+use health::{Evidence, Guard, GuardState, Round, Ruling};
 use tokio::time::{sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use super::cluster_registry::ClusterRegistry;
 use super::flavour::now;
+use super::guard_targets::{Answers, GuardStatus, GuardView, Guarding};
 use super::member_cluster::MemberCluster;
-
-/// The answers of the targets in one round.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Answers {
-    /// Whether the own API server answered, with any status.
-    pub api: bool,
-    /// Whether each reference endpoint answered.
-    pub references: Vec<bool>,
-    /// Whether this machine lost its network: no interface is up, or there is no default route.
-    pub local_down: bool,
-}
-
-/// The targets of the guard beside the members.
-pub(crate) trait Targets: Send + Sync + 'static {
-    /// The number of reference endpoints.
-    fn references(&self) -> usize;
-
-    /// Asks all targets at once, each within `limit` and over a new connection.
-    fn ask(&self, limit: Duration) -> BoxFuture<'_, Answers>;
-}
-
-/// The guard of one run, as configured.
-#[derive(Clone)]
-pub(crate) struct Guarding {
-    pub policy: GuardPolicy,
-    pub targets: Arc<dyn Targets>,
-}
-
-/// What the guard found last, for metrics and pages. A member that begins to wait asks here for a round.
-pub(crate) struct GuardStatus {
-    is_on: bool,
-    asked: Notify,
-    last: Mutex<Option<GuardView>>,
-}
-
-/// State of the guard after a round.
-#[derive(Clone, Debug)]
-pub(crate) struct GuardView {
-    pub state: GuardState,
-    pub ratio: f64,
-    pub waiting: usize,
-    pub answers: Answers,
-}
-
-impl GuardStatus {
-    /// The status before the first round; without a guard, for ever.
-    pub(crate) fn new(is_on: bool) -> Self {
-        Self { is_on, asked: Notify::new(), last: Mutex::default() }
-    }
-
-    /// Whether there is a guard.
-    pub(crate) fn is_on(&self) -> bool {
-        self.is_on
-    }
-
-    /// A member begins to wait: the next round comes as soon as the spacing allows.
-    pub(crate) fn ask(&self) {
-        self.asked.notify_one();
-    }
-
-    /// The state after the last round; `None` without a guard, and before the first round.
-    pub(crate) fn view(&self) -> Option<GuardView> {
-        self.last.lock().clone()
-    }
-
-    /// Whether silence of members says something about them.
-    pub(crate) fn is_clear(&self) -> bool {
-        self.last.lock().as_ref().is_none_or(|view| view.state == GuardState::Clear)
-    }
-}
 
 /// Asks and applies in rounds, until `stop`. Events go to `lease`, the Lease of this replica.
 pub(crate) async fn guard(
@@ -117,7 +45,7 @@ pub(crate) async fn guard(
         let evidence: Vec<Evidence> = members.iter().filter_map(|it| it.evidence()).collect();
         let ruling = guard.judge(&round, &evidence);
         report(&clusters, &ruling, &answers, lease.as_ref());
-        *clusters.guard.last.lock() = Some(GuardView {
+        clusters.guard.show(GuardView {
             state: ruling.state,
             ratio: ruling.ratio,
             waiting: ruling.waiting,
@@ -135,7 +63,7 @@ pub(crate) async fn guard(
 async fn until(status: &GuardStatus, earliest: Instant, latest: Instant) {
     tokio::select! {
         () = sleep_until(latest.into()) => {}
-        () = status.asked.notified() => sleep_until(earliest.into()).await,
+        () = status.is_asked() => sleep_until(earliest.into()).await,
     }
 }
 

@@ -1,5 +1,5 @@
 //! The targets of the guard: the own API server, the reference endpoints of `--cluster-health-guard-endpoints`, and the
-//! network of this machine.
+//! network of this machine; and [`GuardStatus`], what the guard found last.
 
 use std::fs;
 use std::sync::Arc;
@@ -8,15 +8,95 @@ use std::time::Duration;
 
 use client::Caller;
 use futures::future::{BoxFuture, join, join_all};
-use health::Verdict;
+use health::{GuardPolicy, GuardState, Verdict};
 use http::Request;
 use kube::client::Body;
+use parking_lot::Mutex;
 use probe::{Address, Inputs, Order, Prober, WaivedChecks};
 use tokio::net::TcpStream;
+use tokio::sync::Notify;
 use tokio::time::timeout;
 use transport::{Asker, Resolver};
 
-use super::guard::{Answers, Targets};
+/// The answers of the targets in one round.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Answers {
+    /// Whether the own API server answered, with any status.
+    pub api: bool,
+    /// Whether each reference endpoint answered.
+    pub references: Vec<bool>,
+    /// Whether this machine lost its network: no interface is up, or there is no default route.
+    pub local_down: bool,
+}
+
+/// The targets of the guard beside the members.
+pub(crate) trait Targets: Send + Sync + 'static {
+    /// The number of reference endpoints.
+    fn references(&self) -> usize;
+
+    /// Asks all targets at once, each within `limit` and over a new connection.
+    fn ask(&self, limit: Duration) -> BoxFuture<'_, Answers>;
+}
+
+/// The guard of one run, as configured.
+#[derive(Clone)]
+pub(crate) struct Guarding {
+    pub policy: GuardPolicy,
+    pub targets: Arc<dyn Targets>,
+}
+
+/// What the guard found last, for metrics and pages. A member that begins to wait asks here for a round.
+pub(crate) struct GuardStatus {
+    is_on: bool,
+    asked: Notify,
+    last: Mutex<Option<GuardView>>,
+}
+
+/// State of the guard after a round.
+#[derive(Clone, Debug)]
+pub(crate) struct GuardView {
+    pub state: GuardState,
+    pub ratio: f64,
+    pub waiting: usize,
+    pub answers: Answers,
+}
+
+impl GuardStatus {
+    /// The status before the first round; without a guard, for ever.
+    pub(crate) fn new(is_on: bool) -> Self {
+        Self { is_on, asked: Notify::new(), last: Mutex::default() }
+    }
+
+    /// Whether there is a guard.
+    pub(crate) fn is_on(&self) -> bool {
+        self.is_on
+    }
+
+    /// A member begins to wait: the next round comes as soon as the spacing allows.
+    pub(crate) fn ask(&self) {
+        self.asked.notify_one();
+    }
+
+    /// The state after the last round; `None` without a guard, and before the first round.
+    pub(crate) fn view(&self) -> Option<GuardView> {
+        self.last.lock().clone()
+    }
+
+    /// Waits until a member begins to wait.
+    pub(crate) async fn is_asked(&self) {
+        self.asked.notified().await;
+    }
+
+    /// Shows the state after a round.
+    pub(crate) fn show(&self, view: GuardView) {
+        *self.last.lock() = Some(view);
+    }
+
+    /// Whether silence of members says something about them.
+    pub(crate) fn is_clear(&self) -> bool {
+        self.last.lock().as_ref().is_none_or(|view| view.state == GuardState::Clear)
+    }
+}
 
 /// Any answer will do, and this path needs no right of ours.
 const API_PATH: &str = "/livez";

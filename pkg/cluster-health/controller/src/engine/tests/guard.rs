@@ -11,7 +11,8 @@ use tokio::time::sleep;
 
 use super::S;
 use super::scene::{Answer, Scene};
-use crate::engine::guard::{self, Answers, Guarding, Targets};
+use crate::engine::guard;
+use crate::engine::guard_targets::{Answers, Guarding, Targets};
 
 /// Targets that answer as they are told.
 struct Told(Arc<Mutex<Answers>>);

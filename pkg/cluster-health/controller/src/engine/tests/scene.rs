@@ -23,7 +23,7 @@ use crate::engine::cluster_registry::ClusterRegistry;
 use crate::engine::flavour::{Cluster, Flavour, Statement, StatusWrite, Target};
 use crate::engine::flavour_registry::FlavourRegistry;
 use crate::engine::gauges::{Exposed, Metrics as EngineMetrics};
-use crate::engine::guard::GuardStatus;
+use crate::engine::guard_targets::GuardStatus;
 use crate::engine::member_cluster::MemberCluster;
 use crate::engine::ownership::{Ownership, Share};
 use crate::engine::probes::Permits;

@@ -1,4 +1,4 @@
-//! What can be read of a [`Member`], and [`explain`], which says it in words.
+//! What pages and metrics read of a [`Member`], and [`explain`], the message of its condition.
 
 use std::time::Instant;
 
@@ -6,6 +6,43 @@ use super::{Last, Member};
 use crate::availability::Ratios;
 use crate::message::{MESSAGE_MAX, one_line, short_line};
 use crate::{Endpoints, Health, Published};
+
+impl Member {
+    /// Failures in a row that counted.
+    pub fn failures(&self) -> u32 {
+        self.tally.failures()
+    }
+
+    /// Successes in a row.
+    pub fn successes(&self) -> u32 {
+        self.tally.successes()
+    }
+
+    /// The last probe of this process.
+    pub fn last(&self) -> Option<Last> {
+        self.last
+    }
+
+    /// Whether it flaps.
+    pub fn is_damped(&self) -> bool {
+        self.flaps.is_damped()
+    }
+
+    /// Whether a probe is under way.
+    pub fn is_probing(&self) -> bool {
+        self.schedule.is_probing()
+    }
+
+    /// The share of the time in which it was well.
+    pub fn availability(&self, now: Instant) -> Ratios {
+        self.availability.ratios(now)
+    }
+
+    /// Since when that has been counted: since the cluster came to this process.
+    pub fn observed_since(&self) -> Instant {
+        self.availability.since()
+    }
+}
 
 /// The message of the condition about readiness: what was found, how many addresses are down, how
 /// long the run of failures is and when the next probe comes. When that is too long for a message
@@ -56,48 +93,4 @@ fn run_of_failures(member: &Member, now: Instant) -> String {
     let Some(due) = member.due() else { return format!("; failed {times}") };
     let seconds = due.saturating_duration_since(now).as_secs_f64();
     format!("; failed {times}, next probe after {seconds:.0}s")
-}
-
-impl Member {
-    /// Whether a run of results contradicts what is published without being long enough to change
-    /// it.
-    pub fn is_confirming(&self) -> bool {
-        let is_partition = self.health() == Some(Health::HubPartition);
-        self.tally.contradicts(self.ready()) || is_partition && self.failures() > 0
-    }
-
-    /// Failures in a row that counted.
-    pub fn failures(&self) -> u32 {
-        self.tally.failures()
-    }
-
-    /// Successes in a row.
-    pub fn successes(&self) -> u32 {
-        self.tally.successes()
-    }
-
-    /// The last probe of this process.
-    pub fn last(&self) -> Option<Last> {
-        self.last
-    }
-
-    /// Whether it flaps.
-    pub fn is_damped(&self) -> bool {
-        self.flaps.is_damped()
-    }
-
-    /// Whether a probe is under way.
-    pub fn is_probing(&self) -> bool {
-        self.schedule.is_probing()
-    }
-
-    /// The share of the time in which it was well.
-    pub fn availability(&self, now: Instant) -> Ratios {
-        self.availability.ratios(now)
-    }
-
-    /// Since when that has been counted: since the cluster came to this process.
-    pub fn observed_since(&self) -> Instant {
-        self.availability.since()
-    }
 }

@@ -1,9 +1,9 @@
-//! How the guard holds back what a [`Member`] publishes: `rule:our-outage-is-not-theirs`.
+//! A [`Member`] that waits for the guard before it is published as unreachable.
 
 use std::time::Instant;
 
-use super::{Effect, Held, Member};
-use crate::guard::{Evidence, Ruling};
+use super::{Effect, Member};
+use crate::guard::{Evidence, Held, Ruling};
 use crate::write_gate::next_probe;
 use crate::{Health, Moment, Policy, Published, Report, Verdict};
 
