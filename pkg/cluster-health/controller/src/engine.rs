@@ -13,7 +13,7 @@
 //! | `tasks.rs`, `probes.rs` | the task of one cluster, and the sweeper; one probe, and how many are under way |
 //! | `writer.rs` | writes the pending statuses |
 //! | `ownership.rs`, `shard_coordinator.rs`, `lease_thread.rs` | the clusters of this replica, and how replicas share them |
-//! | `guard.rs`, `guard_targets.rs` | the guard against outages of this process, and what it asks beside the clusters |
+//! | `guard.rs`, `guard_targets.rs` | the guard against outages of this process, and what it asks in addition to the clusters |
 //! | `cluster_events.rs` | events |
 //! | `metrics.rs`, `gauges.rs` | metrics counted as things happen, and metrics read at scrape time |
 //! | `page.rs` | the debug page |

@@ -3,7 +3,18 @@
 //! The prober begins with [`Attempts::first`], makes the attempt, passes its outcome to
 //! [`Attempts::next`], and goes on until that returns the [`Conclusion`]. It cancels an attempt at its
 //! deadline, which is never later than that of the probe, and drops a connection on which an
-//! attempt failed.
+//! attempt failed. All attempts of a probe share its deadline:
+//!
+//! | the attempt ended with | the next one | how often |
+//! |---|---|---|
+//! | a healthy answer | the authenticated read, where the credential is probed, too | once |
+//! | 404 or 403 | the other health path; after both, the authenticated read if one was forbidden | once |
+//! | 5xx | the next address, at once | once |
+//! | 401, and there is a newer credential | the same address, at once | once |
+//! | no answer on an open connection | the same address on a new connection, at once | once per connection |
+//! | no answer, and an address was not tried yet | that address, at once | once per address |
+//! | no answer from any address | the next address, after 100 to 300 ms | twice; never after a refused certificate or address, or a timeout |
+//! | any other answer | none: it is the result | |
 
 use std::time::{Duration, Instant};
 

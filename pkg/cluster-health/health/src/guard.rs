@@ -176,7 +176,7 @@ struct Census {
     /// Members probed within the window of the round, and how many of them answered.
     probed: usize,
     answered: usize,
-    answered_anew: usize,
+    answered_newly: usize,
     /// Of these, those within the last interval.
     answered_lately: usize,
     waiting: usize,
@@ -191,7 +191,7 @@ impl Census {
     /// Members prove that the network works: enough of them answer, some over a new connection. Established connections
     /// outlive changes of firewalls, DNS and routes that break every new one.
     fn is_witness(&self) -> bool {
-        self.answered >= WITNESSES.max(self.probed.div_ceil(10)) && self.answered_anew >= WITNESSES
+        self.answered >= WITNESSES.max(self.probed.div_ceil(10)) && self.answered_newly >= WITNESSES
     }
 }
 
@@ -283,17 +283,18 @@ impl Guard {
             if !answers && !self.is_expected(member) {
                 continue;
             }
-            let anew = |from| usize::from(answers && member.connected.is_some_and(|at| at >= from));
+            let newly =
+                |from| usize::from(answers && member.connected.is_some_and(|at| at >= from));
             if member.started >= fresh_from {
                 census.fresh += 1;
                 census.failing += usize::from(!answers);
-                census.reached += anew(fresh_from);
+                census.reached += newly(fresh_from);
             }
             if member.started >= window_from {
                 census.probed += 1;
                 census.answered += usize::from(answers);
-                census.answered_anew += anew(window_from);
-                census.answered_lately += anew(lately);
+                census.answered_newly += newly(window_from);
+                census.answered_lately += newly(lately);
             }
         }
         census

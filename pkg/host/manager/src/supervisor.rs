@@ -1,6 +1,7 @@
-//! Keeps one controller running: a failed run is followed by a fresh one
-//! (rule:failed-controller-is-restarted). Its page shows how it fares; in its place there is one while
-//! it does not run here, so that a person who asks a standby does not think that there is no such page.
+//! Keeps one controller running: after a failure it starts again, after 1 s at first and 300 s at most
+//! (rule:failed-controller-is-restarted). After three failures in a row its health check fails; a run of a minute
+//! clears that. A panic that concerns one key stays with that key (`workqueue/src/worker.rs`). The page of a
+//! controller shows this, also on a replica that does not run it.
 
 use std::fmt::Write as _;
 use std::future::ready;

@@ -27,7 +27,7 @@ pub(crate) const CONFIGURE_CLOUD_ROUTES: Flag<bool> = Flag::bool(
 )
 .with_verdict(Verdict::Accepted);
 
-/// Every flag the controller reads; the values are judged in [`crate::options`].
+/// Turns the controller on.
 pub(crate) const ALLOCATE_NODE_CIDRS: Flag<bool> = Flag::bool(
     GROUP,
     "allocate-node-cidrs",
@@ -129,6 +129,7 @@ pub(crate) const CLUSTER_CIDR_LABEL_WAIT: Flag<GoDuration> = Flag::duration(
     "A Node with the taint node.cloudprovider.kubernetes.io/uninitialized may lack labels. While no ClusterCIDR selects its labels, it waits this long before it gets a block of a ClusterCIDR without nodeSelector; 0 disables the wait. For MultiCIDRRangeAllocator.",
 );
 
+/// Every flag that the controller reads; [`crate::options`] checks the values.
 pub(crate) const FLAGS: &[Spec] = &[
     CLOUD_PROVIDER.spec(),
     CLOUD_CONFIG.spec(),

@@ -141,7 +141,7 @@ fn report(
         (GuardState::Partition, _) => {
             info!(state, waiting, "This process reaches its member clusters again");
             let text = format!(
-                "this replica reaches its member clusters again: {signs}; {waiting} that failed are probed anew"
+                "this replica reaches its member clusters again: {signs}; {waiting} that failed are probed again"
             );
             event(EventType::Normal, "HubPartitionEnded", text);
         }

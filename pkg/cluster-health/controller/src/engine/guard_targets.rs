@@ -29,7 +29,7 @@ pub(crate) struct Answers {
     pub local_down: bool,
 }
 
-/// The targets of the guard beside the members.
+/// The targets of the guard, in addition to the members.
 pub(crate) trait Targets: Send + Sync + 'static {
     /// The number of reference endpoints.
     fn references(&self) -> usize;

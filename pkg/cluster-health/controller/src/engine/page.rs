@@ -1,5 +1,5 @@
-//! The debug page: every cluster with its last probe, its counters and its next probe. A table for
-//! people; JSON for programs that ask for it by `Accept` or `?format=json`. With thousands of
+//! The page `/debug/controllers/cluster-health`: every cluster with its last probe, its counters and its next
+//! probe. A table for people, whose columns are in `row.rs`; JSON for programs that ask for it by `Accept` or `?format=json`. With thousands of
 //! clusters, `?name=`, `?state=` and `?flavour=` narrow it down and `?limit=` says how many are
 //! shown.
 

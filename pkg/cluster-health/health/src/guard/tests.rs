@@ -220,14 +220,14 @@ proptest! {
         references in 0..3_usize,
     ) {
         let mut bench = Bench::new(30, 0);
-        for (up, api, failing, anew) in rounds {
-            let reach = if anew { Reach::NewConnection } else { Reach::OpenConnection };
+        for (up, api, failing, over_new) in rounds {
+            let reach = if over_new { Reach::NewConnection } else { Reach::OpenConnection };
             bench.members.fill(reach);
             bench.fail(failing);
             let up = up.min(references);
             let ruling = bench.round((up, references), api);
             let witness = references > 0 && 2 * up >= references;
-            let members = anew && failing <= 27;
+            let members = over_new && failing <= 27;
             if !(witness || members || references == 0 && api) {
                 prop_assert_eq!(ruling.release, None);
                 prop_assert!(ruling.state != Clear && ruling.state != MassOutage);

@@ -36,7 +36,7 @@ impl Member {
         Some(Effect { is_ours: true, ..Effect::of(change) })
     }
 
-    /// The failures were ours: those of a cluster that does not answer yet count anew, and it is probed
+    /// The failures were ours: those of a cluster that does not answer yet count from zero, and it is probed
     /// soon, with the `others` that waited.
     fn forgive(&mut self, others: usize, policy: &Policy, now: Instant) {
         let waited = self.held.take().is_some() || self.health() == Some(Health::HubPartition);
@@ -50,7 +50,7 @@ impl Member {
         }
     }
 
-    /// Its last probe, as evidence about the network; `None` when it asked nobody.
+    /// Its last probe, as evidence about the network; `None` when no request was sent.
     pub fn evidence(&self) -> Option<Evidence> {
         let last = self.last?;
         let answers = match last.finding.verdict() {

@@ -216,8 +216,8 @@ impl Fleet {
                     Some(Ok(_)) => TIMEOUT / 2,
                     None => 0,
                 };
-                let anew = self.network.answers(self.now + lost, TIMEOUT - lost, true);
-                match anew {
+                let over_new = self.network.answers(self.now + lost, TIMEOUT - lost, true);
+                match over_new {
                     Ok(took) if !is_down => (lost + took, true, true),
                     Ok(_) => (TIMEOUT, true, false),
                     Err(took) => (lost + took, true, false),
