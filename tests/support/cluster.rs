@@ -9,7 +9,7 @@ use std::ops::Deref;
 
 use futures::{StreamExt as _, TryStreamExt as _};
 use k8s_openapi::api::coordination::v1::Lease;
-use k8s_openapi::api::core::v1::{Event, Node, Pod, ServiceAccount};
+use k8s_openapi::api::core::v1::{ConfigMap, Event, Node, Pod, ServiceAccount};
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
 use kube::{Api, Client, ResourceExt as _};
 use parking_lot::Mutex;
@@ -79,6 +79,13 @@ async fn clean(client: &Client) -> kube::Result<()> {
     Api::<Pod>::namespaced(client.clone(), "kube-system")
         .delete_collection(&DeleteParams::default().grace_period(0), &list)
         .await?;
+    let config_maps = Api::<ConfigMap>::namespaced(client.clone(), "kube-system");
+    for name in ["antrea-config", "cilium-config", "kubeadm-config"] {
+        match config_maps.delete(name, &delete).await {
+            Err(kube::Error::Api(status)) if status.is_not_found() => {}
+            result => drop(result?),
+        }
+    }
     let leases = Api::<Lease>::namespaced(client.clone(), "kube-system");
     for lease in leases.list(&list).await? {
         // kube-apiserver's own, which it uses to know its peers.

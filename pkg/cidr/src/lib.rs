@@ -108,10 +108,9 @@ pub enum PoolError {
 /// (`rule:block-is-used-while-claimed`).
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
-    "cannot allocate a node CIDR: cluster CIDR {pool} with node mask /{mask} is {}, and {} used; \
-     delete nodes, or restart with a larger cluster CIDR or a longer node mask",
-    count(*.blocks),
-    all(*.used)
+    "cannot allocate a node CIDR: cluster CIDR {pool} with node mask /{mask} has {}, {used} in use; \
+     delete Nodes, or restart with a larger cluster CIDR or a longer node mask",
+    count(*.blocks)
 )]
 pub struct Exhausted {
     /// The first full pool, in pool order.
@@ -126,8 +125,4 @@ pub struct Exhausted {
 
 fn count(blocks: u128) -> String {
     if blocks == 1 { "1 block".to_owned() } else { format!("{blocks} blocks") }
-}
-
-fn all(used: u128) -> String {
-    if used == 1 { "it is".to_owned() } else { format!("all {used} are") }
 }

@@ -30,16 +30,20 @@ fn sources(folder: &Path) -> String {
 fn called() -> BTreeSet<String> {
     let folder = workspace().join("pkg/cluster-api/aws/src");
     let all = sources(&folder);
-    let words = |file: &str| {
-        let folder = workspace().join("pkg/cluster-api/aws-network/src");
-        fs::read_to_string(folder.join(file)).unwrap()
-    };
-    let (ec2, balancers) = (words("action_text.rs"), words("action.rs"));
+    let table = workspace().join("pkg/cluster-api/aws-network/src/action_text.rs");
+    let table = fs::read_to_string(table).unwrap();
+    let (table, _) = table.split_once("mod tests").unwrap();
+    let (ec2, balancers) = table.split_once("impl ElbAction").unwrap();
     let mut called = BTreeSet::new();
     for (service, reads, writes) in
-        [("ec2", "ec2_read(\"", ec2), ("elasticloadbalancing", "balancer_read(\"", balancers)]
+        [("ec2", "ec2", ec2), ("elasticloadbalancing", "balancer", balancers)]
     {
-        let actions = named(&all, reads).into_iter().chain(named(&writes, "=> \""));
+        // The names of the calls in the table of writes are the only words there that begin so.
+        let writes = named(writes, "(\"");
+        let reads = [format!("{reads}_read(\""), format!("{reads}_pages!(self, \"")]
+            .into_iter()
+            .flat_map(|pattern| named(&all, &pattern));
+        let actions = writes.into_iter().chain(reads);
         let actions = actions.filter(|word| word.starts_with(char::is_uppercase));
         called.extend(actions.map(|action| format!("{service}:{action}")));
     }

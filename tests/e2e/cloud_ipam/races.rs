@@ -49,7 +49,7 @@ async fn a_range_that_the_cloud_gives_to_the_next_vm_waits_for_the_old_node_to_g
     scene.stub.remove_vm(ZONE, "old");
     mk_vm_node(&scene.stub, ZONE, "new", &["10.0.1.0/24"]).create(&scene.client).await;
     let event = scene.event("new", "CIDRAssignmentFailed").await;
-    assert!(event.message.unwrap().contains("still that of Node old"));
+    assert!(event.message.unwrap().contains("Node old still has it"));
     assert!(scene.nodes.now().cidrs("new").is_empty());
     delete_node(&scene.client, "old").await;
     assert_eq!(scene.assigned("new").await, ["10.0.1.0/24"]);

@@ -35,8 +35,9 @@ const DEPRECATED: &[Spec] = &[
 ];
 
 const fn deprecated(name: &'static str, kind: Kind, default: &'static str) -> Spec {
-    Spec::honoured(ACCEPTED_GROUP, name, kind, default, "No effect.")
-        .with_verdict(Verdict::Deprecated("the in-tree cloud providers are gone; leave it out"))
+    Spec::honoured(ACCEPTED_GROUP, name, kind, default, "No effect.").with_verdict(
+        Verdict::Deprecated("the in-tree cloud providers were removed; omit this flag"),
+    )
 }
 
 /// Declares flags without effect.

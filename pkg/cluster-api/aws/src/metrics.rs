@@ -35,7 +35,7 @@ impl Metrics {
         let help = "Requests of a call to AWS after its first";
         let numbers = [0.0, 1.0, 2.0, 3.0];
         let retries = histogram(registry, "aws_api_call_retries", help, &CALL, &numbers)?;
-        let help = "Time that a request to AWS has waited for its turn";
+        let help = "Time that a request to AWS waited for --aws-read-qps or --aws-write-qps";
         let labels = ["service", "class"];
         let waits = histogram(registry, "aws_limiter_wait_seconds", help, &labels, &seconds)?;
         let help = "Answers of AWS that report an invalid request of this program";

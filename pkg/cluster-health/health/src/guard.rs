@@ -145,12 +145,14 @@ pub struct Guard {
     episode_began: Option<Instant>,
     /// Rounds in a row without a sign of the network.
     rounds_down: u32,
-    /// A round since the guard was last clear had no sign of the network, or found many members failing.
+    /// A round since the guard was last clear had no sign of the network, or found many failing members.
     is_in_doubt: bool,
     /// Since when failures are few.
     calm_since: Option<Instant>,
     /// Since when the references are silent while members answer.
     references_silent_since: Instant,
+    /// The references answered at least once.
+    references_answered: bool,
     outage: Option<OutageTest>,
     sampled_at: Option<Instant>,
 }
@@ -220,6 +222,7 @@ impl Guard {
             is_in_doubt: false,
             calm_since: None,
             references_silent_since: now,
+            references_answered: false,
             outage: None,
             sampled_at: None,
         }
@@ -314,7 +317,9 @@ impl Guard {
         let references = has_references && 2 * round.references_up >= round.references;
         let members = census.is_witness();
         let witness = references || members;
-        let by_api = !has_references && round.api;
+        self.references_answered |= references;
+        // References that never answered are mistyped or gone: they prove nothing, in either direction.
+        let by_api = round.api && !self.references_answered;
         let up = !round.local_down && (witness || by_api);
         // While nothing else answers either it is not known that the references are dead.
         if references || !up {

@@ -297,6 +297,7 @@ impl Member {
     /// The probe under way, if any, is of inputs that hold no more: its end will not be told, and
     /// another probe follows within a second.
     pub fn discard(&mut self, now: Instant) {
+        self.held = None;
         self.schedule.discard(now);
     }
 

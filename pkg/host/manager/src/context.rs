@@ -241,7 +241,7 @@ pub enum Failure {
     #[error("cached state is no longer valid, restarting the controller: {0}")]
     Void(String),
     /// The controller, or a task of it, panicked.
-    #[error("cannot go on: it panicked: {0}")]
+    #[error("cannot continue: it panicked: {0}")]
     Panicked(Panic),
     /// A reason of the controller's own.
     #[error(transparent)]

@@ -145,8 +145,12 @@ impl Describe<'_> {
     /// This call has no filter by VPC (cluster-api-provider-aws#5684).
     async fn egress_only_gateways(self, vpc: &str) -> Result<Vec<String>, AwsError> {
         let request = self.region.ec2().describe_egress_only_internet_gateways().max_results(PAGE);
-        let operation = "DescribeEgressOnlyInternetGateways";
-        let found = ec2_pages!(self, operation, request, egress_only_internet_gateways)?;
+        let found = ec2_pages!(
+            self,
+            "DescribeEgressOnlyInternetGateways",
+            request,
+            egress_only_internet_gateways
+        )?;
         let is_here = |one: &types::EgressOnlyInternetGateway| {
             let mut attachments = one.attachments.iter().flatten();
             attachments.any(|attachment| attachment.vpc_id.as_deref() == Some(vpc))

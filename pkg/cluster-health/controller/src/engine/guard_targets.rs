@@ -92,9 +92,11 @@ impl GuardStatus {
         *self.last.lock() = Some(view);
     }
 
-    /// Whether silence of members says something about them.
+    /// Whether silence of members says something about them: the network works, also in an outage of many.
     pub(crate) fn is_clear(&self) -> bool {
-        self.last.lock().as_ref().is_none_or(|view| view.state == GuardState::Clear)
+        let works =
+            |view: &GuardView| matches!(view.state, GuardState::Clear | GuardState::MassOutage);
+        self.last.lock().as_ref().is_none_or(works)
     }
 }
 

@@ -78,7 +78,10 @@ impl MemberState {
     }
 
     fn note(&mut self, effect: Effect) -> Effect {
-        if let Change::Ready { from: Some(_), to } = effect.change {
+        // A partition of this process is no change of the member.
+        if let Change::Ready { from: Some(_), to } = effect.change
+            && !effect.is_ours
+        {
             for (count, _) in self.transitions.iter_mut().zip(STATUSES).filter(|(_, it)| *it == to)
             {
                 *count += 1;

@@ -158,6 +158,14 @@ fn references_that_are_dead_hold_members_up_for_a_minute_only() {
 }
 
 #[test]
+fn references_that_never_answered_are_no_partition_while_the_api_answers() {
+    let mut bench = Bench::new(1, 0);
+    let states = bench.states(20, SILENT, true);
+    assert!(!states.contains(&Partition), "{states:?}");
+    assert_eq!(states.last(), Some(&Clear));
+}
+
+#[test]
 fn open_connections_are_no_sign_of_the_network() {
     let mut bench = Bench::new(20, 5);
     bench.members[5..].fill(Reach::OpenConnection);

@@ -16,15 +16,16 @@ use resilience::LogGate;
 use tokio::time::Instant;
 use tracing::warn;
 
-/// Requests that are looked back on: as many as node-ipam has in flight at most.
+/// Requests that are looked back on, from the one that was refused.
 const WINDOW: u32 = u64::BITS;
 
 /// The last requests of one client, in the order in which they were sent.
 #[derive(Debug, Default)]
 pub(super) struct Refusals {
     sent: u64,
-    /// A bit per request, the newest lowest; set after a 429.
-    last: u64,
+    /// A bit per request, the newest lowest; set after a 429. Twice the window: as many as that may be under way after
+    /// a request whose refusal comes.
+    last: u128,
 }
 
 impl Refusals {
@@ -35,12 +36,13 @@ impl Refusals {
         self.sent
     }
 
-    /// Notes that the request of this number was refused; true when more than half of the last ones
-    /// were.
+    /// Notes that the request of this number was refused; true when more than half of those sent up to it
+    /// were: newer ones have no answer yet.
     pub(super) fn refused(&mut self, number: u64) -> bool {
-        let age = u32::try_from(self.sent.saturating_sub(number)).unwrap_or(WINDOW);
-        self.last |= 1_u64.checked_shl(age).unwrap_or_default();
-        self.last.count_ones() * 2 > WINDOW
+        let age = u32::try_from(self.sent.saturating_sub(number)).unwrap_or(u128::BITS);
+        self.last |= 1_u128.checked_shl(age).unwrap_or_default();
+        let up_to_it = self.last.checked_shr(age).unwrap_or_default() & u128::from(u64::MAX);
+        up_to_it.count_ones() * 2 > WINDOW
     }
 }
 
@@ -145,7 +147,7 @@ impl ThrottleMetrics {
         )?;
         let utilization = Family::gauge(
             "icm_client_bucket_utilization",
-            "Used share of a client's token bucket: 0 is full, 1 is empty",
+            "Used fraction of a client's token bucket: 0 when all tokens are left, 1 when none is left",
             &["client"],
         )?;
         let buckets = Arc::<Mutex<Vec<Weak<dyn Level>>>>::default();
@@ -220,11 +222,30 @@ mod tests {
         }
     }
 
+    /// `rule:many-429s-stop-the-bucket`
+    #[test]
+    fn a_server_that_refuses_everything_stops_clients_with_many_requests_under_way() {
+        for under_way in [1, 32, 33, 64] {
+            let mut refusals = Refusals::default();
+            let mut waiting: std::collections::VecDeque<u64> =
+                (0..under_way).map(|_| refusals.sent()).collect();
+            let stops = (0..400)
+                .filter(|_| {
+                    let oldest = waiting.pop_front().unwrap_or_default();
+                    let stop = refusals.refused(oldest);
+                    waiting.push_back(refusals.sent());
+                    stop
+                })
+                .count();
+            assert!(stops > 300, "{under_way} under way: {stops}");
+        }
+    }
+
     #[test]
     fn a_late_refusal_counts_for_the_time_of_its_request() {
         let mut refusals = Refusals::default();
         let early: Vec<u64> = (0..33).map(|_| refusals.sent()).collect();
-        for _ in 0..64 {
+        for _ in 0..128 {
             refusals.sent();
         }
         assert!(!early.into_iter().any(|number| refusals.refused(number)), "long ago");
