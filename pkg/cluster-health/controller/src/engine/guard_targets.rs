@@ -34,7 +34,8 @@ pub(crate) trait Targets: Send + Sync + 'static {
     /// The number of reference endpoints.
     fn references(&self) -> usize;
 
-    /// Asks all targets at once, each within `limit` and over a new connection.
+    /// Asks all targets at once, each within `limit`: the references over new connections, the API server over the
+    /// connection of its client.
     fn ask(&self, limit: Duration) -> BoxFuture<'_, Answers>;
 }
 

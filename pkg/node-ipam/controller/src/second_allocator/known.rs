@@ -19,7 +19,7 @@ pub(crate) struct KnownAllocator {
     pub(super) remedy: &'static str,
 }
 
-/// All of them. Cilium's operator is none of them: it writes only CiliumNodes.
+/// All known allocators. Cilium's operator is not in the list, because it writes only CiliumNodes.
 pub(crate) static KNOWN: [KnownAllocator; 6] = [
     KnownAllocator {
         label: "kube-controller-manager",
