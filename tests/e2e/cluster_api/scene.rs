@@ -119,7 +119,7 @@ impl Scene {
         assert!(manager.exit(PATIENCE).await.success());
         for line in manager.lines() {
             assert!(
-                !line.contains("is forbidden") && !line.contains("Missing permission"),
+                !line.contains("is forbidden: User") && !line.contains("Missing permission"),
                 "{line}"
             );
         }

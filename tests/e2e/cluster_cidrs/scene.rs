@@ -150,7 +150,7 @@ impl Scene {
         assert!(self.manager.exit(PATIENCE).await.success());
         for line in self.manager.lines() {
             assert!(
-                !line.contains("is forbidden") && !line.contains("Missing permission"),
+                !line.contains("is forbidden: User") && !line.contains("Missing permission"),
                 "{line}"
             );
         }
