@@ -151,7 +151,7 @@ fn guarding(
     prober: Arc<probe::Prober>,
     resolver: Resolver,
 ) -> Result<Guarding, Failure> {
-    let api = context.clients.caller("cluster-health-guard", (-1.0, 1))?;
+    let api = NetworkTargets::api_caller(context.clients.factory()).map_err(Failure::new)?;
     let targets = NetworkTargets::new(api, &options.endpoints, prober, resolver);
     let targets = Arc::new(targets.map_err(Failure::new)?);
     Ok(Guarding { policy: options.policy, targets })

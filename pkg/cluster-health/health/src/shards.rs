@@ -64,6 +64,8 @@ pub struct Shards {
     alone: Option<Instant>,
     /// When a request for a lease failed for the first time.
     failing: Option<Instant>,
+    /// It goes on without a lease because its reads fail, and replicas that share may not have ended.
+    unread: bool,
     /// Whether this replica has ever seen another one.
     met: bool,
 }
@@ -94,6 +96,7 @@ impl Shards {
             leads: false,
             alone: None,
             failing: None,
+            unread: false,
             met: false,
         }
     }

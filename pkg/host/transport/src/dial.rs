@@ -3,6 +3,7 @@
 
 use std::future::{Ready, poll_fn};
 use std::io;
+use std::net::{Ipv6Addr, SocketAddr, UdpSocket};
 use std::num::NonZero;
 use std::panic::resume_unwind;
 use std::pin::Pin;
@@ -122,6 +123,7 @@ async fn connect(
         Unresolved::Denied => DialError::Denied,
     })?;
     entered(Phase::Connect);
+    let (found, has_source) = dialable(found, has_source);
     let resolve = move |_: Name| -> Ready<Result<_, std::convert::Infallible>> {
         std::future::ready(Ok(found.clone().into_iter()))
     };
@@ -129,9 +131,29 @@ async fn connect(
     let mut connector = tcp_by(connector);
     connector.set_connect_timeout(Some(limit));
     let mut unreachable = ForgetUnreachable { resolver: way.resolver, host, is_connected: false };
-    let stream = connector.call(hop.clone()).await.map_err(|error| refused(&error))?;
+    let stream = connector.call(hop.clone()).await.map_err(|error| refused(&error, has_source))?;
     unreachable.is_connected = true;
     Ok(stream.into_inner())
+}
+
+/// The addresses of a host that this machine has an address to dial from, or all of them if there are none, and
+/// whether there are some. The error of an IPv6 address on a machine without IPv6 must not hide that of an IPv4 address.
+fn dialable(
+    found: Vec<SocketAddr>,
+    has_source: impl Fn(&SocketAddr) -> bool,
+) -> (Vec<SocketAddr>, bool) {
+    let dialable: Vec<_> = found.iter().copied().filter(has_source).collect();
+    if dialable.is_empty() { (found, false) } else { (dialable, true) }
+}
+
+/// Whether this machine has an address from which packets to `server` can be sent. Sends none.
+fn has_source(server: &SocketAddr) -> bool {
+    if server.is_ipv4() {
+        return true;
+    }
+    let socket = UdpSocket::bind((Ipv6Addr::UNSPECIFIED, 0));
+    let connected = socket.and_then(|socket| socket.connect(server));
+    !connected.is_err_and(|error| error.kind() == io::ErrorKind::AddrNotAvailable)
 }
 
 /// Forgets the addresses of a host that could not be reached, also when the caller gives up first.

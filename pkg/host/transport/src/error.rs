@@ -182,13 +182,15 @@ pub(super) fn broken_handshake(error: io::Error) -> DialError {
     DialError::of_tls(&error).unwrap_or_else(|| broke(&error))
 }
 
-/// The connector's error with the operating system's own at its end.
-pub(super) fn refused(error: &(dyn Error + 'static)) -> DialError {
+/// The connector's error with the operating system's own at its end. `has_source` is whether this machine has an
+/// address to dial from: without one, an address that is not available is no limit of this process.
+pub(super) fn refused(error: &(dyn Error + 'static), has_source: bool) -> DialError {
     let mut cause = Some(error);
     while let Some(error) = cause {
         if let Some(error) = error.downcast_ref::<io::Error>() {
             let told = io::Error::new(error.kind(), words(error));
-            return if is_own_limit(error) {
+            let is_foreign = !has_source && error.kind() == io::ErrorKind::AddrNotAvailable;
+            return if is_own_limit(error) && !is_foreign {
                 DialError::OwnLimit(told)
             } else {
                 DialError::Connect(told)

@@ -69,6 +69,11 @@ fn register(
             &["state"],
         )?,
         gauge(
+            "clusterhealth_shard_leases_unread",
+            "1 while this leader probes all clusters although it cannot read the shard Leases: replicas that share and can read them may probe the same clusters.",
+            &[],
+        )?,
+        gauge(
             "clusterhealth_guard_state",
             "1 for the state of the guard against outages of this process, else 0.",
             &["state"],
@@ -113,11 +118,12 @@ fn register(
 }
 
 /// The series of the families of [`register`], in their order.
-fn read(families: &[Family; 11], registry: &ClusterRegistry) -> [Vec<Metric>; 11] {
+fn read(families: &[Family; 12], registry: &ClusterRegistry) -> [Vec<Metric>; 12] {
     let [families @ .., state, ratio, waiting, targets] = families;
-    let [in_flight, insufficient, queue_age, states, stale_after, owners, replicas] = families;
+    let [in_flight, insufficient, queue_age, states, stale_after, owners, replicas, unread] =
+        families;
     let (now, clusters) = (now().monotonic, registry.all());
-    let is_insufficient = f64::from(u8::from(registry.permits.is_insufficient()));
+    let is_insufficient = number(registry.permits.is_insufficient());
     let two = |family: &Family, rows: [(&str, usize); 2]| {
         rows.map(|(label, count)| family.series(&[label], float(count))).into()
     };
@@ -127,6 +133,7 @@ fn read(families: &[Family; 11], registry: &ClusterRegistry) -> [Vec<Metric>; 11
         (owned, two(replicas, [("alive", alive), ("expected", expected)]))
     });
     let (owners, replicas) = shards.unwrap_or_default();
+    let unread = registry.ownership.is_unread().map(|is| unread.series(&[], number(is)));
     let view = registry.guard.view();
     let guard = view.map(|view| guard([state, ratio, waiting, targets], &view));
     let [state, ratio, waiting, targets] = guard.unwrap_or_default();
@@ -138,6 +145,7 @@ fn read(families: &[Family; 11], registry: &ClusterRegistry) -> [Vec<Metric>; 11
         stale(stale_after, &clusters),
         owners,
         replicas,
+        unread.into_iter().collect(),
         state,
         ratio,
         waiting,
@@ -147,10 +155,9 @@ fn read(families: &[Family; 11], registry: &ClusterRegistry) -> [Vec<Metric>; 11
 
 /// The series of the guard, after its first round.
 fn guard([state, ratio, waiting, target]: [&Family; 4], view: &GuardView) -> [Vec<Metric>; 4] {
-    let number = |is: bool| f64::from(u8::from(is));
     let states = GuardState::ALL.map(|it| state.series(&[it.label()], number(it == view.state)));
     let references = view.answers.references.iter().zip(1..);
-    let references = references.map(|(up, number)| (format!("ref-{number}"), *up));
+    let references = references.map(|(up, index)| (format!("ref-{index}"), *up));
     let own = [("api", view.answers.api), ("local", !view.answers.local_down)];
     let own = own.map(|(name, up)| (name.to_owned(), up));
     let targets = own.into_iter().chain(references);
@@ -204,6 +211,10 @@ fn differences(family: &Family, clusters: &[Arc<MemberCluster>]) -> Vec<Metric> 
     }
     let series = counts.into_iter().map(|(labels, count)| family.series(&labels, float(count)));
     series.collect()
+}
+
+fn number(is: bool) -> f64 {
+    f64::from(u8::from(is))
 }
 
 #[allow(clippy::cast_precision_loss, reason = "no process has 2^52 clusters or probes")]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use client::Caller;
+use client::{Caller, Clients, ConfigError, Profile};
 use futures::future::{BoxFuture, join, join_all};
 use health::{GuardPolicy, GuardState, Verdict};
 use http::Request;
@@ -34,8 +34,8 @@ pub(crate) trait Targets: Send + Sync + 'static {
     /// The number of reference endpoints.
     fn references(&self) -> usize;
 
-    /// Asks all targets at once, each within `limit`: the references over new connections, the API server over the
-    /// connection of its client.
+    /// Asks all targets at once, each within `limit`: the references over new connections, the API server over a
+    /// connection that no other client uses.
     fn ask(&self, limit: Duration) -> BoxFuture<'_, Answers>;
 }
 
@@ -155,6 +155,12 @@ enum Asked {
 }
 
 impl NetworkTargets {
+    /// The client for the own API server. It stops for no 429, which is an answer, and has a connection of its own: a
+    /// shared one could hang while the network works.
+    pub(crate) fn api_caller(clients: &Clients) -> Result<Caller, ConfigError> {
+        clients.caller(Profile { own_connection: true, ..Profile::root("cluster-health-guard") })
+    }
+
     /// Asks nothing yet.
     ///
     /// # Errors
@@ -293,7 +299,42 @@ fn is_default_v6(routes: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use api_server_double::{ApiServer, Reply};
+    use client::{ClientOptions, RequestMetrics};
+    use probe::{ConnectionLimits, Meters};
+    use prometheus::Registry;
+    use serde_json::json;
+    use transport::{DialPolicy, Names};
+
     use super::*;
+
+    async fn clients(master: String) -> Clients {
+        let options = ClientOptions {
+            kubeconfig: None,
+            master: Some(master),
+            product: "test".into(),
+            version: "v0".into(),
+            commit: "0".into(),
+        };
+        Clients::load(&options, &RequestMetrics::new(&Registry::new()).unwrap()).await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn an_api_server_that_refuses_every_request_answers_each_round() {
+        const ROUNDS: usize = 40;
+        let server = ApiServer::new(|_| Reply::RetryAfter(429, 600, json!({})));
+        let loopback = server.listen().await;
+        let api = NetworkTargets::api_caller(&clients(loopback.url.clone()).await).unwrap();
+        let resolver = || Resolver::new(Names::default(), DialPolicy::default());
+        let meters = Meters::new(&Registry::new()).unwrap();
+        let prober = Arc::new(Prober::new(meters, ConnectionLimits::default(), resolver()));
+        let targets = NetworkTargets::new(api, &[], prober, resolver()).unwrap();
+        for round in 0..ROUNDS {
+            let answers = targets.ask(Duration::from_secs(30)).await;
+            assert!(answers.api, "{round}");
+        }
+        assert_eq!(server.asked().len(), ROUNDS);
+    }
 
     #[test]
     fn references_have_one_of_two_forms() {

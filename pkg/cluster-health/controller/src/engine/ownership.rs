@@ -95,6 +95,13 @@ impl Ownership {
         shards.owner(hash(uid)).map(str::to_owned)
     }
 
+    /// Whether this leader probes all clusters although its reads of the leases fail; `None` for a
+    /// replica that shares.
+    pub(crate) fn is_unread(&self) -> Option<bool> {
+        let share = self.0.as_ref().filter(|share| share.leads)?;
+        Some(share.shards.read().is_unread())
+    }
+
     /// Replicas that are alive, and that the command line speaks of; `None` when one process has
     /// all clusters.
     pub(crate) fn replicas(&self) -> Option<(usize, usize)> {

@@ -340,9 +340,13 @@ impl ShardCoordinator {
         self.complain(what, error);
     }
 
-    /// A leader without other replicas needs no Lease, so its errors are not worth a warning.
+    /// A leader without other replicas needs no Lease, so its errors are not worth a warning while
+    /// no replica can share.
     fn complain(&mut self, what: &'static str, error: &StoreError) {
-        if self.share.shards.read().is_alone() {
+        let shards = self.share.shards.read();
+        let is_needless = shards.is_alone() && !shards.is_unread();
+        drop(shards);
+        if is_needless {
             debug!(%error, "Cannot {what}; retrying");
         } else if let Some(suppressed) = self.log.pass(what, now().monotonic) {
             warn!(%error, suppressed, "Cannot {what}; retrying");
@@ -352,9 +356,18 @@ impl ShardCoordinator {
     fn log_changes(&mut self) {
         let shards = self.share.shards.read();
         let (desired, is_alone) = (shards.desired(), shards.is_alone());
-        let is_shared = shards.has_met_others();
+        let (is_shared, is_unread) = (shards.has_met_others(), shards.is_unread());
         drop(shards);
-        if is_alone && !std::mem::replace(&mut self.logged_alone, true) {
+        if is_unread && self.log.pass("unread", now().monotonic).is_some() {
+            let namespace = &*self.share.namespace;
+            warn!(
+                namespace,
+                "Leader probes all members although it cannot read the shard Leases: replicas with \
+                 --cluster-health-shards above 1 that can read them may probe the same members; stop \
+                 those replicas, or see why the API server fails the list of Leases"
+            );
+        }
+        if is_alone && !is_unread && !std::mem::replace(&mut self.logged_alone, true) {
             let namespace = &*self.share.namespace;
             info!(
                 namespace,

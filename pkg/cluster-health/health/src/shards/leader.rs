@@ -4,15 +4,15 @@
 
 use std::time::{Duration, Instant};
 
-use super::{Claim, Shards, View};
+use super::{Claim, SHARD_MARGIN, SHARD_TERM, Shards, View};
 
 /// The name of every leader of replicas that do not share: there is one at a time, and the next one
 /// goes on with the lease of the one before it.
 pub const LEADER: &str = "leader";
 
-/// How long a leader tries to read the leases before it continues alone: most have no replicas
-/// that share, and no cluster is probed meanwhile.
-const ALONE_AFTER: Duration = Duration::from_secs(5);
+/// How long a leader tries to read the leases before it goes on alone. If the server fails every
+/// replica from the first failure on, the claims of all replicas that share have ended by then.
+const UNREAD_FOR: Duration = SHARD_TERM.saturating_add(SHARD_MARGIN);
 
 impl Shards {
     /// A leader that takes part for replicas that do not share. It claims nothing yet.
@@ -22,13 +22,21 @@ impl Shards {
 
     /// A request for a lease has failed; `refused` is whether it was for want of a right or of the
     /// namespace. A leader that knows no other replica probes all clusters as long as it leads: at
-    /// once, or [`ALONE_AFTER`] its first failure when it could not read the leases so far.
+    /// once, or [`UNREAD_FOR`] after its first failure when it has never read the leases and the
+    /// requests are not refused (`rule:one-owner-at-a-time`).
     pub fn failed(&mut self, refused: bool, now: Instant) {
         let first = *self.failing.get_or_insert(now);
-        let in_vain = self.read.is_none() && now.saturating_duration_since(first) >= ALONE_AFTER;
+        let in_vain = self.read.is_none() && now.saturating_duration_since(first) >= UNREAD_FOR;
         if self.leads && self.has_no_peers() && (refused || self.is_settled() || in_vain) {
             self.alone.get_or_insert(now);
+            self.unread = in_vain && !refused;
         }
+    }
+
+    /// Whether it goes on alone because all its reads of the leases have failed without a refusal:
+    /// a replica that shares, and whose requests succeed, may probe the same clusters.
+    pub fn is_unread(&self) -> bool {
+        self.unread
     }
 
     /// Whether it goes on with all clusters although it has no lease that others would see.
@@ -61,6 +69,7 @@ impl Shards {
     /// too; it is no longer alone when it has a lease of its own, or another replica exists.
     pub(super) fn note_peers(&mut self, now: Instant) {
         self.met |= !self.has_no_peers();
+        self.unread = false;
         if self.alone.is_none() {
             return;
         }

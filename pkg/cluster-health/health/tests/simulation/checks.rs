@@ -134,7 +134,7 @@ impl World {
         let (held, truth) = (&self.replicas[replica].held[&uid], &self.truths[&uid]);
         let policy = self.policy(uid);
         let (cadence, ready) = (policy.cadence, held.ready);
-        let quiet = self.now - held.last_end.unwrap_or(held.since);
+        let quiet = self.now - held.last_end.unwrap_or(held.since).max(held.tuned_at);
         let limit = stale_after(cadence).max(FIRST_GRACE) + SLACK;
         assert!(
             quiet <= limit || ready == Some(Status::Unknown),

@@ -5,6 +5,9 @@ use crate::member_cluster::{BEHAVIOURS, Behaviour};
 use crate::replica::Replica;
 use crate::world::{LEADING, POLICIES, REPLICAS, World};
 
+const MODES: [Mode; 5] =
+    [Mode::Throttled, Mode::Refusing, Mode::Losing, Mode::LeasesFail, Mode::Well];
+
 /// One fault, or the end of one.
 pub(crate) fn strike(world: &mut World) {
     let uid = *world.random.pick(&world.truths.keys().collect::<Vec<_>>());
@@ -16,9 +19,7 @@ pub(crate) fn strike(world: &mut World) {
         }
         8..=11 => behave(world, uid, Behaviour::Healthy),
         12 => {
-            let mode =
-                world.random.pick(&[Mode::Throttled, Mode::Refusing, Mode::Losing, Mode::Well]);
-            world.management.mode = mode;
+            world.management.mode = world.random.pick(&MODES);
             world.management.well_since = world.now;
         }
         13 => {
@@ -83,21 +84,22 @@ pub(crate) fn restart(world: &mut World, replica: usize) {
     }
     let life = world.replicas[replica].life + 1;
     world.replicas[replica] = Replica::new(replica, life, world.now, world.instant());
-    let is_blind = world.faults && world.random.one_in(2);
-    world.replicas[replica].blind = is_blind && replica != LEADING;
+    world.replicas[replica].blind = world.faults && world.random.one_in(2);
     world.boot(replica);
 }
 
 /// Changes a replica's period, time limit and thresholds.
 fn tune(world: &mut World, uid: u64) {
     let number = world.random.below(POLICIES);
+    let before = world.policy(uid);
     world.tuned.insert(uid, number);
-    let now = world.instant();
+    let (policy, now) = (world.policy(uid), world.instant());
     for replica in 0..REPLICAS {
         if let Some(held) = world.replicas[replica].held.get_mut(&uid) {
             // What was promised until now was promised of the other one.
-            held.calm_since = world.now;
+            (held.calm_since, held.tuned_at) = (world.now, world.now);
             held.last_start = None;
+            held.member.follow(&before, &policy, now);
             held.member.trigger(now);
             world.wait_for_due(replica, uid);
         }
@@ -127,9 +129,15 @@ pub(crate) fn see(world: &mut World, replica: usize) {
     }
 }
 
-/// Somebody deletes the lease of a replica, which may be alive.
+/// Somebody deletes the lease of a replica, which may be alive; not while a leader starts, which
+/// does not wait when it finds no lease at all.
 fn delete_lease(world: &mut World, replica: usize) {
+    let leader = &world.replicas[LEADING];
+    if leader.alive && !leader.shards.has_read() {
+        return;
+    }
     world.disturbed_at = world.now;
+    world.deleted_at = Some(world.now);
     world.management.leases.retain(|(index, _), _| *index != replica);
 }
 

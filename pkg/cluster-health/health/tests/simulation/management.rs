@@ -15,6 +15,8 @@ pub(crate) enum Mode {
     Refusing,
     /// Every other answer is lost, or a conflict.
     Losing,
+    /// Refuses every request for the leases of replicas, and carries out all others.
+    LeasesFail,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -34,6 +36,8 @@ pub(crate) struct Management {
     /// By replica and life, with the time of the last renewal: a process that died leaves its
     /// lease.
     pub(crate) leases: BTreeMap<(usize, u64), (Claim, u64)>,
+    /// Renewals of all leases so far: no two are alike, also when a lease was deleted in between.
+    renewals: u64,
     /// Writes that arrived.
     pub(crate) writes: u64,
     /// In milliseconds: since when it has been well.
@@ -55,7 +59,7 @@ pub(crate) enum Fate {
 impl Management {
     pub(crate) fn new() -> Self {
         let (objects, leases) = (BTreeMap::new(), BTreeMap::new());
-        Self { mode: Mode::Well, objects, leases, writes: 0, well_since: 0 }
+        Self { mode: Mode::Well, objects, leases, renewals: 0, writes: 0, well_since: 0 }
     }
 
     pub(crate) fn claims(&self) -> Vec<Claim> {
@@ -63,7 +67,9 @@ impl Management {
     }
 
     /// Leases that ended long ago are swept away.
-    pub(crate) fn renew(&mut self, replica: (usize, u64), claim: Claim, now: u64) {
+    pub(crate) fn renew(&mut self, replica: (usize, u64), mut claim: Claim, now: u64) {
+        self.renewals += 1;
+        claim.renewal = self.renewals;
         self.leases.insert(replica, (claim, now));
         self.leases.retain(|_, (_, renewed)| now < *renewed + 120_000);
     }
@@ -71,16 +77,22 @@ impl Management {
     /// The last request of its replica has arrived.
     pub(crate) fn release(&mut self, replica: (usize, u64)) {
         if let Some((claim, _)) = self.leases.get_mut(&replica) {
-            (claim.view, claim.renewal) = (Vec::new(), claim.renewal + 1);
+            self.renewals += 1;
+            (claim.view, claim.renewal) = (Vec::new(), self.renewals);
         }
     }
 
     pub(crate) fn fate(&self, random: &mut Random) -> Fate {
         match self.mode {
-            Mode::Well | Mode::Throttled => Fate::Done,
+            Mode::Well | Mode::Throttled | Mode::LeasesFail => Fate::Done,
             Mode::Refusing => Fate::Refused,
             Mode::Losing => random.pick(&[Fate::Done, Fate::Lost, Fate::Refused, Fate::Conflict]),
         }
+    }
+
+    /// The fate of a request for leases of replicas, when it is sent.
+    pub(crate) fn fate_of_lease(&self, random: &mut Random) -> Fate {
+        if self.mode == Mode::LeasesFail { Fate::Refused } else { self.fate(random) }
     }
 
     /// The fate of a write of one object, when it is sent.
@@ -106,7 +118,7 @@ impl Management {
     /// How long a request takes, in milliseconds.
     pub(crate) fn latency(&self, random: &mut Random) -> u64 {
         match self.mode {
-            Mode::Well | Mode::Refusing => 1 + random.below(50),
+            Mode::Well | Mode::Refusing | Mode::LeasesFail => 1 + random.below(50),
             Mode::Throttled | Mode::Losing => 500 + random.below(4500),
         }
     }

@@ -16,6 +16,8 @@ pub(crate) struct Held {
     pub(crate) member: Member,
     /// When it was taken over, in milliseconds.
     pub(crate) since: u64,
+    /// When its policy last changed: silence counts from then on, too.
+    pub(crate) tuned_at: u64,
     /// Number of the probe under way.
     pub(crate) probe: Option<u64>,
     pub(crate) last_start: Option<u64>,
@@ -46,16 +48,18 @@ pub(crate) struct Replica {
     pub(crate) alive: bool,
     /// The replica cannot read the leases, and never could.
     pub(crate) blind: bool,
+    /// When a request for a lease failed for the first time.
+    pub(crate) failed_first: Option<Instant>,
     /// Differs after each restart: what was begun before is void.
     pub(crate) life: u64,
     /// Time until which the replica is paused, in milliseconds.
     pub(crate) still_until: u64,
     /// Since when it has been up, in milliseconds.
     pub(crate) up_since: u64,
-    pub(crate) renewals: u64,
     /// The replica has made its lease.
     pub(crate) leased: bool,
-    /// When the last request for a lease that was answered well was sent.
+    /// When the last request for a lease that was answered well was sent; for the leader, also one
+    /// for the Lease of the leadership.
     pub(crate) answered: Instant,
 }
 
@@ -73,17 +77,17 @@ impl Replica {
             pace: TokenBucket::new(Rate { per_second: 20.0, burst: 5 }, at),
             alive: true,
             blind: false,
+            failed_first: None,
             life,
             still_until: 0,
             up_since: now,
-            renewals: 0,
             leased: false,
             answered: at,
         }
     }
 
     /// Whether it leads, for those that do not share.
-    fn leads(&self) -> bool {
+    pub(crate) fn leads(&self) -> bool {
         *self.name == *LEADER
     }
 

@@ -9,7 +9,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::time::{Duration, Instant};
 
-use health::{Cadence, Damping, Moment, Policy, Published, Report, Thresholds};
+use health::{Cadence, Damping, Moment, Policy, Published, Report, SHARD_TERM, Thresholds};
 use jiff::Timestamp;
 
 use crate::faults;
@@ -82,6 +82,12 @@ pub(crate) struct World {
     pub(crate) reasons: u64,
     /// When a replica was last killed, or its lease deleted.
     pub(crate) disturbed_at: u64,
+    /// When somebody last deleted a lease.
+    pub(crate) deleted_at: Option<u64>,
+    /// Leaders that went on without a read of the leases after all other replicas had ended.
+    pub(crate) unread: u64,
+    /// Leaders that were ended instead: a replica that shares still renewed its lease.
+    pub(crate) exceptions: u64,
 }
 
 /// Readiness in a status; empty while the cluster is paused.
@@ -132,6 +138,9 @@ impl World {
             handovers: 0,
             reasons: 0,
             disturbed_at: 0,
+            deleted_at: None,
+            exceptions: 0,
+            unread: 0,
         };
         for _ in 0..CLUSTERS {
             world.create();
@@ -155,11 +164,14 @@ impl World {
     }
 
     /// Whether a new process may be in the place of this one, which has ended. The next leader
-    /// leads when nothing of the one before it can be carried out any more.
+    /// leads when nothing of the one before it can be carried out any more, and when the holder of
+    /// a lease that somebody deleted has stopped: a leader that finds no lease does not wait for it.
     pub(crate) fn has_ended(&self, replica: usize) -> bool {
-        let is_its = |who: usize| who == replica && replica == LEADING;
-        let writes = self.written.keys().any(|(who, ..)| is_its(*who));
-        !self.replicas[replica].alive && !writes
+        let writes = self.written.keys().any(|(who, ..)| *who == replica);
+        let term = u64::try_from(SHARD_TERM.as_millis()).unwrap();
+        let hidden = self.deleted_at.is_some_and(|at| self.now < at + term);
+        let waits = replica == LEADING && (writes || hidden);
+        !self.replicas[replica].alive && !waits
     }
 
     /// Whether this process is stopped, as by SIGSTOP or with its machine.
@@ -245,7 +257,7 @@ impl World {
             Event::Writes { .. } => self.writes(replica),
             Event::Lease { .. } => self.lease_starts(replica),
             Event::LeaseWaits { .. } => {
-                let fate = self.management.fate(&mut self.random);
+                let fate = self.management.fate_of_lease(&mut self.random);
                 self.lease_is_sent(replica, fate);
             }
             Event::LeaseEnds { .. } => self.lease_ends(replica),
@@ -287,8 +299,9 @@ impl World {
     pub(crate) fn summary(&self) -> String {
         let (hours, probes) = (self.now / 3_600_000, self.probes);
         format!(
-            "{hours} hours, {probes} probes, {} changes, {} handovers",
-            self.changes, self.handovers
+            "{hours} hours, {probes} probes, {} changes, {} handovers, {} leaders alone without a \
+             read and {} ended before that",
+            self.changes, self.handovers, self.unread, self.exceptions
         )
     }
 }

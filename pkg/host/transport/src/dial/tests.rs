@@ -91,3 +91,24 @@ async fn other_tasks_run_while_the_certificate_of_a_server_is_judged() {
     }
     assert!(secured.unwrap().is_ok());
 }
+
+#[test]
+fn an_ipv6_address_on_a_machine_without_ipv6_is_no_limit_of_this_process() {
+    let (v4, v6) = ("192.0.2.1:443".parse().unwrap(), "[2001:db8::1]:443".parse().unwrap());
+    // (addresses of the host, those that are dialled, whether an unavailable address is our limit)
+    let rows =
+        [(vec![v6], vec![v6], false), (vec![v6, v4], vec![v4], true), (vec![v4], vec![v4], true)];
+    for (found, dialled, is_own) in rows {
+        let (addresses, has_source) = dialable(found, SocketAddr::is_ipv4);
+        assert_eq!(addresses, dialled);
+        let error = io::Error::from(rustix::io::Errno::ADDRNOTAVAIL);
+        let error = refused(&error, has_source);
+        assert_eq!(matches!(error, DialError::OwnLimit(_)), is_own, "{error:?}");
+        assert_eq!(matches!(error, DialError::Connect(_)), !is_own, "{error:?}");
+    }
+    assert!(matches!(
+        refused(&io::Error::from(rustix::io::Errno::MFILE), false),
+        DialError::OwnLimit(_)
+    ));
+    assert!(has_source(&v4));
+}

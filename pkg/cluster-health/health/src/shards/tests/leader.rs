@@ -70,22 +70,49 @@ fn a_leader_to_whom_leases_are_refused_has_all_clusters_until_it_sees_somebody()
     assert!(!leader.may_probe(1, start + S(310)), "b has it");
 }
 
+/// rule:one-owner-at-a-time
 #[test]
-fn a_leader_that_cannot_read_the_leases_goes_on_alone_after_some_tries() {
+fn when_no_lease_can_be_read_or_renewed_a_leader_begins_after_the_replicas_that_share_have_ended() {
     let start = Instant::now();
+    let mut b = settled("b", start);
+    publish(&mut b, &["b"], start);
+    b.observe(vec![claim("b", 1, &["b"])], start, start);
     let mut leader = Shards::of_leader();
-    for second in [0, 2, 4] {
-        leader.failed(false, start + S(second));
-        assert!(!leader.may_probe(1, start + S(second)), "there may be somebody");
-    }
-    leader.failed(false, start + S(6));
-    assert!(leader.may_probe(1, start + S(6)));
+    let probing: Vec<_> = (0..40)
+        .map(|second| {
+            let now = start + S(second);
+            leader.failed(false, now);
+            b.failed(false, now);
+            (b.may_probe(1, now), leader.may_probe(1, now))
+        })
+        .collect();
+    let counts = |of: fn(&(bool, bool)) -> bool| probing.iter().filter(|it| of(it)).count();
+    assert_eq!(counts(|(b, leader)| *b && *leader), 0);
+    assert_eq!(counts(|(b, _)| *b), 25, "it ends a margin before its claims do");
+    assert_eq!(counts(|(_, leader)| *leader), 5, "it waits for a term and a margin, and no longer");
+    assert!(leader.is_unread());
+    leader.observe(vec![claim("b", 2, &["b"])], start + S(40), start + S(40));
+    assert!(!leader.is_unread() && !leader.may_probe(1, start + S(40)), "b may have it again");
+}
 
-    // A leader that has read the leases once knows whether others exist.
-    let mut met = leader_that_finds(vec![claim("b", 1, &["b"])], start);
-    met.failed(false, start);
-    met.failed(false, start + S(60));
-    assert!(!met.may_probe(1, start + S(20)), "b has it");
+/// rule:one-owner-at-a-time, rule:no-claim-before-a-read
+#[test]
+fn a_leader_whose_reads_fail_for_a_while_takes_nothing_from_a_replica_that_reads() {
+    let start = Instant::now();
+    let mut b = settled("b", start);
+    let mut leader = Shards::of_leader();
+    for second in 0..35 {
+        let now = start + S(second);
+        publish(&mut b, &["b"], now);
+        b.observe(vec![claim("b", second, &["b"])], now, now);
+        leader.failed(false, now);
+        assert!(b.may_probe(1, now) && !leader.may_probe(1, now), "{second}");
+    }
+    let now = start + S(36);
+    leader.observe(vec![claim("b", 36, &["b"])], now, now);
+    publish(&mut leader, &["b", LEADER], now);
+    leader.failed(false, now + S(60));
+    assert!(!leader.may_probe(1, now + S(60)) && !leader.is_unread(), "b has it");
 }
 
 #[test]

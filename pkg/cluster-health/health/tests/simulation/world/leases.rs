@@ -5,20 +5,35 @@ use std::time::Duration;
 use health::Claim;
 
 use super::{Event, LEASE, WRITER, World};
-use crate::management::Fate;
+use crate::faults;
+use crate::management::{Fate, Mode};
 
 impl World {
     pub(super) fn lease_starts(&mut self, replica: usize) {
         let (now, life) = (self.instant(), self.replicas[replica].life);
-        let fate = self.management.fate(&mut self.random);
+        let leads = self.replicas[replica].leads();
+        if leads && self.random.one_in(3) {
+            faults::see(self, replica);
+        }
+        let fate = self.management.fate_of_lease(&mut self.random);
         let claims = self.management.claims();
         let this = &mut self.replicas[replica];
-        match fate {
-            Fate::Done if !this.blind => {
-                this.answered = now;
-                this.shards.observe(claims, now, now);
+        if leads && (fate == Fate::Done || self.management.mode == Mode::LeasesFail) {
+            this.answered = now;
+        }
+        if fate == Fate::Done && !this.blind {
+            this.answered = now;
+            this.shards.observe(claims, now, now);
+        } else {
+            this.failed_first.get_or_insert(now);
+            let was_unread = this.shards.is_unread();
+            this.shards.failed(false, now);
+            if this.shards.is_unread() && self.somebody_renews(replica) {
+                // The exception of rule:one-owner-at-a-time.
+                self.exceptions += 1;
+                return faults::kill(self, replica);
             }
-            _ => this.shards.failed(false, now),
+            self.unread += u64::from(!was_unread && self.replicas[replica].shards.is_unread());
         }
         self.at(LEASE, Event::Lease { replica, life });
         let this = &mut self.replicas[replica];
@@ -29,6 +44,14 @@ impl World {
         this.shards.publishing(view);
         self.share_out(replica);
         self.lease_is_sent(replica, fate);
+    }
+
+    /// Whether a request for a lease of another replica has succeeded since the first failure of
+    /// this one.
+    fn somebody_renews(&self, replica: usize) -> bool {
+        let first = self.replicas[replica].failed_first;
+        let others = self.replicas.iter().filter(|it| !it.leads());
+        first.is_some_and(|first| others.map(|it| it.answered).any(|at| at > first))
     }
 
     /// Sends a view as soon as no write about a released cluster can be carried out any more.
@@ -61,9 +84,9 @@ impl World {
             return;
         }
         if let Some(view) = this.shards.pending().cloned() {
-            (this.renewals, this.leased) = (this.renewals + 1, true);
+            this.leased = true;
             let (replica_name, settled) = (this.name.clone(), this.shards.is_settled());
-            let claim = Claim { replica: replica_name, renewal: this.renewals, view, settled };
+            let claim = Claim { replica: replica_name, renewal: 0, view, settled };
             self.management.renew(key, claim, self.now);
         }
     }
@@ -92,7 +115,7 @@ impl World {
 
     /// Result of a read: the state at some moment since it began.
     pub(super) fn leases_read(&mut self, replica: usize, began: u64) {
-        let reads = self.management.fate(&mut self.random) == Fate::Done;
+        let reads = self.management.fate_of_lease(&mut self.random) == Fate::Done;
         if reads && !self.replicas[replica].blind {
             let claims = self.management.claims();
             let (now, began) = (self.instant(), self.start + Duration::from_millis(began));

@@ -52,6 +52,7 @@ impl World {
         let held = Held {
             member,
             since: self.now,
+            tuned_at: self.now,
             probe: None,
             last_start: None,
             last_end: None,
