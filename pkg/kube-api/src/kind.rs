@@ -110,6 +110,9 @@ pub trait Cached: DeserializeOwned + Send + Sync + 'static {
     /// not keep a second one alive.
     fn share_with(&mut self, _older: &Self) {}
 
+    /// Notes whether the selector of its source selects the object, where the source has one.
+    fn set_selected(&mut self, _is_selected: bool) {}
+
     /// Version of this copy; of two copies of one object the higher one is newer.
     fn resource_version(&self) -> u64;
 }

@@ -11,6 +11,7 @@
 //! |---|---|
 //! | `kind.rs` | [`Kind`]: which objects an informer watches; [`Cached`]: what it needs of their type; [`Resource`], a kind and its paths |
 //! | `node.rs` | [`Node`], slim and strict; [`LabelledNode`], with labels and taints; [`CloudNode`], with its VM |
+//! | `label_selector.rs` | [`LabelSelector`] in the syntax of kubectl |
 //! | `metadata.rs` | [`Metadata`] of an object of any kind, [`ListMeta`]; [`printable`] keys and names; serde readers |
 //! | `own_writes.rs` | [`OwnWrites`], what a cache must show before a key is worked on |
 //! | `protobuf.rs` | a reader of protobuf messages |
@@ -20,6 +21,7 @@
 
 pub mod go;
 mod kind;
+mod label_selector;
 mod metadata;
 mod node;
 mod own_writes;
@@ -30,6 +32,7 @@ mod status;
 pub use kind::Kind;
 pub use kind::Resource;
 pub use kind::{Cached, Decoding, FromProtobuf, StaticKind, View};
+pub use label_selector::{LabelSelector, LabelSelectorError};
 pub use metadata::{ListMeta, Metadata, object_key, printable, resource_version};
 pub use node::{CloudNode, LabelledNode, Node, NodeMarks, PodCidrs};
 pub use own_writes::{OwnWrite, OwnWrites};

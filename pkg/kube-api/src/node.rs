@@ -30,6 +30,8 @@ pub struct Node {
     pub resource_version: u64,
     /// `metadata.deletionTimestamp` is set.
     pub deleting: bool,
+    /// Whether the selector of its source selects it; true without one.
+    pub is_selected: bool,
     /// `spec.podCIDRs`; `[spec.podCIDR]` when the list is missing or empty.
     pub pod_cidrs: PodCidrs,
 }
@@ -56,6 +58,10 @@ impl Cached for Node {
     fn share_with(&mut self, older: &Self) {
         share(&mut self.name, &older.name);
         share(&mut self.uid, &older.uid);
+    }
+
+    fn set_selected(&mut self, is_selected: bool) {
+        self.is_selected = is_selected;
     }
 
     fn resource_version(&self) -> u64 {
@@ -108,6 +114,7 @@ impl<L: Default, T> WireNode<L, T> {
             uid: metadata.uid,
             resource_version: metadata.resource_version,
             deleting: metadata.deletion_timestamp,
+            is_selected: true,
             pod_cidrs: list_or_single(&spec.pod_cidrs.unwrap_or_default(), spec.pod_cidr),
         };
         (node, metadata.labels, spec.taints)
@@ -145,6 +152,7 @@ fn from_protobuf(message: &[u8]) -> Result<Node, Malformed> {
         uid: meta.uid,
         resource_version: meta.resource_version,
         deleting: meta.deleting,
+        is_selected: true,
         pod_cidrs: list_or_single(&list, single),
     })
 }

@@ -10,6 +10,7 @@
 mod events;
 mod invariants;
 mod pools;
+mod selector;
 mod service_ranges;
 mod startup;
 mod story;

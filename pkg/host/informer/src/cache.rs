@@ -91,7 +91,8 @@ impl<T: Cached> Intake for Cache<T> {
     }
 
     fn take(&self, encoding: Encoding, message: &[u8]) -> Result<MessageHead, Fault> {
-        decode::event(encoding, message).map(|event| self.apply(event))
+        let selector = self.shared.source.selector.as_ref();
+        decode::event(encoding, message, selector).map(|event| self.apply(event))
     }
 
     fn stage(&self, reuse: bool) -> Box<dyn Staging + '_> {
@@ -183,7 +184,8 @@ impl<'a, T: Cached> Staged<'a, T> {
 
 impl<T: Cached> Staging for Staged<'_, T> {
     fn take(&mut self, encoding: Encoding, message: &[u8]) -> Result<MessageHead, Fault> {
-        Ok(MessageHead::Version(match decode::event::<T>(encoding, message)? {
+        let selector = self.shared.source.selector.as_ref();
+        Ok(MessageHead::Version(match decode::event::<T>(encoding, message, selector)? {
             Event::Added(object) | Event::Modified(object) => {
                 let version = object.resource_version();
                 self.insert(object);
@@ -207,7 +209,8 @@ impl<T: Cached> Staging for Staged<'_, T> {
     }
 
     fn take_page(&mut self, encoding: Encoding, body: &[u8]) -> Result<PageHead, Fault> {
-        let Page { version, next, items, unreadable } = decode::page(encoding, body)?;
+        let selector = self.shared.source.selector.as_ref();
+        let Page { version, next, items, unreadable } = decode::page(encoding, body, selector)?;
         for object in &unreadable {
             self.keep(object);
         }

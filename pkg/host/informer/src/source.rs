@@ -5,7 +5,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use kube::Client;
-use kube_api::{Kind, Resource};
+use kube_api::{Kind, LabelSelector, Resource};
 
 /// An API server with the client that reads from it. Two of one name are one server, so a member
 /// cluster whose credentials changed is given another name.
@@ -76,10 +76,13 @@ pub struct Source {
     pub kind: Kind,
     /// Namespace of the objects; `None` for all.
     pub namespace: Option<Arc<str>>,
-    /// Label selector.
+    /// Label selector of the request: the server leaves out all other objects.
     pub labels: Option<Arc<str>>,
     /// Field selector.
     pub fields: Option<Arc<str>>,
+    /// Each object is marked by whether this selects it ([`kube_api::Cached::set_selected`]); none is
+    /// left out.
+    pub selector: Option<LabelSelector>,
     /// See [`FirstList`].
     pub first_list: FirstList,
     /// Value that the label [`MANAGED_BY`] of the CRD of a custom resource must have. Without it
@@ -93,9 +96,9 @@ pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 impl Source {
     /// All objects of a kind on a server, whoever manages the kind.
     pub fn new(server: Server, kind: Kind) -> Self {
-        let (namespace, labels, fields, managed_by) = (None, None, None, None);
+        let (namespace, labels, fields, selector, managed_by) = (None, None, None, None, None);
         let first_list = FirstList::default();
-        Self { server, kind, namespace, labels, fields, first_list, managed_by }
+        Self { server, kind, namespace, labels, fields, selector, first_list, managed_by }
     }
 
     /// The CRDs of a server, which tell whether custom kinds are served.
@@ -107,11 +110,13 @@ impl Source {
     /// process's own server.
     pub fn selection(&self) -> String {
         let server = Some(&self.server.name).filter(|name| !name.is_empty());
+        let selector = self.selector.as_ref().map(|selector| selector.to_string().into());
         let parts = [
             ("server", server),
             ("namespace", self.namespace.as_ref()),
             ("labels", self.labels.as_ref()),
             ("fields", self.fields.as_ref()),
+            ("selector", selector.as_ref()),
             ("managed-by", self.managed_by.as_ref()),
         ];
         let named = parts.iter().filter_map(|(name, value)| Some((name, (*value)?)));

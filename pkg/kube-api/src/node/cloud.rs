@@ -54,6 +54,10 @@ impl Cached for CloudNode {
         share(&mut self.provider_id, &older.provider_id);
     }
 
+    fn set_selected(&mut self, is_selected: bool) {
+        self.node.set_selected(is_selected);
+    }
+
     fn resource_version(&self) -> u64 {
         self.node.resource_version()
     }
@@ -113,6 +117,7 @@ impl From<WireCloudNode> for CloudNode {
             uid: metadata.uid,
             resource_version: metadata.resource_version,
             deleting: metadata.deletion_timestamp,
+            is_selected: true,
             pod_cidrs: list_or_single(&spec.pod_cidrs.unwrap_or_default(), spec.pod_cidr),
         };
         let mut conditions = status.conditions.iter().flatten();

@@ -62,6 +62,10 @@ impl Cached for LabelledNode {
         }
     }
 
+    fn set_selected(&mut self, is_selected: bool) {
+        self.node.set_selected(is_selected);
+    }
+
     fn resource_version(&self) -> u64 {
         self.node.resource_version()
     }

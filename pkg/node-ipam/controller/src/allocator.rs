@@ -18,10 +18,11 @@ mod cluster_cidrs;
 mod findings;
 mod observing;
 mod pool_source;
+mod selecting;
 mod sending;
 mod unassigned;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -78,6 +79,8 @@ pub(crate) struct Allocator {
     starved: WaitQueues,
     /// Names of the Nodes that have CIDRs, ours or not.
     assigned: HashMap<Uid, Arc<str>>,
+    /// Those of them that `--node-selector` does not select.
+    unselected: HashSet<Uid>,
     findings: Findings,
     /// Nodes that another allocator gave CIDRs to while they waited for ours.
     foreign: u64,
@@ -102,6 +105,7 @@ impl Allocator {
             unassigned: HashMap::new(),
             starved: WaitQueues::default(),
             assigned: HashMap::new(),
+            unselected: HashSet::new(),
             findings: Findings::default(),
             foreign: 0,
             in_list: false,

@@ -125,7 +125,7 @@ fn nodes<C: Cloud>(
 ) -> Result<Arc<CloudNodes<C>>, Failure> {
     let metrics = context.metrics(|registry| metrics(registry, queue.0))?;
     let allocator = Arc::new(Mutex::new(allocator.holding_by(options.hold.clone())));
-    let nodes = context.informers.get::<CloudNode>();
+    let nodes = node_work::nodes::<CloudNode>(context, options);
     let core = node_work::reconciler(context, queue, &nodes, &allocator, metrics, None);
     Ok(CloudNodes::new(core, cloud))
 }

@@ -65,7 +65,7 @@ pub(crate) async fn run(
     let informers = context.informers.of_any_owner();
     let source = informers.source(Kind::Custom(CLUSTER_CIDRS));
     let cache = informers.get_from::<Object<ClusterCidr>>(source);
-    let nodes = context.informers.get::<LabelledNode>();
+    let nodes = node_work::nodes::<LabelledNode>(context, options);
     let queue = context.queue::<Arc<str>>("multi_cidr_range_allocator_cidr", BACKOFF);
     let name = ("multi_cidr_range_allocator_node", node_work::BACKOFF);
     let objects = Some(queue.clone());

@@ -148,7 +148,7 @@ async fn allocate_from_flags(context: &Context, options: &Options) -> Result<Sto
     let allocator = Allocator::new(pools.clone(), service_ranges).without(excluded);
     let allocator = allocator.resting_for(*reuse_delay).holding_by(options.hold.clone());
     let allocator = Arc::new(Mutex::new(allocator));
-    let nodes = context.informers.get::<Node>();
+    let nodes = node_work::nodes::<Node>(context, options);
     let queue = ("cidrallocator_node", node_work::BACKOFF);
     let reconciler = node_work::reconciler(context, queue, &nodes, &allocator, metrics, None);
     let _watching = node_work::watch(&nodes, &reconciler);

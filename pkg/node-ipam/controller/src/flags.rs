@@ -70,6 +70,13 @@ pub(crate) const POD_CIDR_REUSE_DELAY: Flag<GoDuration> = Flag::duration(
     "How long the pod CIDR of a deleted Node stays unused, so that routes to it can be removed; at most 24h. The delay of blocks that were freed before the process started is not known. Not for CloudAllocator and IPAMFromCloud, whose ranges the cloud chooses.",
 );
 
+pub(crate) const NODE_SELECTOR: Flag<String> = Flag::string(
+    GROUP,
+    "node-selector",
+    "",
+    "Label selector, as for kubectl, of the Nodes that get a pod CIDR; empty for all. Other Nodes get nothing, no event and no metric; pod CIDRs that they have are never assigned to another Node, and only overlaps are reported.",
+);
+
 pub(crate) const CIDR_ALLOCATOR_TYPE: Flag<String> = Flag::string(
     GROUP,
     "cidr-allocator-type",
@@ -140,6 +147,7 @@ pub(crate) const FLAGS: &[Spec] = &[
     NODE_CIDR_EXCLUDE.spec(),
     ADDITIONAL_CLUSTER_CIDRS.spec(),
     POD_CIDR_REUSE_DELAY.spec(),
+    NODE_SELECTOR.spec(),
     CIDR_ALLOCATOR_TYPE.spec(),
     NODE_CIDR_MASK_SIZE.spec(),
     NODE_CIDR_MASK_SIZE_IPV4.spec(),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use informer::{Delta, Informer, Subscription};
+use kube_api::StaticKind;
 use manager::{Context, Failure, Stopped};
 use parking_lot::Mutex;
 use tokio::time::{Instant, sleep_until};
@@ -32,6 +33,14 @@ const FIRST_LIST: Duration = Duration::from_secs(600);
 /// One handling of a Node, waits for the throttle included. The server may stop the client for 60
 /// s.
 const ITEM_LIMIT: Duration = Duration::from_secs(180);
+
+/// The cache of all Nodes, each marked by `--node-selector`. The server selects none: the CIDRs of
+/// all Nodes are claims.
+pub(crate) fn nodes<N: StaticKind>(context: &Context, options: &Options) -> Informer<N> {
+    let mut source = context.informers.source(N::KIND);
+    source.selector.clone_from(&options.node_selector);
+    context.informers.get_from(source)
+}
 
 /// Makes the reconciler of one run, with a queue of this name and these pauses between attempts.
 pub(crate) fn reconciler<N: CachedNode>(
@@ -177,6 +186,7 @@ fn is_no_news<N: CachedNode>(old: &N, new: &N) -> bool {
     let (before, after) = (old.as_ref(), new.as_ref());
     before.pod_cidrs == after.pod_cidrs
         && before.deleting == after.deleting
+        && before.is_selected == after.is_selected
         && old.marks() == new.marks()
 }
 

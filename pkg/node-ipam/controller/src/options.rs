@@ -11,11 +11,12 @@ use std::time::Duration;
 
 use cidr::{IpNet, Pool};
 use flags::{Problem, Values};
+use kube_api::LabelSelector;
 
 use crate::flags::{
     ADDITIONAL_CLUSTER_CIDRS, ALLOCATE_NODE_CIDRS, CIDR_ALLOCATOR_TYPE, CLOUD_PROVIDER,
-    CLUSTER_CIDR, CONCURRENT_NODE_CIDR_PATCHES, NODE_CIDR_EXCLUDE, ON_SECOND_ALLOCATOR,
-    POD_CIDR_REUSE_DELAY, SERVICE_CLUSTER_IP_RANGE,
+    CLUSTER_CIDR, CONCURRENT_NODE_CIDR_PATCHES, NODE_CIDR_EXCLUDE, NODE_SELECTOR,
+    ON_SECOND_ALLOCATOR, POD_CIDR_REUSE_DELAY, SERVICE_CLUSTER_IP_RANGE,
 };
 use crate::second_allocator::{Hold, OnSecondAllocator};
 
@@ -43,6 +44,8 @@ pub(crate) struct Options {
     pub(crate) service_ranges: Vec<IpNet>,
     /// Ranges of `--node-cidr-exclude`, which no Node may get.
     pub(crate) excluded: Vec<IpNet>,
+    /// Which Nodes get a pod CIDR; `None` for all.
+    pub(crate) node_selector: Option<LabelSelector>,
     /// How long the blocks of a deleted Node stay unused.
     pub(crate) reuse_delay: Duration,
     /// Most PATCHes in flight at once.
@@ -94,6 +97,7 @@ pub(crate) fn judge(values: &Values) -> Result<Judged, Vec<Problem>> {
         pools::service_ranges(&values.get(&SERVICE_CLUSTER_IP_RANGE), &mut problems, &mut warnings);
     let excluded = pools::excluded(&values.get(&NODE_CIDR_EXCLUDE), &mut problems);
     let limit = pools::ipv6_limit(values, &mut problems);
+    let node_selector = node_selector(values, &mut problems);
     let reuse_delay = reuse_delay(values, &mut problems);
     let concurrency = concurrency(values, &mut problems);
     let on_second_allocator = on_second_allocator(values, &mut problems);
@@ -127,6 +131,7 @@ pub(crate) fn judge(values: &Values) -> Result<Judged, Vec<Problem>> {
             pools,
             service_ranges,
             excluded,
+            node_selector,
             reuse_delay,
             concurrency,
             on_second_allocator,
@@ -154,6 +159,18 @@ fn check_allocator_type(kind: &str, problems: &mut Vec<Problem>) {
             CIDR_ALLOCATOR_TYPE
                 .problem(format!("{other:?} is not one of {}", ALLOCATOR_TYPES.join(", "))),
         ),
+    }
+}
+
+/// `rule:unselected-nodes-get-nothing`.
+fn node_selector(values: &Values, problems: &mut Vec<Problem>) -> Option<LabelSelector> {
+    let given = values.get(&NODE_SELECTOR);
+    match LabelSelector::parse(&given) {
+        Ok(selector) => (!given.trim().is_empty()).then_some(selector),
+        Err(error) => {
+            problems.push(NODE_SELECTOR.problem(format!("cannot parse {given:?}: {error}")));
+            None
+        }
     }
 }
 

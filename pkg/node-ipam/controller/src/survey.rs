@@ -93,15 +93,20 @@ pub enum Finding {
 }
 
 /// Checks `nodes`; most findings are in order of address; `ours` is the field manager that this
-/// program writes as, `now` the time.
+/// program writes as, `now` the time. Of Nodes that `--node-selector` does not select only overlaps
+/// are found.
 pub fn survey(nodes: &[Surveyed], ranges: &Ranges, ours: &str, now: Timestamp) -> Vec<Finding> {
     let mut found = Vec::new();
-    let held = held(nodes, &mut found);
+    let (nodes, others): (Vec<_>, Vec<_>) = nodes.iter().partition(|node| ranges.select(node));
+    let of_selected = held(&nodes, &mut found);
+    let mut held = [&of_selected[..], &held(&others, &mut Vec::new())].concat();
+    held.sort_unstable();
     overlaps(&held, &mut found);
-    strays(&held, ranges, &mut found);
-    sizes(&held, ranges, &mut found);
+    in_services(&held, ranges, &mut found);
+    strays(&of_selected, ranges, &mut found);
+    sizes(&of_selected, ranges, &mut found);
     too_small(nodes.len(), ranges, &mut found);
-    allocators(nodes, ours, now, &mut found);
+    allocators(&nodes, ours, now, &mut found);
     let waiting = nodes.iter().filter(|node| node.cidrs.is_empty()).count();
     if waiting > 0 {
         found.push(Finding::Waiting { nodes: waiting });
@@ -113,7 +118,7 @@ pub fn survey(nodes: &[Surveyed], ranges: &Ranges, ours: &str, now: Timestamp) -
 type Held<'a> = (IpNet, &'a str);
 
 /// In order of address, a wider one before those in it.
-fn held<'a>(nodes: &'a [Surveyed], found: &mut Vec<Finding>) -> Vec<Held<'a>> {
+fn held<'a>(nodes: &[&'a Surveyed], found: &mut Vec<Finding>) -> Vec<Held<'a>> {
     let mut held = Vec::new();
     for node in nodes {
         for text in &node.cidrs {
@@ -142,15 +147,18 @@ fn overlaps(held: &[Held<'_>], found: &mut Vec<Finding>) {
     }
 }
 
-fn strays(held: &[Held<'_>], ranges: &Ranges, found: &mut Vec<Finding>) {
-    let Ranges { pools, services, .. } = ranges;
+fn in_services(held: &[Held<'_>], ranges: &Ranges, found: &mut Vec<Finding>) {
     for (cidr, node) in held {
         let overlap = |range: &&IpNet| range.contains(cidr) || cidr.contains(*range);
-        if let Some(range) = services.iter().find(overlap) {
+        if let Some(range) = ranges.services.iter().find(overlap) {
             let (node, services) = ((*node).to_owned(), *range);
             found.push(Finding::InServiceRange { node, cidr: *cidr, services });
         }
     }
+}
+
+fn strays(held: &[Held<'_>], ranges: &Ranges, found: &mut Vec<Finding>) {
+    let pools = &ranges.pools;
     if pools.is_empty() {
         return;
     }
@@ -193,7 +201,7 @@ fn sizes(held: &[Held<'_>], ranges: &Ranges, found: &mut Vec<Finding>) {
 }
 
 /// Finds allocators that gave out CIDRs in turns, or just now.
-fn allocators(nodes: &[Surveyed], ours: &str, now: Timestamp, found: &mut Vec<Finding>) {
+fn allocators(nodes: &[&Surveyed], ours: &str, now: Timestamp, found: &mut Vec<Finding>) {
     let mut given: Vec<(Timestamp, &str, &str)> = Vec::new();
     for node in nodes.iter().filter(|node| !node.cidrs.is_empty()) {
         given.extend(node.setters.iter().map(|(at, by)| (*at, by.as_str(), node.name.as_str())));

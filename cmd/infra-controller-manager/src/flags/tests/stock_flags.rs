@@ -155,7 +155,7 @@ pub(super) const STOCK: [(&str, &str); 150] = [
 ];
 
 /// Ours in addition, with the flags that the hosted controllers add.
-pub(super) const OURS: [&str; 85] = [
+pub(super) const OURS: [&str; 86] = [
     "additional-bind-addresses",
     "additional-cluster-cidrs",
     "allow-plaintext-endpoints",
@@ -226,6 +226,7 @@ pub(super) const OURS: [&str; 85] = [
     "namespace",
     "node-cidr-exclude",
     "node-cidr-max-ipv6-bits",
+    "node-selector",
     "on-second-allocator",
     "pod-cidr-reuse-delay",
     "ready-requires-nodes",

@@ -146,7 +146,7 @@ fn unreadable_item<T: Cached>(text: &[u8], cause: serde_json::Error) -> Result<U
     }
 }
 
-fn undecodable(object: String, cause: serde_json::Error) -> Fault {
+pub(super) fn undecodable(object: String, cause: serde_json::Error) -> Fault {
     Fault::Undecodable { object, encoding: Encoding::Json, cause: Box::new(cause) }
 }
 
@@ -156,7 +156,7 @@ pub(super) fn list_version(body: &[u8]) -> Result<u64, Fault> {
     Ok(list.metadata.resource_version)
 }
 
-fn read<V: DeserializeOwned>(json: &[u8]) -> Result<V, serde_json::Error> {
+pub(super) fn read<V: DeserializeOwned>(json: &[u8]) -> Result<V, serde_json::Error> {
     serde_json::from_slice(json)
 }
 

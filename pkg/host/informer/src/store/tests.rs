@@ -15,6 +15,7 @@ fn node(name: &str, version: u64) -> Node {
         uid: "u".into(),
         resource_version: version,
         deleting: false,
+        is_selected: true,
         pod_cidrs: kube_api::PodCidrs::default(),
     }
 }

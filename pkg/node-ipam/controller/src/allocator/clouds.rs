@@ -35,9 +35,12 @@ impl Allocator {
     pub(crate) fn assign_exact(&mut self, uid: &Uid, cidrs: &[IpNet]) -> (Assignment, Effects) {
         self.start();
         let mut effects = Effects::default();
-        let Some(node) = self.unassigned.get_mut(uid).filter(|node| !node.deleting) else {
+        let Some(node) = self.unassigned.get_mut(uid) else {
             return (Assignment::Settled, effects);
         };
+        if node.deleting || !node.may_get() {
+            return (Assignment::Settled, effects);
+        }
         let (unresolved, since, name) = (node.outcome().is_open(), node.since, node.name.clone());
         if unresolved {
             // One worker has the key at a time: the answer to an earlier PATCH will not come any more.
@@ -172,7 +175,7 @@ impl Allocator {
         let Some(node) = self.unassigned.get_mut(uid) else {
             return self.assigned.contains_key(uid);
         };
-        let may = !node.deleting && self.hold.left(now).is_none();
+        let may = !node.deleting && node.may_get() && self.hold.left(now).is_none();
         if may && node.route() == Route::NotRequested {
             node.set_route(Route::Requested);
         }

@@ -268,7 +268,8 @@ impl Allocator {
     /// Counts again which CIDRs of Nodes lie in no pool, after these ranges became pools or ceased to
     /// be.
     fn find_external(&mut self, ranges: &[IpNet]) {
-        for uid in self.holders(ranges) {
+        let holders = self.holders(ranges).into_iter();
+        for uid in holders.filter(|uid| !self.unselected.contains(uid)).collect::<Vec<_>>() {
             let claim = self.claim(&uid);
             let inside =
                 |cidr: &&IpNet| self.ledger.pools().iter().any(|it| it.indices(cidr).is_some());

@@ -1,6 +1,7 @@
 //! Takes in what the cluster shows: takes over, replaces and ends claims; the audit does so for all Nodes at once.
 
 use std::collections::{BTreeSet, HashSet};
+use std::mem;
 use std::sync::Arc;
 
 use cidr::{Conflict, IpNet};
@@ -45,17 +46,21 @@ impl Allocator {
     /// Takes in a consistent read of a Node that a worker asked for. A UID that the watch has
     /// meanwhile reported as gone stays gone.
     pub(crate) fn observe_read(&mut self, node: &Node, now: Instant) -> Effects {
-        if self.unassigned.contains_key(node.uid.as_ref()) {
-            self.observe(node, now)
-        } else {
-            Effects::default()
-        }
+        let Some(known) = self.unassigned.get(&node.uid) else { return Effects::default() };
+        // The selector of the cache has not marked the answer to a read.
+        self.observe(&Node { is_selected: known.is_selected, ..node.clone() }, now)
     }
 
     fn see_empty(&mut self, node: &Node, marks: Option<&Arc<NodeMarks>>, now: Instant) -> Effects {
         let mut effects = Effects::default();
         if let Some(known) = self.unassigned.get_mut(&node.uid) {
             known.deleting = node.deleting;
+            if !node.is_selected {
+                return self.see_unselected(&node.uid);
+            }
+            if !mem::replace(&mut known.is_selected, true) {
+                effects.wake.push(known.name.clone());
+            }
             // A reserved block may have been sent; only the end of the object frees it.
             if node.deleting && known.phase != Phase::Reserved {
                 self.close(&node.uid);
@@ -67,7 +72,7 @@ impl Allocator {
         }
         // Not unassigned and yet with a claim is bound: this copy is older than our own write.
         let bound = self.ledger.claim(&Owner::Node(node.uid.clone())).is_some();
-        if !bound && !node.deleting {
+        if !bound && !node.deleting && node.is_selected {
             let mut unassigned = Unassigned::new(node.name.clone(), marks.cloned(), now);
             // A cloud is asked first.
             unassigned.undelayed = !self.source.is_cloud();
@@ -88,14 +93,18 @@ impl Allocator {
         let had_claim = claim.is_some();
         let seen_before = self.assigned.contains_key(&node.uid);
         let is_known = (seen_before || had_claim) && !unsent_and_taken;
+        let is_same = is_same(claim, &cidrs);
         let is_foreign = match &waited {
+            _ if !node.is_selected => false,
             // Another allocator may pick the same block; the answer to an open PATCH says who wrote it.
-            Some(waited) => !is_same(claim, &cidrs) || !waited.outcome().is_open(),
+            Some(waited) => !is_same || !waited.outcome().is_open(),
             None => !is_known && self.started.is_some(),
         };
+        let is_reselected = self.note_selection(node) && seen_before;
         let evidence = if waited.is_some() { Evidence::SawEmpty } else { Evidence::SeenLate };
         effects.foreign = is_foreign.then(|| Suspect::new(node, evidence));
-        if is_known && is_same(claim, &cidrs) {
+        let is_no_news = is_known && is_same;
+        if is_no_news && !is_reselected {
             self.assigned.insert(node.uid.clone(), node.name.clone());
             if is_foreign {
                 self.foreign += 1;
@@ -107,9 +116,11 @@ impl Allocator {
             }
             return effects;
         }
-        self.foreign += u64::from(waited.is_some() || had_claim);
         self.clear_findings(&node.uid);
-        self.forget_ours(&node.uid);
+        if !is_no_news {
+            self.foreign += u64::from(node.is_selected && (waited.is_some() || had_claim));
+            self.forget_ours(&node.uid);
+        }
         if waited.is_some_and(|node| node.route() != Route::NotRequested) {
             self.keep_routed(&node.uid);
         }
@@ -117,7 +128,9 @@ impl Allocator {
         let taken = self.ledger.occupy(&owner, &cidrs);
         self.find_strange(node, &taken.external, &garbage, &mut effects);
         self.find_conflicts(node, &taken.conflicts, &mut effects);
-        self.warn_of_pressure(&node.name, &node.uid, &mut effects);
+        if node.is_selected {
+            self.warn_of_pressure(&node.name, &node.uid, &mut effects);
+        }
         // What starts to be used frees nothing that Nodes of a cloud wait for.
         if had_claim || !self.source.is_cloud() {
             self.after_release(&mut effects);
@@ -127,11 +140,13 @@ impl Allocator {
 
     /// Counts the CIDRs of a Node that lie outside of all pools.
     pub(super) fn count_external(&mut self, uid: &Uid, external: &[IpNet]) {
-        let counts = self.source.counts_external(self.ledger.pools());
+        let is_selected = !self.unselected.contains(uid);
+        let counts = is_selected && self.source.counts_external(self.ledger.pools());
         self.findings.set_external(uid, if counts { external.len() } else { 0 });
     }
 
-    /// Reports CIDRs outside of all pools, and texts that are not CIDRs.
+    /// Reports CIDRs outside of all pools, and texts that are not CIDRs, unless the Node is not
+    /// selected: then its CIDRs are not ours.
     fn find_strange(
         &mut self,
         node: &Node,
@@ -140,8 +155,9 @@ impl Allocator {
         effects: &mut Effects,
     ) {
         self.count_external(&node.uid, external);
+        let garbage = if node.is_selected { garbage } else { &[] };
         self.findings.set_garbage(&node.uid, garbage.len());
-        let (external, pools) = if self.source.reports_external() {
+        let (external, pools) = if node.is_selected && self.source.reports_external() {
             (external, self.ledger.pools())
         } else {
             (&[][..], &[][..])
@@ -231,6 +247,7 @@ impl Allocator {
         self.clear_findings(&uid);
         self.findings.remove(&uid);
         let was_assigned = self.assigned.remove(&uid).is_some();
+        self.unselected.remove(&uid);
         if was_assigned || closed.is_some_and(|node| node.has_left()) {
             self.ledger.rest(&uid, now);
         }

@@ -62,6 +62,9 @@ impl Allocator {
         if node.deleting && !unresolved {
             return (Assignment::Settled, effects);
         }
+        if !node.may_get() && !unresolved {
+            return (Assignment::Settled, self.end_unselected(uid));
+        }
         let is_routed = node.route() != Route::NotRequested;
         if node.phase == Phase::Reserved {
             if is_routed && !unresolved {
@@ -104,7 +107,7 @@ impl Allocator {
         let node = self.unassigned.get_mut(uid)?;
         // What the cloud has carried out already is finished (`rule:begun-alias-is-finished`).
         let is_held = node.route() == Route::NotRequested && self.hold.left(now).is_some();
-        if is_held || node.phase != Phase::Reserved || node.deleting {
+        if is_held || node.phase != Phase::Reserved || node.deleting || !node.may_get() {
             return None;
         }
         node.outcome_mut().sent(until);
@@ -144,7 +147,11 @@ impl Allocator {
         };
         node.outcome_mut().read_empty(begun, answered);
         let after = match node.outcome().until() {
-            Some(until) if must_move || node.deleting => AfterRead::Wait(until),
+            Some(until) if must_move || node.deleting || !node.may_get() => AfterRead::Wait(until),
+            None if !node.may_get() => {
+                effects = self.end_unselected(uid);
+                AfterRead::Settled
+            }
             None if node.deleting => AfterRead::Settled,
             None if must_move => {
                 effects.wake.push(node.name.clone());

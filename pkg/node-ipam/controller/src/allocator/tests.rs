@@ -8,6 +8,7 @@ mod memory;
 mod naive_model;
 mod outcomes;
 mod resting;
+mod selecting;
 mod telling;
 
 use std::time::Duration;
@@ -31,6 +32,7 @@ fn node(name: &str, uid: &str) -> Node {
         uid: uid.into(),
         resource_version: 1,
         deleting: false,
+        is_selected: true,
         pod_cidrs: PodCidrs::default(),
     }
 }

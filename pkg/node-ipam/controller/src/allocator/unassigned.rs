@@ -55,6 +55,8 @@ pub(super) struct Unassigned {
     /// Few Nodes have any of it at a time.
     history: Option<Box<History>>,
     pub(super) deleting: bool,
+    /// Whether `--node-selector` selects it.
+    pub(super) is_selected: bool,
     /// Nothing but our own work has delayed its first PATCH.
     pub(super) undelayed: bool,
 }
@@ -76,6 +78,7 @@ impl Unassigned {
             since,
             history: None,
             deleting: false,
+            is_selected: true,
             undelayed: true,
         }
     }

@@ -87,7 +87,8 @@ impl<C: Cloud> CloudNodes<C> {
             self.vm_read_times.note(name, now);
         }
         let effects = claims.observe(node, now);
-        let is_empty = node.node.pod_cidrs.is_empty() && !node.node.deleting;
+        let is_served = node.node.is_selected && !node.node.deleting;
+        let is_empty = node.node.pod_cidrs.is_empty() && is_served;
         let read = if is_empty && !node.provider_id.is_empty() {
             claims.expect_vm_read(uid);
             Effects::default()
@@ -97,7 +98,7 @@ impl<C: Cloud> CloudNodes<C> {
         drop(claims);
         self.core.carry_out(effects);
         self.core.carry_out(read);
-        if is_wanted {
+        if is_wanted && node.node.is_selected {
             self.core.queue.add(Arc::clone(name));
         }
     }
@@ -107,6 +108,20 @@ impl<C: Cloud> CloudNodes<C> {
         // The name may be another Node's by now, whose `Added` follows.
         self.vm_read_times.forget(&node.name);
         self.core.carry_out(effects);
+    }
+
+    /// Ends the pass over a Node that is not selected: all that is left to do is to settle its PATCH.
+    /// `None` for all other Nodes, and while the cloud may have routed a block for it.
+    pub(super) async fn leave_unselected(&self, node: &Node) -> Option<Ended> {
+        if node.is_selected || self.claims().routed_block(&node.uid).is_some() {
+            return None;
+        }
+        let effects = self.claims().end_unselected(&node.uid);
+        self.core.carry_out(effects);
+        if self.claims().open_until(&node.uid).is_none() {
+            return Some(Ok(Next::Done));
+        }
+        Some(self.core.read_back(node, Instant::now()).await.next(Ok(Next::Done)))
     }
 
     /// Reads the ranges of a Node's VM, as of a read that is not older than `age` and than the Node's
@@ -275,6 +290,7 @@ impl<C: Cloud> CloudNodes<C> {
 fn is_no_news(old: &CloudNode, new: &CloudNode) -> bool {
     old.node.pod_cidrs == new.node.pod_cidrs
         && old.node.deleting == new.node.deleting
+        && old.node.is_selected == new.node.is_selected
         && old.provider_id == new.provider_id
         && old.network_is_ready == new.network_is_ready
         && old.network_taint == new.network_taint

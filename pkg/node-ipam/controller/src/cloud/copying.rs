@@ -95,6 +95,9 @@ impl<C: Cloud> Reconcile for Copier<C> {
 
     async fn reconcile(&self, name: &Arc<str>) -> Result<Next, Retry> {
         let Some(node) = self.all.core.nodes.get(name) else { return Ok(Next::Done) };
+        if let Some(ended) = self.all.leave_unselected(&node.node).await {
+            return ended;
+        }
         // Without its VM nothing can be done; the update that names it brings the Node back.
         if node.node.deleting || node.provider_id.is_empty() {
             return Ok(Next::Done);

@@ -40,6 +40,9 @@ impl<C: Cloud> Reconcile for Syncer<C> {
         if node.node.deleting {
             return Ok(Next::Done);
         }
+        if let Some(ended) = self.all.leave_unselected(&node.node).await {
+            return ended;
+        }
         if node.provider_id.is_empty() {
             return Err(Retry::expected("the Node has no spec.providerID"));
         }

@@ -11,8 +11,8 @@ use cidr::{IpNet, Pool};
 use client::{CallError, SendCheck};
 use events::{Broadcaster, EventMetrics};
 use http::Method;
-use informer::{Informer, InformerMetrics, Subscription};
-use kube_api::{CloudNode, StaticKind};
+use informer::{Format, Informer, InformerMetrics, Source, Subscription};
+use kube_api::{CloudNode, LabelSelector, StaticKind};
 use parking_lot::Mutex;
 use prometheus::Registry;
 use serde_json::{Value, json};
@@ -35,6 +35,7 @@ use crate::writer::LastAccepted;
 mod answers;
 mod copier;
 mod second_allocator;
+mod selecting;
 mod syncer;
 
 const VM: &str = "gce://p/z/a";
@@ -95,13 +96,14 @@ struct World<N: CachedNode> {
 
 impl<N: CachedNode + StaticKind> World<N> {
     /// A cluster with these Nodes, whose API server answers PATCHes so in turn, and then by the
-    /// object.
+    /// object. Nodes with the label `none` are not selected.
     fn new(allocator: Allocator, nodes: Vec<Value>, patches: &[u16]) -> Self {
         let registry = Registry::new();
-        let cache = Informer::of_all(
-            client_of_unchanging(nodes.clone()),
-            &InformerMetrics::new(&registry, "test").unwrap(),
-        );
+        let server_of_nodes = informer::Server::own(client_of_unchanging(nodes.clone()));
+        let mut source = Source::new(server_of_nodes, N::KIND);
+        source.selector = LabelSelector::parse("!none").ok();
+        let metrics = InformerMetrics::new(&registry, "test").unwrap();
+        let cache = Informer::new(source, &metrics, Format::default());
         let has_objects = allocator.snapshot().pools.iter().any(|pool| pool.object.is_some());
         let of = if has_objects { PoolsOf::ClusterCidrs } else { PoolsOf::Flags };
         let metrics = IpamMetrics::new(&registry, of).unwrap();

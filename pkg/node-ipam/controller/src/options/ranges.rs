@@ -3,9 +3,11 @@
 
 use cidr::{IpNet, Pool};
 use flags::Values;
+use kube_api::LabelSelector;
 use serde::Deserialize;
 
 use super::{Judged, Options, judge};
+use crate::Surveyed;
 use crate::cluster_cidr::plan::Rules;
 use crate::cluster_cidr::{ClusterCidrSpec, Plan};
 
@@ -19,6 +21,8 @@ pub struct Ranges {
     pub services: Vec<IpNet>,
     /// Ranges of `--node-cidr-exclude`, which no Node may get.
     pub excluded: Vec<IpNet>,
+    /// Which Nodes get a pod CIDR; `None` for all.
+    pub(crate) selector: Option<LabelSelector>,
     /// For pools that come from ClusterCIDRs.
     pub(crate) rules: Option<Rules>,
 }
@@ -35,11 +39,18 @@ impl Ranges {
         match judge(values) {
             Ok(Judged::On { options, cluster_cidrs, .. }) => {
                 let Options { pools, service_ranges: services, excluded, .. } = *options;
+                let selector = options.node_selector;
                 let rules = cluster_cidrs.map(|of| of.rules);
-                Some(Self { pools, services, excluded, rules })
+                Some(Self { pools, services, excluded, selector, rules })
             }
             Ok(Judged::Off) | Err(_) => None,
         }
+    }
+
+    /// Whether `--node-selector` selects a Node.
+    pub(crate) fn select(&self, node: &Surveyed) -> bool {
+        let label = |key: &str| node.labels.get(key).map(String::as_str);
+        self.selector.as_ref().is_none_or(|selector| selector.selects(label))
     }
 
     /// Whether pools come from ClusterCIDRs.

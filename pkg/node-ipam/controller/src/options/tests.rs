@@ -44,6 +44,19 @@ fn nothing_is_judged_while_allocation_is_off() {
 }
 
 #[test]
+fn a_node_selector_is_read_as_kubectl_reads_it_and_nothing_selects_all() {
+    let line = |selector: &str| format!("--cluster-cidr=10.0.0.0/16 --node-selector={selector}");
+    let selector = |text: &str| on(&line(text)).0.node_selector.map(|it| it.to_string());
+    assert_eq!(selector(""), None);
+    assert_eq!(selector("_"), None);
+    assert_eq!(selector("!spot,tier_in_(web)"), Some("!spot,tier in (web)".to_owned()));
+    let found = refused(&line("tier_in_web"));
+    let expected = "--node-selector: cannot parse \"tier in web\": found \"web\", expected an opening \
+                    parenthesis";
+    assert_eq!(found, [expected]);
+}
+
+#[test]
 fn every_row_of_the_mask_table_holds() {
     let v4 = "--cluster-cidr=10.0.0.0/16";
     let v6 = "--cluster-cidr=fd00::/56";

@@ -1,5 +1,7 @@
 //! [`Surveyed`]: a Node with its pod CIDRs and the field managers that set them.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -12,6 +14,8 @@ pub struct Surveyed {
     pub name: String,
     /// UID of the Node.
     pub uid: String,
+    /// `metadata.labels`.
+    pub labels: BTreeMap<String, String>,
     /// When it was made, by the API server's clock.
     pub created: Option<Timestamp>,
     /// `spec.podCIDRs`, or `spec.podCIDR` where that is all; as they stand there.
@@ -33,6 +37,8 @@ struct WireMetadata {
     name: String,
     #[serde(default)]
     uid: String,
+    #[serde(default)]
+    labels: BTreeMap<String, String>,
     #[serde(default)]
     creation_timestamp: String,
     #[serde(default)]
@@ -83,8 +89,9 @@ impl From<WireNode> for Surveyed {
         let set = metadata.managed_fields.into_iter().filter(ManagedFields::have_cidrs);
         let setters =
             set.filter_map(|fields| Some((fields.time.parse().ok()?, fields.manager))).collect();
-        let WireMetadata { name, uid, creation_timestamp, .. } = metadata;
-        Self { name, uid, created: creation_timestamp.parse().ok(), cidrs, setters }
+        let WireMetadata { name, uid, labels, creation_timestamp, .. } = metadata;
+        let created = creation_timestamp.parse().ok();
+        Self { name, uid, labels, created, cidrs, setters }
     }
 }
 

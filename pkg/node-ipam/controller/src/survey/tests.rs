@@ -1,3 +1,4 @@
+use kube_api::LabelSelector;
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -42,6 +43,31 @@ fn a_cluster_in_order_has_no_findings() {
     assert_eq!(found(&[]), []);
     let nodes = [node("a", &["10.0.0.0/24", "fd00::/64"]), node("b", &["10.0.1.0/24"])];
     assert_eq!(found(&nodes), []);
+}
+
+#[test]
+fn of_nodes_that_are_not_selected_only_overlaps_are_found() {
+    let selector = LabelSelector::parse("tier=web").ok();
+    let ranges = Ranges { selector, ..ranges() };
+    let web = |node: Surveyed| {
+        let labels = [("tier".to_owned(), "web".to_owned())].into();
+        Surveyed { labels, ..node }
+    };
+    let found = |nodes: &[Surveyed]| survey(nodes, &ranges, OURS, now());
+    let odd = [
+        node("empty", &[]),
+        node("garbage", &["x"]),
+        node("outside", &["192.168.0.0/24"]),
+        node("small", &["10.0.1.0/28"]),
+        given(2, STOCK, 0),
+    ];
+    assert_eq!(found(&odd), []);
+    assert_eq!(found(&odd.map(web)).len(), 5);
+    let of = ["a", "b"].map(|name| (name.to_owned(), net("10.0.9.0/24")));
+    let overlap = [web(node("a", &["10.0.9.0/24"])), node("b", &["10.0.9.0/24"])];
+    assert_eq!(found(&overlap), [Finding::Overlap { of }]);
+    let services = [node("s", &["10.0.255.0/28"])];
+    assert!(matches!(&found(&services)[..], [Finding::InServiceRange { .. }]));
 }
 
 #[test]

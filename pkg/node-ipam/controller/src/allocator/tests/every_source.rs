@@ -61,6 +61,8 @@ enum Step {
     /// The server applies a PATCH whose answer was lost.
     Apply,
     Read,
+    /// The labels of the Node change, and with them whether it is selected.
+    Select(bool),
     /// Half of the time passes in which the server can apply a PATCH.
     Wait,
 }
@@ -85,6 +87,7 @@ fn steps() -> impl Strategy<Value = Vec<(u8, Step)>> {
         }),
         2 => Just(Step::Apply),
         3 => Just(Step::Read),
+        2 => any::<bool>().prop_map(Step::Select),
         3 => Just(Step::Wait),
     ];
     prop::collection::vec((0..6_u8, step), 1..80)
@@ -93,6 +96,7 @@ fn steps() -> impl Strategy<Value = Vec<(u8, Step)>> {
 /// A live Node as the cluster and the cloud have it.
 #[derive(Debug, Default)]
 struct Live {
+    is_unselected: bool,
     shows: Option<IpNet>,
     /// PATCHes that the server can apply until then.
     lost: Vec<(IpNet, Instant)>,
@@ -119,9 +123,25 @@ impl World {
     fn show(&mut self, number: u8, cidr: IpNet) {
         let Some(live) = self.nodes.get_mut(&number) else { return };
         live.shows = Some(cidr);
-        let name = number.to_string();
-        let node = node(&name, &name).cidrs(&[&cidr.to_string()]);
+        self.tell(number);
+    }
+
+    /// The watch shows a Node as it is.
+    fn tell(&mut self, number: u8) {
+        let Some(live) = self.nodes.get(&number) else { return };
+        let (name, shows) = (number.to_string(), live.shows.map(|cidr| cidr.to_string()));
+        let cidrs: Vec<&str> = shows.as_deref().into_iter().collect();
+        let node = Node { is_selected: !live.is_unselected, ..node(&name, &name).cidrs(&cidrs) };
         drop(self.allocator.observe(&node, self.now));
+    }
+
+    /// Nothing leaves for a Node that is not selected, but the second half of what the cloud may have
+    /// begun (`rule:unselected-nodes-get-nothing`).
+    fn check_selected(&self, number: u8) -> Result<(), TestCaseError> {
+        let is_begun = self.allocator.routed_block(&Self::uid(number)).is_some();
+        let is_selected = self.nodes.get(&number).is_some_and(|live| !live.is_unselected);
+        prop_assert!(is_selected || is_begun, "{number} is not selected");
+        Ok(())
     }
 
     /// No other Node may have what is about to leave for this one (`rule:block-has-one-holder`).
@@ -168,6 +188,7 @@ impl World {
         if self.allocator.begin_send(&uid, &cidrs, self.now, until).is_none() {
             return Ok(());
         }
+        self.check_selected(number)?;
         self.check_alone(number, &cidrs[0])?;
         match answer {
             Answer::Done => {
@@ -210,6 +231,26 @@ impl World {
         Ok(routes)
     }
 
+    /// Once the outcomes of Nodes that are not selected are settled, none of them holds what it does
+    /// not show.
+    fn check_unselected(&mut self) -> Result<(), TestCaseError> {
+        self.now += Duration::from_secs(3600);
+        for number in 0..6 {
+            self.step(number, &Step::Select(false))?;
+            for _ in 0..4 {
+                let _may_send = self.read(number);
+                self.now += LIMIT;
+            }
+            let uid = Self::uid(number);
+            drop(self.allocator.end_unselected(&uid));
+            if self.allocator.routed_block(&uid).is_none() {
+                let shown = self.nodes.get(&number).and_then(|live| live.shows);
+                prop_assert_eq!(self.allocator.claim(&uid), shown.as_slice());
+            }
+        }
+        Ok(())
+    }
+
     fn step(&mut self, number: u8, step: &Step) -> Result<(), TestCaseError> {
         let name = number.to_string();
         match step {
@@ -242,6 +283,12 @@ impl World {
             Step::Read => {
                 let _may_send = self.read(number);
             }
+            Step::Select(is_selected) => {
+                if let Some(live) = self.nodes.get_mut(&number) {
+                    live.is_unselected = !is_selected;
+                    self.tell(number);
+                }
+            }
             Step::Wait => self.now += LIMIT / 2,
         }
         Ok(())
@@ -260,6 +307,7 @@ proptest! {
         for (number, step) in &steps {
             world.step(*number, step)?;
         }
+        world.check_unselected()?;
         for number in 0..6 {
             world.step(number, &Step::Leave)?;
         }

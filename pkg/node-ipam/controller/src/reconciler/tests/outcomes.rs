@@ -158,6 +158,7 @@ async fn a_contested_node_is_looked_at_again_when_the_server_can_no_longer_apply
         uid: "theirs".into(),
         resource_version: 1,
         deleting: false,
+        is_selected: true,
         pod_cidrs: ["10.0.0.0/26"].into_iter().collect(),
     };
     drop(bench.reconciler.allocator.lock().observe(&theirs, Instant::now()));
@@ -229,6 +230,7 @@ async fn the_audit_mends_what_differs_from_the_cache_and_wakes_who_has_no_cidr()
         uid: "ghost".into(),
         resource_version: 1,
         deleting: false,
+        is_selected: true,
         pod_cidrs: ["10.0.0.0/26"].into_iter().collect(),
     };
     {

@@ -1,0 +1,162 @@
+//! [`Tokens`]: reads the text of a label selector as apimachinery's `labels.Parse` does.
+
+use super::{LabelSelectorError, Requirement, Test};
+
+/// Longest symbols first: `==` is one token.
+const SYMBOLS: [&str; 9] = ["==", "!=", "=", "!", "(", ")", ",", ">", "<"];
+const KEY: &str = "a label key, or ! and a label key";
+const OPERATOR: &str = "one of = == != in notin > < or a comma";
+
+/// The rest of the text.
+pub(super) struct Tokens<'a>(&'a str);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Token<'a> {
+    Word(&'a str),
+    Symbol(&'static str),
+    End,
+}
+
+impl<'a> Tokens<'a> {
+    pub(super) fn of(text: &'a str) -> Self {
+        Self(text)
+    }
+
+    /// All requirements, which commas separate.
+    pub(super) fn requirements(mut self) -> Result<Vec<Requirement>, LabelSelectorError> {
+        let mut all = Vec::new();
+        if self.peek() == Token::End {
+            return Ok(all);
+        }
+        loop {
+            all.push(self.requirement()?);
+            match self.next() {
+                Token::End => return Ok(all),
+                Token::Symbol(",") => {}
+                other => return Err(unexpected(other, "a comma or the end")),
+            }
+        }
+    }
+
+    fn requirement(&mut self) -> Result<Requirement, LabelSelectorError> {
+        let is_negated = self.take("!");
+        let key = match self.next() {
+            Token::Word(key) if is_key(key) => key.into(),
+            Token::Word(key) => return Err(LabelSelectorError::Key(key.to_owned())),
+            other => return Err(unexpected(other, KEY)),
+        };
+        let test = if is_negated { Test::DoesNotExist } else { self.test()? };
+        Ok(Requirement { key, test })
+    }
+
+    fn test(&mut self) -> Result<Test, LabelSelectorError> {
+        if matches!(self.peek(), Token::End | Token::Symbol(",")) {
+            return Ok(Test::Exists);
+        }
+        match self.next() {
+            Token::Symbol("=" | "==") => Ok(Test::In(vec![self.value()?])),
+            Token::Symbol("!=") => Ok(Test::NotIn(vec![self.value()?])),
+            Token::Symbol(">") => Ok(Test::Greater(self.number()?)),
+            Token::Symbol("<") => Ok(Test::Less(self.number()?)),
+            Token::Word("in") => Ok(Test::In(self.values()?)),
+            Token::Word("notin") => Ok(Test::NotIn(self.values()?)),
+            other => Err(unexpected(other, OPERATOR)),
+        }
+    }
+
+    /// One value; the empty one is written as nothing.
+    fn value(&mut self) -> Result<Box<str>, LabelSelectorError> {
+        if matches!(self.peek(), Token::End | Token::Symbol("," | ")")) {
+            return Ok(Box::default());
+        }
+        match self.next() {
+            Token::Word(value) if is_name(value) => Ok(value.into()),
+            Token::Word(value) => Err(LabelSelectorError::Value(value.to_owned())),
+            other => Err(unexpected(other, "a label value")),
+        }
+    }
+
+    /// Values in parentheses.
+    fn values(&mut self) -> Result<Vec<Box<str>>, LabelSelectorError> {
+        if !self.take("(") {
+            return Err(unexpected(self.peek(), "an opening parenthesis"));
+        }
+        let mut values = Vec::new();
+        loop {
+            values.push(self.value()?);
+            match self.next() {
+                Token::Symbol(")") => return Ok(values),
+                Token::Symbol(",") => {}
+                other => return Err(unexpected(other, "a comma or a closing parenthesis")),
+            }
+        }
+    }
+
+    fn number(&mut self) -> Result<i64, LabelSelectorError> {
+        let text = self.value()?;
+        text.parse().map_err(|_| LabelSelectorError::Number(text.into()))
+    }
+
+    fn take(&mut self, symbol: &'static str) -> bool {
+        let is_next = self.peek() == Token::Symbol(symbol);
+        if is_next {
+            self.next();
+        }
+        is_next
+    }
+
+    fn peek(&self) -> Token<'a> {
+        Self(self.0).next()
+    }
+
+    fn next(&mut self) -> Token<'a> {
+        let text = self.0.trim_start();
+        if let Some(symbol) = SYMBOLS.into_iter().find(|symbol| text.starts_with(symbol)) {
+            self.0 = &text[symbol.len()..];
+            return Token::Symbol(symbol);
+        }
+        let ends = |c: char| c.is_whitespace() || "=!(),<>".contains(c);
+        let (word, rest) = text.split_at(text.find(ends).unwrap_or(text.len()));
+        self.0 = rest;
+        if word.is_empty() { Token::End } else { Token::Word(word) }
+    }
+}
+
+fn unexpected(found: Token<'_>, expected: &'static str) -> LabelSelectorError {
+    let found = match found {
+        Token::Word(text) | Token::Symbol(text) => format!("{text:?}"),
+        Token::End => "the end".to_owned(),
+    };
+    LabelSelectorError::Unexpected { found, expected }
+}
+
+/// A name, with a DNS subdomain and a slash before it or without.
+fn is_key(key: &str) -> bool {
+    match key.split_once('/') {
+        Some((domain, name)) => is_domain(domain) && is_name(name),
+        None => is_name(key),
+    }
+}
+
+fn is_domain(text: &str) -> bool {
+    let is_part = |part: &str| {
+        let mut bytes = part.bytes();
+        bytes.all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'-')
+            && is_enclosed(part)
+    };
+    text.len() <= 253 && text.split('.').all(is_part)
+}
+
+/// A label value that is not empty, or the name in a key.
+fn is_name(text: &str) -> bool {
+    let mut bytes = text.bytes();
+    text.len() <= 63
+        && bytes.all(|c| c.is_ascii_alphanumeric() || b"-_.".contains(&c))
+        && is_enclosed(text)
+}
+
+/// Whether the first and the last character are letters or digits.
+fn is_enclosed(text: &str) -> bool {
+    let ends = [text.bytes().next(), text.bytes().next_back()];
+    ends.iter().all(|end| end.is_some_and(|c| c.is_ascii_alphanumeric()))
+}
