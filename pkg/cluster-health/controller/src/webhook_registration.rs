@@ -110,7 +110,7 @@ impl Keeper {
     /// Does what there is to do now. After an error what was done before stays.
     pub(crate) async fn round(&mut self, now: SystemTime) -> Result<Round, KeepError> {
         for _ in 0..CHANGES {
-            // rule:registration-is-read-first
+            // rule:known-before-used
             let registrations = self.registrations().await?;
             let is_registered = !registrations.is_empty();
             let Some(secret) = self.wanted.secret.clone() else {

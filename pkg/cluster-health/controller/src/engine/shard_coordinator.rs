@@ -31,7 +31,7 @@ const LINE_EVERY: Duration = Duration::from_secs(60);
 
 /// The leases of all replicas that share the clusters, in the namespace of these. A request may
 /// take so long that one renewal that is sent when it is due ends before the claims do
-/// (`rule:a-slow-server-ends-no-share`).
+/// (`rule:a-share-ends-by-time`).
 pub(crate) fn group(namespace: &str) -> ReplicaGroup {
     ReplicaGroup {
         namespace: namespace.to_owned(),
@@ -132,7 +132,7 @@ impl ShardCoordinator {
     }
 
     /// Our lease is renewed while the others are read, so that a slow server does not add up the
-    /// two (`rule:a-slow-server-ends-no-share`).
+    /// two (`rule:a-share-ends-by-time`).
     async fn turn(&mut self) {
         let due = self.renewed.as_ref().is_some_and(|(at, _)| now().monotonic >= *at + RENEW_EVERY);
         let claim = due.then(|| self.unchanged()).flatten();

@@ -110,7 +110,7 @@ impl Replica {
     /// The next request of its round, at this second. As in `Keeper::round`.
     fn go_on(&mut self, server: &mut Server, now: u64) {
         let Some((bundle, version)) = self.registration.clone() else {
-            // rule:registration-is-read-first
+            // rule:known-before-used
             self.registration = Some(server.bundle.clone());
             return;
         };
@@ -142,7 +142,7 @@ impl Replica {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
-    /// rule:known-before-used, rule:registration-is-read-first
+    /// rule:known-before-used
     #[test]
     fn whatever_the_order_of_their_requests_each_replica_is_trusted_at_every_moment(
         turns in proptest::collection::vec((0_usize..3, 0_u64..20), 100..1500),

@@ -99,7 +99,7 @@ async fn a_replica_that_comes_after_somebody_deleted_a_lease_does_not_probe_besi
     }
 }
 
-/// rule:a-slow-server-ends-no-share
+/// rule:a-share-ends-by-time
 #[tokio::test(start_paused = true)]
 async fn a_server_that_takes_eight_seconds_for_each_answer_ends_no_share() {
     let world = World::default();
