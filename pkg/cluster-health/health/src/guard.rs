@@ -1,12 +1,15 @@
 //! [`Guard`]: whether members that do not answer are down, or cut off by a fault on the side of this process.
 
+mod census;
+
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use crate::Report;
+use census::{Census, WITNESSES, before};
 
-/// A last probe that started longer ago says nothing about the network of now.
-const FRESH: Duration = Duration::from_secs(20);
+pub use census::{Evidence, Round};
+
 /// How long failures must be few before a partition counts as over.
 const PARTITION_OVER_AFTER: Duration = Duration::from_secs(15);
 /// How long failures must be few before an outage of many members counts as over.
@@ -19,8 +22,6 @@ const ROUNDS_DOWN: u32 = 2;
 const ROUNDS_OF_OUTAGE: u32 = 3;
 /// With fewer fresh results further members are probed, as many as these.
 const SAMPLE: usize = 50;
-/// Members that must answer, and over a new connection, to prove that the network works.
-const WITNESSES: usize = 3;
 /// Members that fail before rounds come each second, or further members are probed.
 const WORTH_A_LOOK: usize = 3;
 
@@ -37,6 +38,13 @@ pub struct GuardPolicy {
     pub timeout: Duration,
     /// How long a suspicion lasts before it is a partition, and a partition before it is published.
     pub hold: Duration,
+}
+
+impl GuardPolicy {
+    /// The time before a round whose answers of members count for it: long enough for a sample.
+    fn window(&self) -> Duration {
+        2 * self.interval + self.timeout
+    }
 }
 
 /// What the guard knows about silence.
@@ -65,41 +73,6 @@ impl GuardState {
             Self::Partition => "partition",
         }
     }
-}
-
-/// The answers of the targets in one round.
-#[derive(Clone, Copy, Debug)]
-pub struct Round {
-    /// When the first target was asked.
-    pub began: Instant,
-    /// When the last target had answered, or had its time.
-    pub ended: Instant,
-    /// This machine has no network: no interface is up, or there is no default route.
-    pub local_down: bool,
-    /// The own API server answered.
-    pub api: bool,
-    /// Reference endpoints that answered.
-    pub references_up: usize,
-    /// Reference endpoints that were asked.
-    pub references: usize,
-}
-
-/// The last probe of one member, as evidence about the network.
-#[derive(Clone, Copy, Debug)]
-pub struct Evidence {
-    /// Hash of the UID.
-    pub member: u64,
-    /// When the probe started.
-    pub started: Instant,
-    /// Whether the member answered.
-    pub answers: bool,
-    /// When the last probe started that opened a connection and was answered over it. Answers over a connection that was
-    /// open prove nothing about new ones.
-    pub connected: Option<Instant>,
-    /// Since when it is published as unreachable.
-    pub unreachable_since: Option<Instant>,
-    /// Its failures have crossed the threshold and wait for the guard.
-    pub waits: bool,
 }
 
 /// A result that waits for the guard.
@@ -167,36 +140,6 @@ struct OutageTest {
     counted_at: Instant,
 }
 
-/// The evidence of all members, counted at the end of a round.
-#[derive(Clone, Copy, Debug, Default)]
-struct Census {
-    /// Expected members with a fresh result, those of them that did not answer, and those that answered over a new
-    /// connection.
-    fresh: usize,
-    failing: usize,
-    reached: usize,
-    /// Members probed within the window of the round, and how many of them answered.
-    probed: usize,
-    answered: usize,
-    answered_newly: usize,
-    /// Of these, those within the last interval.
-    answered_lately: usize,
-    waiting: usize,
-}
-
-impl Census {
-    #[allow(clippy::cast_precision_loss, reason = "no process has 2^52 members")]
-    fn ratio(&self) -> f64 {
-        if self.fresh == 0 { 0.0 } else { self.failing as f64 / self.fresh as f64 }
-    }
-
-    /// Members prove that the network works: enough of them answer, some over a new connection. Established connections
-    /// outlive changes of firewalls, DNS and routes that break every new one.
-    fn is_witness(&self) -> bool {
-        self.answered >= WITNESSES.max(self.probed.div_ceil(10)) && self.answered_newly >= WITNESSES
-    }
-}
-
 /// The signs of the network in a round.
 #[derive(Clone, Copy, Debug)]
 struct Signs {
@@ -235,7 +178,7 @@ impl Guard {
 
     /// Takes in a round, and the last probe of every member at its end.
     pub fn judge(&mut self, round: &Round, members: &[Evidence]) -> Ruling {
-        let census = self.count(round, members);
+        let census = Census::of(round, members, &self.policy, self.episode_began);
         let signs = self.signs(round, &census);
         self.rounds_down = if signs.up { 0 } else { self.rounds_down.saturating_add(1) };
         let before = self.state;
@@ -269,49 +212,6 @@ impl Guard {
     /// Least time between the begins of two rounds.
     pub const SPACING: Duration = Duration::from_secs(1);
 
-    /// The time before a round whose answers of members count for it: long enough for a sample.
-    fn window(&self) -> Duration {
-        2 * self.policy.interval + self.policy.timeout
-    }
-
-    fn count(&self, round: &Round, members: &[Evidence]) -> Census {
-        let mut census = Census::default();
-        let (fresh_from, window_from) =
-            (before(round.ended, FRESH), before(round.began, self.window()));
-        let lately = before(round.began, self.policy.interval);
-        for member in members {
-            census.waiting += usize::from(member.waits);
-            let answers = member.answers;
-            // A member that was down before is no evidence, until it answers.
-            if !answers && !self.is_expected(member) {
-                continue;
-            }
-            let newly =
-                |from| usize::from(answers && member.connected.is_some_and(|at| at >= from));
-            if member.started >= fresh_from {
-                census.fresh += 1;
-                census.failing += usize::from(!answers);
-                census.reached += newly(fresh_from);
-            }
-            if member.started >= window_from {
-                census.probed += 1;
-                census.answered += usize::from(answers);
-                census.answered_newly += newly(window_from);
-                census.answered_lately += newly(lately);
-            }
-        }
-        census
-    }
-
-    /// Whether a member was not published as unreachable before this episode.
-    fn is_expected(&self, member: &Evidence) -> bool {
-        match (member.unreachable_since, self.episode_began) {
-            (None, _) => true,
-            (Some(since), Some(began)) => since >= began,
-            (Some(_), None) => false,
-        }
-    }
-
     fn signs(&mut self, round: &Round, census: &Census) -> Signs {
         let has_references = round.references > 0;
         let references = has_references && 2 * round.references_up >= round.references;
@@ -327,8 +227,11 @@ impl Guard {
         }
         let silent_for = round.began.saturating_duration_since(self.references_silent_since);
         let is_shaky = has_references && !references && silent_for < REFERENCES_DEAD_AFTER;
-        let proven_since =
-            if references || by_api { round.began } else { before(round.began, self.window()) };
+        let proven_since = if references || by_api {
+            round.began
+        } else {
+            before(round.began, self.policy.window())
+        };
         Signs { witness, up, shaky: is_shaky, proven_since }
     }
 
@@ -412,7 +315,7 @@ impl Guard {
                 return test.rounds >= ROUNDS_OF_OUTAGE;
             }
         }
-        let failing = members.iter().filter(|it| !it.answers && self.is_expected(it));
+        let failing = members.iter().filter(|it| !it.answers && it.is_expected(self.episode_began));
         let failing = failing.map(|it| it.member).collect();
         self.outage =
             Some(OutageTest { failing, began: round.began, rounds: 1, counted_at: round.began });
@@ -442,10 +345,6 @@ impl Guard {
         answering.sort_unstable_by_key(|it| it.started);
         answering.iter().take(SAMPLE).map(|it| it.member).collect()
     }
-}
-
-fn before(at: Instant, time: Duration) -> Instant {
-    at.checked_sub(time).unwrap_or(at)
 }
 
 #[cfg(test)]
