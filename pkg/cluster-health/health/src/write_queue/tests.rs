@@ -183,7 +183,7 @@ fn a_stream_of_changes_starves_no_other_write() {
 
 #[test]
 fn thousands_of_machines_hold_up_no_cluster_and_are_written_all_the_same() {
-    use Urgency::{Change, Heartbeat, OtherHeartbeat, OtherChange};
+    use Urgency::{Change, Heartbeat, OtherChange, OtherHeartbeat};
     let now = Instant::now();
     // However many came before, and whatever became of them.
     for (machines, tries) in [(OtherChange, 0), (OtherHeartbeat, 0), (OtherChange, 3)] {
