@@ -102,7 +102,7 @@ async fn look(arguments: &Arguments, subject: &Subject<'_>, report: &mut Report)
         report.warn(Check::Flags, warning, "");
     }
     for (name, reason) in &settings.idle {
-        report.note(Check::Flags, format!("{name} has nothing to do: {reason}"));
+        report.note(Check::Flags, format!("{name} is not started: {reason}"));
     }
     let stock_told = stock::ask_health(&arguments.stock_healthz, report).await;
     host::check(settings, report).await;

@@ -107,10 +107,10 @@ fn run(args: impl IntoIterator<Item = OsString>, hosted: Controllers) -> Result<
         warn!("{warning}");
     }
     for (name, reason) in &settings.idle {
-        info!(logger = *name, reason, "Controller has nothing to do");
+        info!(logger = *name, reason, "Controller is not started");
     }
     if settings.controllers.is_empty() {
-        warn!("No controller has anything to do: this process only holds the lease");
+        warn!("No controller is started: this process only holds the lease; see --controllers");
     }
     let ended = serve(settings, &log);
     log.flush();

@@ -74,7 +74,7 @@ impl<O: Clone + Ord> Ledger<O> {
         claimed.flat_map(|c| c.owners.iter().map(move |owner| (owner.clone(), c.net))).collect()
     }
 
-    /// Whether somebody else's claim overlaps the claim of this owner.
+    /// Whether the claim of another owner overlaps the claim of this owner.
     pub fn is_contested(&self, owner: &O) -> bool {
         self.claim(owner).unwrap_or_default().iter().any(|cidr| {
             let mut overlapping = self.claims_overlapping(cidr);
@@ -102,8 +102,8 @@ impl<O: Clone + Ord> Ledger<O> {
         self.allocate_from(owner, &all)
     }
 
-    /// Like [`Ledger::allocate`], but from these pools only and in this order, by their indices in
-    /// [`Ledger::pools`]; an index past the last pool is ignored.
+    /// Allocates a block of each of these pools, in this order, by their indices in [`Ledger::pools`]; an index past
+    /// the last pool is ignored.
     pub fn allocate_from(&mut self, owner: &O, places: &[usize]) -> Result<Allocated, Exhausted> {
         let mut change = self.no_change();
         if let Some(cidrs) = self.claim(owner) {

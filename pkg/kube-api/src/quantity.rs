@@ -33,7 +33,7 @@ impl Resources {
         self.quantities.insert(name.into(), quantity);
     }
 
-    /// None is there.
+    /// Whether there is no quantity.
     pub fn is_empty(&self) -> bool {
         self.quantities.is_empty()
     }

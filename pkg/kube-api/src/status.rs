@@ -11,13 +11,13 @@ use serde::{Deserialize, Serialize};
 use crate::go::null_is_default;
 use crate::protobuf::{ENVELOPE, Fields, Malformed, Value, only};
 
-/// A refusal in the server's own words. Fields that the server left out are empty.
+/// The `Status` object with which the server refuses a request. Fields that the server left out are empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct Status {
     /// The HTTP status once more.
     pub code: u16,
-    /// One word for programs: `NotFound`, `Conflict`, `Expired`, …
+    /// The reason as one CamelCase word for programs: `NotFound`, `Conflict`, `Expired`, …
     pub reason: String,
     /// A sentence for people.
     pub message: String,
@@ -49,7 +49,7 @@ pub struct Details {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct Cause {
-    /// One word for programs.
+    /// The reason as one CamelCase word for programs.
     pub reason: String,
     /// A sentence for people.
     pub message: String,

@@ -59,7 +59,7 @@ async fn the_sample_is_built_reconciled_changed_and_removed() {
     is_mended(&stage).await;
     let labels = [("operation", "CreateRoute")];
     manager.until_metric("awscluster_drift_repairs_total", &labels, |count| count >= 1.0).await;
-    stage.has_event_about("SuccessfulCreateRoute", "; drift: + 0.0.0.0/0 to ").await;
+    stage.has_event_about("SuccessfulCreateRoute", "; repairs drift: + 0.0.0.0/0 to ").await;
 
     // Live, without an end of what is ready.
     let single = json!({"spec": {"networkSpec": {"natGateways": {"mode": "Single"}}}});

@@ -59,7 +59,11 @@ async fn a_member_that_stops_hangs_and_recovers_is_published_as_offline_and_then
 async fn credential_and_address_are_changed_and_replaced_without_a_restart() {
     let (scene, member) = futures::join!(Scene::set(), member());
     scene.create_cluster("one", &spec(&member, "one")).await;
-    let early = |it: &Conditions| it.is_malformed() && it.message().contains("no Secret one");
+    let early = |it: &Conditions| {
+        it.is_malformed()
+            && it.message().contains("Secret one")
+            && it.message().contains("does not exist")
+    };
     scene.until("one", "without Secret", early).await;
 
     scene.create_secret("one", &secret(&member, "planted-bad-token")).await;

@@ -112,9 +112,9 @@ async fn a_process_without_anything_to_do_says_so() {
             "--controllers=node-ipam-controller",
         ])
         .start();
-    let why = manager.line("Controller has nothing to do").await;
+    let why = manager.line("Controller is not started").await;
     assert!(why.contains("--allocate-node-cidrs is false"), "{why}");
-    manager.line("No controller has anything to do").await;
+    manager.line("No controller is started").await;
     assert_eq!(manager.exit(AT_ONCE).await.code(), Some(1));
 }
 

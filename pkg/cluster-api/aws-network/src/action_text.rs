@@ -132,7 +132,7 @@ impl fmt::Display for Action {
 }
 
 impl Action {
-    /// The write as a plan tells it: what it is about, and what is different after it.
+    /// The write as a plan shows it: what it is about, and what is different after it.
     pub fn in_full(&self) -> String {
         let difference = self.difference();
         if self.creates().is_some() || difference.is_empty() {

@@ -23,13 +23,13 @@ pub(crate) const VPC_ID: &str = "spec.network.vpc.id";
 /// A subnet that shall exist.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DesiredSubnet {
-    /// The id of one that exists already.
+    /// The id of a subnet that exists already.
     pub id: Option<String>,
     /// Name tag, when the spec gives one.
     pub name: Option<String>,
-    /// CIDR; none for one that is known by its id.
+    /// The CIDR; `None` for a subnet that is known by its id.
     pub cidr: Option<IpNet>,
-    /// Zone; none for one that is known by its id.
+    /// The availability zone; `None` for a subnet that is known by its id.
     pub zone: Option<String>,
     /// Whether it has a route to the internet gateway.
     pub public: bool,
@@ -48,7 +48,7 @@ pub enum NatPolicy {
 }
 
 impl NatPolicy {
-    /// The word for it, as in [`NatMode::WORDS`].
+    /// The value in objects and flags, as in [`NatMode::WORDS`].
     pub fn word(&self) -> &'static str {
         let [per_zone, single, none] = NatMode::WORDS;
         match self {
@@ -75,7 +75,7 @@ pub enum RuleSource {
 /// An ingress rule, before the ids of groups are known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RuleTemplate {
-    /// For people.
+    /// The description, for people.
     pub description: String,
     /// Protocol, as in [`crate::RuleKey`].
     pub protocol: String,

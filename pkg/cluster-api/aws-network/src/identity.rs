@@ -9,7 +9,7 @@ pub type Tags = BTreeMap<String, String>;
 /// The prefix of the tags that upstream's AWS provider sets, and we with it.
 const PROVIDER: &str = "sigs.k8s.io/cluster-api-provider-aws/";
 
-/// The key of the tag that tells what a resource is for.
+/// The key of the tag with the role of a resource.
 pub const ROLE_TAG: &str = "sigs.k8s.io/cluster-api-provider-aws/role";
 
 /// The key of our own tag, unless `--owner-tag-key` names another.

@@ -20,7 +20,7 @@ pub struct HealthCheck {
     pub protocol: String,
     pub port: u16,
     pub path: Option<String>,
-    /// From check to check.
+    /// The time between two health checks, in seconds.
     pub interval: u32,
     /// Until a check counts as failed.
     pub timeout: u32,

@@ -33,7 +33,7 @@ pub struct Wait {
     pub read: Option<Query>,
 }
 
-/// Something that stands in the way, or that somebody should know.
+/// A problem that blocks a reconciliation, or that an operator should know.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Problem {
     /// The part it is about.
@@ -68,7 +68,8 @@ pub struct Plan {
     /// Seconds until everything must be read again, since the reads may not show all
     /// there is.
     pub look_again: Option<u64>,
-    /// In a deletion: resources that carry the tag of the cluster and are not ours.
+    /// Resources of a deletion that this program must not delete: resources that carry the tag of the cluster and are
+    /// not ours.
     pub others: Vec<Other>,
     /// Corrections of tags, of all resources together.
     pub(crate) tags: TagDrift,
@@ -273,7 +274,7 @@ pub enum Reason {
 }
 
 impl Reason {
-    /// The word in conditions and events.
+    /// The name in conditions and events.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::DuplicateVpc => "DuplicateVpc",

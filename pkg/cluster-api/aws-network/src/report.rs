@@ -21,7 +21,7 @@ pub struct Condition {
     pub part: Part,
     /// Whether the part is as the spec says.
     pub is_true: bool,
-    /// One word, upstream's where it has one.
+    /// The reason as one CamelCase word, upstream's where it has one.
     pub reason: &'static str,
     /// The waits or problems.
     pub message: String,
@@ -160,7 +160,7 @@ pub struct NetworkIds {
     pub cidr: IpNet,
     /// The internet gateway that is attached to it, if that is ours.
     pub internet_gateway: Option<String>,
-    /// One for each subnet of the spec, or of those that were chosen, in their order.
+    /// The ids of each subnet of the spec, or of the chosen subnets, in their order.
     pub subnets: Vec<SubnetIds>,
 }
 

@@ -241,7 +241,7 @@ impl Instance {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NetworkInterface {
     pub id: String,
-    /// Nothing uses it: its status is `available`.
+    /// Whether the interface is unused: its status is `available`.
     pub available: bool,
     /// Description of its creator, such as `ELB seed-apiserver`.
     pub description: String,

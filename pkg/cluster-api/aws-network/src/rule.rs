@@ -36,7 +36,7 @@ pub struct RuleKey {
 pub struct Rule {
     /// The fields that identify the rule.
     pub key: RuleKey,
-    /// For people.
+    /// The description, for people.
     pub description: String,
 }
 
@@ -120,7 +120,7 @@ impl Role {
     pub const ALL: [Self; 5] =
         [Self::Bastion, Self::ControlPlane, Self::Node, Self::ApiServerLb, Self::Lb];
 
-    /// The word in names and tags, which is upstream's.
+    /// The role as upstream spells it in names and tags.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Bastion => "bastion",

@@ -8,8 +8,8 @@ use crate::identity::{Identity, Tags};
 use crate::load_balancers::Scheme;
 use crate::rule::Role;
 
-/// In which words a Cluster is written, and which defaults apply to it. Cluster API's v1alpha2 and
-/// v1beta2 say the same things by other names.
+/// The API version in which a Cluster is written, and whose defaults apply to it. Cluster API's v1alpha2 and v1beta2
+/// say the same things by other names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
     /// v1alpha2, Cluster API 0.2.
@@ -63,10 +63,10 @@ pub enum NatMode {
 }
 
 impl NatMode {
-    /// The words for it.
+    /// The values in objects and flags.
     pub const WORDS: [&str; 3] = ["PerAZ", "Single", "None"];
 
-    /// Reads one of them.
+    /// Reads one of [`Self::WORDS`].
     pub fn from_word(word: &str) -> Option<Self> {
         match word {
             "PerAZ" => Some(Self::PerZone),
@@ -80,7 +80,7 @@ impl NatMode {
 /// An ingress rule of the spec. Its sources add up.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IngressRuleSpec {
-    /// For people.
+    /// The description, for people.
     pub description: String,
     /// `tcp`, `udp`, `icmp`, `icmpv6`, `-1` or a number.
     pub protocol: String,
@@ -119,7 +119,7 @@ pub struct HealthCheckSpec {
     /// `TCP`, `SSL`, `HTTP` or `HTTPS`.
     pub protocol: Option<String>,
     pub path: Option<String>,
-    /// From check to check.
+    /// The time between two health checks, in seconds.
     pub interval: Option<u32>,
     /// Until a check counts as failed.
     pub timeout: Option<u32>,
@@ -225,7 +225,7 @@ pub struct SpecError {
 }
 
 impl SpecError {
-    /// What is wrong with a field.
+    /// An error about the field at `path`.
     pub fn new(path: impl Into<String>, problem: impl Into<String>) -> Self {
         Self { path: path.into(), problem: problem.into() }
     }

@@ -14,13 +14,13 @@ use crate::identity::{ROLE_TAG, Tags};
 use crate::rule::Role;
 use crate::spec::Dialect;
 
-/// Key of the tag that tells for which zone an elastic IP or a NAT gateway is.
+/// Key of the tag with the zone of an elastic IP or a NAT gateway.
 pub const NAT_ZONE_TAG: &str = "aws.cluster.x-k8s.io/nat-az";
 
-/// Key of the tag that tells for which subnet, by CIDR, a route table is.
+/// Key of the tag with the CIDR of the subnet of a route table.
 pub const ROUTE_TABLE_TAG: &str = "aws.cluster.x-k8s.io/route-table-subnet";
 
-/// Key of the tag that tells which attempt a NAT gateway or a bastion was, from the second on.
+/// Key of the tag with the number of the attempt that created a NAT gateway or a bastion, from the second on.
 pub const ATTEMPT_TAG: &str = "aws.cluster.x-k8s.io/attempt";
 
 /// The key of the tag that the console shows as the name.

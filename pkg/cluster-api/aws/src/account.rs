@@ -76,13 +76,16 @@ impl Account {
         if let Some(endpoint) = &options.endpoint {
             loader = loader.endpoint_url(endpoint);
         }
+        // A region without a value: the SDK would ask the metadata service for one, and log a debug
+        // dump where there is none. Each cluster has its own region.
+        loader = loader.region(home.clone());
         loader = match (&options.credentials, home) {
             (Some(credentials), _) => {
                 loader.credentials_provider(SharedCredentialsProvider::new(credentials.clone()))
             }
             (None, Some(home)) => {
-                let chain = DefaultChain::new(http.clone(), home.clone());
-                loader.region(home).credentials_provider(SharedCredentialsProvider::new(chain))
+                let chain = DefaultChain::new(http.clone(), home);
+                loader.credentials_provider(SharedCredentialsProvider::new(chain))
             }
             (None, None) => loader.no_credentials(),
         };

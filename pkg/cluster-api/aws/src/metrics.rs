@@ -21,7 +21,7 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// Registers them.
+    /// Registers the metrics of calls to AWS.
     pub fn new(registry: &Registry) -> Result<Self, prometheus::Error> {
         let answered = [&CALL[..], &["status_code", "error_code"]].concat();
         let seconds = exponential_buckets(0.01, 2.0, 12)?;

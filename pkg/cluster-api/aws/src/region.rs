@@ -180,7 +180,7 @@ pub struct Options {
     /// Credentials; without them the usual places are searched: environment, profile, web identity,
     /// container, instance.
     pub credentials: Option<Credentials>,
-    /// For one request, with its credentials and its connection.
+    /// The time limit of one request, with its credentials and its connection.
     pub request_timeout: Duration,
     /// How often, in each region and for each API.
     pub rates: Rates,

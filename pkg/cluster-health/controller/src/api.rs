@@ -38,7 +38,7 @@ pub(crate) struct Condition {
     /// When `status` last changed.
     #[serde(with = "tolerant::time", skip_serializing_if = "Option::is_none")]
     pub last_transition_time: Option<Timestamp>,
-    /// Why, as one word for programs. Written when it is empty as well: server-side apply keeps the
+    /// The reason as one CamelCase word for programs. Written when it is empty as well: server-side apply keeps the
     /// text of another field manager where ours says nothing.
     #[serde(deserialize_with = "tolerant::null_is_default")]
     pub reason: String,

@@ -86,8 +86,8 @@ pub(crate) enum Refusal {
     #[error("a ClusterCredential may use it only with the label {SEND_LABEL}: \"true\"")]
     Unmarked,
     #[error(
-        "it has no ca.crt: its token is sent only to a server that its own ca.crt verifies, not \
-         caCert"
+        "it has no ca.crt; add one: a token is sent only to a server that the ca.crt of the same \
+         Secret verifies"
     )]
     NoAuthority,
 }

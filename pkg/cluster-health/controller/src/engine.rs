@@ -269,6 +269,6 @@ pub(crate) struct Limits {
     pub audit: bool,
     /// Replicas that share the clusters; 1 has the leader do everything.
     pub shards: usize,
-    /// Namespace of their leases; those of one namespace belong together.
+    /// Namespace of the Leases of the replicas; replicas with the same namespace share the clusters.
     pub shards_namespace: String,
 }

@@ -138,7 +138,7 @@ fn on_config(
         };
         let namespace = object.metadata.namespace().unwrap_or_default();
         for problem in flavour.configure(namespace, said) {
-            warn!(%problem, config = %object.metadata.key, "The KubeFedConfig has a mistake");
+            warn!(%problem, config = %object.metadata.key, "A field of the KubeFedConfig is invalid");
             let reference = identity(object).object_ref(&KUBEFED_CONFIGS);
             recorder.event(reference, EventType::Warning, "InvalidHealthCheck", problem);
         }

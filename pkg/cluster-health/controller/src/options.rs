@@ -46,7 +46,7 @@ pub(crate) struct Options {
     pub upstream_metrics: bool,
     /// `None` when there is no guard.
     pub guard: Option<GuardOptions>,
-    /// For the clients of all flavours.
+    /// Options of the clients of members, for all flavours.
     pub members: MemberOptions,
     /// `None` when that flavour is not asked for.
     pub kubefed: Option<KubeFedOptions>,

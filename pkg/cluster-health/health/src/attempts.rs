@@ -256,7 +256,7 @@ pub struct Setup {
     pub budget: Duration,
     /// Addresses of the cluster, at least one; at most 64 are tried.
     pub endpoints: u8,
-    /// The one that answered last.
+    /// The address that answered last.
     pub first_endpoint: u8,
     /// Whether a connection to that one is open.
     pub connected: bool,

@@ -32,7 +32,7 @@ impl Default for Windows {
     }
 }
 
-/// Shares between 0 and 1; `None` before there is anything to tell.
+/// Shares between 0 and 1; `None` before the first record.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ratios {
     /// Ratio of the last hour.

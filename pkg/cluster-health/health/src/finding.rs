@@ -65,8 +65,8 @@ impl Finding {
         Self { verdict: code.verdict(), code: Some(code), path }
     }
 
-    /// This failure in a probe that had an HTTP response before: the cluster can be reached,
-    /// whatever broke afterwards (`rule:an-answer-proves-reachability`).
+    /// This finding for a probe that had an HTTP response before it failed: the cluster can be reached, whatever broke
+    /// afterwards (`rule:an-answer-proves-reachability`).
     #[must_use]
     pub const fn after_a_response(self) -> Self {
         match self.verdict {
@@ -123,7 +123,7 @@ impl fmt::Display for Finding {
 pub struct Report {
     /// Verdict, code and path.
     pub finding: Finding,
-    /// When it began, which is what `lastProbeTime` tells.
+    /// When the probe began, the value of `lastProbeTime`.
     pub started: Moment,
     /// How long it took, retries included.
     pub took: Duration,
@@ -151,9 +151,9 @@ pub struct Endpoints {
 /// which is only ever shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Moment {
-    /// For intervals and deadlines.
+    /// The monotonic clock, for intervals and deadlines.
     pub monotonic: Instant,
-    /// For conditions, messages and metrics.
+    /// The wall clock, for conditions, messages and metrics.
     pub wall: Timestamp,
 }
 

@@ -24,7 +24,7 @@ pub struct Arrival {
     pub published: Option<Published>,
     /// Fingerprint of `published`.
     pub written: Option<u64>,
-    /// How many clusters come together with it; 0 for one that was created now.
+    /// How many clusters came in the same first list; 0 for a cluster that was created later.
     pub together: usize,
     /// The cluster comes from another replica, and has waited for its next probe since that replica released
     /// it.

@@ -46,7 +46,7 @@ pub enum Health {
 }
 
 impl Health {
-    /// All of them, for whoever counts by health.
+    /// All values, for counts by health.
     pub const ALL: [Self; 6] = [
         Self::Ready,
         Self::NotReady,
@@ -101,7 +101,7 @@ impl Health {
         Self::ALL.into_iter().find(|health| health.ready_reason() == reason)
     }
 
-    /// The health that this status of `Ready` means when no reason tells more.
+    /// The health that this status of `Ready` means when its reason is unknown.
     pub const fn from_ready(status: Status) -> Self {
         match status {
             Status::True => Self::Ready,
@@ -134,7 +134,7 @@ impl From<Verdict> for Health {
     }
 }
 
-/// A condition without its words.
+/// The status of a condition and its last transition, without reason and message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Condition {
     /// Status of the condition.

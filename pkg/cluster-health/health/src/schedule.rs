@@ -66,7 +66,7 @@ impl Policy {
         2 * self.round() + STUCK_MARGIN
     }
 
-    /// A failure of an extra probe counts only this long after the last one that counted
+    /// The shortest time after which the failure of an extra probe counts again.
     pub fn failure_spacing(&self) -> Duration {
         self.cadence.confirming() / 2
     }
@@ -83,11 +83,11 @@ const TRIGGER_SPACING: Duration = Duration::from_secs(1);
 /// How often a cluster is probed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cadence {
-    /// From start to start.
+    /// The time from the start of a probe to the start of the next.
     pub period: Duration,
     /// Wall time of one probe.
     pub timeout: Duration,
-    /// From start to start while a run of results contradicts what is published.
+    /// The time from start to start while a run of results contradicts the published health.
     pub confirm: Duration,
     /// Fraction by which intervals differ at random, 0 to 0.5.
     pub jitter: f64,

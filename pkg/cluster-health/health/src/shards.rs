@@ -315,7 +315,7 @@ pub struct Claim {
     pub replica: Box<str>,
     /// Anything that differs after each renewal.
     pub renewal: u64,
-    /// By which it probes; empty when it has released its lease, and claims nothing.
+    /// The replicas by which this replica chooses its share; empty when it has released its lease.
     pub view: View,
     /// The replica knows all replicas that may be probing; false while it is new.
     pub settled: bool,

@@ -8,11 +8,11 @@ pub enum Urgency {
     /// The cluster is published as unknown because this process is cut off: thousands of those at once are
     /// no news of any cluster.
     Partition,
-    /// A heartbeat of an object that is no cluster, as of a machine of one.
-    HeartbeatBeside,
-    /// A change of such an object.
+    /// A heartbeat of an object that is not a cluster, such as a Machine.
+    OtherHeartbeat,
+    /// A change of an object that is not a cluster.
     OtherChange,
-    /// Nothing changed that matters, and the object is to show that somebody looks.
+    /// A heartbeat of a cluster: nothing that matters has changed.
     Heartbeat,
     /// The first write of a cluster by this process, of a state that is no news: no readiness was
     /// published before, or the same one.
@@ -22,11 +22,11 @@ pub enum Urgency {
 }
 
 impl Urgency {
-    /// This urgency for an object that is not a cluster; see [`super::WriteQueue`].
+    /// The urgency of this write for an object that is not a cluster, such as a Machine.
     #[must_use]
-    pub fn beside_clusters(self) -> Self {
+    pub fn of_other_object(self) -> Self {
         match self {
-            Self::Partition | Self::Heartbeat | Self::HeartbeatBeside => Self::HeartbeatBeside,
+            Self::Partition | Self::Heartbeat | Self::OtherHeartbeat => Self::OtherHeartbeat,
             Self::Change | Self::FirstResult | Self::OtherChange => Self::OtherChange,
         }
     }

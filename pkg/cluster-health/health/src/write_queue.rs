@@ -282,7 +282,7 @@ impl<V> Entry<V> {
     fn lane(&self) -> Lane {
         match self.urgency {
             Urgency::OtherChange if self.failures <= 1 => Lane::OtherChange,
-            Urgency::OtherChange | Urgency::HeartbeatBeside => Lane::OtherRest,
+            Urgency::OtherChange | Urgency::OtherHeartbeat => Lane::OtherRest,
             Urgency::Partition => Lane::Partition,
             _ if self.failures > 1 => Lane::Refused,
             Urgency::Change => Lane::Change,

@@ -106,12 +106,12 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// A problem with `code`, told in `text`: what is wrong and what the user can do.
+    /// A problem with this code and text: what is wrong and what the user can do.
     pub fn new(code: Code, text: impl Into<String>) -> Self {
         Self { code, text: text.into() }
     }
 
-    /// For messages, metrics and alert rules.
+    /// The code for messages, metrics and alert rules.
     pub fn code(&self) -> Code {
         self.code
     }

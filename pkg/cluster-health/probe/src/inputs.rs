@@ -26,10 +26,9 @@ pub struct Inputs {
     pub proxy: Option<SecretString>,
     /// Checks of the server's certificate that are left out.
     pub tls: WaivedChecks,
-    /// The fields that a refused certificate is to speak of; words, and no part of the client.
+    /// The fields that the message about a refused certificate names; text only, no part of the client.
     pub fields: Fields,
-    /// Where a credential that is refused is renewed; words as well. Empty: nothing is known of
-    /// that.
+    /// Where a credential that is refused is renewed, for messages. Empty: nothing is known of that.
     pub renewed_in: &'static str,
     /// Whether credentials may go over plain HTTP.
     pub allow_plaintext: bool,

@@ -224,7 +224,7 @@ pub struct Meters {
 }
 
 impl Meters {
-    /// Registers them with `registry`.
+    /// Registers the metrics of connections with `registry`.
     ///
     /// # Errors
     /// It has metrics of these names already.

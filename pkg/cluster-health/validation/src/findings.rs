@@ -25,7 +25,7 @@ pub struct Unchecked {
     pub field: String,
     /// The unanswered question, such as `whether SSH answers at 10.0.0.1:22`.
     pub question: String,
-    /// The part of the environment that would tell.
+    /// The part of the environment that would answer the question.
     pub told_by: Option<&'static str>,
     /// The question in structured form, where the network can answer it.
     pub asks: Option<Question>,
@@ -179,7 +179,7 @@ impl fmt::Display for ErrorType {
 /// One thing that is wrong.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FieldError {
-    /// Where, such as `spec.machines[1].ip`.
+    /// The path of the field, such as `spec.machines[1].ip`.
     pub field: String,
     /// The kind of the error.
     pub error_type: ErrorType,

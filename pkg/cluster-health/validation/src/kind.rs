@@ -28,7 +28,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 7] = [
         Self::Cluster,
         Self::ClusterCredential,

@@ -58,8 +58,8 @@ impl fmt::Debug for Answer {
     }
 }
 
-/// Like [`Caller::answer`](crate::Caller::answer), through a client of kube. It must come from
-/// [`Clients`](crate::Clients): its layers keep the limits.
+/// Sends a request through a client of kube and reads the whole answer, as [`Caller::answer`](crate::Caller::answer)
+/// does. It must come from [`Clients`](crate::Clients): its layers keep the limits.
 pub async fn answer(
     client: &kube::Client,
     mut request: Request<Body>,

@@ -129,7 +129,7 @@ impl Clients {
         Ok(self.caller(profile)?.kube())
     }
 
-    /// Like [`Clients::build`], for raw requests; [`Caller::kube`] is the same client for kube's API.
+    /// A client for raw requests, made as by [`Clients::build`]; [`Caller::kube`] is the same client for kube's API.
     pub fn caller(&self, profile: Profile) -> Result<Caller, ConfigError> {
         if tokio::runtime::Handle::try_current().is_err() {
             return Err(ConfigError::NoRuntime);

@@ -44,9 +44,9 @@ pub struct DelegationOptions {
     pub proxy_ca_file: Option<PathBuf>,
     /// The headers that count with [`proxy_ca_file`](Self::proxy_ca_file).
     pub proxy_headers: RequestHeaders,
-    /// Nothing is looked up in the cluster.
+    /// Whether no CA is looked up in the cluster.
     pub skip_lookup: bool,
-    /// A lookup that the API server refuses is told and tried again; else it ends the process.
+    /// Whether a lookup that the API server refuses is logged and tried again; otherwise it ends the process.
     pub tolerate_lookup_failure: bool,
     /// How long the answer about a token is reused.
     pub token_ttl: Duration,
@@ -74,7 +74,7 @@ pub struct OpenPaths {
 }
 
 impl OpenPaths {
-    /// From `--authorization-always-allow-paths`: with or without a slash in front; a final `*`
+    /// Makes the open paths of `--authorization-always-allow-paths`: with or without a slash in front; a final `*`
     /// stands for the rest.
     pub fn new(patterns: &[String]) -> Self {
         let mut paths = Self { exact: Vec::new(), prefixes: Vec::new() };

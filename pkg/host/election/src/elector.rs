@@ -293,7 +293,7 @@ impl<S: LeaseStore> Candidate<S> {
         if let Some(remembered) = self.lease.take() {
             match self.write_free(remembered, deadline).await {
                 Ok(()) => return Ok(true),
-                Err(err) => debug!(%err, "Reading the lease to release it"),
+                Err(err) => debug!(%err, "Cannot read the lease to release it"),
             }
         }
         match self.read(deadline).await? {

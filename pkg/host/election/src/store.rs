@@ -145,7 +145,7 @@ impl ReplicaLeases {
         Self { group, identity, name, api, own, written: Mutex::default() }
     }
 
-    /// All of them, by a consistent read; released ones too.
+    /// All leases of the group, released ones included, by a consistent read.
     pub async fn list(&self) -> Result<Vec<ReplicaLease>, StoreError> {
         let (label, group) = self.group.label;
         let params = ListParams::default().labels(&format!("{label}={group}"));
@@ -153,8 +153,8 @@ impl ReplicaLeases {
         Ok(listed.items.into_iter().map(|lease| self.read(lease)).collect())
     }
 
-    /// Renews our lease, or makes it, one call at a time, with this word to the others. A write
-    /// whose outcome is unknown is not carried out after the next one that succeeds.
+    /// Renews or creates the lease of this replica, one call at a time; `says` is the text for the other replicas. A
+    /// write whose outcome is unknown is not carried out after the next one that succeeds.
     ///
     /// # Errors
     /// It may have been written nevertheless, unless it is a conflict.
@@ -189,8 +189,8 @@ impl ReplicaLeases {
         }
     }
 
-    /// Gives our lease back with a last word to the others: for a replica that has ended its work.
-    /// They may begin at once, and delete it when all of them have seen it
+    /// Releases the lease of this replica, which has ended its work; `says` is its last text for the other replicas.
+    /// They may begin at once, and delete the lease when all of them have seen it
     /// (`rule:each-replica-writes-its-own-lease`).
     ///
     /// # Errors

@@ -62,7 +62,7 @@ pub enum EventType {
 }
 
 impl EventType {
-    /// The word on the wire.
+    /// The value of the field `type`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Normal => "Normal",

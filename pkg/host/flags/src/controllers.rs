@@ -27,7 +27,7 @@ impl Selection {
     }
 }
 
-/// Names in `--controllers` that cannot be obeyed; all of them at once.
+/// Names in `--controllers` that no controller has; all of them at once.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{}", self.sentence())]
 pub struct BadNames {

@@ -169,7 +169,7 @@ impl Session {
         self.0.ended.is_cancelled()
     }
 
-    /// Waits for the end and tells its cause.
+    /// Waits for the end of the session and returns its cause.
     pub async fn ended(&self) -> &str {
         self.0.ended.cancelled().await;
         self.0.end.get().map_or("", |end| &end.cause)

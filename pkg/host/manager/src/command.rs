@@ -17,9 +17,9 @@ pub mod manifests;
 
 /// A command that a controller group brings along: it does its work and ends.
 pub struct Command {
-    /// The word after the program's name.
+    /// The name of the command, which follows the program's name.
     pub name: &'static str,
-    /// For `--help`, in one line.
+    /// What the command does, in one line for `--help`.
     pub about: &'static str,
     /// Runs it with the arguments after its name.
     pub start: fn(Program, Vec<OsString>) -> ExitCode,
@@ -77,7 +77,7 @@ pub fn output(help: &'static str) -> Arg {
         .value_parser(PossibleValuesParser::new(["text", JSON]))
 }
 
-/// For programs, and not for people.
+/// Whether the output is JSON for programs instead of text for people.
 pub fn wants_json(matches: &ArgMatches) -> bool {
     matches.get_one::<String>(OUTPUT).is_some_and(|format| format == JSON)
 }

@@ -43,13 +43,13 @@ pub struct Context {
     pub informers: Informers,
     /// Records events under the controller's component name.
     pub recorder: Recorder,
-    /// For the controller's own checks. Name them after the controller; a later run's check
-    /// replaces that of an earlier one.
+    /// Registers the controller's own health checks. Name them after the controller; a later run's check replaces that
+    /// of an earlier one.
     pub health: Health,
-    /// For the controller's own pages of the secure port, below `/debug/controllers/<name>`; a
-    /// later run's page replaces that of an earlier one.
+    /// Adds the controller's own pages to the secure port, below `/debug/controllers/<name>`; a later run's page
+    /// replaces that of an earlier one.
     pub pages: Pages,
-    /// For a listener of the controller's own, such as one for admission webhooks.
+    /// Metrics for a listener of the controller's own, such as one for admission webhooks.
     pub listeners: ServingMetrics,
     /// Flags for all controllers.
     pub settings: Settings,
@@ -66,7 +66,7 @@ pub struct Settings {
     pub work_rate: (f64, u32),
     /// How long a write may take before it is given up; the fence shortens it as the lease ends.
     pub write_timeout: Duration,
-    /// Nothing that is written will be there: no write shows up in a cache.
+    /// Whether writes are not stored: no write shows up in a cache.
     pub dry_run: bool,
 }
 
@@ -211,7 +211,7 @@ impl ClientSource {
     }
 }
 
-/// Nothing could be started.
+/// Why the host cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// A mistake of ours: two parts share the name of a metric.

@@ -60,7 +60,7 @@ pub struct CrdLabel {
 
 /// A controller that accepts the command line.
 pub struct Configured {
-    /// For the log, one sentence each.
+    /// Warnings for the log, one sentence each.
     pub warnings: Vec<String>,
     /// Whether it runs with this command line.
     pub activity: Activity,
@@ -83,7 +83,7 @@ impl Configured {
         Self { warnings: Vec::new(), activity: Activity::Run(Arc::new(runner)) }
     }
 
-    /// Nothing to do, for this reason.
+    /// A controller that is not started, for this reason.
     pub fn idle(reason: impl Into<String>) -> Self {
         Self { warnings: Vec::new(), activity: Activity::Idle { reason: reason.into() } }
     }

@@ -86,7 +86,7 @@ impl Host {
         Ok(())
     }
 
-    /// Stops all controllers and waits for them, telling of stragglers, then flushes events.
+    /// Stops all controllers and waits for them, logs those that do not stop, then flushes events.
     pub async fn stop(mut self) -> Ended {
         let ended = self.running.stop().await;
         // Side by side: one that waits for its server must not take the time of the others.

@@ -40,7 +40,7 @@ pub struct InformersOptions {
     pub format: Format,
     /// Value of the label `app.kubernetes.io/managed-by` that the CRDs of our kinds have.
     pub product: &'static str,
-    /// How often each cache tells its users of all objects again, as they are; `None` for never.
+    /// How often each cache delivers all its objects to its users again; `None` for never.
     pub resync: Option<Duration>,
     /// Ends all informers.
     pub stop: CancellationToken,
@@ -74,14 +74,14 @@ impl Informers {
         Self { shared, session: Session::new(), since: None, any_owner: false }
     }
 
-    /// For a run of a controller: its informers are those of all others, its session is its own.
+    /// The informers for a run of a controller: its informers are those of all others, its session is its own.
     #[must_use]
     pub fn of_run(&self) -> Self {
         Self { session: Session::new(), ..self.clone() }
     }
 
-    /// For a run that follows a failed one: its informers are synced when a list has been delivered
-    /// that is younger than the last write of the failed run (rule:restarted-run-lists-again).
+    /// The informers for a run that follows a failed run: its informers are synced when a list has been delivered that
+    /// is younger than the last write of the failed run (rule:restarted-run-lists-again).
     #[must_use]
     pub fn of_next_run(&self) -> Self {
         Self { session: Session::new(), since: Some(Instant::now()), ..self.clone() }

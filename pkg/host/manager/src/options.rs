@@ -44,11 +44,11 @@ pub struct HostOptions {
     pub own_rates: BTreeMap<&'static str, (f64, u32)>,
     /// Writes of controllers are judged by the API server and not stored.
     pub dry_run: bool,
-    /// For the throttles of the controllers' clients.
+    /// Metrics of the throttles of the controllers' clients.
     pub throttle_metrics: ThrottleMetrics,
     /// Sends all events, behind a throttle of its own.
     pub event_client: kube::Client,
-    /// For the controllers' recorders.
+    /// Metrics of the controllers' event recorders.
     pub event_metrics: EventMetrics,
     /// `--controller-start-interval`.
     pub start_interval: Duration,

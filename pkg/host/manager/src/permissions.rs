@@ -151,7 +151,7 @@ impl PermissionCheck {
             namespace = said(namespace),
             name = said(name),
             "{}",
-            self.subject.cure()
+            self.subject.cure(permission)
         );
     }
 }
@@ -161,28 +161,39 @@ fn count(missing: &HashSet<Permission>) -> i64 {
 }
 
 impl Subject {
-    fn cure(&self) -> String {
+    /// The sentence about a missing right: the account, the right, and how an operator grants it.
+    fn cure(&self, permission: &Permission) -> String {
         let account = self.account;
-        if let Some(manifest) = self.manifest {
-            let who = if self.by_account {
-                format!("service account kube-system/{account}")
-            } else {
-                "the identity in --kubeconfig".to_owned()
-            };
-            return format!("Missing permission: {who} may not do this; apply {manifest}");
-        }
-        if self.by_account {
-            format!(
-                "Missing permission: service account kube-system/{account} may not do this; \
-                 restore the ClusterRole system:controller:{account} and its binding"
-            )
+        let identity = if self.by_account {
+            format!("service account kube-system/{account}")
+        } else {
+            "the identity in --kubeconfig".to_owned()
+        };
+        let cure = if let Some(manifest) = self.manifest {
+            format!("apply {manifest}")
+        } else if self.by_account {
+            format!("restore the ClusterRole system:controller:{account} and its binding")
         } else {
             format!(
-                "Missing permission: the identity in --kubeconfig may not do this; run with \
-                 --use-service-account-credentials=true to act as kube-system/{account}, or grant it"
+                "run with --use-service-account-credentials=true to act as kube-system/{account}, \
+                 or grant the right"
             )
-        }
+        };
+        format!("Missing permission: {identity} may not {}; {cure}", in_words(permission))
     }
+}
+
+/// A right in the words of the API server's refusals, such as `patch nodes/status` or
+/// `list clusters in the API group cluster.x-k8s.io`.
+fn in_words(permission: &Permission) -> String {
+    let Permission { verb, group, resource, subresource, namespace, name } = permission;
+    let part = |before: &str, text: &str| match text {
+        "" => String::new(),
+        text => format!("{before}{text}"),
+    };
+    let (subresource, name) = (part("/", subresource), part(" ", name));
+    let (group, place) = (part(" in the API group ", group), part(" in the namespace ", namespace));
+    format!("{verb} {resource}{subresource}{name}{group}{place}")
 }
 
 /// Whether the attributes of a review of access, such as those of a [`Permission`], are allowed to

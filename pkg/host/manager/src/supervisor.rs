@@ -176,9 +176,9 @@ async fn end_orderly(tasks: &Tasks, write_timeout: Duration) -> usize {
     if timeout(write_timeout.max(TASK_GRACE), tasks.ended()).await.is_ok() {
         return 0;
     }
-    warn!(begun_at = ?tasks.places(), "Tasks did not stop with their controller and are cancelled");
+    warn!(started_at = ?tasks.places(), "Tasks did not stop with their controller and are cancelled");
     if !tasks.end_within(Duration::ZERO).await {
-        error!(begun_at = ?tasks.places(), "Tasks block their thread and cannot be cancelled; \
+        error!(started_at = ?tasks.places(), "Tasks block their thread and cannot be cancelled; \
             continuing without them");
         return 1;
     }

@@ -62,7 +62,7 @@ impl<S: Schema> Object<S> {
         Ok(Self { metadata, body, status, written_as, text })
     }
 
-    /// All that is kept of it.
+    /// The object as it is kept, as JSON.
     pub fn whole(&self) -> Value {
         // The text was made from JSON by this type.
         serde_json::from_str(&self.text).unwrap_or_default()

@@ -48,8 +48,8 @@ impl ObjectMeta {
         self.deletion_timestamp.is_some()
     }
 
-    /// Nothing holds it any more: a write that is answered with such an object has ended it. One
-    /// with a time of grace goes on living, without finalizers too
+    /// Whether the object is deleted and nothing holds it any more: a write that is answered with such an object has
+    /// ended it. One with a time of grace goes on living, without finalizers too
     ///.
     pub fn has_ended(&self) -> bool {
         let graceless = self.deletion_grace_period_seconds == Some(0);

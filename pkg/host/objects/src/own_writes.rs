@@ -129,8 +129,8 @@ impl OpenWrites {
         *until = (*until).max(Some(settled_at));
     }
 
-    /// Waits until the server no longer carries out any of them, which is at most the time limit of
-    /// one attempt: for a controller that stops, before its lease is given back.
+    /// Waits until the server no longer carries out any open write, which is at most the time limit of one attempt: for
+    /// a controller that stops, before its lease is given back.
     pub async fn settled(&self) {
         while let Some(until) = self.open_until() {
             sleep_until(until).await;

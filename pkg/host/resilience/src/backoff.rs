@@ -39,7 +39,7 @@ impl Backoff {
         self.delay_drawn(failures, rand::random())
     }
 
-    /// Like [`delay`](Self::delay), with the random number given: `draw` is in `[0, 1)`.
+    /// The wait after so many failures, with the random number `draw` in `[0, 1)`; [`delay`](Self::delay) draws one.
     pub fn delay_drawn(&self, failures: u32, draw: f64) -> Duration {
         self.jitter.apply(self.computed(failures), draw)
     }

@@ -87,7 +87,7 @@ impl<K: Eq + Hash> KeyedLogGate<K> {
         Self { interval, states: Mutex::default() }
     }
 
-    /// Like [`LogGate::pass`], for the lines of `key`.
+    /// Whether a line about `key` may be logged now, as [`LogGate::pass`] says for one key.
     pub fn pass(&self, key: K, now: impl Into<Instant>) -> Option<u64> {
         let (now, mut states) = (now.into(), self.states.lock());
         if !states.contains_key(&key) {

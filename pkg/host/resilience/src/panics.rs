@@ -54,7 +54,7 @@ pub async fn contain<F: Future>(future: F) -> Result<F::Output, Panic> {
     .await
 }
 
-/// Like [`contain`], for a function that does not wait.
+/// Runs a function to its end or to its panic; [`contain`] does so with a future.
 pub fn contain_call<T>(call: impl FnOnce() -> T) -> Result<T, Panic> {
     keep_places();
     let outer = CONTAINED.replace(true);

@@ -44,9 +44,8 @@ pub struct Page {
 }
 
 impl Page {
-    /// `path` stands for itself; one that ends in `/` stands for everything below it as well.
-    /// `handler` may take its time: after a minute the server answers in its place, and it does so
-    /// when the handler panics.
+    /// A page at `path`; a path that ends in `/` includes everything below it. `handler` may take its time: after a
+    /// minute the server answers in its place, and it does so when the handler panics.
     pub fn new<F>(
         path: impl Into<String>,
         access: Access,

@@ -50,7 +50,7 @@ pub enum Phase {
 
 /// An open connection.
 pub struct Dialed {
-    /// For requests and answers.
+    /// The open connection.
     pub stream: Box<dyn Duplex>,
     /// When the certificate that the server showed is valid; none without TLS.
     pub certificate: Option<Validity>,
@@ -61,12 +61,12 @@ pub struct Dialed {
 pub struct Way<'a> {
     /// Gives the addresses of hosts.
     pub resolver: &'a Resolver,
-    /// Asks for them.
+    /// The asker of these addresses.
     pub asker: &'a Asker,
 }
 
-/// Opens a connection to `server`, an absolute URI, and tells `entered` what it does. Addresses of
-/// one name that do not answer get equal shares of `limit`; the caller ends the whole thing.
+/// Opens a connection to `server`, an absolute URI, and reports each phase to `entered`. Addresses of one name that do
+/// not answer get equal shares of `limit`; the caller ends the whole thing.
 pub async fn dial(
     endpoint: &Endpoint,
     server: &Uri,

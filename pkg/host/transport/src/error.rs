@@ -13,7 +13,7 @@ use rustls_pki_types::pem;
 /// The prefix that kube puts before every error of our own layers.
 const KUBE_PREFIX: &str = "ServiceError: ";
 
-/// Displays an error and, after colons, each of its causes that it does not tell itself.
+/// Displays an error and, after colons, each of its causes that its own text does not contain.
 pub struct ErrorChain<'a>(pub &'a (dyn Error + 'static));
 
 impl fmt::Display for ErrorChain<'_> {

@@ -60,7 +60,7 @@ impl PanicLimit {
         self.inner.counter.inc();
     }
 
-    /// Counts a panic at a key, which is told apart from those of other queues.
+    /// Counts a panic at a key; `key` contains the name of the queue.
     pub fn record(&self, key: String, panic: &Panic) -> Verdict {
         self.count();
         let now = Instant::now();

@@ -202,7 +202,11 @@ impl<R: Reconcile> Pool<R> {
     fn cut_off(&self, key: &R::Key) -> Outcome {
         let delay = self.queue.retry(key, Duration::ZERO);
         let limit = self.options.limit;
-        self.log_failure(key, &format!("it did not finish within its limit of {limit:?}"), delay);
+        self.log_failure(
+            key,
+            &format!("the reconcile did not finish within its limit of {limit:?}"),
+            delay,
+        );
         Outcome::Timeout
     }
 
@@ -213,8 +217,8 @@ impl<R: Reconcile> Pool<R> {
         let failures = self.queue.failures(key);
         match self.log.pass(Instant::now()) {
             Some(0) => warn!(err, failures, ?delay, "Cannot reconcile, trying again"),
-            Some(others) => {
-                warn!(err, failures, ?delay, others, "Cannot reconcile, trying again");
+            Some(suppressed) => {
+                warn!(err, failures, ?delay, suppressed, "Cannot reconcile, trying again");
             }
             None => debug!(err, failures, ?delay, "Cannot reconcile, trying again"),
         }
@@ -224,13 +228,13 @@ impl<R: Reconcile> Pool<R> {
         self.queue.note_failure(key, &format!("panic at {}: {}", panic.location, panic.message));
         let away = self.queue.quarantine(key);
         let verdict = self.options.panics.record(format!("{}/{key}", self.queue.name()), panic);
-        if let Some(others) = verdict.show {
+        if let Some(suppressed) = verdict.show {
             error!(
                 location = panic.location,
                 panic = panic.message,
                 backtrace = panic.backtrace,
-                others,
-                kept_away = ?away,
+                suppressed,
+                quarantine = ?away,
                 "Panic in a worker"
             );
         }

@@ -18,7 +18,7 @@ pub struct Quantity {
 }
 
 impl Quantity {
-    /// Nothing.
+    /// The quantity 0.
     pub const ZERO: Self = Self { nanos: 0 };
 
     /// A whole number.

@@ -74,7 +74,8 @@ impl NodeEvents {
         } else {
             "Pod CIDR of the Node needs attention"
         };
-        warn!(logger = LOGGER, node = %node.name, reason, err = why, "{state}");
+        // The span of the reconcile has the name of the Node.
+        warn!(logger = LOGGER, reason, err = why, "{state}");
         let message = format!("Node {} status is now: {reason}: {why}", node.name);
         let object = ObjectRef::node(&node.name, &node.uid);
         self.recorder.event(object, EventType::Normal, reason, message);

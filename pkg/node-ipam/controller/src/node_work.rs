@@ -197,7 +197,10 @@ pub(crate) fn audit<N: CachedNode>(nodes: &Informer<N>, reconciler: &Reconciler<
         reconciler.allocator.lock().audit(live, Instant::now())
     });
     if mended > 0 {
-        error!(mended, "Claims differed from the cache and were corrected; please report this");
+        error!(
+            corrected = mended,
+            "Claims differed from the cache and were corrected; please report this"
+        );
     }
     reconciler.carry_out(effects);
 }

@@ -90,13 +90,15 @@ impl Detector {
                 return;
             }
         }
-        let remedy = known.map_or("stop it if it assigns pod CIDRs", |it| it.remedy);
+        let remedy = known.map_or("if it is an allocator, stop it", |it| it.remedy);
         let consequence = if acts { on.consequence() } else { on.next_consequence() };
         let message = format!(
-            "{manager} assigned {} while this program assigns pod CIDRs: {remedy}{consequence}",
+            "{manager} assigned {} to Node {}, but this program assigns pod CIDRs too: \
+             {remedy}{consequence}",
             cidrs.join(","),
+            suspect.name,
         );
-        error!(logger = LOGGER, node = %suspect.name, "{message}");
+        error!(logger = LOGGER, "{message}");
         let object = ObjectRef::node(&suspect.name, &suspect.uid);
         self.recorder.event(object, EventType::Warning, "SecondAllocator", message);
     }

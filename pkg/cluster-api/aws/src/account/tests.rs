@@ -87,6 +87,7 @@ fn first_request(profile: &str, environment: &[(&str, &str)], expected: &str) ->
         .env("AWS_CONFIG_FILE", &file)
         .env("AWS_SHARED_CREDENTIALS_FILE", folder.join("none"))
         .env("AWS_EC2_METADATA_DISABLED", "true")
+        .env("AWS_EC2_METADATA_SERVICE_ENDPOINT", &url)
         .env("AWS_ENDPOINT_URL", url)
         .env("EXPECTED", expected)
         .envs(environment.iter().copied())
@@ -134,6 +135,13 @@ fn a_credential_process_of_the_profile_gives_the_credentials() {
     let request = first_request(&format!("[default]\n{process}\n"), &[], "").unwrap();
     assert!(request.contains("Credential=AKIAPROCESS/"), "{request}");
     assert!(request.contains(&format!("/{REGION}/ec2/")), "{request}");
+}
+
+#[test]
+fn without_a_region_the_metadata_service_is_not_asked_for_one() {
+    let keys = "[default]\naws_access_key_id = AKIAKEYS\naws_secret_access_key = s\n";
+    let request = first_request(keys, &[("AWS_EC2_METADATA_DISABLED", "false")], "").unwrap();
+    assert!(request.contains("Credential=AKIAKEYS/"), "{request}");
 }
 
 #[test]

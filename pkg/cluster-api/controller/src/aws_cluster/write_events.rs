@@ -37,7 +37,7 @@ pub(super) fn event_text(action: &Action, outcome: &Outcome, is_repair: bool) ->
                 let _infallible = write!(message, ": {}", answer.id);
             }
             if is_repair {
-                message.push_str("; drift");
+                message.push_str("; repairs drift");
                 let difference = action.difference();
                 let colon = if difference.is_empty() { "" } else { ": " };
                 let _infallible = write!(message, "{colon}{difference}");
@@ -157,6 +157,6 @@ mod tests {
         let route = Action::CreateRoute { table: "rtb-1".to_owned(), target };
         let done = Outcome::Done(Answer::default());
         let (_, _, message) = event_text(&route, &done, true).unwrap();
-        assert_eq!(message, "CreateRoute of rtb-1; drift: + 0.0.0.0/0 to nat-1");
+        assert_eq!(message, "CreateRoute of rtb-1; repairs drift: + 0.0.0.0/0 to nat-1");
     }
 }

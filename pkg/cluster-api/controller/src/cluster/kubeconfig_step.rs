@@ -146,7 +146,8 @@ impl Clusters {
             let value = making.render()?;
             let draft = draft(making.cluster, SecretBody::of([(VALUE, &value)]));
             self.secret_client.create_if_absent(&key, &draft).await?;
-            let message = format!("Secret {}-kubeconfig", making.cluster.metadata.name());
+            let name = making.cluster.metadata.name();
+            let message = format!("the kubeconfig is in Secret {name}-kubeconfig");
             self.event(making.cluster, EventType::Normal, "KubeconfigCreated", &message);
             report.conditions.mark_true(READY, "Created", "");
             return Ok(None);

@@ -26,7 +26,7 @@ pub struct Subject {
     pub object: Value,
     /// The stored object, in an update.
     pub old: Option<Value>,
-    /// Nothing is stored whatever is answered, and nothing is to happen meanwhile.
+    /// Whether the request is a dry run: nothing is stored, and the review must have no side effect.
     pub is_dry_run: bool,
 }
 

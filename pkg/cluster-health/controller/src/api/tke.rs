@@ -68,7 +68,7 @@ pub(crate) struct ClusterStatus {
     pub version: String,
     #[serde(deserialize_with = "tolerant::null_is_default")]
     pub phase: Phase,
-    /// In the order of their first appearance; the last one is the progress of upstream's installer.
+    /// The conditions in the order of their first appearance; the last one is the progress of upstream's installer.
     #[serde(deserialize_with = "tolerant::null_is_default")]
     pub conditions: Vec<Condition>,
     #[serde(deserialize_with = "tolerant::null_is_default")]
@@ -230,7 +230,7 @@ pub(crate) struct MachineStatus {
     pub locked: Option<bool>,
     #[serde(deserialize_with = "tolerant::null_is_default")]
     pub phase: Phase,
-    /// In the order of their first appearance.
+    /// The conditions in the order of their first appearance.
     #[serde(deserialize_with = "tolerant::null_is_default")]
     pub conditions: Vec<Condition>,
     #[serde(deserialize_with = "tolerant::null_is_default")]

@@ -91,7 +91,7 @@ impl Cluster {
 pub(crate) struct Statement<'a> {
     /// The published health; `None` before the first.
     pub published: Option<&'a Published>,
-    /// For the condition about readiness.
+    /// The message of the condition about readiness.
     pub message: &'a str,
     /// The cluster is known and on purpose not probed.
     pub paused: bool,

@@ -191,7 +191,7 @@ impl FlavourRegistry {
     /// Submits the status of an object that is not a cluster, such as a Machine. It shares the write
     /// budget: a sixth of it while clusters need the rest; for [`Flavour::further_kinds`].
     pub(crate) fn write(&self, pending: Arc<dyn Pending>, urgency: Urgency) {
-        self.clusters.writer.submit(pending, urgency.beside_clusters(), now().monotonic);
+        self.clusters.writer.submit(pending, urgency.of_other_object(), now().monotonic);
     }
 
     /// Whether a write of the object with this UID waits or is under way.

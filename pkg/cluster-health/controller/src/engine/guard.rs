@@ -117,10 +117,10 @@ fn report(
                 references,
                 api,
                 local_down,
-                "This process seems to be cut off from its member clusters; until that ends none is published as offline"
+                "This process seems to be cut off from its member clusters; until that ends, no member is published as offline"
             );
             let text = format!(
-                "this replica seems to be cut off from its member clusters: {signs}; until that ends none is published as offline"
+                "this replica seems to be cut off from its member clusters: {signs}; until that ends, no member is published as offline"
             );
             event(EventType::Warning, "HubPartition", text);
         }
@@ -141,7 +141,7 @@ fn report(
         (GuardState::Partition, _) => {
             info!(state, waiting, "This process reaches its member clusters again");
             let text = format!(
-                "this replica reaches its member clusters again: {signs}; {waiting} that failed are probed again"
+                "this replica reaches its member clusters again: {signs}; {waiting} failed members are probed again"
             );
             event(EventType::Normal, "HubPartitionEnded", text);
         }

@@ -60,9 +60,7 @@ impl Permits {
         if insufficient && !cap.insufficient {
             let (at_once, enough) = (cap.size, probes_at_once(loads));
             warn!(
-                at_once,
-                enough,
-                "--cluster-health-max-concurrent-probes is too small: if no cluster answers, probes start later than their period; raise it to the value of enough, or set it to 0"
+                "--cluster-health-max-concurrent-probes={at_once} is too small: if no cluster answers, probes start later than their period; set it to {enough} or more, or to 0"
             );
         }
         cap.insufficient = insufficient;

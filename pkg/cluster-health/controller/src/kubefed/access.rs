@@ -57,7 +57,7 @@ pub(crate) fn inputs(
     if secret_key(cluster).is_none() {
         return Err(missing("spec.secretRef.name is empty or is not the name of a Secret".into()));
     }
-    let secret = secret.ok_or_else(|| missing(format!("there is no Secret {name}")))?;
+    let secret = secret.ok_or_else(|| missing(format!("Secret {name} does not exist")))?;
     may_send(Reference::SameNamespace, secret.facts)
         .map_err(|refusal| refusal.problem(&format!("Secret {name}")))?;
     if secret.token.is_none() {

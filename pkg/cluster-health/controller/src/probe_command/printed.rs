@@ -180,9 +180,10 @@ mod tests {
 
     #[test]
     fn of_a_cluster_that_could_not_be_asked_only_the_reason_is_reported() {
-        let problem = probe::Problem::new(Code::SecretMissing, "there is no Secret s");
+        let problem = probe::Problem::new(Code::SecretMissing, "Secret s does not exist");
         let text = of(&Probed::of_problem(&problem), false);
-        let told = "config: cluster cannot be probed: secret-missing: there is no Secret s (0.0ms)";
+        let told =
+            "config: cluster cannot be probed: secret-missing: Secret s does not exist (0.0ms)";
         assert_eq!(text, format!("{told}\n"));
     }
 

@@ -16,7 +16,7 @@ pub struct Round {
     pub began: Instant,
     /// When the last target had answered, or had its time.
     pub ended: Instant,
-    /// This machine has no network: no interface is up, or there is no default route.
+    /// Whether this machine has no network: no interface is up, or there is no default route.
     pub local_down: bool,
     /// The own API server answered.
     pub api: bool,
@@ -40,7 +40,7 @@ pub struct Evidence {
     pub connected: Option<Instant>,
     /// Since when it is published as unreachable.
     pub unreachable_since: Option<Instant>,
-    /// Its failures have crossed the threshold and wait for the guard.
+    /// Whether the member's failures have crossed the threshold and wait for the guard.
     pub waits: bool,
 }
 

@@ -50,7 +50,7 @@ impl Member {
         }
     }
 
-    /// Its last probe, as evidence about the network; `None` when no request was sent.
+    /// The last probe of the member, as evidence about the network; `None` when no request was sent.
     pub fn evidence(&self) -> Option<Evidence> {
         let last = self.last?;
         let answers = match last.finding.verdict() {

@@ -76,11 +76,11 @@ fn sentence(published: &Published) -> String {
     match (published.finding, published.health) {
         (Some(finding), _) => finding.to_string(),
         (None, Health::HubPartition) => {
-            "this replica is cut off from its clusters, and cannot tell whether this one answers"
+            "this replica is cut off from its clusters, and cannot tell whether this cluster answers"
                 .to_owned()
         }
         (None, Health::Unknown) => "no probe was completed for too long".to_owned(),
-        (None, _) => "as published before this process took over".to_owned(),
+        (None, _) => "published before this process started to probe the cluster".to_owned(),
     }
 }
 
@@ -91,6 +91,6 @@ fn run_of_failures(member: &Member, now: Instant) -> String {
         failures => format!("{failures} times in a row"),
     };
     let Some(due) = member.due() else { return format!("; failed {times}") };
-    let seconds = due.saturating_duration_since(now).as_secs_f64();
-    format!("; failed {times}, next probe after {seconds:.0}s")
+    let seconds = due.saturating_duration_since(now).as_secs_f64().ceil();
+    format!("; failed {times}, next probe after {seconds}s")
 }

@@ -52,7 +52,7 @@ fn changes_go_before_first_results_and_those_before_heartbeats() {
 fn a_change_waits_two_turns_at_most_behind_thousands_of_other_writes() {
     let (mut queue, now) = (WriteQueue::default(), Instant::now());
     let rest =
-        [Urgency::FirstResult, Urgency::Heartbeat, Urgency::OtherChange, Urgency::HeartbeatBeside];
+        [Urgency::FirstResult, Urgency::Heartbeat, Urgency::OtherChange, Urgency::OtherHeartbeat];
     for (key, urgency) in (10_000..20_000).zip(rest.into_iter().cycle()) {
         queue.submit(key, (), urgency, now);
     }
@@ -183,10 +183,10 @@ fn a_stream_of_changes_starves_no_other_write() {
 
 #[test]
 fn thousands_of_machines_hold_up_no_cluster_and_are_written_all_the_same() {
-    use Urgency::{Change, Heartbeat, HeartbeatBeside, OtherChange};
+    use Urgency::{Change, Heartbeat, OtherChange, OtherHeartbeat};
     let now = Instant::now();
     // However many came before, and whatever became of them.
-    for (machines, tries) in [(OtherChange, 0), (HeartbeatBeside, 0), (OtherChange, 3)] {
+    for (machines, tries) in [(OtherChange, 0), (OtherHeartbeat, 0), (OtherChange, 3)] {
         let mut queue = WriteQueue::default();
         for key in 1000..2000 {
             queue.submit(key, (), machines, now);
@@ -262,7 +262,7 @@ fn anything() -> impl Strategy<Value = Do> {
         Just(Urgency::FirstResult),
         Just(Urgency::Heartbeat),
         Just(Urgency::OtherChange),
-        Just(Urgency::HeartbeatBeside),
+        Just(Urgency::OtherHeartbeat),
     ];
     let written = prop_oneof![
         Just(Written::Done),

@@ -36,7 +36,7 @@ pub struct Read {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("cannot read from the cluster: {detail}")]
 pub struct ReadError {
-    /// For metrics.
+    /// The code of the failure, for metrics.
     pub code: Code,
     /// One line without secrets.
     pub(crate) detail: Box<str>,

@@ -209,7 +209,7 @@ impl Default for ConnectionLimits {
 /// Result of a probe, for the engine and for people.
 #[derive(Clone, Debug)]
 pub struct Probed {
-    /// For the engine.
+    /// The report for the engine.
     pub report: Report,
     /// Every attempt, in the order in which they were made.
     pub attempts: Vec<Trace>,
@@ -235,7 +235,7 @@ impl Probed {
     }
 }
 
-/// This moment on both clocks; a test that pauses tokio's time pauses the monotonic one.
+/// The current time on both clocks; a test that pauses tokio's time pauses the monotonic one.
 pub fn now() -> Moment {
     Moment { monotonic: Instant::now().into_std(), wall: Timestamp::now() }
 }

@@ -71,6 +71,14 @@ async fn to_an_account_without_its_role_the_cure_is_the_role() {
     let (missing, captured) = checked(true, || verdict(false)).await;
     assert_eq!(missing, 3);
     let lines = captured.with("Missing permission");
+    for (line, right) in lines.iter().zip([
+        "get nodes;",
+        "patch nodes/status;",
+        "update widgets w in the API group example.com in the namespace ns;",
+    ]) {
+        let text = format!("service account kube-system/fake-account may not {right} restore");
+        assert!(line.contains(&text), "{line}");
+    }
     assert!(lines[0].contains("system:controller:fake-account"), "{}", lines[0]);
     assert!(!lines[0].contains("--use-service-account-credentials"), "{}", lines[0]);
 }

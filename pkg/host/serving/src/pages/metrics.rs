@@ -120,8 +120,8 @@ const UNEXPECTED: &str = "unexpected";
 pub struct Exposition {
     /// Full names of metrics that are not shown.
     pub disabled: BTreeSet<String>,
-    /// By name of a metric and of its label the values that this may have. Series with other values
-    /// are added up in one with the value `unexpected`.
+    /// The values that a label may have, by the names of metric and label. Series with other values are added up in one
+    /// with the value `unexpected`.
     pub label_values: BTreeMap<(String, String), BTreeSet<String>>,
 }
 

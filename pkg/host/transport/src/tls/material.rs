@@ -42,7 +42,7 @@ impl Trust {
         Self::of(Whom::System)
     }
 
-    /// All of them: `insecure-skip-tls-verify`.
+    /// Every server is trusted: `insecure-skip-tls-verify`.
     pub fn anybody() -> Self {
         Self::of(Whom::Anybody)
     }

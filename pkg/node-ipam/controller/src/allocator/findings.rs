@@ -206,7 +206,7 @@ pub(super) fn out_of_range(
         uid: node.uid.clone(),
         reason: "PodCIDROutOfRange",
         message: format!(
-            "Node {} has pod CIDR {}{outside}; it is left as it is",
+            "Node {} has pod CIDR {}{outside}; this program does not change it",
             node.name,
             strange.join(", "),
         ),
@@ -220,7 +220,7 @@ pub(super) fn in_services(node: &Node, mine: &IpNet, range: &IpNet) -> Notice {
         uid: node.uid.clone(),
         reason: "PodCIDROverlapsServices",
         message: format!(
-            "Pod CIDR {} of Node {} overlaps the service range {}: Pods there may be given the \
+            "Pod CIDR {} of Node {} overlaps the service range {}: a Pod on this Node may get the \
              address of a Service; delete and re-create the Node",
             cidr::canonical(mine),
             node.name,
@@ -238,8 +238,8 @@ pub(super) fn conflict_of_new(
 ) -> Notice {
     let (rest, cure) = match more {
         0 => (String::new(), ONE_OF_TWO),
-        1 => (" and one of another Node".to_owned(), ALL_BUT_ONE),
-        more => (format!(" and those of {more} other Nodes"), ALL_BUT_ONE),
+        1 => (" and a pod CIDR of another Node".to_owned(), ALL_BUT_ONE),
+        more => (format!(" and pod CIDRs of {more} other Nodes"), ALL_BUT_ONE),
     };
     let (mine, theirs) = (cidr::canonical(&conflict.mine), cidr::canonical(&conflict.theirs));
     Notice {

@@ -316,8 +316,8 @@ pub(crate) enum Shortage {
     NotSelected,
     /// The best ClusterCIDR with a free block has no finalizer yet (`rule:finalizer-before-use`).
     #[error(
-        "cannot allocate a node CIDR: the ClusterCIDR for the Node has no finalizer yet: {0}; check \
-         that this program may patch ClusterCIDRs"
+        "cannot allocate a node CIDR: ClusterCIDR {0}, which serves the Node, has no finalizer yet; \
+         check that this program may patch ClusterCIDRs"
     )]
     Unheld(String),
     /// Every ClusterCIDR for this Node is full.

@@ -161,7 +161,9 @@ impl<C: Cloud> CloudNodes<C> {
                 let pause = if may_change { Duration::ZERO } else { REFUSED_PAUSE };
                 Retry::new(why).at_least(pause)
             }
-            CloudError::Withdrawn => Retry::expected("it may not be sent any more"),
+            CloudError::Withdrawn => Retry::expected(
+                "the call is withdrawn: the Node changed, or assignments are paused",
+            ),
             CloudError::Failed(why) => Retry::new(why),
         }
     }

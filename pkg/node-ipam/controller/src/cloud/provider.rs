@@ -63,7 +63,7 @@ pub(crate) enum CloudError {
     #[error("{0}")]
     RangeRefused(String),
     /// Not sent, because `is_wanted` said no.
-    #[error("it may not be sent any more")]
+    #[error("the call is withdrawn: the Node changed, or assignments are paused")]
     Withdrawn,
     /// The next attempt may succeed.
     #[error("{0}")]

@@ -34,7 +34,7 @@ struct WireClusterCidr {
 }
 
 impl Ranges {
-    /// `None` when no pod CIDRs are given out, or not by such flags.
+    /// The ranges in these flags; `None` when no pod CIDRs are assigned, or not by such flags.
     pub fn of(values: &Values) -> Option<Self> {
         match judge(values) {
             Ok(Judged::On { options, cluster_cidrs, .. }) => {
@@ -58,8 +58,8 @@ impl Ranges {
         self.rules.is_some()
     }
 
-    /// With the pools of these ClusterCIDRs, as the API server has them; those that cannot be used
-    /// are left out.
+    /// These ranges with the pools of these ClusterCIDRs, as the API server has them; those that cannot be used are
+    /// left out.
     #[must_use]
     pub fn with_cluster_cidrs(mut self, objects: Vec<serde_json::Value>) -> Self {
         let Some(rules) = self.rules else { return self };

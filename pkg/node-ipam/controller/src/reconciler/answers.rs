@@ -56,10 +56,9 @@ impl<N: CachedNode> Reconciler<N> {
             self.metrics.assigned(took);
         }
         if self.dry_run {
-            info!(logger = LOGGER, node = %node.name, cidrs = %Listed(cidrs), "Would set node PodCIDR");
+            info!(logger = LOGGER, cidrs = %Listed(cidrs), "Would set node PodCIDR");
         } else {
-            info!(v = 2, logger = LOGGER, node = %node.name,
-                cidrs = %Listed(cidrs), "Set node PodCIDR");
+            info!(v = 2, logger = LOGGER, cidrs = %Listed(cidrs), "Set node PodCIDR");
         }
     }
 }

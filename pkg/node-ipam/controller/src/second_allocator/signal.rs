@@ -63,8 +63,12 @@ impl OnSecondAllocator {
     pub(super) fn next_consequence(self) -> &'static str {
         match self {
             Self::Warn => "",
-            Self::Pause => "; after another Node within 10 minutes this program pauses",
-            Self::Stop => "; after another Node within 10 minutes this program stops assigning",
+            Self::Pause => {
+                "; if it assigns pod CIDRs to another Node within 10 minutes, this program assigns none for 30 seconds"
+            }
+            Self::Stop => {
+                "; if it assigns pod CIDRs to another Node within 10 minutes, this program assigns none until it is restarted"
+            }
         }
     }
 }

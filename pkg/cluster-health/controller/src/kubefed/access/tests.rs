@@ -84,7 +84,7 @@ fn what_is_missing_is_told_by_its_field_or_key() {
         (with("/spec/apiEndpoint", "ftp://a"), of(json!({})), Code::BadEndpoint, "scheme"),
         (with("/spec/secretRef/name", ""), None, Code::SecretMissing, "spec.secretRef.name"),
         (with("/spec/secretRef/name", "../x"), None, Code::SecretMissing, "spec.secretRef.name"),
-        (fine(), None, Code::SecretMissing, "no Secret one-secret"),
+        (fine(), None, Code::SecretMissing, "Secret one-secret does not exist"),
         (fine(), of(json!({})), Code::SecretMissing, "Secret one-secret has no key token"),
         (fine(), of(json!({"token": base64(" \n")})), Code::TokenEmpty, "key token"),
         (fine(), of(json!({"token": ""})), Code::TokenEmpty, "key token"),

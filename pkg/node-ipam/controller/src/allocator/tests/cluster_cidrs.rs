@@ -455,5 +455,9 @@ fn cidrs_in_no_range_are_no_news_to_their_nodes_and_texts_that_are_none_are() {
     assert_eq!(reasons(&effects), [""; 0]);
     let effects = allocator.observe(&node("b", "b").cidrs(&["garbage"]), now());
     assert_eq!(reasons(&effects), ["PodCIDROutOfRange"]);
-    assert!(effects.notices[0].message.contains("\"garbage\" (not a CIDR); it is left"));
+    assert!(
+        effects.notices[0]
+            .message
+            .contains("\"garbage\" (not a CIDR); this program does not change it")
+    );
 }

@@ -112,8 +112,8 @@ fn a_node_that_overlaps_several_names_one_and_counts_the_others() {
         drop(allocator.observe(&node(name, name).cidrs(&[cidr]), now()));
     }
     for (name, cidr, tail) in [
-        ("two", "10.0.0.0/29", "10.0.0.0/30 of Node a and one of another Node; "),
-        ("all", "10.0.0.0/28", "10.0.0.0/29 of Node two and those of 3 other Nodes; "),
+        ("two", "10.0.0.0/29", "10.0.0.0/30 of Node a and a pod CIDR of another Node; "),
+        ("all", "10.0.0.0/28", "10.0.0.0/29 of Node two and pod CIDRs of 3 other Nodes; "),
     ] {
         let effects = allocator.observe(&node(name, name).cidrs(&[cidr]), now());
         let told = &effects.notices[0];
