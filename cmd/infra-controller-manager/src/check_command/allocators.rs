@@ -43,6 +43,9 @@ const NEEDED: [&[&str]; 3] = [
 const SET_ALL: &str = "set --controllers=*,bootstrapsigner,tokencleaner,-node-ipam-controller: without \
     * the other controllers do not run, without the others kubeadm join fails";
 
+const SET_REST: &str = "set --controllers=*,-node-ipam-controller, or verify that the cluster needs \
+    none of the controllers that the list leaves out";
+
 /// The namespace of all of them.
 const NAMESPACE: &str = "kube-system";
 
@@ -68,8 +71,10 @@ struct ConfigMap {
 pub(super) async fn check(cluster: &Cluster, values: &Values, now: Timestamp, report: &mut Report) {
     let found = async {
         check_leases(cluster, now, report).await?;
-        check_pods(cluster, report).await?;
-        check_config_maps(cluster, values, report).await
+        let kubeadm = config_map(cluster, "kubeadm-config").await;
+        let is_kubeadms = matches!(kubeadm, Ok(Some(_)));
+        check_pods(cluster, is_kubeadms, report).await?;
+        check_config_maps(cluster, &kubeadm?.unwrap_or_default(), values, report).await
     };
     if let Err(error) = found.await {
         let message = format!("cannot look for other allocators of pod CIDRs: {error}");
@@ -96,7 +101,11 @@ async fn check_leases(
     Ok(())
 }
 
-async fn check_pods(cluster: &Cluster, report: &mut Report) -> Result<(), AnswerError> {
+async fn check_pods(
+    cluster: &Cluster,
+    is_kubeadms: bool,
+    report: &mut Report,
+) -> Result<(), AnswerError> {
     let mut found = BTreeSet::new();
     for selector in CLOUD_PODS {
         let path = format!("/api/v1/namespaces/{NAMESPACE}/pods?labelSelector={selector}");
@@ -113,6 +122,7 @@ async fn check_pods(cluster: &Cluster, report: &mut Report) -> Result<(), Answer
             judge_controllers(
                 &format!("pod {}", pod.name()),
                 controllers(&line).as_deref(),
+                is_kubeadms,
                 report,
             );
         }
@@ -143,8 +153,8 @@ fn controllers(line: &[String]) -> Option<String> {
     found
 }
 
-/// `place` says where the flag is set; `None` means its default.
-fn judge_controllers(place: &str, given: Option<&str>, report: &mut Report) {
+/// `place` says where the flag is set; `None` means its default. Only kubeadm needs more than `*`.
+fn judge_controllers(place: &str, given: Option<&str>, is_kubeadms: bool, report: &mut Report) {
     let Some(given) = given else { return };
     let has = |names: &[&str]| given.split(',').any(|name| names.contains(&name.trim()));
     let missing: Vec<&str> = NEEDED
@@ -152,28 +162,37 @@ fn judge_controllers(place: &str, given: Option<&str>, report: &mut Report) {
         .filter(|names| !has(names))
         .filter_map(|names| names.first().copied())
         .collect();
-    if !missing.is_empty() {
-        let message = format!("{place} has --controllers={given}, without {}", missing.join(", "));
-        report.error(Check::Allocators, message, SET_ALL);
+    let message = |missing: &str| format!("{place} has --controllers={given}, without {missing}");
+    if is_kubeadms && !missing.is_empty() {
+        report.error(Check::Allocators, message(&missing.join(", ")), SET_ALL);
+    } else if missing.contains(&"*") {
+        report.warn(Check::Allocators, message("*"), SET_REST);
     }
+}
+
+/// The data of a ConfigMap; `None` if there is no such one.
+async fn config_map(
+    cluster: &Cluster,
+    name: &str,
+) -> Result<Option<BTreeMap<String, String>>, AnswerError> {
+    let path =
+        format!("/api/v1/namespaces/{NAMESPACE}/configmaps?fieldSelector=metadata.name%3D{name}");
+    let found = cluster.list::<ConfigMap>(&path).await?;
+    Ok(found.into_iter().next().map(|found| found.data))
 }
 
 async fn check_config_maps(
     cluster: &Cluster,
+    kubeadm: &BTreeMap<String, String>,
     values: &Values,
     report: &mut Report,
 ) -> Result<(), AnswerError> {
     let read = async |name: &str| {
-        let path = format!(
-            "/api/v1/namespaces/{NAMESPACE}/configmaps?fieldSelector=metadata.name%3D{name}"
-        );
-        let found = cluster.list::<ConfigMap>(&path).await?;
-        Ok::<_, AnswerError>(found.into_iter().next().unwrap_or_default().data)
+        Ok::<_, AnswerError>(config_map(cluster, name).await?.unwrap_or_default())
     };
-    let kubeadm = read("kubeadm-config").await?;
     if let Some(text) = kubeadm.get("ClusterConfiguration") {
         let place = format!("ConfigMap {NAMESPACE}/kubeadm-config");
-        judge_controllers(&place, of_kubeadm(text).as_deref(), report);
+        judge_controllers(&place, of_kubeadm(text).as_deref(), true, report);
     }
     if is_antreas(read("antrea-config").await?.get("antrea-controller.conf")) {
         let message = format!("ConfigMap {NAMESPACE}/antrea-config has enableNodeIPAM");
@@ -252,6 +271,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::check_command::report::Severity;
 
     fn line(text: &str) -> Vec<String> {
         text.split(' ').map(str::to_owned).collect()
@@ -274,7 +294,7 @@ mod tests {
     fn controllers_that_kubeadm_needs_and_the_flag_leaves_out_are_named() {
         let missing = |given: &str| {
             let mut report = Report::default();
-            judge_controllers("pod a", controllers(&line(given)).as_deref(), &mut report);
+            judge_controllers("pod a", controllers(&line(given)).as_deref(), true, &mut report);
             report.lines().first().map(|line| line.message.clone())
         };
         assert_eq!(missing("kcm --v=2"), None);
@@ -287,6 +307,23 @@ mod tests {
         let expected = "pod a has --controllers=-node-ipam-controller,tokencleaner, \
             without *, bootstrapsigner";
         assert_eq!(told.as_deref(), Some(expected));
+    }
+
+    #[test]
+    fn without_kubeadm_a_list_without_all_is_a_warning_and_other_lists_are_nothing() {
+        for (given, is_kubeadms, errors, warnings) in [
+            ("-nodeipam", false, 0, 1),
+            ("-nodeipam", true, 1, 0),
+            ("*,-nodeipam", false, 0, 0),
+            ("*,-nodeipam", true, 1, 0),
+        ] {
+            let mut report = Report::default();
+            judge_controllers("pod a", Some(given), is_kubeadms, &mut report);
+            let count =
+                |severity| report.lines().iter().filter(|line| line.severity == severity).count();
+            let counts = (count(Severity::Error), count(Severity::Warning));
+            assert_eq!(counts, (errors, warnings), "{given} {is_kubeadms}");
+        }
     }
 
     #[test]

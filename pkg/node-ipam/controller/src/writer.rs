@@ -85,17 +85,11 @@ impl Writer<'_> {
                 send.await
             }
         };
-        match self.judge(node, answer, true) {
-            Written::Not(retry) if retry.is_throttled() => {
-                Written::Not(self.accepted.shorten(retry, since))
-            }
-            written => {
-                if matches!(written, Written::Done) {
-                    self.accepted.note();
-                }
-                written
-            }
+        let written = self.judge(node, answer, true);
+        if matches!(written, Written::Done) {
+            self.accepted.note();
         }
+        written
     }
 
     /// Judges and counts the answer to a PATCH of a Node. The answer to one that `sets_cidrs` also says
@@ -161,16 +155,12 @@ impl LastAccepted {
         *self.0.lock() = Some(Instant::now());
     }
 
-    /// Shortens the pause after a 429 for a Node that has waited since then: while the server accepts
-    /// PATCHes of other Nodes, it must not wait for one whole `Retry-After` after the other
+    /// Shortens the pause after a 429 for a Node whose first 429 was so long ago: while the server
+    /// accepts PATCHes of other Nodes, it must not wait for one whole `Retry-After` after the other
     /// (`rule:first-starved-first-served`).
-    fn shorten(&self, retry: Retry, since: Instant) -> Retry {
+    pub(crate) fn shorten(&self, retry: Retry, waited: Duration) -> Retry {
         let (now, asked) = (Instant::now(), retry.pause());
         let accepts = self.0.lock().is_some_and(|at| now.saturating_duration_since(at) < asked);
-        if accepts && now.saturating_duration_since(since) >= asked {
-            retry.at_least(asked / SOONER)
-        } else {
-            retry
-        }
+        if accepts && waited >= asked { retry.at_least(asked / SOONER) } else { retry }
     }
 }

@@ -131,6 +131,11 @@ impl Allocator {
         }
     }
 
+    /// The last PATCH was refused by 429 at `now`; when the first one of this Node was.
+    pub(crate) fn throttled_first(&mut self, uid: &Uid, now: Instant) -> Instant {
+        self.unassigned.get_mut(uid).map_or(now, |node| node.throttled_first(now))
+    }
+
     /// A consistent read, begun and answered at those moments, shows the Node without CIDRs. While
     /// the server may yet apply a PATCH, all of its blocks stay claimed, even when others hold some
     /// of them.

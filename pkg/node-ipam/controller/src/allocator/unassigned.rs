@@ -67,6 +67,8 @@ struct History {
     outcome: Outcome,
     event_times: EventTimes,
     route: Route,
+    /// When a PATCH was first refused by 429.
+    throttled_first: Option<Instant>,
 }
 
 impl Unassigned {
@@ -113,6 +115,11 @@ impl Unassigned {
     /// Whether its block may have left this process: in a PATCH, or to the cloud.
     pub(super) fn has_left(&self) -> bool {
         self.outcome().is_open() || self.route() != Route::NotRequested
+    }
+
+    /// A PATCH was refused by 429 at `now`; when the first one was.
+    pub(super) fn throttled_first(&mut self, now: Instant) -> Instant {
+        *self.history.get_or_insert_default().throttled_first.get_or_insert(now)
     }
 
     /// When its events were last recorded.

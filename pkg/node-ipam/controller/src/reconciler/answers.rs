@@ -43,6 +43,11 @@ impl<N: CachedNode> Reconciler<N> {
                 self.events.report(node, FAILED, &message);
                 Err(Err(Retry::expected(message).at_least(pause)))
             }
+            Written::Not(retry) if retry.is_throttled() => {
+                let now = Instant::now();
+                let first = self.allocator.lock().throttled_first(&node.uid, now);
+                Err(Err(self.accepted.shorten(retry, now.saturating_duration_since(first))))
+            }
             Written::Not(retry) | Written::Withdrawn(retry) | Written::Unknown(_, retry) => {
                 Err(Err(retry))
             }

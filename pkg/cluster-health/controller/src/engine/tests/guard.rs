@@ -29,6 +29,9 @@ impl Targets for Told {
 
 const KEYS: [&str; 8] = ["ns/a", "ns/b", "ns/c", "ns/d", "ns/e", "ns/f", "ns/g", "ns/h"];
 
+/// Fails later than the others.
+const LATE: &str = "ns/late";
+
 /// A guarded scene with eight members, and the answers of its targets: the API server and two references.
 async fn scene() -> (Scene, Arc<Mutex<Answers>>) {
     let scene = Scene::guarded();
@@ -42,6 +45,7 @@ async fn scene() -> (Scene, Arc<Mutex<Answers>>) {
     for key in KEYS {
         scene.add(key, 1);
     }
+    scene.add(LATE, 1);
     sleep(S(15)).await;
     (scene, answers)
 }
@@ -50,6 +54,22 @@ fn set(scene: &Scene, answer: Answer) {
     for key in KEYS {
         scene.members.set(key, answer);
     }
+}
+
+/// The events with this reason so far.
+fn events(scene: &Scene, reason: &str) -> usize {
+    scene.api.events().iter().filter(|it| **it == reason).count()
+}
+
+/// Whether a member that answered gets an event when it fails.
+async fn first_failure_is_told(scene: &Scene) -> bool {
+    const FIRST: &str = "RetrievingClusterHealthFailed";
+    let before = events(scene, FIRST);
+    scene.members.set(LATE, Answer::Unreachable);
+    sleep(S(15)).await;
+    let told = events(scene, FIRST) - before;
+    assert!(told <= 1, "{told}");
+    told == 1
 }
 
 fn all_are(scene: &Scene, health: Health) -> bool {
@@ -69,11 +89,13 @@ async fn members_that_a_cut_off_process_cannot_reach_are_unknown_and_never_offli
     sleep(S(30)).await;
     assert!(all_are(&scene, Health::Ready), "a short partition is not published");
     assert_eq!(state(&scene, "partition"), 1);
+    assert!(!first_failure_is_told(&scene).await, "it may be our fault");
     sleep(S(30)).await;
     assert!(all_are(&scene, Health::HubPartition));
     assert_eq!(scene.api.written("ns/a"), Some("HubPartition".to_owned()));
     *answers.lock() = Answers { api: true, references: vec![true; 2], local_down: false };
     set(&scene, Answer::Ok);
+    scene.members.set(LATE, Answer::Ok);
     sleep(S(12)).await;
     assert!(all_are(&scene, Health::Ready));
     sleep(S(20)).await;
@@ -84,6 +106,8 @@ async fn members_that_a_cut_off_process_cannot_reach_are_unknown_and_never_offli
     assert!(reasons("HubPartition") > 0 && reasons("HubPartitionEnded") == 1, "{events:?}");
     let episodes = scene.metric("clusterhealth_guard_episodes_total{state=\"partition\"} ");
     assert_eq!(episodes, 1);
+    let transitions = "clusterhealth_cluster_transitions_total";
+    assert!(!scene.metrics().contains(transitions), "no member changed its state");
 }
 
 /// rule:our-outage-is-not-theirs
@@ -98,4 +122,7 @@ async fn members_that_are_silent_while_references_answer_are_published_as_offlin
     assert!(all_are(&scene, Health::Unreachable));
     assert_eq!(state(&scene, "mass-outage"), 1);
     assert_eq!(scene.metric("clusterhealth_guard_waiting "), 0);
+    assert!(first_failure_is_told(&scene).await, "the network works");
+    assert_eq!(state(&scene, "mass-outage"), 1);
+    assert!(scene.metrics().contains("clusterhealth_cluster_transitions_total"));
 }

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::guard::{GuardState, Ruling};
 
 #[test]
 fn what_is_published_follows_runs_of_equal_results() {
@@ -178,6 +179,36 @@ fn after_a_pause_the_first_result_is_published_whatever_was_true_before() {
         let published = bench.member.published().unwrap();
         assert_eq!(&published.ready.status.as_str()[..1], ready, "{before} {after}");
         assert_eq!(published.ready.since, wall(since), "{before} {after}");
+    }
+}
+
+/// rule:our-outage-is-not-theirs
+#[test]
+fn a_result_of_old_inputs_does_not_wait_for_the_guard() {
+    for is_discarded in [false, true] {
+        let mut bench = Bench::new(policy(3, 1), None);
+        bench.member.guarded = true;
+        bench.play("kxxx");
+        assert!(bench.member.waits());
+        let now = bench.now();
+        if is_discarded {
+            bench.member.discard(now.monotonic);
+        }
+        let ruling = Ruling {
+            before: GuardState::Clear,
+            state: GuardState::Clear,
+            ratio: 0.0,
+            waiting: 1,
+            release: Some(now.monotonic),
+            publish_partition: false,
+            forgive: false,
+            sample: Vec::new(),
+            next_in: S(5),
+        };
+        let effect = bench.member.obey(&ruling, &bench.policy, now);
+        let published = bench.member.published().map(|published| published.health);
+        let expected = if is_discarded { Health::Ready } else { Health::Unreachable };
+        assert_eq!((published, effect.is_none()), (Some(expected), is_discarded));
     }
 }
 

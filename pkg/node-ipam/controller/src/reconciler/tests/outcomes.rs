@@ -105,6 +105,20 @@ async fn a_throttled_node_that_has_waited_once_comes_back_sooner_while_others_ar
 
 /// `rule:first-starved-first-served`
 #[tokio::test(start_paused = true)]
+async fn the_first_refusal_of_a_node_that_has_waited_in_the_queue_counts_in_full() {
+    let busy = || Answer { retry_after: Some(1), ..status(429) };
+    let answers = vec![found(node("b", &[])), busy(), busy()];
+    let (bench, _) = bench(answers, status(500)).await;
+    sleep(ms(5000)).await;
+    assert_eq!(bench.reconciler.reconcile(&"b".into()).await.unwrap(), Next::Done);
+    let pause = async |bench: &Bench| reconcile(bench).await.unwrap_err().pause();
+    assert_eq!(pause(&bench).await, ms(1000), "the server has not asked this Node to wait before");
+    sleep(ms(900)).await;
+    assert_eq!(pause(&bench).await, ms(1000), "it has not waited that long");
+}
+
+/// `rule:first-starved-first-served`
+#[tokio::test(start_paused = true)]
 async fn a_throttled_read_is_no_failure_of_the_node_either() {
     let busy = Answer { retry_after: Some(2), ..status(429) };
     let (bench, _) = bench(vec![status(500)], busy).await;
