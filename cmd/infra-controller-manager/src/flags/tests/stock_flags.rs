@@ -155,7 +155,7 @@ pub(super) const STOCK: [(&str, &str); 150] = [
 ];
 
 /// Ours in addition, with the flags that the hosted controllers add.
-pub(super) const OURS: [&str; 85] = [
+pub(super) const OURS: [&str; 86] = [
     "additional-bind-addresses",
     "additional-cluster-cidrs",
     "allow-plaintext-endpoints",
@@ -208,6 +208,7 @@ pub(super) const OURS: [&str; 85] = [
     "controller-qps",
     "dial-allow-cidrs",
     "dial-deny-cidrs",
+    "drain-cluster-cidrs",
     "dry-run",
     "event-burst",
     "event-qps",
