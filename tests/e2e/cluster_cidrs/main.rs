@@ -9,6 +9,7 @@
 
 mod choice;
 mod crashes;
+mod draining;
 mod lifecycle;
 mod moves;
 mod pools;

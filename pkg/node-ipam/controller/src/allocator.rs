@@ -128,6 +128,12 @@ impl Allocator {
         self
     }
 
+    /// Gives no block of these pools (`rule:draining-pool-gives-nothing`).
+    pub(crate) fn draining(mut self, ranges: &[IpNet]) -> Self {
+        self.source.drained = ranges.to_vec();
+        self
+    }
+
     /// Sends nothing while `hold` holds.
     pub(crate) fn holding_by(self, hold: Hold) -> Self {
         Self { hold, ..self }
@@ -227,10 +233,8 @@ impl Allocator {
     /// Counts everything.
     pub(crate) fn snapshot(&self) -> Snapshot {
         let mut pools = self.ledger.pool_states();
-        for (pool, name) in
-            pools.iter_mut().zip(self.source.names_by_place(self.ledger.pools().len()))
-        {
-            pool.object = name;
+        for (pool, (name, state)) in pools.iter_mut().zip(self.source.states(self.ledger.pools())) {
+            (pool.object, pool.state) = (name, state.label());
         }
         let mut snapshot = Snapshot {
             pools,

@@ -33,7 +33,7 @@ use crate::reconciler::Reconciler;
 use crate::{LOGGER, node_work};
 use plan::Rules;
 use reconciler::{ClusterCidrReconciler, STATUS_EVERY};
-use spec::{CLUSTER_CIDRS, ClusterCidr, ClusterCidrBody, FINALIZER};
+use spec::{CLUSTER_CIDRS, ClusterCidr, ClusterCidrBody, DRAIN, FINALIZER};
 
 pub(crate) use plan::Plan;
 pub(crate) use spec::ClusterCidrSpec;
@@ -256,9 +256,11 @@ fn see(allocator: &mut Allocator, object: &Object<ClusterCidr>, rules: Rules) ->
 fn state(object: &Object<ClusterCidr>) -> ServingState {
     if object.metadata.deleting() {
         ServingState::Terminating
-    } else if object.metadata.has_finalizer(FINALIZER) {
-        ServingState::Serving
-    } else {
+    } else if !object.metadata.has_finalizer(FINALIZER) {
         ServingState::Unheld
+    } else if object.metadata.annotations.get(DRAIN).is_some_and(|value| value == "true") {
+        ServingState::Draining
+    } else {
+        ServingState::Serving
     }
 }

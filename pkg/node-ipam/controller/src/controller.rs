@@ -143,10 +143,11 @@ impl Runner for NodeIpamRun {
 
 /// One run of the RangeAllocator.
 async fn allocate_from_flags(context: &Context, options: &Options) -> Result<Stopped, Failure> {
-    let Options { pools, service_ranges, excluded, reuse_delay, .. } = options;
+    let Options { pools, drained, service_ranges, excluded, reuse_delay, .. } = options;
     let metrics = context.metrics(|registry| IpamMetrics::new(registry, PoolsOf::Flags))?;
     let allocator = Allocator::new(pools.clone(), service_ranges).without(excluded);
-    let allocator = allocator.resting_for(*reuse_delay).holding_by(options.hold.clone());
+    let allocator =
+        allocator.draining(drained).resting_for(*reuse_delay).holding_by(options.hold.clone());
     let allocator = Arc::new(Mutex::new(allocator));
     let nodes = node_work::nodes::<Node>(context, options);
     let queue = ("cidrallocator_node", node_work::BACKOFF);

@@ -63,6 +63,13 @@ pub(crate) const ADDITIONAL_CLUSTER_CIDRS: Flag<String> = Flag::cidr_list(
     "More ranges for pod CIDRs, separated by commas. They are used in order when --cluster-cidr and the ranges before them are full. Only IP families of --cluster-cidr; any number per family. For RangeAllocator.",
 );
 
+pub(crate) const DRAIN_CLUSTER_CIDRS: Flag<String> = Flag::cidr_list(
+    GROUP,
+    "drain-cluster-cidrs",
+    "",
+    "Ranges of --cluster-cidr and --additional-cluster-cidrs that assign no more blocks, separated by commas; Nodes keep the blocks that they have. Each IP family must keep a range. For RangeAllocator; for MultiCIDRRangeAllocator set the annotation infra-controller-manager/drain: \"true\" on a ClusterCIDR.",
+);
+
 pub(crate) const POD_CIDR_REUSE_DELAY: Flag<GoDuration> = Flag::duration(
     GROUP,
     "pod-cidr-reuse-delay",
@@ -146,6 +153,7 @@ pub(crate) const FLAGS: &[Spec] = &[
     SERVICE_CLUSTER_IP_RANGE.spec(),
     NODE_CIDR_EXCLUDE.spec(),
     ADDITIONAL_CLUSTER_CIDRS.spec(),
+    DRAIN_CLUSTER_CIDRS.spec(),
     POD_CIDR_REUSE_DELAY.spec(),
     NODE_SELECTOR.spec(),
     CIDR_ALLOCATOR_TYPE.spec(),

@@ -185,12 +185,13 @@ impl CountedLedger {
         self.set_aside.iter().filter(|(_, owner)| is_resting(owner)).count()
     }
 
-    /// The pools in numbers, without the names of their ClusterCIDRs.
+    /// The pools in numbers, without the names and states of their ClusterCIDRs.
     pub(crate) fn pool_states(&self) -> Vec<PoolState> {
         let pools = self.ledger.pools().iter().zip(&self.counters);
         let state = |(pool, counters): (&Pool, &PoolCounters)| PoolState {
             cidr: pool.cidr(),
             object: None,
+            state: "",
             blocks: pool.blocks(),
             used: pool.used(),
             occupied_total: counters.occupied,

@@ -191,7 +191,7 @@ impl StateMetrics {
 }
 
 /// The families, in the order in which [`read`] fills them.
-fn families(of: PoolsOf) -> Result<[Family; 12], prometheus::Error> {
+fn families(of: PoolsOf) -> Result<[Family; 13], prometheus::Error> {
     let pool = |name: &str, help: &str| Family::gauge(name, help, of.labels());
     let counter = |name: &str, help: &str| {
         Family::counter(&format!("{}_{name}", of.prefix()), help, of.labels())
@@ -209,6 +209,13 @@ fn families(of: PoolsOf) -> Result<[Family; 12], prometheus::Error> {
         pool(
             "node_ipam_pool_pressure_percent",
             "Highest warning threshold that the use of the cluster CIDR has reached: 0, 80 or 95.",
+        )?,
+        Family::gauge(
+            "node_ipam_pool_state",
+            "1 for the state of the pool: serving, draining, terminating (its ClusterCIDR is being \
+             deleted), or unheld (its ClusterCIDR has no finalizer yet). Only serving pools assign \
+             blocks.",
+            &["clusterCIDR", "clusterCIDRName", "state"],
         )?,
         Family::gauge(
             "node_ipam_pending_nodes",
@@ -237,8 +244,8 @@ fn families(of: PoolsOf) -> Result<[Family; 12], prometheus::Error> {
     ])
 }
 
-fn read(families: &[Family; 12], state: &Snapshot) -> [Vec<Metric>; 12] {
-    let [allocations, releases, usage, max, free, pressure, singles @ ..] = families;
+fn read(families: &[Family; 13], state: &Snapshot) -> [Vec<Metric>; 13] {
+    let [allocations, releases, usage, max, free, pressure, states, singles @ ..] = families;
     let [pending, conflicts, external, in_services, resting, foreign] = singles;
     let pools = |family: &Family, value: fn(&PoolState) -> f64| {
         let of_pool = |pool: &PoolState| {
@@ -246,6 +253,11 @@ fn read(families: &[Family; 12], state: &Snapshot) -> [Vec<Metric>; 12] {
             family.series(&series(&cidr, pool.object.as_deref()), value(pool))
         };
         state.pools.iter().map(of_pool).collect()
+    };
+    let state_of = |pool: &PoolState| {
+        let (cidr, name) =
+            (cidr::canonical(&pool.cidr), pool.object.as_deref().unwrap_or_default());
+        states.series(&[&cidr, name, pool.state], 1.0)
     };
     let single = |family: &Family, count: usize| vec![family.series(&[], float(count as u128))];
     let waiting =
@@ -257,6 +269,7 @@ fn read(families: &[Family; 12], state: &Snapshot) -> [Vec<Metric>; 12] {
         pools(max, |pool| float(pool.blocks)),
         pools(free, |pool| float(pool.blocks - pool.used)),
         pools(pressure, |pool| f64::from(pool.pressure)),
+        state.pools.iter().map(state_of).collect(),
         waiting.map(|(name, count)| pending.series(&[name], float(count as u128))).into(),
         single(conflicts, state.conflicts),
         single(external, state.external),

@@ -15,8 +15,8 @@ use kube_api::LabelSelector;
 
 use crate::flags::{
     ADDITIONAL_CLUSTER_CIDRS, ALLOCATE_NODE_CIDRS, CIDR_ALLOCATOR_TYPE, CLOUD_PROVIDER,
-    CLUSTER_CIDR, CONCURRENT_NODE_CIDR_PATCHES, NODE_CIDR_EXCLUDE, NODE_SELECTOR,
-    ON_SECOND_ALLOCATOR, POD_CIDR_REUSE_DELAY, SERVICE_CLUSTER_IP_RANGE,
+    CLUSTER_CIDR, CONCURRENT_NODE_CIDR_PATCHES, DRAIN_CLUSTER_CIDRS, NODE_CIDR_EXCLUDE,
+    NODE_SELECTOR, ON_SECOND_ALLOCATOR, POD_CIDR_REUSE_DELAY, SERVICE_CLUSTER_IP_RANGE,
 };
 use crate::second_allocator::{Hold, OnSecondAllocator};
 
@@ -40,6 +40,8 @@ pub(crate) struct Options {
     /// Pools in the order of `--cluster-cidr`, one or two of different families, with those of
     /// `--additional-cluster-cidrs` behind them; none where they come from ClusterCIDRs.
     pub(crate) pools: Vec<Pool>,
+    /// Those of the pools that give out nothing (`rule:draining-pool-gives-nothing`).
+    pub(crate) drained: Vec<IpNet>,
     /// Service ranges that no Node may get.
     pub(crate) service_ranges: Vec<IpNet>,
     /// Ranges of `--node-cidr-exclude`, which no Node may get.
@@ -111,6 +113,18 @@ pub(crate) fn judge(values: &Values) -> Result<Judged, Vec<Problem>> {
     } else {
         pools::with_additional(&further, pools, limit, &mut problems)
     };
+    let to_drain = values.get(&DRAIN_CLUSTER_CIDRS);
+    let drained = if matches!(&*kind, "" | "RangeAllocator") && problems.is_empty() {
+        pools::drained(&to_drain, &pools, &mut problems)
+    } else {
+        if problems.is_empty() && !to_drain.trim().is_empty() {
+            warnings.push(format!(
+                "{DRAIN_CLUSTER_CIDRS}: no effect with {kind}; for MultiCIDRRangeAllocator, annotate \
+                 the ClusterCIDR"
+            ));
+        }
+        Vec::new()
+    };
     for (flag, ranges) in
         [(&SERVICE_CLUSTER_IP_RANGE, &service_ranges), (&NODE_CIDR_EXCLUDE, &excluded)]
     {
@@ -129,6 +143,7 @@ pub(crate) fn judge(values: &Values) -> Result<Judged, Vec<Problem>> {
     if problems.is_empty() {
         let options = Box::new(Options {
             pools,
+            drained,
             service_ranges,
             excluded,
             node_selector,

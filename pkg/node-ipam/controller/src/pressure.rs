@@ -59,6 +59,8 @@ pub(crate) struct PoolState {
     pub(crate) cidr: IpNet,
     /// The name of the ClusterCIDR that it is of, if it is of one.
     pub(crate) object: Option<Arc<str>>,
+    /// Whether it gives out blocks, as the label of metrics.
+    pub(crate) state: &'static str,
     /// How many blocks the pool has.
     pub(crate) blocks: u128,
     /// Blocks that some claim overlaps.

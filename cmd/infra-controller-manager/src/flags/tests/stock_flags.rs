@@ -208,6 +208,7 @@ pub(super) const OURS: [&str; 86] = [
     "controller-qps",
     "dial-allow-cidrs",
     "dial-deny-cidrs",
+    "drain-cluster-cidrs",
     "dry-run",
     "event-burst",
     "event-qps",

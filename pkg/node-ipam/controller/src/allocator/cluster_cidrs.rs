@@ -112,6 +112,21 @@ impl Allocator {
         }
     }
 
+    /// How many Nodes keep a ClusterCIDR from being drained; `None` when it is not draining. A Node
+    /// whose blocks another one in service would give out counts for that one.
+    pub(crate) fn draining_nodes(&self, uid: &str) -> Option<Holding> {
+        let entry = self.source.by_uid(uid).filter(|it| it.state == ServingState::Draining)?;
+        if self.in_list {
+            return Some(Holding::Unknown);
+        }
+        let pools = self.ledger.pools()[entry.pools.clone()].iter();
+        let holders = self.holders(&pools.map(Pool::cidr).collect::<Vec<_>>());
+        Some(match holders.iter().filter(|uid| self.is_withdrawn(uid)).count() {
+            0 => Holding::Unused,
+            nodes => Holding::By(nodes),
+        })
+    }
+
     /// How full a ClusterCIDR is; `None` for one that is not known.
     pub(crate) fn use_of(&self, uid: &str) -> Option<Vec<RangeUse>> {
         let entry = self.source.by_uid(uid)?;

@@ -38,8 +38,22 @@ pub(crate) enum ServingState {
     Unheld,
     /// With the finalizer; blocks are given out.
     Serving,
+    /// Held, and kept by an operator from giving out blocks (`rule:draining-pool-gives-nothing`).
+    Draining,
     /// Being deleted; no more blocks are given out.
     Terminating,
+}
+
+impl ServingState {
+    /// The value of the label `state` in metrics.
+    pub(crate) fn label(self) -> &'static str {
+        match self {
+            Self::Unheld => "unheld",
+            Self::Serving => "serving",
+            Self::Draining => "draining",
+            Self::Terminating => "terminating",
+        }
+    }
 }
 
 /// One ClusterCIDR.
@@ -97,6 +111,8 @@ pub(super) struct PoolSource {
     /// The valid ClusterCIDRs, by rank; none where pools come from elsewhere.
     entries: Vec<Entry>,
     next_id: EntryId,
+    /// Ranges of the flags that give out nothing (`rule:draining-pool-gives-nothing`).
+    pub(super) drained: Vec<IpNet>,
     /// How long to wait for the cloud to label a Node.
     pub(super) label_wait: Duration,
 }
@@ -120,7 +136,8 @@ impl Entry {
 impl PoolSource {
     /// The pools of the flags.
     pub(super) fn flags() -> Self {
-        Self { kind: Kind::Flags, entries: Vec::new(), next_id: 0, label_wait: Duration::ZERO }
+        let (drained, label_wait) = (Vec::new(), Duration::ZERO);
+        Self { kind: Kind::Flags, entries: Vec::new(), next_id: 0, drained, label_wait }
     }
 
     /// ClusterCIDRs, all still unknown.
@@ -163,7 +180,9 @@ impl PoolSource {
     /// family serves the same Nodes, the family counts as a whole. For clouds only metrics show it.
     pub(super) fn warns(&self, pools: &[Pool], pool: &Pool, percent: u8) -> bool {
         match self.kind {
-            Kind::Flags => is_family_at(pools, pool, percent),
+            Kind::Flags => {
+                is_family_at(pools.iter().filter(|it| !self.is_drained(it)), pool, percent)
+            }
             Kind::ClusterCidrs => true,
             Kind::Cloud(_) => false,
         }
@@ -176,7 +195,7 @@ impl PoolSource {
         pools: &[Pool],
     ) -> Result<Vec<usize>, Shortage> {
         if self.kind != Kind::ClusterCidrs {
-            return Ok(first_with_room(pools));
+            return self.serving_by_flags(pools);
         }
         let known = || candidates.iter().filter_map(|id| self.by_id(*id));
         let has_free =
@@ -186,7 +205,7 @@ impl PoolSource {
         let may_serve = |entry: &&Entry| match entry.state {
             ServingState::Serving => true,
             ServingState::Unheld => now < entry.seen + HELD_WITHIN,
-            ServingState::Terminating => false,
+            ServingState::Draining | ServingState::Terminating => false,
         };
         match known().filter(may_serve).find(has_free) {
             Some(entry) if entry.state == ServingState::Serving => {
@@ -197,40 +216,74 @@ impl PoolSource {
         }
     }
 
+    /// The place of the first pool with a free block of each family, or of its first pool if all are
+    /// full. Draining pools are left out.
+    fn serving_by_flags(&self, pools: &[Pool]) -> Result<Vec<usize>, Shortage> {
+        let mut places: Vec<usize> = Vec::with_capacity(2);
+        for (place, pool) in pools.iter().enumerate().filter(|(_, pool)| !self.is_drained(pool)) {
+            let of_family = |before: &&mut usize| pools[**before].family() == pool.family();
+            match places.iter_mut().find(of_family) {
+                None => places.push(place),
+                Some(before) if pools[*before].free() == 0 && pool.free() > 0 => *before = place,
+                Some(_) => {}
+            }
+        }
+        let is_short = |pool: &Pool| {
+            let is_full = |place: &usize| {
+                pools[*place].family() == pool.family() && pools[*place].free() == 0
+            };
+            places.iter().any(is_full)
+        };
+        let drained = pools.iter().filter(|pool| self.is_drained(pool));
+        let drained: Vec<String> =
+            drained.filter(|it| is_short(it)).map(|it| cidr::canonical(&it.cidr())).collect();
+        if drained.is_empty() { Ok(places) } else { Err(Shortage::Draining(drained.join(", "))) }
+    }
+
+    /// Whether the flags keep this pool from giving out blocks.
+    fn is_drained(&self, pool: &Pool) -> bool {
+        self.drained.contains(&pool.cidr())
+    }
+
     /// Whether a reserved claim may no longer be sent because its ClusterCIDR gives out nothing more
     /// (`rule:cluster-cidr-outlives-its-claims`).
     pub(super) fn has_withdrawn(&self, claim: &[IpNet], pools: &[Pool]) -> bool {
         let is_block =
             |pool: &Pool, cidr: &IpNet| pool.mask() == cidr.prefix_len() && has(pool, cidr);
         let may_withdraw = self.kind == Kind::ClusterCidrs && !claim.is_empty();
-        may_withdraw && !self.serves_all(claim, pools, is_block)
+        may_withdraw && !self.serves_all(claim, pools, &[ServingState::Serving], is_block)
     }
 
-    /// Whether all these CIDRs lie in the ranges of one ClusterCIDR that gives out blocks.
+    /// Whether all these CIDRs lie in the ranges of one ClusterCIDR in use.
     pub(super) fn covers(&self, claim: &[IpNet], pools: &[Pool]) -> bool {
-        self.serves_all(claim, pools, has)
+        self.serves_all(claim, pools, &[ServingState::Serving, ServingState::Draining], has)
     }
 
     fn serves_all(
         &self,
         cidrs: &[IpNet],
         pools: &[Pool],
+        states: &[ServingState],
         of: impl Fn(&Pool, &IpNet) -> bool,
     ) -> bool {
         self.entries.iter().any(|entry| {
             let pools = &pools[entry.pools.clone()];
             let is_served = |cidr| pools.iter().any(|pool| of(pool, cidr));
-            entry.state == ServingState::Serving && cidrs.iter().all(is_served)
+            states.contains(&entry.state) && cidrs.iter().all(is_served)
         })
     }
 
-    /// The names of the ClusterCIDRs, by the places of their pools.
-    pub(super) fn names_by_place(&self, pools: usize) -> Vec<Option<Arc<str>>> {
-        let mut names = vec![None; pools];
+    /// The name of the ClusterCIDR and the state of each pool.
+    pub(super) fn states(&self, pools: &[Pool]) -> Vec<(Option<Arc<str>>, ServingState)> {
+        let of_flags = |pool: &Pool| {
+            let is_drained = self.is_drained(pool);
+            (None, if is_drained { ServingState::Draining } else { ServingState::Serving })
+        };
+        let mut states: Vec<_> = pools.iter().map(of_flags).collect();
         for entry in &self.entries {
-            names[entry.pools.clone()].fill(Some(entry.name.clone()));
+            states[entry.pools.clone()].fill((Some(entry.name.clone()), entry.state));
         }
-        names
+        states
     }
 
     pub(super) fn entries(&self) -> &[Entry] {
@@ -320,6 +373,13 @@ pub(crate) enum Shortage {
          check that this program may patch ClusterCIDRs"
     )]
     Unheld(String),
+    /// Every pool for this Node is full or draining (`rule:draining-pool-gives-nothing`).
+    #[error(
+        "cannot allocate a node CIDR: every pool for the Node is full or draining; draining: {0}; \
+         end a drain (annotation infra-controller-manager/drain of a ClusterCIDR, \
+         --drain-cluster-cidrs), delete Nodes, or add a pool"
+    )]
+    Draining(String),
     /// Every ClusterCIDR for this Node is full.
     #[error(
         "cannot allocate a node CIDR: no ClusterCIDR that selects the Node has a free block of each \
@@ -332,41 +392,33 @@ fn has(pool: &Pool, cidr: &IpNet) -> bool {
     pool.cidr().contains(cidr)
 }
 
-/// Whether all pools of this family, taken together, are used to so many percent.
-fn is_family_at(pools: &[Pool], one: &Pool, percent: u8) -> bool {
-    let of_family = || pools.iter().filter(|pool| pool.family() == one.family());
+/// Whether all of these pools of one family, taken together, are used to so many percent.
+fn is_family_at<'a>(
+    pools: impl Iterator<Item = &'a Pool> + Clone,
+    one: &Pool,
+    percent: u8,
+) -> bool {
+    let of_family = || pools.clone().filter(|pool| pool.family() == one.family());
     let (used, blocks) = (of_family().map(Pool::used).sum(), of_family().map(Pool::blocks).sum());
     pressure::at_least(used, blocks, percent.into())
 }
 
-/// The place of the first pool with a free block of each family, or of its first pool if all are full.
-fn first_with_room(pools: &[Pool]) -> Vec<usize> {
-    let mut places: Vec<usize> = Vec::with_capacity(2);
-    for (place, pool) in pools.iter().enumerate() {
-        let of_family = |before: &&mut usize| pools[**before].family() == pool.family();
-        match places.iter_mut().find(of_family) {
-            None => places.push(place),
-            Some(before) if pools[*before].free() == 0 && pool.free() > 0 => *before = place,
-            Some(_) => {}
-        }
-    }
-    places
-}
-
 /// The reason why these ClusterCIDRs cannot serve a Node.
 fn why_none<'a>(known: impl Iterator<Item = &'a Entry>) -> Shortage {
-    let (mut serving, mut unheld) = (Vec::new(), Vec::new());
+    let (mut serving, mut unheld, mut draining) = (Vec::new(), Vec::new(), Vec::new());
     for entry in known {
         match entry.state {
             ServingState::Serving => serving.push(entry),
             ServingState::Unheld => unheld.push(entry),
+            ServingState::Draining => draining.push(entry),
             ServingState::Terminating => {}
         }
     }
-    match (&serving[..], &unheld[..]) {
-        ([], []) => Shortage::NotSelected,
-        ([], unheld) => Shortage::Unheld(in_words(unheld)),
-        (serving, _) => Shortage::AllFull(in_words(serving)),
+    match (&serving[..], &unheld[..], &draining[..]) {
+        ([], [], []) => Shortage::NotSelected,
+        ([], [_, ..], _) => Shortage::Unheld(in_words(&unheld)),
+        (_, _, [_, ..]) => Shortage::Draining(in_words(&draining)),
+        (serving, ..) => Shortage::AllFull(in_words(serving)),
     }
 }
 

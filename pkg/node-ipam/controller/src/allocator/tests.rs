@@ -2,6 +2,7 @@
 
 mod clouds;
 mod cluster_cidrs;
+mod draining;
 mod every_source;
 mod foreign_values;
 mod memory;

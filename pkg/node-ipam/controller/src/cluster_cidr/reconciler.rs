@@ -27,6 +27,9 @@ const LIST_PAUSE: Duration = Duration::from_millis(500);
 /// How soon one that cannot be used is looked at again while Nodes have addresses of it.
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
+/// Reason of the condition Draining without Nodes.
+const DRAINED: &str = "Drained";
+
 /// Works on ClusterCIDRs by name. The allocator hears of them from the watch, not from here.
 pub(super) struct ClusterCidrReconciler {
     pub(super) cache: Informer<Object<ClusterCidr>>,
@@ -44,6 +47,8 @@ pub(super) struct Said {
     status_at: Option<Instant>,
     /// With the UID of the object that had it.
     error: Option<(Arc<str>, SpecError)>,
+    /// UID of the object whose drain was reported as finished.
+    drained: Option<Arc<str>>,
 }
 
 impl Reconcile for ClusterCidrReconciler {
@@ -83,10 +88,11 @@ impl ClusterCidrReconciler {
         if holding == Some(Holding::Unknown) {
             return false;
         }
-        let mut status = object.status.clone();
         let error = Plan::of(&object.body.spec, self.rules).err();
-        self.facts(object, error, holding).publish(&mut status, Timestamp::now());
-        status != object.status
+        let facts = self.facts(object, error, holding);
+        let mut status = object.status.clone();
+        facts.publish(&mut status, Timestamp::now());
+        facts.draining != Some(Holding::Unknown) && status != object.status
     }
 
     /// Lets go of it when no Node has addresses of it (`rule:cluster-cidr-outlives-its-claims`).
@@ -129,10 +135,28 @@ impl ClusterCidrReconciler {
             return;
         }
         said.error = told;
-        let (group, kind) = (CLUSTER_CIDRS.api_version(), &CLUSTER_CIDRS.kind);
-        let about = ObjectRef::new(&group, kind, "", metadata.name(), &metadata.uid);
         let message = format!("cannot use ClusterCIDR {}: {error}", metadata.name());
-        self.recorder.event(about, EventType::Warning, "InvalidClusterCIDR", message);
+        self.recorder.event(about(object), EventType::Warning, "InvalidClusterCIDR", message);
+    }
+
+    /// An event when no Node has blocks of a draining ClusterCIDR any more, once for each drain. The
+    /// status remembers it for the next leader.
+    fn tell_drained(&self, object: &Object<ClusterCidr>, draining: Option<Holding>) {
+        let metadata = &object.metadata;
+        let mut said = self.said.lock();
+        let told = &mut said.entry(Arc::clone(&metadata.key)).or_default().drained;
+        let is_drained = draining == Some(Holding::Unused);
+        let mut conditions = object.status.conditions.iter();
+        let is_known = told.as_ref() == Some(&metadata.uid)
+            || conditions.any(|it| it.kind == "Draining" && it.reason == DRAINED);
+        *told = is_drained.then(|| Arc::clone(&metadata.uid));
+        if is_drained && !is_known {
+            let name = metadata.name();
+            let message = format!(
+                "ClusterCIDR {name} is drained: no Node has blocks of it; it can be deleted"
+            );
+            self.recorder.event(about(object), EventType::Normal, "PoolDrained", message);
+        }
     }
 
     async fn show(
@@ -142,6 +166,10 @@ impl ClusterCidrReconciler {
         terminating: Option<Holding>,
     ) -> Result<Next, Retry> {
         let facts = self.facts(object, error, terminating);
+        if facts.draining == Some(Holding::Unknown) {
+            return Ok(Next::After(LIST_PAUSE));
+        }
+        self.tell_drained(object, facts.draining);
         let mut status = object.status.clone();
         facts.publish(&mut status, Timestamp::now());
         if status == object.status {
@@ -176,8 +204,10 @@ impl ClusterCidrReconciler {
         error: Option<SpecError>,
         terminating: Option<Holding>,
     ) -> Facts {
-        let ranges = self.allocator.lock().use_of(&object.metadata.uid).unwrap_or_default();
-        Facts { error, terminating, ranges, generation: object.metadata.generation }
+        let (allocator, uid) = (self.allocator.lock(), &object.metadata.uid);
+        let ranges = allocator.use_of(uid).unwrap_or_default();
+        let draining = allocator.draining_nodes(uid).filter(|_| terminating.is_none());
+        Facts { error, terminating, draining, ranges, generation: object.metadata.generation }
     }
 }
 
@@ -188,6 +218,8 @@ pub(super) struct Facts {
     pub(super) error: Option<SpecError>,
     /// Set while it is being deleted: the Nodes that have addresses of it.
     pub(super) terminating: Option<Holding>,
+    /// Set while it is draining: the Nodes that have blocks of it.
+    pub(super) draining: Option<Holding>,
     /// How full its ranges are; none when something is wrong with it.
     pub(super) ranges: Vec<RangeUse>,
     /// `metadata.generation`.
@@ -198,7 +230,7 @@ impl Facts {
     /// Says all of it, and takes nothing else away.
     pub(super) fn publish(&self, status: &mut ClusterCidrStatus, now: Timestamp) {
         for (kind, holds, reason, message) in
-            [self.ready(), self.exhausted(), self.in_deletion(), self.invalid()]
+            [self.ready(), self.exhausted(), self.in_deletion(), self.invalid(), self.in_drain()]
         {
             let condition = Condition {
                 observed_generation: Some(self.generation),
@@ -226,6 +258,10 @@ impl Facts {
         }
         match &self.error {
             Some(error) => ("Ready", false, "Invalid", error.to_string()),
+            None if self.draining.is_some() => {
+                let message = "the ClusterCIDR is draining and assigns no more blocks";
+                ("Ready", false, "Draining", message.to_owned())
+            }
             None => ("Ready", true, "Ready", String::new()),
         }
     }
@@ -260,12 +296,27 @@ impl Facts {
         ("Terminating", true, "Deleted", message)
     }
 
+    fn in_drain(&self) -> Fact {
+        let (reason, nodes) = match self.draining {
+            None => return ("Draining", false, "NotDraining", String::new()),
+            Some(Holding::By(1)) => return ("Draining", true, "NodesLeft", "1 Node left".into()),
+            Some(Holding::By(nodes)) => ("NodesLeft", nodes),
+            Some(Holding::Unused | Holding::Unknown) => (DRAINED, 0),
+        };
+        ("Draining", true, reason, format!("{nodes} Nodes left"))
+    }
+
     fn invalid(&self) -> Fact {
         match &self.error {
             Some(error) => ("Invalid", true, "InvalidClusterCIDR", error.to_string()),
             None => ("Invalid", false, "Valid", String::new()),
         }
     }
+}
+
+fn about(object: &Object<ClusterCidr>) -> ObjectRef {
+    let (group, kind) = (CLUSTER_CIDRS.api_version(), &CLUSTER_CIDRS.kind);
+    ObjectRef::new(&group, kind, "", object.metadata.name(), &object.metadata.uid)
 }
 
 /// Type, whether it holds, reason, message.

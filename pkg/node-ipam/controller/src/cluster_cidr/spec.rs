@@ -12,6 +12,10 @@ pub(crate) const CLUSTER_CIDRS: Resource =
 /// Holds a ClusterCIDR while Nodes have addresses of it.
 pub(crate) const FINALIZER: &str = "networking.x-k8s.io/cluster-cidr-finalizer";
 
+/// Annotation of a ClusterCIDR; with the value `true` it gives out nothing more, until the annotation
+/// is removed (`rule:draining-pool-gives-nothing`).
+pub(crate) const DRAIN: &str = "infra-controller-manager/drain";
+
 /// The kind of [`CLUSTER_CIDRS`].
 #[derive(Debug)]
 pub(crate) enum ClusterCidr {}

@@ -4,9 +4,9 @@ use cidr::{Family, IpNet, Pool, PoolError};
 use flags::{Flag, Problem, Values};
 
 use crate::flags::{
-    ADDITIONAL_CLUSTER_CIDRS, CLUSTER_CIDR, NODE_CIDR_EXCLUDE, NODE_CIDR_MASK_SIZE,
-    NODE_CIDR_MASK_SIZE_IPV4, NODE_CIDR_MASK_SIZE_IPV6, NODE_CIDR_MAX_IPV6_BITS,
-    SERVICE_CLUSTER_IP_RANGE,
+    ADDITIONAL_CLUSTER_CIDRS, CLUSTER_CIDR, DRAIN_CLUSTER_CIDRS, NODE_CIDR_EXCLUDE,
+    NODE_CIDR_MASK_SIZE, NODE_CIDR_MASK_SIZE_IPV4, NODE_CIDR_MASK_SIZE_IPV6,
+    NODE_CIDR_MAX_IPV6_BITS, SERVICE_CLUSTER_IP_RANGE,
 };
 
 /// The cluster CIDRs, or `None` when they cannot be used.
@@ -223,6 +223,31 @@ pub(super) fn with_additional(
         }
     }
     all
+}
+
+/// Ranges of `--drain-cluster-cidrs`: each is a pool, and each family keeps another one.
+pub(super) fn drained(text: &str, pools: &[Pool], problems: &mut Vec<Problem>) -> Vec<IpNet> {
+    let mut drained = Vec::new();
+    for element in text.split(',').filter(|_| !text.trim().is_empty()) {
+        let range = cidr::parse(element).map_err(|error| error.to_string());
+        match range.map(|range| (range, pools.iter().any(|pool| pool.cidr() == range))) {
+            Ok((range, true)) => drained.push(range),
+            Ok((range, false)) => problems.push(DRAIN_CLUSTER_CIDRS.problem(format!(
+                "{range} is not a range of {CLUSTER_CIDR} or {ADDITIONAL_CLUSTER_CIDRS}"
+            ))),
+            Err(cause) => problems.push(DRAIN_CLUSTER_CIDRS.problem(cause)),
+        }
+    }
+    for family in [Family::V4, Family::V6] {
+        let mut ranges = pools.iter().filter(|pool| pool.family() == family).peekable();
+        if ranges.peek().is_some() && ranges.all(|pool| drained.contains(&pool.cidr())) {
+            problems.push(DRAIN_CLUSTER_CIDRS.problem(format!(
+                "no {family} range is left to assign blocks; keep one, or add one to \
+                 {ADDITIONAL_CLUSTER_CIDRS}"
+            )));
+        }
+    }
+    drained
 }
 
 fn additional_pool(element: &str, before: &[Pool], ipv6_bits: u8) -> Result<Pool, String> {

@@ -144,6 +144,33 @@ fn further_ranges_have_blocks_of_the_size_of_their_family_and_come_behind() {
     assert!(warnings[0].contains("--additional-cluster-cidrs: no effect"), "{warnings:?}");
 }
 
+/// `rule:draining-pool-gives-nothing`
+#[test]
+fn ranges_that_are_drained_are_pools_and_leave_one_of_each_family() {
+    let two = "--cluster-cidr=10.0.0.0/16,fd00::/60 --additional-cluster-cidrs=10.9.0.0/16";
+    let (options, warnings) = on(&format!("{two} --drain-cluster-cidrs=10.0.0.1/16"));
+    assert_eq!(options.drained, ["10.0.0.0/16".parse::<IpNet>().unwrap()]);
+    assert!(warnings.is_empty(), "{warnings:?}");
+    for (line, cause) in [
+        ("10.0.0.0/16,10.9.0.0/16", "no IPv4 range is left to assign blocks"),
+        ("fd00::/60", "no IPv6 range is left to assign blocks"),
+        (
+            "10.0.0.0/17",
+            "10.0.0.0/17 is not a range of --cluster-cidr or --additional-cluster-cidrs",
+        ),
+        ("junk", "cannot read CIDR \"junk\""),
+    ] {
+        let found = refused(&format!("{two} --drain-cluster-cidrs={line}"));
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].starts_with("--drain-cluster-cidrs: "), "{found:?}");
+        assert!(found[0].contains(cause), "{found:?}");
+    }
+    let multi = "--cidr-allocator-type=MultiCIDRRangeAllocator --drain-cluster-cidrs=10.0.0.0/16";
+    let (options, warnings) = on(multi);
+    assert!(warnings[0].contains("--drain-cluster-cidrs: no effect with Multi"), "{warnings:?}");
+    assert!(options.drained.is_empty());
+}
+
 /// `rule:freed-blocks-rest`
 #[test]
 fn blocks_rest_for_a_day_at_most() {

@@ -22,8 +22,17 @@ fn seen(name: &str, state: ServingState, spec: &Value) -> SeenClusterCidr {
     SeenClusterCidr { name: name.into(), uid: name.into(), state, spec, plan }
 }
 
+pub(super) fn see(
+    allocator: &mut Allocator,
+    name: &str,
+    state: ServingState,
+    spec: &Value,
+) -> Effects {
+    allocator.see_cluster_cidr(seen(name, state, spec))
+}
+
 pub(super) fn serve(allocator: &mut Allocator, name: &str, spec: &Value) -> Effects {
-    allocator.see_cluster_cidr(seen(name, ServingState::Serving, spec))
+    see(allocator, name, ServingState::Serving, spec)
 }
 
 pub(super) fn everybody(ipv4: &str, bits: i64) -> Value {
@@ -47,7 +56,7 @@ pub(super) fn join(allocator: &mut Allocator, name: &str, labels: &[&str]) -> As
     allocator.assign(&name.into()).0
 }
 
-fn shortage(assignment: Assignment) -> Shortage {
+pub(super) fn shortage(assignment: Assignment) -> Shortage {
     match assignment {
         Assignment::Starved(shortage) => shortage,
         other => panic!("{other:?}"),

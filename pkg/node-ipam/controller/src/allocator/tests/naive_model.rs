@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use serde_json::Value;
 
-use super::cluster_cidrs::{empty, everybody, join, labelled, serve};
+use super::super::ServingState;
+use super::cluster_cidrs::{empty, everybody, join, labelled, see, serve};
 use super::every_source::{Source, sources};
 use super::*;
 
@@ -16,12 +17,15 @@ struct Naive {
     /// First address, addresses, addresses of a block.
     range: (u32, u32, u32),
     cursor: u32,
+    is_draining: bool,
 }
 
 #[derive(Clone, Debug)]
 enum Step {
     Join(u8, Option<&'static str>),
     Leave(u8),
+    /// A drain begins or ends, of ClusterCIDRs only.
+    Drain(usize, bool),
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -29,6 +33,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     let step = prop_oneof![
         3 => (0..12_u8, label).prop_map(|(node, label)| Step::Join(node, label)),
         1 => (0..12_u8).prop_map(Step::Leave),
+        1 => (0..5_usize, any::<bool>()).prop_map(|(object, on)| Step::Drain(object, on)),
     ];
     prop::collection::vec(step, 1..40)
 }
@@ -38,7 +43,8 @@ fn objects() -> impl Strategy<Value = Vec<Naive>> {
     // Ranges of 64 to 256 addresses inside of 10.0.0.0/24, blocks of 16 to 64: they overlap.
     let object = (label, 6..9_u32, 0..4_u32, 4..7_u32).prop_map(|(label, size, place, bits)| {
         let size = 1 << size;
-        Naive { label, range: ((place * 64) & !(size - 1), size, 1 << bits), cursor: 0 }
+        let range = ((place * 64) & !(size - 1), size, 1 << bits);
+        Naive { label, range, cursor: 0, is_draining: false }
     });
     prop::collection::vec(object, 0..5)
 }
@@ -81,7 +87,7 @@ fn with_model(source: Source, objects: Vec<Naive>) -> (Allocator, Vec<Naive>) {
     }
     let first = objects.into_iter().next();
     let range = first.map_or((0, 128, 32), |object| object.range);
-    let pool = Naive { label: None, range, cursor: 0 };
+    let pool = Naive { label: None, range, cursor: 0, is_draining: false };
     (source.allocator(&pool.text(), range.2), vec![pool])
 }
 
@@ -102,6 +108,7 @@ proptest! {
                     let labels: Vec<&str> = label.into_iter().collect();
                     let given = join(&mut allocator, &number.to_string(), &labels);
                     let mut order: Vec<usize> = (0..naive.len())
+                        .filter(|it| !naive[*it].is_draining)
                         .filter(|it| naive[*it].label.is_none_or(|wanted| label == Some(wanted)))
                         .collect();
                     order.sort_by_key(|it| {
@@ -124,7 +131,14 @@ proptest! {
                         }
                     }
                 }
-                Step::Join(..) => {}
+                Step::Drain(object, on) if object < naive.len() && source == Source::ClusterCidrs => {
+                    let state = if on { ServingState::Draining } else { ServingState::Serving };
+                    let (name, spec) = (format!("o{object}"), naive[object].spec());
+                    drop(see(&mut allocator, &name, state, &spec));
+                    naive[object].is_draining = on;
+                    // What was reserved moves; here every Node has what was sent to it.
+                }
+                Step::Join(..) | Step::Drain(..) => {}
                 Step::Leave(number) => {
                     claims.remove(&number);
                     drop(allocator.gone(&number.to_string(), now()));

@@ -5,7 +5,7 @@ use super::*;
 fn facts() -> Facts {
     let range = |cidr: &str, blocks, used| RangeUse { cidr: cidr.parse().unwrap(), blocks, used };
     let ranges = vec![range("10.0.0.0/22", 4, 1), range("fd00::/56", 1 << 64, 1)];
-    Facts { error: None, terminating: None, ranges, generation: 3 }
+    Facts { error: None, terminating: None, draining: None, ranges, generation: 3 }
 }
 
 fn at(second: i64) -> Timestamp {
@@ -29,6 +29,7 @@ fn one_in_use_is_ready_and_shows_its_ranges() {
             ("Exhausted", "False", "BlocksLeft", ""),
             ("Terminating", "False", "NotDeleted", ""),
             ("Invalid", "False", "Valid", ""),
+            ("Draining", "False", "NotDraining", ""),
         ]
     );
     assert!(status.conditions.iter().all(|it| it.observed_generation == Some(3)));
@@ -74,6 +75,25 @@ fn what_is_full_wrong_or_on_its_way_out_is_said_with_the_reason() {
         );
         assert_eq!(said(&status)[2], ("Terminating", "True", "Deleted", message));
     }
+}
+
+/// `rule:draining-pool-gives-nothing`
+#[test]
+fn one_that_is_drained_says_how_many_nodes_are_left() {
+    let mut status = ClusterCidrStatus::default();
+    for (holding, reason, message) in [
+        (Holding::By(3), "NodesLeft", "3 Nodes left"),
+        (Holding::By(1), "NodesLeft", "1 Node left"),
+        (Holding::Unused, "Drained", "0 Nodes left"),
+    ] {
+        Facts { draining: Some(holding), ..facts() }.publish(&mut status, at(10));
+        assert_eq!(said(&status)[4], ("Draining", "True", reason, message));
+        let ready = "the ClusterCIDR is draining and assigns no more blocks";
+        assert_eq!(said(&status)[0], ("Ready", "False", "Draining", ready));
+    }
+    facts().publish(&mut status, at(20));
+    assert_eq!(said(&status)[0], ("Ready", "True", "Ready", ""));
+    assert_eq!(said(&status)[4], ("Draining", "False", "NotDraining", ""));
 }
 
 #[test]
