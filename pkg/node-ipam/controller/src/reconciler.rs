@@ -128,7 +128,7 @@ impl<N: CachedNode> Reconciler<N> {
         let (metrics, applicable_for) = (self.metrics.clone(), self.api.applicable_for());
         let check = move || {
             // A Node that came back with an older history may hold the block
-            // (`rule:nothing-sent-during-a-list`).
+            // (`rule:list-before-allocate`).
             if nodes.is_doubted() {
                 return false;
             }

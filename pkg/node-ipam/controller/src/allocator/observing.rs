@@ -18,7 +18,7 @@ const TOLD_AGAIN: usize = 16;
 
 impl Allocator {
     /// A list begins or ends to be delivered. Between the two nothing is sent
-    /// (`rule:nothing-sent-during-a-list`).
+    /// (`rule:list-before-allocate`).
     pub(crate) fn set_in_list(&mut self, in_list: bool) {
         if self.in_list && !in_list {
             self.start();

@@ -122,7 +122,7 @@ fn excluded_blocks_are_given_to_nobody_and_a_node_that_has_one_keeps_it() {
     assert_eq!((state.pools[0].used, state.conflicts, state.in_services), (4, 0, 0));
 }
 
-/// `rule:nothing-sent-during-a-list`
+/// `rule:list-before-allocate`
 #[test]
 fn nothing_is_sent_while_a_list_is_being_delivered() {
     let mut allocator = small();
