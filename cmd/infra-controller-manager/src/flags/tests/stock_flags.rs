@@ -155,7 +155,7 @@ pub(super) const STOCK: [(&str, &str); 150] = [
 ];
 
 /// Ours in addition, with the flags that the hosted controllers add.
-pub(super) const OURS: [&str; 86] = [
+pub(super) const OURS: [&str; 87] = [
     "additional-bind-addresses",
     "additional-cluster-cidrs",
     "allow-plaintext-endpoints",
