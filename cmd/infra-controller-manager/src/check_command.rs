@@ -12,12 +12,14 @@
 //! | `stock.rs` | whether kube-controller-manager still assigns pod CIDRs |
 //! | `allocators.rs` | other programs that assign pod CIDRs |
 //! | `nodes.rs` | pod CIDRs of the Nodes |
+//! | `pool.rs` | one pool, with `--pool` |
 
 mod allocators;
 mod cluster;
 mod host;
 mod leases;
 mod nodes;
+mod pool;
 mod report;
 mod rights;
 mod stock;
@@ -49,6 +51,12 @@ pub fn start(args: impl IntoIterator<Item = OsString>, hosted: Controllers) -> E
         Ok(Wanted::Help) => return print_output(HELP, false),
         Err(message) => return print_output(&format!("error: {message}\n"), true),
     };
+    if let Some(pool) = &arguments.pool {
+        return match show_pool(&arguments, pool, hosted) {
+            Ok(text) => print_output(&text, false),
+            Err(message) => print_output(&format!("error: {message}\n"), true),
+        };
+    }
     match run(&arguments, hosted) {
         Ok(report) => {
             print_output(&if arguments.json { report.json() } else { report.text() }, false);
@@ -58,16 +66,43 @@ pub fn start(args: impl IntoIterator<Item = OsString>, hosted: Controllers) -> E
     }
 }
 
-fn run(arguments: &Arguments, hosted: Controllers) -> Result<Report, String> {
+/// Reads the flags of the program.
+fn parse(arguments: &Arguments, hosted: Controllers) -> Result<(Known, Values), String> {
     let known = settings::known(hosted).map_err(|error| error.to_string())?;
     let own = [OsString::from(build::PRODUCT)].into_iter().chain(arguments.flags.iter().cloned());
     let parsed = flags::parse(own, &settings::controller_flags(hosted), &known, &build::INFO);
-    let values = match parsed.map_err(|error| error.message().to_owned())? {
-        Parsed::Run(values) => values,
+    match parsed.map_err(|error| error.message().to_owned())? {
+        Parsed::Run(values) => Ok((known, values)),
         Parsed::Print(text) => {
-            return Err(format!("these flags do not start the program: they print {text:?}"));
+            Err(format!("these flags do not start the program: they print {text:?}"))
         }
-    };
+    }
+}
+
+fn runtime() -> Result<tokio::runtime::Runtime, String> {
+    let _set = rustls::crypto::ring::default_provider().install_default();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.map_err(|error| error.to_string())
+}
+
+fn show_pool(arguments: &Arguments, pool: &str, hosted: Controllers) -> Result<String, String> {
+    let (known, values) = parse(arguments, hosted)?;
+    let settings = ProcessSettings::new(&values, &known, hosted).map_err(|problems| {
+        problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+    })?;
+    let runtime = runtime()?;
+    let shown = runtime.block_on(async {
+        let (clients, _) = load(&settings).await?;
+        let client = clients.build(Profile::root(NAME)).map_err(|error| error.to_string())?;
+        let form = pool::Form { claims: arguments.claims, json: arguments.json };
+        pool::show(&Cluster::new(client), &values, pool, form).await
+    });
+    runtime.shutdown_background();
+    shown
+}
+
+fn run(arguments: &Arguments, hosted: Controllers) -> Result<Report, String> {
+    let (known, values) = parse(arguments, hosted)?;
     let mut report = Report::default();
     match ProcessSettings::new(&values, &known, hosted) {
         Err(problems) => {
@@ -77,9 +112,7 @@ fn run(arguments: &Arguments, hosted: Controllers) -> Result<Report, String> {
             report.note(Check::Flags, "nothing else was checked");
         }
         Ok(settings) => {
-            let _set = rustls::crypto::ring::default_provider().install_default();
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-            let runtime = runtime.map_err(|error| error.to_string())?;
+            let runtime = runtime()?;
             let subject = Subject { values: &values, known: &known, settings: &settings };
             runtime.block_on(look(arguments, &subject, &mut report));
             // A DNS query without an answer must not delay the exit.
@@ -172,6 +205,8 @@ It reports:
 
 Flags:
       --claims                 List the pod CIDRs of every Node
+      --pool string            Show only the pools of this range or ClusterCIDR: state, blocks, Nodes (20 without
+                               --claims). Exit code 1 if there is none
   -o, --output string          Output format: text or json (default text)
       --stock-healthz string   Health URL of kube-controller-manager on this host; empty skips this check
                                (default https://127.0.0.1:10257/healthz)
@@ -191,6 +226,8 @@ struct Arguments {
     /// `--stock-healthz`; empty to skip it.
     stock_healthz: String,
     claims: bool,
+    /// `--pool`: the range or the ClusterCIDR to show instead of the report.
+    pool: Option<String>,
     json: bool,
 }
 
@@ -205,7 +242,8 @@ impl Arguments {
     /// A flag of its own that cannot be read. Those of the program are not looked at.
     fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Wanted, String> {
         let stock_healthz = "https://127.0.0.1:10257/healthz".to_owned();
-        let mut parsed = Self { flags: Vec::new(), stock_healthz, claims: false, json: false };
+        let mut parsed =
+            Self { flags: Vec::new(), stock_healthz, claims: false, pool: None, json: false };
         let mut args = args.into_iter();
         while let Some(argument) = args.next() {
             let text = argument.to_string_lossy().into_owned();
@@ -221,6 +259,7 @@ impl Arguments {
                 "-h" | "--help" => return Ok(Wanted::Help),
                 "-o" | "--output" => parsed.json = is_json(&value()?)?,
                 "--claims" => parsed.claims = true,
+                "--pool" => parsed.pool = Some(value()?),
                 "--stock-healthz" => parsed.stock_healthz = value()?,
                 short if short.starts_with("-o") => parsed.json = is_json(&short["-o".len()..])?,
                 _ => parsed.flags.push(argument),
@@ -264,8 +303,13 @@ pub(crate) mod tests {
     fn flags_that_would_not_start_are_reported_without_a_request() {
         let flags = ["--cluster-cidr=no", "--allocate-node-cidrs", "--kubeconfig=/nonexistent"];
         let flags = flags.iter().chain(&["--kube-api-qps=0"]).map(OsString::from).collect();
-        let arguments =
-            Arguments { flags, stock_healthz: String::new(), claims: false, json: false };
+        let arguments = Arguments {
+            flags,
+            stock_healthz: String::new(),
+            claims: false,
+            pool: None,
+            json: false,
+        };
         let report = run(&arguments, ALL).unwrap();
         let text = report.text();
         assert!(!report.is_safe() && text.contains("--cluster-cidr"), "{text}");
@@ -275,8 +319,13 @@ pub(crate) mod tests {
     #[test]
     fn a_flag_that_is_none_is_one_line() {
         let flags = vec!["--cluster-cidrs=10.0.0.0/8".into()];
-        let arguments =
-            Arguments { flags, stock_healthz: String::new(), claims: false, json: false };
+        let arguments = Arguments {
+            flags,
+            stock_healthz: String::new(),
+            claims: false,
+            pool: None,
+            json: false,
+        };
         assert!(run(&arguments, ALL).unwrap_err().starts_with("unknown flag: --cluster-cidrs"));
     }
 }
@@ -292,11 +341,12 @@ mod arguments_tests {
     #[test]
     fn its_own_flags_are_taken_out_of_those_of_the_program() {
         for form in [&["--output=json"][..], &["--output", "json"], &["-o", "json"], &["-ojson"]] {
-            let own = ["--stock-healthz=", "--claims", "--secure-port", "7"];
+            let own = ["--stock-healthz=", "--claims", "--pool=p", "--secure-port", "7"];
             let args = [&["--v=2"], form, &own].concat();
             let Ok(Wanted::Run(arguments)) = parse(&args) else { panic!("{args:?} is refused") };
             assert_eq!(arguments.flags, ["--v=2", "--secure-port", "7"]);
             assert!(arguments.json && arguments.claims && arguments.stock_healthz.is_empty());
+            assert_eq!(arguments.pool.as_deref(), Some("p"));
         }
         let Ok(Wanted::Run(arguments)) = parse(&[]) else { panic!("nothing is refused") };
         assert_eq!(arguments.stock_healthz, "https://127.0.0.1:10257/healthz");
@@ -308,6 +358,7 @@ mod arguments_tests {
         for (args, told) in [
             (&["-o"][..], "-o needs a value"),
             (&["--stock-healthz"], "--stock-healthz needs a value"),
+            (&["--pool"], "--pool needs a value"),
             (&["-oyaml"], "--output=\"yaml\" is neither text nor json"),
         ] {
             assert_eq!(parse(args), Err(told.to_owned()));

@@ -87,6 +87,16 @@ impl Pool {
         self.blocks() - self.used()
     }
 
+    /// The most free blocks side by side.
+    pub fn longest_free_run(&self) -> u128 {
+        let (mut next, mut longest) = (0, 0);
+        for (&first, &last) in &self.used.runs {
+            longest = first.saturating_sub(next).max(longest);
+            next = last + 1;
+        }
+        (self.blocks() - next).max(longest)
+    }
+
     /// The block of an index; none at or after [`Pool::blocks`].
     pub fn block(&self, index: u128) -> Option<IpNet> {
         if index >= self.blocks() {

@@ -3,9 +3,11 @@
 use std::time::Duration;
 
 use serde_json::Value;
-use tests::{Stopwatch, create_nodes, mk_node, nodes::names};
+use tests::{PATIENCE, Process, Stopwatch, create_nodes, mk_node, nodes::names};
 
-use crate::scene::{KIND, Scene, cluster_cidr, condition, create, everybody, is_ready};
+use crate::scene::{
+    KIND, MULTI, Scene, cluster_cidr, condition, create, everybody, is_ready, labelled,
+};
 
 const DRAIN: &str = "infra-controller-manager/drain";
 
@@ -43,6 +45,43 @@ async fn a_drain_ends_with_the_last_node_and_its_end_serves_those_who_wait() {
     assert!(took < Duration::from_secs(1), "{took:?}");
     scene.until("only", "is in service", is_ready).await;
     assert_eq!(scene.events("only", "PoolDrained").len(), 1);
+    scene.end(&[]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn check_shows_a_pool_by_its_range_or_name_and_fails_for_an_unknown_one() {
+    let two = [
+        cluster_cidr("one", &everybody(&["10.0.0.0/22", "fd00::/118"], 8)),
+        cluster_cidr("two", &labelled(&["10.0.0.0/22"], 9, &["foo"])),
+    ];
+    let scene = Scene::begin(&two, "").await;
+    assert_eq!(scene.add("a", &[]).await, ["10.0.0.0/24", "fd00::/120"]);
+    scene.hub.run(&format!("annotate {KIND} one {DRAIN}=true"));
+    scene.until("one", "drains", |it| left(it) == "1 Node left").await;
+    let kubeconfig = format!("--kubeconfig={}", scene.hub.plane.manager_kubeconfig().display());
+    let check = async |pool: &str| {
+        let args = ["check", &kubeconfig, "--allocate-node-cidrs", MULTI, "--pool", pool];
+        let checking = Process::bare().args(args).start();
+        let status = checking.exit(PATIENCE).await;
+        (status.success(), checking.lines().join("\n"))
+    };
+    let (found, shown) = check("one").await;
+    let expected = "Pool 10.0.0.0/22 of ClusterCIDR one\n  \
+        state               draining\n  \
+        blocks              4 of /24\n  \
+        used                1\n  \
+        services, excluded  0\n  \
+        free                3\n  \
+        longest free run    3\n  \
+        resting             see node_ipam_resting_claims of the leader\n  \
+        Nodes               1\n    \
+        a  10.0.0.0/24\n\n\
+        Pool fd00::/118 of ClusterCIDR one\n";
+    assert!(found && shown.starts_with(expected), "{shown}");
+    let (found, shown) = check("10.0.0.0/22").await;
+    assert!(found && shown.contains("ClusterCIDR two\n  state               serving"), "{shown}");
+    let (found, shown) = check("three").await;
+    assert!(!found && shown.contains("cannot show pool \"three\""), "{shown}");
     scene.end(&[]).await;
 }
 

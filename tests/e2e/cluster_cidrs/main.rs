@@ -15,4 +15,5 @@ mod moves;
 mod pools;
 mod refusals;
 mod scene;
+mod sizes;
 mod waits;

@@ -17,6 +17,18 @@ async fn the_api_server_refuses_what_is_of_no_family_too_small_or_changed() {
         (everybody(&["10.0.0.0/25"], 8), "leave at least one block in ipv4"),
         (everybody(&["10.0.0.0/16", "fd00::/121"], 8), "leave at least one block in ipv6"),
         (
+            json!({"ipv4": "10.0.0.0/25", "perNodeHostBits": 4, "perNodeHostBitsIPv4": 8}),
+            "perNodeHostBitsIPv4 must leave at least one block in ipv4",
+        ),
+        (
+            json!({"ipv6": "fd00::/121", "perNodeHostBits": 4, "perNodeHostBitsIPv6": 8}),
+            "perNodeHostBitsIPv6 must leave at least one block in ipv6",
+        ),
+        (
+            json!({"ipv6": "fd00::/64", "perNodeHostBits": 8, "perNodeHostBitsIPv6": 3}),
+            "greater than or equal to 4",
+        ),
+        (
             json!({"ipv4": "10.0.0.0/16", "perNodeHostBits": 8, "nodeSelector": {"nodeSelectorTerms": []}}),
             "must have at least one node selector term",
         ),
@@ -30,6 +42,8 @@ async fn the_api_server_refuses_what_is_of_no_family_too_small_or_changed() {
     hub.create(&cluster_cidr("kept", &labelled(&["10.0.0.0/16"], 8, &["foo"])));
     for change in [
         json!({"perNodeHostBits": 9}),
+        json!({"perNodeHostBitsIPv4": 8}),
+        json!({"perNodeHostBitsIPv6": 8}),
         json!({"ipv4": "10.0.0.0/15"}),
         json!({"ipv6": "fd00::/112"}),
         json!({"nodeSelector": null}),

@@ -14,7 +14,7 @@ use crate::build;
 /// Findings that are told one by one; of more, the number.
 const TOLD: usize = 20;
 
-const CLUSTER_CIDRS: &str = "/apis/networking.x-k8s.io/v1/clustercidrs?";
+pub(super) const CLUSTER_CIDRS: &str = "/apis/networking.x-k8s.io/v1/clustercidrs?";
 
 /// Nodes and ranges of the cluster.
 pub(super) struct Seen {

@@ -163,6 +163,10 @@ impl Calls {
         }
         let mut query = form_urlencoded::Serializer::new(String::new());
         query.append_pair("fieldManager", &self.manager);
+        if verb == Verb::Create {
+            // Without a field that its schema lacks the object would mean something else.
+            query.append_pair("fieldValidation", "Strict");
+        }
         if let Verb::Apply { force: true } = verb {
             query.append_pair("force", "true");
         }

@@ -33,10 +33,10 @@ use crate::reconciler::Reconciler;
 use crate::{LOGGER, node_work};
 use plan::Rules;
 use reconciler::{ClusterCidrReconciler, STATUS_EVERY};
-use spec::{CLUSTER_CIDRS, ClusterCidr, ClusterCidrBody, DRAIN, FINALIZER};
+use spec::{CLUSTER_CIDRS, ClusterCidr, ClusterCidrBody};
 
 pub(crate) use plan::Plan;
-pub(crate) use spec::ClusterCidrSpec;
+pub(crate) use spec::{ClusterCidrSpec, DRAIN, FINALIZER};
 
 /// Backoff of one ClusterCIDR, without an end.
 const BACKOFF: Backoff =
@@ -182,7 +182,8 @@ async fn make(
         Ok(Created::Existing(_)) => Some(None),
         Err(error) => {
             warn!(logger = LOGGER, err = %error, "Cannot create a ClusterCIDR from \
-                --cluster-cidr; trying again");
+                --cluster-cidr; trying again. A CRD without the field that the error names is of \
+                another program or an older release: apply that of config/crd");
             None
         }
     }
@@ -254,13 +255,7 @@ fn see(allocator: &mut Allocator, object: &Object<ClusterCidr>, rules: Rules) ->
 }
 
 fn state(object: &Object<ClusterCidr>) -> ServingState {
-    if object.metadata.deleting() {
-        ServingState::Terminating
-    } else if !object.metadata.has_finalizer(FINALIZER) {
-        ServingState::Unheld
-    } else if object.metadata.annotations.get(DRAIN).is_some_and(|value| value == "true") {
-        ServingState::Draining
-    } else {
-        ServingState::Serving
-    }
+    let metadata = &object.metadata;
+    let drain = metadata.annotations.get(DRAIN).map(String::as_str);
+    ServingState::of(metadata.deleting(), metadata.has_finalizer(FINALIZER), drain)
 }

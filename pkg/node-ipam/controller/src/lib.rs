@@ -29,7 +29,7 @@ mod writer;
 
 pub use controller::NodeIpam;
 pub use options::Ranges;
-pub use survey::{Finding, PoolUsage, Surveyed, survey, usage};
+pub use survey::{Finding, PoolDetails, PoolUsage, Surveyed, details, survey, usage};
 
 /// The controller's name, which its log lines carry.
 const LOGGER: &str = "node-ipam-controller";

@@ -1,6 +1,7 @@
 //! [`survey`]: problems with the pod CIDRs of a cluster and the allocators that set them, read from
-//! its Nodes; [`usage`]: how full the pools are. For the command `check`; no I/O.
+//! its Nodes; [`usage`]: how full the pools are; [`details`]: one pool in full. For the command `check`; no I/O.
 
+mod details;
 mod node;
 
 use std::collections::BTreeMap;
@@ -10,6 +11,7 @@ use cidr::{Conflict, Family, IpNet, Ledger, Pool};
 use jiff::Timestamp;
 
 use crate::Ranges;
+pub use details::{PoolDetails, details};
 pub use node::Surveyed;
 
 /// Allocators that took turns within this time are taken for two that run at once.
@@ -252,10 +254,20 @@ pub struct PoolUsage {
 
 /// How much of each pool is used, in the order of the pools.
 pub fn usage(nodes: &[Surveyed], ranges: &Ranges) -> Vec<PoolUsage> {
+    let (_, ledger, held) = claimed(nodes, ranges);
+    let pools = ledger.pools().iter().map(|pool| {
+        let is_in = |cidrs: &&Vec<IpNet>| cidrs.iter().any(|cidr| pool.indices(cidr).is_some());
+        PoolUsage::of(pool, held.iter().filter(is_in).count())
+    });
+    pools.collect()
+}
+
+/// The blocks of each pool that no Node may get, then all claims, and the CIDRs of each Node.
+fn claimed(nodes: &[Surveyed], ranges: &Ranges) -> (Vec<u128>, Ledger<usize>, Vec<Vec<IpNet>>) {
     let mut ledger = Ledger::new(ranges.pools.clone());
-    let kept_out = [&ranges.services[..], &ranges.excluded].concat();
     // Owners only have to differ.
-    ledger.occupy(&0, &kept_out);
+    ledger.occupy(&0, &[&ranges.services[..], &ranges.excluded].concat());
+    let kept_out = ledger.pools().iter().map(Pool::used).collect();
     let held = |node: &Surveyed| -> Vec<IpNet> {
         node.cidrs.iter().filter_map(|text| cidr::parse(text).ok()).collect()
     };
@@ -263,17 +275,7 @@ pub fn usage(nodes: &[Surveyed], ranges: &Ranges) -> Vec<PoolUsage> {
     for (owner, cidrs) in (1..).zip(&held) {
         ledger.occupy(&owner, cidrs);
     }
-    let pools = ledger.pools().iter().map(|pool| {
-        let is_in = |cidrs: &&Vec<IpNet>| cidrs.iter().any(|cidr| pool.indices(cidr).is_some());
-        PoolUsage {
-            range: pool.cidr(),
-            mask: pool.mask(),
-            blocks: pool.blocks(),
-            used: pool.used(),
-            nodes: held.iter().filter(is_in).count(),
-        }
-    });
-    pools.collect()
+    (kept_out, ledger, held)
 }
 
 #[cfg(test)]

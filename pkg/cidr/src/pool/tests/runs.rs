@@ -31,6 +31,25 @@ fn runs_that_touch_or_overlap_become_one() {
 }
 
 #[test]
+fn the_longest_free_run_is_before_between_or_behind_what_is_used() {
+    for (used, longest) in [
+        (&[][..], 16),
+        (&["10.0.0.0/24"], 15),
+        (&["10.0.15.0/24"], 15),
+        (&["10.0.3.0/24", "10.0.4.0/24"], 11),
+        (&["10.0.8.0/24", "10.0.14.0/24"], 8),
+        (&["10.0.2.0/24", "10.0.13.0/24"], 10),
+        (&["10.0.0.0/20"], 0),
+    ] {
+        let mut pool = Pool::new("10.0.0.0/20".parse().unwrap(), 24, 16).unwrap();
+        for block in used {
+            pool.occupy(&block.parse().unwrap());
+        }
+        assert_eq!(pool.longest_free_run(), longest, "{used:?}");
+    }
+}
+
+#[test]
 fn a_removal_cuts_the_runs_it_meets() {
     for (before, removed, count, after) in [
         (vec![2..=9], 4..=5, 2, vec![(2, 3), (6, 9)]),

@@ -15,7 +15,7 @@ async fn each_write_goes_to_its_path_with_its_field_manager() {
     let calls = calls(WIDGETS);
     let base = "/apis/example.org/v1/namespaces/ns/widgets";
     for (part, verb, uri) in [
-        (Part::Main, Verb::Create, format!("{base}?fieldManager=a+b")),
+        (Part::Main, Verb::Create, format!("{base}?fieldManager=a+b&fieldValidation=Strict")),
         (Part::Main, Verb::MergePatch, format!("{base}/a?fieldManager=a+b")),
         (Part::Status, Verb::MergePatch, format!("{base}/a/status?fieldManager=a+b")),
         (Part::Main, Verb::Apply { force: true }, format!("{base}/a?fieldManager=a+b&force=true")),

@@ -2,7 +2,7 @@
 //!
 //! [`Rank`]: the order of the ClusterCIDRs that select a Node, upstream's apart from the name: those
 //! with a nodeSelector first; then more requirements that are met, fewer blocks (of two families the
-//! smaller number), smaller blocks, the lower text of selector, range and name. The first with a
+//! smaller number), smaller blocks (of IPv4 if there are any), the lower text of selector, range and name. The first with a
 //! free block of each of its ranges serves. One without our finalizer is waited for, a minute at
 //! most.
 
@@ -33,7 +33,7 @@ pub(crate) struct Plan {
     pub(crate) selector: Option<Selector>,
     /// One for each family, IPv4 first; at least one.
     pub(crate) pools: Vec<Pool>,
-    /// Address bits inside a block.
+    /// Address bits inside a block of the first pool.
     pub(crate) host_bits: u8,
 }
 
@@ -62,8 +62,10 @@ pub(crate) enum SpecError {
         wanted: Family,
     },
     /// Blocks that are too small or larger than the range.
-    #[error("perNodeHostBits is {given}, but {range} allows {MIN_HOST_BITS} to {most}")]
+    #[error("{field} is {given}, but {range} allows {MIN_HOST_BITS} to {most}")]
     HostBits {
+        /// The field that has the value.
+        field: &'static str,
         /// The value in the spec.
         given: i64,
         /// The range that does not take it.
@@ -88,36 +90,38 @@ impl Plan {
     /// # Errors
     /// The first rule that it breaks.
     pub(crate) fn of(spec: &ClusterCidrSpec, rules: Rules) -> Result<Self, SpecError> {
-        let ranges = [("ipv4", &spec.ipv4, Family::V4), ("ipv6", &spec.ipv6, Family::V6)];
+        let shared = ("perNodeHostBits", spec.per_node_host_bits);
+        let own = |field, bits: Option<i64>| bits.map_or(shared, |bits| (field, bits));
+        let ipv4 = own("perNodeHostBitsIPv4", spec.per_node_host_bits_ipv4);
+        let ipv6 = own("perNodeHostBitsIPv6", spec.per_node_host_bits_ipv6);
+        let ranges =
+            [("ipv4", &spec.ipv4, Family::V4, ipv4), ("ipv6", &spec.ipv6, Family::V6, ipv6)];
         let mut pools = Vec::new();
-        let mut host_bits = MIN_HOST_BITS;
-        for (field, text, family) in ranges {
+        for (field, text, family, bits) in ranges {
             let Some(text) = text.as_deref().filter(|text| !text.is_empty()) else { continue };
             let range = cidr::parse(text);
             let range = range.map_err(|error| SpecError::Unreadable { field, error })?;
             if Family::of(&range) != family {
                 return Err(SpecError::Family { field, range, wanted: family });
             }
-            host_bits = judged_bits(spec.per_node_host_bits, range)?;
-            pools.push(Pool::new(range, family.width() - host_bits, rules.ipv6_bits)?);
+            let mask = family.width() - judged_bits(bits, range)?;
+            pools.push(Pool::new(range, mask, rules.ipv6_bits)?);
         }
-        if pools.is_empty() {
-            return Err(SpecError::NoRange);
-        }
+        let host_bits = pools.first().map(host_bits).ok_or(SpecError::NoRange)?;
         let selector = spec.node_selector.as_ref();
         let selector = selector.map(|it| Selector::read(it, rules.terms)).transpose()?;
         Ok(Self { selector, pools, host_bits })
     }
 }
 
-fn judged_bits(given: i64, range: IpNet) -> Result<u8, SpecError> {
+fn judged_bits((field, given): (&'static str, i64), range: IpNet) -> Result<u8, SpecError> {
     let most = range.max_prefix_len() - range.prefix_len();
     if most < MIN_HOST_BITS {
         return Err(SpecError::TooSmall(range));
     }
     match u8::try_from(given) {
         Ok(bits) if (MIN_HOST_BITS..=most).contains(&bits) => Ok(bits),
-        _ => Err(SpecError::HostBits { given, range, most }),
+        _ => Err(SpecError::HostBits { field, given, range, most }),
     }
 }
 
@@ -156,7 +160,7 @@ impl Rank {
 /// Name of the ClusterCIDR.
 pub(crate) const NAME: &str = "default-cluster-cidr";
 
-/// The most host bits that both families are given when those of IPv4 do not do.
+/// The most host bits that both families share when those of IPv4 do not do.
 const MOST_SHARED_BITS: u8 = 32;
 
 /// The ClusterCIDR of the pools that the flags come to; `None` without any.
@@ -169,8 +173,15 @@ pub(crate) fn spec(pools: &[Pool]) -> Option<ClusterCidrSpec> {
         (Some(bits), None) | (None, Some(bits)) => bits.max(MIN_HOST_BITS),
         (Some(ipv4), Some(ipv6)) => shared_bits(ipv4, ipv6),
     };
+    // Their own numbers win. Upstream reads the shared one only.
+    let own = |pool: Option<&Pool>| {
+        let own = pool.map(|pool| host_bits(pool).max(MIN_HOST_BITS));
+        own.filter(|own| *own != bits).map(i64::from)
+    };
     Some(ClusterCidrSpec {
         per_node_host_bits: i64::from(bits),
+        per_node_host_bits_ipv4: own(ipv4),
+        per_node_host_bits_ipv6: own(ipv6),
         ipv4: text(ipv4),
         ipv6: text(ipv6),
         node_selector: None,
@@ -181,7 +192,7 @@ fn host_bits(pool: &Pool) -> u8 {
     pool.family().width() - pool.mask()
 }
 
-/// A ClusterCIDR has one number for both families.
+/// The number for both families that upstream would take.
 fn shared_bits(ipv4: u8, ipv6: u8) -> u8 {
     if (MIN_HOST_BITS..=ipv6).contains(&ipv4) {
         ipv4
@@ -221,6 +232,30 @@ mod from_flags_tests {
             (&[("10.0.0.0/16", 24), ("fd00::/112", 126)], Some(4)),
         ] {
             assert_eq!(bits(pools), wanted, "{pools:?}");
+        }
+    }
+
+    #[test]
+    fn a_family_whose_mask_the_shared_number_does_not_say_has_its_own() {
+        for (pools, wanted) in [
+            (&[("10.0.0.0/16", 24)][..], (None, None)),
+            (&[("fd00::/56", 64)], (None, None)),
+            (&[("10.0.0.0/16", 24), ("fd00::/108", 120)], (None, None)),
+            (&[("10.0.0.0/16", 24), ("fd00::/56", 64)], (None, Some(64))),
+            (&[("10.0.0.0/16", 20), ("fd00::/108", 120)], (Some(12), None)),
+            (&[("10.0.0.0/16", 30), ("fd00::/56", 64)], (None, Some(64))),
+        ] {
+            let pool =
+                |&(cidr, mask): &(&str, u8)| Pool::new(cidr.parse().unwrap(), mask, 64).unwrap();
+            let pools: Vec<Pool> = pools.iter().map(pool).collect();
+            let spec = spec(&pools).unwrap();
+            let own = (spec.per_node_host_bits_ipv4, spec.per_node_host_bits_ipv6);
+            assert_eq!(own, wanted, "{pools:?}");
+            let rules = Rules { terms: super::super::selector::Terms::Or, ipv6_bits: 64 };
+            let masks: Vec<u8> =
+                Plan::of(&spec, rules).unwrap().pools.iter().map(Pool::mask).collect();
+            let given = pools.iter().map(|pool| pool.mask().min(pool.family().width() - 4));
+            assert_eq!(masks, given.collect::<Vec<_>>());
         }
     }
 

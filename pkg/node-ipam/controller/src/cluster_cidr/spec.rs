@@ -36,9 +36,15 @@ pub(crate) struct ClusterCidrBody {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ClusterCidrSpec {
-    /// Address bits inside a block, of either family.
+    /// Address bits inside a block, of a family without a number of its own.
     #[serde(default)]
     pub(crate) per_node_host_bits: i64,
+    /// Address bits inside a block of IPv4.
+    #[serde(rename = "perNodeHostBitsIPv4", default, skip_serializing_if = "Option::is_none")]
+    pub(crate) per_node_host_bits_ipv4: Option<i64>,
+    /// Address bits inside a block of IPv6.
+    #[serde(rename = "perNodeHostBitsIPv6", default, skip_serializing_if = "Option::is_none")]
+    pub(crate) per_node_host_bits_ipv6: Option<i64>,
     /// The IPv4 range; there is at least one range.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) ipv4: Option<String>,

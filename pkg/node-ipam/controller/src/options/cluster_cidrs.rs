@@ -57,9 +57,8 @@ impl ClusterCidrOptions {
     pub(super) fn check_default(&self, problems: &mut Vec<Problem>) {
         let Some(spec) = &self.default else { return };
         if let Err(error) = Plan::of(spec, self.rules) {
-            let bits = spec.per_node_host_bits;
             problems.push(CLUSTER_CIDR.problem(format!(
-                "cannot create the ClusterCIDR {} with perNodeHostBits {bits} from it: {error}; \
+                "cannot create the ClusterCIDR {} from it: {error}; \
                  remove the flag and create ClusterCIDRs",
                 plan::NAME
             )));

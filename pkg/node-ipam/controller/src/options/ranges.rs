@@ -1,15 +1,20 @@
 //! [`Ranges`]: where pod CIDRs come from and where none may be, for the
 //! command `check`.
 
+use std::collections::BTreeMap;
+
 use cidr::{IpNet, Pool};
 use flags::Values;
 use kube_api::LabelSelector;
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 
 use super::{Judged, Options, judge};
 use crate::Surveyed;
+use crate::allocator::ServingState;
 use crate::cluster_cidr::plan::Rules;
 use crate::cluster_cidr::{ClusterCidrSpec, Plan};
+use crate::cluster_cidr::{DRAIN, FINALIZER};
 
 /// Where pod CIDRs come from and where none may be, by the flags.
 #[derive(Clone, Debug, Default)]
@@ -23,6 +28,10 @@ pub struct Ranges {
     pub excluded: Vec<IpNet>,
     /// Which Nodes get a pod CIDR; `None` for all.
     pub(crate) selector: Option<LabelSelector>,
+    /// Ranges of `--drain-cluster-cidrs`.
+    pub(crate) drained: Vec<IpNet>,
+    /// The ClusterCIDR and the state of each pool that is of one.
+    pub(crate) of_objects: Vec<(String, ServingState)>,
     /// For pools that come from ClusterCIDRs.
     pub(crate) rules: Option<Rules>,
 }
@@ -30,7 +39,18 @@ pub struct Ranges {
 /// A ClusterCIDR in JSON.
 #[derive(Deserialize)]
 struct WireClusterCidr {
+    #[serde(default)]
+    metadata: WireMetadata,
     spec: ClusterCidrSpec,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct WireMetadata {
+    name: String,
+    deletion_timestamp: Option<IgnoredAny>,
+    finalizers: Vec<String>,
+    annotations: BTreeMap<String, String>,
 }
 
 impl Ranges {
@@ -38,10 +58,10 @@ impl Ranges {
     pub fn of(values: &Values) -> Option<Self> {
         match judge(values) {
             Ok(Judged::On { options, cluster_cidrs, .. }) => {
-                let Options { pools, service_ranges: services, excluded, .. } = *options;
+                let Options { pools, drained, service_ranges: services, excluded, .. } = *options;
                 let selector = options.node_selector;
-                let rules = cluster_cidrs.map(|of| of.rules);
-                Some(Self { pools, services, excluded, selector, rules })
+                let (of_objects, rules) = (Vec::new(), cluster_cidrs.map(|of| of.rules));
+                Some(Self { pools, services, excluded, selector, drained, of_objects, rules })
             }
             Ok(Judged::Off) | Err(_) => None,
         }
@@ -64,9 +84,26 @@ impl Ranges {
     pub fn with_cluster_cidrs(mut self, objects: Vec<serde_json::Value>) -> Self {
         let Some(rules) = self.rules else { return self };
         let specs = objects.into_iter().filter_map(|object| serde_json::from_value(object).ok());
-        let plans = specs.filter_map(|it: WireClusterCidr| Plan::of(&it.spec, rules).ok());
-        self.pools.extend(plans.flat_map(|plan| plan.pools));
+        for WireClusterCidr { metadata, spec } in specs {
+            let Ok(plan) = Plan::of(&spec, rules) else { continue };
+            let WireMetadata { name, deletion_timestamp, finalizers, annotations } = metadata;
+            let is_held = finalizers.iter().any(|it| it == FINALIZER);
+            let drain = annotations.get(DRAIN).map(String::as_str);
+            let state = ServingState::of(deletion_timestamp.is_some(), is_held, drain);
+            self.of_objects.extend(plan.pools.iter().map(|_| (name.clone(), state)));
+            self.pools.extend(plan.pools);
+        }
         self
+    }
+
+    /// The ClusterCIDR of a pool, if it is of one, and the state of the pool.
+    pub(crate) fn identity(&self, place: usize) -> (Option<&str>, &'static str) {
+        if let Some((name, state)) = self.of_objects.get(place) {
+            return (Some(name), state.label());
+        }
+        let is_drained = self.pools.get(place).is_some_and(|it| self.drained.contains(&it.cidr()));
+        let state = if is_drained { ServingState::Draining } else { ServingState::Serving };
+        (None, state.label())
     }
 }
 
@@ -103,5 +140,34 @@ mod tests {
         let of_objects: Vec<_> =
             pools.iter().map(|it| (it.cidr().to_string(), it.mask())).collect();
         assert_eq!(of_objects, [("10.9.0.0/16".to_owned(), 26)]);
+    }
+
+    /// `rule:draining-pool-gives-nothing`
+    #[test]
+    fn each_pool_has_the_name_and_the_state_of_its_cluster_cidr() {
+        let on = ("allocate-node-cidrs", "true");
+        let multi = ranges(&[on, ("cidr-allocator-type", "MultiCIDRRangeAllocator")]).unwrap();
+        let object = |name: &str, metadata: serde_json::Value| {
+            let mut metadata = metadata;
+            metadata["name"] = json!(name);
+            let spec = json!({"ipv4": "10.9.0.0/16", "ipv6": "fd00::/116", "perNodeHostBits": 6});
+            json!({"metadata": metadata, "spec": spec})
+        };
+        let (held, drain) = (json!([FINALIZER]), json!({DRAIN: "true"}));
+        let objects = vec![
+            object("new", json!({})),
+            object("good", json!({"finalizers": held, "annotations": {DRAIN: "false"}})),
+            object("old", json!({"finalizers": held, "annotations": drain})),
+            object(
+                "gone",
+                json!({"finalizers": held, "annotations": drain, "deletionTimestamp": "now"}),
+            ),
+        ];
+        let multi = multi.with_cluster_cidrs(objects);
+        let of = |place| multi.identity(place);
+        for (place, state) in [(0, "unheld"), (2, "serving"), (4, "draining"), (6, "terminating")] {
+            assert_eq!((of(place), of(place + 1).1), ((of(place).0, state), state));
+        }
+        assert_eq!((of(5).0, of(6).0), (Some("old"), Some("gone")));
     }
 }

@@ -334,14 +334,13 @@ fn with_objects_the_cluster_cidr_may_be_left_out_and_else_becomes_one() {
     assert_eq!(bits("--cluster-cidr=10.0.0.0/16 --node-cidr-mask-size=26"), Some(6));
     let further = "--cluster-cidr=10.0.0.0/16 --additional-cluster-cidrs=10.9.0.0/16";
     assert_eq!(of_objects(further).0.default, of_objects("--cluster-cidr=10.0.0.0/16").0.default);
-    let refused = refused_of_objects("--cluster-cidr=10.0.0.0/16,fd00::/56");
-    for part in ["--cluster-cidr: ", "default-cluster-cidr with perNodeHostBits 8", "2^64"] {
-        assert!(refused.contains(part), "{refused}");
-    }
-    let wide = "--cluster-cidr=10.0.0.0/16,fd00::/56 --node-cidr-max-ipv6-bits=64";
-    assert_eq!(bits(wide), Some(8));
+    let dual = of_objects("--cluster-cidr=10.0.0.0/16,fd00::/56").0.default.unwrap();
+    assert_eq!((dual.per_node_host_bits, dual.per_node_host_bits_ipv4), (8, None));
+    assert_eq!(dual.per_node_host_bits_ipv6, Some(64));
     let small = refused_of_objects("--cluster-cidr=10.0.0.0/30 --node-cidr-mask-size=30");
-    assert!(small.contains("10.0.0.0/30 is too small"), "{small}");
+    for part in ["--cluster-cidr: ", "default-cluster-cidr from it", "10.0.0.0/30 is too small"] {
+        assert!(small.contains(part), "{small}");
+    }
     assert!(refused_of_objects("--cluster-cidr=junk").contains("junk"));
 }
 

@@ -225,3 +225,21 @@ fn blocks_of_nodes_services_and_what_is_excluded_are_used_once() {
     assert_eq!(numbers, [(24, 256, 4, 2), (24, 1, 0, 0), (64, 4, 1, 1)]);
     assert_eq!(found[1].range, net("10.9.0.0/24"));
 }
+
+#[test]
+fn a_pool_in_full_has_what_is_kept_out_and_its_nodes_in_order_of_address() {
+    let nodes = [
+        node("z", &["10.0.0.0/24", "fd00::/64"]),
+        node("b", &["10.0.9.0/25"]),
+        node("a", &["10.0.9.0/25"]),
+        node("out", &["10.1.0.0/24"]),
+    ];
+    let found = details(&nodes, &ranges(), "10.0.0.0/16");
+    let [pool] = &found[..] else { panic!("{found:?}") };
+    let held: Vec<_> = pool.held.iter().map(|(node, cidrs)| (&**node, cidrs.len())).collect();
+    assert_eq!(held, [("z", 1), ("a", 1), ("b", 1)]);
+    assert_eq!((pool.kept_out, pool.usage.used, pool.longest_free_run), (1, 3, 245));
+    assert_eq!((pool.state, &pool.cluster_cidr), ("serving", &None));
+    assert!(details(&nodes, &ranges(), "10.0.0.0/17").is_empty());
+    assert!(details(&nodes, &ranges(), "").is_empty());
+}

@@ -54,7 +54,25 @@ fn spec(ipv4: &str, bits: i64, keys: &[&str]) -> Value {
 fn every_tie_is_broken_by_the_next_rule() {
     let node = marks(&[("abc", ""), ("foo", ""), ("bar", "")]);
     let dual = json!({"ipv4": "10.0.0.0/16", "ipv6": "ace:cab:deca::/120", "perNodeHostBits": 8});
+    let own = |range: &str, more: Value| {
+        let mut spec = json!({"ipv4": range, "perNodeHostBits": 8});
+        spec.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        spec
+    };
     for (what, first, second) in [
+        (
+            "smaller blocks of IPv4, whatever those of IPv6",
+            own("10.1.0.0/20", json!({"ipv6": "fd00::/112", "perNodeHostBitsIPv6": 12})),
+            own(
+                "10.2.0.0/19",
+                json!({"ipv6": "fd01::/112", "perNodeHostBitsIPv4": 9, "perNodeHostBitsIPv6": 4}),
+            ),
+        ),
+        (
+            "the scarcer family, with numbers of their own",
+            own("10.0.0.0/8", json!({"ipv6": "fd00::/63", "perNodeHostBitsIPv6": 64})),
+            own("127.123.232.0/22", json!({})),
+        ),
         (
             "more requirements",
             spec("10.0.0.0/8", 8, &["foo", "bar"]),

@@ -1,5 +1,8 @@
 //! Specs that are in order, and those that are not.
 
+use proptest::prelude::*;
+
+use super::super::selector::Terms;
 use super::super::spec::NodeSelector;
 use super::*;
 
@@ -9,6 +12,8 @@ fn spec(bits: i64, ipv4: &str, ipv6: &str) -> ClusterCidrSpec {
     let given = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
     ClusterCidrSpec {
         per_node_host_bits: bits,
+        per_node_host_bits_ipv4: None,
+        per_node_host_bits_ipv6: None,
         ipv4: given(ipv4),
         ipv6: given(ipv6),
         node_selector: None,
@@ -65,6 +70,49 @@ fn what_cannot_be_used_is_refused_with_the_reason() {
     };
     let error = Plan::of(&everybody, RULES).unwrap_err().to_string();
     assert!(error.contains("leave nodeSelector out"), "{error}");
+}
+
+proptest! {
+    /// Compared with the words of the CRD.
+    #[test]
+    fn a_number_of_a_family_wins_over_the_shared_one(
+        shared in 0..70_i64,
+        own in (prop::option::of(0..40_i64), prop::option::of(0..70_i64)),
+        given in (any::<bool>(), any::<bool>()),
+    ) {
+        let ranges = [("10.0.0.0/16", given.0), ("fd00::/56", given.1)];
+        let [ipv4, ipv6] = ranges.map(|(range, is_given)| if is_given { range } else { "" });
+        let (per_node_host_bits_ipv4, per_node_host_bits_ipv6) = own;
+        let spec = ClusterCidrSpec {
+            per_node_host_bits_ipv4,
+            per_node_host_bits_ipv6,
+            ..spec(shared, ipv4, ipv6)
+        };
+        let (v4, v6) = (own.0.unwrap_or(shared), own.1.unwrap_or(shared));
+        let is_good = (given.0 || given.1)
+            && (!given.0 || (4..=16).contains(&v4))
+            && (!given.1 || (4..=72).contains(&v6));
+        let plan = Plan::of(&spec, Rules { ipv6_bits: 64, ..RULES });
+        // A /56 of IPv6 takes at most 2^64 blocks, so at least 8 host bits.
+        let is_good = is_good && (!given.1 || v6 >= 8);
+        prop_assert_eq!(plan.is_ok(), is_good, "{:?}", plan);
+        if let Ok(plan) = plan {
+            let masks: Vec<i64> = plan.pools.iter().map(|it| i64::from(it.mask())).collect();
+            let wanted = [(given.0, 32 - v4), (given.1, 128 - v6)];
+            let wanted: Vec<i64> =
+                wanted.into_iter().filter(|it| it.0).map(|(_, mask)| mask).collect();
+            prop_assert_eq!(masks, wanted);
+            prop_assert_eq!(i64::from(plan.host_bits), if given.0 { v4 } else { v6 });
+        }
+    }
+}
+
+#[test]
+fn a_number_of_a_family_is_named_where_it_is_wrong() {
+    let spec =
+        ClusterCidrSpec { per_node_host_bits_ipv6: Some(3), ..spec(8, "10.0.0.0/16", "fd00::/56") };
+    let error = Plan::of(&spec, RULES).unwrap_err().to_string();
+    assert_eq!(error, "perNodeHostBitsIPv6 is 3, but fd00::/56 allows 4 to 72");
 }
 
 #[test]
