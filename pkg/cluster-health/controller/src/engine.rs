@@ -66,7 +66,7 @@ pub(crate) use connections::{Connections, ObjectVersion};
 #[cfg(test)]
 pub(crate) use flavour::ClusterProber;
 pub(crate) use flavour::now;
-pub(crate) use flavour::{AnnouncedEnds, Cluster, Contact, Flavour, Statement};
+pub(crate) use flavour::{AnnouncedEnds, Contact, Flavour, MemberId, Statement};
 pub(crate) use flavour::{Pending, SchemaIsOurs, StatusWrite};
 pub(crate) use flavour_registry::{FlavourRegistry, Overview};
 pub(crate) use follow::{

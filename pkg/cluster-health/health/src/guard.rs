@@ -250,6 +250,7 @@ impl Guard {
         let calm = !enough || census.ratio() < policy.ratio / 2.0 && !blind;
         let clean = signs.up && !signs.shaky;
         let down = self.rounds_down >= ROUNDS_DOWN;
+        let lasts = round.ended.saturating_duration_since(self.since) >= policy.hold;
         let is_over =
             |guard: &mut Self, after| clean && calm && guard.is_calm_for(round.ended, after);
         self.is_in_doubt |= many || !clean;
@@ -264,14 +265,8 @@ impl Guard {
             GuardState::Clear if many || blind || !clean => GuardState::Suspect,
             GuardState::Clear => GuardState::Clear,
             GuardState::Suspect if clean && calm => GuardState::Clear,
-            GuardState::Suspect => {
-                let lasts = round.ended.saturating_duration_since(self.since) >= policy.hold;
-                if lasts && !(signs.up && calm) {
-                    GuardState::Partition
-                } else {
-                    GuardState::Suspect
-                }
-            }
+            GuardState::Suspect if lasts && !(signs.up && calm) => GuardState::Partition,
+            GuardState::Suspect => GuardState::Suspect,
             GuardState::MassOutage if is_over(self, OUTAGE_OVER_AFTER) => GuardState::Clear,
             GuardState::MassOutage if !signs.witness => GuardState::Suspect,
             GuardState::MassOutage => GuardState::MassOutage,

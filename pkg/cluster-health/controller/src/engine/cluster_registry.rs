@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::cluster_events::{Notice, record_effect};
-use super::flavour::{Cluster, Flavour, now};
+use super::flavour::{Flavour, MemberId, now};
 use super::guard_targets::GuardStatus;
 use super::member_cluster::MemberCluster;
 use super::metrics::Counters;
@@ -27,13 +27,13 @@ type Clusters = HashMap<Arc<str>, Known>;
 pub(crate) enum Known {
     Probed(Arc<MemberCluster>),
     /// Another replica has the cluster.
-    Elsewhere(Cluster),
+    Elsewhere(MemberId),
     /// The cluster is not probed yet: a credential may be about to be created.
     HeldBack(HeldBack),
 }
 
 impl Known {
-    pub(crate) fn cluster(&self) -> &Cluster {
+    pub(crate) fn cluster(&self) -> &MemberId {
         match self {
             Self::Probed(member) => &member.cluster,
             Self::Elsewhere(cluster) => cluster,
@@ -71,7 +71,7 @@ pub(crate) struct ClusterRegistry {
 /// A cluster that is not probed yet, and what for.
 #[derive(Clone)]
 pub(crate) struct HeldBack {
-    pub(crate) cluster: Cluster,
+    pub(crate) cluster: MemberId,
     pub(crate) code: Code,
     /// The reason in one sentence, without secrets.
     pub(crate) why: Box<str>,
@@ -125,7 +125,7 @@ impl ClusterRegistry {
 
     /// Takes a cluster out, unless another has its name by now. Its facts and its credential go even if
     /// it was never probed.
-    pub(crate) fn remove(&self, flavour: &dyn Flavour, cluster: &Cluster) {
+    pub(crate) fn remove(&self, flavour: &dyn Flavour, cluster: &MemberId) {
         let mut clusters = self.clusters.write();
         let of_flavour = clusters.entry(flavour.name()).or_default();
         let is_it = of_flavour.get(&cluster.key).is_some_and(|it| it.cluster().uid == cluster.uid);
@@ -184,7 +184,7 @@ impl ClusterRegistry {
     }
 
     /// Leaves a cluster to another replica: nothing is done about it until it is ours.
-    pub(crate) fn leave(&self, flavour: &dyn Flavour, cluster: &Cluster) {
+    pub(crate) fn leave(&self, flavour: &dyn Flavour, cluster: &MemberId) {
         self.remove(flavour, cluster);
         self.put(flavour, Known::Elsewhere(cluster.clone()));
     }
@@ -243,7 +243,7 @@ impl ClusterRegistry {
     }
 
     /// The clusters that other replicas have, with their flavours.
-    pub(crate) fn elsewhere(&self) -> Vec<(&'static str, Cluster)> {
+    pub(crate) fn elsewhere(&self) -> Vec<(&'static str, MemberId)> {
         let clusters = self.clusters.read();
         let all =
             clusters.iter().flat_map(|(flavour, all)| all.values().map(move |it| (*flavour, it)));

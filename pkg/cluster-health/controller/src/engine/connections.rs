@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use probe::{Client, Problem};
 use tokio::time::{Instant, timeout};
 
-use super::flavour::{Cluster, is_another};
+use super::flavour::{MemberId, is_another};
 use crate::secret_data::ReadError;
 
 /// The connections of all clusters of a flavour, by the key of their object. An entry belongs to one
@@ -76,7 +76,7 @@ impl Connections {
     /// outdated (`rule:what-changes-while-it-is-read-is-read-again`).
     pub(crate) fn begin_resolve(
         &self,
-        cluster: &Cluster,
+        cluster: &MemberId,
         reference: Option<Arc<str>>,
     ) -> (Option<Connection>, u64) {
         let mut state = self.0.lock();
@@ -88,7 +88,7 @@ impl Connections {
     /// The cluster uses this Secret and no other. To be called before the Secret is looked at: a
     /// change from then on leads to the cluster
     /// (`rule:what-changes-while-it-is-read-is-read-again`).
-    pub(crate) fn use_secret(&self, cluster: &Cluster, secret: Option<&Arc<str>>) {
+    pub(crate) fn use_secret(&self, cluster: &MemberId, secret: Option<&Arc<str>>) {
         let mut state = self.0.lock();
         let before = std::mem::replace(&mut state.entry(cluster).secret, secret.cloned());
         if before.as_ref() == secret {
@@ -104,7 +104,7 @@ impl Connections {
     /// Sets the connection. Whether it leads to another cluster than the one before.
     pub(crate) fn set(
         &self,
-        cluster: &Cluster,
+        cluster: &MemberId,
         connection: Connection,
         addresses: &[Box<str>],
     ) -> bool {
@@ -125,7 +125,7 @@ impl Connections {
     /// whether it was held back before; `None` counts as not held back.
     pub(crate) fn hold_back(
         &self,
-        cluster: &Cluster,
+        cluster: &MemberId,
         grace: Option<Duration>,
     ) -> (Option<Duration>, bool) {
         let mut state = self.0.lock();
@@ -138,20 +138,20 @@ impl Connections {
     }
 
     /// The client of the newest inputs.
-    pub(crate) fn client(&self, cluster: &Cluster) -> Option<Arc<Client>> {
+    pub(crate) fn client(&self, cluster: &MemberId) -> Option<Arc<Client>> {
         let state = self.0.lock();
         let entry = state.entries.get(&cluster.key).filter(|entry| entry.uid == cluster.uid)?;
         entry.connection.as_ref()?.client.as_ref().ok().cloned()
     }
 
     /// The clusters that have a client.
-    pub(crate) fn reachable(&self) -> Vec<Cluster> {
+    pub(crate) fn reachable(&self) -> Vec<MemberId> {
         let state = self.0.lock();
         let has_client = |entry: &Entry| {
             entry.connection.as_ref().is_some_and(|connection| connection.client.is_ok())
         };
         let reachable = state.entries.iter().filter(|(_, entry)| has_client(entry));
-        let cluster = |(key, entry): (&Arc<str>, &Entry)| Cluster {
+        let cluster = |(key, entry): (&Arc<str>, &Entry)| MemberId {
             uid: Arc::clone(&entry.uid),
             key: Arc::clone(key),
         };
@@ -159,7 +159,7 @@ impl Connections {
     }
 
     /// Drops everything about a cluster, its credential included.
-    pub(crate) fn remove(&self, cluster: &Cluster) {
+    pub(crate) fn remove(&self, cluster: &MemberId) {
         let mut state = self.0.lock();
         if state.entries.get(&cluster.key).is_none_or(|entry| entry.uid != cluster.uid) {
             return;
@@ -172,7 +172,7 @@ impl Connections {
     }
 
     #[cfg(test)]
-    pub(crate) fn knows(&self, cluster: &Cluster) -> bool {
+    pub(crate) fn knows(&self, cluster: &MemberId) -> bool {
         self.0.lock().entries.get(&cluster.key).is_some_and(|entry| entry.uid == cluster.uid)
     }
 
@@ -203,7 +203,7 @@ impl Connections {
 
 impl State {
     /// The entry of a cluster; one that is new, or another under a known key, begins with nothing.
-    fn entry(&mut self, cluster: &Cluster) -> &mut Entry {
+    fn entry(&mut self, cluster: &MemberId) -> &mut Entry {
         let is_another = |entry: &Entry| entry.uid != cluster.uid;
         if self.entries.get(&cluster.key).is_some_and(is_another)
             && let Some(before) = self.entries.remove(&cluster.key)
@@ -293,8 +293,8 @@ impl SecretCache {
 mod tests {
     use super::*;
 
-    fn cluster(key: &str, uid: &str) -> Cluster {
-        Cluster { key: key.into(), uid: uid.into() }
+    fn cluster(key: &str, uid: &str) -> MemberId {
+        MemberId { key: key.into(), uid: uid.into() }
     }
 
     #[test]

@@ -43,14 +43,14 @@ pub(crate) trait Flavour: Send + Sync + 'static {
     /// A hash of everything in the status that matters: statuses and reasons, phase, version and
     /// other facts, and neither times nor messages. Equal fingerprints are written at heartbeats
     /// only. Called after each probe: no I/O, no waiting.
-    fn fingerprint(&self, cluster: &Cluster, statement: &Statement<'_>) -> u64;
+    fn fingerprint(&self, cluster: &MemberId, statement: &Statement<'_>) -> u64;
 
     /// The write of the status, made when it is sent. `None` when there is nothing to write, as for an
     /// object that is gone from the cache.
-    fn write(&self, cluster: &Cluster, statement: &Statement<'_>) -> Option<StatusWrite>;
+    fn write(&self, cluster: &MemberId, statement: &Statement<'_>) -> Option<StatusWrite>;
 
     /// The health that its object shows now, for an audit; `None` when it shows none.
-    fn stored(&self, cluster: &Cluster) -> Option<Health>;
+    fn stored(&self, cluster: &MemberId) -> Option<Health>;
 
     /// Whether its objects distinguish an unreachable cluster from an unhealthy one.
     fn tells_offline(&self) -> bool {
@@ -58,22 +58,22 @@ pub(crate) trait Flavour: Send + Sync + 'static {
     }
 
     /// A probe of the cluster was completed. For tasks that follow successful probes; no waiting.
-    fn probed(&self, _cluster: &Cluster, _report: &Report) {}
+    fn probed(&self, _cluster: &MemberId, _report: &Report) {}
 
     /// The cluster is watched no more: its facts and credentials can go.
-    fn removed(&self, _cluster: &Cluster) {}
+    fn removed(&self, _cluster: &MemberId) {}
 }
 
-/// One object that stands for a member cluster.
+/// Identifies the object that stands for a member: a cluster, or a Machine of TKEStack.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Cluster {
+pub(crate) struct MemberId {
     /// UID: whose state it is.
     pub uid: Arc<str>,
     /// Name, or `namespace/name`.
     pub key: Arc<str>,
 }
 
-impl Cluster {
+impl MemberId {
     /// The reference to its object, for events.
     pub(crate) fn object_ref(&self, kind: &Resource) -> ObjectRef {
         let (namespace, name) = self.namespace_and_name();
@@ -103,7 +103,7 @@ pub(crate) struct Statement<'a> {
 /// the settings of its flavour.
 pub(crate) struct Target {
     /// The object of the cluster.
-    pub cluster: Cluster,
+    pub cluster: MemberId,
     /// Where it is reached. A list that has nothing in common with the one before is another
     /// target, whose first result is published at once.
     pub addresses: Vec<Box<str>>,
@@ -226,7 +226,7 @@ pub(crate) trait Pending: Send + Sync + 'static {
     fn resource(&self) -> &'static Resource;
 
     /// The object whose status is written.
-    fn object(&self) -> &Cluster;
+    fn object(&self) -> &MemberId;
 
     /// The UID of the cluster that it belongs to: the replica that probes that cluster writes this.
     fn shard(&self) -> &Arc<str> {

@@ -9,7 +9,7 @@ use objects::Error;
 use tokio_util::sync::CancellationToken;
 
 use super::cluster_registry::{ClusterRegistry, HeldBack, Known};
-use super::flavour::{Cluster, Flavour, Pending, Target, now};
+use super::flavour::{Flavour, MemberId, Pending, Target, now};
 use super::member_cluster::MemberCluster;
 use super::tasks;
 
@@ -54,7 +54,7 @@ impl FlavourRegistry {
         if self.clusters.ownership.is_whole() {
             return Ok(Look::At(object));
         }
-        let cluster = Cluster { uid: object.uid().into(), key: Arc::clone(key) };
+        let cluster = MemberId { uid: object.uid().into(), key: Arc::clone(key) };
         let Some(since) = self.clusters.ownership.ours_since(&cluster.uid) else {
             self.clusters.leave(&*self.flavour, &cluster);
             return Ok(Look::Elsewhere);
@@ -122,20 +122,20 @@ impl FlavourRegistry {
 
     /// A cluster that is new is not probed yet, for want of something that may be about to come;
     /// the debug page shows it so until [`Self::upsert`] or [`Self::remove`].
-    pub(crate) fn hold_back(&self, cluster: &Cluster, code: Code, why: &str) {
+    pub(crate) fn hold_back(&self, cluster: &MemberId, code: Code, why: &str) {
         let held = HeldBack { cluster: cluster.clone(), code, why: why.into() };
         self.clusters.hold_back(&*self.flavour, held);
     }
 
     /// Ends everything about a cluster whose object is gone; without effect when another object has
     /// its key by now.
-    pub(crate) fn remove(&self, cluster: &Cluster) {
+    pub(crate) fn remove(&self, cluster: &MemberId) {
         self.clusters.forget_look(&cluster.uid);
         self.clusters.remove(&*self.flavour, cluster);
     }
 
     /// Asks for a probe within a second, as after a change that no [`Target`] shows.
-    pub(crate) fn trigger(&self, cluster: &Cluster) {
+    pub(crate) fn trigger(&self, cluster: &MemberId) {
         if let Some(known) = self.find(cluster) {
             known.trigger(now().monotonic);
         }
@@ -143,7 +143,7 @@ impl FlavourRegistry {
 
     /// Facts that the flavour keeps about a cluster have changed: it is asked for the fingerprint
     /// again, and written if that is another one.
-    pub(crate) fn facts_changed(&self, cluster: &Cluster) {
+    pub(crate) fn facts_changed(&self, cluster: &MemberId) {
         if let Some(known) = self.find(cluster) {
             self.clusters.consider(&known);
         }
@@ -152,7 +152,7 @@ impl FlavourRegistry {
     /// The object shows a status with this fingerprint, or none of use. One that differs from what
     /// was handed over last, while nothing waits to be written, is of another controller and is written
     /// over; else it is looked at when that is written.
-    pub(crate) fn shows(&self, cluster: &Cluster, fingerprint: Option<u64>) {
+    pub(crate) fn shows(&self, cluster: &MemberId, fingerprint: Option<u64>) {
         if let Some(known) = self.find(cluster) {
             self.clusters.shows(&known, fingerprint);
         }
@@ -165,23 +165,23 @@ impl FlavourRegistry {
 
     /// Ends with the cluster, for tasks that are not probes; `None` when it is not known
     /// (`rule:nothing-outlives-its-object`).
-    pub(crate) fn life(&self, cluster: &Cluster) -> Option<CancellationToken> {
+    pub(crate) fn life(&self, cluster: &MemberId) -> Option<CancellationToken> {
         self.find(cluster).map(|known| known.stop.clone())
     }
 
     /// Whether a cluster is known by this UID.
-    pub(crate) fn knows(&self, cluster: &Cluster) -> bool {
+    pub(crate) fn knows(&self, cluster: &MemberId) -> bool {
         self.find(cluster).is_some()
     }
 
     /// Whether it is published as ready: for tasks that make sense for such clusters only.
-    pub(crate) fn is_ready(&self, cluster: &Cluster) -> bool {
+    pub(crate) fn is_ready(&self, cluster: &MemberId) -> bool {
         self.readiness(cluster) == Some(Status::True)
     }
 
     /// The published readiness of a cluster that this process probes; `None` while nothing is
     /// published.
-    pub(crate) fn readiness(&self, cluster: &Cluster) -> Option<Status> {
+    pub(crate) fn readiness(&self, cluster: &MemberId) -> Option<Status> {
         let published = |known: Arc<MemberCluster>| {
             known.view(|it| it.member.published().map(|published| published.ready.status))
         };
@@ -214,7 +214,7 @@ impl FlavourRegistry {
         self.clusters.find(&*self.flavour, key).map(|known| Arc::clone(&known.cluster.uid))
     }
 
-    fn find(&self, cluster: &Cluster) -> Option<Arc<MemberCluster>> {
+    fn find(&self, cluster: &MemberId) -> Option<Arc<MemberCluster>> {
         let known = self.clusters.find(&*self.flavour, &cluster.key)?;
         (known.cluster.uid == cluster.uid).then_some(known)
     }

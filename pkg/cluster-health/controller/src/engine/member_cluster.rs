@@ -20,14 +20,14 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 use super::cluster_events::{Notice, Notices};
 use super::difference::{Difference, patience};
 use super::flavour::{
-    Cluster, ClusterProber, Contact, Flavour, Pending, Statement, StatusWrite, Target, is_another,
+    ClusterProber, Contact, Flavour, MemberId, Pending, Statement, StatusWrite, Target, is_another,
     now,
 };
 use super::probes::Job;
 
 /// A cluster that is known. Its lock is held for moments only, and never while anything waits.
 pub(crate) struct MemberCluster {
-    pub(crate) cluster: Cluster,
+    pub(crate) cluster: MemberId,
     pub(crate) flavour: Arc<dyn Flavour>,
     /// Ends with the cluster.
     pub(crate) stop: CancellationToken,
@@ -420,7 +420,7 @@ impl Pending for MemberCluster {
         self.flavour.resource()
     }
 
-    fn object(&self) -> &Cluster {
+    fn object(&self) -> &MemberId {
         &self.cluster
     }
 

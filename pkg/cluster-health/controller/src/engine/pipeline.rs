@@ -25,7 +25,7 @@ use probe::{Client, Inputs, Problem};
 use workqueue::{Next, Reconcile, Retry, WorkQueue};
 
 use super::connections::{Connection, ObjectVersion, ResolvedFrom, SecretCache};
-use super::flavour::{Cluster, ClusterProber, Misconfigured, Target};
+use super::flavour::{ClusterProber, MemberId, Misconfigured, Target};
 use super::flavour_registry::{FlavourRegistry, Look};
 use super::probes::{MakeProber, Rereads, reread};
 use super::resolve::{Found, ObjectModel, ReadCredentials, Resolve, Seed, Supervision, identity};
@@ -150,7 +150,7 @@ impl<R: Resolve> Pipeline<R> {
     async fn resolve(
         &self,
         object: &Object<R::Schema>,
-        cluster: &Cluster,
+        cluster: &MemberId,
         together: usize,
     ) -> Result<Next, Retry> {
         let (client, error) = match self.connection(object, cluster).await {
@@ -172,7 +172,7 @@ impl<R: Resolve> Pipeline<R> {
         retry.map_or(Ok(Next::Done), Err)
     }
 
-    fn arrive(&self, cluster: &Cluster, object: &Object<R::Schema>) {
+    fn arrive(&self, cluster: &MemberId, object: &Object<R::Schema>) {
         if !self.registry.knows(cluster) {
             self.flavour.arrives(cluster, object);
         }
@@ -181,7 +181,7 @@ impl<R: Resolve> Pipeline<R> {
     fn target(
         &self,
         object: &Object<R::Schema>,
-        cluster: &Cluster,
+        cluster: &MemberId,
         client: Result<Arc<Client>, Problem>,
         together: usize,
     ) -> Target {
@@ -206,7 +206,7 @@ impl<R: Resolve> Pipeline<R> {
 
     fn prober(
         &self,
-        cluster: Cluster,
+        cluster: MemberId,
         client: Result<Arc<Client>, Problem>,
     ) -> Box<dyn FnOnce() -> Arc<dyn ClusterProber> + Send> {
         let (flavour, make) = (Arc::clone(&self.flavour), self.probers);
@@ -230,7 +230,7 @@ impl<R: Resolve> Pipeline<R> {
     pub(crate) async fn connection(
         &self,
         object: &Object<R::Schema>,
-        cluster: &Cluster,
+        cluster: &MemberId,
     ) -> Result<(Connection, Option<ReadError>), ReadError> {
         let (flavour, members) = (&*self.flavour, self.flavour.members());
         let (known, invalidations) =
@@ -282,7 +282,7 @@ impl<R: Resolve> Pipeline<R> {
     async fn look_up(
         &self,
         object: &Object<R::Schema>,
-        cluster: &Cluster,
+        cluster: &MemberId,
         from: &mut ResolvedFrom,
     ) -> Result<Result<Inputs, Problem>, ReadError> {
         let flavour = &*self.flavour;
@@ -322,7 +322,7 @@ impl<R: Resolve> Pipeline<R> {
         Ok(flavour.inputs(object, credential, secret))
     }
 
-    fn warn(&self, cluster: &Cluster, reason: &'static str, text: String) {
+    fn warn(&self, cluster: &MemberId, reason: &'static str, text: String) {
         let object = cluster.object_ref(self.flavour.resource());
         self.recorder.event(object, EventType::Warning, reason, text);
     }

@@ -14,7 +14,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
-use super::flavour::{Cluster, ClusterProber, Contact};
+use super::flavour::{ClusterProber, Contact, MemberId};
 use super::resolve::Resolve;
 use crate::secret_data::SecretData;
 
@@ -92,7 +92,7 @@ pub(crate) type ReadInputs = dyn Fn() -> BoxFuture<'static, Option<Inputs>> + Se
 /// Probes a member by the client of its connection.
 struct ClientProber<R> {
     flavour: Arc<R>,
-    cluster: Cluster,
+    cluster: MemberId,
     client: Arc<Client>,
     rotation: Option<Rotation>,
 }
@@ -176,13 +176,13 @@ impl<R: Resolve> ClusterProber for ClientProber<R> {
 
 /// Makes the prober of a cluster that is reached by this client.
 pub(crate) type MakeProber<R> =
-    fn(Arc<R>, Cluster, Arc<Client>, Option<Box<ReadInputs>>) -> Arc<dyn ClusterProber>;
+    fn(Arc<R>, MemberId, Arc<Client>, Option<Box<ReadInputs>>) -> Arc<dyn ClusterProber>;
 
 /// The prober of a cluster outside of tests, by `client`; `read` reads its inputs again when its
 /// credential is refused.
 pub(crate) fn client_prober<R: Resolve>(
     flavour: Arc<R>,
-    cluster: Cluster,
+    cluster: MemberId,
     client: Arc<Client>,
     read: Option<Box<ReadInputs>>,
 ) -> Arc<dyn ClusterProber> {
@@ -210,7 +210,7 @@ pub(crate) fn reread<R: Resolve>(
     flavour: &Arc<R>,
     api: kube::Client,
     Rereads(turns): Rereads,
-    cluster: Cluster,
+    cluster: MemberId,
 ) -> Box<ReadInputs> {
     let flavour = Arc::downgrade(flavour);
     Box::new(move || {

@@ -13,7 +13,7 @@ use objects::{Object, Schema};
 use probe::{Inputs, Probed, Problem};
 
 use super::connections::{Connections, ObjectVersion};
-use super::flavour::{AnnouncedEnds, Cluster, Flavour, SchemaIsOurs};
+use super::flavour::{AnnouncedEnds, Flavour, MemberId, SchemaIsOurs};
 use crate::secret_data::{ReadError, SecretData};
 
 /// The objects of a flavour: what it says of one without I/O.
@@ -95,13 +95,13 @@ pub(crate) trait Resolve: ObjectModel + Sized {
     }
 
     /// The cluster is about to become known to the engine.
-    fn arrives(&self, _cluster: &Cluster, _object: &Object<Self::Schema>) {}
+    fn arrives(&self, _cluster: &MemberId, _object: &Object<Self::Schema>) {}
 
     /// The connection leads to another cluster now: facts about the one before go.
-    fn retargeted(&self, _cluster: &Cluster) {}
+    fn retargeted(&self, _cluster: &MemberId) {}
 
     /// Judges a probe by the other facts that the flavour has.
-    fn judge(&self, _cluster: &Cluster, probed: Probed) -> health::Report {
+    fn judge(&self, _cluster: &MemberId, probed: Probed) -> health::Report {
         probed.report
     }
 }
@@ -168,7 +168,7 @@ impl<S: Schema> Objects<S> {
     }
 
     /// The object of this cluster; `None` when it is gone or another object has its name.
-    pub(crate) fn get(&self, cluster: &Cluster) -> Option<Arc<Object<S>>> {
+    pub(crate) fn get(&self, cluster: &MemberId) -> Option<Arc<Object<S>>> {
         let object = self.0.get()?.0.get(&cluster.key)?;
         (object.metadata.uid == cluster.uid).then_some(object)
     }
@@ -187,7 +187,7 @@ pub(crate) fn hash_of(value: &impl Hash) -> u64 {
 }
 
 /// UID and key of an object.
-pub(crate) fn identity<S: Schema>(object: &Object<S>) -> Cluster {
+pub(crate) fn identity<S: Schema>(object: &Object<S>) -> MemberId {
     let (uid, key) = (Arc::clone(&object.metadata.uid), Arc::clone(&object.metadata.key));
-    Cluster { uid, key }
+    MemberId { uid, key }
 }

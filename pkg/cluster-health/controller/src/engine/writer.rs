@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::{error, warn};
 
-use super::flavour::{Cluster, Flavour, Pending, StatusWrite, now};
+use super::flavour::{Flavour, MemberId, Pending, StatusWrite, now};
 use super::metrics::Counters;
 use super::ownership::Ownership;
 
@@ -82,7 +82,7 @@ impl Writer {
     pub(crate) async fn version(
         &self,
         flavour: &dyn Flavour,
-        cluster: &Cluster,
+        cluster: &MemberId,
     ) -> Result<Option<u64>, Error> {
         let Some(client) = self.clients.get(&*flavour.resource().plural) else { return Ok(None) };
         let object = client.read(&cluster.key).await?;

@@ -19,7 +19,7 @@ use crate::api::kubefed::{
     ClusterHealthCheck, KUBEFED_CLUSTERS, KubeFedCluster, KubeFedClusterStatus,
 };
 use crate::engine::{
-    AnnouncedEnds, Cluster, Connections, Flavour, Members, ObjectModel, Objects, Resolve, Seed,
+    AnnouncedEnds, Connections, Flavour, MemberId, Members, ObjectModel, Objects, Resolve, Seed,
     Statement, StatusWrite, hash_of,
 };
 use crate::options::KubeFedOptions;
@@ -103,12 +103,12 @@ impl KubeFed {
     }
 
     /// The client of a member as it is reached now.
-    pub(super) fn client(&self, cluster: &Cluster) -> Option<Arc<probe::Client>> {
+    pub(super) fn client(&self, cluster: &MemberId) -> Option<Arc<probe::Client>> {
         self.connections.client(cluster)
     }
 
     /// The members whose zones are due to be read; they count as read from now on.
-    pub(super) fn due_for_survey(&self, is_ready: impl Fn(&Cluster) -> bool) -> Vec<Cluster> {
+    pub(super) fn due_for_survey(&self, is_ready: impl Fn(&MemberId) -> bool) -> Vec<MemberId> {
         let mut due = self.connections.reachable();
         let next = |uid: &str| self.surveys.lock().get(uid).and_then(|survey| survey.next);
         due.retain(|cluster| {
@@ -126,7 +126,7 @@ impl KubeFed {
     /// leaves what was known. Of a member that is reached by another client by now it is read again.
     pub(super) fn surveyed(
         &self,
-        cluster: &Cluster,
+        cluster: &MemberId,
         client: &Arc<probe::Client>,
         found: &Result<Option<Topology>, String>,
     ) -> bool {
@@ -161,7 +161,7 @@ impl KubeFed {
     /// same cluster, when that is news.
     pub(super) fn identified(
         &self,
-        cluster: &Cluster,
+        cluster: &MemberId,
         client: &Arc<probe::Client>,
         identity: Identity,
     ) -> Vec<Arc<str>> {
@@ -195,7 +195,7 @@ impl Flavour for KubeFed {
         &RESOURCE
     }
 
-    fn fingerprint(&self, cluster: &Cluster, statement: &Statement<'_>) -> u64 {
+    fn fingerprint(&self, cluster: &MemberId, statement: &Statement<'_>) -> u64 {
         let (Some(object), Some(published)) = (self.objects.get(cluster), statement.published)
         else {
             return 0;
@@ -203,24 +203,24 @@ impl Flavour for KubeFed {
         status::fingerprint(published.health, &self.held(&object))
     }
 
-    fn write(&self, cluster: &Cluster, statement: &Statement<'_>) -> Option<StatusWrite> {
+    fn write(&self, cluster: &MemberId, statement: &Statement<'_>) -> Option<StatusWrite> {
         let object = self.objects.get(cluster)?;
         let fields = status::fields(statement.published?, statement.message, &self.held(&object));
         Some(StatusWrite::of(&object, fields, self.objects.schema_is_ours()))
     }
 
-    fn stored(&self, cluster: &Cluster) -> Option<Health> {
+    fn stored(&self, cluster: &MemberId) -> Option<Health> {
         let seed = status::seed(&self.objects.get(cluster)?.status, Timestamp::now());
         seed.map(|published| published.health)
     }
 
-    fn probed(&self, _: &Cluster, report: &Report) {
+    fn probed(&self, _: &MemberId, report: &Report) {
         if let Some(metrics) = &self.upstream_metrics {
             metrics.probed(report.took);
         }
     }
 
-    fn removed(&self, cluster: &Cluster) {
+    fn removed(&self, cluster: &MemberId) {
         self.connections.remove(cluster);
         self.retargeted(cluster);
     }
@@ -286,12 +286,12 @@ impl Resolve for KubeFed {
     }
 
     /// Zones and region are read again.
-    fn retargeted(&self, cluster: &Cluster) {
+    fn retargeted(&self, cluster: &MemberId) {
         self.surveys.lock().remove(&cluster.uid);
         self.duplicates.lock().forget(&cluster.uid);
     }
 
-    fn judge(&self, _: &Cluster, probed: Probed) -> Report {
+    fn judge(&self, _: &MemberId, probed: Probed) -> Report {
         if let Some(metrics) = &self.upstream_metrics {
             metrics.connected(&probed.attempts);
         }

@@ -12,7 +12,7 @@ use tokio_util::task::TaskTracker;
 
 use super::flavour::KubeFed;
 use super::topology::{self, Identity, Topology, TopologyCounter};
-use crate::engine::{Cluster, Flavour as _, FlavourRegistry};
+use crate::engine::{Flavour as _, FlavourRegistry, MemberId};
 use crate::paging::{MemberReader, list};
 
 /// Time between looks for members that are due.
@@ -78,7 +78,7 @@ fn take(
     flavour: &KubeFed,
     registry: &FlavourRegistry,
     recorder: &Recorder,
-    cluster: &Cluster,
+    cluster: &MemberId,
     client: &Arc<probe::Client>,
     (found, identity): Surveyed,
 ) {

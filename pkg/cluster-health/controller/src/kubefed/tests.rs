@@ -22,7 +22,7 @@ use crate::engine::connections::SecretCache;
 use crate::engine::pipeline::{FirstList, Pipeline};
 use crate::engine::probes::{Rereads, client_prober};
 use crate::engine::tests::scene::Scene;
-use crate::engine::{Cluster, ClusterProber, FlavourRegistry, Work};
+use crate::engine::{ClusterProber, FlavourRegistry, MemberId, Work};
 use crate::kubefed::KubeFed;
 use crate::kubefed::testing::{flavour, policy, sent};
 use crate::secret_data::SECRETS;
@@ -34,7 +34,7 @@ const S: fn(u64) -> Duration = Duration::from_secs;
 struct Bench {
     engine: Scene,
     pipeline: Pipeline<KubeFed>,
-    id: Cluster,
+    id: MemberId,
 }
 
 impl Bench {
@@ -65,7 +65,7 @@ impl Bench {
             of_first_list: FirstList::default(),
             rereads: Rereads::default(),
         };
-        Self { engine, pipeline, id: Cluster { uid: "u1".into(), key: "fed/one".into() } }
+        Self { engine, pipeline, id: MemberId { uid: "u1".into(), key: "fed/one".into() } }
     }
 
     async fn look(&self) -> Result<Next, Retry> {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
-use crate::engine::Cluster;
+use crate::engine::MemberId;
 use crate::paging::{Abort, Collect};
 
 /// Label and the one that came before it; looked for in each Node by itself.
@@ -132,7 +132,7 @@ struct Known {
 
 impl DuplicateClusters {
     /// Takes in which cluster a member is; the other members that are the same one, in order, when it was not known yet.
-    pub(super) fn found(&mut self, member: &Cluster, identity: Identity) -> Vec<Arc<str>> {
+    pub(super) fn found(&mut self, member: &MemberId, identity: Identity) -> Vec<Arc<str>> {
         let Some(identity) = identity.0 else { return Vec::new() };
         let known = Known { key: Arc::clone(&member.key), identity: identity.clone() };
         let before = self.0.insert(Arc::clone(&member.uid), known);
@@ -225,8 +225,8 @@ mod tests {
 mod duplicate_clusters_tests {
     use super::*;
 
-    fn member(name: &str) -> Cluster {
-        Cluster { uid: format!("uid-{name}").into(), key: format!("fed/{name}").into() }
+    fn member(name: &str) -> MemberId {
+        MemberId { uid: format!("uid-{name}").into(), key: format!("fed/{name}").into() }
     }
 
     /// rule:lists-of-members-are-bounded

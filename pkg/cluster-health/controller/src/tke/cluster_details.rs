@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use super::facts::Facts;
 use super::summary::NodeTotals;
 use crate::api::tke::ResourceSummary;
-use crate::engine::{Cluster, Connections};
+use crate::engine::{Connections, MemberId};
 
 /// A summary at first. One that is not complete by then gets twice as long the next time, up to
 /// [`SUMMARY_LIMIT_MAX`]: 150,000 Pods are 300 pages, and slow members must not hold all workers.
@@ -62,7 +62,7 @@ impl DetailStore {
     /// begins with nothing.
     pub(crate) fn with<R>(
         &self,
-        cluster: &Cluster,
+        cluster: &MemberId,
         edit: impl FnOnce(&mut ClusterDetails) -> R,
     ) -> R {
         let mut entries = self.entries.lock();
@@ -87,7 +87,7 @@ impl DetailStore {
     /// Reads or changes what is known of a Cluster, if it is known.
     pub(crate) fn known<R>(
         &self,
-        cluster: &Cluster,
+        cluster: &MemberId,
         edit: impl FnOnce(&mut ClusterDetails) -> R,
     ) -> Option<R> {
         let mut entries = self.entries.lock();
@@ -106,7 +106,7 @@ impl DetailStore {
     /// Like [`Self::known`], unless the Cluster is another target than the one `latest` belongs to.
     pub(crate) fn still<R>(
         &self,
-        cluster: &Cluster,
+        cluster: &MemberId,
         latest: &LatestNodes,
         edit: impl FnOnce(&mut ClusterDetails) -> R,
     ) -> Option<R> {
@@ -117,13 +117,13 @@ impl DetailStore {
 
     /// The client of the newest inputs, and where the lists of that target go. The place for lists is
     /// read first and replaced last: a list of a former target has no place.
-    pub(crate) fn target(&self, cluster: &Cluster) -> Option<(Arc<Client>, LatestNodes)> {
+    pub(crate) fn target(&self, cluster: &MemberId) -> Option<(Arc<Client>, LatestNodes)> {
         let nodes = self.known(cluster, |entry| Arc::clone(&entry.nodes))?;
         Some((self.connections.client(cluster)?, nodes))
     }
 
     /// The Cluster leads to another target now: drops the facts of the one before.
-    pub(crate) fn retarget(&self, cluster: &Cluster) {
+    pub(crate) fn retarget(&self, cluster: &MemberId) {
         self.known(cluster, |entry| {
             (entry.facts, entry.nodes) = (Facts::default(), LatestNodes::default());
             (entry.version_asked, entry.looked_around) = (None, None);
@@ -131,7 +131,7 @@ impl DetailStore {
     }
 
     /// Drops all that is known, credentials with it.
-    pub(crate) fn remove(&self, cluster: &Cluster) {
+    pub(crate) fn remove(&self, cluster: &MemberId) {
         self.connections.remove(cluster);
         let mut entries = self.entries.lock();
         if entries.get(&cluster.key).is_some_and(|entry| entry.uid == cluster.uid) {

@@ -17,7 +17,7 @@ use super::cluster_details::{ClusterDetails, LatestNodes};
 use super::node_lists::NodeLists;
 use super::summary::{Gathered, NodeTotals, list_pods};
 use super::summary_metrics::SummaryMetrics;
-use crate::engine::{Cluster, Contact};
+use crate::engine::{Contact, MemberId};
 use crate::options::TkeOptions;
 use crate::paging::{Abort, MemberReader};
 
@@ -34,7 +34,7 @@ const VERSION_MAX: usize = 16 << 10;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct DetailTask {
     detail: Detail,
-    cluster: Cluster,
+    cluster: MemberId,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -61,7 +61,7 @@ impl fmt::Display for DetailTask {
 
 /// The tasks that are due after a successful probe.
 pub(crate) fn after_probe(
-    cluster: &Cluster,
+    cluster: &MemberId,
     entry: &mut ClusterDetails,
     contact: Option<Contact>,
     options: &TkeOptions,
@@ -117,7 +117,7 @@ impl DetailReconciler {
         Next::Done
     }
 
-    async fn version(&self, cluster: &Cluster) {
+    async fn version(&self, cluster: &MemberId) {
         let Some((client, target)) = self.lists.details.target(cluster) else { return };
         let mut reader = self.lists.prober.reader(&client);
         let Ok(read) = reader.get("/version", VERSION_MAX, READ_LIMIT).await else { return };
@@ -132,7 +132,7 @@ impl DetailReconciler {
         self.lists.registry.facts_changed(cluster);
     }
 
-    async fn nodes(&self, cluster: &Cluster) {
+    async fn nodes(&self, cluster: &MemberId) {
         let Some((client, target)) = self.lists.details.target(cluster) else { return };
         let cadence = self.lists.options.policy.cadence;
         // A list that another task made since the last probe is new enough.
@@ -141,7 +141,7 @@ impl DetailReconciler {
         let _listed = self.lists.totals(cluster, &client, target, max_age).await;
     }
 
-    async fn summary(&self, cluster: &Cluster) -> Next {
+    async fn summary(&self, cluster: &MemberId) -> Next {
         let target = self.lists.details.target(cluster);
         // What is published decides: one probe that failed ends nothing.
         let is_ready = self.lists.registry.is_ready(cluster);
@@ -167,7 +167,7 @@ impl DetailReconciler {
 
     async fn gather(
         &self,
-        cluster: &Cluster,
+        cluster: &MemberId,
         client: &Arc<Client>,
         target: LatestNodes,
     ) -> Result<Gathered, Abort> {
@@ -234,7 +234,7 @@ mod tests {
     use crate::tke::testing::{connect, options};
 
     /// Gathers from a member that cannot be reached.
-    fn tasks(machines: &Machines, own: &Cluster) -> DetailReconciler {
+    fn tasks(machines: &Machines, own: &MemberId) -> DetailReconciler {
         let lists = Arc::new(machines.lists());
         let addresses = vec![Address::parse("https://127.0.0.1:1").unwrap()];
         let tls = WaivedChecks { everything: true, ..WaivedChecks::default() };
@@ -282,7 +282,7 @@ mod tests {
 
     #[test]
     fn nodes_that_a_cluster_has_to_have_are_listed_after_each_probe_whatever_else_is_off() {
-        let cluster = Cluster { uid: "u1".into(), key: "cls-1".into() };
+        let cluster = MemberId { uid: "u1".into(), key: "cls-1".into() };
         let off =
             [("cluster-health-summary-interval", "0s"), ("cluster-health-machine-period", "0s")];
         let required = [off[0], off[1], ("ready-requires-nodes", "true")];

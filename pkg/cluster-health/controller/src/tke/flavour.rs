@@ -23,7 +23,7 @@ use super::status::{
 use super::summary_metrics::SummaryMetrics;
 use crate::api::tke::{self, CLUSTERS, ClusterCredential, Phase};
 use crate::engine::{
-    Cluster, Contact, Flavour, FlavourRegistry, Members, ObjectModel, Objects, Resolve, Seed,
+    Contact, Flavour, FlavourRegistry, MemberId, Members, ObjectModel, Objects, Resolve, Seed,
     Statement, StatusWrite, Supervision, ends_soon, identity,
 };
 use crate::options::TkeOptions;
@@ -86,7 +86,7 @@ impl Tke {
         if self.objects.schema_is_ours() { StatusSchema::Ours } else { StatusSchema::Upstream }
     }
 
-    fn facts(&self, cluster: &Cluster) -> Facts {
+    fn facts(&self, cluster: &MemberId) -> Facts {
         self.details.known(cluster, |entry| entry.facts.clone()).unwrap_or_default()
     }
 }
@@ -105,13 +105,13 @@ impl Flavour for Tke {
         &KIND
     }
 
-    fn fingerprint(&self, cluster: &Cluster, statement: &Statement<'_>) -> u64 {
+    fn fingerprint(&self, cluster: &MemberId, statement: &Statement<'_>) -> u64 {
         let Some(object) = self.objects.get(cluster) else { return 0 };
         let facts = self.facts(cluster);
         write(&object, statement, &facts, self.schema()).fingerprint(facts.notable.as_ref())
     }
 
-    fn write(&self, cluster: &Cluster, statement: &Statement<'_>) -> Option<StatusWrite> {
+    fn write(&self, cluster: &MemberId, statement: &Statement<'_>) -> Option<StatusWrite> {
         let (object, schema) = (self.objects.get(cluster)?, self.schema());
         // Another actor may have taken it over since it was registered.
         if supervision(&object) == Supervision::LeftAlone {
@@ -121,7 +121,7 @@ impl Flavour for Tke {
         Some(StatusWrite::of(&object, fields, schema == StatusSchema::Ours))
     }
 
-    fn stored(&self, cluster: &Cluster) -> Option<Health> {
+    fn stored(&self, cluster: &MemberId) -> Option<Health> {
         seed(&*self.objects.get(cluster)?, Timestamp::now()).map(|published| published.health)
     }
 
@@ -129,7 +129,7 @@ impl Flavour for Tke {
         false
     }
 
-    fn probed(&self, cluster: &Cluster, report: &Report) {
+    fn probed(&self, cluster: &MemberId, report: &Report) {
         let Some(followed) = self.followed.get() else { return };
         let readiness = followed.registry.readiness(cluster);
         let contact = self.details.connections.client(cluster).map(|it| Contact::from(&*it));
@@ -152,7 +152,7 @@ impl Flavour for Tke {
         followed.registry.facts_changed(cluster);
     }
 
-    fn removed(&self, cluster: &Cluster) {
+    fn removed(&self, cluster: &MemberId) {
         self.details.remove(cluster);
         // Its Machines belong to another replica now, or to none.
         if let Some(followed) = self.followed.get() {
@@ -233,7 +233,7 @@ impl Resolve for Tke {
     }
 
     /// `rule:a-restart-changes-nothing`: the first probe comes before the first list.
-    fn arrives(&self, cluster: &Cluster, object: &Object<tke::Cluster>) {
+    fn arrives(&self, cluster: &MemberId, object: &Object<tke::Cluster>) {
         let lacks_nodes = lacks_nodes(seed(object, Timestamp::now()).as_ref());
         self.details.with(cluster, |entry| {
             if lacks_nodes {
@@ -242,11 +242,11 @@ impl Resolve for Tke {
         });
     }
 
-    fn retargeted(&self, cluster: &Cluster) {
+    fn retargeted(&self, cluster: &MemberId) {
         self.details.retarget(cluster);
     }
 
-    fn judge(&self, cluster: &Cluster, Probed { mut report, .. }: Probed) -> Report {
+    fn judge(&self, cluster: &MemberId, Probed { mut report, .. }: Probed) -> Report {
         let finding = report.finding;
         let enough_nodes = self.details.known(cluster, |entry| {
             // rule:what-we-could-not-ask-changes-nothing

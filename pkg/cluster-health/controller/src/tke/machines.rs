@@ -132,7 +132,7 @@ impl MachineHealth {
         needs.max()
     }
 
-    fn live(&self, machine: &engine::Cluster) -> Option<Arc<Object<Machine>>> {
+    fn live(&self, machine: &engine::MemberId) -> Option<Arc<Object<Machine>>> {
         let object = (self.lookup)(&machine.key)?;
         (object.metadata.uid == machine.uid && is_live(&object)).then_some(object)
     }
@@ -202,7 +202,7 @@ struct Write {
     cluster: Arc<str>,
     /// UID of the Cluster; its name, when this process does not probe it: all replicas agree on it.
     shard: Arc<str>,
-    machine: engine::Cluster,
+    machine: engine::MemberId,
 }
 
 impl Pending for Write {
@@ -215,7 +215,7 @@ impl Pending for Write {
         kind
     }
 
-    fn object(&self) -> &engine::Cluster {
+    fn object(&self) -> &engine::MemberId {
         &self.machine
     }
 
@@ -265,7 +265,7 @@ struct IndexedMachine {
 impl MachineIndex {
     /// Takes in an object that was added or updated.
     pub(crate) fn insert(&self, machine: &Object<Machine>) {
-        let engine::Cluster { uid, key } = identity(machine);
+        let engine::MemberId { uid, key } = identity(machine);
         let mut clusters = self.clusters.lock();
         let machines = clusters.entry(machine.body.spec.cluster_name.as_str().into()).or_default();
         let entry = machines
@@ -278,7 +278,7 @@ impl MachineIndex {
 
     /// Removes an object that was deleted, or belongs to another Cluster now.
     pub(crate) fn remove(&self, machine: &Object<Machine>) {
-        let engine::Cluster { uid, key } = identity(machine);
+        let engine::MemberId { uid, key } = identity(machine);
         let mut clusters = self.clusters.lock();
         let cluster = &*machine.body.spec.cluster_name;
         let Some(machines) = clusters.get_mut(cluster) else { return };
@@ -291,9 +291,9 @@ impl MachineIndex {
     }
 
     /// The Machines of a Cluster.
-    pub(crate) fn of(&self, cluster: &str) -> Vec<engine::Cluster> {
+    pub(crate) fn of(&self, cluster: &str) -> Vec<engine::MemberId> {
         let clusters = self.clusters.lock();
-        let identity = |(key, entry): (&Arc<str>, &IndexedMachine)| engine::Cluster {
+        let identity = |(key, entry): (&Arc<str>, &IndexedMachine)| engine::MemberId {
             uid: Arc::clone(&entry.uid),
             key: Arc::clone(key),
         };
@@ -304,7 +304,7 @@ impl MachineIndex {
     pub(crate) fn with<R>(
         &self,
         cluster: &str,
-        machine: &engine::Cluster,
+        machine: &engine::MemberId,
         edit: impl FnOnce(&mut Option<MachineState>) -> R,
     ) -> Option<R> {
         let mut clusters = self.clusters.lock();

@@ -12,7 +12,7 @@ use super::cluster_details::{DetailStore, LatestNodes};
 use super::machines::MachineHealth;
 use super::summary::{NodeList, NodeTotals, list_nodes};
 use crate::api::tke::NodeCounts;
-use crate::engine::{Cluster, FlavourRegistry, now};
+use crate::engine::{FlavourRegistry, MemberId, now};
 use crate::options::TkeOptions;
 use crate::paging::{Abort, MemberReader};
 
@@ -34,7 +34,7 @@ impl NodeLists {
     /// behind `client`; when the Cluster has another target by the end, the list is dropped.
     pub(crate) async fn totals(
         &self,
-        cluster: &Cluster,
+        cluster: &MemberId,
         client: &Arc<Client>,
         target: LatestNodes,
         max_age: Duration,
@@ -55,7 +55,7 @@ impl NodeLists {
         Ok(totals)
     }
 
-    async fn list(&self, cluster: &Cluster, client: &Arc<Client>) -> Result<NodeList, Abort> {
+    async fn list(&self, cluster: &MemberId, client: &Arc<Client>) -> Result<NodeList, Abort> {
         let mut member = MemberReader::new(&self.prober, client);
         let roster = self.machines.roster(&cluster.key);
         let listing = list_nodes(&mut member, self.options.summary_page_size, &roster);
@@ -67,7 +67,7 @@ impl NodeLists {
 
     fn learn(
         &self,
-        cluster: &Cluster,
+        cluster: &MemberId,
         listed: Result<NodeList, Abort>,
     ) -> Result<Arc<NodeTotals>, Abort> {
         // rule:machines-of-an-unhealthy-cluster-are-unknown. One that went while it was read is not
@@ -90,7 +90,7 @@ impl NodeLists {
         }
     }
 
-    fn count(&self, cluster: &Cluster, counts: NodeCounts) {
+    fn count(&self, cluster: &MemberId, counts: NodeCounts) {
         let ratio = self.options.nodes_ready_min_ratio;
         let turned = self.details.known(cluster, |entry| {
             let before = entry.facts.enough_nodes.unwrap_or(true);

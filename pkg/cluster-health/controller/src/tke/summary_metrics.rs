@@ -134,7 +134,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::engine::Cluster;
+    use crate::engine::MemberId;
 
     fn page(registry: &Registry) -> String {
         prometheus::TextEncoder::new().encode_to_string(&registry.gather()).unwrap()
@@ -146,7 +146,7 @@ mod tests {
         let (registry, details) = (Registry::new(), Arc::<DetailStore>::default());
         let metrics = SummaryMetrics::new(&registry, true).unwrap();
         metrics.show(&details);
-        let cluster = Cluster { uid: "u".into(), key: "cls-1".into() };
+        let cluster = MemberId { uid: "u".into(), key: "cls-1".into() };
         let summary = json!({
             "capacity": {"cpu": "4", "memory": "8Gi"},
             "allocated": {"cpu": "1500m"},

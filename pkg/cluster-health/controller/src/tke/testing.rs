@@ -44,7 +44,7 @@ pub(crate) fn options(flags: &[(&str, &str)]) -> TkeOptions {
 /// The Cluster is reached by this client from now on; its objects are not looked at.
 pub(crate) fn connect(
     connections: &Connections,
-    cluster: &engine::Cluster,
+    cluster: &engine::MemberId,
     client: Result<Arc<Client>, Problem>,
 ) {
     let resolved_from = ResolvedFrom { access: 0, credential: None, secret: None };

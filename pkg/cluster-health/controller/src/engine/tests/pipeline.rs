@@ -27,7 +27,7 @@ use crate::engine::follow::subscribe;
 use crate::engine::pipeline::{FirstList, Pipeline};
 use crate::engine::probes::Rereads;
 use crate::engine::{
-    self, AnnouncedEnds, Cluster, Flavour, FlavourRegistry, ObjectModel, Resolve, Seed, Statement,
+    self, AnnouncedEnds, Flavour, FlavourRegistry, MemberId, ObjectModel, Resolve, Seed, Statement,
     StatusWrite, Supervision, Work,
 };
 use crate::secret_data::{SECRETS, SecretData};
@@ -79,15 +79,15 @@ impl Flavour for Toy {
         &KIND
     }
 
-    fn fingerprint(&self, _: &Cluster, statement: &Statement<'_>) -> u64 {
+    fn fingerprint(&self, _: &MemberId, statement: &Statement<'_>) -> u64 {
         health::hash(&said(statement))
     }
 
-    fn write(&self, _: &Cluster, statement: &Statement<'_>) -> Option<StatusWrite> {
+    fn write(&self, _: &MemberId, statement: &Statement<'_>) -> Option<StatusWrite> {
         Some(StatusWrite::Apply(json!({"status": {"health": said(statement)}})))
     }
 
-    fn stored(&self, _: &Cluster) -> Option<Health> {
+    fn stored(&self, _: &MemberId) -> Option<Health> {
         None
     }
 }
@@ -324,7 +324,7 @@ async fn a_cluster_without_a_credential_is_held_back_and_one_whose_read_failed_i
     bench.change("MODIFIED", object("u1", 9, IN_SECRET, "")).await;
     bench.refused.store(true, Ordering::Relaxed);
     assert!(bench.look().await.is_err());
-    let cluster = Cluster { uid: "u1".into(), key: "ns/a".into() };
+    let cluster = MemberId { uid: "u1".into(), key: "ns/a".into() };
     assert!(bench.pipeline.registry.knows(&cluster), "the engine knows the cluster all the same");
     assert!(!is_held_back());
     bench.refused.store(false, Ordering::Relaxed);

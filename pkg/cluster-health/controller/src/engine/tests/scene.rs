@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::api::tke::{CLUSTERS, MACHINES};
 use crate::engine::cluster_registry::ClusterRegistry;
-use crate::engine::flavour::{Cluster, Flavour, Statement, StatusWrite, Target};
+use crate::engine::flavour::{Flavour, MemberId, Statement, StatusWrite, Target};
 use crate::engine::flavour_registry::FlavourRegistry;
 use crate::engine::gauges::{Exposed, Metrics as EngineMetrics};
 use crate::engine::guard_targets::GuardStatus;
@@ -65,22 +65,22 @@ impl Flavour for Fake {
         &KIND
     }
 
-    fn fingerprint(&self, _: &Cluster, statement: &Statement<'_>) -> u64 {
+    fn fingerprint(&self, _: &MemberId, statement: &Statement<'_>) -> u64 {
         assert!(!self.panics.in_fingerprint.swap(false, Ordering::Relaxed), "asked to panic");
         let health = health(statement);
         health::hash(&format!("{health} {}", self.facts.load(Ordering::Relaxed)))
     }
 
-    fn write(&self, _: &Cluster, statement: &Statement<'_>) -> Option<StatusWrite> {
+    fn write(&self, _: &MemberId, statement: &Statement<'_>) -> Option<StatusWrite> {
         assert!(!self.panics.in_fields.swap(false, Ordering::Relaxed), "asked to panic");
         Some(StatusWrite::Apply(json!({"status": {"health": health(statement)}})))
     }
 
-    fn stored(&self, _: &Cluster) -> Option<Health> {
+    fn stored(&self, _: &MemberId) -> Option<Health> {
         *self.stored.lock()
     }
 
-    fn removed(&self, _: &Cluster) {
+    fn removed(&self, _: &MemberId) {
         let happens = self.on_removed.lock().take();
         if let Some(happens) = happens {
             happens();
@@ -95,8 +95,8 @@ fn health(statement: &Statement<'_>) -> String {
     statement.published.map(|it| format!("{:?}", it.health)).unwrap_or_default()
 }
 
-pub(crate) fn cluster(key: &str, uid: u64) -> Cluster {
-    Cluster { uid: format!("{key}-{uid}").into(), key: key.into() }
+pub(crate) fn cluster(key: &str, uid: u64) -> MemberId {
+    MemberId { uid: format!("{key}-{uid}").into(), key: key.into() }
 }
 
 pub(crate) struct Scene {

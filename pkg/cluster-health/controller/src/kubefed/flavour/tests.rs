@@ -11,19 +11,19 @@ use crate::kubefed::testing::{flavour, sent};
 use crate::testing::informer;
 
 /// With the cache of the objects, which has the member `fed/one`.
-async fn flavour_of_one() -> (KubeFed, Arc<Object<KubeFedCluster>>, Cluster) {
+async fn flavour_of_one() -> (KubeFed, Arc<Object<KubeFedCluster>>, MemberId) {
     let flavour = flavour(false);
     let object = sent(|it| it["status"] = json!({"zones": ["as-stored"]}));
     let (_, told) = unbounded_channel();
     let cache = informer(&KUBEFED_CLUSTERS, vec![object], told).await;
     flavour.objects.set(&cache, Arc::new(|| true));
-    let member = Cluster { uid: "u1".into(), key: "fed/one".into() };
+    let member = MemberId { uid: "u1".into(), key: "fed/one".into() };
     let object = flavour.objects.get(&member).unwrap();
     (flavour, object, member)
 }
 
 /// From now on the member is reached at `endpoint`, with this token.
-fn connect(flavour: &KubeFed, member: &Cluster, endpoint: &str, token: Option<&Mark>) {
+fn connect(flavour: &KubeFed, member: &MemberId, endpoint: &str, token: Option<&Mark>) {
     let inputs = Inputs {
         addresses: vec![Address::parse(endpoint).unwrap()],
         token: token.map(|token| token.secret().as_str().into()),
@@ -85,7 +85,7 @@ async fn where_a_member_is_holds_for_the_client_that_read_it_and_for_its_address
 #[test]
 fn the_token_of_a_member_that_is_gone_or_has_another_one_is_wiped() {
     let (flavour, first, second) = (flavour(false), Mark::random(), Mark::random());
-    let member = Cluster { uid: "u1".into(), key: "fed/one".into() };
+    let member = MemberId { uid: "u1".into(), key: "fed/one".into() };
     connect(&flavour, &member, "https://10.0.0.1", Some(&first));
     assert!(first.is_in_memory());
     connect(&flavour, &member, "https://10.0.0.1", Some(&second));
