@@ -5,9 +5,9 @@ mod syntax;
 use std::fmt;
 use std::sync::Arc;
 
-use thiserror::Error;
+use syntax::{Requirement, Test, Tokens};
 
-use syntax::Tokens;
+pub use syntax::LabelSelectorError;
 
 /// A label selector such as `tier in (web,db),!spot`; the empty one selects everything.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -15,45 +15,6 @@ pub struct LabelSelector {
     text: Arc<str>,
     /// An object is selected when it fulfils all of them.
     requirements: Arc<[Requirement]>,
-}
-
-/// One condition on a label.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Requirement {
-    key: Box<str>,
-    test: Test,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Test {
-    In(Vec<Box<str>>),
-    NotIn(Vec<Box<str>>),
-    Exists,
-    DoesNotExist,
-    Greater(i64),
-    Less(i64),
-}
-
-/// The text of a selector does not follow the syntax.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum LabelSelectorError {
-    /// Something stands in the wrong place.
-    #[error("found {found}, expected {expected}")]
-    Unexpected {
-        /// What stands there.
-        found: String,
-        /// What can stand there.
-        expected: &'static str,
-    },
-    /// A label cannot have this key.
-    #[error("{0:?} is not a valid label key")]
-    Key(String),
-    /// A label cannot have this value.
-    #[error("{0:?} is not a valid label value")]
-    Value(String),
-    /// The operators `>` and `<` compare whole numbers.
-    #[error("{0:?} is not a whole number")]
-    Number(String),
 }
 
 impl LabelSelector {

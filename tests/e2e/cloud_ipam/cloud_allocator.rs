@@ -140,3 +140,23 @@ async fn two_families_are_given_in_the_order_of_the_services() {
     assert_eq!(scene.assigned("a").await, ["fd20:1:2:3::5:0/112", "10.0.1.0/24"]);
     scene.end(&manager).await;
 }
+
+/// `rule:unselected-nodes-get-nothing`
+#[tokio::test(flavor = "multi_thread")]
+async fn the_vm_of_a_node_that_is_not_selected_is_not_read() {
+    for kind in ["CloudAllocator", "IPAMFromCloud"] {
+        let scene = Scene::set().await;
+        let pool = if kind == KIND { "" } else { "--cluster-cidr=10.0.0.0/8" };
+        let manager = scene.start(kind, &format!("--node-selector=!host {pool}")).await;
+        let other = mk_vm_node(&scene.stub, "zone-b", "other", &["10.9.1.0/24"]);
+        create_nodes(&scene.client, [other.label("host", "")]).await;
+        let ours = mk_vm_node(&scene.stub, ZONE, "ours", &["10.9.2.0/24"]);
+        create_nodes(&scene.client, [ours]).await;
+        assert_eq!(scene.assigned("ours").await, ["10.9.2.0/24"], "{kind}");
+        assert!(scene.nodes.now().cidrs("other").is_empty(), "{kind}");
+        let calls = scene.stub.calls();
+        assert!(calls.iter().any(|call| call.path.contains(ZONE)), "{kind}");
+        assert!(calls.iter().all(|call| !call.path.contains("zone-b")), "{kind}");
+        scene.end(&manager).await;
+    }
+}

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use kube_api::{Cached, View};
 use tokio::time::Instant;
 
-use crate::decode;
+use crate::decode::selection;
 use crate::fault::Fault;
 use crate::intake::{Event, Intake, MessageHead, Page, PageHead, Staging};
 use crate::metrics::{InformerMetrics, Probe, Sample};
@@ -92,7 +92,7 @@ impl<T: Cached> Intake for Cache<T> {
 
     fn take(&self, encoding: Encoding, message: &[u8]) -> Result<MessageHead, Fault> {
         let selector = self.shared.source.selector.as_ref();
-        decode::event(encoding, message, selector).map(|event| self.apply(event))
+        selection::event(encoding, message, selector).map(|event| self.apply(event))
     }
 
     fn stage(&self, reuse: bool) -> Box<dyn Staging + '_> {
@@ -185,7 +185,7 @@ impl<'a, T: Cached> Staged<'a, T> {
 impl<T: Cached> Staging for Staged<'_, T> {
     fn take(&mut self, encoding: Encoding, message: &[u8]) -> Result<MessageHead, Fault> {
         let selector = self.shared.source.selector.as_ref();
-        Ok(MessageHead::Version(match decode::event::<T>(encoding, message, selector)? {
+        Ok(MessageHead::Version(match selection::event::<T>(encoding, message, selector)? {
             Event::Added(object) | Event::Modified(object) => {
                 let version = object.resource_version();
                 self.insert(object);
@@ -210,7 +210,7 @@ impl<T: Cached> Staging for Staged<'_, T> {
 
     fn take_page(&mut self, encoding: Encoding, body: &[u8]) -> Result<PageHead, Fault> {
         let selector = self.shared.source.selector.as_ref();
-        let Page { version, next, items, unreadable } = decode::page(encoding, body, selector)?;
+        let Page { version, next, items, unreadable } = selection::page(encoding, body, selector)?;
         for object in &unreadable {
             self.keep(object);
         }

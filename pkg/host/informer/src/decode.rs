@@ -3,45 +3,29 @@
 //! that [`kube_api`] reads, each in an envelope ([`ENVELOPE`]).
 
 mod json;
-mod selection;
+pub(crate) mod selection;
 
 use kube_api::protobuf::{ENVELOPE, Fields, Malformed, only, version};
-use kube_api::{Cached, LabelSelector, Status, object_key};
+use kube_api::{Cached, Status, object_key};
 
 use crate::fault::Fault;
 use crate::intake::{Bookmark, Event, Page};
 use crate::request::Encoding;
 
-/// Reads one message of a watch, and marks its object if there is a selector.
-pub(crate) fn event<T: Cached>(
-    encoding: Encoding,
-    message: &[u8],
-    selector: Option<&LabelSelector>,
-) -> Result<Event<T>, Fault> {
-    let mut event = match encoding {
+/// Reads one message of a watch.
+pub(crate) fn event<T: Cached>(encoding: Encoding, message: &[u8]) -> Result<Event<T>, Fault> {
+    match encoding {
         Encoding::Json => json::event(message),
         Encoding::Protobuf => event_from_protobuf(message),
-    }?;
-    if let Some(selector) = selector {
-        selection::mark_event(selector, (encoding, message), &mut event)?;
     }
-    Ok(event)
 }
 
-/// Reads one page of a list, and marks its objects if there is a selector.
-pub(crate) fn page<T: Cached>(
-    encoding: Encoding,
-    body: &[u8],
-    selector: Option<&LabelSelector>,
-) -> Result<Page<T>, Fault> {
-    let mut page = match encoding {
+/// Reads one page of a list.
+pub(crate) fn page<T: Cached>(encoding: Encoding, body: &[u8]) -> Result<Page<T>, Fault> {
+    match encoding {
         Encoding::Json => json::page(body),
         Encoding::Protobuf => page_from_protobuf(body),
-    }?;
-    if let Some(selector) = selector {
-        selection::mark_page(selector, (encoding, body), &mut page)?;
     }
-    Ok(page)
 }
 
 /// Reads the version of a list whose objects do not matter.

@@ -1,11 +1,50 @@
 //! [`Tokens`]: reads the text of a label selector as apimachinery's `labels.Parse` does.
 
-use super::{LabelSelectorError, Requirement, Test};
+use thiserror::Error;
 
 /// Longest symbols first: `==` is one token.
 const SYMBOLS: [&str; 9] = ["==", "!=", "=", "!", "(", ")", ",", ">", "<"];
 const KEY: &str = "a label key, or ! and a label key";
 const OPERATOR: &str = "one of = == != in notin > < or a comma";
+
+/// One condition on a label.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Requirement {
+    pub(super) key: Box<str>,
+    pub(super) test: Test,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Test {
+    In(Vec<Box<str>>),
+    NotIn(Vec<Box<str>>),
+    Exists,
+    DoesNotExist,
+    Greater(i64),
+    Less(i64),
+}
+
+/// The text of a selector does not follow the syntax.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum LabelSelectorError {
+    /// Something stands in the wrong place.
+    #[error("found {found}, expected {expected}")]
+    Unexpected {
+        /// What stands there.
+        found: String,
+        /// What can stand there.
+        expected: &'static str,
+    },
+    /// A label cannot have this key.
+    #[error("{0:?} is not a valid label key")]
+    Key(String),
+    /// A label cannot have this value.
+    #[error("{0:?} is not a valid label value")]
+    Value(String),
+    /// The operators `>` and `<` compare whole numbers.
+    #[error("{0:?} is not a whole number")]
+    Number(String),
+}
 
 /// The rest of the text.
 pub(super) struct Tokens<'a>(&'a str);

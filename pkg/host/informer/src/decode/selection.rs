@@ -13,34 +13,39 @@ use crate::fault::Fault;
 use crate::intake::{Event, Page};
 use crate::request::Encoding;
 
-/// Marks the object of an event that was read from this message.
-pub(super) fn mark_event<T: Cached>(
-    selector: &LabelSelector,
-    (encoding, message): (Encoding, &[u8]),
-    event: &mut Event<T>,
-) -> Result<(), Fault> {
-    let (Event::Added(object) | Event::Modified(object) | Event::Deleted(object)) = event else {
-        return Ok(());
+/// Reads one message of a watch, and marks its object if there is a selector.
+pub(crate) fn event<T: Cached>(
+    encoding: Encoding,
+    message: &[u8],
+    selector: Option<&LabelSelector>,
+) -> Result<Event<T>, Fault> {
+    let mut event = super::event(encoding, message)?;
+    let (Event::Added(object) | Event::Modified(object) | Event::Deleted(object)) = &mut event
+    else {
+        return Ok(event);
     };
-    object.set_selected(match encoding {
-        Encoding::Json => {
-            let line: Line =
-                json::read(message).map_err(|cause| json::undecodable(what(), cause))?;
-            line.object.is_selected(selector)
-        }
-        Encoding::Protobuf => parts_of_event(message)
-            .and_then(|(_, object)| is_selected(selector, object))
-            .map_err(|cause| undecodable(what(), cause))?,
-    });
-    Ok(())
+    if let Some(selector) = selector {
+        object.set_selected(match encoding {
+            Encoding::Json => {
+                let line = json::read::<Line>(message);
+                line.map_err(|cause| json::undecodable(what(), cause))?.object.is_selected(selector)
+            }
+            Encoding::Protobuf => parts_of_event(message)
+                .and_then(|(_, object)| is_selected(selector, object))
+                .map_err(|cause| undecodable(what(), cause))?,
+        });
+    }
+    Ok(event)
 }
 
-/// Marks the objects of a page that was read from this body.
-pub(super) fn mark_page<T: Cached>(
-    selector: &LabelSelector,
-    (encoding, body): (Encoding, &[u8]),
-    page: &mut Page<T>,
-) -> Result<(), Fault> {
+/// Reads one page of a list, and marks its objects if there is a selector.
+pub(crate) fn page<T: Cached>(
+    encoding: Encoding,
+    body: &[u8],
+    selector: Option<&LabelSelector>,
+) -> Result<Page<T>, Fault> {
+    let mut page: Page<T> = super::page(encoding, body)?;
+    let Some(selector) = selector else { return Ok(page) };
     let marks: Vec<bool> = match encoding {
         Encoding::Json => {
             let list: List = json::read(body).map_err(|cause| json::undecodable(what(), cause))?;
@@ -57,7 +62,7 @@ pub(super) fn mark_page<T: Cached>(
     for (object, mark) in page.items.iter_mut().zip(marks) {
         object.set_selected(mark);
     }
-    Ok(())
+    Ok(page)
 }
 
 fn what() -> String {

@@ -4,7 +4,6 @@ use kube_api::Node;
 use kube_api::protobuf::ENVELOPE;
 use serde_json::{Value, json};
 
-use super::super::{event, page};
 use super::*;
 
 /// Name, labels, and whether it is selected.
