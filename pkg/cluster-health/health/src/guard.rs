@@ -178,7 +178,8 @@ impl Guard {
 
     /// Takes in a round, and the last probe of every member at its end.
     pub fn judge(&mut self, round: &Round, members: &[Evidence]) -> Ruling {
-        let census = Census::of(round, members, &self.policy, self.episode_began);
+        let times = (self.policy.interval, self.policy.window());
+        let census = Census::of(round, members, times, self.episode_began);
         let signs = self.signs(round, &census);
         self.rounds_down = if signs.up { 0 } else { self.rounds_down.saturating_add(1) };
         let before = self.state;

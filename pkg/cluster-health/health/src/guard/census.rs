@@ -2,8 +2,6 @@
 
 use std::time::{Duration, Instant};
 
-use super::GuardPolicy;
-
 /// A last probe that started longer ago says nothing about the network of now.
 const FRESH: Duration = Duration::from_secs(20);
 /// Members that must answer, and over a new connection, to prove that the network works.
@@ -73,17 +71,17 @@ pub(super) struct Census {
 }
 
 impl Census {
-    /// Counts the evidence at the end of a round, in an episode of failures that began then.
+    /// Counts the evidence at the end of a round, in an episode of failures that began then. Answers count for the
+    /// round when they are of the `window` before it.
     pub(super) fn of(
         round: &Round,
         members: &[Evidence],
-        policy: &GuardPolicy,
+        (interval, window): (Duration, Duration),
         episode_began: Option<Instant>,
     ) -> Self {
         let mut census = Self::default();
-        let (fresh_from, window_from) =
-            (before(round.ended, FRESH), before(round.began, policy.window()));
-        let lately = before(round.began, policy.interval);
+        let (fresh_from, window_from) = (before(round.ended, FRESH), before(round.began, window));
+        let lately = before(round.began, interval);
         for member in members {
             census.waiting += usize::from(member.waits);
             let answers = member.answers;
