@@ -33,10 +33,10 @@ use crate::reconciler::Reconciler;
 use crate::{LOGGER, node_work};
 use plan::Rules;
 use reconciler::{ClusterCidrReconciler, STATUS_EVERY};
-use spec::{CLUSTER_CIDRS, ClusterCidr, ClusterCidrBody, FINALIZER};
+use spec::{ClusterCidr, ClusterCidrBody, FINALIZER};
 
 pub(crate) use plan::Plan;
-pub(crate) use spec::ClusterCidrSpec;
+pub(crate) use spec::{CLUSTER_CIDRS, ClusterCidrSpec};
 
 /// Backoff of one ClusterCIDR, without an end.
 const BACKOFF: Backoff =
