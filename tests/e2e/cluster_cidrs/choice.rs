@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::scene::{Scene, cluster_cidr, everybody, labelled};
+use crate::scene::{Scene, cluster_cidr, create, everybody, labelled};
 
 type Texts = &'static [&'static str];
 type Row = (&'static str, Texts, [Value; 2], Texts);
@@ -118,5 +118,23 @@ async fn all_terms_are_needed_where_the_flag_says_so() {
     let scene = Scene::begin(&objects, "--cluster-cidr-selector-terms=and").await;
     assert_eq!(scene.add("one", &["foo"]).await, ["10.9.0.0/24"]);
     assert_eq!(scene.add("two", &["foo", "bar"]).await, ["10.1.0.0/24"]);
+    scene.end(&[]).await;
+}
+
+/// `rule:unselected-nodes-get-nothing`
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_the_flag_does_not_select_gets_nothing_of_any_cluster_cidr() {
+    let object = cluster_cidr("all", &everybody(&["10.44.0.0/24"], 8));
+    let scene = Scene::begin(&[object], "--node-selector=!host").await;
+    create(&scene.client, "host", &["host"]).await;
+    assert_eq!(scene.add("pods", &[]).await, ["10.44.0.0/24"]);
+    scene.event("all", "PodCIDRPoolFull").await;
+    let servable = [("clusterCIDRName", "all")];
+    assert_eq!(scene.manager.metric("node_ipam_servable_nodes", &servable).await, Some(0.0));
+    assert!(scene.nodes.now().cidrs("host").is_empty());
+    assert_eq!(scene.events("host", "CIDRNotAvailable").len(), 0, "it does not wait");
+    scene.remove("pods").await;
+    scene.event("all", "PodCIDRPoolHasRoom").await;
+    assert!(scene.nodes.now().cidrs("host").is_empty());
     scene.end(&[]).await;
 }

@@ -1,5 +1,10 @@
 //! Output of node-ipam for users: events, warnings before a pool is full, metrics.
 
+use k8s_openapi::api::core::v1::Event;
+use kube::Api;
+use kube::api::ListParams;
+use tests::poll;
+
 use crate::story::Story;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -28,6 +33,31 @@ async fn a_pool_warns_at_80_and_95_percent_by_log_event_and_metric() {
         story.manager.line(used).await;
         assert_eq!(story.manager.metric(pressure, &pool).await, Some(line));
     }
+    story.end();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_full_pool_and_its_first_free_block_have_an_event_on_the_lease() {
+    let story = Story::begin("--cluster-cidr=10.0.0.0/23,fd00::/56").await;
+    let servable = "node_ipam_servable_nodes";
+    story.add("a").await;
+    assert_eq!(story.manager.metric(servable, &[]).await, Some(1.0), "IPv4 is the scarcer family");
+    story.add("b").await;
+    assert_eq!(story.manager.metric(servable, &[]).await, Some(0.0));
+    let events = Api::<Event>::namespaced(story.client.clone(), "kube-system");
+    let event = async |reason: &str| {
+        let params = ListParams::default().fields(&format!("reason={reason}"));
+        poll(reason, async || events.list(&params).await.unwrap().items.pop()).await
+    };
+    let full = event("PodCIDRPoolFull").await;
+    assert_eq!(full.type_.as_deref(), Some("Warning"));
+    assert_eq!(full.involved_object.kind.as_deref(), Some("Lease"));
+    let message = full.message.unwrap_or_default();
+    assert!(message.contains("all blocks of 10.0.0.0/23 are in use"), "{message}");
+    story.remove("a").await;
+    let message = event("PodCIDRPoolHasRoom").await.message.unwrap_or_default();
+    assert!(message.starts_with("One more Node can get a pod CIDR"), "{message}");
+    assert_eq!(story.manager.metric(servable, &[]).await, Some(1.0));
     story.end();
 }
 

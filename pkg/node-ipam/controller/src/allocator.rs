@@ -20,6 +20,7 @@ mod observing;
 mod pool_source;
 mod selecting;
 mod sending;
+mod servable;
 mod unassigned;
 
 use std::collections::{HashMap, HashSet};
@@ -90,6 +91,8 @@ pub(crate) struct Allocator {
     listed: Vec<Arc<str>>,
     /// Since when the state at the start is known: a whole list was delivered, or workers have begun.
     started: Option<Instant>,
+    /// The UIDs of ClusterCIDRs that were full at that moment; `None` for the pools of the flags.
+    full_at_start: HashSet<Option<Uid>>,
     /// Empty unless pod CIDRs come from a cloud.
     cloud: CloudMemory,
     /// Until when nothing is sent (`rule:second-allocator-is-told`).
@@ -111,6 +114,7 @@ impl Allocator {
             in_list: false,
             listed: Vec::new(),
             started: None,
+            full_at_start: HashSet::new(),
             cloud: CloudMemory::default(),
             hold: Hold::default(),
         };
@@ -179,7 +183,11 @@ impl Allocator {
     /// All that there was at the start is known from now on: a cache that was filled before brings
     /// no list.
     fn start(&mut self) {
-        self.started.get_or_insert_with(Instant::now);
+        if self.started.is_none() {
+            self.started = Some(Instant::now());
+            let full = self.servable().into_iter().filter(|it| it.is_serving && it.nodes == 0);
+            self.full_at_start = full.map(|it| it.object.map(|(_, uid)| uid)).collect();
+        }
     }
 
     /// Ends the time in which a Node has no CIDRs.
@@ -243,6 +251,7 @@ impl Allocator {
             in_services: self.findings.in_services(),
             resting: self.ledger.resting(),
             foreign_total: self.foreign,
+            servable: self.servable(),
             ..Snapshot::default()
         };
         for (uid, node) in &self.unassigned {

@@ -33,10 +33,10 @@ use crate::reconciler::Reconciler;
 use crate::{LOGGER, node_work};
 use plan::Rules;
 use reconciler::{ClusterCidrReconciler, STATUS_EVERY};
-use spec::{CLUSTER_CIDRS, ClusterCidr, ClusterCidrBody};
+use spec::{ClusterCidr, ClusterCidrBody};
 
 pub(crate) use plan::Plan;
-pub(crate) use spec::{ClusterCidrSpec, DRAIN, FINALIZER};
+pub(crate) use spec::{CLUSTER_CIDRS, ClusterCidrSpec, DRAIN, FINALIZER};
 
 /// Backoff of one ClusterCIDR, without an end.
 const BACKOFF: Backoff =

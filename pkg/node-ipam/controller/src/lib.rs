@@ -21,6 +21,7 @@ mod node_events;
 mod node_work;
 mod options;
 mod patch;
+mod pool_events;
 mod pressure;
 mod reconciler;
 mod second_allocator;

@@ -12,7 +12,7 @@ use prometheus::proto::Metric;
 use prometheus::{Histogram, HistogramOpts, HistogramVec, IntCounterVec, Opts, Registry};
 
 use super::allocator::{Allocator, Skipped};
-use super::pressure::{PoolState, Snapshot};
+use super::pressure::{PoolState, Servable, Snapshot};
 use super::second_allocator::{KNOWN, OTHER_LABEL};
 
 /// Registered once per process; a restarted controller attaches its new allocator. Clones are the
@@ -191,7 +191,7 @@ impl StateMetrics {
 }
 
 /// The families, in the order in which [`read`] fills them.
-fn families(of: PoolsOf) -> Result<[Family; 13], prometheus::Error> {
+fn families(of: PoolsOf) -> Result<[Family; 14], prometheus::Error> {
     let pool = |name: &str, help: &str| Family::gauge(name, help, of.labels());
     let counter = |name: &str, help: &str| {
         Family::counter(&format!("{}_{name}", of.prefix()), help, of.labels())
@@ -241,12 +241,18 @@ fn families(of: PoolsOf) -> Result<[Family; 13], prometheus::Error> {
             "Nodes to which another writer assigned a pod CIDR while they waited for this program.",
             &[],
         )?,
+        Family::gauge(
+            "node_ipam_servable_nodes",
+            "How many more Nodes the ClusterCIDR, or the cluster CIDRs of the flags together, can serve: \
+             free blocks of the IP family that has the fewest; 0 for a ClusterCIDR that assigns none.",
+            &["clusterCIDRName"],
+        )?,
     ])
 }
 
-fn read(families: &[Family; 13], state: &Snapshot) -> [Vec<Metric>; 13] {
+fn read(families: &[Family; 14], state: &Snapshot) -> [Vec<Metric>; 14] {
     let [allocations, releases, usage, max, free, pressure, states, singles @ ..] = families;
-    let [pending, conflicts, external, in_services, resting, foreign] = singles;
+    let [pending, conflicts, external, in_services, resting, foreign, servable] = singles;
     let pools = |family: &Family, value: fn(&PoolState) -> f64| {
         let of_pool = |pool: &PoolState| {
             let cidr = cidr::canonical(&pool.cidr);
@@ -260,6 +266,10 @@ fn read(families: &[Family; 13], state: &Snapshot) -> [Vec<Metric>; 13] {
         states.series(&[&cidr, name, pool.state], 1.0)
     };
     let single = |family: &Family, count: usize| vec![family.series(&[], float(count as u128))];
+    let servable_series = |it: &Servable| {
+        let name = it.object.as_ref().map_or("", |(name, _)| name);
+        servable.series(&[name], float(it.nodes))
+    };
     let waiting =
         [("pending", state.pending), ("starved", state.starved), ("reserved", state.reserved)];
     [
@@ -276,6 +286,7 @@ fn read(families: &[Family; 13], state: &Snapshot) -> [Vec<Metric>; 13] {
         single(in_services, state.in_services),
         single(resting, state.resting),
         vec![foreign.series(&[], float(u128::from(state.foreign_total)))],
+        state.servable.iter().map(servable_series).collect(),
     ]
 }
 

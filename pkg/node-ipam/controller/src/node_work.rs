@@ -17,6 +17,7 @@ use crate::api::NodeApi;
 use crate::metrics::IpamMetrics;
 use crate::node_events::NodeEvents;
 use crate::options::Options;
+use crate::pool_events;
 use crate::reconciler::{Backlog, CachedNode, Reconciler};
 use crate::second_allocator::Detector;
 use crate::writer::LastAccepted;
@@ -107,8 +108,10 @@ pub(crate) async fn work<N: CachedNode, R: Reconcile<Key = Arc<str>>>(
         }
         Ok(())
     };
+    let allocator = &reconciler.allocator;
+    let pools = pool_events::report(allocator, &context.recorder, &options.lease, &context.stop);
     let stop = deadline_of_outcomes(context);
-    let ((), (), (), deadline) = tokio::try_join!(work, resting, watching, stop)?;
+    let ((), (), (), (), deadline) = tokio::try_join!(work, resting, watching, pools, stop)?;
     Ok(Stopped { unknown_writes: reconciler.settle_outcomes(deadline).await })
 }
 

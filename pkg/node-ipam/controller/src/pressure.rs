@@ -73,6 +73,19 @@ pub(crate) struct PoolState {
     pub(crate) pressure: u8,
 }
 
+/// A ClusterCIDR, or all pools of the flags together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Servable {
+    /// Name and UID of the ClusterCIDR; `None` for the flags.
+    pub(crate) object: Option<(Arc<str>, Arc<str>)>,
+    /// Whether it gives out blocks.
+    pub(crate) is_serving: bool,
+    /// How many Nodes get a block of each family.
+    pub(crate) nodes: u128,
+    /// The ranges of the family with the fewest free blocks.
+    pub(crate) scarcest: String,
+}
+
 /// All counts at the same time.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Snapshot {
@@ -96,6 +109,8 @@ pub(crate) struct Snapshot {
     pub(crate) resting: usize,
     /// Nodes that somebody else gave CIDRs to while they waited for ours.
     pub(crate) foreign_total: u64,
+    /// How many more Nodes can be served.
+    pub(crate) servable: Vec<Servable>,
 }
 
 #[cfg(test)]

@@ -165,6 +165,11 @@ impl PoolSource {
         matches!(self.kind, Kind::Cloud(_))
     }
 
+    /// Whether pools come and go with ClusterCIDRs.
+    pub(super) fn takes_from_objects(&self) -> bool {
+        self.kind == Kind::ClusterCidrs
+    }
+
     /// Whether a cloud routes blocks before Nodes have them.
     pub(super) fn is_routed(&self) -> bool {
         self.kind == Kind::Cloud(CloudSource::Routed)
@@ -251,7 +256,7 @@ impl PoolSource {
     }
 
     /// Whether the flags keep this pool from giving out blocks.
-    fn is_drained(&self, pool: &Pool) -> bool {
+    pub(super) fn is_drained(&self, pool: &Pool) -> bool {
         self.drained.contains(&pool.cidr())
     }
 

@@ -104,6 +104,7 @@ fn ranges_of_the_flags_are_drained_too() {
     assert_eq!(why, Shortage::Draining("10.0.0.0/29".into()));
     let states: Vec<_> = allocator.snapshot().pools.iter().map(|pool| pool.state).collect();
     assert_eq!(states, ["draining", "serving", "serving"]);
+    assert_eq!(allocator.servable()[0].nodes, 0, "those of the draining range do not count");
     assert_eq!(allocator.gone("old", now()).wake, [] as [Arc<str>; 0]);
     assert_eq!(allocator.gone("a", now()).wake, ["c".into()]);
 }
