@@ -29,8 +29,10 @@ pub(crate) fn plan(
     for subnet in subnets.placed.iter().filter(|subnet| subnet.available) {
         let user = tables.iter().find(|table| table.association_of(subnet.id).is_some());
         if let Some(foreign) = user.filter(|table| !is_ours(situation, table, subnet)) {
-            let message =
-                format!("{} uses {}, which does not belong to this cluster", subnet.id, foreign.id);
+            let message = format!(
+                "{} uses {}, which does not belong to this cluster; remove the association",
+                subnet.id, foreign.id
+            );
             plan.problem(Part::RouteTables, Reason::OwnershipConflict, message);
             continue;
         }

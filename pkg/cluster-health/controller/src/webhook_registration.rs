@@ -147,7 +147,7 @@ impl Keeper {
             }
             Err(err) => {
                 if !secret_form::is_empty(&stored.body) {
-                    warn!(secret = key, %err, "Replacing the CA of the webhook");
+                    warn!(secret = key, %err, "The Secret has no usable CA of the webhook; replacing it");
                 }
                 let new = match self.known.take() {
                     Some(known) => known,

@@ -162,8 +162,7 @@ impl ElectionConfig {
         self.lease_duration + HEALTH_TOLERANCE
     }
 
-    /// Pause of a standby before it looks at the lease again; `draw` is uniform in `[0, 1)`
-    ///.
+    /// Pause of a standby before it looks at the lease again; `draw` is uniform in `[0, 1)`.
     pub(crate) fn standby_pause(&self, draw: f64) -> Duration {
         self.retry_period.mul_f64(STANDBY_SHARE * (1.0 + STANDBY_JITTER * draw))
     }

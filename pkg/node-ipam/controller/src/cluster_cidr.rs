@@ -182,8 +182,8 @@ async fn make(
         Ok(Created::Existing(_)) => Some(None),
         Err(error) => {
             warn!(logger = LOGGER, err = %error, "Cannot create a ClusterCIDR from \
-                --cluster-cidr; trying again. A CRD without the field that the error names is of \
-                another program or an older release: apply that of config/crd");
+                --cluster-cidr; trying again. If the error names an unknown field, the installed CRD \
+                is older or of another program: apply the CRD in config/crd");
             None
         }
     }

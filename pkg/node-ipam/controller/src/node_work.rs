@@ -202,7 +202,7 @@ pub(crate) fn audit<N: CachedNode>(nodes: &Informer<N>, reconciler: &Reconciler<
     if mended > 0 {
         error!(
             corrected = mended,
-            "Claims differed from the cache and were corrected; please report this"
+            "The record of which Node holds which pod CIDR differed from the Nodes and was corrected; this is a defect, please report it"
         );
     }
     reconciler.carry_out(effects);

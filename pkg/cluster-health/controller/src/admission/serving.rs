@@ -168,7 +168,7 @@ impl Keeping {
             let (leaf, supplied) = (self.round().await, supplied.as_ref());
             let Some((leaf, supplied)) = leaf.zip(supplied) else { continue };
             if let Err(err) = supplied.replace(&leaf.certificate, &leaf.key) {
-                error!(%err, "Cannot load the serving certificate of the webhook that was just issued");
+                error!(%err, "Cannot load the new serving certificate of the webhook");
             }
         }
     }

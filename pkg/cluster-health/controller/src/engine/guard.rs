@@ -105,7 +105,7 @@ fn report(
         }
     };
     let signs = format!(
-        "{percent} % of the members fail, {references_up} of {references} reference endpoints answer"
+        "{percent} % of the members fail, {references_up} of {references} endpoints of --cluster-health-guard-endpoints answer"
     );
     match (ruling.before, ruling.state) {
         (_, GuardState::Partition) => {
@@ -135,7 +135,7 @@ fn report(
                 "Many member clusters do not answer while the network of this process works; they are published as offline"
             );
             let text =
-                format!("{waiting} member clusters are published as offline at once: {signs}");
+                format!("{waiting} member clusters are published as offline together: {signs}");
             event(EventType::Warning, "MassOutage", text);
         }
         (GuardState::Partition, _) => {
@@ -155,7 +155,7 @@ fn report(
                 references,
                 api,
                 local_down,
-                "The guard of member clusters changed its state"
+                "Judged anew whether this process is cut off from its members"
             );
         }
     }

@@ -87,7 +87,12 @@ fn take(
         recorder.event(object, EventType::Warning, reason, text);
     };
     for other in flavour.identified(cluster, client, identity) {
-        say("SameCluster", format!("the KubeFedCluster {other} is the same cluster"));
+        say(
+            "SameCluster",
+            format!(
+                "the KubeFedCluster {other} is the same cluster as this one; delete one of the two"
+            ),
+        );
     }
     let is_news = flavour.surveyed(cluster, client, &found);
     match found {

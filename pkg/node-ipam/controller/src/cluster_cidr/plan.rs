@@ -74,7 +74,9 @@ pub(crate) enum SpecError {
         most: u8,
     },
     /// The range is smaller than one block.
-    #[error("{0} is too small: a block has at least {MIN_HOST_BITS} host bits")]
+    #[error(
+        "{0} is smaller than the smallest block, which has {MIN_HOST_BITS} host bits; use a larger range"
+    )]
     TooSmall(IpNet),
     /// Too many blocks.
     #[error(transparent)]
