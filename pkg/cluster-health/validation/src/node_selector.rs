@@ -101,17 +101,21 @@ fn is_label_key(text: &str) -> bool {
         && name.ends_with(is_end)
 }
 
+const HOST_BITS_IPV4: &str = "perNodeHostBitsIPv4";
+const HOST_BITS_IPV6: &str = "perNodeHostBitsIPv6";
+
 pub(crate) fn check_cluster_cidr(subject: &Subject<'_>, findings: &mut Findings) {
     let spec = subject.spec();
     let ranges = ranges(&spec, findings);
-    host_bits(&spec.field("perNodeHostBits"), &ranges, findings);
+    host_bits(&spec, &ranges, findings);
     check(&spec.field("nodeSelector"), findings);
     // The last: of a spec that is said to be missing nothing more is said.
     if ["ipv4", "ipv6"].iter().all(|name| spec.field(name).is_absent()) {
         findings.required(&spec, "at least one of ipv4 and ipv6");
     }
     let Some(old) = subject.old_spec() else { return };
-    for name in ["perNodeHostBits", "ipv4", "ipv6", "nodeSelector"] {
+    for name in ["perNodeHostBits", HOST_BITS_IPV4, HOST_BITS_IPV6, "ipv4", "ipv6", "nodeSelector"]
+    {
         let (now, before) = (spec.field(name), old.field(name));
         if now.value() != before.value() {
             findings.invalid(&now, IMMUTABLE);
@@ -135,13 +139,19 @@ fn ranges(spec: &Field<'_>, findings: &mut Findings) -> Vec<IpNet> {
     ranges
 }
 
-fn host_bits(at: &Field<'_>, ranges: &[IpNet], findings: &mut Findings) {
-    // No range has blocks of bits that the schema refuses.
-    let Some(bits) = at.number().filter(|_| !findings.has(at)) else { return };
-    for range in ranges {
+/// The bits of a family win over those of both. No range has blocks of bits that the schema refuses.
+fn host_bits(spec: &Field<'_>, ranges: &[IpNet], findings: &mut Findings) {
+    let of = |range: &IpNet| {
+        let is_v4 = matches!(range, IpNet::V4(_));
+        let own = spec.field(if is_v4 { HOST_BITS_IPV4 } else { HOST_BITS_IPV6 });
+        if own.is_absent() { spec.field("perNodeHostBits") } else { own }
+    };
+    let known = ranges.iter().map(|range| (range, of(range)));
+    let known: Vec<_> = known.filter(|(_, at)| !findings.has(at)).collect();
+    for (range, at) in known {
         let room = i64::from(range.max_prefix_len().saturating_sub(range.prefix_len()));
-        if bits > room {
-            findings.invalid(at, &format!("must be less than or equal to {room} for {range}"));
+        if at.number().is_some_and(|bits| bits > room) {
+            findings.invalid(&at, &format!("must be less than or equal to {room} for {range}"));
         }
     }
 }

@@ -44,6 +44,7 @@ fn ranges() -> Vec<Row> {
 fn blocks() -> Vec<Row> {
     let at =
         |bits: Value| row("blocks-fit-their-range", range, json!({"spec.perNodeHostBits": bits}));
+    let own = |bits: Value| row("blocks-fit-their-range", range, bits);
     let wide = |bits: u8, ipv6: &str| {
         row(
             "blocks-fit-their-range",
@@ -63,6 +64,14 @@ fn blocks() -> Vec<Row> {
         at(json!(17)).says(&[
             &says(17, "must be less than or equal to 16 for 10.0.0.0/16"),
             &says(17, "must be less than or equal to 16 for fd00::/112"),
+        ]),
+        own(json!({"spec.perNodeHostBitsIPv4": 4, "spec.perNodeHostBitsIPv6": 16})),
+        own(json!({"spec.perNodeHostBits": 64, "spec.perNodeHostBitsIPv4": 8, "spec.perNodeHostBitsIPv6": 16})),
+        own(json!({"spec.perNodeHostBitsIPv4": 17})).says(&[
+            "spec.perNodeHostBitsIPv4: Invalid: Invalid value: 17: must be less than or equal to 16 for 10.0.0.0/16",
+        ]),
+        own(json!({"spec.perNodeHostBitsIPv6": 17})).says(&[
+            "spec.perNodeHostBitsIPv6: Invalid: Invalid value: 17: must be less than or equal to 16 for fd00::/112",
         ]),
         at(json!(null)).says(&["spec.perNodeHostBits: Required: Required value: the address bits inside of a block, such as 8"]),
     ]
@@ -114,6 +123,8 @@ fn updates() -> Vec<Row> {
     vec![
         at(json!({"metadata.labels": {"a": "b"}})),
         at(json!({"spec.perNodeHostBits": 9})).says(&[&says("perNodeHostBits", "9")]),
+        at(json!({"spec.perNodeHostBitsIPv4": 9})).says(&[&says("perNodeHostBitsIPv4", "9")]),
+        at(json!({"spec.perNodeHostBitsIPv6": 9})).says(&[&says("perNodeHostBitsIPv6", "9")]),
         at(json!({"spec.ipv4": "10.1.0.0/16"})).says(&[&says("ipv4", "\"10.1.0.0/16\"")]),
         at(json!({"spec.ipv6": null})).says(&[&says("ipv6", "\"\"")]),
         at(json!({"spec.nodeSelector": null})).says(&[&says("nodeSelector", "\"\"")]),
