@@ -58,7 +58,7 @@ fn what_cannot_be_used_is_refused_with_the_reason() {
         (-1, "10.0.0.0/16", "", "perNodeHostBits is -1"),
         (260, "10.0.0.0/16", "", "perNodeHostBits is 260"),
         (9, "10.0.0.0/16", "fd00::/120", "perNodeHostBits is 9, but fd00::/120 allows 4 to 8"),
-        (4, "10.0.0.0/30", "", "10.0.0.0/30 is too small"),
+        (4, "10.0.0.0/30", "", "10.0.0.0/30 is smaller than"),
         (8, "", "fd00::/56", "2^64"),
     ] {
         let error = pools(bits, ipv4, ipv6).unwrap_err();
