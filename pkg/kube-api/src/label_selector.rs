@@ -5,9 +5,9 @@ mod syntax;
 use std::fmt;
 use std::sync::Arc;
 
-use syntax::{Requirement, Test, Tokens};
+use syntax::{Requirement, Tokens};
 
-pub use syntax::LabelSelectorError;
+pub use syntax::{LabelSelectorError, LabelTest, is_label_key};
 
 /// A label selector such as `tier in (web,db),!spot`; the empty one selects everything.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -39,15 +39,15 @@ impl fmt::Display for LabelSelector {
     }
 }
 
-impl Test {
-    fn passes(&self, value: Option<&str>) -> bool {
+impl LabelTest {
+    /// Whether a label with this value passes; `None` is a missing label.
+    pub fn passes(&self, value: Option<&str>) -> bool {
         let is_one_of = |values: &[Box<str>]| {
             value.is_some_and(|value| values.iter().any(|one| **one == *value))
         };
         let number = || value.and_then(|value| value.parse::<i64>().ok());
         match self {
             Self::In(values) => is_one_of(values),
-            // As in Kubernetes, an object without the label passes.
             Self::NotIn(values) => !is_one_of(values),
             Self::Exists => value.is_some(),
             Self::DoesNotExist => value.is_none(),

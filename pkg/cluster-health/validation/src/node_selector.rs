@@ -1,6 +1,7 @@
 //! Node selectors, as core/v1 has them.
 
 use ipnet::IpNet;
+use kube_api::is_label_key;
 
 use super::field::Field;
 use super::findings::Findings;
@@ -84,21 +85,6 @@ fn operator<'a>(
         return None;
     }
     Some(text)
-}
-
-/// `prefix/name`; the prefix is optional.
-fn is_label_key(text: &str) -> bool {
-    let (prefix, name) = match text.split_once('/') {
-        Some((prefix, name)) => (Some(prefix), name),
-        None => (None, text),
-    };
-    let is_end = |character: char| character.is_ascii_alphanumeric();
-    let is_inner = |character: char| is_end(character) || matches!(character, '-' | '_' | '.');
-    prefix.is_none_or(|prefix| super::formats::subdomain_problem(prefix).is_none())
-        && name.len() <= 63
-        && name.chars().all(is_inner)
-        && name.starts_with(is_end)
-        && name.ends_with(is_end)
 }
 
 const HOST_BITS_IPV4: &str = "perNodeHostBitsIPv4";

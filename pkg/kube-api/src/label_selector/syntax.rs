@@ -11,16 +11,23 @@ const OPERATOR: &str = "one of = == != in notin > < or a comma";
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Requirement {
     pub(super) key: Box<str>,
-    pub(super) test: Test,
+    pub(super) test: LabelTest,
 }
 
+/// What the value of a label has to be.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Test {
+pub enum LabelTest {
+    /// One of these.
     In(Vec<Box<str>>),
+    /// None of these; the label may be missing, as everywhere in Kubernetes.
     NotIn(Vec<Box<str>>),
+    /// Anything.
     Exists,
+    /// Nothing: the label is missing.
     DoesNotExist,
+    /// A whole number above this one.
     Greater(i64),
+    /// A whole number below this one.
     Less(i64),
 }
 
@@ -80,25 +87,25 @@ impl<'a> Tokens<'a> {
     fn requirement(&mut self) -> Result<Requirement, LabelSelectorError> {
         let is_negated = self.take("!");
         let key = match self.next() {
-            Token::Word(key) if is_key(key) => key.into(),
+            Token::Word(key) if is_label_key(key) => key.into(),
             Token::Word(key) => return Err(LabelSelectorError::Key(key.to_owned())),
             other => return Err(unexpected(other, KEY)),
         };
-        let test = if is_negated { Test::DoesNotExist } else { self.test()? };
+        let test = if is_negated { LabelTest::DoesNotExist } else { self.test()? };
         Ok(Requirement { key, test })
     }
 
-    fn test(&mut self) -> Result<Test, LabelSelectorError> {
+    fn test(&mut self) -> Result<LabelTest, LabelSelectorError> {
         if matches!(self.peek(), Token::End | Token::Symbol(",")) {
-            return Ok(Test::Exists);
+            return Ok(LabelTest::Exists);
         }
         match self.next() {
-            Token::Symbol("=" | "==") => Ok(Test::In(vec![self.value()?])),
-            Token::Symbol("!=") => Ok(Test::NotIn(vec![self.value()?])),
-            Token::Symbol(">") => Ok(Test::Greater(self.number()?)),
-            Token::Symbol("<") => Ok(Test::Less(self.number()?)),
-            Token::Word("in") => Ok(Test::In(self.values()?)),
-            Token::Word("notin") => Ok(Test::NotIn(self.values()?)),
+            Token::Symbol("=" | "==") => Ok(LabelTest::In(vec![self.value()?])),
+            Token::Symbol("!=") => Ok(LabelTest::NotIn(vec![self.value()?])),
+            Token::Symbol(">") => Ok(LabelTest::Greater(self.number()?)),
+            Token::Symbol("<") => Ok(LabelTest::Less(self.number()?)),
+            Token::Word("in") => Ok(LabelTest::In(self.values()?)),
+            Token::Word("notin") => Ok(LabelTest::NotIn(self.values()?)),
             other => Err(unexpected(other, OPERATOR)),
         }
     }
@@ -169,8 +176,8 @@ fn unexpected(found: Token<'_>, expected: &'static str) -> LabelSelectorError {
     LabelSelectorError::Unexpected { found, expected }
 }
 
-/// A name, with a DNS subdomain and a slash before it or without.
-fn is_key(key: &str) -> bool {
+/// Whether a label can have this key: a name, with a DNS subdomain and a slash before it or without.
+pub fn is_label_key(key: &str) -> bool {
     match key.split_once('/') {
         Some((domain, name)) => is_domain(domain) && is_name(name),
         None => is_name(key),

@@ -76,27 +76,27 @@ fn what_kubectl_refuses_is_refused_with_the_reason() {
 }
 
 /// A requirement as text, and what it means in the naive model.
-fn requirement() -> impl Strategy<Value = (String, Test, &'static str)> {
+fn requirement() -> impl Strategy<Value = (String, LabelTest, &'static str)> {
     let key = prop::sample::select(vec!["a", "b", "example.org/c"]);
     let value = || prop::sample::select(vec!["", "x", "y", "7"]);
     let test = prop_oneof![
-        Just(Test::Exists),
-        Just(Test::DoesNotExist),
+        Just(LabelTest::Exists),
+        Just(LabelTest::DoesNotExist),
         prop::collection::vec(value(), 1..3)
-            .prop_map(|all| Test::In(all.into_iter().map(Into::into).collect())),
+            .prop_map(|all| LabelTest::In(all.into_iter().map(Into::into).collect())),
         prop::collection::vec(value(), 1..3)
-            .prop_map(|all| Test::NotIn(all.into_iter().map(Into::into).collect())),
-        (0..9_i64).prop_map(Test::Greater),
-        (0..9_i64).prop_map(Test::Less),
+            .prop_map(|all| LabelTest::NotIn(all.into_iter().map(Into::into).collect())),
+        (0..9_i64).prop_map(LabelTest::Greater),
+        (0..9_i64).prop_map(LabelTest::Less),
     ];
     (key, test).prop_map(|(key, test)| {
         let text = match &test {
-            Test::Exists => key.to_owned(),
-            Test::DoesNotExist => format!("!{key}"),
-            Test::In(values) => format!("{key} in ({})", values.join(",")),
-            Test::NotIn(values) => format!("{key} notin ({})", values.join(",")),
-            Test::Greater(than) => format!("{key}>{than}"),
-            Test::Less(than) => format!("{key}<{than}"),
+            LabelTest::Exists => key.to_owned(),
+            LabelTest::DoesNotExist => format!("!{key}"),
+            LabelTest::In(values) => format!("{key} in ({})", values.join(",")),
+            LabelTest::NotIn(values) => format!("{key} notin ({})", values.join(",")),
+            LabelTest::Greater(than) => format!("{key}>{than}"),
+            LabelTest::Less(than) => format!("{key}<{than}"),
         };
         (text, test, key)
     })
@@ -118,13 +118,13 @@ proptest! {
         for (_, test, key) in &wanted {
             let value = labels.iter().find(|(name, _)| name == key).map(|(_, value)| *value);
             fulfilled &= match (test, value) {
-                (Test::Exists, value) => value.is_some(),
-                (Test::DoesNotExist, value) => value.is_none(),
-                (Test::In(all), Some(value)) => all.contains(&value.into()),
-                (Test::NotIn(all), Some(value)) => !all.contains(&value.into()),
-                (Test::NotIn(_), None) => true,
-                (Test::Greater(than), Some("7")) => 7 > *than,
-                (Test::Less(than), Some("7")) => 7 < *than,
+                (LabelTest::Exists, value) => value.is_some(),
+                (LabelTest::DoesNotExist, value) => value.is_none(),
+                (LabelTest::In(all), Some(value)) => all.contains(&value.into()),
+                (LabelTest::NotIn(all), Some(value)) => !all.contains(&value.into()),
+                (LabelTest::NotIn(_), None) => true,
+                (LabelTest::Greater(than), Some("7")) => 7 > *than,
+                (LabelTest::Less(than), Some("7")) => 7 < *than,
                 _ => false,
             };
         }

@@ -1,6 +1,6 @@
 //! [`Selector`]: which Nodes a ClusterCIDR is for, and how closely it fits them.
 
-use kube_api::NodeMarks;
+use kube_api::{LabelTest, NodeMarks};
 use thiserror::Error;
 
 use super::spec::{NodeSelector, NodeSelectorRequirement};
@@ -31,23 +31,13 @@ pub(crate) struct Selector {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Requirement {
     of: Subject,
-    test: Test,
+    test: LabelTest,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Subject {
     Label(Box<str>),
     Name,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Test {
-    In(Vec<Box<str>>),
-    NotIn(Vec<Box<str>>),
-    Exists,
-    DoesNotExist,
-    Greater(i64),
-    Less(i64),
 }
 
 /// A selector that the API's rules do not allow.
@@ -101,11 +91,11 @@ impl Selector {
             let mut requirements = Vec::new();
             for wanted in &term.match_expressions {
                 let of = Subject::Label(wanted.key.as_str().into());
-                requirements.push(Requirement { of, test: Test::read(wanted)? });
+                requirements.push(Requirement { of, test: test(wanted)? });
             }
             for wanted in &term.match_fields {
                 requirements
-                    .push(Requirement { of: field(wanted, combined)?, test: Test::read(wanted)? });
+                    .push(Requirement { of: field(wanted, combined)?, test: test(wanted)? });
             }
             texts.extend(term.match_expressions.iter().chain(&term.match_fields).map(text));
             terms.push(requirements);
@@ -154,43 +144,32 @@ impl Requirement {
             Subject::Name => Some(name),
             Subject::Label(key) => marks.labels.get(key).map(AsRef::as_ref),
         };
-        let number = || value.and_then(|value| value.parse::<i64>().ok());
-        match &self.test {
-            Test::In(values) => value.is_some_and(|value| values.iter().any(|one| **one == *value)),
-            Test::NotIn(values) => {
-                !value.is_some_and(|value| values.iter().any(|one| **one == *value))
-            }
-            Test::Exists => value.is_some(),
-            Test::DoesNotExist => value.is_none(),
-            Test::Greater(than) => number().is_some_and(|number| number > *than),
-            Test::Less(than) => number().is_some_and(|number| number < *than),
-        }
+        self.test.passes(value)
     }
 }
 
-impl Test {
-    fn read(wanted: &NodeSelectorRequirement) -> Result<Self, SelectorError> {
-        let NodeSelectorRequirement { key, operator, values } = wanted;
-        let list = || values.iter().map(|value| value.as_str().into()).collect();
-        let refused = |takes| {
-            let (key, operator, given) = (key.clone(), operator.clone(), values.len());
-            SelectorError::Values { key, operator, takes, given }
-        };
-        let number = || match &values[..] {
-            [one] => one.parse().map_err(|_| refused("one whole number")),
-            _ => Err(refused("one whole number")),
-        };
-        match operator.as_str() {
-            "In" | "NotIn" if values.is_empty() => Err(refused("values")),
-            "In" => Ok(Self::In(list())),
-            "NotIn" => Ok(Self::NotIn(list())),
-            "Exists" | "DoesNotExist" if !values.is_empty() => Err(refused("no values")),
-            "Exists" => Ok(Self::Exists),
-            "DoesNotExist" => Ok(Self::DoesNotExist),
-            "Gt" => Ok(Self::Greater(number()?)),
-            "Lt" => Ok(Self::Less(number()?)),
-            _ => Err(SelectorError::Operator { key: key.clone(), operator: operator.clone() }),
-        }
+/// The test of a requirement.
+fn test(wanted: &NodeSelectorRequirement) -> Result<LabelTest, SelectorError> {
+    let NodeSelectorRequirement { key, operator, values } = wanted;
+    let list = || values.iter().map(|value| value.as_str().into()).collect();
+    let refused = |takes| {
+        let (key, operator, given) = (key.clone(), operator.clone(), values.len());
+        SelectorError::Values { key, operator, takes, given }
+    };
+    let number = || match &values[..] {
+        [one] => one.parse().map_err(|_| refused("one whole number")),
+        _ => Err(refused("one whole number")),
+    };
+    match operator.as_str() {
+        "In" | "NotIn" if values.is_empty() => Err(refused("values")),
+        "In" => Ok(LabelTest::In(list())),
+        "NotIn" => Ok(LabelTest::NotIn(list())),
+        "Exists" | "DoesNotExist" if !values.is_empty() => Err(refused("no values")),
+        "Exists" => Ok(LabelTest::Exists),
+        "DoesNotExist" => Ok(LabelTest::DoesNotExist),
+        "Gt" => Ok(LabelTest::Greater(number()?)),
+        "Lt" => Ok(LabelTest::Less(number()?)),
+        _ => Err(SelectorError::Operator { key: key.clone(), operator: operator.clone() }),
     }
 }
 
