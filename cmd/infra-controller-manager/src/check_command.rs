@@ -206,7 +206,7 @@ It reports:
 Flags:
       --claims                 List the pod CIDRs of every Node
       --pool string            Show only the pools of this range or ClusterCIDR: state, blocks, Nodes (20 without
-                               --claims). Exit code 1 if there is none
+                               --claims). Exit code 1 if no pool has that name
   -o, --output string          Output format: text or json (default text)
       --stock-healthz string   Health URL of kube-controller-manager on this host; empty skips this check
                                (default https://127.0.0.1:10257/healthz)
@@ -219,7 +219,7 @@ Example, on a kubeadm cluster before any change:
 ";
 
 /// Arguments of `check`.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq, Eq)]
 struct Arguments {
     /// Flags of the program.
     flags: Vec<OsString>,
@@ -242,8 +242,7 @@ impl Arguments {
     /// A flag of its own that cannot be read. Those of the program are not looked at.
     fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Wanted, String> {
         let stock_healthz = "https://127.0.0.1:10257/healthz".to_owned();
-        let mut parsed =
-            Self { flags: Vec::new(), stock_healthz, claims: false, pool: None, json: false };
+        let mut parsed = Self { stock_healthz, ..Self::default() };
         let mut args = args.into_iter();
         while let Some(argument) = args.next() {
             let text = argument.to_string_lossy().into_owned();
@@ -300,16 +299,17 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn events_of_controllers_name_the_lease_of_a_dry_run_and_one_without_election() {
+        let lease = |args: &[&str]| settings(args).lease.name;
+        assert_eq!(lease(&["--dry-run"]), "infra-controller-manager-dry-run");
+        assert_eq!(lease(&["--leader-elect=false"]), "infra-controller-manager");
+    }
+
+    #[test]
     fn flags_that_would_not_start_are_reported_without_a_request() {
         let flags = ["--cluster-cidr=no", "--allocate-node-cidrs", "--kubeconfig=/nonexistent"];
         let flags = flags.iter().chain(&["--kube-api-qps=0"]).map(OsString::from).collect();
-        let arguments = Arguments {
-            flags,
-            stock_healthz: String::new(),
-            claims: false,
-            pool: None,
-            json: false,
-        };
+        let arguments = Arguments { flags, ..Arguments::default() };
         let report = run(&arguments, ALL).unwrap();
         let text = report.text();
         assert!(!report.is_safe() && text.contains("--cluster-cidr"), "{text}");
@@ -319,13 +319,7 @@ pub(crate) mod tests {
     #[test]
     fn a_flag_that_is_none_is_one_line() {
         let flags = vec!["--cluster-cidrs=10.0.0.0/8".into()];
-        let arguments = Arguments {
-            flags,
-            stock_healthz: String::new(),
-            claims: false,
-            pool: None,
-            json: false,
-        };
+        let arguments = Arguments { flags, ..Arguments::default() };
         assert!(run(&arguments, ALL).unwrap_err().starts_with("unknown flag: --cluster-cidrs"));
     }
 }

@@ -99,6 +99,7 @@ pub async fn run(settings: ProcessSettings, log: &LogHandle) -> Result<()> {
         work_rate: settings.work_rate,
         own_rates: settings.own_rates.clone(),
         dry_run: settings.dry_run,
+        lease: settings.lease.clone(),
         throttle_metrics: throttles,
         event_client: events.client.clone(),
         event_metrics: events.metrics.clone(),
@@ -106,8 +107,7 @@ pub async fn run(settings: ProcessSettings, log: &LogHandle) -> Result<()> {
         shutdown_timeout: settings.shutdown_timeout,
         write_timeout: settings.write_timeout,
     };
-    let draining = Arc::new(AtomicBool::new(false));
-    tell_of_shutdown(&health, draining.clone());
+    let draining = tell_of_shutdown(&health);
     let outcome = match settings.election.clone() {
         None => {
             if settings.has_leader_work() {
@@ -138,14 +138,17 @@ pub async fn run(settings: ProcessSettings, log: &LogHandle) -> Result<()> {
     }
 }
 
-/// Whoever is about to stop is not ready.
-fn tell_of_shutdown(health: &Health, draining: Arc<AtomicBool>) {
+/// The switch by which this process, which is about to stop, says that it is not ready.
+fn tell_of_shutdown(health: &Health) -> Arc<AtomicBool> {
+    let draining = Arc::new(AtomicBool::new(false));
+    let is_draining = Arc::clone(&draining);
     health.add("shutdown", Endpoints::READY, move || {
-        if draining.load(Ordering::Relaxed) {
+        if is_draining.load(Ordering::Relaxed) {
             return Err("the process is stopping".into());
         }
         Ok(())
     });
+    draining
 }
 
 /// The limits of the clients, and what becomes of their writes.

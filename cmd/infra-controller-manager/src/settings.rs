@@ -10,6 +10,7 @@ use std::time::Duration;
 use ::serving::Exposition;
 use client::ClientOptions;
 use election::ElectionConfig;
+use events::ObjectRef;
 use flags::controllers::{Known, Selection};
 use flags::{Problem, Spec, Values, controllers};
 use informer::Format;
@@ -48,6 +49,8 @@ pub struct ProcessSettings {
     pub warnings: Vec<String>,
     /// `None` with `--leader-elect=false`, and when all controllers run in every replica.
     pub election: Option<ElectionConfig>,
+    /// The Lease of the leader, also without election.
+    pub lease: ObjectRef,
     /// Whether a clean exit gives the lease back.
     pub release_on_exit: bool,
     /// Reported version.
@@ -133,8 +136,9 @@ impl ProcessSettings {
         let install_crds = values.get(&INSTALL_CRDS);
         let crd_labels = crd_labels(values, hosted, &mut problems);
         let leads = install_crds || planned.iter().any(is_for_leaders) || planned.is_empty();
-        let election = (leads && values.get(&LEADER_ELECT))
-            .then(|| election_config(values, build::identity()));
+        let config = election_config(values, build::identity());
+        let lease = ObjectRef::lease(&config.namespace, &config.name, "");
+        let election = (leads && values.get(&LEADER_ELECT)).then_some(config);
         if !problems.is_empty() {
             return Err(problems);
         }
@@ -144,6 +148,7 @@ impl ProcessSettings {
             warnings,
             write_timeout: WRITE_TIMEOUT,
             election,
+            lease,
             release_on_exit: release_on_exit(values),
             client: client_options(values, &version),
             version,

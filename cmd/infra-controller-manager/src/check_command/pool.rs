@@ -29,14 +29,13 @@ pub(super) async fn show(
     wanted: &str,
     form: Form,
 ) -> Result<String, String> {
-    let ranges = Ranges::of(values).ok_or(
+    let mut ranges = Ranges::of(values).ok_or(
         "cannot show a pool: these flags assign no pod CIDRs; set --allocate-node-cidrs and the \
          flags of the cluster",
     )?;
     let nodes: Vec<Surveyed> = cluster.list("/api/v1/nodes?").await.map_err(|error| {
         format!("cannot list the Nodes: {error}; allow the identity of --kubeconfig to list nodes")
     })?;
-    let mut ranges = ranges;
     if ranges.are_of_cluster_cidrs() {
         let objects = cluster.list::<Value>(CLUSTER_CIDRS).await.map_err(|error| {
             format!(
@@ -63,7 +62,7 @@ fn unknown(wanted: &str, ranges: &Ranges) -> String {
         there.push("none".to_owned());
     }
     let there = there.join(", ");
-    format!("cannot show pool {wanted:?}: there is none of this range or name; pools: {there}")
+    format!("cannot show pool {wanted:?}: no pool has this range or name; pools: {there}")
 }
 
 fn in_text(found: &[PoolDetails], claims: bool) -> String {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use client::{
     Caller, Clients, ConfigError, Identity, Profile, Throttle, ThrottleError, ThrottleMetrics,
 };
-use events::Recorder;
+use events::{ObjectRef, Recorder};
 use kube_api::Resource;
 use objects::{ObjectClient, Schema, Why};
 use prometheus::Registry;
@@ -68,6 +68,8 @@ pub struct Settings {
     pub write_timeout: Duration,
     /// Whether writes are not stored: no write shows up in a cache.
     pub dry_run: bool,
+    /// The Lease of the leader, for events that are about no other object.
+    pub lease: ObjectRef,
 }
 
 impl Context {

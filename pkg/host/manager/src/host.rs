@@ -244,6 +244,7 @@ impl Wiring {
                 work_rate,
                 write_timeout: options.write_timeout,
                 dry_run: options.dry_run,
+                lease: options.lease.clone(),
             },
             stop: stop.clone(),
             work: self.work(hosted.name, check),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use client::{Clients, Profile, ThrottleMetrics};
-use events::EventMetrics;
+use events::{EventMetrics, ObjectRef};
 use informer::Format;
 use prometheus::Registry;
 use resilience::Fence;
@@ -44,6 +44,8 @@ pub struct HostOptions {
     pub own_rates: BTreeMap<&'static str, (f64, u32)>,
     /// Writes of controllers are judged by the API server and not stored.
     pub dry_run: bool,
+    /// The Lease of the leader, for events of controllers.
+    pub lease: ObjectRef,
     /// Metrics of the throttles of the controllers' clients.
     pub throttle_metrics: ThrottleMetrics,
     /// Sends all events, behind a throttle of its own.
@@ -82,6 +84,7 @@ impl HostOptions {
             work_rate: (20.0, 30),
             own_rates: BTreeMap::new(),
             dry_run: false,
+            lease: ObjectRef::lease("kube-system", product, ""),
             throttle_metrics: ThrottleMetrics::new(registry)?,
             event_client,
             event_metrics: EventMetrics::new(registry)?,

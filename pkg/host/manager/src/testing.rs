@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use api_server_double::{ApiServer, Asked, Reply};
 use client::{ClientOptions, Clients, RequestMetrics, ThrottleMetrics};
-use events::EventMetrics;
+use events::{EventMetrics, ObjectRef};
 use futures::future::BoxFuture;
 use informer::{Format, InformerMetrics, Server};
 use objects::OpenWrites;
@@ -91,7 +91,12 @@ pub(crate) async fn context(client: kube::Client) -> Context {
         health: Health::new(),
         pages: Pages::new(),
         listeners: ServingMetrics::new(&Registry::new()).unwrap(),
-        settings: Settings { work_rate: (5.0, 10), write_timeout: Duration::ZERO, dry_run: false },
+        settings: Settings {
+            work_rate: (5.0, 10),
+            write_timeout: Duration::ZERO,
+            dry_run: false,
+            lease: ObjectRef::lease("kube-system", "test", ""),
+        },
         work,
         informers: informers(client.clone(), metrics),
         caller: client.clone().into(),

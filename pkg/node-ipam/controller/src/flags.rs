@@ -143,12 +143,6 @@ pub(crate) const CLUSTER_CIDR_LABEL_WAIT: Flag<GoDuration> = Flag::duration(
     "A Node with the taint node.cloudprovider.kubernetes.io/uninitialized may lack labels. While no ClusterCIDR selects its labels, it waits this long before it gets a block of a ClusterCIDR without nodeSelector; 0 disables the wait. For MultiCIDRRangeAllocator.",
 );
 
-/// Flags of the host: where the leader's Lease is, which events about the pools of the flags name.
-pub(crate) const LEASE: [Flag<String>; 2] = [
-    Flag::string(GROUP, "leader-elect-resource-namespace", "kube-system", ""),
-    Flag::string(GROUP, "leader-elect-resource-name", "infra-controller-manager", ""),
-];
-
 /// Every flag that the controller reads; [`crate::options`] checks the values.
 pub(crate) const FLAGS: &[Spec] = &[
     CLOUD_PROVIDER.spec(),

@@ -109,7 +109,8 @@ pub(crate) async fn work<N: CachedNode, R: Reconcile<Key = Arc<str>>>(
         Ok(())
     };
     let allocator = &reconciler.allocator;
-    let pools = pool_events::report(allocator, &context.recorder, &options.lease, &context.stop);
+    let lease = &context.settings.lease;
+    let pools = pool_events::report(allocator, &context.recorder, lease, &context.stop);
     let stop = deadline_of_outcomes(context);
     let ((), (), (), (), deadline) = tokio::try_join!(work, resting, watching, pools, stop)?;
     Ok(Stopped { unknown_writes: reconciler.settle_outcomes(deadline).await })
@@ -202,7 +203,7 @@ pub(crate) fn audit<N: CachedNode>(nodes: &Informer<N>, reconciler: &Reconciler<
     if mended > 0 {
         error!(
             corrected = mended,
-            "The record of which Node holds which pod CIDR differed from the Nodes and was corrected; this is a defect, please report it"
+            "The claims of Nodes differed from their pod CIDRs and were corrected; this is a defect, please report it"
         );
     }
     reconciler.carry_out(effects);

@@ -10,13 +10,12 @@ mod ranges;
 use std::time::Duration;
 
 use cidr::{IpNet, Pool};
-use events::ObjectRef;
 use flags::{Problem, Values};
 use kube_api::LabelSelector;
 
 use crate::flags::{
     ADDITIONAL_CLUSTER_CIDRS, ALLOCATE_NODE_CIDRS, CIDR_ALLOCATOR_TYPE, CLOUD_PROVIDER,
-    CLUSTER_CIDR, CONCURRENT_NODE_CIDR_PATCHES, DRAIN_CLUSTER_CIDRS, LEASE, NODE_CIDR_EXCLUDE,
+    CLUSTER_CIDR, CONCURRENT_NODE_CIDR_PATCHES, DRAIN_CLUSTER_CIDRS, NODE_CIDR_EXCLUDE,
     NODE_SELECTOR, ON_SECOND_ALLOCATOR, POD_CIDR_REUSE_DELAY, SERVICE_CLUSTER_IP_RANGE,
 };
 use crate::second_allocator::{Hold, OnSecondAllocator};
@@ -49,8 +48,6 @@ pub(crate) struct Options {
     pub(crate) excluded: Vec<IpNet>,
     /// Which Nodes get a pod CIDR; `None` for all.
     pub(crate) node_selector: Option<LabelSelector>,
-    /// The leader's Lease, for events about the pools of the flags.
-    pub(crate) lease: ObjectRef,
     /// How long the blocks of a deleted Node stay unused.
     pub(crate) reuse_delay: Duration,
     /// Most PATCHes in flight at once.
@@ -139,8 +136,6 @@ pub(crate) fn judge(values: &Values) -> Result<Judged, Vec<Problem>> {
     }
     warnings.extend(cluster_cidrs::unused(values, multi));
     warnings.extend(cloud::unused(values, &kind, &pools));
-    let [namespace, name] = LEASE.map(|flag| values.get(&flag));
-    let lease = ObjectRef::lease(&namespace, &name, "");
     let reserved = [&service_ranges[..], &excluded].concat();
     let services = &service_ranges;
     let cloud = CloudOptions::judge(values, &kind, &pools, services, &reserved, &mut problems);
@@ -152,7 +147,6 @@ pub(crate) fn judge(values: &Values) -> Result<Judged, Vec<Problem>> {
             service_ranges,
             excluded,
             node_selector,
-            lease,
             reuse_delay,
             concurrency,
             on_second_allocator,
