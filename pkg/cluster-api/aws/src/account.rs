@@ -76,8 +76,8 @@ impl Account {
         if let Some(endpoint) = &options.endpoint {
             loader = loader.endpoint_url(endpoint);
         }
-        // A region without a value: the SDK would ask the metadata service for one, and log a debug
-        // dump where there is none. Each cluster has its own region.
+        // Also `None`: otherwise the SDK asks the metadata service for a region, and logs a debug dump
+        // on a machine without that service. Each cluster has its own region.
         loader = loader.region(home.clone());
         loader = match (&options.credentials, home) {
             (Some(credentials), _) => {

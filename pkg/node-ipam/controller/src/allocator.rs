@@ -20,7 +20,6 @@ mod observing;
 mod pool_source;
 mod selecting;
 mod sending;
-mod servable;
 mod unassigned;
 
 use std::collections::{HashMap, HashSet};
@@ -29,12 +28,12 @@ use std::time::Duration;
 
 use cidr::{IpNet, Pool};
 use findings::Findings;
-use pool_source::{CloudMemory, PoolSource};
+use pool_source::{CloudMemory, Entry, PoolSource};
 use tokio::time::Instant;
 use unassigned::{Phase, Unassigned, WaitQueues};
 
 use super::ledger::{CountedLedger, Owner};
-use super::pressure::Snapshot;
+use super::pressure::{Servable, Snapshot};
 use super::second_allocator::Hold;
 
 pub(crate) use super::ledger::Uid;
@@ -236,6 +235,34 @@ impl Allocator {
             self.after_release(&mut effects);
         }
         effects
+    }
+
+    /// How many more Nodes each ClusterCIDR, or the flags, can serve; empty where a cloud names the
+    /// ranges of Nodes, or there is no pool.
+    pub(crate) fn servable(&self) -> Vec<Servable> {
+        let pools = self.ledger.pools();
+        if self.source.takes_from_objects() {
+            let of_entry = |entry: &Entry| {
+                let object = Some((Arc::clone(&entry.name), Arc::clone(&entry.uid)));
+                let is_serving = entry.state == ServingState::Serving;
+                Servable::of(
+                    object,
+                    is_serving,
+                    &pools[entry.pools.clone()].iter().collect::<Vec<_>>(),
+                )
+            };
+            return self.source.entries().iter().map(of_entry).collect();
+        }
+        let gives_blocks =
+            !pools.is_empty() && (!self.source.is_cloud() || self.source.is_routed());
+        let in_use: Vec<_> = pools.iter().filter(|it| !self.source.is_drained(it)).collect();
+        gives_blocks.then(|| Servable::of(None, true, &in_use)).into_iter().collect()
+    }
+
+    /// Like [`Self::servable`], once the state at the start is known; with what was full then.
+    pub(crate) fn servable_since_start(&self) -> Option<(Vec<Servable>, HashSet<Option<Uid>>)> {
+        let is_known = self.started.is_some() && !self.in_list;
+        is_known.then(|| (self.servable(), self.full_at_start.clone()))
     }
 
     /// Counts everything.

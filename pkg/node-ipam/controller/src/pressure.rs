@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use cidr::IpNet;
+use cidr::{Family, IpNet, Pool};
 
 /// Warning lines in percent of a pool's blocks.
 const LINES: [u8; 2] = [80, 95];
@@ -84,6 +84,29 @@ pub(crate) struct Servable {
     pub(crate) nodes: u128,
     /// The ranges of the family with the fewest free blocks.
     pub(crate) scarcest: String,
+}
+
+impl Servable {
+    /// Counts these pools, which belong together.
+    pub(crate) fn of(
+        object: Option<(Arc<str>, Arc<str>)>,
+        is_serving: bool,
+        pools: &[&Pool],
+    ) -> Self {
+        let of_family = |family| pools.iter().filter(move |pool| pool.family() == family);
+        let families = [Family::V4, Family::V6].into_iter();
+        let free = |family| of_family(family).map(|pool| pool.free()).sum::<u128>();
+        let present = families.filter(|family| of_family(*family).next().is_some());
+        let scarcest = present.min_by_key(|family| free(*family));
+        let ranges =
+            scarcest.into_iter().flat_map(of_family).map(|pool| cidr::canonical(&pool.cidr()));
+        Self {
+            object,
+            is_serving,
+            nodes: if is_serving { scarcest.map_or(0, free) } else { 0 },
+            scarcest: ranges.collect::<Vec<_>>().join(", "),
+        }
+    }
 }
 
 /// All counts at the same time.

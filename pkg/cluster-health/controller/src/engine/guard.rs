@@ -155,7 +155,7 @@ fn report(
                 references,
                 api,
                 local_down,
-                "Judged anew whether this process is cut off from its members"
+                "The verdict on whether this process is cut off from its members changed"
             );
         }
     }

@@ -168,7 +168,7 @@ pub(crate) async fn sweep(clusters: Arc<ClusterRegistry>, stop: CancellationToke
 fn look_at_contained(member: &Arc<MemberCluster>, clusters: &Arc<ClusterRegistry>) {
     if let Err(panic) = contain_call(|| look_at(member, clusters)) {
         let cluster = &*member.cluster.key;
-        error!(cluster, %panic, "The search for members without a probe panicked at one member; it continues with the next");
+        error!(cluster, %panic, "The search for members without a probe panicked; it continues with the next member");
     }
 }
 

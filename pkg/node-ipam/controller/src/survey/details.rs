@@ -22,8 +22,8 @@ pub struct PoolDetails {
     pub held: Vec<(String, Vec<IpNet>)>,
 }
 
-/// The pools of this range or ClusterCIDR: none where there is none, several where ClusterCIDRs share
-/// the range or have two.
+/// The pools with this range or of this ClusterCIDR. They are several when ClusterCIDRs share the
+/// range, or when one has a range of each family.
 pub fn details(nodes: &[Surveyed], ranges: &Ranges, wanted: &str) -> Vec<PoolDetails> {
     let range = cidr::parse(wanted).ok();
     let (kept_out, ledger, held) = claimed(nodes, ranges);
