@@ -42,7 +42,7 @@ fn left(first: &[&str], more: usize, ways: &str) -> String {
     let have = if first.len() > 1 { "have" } else { "has" };
     let first = first.join(", ");
     format!(
-        "cannot finish deletion: {first}{more} {have} the cluster tag but not this owner-id; {ways} {ABANDON}=true to \
+        "cannot finish deletion: {first}{more} {have} the cluster tag but not the owner-id of this AWSCluster; {ways} {ABANDON}=true to \
          keep them"
     )
 }
@@ -174,7 +174,7 @@ pub(crate) async fn left_alone(stage: &Stage) -> (Vec<Foreign<'_>>, Vec<Case>) {
     let group = taken.group_of_role("node").await;
     taken.mark(&group, "another").await;
     let message = format!(
-        "{group} has the name taken-node and owner-id another, it does not belong to this cluster"
+        "{group} has the name taken-node and owner-id another: it belongs to another cluster"
     );
     let case = Case::new("taken", &with_ids(spec_of_user(), &taken));
     let ways = format!("set {OWNER}=another to delete or");

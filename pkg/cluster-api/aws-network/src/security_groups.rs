@@ -47,7 +47,7 @@ pub(crate) fn plan(situation: &Situation<'_>, home: &Home<'_>, plan: &mut Plan) 
                 let owner =
                     owner.map_or_else(|| "no owner-id".to_owned(), |id| format!("owner-id {id}"));
                 let message = format!(
-                    "{} has the name {name} and {owner}, it does not belong to this cluster",
+                    "{} has the name {name} and {owner}: it belongs to another cluster",
                     group.id
                 );
                 plan.problem(Part::SecurityGroups, Reason::OwnershipConflict, message);

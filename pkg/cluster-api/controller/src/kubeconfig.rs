@@ -83,7 +83,11 @@ pub(crate) fn judge(text: &str, server: &str, authority: &Authority, now: System
         return Verdict::Rewrite("the endpoint of the cluster has changed");
     }
     let due = renew_at(until);
-    if due <= now { Verdict::Rewrite("its certificate expires soon") } else { Verdict::Keep(due) }
+    if due <= now {
+        Verdict::Rewrite("more than half of the life of its certificate is over")
+    } else {
+        Verdict::Keep(due)
+    }
 }
 
 /// The parts of the current context.
@@ -229,7 +233,7 @@ mod tests {
         assert!(matches!(judged(&text, SERVER, before), Verdict::Keep(_)));
         assert_eq!(
             judged(&text, SERVER, YEAR / 2),
-            Verdict::Rewrite("its certificate expires soon")
+            Verdict::Rewrite("more than half of the life of its certificate is over")
         );
         let moved = judged(&text, "https://other:6443", Duration::ZERO);
         assert_eq!(moved, Verdict::Rewrite("the endpoint of the cluster has changed"));

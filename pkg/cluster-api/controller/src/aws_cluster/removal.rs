@@ -283,12 +283,14 @@ pub(super) fn blocked(others: &[Other], adopts: bool) -> String {
         [] => format!("an EKS cluster uses the VPC, which cannot be adopted; set {keep}"),
         ways => format!("set {} to delete or {keep}", ways.join(" or ")),
     };
-    format!("cannot finish deletion: {all} {have} the cluster tag but not this owner-id; {ways}")
+    format!(
+        "cannot finish deletion: {all} {have} the cluster tag but not the owner-id of this AWSCluster; {ways}"
+    )
 }
 
 pub(super) fn abandoned(others: &[Other]) -> String {
     let all = named(others, NAMED_AT_THE_END);
-    format!("left on AWS, with the cluster tag but not this owner-id: {all}")
+    format!("left on AWS, with the cluster tag but not the owner-id of this AWSCluster: {all}")
 }
 
 fn named(others: &[Other], limit: usize) -> String {
@@ -330,7 +332,7 @@ mod left_behind_tests {
     #[test]
     fn a_deletion_that_is_blocked_names_two_resources_and_the_ways_out() {
         let all = ["vpc-1", "sg-2", "sg-3", "sg-4", "sg-5"].map(|id| other(id, None));
-        let wanted = "cannot finish deletion: vpc-1, sg-2 and 3 more have the cluster tag but not this owner-id; \
+        let wanted = "cannot finish deletion: vpc-1, sg-2 and 3 more have the cluster tag but not the owner-id of this AWSCluster; \
                       set aws.cluster.x-k8s.io/adopt=true to delete or aws.cluster.x-k8s.io/allow-abandon=true to keep them";
         assert_eq!(blocked(&all, false), wanted);
         // Adoption was asked for and refused: that is so for EKS only.

@@ -76,7 +76,7 @@ impl<C: Cloud> Syncer<C> {
                 Ok(())
             }
             Step::WrongMode(why) => {
-                let mut why = format!("{} does not allow that {why}", self.direction.name());
+                let mut why = format!("With {}, {why}", self.direction.name());
                 if let Some(alias) = vm.first().filter(|_| has.is_empty()) {
                     let hint = if self.all.claims().is_block(&alias) {
                         "take it off the VM, or make it the pod CIDR of the Node"
@@ -180,16 +180,18 @@ pub(super) fn decide(
         // It was routed by us, and not yet written to the Node (`rule:reserved-block-is-kept`).
         (None, Some(alias), Direction::FromCluster) if Some(alias) == ours => Step::Allocate,
         (None, Some(_), Direction::FromCluster) => {
-            Step::WrongMode("its VM has an alias range, and the Node no pod CIDR")
+            Step::WrongMode("a VM must have no alias range before its Node has a pod CIDR")
         }
-        (None, None, Direction::FromCloud) => Step::WrongMode("its VM has no alias range"),
+        (None, None, Direction::FromCloud) => {
+            Step::WrongMode("a VM must have an alias range, which its Node gets; it has none")
+        }
         (None, Some(alias), Direction::FromCloud) => Step::TakeOver(alias),
         (Some(has), None, Direction::FromCluster) => match cidr::parse(has) {
             Ok(has) => Step::Route(has),
             Err(_) => Step::Mismatch,
         },
         (Some(_), None, Direction::FromCloud) => {
-            Step::WrongMode("the Node has a pod CIDR, and its VM no alias range")
+            Step::WrongMode("a VM must have the pod CIDR of its Node as alias range; it has none")
         }
         (Some(has), Some(alias), _) if cidr::parse(has).is_ok_and(|has| has == alias) => {
             Step::Settled
