@@ -40,7 +40,7 @@ fn register(
         gauge("clusterhealth_inflight_probes", "Probes under way.", &[])?,
         gauge(
             "clusterhealth_capacity_insufficient",
-            "1 when --cluster-health-max-concurrent-probes is too small to keep the periods if no cluster answers.",
+            "1 when --cluster-health-max-concurrent-probes is too small to keep the periods if no member answers.",
             &[],
         )?,
         gauge(
@@ -55,7 +55,7 @@ fn register(
         )?,
         gauge(
             "clusterhealth_stale_after_seconds",
-            "Time without a completed probe after which a cluster is published as unknown; the longest.",
+            "Time without a completed probe after which a member is published as unknown; the longest.",
             &["flavour"],
         )?,
         gauge(
@@ -65,7 +65,7 @@ fn register(
         )?,
         gauge(
             "clusterhealth_shard_replicas",
-            "Replicas that share the clusters, with several shards: alive, and expected by --cluster-health-shards.",
+            "Replicas that share the members, with several shards: alive, and expected by --cluster-health-shards.",
             &["state"],
         )?,
         gauge(
@@ -80,7 +80,7 @@ fn register(
         )?,
         gauge(
             "clusterhealth_guard_ratio",
-            "Share of the clusters probed in the last 20 s that did not answer, without those that are published as offline.",
+            "Share of the members probed in the last 20 s that did not answer, without those that are published as offline.",
             &[],
         )?,
         gauge(
@@ -102,7 +102,7 @@ fn register(
     if exposed.audit {
         let family = gauge(
             "clusterhealth_audit_differences",
-            "In an audit, clusters whose stored health differs from the result of the probes for a while.",
+            "In an audit, members whose stored health differs from the result of the probes for a while.",
             &["flavour", "ours", "stored"],
         )?;
         let shown = Arc::clone(shown);

@@ -53,7 +53,7 @@ impl Counters {
             )?,
             restarts: counter(
                 "clusterhealth_task_restarts_total",
-                "Tasks of clusters that were restarted.",
+                "Tasks of members that were restarted.",
                 &["reason"],
             )?,
             moves: counter(

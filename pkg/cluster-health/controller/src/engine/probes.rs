@@ -60,7 +60,7 @@ impl Permits {
         if insufficient && !cap.insufficient {
             let (at_once, enough) = (cap.size, probes_at_once(loads));
             warn!(
-                "--cluster-health-max-concurrent-probes={at_once} is too small: if no cluster answers, probes start later than their period; set it to {enough} or more, or to 0"
+                "--cluster-health-max-concurrent-probes={at_once} is too small: if no member answers, probes start later than their period; set it to {enough} or more, or to 0"
             );
         }
         cap.insufficient = insufficient;

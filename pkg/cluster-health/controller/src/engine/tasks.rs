@@ -59,7 +59,7 @@ async fn keep_going(
         let began = tokio::time::Instant::now();
         let Err(panic) = contain(probe_for_ever(member, clusters, task)).await;
         let cluster = &*member.cluster.key;
-        error!(cluster, %panic, "The task of a cluster panicked; restarting it");
+        error!(cluster, %panic, "The task of a member panicked; restarting it");
         clusters.counters.restarted("panic");
         let period = member.view(|it| it.policy.cadence.period);
         panics = if began.elapsed() < period { panics + 1 } else { 1 };
@@ -180,7 +180,7 @@ fn look_at(member: &Arc<MemberCluster>, clusters: &Arc<ClusterRegistry>) {
     let now = now();
     if let Some(task) = member.replace_if_stuck(now.monotonic) {
         let cluster = &*member.cluster.key;
-        warn!(cluster, "The task of a cluster completed no probe for two rounds and is replaced");
+        warn!(cluster, "The task of a member completed no probe for two rounds; replacing it");
         clusters.counters.restarted("watchdog");
         start(member, clusters, task);
     }
@@ -226,7 +226,7 @@ impl OpenFiles {
                 limit,
                 needed,
                 clusters,
-                "The limit of open files is too low: if no cluster answers, some clusters cannot be probed; raise the hard limit (LimitNOFILE, ulimit -Hn)"
+                "The limit of open files is too low: if no member answers, some members cannot be probed; raise the hard limit (LimitNOFILE, ulimit -Hn)"
             );
         }
         self.too_few = too_few;
