@@ -119,7 +119,9 @@ pub(crate) fn parse(arguments: impl Iterator<Item = String>) -> anyhow::Result<R
     anyhow::ensure!(options.runs > 0, "--runs is 0: nothing to measure");
     options.cases = match cases {
         Some(cases) => cases,
-        None if quick => list("existing-200,join-50x4")?,
+        None if quick => list(
+            "existing-200,existing-50-50kb,join-50x4,double-existing-500-50kb,double-ipv6-500",
+        )?,
         None => list(
             "existing-1000,existing-5000,existing-20000,join-200x20,join-500x10,defaults-1000",
         )?,
