@@ -14,7 +14,7 @@ use tests::child::Child;
 use tests::ports::free_port;
 
 use crate::blocks::{MASK_SIZE, pool};
-use crate::cases::{Case, Pools, Throttle};
+use crate::cases::{Case, Pools, Server, Throttle};
 
 /// The service account whose token both managers use for Nodes.
 pub(crate) const SERVICE_ACCOUNT: &str = "node-controller";
@@ -151,9 +151,22 @@ fn arguments(identity: Identity, case: &Case) -> Vec<String> {
             format!("--cluster-cidr={}", pool()),
             format!("--node-cidr-mask-size={MASK_SIZE}"),
         ]),
+        Pools::Ipv6 => arguments.extend(
+            [
+                "--cluster-cidr=fd00::/44",
+                "--node-cidr-mask-size=64",
+                "--node-cidr-max-ipv6-bits=20",
+            ]
+            .map(str::to_owned),
+        ),
         Pools::ClusterCidrs(_) => arguments.push(Allocator::MultiCidr.flag().to_owned()),
     }
-    if case.throttle == Throttle::Lifted {
+    if let Server::Double { json, .. } = case.server {
+        arguments.push("--kube-api-qps=-1".to_owned());
+        if json {
+            arguments.push("--kube-api-content-type=application/json".to_owned());
+        }
+    } else if case.throttle == Throttle::Lifted {
         arguments.extend(["--kube-api-qps=5000".to_owned(), "--kube-api-burst=5000".to_owned()]);
     }
     arguments

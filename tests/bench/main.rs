@@ -12,6 +12,7 @@ mod cases;
 mod clock;
 mod cluster_cidrs;
 mod contender;
+mod double;
 mod ledger;
 mod nodes;
 mod options;
@@ -29,6 +30,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use tokio::signal::unix::{SignalKind, signal};
 
+use crate::double::Double;
 use crate::options::{Options, Request};
 use crate::report::Line;
 use crate::stage::Stage;
@@ -66,13 +68,21 @@ async fn measure_until_signal(options: &Options) -> anyhow::Result<bool> {
 
 /// True when every run finished and none saw a duplicate.
 async fn measure(options: &Options) -> anyhow::Result<bool> {
-    let mut stage = Stage::set(options).await?;
+    let mut stage = None;
+    if options.needs_control_plane() {
+        stage = Some(Stage::set(options).await?);
+    }
+    let mut double = Double::default();
     let mut lines: Vec<Line> = Vec::new();
     let mut sound = true;
     for case in &options.cases {
         for run in 1..=options.runs {
             for contender in options.contenders_of(case) {
-                match stage.run(case, contender, run).await {
+                let outcome = match &mut stage {
+                    Some(stage) if !case.is_on_double() => stage.run(case, contender, run).await,
+                    _ => double.run(case, contender, run).await,
+                };
+                match outcome {
                     Ok(line) => {
                         eprintln!("{}", report::brief(&line));
                         sound &= line.duplicates == 0 && line.misplaced.unwrap_or(0) == 0;

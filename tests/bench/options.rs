@@ -2,7 +2,7 @@
 
 use anyhow::Context as _;
 
-use crate::cases::{Case, Load, Pools, Throttle};
+use crate::cases::{Case, Load, Pools, Server, Throttle};
 use crate::contender::{Contender, Identity};
 
 /// The text of `--help`.
@@ -16,7 +16,13 @@ of medians on standard error.
                          not given), cluster-cidrs-NxM (N Nodes and M ClusterCIDRs with selectors, for
                          the product alone: each Node has to be placed as a naive model says)
                          (existing-1000,existing-5000,existing-20000,join-200x20,
-                         join-500x10,defaults-1000; existing-100000 takes a quarter of an hour a run)
+                         join-500x10,defaults-1000; existing-100000 takes a quarter of an hour a run).
+                         With -50kb at the end the Nodes of existing and join have 50 KB, as they have
+                         after months in a large cluster. With double- before them a double of the API
+                         server has the Nodes, which makes them as they are read: more of them than etcd
+                         can hold. Only the product assigns there, without throttle; raw is the bare read
+                         of the list. -json and -pages at the end say how the double is read.
+                         double-ipv6-N takes blocks of /64 from fd00::/44: up to a million Nodes
   --contenders A,B       of product, stock, raw (all); raw lists all Nodes, throws the list away and then
                          sends the PATCHes, only where Nodes exist beforehand
   --identity WHO         controller-manager: kubeadm's user, working through the service account
@@ -56,6 +62,13 @@ impl Options {
         let takes_part = |contender: &Contender| match contender {
             // Under its default throttle stock takes 48 s per 1,000 Nodes.
             Contender::Product => true,
+            Contender::Raw if case.is_on_double() => {
+                matches!(
+                    (case.load, case.server),
+                    (Load::Existing(_), Server::Double { pages: false, .. })
+                )
+            }
+            Contender::Stock if case.is_on_double() => false,
             Contender::Stock => case.pools == Pools::Flags,
             Contender::Raw => {
                 case.throttle == Throttle::Lifted
@@ -69,6 +82,11 @@ impl Options {
     /// Whether a contender takes part at all.
     pub(crate) fn needs(&self, contender: Contender) -> bool {
         self.cases.iter().any(|case| self.contenders_of(case).contains(&contender))
+    }
+
+    /// Whether a case needs etcd and kube-apiserver.
+    pub(crate) fn needs_control_plane(&self) -> bool {
+        self.cases.iter().any(|case| !case.is_on_double())
     }
 }
 
@@ -101,7 +119,9 @@ pub(crate) fn parse(arguments: impl Iterator<Item = String>) -> anyhow::Result<R
     anyhow::ensure!(options.runs > 0, "--runs is 0: nothing to measure");
     options.cases = match cases {
         Some(cases) => cases,
-        None if quick => list("existing-200,join-50x4")?,
+        None if quick => list(
+            "existing-200,existing-50-50kb,join-50x4,double-existing-500-50kb,double-ipv6-500",
+        )?,
         None => list(
             "existing-1000,existing-5000,existing-20000,join-200x20,join-500x10,defaults-1000",
         )?,

@@ -15,9 +15,14 @@ const PATH: &str = "/api/v1/nodes?watch=true&sendInitialEvents=true&allowWatchBo
 /// An annotation of the bookmark behind the last Node.
 const LIST_END: &[u8] = b"k8s.io/initial-events-end";
 
-/// Reads all Nodes.
+/// Reads all Nodes, in protobuf.
 pub(crate) async fn read(api: &Api) -> anyhow::Result<()> {
-    let reply = api.clone().accepting(PROTOBUF_STREAM).stream(Method::GET, PATH, None).await?;
+    read_as(api, PROTOBUF_STREAM).await
+}
+
+/// Reads all Nodes in the encoding of this media type.
+pub(crate) async fn read_as(api: &Api, media_type: &'static str) -> anyhow::Result<()> {
+    let reply = api.clone().accepting(media_type).stream(Method::GET, PATH, None).await?;
     anyhow::ensure!(reply.status().is_success(), "GET {PATH} was answered {}", reply.status());
     let (mut body, mut search) = (reply.into_body(), Search::new(LIST_END));
     while let Some(frame) = body.frame().await {

@@ -80,18 +80,32 @@ pub(crate) fn line(
     start: Instant,
     spent: Option<Spent>,
 ) -> anyhow::Result<Line> {
+    let times = ledger.nodes().map(|(_, seen)| {
+        Ok((seen.added, seen.assigned.with_context(|| format!("{} got no CIDR", seen.name))?))
+    });
+    let times: Vec<_> = times.collect::<anyhow::Result<_>>()?;
+    let line = of_times(run, &times, start, spent);
+    Ok(Line { duplicates: ledger.duplicates(), misplaced: misplaced(&run.case, ledger), ..line })
+}
+
+/// Makes the line of a run in which each Node joined and was assigned at these times.
+pub(crate) fn of_times(
+    run: &Run<'_>,
+    times: &[(Instant, Instant)],
+    start: Instant,
+    spent: Option<Spent>,
+) -> Line {
     let joining = matches!(run.case.load, Load::Join { .. });
     let (mut moments, mut waits) = (Vec::new(), Vec::new());
-    for (_, seen) in ledger.nodes().filter(|(_, seen)| !joining || seen.added >= start) {
-        let assigned = seen.assigned.with_context(|| format!("{} got no CIDR", seen.name))?;
+    for (added, assigned) in times.iter().filter(|(added, _)| !joining || *added >= start) {
         moments.push(assigned.saturating_duration_since(start));
-        waits.push(assigned.saturating_duration_since(if joining { seen.added } else { start }));
+        waits.push(assigned.saturating_duration_since(if joining { *added } else { start }));
     }
     moments.sort_unstable();
     waits.sort_unstable();
     let (first, last) = (percentile(&moments, 0), percentile(&moments, 100));
     let own_share = spent.as_ref().and_then(|spent| spent.own_share);
-    Ok(Line {
+    Line {
         case: run.case,
         contender: run.contender,
         run: run.number,
@@ -105,11 +119,11 @@ pub(crate) fn line(
         own_share_p99_ms: own_share.map(|share| share.p99_ms),
         cpu_seconds: spent.as_ref().map(|spent| seconds(spent.usage.cpu)),
         peak_rss_bytes: spent.as_ref().map(|spent| spent.usage.peak_rss_bytes),
-        duplicates: ledger.duplicates(),
-        misplaced: misplaced(&run.case, ledger),
+        duplicates: 0,
+        misplaced: None,
         version: run.version.to_owned(),
         commit: run.commit.to_owned(),
-    })
+    }
 }
 
 fn misplaced(case: &Case, ledger: &Ledger) -> Option<usize> {

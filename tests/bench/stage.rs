@@ -5,6 +5,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use api_server_double::NodeSize;
 use http::Method;
 use tests::temp_dir::TempDir;
 use tests::{Allocator, ControlPlane, ControlPlaneOptions, programs};
@@ -78,10 +79,16 @@ impl Stage {
     /// Says what the numbers depend on.
     async fn introduce(&self) -> anyhow::Result<()> {
         let name = "bench-size".to_owned();
-        let size = nodes::create(&self.api, &name, &[]).await?;
-        nodes::delete_all(&self.api, &[name]).await?;
-        let cores = std::thread::available_parallelism()?;
-        eprintln!("{cores} cores, Nodes of {size} bytes, {}, {}", self.identity, self.commit);
+        let mut sizes = [0; 2];
+        for (place, size) in [NodeSize::Registered, NodeSize::Grown].into_iter().enumerate() {
+            sizes[place] = nodes::create(&self.api, &name, size, &[]).await?;
+            nodes::delete_all(&self.api, std::slice::from_ref(&name)).await?;
+        }
+        let (cores, [small, large]) = (std::thread::available_parallelism()?, sizes);
+        eprintln!(
+            "{cores} cores, Nodes of {small} bytes, with -50kb of {large}, {}, {}",
+            self.identity, self.commit
+        );
         for program in [&self.product, &self.stock].into_iter().flatten() {
             eprintln!("{}", program.version);
         }
@@ -162,7 +169,7 @@ impl Stage {
 }
 
 /// The commit of this checkout, marked when it differs from what is committed.
-fn commit() -> String {
+pub(crate) fn commit() -> String {
     let output = Command::new("git")
         .current_dir(programs::workspace())
         .args(["describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"])

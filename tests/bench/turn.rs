@@ -48,7 +48,7 @@ pub(crate) async fn prepare(
     clock: &mut Clock,
 ) -> anyhow::Result<()> {
     let Load::Existing(nodes) = case.load else { return Ok(()) };
-    nodes::create_all(api, names, |number| case.labels(number)).await?;
+    nodes::create_all(api, names, case.size, |number| case.labels(number)).await?;
     clock
         .until(SIGHT_LIMIT, |counts| counts.added == nodes)
         .await
@@ -107,10 +107,10 @@ impl Player<'_> {
             self.until_assigned(self.names.len(), clock).await?;
             return Ok(spawned);
         };
-        nodes::create(self.api, &warm_up_name(self.names), &[]).await?;
+        nodes::create(self.api, &warm_up_name(self.names), self.case.size, &[]).await?;
         self.until_assigned(1, clock).await?;
         let start = Instant::now();
-        nodes::create_on_schedule(self.api, self.names, rate).await?;
+        nodes::create_on_schedule(self.api, self.names, self.case.size, rate).await?;
         self.until_assigned(self.names.len() + 1, clock).await?;
         Ok(start)
     }
@@ -121,7 +121,7 @@ impl Player<'_> {
 }
 
 /// CPU and memory that the manager used until its last own writes came back by its watch.
-async fn cost(pid: u32) -> anyhow::Result<Usage> {
+pub(crate) async fn cost(pid: u32) -> anyhow::Result<Usage> {
     if !usage::quiet(&[pid], QUIET_LIMIT).await {
         eprintln!("the contender is still busy {QUIET_LIMIT:?} after its last assignment");
     }

@@ -10,6 +10,7 @@
 //! | `store.rs` | [`Store`], a server that keeps what it is sent |
 //! | `calls.rs` | [`Calls`], a server whose test answers each request by hand |
 //! | `loopback.rs` | [`Loopback`], the same server on a port |
+//! | `fleet.rs` | [`Fleet`], a server with as many Nodes as the largest clusters have |
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -20,6 +21,7 @@
 
 mod asked;
 mod calls;
+mod fleet;
 mod loopback;
 mod reply;
 mod server;
@@ -27,6 +29,7 @@ mod store;
 
 pub use asked::Asked;
 pub use calls::{Call, Calls};
+pub use fleet::{Fleet, FleetCounts, FleetOptions, NodeSize, NodeTimes, manifest};
 pub use loopback::Loopback;
 pub use reply::Reply;
 pub use server::{ApiServer, client, client_of_unchanging};

@@ -3,10 +3,10 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use kube_api::{Cached, View};
+use kube_api::{Cached, Decoding, Metadata, View};
 use tokio::time::Instant;
 
-use crate::decode::selection;
+use crate::decode::{self, selection};
 use crate::fault::Fault;
 use crate::intake::{Event, Intake, MessageHead, Page, PageHead, Staging};
 use crate::metrics::{InformerMetrics, Probe, Sample};
@@ -15,6 +15,7 @@ use crate::shared::Shared;
 use crate::shared::Unreadable;
 use crate::source::{FirstList, Source};
 use crate::store::{Objects, Store};
+use crate::stream::{LONGEST_MESSAGE, LONGEST_PAGE};
 
 pub(crate) struct Cache<T> {
     /// State that does not depend on the type of the objects.
@@ -216,6 +217,24 @@ impl<T: Cached> Staging for Staged<'_, T> {
         }
         for object in items {
             self.insert(object);
+        }
+        Ok(PageHead { version, next })
+    }
+
+    fn skip_too_long(&mut self, encoding: Encoding, body: &[u8]) -> Result<PageHead, Fault> {
+        let Page { version, next, items, .. } = decode::page::<Metadata>(encoding, body)?;
+        if items.len() > 1 {
+            // This server does not keep to limits, so it is unknown which object is too long.
+            return Err(Fault::PageTooLong(LONGEST_PAGE));
+        }
+        for object in items {
+            let cause = Fault::MessageTooLong(LONGEST_MESSAGE);
+            if T::DECODING == Decoding::Strict {
+                let object = format!("object {:?}", object.key);
+                return Err(Fault::Undecodable { object, encoding, cause: Box::new(cause) });
+            }
+            let (uid, version) = (object.uid.to_string(), object.resource_version);
+            self.keep(&Unreadable { key: object.key, uid, version, cause: Box::new(cause) });
         }
         Ok(PageHead { version, next })
     }

@@ -94,7 +94,7 @@ async fn find_in(client: &Client, kind: &Kind, version: &str) -> Result<Option<R
 /// `None` when the server does not know the path.
 async fn read<V: DeserializeOwned>(client: &Client, path: &str) -> Result<Option<V>, Fault> {
     let request = http::Request::get(path).header(ACCEPT, "application/json").body(Body::empty())?;
-    let body = match stream::fetch(client, request).await {
+    let body = match stream::fetch(client, request, stream::LONGEST_PAGE).await {
         Ok((_, body)) => body,
         Err(fault) if fault.is_not_found() => return Ok(None),
         Err(fault) => return Err(fault),

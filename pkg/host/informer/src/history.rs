@@ -167,7 +167,8 @@ impl<'a> Question<'a> {
 }
 
 async fn newest_version(shared: &Shared, collection: Collection) -> Result<u64, Fault> {
-    let (encoding, body) = stream::fetch(shared.client(), collection.newest_version()?).await?;
+    let request = collection.newest_version()?;
+    let (encoding, body) = stream::fetch(shared.client(), request, stream::LONGEST_PAGE).await?;
     decode::list_version(encoding, &body)
 }
 

@@ -44,6 +44,9 @@ pub(crate) trait Staging: Send {
     /// Takes in a page.
     fn take_page(&mut self, encoding: Encoding, body: &[u8]) -> Result<PageHead, Fault>;
 
+    /// Takes in a page of the metadata of an object that is too long to be read.
+    fn skip_too_long(&mut self, encoding: Encoding, body: &[u8]) -> Result<PageHead, Fault>;
+
     /// The key of an object that the complete list shows at a version up to `known`, and that the
     /// store, which has followed everything up to there, does not have in that version.
     fn contradiction(&self, known: u64) -> Option<Arc<str>>;

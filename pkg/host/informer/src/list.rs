@@ -12,9 +12,9 @@ use tracing::{debug, info};
 
 use crate::fault::Fault;
 use crate::intake::{Intake, MessageHead, Staging};
-use crate::request::{Collection, Encoding, Made};
+use crate::request::{Collection, Encoding};
 use crate::source::FirstList;
-use crate::stream::{self, Stream};
+use crate::stream::{self, LONGEST_MESSAGE, LONGEST_PAGE, Stream};
 
 /// Longest silence inside a streamed list. The server has all of it in memory, and pages follow.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -46,7 +46,7 @@ pub(crate) struct Lister {
     /// The server does not know streamed lists. Remembered: it will not learn before it is
     /// replaced, and a list in pages is as good.
     refused: bool,
-    /// Objects per page; fewer after a page that was too long.
+    /// Objects per page: half as many after a page that was too long, twice as many after a short one.
     limit: usize,
 }
 
@@ -100,9 +100,15 @@ impl Lister {
         let mut staged = cache.stage(terms.reuse);
         let (mut version, mut token) = (None, None::<String>);
         loop {
-            let request = |limit| collection.page(limit, token.as_deref(), terms.truth);
-            let (encoding, body) = self.page(client, request).await?;
-            let page = staged.take_page(encoding, &body)?;
+            let page = match self.page(client, collection, token.as_deref(), terms.truth).await {
+                Ok((encoding, body)) => staged.take_page(encoding, &body)?,
+                Err(Fault::PageTooLong(_)) => {
+                    let request = collection.metadata_of_one(token.as_deref())?;
+                    let (encoding, body) = stream::fetch(client, request, LONGEST_PAGE).await?;
+                    staged.skip_too_long(encoding, &body)?
+                }
+                Err(fault) => return Err(fault),
+            };
             // All pages show the state of the first one, and name it.
             let version = *version.get_or_insert(page.version);
             token = page.next;
@@ -112,16 +118,31 @@ impl Lister {
         }
     }
 
-    /// One page; in smaller parts when it is too long for us.
+    /// One page, of half as many objects while it is too long. [`Fault::PageTooLong`] means that the
+    /// next object alone is too long.
     async fn page(
         &mut self,
         client: &Client,
-        request: impl Fn(usize) -> Made,
+        collection: &Collection,
+        token: Option<&str>,
+        mut truth: FirstList,
     ) -> Result<(Encoding, Bytes), Fault> {
         loop {
-            match stream::fetch(client, request(self.limit)?).await {
-                Err(Fault::PageTooLong(_)) if self.limit > 1 => self.limit = self.limit.div_ceil(8),
-                fetched => return fetched,
+            let longest = if self.limit > 1 { LONGEST_PAGE } else { LONGEST_MESSAGE };
+            let request = collection.page(self.limit, token, truth)?;
+            match stream::fetch(client, request, longest).await {
+                // A server that lists from its cache sends all objects, whatever the limit.
+                Err(Fault::PageTooLong(_)) if truth == FirstList::Cached => {
+                    truth = FirstList::Consistent;
+                }
+                Err(Fault::PageTooLong(_)) if self.limit > 1 => self.limit = self.limit.div_ceil(2),
+                Ok((encoding, body)) => {
+                    if body.len() < LONGEST_PAGE / 4 {
+                        self.limit = PAGE.min(2 * self.limit);
+                    }
+                    return Ok((encoding, body));
+                }
+                Err(fault) => return Err(fault),
             }
         }
     }

@@ -64,6 +64,12 @@ impl Collection {
         self.get(&query.finish(), "list", self.accept.page)
     }
 
+    /// A page that has only the metadata of the object after `token`, or of the first one.
+    pub(crate) fn metadata_of_one(&self, token: Option<&str>) -> Made {
+        let metadata = Self { accept: Accept::METADATA, ..self.clone() };
+        metadata.page(1, token, FirstList::Consistent)
+    }
+
     /// A consistent list of one object's metadata, which tells the version of the collection.
     pub(crate) fn newest_version(&self) -> Made {
         self.get("limit=1", "list", self.accept.list_version())

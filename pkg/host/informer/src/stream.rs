@@ -26,8 +26,8 @@ const PAGE: Duration = Duration::from_secs(60);
 /// A server whose clock or timer is a little late ends a watch after our own time.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// A page of 500 objects of 128 KiB. One that is longer is asked for in parts.
-pub(crate) const LONGEST_PAGE: usize = 64 << 20;
+/// Longest page of several objects. A longer page is requested again with half of the objects.
+pub(crate) const LONGEST_PAGE: usize = 16 << 20;
 /// The text of a refusal.
 pub(crate) const LONGEST_REFUSAL: usize = 1 << 20;
 
@@ -88,14 +88,15 @@ impl Stream {
     }
 }
 
-/// Sends the request of a page and reads all of the answer.
+/// Sends the request of a page and reads all of the answer, unless it is longer than `longest`.
 pub(crate) async fn fetch(
     client: &Client,
     request: http::Request<Body>,
+    longest: usize,
 ) -> Result<(Encoding, Bytes), Fault> {
     let whole = async {
         let (encoding, body) = send(client, request).await?;
-        Ok((encoding, collect(body, LONGEST_PAGE).await?))
+        Ok((encoding, collect(body, longest).await?))
     };
     timeout(PAGE, whole).await.unwrap_or(Err(Fault::Silent(PAGE)))
 }

@@ -266,23 +266,3 @@ async fn retry_after_is_believed_for_a_minute_in_answers_and_inside_a_watch() {
     wire.event("ERROR", &json!({"kind": "Status", "code": 429, "details": details}));
     assert_waited(throttled, run.server.watch_from("10").await.at, (40.0, 40.0));
 }
-
-#[tokio::test(start_paused = true)]
-async fn a_page_that_is_too_long_is_asked_for_in_smaller_parts() {
-    let mut run = start();
-    run.server.streamed_list().await.refuse(400, "BadRequest");
-    let call = run.server.page().await;
-    assert_eq!(call.get("limit"), Some("500"));
-    let wire = call.stream();
-    let megabyte = bytes::Bytes::from(vec![b' '; 1 << 20]);
-    for _ in 0..65 {
-        wire.raw(megabyte.clone());
-    }
-    let call = run.server.page().await;
-    assert_eq!((call.get("limit"), call.get("continue")), (Some("63"), None));
-    call.page(10, "next", &[node("a", 1)]);
-    let call = run.server.page().await;
-    assert_eq!((call.get("limit"), call.get("continue")), (Some("63"), Some("next")));
-    call.page(10, "", &[node("b", 2)]);
-    assert_eq!(run.deltas.next(2).await, ["added a@1", "added b@2"]);
-}
