@@ -10,6 +10,7 @@
 mod events;
 mod invariants;
 mod pools;
+mod record;
 mod selector;
 mod service_ranges;
 mod startup;
