@@ -20,6 +20,7 @@ mod observing;
 mod pool_source;
 mod selecting;
 mod sending;
+mod shortage;
 mod unassigned;
 
 use std::collections::{HashMap, HashSet};
@@ -39,8 +40,9 @@ use super::second_allocator::Hold;
 pub(crate) use super::ledger::Uid;
 pub(crate) use cluster_cidrs::{Holding, RangeUse, SeenClusterCidr};
 pub(crate) use findings::{Effects, Notice, Skipped};
-pub(crate) use pool_source::{CloudSource, ServingState, Shortage};
+pub(crate) use pool_source::{CloudSource, ServingState};
 pub(crate) use sending::{AfterRead, OpenOutcome};
+pub(crate) use shortage::Shortage;
 
 /// From this size on the map of unassigned Nodes shrinks again: all Nodes of a new cluster are in it
 /// at first.
