@@ -11,6 +11,7 @@ mod events;
 mod invariants;
 mod pools;
 mod record;
+mod second_allocators;
 mod selector;
 mod service_ranges;
 mod startup;

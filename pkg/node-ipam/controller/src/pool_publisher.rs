@@ -101,20 +101,26 @@ impl PoolPublisher {
         stop: &CancellationToken,
     ) -> Result<(), Failure> {
         let mut progress = Progress::default();
-        // A write that was begun is awaited: the Lease must not be released before its end.
         while stop.run_until_cancelled(sleep(LOOK_EVERY)).await.is_some() {
             let Some(pools) = due(allocator, &progress, Instant::now()) else { continue };
             let began = Instant::now();
-            let written = self.write(&pools).await;
+            let written = self.write(&pools, stop).await;
             progress.take(written, pools, began, &self.key);
         }
         Ok(())
     }
 
-    /// Makes the record say this. Sends nothing where it does.
-    async fn write(&self, pools: &[RecordedPool]) -> Result<(), Unwritten> {
+    /// Makes the record say this. Sends nothing where it does. The stop ends a read, but a write that was
+    /// begun is awaited: the Lease must not be released before its end.
+    async fn write(
+        &self,
+        pools: &[RecordedPool],
+        stop: &CancellationToken,
+    ) -> Result<(), Unwritten> {
         let data = data(&self.leader, Timestamp::now(), pools);
-        let there = match self.client.read(&self.key).await? {
+        let read = stop.run_until_cancelled(self.client.read(&self.key)).await;
+        let Some(read) = read else { return Ok(()) };
+        let there = match read? {
             Some(there) => there,
             None => {
                 let mut draft = Draft::new(ConfigMapBody { data: data.clone() });
