@@ -67,7 +67,9 @@ impl Allocator {
             let admin = Shell::new(plane.admin_kubeconfig());
             admin.run("apply -f config/crd/networking.x-k8s.io_clustercidrs.yaml");
             admin.run("wait --for=condition=established --timeout=60s crd --all");
-            admin.run("apply -f config/rbac/cluster-cidrs.yaml");
+            for file in ["cluster-cidrs", "node-ipam-records"] {
+                admin.run(&format!("apply -f config/rbac/{file}.yaml"));
+            }
             READY.lock().get_or_insert_default().insert(plane.dir().to_owned());
         }
         let objects = cluster_cidrs(&plane.client().await);

@@ -17,6 +17,7 @@ use serde::de::DeserializeOwned;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::control_plane::{ControlPlane, Options};
+use crate::kubectl::Shell;
 
 /// Maximum of clusters: the number of tests that run at once on a machine of two cores.
 const AT_MOST: usize = 2;
@@ -41,7 +42,13 @@ pub async fn cluster() -> Cluster {
             clean(&plane.client().await).await.expect("the last test's objects can be deleted");
             plane
         }
-        None => ControlPlane::start(Options::default()).await.expect("a control plane starts"),
+        None => {
+            let plane = ControlPlane::start(Options::default()).await;
+            let plane = plane.expect("a control plane starts");
+            let records = "apply -f config/rbac/node-ipam-records.yaml";
+            Shell::new(plane.admin_kubeconfig()).run(records);
+            plane
+        }
     };
     Cluster { plane: Some(plane), _turn: turn }
 }
@@ -80,7 +87,7 @@ async fn clean(client: &Client) -> kube::Result<()> {
         .delete_collection(&DeleteParams::default().grace_period(0), &list)
         .await?;
     let config_maps = Api::<ConfigMap>::namespaced(client.clone(), "kube-system");
-    for name in ["antrea-config", "cilium-config", "kubeadm-config"] {
+    for name in ["antrea-config", "cilium-config", "icm-pools", "kubeadm-config"] {
         match config_maps.delete(name, &delete).await {
             Err(kube::Error::Api(status)) if status.is_not_found() => {}
             result => drop(result?),

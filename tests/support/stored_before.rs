@@ -7,7 +7,7 @@ use crate::poll::poll;
 use crate::programs::workspace;
 
 /// The schema of an older release: types, and no rule.
-fn without_rules(schema: &mut Value) {
+pub fn without_rules(schema: &mut Value) {
     match schema {
         Value::Object(fields) => {
             let rules =

@@ -12,7 +12,7 @@
 //! | `stock.rs` | whether kube-controller-manager still assigns pod CIDRs |
 //! | `allocators.rs` | other programs that assign pod CIDRs |
 //! | `nodes.rs` | pod CIDRs of the Nodes |
-//! | `pool.rs` | one pool, with `--pool` |
+//! | `pool.rs`, `recorded.rs` | one pool, with `--pool`; what the leader recorded about it |
 
 mod allocators;
 mod cluster;
@@ -20,6 +20,7 @@ mod host;
 mod leases;
 mod nodes;
 mod pool;
+mod recorded;
 mod report;
 mod rights;
 mod stock;
@@ -95,7 +96,7 @@ fn show_pool(arguments: &Arguments, pool: &str, hosted: Controllers) -> Result<S
         let (clients, _) = load(&settings).await?;
         let client = clients.build(Profile::root(NAME)).map_err(|error| error.to_string())?;
         let form = pool::Form { claims: arguments.claims, json: arguments.json };
-        pool::show(&Cluster::new(client), &values, pool, form).await
+        pool::show(&Cluster::new(client), &values, &settings, (pool, form)).await
     });
     runtime.shutdown_background();
     shown

@@ -1,8 +1,24 @@
 //! ClusterCIDRs that cannot be: those that the API server refuses, and those that the product does.
 
 use serde_json::{Value, json};
+use tests::kubectl::Kubectl;
+use tests::poll::poll;
+use tests::pool::Lent;
+use tests::programs::workspace;
+use tests::stored_before::without_rules;
 
 use crate::scene::{KIND, Scene, cluster_cidr, condition, everybody, hub, is_ready, labelled};
+
+/// A spec for Nodes that meet this requirement.
+fn selecting(of: &str, requirement: &Value) -> Value {
+    let mut spec = everybody(&["10.1.0.0/16"], 8);
+    spec["nodeSelector"] = json!({"nodeSelectorTerms": [{ of: [requirement] }]});
+    spec
+}
+
+fn requirement(key: &str, operator: &str, values: &[&str]) -> Value {
+    json!({"key": key, "operator": operator, "values": values})
+}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_api_server_refuses_what_is_of_no_family_too_small_or_changed() {
@@ -32,12 +48,52 @@ async fn the_api_server_refuses_what_is_of_no_family_too_small_or_changed() {
             json!({"ipv4": "10.0.0.0/16", "perNodeHostBits": 8, "nodeSelector": {"nodeSelectorTerms": []}}),
             "must have at least one node selector term",
         ),
+        (selecting("matchExpressions", &requirement("", "Exists", &[])), "the key of a label"),
+        (
+            selecting("matchExpressions", &requirement("-a", "Exists", &[])),
+            "must be the key of a label",
+        ),
+        (
+            selecting("matchExpressions", &requirement("A.b/c", "Exists", &[])),
+            "must be the key of a label",
+        ),
+        (selecting("matchExpressions", &requirement("a", "Near", &["b"])), "supported values"),
+        (selecting("matchExpressions", &requirement("a", "In", &[])), "must be specified when"),
+        (
+            selecting("matchExpressions", &requirement("a", "Exists", &["b"])),
+            "may not be specified when",
+        ),
+        (
+            selecting("matchExpressions", &requirement("a", "Gt", &["1", "2"])),
+            "must be specified single value",
+        ),
+        (selecting("matchExpressions", &requirement("a", "Lt", &["b"])), "must be an integer"),
+        (selecting("matchFields", &requirement("spec.x", "In", &["a"])), "supported values"),
+        (
+            selecting("matchFields", &requirement("metadata.name", "Exists", &[])),
+            "supported values",
+        ),
+        (
+            selecting("matchFields", &requirement("metadata.name", "In", &["a", "b"])),
+            "must be only one value",
+        ),
     ] {
         let refusal = hub.create_refused(&cluster_cidr("refused", &spec));
         assert!(refusal.contains(said), "{spec}: {refusal}");
     }
     let dotted = hub.create_refused(&cluster_cidr("a.b", &everybody(&["10.0.0.0/16"], 8)));
     assert!(dotted.contains("must be a DNS label"), "{dotted}");
+
+    let key = format!("{}/{}", "a.b".repeat(63), "C_d".repeat(21));
+    for (of, requirement) in [
+        ("matchExpressions", requirement(&key, "NotIn", &["b", ""])),
+        ("matchExpressions", requirement("a", "DoesNotExist", &[])),
+        ("matchExpressions", requirement("a", "Gt", &["-7"])),
+        ("matchFields", requirement("metadata.name", "NotIn", &["a"])),
+    ] {
+        hub.create(&cluster_cidr("taken", &selecting(of, &requirement)));
+        hub.run(&format!("delete {KIND} taken"));
+    }
 
     hub.create(&cluster_cidr("kept", &labelled(&["10.0.0.0/16"], 8, &["foo"])));
     for change in [
@@ -57,33 +113,47 @@ async fn the_api_server_refuses_what_is_of_no_family_too_small_or_changed() {
     assert_eq!(printed[1], ["kept", "8", "10.0.0.0/16", "AGE"]);
 }
 
+/// A cluster that had these objects before the CRD had its rules, as with the CRD of upstream.
+async fn stored_before(objects: &[Value]) -> Lent<Kubectl> {
+    let (hub, file) = (hub().await, "config/crd/networking.x-k8s.io_clustercidrs.yaml");
+    let text = std::fs::read_to_string(workspace().join(file)).unwrap();
+    let mut crd: Value = serde_saphyr::from_str(&text).unwrap();
+    without_rules(&mut crd);
+    hub.patch(&format!("crd {KIND}"), "merge", &json!({"spec": crd["spec"]}));
+    for object in objects {
+        poll("the rules are gone", async || hub.may_create(object).then_some(())).await;
+    }
+    hub.run(&format!("replace -f {file}"));
+    let mut number = 0;
+    poll("the rules are in force", async || {
+        number += 1;
+        let mut another = objects[0].clone();
+        another["metadata"]["name"] = json!(format!("another-{number}"));
+        (!hub.may_create(&another)).then_some(())
+    })
+    .await;
+    hub
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn objects_that_cannot_be_used_are_reported_and_others_are_used() {
-    let wanted = |key: &str, requirement: Value| {
-        let mut spec = everybody(&["10.1.0.0/16"], 8);
-        spec["nodeSelector"] = json!({"nodeSelectorTerms": [{ key: [requirement] }]});
-        spec
-    };
     let rows = [
         (
             "values",
-            wanted("matchExpressions", json!({"key": "a", "operator": "In"})),
+            selecting("matchExpressions", &requirement("a", "In", &[])),
             "In of \"a\" needs values",
         ),
         (
             "operator",
-            wanted("matchExpressions", json!({"key": "a", "operator": "Near"})),
+            selecting("matchExpressions", &requirement("a", "Near", &[])),
             "operator \"Near\"",
         ),
-        (
-            "field",
-            wanted("matchFields", json!({"key": "spec.x", "operator": "In", "values": ["a"]})),
-            "metadata.name",
-        ),
+        ("field", selecting("matchFields", &requirement("spec.x", "In", &["a"])), "metadata.name"),
         ("blocks", everybody(&["fd00::/56"], 8), "2^64"),
+        ("both", everybody(&["10.1.0.0/16", "fd00::/50"], 8), "2^70"),
     ];
     let objects: Vec<Value> = rows.iter().map(|(name, spec, _)| cluster_cidr(name, spec)).collect();
-    let scene = Scene::begin(&objects, "").await;
+    let scene = Scene::begin_on(stored_before(&objects).await, &[], "").await;
     for (name, _, said) in rows {
         let event = scene.event(name, "InvalidClusterCIDR").await;
         assert_eq!(event["type"], "Warning");
@@ -98,7 +168,7 @@ async fn objects_that_cannot_be_used_are_reported_and_others_are_used() {
     scene.hub.create(&cluster_cidr("good", &everybody(&["10.0.0.0/16"], 8)));
     assert_eq!(scene.add("a", &[]).await, ["10.0.0.0/24"]);
     scene.until("good", "is ready", is_ready).await;
-    for name in ["values", "operator", "field", "blocks"] {
+    for name in ["values", "operator", "field", "blocks", "both"] {
         assert_eq!(scene.events(name, "InvalidClusterCIDR").len(), 1, "{name}");
         scene.delete(name);
         scene.until_gone(name).await;

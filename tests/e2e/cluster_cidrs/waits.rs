@@ -73,7 +73,7 @@ async fn labels_that_never_come_are_not_waited_for_longer_than_the_flag_says() {
 #[tokio::test(flavor = "multi_thread")]
 async fn without_its_kind_the_product_is_well_and_serves_once_the_kind_is_there() {
     let hub = Kubectl::without_crds().await;
-    for file in ["role", "role-binding", "cluster-cidrs"] {
+    for file in ["role", "role-binding", "cluster-cidrs", "node-ipam-records"] {
         hub.run(&format!("apply -f config/rbac/{file}.yaml"));
     }
     let identity = hub.plane.kubeconfig(IDENTITY, &GROUPS).unwrap();

@@ -213,6 +213,9 @@ async fn the_accounts_rights_for_kinds_that_are_served_are_asked_for_whoever_has
     let args = [&ALLOCATING[..], &[NO_HEALTH]].concat();
     let (code, findings) = check(&kubeconfig, &args).await;
     assert_eq!(code, Some(0), "no kind is served: {findings:#?}");
+    let record =
+        "may not patch configmaps icm-pools in kube-system (pod CIDRs are assigned without it";
+    assert!(has(&findings, "warning", "rights", record), "{findings:#?}");
 
     hub.run("apply -f config/crd/core.kubefed.io_kubefedclusters.yaml");
     hub.run(&format!("wait --for=condition=established --timeout=60s {CRD}"));
@@ -240,7 +243,7 @@ async fn the_accounts_rights_for_kinds_that_are_served_are_asked_for_whoever_has
     assert_eq!(code, Some(1), "asked for by name it is not dormant: {findings:#?}");
 
     hub.run("create namespace kube-federation-system");
-    for file in ["cluster-health", "cluster-health-account"] {
+    for file in ["cluster-health", "cluster-health-account", "node-ipam-records"] {
         hub.run(&format!("apply -f config/rbac/{file}.yaml"));
     }
     let (code, findings) = check(&kubeconfig, &by_name).await;

@@ -17,8 +17,13 @@ use tests::{Observer, PATIENCE, Process, create_nodes, mk_node};
 use crate::files::{apply, manifest};
 use crate::rbac::{BINDINGS, GROUPS, ROLES, USER};
 
-const SHIPPED: [&str; 4] =
-    [BINDINGS, ROLES, "config/rbac/delegated-auth.yaml", "config/rbac/metrics-reader.yaml"];
+const SHIPPED: [&str; 5] = [
+    BINDINGS,
+    ROLES,
+    "config/rbac/delegated-auth.yaml",
+    "config/rbac/metrics-reader.yaml",
+    "config/rbac/node-ipam-records.yaml",
+];
 /// User that node-ipam works as.
 const ACCOUNT: &str = "system:serviceaccount:kube-system:node-controller";
 /// Two blocks of /24.

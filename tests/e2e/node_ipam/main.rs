@@ -10,6 +10,8 @@
 mod events;
 mod invariants;
 mod pools;
+mod record;
+mod second_allocators;
 mod selector;
 mod service_ranges;
 mod startup;

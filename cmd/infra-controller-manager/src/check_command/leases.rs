@@ -86,7 +86,12 @@ pub(super) async fn check(
     }
 }
 
-async fn read(cluster: &Cluster, namespace: &str, name: &str) -> Result<Option<Lease>, String> {
+/// Reads a Lease.
+pub(super) async fn read(
+    cluster: &Cluster,
+    namespace: &str,
+    name: &str,
+) -> Result<Option<Lease>, String> {
     let path = format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{name}");
     let lease = cluster.find(&path).await;
     lease.map_err(|error| format!("cannot read the lease {namespace}/{name}: {error}"))

@@ -7,6 +7,8 @@ use serde_json::{Value, json};
 
 use super::cluster::Cluster;
 use super::nodes::CLUSTER_CIDRS;
+use super::recorded::Recorded;
+use crate::settings::ProcessSettings;
 
 /// Nodes that are listed without `--claims`, and pools that a message names.
 const LISTED: usize = 20;
@@ -26,8 +28,8 @@ pub(super) struct Form {
 pub(super) async fn show(
     cluster: &Cluster,
     values: &Values,
-    wanted: &str,
-    form: Form,
+    settings: &ProcessSettings,
+    (wanted, form): (&str, Form),
 ) -> Result<String, String> {
     let mut ranges = Ranges::of(values).ok_or(
         "cannot show a pool: these flags assign no pod CIDRs; set --allocate-node-cidrs and the \
@@ -49,7 +51,9 @@ pub(super) async fn show(
     if found.is_empty() {
         return Err(unknown(wanted, &ranges));
     }
-    Ok(if form.json { in_json(&found, form.claims) } else { in_text(&found, form.claims) })
+    let recorded = Recorded::read(cluster, settings).await;
+    let show = if form.json { in_json } else { in_text };
+    Ok(show(&found, &recorded, form.claims))
 }
 
 fn unknown(wanted: &str, ranges: &Ranges) -> String {
@@ -65,12 +69,13 @@ fn unknown(wanted: &str, ranges: &Ranges) -> String {
     format!("cannot show pool {wanted:?}: no pool has this range or name; pools: {there}")
 }
 
-fn in_text(found: &[PoolDetails], claims: bool) -> String {
-    let each: Vec<String> = found.iter().map(|pool| lines(pool, claims)).collect();
+fn in_text(found: &[PoolDetails], recorded: &Recorded, claims: bool) -> String {
+    let each: Vec<String> = found.iter().map(|pool| lines(pool, recorded, claims)).collect();
     each.join("\n")
 }
 
-fn lines(pool: &PoolDetails, claims: bool) -> String {
+fn lines(pool: &PoolDetails, recorded: &Recorded, claims: bool) -> String {
+    let [recorded, resting] = recorded.in_text(pool);
     let PoolDetails { cluster_cidr, state, usage, kept_out, longest_free_run, held } = pool;
     let free = usage.blocks - usage.used;
     let of = cluster_cidr.as_ref().map(|name| format!(" of ClusterCIDR {name}"));
@@ -83,7 +88,8 @@ fn lines(pool: &PoolDetails, claims: bool) -> String {
         ("services, excluded", kept_out.to_string()),
         ("free", free.to_string()),
         ("longest free run", longest_free_run.to_string()),
-        ("resting", "see node_ipam_resting_claims of the leader".to_owned()),
+        ("resting", resting),
+        ("recorded", recorded),
         ("Nodes", usage.nodes.to_string()),
     ];
     lines.extend(facts.map(|(what, value)| format!("  {what:18}  {value}")));
@@ -99,7 +105,7 @@ fn lines(pool: &PoolDetails, claims: bool) -> String {
     lines.join("\n") + "\n"
 }
 
-fn in_json(found: &[PoolDetails], claims: bool) -> String {
+fn in_json(found: &[PoolDetails], recorded: &Recorded, claims: bool) -> String {
     // 2^64 blocks are one more than a number of JSON readers holds.
     let number = |count: u128| u64::try_from(count).unwrap_or(u64::MAX);
     let pools = found.iter().map(|pool| {
@@ -111,7 +117,7 @@ fn in_json(found: &[PoolDetails], claims: bool) -> String {
             "mask": usage.mask, "blocks": number(usage.blocks), "used": number(usage.used),
             "free": number(usage.blocks - usage.used), "servicesExcluded": number(*kept_out),
             "longestFreeRun": number(*longest_free_run), "nodes": usage.nodes,
-            "claims": listed.collect::<Vec<Value>>(),
+            "recorded": recorded.in_json(pool), "claims": listed.collect::<Vec<Value>>(),
         })
     });
     format!("{:#}\n", json!({"pools": pools.collect::<Vec<Value>>()}))
@@ -123,6 +129,8 @@ fn texts(cidrs: &[IpNet]) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use node_ipam::PoolRecord;
+
     use super::*;
     use crate::check_command::tests::values;
 
@@ -142,11 +150,26 @@ mod tests {
         (0..count).map(node).collect()
     }
 
+    /// A record that was written by somebody who would like to control the terminal.
+    fn recorded(leads: Option<bool>) -> Recorded {
+        let pools = json!([{
+            "pool": "10.0.0.0/16", "mask": 24, "state": "draining", "blocks": 256, "used": 7,
+            "free": 249, "resting": 3,
+        }]);
+        let record = PoolRecord::of_config_map(&json!({
+            "metadata": {"labels": {informer::MANAGED_BY: crate::build::PRODUCT}},
+            "data": {
+                "leader": "h\u{1b}_1", "written": "2026-01-02T03:04:05Z", "pools": pools.to_string(),
+            },
+        }));
+        Recorded::Read { record: record.unwrap(), leads }
+    }
+
     #[test]
     fn an_operator_reads_state_numbers_and_nodes() {
         let found = details(&nodes(2), &ranges(), "10.0.0.0/16");
         assert_eq!(
-            in_text(&found, false),
+            in_text(&found, &recorded(Some(true)), false),
             "Pool 10.0.0.0/16\n\
              \x20 state               draining\n\
              \x20 blocks              256 of /24\n\
@@ -154,25 +177,35 @@ mod tests {
              \x20 services, excluded  2\n\
              \x20 free                252\n\
              \x20 longest free run    252\n\
-             \x20 resting             see node_ipam_resting_claims of the leader\n\
+             \x20 resting             3\n\
+             \x20 recorded            7 used, 249 free at 2026-01-02T03:04:05Z by h\\u{1b}_1, which leads\n\
              \x20 Nodes               2\n\
              \x20   n0  10.0.2.0/24\n\
              \x20   n1  10.0.3.0/24\n"
         );
+        let none = Recorded::Missing("no ConfigMap".to_owned());
         let many = details(&nodes(25), &ranges(), "fd00::/56");
-        assert!(in_text(&many, false).ends_with("    and 5 more; list all with --claims\n"));
-        assert_eq!(in_text(&many, true).lines().count(), 9 + 25);
+        assert!(in_text(&many, &none, false).ends_with("    and 5 more; list all with --claims\n"));
+        assert_eq!(in_text(&many, &none, true).lines().count(), 10 + 25);
     }
 
     #[test]
     fn programs_read_it_as_json_and_an_unknown_pool_names_those_there_are() {
-        let text = in_json(&details(&nodes(1), &ranges(), "10.9.0.0/24"), false);
+        let text = in_json(&details(&nodes(1), &ranges(), "10.9.0.0/24"), &recorded(None), false);
         let expected = json!({"pools": [{
             "pool": "10.9.0.0/24", "clusterCIDRName": null, "state": "serving", "mask": 24,
             "blocks": 1, "used": 0, "free": 1, "servicesExcluded": 0, "longestFreeRun": 1,
-            "nodes": 0, "claims": [],
+            "nodes": 0, "claims": [], "recorded": null,
         }]});
         assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), expected);
+        let found = details(&[], &ranges(), "10.0.0.0/16");
+        let text = in_json(&found, &recorded(Some(false)), false);
+        let shown: Value = serde_json::from_str(&text).unwrap();
+        let expected = json!({
+            "used": 7, "free": 249, "resting": 3, "state": "draining", "leads": false,
+            "written": "2026-01-02T03:04:05Z", "leader": "h\u{1b}_1",
+        });
+        assert_eq!(shown["pools"][0]["recorded"], expected);
         assert!(details(&[], &ranges(), "10.8.0.0/24").is_empty());
         let told = unknown("10.8.0.0/24", &ranges());
         assert!(told.ends_with("pools: 10.0.0.0/16, fd00::/56, 10.9.0.0/24"), "{told}");

@@ -14,6 +14,11 @@ use crate::settings::ProcessSettings;
 
 const VERBS: [&str; 2] = ["list", "watch"];
 
+/// The kind is served by a CRD of another program.
+const DORMANT: &str = "needed only when the CRD has the label of this program";
+/// Records in the namespace of the Lease.
+const RECORDS: &str = "pod CIDRs are assigned without it; needed for the record of the pools";
+
 /// A right that is needed.
 struct Need {
     /// The service account that needs it; `None` for the identity of `--kubeconfig`.
@@ -21,8 +26,8 @@ struct Need {
     /// `resourceAttributes` of a SubjectAccessReview.
     attributes: Value,
     cure: String,
-    /// The kind is served by a CRD of another program: the right is needed once the CRD is ours.
-    dormant: bool,
+    /// What works without it, where it is not needed in any case.
+    optional: Option<&'static str>,
 }
 
 /// Asks for each right, also of the service accounts that the program will act as.
@@ -34,12 +39,11 @@ pub(super) async fn check(cluster: &Cluster, settings: &ProcessSettings, report:
         match is_allowed(cluster.client(), need.attributes.clone(), need.account).await {
             Ok(true) => granted += 1,
             Ok(false) => {
-                let (severity, when) = if need.dormant {
-                    (Severity::Warning, " (needed only when the CRD has the label of this program)")
-                } else {
-                    (Severity::Error, "")
+                let message = need.said("may not");
+                let (severity, message) = match need.optional {
+                    Some(why) => (Severity::Warning, format!("{message} ({why})")),
+                    None => (Severity::Error, message),
                 };
-                let message = format!("{}{when}", need.said("may not"));
                 report.push(severity, Check::Rights, message, &need.cure);
             }
             Err(error) => {
@@ -83,7 +87,17 @@ fn needs(settings: &ProcessSettings) -> Vec<Need> {
             account,
             attributes: permission.into(),
             cure: cure.clone(),
-            dormant: false,
+            optional: None,
+        }));
+        let records = runner.optional_permissions().into_iter();
+        needs.extend(records.flat_map(|(rights, manifest)| {
+            let namespace = Some(&*settings.lease.namespace);
+            rights.iter().map(move |right| Need {
+                account,
+                attributes: (&right.clone().in_namespace_of(namespace)).into(),
+                cure: format!("apply {manifest}"),
+                optional: Some(RECORDS),
+            })
         }));
     }
     needs
@@ -156,7 +170,7 @@ fn of_kind(
         account,
         attributes,
         cure: cure.clone(),
-        dormant,
+        optional: dormant.then_some(DORMANT),
     })
 }
 
@@ -179,7 +193,7 @@ fn of_process(settings: &ProcessSettings) -> Vec<Need> {
         account: None,
         attributes,
         cure: cure.into(),
-        dormant: false,
+        optional: None,
     };
     let right = |permission: Permission, cure| root((&permission).into(), cure);
     let mut needs = vec![
@@ -260,7 +274,12 @@ mod tests {
             format!("{ROOT} list nodes"),
             format!("{ROOT} watch nodes"),
         ];
+        let of_record = |who: &str| {
+            ["create configmaps", "get configmaps icm-pools", "patch configmaps icm-pools"]
+                .map(|right| format!("{who} {right} in kube-system"))
+        };
         let by_root = [format!("{ROOT} get nodes"), format!("{ROOT} patch nodes")];
+        let by_root = [&by_root[..], &of_record(ROOT)].concat();
         let args = [&allocating[..], &quiet].concat();
         assert_eq!(said(&args), expected(&[&own[..], &by_root].concat()));
         let by_account = [
@@ -269,6 +288,7 @@ mod tests {
             format!("{ACCOUNT} get nodes"),
             format!("{ACCOUNT} patch nodes"),
         ];
+        let by_account = [&by_account[..], &of_record(ACCOUNT)].concat();
         let args = [&args[..], &["--use-service-account-credentials"]].concat();
         assert_eq!(said(&args), expected(&[&own[..], &by_account].concat()));
         let alone = [&args[..], &["--leader-elect=false"]].concat();

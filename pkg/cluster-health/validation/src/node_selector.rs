@@ -1,4 +1,4 @@
-//! Node selectors, as core/v1 has them.
+//! Node selectors, as core/v1 has them: what the schema of the CRD does not say.
 
 use ipnet::IpNet;
 use kube_api::is_label_key;
@@ -8,11 +8,6 @@ use super::findings::Findings;
 use super::formats;
 use super::formats::IMMUTABLE;
 use super::subject::Subject;
-
-const OF_LABELS: [&str; 6] = ["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"];
-const OF_FIELDS: [&str; 2] = ["In", "NotIn"];
-/// The only field that a Node can be selected by.
-const NAME: &str = "metadata.name";
 
 pub(crate) fn check(selector: &Field<'_>, findings: &mut Findings) {
     if selector.is_absent() {
@@ -30,14 +25,12 @@ pub(crate) fn check(selector: &Field<'_>, findings: &mut Findings) {
 
 fn of_label(requirement: &Field<'_>, findings: &mut Findings) {
     let key = requirement.field("key");
-    match key.word() {
-        None => findings.required(&key, "the key of a label"),
-        Some(text) if !is_label_key(text) => findings.invalid(&key, "must be the key of a label"),
-        Some(_) => {}
+    if key.word().is_some_and(|text| !is_label_key(text)) {
+        findings.invalid(&key, "must be the key of a label");
     }
     let values = requirement.field("values");
     let count = values.items().count();
-    match operator(requirement, &OF_LABELS, findings) {
+    match requirement.field("operator").text() {
         Some("In" | "NotIn") if count == 0 => {
             findings.required(&values, "must be specified when `operator` is 'In' or 'NotIn'");
         }
@@ -61,30 +54,11 @@ fn of_label(requirement: &Field<'_>, findings: &mut Findings) {
 }
 
 fn of_field(requirement: &Field<'_>, findings: &mut Findings) {
-    let key = requirement.field("key");
-    if key.text().is_some_and(|text| text != NAME) {
-        findings.not_supported(&key, &key.shown(), [NAME]);
-    }
     let values = requirement.field("values");
-    let has_operator = operator(requirement, &OF_FIELDS, findings).is_some();
+    let has_operator = matches!(requirement.field("operator").text(), Some("In" | "NotIn"));
     if has_operator && values.items().count() != 1 {
         findings.required(&values, "must be only one value when `operator` is 'In' or 'NotIn'");
     }
-}
-
-/// The operator, if there is such a one.
-fn operator<'a>(
-    requirement: &Field<'a>,
-    known: &[&'static str],
-    findings: &mut Findings,
-) -> Option<&'a str> {
-    let at = requirement.field("operator");
-    let text = at.text()?;
-    if !known.contains(&text) {
-        findings.not_supported(&at, &at.shown(), known.iter().copied());
-        return None;
-    }
-    Some(text)
 }
 
 const HOST_BITS_IPV4: &str = "perNodeHostBitsIPv4";

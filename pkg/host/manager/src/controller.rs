@@ -120,6 +120,12 @@ pub trait Runner: Send + Sync {
     /// What it needs once there is work for it is told by [`Context::needs`].
     fn permissions(&self) -> &'static [Permission];
 
+    /// Rights in the namespace of the Lease without which only a part of its work is off, with the
+    /// manifest that grants them. `check` warns where they are missing.
+    fn optional_permissions(&self) -> Option<(&'static [Permission], &'static str)> {
+        None
+    }
+
     /// The custom kinds that it waits for, with what it needs once one of them is served.
     fn awaited(&self) -> Vec<Awaited> {
         Vec::new()

@@ -20,6 +20,7 @@ mod observing;
 mod pool_source;
 mod selecting;
 mod sending;
+mod shortage;
 mod unassigned;
 
 use std::collections::{HashMap, HashSet};
@@ -33,14 +34,15 @@ use tokio::time::Instant;
 use unassigned::{Phase, Unassigned, WaitQueues};
 
 use super::ledger::{CountedLedger, Owner};
-use super::pressure::{Servable, Snapshot};
+use super::pressure::{PoolState, Servable, Snapshot};
 use super::second_allocator::Hold;
 
 pub(crate) use super::ledger::Uid;
 pub(crate) use cluster_cidrs::{Holding, RangeUse, SeenClusterCidr};
 pub(crate) use findings::{Effects, Notice, Skipped};
-pub(crate) use pool_source::{CloudSource, ServingState, Shortage};
+pub(crate) use pool_source::{CloudSource, ServingState};
 pub(crate) use sending::{AfterRead, OpenOutcome};
+pub(crate) use shortage::Shortage;
 
 /// From this size on the map of unassigned Nodes shrinks again: all Nodes of a new cluster are in it
 /// at first.
@@ -265,14 +267,25 @@ impl Allocator {
         is_known.then(|| (self.servable(), self.full_at_start.clone()))
     }
 
-    /// Counts everything.
-    pub(crate) fn snapshot(&self) -> Snapshot {
+    /// The pools in numbers and the pod CIDRs that rest, in order of address, once the state at the
+    /// start is known.
+    pub(crate) fn pools_since_start(&self) -> Option<(Vec<PoolState>, Vec<IpNet>)> {
+        let is_known = self.started.is_some() && !self.in_list;
+        is_known.then(|| (self.pool_states(), self.ledger.resting_cidrs()))
+    }
+
+    fn pool_states(&self) -> Vec<PoolState> {
         let mut pools = self.ledger.pool_states();
         for (pool, (name, state)) in pools.iter_mut().zip(self.source.states(self.ledger.pools())) {
             (pool.object, pool.state) = (name, state.label());
         }
+        pools
+    }
+
+    /// Counts everything.
+    pub(crate) fn snapshot(&self) -> Snapshot {
         let mut snapshot = Snapshot {
-            pools,
+            pools: self.pool_states(),
             conflicts: self.findings.conflicts(),
             external: self.findings.external(),
             in_services: self.findings.in_services(),

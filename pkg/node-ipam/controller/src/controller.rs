@@ -24,6 +24,7 @@ use super::flags::FLAGS;
 use super::metrics::{IpamMetrics, PoolsOf};
 use super::options::Mode;
 use super::options::{CloudOptions, ClusterCidrOptions, Judged, Options, judge};
+use super::pool_record::POOL_RECORD;
 use super::{LOGGER, cloud, cluster_cidr, node_work};
 
 /// Stock's own account; its ClusterRole, which lets it read and write Nodes, exists in every
@@ -49,6 +50,13 @@ static NODES_AND_CLUSTER_CIDRS: [Permission; 6] = [
     Permission::new("patch", CLUSTER_CIDR_GROUP, "clustercidrs").subresource("status"),
 ];
 const CLUSTER_CIDR_GROUP: &str = "networking.x-k8s.io";
+
+/// The rights to the record of the pools.
+static RECORD: [Permission; 3] = [
+    Permission::new("create", "", "configmaps"),
+    Permission::new("get", "", "configmaps").named(POOL_RECORD),
+    Permission::new("patch", "", "configmaps").named(POOL_RECORD),
+];
 
 /// The controller as the manager sees it.
 pub struct NodeIpam;
@@ -104,6 +112,12 @@ impl Runner for NodeIpamRun {
 
     fn manifest(&self) -> Option<&'static str> {
         self.cluster_cidrs.as_ref().map(|_| "config/rbac/cluster-cidrs.yaml")
+    }
+
+    fn optional_permissions(&self) -> Option<(&'static [Permission], &'static str)> {
+        let has_pools = self.cluster_cidrs.is_some() || !self.options.pools.is_empty();
+        let is_needed = self.options.publish_pools && has_pools;
+        is_needed.then_some((&RECORD, "config/rbac/node-ipam-records.yaml"))
     }
 
     /// A ClusterCIDR gets a finalizer before it is used, and what is written to a cloud cannot be

@@ -129,6 +129,13 @@ pub(crate) const ON_SECOND_ALLOCATOR: Flag<String> = Flag::string(
     "What to do when another program also assigns a pod CIDR: pause for 30 seconds each time, stop assigning until the program is restarted, or only warn. Known allocators, such as kube-controller-manager, count at once, others from their second Node within 10 minutes. The program reports each of these Nodes by an event, a metric and an error in the log.",
 );
 
+pub(crate) const PUBLISH_POOLS: Flag<bool> = Flag::bool(
+    GROUP,
+    "publish-pools",
+    "true",
+    "Write the state and the used and free blocks of each pool to the ConfigMap icm-pools in the namespace of the Lease. Needs config/rbac/node-ipam-records.yaml; without it the program logs one warning and assigns pod CIDRs as before.",
+);
+
 pub(crate) const CLUSTER_CIDR_SELECTOR_TERMS: Flag<String> = Flag::string(
     GROUP,
     "cluster-cidr-selector-terms",
@@ -163,6 +170,7 @@ pub(crate) const FLAGS: &[Spec] = &[
     NODE_CIDR_MAX_IPV6_BITS.spec(),
     CONCURRENT_NODE_CIDR_PATCHES.spec(),
     ON_SECOND_ALLOCATOR.spec(),
+    PUBLISH_POOLS.spec(),
     CLUSTER_CIDR_SELECTOR_TERMS.spec(),
     CLUSTER_CIDR_LABEL_WAIT.spec(),
 ];

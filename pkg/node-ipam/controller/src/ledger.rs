@@ -185,6 +185,16 @@ impl CountedLedger {
         self.set_aside.iter().filter(|(_, owner)| is_resting(owner)).count()
     }
 
+    /// Their pod CIDRs, in order of address.
+    pub(crate) fn resting_cidrs(&self) -> Vec<IpNet> {
+        let is_resting = |owner: &&Owner| matches!(owner, Owner::Resting(_));
+        let owners = self.set_aside.iter().map(|(_, owner)| owner).filter(is_resting);
+        let mut cidrs: Vec<IpNet> =
+            owners.flat_map(|owner| self.claim(owner).unwrap_or_default()).copied().collect();
+        cidrs.sort_unstable();
+        cidrs
+    }
+
     /// The pools in numbers, without the names and states of their ClusterCIDRs.
     pub(crate) fn pool_states(&self) -> Vec<PoolState> {
         let pools = self.ledger.pools().iter().zip(&self.counters);
@@ -192,6 +202,7 @@ impl CountedLedger {
             cidr: pool.cidr(),
             object: None,
             state: "",
+            mask: pool.mask(),
             blocks: pool.blocks(),
             used: pool.used(),
             occupied_total: counters.occupied,

@@ -5,7 +5,7 @@
 //! which block; `patch` is the write and the meaning of its answers; `api` sends it; `reconciler` works
 //! on one Node, `node_work` on all of them; `cloud` decides what is done for Nodes whose VMs have
 //! ranges; `node_events` tells their owners; `controller` runs it all. `second_allocator` detects another writer of pod CIDRs,
-//! `pressure` and `metrics` show how full the pools are. [`survey`] reports what is wrong with the pod
+//! `pressure` and `metrics` show how full the pools are, and `pool_record` is the ConfigMap that does. [`survey`] reports what is wrong with the pod
 //! CIDRs of a cluster before anything runs. `RULES.md` has the rules that code and tests cite,
 //! `ALLOCATORS.md` the choice of an allocator.
 
@@ -22,6 +22,8 @@ mod node_work;
 mod options;
 mod patch;
 mod pool_events;
+mod pool_publisher;
+mod pool_record;
 mod pressure;
 mod reconciler;
 mod second_allocator;
@@ -30,7 +32,11 @@ mod writer;
 
 pub use controller::NodeIpam;
 pub use options::Ranges;
+pub use pool_record::{POOL_RECORD, PoolRecord, RecordedPool};
 pub use survey::{Finding, PoolDetails, PoolUsage, Surveyed, details, survey, usage};
 
 /// The controller's name, which its log lines carry.
 const LOGGER: &str = "node-ipam-controller";
+
+/// The program: the field manager of Nodes, and the label of what it creates.
+const PRODUCT: &str = "infra-controller-manager";

@@ -18,6 +18,8 @@ use crate::metrics::IpamMetrics;
 use crate::node_events::NodeEvents;
 use crate::options::Options;
 use crate::pool_events;
+use crate::pool_publisher::PoolPublisher;
+use crate::pool_record::CONFIG_MAPS;
 use crate::reconciler::{Backlog, CachedNode, Reconciler};
 use crate::second_allocator::Detector;
 use crate::writer::LastAccepted;
@@ -111,9 +113,29 @@ pub(crate) async fn work<N: CachedNode, R: Reconcile<Key = Arc<str>>>(
     let allocator = &reconciler.allocator;
     let lease = &context.settings.lease;
     let pools = pool_events::report(allocator, &context.recorder, lease, &context.stop);
+    let publishing = publish(context, allocator, options);
     let stop = deadline_of_outcomes(context);
-    let ((), (), (), (), deadline) = tokio::try_join!(work, resting, watching, pools, stop)?;
+    let ((), (), (), (), (), deadline) =
+        tokio::try_join!(work, resting, watching, pools, publishing, stop)?;
     Ok(Stopped { unknown_writes: reconciler.settle_outcomes(deadline).await })
+}
+
+/// Publishes the pools until the stop, through a client of its own: thousands of PATCHes may wait for
+/// the throttle of the Nodes.
+async fn publish(
+    context: &Context,
+    allocator: &Mutex<Allocator>,
+    options: &Options,
+) -> Result<(), Failure> {
+    // A dry run stores nothing, and the leader has a record.
+    if context.settings.dry_run || !options.publish_pools {
+        return Ok(());
+    }
+    let client = context.clients.for_purpose("node-ipam-records", (-1.0, 1))?;
+    let objects = context.objects_of(client, CONFIG_MAPS);
+    let namespace = &context.settings.lease.namespace;
+    let publisher = PoolPublisher::new(objects, namespace, Arc::clone(&context.identity));
+    publisher.publish(allocator, &context.stop).await
 }
 
 /// Long enough for a worker to wait for its turn while all others hold a token of the throttle,

@@ -16,7 +16,8 @@ use kube_api::LabelSelector;
 use crate::flags::{
     ADDITIONAL_CLUSTER_CIDRS, ALLOCATE_NODE_CIDRS, CIDR_ALLOCATOR_TYPE, CLOUD_PROVIDER,
     CLUSTER_CIDR, CONCURRENT_NODE_CIDR_PATCHES, DRAIN_CLUSTER_CIDRS, NODE_CIDR_EXCLUDE,
-    NODE_SELECTOR, ON_SECOND_ALLOCATOR, POD_CIDR_REUSE_DELAY, SERVICE_CLUSTER_IP_RANGE,
+    NODE_SELECTOR, ON_SECOND_ALLOCATOR, POD_CIDR_REUSE_DELAY, PUBLISH_POOLS,
+    SERVICE_CLUSTER_IP_RANGE,
 };
 use crate::second_allocator::{Hold, OnSecondAllocator};
 
@@ -54,6 +55,8 @@ pub(crate) struct Options {
     pub(crate) concurrency: usize,
     /// Reaction to a second allocator.
     pub(crate) on_second_allocator: OnSecondAllocator,
+    /// Whether the leader publishes its pools in a ConfigMap.
+    pub(crate) publish_pools: bool,
     /// The hold that all runs of this process share.
     pub(crate) hold: Hold,
 }
@@ -150,6 +153,7 @@ pub(crate) fn judge(values: &Values) -> Result<Judged, Vec<Problem>> {
             reuse_delay,
             concurrency,
             on_second_allocator,
+            publish_pools: values.get(&PUBLISH_POOLS),
             hold: Hold::default(),
         });
         Ok(Judged::On { options, cluster_cidrs, cloud: cloud.map(Box::new), warnings })

@@ -61,6 +61,8 @@ pub(crate) struct PoolState {
     pub(crate) object: Option<Arc<str>>,
     /// Whether it gives out blocks, as the label of metrics.
     pub(crate) state: &'static str,
+    /// Prefix length of its blocks.
+    pub(crate) mask: u8,
     /// How many blocks the pool has.
     pub(crate) blocks: u128,
     /// Blocks that some claim overlaps.

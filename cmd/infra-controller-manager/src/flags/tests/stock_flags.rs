@@ -155,7 +155,7 @@ pub(super) const STOCK: [(&str, &str); 150] = [
 ];
 
 /// Ours in addition, with the flags that the hosted controllers add.
-pub(super) const OURS: [&str; 87] = [
+pub(super) const OURS: [&str; 88] = [
     "additional-bind-addresses",
     "additional-cluster-cidrs",
     "allow-plaintext-endpoints",
@@ -230,6 +230,7 @@ pub(super) const OURS: [&str; 87] = [
     "node-selector",
     "on-second-allocator",
     "pod-cidr-reuse-delay",
+    "publish-pools",
     "ready-requires-nodes",
     "ssh-check",
     "sync-period",

@@ -1,5 +1,4 @@
-//! [`PoolSource`]: where the pools of an allocator come from, which of them may serve a Node, and
-//! [`Shortage`], why none does.
+//! [`PoolSource`]: where the pools of an allocator come from, and which of them may serve a Node.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashSet};
@@ -7,11 +6,11 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cidr::{Exhausted, IpNet, Pool};
+use cidr::{IpNet, Pool};
 use kube_api::NodeMarks;
-use thiserror::Error;
 use tokio::time::Instant;
 
+use super::shortage::Shortage;
 use crate::cluster_cidr::ClusterCidrSpec;
 use crate::cluster_cidr::plan::Rank;
 use crate::cluster_cidr::selector::Selector;
@@ -21,9 +20,6 @@ use crate::pressure;
 /// A ClusterCIDR that has no finalizer after this time is passed over: whatever keeps the API server
 /// from storing it must not keep Nodes from less specific ClusterCIDRs.
 const HELD_WITHIN: Duration = Duration::from_secs(60);
-
-/// How many ClusterCIDRs a message names.
-const NAMED: usize = 5;
 
 /// Number of an entry, never given twice.
 pub(super) type EntryId = u32;
@@ -227,7 +223,16 @@ impl PoolSource {
                 Ok(entry.pools.clone().collect())
             }
             Some(entry) => Err(Shortage::Unheld(entry.name.to_string())),
-            None => Err(why_none(known())),
+            None => {
+                let names = |state| {
+                    known()
+                        .filter(move |it| it.state == state)
+                        .map(|it| &*it.name)
+                        .collect::<Vec<_>>()
+                };
+                let (serving, unheld) = (names(ServingState::Serving), names(ServingState::Unheld));
+                Err(Shortage::of(&serving, &unheld, &names(ServingState::Draining)))
+            }
         }
     }
 
@@ -362,47 +367,6 @@ impl PoolSource {
     }
 }
 
-/// The reason why a Node gets no block. The texts reach users through Events.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub(crate) enum Shortage {
-    /// A pool of the flags is full.
-    #[error(transparent)]
-    Pool(#[from] Exhausted),
-    /// Another Node has the range that the cloud names for the Node (`rule:block-has-one-holder`).
-    #[error("cannot assign {cidr} to the Node: Node {by} still has it")]
-    InUse {
-        /// The CIDR.
-        cidr: IpNet,
-        /// The name of the Node that has it.
-        by: Arc<str>,
-    },
-    /// No ClusterCIDR selects the Node.
-    #[error(
-        "cannot allocate a node CIDR: no ClusterCIDR selects the Node; create one whose nodeSelector \
-         matches its labels, or one without nodeSelector"
-    )]
-    NotSelected,
-    /// The best ClusterCIDR with a free block has no finalizer yet (`rule:finalizer-before-use`).
-    #[error(
-        "cannot allocate a node CIDR: ClusterCIDR {0}, which serves the Node, has no finalizer yet; \
-         check that this program may patch ClusterCIDRs"
-    )]
-    Unheld(String),
-    /// Every pool for this Node is full or draining (`rule:draining-pool-gives-nothing`).
-    #[error(
-        "cannot allocate a node CIDR: every pool for the Node is full or draining; draining: {0}; \
-         end a drain (annotation infra-controller-manager/drain of a ClusterCIDR, \
-         --drain-cluster-cidrs), delete Nodes, or add a pool"
-    )]
-    Draining(String),
-    /// Every ClusterCIDR for this Node is full.
-    #[error(
-        "cannot allocate a node CIDR: no ClusterCIDR that selects the Node has a free block of each \
-         of its ranges: {0}; delete Nodes, or create another ClusterCIDR"
-    )]
-    AllFull(String),
-}
-
 fn has(pool: &Pool, cidr: &IpNet) -> bool {
     pool.cidr().contains(cidr)
 }
@@ -416,34 +380,6 @@ fn is_family_at<'a>(
     let of_family = || pools.clone().filter(|pool| pool.family() == one.family());
     let (used, blocks) = (of_family().map(Pool::used).sum(), of_family().map(Pool::blocks).sum());
     pressure::at_least(used, blocks, percent.into())
-}
-
-/// The reason why these ClusterCIDRs cannot serve a Node.
-fn why_none<'a>(known: impl Iterator<Item = &'a Entry>) -> Shortage {
-    let (mut serving, mut unheld, mut draining) = (Vec::new(), Vec::new(), Vec::new());
-    for entry in known {
-        match entry.state {
-            ServingState::Serving => serving.push(entry),
-            ServingState::Unheld => unheld.push(entry),
-            ServingState::Draining => draining.push(entry),
-            ServingState::Terminating => {}
-        }
-    }
-    match (&serving[..], &unheld[..], &draining[..]) {
-        ([], [], []) => Shortage::NotSelected,
-        ([], [_, ..], _) => Shortage::Unheld(in_words(&unheld)),
-        (_, _, [_, ..]) => Shortage::Draining(in_words(&draining)),
-        (serving, ..) => Shortage::AllFull(in_words(serving)),
-    }
-}
-
-fn in_words(entries: &[&Entry]) -> String {
-    let mut words: Vec<&str> = entries.iter().take(NAMED).map(|entry| &*entry.name).collect();
-    let more = format!("{} more", entries.len().saturating_sub(NAMED));
-    if entries.len() > NAMED {
-        words.push(&more);
-    }
-    words.join(", ")
 }
 
 #[cfg(test)]

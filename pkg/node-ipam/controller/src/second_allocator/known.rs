@@ -1,9 +1,6 @@
 //! The programs that are known to assign pod CIDRs, by the field managers as which they write Nodes.
 
-use crate::Surveyed;
-
-/// The field manager as which this program writes Nodes.
-const OURS: &str = "infra-controller-manager";
+use crate::{PRODUCT as OURS, Surveyed};
 
 /// Label of the managers that are not in [`KNOWN`].
 pub(crate) const OTHER: &str = "other";

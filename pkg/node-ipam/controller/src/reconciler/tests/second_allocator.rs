@@ -311,3 +311,33 @@ async fn one_node_is_looked_into_per_ten_seconds() {
     }
     assert_eq!(bench.second_allocators(), Some(3.0), "in 25 seconds");
 }
+
+/// 10,000 taints that stock writes are no alarm, and cost no look at Nodes whose pod CIDRs are known.
+#[tokio::test(start_paused = true)]
+async fn taints_that_stock_writes_are_no_alarm_and_cost_no_read() {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&asked);
+    let client = client(move |_| {
+        count.fetch_add(1, Ordering::Relaxed);
+        let mut node = node("late", &["10.0.0.128/26"]);
+        node["metadata"]["creationTimestamp"] = json!("2026-01-01T00:00:00Z");
+        let fields = json!({"f:spec": {"f:podCIDR": {}, "f:taints": {}}});
+        node["metadata"]["managedFields"] =
+            json!([{"manager": STOCK, "time": "2999-01-01T00:00:00Z", "fieldsV1": fields}]);
+        Reply::Json(200, node)
+    });
+    let there = vec![node("old", &["10.0.0.64/26"])];
+    let bench = Bench::new(NodeApi::new(client, ms(5000)), no_server(), 26, there).await;
+    let watched = bench.reconciler.clone();
+    tokio::spawn(
+        async move { watched.detector.watch(OnSecondAllocator::Stop, &watched.stop).await },
+    );
+    for _ in 0..5_000 {
+        bench.show("old", "10.0.0.64/26");
+        bench.show("late", "10.0.0.128/26");
+        sleep(ms(20)).await;
+    }
+    sleep(ms(11_000)).await;
+    assert_eq!((bench.second_allocators(), bench.held()), (Some(0.0), None));
+    assert_eq!(asked.load(Ordering::Relaxed), 1, "the Node that was first seen late is read once");
+}

@@ -1,0 +1,100 @@
+//! What the leader recorded about a pool, for `check --pool`: the ConfigMap that `--publish-pools` writes,
+//! next to the Lease, which says whether its writer still leads.
+
+use jiff::Timestamp;
+use node_ipam::{POOL_RECORD, PoolDetails, PoolRecord, RecordedPool};
+use serde_json::{Value, json};
+
+use super::cluster::Cluster;
+use super::leases;
+use crate::settings::ProcessSettings;
+
+/// The record, or why there is none.
+pub(super) enum Recorded {
+    /// It was read.
+    Read {
+        record: PoolRecord,
+        /// Whether its writer holds the Lease; `None` where that cannot be known.
+        leads: Option<bool>,
+    },
+    /// For the output.
+    Missing(String),
+}
+
+impl Recorded {
+    /// Reads the record and the Lease.
+    pub(super) async fn read(cluster: &Cluster, settings: &ProcessSettings) -> Self {
+        let namespace = &settings.lease.namespace;
+        // The identity of kube-controller-manager may list everything, and get few things by name.
+        let path = format!(
+            "/api/v1/namespaces/{namespace}/configmaps?fieldSelector=metadata.name%3D{POOL_RECORD}"
+        );
+        let object = match cluster.list::<Value>(&path).await {
+            Ok(found) => found.into_iter().next(),
+            Err(error) => return Self::Missing(format!("cannot list configmaps: {error}")),
+        };
+        let Some(object) = object else {
+            let reason = "the leader has written none, see --publish-pools";
+            return Self::Missing(format!("no ConfigMap {namespace}/{POOL_RECORD}: {reason}"));
+        };
+        let Some(record) = PoolRecord::of_config_map(&object) else {
+            let name = format!("ConfigMap {namespace}/{POOL_RECORD}");
+            return Self::Missing(format!("{name} is not a record of this program"));
+        };
+        let leads = match &settings.election {
+            Some(election) => {
+                let lease = leases::read(cluster, &election.namespace, &election.name).await;
+                let holds =
+                    |lease: &leases::Lease| lease.holder(Timestamp::now()) == Some(&*record.leader);
+                lease.ok().map(|lease| lease.as_ref().is_some_and(holds))
+            }
+            None => None,
+        };
+        Self::Read { record, leads }
+    }
+
+    /// The recorded numbers of this pool.
+    fn of(&self, pool: &PoolDetails) -> Option<&RecordedPool> {
+        let Self::Read { record, .. } = self else { return None };
+        let range = cidr::canonical(&pool.usage.range);
+        record.pools.iter().find(|it| {
+            it.pool == range && it.mask == pool.usage.mask && it.cluster_cidr == pool.cluster_cidr
+        })
+    }
+
+    /// The lines `recorded` and `resting`.
+    pub(super) fn in_text(&self, pool: &PoolDetails) -> [String; 2] {
+        const UNKNOWN: &str =
+            "unknown without a record, see node_ipam_resting_claims of the leader";
+        match (self, self.of(pool)) {
+            (Self::Missing(why), _) => [why.clone(), UNKNOWN.to_owned()],
+            (Self::Read { record, leads }, Some(it)) => {
+                // Whoever may write the ConfigMap must not control a terminal.
+                let by = record.leader.escape_debug();
+                let leads = match leads {
+                    Some(true) => ", which leads",
+                    Some(false) => ", which does not lead any more",
+                    None => "",
+                };
+                let RecordedPool { used, free, resting, .. } = it;
+                let written = record.written;
+                let numbers = format!("{used} used, {free} free at {written} by {by}{leads}");
+                [numbers, resting.to_string()]
+            }
+            (Self::Read { .. }, None) => {
+                ["the record does not have this pool".to_owned(), UNKNOWN.to_owned()]
+            }
+        }
+    }
+
+    /// The same as JSON, null without a record.
+    pub(super) fn in_json(&self, pool: &PoolDetails) -> Value {
+        let (Self::Read { record, leads }, Some(it)) = (self, self.of(pool)) else {
+            return Value::Null;
+        };
+        json!({
+            "used": it.used, "free": it.free, "resting": it.resting, "state": it.state,
+            "written": record.written, "leader": record.leader, "leads": leads,
+        })
+    }
+}
