@@ -129,6 +129,20 @@ pub(crate) const ON_SECOND_ALLOCATOR: Flag<String> = Flag::string(
     "What to do when another program also assigns a pod CIDR: pause for 30 seconds each time, stop assigning until the program is restarted, or only warn. Known allocators, such as kube-controller-manager, count at once, others from their second Node within 10 minutes. The program reports each of these Nodes by an event, a metric and an error in the log.",
 );
 
+pub(crate) const WARM_STANDBY: Flag<bool> = Flag::bool(
+    GROUP,
+    "warm-standby",
+    "false",
+    "Keep a cache of all Nodes while another replica leads, so that this one assigns pod CIDRs sooner when it leads. It costs the memory and the watch of a leader. When the cache is not proven to be up to date, the Nodes are listed as without this flag. No effect with --leader-elect=false or --dry-run.",
+);
+
+pub(crate) const WARM_PROOF: Flag<String> = Flag::string(
+    GROUP,
+    "warm-proof",
+    "beacon",
+    "How a new leader with --warm-standby proves that its cache is up to date: beacon writes the annotation infra-controller-manager/leader to a Node and waits for its event, bookmark writes nothing, takes 1 to 3 seconds, and needs Nodes that change all the time.",
+);
+
 pub(crate) const CLUSTER_CIDR_SELECTOR_TERMS: Flag<String> = Flag::string(
     GROUP,
     "cluster-cidr-selector-terms",
@@ -163,6 +177,8 @@ pub(crate) const FLAGS: &[Spec] = &[
     NODE_CIDR_MAX_IPV6_BITS.spec(),
     CONCURRENT_NODE_CIDR_PATCHES.spec(),
     ON_SECOND_ALLOCATOR.spec(),
+    WARM_STANDBY.spec(),
+    WARM_PROOF.spec(),
     CLUSTER_CIDR_SELECTOR_TERMS.spec(),
     CLUSTER_CIDR_LABEL_WAIT.spec(),
 ];

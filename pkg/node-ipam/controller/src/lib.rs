@@ -4,10 +4,11 @@
 //! pools of flags and objects; `ledger` holds the claims on them; `allocator` decides which Node gets
 //! which block; `patch` is the write and the meaning of its answers; `api` sends it; `reconciler` works
 //! on one Node, `node_work` on all of them; `cloud` decides what is done for Nodes whose VMs have
-//! ranges; `node_events` tells their owners; `controller` runs it all. `second_allocator` detects another writer of pod CIDRs,
-//! `pressure` and `metrics` show how full the pools are. [`survey`] reports what is wrong with the pod
-//! CIDRs of a cluster before anything runs. `RULES.md` has the rules that code and tests cite,
-//! `ALLOCATORS.md` the choice of an allocator.
+//! ranges; `node_events` tells their owners; `controller` runs it all, with the cache that `standby`
+//! has prepared. `second_allocator` detects another writer of pod CIDRs, `pressure` and `metrics` show
+//! how full the pools are. [`survey`] reports what is wrong with the pod CIDRs of a cluster before
+//! anything runs. `RULES.md` has the rules that code and tests cite, `ALLOCATORS.md` the choice of an
+//! allocator.
 
 mod allocator;
 mod api;
@@ -25,6 +26,7 @@ mod pool_events;
 mod pressure;
 mod reconciler;
 mod second_allocator;
+mod standby;
 mod survey;
 mod writer;
 

@@ -155,7 +155,7 @@ pub(super) const STOCK: [(&str, &str); 150] = [
 ];
 
 /// Ours in addition, with the flags that the hosted controllers add.
-pub(super) const OURS: [&str; 87] = [
+pub(super) const OURS: [&str; 89] = [
     "additional-bind-addresses",
     "additional-cluster-cidrs",
     "allow-plaintext-endpoints",
@@ -238,6 +238,8 @@ pub(super) const OURS: [&str; 87] = [
     "tke-supported-versions",
     "upper-limit-random-healthcheck-period",
     "upstream-metrics",
+    "warm-proof",
+    "warm-standby",
     "watch-filter",
     "webhook-bind-address",
     "webhook-cert-dir",
