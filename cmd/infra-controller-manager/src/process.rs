@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use client::{Clients, Profile, RequestMetrics, ThrottleMetrics};
-use election::{ElectionConfig, Elector};
+use election::{ElectionConfig, Elector, Won};
 use logging::LogHandle;
-use manager::{Ended, Host, HostOptions, Hosted, Placement};
+use manager::{Ended, Host, HostOptions, Hosted, Placement, Term};
 use prometheus::Registry;
 use resilience::Fence;
 use serving::{Endpoints, Health, Pages, ServingMetrics};
@@ -210,6 +210,9 @@ async fn led(
     let everywhere = |planned: &mut Hosted| planned.runner.placement() == Placement::EveryReplica;
     let everywhere = settings.controllers.extract_if(.., everywhere).collect();
     let mut host = Host::start(options, everywhere)?;
+    if !settings.dry_run {
+        host.stand_by(&settings.controllers);
+    }
     tokio::select! {
         acquired = leading::acquired(&elector) => acquired?,
         () = shutdown.cancelled() => {
@@ -224,7 +227,8 @@ async fn led(
         }
     }
     let installing = install_crds(options, &settings)?;
-    host.start_more(options, settings.controllers)?;
+    let Won { transitions, lease_went_back } = elector.won();
+    host.start_more(options, settings.controllers, Term { transitions, lease_went_back })?;
     tokio::select! {
         () = shutdown.cancelled() => {}
         lost = leading::lost(&elector) => {

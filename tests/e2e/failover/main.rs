@@ -8,6 +8,7 @@
 
 mod mixed_faults;
 mod replicas;
+mod warm_standby;
 
 use std::time::Duration;
 

@@ -227,6 +227,7 @@ impl<S: LeaseStore> Candidate<S> {
             }
         };
         self.observed.note(Some(LeaseRecord::of(&written)), Instant::now());
+        self.shared.term.note(Some(&written));
         self.uid.clone_from(&written.metadata.uid);
         self.lease = Some(written);
         Ok(start)
@@ -235,6 +236,7 @@ impl<S: LeaseStore> Candidate<S> {
     async fn read(&mut self, deadline: Instant) -> Result<Option<Lease>, StoreError> {
         let current = self.bounded(deadline, self.store.get()).await?;
         self.observed.note(current.as_ref().map(LeaseRecord::of), Instant::now());
+        self.shared.term.note(current.as_ref());
         Ok(current)
     }
 

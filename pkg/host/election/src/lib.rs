@@ -31,6 +31,6 @@ pub use config::{ConfigProblem, ElectionConfig};
 pub use store::StoreError;
 pub use store::{ReplicaGroup, ReplicaLease, ReplicaLeases};
 pub use term::ElectionMetrics;
-pub use term::{Leadership, LeaseEvent, Released};
+pub use term::{Leadership, LeaseEvent, Released, Won};
 pub use term::{PredecessorAnswer, PredecessorCheck};
 pub use thread::{Election, ElectionError, Elector, spawn};

@@ -10,10 +10,11 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use k8s_openapi::api::coordination::v1::Lease;
 use metrics::Family;
 use parking_lot::Mutex;
 use prometheus::{
@@ -21,6 +22,8 @@ use prometheus::{
 };
 use resilience::BootInstant;
 use tokio::time::Instant;
+
+use crate::record::LeaseRecord;
 
 /// Value without a limit: the watchdog has nothing to enforce.
 const NEVER: u64 = u64::MAX;
@@ -40,19 +43,52 @@ impl Moment {
     }
 }
 
-/// When the term was last renewed and when the process must be gone, in nanoseconds since boot.
+/// When the term was last renewed and when the process must be gone, in nanoseconds since boot; and what
+/// was read of the Lease on the way.
 ///
-/// Relaxed ordering is enough: each number stands alone and nothing is published through it.
+/// Relaxed ordering is enough: each value stands alone and nothing is published through it.
 #[derive(Debug)]
 pub(crate) struct Term {
     renewed: AtomicU64,
     limit: AtomicU64,
+    /// Of the Lease last written.
+    transitions: AtomicI32,
+    /// The newest resource version of the Lease that any answer had.
+    newest: AtomicU64,
+    /// See [`Won::lease_went_back`].
+    went_back: AtomicBool,
 }
 
 impl Term {
     /// A term that does not lead and has no limit.
     pub(crate) fn new() -> Self {
-        Self { renewed: AtomicU64::new(NEVER), limit: AtomicU64::new(NEVER) }
+        Self {
+            renewed: AtomicU64::new(NEVER),
+            limit: AtomicU64::new(NEVER),
+            transitions: AtomicI32::new(0),
+            newest: AtomicU64::new(0),
+            went_back: AtomicBool::new(false),
+        }
+    }
+
+    /// Notes the Lease of an answer; `None` when there is none.
+    pub(crate) fn note(&self, lease: Option<&Lease>) {
+        let version =
+            lease.and_then(|lease| lease.metadata.resource_version.as_ref()?.parse().ok());
+        let version = version.unwrap_or_default();
+        if version < self.newest.fetch_max(version, Ordering::Relaxed) {
+            self.went_back.store(true, Ordering::Relaxed);
+        }
+        if let Some(lease) = lease {
+            self.transitions.store(LeaseRecord::of(lease).transitions, Ordering::Relaxed);
+        }
+    }
+
+    pub(crate) fn won(&self) -> Won {
+        Won {
+            transitions: self.transitions.load(Ordering::Relaxed),
+            lease_went_back: self.went_back.load(Ordering::Relaxed),
+        }
     }
 
     /// We lead; the process must be gone `allowed` after `start` unless this is called again.
@@ -111,6 +147,16 @@ pub enum Leadership {
         /// Why, for the log.
         reason: String,
     },
+}
+
+/// The Lease when this process won it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Won {
+    /// How often the lease went from one holder to another.
+    pub transitions: i32,
+    /// An answer showed an older version of the Lease than an answer before it, or no Lease any more, as
+    /// after a restore of etcd.
+    pub lease_went_back: bool,
 }
 
 /// How the attempt to give the lease back ended.

@@ -20,7 +20,7 @@ use crate::config::{ElectionConfig, WATCHDOG_POLL};
 use crate::elector::{Candidate, Order, Shared};
 use crate::store::KubeLease;
 use crate::term::ElectionMetrics;
-use crate::term::{Leadership, LeaseEvent, PredecessorCheck, Released, Term};
+use crate::term::{Leadership, LeaseEvent, PredecessorCheck, Released, Term, Won};
 
 /// Why the election did not start.
 #[derive(Debug, thiserror::Error)]
@@ -153,6 +153,11 @@ impl Elector {
     /// The state of leadership, now and at every change.
     pub fn leadership(&self) -> watch::Receiver<Leadership> {
         self.status.clone()
+    }
+
+    /// The Lease as it was last read or written; to be asked when this process leads.
+    pub fn won(&self) -> Won {
+        self.term.won()
     }
 
     /// Gives the lease back so that another candidate can lead at once. To be called after the

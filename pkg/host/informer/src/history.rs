@@ -83,12 +83,21 @@ impl Doubt {
     pub(crate) fn lost(&mut self, shared: &Shared) {
         self.lost = true;
         shared.set_doubted(true);
+        self.reopened(shared);
+    }
+
+    /// A watch was opened. A server that said nothing for so long may have been restarted.
+    pub(crate) fn reopened(&self, shared: &Shared) {
+        if self.lost && shared.silent_for() >= SERVER_RESTART {
+            shared.note_break();
+        }
     }
 
     /// A watch could not be opened.
     pub(crate) fn not_opened(&mut self, shared: &Shared, fault: &Fault) {
         // A server that throttles is up.
         self.opening_failed |= !fault.is_throttled();
+        shared.note_break();
         self.lost(shared);
     }
 
@@ -166,7 +175,7 @@ impl<'a> Question<'a> {
     }
 }
 
-async fn newest_version(shared: &Shared, collection: Collection) -> Result<u64, Fault> {
+pub(crate) async fn newest_version(shared: &Shared, collection: Collection) -> Result<u64, Fault> {
     let request = collection.newest_version()?;
     let (encoding, body) = stream::fetch(shared.client(), request, stream::LONGEST_PAGE).await?;
     decode::list_version(encoding, &body)

@@ -1,5 +1,6 @@
 //! [`Informer`], the handle that controllers hold, and the [`Subscription`] of a handler.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,8 +9,10 @@ use kube_api::{Cached, OwnWrite, Resource, StaticKind};
 use tokio::time::Instant;
 
 use crate::cache::Cache;
+use crate::history;
+use crate::intake::Intake;
 use crate::metrics::InformerMetrics;
-use crate::request::Format;
+use crate::request::{Collection, Format};
 use crate::shared::Progress;
 use crate::source::{Server, Source};
 use crate::store::Objects;
@@ -205,6 +208,48 @@ impl<T: Cached> Informer<T> {
         self.cache.shared.is_doubted()
     }
 
+    /// How far the cache has got.
+    pub fn position(&self) -> Position {
+        Position::of(&self.cache.shared.progress.borrow())
+    }
+
+    /// Waits until the cache has got as far as that version, or its history is another one than that of
+    /// `from`; how far it has got then.
+    pub async fn reaches(&self, version: u64, from: Position) -> Position {
+        let mut progress = self.cache.shared.progress.subscribe();
+        let is_there =
+            |progress: &Progress| progress.version >= version || progress.history != from.history;
+        let reached = progress.wait_for(is_there).await;
+        reached.map_or(from, |progress| Position::of(&progress))
+    }
+
+    /// Has the server tell how far the watch has got until it is as far as that version: a quiet watch
+    /// says so once a minute. Zero ends this.
+    pub fn seek(&self, version: u64) {
+        self.cache.shared.seek(version);
+    }
+
+    /// The version of all kinds that the server has now, by a consistent read; `None` if it cannot be
+    /// read.
+    pub async fn newest_version(&self) -> Option<u64> {
+        let shared = &self.cache.shared;
+        let accept = self.cache.accept(shared.format);
+        let collection = Collection::new(&shared.source, &self.resource()?, accept);
+        history::newest_version(shared, collection).await.ok()
+    }
+
+    /// Lists again whenever the position is broken, for as long as this is awaited.
+    pub async fn keep_unbroken(&self) -> Infallible {
+        let mut progress = self.cache.shared.progress.subscribe();
+        loop {
+            // The sender lives as long as `self`.
+            let broken = progress.wait_for(|it| it.listed.is_some() && !it.is_unbroken()).await;
+            let since = broken.ok().and_then(|progress| progress.broken);
+            self.cache.shared.demand_list(since.unwrap_or_else(Instant::now));
+            drop(progress.wait_for(Progress::is_unbroken).await);
+        }
+    }
+
     /// The kind, as in labels of metrics.
     pub fn name(&self) -> &str {
         &self.cache.shared.resource
@@ -218,6 +263,25 @@ impl<T: Cached> Informer<T> {
     /// The task of this informer has panicked: ends the session of every user.
     pub fn panicked(&self, cause: &str) {
         self.cache.store.panicked(cause);
+    }
+}
+
+/// How far a cache has got.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Position {
+    /// The cache shows each change of its objects up to this version.
+    pub version: u64,
+    /// Versions compare within one history of the server.
+    pub history: u64,
+    /// Since the last list, which was consistent, each watch was opened at the first try, and no
+    /// connection was lost in silence: no other server with another history can have come between.
+    pub is_unbroken: bool,
+}
+
+impl Position {
+    fn of(progress: &Progress) -> Self {
+        let Progress { version, history, .. } = *progress;
+        Self { version, history, is_unbroken: progress.is_unbroken() }
     }
 }
 

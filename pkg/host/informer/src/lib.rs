@@ -28,7 +28,7 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `informer.rs` | [`Informer`], the handle that controllers use; [`Subscription`] of a handler |
+//! | `informer.rs` | [`Informer`], the handle that controllers use; [`Subscription`] of a handler; [`Position`] of the cache |
 //! | `source.rs` | [`Source`], what an informer lists and watches |
 //! | `subscribers.rs` | [`Delta`], [`Session`], and the handlers |
 //! | `store.rs` | the objects and the locks |
@@ -64,8 +64,7 @@ mod subscribers;
 mod testing;
 
 pub use self::metrics::InformerMetrics;
-pub use informer::Informer;
-pub use informer::Subscription;
+pub use informer::{Informer, Position, Subscription};
 pub use request::Format;
 pub use source::{FirstList, MANAGED_BY, Server, Source};
 pub use store::Objects;

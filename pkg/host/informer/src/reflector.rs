@@ -40,6 +40,9 @@ const SHORT: Duration = Duration::from_secs(1);
 /// A list that expired sooner is no reason to list at once again: this server compacts faster
 /// than it serves.
 const WORTHWHILE: Duration = Duration::from_secs(30);
+/// Lifetime of a watch that is to reach a version soon: the server sends a bookmark two seconds before the
+/// end of a watch.
+const SEEKING: Duration = Duration::from_secs(3);
 /// A wait that the server asks for is told from this length on, every time.
 const LONG_WAIT: Duration = Duration::from_secs(5);
 
@@ -172,14 +175,17 @@ impl<'a> Reflector<'a> {
         }
         self.shared.metrics.watches.inc();
         let asked = Instant::now();
-        let lifetime = lifetime();
+        let lifetime = if self.shared.is_seeking() { SEEKING } else { lifetime() };
         let request = self.collection.watch_from(lifetime, self.shared.version());
         let opened = match request {
             Ok(request) => Stream::open(self.shared.client(), request, lifetime).await,
             Err(error) => Err(error.into()),
         };
         match opened {
-            Ok(stream) if asked.elapsed() < SERVER_RESTART => State::Watching(stream),
+            Ok(stream) if asked.elapsed() < SERVER_RESTART => {
+                self.doubt.reopened(self.shared);
+                State::Watching(stream)
+            }
             Ok(stream) => {
                 // A balancer may have kept the request while the server was restarted.
                 self.doubt.lost(self.shared);
@@ -190,7 +196,10 @@ impl<'a> Reflector<'a> {
                 self.pause(&fault).await;
                 State::Opening
             }
-            Err(fault) => self.relist(fault).await,
+            Err(fault) => {
+                self.shared.note_break();
+                self.relist(fault).await
+            }
         }
     }
 
@@ -228,6 +237,13 @@ impl<'a> Reflector<'a> {
                 () = shared.demanded.notified() => {
                     if shared.is_list_demanded() {
                         return State::Listing;
+                    }
+                    if shared.is_seeking() {
+                        // A connection may have died in silence without a reset.
+                        if shared.silent_for() >= SERVER_RESTART {
+                            shared.note_break();
+                        }
+                        return State::Opening;
                     }
                     continue;
                 }

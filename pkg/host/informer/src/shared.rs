@@ -4,6 +4,7 @@
 
 use std::collections::HashSet;
 use std::error::Error;
+use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -32,6 +33,8 @@ pub(crate) struct Shared {
     /// Wakes the loop when somebody demands a list.
     pub(crate) demanded: Notify,
     demanded_since: Mutex<Option<Instant>>,
+    /// See [`Shared::seek`].
+    sought: AtomicU64,
     /// The object that a strict collection waits for.
     blocked: Mutex<Option<String>>,
     /// The message of the server when it last refused a list or watch because of a missing right.
@@ -56,6 +59,7 @@ impl Shared {
             progress: watch::Sender::default(),
             demanded: Notify::new(),
             demanded_since: Mutex::default(),
+            sought: AtomicU64::new(0),
             blocked: Mutex::default(),
             denied: Mutex::default(),
             served: Mutex::default(),
@@ -123,6 +127,27 @@ impl Shared {
         self.doubted.load(Ordering::Acquire)
     }
 
+    /// The server may have been replaced by another one, with another history, since the last word.
+    pub(crate) fn note_break(&self) {
+        self.progress.send_if_modified(|progress| {
+            let is_new = progress.broken.is_none();
+            progress.broken.get_or_insert_with(Instant::now);
+            is_new
+        });
+    }
+
+    /// Has the watch opened again, for a short time at once, until it has got as far as `version`; zero
+    /// for no longer.
+    pub(crate) fn seek(&self, version: u64) {
+        self.sought.store(version, Ordering::Release);
+        self.demanded.notify_one();
+    }
+
+    /// True while a version is sought that has not been reached.
+    pub(crate) fn is_seeking(&self) -> bool {
+        self.sought.load(Ordering::Acquire) > self.version()
+    }
+
     pub(crate) fn set_dormant(&self, dormant: bool) {
         self.heard();
         self.progress.send_modify(|progress| progress.dormant = dormant);
@@ -137,7 +162,7 @@ impl Shared {
     }
 
     pub(crate) fn set_denied(&self, denied: Option<String>) {
-        let before = std::mem::replace(&mut *self.denied.lock(), denied);
+        let before = mem::replace(&mut *self.denied.lock(), denied);
         // Who waits for either looks again.
         self.progress.send_if_modified(|_| before != self.denied());
     }
@@ -188,6 +213,8 @@ pub(crate) struct Progress {
     /// When the last consistent list was begun: one from the server's cache may show less than what there
     /// was when it was begun.
     pub(crate) consistent: Option<Instant>,
+    /// When a watch was first not opened at the first try, after the last consistent list.
+    pub(crate) broken: Option<Instant>,
     /// The kind is not served, or not for us.
     pub(crate) dormant: bool,
 }
@@ -202,11 +229,17 @@ impl Progress {
         }
     }
 
+    /// There is a consistent list, and each watch after it was opened at the first try.
+    pub(crate) fn is_unbroken(&self) -> bool {
+        self.consistent.is_some() && self.broken.is_none()
+    }
+
     /// Notes a list that was begun at that time.
     pub(crate) fn note_list(&mut self, begun: Instant, truth: FirstList) {
         self.listed = Some(begun);
         if truth == FirstList::Consistent {
             self.consistent = Some(begun);
+            self.broken = None;
         }
     }
 }

@@ -53,10 +53,21 @@ pub struct Context {
     pub listeners: ServingMetrics,
     /// Flags for all controllers.
     pub settings: Settings,
+    /// The leader's lease when this process won it.
+    pub term: Term,
     /// Cancelled when this run is to stop.
     pub stop: CancellationToken,
     pub(crate) registry: Registry,
     pub(crate) work: Work,
+}
+
+/// The leader's lease when this process won it; nothing without leader election.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Term {
+    /// How often the lease went from one holder to another.
+    pub transitions: i32,
+    /// The Lease was once older than before, or gone, as after a restore of etcd.
+    pub lease_went_back: bool,
 }
 
 /// Flags for all controllers.

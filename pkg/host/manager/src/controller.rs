@@ -8,6 +8,7 @@ use futures::future::BoxFuture;
 use crate::command::Command;
 use crate::context::{Context, Failure};
 use crate::dormancy::Awaited;
+use crate::informers::Informers;
 use crate::permissions::Permission;
 
 /// A controller that the binary hosts.
@@ -162,6 +163,10 @@ pub trait Runner: Send + Sync {
         drop(client);
         Box::pin(std::future::ready(Ok(true)))
     }
+
+    /// Begins to prepare for [`Runner::run`] while another process leads, with informers only: nothing is
+    /// written. Called once, before the first run.
+    fn stand_by(&self, _: &Informers) {}
 
     /// Runs until `context.stop` is cancelled and all work under way has ended. Called again with
     /// a fresh context after a failure; nothing of the failed run may be reused.

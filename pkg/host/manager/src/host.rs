@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{Instrument, error_span, info, warn};
 use workqueue::{PanicLimit, QueueMetrics, ReconcileMetrics};
 
-use crate::context::{ClientError, ClientSource, Context, Settings, StartError};
+use crate::context::{ClientError, ClientSource, Context, Settings, StartError, Term};
 use crate::controller::{Placement, Stopped};
 use crate::informers::{Informers, InformersOptions};
 use crate::options::{HostOptions, Hosted};
@@ -64,20 +64,31 @@ impl Host {
         let wiring = Wiring::new(options, &background)?;
         let running = Running::new(options.shutdown_timeout);
         let mut host = Self { background, running, broadcasters: Vec::new(), wiring };
-        host.start_more(options, hosted)?;
+        host.start_more(options, hosted, Term::default())?;
         Ok(host)
     }
 
-    /// Starts these controllers in addition to the running ones, as when this process begins to lead.
+    /// Lets these controllers prepare for the time when this process leads.
+    pub fn stand_by(&self, hosted: &[Hosted]) {
+        for hosted in hosted {
+            let _named = span(hosted.name).entered();
+            hosted.runner.stand_by(&self.wiring.informers_of(hosted));
+        }
+    }
+
+    /// Starts these controllers in addition to the running ones, as when this process begins to lead for
+    /// that term.
     pub fn start_more(
         &mut self,
         options: &HostOptions,
         hosted: Vec<Hosted>,
+        term: Term,
     ) -> Result<(), StartError> {
         let mut delay = Duration::ZERO;
         for hosted in hosted {
             let stop = &self.running.stop;
-            let (context, broadcaster) = self.wiring.context(options, &hosted, stop)?;
+            let (mut context, broadcaster) = self.wiring.context(options, &hosted, stop)?;
+            context.term = term;
             self.broadcasters.push(broadcaster);
             self.running.names.push(hosted.name);
             self.running.controllers.push(self.wiring.spawn(options, hosted, context, delay));
@@ -246,6 +257,7 @@ impl Wiring {
                 dry_run: options.dry_run,
                 lease: options.lease.clone(),
             },
+            term: Term::default(),
             stop: stop.clone(),
             work: self.work(hosted.name, check),
         };

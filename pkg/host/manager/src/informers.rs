@@ -87,6 +87,12 @@ impl Informers {
         Self { session: Session::new(), since: Some(Instant::now()), ..self.clone() }
     }
 
+    /// Informers for the same user from now on: lists that were begun before are too old for it.
+    #[must_use]
+    pub fn from_now(&self) -> Self {
+        Self { since: Some(Instant::now()), ..self.clone() }
+    }
+
     /// Informers without the condition that the CRD of a custom kind is labelled as ours.
     #[must_use]
     pub fn of_any_owner(&self) -> Self {

@@ -18,7 +18,7 @@ use serving::{Health, Pages, ServingMetrics};
 use tokio_util::sync::CancellationToken;
 use workqueue::{PanicLimit, QueueMetrics, ReconcileMetrics};
 
-use crate::context::{ClientSource, Context, Failure, Settings};
+use crate::context::{ClientSource, Context, Failure, Settings, Term};
 use crate::controller::{Placement, Runner, Stopped};
 use crate::informers::{Informers, InformersOptions};
 use crate::permissions::{Permission, PermissionCheck, Subject};
@@ -97,6 +97,7 @@ pub(crate) async fn context(client: kube::Client) -> Context {
             dry_run: false,
             lease: ObjectRef::lease("kube-system", "test", ""),
         },
+        term: Term::default(),
         work,
         informers: informers(client.clone(), metrics),
         caller: client.clone().into(),

@@ -183,7 +183,7 @@ impl Allocator {
 
     /// All that there was at the start is known from now on: a cache that was filled before brings
     /// no list.
-    fn start(&mut self) {
+    pub(crate) fn start(&mut self) {
         if self.started.is_none() {
             self.started = Some(Instant::now());
             let full = self.servable().into_iter().filter(|it| it.is_serving && it.nodes == 0);

@@ -12,11 +12,12 @@ use flags::{Problem, Spec, Values};
 use futures::future::BoxFuture;
 use http::{Method, Request, StatusCode};
 use kube::client::Body;
-use kube_api::{Node, Status};
-use manager::{Configured, Context, Controller, Failure, Permission, Runner, Stopped};
+use kube_api::{CloudNode, LabelledNode, Node, Status};
+use manager::{Configured, Context, Controller, Failure, Informers, Permission, Runner, Stopped};
 use parking_lot::Mutex;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
+use tokio::time::sleep_until;
 use tracing::info;
 
 use super::allocator::Allocator;
@@ -25,6 +26,7 @@ use super::metrics::{IpamMetrics, PoolsOf};
 use super::options::Mode;
 use super::options::{CloudOptions, ClusterCidrOptions, Judged, Options, judge};
 use super::pool_record::POOL_RECORD;
+use super::standby::{Prepared, Standby, StartOfTerm, WarmNodes};
 use super::{LOGGER, cloud, cluster_cidr, node_work};
 
 /// Stock's own account; its ClusterRole, which lets it read and write Nodes, exists in every
@@ -82,7 +84,8 @@ impl Controller for NodeIpam {
         Ok(match judge(values)? {
             Judged::Off => Configured::idle("--allocate-node-cidrs is false"),
             Judged::On { options, cluster_cidrs, cloud, warnings } => {
-                Configured::run(NodeIpamRun { options: *options, cluster_cidrs, cloud })
+                let (options, standby) = (*options, Prepared::default());
+                Configured::run(NodeIpamRun { options, cluster_cidrs, cloud, standby })
                     .with_warnings(warnings)
             }
         })
@@ -95,6 +98,20 @@ struct NodeIpamRun {
     options: Options,
     cluster_cidrs: Option<ClusterCidrOptions>,
     cloud: Option<Box<CloudOptions>>,
+    /// For the first run.
+    standby: Prepared,
+}
+
+impl NodeIpamRun {
+    async fn allocate(&self, context: &Context, options: &Options) -> Result<Stopped, Failure> {
+        match (&self.cluster_cidrs, self.cloud.as_deref()) {
+            (Some(of), _) => Box::pin(cluster_cidr::run(context, options, of)).await,
+            (None, Some(CloudOptions { google, mode })) => {
+                cloud::run(context, google, mode, options).await
+            }
+            (None, None) => allocate_from_flags(context, options).await,
+        }
+    }
 }
 
 impl Runner for NodeIpamRun {
@@ -142,15 +159,31 @@ impl Runner for NodeIpamRun {
         Box::pin(has_nodes(client))
     }
 
-    fn run(self: Arc<Self>, context: Context) -> BoxFuture<'static, Result<Stopped, Failure>> {
+    fn stand_by(&self, informers: &Informers) {
+        let Some(proof) = self.options.warm_proof else { return };
+        let options = &self.options;
+        let prepared: Box<dyn Standby> = match (&self.cluster_cidrs, &self.cloud) {
+            (Some(_), _) => Box::new(WarmNodes::<LabelledNode>::start(informers, options, proof)),
+            (None, Some(_)) => Box::new(WarmNodes::<CloudNode>::start(informers, options, proof)),
+            (None, None) => Box::new(WarmNodes::<Node>::start(informers, options, proof)),
+        };
+        *self.standby.lock() = Some(prepared);
+    }
+
+    fn run(self: Arc<Self>, mut context: Context) -> BoxFuture<'static, Result<Stopped, Failure>> {
         Box::pin(async move {
-            match (&self.cluster_cidrs, self.cloud.as_deref()) {
-                (Some(of), _) => Box::pin(cluster_cidr::run(&context, &self.options, of)).await,
-                (None, Some(CloudOptions { google, mode })) => {
-                    cloud::run(&context, google, mode, &self.options).await
-                }
-                (None, None) => allocate_from_flags(&context, &self.options).await,
+            let standby = self.standby.lock().take();
+            let start = match standby {
+                Some(standby) => standby.end(&mut context).await?,
+                None => StartOfTerm::default(),
+            };
+            let options = Options { is_warm: start.cache.is_some(), ..self.options.clone() };
+            let stopped = self.allocate(&context, &options).await;
+            if let Some(until) = start.beacon_until {
+                // The lease is not released before (rule:no-release-with-open-writes).
+                sleep_until(until).await;
             }
+            stopped
         })
     }
 }

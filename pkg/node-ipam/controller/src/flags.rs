@@ -136,6 +136,20 @@ pub(crate) const PUBLISH_POOLS: Flag<bool> = Flag::bool(
     "Write the state and the used and free blocks of each pool to the ConfigMap icm-pools in the namespace of the Lease. Needs config/rbac/node-ipam-records.yaml; without it the program logs one warning and assigns pod CIDRs as before.",
 );
 
+pub(crate) const WARM_STANDBY: Flag<bool> = Flag::bool(
+    GROUP,
+    "warm-standby",
+    "false",
+    "Keep a cache of all Nodes while another replica leads, so that this one assigns pod CIDRs sooner when it leads. It costs the memory and the watch of a leader. When the cache is not proven to be up to date, the Nodes are listed as without this flag. No effect with --leader-elect=false or --dry-run.",
+);
+
+pub(crate) const WARM_PROOF: Flag<String> = Flag::string(
+    GROUP,
+    "warm-proof",
+    "beacon",
+    "How a new leader with --warm-standby proves that its cache is up to date: beacon writes the annotation infra-controller-manager/leader to a Node and waits for its event, bookmark writes nothing, takes 1 to 3 seconds, and needs Nodes that change all the time.",
+);
+
 pub(crate) const CLUSTER_CIDR_SELECTOR_TERMS: Flag<String> = Flag::string(
     GROUP,
     "cluster-cidr-selector-terms",
@@ -171,6 +185,8 @@ pub(crate) const FLAGS: &[Spec] = &[
     CONCURRENT_NODE_CIDR_PATCHES.spec(),
     ON_SECOND_ALLOCATOR.spec(),
     PUBLISH_POOLS.spec(),
+    WARM_STANDBY.spec(),
+    WARM_PROOF.spec(),
     CLUSTER_CIDR_SELECTOR_TERMS.spec(),
     CLUSTER_CIDR_LABEL_WAIT.spec(),
 ];

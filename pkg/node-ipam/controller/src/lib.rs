@@ -4,8 +4,9 @@
 //! pools of flags and objects; `ledger` holds the claims on them; `allocator` decides which Node gets
 //! which block; `patch` is the write and the meaning of its answers; `api` sends it; `reconciler` works
 //! on one Node, `node_work` on all of them; `cloud` decides what is done for Nodes whose VMs have
-//! ranges; `node_events` tells their owners; `controller` runs it all. `second_allocator` detects another writer of pod CIDRs,
-//! `pressure` and `metrics` show how full the pools are, and `pool_record` is the ConfigMap that does. [`survey`] reports what is wrong with the pod
+//! ranges; `node_events` tells their owners; `controller` runs it all, with the cache that `standby`
+//! has prepared. `second_allocator` detects another writer of pod CIDRs, `pressure`, `metrics` and the
+//! ConfigMap of `pool_record` show how full the pools are. [`survey`] reports what is wrong with the pod
 //! CIDRs of a cluster before anything runs. `RULES.md` has the rules that code and tests cite,
 //! `ALLOCATORS.md` the choice of an allocator.
 
@@ -27,6 +28,7 @@ mod pool_record;
 mod pressure;
 mod reconciler;
 mod second_allocator;
+mod standby;
 mod survey;
 mod writer;
 

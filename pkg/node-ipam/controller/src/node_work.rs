@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use informer::{Delta, Informer, Subscription};
 use kube_api::StaticKind;
-use manager::{Context, Failure, Stopped};
+use manager::{Context, Failure, Informers, Stopped};
 use parking_lot::Mutex;
 use tokio::time::{Instant, sleep_until};
 use tracing::error;
@@ -40,9 +40,14 @@ const ITEM_LIMIT: Duration = Duration::from_secs(180);
 /// The cache of all Nodes, each marked by `--node-selector`. The server selects none: the CIDRs of
 /// all Nodes are claims.
 pub(crate) fn nodes<N: StaticKind>(context: &Context, options: &Options) -> Informer<N> {
-    let mut source = context.informers.source(N::KIND);
+    nodes_of(&context.informers, options)
+}
+
+/// Like [`nodes`], before there is a context.
+pub(crate) fn nodes_of<N: StaticKind>(informers: &Informers, options: &Options) -> Informer<N> {
+    let mut source = informers.source(N::KIND);
     source.selector.clone_from(&options.node_selector);
-    context.informers.get_from(source)
+    informers.get_from(source)
 }
 
 /// Makes the reconciler of one run, with a queue of this name and these pauses between attempts.
@@ -88,7 +93,10 @@ pub(crate) async fn work<N: CachedNode, R: Reconcile<Key = Arc<str>>>(
 ) -> Result<Stopped, Failure> {
     let (nodes, auditor) = (reconciler.nodes.clone(), Arc::clone(reconciler));
     let detector = Arc::clone(&reconciler.detector);
-    let Options { concurrency, on_second_allocator, .. } = *options;
+    let Options { concurrency, on_second_allocator, is_warm, .. } = *options;
+    if is_warm {
+        reconciler.allocator.lock().start();
+    }
     // Every Node of the first list is a claim before a worker starts (`rule:list-before-allocate`).
     let work = context
         .run(&reconciler.queue, pass)

@@ -17,9 +17,10 @@ use crate::flags::{
     ADDITIONAL_CLUSTER_CIDRS, ALLOCATE_NODE_CIDRS, CIDR_ALLOCATOR_TYPE, CLOUD_PROVIDER,
     CLUSTER_CIDR, CONCURRENT_NODE_CIDR_PATCHES, DRAIN_CLUSTER_CIDRS, NODE_CIDR_EXCLUDE,
     NODE_SELECTOR, ON_SECOND_ALLOCATOR, POD_CIDR_REUSE_DELAY, PUBLISH_POOLS,
-    SERVICE_CLUSTER_IP_RANGE,
+    SERVICE_CLUSTER_IP_RANGE, WARM_PROOF, WARM_STANDBY,
 };
 use crate::second_allocator::{Hold, OnSecondAllocator};
+use crate::standby::WarmProof;
 
 pub(crate) use cloud::{CloudOptions, Direction, Families, Mode};
 pub(crate) use cluster_cidrs::ClusterCidrOptions;
@@ -59,6 +60,10 @@ pub(crate) struct Options {
     pub(crate) publish_pools: bool,
     /// The hold that all runs of this process share.
     pub(crate) hold: Hold,
+    /// For a standby with a warm cache.
+    pub(crate) warm_proof: Option<WarmProof>,
+    /// The cache of Nodes is filled before the run begins: no list is delivered.
+    pub(crate) is_warm: bool,
 }
 
 /// The verdict on a command line.
@@ -106,6 +111,7 @@ pub(crate) fn judge(values: &Values) -> Result<Judged, Vec<Problem>> {
     let reuse_delay = reuse_delay(values, &mut problems);
     let concurrency = concurrency(values, &mut problems);
     let on_second_allocator = on_second_allocator(values, &mut problems);
+    let warm_proof = warm_proof(values, &mut problems);
     let pools = match clusters {
         Some(clusters) => pools::pools(values, &clusters, limit, &mut problems),
         None => Vec::new(),
@@ -155,6 +161,8 @@ pub(crate) fn judge(values: &Values) -> Result<Judged, Vec<Problem>> {
             on_second_allocator,
             publish_pools: values.get(&PUBLISH_POOLS),
             hold: Hold::default(),
+            warm_proof,
+            is_warm: false,
         });
         Ok(Judged::On { options, cluster_cidrs, cloud: cloud.map(Box::new), warnings })
     } else {
@@ -168,6 +176,16 @@ fn on_second_allocator(values: &Values, problems: &mut Vec<Problem>) -> OnSecond
         problems.push(ON_SECOND_ALLOCATOR.problem(format!("{given:?} is not pause, stop or warn")));
         OnSecondAllocator::default()
     })
+}
+
+/// `None` without `--warm-standby`.
+fn warm_proof(values: &Values, problems: &mut Vec<Problem>) -> Option<WarmProof> {
+    let given = values.get(&WARM_PROOF);
+    let proof = WarmProof::named(&given);
+    if proof.is_none() {
+        problems.push(WARM_PROOF.problem(format!("{given:?} is not beacon or bookmark")));
+    }
+    proof.filter(|_| values.get(&WARM_STANDBY))
 }
 
 fn check_allocator_type(kind: &str, problems: &mut Vec<Problem>) {

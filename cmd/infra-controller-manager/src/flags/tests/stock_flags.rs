@@ -155,7 +155,7 @@ pub(super) const STOCK: [(&str, &str); 150] = [
 ];
 
 /// Ours in addition, with the flags that the hosted controllers add.
-pub(super) const OURS: [&str; 88] = [
+pub(super) const OURS: [&str; 90] = [
     "additional-bind-addresses",
     "additional-cluster-cidrs",
     "allow-plaintext-endpoints",
@@ -239,6 +239,8 @@ pub(super) const OURS: [&str; 88] = [
     "tke-supported-versions",
     "upper-limit-random-healthcheck-period",
     "upstream-metrics",
+    "warm-proof",
+    "warm-standby",
     "watch-filter",
     "webhook-bind-address",
     "webhook-cert-dir",

@@ -13,6 +13,7 @@ mod decoding;
 mod failures;
 mod history;
 mod lists;
+mod position;
 mod sizes;
 mod users;
 mod watches;

@@ -245,20 +245,22 @@ async fn a_controller_of_every_replica_starts_before_there_is_a_leader_and_opens
     let hosted = |name: &'static str, placement| {
         let seen = seen.clone();
         let runner = Fake::placed(placement, move |_, context| {
-            seen.send((name, context.fence.clone())).unwrap();
+            seen.send((name, context.fence.clone(), context.term)).unwrap();
             until_stopped(context)
         });
         Hosted { name, alias: name, by_name: false, runner }
     };
     let mut host =
         Host::start(&options, vec![hosted("everywhere", Placement::EveryReplica)]).unwrap();
-    let (_, own) = fences.recv().await.unwrap();
+    let (_, own, term) = fences.recv().await.unwrap();
+    assert_eq!(term, Term::default());
     assert!(own.check().is_err(), "no lease has opened it");
     options.fence.open_for(resilience::BootInstant::now(), secs(3600));
     assert!(own.check().is_err(), "it is not the leader's");
-    host.start_more(&options, vec![hosted("leading", Placement::Leader)]).unwrap();
-    let (name, leaders) = fences.recv().await.unwrap();
-    assert_eq!(name, "leading");
+    let won = Term { transitions: 3, lease_went_back: true };
+    host.start_more(&options, vec![hosted("leading", Placement::Leader)], won).unwrap();
+    let (name, leaders, term) = fences.recv().await.unwrap();
+    assert_eq!((name, term), ("leading", won));
     own.close();
     assert!(leaders.check().is_ok());
     assert_eq!(host.stop().await, Ended::Clean);

@@ -4,6 +4,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::*;
+use crate::term::Won;
 
 #[tokio::test(start_paused = true)]
 async fn a_fresh_candidate_waits_a_lease_duration_where_a_leader_may_believe_in_a_deleted_lease() {
@@ -75,4 +76,25 @@ async fn predecessors_are_not_checked_where_there_is_a_lease() {
     let server = Server::holding(ghost("ghost", "2000-01-01T00:00:00Z"));
     let mut a = Running::start_after(asked, server.store(well));
     a.leads().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_that_goes_back_or_vanishes_is_remembered() {
+    let won = |a: &Running| a.term.won();
+    for how in ["follows", "goes back", "vanishes"] {
+        let server = Server::holding(ghost("ghost", "2000-01-01T00:00:00Z"));
+        server.edit(|_| {});
+        let mut a = Running::start("a", server.store(well));
+        a.until(|s| *s == Leadership::Standby { holder: Some("ghost".into()) }).await;
+        assert_eq!(won(&a), Won { transitions: 7, lease_went_back: false }, "{how}");
+        match how {
+            "goes back" => server.restore(1),
+            "vanishes" => server.delete(),
+            _ => {}
+        }
+        a.leads().await;
+        let transitions = if how == "vanishes" { 0 } else { 8 };
+        let lease_went_back = how != "follows";
+        assert_eq!(won(&a), Won { transitions, lease_went_back }, "{how}");
+    }
 }

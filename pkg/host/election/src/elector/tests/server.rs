@@ -77,6 +77,14 @@ impl Server {
         self.0.lock().unwrap().lease = None;
     }
 
+    /// Brings the Lease back to this version.
+    pub(super) fn restore(&self, version: u64) {
+        let mut state = self.0.lock().unwrap();
+        state.version = version - 1;
+        let lease = state.lease.take().unwrap();
+        state.stamp(lease);
+    }
+
     /// Holds all calls for `d`.
     pub(super) fn freeze(&self, d: Duration) {
         self.0.lock().unwrap().frozen_until = Some(Instant::now() + d);
