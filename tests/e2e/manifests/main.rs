@@ -14,6 +14,7 @@ mod files;
 mod helm;
 mod hosted;
 mod image;
+mod promql;
 mod rbac;
 mod rights;
 mod static_pod;
