@@ -134,25 +134,25 @@ fn the_configuration_of_alertmanager_names_alerts_and_labels_that_exist() {
     let config = manifest("deploy/prometheus/alertmanager.yaml").remove(0);
     assert_eq!(config["route"]["group_by"], serde_json::json!(["alertname", "flavour"]));
     let alerts = alerts();
-    let has = |label: &str, value: &str| {
-        let of = |alert: &Value| match label {
-            "alertname" => alert["alert"] == value,
-            label => alert["labels"][label] == value,
-        };
-        assert!(alerts.iter().any(of), "no alert has {label}={value}");
+    let check = |matchers: &Value| {
+        for (label, values) in list(matchers).iter().map(matcher) {
+            for value in values {
+                let is_of = |alert: &Value| match label {
+                    "alertname" => alert["alert"] == value,
+                    label => alert["labels"][label] == value,
+                };
+                assert!(alerts.iter().any(is_of), "no alert has {label}={value}");
+            }
+        }
     };
     for route in list(&config["route"]["routes"]) {
-        for (label, values) in list(&route["matchers"]).iter().map(matcher) {
-            values.iter().for_each(|value| has(label, value));
-        }
+        check(&route["matchers"]);
     }
     let mut silenced_in_a_partition = false;
     for rule in list(&config["inhibit_rules"]) {
         for side in ["source_matchers", "target_matchers"] {
             assert!(!list(&rule[side]).is_empty(), "{rule}");
-            for (label, values) in list(&rule[side]).iter().map(matcher) {
-                values.iter().for_each(|value| has(label, value));
-            }
+            check(&rule[side]);
         }
         silenced_in_a_partition |= matcher(&rule["source_matchers"][0]).1 == ["HubPartition"]
             && matcher(&rule["target_matchers"][0]) == ("scope", vec!["member"]);
@@ -166,7 +166,7 @@ fn metrics_whose_names_others_have_are_selected_by_job() {
     for alert in alerts() {
         let (name, expression) = (text(&alert["alert"]), text(&alert["expr"]));
         for shared in SHARED {
-            let is_start = |at: usize| !expression[..at].ends_with(|c| c == '_' || c == ':');
+            let is_start = |at: usize| !expression[..at].ends_with(['_', ':']);
             for (at, _) in expression.match_indices(shared).filter(|(at, _)| is_start(*at)) {
                 let rest = &expression[at..];
                 let selector = rest.split_once('}').map_or(rest, |(selector, _)| selector);

@@ -20,7 +20,6 @@ use crate::flags::{
     SERVICE_CLUSTER_IP_RANGE, WARM_PROOF, WARM_STANDBY,
 };
 use crate::second_allocator::{Hold, OnSecondAllocator};
-use crate::standby::WarmProof;
 
 pub(crate) use cloud::{CloudOptions, Direction, Families, Mode};
 pub(crate) use cluster_cidrs::ClusterCidrOptions;
@@ -64,6 +63,27 @@ pub(crate) struct Options {
     pub(crate) warm_proof: Option<WarmProof>,
     /// The cache of Nodes is filled before the run begins: no list is delivered.
     pub(crate) is_warm: bool,
+}
+
+/// Value of `--warm-proof`: how a new leader proves that the cache of its standby is up to date.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum WarmProof {
+    /// Write to a Node, and wait until the watch shows it.
+    #[default]
+    Beacon,
+    /// Read the newest version, and wait until the watch has got there. Writes nothing.
+    Bookmark,
+}
+
+impl WarmProof {
+    /// Reads the value of the flag.
+    fn named(name: &str) -> Option<Self> {
+        match name {
+            "beacon" => Some(Self::Beacon),
+            "bookmark" => Some(Self::Bookmark),
+            _ => None,
+        }
+    }
 }
 
 /// The verdict on a command line.

@@ -26,45 +26,24 @@ use tracing::info;
 use crate::LOGGER;
 use crate::api::NodeApi;
 use crate::node_work;
-use crate::options::Options;
+use crate::options::{Options, WarmProof};
 use crate::reconciler::CachedNode;
 
 /// Annotation of the Node that a new leader wrote first: `<identity>/<transitions of the lease>`.
 const BEACON: &str = "infra-controller-manager/leader";
-/// Without the proof in this time a list is faster.
+/// Time limit of the beacon and its event.
 const BEACON_LIMIT: Duration = Duration::from_secs(1);
-/// Like [`BEACON_LIMIT`], for a bookmark: the watch that asks for it ends after three seconds.
-const BOOKMARK_LIMIT: Duration = Duration::from_secs(4);
 /// Pause before the beacon is sent again.
 const SEND_AGAIN: Duration = Duration::from_millis(20);
 /// Pause before the newest version is read again.
 const READ_AGAIN: Duration = Duration::from_millis(250);
 
-/// Value of `--warm-proof`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum WarmProof {
-    /// Write to a Node, and wait until the watch shows it.
-    #[default]
-    Beacon,
-    /// Read the newest version, and wait until the watch has got there. Writes nothing.
-    Bookmark,
-}
-
-impl WarmProof {
-    /// Reads the value of the flag.
-    pub(crate) fn named(name: &str) -> Option<Self> {
-        match name {
-            "beacon" => Some(Self::Beacon),
-            "bookmark" => Some(Self::Bookmark),
-            _ => None,
-        }
-    }
-
-    fn limit(self) -> Duration {
-        match self {
-            Self::Beacon => BEACON_LIMIT,
-            Self::Bookmark => BOOKMARK_LIMIT,
-        }
+/// Without the proof in this time a list is faster.
+fn limit(proof: WarmProof) -> Duration {
+    match proof {
+        WarmProof::Beacon => BEACON_LIMIT,
+        // The watch that asks for a bookmark ends after three seconds.
+        WarmProof::Bookmark => Duration::from_secs(4),
     }
 }
 
@@ -240,7 +219,7 @@ impl<N: CachedNode> Proving<'_, N> {
         if nodes.is_empty() {
             return Err(Cold::NoNodes);
         }
-        let reached = timeout(self.proof.limit(), self.reach(from)).await;
+        let reached = timeout(limit(self.proof), self.reach(from)).await;
         nodes.seek(0);
         let now = reached.unwrap_or(Err(Cold::NoProof))?;
         if now.history != from.history {

@@ -57,6 +57,18 @@ fn a_node_selector_is_read_as_kubectl_reads_it_and_nothing_selects_all() {
 }
 
 #[test]
+fn a_proof_counts_with_a_warm_standby_only() {
+    let line = |more: &str| format!("--cluster-cidr=10.0.0.0/16 {more}");
+    let proof = |more: &str| on(&line(more)).0.warm_proof;
+    assert_eq!(proof(""), None);
+    assert_eq!(proof("--warm-proof=bookmark"), None);
+    assert_eq!(proof("--warm-standby=true"), Some(WarmProof::Beacon));
+    assert_eq!(proof("--warm-standby=true --warm-proof=bookmark"), Some(WarmProof::Bookmark));
+    let found = refused(&line("--warm-proof=list"));
+    assert_eq!(found, [r#"--warm-proof: "list" is not beacon or bookmark"#]);
+}
+
+#[test]
 fn every_row_of_the_mask_table_holds() {
     let v4 = "--cluster-cidr=10.0.0.0/16";
     let v6 = "--cluster-cidr=fd00::/56";

@@ -18,7 +18,8 @@ use super::number;
 use super::world::{Down, World};
 use crate::allocator::{Allocator, Assignment};
 use crate::api::NodeApi;
-use crate::standby::{BEACON_LIMIT, Cold, Proving, WARM, WarmProof};
+use crate::options::WarmProof;
+use crate::standby::{BEACON_LIMIT, Cold, Proving, WARM, limit};
 
 /// More blocks than Nodes ever are.
 const POOL: &str = "10.0.0.0/22";
@@ -261,7 +262,7 @@ async fn play(seed: u64, proof: WarmProof) -> &'static str {
     };
     let begun = Instant::now();
     let proven = proving.prove(play.checks_lease && play.lease.0.lock().1).await;
-    assert!(begun.elapsed() <= proof.limit(), "seed {seed}: {:?}", begun.elapsed());
+    assert!(begun.elapsed() <= limit(proof), "seed {seed}: {:?}", begun.elapsed());
     match proven {
         Err(cold) => cold.label(),
         Ok(()) => {
