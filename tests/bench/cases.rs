@@ -22,6 +22,9 @@ pub(crate) enum Load {
         /// Length of the schedule.
         seconds: u32,
     },
+    /// A contender stands by, with `--warm-standby`, while another process leads this number of Nodes
+    /// that have a CIDR; then it wins the Lease, and one Node waits.
+    Takeover(usize),
 }
 
 /// The client throttle that the contender is started with.
@@ -81,6 +84,7 @@ impl Case {
         match self.load {
             Load::Existing(nodes) => nodes,
             Load::Join { rate, seconds } => (rate * seconds) as usize,
+            Load::Takeover(_) => 1,
         }
     }
 
@@ -120,6 +124,7 @@ impl fmt::Display for Case {
             (Load::Existing(nodes), Throttle::Lifted, _) => write!(f, "existing-{nodes}")?,
             (Load::Existing(nodes), Throttle::Default, _) => write!(f, "defaults-{nodes}")?,
             (Load::Join { rate, seconds }, ..) => write!(f, "join-{rate}x{seconds}")?,
+            (Load::Takeover(nodes), ..) => write!(f, "takeover-{nodes}")?,
         }
         f.write_str(end(self.size == NodeSize::Grown, GROWN))?;
         let Server::Double { json, pages } = self.server else { return Ok(()) };
@@ -139,7 +144,7 @@ impl FromStr for Case {
         read(text).with_context(|| {
             format!(
                 "cannot read case {text:?}: write existing-N, defaults-N, join-RATExSECONDS, \
-                 cluster-cidrs-NxM or double-ipv6-N, with at most {MOST_NODES} Nodes ({MOST_IPV6} with \
+                 cluster-cidrs-NxM, double-ipv6-N or double-takeover-N, with at most {MOST_NODES} Nodes ({MOST_IPV6} with \
                  IPv6); M is a multiple of 4 up to 256 and at least N/256; -50kb may follow existing and \
                  join; double- may precede them, and -json and -pages follow then"
             )
@@ -172,6 +177,7 @@ fn read(text: &str) -> Option<Case> {
             pools = Pools::ClusterCidrs(objects);
             (Load::Existing(nodes), Throttle::Lifted)
         }
+        "takeover" => (Load::Takeover(number.parse().ok()?), Throttle::Lifted),
         "ipv6" => {
             pools = Pools::Ipv6;
             (Load::Existing(number.parse().ok()?), Throttle::Lifted)
@@ -189,7 +195,10 @@ fn read(text: &str) -> Option<Case> {
             !grown && on_double.is_none() && cluster_cidrs::can_serve(case.nodes(), objects)
         }
         Pools::Ipv6 => on_double.is_some(),
-        Pools::Flags => throttle == Throttle::Lifted || (!grown && on_double.is_none()),
+        Pools::Flags => match load {
+            Load::Takeover(nodes) => on_double.is_some() && (1..=MOST_NODES).contains(&nodes),
+            _ => throttle == Throttle::Lifted || (!grown && on_double.is_none()),
+        },
     };
     let most = if pools == Pools::Ipv6 { MOST_IPV6 } else { MOST_NODES };
     let is_whole = on_double.is_some() || !(json || pages);
@@ -217,6 +226,7 @@ mod tests {
             "double-existing-100000-50kb-json-pages",
             "double-join-1000x100",
             "double-ipv6-1000000",
+            "double-takeover-100000",
         ] {
             assert_eq!(text.parse::<Case>().unwrap().to_string(), text);
         }
@@ -239,6 +249,8 @@ mod tests {
             "existing-10-json",
             "ipv6-10",
             "double-ipv6-1050000",
+            "double-takeover-140000",
+            "takeover-10",
             "",
         ] {
             assert!(text.parse::<Case>().is_err(), "{text}");

@@ -14,7 +14,7 @@ use tests::child::Child;
 use tests::ports::free_port;
 
 use crate::blocks::{MASK_SIZE, pool};
-use crate::cases::{Case, Pools, Server, Throttle};
+use crate::cases::{Case, Load, Pools, Server, Throttle};
 
 /// The service account whose token both managers use for Nodes.
 pub(crate) const SERVICE_ACCOUNT: &str = "node-controller";
@@ -135,14 +135,18 @@ impl Program {
 }
 
 fn arguments(identity: Identity, case: &Case) -> Vec<String> {
+    let stands_by = matches!(case.load, Load::Takeover(_));
     let mut arguments = vec![
         "--controllers=node-ipam-controller".to_owned(),
         "--allocate-node-cidrs=true".to_owned(),
-        "--leader-elect=false".to_owned(),
+        format!("--leader-elect={stands_by}"),
         "--bind-address=127.0.0.1".to_owned(),
         // The bench reads metrics without credentials.
         "--authorization-always-allow-paths=/*".to_owned(),
     ];
+    if stands_by {
+        arguments.push("--warm-standby=true".to_owned());
+    }
     if identity == Identity::ControllerManager {
         arguments.push("--use-service-account-credentials=true".to_owned());
     }

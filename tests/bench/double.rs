@@ -4,15 +4,18 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use ::tests::metrics::Metrics;
+use ::tests::process;
 use ::tests::programs;
 use ::tests::temp_dir::TempDir;
 use anyhow::Context as _;
 use api_server_double::{ApiServer, Fleet, FleetCounts, FleetOptions, Loopback};
 use k8s_openapi::ByteString;
 use serde_json::json;
-use tokio::time::{sleep_until, timeout};
+use tokio::time::{sleep, sleep_until, timeout};
 
 use crate::api::{Api, JSON};
+use crate::blocks;
 use crate::cases::{Case, Load, Server};
 use crate::contender::{Contender, Identity, Program};
 use crate::own_share;
@@ -20,6 +23,9 @@ use crate::raw_list;
 use crate::report::{self, Line, Run};
 use crate::stage;
 use crate::turn::{self, Spent};
+
+/// The Lease of the contender.
+const LEASE: &str = "infra-controller-manager";
 
 /// What all runs on the double share.
 #[derive(Default)]
@@ -66,9 +72,14 @@ impl Scene {
         let nodes = match case.load {
             Load::Existing(nodes) => nodes,
             Load::Join { .. } => 1,
+            Load::Takeover(nodes) => nodes + 1,
         };
         let size = case.size;
         let fleet = Fleet::new(FleetOptions { nodes, size, streams_lists: !pages });
+        if let Load::Takeover(nodes) = case.load {
+            fleet.assign_first(nodes, |place| blocks::block(place).to_string());
+            fleet.hold_lease(LEASE);
+        }
         let served = fleet.clone();
         let server = ApiServer::new(move |asked| served.answer(asked)).without_record();
         let server = server.listen_with_tls().await;
@@ -95,7 +106,7 @@ impl Scene {
         let (running, spawned) =
             program.start(&self.kubeconfig, Identity::Admin, &run.case, &log)?;
         let outcome = tokio::select! {
-            outcome = self.follow(&run.case, spawned) => outcome,
+            outcome = self.follow(&run.case, spawned, running.port()) => outcome,
             reason = running.ended() => Err(reason),
         };
         let start = match outcome {
@@ -104,10 +115,12 @@ impl Scene {
         };
         let usage = turn::cost(running.pid()).await?;
         let own_share = own_share::of(running.port()).await?;
+        let had_one = self.fleet.times().len() - self.fleet.counts().borrow().assigned;
         let times = self
             .fleet
             .times()
             .into_iter()
+            .skip(had_one)
             .map(|(joined, assigned)| Ok((joined, assigned.context("a Node got no CIDR")?)));
         let times: Vec<_> = times.collect::<anyhow::Result<_>>()?;
         let line = report::of_times(run, &times, start, Some(Spent { usage, own_share }));
@@ -116,10 +129,19 @@ impl Scene {
 
     /// Waits until every Node has its CIDR, letting them join where the case says so; returns when
     /// the time began.
-    async fn follow(&self, case: &Case, spawned: Instant) -> anyhow::Result<Instant> {
-        let Load::Join { rate, .. } = case.load else {
-            self.until_assigned(case, case.nodes()).await?;
-            return Ok(spawned);
+    async fn follow(&self, case: &Case, spawned: Instant, port: u16) -> anyhow::Result<Instant> {
+        let rate = match case.load {
+            Load::Existing(nodes) => {
+                self.until_assigned(case, nodes).await?;
+                return Ok(spawned);
+            }
+            Load::Takeover(nodes) => {
+                until_cached(nodes + 1, port).await?;
+                self.fleet.give_lease_back();
+                self.until_assigned(case, 1).await?;
+                return self.fleet.lease_won().context("nobody took the Lease");
+            }
+            Load::Join { rate, .. } => rate,
         };
         self.until_assigned(case, 1).await?;
         let start = Instant::now();
@@ -140,6 +162,22 @@ impl Scene {
         }
         Ok(())
     }
+}
+
+/// Waits until the cache of the contender has so many Nodes.
+async fn until_cached(nodes: usize, port: u16) -> anyhow::Result<()> {
+    for _ in 0..600 {
+        // It does not listen at once.
+        if let Ok((200, page)) = process::get(port, "/metrics").await {
+            let page = Metrics::parse(&page);
+            #[allow(clippy::cast_precision_loss, reason = "there are not so many Nodes")]
+            if page.samples("icm_informer_objects").any(|(_, objects)| objects == nodes as f64) {
+                return Ok(());
+            }
+        }
+        sleep(Duration::from_millis(100)).await;
+    }
+    anyhow::bail!("the standby does not cache {nodes} Nodes within a minute")
 }
 
 fn write_kubeconfig(path: &Path, server: &Loopback) -> anyhow::Result<()> {

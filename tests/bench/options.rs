@@ -22,7 +22,9 @@ of medians on standard error.
                          server has the Nodes, which makes them as they are read: more of them than etcd
                          can hold. Only the product assigns there, without throttle; raw is the bare read
                          of the list. -json and -pages at the end say how the double is read.
-                         double-ipv6-N takes blocks of /64 from fd00::/44: up to a million Nodes
+                         double-ipv6-N takes blocks of /64 from fd00::/44: up to a million Nodes.
+                         double-takeover-N measures from the Lease that a warm standby wins to its first
+                         PATCH, with N Nodes that have a CIDR and one that waits
   --contenders A,B       of product, stock, raw (all); raw lists all Nodes, throws the list away and then
                          sends the PATCHes, only where Nodes exist beforehand
   --identity WHO         controller-manager: kubeadm's user, working through the service account

@@ -31,6 +31,7 @@ const METRICS: [Metric; 10] = [
         label: "s to first",
         value: |line| Some(line.seconds_to_first),
         targets: |case| match (case.load, case.throttle) {
+            (Load::Takeover(_), _) => vec![Target::AtMost(0.3)],
             _ if case.is_on_double() => vec![Target::AfterRaw(0.5)],
             _ if case.size == NodeSize::Grown => vec![Target::AfterRaw(0.5)],
             (Load::Existing(1000), Throttle::Lifted) => vec![Target::AtMost(0.150)],
@@ -94,7 +95,7 @@ const METRICS: [Metric; 10] = [
         targets: |case| match case.load {
             Load::Join { .. } if case.is_on_double() => vec![Target::AtMost(1.0)],
             Load::Join { rate: 200, .. } => vec![Target::AtMost(1.0)],
-            Load::Join { .. } | Load::Existing(_) => Vec::new(),
+            Load::Join { .. } | Load::Existing(_) | Load::Takeover(_) => Vec::new(),
         },
     },
     Metric {

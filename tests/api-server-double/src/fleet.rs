@@ -1,7 +1,8 @@
 //! [`Fleet`]: an API server with any number of Nodes, which are written when they are asked for and
 //! never held. It serves lists, streamed and in pages, watches, reads, and the PATCHes that assign
-//! pod CIDRs; and it says when each Node got its CIDR.
+//! pod CIDRs or annotate a Node; and it says when each Node got its CIDR. It has one Lease.
 
+mod lease;
 mod manifest;
 mod protobuf;
 mod state;
@@ -21,6 +22,7 @@ pub use manifest::{NodeSize, manifest};
 
 use crate::asked::Asked;
 use crate::reply::Reply;
+use lease::Held;
 use state::{State, Stored, name_of, place_of, uid_of};
 use wire::{Encoding, Template};
 
@@ -52,6 +54,7 @@ pub struct Fleet(Arc<Inner>);
 
 struct Inner {
     state: Mutex<State>,
+    lease: Mutex<Held>,
     counts: watch::Sender<FleetCounts>,
     json: Template,
     protobuf: Template,
@@ -66,6 +69,7 @@ impl Fleet {
     pub fn new(options: FleetOptions) -> Self {
         let fleet = Self(Arc::new(Inner {
             state: Mutex::default(),
+            lease: Mutex::default(),
             counts: watch::Sender::default(),
             json: Template::new(Encoding::Json, options.size),
             protobuf: Template::new(Encoding::Protobuf, options.size),
@@ -73,6 +77,31 @@ impl Fleet {
         }));
         fleet.join(options.nodes);
         fleet
+    }
+
+    /// The first Nodes have these CIDRs from the beginning.
+    pub fn assign_first(&self, nodes: usize, cidr: impl Fn(usize) -> String) {
+        let mut state = self.0.state.lock();
+        for place in 0..nodes {
+            let cidr = cidr(place).into_boxed_str();
+            state.cidrs.insert(cidr.clone());
+            state.nodes[place].cidr = Some((cidr, Instant::now()));
+        }
+    }
+
+    /// Another process holds the Lease of this name, for an hour.
+    pub fn hold_lease(&self, name: &str) {
+        self.0.lease.lock().hold(name);
+    }
+
+    /// The other process gives the Lease back.
+    pub fn give_lease_back(&self) {
+        self.0.lease.lock().give_back();
+    }
+
+    /// When a client took the Lease.
+    pub fn lease_won(&self) -> Option<Instant> {
+        self.0.lease.lock().won()
     }
 
     /// So many Nodes join.
@@ -104,6 +133,9 @@ impl Fleet {
 
     /// Answers a request.
     pub fn answer(&self, asked: &Asked) -> Reply {
+        if let Some(reply) = self.0.lease.lock().answer(asked) {
+            return reply;
+        }
         let name = asked.path().strip_prefix("/api/v1/nodes");
         let place = name.and_then(|name| place_of(name.strip_prefix('/')?));
         match (asked.method(), name, place) {
@@ -197,16 +229,19 @@ impl Fleet {
 
     fn patch(&self, asked: &Asked, place: usize) -> Reply {
         let body = asked.json();
-        let Some(cidr) = body["spec"]["podCIDR"].as_str() else {
-            return Reply::failure(400, "BadRequest");
-        };
         let mut state = self.0.state.lock();
         let Some(node) = state.nodes.get(place) else { return Reply::failure(404, "NotFound") };
         if body["metadata"]["uid"] != uid_of(place) {
             return Reply::failure(409, "Conflict");
         }
-        match &node.cidr {
-            None => {
+        match (body["spec"]["podCIDR"].as_str(), &node.cidr) {
+            (None, _) if body["metadata"]["annotations"].is_object() => {
+                state.touch(place);
+                let changes = state.log.len();
+                self.0.counts.send_modify(|counts| counts.changes = counts.changes.max(changes));
+            }
+            (None, _) => return Reply::failure(400, "BadRequest"),
+            (Some(cidr), None) => {
                 let is_new = state.assign(place, cidr);
                 let changes = state.log.len();
                 self.0.counts.send_modify(|counts| {
@@ -215,8 +250,8 @@ impl Fleet {
                     counts.duplicates += usize::from(!is_new);
                 });
             }
-            Some((known, _)) if **known == *cidr => {}
-            Some(_) => return Reply::failure(422, "Invalid"),
+            (Some(cidr), Some((known, _))) if **known == *cidr => {}
+            (Some(_), Some(_)) => return Reply::failure(422, "Invalid"),
         }
         let answer = state.with(place, |facts| self.0.json.metadata_only(facts));
         Reply::Body(Encoding::Json.content_type(), stream::iter([Ok(answer)]).boxed())

@@ -28,11 +28,15 @@ pub(super) struct Stored {
 impl State {
     /// Gives a Node its CIDR; false when another Node has it.
     pub(super) fn assign(&mut self, place: usize, cidr: &str) -> bool {
-        self.log.push(place);
-        let node = &mut self.nodes[place];
-        node.version = self.log.len() as u64;
-        node.cidr = Some((cidr.into(), Instant::now()));
+        self.touch(place);
+        self.nodes[place].cidr = Some((cidr.into(), Instant::now()));
         self.cidrs.insert(cidr.into())
+    }
+
+    /// Changes a Node in something that is not kept.
+    pub(super) fn touch(&mut self, place: usize) {
+        self.log.push(place);
+        self.nodes[place].version = self.log.len() as u64;
     }
 
     /// Reads a Node as it is now.

@@ -67,3 +67,30 @@ async fn a_watch_shows_each_change_as_it_was_then() {
         ])
     );
 }
+
+#[tokio::test]
+async fn a_lease_is_won_by_who_takes_it_back_and_an_annotation_is_a_change() {
+    let (fleet, client) = fleet(1);
+    fleet.hold_lease("leader");
+    let path = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/leader";
+    let put = |lease: &Value| {
+        let body = lease.to_string().into_bytes();
+        client.request::<Value>(Request::put(path).body(body).unwrap())
+    };
+    let read = || client.request::<Value>(Request::get(path).body(Vec::new()).unwrap());
+    let held = read().await.unwrap();
+    assert_eq!(held["spec"]["holderIdentity"], "another");
+    fleet.give_lease_back();
+    assert!(put(&held).await.is_err(), "its version is old");
+    assert!(fleet.lease_won().is_none());
+    let mut lease = read().await.unwrap();
+    lease["spec"]["holderIdentity"] = "us".into();
+    put(&lease).await.unwrap();
+    assert!(fleet.lease_won().is_some());
+
+    let body = json!({"metadata": {"uid": uid_of(0), "annotations": {"a": "b"}}}).to_string();
+    let request = Request::patch("/api/v1/nodes/worker-0000000").body(body.into_bytes()).unwrap();
+    let answer: Value = client.request(request).await.unwrap();
+    assert_eq!(answer["metadata"]["resourceVersion"], "2");
+    assert_eq!(*fleet.counts().borrow(), FleetCounts { changes: 2, assigned: 0, duplicates: 0 });
+}
