@@ -13,7 +13,8 @@
 //!   (`rule:claims-outlive-pools`).
 //! - CIDRs meet pools by family and address (`rule:block-is-used-while-claimed`).
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
+use std::hash::Hash;
 use std::ops::{Deref, Range};
 
 use ipnet::IpNet;
@@ -29,18 +30,18 @@ use super::{Candidate, Exhausted, Pool};
 #[derive(Clone, Debug)]
 pub struct Ledger<O> {
     pools: Vec<Pool>,
-    by_owner: BTreeMap<O, OneOrMore<IpNet>>,
+    by_owner: HashMap<O, OneOrMore<IpNet>>,
     claims: Claims<O>,
 }
 
-impl<O: Clone + Ord> Ledger<O> {
+impl<O: Clone + Eq + Hash> Ledger<O> {
     /// A ledger without claims. Blocks already used in a pool given here are forgotten.
     pub fn new(pools: Vec<Pool>) -> Self {
         let mut pools = pools;
         for pool in &mut pools {
             pool.release(&pool.cidr());
         }
-        Self { pools, by_owner: BTreeMap::new(), claims: Claims::new() }
+        Self { pools, by_owner: HashMap::new(), claims: Claims::new() }
     }
 
     /// The pools, in the order given.
@@ -56,11 +57,6 @@ impl<O: Clone + Ord> Ledger<O> {
     /// True when there is no claim.
     pub fn is_empty(&self) -> bool {
         self.by_owner.is_empty()
-    }
-
-    /// The owners that have a claim, in order.
-    pub fn owners(&self) -> impl Iterator<Item = &O> {
-        self.by_owner.keys()
     }
 
     /// The CIDRs that an owner claims, in the order in which they were claimed.
@@ -188,16 +184,18 @@ impl<O: Clone + Ord> Ledger<O> {
             self.claims.insert(*cidr, owner);
             self.mark(cidr, change);
         }
-        let mut gone = self.by_owner.remove(owner).unwrap_or_default().into_vec();
+        let old = if cidrs.is_empty() {
+            self.by_owner.remove(owner)
+        } else {
+            self.by_owner.insert(owner.clone(), cidrs.clone().into())
+        };
+        let mut gone = old.unwrap_or_default().into_vec();
         gone.retain(|cidr| !cidrs.contains(cidr));
         for cidr in &gone {
             self.claims.remove(cidr, owner);
         }
         for cidr in &gone {
             self.unmark(cidr, change);
-        }
-        if !cidrs.is_empty() {
-            self.by_owner.insert(owner.clone(), cidrs.into());
         }
     }
 

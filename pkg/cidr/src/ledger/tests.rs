@@ -131,7 +131,7 @@ fn when_the_last_node_is_gone_only_the_service_range_is_left() {
         ledger.release(&owner);
     }
     assert_eq!(ledger.pools()[0].used(), 1);
-    assert_eq!(ledger.owners().collect::<Vec<_>>(), [&"service"]);
+    assert_eq!((ledger.len(), ledger.claim(&"service").is_some()), (1, true));
     for expected in ["10.0.1.0/24", "10.0.2.0/24", "10.0.3.0/24"] {
         assert_eq!(ledger.allocate(&expected).unwrap().cidrs, nets(&[expected]));
     }
@@ -202,7 +202,7 @@ fn a_ledger_shows_who_has_a_claim_and_what_it_is() {
     ledger.occupy(&"b", &nets(&["10.0.1.0/24"]));
     ledger.occupy(&"a", &nets(&["192.168.0.0/24"]));
     assert_eq!((ledger.is_empty(), ledger.len()), (false, 2));
-    assert_eq!(ledger.owners().copied().collect::<Vec<_>>(), ["a", "b"]);
+    assert!(ledger.claim(&"a").is_some());
     assert_eq!(ledger.claim(&"b"), Some(&nets(&["10.0.1.0/24"])[..]));
     assert_eq!(ledger.claim(&"absent"), None);
     assert_eq!((ledger.pools().len(), ledger.pools()[0].used()), (1, 1));
