@@ -64,7 +64,7 @@ impl History {
 pub(crate) const SERVER_RESTART: Duration = Duration::from_secs(2);
 /// A connection that breaks in a quiet time and is opened again at the first try calls for a list
 /// no more often than this: a proxy that cuts idle connections must not cause a list each time.
-const LISTS_APART: Duration = Duration::from_secs(300);
+pub(crate) const LISTS_APART: Duration = Duration::from_secs(300);
 /// Bookmarks come about once a minute.
 const SILENT: Duration = Duration::from_secs(120);
 /// Pause between questions while sends are held.
@@ -83,11 +83,11 @@ impl Doubt {
     pub(crate) fn lost(&mut self, shared: &Shared) {
         self.lost = true;
         shared.set_doubted(true);
-        self.reopened(shared);
+        self.note_silence(shared);
     }
 
-    /// A watch was opened. A server that said nothing for so long may have been restarted.
-    pub(crate) fn reopened(&self, shared: &Shared) {
+    /// A server that said nothing for so long before the connection broke may have been restarted.
+    pub(crate) fn note_silence(&self, shared: &Shared) {
         if self.lost && shared.silent_for() >= SERVER_RESTART {
             shared.note_break();
         }

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use kube::Client;
 use kube_api::{Cached, OwnWrite, Resource, StaticKind};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 
 use crate::cache::Cache;
-use crate::history;
+use crate::history::{self, LISTS_APART};
 use crate::intake::Intake;
 use crate::metrics::InformerMetrics;
 use crate::request::{Collection, Format};
@@ -238,15 +238,20 @@ impl<T: Cached> Informer<T> {
         history::newest_version(shared, collection).await.ok()
     }
 
-    /// Lists again whenever the position is broken, for as long as this is awaited.
+    /// Lists again when the position is broken, for as long as this is awaited; not within five minutes of the
+    /// last list, because a proxy that cuts idle connections must not cause a list each time.
     pub async fn keep_unbroken(&self) -> Infallible {
         let mut progress = self.cache.shared.progress.subscribe();
         loop {
             // The sender lives as long as `self`.
             let broken = progress.wait_for(|it| it.listed.is_some() && !it.is_unbroken()).await;
-            let since = broken.ok().and_then(|progress| progress.broken);
-            self.cache.shared.demand_list(since.unwrap_or_else(Instant::now));
-            drop(progress.wait_for(Progress::is_unbroken).await);
+            let listed = broken.ok().and_then(|progress| progress.listed);
+            let due = listed.map_or_else(Instant::now, |listed| listed + LISTS_APART);
+            let mended = timeout_at(due, progress.wait_for(Progress::is_unbroken)).await.is_ok();
+            if !mended {
+                self.cache.shared.demand_list(Instant::now());
+                drop(progress.wait_for(Progress::is_unbroken).await);
+            }
         }
     }
 

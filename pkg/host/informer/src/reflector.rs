@@ -43,7 +43,7 @@ const WORTHWHILE: Duration = Duration::from_secs(30);
 /// Lifetime of a watch that is to reach a version soon: the server sends a bookmark two seconds before the
 /// end of a watch.
 const SEEKING: Duration = Duration::from_secs(3);
-/// A wait that the server asks for is told from this length on, every time.
+/// A wait that the server asks for is logged each time from this length on.
 const LONG_WAIT: Duration = Duration::from_secs(5);
 
 enum State {
@@ -183,7 +183,7 @@ impl<'a> Reflector<'a> {
         };
         match opened {
             Ok(stream) if asked.elapsed() < SERVER_RESTART => {
-                self.doubt.reopened(self.shared);
+                self.doubt.note_silence(self.shared);
                 State::Watching(stream)
             }
             Ok(stream) => {
@@ -313,8 +313,7 @@ impl<'a> Reflector<'a> {
         State::Listing
     }
 
-    /// True when the fault may be one of protobuf: from now on JSON is asked for
-    ///.
+    /// True when the fault may be one of protobuf: from now on JSON is asked for.
     fn turns_to_json(&mut self, fault: &Fault) -> bool {
         // A server may answer in protobuf although JSON was asked for.
         if !fault.is_unreadable_protobuf()

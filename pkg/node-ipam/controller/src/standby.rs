@@ -11,7 +11,6 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
-use http::StatusCode;
 use informer::{Informer, Position};
 use kube_api::{Node, StaticKind};
 use manager::{Context, Failure, Informers};
@@ -27,6 +26,7 @@ use crate::LOGGER;
 use crate::api::NodeApi;
 use crate::node_work;
 use crate::options::{Options, WarmProof};
+use crate::patch::{self, Class};
 use crate::reconciler::CachedNode;
 
 /// Annotation of the Node that a new leader wrote first: `<identity>/<transitions of the lease>`.
@@ -56,6 +56,8 @@ pub(crate) enum Cold {
     LeaseWentBack,
     /// There is no Node to write to.
     NoNodes,
+    /// The server refused the beacon, or did not say its newest version.
+    Refused,
     /// The watch did not get as far as the proof in time.
     NoProof,
     /// The proof is not newer than the cache.
@@ -68,10 +70,11 @@ pub(crate) enum Cold {
 const WARM: &str = "warm";
 
 impl Cold {
-    const ALL: [Self; 6] = [
+    const ALL: [Self; 7] = [
         Self::Broken,
         Self::LeaseWentBack,
         Self::NoNodes,
+        Self::Refused,
         Self::NoProof,
         Self::OldProof,
         Self::OtherHistory,
@@ -83,6 +86,7 @@ impl Cold {
             Self::Broken => "cold_broken",
             Self::LeaseWentBack => "cold_lease_went_back",
             Self::NoNodes => "cold_no_nodes",
+            Self::Refused => "cold_refused",
             Self::NoProof => "cold_no_proof",
             Self::OldProof => "cold_old_proof",
             Self::OtherHistory => "cold_other_history",
@@ -95,10 +99,11 @@ impl fmt::Display for Cold {
         f.write_str(match self {
             Self::Broken => "the watch of Nodes was interrupted after its last list",
             Self::LeaseWentBack => "the Lease was older than before, as after a restore of etcd",
-            Self::NoNodes => "the cluster has no Nodes",
+            Self::NoNodes => "there is no Node that could be annotated",
+            Self::Refused => "the API server refused the annotation or the read of its newest version",
             Self::NoProof => "the watch of Nodes did not show the newest state in time",
             Self::OldProof => {
-                "the newest Node is not newer than the cache, as after a restore of etcd"
+                "the API server's newest version is not newer than the cache, as after a restore of etcd"
             }
             Self::OtherHistory => "the history of the API server changed",
         })
@@ -159,7 +164,9 @@ impl<N: CachedNode> Standby for WarmNodes<N> {
             // It keeps the cache alive until it has ended.
             following.abort();
             drop(following.await);
-            let proven = proven.unwrap_or(Err(Cold::NoProof));
+            let Some(proven) = proven else {
+                return Ok(StartOfTerm { cache: None, beacon_until });
+            };
             let result = proven.map_or_else(Cold::label, |()| WARM);
             results.with_label_values(&[result]).inc();
             let took = begun.elapsed();
@@ -262,7 +269,7 @@ impl<N: CachedNode> Proving<'_, N> {
     /// another one.
     async fn newest(&self, known: u64) -> Result<u64, Cold> {
         loop {
-            let newest = self.nodes.newest_version().await.ok_or(Cold::NoProof)?;
+            let newest = self.nodes.newest_version().await.ok_or(Cold::Refused)?;
             match newest.cmp(&known) {
                 Ordering::Less => return Err(Cold::OldProof),
                 Ordering::Equal => sleep(READ_AGAIN).await,
@@ -271,12 +278,12 @@ impl<N: CachedNode> Proving<'_, N> {
         }
     }
 
-    /// Writes the beacon; its Node, and the version of that after it. Without an answer it is written again: when
-    /// nothing changes then, the answer has the version of our write before, or a later one.
+    /// Writes the beacon to a Node that is ours; that Node, and its version after it. Without an answer it is
+    /// written again: when nothing changes then, the answer has the version of our write before, or a later one.
     async fn beacon(&self) -> Result<(Node, u64), Cold> {
         loop {
-            let is_live = |node: &&Arc<N>| !node.as_ref().as_ref().deleting;
-            let node = self.nodes.frozen(|store| store.values().find(is_live).cloned());
+            let find = |node: &&Arc<N>| takes_beacon(node.as_ref().as_ref());
+            let node = self.nodes.frozen(|store| store.values().find(find).cloned());
             let node = node.ok_or(Cold::NoNodes)?;
             let node = (*node).as_ref().clone();
             let metadata = json!({"uid": &*node.uid, "annotations": {BEACON: &self.value}});
@@ -284,16 +291,34 @@ impl<N: CachedNode> Proving<'_, N> {
             let (now, before) = (Instant::now(), *self.beacon_until.lock());
             *self.beacon_until.lock() = Some(now + self.api.applicable_for());
             if let Ok(answer) = self.api.patch(&node.name, body, now, || true).await {
-                *self.beacon_until.lock() = before;
-                if answer.status == StatusCode::OK
-                    && let Some(version) = version_of(&answer.body, &node.uid)
-                {
-                    return Ok((node, version));
+                let class = patch::classify(answer.status, None, &answer.body, &node.uid);
+                if !matches!(class, Class::Ambiguous { .. }) {
+                    *self.beacon_until.lock() = before;
+                }
+                match class {
+                    Class::Done => {
+                        let version = version_of(&answer.body).ok_or(Cold::Refused)?;
+                        return Ok((node, version));
+                    }
+                    Class::Missing | Class::Replaced | Class::Ambiguous { .. } => {}
+                    Class::Taken | Class::Throttled { .. } | Class::Rejected { .. } => {
+                        let (status, node) = (answer.status.as_u16(), &*node.name);
+                        info!(
+                            logger = LOGGER,
+                            node, status, "The API server refused the annotation of the new leader"
+                        );
+                        return Err(Cold::Refused);
+                    }
                 }
             }
             sleep(SEND_AGAIN).await;
         }
     }
+}
+
+/// Whether a new leader may annotate this Node.
+fn takes_beacon(node: &Node) -> bool {
+    node.is_selected && !node.deleting
 }
 
 #[derive(Deserialize)]
@@ -304,14 +329,13 @@ struct Answered {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct AnsweredMetadata {
-    uid: String,
     resource_version: String,
 }
 
-/// The version of the Node of this UID in an answer.
-fn version_of(body: &[u8], uid: &str) -> Option<u64> {
+/// The version of the Node in an answer.
+fn version_of(body: &[u8]) -> Option<u64> {
     let Answered { metadata } = serde_json::from_slice(body).ok()?;
-    if metadata.uid == uid { metadata.resource_version.parse().ok() } else { None }
+    metadata.resource_version.parse().ok()
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::world::{Down, World};
 use crate::api::NodeApi;
 use crate::options::WarmProof;
-use crate::standby::{BEACON, BEACON_LIMIT, Cold, Proving, limit};
+use crate::standby::{BEACON, BEACON_LIMIT, Cold, Proving, limit, takes_beacon};
 
 /// A cluster of two Nodes, and a cache of them.
 struct Scene {
@@ -76,10 +76,11 @@ async fn a_beacon_that_the_watch_shows_makes_a_warm_start() {
 async fn a_lost_answer_is_asked_for_again_and_changes_nothing() {
     let scene = Scene::new().await;
     // With this seed several answers are lost.
+    let before = scene.world.0.lock().etcd.revision;
     scene.world.0.lock().faulty = 50;
     assert_eq!(scene.beacon().await, Ok(()));
     let revision = scene.world.0.lock().etcd.revision;
-    assert_eq!(scene.nodes.position().version, revision, "one write is all there is");
+    assert_eq!(revision, before + 1, "one write is all there is");
 }
 
 #[tokio::test(start_paused = true)]
@@ -168,4 +169,29 @@ async fn an_unanswered_beacon_is_waited_for_at_the_end_of_the_run() {
     assert_eq!(proving.prove(false).await, Err(Cold::NoProof));
     let until = proving.beacon_until.into_inner();
     assert!(until.is_some_and(|until| until > begun + BEACON_LIMIT), "{until:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_settles_nothing_leaves_the_beacon_open_and_a_refusal_ends_the_proof() {
+    for (code, reason, cold, is_open) in [
+        (504, "Timeout", Cold::NoProof, true),
+        (403, "Forbidden", Cold::Refused, false),
+        (422, "Invalid", Cold::Refused, false),
+    ] {
+        let scene = Scene::new().await;
+        scene.world.0.lock().stop_servers(Duration::from_secs(60), Down::Answer(code, reason));
+        let proving = scene.proving(WarmProof::Beacon);
+        assert_eq!(proving.prove(false).await, Err(cold), "{code}");
+        assert_eq!(proving.beacon_until.into_inner().is_some(), is_open, "{code}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_is_not_selected_gets_no_beacon() {
+    let scene = Scene::new().await;
+    let nodes = scene.nodes.frozen(|store| store.values().cloned().collect::<Vec<_>>());
+    assert!(nodes.iter().all(|node| takes_beacon(node)));
+    let other = Node { is_selected: false, ..(*nodes[0]).clone() };
+    let going = Node { deleting: true, ..(*nodes[0]).clone() };
+    assert!(!takes_beacon(&other) && !takes_beacon(&going));
 }

@@ -34,6 +34,8 @@ pub(super) enum Down {
     Refuse,
     /// A balancer holds the request until they are up.
     Hold,
+    /// They answer with this code and reason.
+    Answer(u16, &'static str),
 }
 
 /// Message of a watch, and when it arrives; `None` breaks the connection.
@@ -88,6 +90,9 @@ impl World {
                 }));
             }
             Some((until, Down::Refuse)) if until > Instant::now() => return Reply::Refused,
+            Some((until, Down::Answer(code, reason))) if until > Instant::now() => {
+                return Reply::failure(code, reason);
+            }
             _ => {}
         }
         let query = asked.query();
