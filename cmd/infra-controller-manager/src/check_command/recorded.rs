@@ -104,3 +104,31 @@ impl Recorded {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use api_server_double::{ApiServer, Reply};
+
+    use super::super::tests::settings;
+    use super::*;
+
+    /// The shipped Role grants no list of ConfigMaps.
+    #[tokio::test]
+    async fn the_record_is_read_by_its_name_and_a_refusal_names_the_file_of_the_right() {
+        const PATH: &str = "/api/v1/namespaces/kube-system/configmaps/icm-pools";
+        for (code, reason, expected) in [
+            (403, "Forbidden", "may not; add it to the subjects in config/rbac/node-ipam-records"),
+            (404, "NotFound", "no ConfigMap kube-system/icm-pools: the leader has written none"),
+            (500, "InternalError", "cannot get ConfigMap kube-system/icm-pools: "),
+        ] {
+            let server = ApiServer::new(move |_| Reply::failure(code, reason));
+            let cluster = Cluster::new(server.client());
+            let Recorded::Missing(why) = Recorded::read(&cluster, &settings(&[])).await else {
+                panic!("{code} is no record");
+            };
+            assert!(why.contains(expected), "{why}");
+            let asked: Vec<_> = server.asked().iter().map(|it| it.path().to_owned()).collect();
+            assert_eq!(asked, [PATH]);
+        }
+    }
+}
