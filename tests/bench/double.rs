@@ -171,7 +171,10 @@ async fn until_cached(nodes: usize, port: u16) -> anyhow::Result<()> {
         if let Ok((200, page)) = process::get(port, "/metrics").await {
             let page = Metrics::parse(&page);
             #[allow(clippy::cast_precision_loss, reason = "there are not so many Nodes")]
-            if page.samples("icm_informer_objects").any(|(_, objects)| objects == nodes as f64) {
+            if page
+                .samples("icm_informer_objects")
+                .any(|(_, objects)| (objects - nodes as f64).abs() < 0.5)
+            {
                 return Ok(());
             }
         }

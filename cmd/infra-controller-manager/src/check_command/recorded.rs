@@ -1,6 +1,8 @@
 //! What the leader recorded about a pool, for `check --pool`: the ConfigMap that `--publish-pools` writes,
 //! next to the Lease, which says whether its writer still leads.
 
+use client::AnswerError;
+use http::StatusCode;
 use jiff::Timestamp;
 use node_ipam::{POOL_RECORD, PoolDetails, PoolRecord, RecordedPool};
 use serde_json::{Value, json};
@@ -25,21 +27,25 @@ impl Recorded {
     /// Reads the record and the Lease.
     pub(super) async fn read(cluster: &Cluster, settings: &ProcessSettings) -> Self {
         let namespace = &settings.lease.namespace;
-        // The identity of kube-controller-manager may list everything, and get few things by name.
-        let path = format!(
-            "/api/v1/namespaces/{namespace}/configmaps?fieldSelector=metadata.name%3D{POOL_RECORD}"
-        );
-        let object = match cluster.list::<Value>(&path).await {
-            Ok(found) => found.into_iter().next(),
-            Err(error) => return Self::Missing(format!("cannot list configmaps: {error}")),
+        let name = format!("{namespace}/{POOL_RECORD}");
+        let path = format!("/api/v1/namespaces/{namespace}/configmaps/{POOL_RECORD}");
+        let object = match cluster.find::<Value>(&path).await {
+            Ok(found) => found,
+            Err(AnswerError::Refused { status: StatusCode::FORBIDDEN, .. }) => {
+                return Self::Missing(format!(
+                    "cannot get ConfigMap {name}: the identity of --kubeconfig may not; add it to the \
+                     subjects in config/rbac/node-ipam-records.yaml and apply that"
+                ));
+            }
+            Err(error) => return Self::Missing(format!("cannot get ConfigMap {name}: {error}")),
         };
         let Some(object) = object else {
             let reason = "the leader has written none, see --publish-pools";
-            return Self::Missing(format!("no ConfigMap {namespace}/{POOL_RECORD}: {reason}"));
+            return Self::Missing(format!("no ConfigMap {name}: {reason}"));
         };
         let Some(record) = PoolRecord::of_config_map(&object) else {
-            let name = format!("ConfigMap {namespace}/{POOL_RECORD}");
-            return Self::Missing(format!("{name} is not a record of this program"));
+            let why = "is not a record of this program";
+            return Self::Missing(format!("ConfigMap {name} {why}"));
         };
         let leads = match &settings.election {
             Some(election) => {
@@ -96,5 +102,33 @@ impl Recorded {
             "used": it.used, "free": it.free, "resting": it.resting, "state": it.state,
             "written": record.written, "leader": record.leader, "leads": leads,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use api_server_double::{ApiServer, Reply};
+
+    use super::super::tests::settings;
+    use super::*;
+
+    /// The shipped Role grants no list of ConfigMaps.
+    #[tokio::test]
+    async fn the_record_is_read_by_its_name_and_a_refusal_names_the_file_of_the_right() {
+        const PATH: &str = "/api/v1/namespaces/kube-system/configmaps/icm-pools";
+        for (code, reason, expected) in [
+            (403, "Forbidden", "may not; add it to the subjects in config/rbac/node-ipam-records"),
+            (404, "NotFound", "no ConfigMap kube-system/icm-pools: the leader has written none"),
+            (500, "InternalError", "cannot get ConfigMap kube-system/icm-pools: "),
+        ] {
+            let server = ApiServer::new(move |_| Reply::failure(code, reason));
+            let cluster = Cluster::new(server.client());
+            let Recorded::Missing(why) = Recorded::read(&cluster, &settings(&[])).await else {
+                panic!("{code} is no record");
+            };
+            assert!(why.contains(expected), "{why}");
+            let asked: Vec<_> = server.asked().iter().map(|it| it.path().to_owned()).collect();
+            assert_eq!(asked, [PATH]);
+        }
     }
 }

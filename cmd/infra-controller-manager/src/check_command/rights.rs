@@ -92,10 +92,14 @@ fn needs(settings: &ProcessSettings) -> Vec<Need> {
         let records = runner.optional_permissions().into_iter();
         needs.extend(records.flat_map(|(rights, manifest)| {
             let namespace = Some(&*settings.lease.namespace);
+            let cure = match account {
+                Some(_) => format!("apply {manifest}"),
+                None => format!("apply {manifest} with this identity among its subjects"),
+            };
             rights.iter().map(move |right| Need {
                 account,
                 attributes: (&right.clone().in_namespace_of(namespace)).into(),
-                cure: format!("apply {manifest}"),
+                cure: cure.clone(),
                 optional: Some(RECORDS),
             })
         }));
@@ -293,6 +297,22 @@ mod tests {
         assert_eq!(said(&args), expected(&[&own[..], &by_account].concat()));
         let alone = [&args[..], &["--leader-elect=false"]].concat();
         assert!(said(&alone).iter().all(|need| !need.contains("leases")));
+    }
+
+    /// A file of config/rbac binds the identities of its subjects only.
+    #[test]
+    fn the_cure_for_the_record_names_the_subjects_for_another_identity() {
+        const FILE: &str = "apply config/rbac/node-ipam-records.yaml";
+        let own = format!("{FILE} with this identity among its subjects");
+        let args =
+            ["--controllers=nodeipam", "--allocate-node-cidrs", "--cluster-cidr=10.0.0.0/16"];
+        for (flag, expected) in [("false", &*own), ("true", FILE)] {
+            let flag = format!("--use-service-account-credentials={flag}");
+            let needs = needs(&settings(&[&args[..], &[&*flag]].concat()));
+            let cures: Vec<_> = needs.iter().filter(|it| it.optional == Some(RECORDS)).collect();
+            assert_eq!(cures.len(), 3);
+            assert!(cures.iter().all(|need| need.cure == expected), "{flag}");
+        }
     }
 
     #[test]

@@ -12,8 +12,9 @@ use http::StatusCode;
 use informer::MANAGED_BY;
 use jiff::Timestamp;
 use manager::Failure;
-use objects::{Created, Draft, Error, ObjectClient, Outcome, Why};
+use objects::{Draft, Error, Merge, ObjectClient, Outcome, Part, Why};
 use parking_lot::Mutex;
+use serde_json::{Map, Value, json};
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
@@ -41,13 +42,14 @@ enum Unwritten {
         "the ConfigMap exists and does not have the label {MANAGED_BY}={PRODUCT}; rename or delete it"
     )]
     NotOurs,
-    /// A right is missing.
+    /// A right is missing; or a quota, a webhook or the end of the namespace forbids it.
     #[error(
-        "{0}; apply config/rbac/node-ipam-records.yaml, or change the namespace in it to that of the \
-         Lease"
+        "{0}; if the right is missing, apply config/rbac/node-ipam-records.yaml with this identity and \
+         the namespace of the Lease in it"
     )]
     Forbidden(Error),
-    /// The server refuses it again until something changes, as for an immutable ConfigMap.
+    /// The server refuses it again until something changes, as for an immutable ConfigMap or a
+    /// credential that is not valid.
     #[error(transparent)]
     Refused(Error),
     /// A later attempt may succeed.
@@ -59,9 +61,9 @@ impl From<Error> for Unwritten {
     fn from(error: Error) -> Self {
         match &error.why {
             Why::Refused { status: StatusCode::FORBIDDEN, .. } => Self::Forbidden(error),
-            Why::Refused { status: StatusCode::UNPROCESSABLE_ENTITY, .. }
-            | Why::Decode(_)
-            | Why::Unreadable(_) => Self::Refused(error),
+            // An outage of a read is refused as well, with 5xx.
+            Why::Refused { status, .. } if status.is_client_error() => Self::Refused(error),
+            Why::Decode(_) | Why::Unreadable(_) => Self::Refused(error),
             _ => Self::NotNow(error),
         }
     }
@@ -110,8 +112,9 @@ impl PoolPublisher {
         Ok(())
     }
 
-    /// Makes the record say this. Sends nothing where it does. The stop ends a read, but a write that was
-    /// begun is awaited: the Lease must not be released before its end.
+    /// Makes the record say this. Sends nothing where it does, and one write at most: the stop ends a
+    /// read, but a write that was begun is awaited, and a retry of it could exceed
+    /// `--controller-shutdown-timeout` (`rule:no-release-with-open-writes`).
     async fn write(
         &self,
         pools: &[RecordedPool],
@@ -120,25 +123,24 @@ impl PoolPublisher {
         let data = data(&self.leader, Timestamp::now(), pools);
         let read = stop.run_until_cancelled(self.client.read(&self.key)).await;
         let Some(read) = read else { return Ok(()) };
-        let there = match read? {
-            Some(there) => there,
-            None => {
-                let mut draft = Draft::new(ConfigMapBody { data: data.clone() });
-                draft.metadata.labels.insert(MANAGED_BY.to_owned(), PRODUCT.to_owned());
-                match self.client.create_if_absent(&self.key, &draft).await? {
-                    Created::New(_) => return Ok(()),
-                    Created::Existing(there) => there,
-                }
-            }
+        let Some(there) = read? else {
+            let mut draft = Draft::new(ConfigMapBody { data });
+            draft.metadata.labels.insert(MANAGED_BY.to_owned(), PRODUCT.to_owned());
+            self.client.create(&self.key, &draft).await?;
+            return Ok(());
         };
-        // After a conflict the edit is asked again: the label may be gone.
-        let changed = self.client.change(&there, |object, draft| {
-            if is_ours(&object.metadata.labels) && !is_same(&draft.body.data, &data) {
-                draft.body.data.clone_from(&data);
-            }
-        });
-        let written = changed.await?.object;
-        if is_ours(&written.metadata.labels) { Ok(()) } else { Err(Unwritten::NotOurs) }
+        if !is_ours(&there.metadata.labels) {
+            return Err(Unwritten::NotOurs);
+        }
+        if is_same(&there.body.data, &data) {
+            return Ok(());
+        }
+        let removed = there.body.data.keys().filter(|key| !data.contains_key(*key));
+        let removed = removed.map(|key| (key.clone(), Value::Null));
+        let set = data.iter().map(|(key, text)| (key.clone(), Value::from(&**text)));
+        let fields = json!({"data": set.chain(removed).collect::<Map<_, _>>()});
+        let merge = Merge { fields, over: there.whole(), part: Part::Main };
+        Ok(self.client.merge(&self.key, &merge).await?)
     }
 }
 
@@ -174,13 +176,13 @@ impl Progress {
         match written {
             Ok(()) => {
                 if std::mem::take(&mut self.warned) {
-                    info!(configmap = key, "Publishing the numbers of the pools again");
+                    info!(configmap = key, "Writing the record of the pools again");
                 }
                 self.recorded = Some(pools);
                 self.next = Some((began + WRITE_EVERY, began + COMPARE_EVERY));
             }
             Err(Unwritten::NotNow(error)) => {
-                debug!(configmap = key, err = %error, "Cannot publish the numbers of the pools; trying again");
+                debug!(configmap = key, err = %error, "Cannot write the record of the pools; trying again");
                 // An attempt of unknown outcome may have been the write of these five seconds.
                 let pause = error.retry_after().unwrap_or_default().max(WRITE_EVERY);
                 if error.outcome() == Outcome::Unknown {
@@ -191,9 +193,7 @@ impl Progress {
             Err(unwritten) => {
                 if !std::mem::replace(&mut self.warned, true) {
                     warn!(
-                        configmap = key,
-                        err = %unwritten,
-                        "Cannot publish the numbers of the pools; pod CIDRs are assigned without it. \
+                        "Cannot write ConfigMap {key}: {unwritten}; pod CIDRs are assigned all the same. \
                          Set --publish-pools=false if no record is wanted"
                     );
                 }

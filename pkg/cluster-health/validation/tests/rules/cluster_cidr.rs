@@ -103,6 +103,7 @@ fn selectors() -> Vec<Row> {
         label(json!({"key": "a", "operator": "Exists", "values": ["x"]})).says(&[&by_label("values: Forbidden: Forbidden: may not be specified when `operator` is 'Exists' or 'DoesNotExist'")]),
         label(json!({"key": "a", "operator": "Lt", "values": ["1", "2"]})).says(&[&by_label("values: Required: Required value: must be specified single value when `operator` is 'Lt' or 'Gt'")]),
         label(json!({"key": "a", "operator": "Gt", "values": ["many"]})).says(&[&by_label("values[0]: Invalid: Invalid value: \"many\": must be an integer when `operator` is 'Lt' or 'Gt'")]),
+        label(json!({"key": "a", "operator": "Lt", "values": ["99999999999999999999"]})).says(&[&by_label("values[0]: Invalid: Invalid value: \"99999999999999999999\": must be an integer when `operator` is 'Lt' or 'Gt'")]),
         label(json!({"key": "a", "operator": "Like"})).says(&[&by_label("operator: NotSupported: Unsupported value: \"Like\": supported values: \"In\", \"NotIn\", \"Exists\", \"DoesNotExist\", \"Gt\", \"Lt\"")]),
         label(json!({"operator": "Exists"})).says(&[&by_label("key: Required: Required value: the key of a label")]),
         key_of("-a".to_owned()).says(&[&odd_key("-a")]),

@@ -11,12 +11,19 @@ use tokio::task::JoinHandle;
 use super::*;
 use crate::pool_record::{CONFIG_MAPS, PoolRecord};
 
-/// What the server has under the name of the record, and with which code it refuses writes.
+/// The time of one write.
+const WRITE_LIMIT: Duration = Duration::from_secs(5);
+/// How the warning begins.
+const WARNING: &str = "Cannot write ConfigMap kube-system/icm-pools: ";
+
+/// What the server has under the name of the record, and what becomes of writes.
 #[derive(Default)]
 struct Stored {
     object: Option<Value>,
     version: u64,
     refuses: Option<u16>,
+    /// A webhook hangs: each write ends after [`WRITE_LIMIT`], with an unknown outcome.
+    hangs: bool,
 }
 
 impl Stored {
@@ -29,6 +36,10 @@ impl Stored {
         match (asked.method(), &mut self.object) {
             (&Method::GET, Some(object)) => Reply::Json(200, object.clone()),
             (&Method::GET, None) => not_found(),
+            _ if self.hangs => Reply::Later(Box::pin(async {
+                sleep(WRITE_LIMIT).await;
+                Reply::failure(504, "Timeout")
+            })),
             _ if self.refuses.is_some() => Reply::failure(self.refuses.unwrap(), "Forbidden"),
             (&Method::POST, None) => self.keep(asked.json()),
             (&Method::POST, Some(_)) => Reply::failure(409, "AlreadyExists"),
@@ -42,6 +53,7 @@ impl Stored {
                 for (key, value) in patch["data"].as_object().unwrap() {
                     object["data"][key] = value.clone();
                 }
+                object["data"].as_object_mut().unwrap().retain(|_, value| !value.is_null());
                 self.keep(object)
             }
         }
@@ -77,7 +89,7 @@ impl Scene {
         allocator.lock().set_in_list(false);
         let stop = CancellationToken::new();
         let client = server.client();
-        let objects = ObjectClient::new(client, CONFIG_MAPS, "node-ipam", Duration::from_secs(5));
+        let objects = ObjectClient::new(client, CONFIG_MAPS, "node-ipam", WRITE_LIMIT);
         let publisher = PoolPublisher::new(objects, "kube-system", "host_1".into());
         let (watched, stopping) = (Arc::clone(&allocator), stop.clone());
         let task = tokio::spawn(async move { publisher.publish(&watched, &stopping).await });
@@ -174,10 +186,13 @@ async fn a_record_that_is_right_is_not_written_again_and_one_that_was_changed_is
         let mut stored = scene.stored.lock();
         let mut edited = stored.object.clone().unwrap();
         edited["data"]["leader"] = json!("someone else");
+        edited["data"]["omitted"] = json!("7");
         drop(stored.keep(edited));
     }
     seconds(31).await;
     assert_eq!((scene.recorded(), scene.writes().len()), (Some((0, 0)), 3), "it was edited");
+    let stored = scene.stored.lock().object.clone().unwrap();
+    assert_eq!(stored["data"].get("omitted"), None, "{stored}");
     scene.join("a");
     seconds(31).await;
     assert_eq!(scene.recorded(), Some((1, 0)), "a change below one percent");
@@ -200,7 +215,7 @@ async fn a_config_map_of_another_program_stays_as_it_is_until_it_is_gone() {
     seconds(1_000).await;
     assert_eq!(scene.stored.lock().object, Some(theirs));
     assert_eq!(scene.writes(), []);
-    let warnings = logs.with("Cannot publish the numbers of the pools");
+    let warnings = logs.with(WARNING);
     assert_eq!(warnings.len(), 1, "{warnings:?}");
     assert!(warnings[0].contains("app.kubernetes.io/managed-by"), "{warnings:?}");
     scene.stored.lock().object = None;
@@ -209,12 +224,55 @@ async fn a_config_map_of_another_program_stays_as_it_is_until_it_is_gone() {
     scene.end().await;
 }
 
+/// A quota or a webhook answers 403, too; 401 ends with another credential.
+#[tokio::test(start_paused = true)]
+async fn every_refusal_is_one_warning_and_one_write_in_five_minutes() {
+    for code in [400, 401, 403, 422] {
+        let logs = Capture::begin();
+        let scene =
+            Scene::begin(Stored { refuses: Some(code), ..Stored::default() }, Duration::ZERO);
+        seconds(299).await;
+        let warnings = logs.with(WARNING);
+        assert_eq!((warnings.len(), scene.writes().len()), (1, 1), "{code}: {warnings:?}");
+        let is_right = warnings[0].contains("if the right is missing, apply config/rbac");
+        assert_eq!(is_right, code == 403, "{warnings:?}");
+        scene.end().await;
+    }
+}
+
+/// `rule:no-release-with-open-writes`: ends within the time of one write, which the Lease waits for.
+#[tokio::test(start_paused = true)]
+async fn a_stop_waits_for_one_attempt_of_a_write_that_hangs() {
+    for exists in [false, true] {
+        let scene = Scene::begin(Stored { hangs: !exists, ..Stored::default() }, Duration::ZERO);
+        seconds(1).await;
+        if exists {
+            assert_eq!(scene.recorded(), Some((0, 0)));
+            scene.stored.lock().hangs = true;
+            for name in ["a", "b", "c"] {
+                scene.join(name);
+            }
+            seconds(5).await;
+        }
+        let writes = scene.writes();
+        assert_eq!(writes.len(), 1 + usize::from(exists));
+        assert!(!scene.task.is_finished());
+        scene.stop.cancel();
+        let Scene { server, task, .. } = scene;
+        assert!(task.await.unwrap().is_ok());
+        let took = writes.last().unwrap().elapsed();
+        assert_eq!(took.as_secs(), WRITE_LIMIT.as_secs(), "exists: {exists}, {took:?}");
+        let sent = server.asked().iter().filter(|it| it.method() != Method::GET).count();
+        assert_eq!(sent, writes.len(), "exists: {exists}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn without_the_right_there_is_one_warning_and_the_record_comes_with_the_right() {
     let logs = Capture::begin();
     let scene = Scene::begin(Stored { refuses: Some(403), ..Stored::default() }, Duration::ZERO);
     seconds(1_000).await;
-    let warnings = logs.with("Cannot publish the numbers of the pools");
+    let warnings = logs.with(WARNING);
     assert_eq!(warnings.len(), 1, "{warnings:?}");
     assert!(warnings[0].contains("apply config/rbac/node-ipam-records.yaml"), "{warnings:?}");
     assert!(scene.writes().len() <= 4, "a refusal is asked for every five minutes");
@@ -229,6 +287,6 @@ async fn without_the_right_there_is_one_warning_and_the_record_comes_with_the_ri
     scene.stored.lock().refuses = None;
     seconds(6).await;
     assert_eq!(scene.recorded(), Some((3, 0)), "an outage ends without a warning");
-    assert_eq!(logs.with("Cannot publish the numbers of the pools").len(), 1);
+    assert_eq!(logs.with(WARNING).len(), 1);
     scene.end().await;
 }
