@@ -139,7 +139,7 @@ impl Scene {
                 until_cached(nodes + 1, port).await?;
                 self.fleet.give_lease_back();
                 self.until_assigned(case, 1).await?;
-                return self.fleet.lease_won().context("nobody took the Lease");
+                return self.fleet.lease_won().context("the contender did not take the Lease");
             }
             Load::Join { rate, .. } => rate,
         };

@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use client::{Clients, Profile, RequestMetrics, ThrottleMetrics};
-use election::{ElectionConfig, Elector, Won};
+use election::{ElectionConfig, Elector};
 use logging::LogHandle;
-use manager::{Ended, Host, HostOptions, Hosted, Placement, Term};
+use manager::{Ended, Host, HostOptions, Hosted, Placement};
 use prometheus::Registry;
 use resilience::Fence;
 use serving::{Endpoints, Health, Pages, ServingMetrics};
@@ -227,8 +227,7 @@ async fn led(
         }
     }
     let installing = install_crds(options, &settings)?;
-    let Won { transitions, lease_went_back } = elector.won();
-    host.start_more(options, settings.controllers, Term { transitions, lease_went_back })?;
+    host.start_more(options, settings.controllers, elector.won())?;
     tokio::select! {
         () = shutdown.cancelled() => {}
         lost = leading::lost(&elector) => {

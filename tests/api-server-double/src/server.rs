@@ -52,7 +52,7 @@ impl ApiServer {
         Self { script: Arc::new(script), asked: watch::Sender::default(), forgets: false }
     }
 
-    /// The same server without a record of its requests, for millions of them.
+    /// This server, without a record of its requests: there may be millions.
     #[must_use]
     pub fn without_record(self) -> Self {
         Self { forgets: true, ..self }

@@ -11,7 +11,7 @@ use super::cluster::Cluster;
 use super::leases;
 use crate::settings::ProcessSettings;
 
-/// The record, or why there is none.
+/// The record, or the reason why it is not shown.
 pub(super) enum Recorded {
     /// It was read.
     Read {
@@ -93,7 +93,7 @@ impl Recorded {
         }
     }
 
-    /// The same as JSON, null without a record.
+    /// The recorded numbers as JSON; null without a record.
     pub(super) fn in_json(&self, pool: &PoolDetails) -> Value {
         let (Self::Read { record, leads }, Some(it)) = (self, self.of(pool)) else {
             return Value::Null;

@@ -71,7 +71,7 @@ impl Term {
         }
     }
 
-    /// Notes the Lease of an answer; `None` when there is none.
+    /// Notes the Lease of an answer; `None` if the server does not have it.
     pub(crate) fn note(&self, lease: Option<&Lease>) {
         let version =
             lease.and_then(|lease| lease.metadata.resource_version.as_ref()?.parse().ok());
@@ -150,7 +150,7 @@ pub enum Leadership {
 }
 
 /// The Lease when this process won it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Won {
     /// How often the lease went from one holder to another.
     pub transitions: i32,

@@ -86,7 +86,7 @@ impl Doubt {
         self.note_silence(shared);
     }
 
-    /// A server that said nothing for so long before the connection broke may have been restarted.
+    /// After a connection was lost: a server that said nothing for so long may have been restarted.
     pub(crate) fn note_silence(&self, shared: &Shared) {
         if self.lost && shared.silent_for() >= SERVER_RESTART {
             shared.note_break();

@@ -245,12 +245,12 @@ impl<T: Cached> Informer<T> {
         loop {
             // The sender lives as long as `self`.
             let broken = progress.wait_for(|it| it.listed.is_some() && !it.is_unbroken()).await;
-            let listed = broken.ok().and_then(|progress| progress.listed);
+            let (broken, listed) = broken.map_or((None, None), |it| (it.broken, it.listed));
             let due = listed.map_or_else(Instant::now, |listed| listed + LISTS_APART);
-            let mended = timeout_at(due, progress.wait_for(Progress::is_unbroken)).await.is_ok();
-            if !mended {
-                self.cache.shared.demand_list(Instant::now());
-                drop(progress.wait_for(Progress::is_unbroken).await);
+            let has_changed = |it: &Progress| it.is_unbroken() || it.listed != listed;
+            if timeout_at(due, progress.wait_for(has_changed)).await.is_err() {
+                self.cache.shared.demand_list(broken.unwrap_or_else(Instant::now));
+                drop(progress.wait_for(has_changed).await);
             }
         }
     }

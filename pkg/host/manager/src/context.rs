@@ -9,6 +9,7 @@ use std::time::Duration;
 use client::{
     Caller, Clients, ConfigError, Identity, Profile, Throttle, ThrottleError, ThrottleMetrics,
 };
+use election::Won;
 use events::{ObjectRef, Recorder};
 use kube_api::Resource;
 use objects::{ObjectClient, Schema, Why};
@@ -16,6 +17,7 @@ use prometheus::Registry;
 use resilience::Fence;
 use resilience::panics::Panic;
 use serving::{Health, Pages, ServingMetrics};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use workqueue::{Backoff, Key, Retry, TooManyPanics, WorkQueue};
 
@@ -53,21 +55,12 @@ pub struct Context {
     pub listeners: ServingMetrics,
     /// Flags for all controllers.
     pub settings: Settings,
-    /// The leader's lease when this process won it.
-    pub term: Term,
+    /// The leader's lease when this process won it; without leader election the default.
+    pub won: Won,
     /// Cancelled when this run is to stop.
     pub stop: CancellationToken,
     pub(crate) registry: Registry,
     pub(crate) work: Work,
-}
-
-/// The leader's lease when this process won it; nothing without leader election.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Term {
-    /// How often the lease went from one holder to another.
-    pub transitions: i32,
-    /// The Lease was once older than before, or gone, as after a restore of etcd.
-    pub lease_went_back: bool,
 }
 
 /// Flags for all controllers.
@@ -122,6 +115,11 @@ impl Context {
     ) -> ObjectClient<S> {
         let (manager, limit) = (self.work.controller, self.settings.write_timeout);
         ObjectClient::new(client, resource, manager, limit).noting(&self.work.open_writes)
+    }
+
+    /// Notes a write of unknown outcome, until the server has given it up: the lease is not released before.
+    pub fn note_open_write(&self, settled_at: Instant) {
+        self.work.open_writes.note(settled_at);
     }
 
     /// Runs a task in addition to the workers. It must end soon after [`Context::stop`]. The manager

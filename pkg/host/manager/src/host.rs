@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use client::Profile;
+use election::Won;
 use events::Broadcaster;
 use futures::StreamExt;
 use futures::future::join_all;
@@ -18,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{Instrument, error_span, info, warn};
 use workqueue::{PanicLimit, QueueMetrics, ReconcileMetrics};
 
-use crate::context::{ClientError, ClientSource, Context, Settings, StartError, Term};
+use crate::context::{ClientError, ClientSource, Context, Settings, StartError};
 use crate::controller::{Placement, Stopped};
 use crate::informers::{Informers, InformersOptions};
 use crate::options::{HostOptions, Hosted};
@@ -64,7 +65,7 @@ impl Host {
         let wiring = Wiring::new(options, &background)?;
         let running = Running::new(options.shutdown_timeout);
         let mut host = Self { background, running, broadcasters: Vec::new(), wiring };
-        host.start_more(options, hosted, Term::default())?;
+        host.start_more(options, hosted, Won::default())?;
         Ok(host)
     }
 
@@ -76,19 +77,19 @@ impl Host {
         }
     }
 
-    /// Starts these controllers in addition to the running ones, as when this process begins to lead for
-    /// that term.
+    /// Starts these controllers in addition to the running ones, as when this process begins to lead
+    /// with the lease that it won.
     pub fn start_more(
         &mut self,
         options: &HostOptions,
         hosted: Vec<Hosted>,
-        term: Term,
+        won: Won,
     ) -> Result<(), StartError> {
         let mut delay = Duration::ZERO;
         for hosted in hosted {
             let stop = &self.running.stop;
             let (mut context, broadcaster) = self.wiring.context(options, &hosted, stop)?;
-            context.term = term;
+            context.won = won;
             self.broadcasters.push(broadcaster);
             self.running.names.push(hosted.name);
             self.running.controllers.push(self.wiring.spawn(options, hosted, context, delay));
@@ -257,7 +258,7 @@ impl Wiring {
                 dry_run: options.dry_run,
                 lease: options.lease.clone(),
             },
-            term: Term::default(),
+            won: Won::default(),
             stop: stop.clone(),
             work: self.work(hosted.name, check),
         };

@@ -35,7 +35,7 @@ mod supervisor;
 mod testing;
 mod work;
 
-pub use context::{ClientError, ClientSource, Context, Failure, Settings, StartError, Term, retry};
+pub use context::{ClientError, ClientSource, Context, Failure, Settings, StartError, retry};
 pub use controller::{Activity, Configured, Controller, CrdLabel, Placement, Runner, Stopped};
 pub use host::{Ended, Host};
 pub use informers::{Informers, InformersOptions};

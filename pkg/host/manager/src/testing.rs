@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use api_server_double::{ApiServer, Asked, Reply};
 use client::{ClientOptions, Clients, RequestMetrics, ThrottleMetrics};
+use election::Won;
 use events::{EventMetrics, ObjectRef};
 use futures::future::BoxFuture;
 use informer::{Format, InformerMetrics, Server};
@@ -18,7 +19,7 @@ use serving::{Health, Pages, ServingMetrics};
 use tokio_util::sync::CancellationToken;
 use workqueue::{PanicLimit, QueueMetrics, ReconcileMetrics};
 
-use crate::context::{ClientSource, Context, Failure, Settings, Term};
+use crate::context::{ClientSource, Context, Failure, Settings};
 use crate::controller::{Placement, Runner, Stopped};
 use crate::informers::{Informers, InformersOptions};
 use crate::permissions::{Permission, PermissionCheck, Subject};
@@ -97,7 +98,7 @@ pub(crate) async fn context(client: kube::Client) -> Context {
             dry_run: false,
             lease: ObjectRef::lease("kube-system", "test", ""),
         },
-        term: Term::default(),
+        won: Won::default(),
         work,
         informers: informers(client.clone(), metrics),
         caller: client.clone().into(),

@@ -124,7 +124,8 @@ pub struct OpenWrites {
 }
 
 impl OpenWrites {
-    pub(crate) fn note(&self, settled_at: Instant) {
+    /// Notes a write that the server gives up at this time.
+    pub fn note(&self, settled_at: Instant) {
         let mut until = self.until.lock();
         *until = (*until).max(Some(settled_at));
     }

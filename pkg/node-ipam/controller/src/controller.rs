@@ -17,7 +17,6 @@ use manager::{Configured, Context, Controller, Failure, Informers, Permission, R
 use parking_lot::Mutex;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
-use tokio::time::sleep_until;
 use tracing::info;
 
 use super::allocator::Allocator;
@@ -26,7 +25,7 @@ use super::metrics::{IpamMetrics, PoolsOf};
 use super::options::Mode;
 use super::options::{CloudOptions, ClusterCidrOptions, Judged, Options, judge};
 use super::pool_record::POOL_RECORD;
-use super::standby::{Prepared, Standby, StartOfTerm, WarmNodes};
+use super::standby::{Prepared, Standby, WarmNodes};
 use super::{LOGGER, cloud, cluster_cidr, node_work};
 
 /// Stock's own account; its ClusterRole, which lets it read and write Nodes, exists in every
@@ -173,17 +172,12 @@ impl Runner for NodeIpamRun {
     fn run(self: Arc<Self>, mut context: Context) -> BoxFuture<'static, Result<Stopped, Failure>> {
         Box::pin(async move {
             let standby = self.standby.lock().take();
-            let start = match standby {
+            let cache = match standby {
                 Some(standby) => standby.end(&mut context).await?,
-                None => StartOfTerm::default(),
+                None => None,
             };
-            let options = Options { is_warm: start.cache.is_some(), ..self.options.clone() };
-            let stopped = self.allocate(&context, &options).await;
-            if let Some(until) = start.beacon_until {
-                // The lease is not released before (rule:no-release-with-open-writes).
-                sleep_until(until).await;
-            }
-            stopped
+            let options = Options { is_warm: cache.is_some(), ..self.options.clone() };
+            self.allocate(&context, &options).await
         })
     }
 }

@@ -116,17 +116,11 @@ pub(crate) type Prepared = Mutex<Option<Box<dyn Standby>>>;
 /// The end of a standby, when this process leads.
 pub(crate) trait Standby: Send {
     /// Proves that the cache shows all writes of earlier leaders, or gives it up.
-    fn end(self: Box<Self>, context: &mut Context) -> BoxFuture<'_, Result<StartOfTerm, Failure>>;
+    fn end(self: Box<Self>, context: &mut Context) -> BoxFuture<'_, Result<WarmCache, Failure>>;
 }
 
-/// How the term starts.
-#[derive(Default)]
-pub(crate) struct StartOfTerm {
-    /// Keeps the proven cache for the run, which finds it there.
-    pub(crate) cache: Option<Box<dyn Any + Send>>,
-    /// Until when the server may apply a beacon that was not answered.
-    pub(crate) beacon_until: Option<Instant>,
-}
+/// Keeps the proven cache for the run, which finds it there; `None` when the Nodes are listed.
+pub(crate) type WarmCache = Option<Box<dyn Any + Send>>;
 
 /// A cache of all Nodes that is kept up to date.
 pub(crate) struct WarmNodes<N: CachedNode> {
@@ -146,31 +140,33 @@ impl<N: CachedNode + StaticKind> WarmNodes<N> {
 }
 
 impl<N: CachedNode> Standby for WarmNodes<N> {
-    fn end(self: Box<Self>, context: &mut Context) -> BoxFuture<'_, Result<StartOfTerm, Failure>> {
+    fn end(self: Box<Self>, context: &mut Context) -> BoxFuture<'_, Result<WarmCache, Failure>> {
         Box::pin(async move {
             let Self { nodes, proof, following } = *self;
             let results = context.metrics(metric)?;
             let begun = Instant::now();
-            let Context { term, identity, stop, .. } = &*context;
+            let Context { won, identity, stop, .. } = &*context;
             let proving = Proving {
                 nodes: &nodes,
                 proof,
                 api: NodeApi::new(context.caller.clone(), BEACON_LIMIT),
-                value: format!("{identity}/{}", term.transitions),
+                value: format!("{identity}/{}", won.transitions),
                 beacon_until: Mutex::default(),
             };
-            let proven = stop.run_until_cancelled(proving.prove(term.lease_went_back)).await;
+            let proven = stop.run_until_cancelled(proving.prove(won.lease_went_back)).await;
             let beacon_until = proving.beacon_until.into_inner();
             // It keeps the cache alive until it has ended.
             following.abort();
             drop(following.await);
-            let Some(proven) = proven else {
-                return Ok(StartOfTerm { cache: None, beacon_until });
-            };
+            if let Some(until) = beacon_until {
+                // The lease is not released before (rule:no-release-with-open-writes).
+                context.note_open_write(until);
+            }
+            let Some(proven) = proven else { return Ok(None) };
             let result = proven.map_or_else(Cold::label, |()| WARM);
             results.with_label_values(&[result]).inc();
             let took = begun.elapsed();
-            let cache = match proven {
+            Ok(match proven {
                 Ok(()) => {
                     info!(
                         logger = LOGGER,
@@ -186,8 +182,7 @@ impl<N: CachedNode> Standby for WarmNodes<N> {
                     context.informers = context.informers.from_now();
                     None
                 }
-            };
-            Ok(StartOfTerm { cache, beacon_until })
+            })
         })
     }
 }
@@ -208,7 +203,7 @@ struct Proving<'a, N: CachedNode> {
     api: NodeApi,
     /// Of the annotation [`BEACON`]; no other leader writes the same.
     value: String,
-    /// See [`StartOfTerm::beacon_until`].
+    /// Until when the server may apply a beacon that was not answered.
     beacon_until: Mutex<Option<Instant>>,
 }
 

@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
 use api_server_double::{Reply, client};
+use election::Won;
 use futures::future::pending;
 use log_capture::Capture;
 use prometheus::Registry;
@@ -245,22 +246,22 @@ async fn a_controller_of_every_replica_starts_before_there_is_a_leader_and_opens
     let hosted = |name: &'static str, placement| {
         let seen = seen.clone();
         let runner = Fake::placed(placement, move |_, context| {
-            seen.send((name, context.fence.clone(), context.term)).unwrap();
+            seen.send((name, context.fence.clone(), context.won)).unwrap();
             until_stopped(context)
         });
         Hosted { name, alias: name, by_name: false, runner }
     };
     let mut host =
         Host::start(&options, vec![hosted("everywhere", Placement::EveryReplica)]).unwrap();
-    let (_, own, term) = fences.recv().await.unwrap();
-    assert_eq!(term, Term::default());
+    let (_, own, won) = fences.recv().await.unwrap();
+    assert_eq!(won, Won::default());
     assert!(own.check().is_err(), "no lease has opened it");
     options.fence.open_for(resilience::BootInstant::now(), secs(3600));
     assert!(own.check().is_err(), "it is not the leader's");
-    let won = Term { transitions: 3, lease_went_back: true };
+    let won = Won { transitions: 3, lease_went_back: true };
     host.start_more(&options, vec![hosted("leading", Placement::Leader)], won).unwrap();
-    let (name, leaders, term) = fences.recv().await.unwrap();
-    assert_eq!((name, term), ("leading", won));
+    let (name, leaders, seen_by_it) = fences.recv().await.unwrap();
+    assert_eq!((name, seen_by_it), ("leading", won));
     own.close();
     assert!(leaders.check().is_ok());
     assert_eq!(host.stop().await, Ended::Clean);

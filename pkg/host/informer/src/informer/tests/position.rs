@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
+use crate::history::LISTS_APART;
 use crate::informer::Position;
 use crate::informer::tests::{Fixture, start};
 use crate::testing::{Wire, node};
@@ -62,6 +63,19 @@ async fn watches_that_are_opened_at_the_first_try_break_nothing() {
     run.server.newest_version().await.page(11, "", &[]);
     sleep(5 * SILENCE).await;
     assert_eq!(run.informer.position(), position(11, true));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_throttles_is_not_asked_for_a_list_within_five_minutes_of_the_last_one() {
+    let (mut run, wire, _following) = at_ten().await;
+    let begun = Instant::now();
+    sleep(SILENCE / 2).await;
+    drop(wire);
+    run.server.watch_from("10").await.refuse(429, "TooManyRequests");
+    sleep(Duration::from_millis(1)).await;
+    lists_again(&mut run).await;
+    let took = begun.elapsed();
+    assert!(took + SILENCE >= LISTS_APART && took <= LISTS_APART + SILENCE, "{took:?}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -85,7 +85,7 @@ fn serve(objects: &[(&'static str, u64, usize)]) -> (ApiServer, Arc<Mutex<Sizes>
     (server, sizes)
 }
 
-/// Objects of a tolerant collection, of which whole copies are requested.
+/// Objects of a tolerant collection; whole copies are requested.
 #[derive(serde::Deserialize)]
 #[serde(transparent)]
 struct Whole(Metadata);

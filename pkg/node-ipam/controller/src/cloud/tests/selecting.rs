@@ -13,7 +13,7 @@ use crate::options::{Direction, Families};
 const POOL: Option<&str> = Some("10.0.0.0/16");
 const OTHER_VM: &str = "gce://p/z/b";
 
-/// The same object with a label that the selector excludes.
+/// This object with a label that the selector excludes.
 fn others(mut node: Value) -> Value {
     node["metadata"]["labels"] = json!({"none": ""});
     node

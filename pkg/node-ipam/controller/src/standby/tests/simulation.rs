@@ -183,8 +183,7 @@ impl Play {
         }
     }
 
-    /// The same at the end of the lease: no version overtakes the old ones, and the watch has shown them
-    /// all.
+    /// Etcd is restored at the end of the lease: the versions stay older than those that the watch has shown.
     async fn fall(&mut self) {
         let lag = self.world.0.lock().lag;
         if lag > Duration::from_secs(1) {
