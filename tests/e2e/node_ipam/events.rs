@@ -1,8 +1,9 @@
 //! Output of node-ipam for users: events, warnings before a pool is full, metrics.
 
-use k8s_openapi::api::core::v1::Event;
+use k8s_openapi::api::core::v1::{Event, Node};
 use kube::Api;
-use kube::api::ListParams;
+use kube::api::{ListParams, PostParams};
+use serde_json::json;
 use tests::poll;
 
 use crate::story::Story;
@@ -135,6 +136,42 @@ async fn the_metrics_of_stock_are_there_under_their_names() {
     let metrics = story.manager.metrics().await;
     for name in ["workqueue_adds_total", "workqueue_queue_duration_seconds_count"] {
         assert!(metrics.value(name, &queue).is_some_and(|value| value > 0.0), "{name}");
+    }
+    story.end();
+}
+
+/// Field manager, and the label that the metric has for it.
+const WRITERS: [(&str, &str); 7] = [
+    ("kube-controller-manager", "kube-controller-manager"),
+    ("aws-cloud-controller-manager", "cloud-controller-manager"),
+    ("node-ipam-controller", "node-ipam-controller"),
+    ("aws-ipam-controller", "aws-ipam-controller"),
+    ("kops-controller", "kops-controller"),
+    ("antrea-controller", "antrea-controller"),
+    ("kubectl-create", "other"),
+];
+
+/// One look in ten seconds is made, so a writer that follows another waits for the next one.
+///
+/// rule:second-allocator-is-told
+#[tokio::test(flavor = "multi_thread")]
+async fn each_writer_is_reported_by_event_and_metric() {
+    let story = Story::begin("--cluster-cidr=10.0.0.0/16").await;
+    for (index, (writer, label)) in WRITERS.into_iter().enumerate() {
+        let (name, cidr) = (format!("n{index}"), format!("10.0.{index}.0/24"));
+        let node: Node = serde_json::from_value(json!({
+            "metadata": {"name": name}, "spec": {"podCIDR": cidr, "podCIDRs": [cidr]},
+        }))
+        .unwrap();
+        let params = PostParams { field_manager: Some(writer.to_owned()), ..PostParams::default() };
+        Api::<Node>::all(story.client.clone()).create(&params, &node).await.unwrap();
+        let metric = "node_ipam_second_allocator_total";
+        story.manager.until_metric(metric, &[("manager", label)], |count| count > 0.5).await;
+        let message = story.event(&name, "SecondAllocator").await.message.unwrap_or_default();
+        assert!(
+            message.starts_with(&format!("{writer} assigned {cidr} to Node {name}")),
+            "{message}"
+        );
     }
     story.end();
 }

@@ -11,7 +11,6 @@ mod events;
 mod invariants;
 mod pools;
 mod record;
-mod second_allocators;
 mod selector;
 mod service_ranges;
 mod startup;
