@@ -178,10 +178,10 @@ impl Effects {
 }
 
 fn set(counts: &mut HashMap<Uid, usize>, uid: &Uid, count: usize) {
-    if count == 0 {
-        counts.remove(uid);
-    } else {
+    if count > 0 {
         counts.insert(uid.clone(), count);
+    } else if !counts.is_empty() {
+        counts.remove(uid);
     }
 }
 
