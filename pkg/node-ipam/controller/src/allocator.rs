@@ -71,7 +71,7 @@ pub(crate) enum Assignment {
 }
 
 /// The allocator's state. See the module's head for what it guarantees.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Allocator {
     ledger: CountedLedger,
     source: PoolSource,

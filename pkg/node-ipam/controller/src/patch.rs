@@ -200,6 +200,12 @@ impl Outcome {
         self.unknown.max(self.in_flight)
     }
 
+    /// The limit of the PATCH in flight, that of earlier ones, and the number of empty reads.
+    #[cfg(test)]
+    pub(crate) fn parts(&self) -> (Option<Instant>, Option<Instant>, u8) {
+        (self.in_flight, self.unknown, self.empty_reads)
+    }
+
     /// Whether the server may yet apply something.
     pub(crate) fn is_open(&self) -> bool {
         self.until().is_some()

@@ -14,7 +14,7 @@ use crate::ledger::{Owner, Uid};
 use crate::second_allocator::Suspect;
 
 /// Findings by Node; a Node without any takes no room.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Findings {
     /// How many CIDRs of a Node lie outside all pools.
     external: HashMap<Uid, usize>,

@@ -12,7 +12,7 @@ use super::pool_source::Candidates;
 use crate::patch::Outcome;
 
 /// Where the Node stands.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     /// To be given blocks.
     Pending,
@@ -23,7 +23,7 @@ pub(super) enum Phase {
 }
 
 /// Where a Node waits for a block.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct QueuePosition {
     /// The queue that it stands in.
     pub(super) queue: Candidates,
@@ -44,7 +44,7 @@ pub(super) enum Route {
 }
 
 /// At the start of a process all Nodes of a new cluster are in this state, so it is kept small.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Unassigned {
     pub(super) name: Arc<str>,
     /// The labels and taints that select it, where that matters.
@@ -62,7 +62,7 @@ pub(super) struct Unassigned {
 }
 
 /// Events and PATCHes since then.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct History {
     outcome: Outcome,
     event_times: EventTimes,
@@ -129,7 +129,7 @@ impl Unassigned {
 }
 
 /// When an event of each reason was last recorded. A Node has a handful of reasons at most.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct EventTimes(Vec<(&'static str, Instant)>);
 
 impl EventTimes {
@@ -156,7 +156,7 @@ impl EventTimes {
 
 /// The Nodes that wait: one queue for each choice of ClusterCIDRs, and one ticket counter for all. The
 /// RangeAllocator has one.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct WaitQueues {
     queues: BTreeMap<Candidates, BTreeMap<u64, Uid>>,
     next_ticket: u64,
