@@ -62,7 +62,8 @@ pub(crate) fn reconciler<N: CachedNode>(
     let api = NodeApi::new(context.caller.clone(), context.settings.write_timeout);
     let (recorder, hold) = (context.recorder.clone(), allocator.lock().hold().clone());
     metrics.attach(allocator);
-    let detector = Detector::new(api.clone(), recorder.clone(), metrics.second_allocators(), hold);
+    let found = metrics.second_allocators.clone();
+    let detector = Detector::new(api.clone(), recorder.clone(), found, hold);
     Arc::new(Reconciler {
         allocator: Arc::clone(allocator),
         nodes: nodes.clone(),

@@ -116,7 +116,7 @@ impl<N: CachedNode + StaticKind> World<N> {
         metrics.attach(&allocator);
         let server = server(nodes, patches);
         let api = NodeApi::new(server.client(), Duration::from_secs(5));
-        let found = metrics.second_allocators();
+        let found = metrics.second_allocators.clone();
         let core = Arc::new(Reconciler {
             nodes: cache,
             queue: WorkQueue::new("nodes", BACKOFF, &QueueMetrics::new(&registry).unwrap()),
