@@ -82,7 +82,7 @@ impl Tokens {
         from: &TokensFrom,
         env: &dyn Fn(&str) -> Option<String>,
         metrics: Metrics,
-    ) -> Result<Self, CredentialsOrCall> {
+    ) -> Result<Self, ClientError> {
         let source = match from {
             TokensFrom::Metadata => Source::Metadata(Metadata::find(env)?),
             TokensFrom::Default => match Credentials::find(env)? {
@@ -135,12 +135,14 @@ impl Tokens {
     }
 }
 
-/// Why there is no place for tokens to come from.
+/// Why there can be no client.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum CredentialsOrCall {
-    #[error(transparent)]
+pub enum ClientError {
+    /// The credentials that are meant cannot be used.
+    #[error("cannot call Google Compute Engine: {0}")]
     Credentials(#[from] CredentialsError),
-    #[error(transparent)]
+    /// An address, a proxy or a header cannot be used.
+    #[error("cannot call Google Compute Engine: {0}")]
     Call(#[from] GceError),
 }
 

@@ -7,13 +7,14 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use cidr::IpNet;
+use gce::PodRanges;
 use informer::{Delta, Subscription};
 use kube_api::{CloudNode, Node};
 use parking_lot::{Mutex, MutexGuard};
 use tokio::time::{Instant, timeout};
 use workqueue::{Next, Retry};
 
-use super::provider::{Cloud, CloudError, VmRanges};
+use super::provider::{Cloud, CloudError};
 use crate::allocator::{AfterRead, Allocator, Assignment, Effects};
 use crate::node_events::{FAILED, NOT_AVAILABLE};
 use crate::reconciler::{Ended, ReadBack, Reconciler, Work};
@@ -126,7 +127,7 @@ impl<C: Cloud> CloudNodes<C> {
 
     /// Reads the ranges of a Node's VM, as of a read that is not older than `age` and than the Node's
     /// last change. An error is told where somebody has to hear of it.
-    pub(super) async fn vm(&self, node: &CloudNode, age: Duration) -> Result<VmRanges, Ended> {
+    pub(super) async fn vm(&self, node: &CloudNode, age: Duration) -> Result<PodRanges, Ended> {
         let name = &node.node.name;
         let not_before = self.vm_read_times.not_before(name, age, Instant::now());
         let reading = self.cloud.ranges(&node.provider_id, not_before);
@@ -213,7 +214,7 @@ impl<C: Cloud> CloudNodes<C> {
         &self,
         node: &CloudNode,
         range: IpNet,
-        vm: &VmRanges,
+        vm: &PodRanges,
     ) -> Result<(), Ended> {
         let (uid, left) = (&node.node.uid, AtomicBool::new(false));
         let is_wanted = || {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cidr::IpNet;
+use gce::PodRanges;
 use kube_api::{CloudNode, Node};
 use parking_lot::Mutex;
 use tokio::time::Instant;
@@ -13,7 +14,7 @@ use workqueue::{Backoff, Jitter, Next, Reconcile, Retry};
 
 use super::cloud_nodes::CloudNodes;
 use super::copying::difference;
-use super::provider::{Cloud, VmRanges};
+use super::provider::Cloud;
 use crate::LOGGER;
 use crate::node_events::{GARBAGE, MISMATCH, WRONG_MODE};
 use crate::options::Direction;
@@ -105,7 +106,7 @@ impl<C: Cloud> Syncer<C> {
     async fn allocate(
         &self,
         node: &CloudNode,
-        vm: &VmRanges,
+        vm: &PodRanges,
         ours: Option<IpNet>,
     ) -> Result<(), Ended> {
         if ours.is_none() || vm.first() != ours {
