@@ -7,17 +7,19 @@ mod cluster_cidrs;
 mod pools;
 mod ranges;
 
+use std::fmt::Display;
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use cidr::{IpNet, Pool};
-use flags::{Problem, Values};
+use flags::{Flag, Problem, Values};
 use kube_api::LabelSelector;
 
 use crate::flags::{
     ADDITIONAL_CLUSTER_CIDRS, ALLOCATE_NODE_CIDRS, CIDR_ALLOCATOR_TYPE, CLOUD_PROVIDER,
     CLUSTER_CIDR, CONCURRENT_NODE_CIDR_PATCHES, DRAIN_CLUSTER_CIDRS, NODE_CIDR_EXCLUDE,
-    NODE_SELECTOR, ON_SECOND_ALLOCATOR, POD_CIDR_REUSE_DELAY, PUBLISH_POOLS,
-    SERVICE_CLUSTER_IP_RANGE, WARM_PROOF, WARM_STANDBY,
+    NODE_CIDR_MAX_IPV6_BITS, NODE_SELECTOR, ON_SECOND_ALLOCATOR, POD_CIDR_REUSE_DELAY,
+    PUBLISH_POOLS, SERVICE_CLUSTER_IP_RANGE, WARM_PROOF, WARM_STANDBY,
 };
 use crate::second_allocator::{Hold, OnSecondAllocator};
 
@@ -59,7 +61,7 @@ pub(crate) struct Options {
     pub(crate) publish_pools: bool,
     /// The hold that all runs of this process share.
     pub(crate) hold: Hold,
-    /// For a standby with a warm cache.
+    /// For a standby with a warm cache; `None` without `--warm-standby`.
     pub(crate) warm_proof: Option<WarmProof>,
     /// The cache of Nodes is filled before the run begins: no list is delivered.
     pub(crate) is_warm: bool,
@@ -118,7 +120,9 @@ pub(crate) fn judge(values: &Values) -> Result<Judged, Vec<Problem>> {
         return if problems.is_empty() { Ok(Judged::Off) } else { Err(problems) };
     }
     let mut warnings = Vec::new();
-    check_allocator_type(&kind, &mut problems);
+    let is_type = |name: &str| (name.is_empty() || ALLOCATOR_TYPES.contains(&name)).then_some(());
+    let types = format!("one of {}", ALLOCATOR_TYPES.join(", "));
+    named(values, &CIDR_ALLOCATOR_TYPE, (is_type, &types), &mut problems);
     let multi = kind == MULTI_CIDR;
     let given = values.get(&CLUSTER_CIDR);
     let unneeded = kind == cloud::CLOUD_ALLOCATOR || (multi && given.trim().is_empty());
@@ -126,12 +130,15 @@ pub(crate) fn judge(values: &Values) -> Result<Judged, Vec<Problem>> {
     let service_ranges =
         pools::service_ranges(&values.get(&SERVICE_CLUSTER_IP_RANGE), &mut problems, &mut warnings);
     let excluded = pools::excluded(&values.get(&NODE_CIDR_EXCLUDE), &mut problems);
-    let limit = pools::ipv6_limit(values, &mut problems);
+    let limit = within(values, &NODE_CIDR_MAX_IPV6_BITS, 1..=64, &mut problems).unwrap_or(16);
     let node_selector = node_selector(values, &mut problems);
     let reuse_delay = reuse_delay(values, &mut problems);
-    let concurrency = concurrency(values, &mut problems);
-    let on_second_allocator = on_second_allocator(values, &mut problems);
-    let warm_proof = warm_proof(values, &mut problems);
+    let patches = within(values, &CONCURRENT_NODE_CIDR_PATCHES, 1..=1024, &mut problems);
+    let concurrency = patches.unwrap_or(1);
+    let reactions = (OnSecondAllocator::named, "pause, stop or warn");
+    let on_second_allocator = named(values, &ON_SECOND_ALLOCATOR, reactions, &mut problems);
+    let proofs = (WarmProof::named, "beacon or bookmark");
+    let warm_proof = named(values, &WARM_PROOF, proofs, &mut problems);
     let pools = match clusters {
         Some(clusters) => pools::pools(values, &clusters, limit, &mut problems),
         None => Vec::new(),
@@ -181,7 +188,7 @@ pub(crate) fn judge(values: &Values) -> Result<Judged, Vec<Problem>> {
             on_second_allocator,
             publish_pools: values.get(&PUBLISH_POOLS),
             hold: Hold::default(),
-            warm_proof,
+            warm_proof: values.get(&WARM_STANDBY).then_some(warm_proof),
             is_warm: false,
         });
         Ok(Judged::On { options, cluster_cidrs, cloud: cloud.map(Box::new), warnings })
@@ -190,33 +197,34 @@ pub(crate) fn judge(values: &Values) -> Result<Judged, Vec<Problem>> {
     }
 }
 
-fn on_second_allocator(values: &Values, problems: &mut Vec<Problem>) -> OnSecondAllocator {
-    let given = values.get(&ON_SECOND_ALLOCATOR);
-    OnSecondAllocator::named(&given).unwrap_or_else(|| {
-        problems.push(ON_SECOND_ALLOCATOR.problem(format!("{given:?} is not pause, stop or warn")));
-        OnSecondAllocator::default()
+/// The value of a flag that names one of a few, which `wanted` lists; otherwise a problem and the default.
+fn named<T: Default>(
+    values: &Values,
+    flag: &Flag<String>,
+    (read, wanted): (impl Fn(&str) -> Option<T>, &str),
+    problems: &mut Vec<Problem>,
+) -> T {
+    let given = values.get(flag);
+    read(&given).unwrap_or_else(|| {
+        problems.push(flag.problem(format!("{given:?} is not {wanted}")));
+        T::default()
     })
 }
 
-/// `None` without `--warm-standby`.
-fn warm_proof(values: &Values, problems: &mut Vec<Problem>) -> Option<WarmProof> {
-    let given = values.get(&WARM_PROOF);
-    let proof = WarmProof::named(&given);
-    if proof.is_none() {
-        problems.push(WARM_PROOF.problem(format!("{given:?} is not beacon or bookmark")));
+/// A number of this range; `None` and a problem otherwise.
+fn within<T: TryFrom<i64> + PartialOrd + Display>(
+    values: &Values,
+    flag: &Flag<i64>,
+    range: RangeInclusive<T>,
+    problems: &mut Vec<Problem>,
+) -> Option<T> {
+    let given = values.get(flag);
+    let number = T::try_from(given).ok().filter(|number| range.contains(number));
+    if number.is_none() {
+        let rule = format!("{given} is not between {} and {}", range.start(), range.end());
+        problems.push(flag.problem(rule));
     }
-    proof.filter(|_| values.get(&WARM_STANDBY))
-}
-
-fn check_allocator_type(kind: &str, problems: &mut Vec<Problem>) {
-    match kind {
-        "" => {}
-        known if ALLOCATOR_TYPES.contains(&known) => {}
-        other => problems.push(
-            CIDR_ALLOCATOR_TYPE
-                .problem(format!("{other:?} is not one of {}", ALLOCATOR_TYPES.join(", "))),
-        ),
-    }
+    number
 }
 
 /// `rule:unselected-nodes-get-nothing`.
@@ -240,18 +248,6 @@ fn reuse_delay(values: &Values, problems: &mut Vec<Problem>) -> Duration {
         problems.push(POD_CIDR_REUSE_DELAY.problem(rule));
     }
     delay
-}
-
-fn concurrency(values: &Values, problems: &mut Vec<Problem>) -> usize {
-    let given = values.get(&CONCURRENT_NODE_CIDR_PATCHES);
-    match usize::try_from(given) {
-        Ok(count @ 1..=1024) => count,
-        _ => {
-            let rule = format!("{given} is not between 1 and 1024");
-            problems.push(CONCURRENT_NODE_CIDR_PATCHES.problem(rule));
-            1
-        }
-    }
 }
 
 #[cfg(test)]

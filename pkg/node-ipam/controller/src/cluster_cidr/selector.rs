@@ -1,9 +1,8 @@
 //! [`Selector`]: which Nodes a ClusterCIDR is for, and how closely it fits them.
 
+use k8s_openapi::api::core::v1::{NodeSelector, NodeSelectorRequirement};
 use kube_api::{LabelTest, NodeMarks};
 use thiserror::Error;
-
-use super::spec::{NodeSelector, NodeSelectorRequirement};
 
 /// The only field that a Node can be selected by.
 const NAME: &str = "metadata.name";
@@ -18,6 +17,17 @@ pub(crate) enum Terms {
     /// All of them are needed, and fields are looked up as labels, as
     /// sigs.k8s.io/node-ipam-controller does.
     And,
+}
+
+impl Terms {
+    /// Reads the value of the flag.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        match name {
+            "or" => Some(Self::Or),
+            "and" => Some(Self::And),
+            _ => None,
+        }
+    }
 }
 
 /// A node selector that was found to be in order.
@@ -89,15 +99,16 @@ impl Selector {
         let mut texts = Vec::new();
         for term in &selector.node_selector_terms {
             let mut requirements = Vec::new();
-            for wanted in &term.match_expressions {
+            for wanted in term.match_expressions.iter().flatten() {
                 let of = Subject::Label(wanted.key.as_str().into());
                 requirements.push(Requirement { of, test: test(wanted)? });
+                texts.push(text(wanted));
             }
-            for wanted in &term.match_fields {
-                requirements
-                    .push(Requirement { of: field(wanted, combined)?, test: test(wanted)? });
+            for wanted in term.match_fields.iter().flatten() {
+                let of = field(wanted, combined)?;
+                requirements.push(Requirement { of, test: test(wanted)? });
+                texts.push(text(wanted));
             }
-            texts.extend(term.match_expressions.iter().chain(&term.match_fields).map(text));
             terms.push(requirements);
         }
         if combined == Terms::And {
@@ -127,7 +138,7 @@ impl Selector {
 }
 
 fn field(wanted: &NodeSelectorRequirement, combined: Terms) -> Result<Subject, SelectorError> {
-    let takes = ["In", "NotIn"].contains(&&*wanted.operator) && wanted.values.len() == 1;
+    let takes = ["In", "NotIn"].contains(&&*wanted.operator) && values(wanted).len() == 1;
     if wanted.key != NAME || !takes {
         let (_, text) = text(wanted);
         return Err(SelectorError::Field(format!("{text:?}")));
@@ -148,15 +159,20 @@ impl Requirement {
     }
 }
 
+fn values(wanted: &NodeSelectorRequirement) -> &[String] {
+    wanted.values.as_deref().unwrap_or_default()
+}
+
 /// The test of a requirement.
 fn test(wanted: &NodeSelectorRequirement) -> Result<LabelTest, SelectorError> {
-    let NodeSelectorRequirement { key, operator, values } = wanted;
+    let NodeSelectorRequirement { key, operator, .. } = wanted;
+    let values = values(wanted);
     let list = || values.iter().map(|value| value.as_str().into()).collect();
     let refused = |takes| {
         let (key, operator, given) = (key.clone(), operator.clone(), values.len());
         SelectorError::Values { key, operator, takes, given }
     };
-    let number = || match &values[..] {
+    let number = || match values {
         [one] => one.parse().map_err(|_| refused("one whole number")),
         _ => Err(refused("one whole number")),
     };
@@ -175,8 +191,8 @@ fn test(wanted: &NodeSelectorRequirement) -> Result<LabelTest, SelectorError> {
 
 /// The requirement's key and the whole of it, as apimachinery's label selectors are written.
 fn text(wanted: &NodeSelectorRequirement) -> (String, String) {
-    let NodeSelectorRequirement { key, operator, values } = wanted;
-    let mut sorted = values.clone();
+    let NodeSelectorRequirement { key, operator, .. } = wanted;
+    let mut sorted = values(wanted).to_vec();
     sorted.sort_unstable();
     let values = sorted.join(",");
     let text = match operator.as_str() {
