@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use client::{Answer, CallError, Caller, SendCheck, WaitingSince};
-use http::{Method, Request, StatusCode, header};
+use http::{Request, StatusCode, header};
 use jiff::Timestamp;
 use jiff::fmt::rfc2822;
 use kube::client::Body;
@@ -77,15 +77,22 @@ impl NodeApi {
         since: Instant,
         check: Option<SendCheck>,
     ) -> Result<Answer, CallError> {
-        let mut request = Request::builder()
-            .method(Method::PATCH)
-            .uri(path)
+        let request = Request::patch(path)
             .header(header::CONTENT_TYPE, "application/strategic-merge-patch+json")
             .header(header::ACCEPT, METADATA_ONLY)
-            .body(Body::from(body))
-            .map_err(|error| CallError::NotSent(Box::new(error)))?;
-        request.extensions_mut().insert("patch");
-        request.extensions_mut().insert(WaitingSince(since));
+            .extension("patch");
+        self.answer(request, Body::from(body), since, check).await
+    }
+
+    async fn answer(
+        &self,
+        request: http::request::Builder,
+        body: Body,
+        since: Instant,
+        check: Option<SendCheck>,
+    ) -> Result<Answer, CallError> {
+        let request = request.extension(WaitingSince(since)).body(body);
+        let mut request = request.map_err(|error| CallError::NotSent(Box::new(error)))?;
         if let Some(check) = check {
             request.extensions_mut().insert(check);
         }
@@ -124,15 +131,8 @@ impl NodeApi {
     }
 
     async fn get(&self, name: &str, since: Instant) -> Result<Answer, CallError> {
-        let mut request = Request::builder()
-            .method(Method::GET)
-            .uri(path(name))
-            .header(header::ACCEPT, "application/json")
-            .body(Body::empty())
-            .map_err(|error| CallError::NotSent(Box::new(error)))?;
-        request.extensions_mut().insert("get");
-        request.extensions_mut().insert(WaitingSince(since));
-        self.caller.answer(request, self.patch_timeout).await
+        let request = Request::get(path(name)).header(header::ACCEPT, "application/json");
+        self.answer(request.extension("get"), Body::empty(), since, None).await
     }
 }
 

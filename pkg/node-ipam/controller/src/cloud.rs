@@ -38,7 +38,7 @@ use crate::{LOGGER, node_work};
 use cloud_nodes::CloudNodes;
 use copying::Copier;
 use provider::{Cloud, GoogleCloud};
-use syncer::{Syncer, TIMER};
+use syncer::Syncer;
 
 /// One pass over a Node: an operation of the cloud takes up to two minutes, and calls wait for each
 /// other.
@@ -100,7 +100,7 @@ async fn sync<C: Cloud>(
     allocator: Allocator,
     options: &Options,
 ) -> Result<Stopped, Failure> {
-    let all = nodes(context, cloud, ("ipam_node", TIMER.backoff()), allocator, options)?;
+    let all = nodes(context, cloud, ("ipam_node", syncer::BACKOFF), allocator, options)?;
     let spread = Arc::<Mutex<_>>::default();
     let syncer = Syncer { all: Arc::clone(&all), direction, spread: Arc::clone(&spread) };
     let gone = move |all: &CloudNodes<C>, node: &kube_api::Node| {
@@ -125,7 +125,7 @@ fn nodes<C: Cloud>(
 ) -> Result<Arc<CloudNodes<C>>, Failure> {
     let metrics = context.metrics(|registry| register(registry, queue.0))?;
     let allocator = Arc::new(Mutex::new(allocator.holding_by(options.hold.clone())));
-    let nodes = node_work::nodes::<CloudNode>(context, options);
+    let nodes = node_work::nodes_of::<CloudNode>(&context.informers, options);
     let core = node_work::reconciler(context, queue, &nodes, &allocator, metrics, None);
     Ok(CloudNodes::new(core, cloud))
 }

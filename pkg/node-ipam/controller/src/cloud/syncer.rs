@@ -22,6 +22,11 @@ use crate::reconciler::Ended;
 
 /// Upstream's words.
 const MESSAGE: &str = "NodeController created an implicit route";
+/// When a Node is checked again after a success.
+const RESYNC: Duration = Duration::from_secs(30);
+/// The pauses after failures in a row.
+pub(super) const BACKOFF: Backoff =
+    Backoff::doubling(Duration::from_millis(250), Duration::from_secs(10), Jitter::None);
 /// After a failure a younger read is wanted.
 const YOUNG: Duration = Duration::from_secs(5);
 
@@ -57,7 +62,7 @@ impl<C: Cloud> Reconcile for Syncer<C> {
 impl<C: Cloud> Syncer<C> {
     async fn sync(&self, node: &CloudNode) -> Result<(), Ended> {
         let has_failed = self.all.core.queue.failures(&node.node.name) > 0;
-        let vm = self.all.vm(node, if has_failed { YOUNG } else { TIMER.resync }).await?;
+        let vm = self.all.vm(node, if has_failed { YOUNG } else { RESYNC }).await?;
         if vm.aliases.len() > 1 {
             warn!(logger = LOGGER, node = %node.node.name,
                 "The VM has several alias ranges; only the first is used");
@@ -137,9 +142,9 @@ impl<C: Cloud> Syncer<C> {
         let mut spread = self.spread.lock();
         // A Node that went during its pass was taken out already.
         if self.all.claims().is_live(uid) && spread.insert(Arc::clone(uid)) {
-            TIMER.resync.mul_f64(rand::random())
+            RESYNC.mul_f64(rand::random())
         } else {
-            TIMER.resync
+            RESYNC
         }
     }
 }
@@ -198,32 +203,6 @@ pub(super) fn decide(
             Step::Settled
         }
         (Some(_), Some(_), _) => Step::Mismatch,
-    }
-}
-
-/// When a Node is checked again: 30 s after a success; after failures in a row from 250 ms on,
-/// doubling up to 10 s. The first checks are spread over 30 s.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Timer {
-    /// After a pass that worked.
-    pub(super) resync: Duration,
-    /// After the first of those in a row that did not.
-    pub(super) first: Duration,
-    /// The longest wait after one of them.
-    pub(super) max: Duration,
-}
-
-/// Upstream's.
-pub(super) const TIMER: Timer = Timer {
-    resync: Duration::from_secs(30),
-    first: Duration::from_millis(250),
-    max: Duration::from_secs(10),
-};
-
-impl Timer {
-    /// The waits after failures.
-    pub(super) const fn backoff(self) -> Backoff {
-        Backoff::doubling(self.first, self.max, Jitter::None)
     }
 }
 
