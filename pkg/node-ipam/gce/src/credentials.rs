@@ -124,6 +124,7 @@ impl Credentials {
     }
 }
 
+const SCOPE: &str = "https://www.googleapis.com/auth/compute";
 /// The longest that Google takes.
 const LIFETIME: i64 = 3600;
 
@@ -131,15 +132,6 @@ const LIFETIME: i64 = 3600;
 pub(crate) struct Signer {
     key: RsaKeyPair,
     key_id: String,
-}
-
-/// Claims of the token.
-pub(crate) struct Claims<'a> {
-    pub(crate) account: &'a str,
-    pub(crate) audience: &'a str,
-    pub(crate) scope: &'a str,
-    /// Seconds since 1970.
-    pub(crate) now: i64,
 }
 
 /// The key cannot sign with RS256.
@@ -158,12 +150,12 @@ impl Signer {
         Ok(Self { key: key.map_err(|_| BadKey)?, key_id })
     }
 
-    /// The signed claims.
-    pub(crate) fn sign(&self, claims: &Claims<'_>) -> Result<String, BadKey> {
+    /// The signed claims of an account for this audience; `now` is in seconds since 1970.
+    pub(crate) fn sign(&self, account: &str, audience: &str, now: i64) -> Result<String, BadKey> {
         let header = json!({"alg": "RS256", "typ": "JWT", "kid": self.key_id});
         let body = json!({
-            "iss": claims.account, "sub": claims.account, "aud": claims.audience,
-            "scope": claims.scope, "iat": claims.now, "exp": claims.now.saturating_add(LIFETIME),
+            "iss": account, "sub": account, "aud": audience, "scope": SCOPE, "iat": now,
+            "exp": now.saturating_add(LIFETIME),
         });
         let encode = |json: serde_json::Value| URL_SAFE_NO_PAD.encode(json.to_string());
         let mut token = format!("{}.{}", encode(header), encode(body));
@@ -236,8 +228,7 @@ mod jwt_tests {
     #[test]
     fn claims_are_signed_so_that_the_public_key_proves_them() {
         let signer = Signer::from_pem(gce_stub::SERVICE_ACCOUNT_KEY, "key-1".into()).unwrap();
-        let claims = Claims { account: "a@p", audience: "https://t/x", scope: "s", now: 1_000 };
-        let token = signer.sign(&claims).unwrap();
+        let token = signer.sign("a@p", "https://t/x", 1_000).unwrap();
         let (signed, signature) = token.rsplit_once('.').unwrap();
         let public = UnparsedPublicKey::new(&RSA_PKCS1_2048_8192_SHA256, signer.key.public());
         let signature = URL_SAFE_NO_PAD.decode(signature).unwrap();
@@ -249,7 +240,7 @@ mod jwt_tests {
         let [header, body] = &parts[..] else { panic!("{token}") };
         assert_eq!(*header, json!({"alg": "RS256", "typ": "JWT", "kid": "key-1"}));
         let expected = json!({
-            "iss": "a@p", "sub": "a@p", "aud": "https://t/x", "scope": "s", "iat": 1000, "exp": 4600,
+            "iss": "a@p", "sub": "a@p", "aud": "https://t/x", "scope": SCOPE, "iat": 1000, "exp": 4600,
         });
         assert_eq!(*body, expected);
     }
