@@ -254,28 +254,7 @@ pub struct PoolUsage {
 
 /// How much of each pool is used, in the order of the pools.
 pub fn usage(nodes: &[Surveyed], ranges: &Ranges) -> Vec<PoolUsage> {
-    let (_, ledger, held) = claimed(nodes, ranges);
-    let pools = ledger.pools().iter().map(|pool| {
-        let is_in = |cidrs: &&Vec<IpNet>| cidrs.iter().any(|cidr| pool.indices(cidr).is_some());
-        PoolUsage::of(pool, held.iter().filter(is_in).count())
-    });
-    pools.collect()
-}
-
-/// The blocks of each pool that no Node may get, then all claims, and the CIDRs of each Node.
-fn claimed(nodes: &[Surveyed], ranges: &Ranges) -> (Vec<u128>, Ledger<usize>, Vec<Vec<IpNet>>) {
-    let mut ledger = Ledger::new(ranges.pools.clone());
-    // Owners only have to differ.
-    ledger.occupy(&0, &[&ranges.services[..], &ranges.excluded].concat());
-    let kept_out = ledger.pools().iter().map(Pool::used).collect();
-    let held = |node: &Surveyed| -> Vec<IpNet> {
-        node.cidrs.iter().filter_map(|text| cidr::parse(text).ok()).collect()
-    };
-    let held: Vec<Vec<IpNet>> = nodes.iter().map(held).collect();
-    for (owner, cidrs) in (1..).zip(&held) {
-        ledger.occupy(&owner, cidrs);
-    }
-    (kept_out, ledger, held)
+    details::of_pools(nodes, ranges, |_, _| true).into_iter().map(|pool| pool.usage).collect()
 }
 
 #[cfg(test)]
