@@ -105,13 +105,6 @@ impl Unassigned {
         self.history.get_or_insert_default().route = route;
     }
 
-    /// It has no block any more.
-    pub(super) fn clear_route(&mut self) {
-        if let Some(history) = &mut self.history {
-            history.route = Route::NotRequested;
-        }
-    }
-
     /// Whether its block may have left this process: in a PATCH, or to the cloud.
     pub(super) fn has_left(&self) -> bool {
         self.outcome().is_open() || self.route() != Route::NotRequested

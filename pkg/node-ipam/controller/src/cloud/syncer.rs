@@ -152,7 +152,7 @@ impl<C: Cloud> Syncer<C> {
 /// A Node is gone: its claim is freed already, and what could not be read is told.
 pub(super) fn ended<C: Cloud>(all: &CloudNodes<C>, node: &Node) {
     if let Some(garbage) = node.pod_cidrs.iter().find(|text| cidr::parse(text).is_err()) {
-        all.core.events.report_gone(node, GARBAGE, &format!("its pod CIDR was {garbage:?}"));
+        all.core.events.record(node, GARBAGE, &format!("its pod CIDR was {garbage:?}"));
     }
 }
 

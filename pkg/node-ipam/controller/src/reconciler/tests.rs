@@ -90,7 +90,7 @@ impl Bench {
     }
 
     fn unresolved(&self) -> usize {
-        self.reconciler.allocator.lock().snapshot().unresolved
+        self.reconciler.allocator.lock().open_outcomes().len()
     }
 
     /// PATCHes that ended so.
