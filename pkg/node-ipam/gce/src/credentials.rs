@@ -10,8 +10,8 @@ use ring::rand::SystemRandom;
 use ring::signature::{RSA_PKCS1_SHA256, RsaKeyPair};
 use rustls_pki_types::PrivateKeyDer;
 use rustls_pki_types::pem::PemObject as _;
-use secrecy::SecretString;
-use secrecy::zeroize::{Zeroize as _, Zeroizing};
+use secrecy::zeroize::Zeroizing;
+use secrecy::{ExposeSecret as _, SecretString};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -42,32 +42,17 @@ impl fmt::Debug for Credentials {
 }
 
 /// A file of either kind.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct File {
-    #[serde(default)]
     r#type: String,
-    #[serde(default)]
     client_email: String,
-    #[serde(default)]
     private_key_id: String,
-    #[serde(default)]
-    private_key: String,
-    #[serde(default)]
+    private_key: SecretString,
     token_uri: String,
-    #[serde(default)]
     client_id: String,
-    #[serde(default)]
-    client_secret: String,
-    #[serde(default)]
-    refresh_token: String,
-}
-
-impl Drop for File {
-    fn drop(&mut self) {
-        for secret in [&mut self.private_key, &mut self.client_secret, &mut self.refresh_token] {
-            secret.zeroize();
-        }
-    }
+    client_secret: SecretString,
+    refresh_token: SecretString,
 }
 
 impl Credentials {
@@ -97,7 +82,7 @@ impl Credentials {
 
     fn parse(text: &[u8]) -> Result<Self, String> {
         // serde's own words may quote the text.
-        let mut file: File = serde_json::from_slice(text)
+        let file: File = serde_json::from_slice(text)
             .map_err(|error| format!("line {} is not JSON of credentials", error.line()))?;
         let token_uri = if file.token_uri.is_empty() { TOKENS } else { &file.token_uri };
         let token_uri = token_uri.parse::<Uri>().ok().filter(|uri| uri.host().is_some());
@@ -107,16 +92,15 @@ impl Credentials {
                 Err("it has no client_email".into())
             }
             "service_account" => {
-                let key_id = std::mem::take(&mut file.private_key_id);
-                let signer = Signer::from_pem(&file.private_key, key_id);
-                let signer = Box::new(signer.map_err(|error: BadKey| error.to_string())?);
-                let email = std::mem::take(&mut file.client_email);
-                Ok(Self::ServiceAccount { email, signer, token_uri })
+                let key = file.private_key.expose_secret();
+                let signer = Signer::from_pem(key, file.private_key_id);
+                let signer = Box::new(signer.map_err(|error| error.to_string())?);
+                Ok(Self::ServiceAccount { email: file.client_email, signer, token_uri })
             }
             "authorized_user" => Ok(Self::User {
-                client_id: std::mem::take(&mut file.client_id),
-                secret: SecretString::from(file.client_secret.as_str()),
-                refresh_token: SecretString::from(file.refresh_token.as_str()),
+                client_id: file.client_id,
+                secret: file.client_secret,
+                refresh_token: file.refresh_token,
                 token_uri,
             }),
             _ => Err("its type must be service_account or authorized_user".into()),
