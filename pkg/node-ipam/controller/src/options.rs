@@ -77,17 +77,6 @@ pub(crate) enum WarmProof {
     Bookmark,
 }
 
-impl WarmProof {
-    /// Reads the value of the flag.
-    fn named(name: &str) -> Option<Self> {
-        match name {
-            "beacon" => Some(Self::Beacon),
-            "bookmark" => Some(Self::Bookmark),
-            _ => None,
-        }
-    }
-}
-
 /// The verdict on a command line.
 #[derive(Debug)]
 pub(crate) enum Judged {
@@ -120,9 +109,10 @@ pub(crate) fn judge(values: &Values) -> Result<Judged, Vec<Problem>> {
         return if problems.is_empty() { Ok(Judged::Off) } else { Err(problems) };
     }
     let mut warnings = Vec::new();
-    let is_type = |name: &str| (name.is_empty() || ALLOCATOR_TYPES.contains(&name)).then_some(());
-    let types = format!("one of {}", ALLOCATOR_TYPES.join(", "));
-    named(values, &CIDR_ALLOCATOR_TYPE, (is_type, &types), &mut problems);
+    if !kind.is_empty() && !ALLOCATOR_TYPES.contains(&&*kind) {
+        let types = ALLOCATOR_TYPES.join(", ");
+        problems.push(CIDR_ALLOCATOR_TYPE.problem(format!("{kind:?} is not one of {types}")));
+    }
     let multi = kind == MULTI_CIDR;
     let given = values.get(&CLUSTER_CIDR);
     let unneeded = kind == cloud::CLOUD_ALLOCATOR || (multi && given.trim().is_empty());
@@ -135,9 +125,10 @@ pub(crate) fn judge(values: &Values) -> Result<Judged, Vec<Problem>> {
     let reuse_delay = reuse_delay(values, &mut problems);
     let patches = within(values, &CONCURRENT_NODE_CIDR_PATCHES, 1..=1024, &mut problems);
     let concurrency = patches.unwrap_or(1);
-    let reactions = (OnSecondAllocator::named, "pause, stop or warn");
+    let reactions = (OnSecondAllocator::NAMES, "pause, stop or warn");
     let on_second_allocator = named(values, &ON_SECOND_ALLOCATOR, reactions, &mut problems);
-    let proofs = (WarmProof::named, "beacon or bookmark");
+    let proofs =
+        ([("beacon", WarmProof::Beacon), ("bookmark", WarmProof::Bookmark)], "beacon or bookmark");
     let warm_proof = named(values, &WARM_PROOF, proofs, &mut problems);
     let pools = match clusters {
         Some(clusters) => pools::pools(values, &clusters, limit, &mut problems),
@@ -197,18 +188,21 @@ pub(crate) fn judge(values: &Values) -> Result<Judged, Vec<Problem>> {
     }
 }
 
-/// The value of a flag that names one of a few, which `wanted` lists; otherwise a problem and the default.
-fn named<T: Default>(
+/// The value of a flag that is one of a few names, which `wanted` lists; otherwise a problem and the default.
+fn named<T: Default, const N: usize>(
     values: &Values,
     flag: &Flag<String>,
-    (read, wanted): (impl Fn(&str) -> Option<T>, &str),
+    (names, wanted): ([(&str, T); N], &str),
     problems: &mut Vec<Problem>,
 ) -> T {
     let given = values.get(flag);
-    read(&given).unwrap_or_else(|| {
-        problems.push(flag.problem(format!("{given:?} is not {wanted}")));
-        T::default()
-    })
+    match names.into_iter().find(|(name, _)| given == *name) {
+        Some((_, value)) => value,
+        None => {
+            problems.push(flag.problem(format!("{given:?} is not {wanted}")));
+            T::default()
+        }
+    }
 }
 
 /// A number of this range; `None` and a problem otherwise.

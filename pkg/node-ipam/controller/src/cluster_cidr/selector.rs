@@ -19,17 +19,6 @@ pub(crate) enum Terms {
     And,
 }
 
-impl Terms {
-    /// Reads the value of the flag.
-    pub(crate) fn named(name: &str) -> Option<Self> {
-        match name {
-            "or" => Some(Self::Or),
-            "and" => Some(Self::And),
-            _ => None,
-        }
-    }
-}
-
 /// A node selector that was found to be in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Selector {

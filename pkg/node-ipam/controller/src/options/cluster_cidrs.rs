@@ -36,7 +36,7 @@ impl ClusterCidrOptions {
         ipv6_bits: u8,
         problems: &mut Vec<Problem>,
     ) -> Self {
-        let choices = (Terms::named, "one of or, and");
+        let choices = ([("or", Terms::Or), ("and", Terms::And)], "one of or, and");
         let terms = named(values, &CLUSTER_CIDR_SELECTOR_TERMS, choices, problems);
         let label_wait = values.get(&CLUSTER_CIDR_LABEL_WAIT).to_std();
         if label_wait > LABEL_WAIT_MAX {

@@ -32,15 +32,9 @@ pub(crate) enum OnSecondAllocator {
 }
 
 impl OnSecondAllocator {
-    /// Reads the value of the flag.
-    pub(crate) fn named(name: &str) -> Option<Self> {
-        match name {
-            "warn" => Some(Self::Warn),
-            "pause" => Some(Self::Pause),
-            "stop" => Some(Self::Stop),
-            _ => None,
-        }
-    }
+    /// The values of the flag.
+    pub(crate) const NAMES: [(&str, Self); 3] =
+        [("warn", Self::Warn), ("pause", Self::Pause), ("stop", Self::Stop)];
 
     /// How long nothing is given out, also in words.
     pub(super) fn hold(self) -> Option<(Duration, &'static str)> {
