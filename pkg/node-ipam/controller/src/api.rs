@@ -26,15 +26,6 @@ pub(crate) struct NodeApi {
     patch_timeout: Duration,
 }
 
-/// Result of a consistent read by name.
-#[derive(Debug)]
-pub(crate) enum Read {
-    /// A Node of that name.
-    Found(Node),
-    /// The API server has no Node of that name.
-    Absent,
-}
-
 impl NodeApi {
     /// Calls through `caller` whose PATCHes are given up after `patch_timeout`.
     pub(crate) fn new(caller: impl Into<Caller>, patch_timeout: Duration) -> Self {
@@ -100,16 +91,16 @@ impl NodeApi {
     }
 
     /// Reads a Node with all writes that were answered before (no resourceVersion: a quorum
-    /// read).
+    /// read); `None` when the API server has no Node of that name.
     ///
     /// # Errors
     /// The read failed or was refused; nothing is known.
-    pub(crate) async fn read(&self, name: &str, since: Instant) -> Result<Read, ReadError> {
+    pub(crate) async fn read(&self, name: &str, since: Instant) -> Result<Option<Node>, ReadError> {
         let answer = self.get(name, since).await?;
         match answer.status {
-            StatusCode::OK => Ok(Read::Found(serde_json::from_slice(&answer.body)?)),
+            StatusCode::OK => Ok(Some(serde_json::from_slice(&answer.body)?)),
             // Only the API server's own word about this very Node frees its block.
-            StatusCode::NOT_FOUND if says_not_found(&answer.body, name) => Ok(Read::Absent),
+            StatusCode::NOT_FOUND if says_not_found(&answer.body, name) => Ok(None),
             status => Err(ReadError::Refused { status, pause: answer.retry_after }),
         }
     }
@@ -165,12 +156,8 @@ fn says_not_found(body: &[u8], node: &str) -> bool {
 }
 
 fn hint(status: StatusCode) -> &'static str {
-    match status {
-        StatusCode::FORBIDDEN => {
-            "; run with --use-service-account-credentials=true or grant get and patch on nodes"
-        }
-        _ => "",
-    }
+    let hint = "; run with --use-service-account-credentials=true or grant get and patch on nodes";
+    if status == StatusCode::FORBIDDEN { hint } else { "" }
 }
 
 /// Node names are DNS subdomains, so nothing in them needs escaping.

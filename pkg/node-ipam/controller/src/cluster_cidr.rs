@@ -32,10 +32,10 @@ use crate::reconciler::Reconciler;
 use crate::{LOGGER, node_work};
 use plan::Rules;
 use reconciler::{ClusterCidrReconciler, STATUS_EVERY};
-use spec::ClusterCidrBody;
+use spec::{CLUSTER_CIDRS, ClusterCidrBody};
 
 pub(crate) use plan::Plan;
-pub(crate) use spec::{CLUSTER_CIDRS, ClusterCidr, ClusterCidrSpec, DRAIN, FINALIZER};
+pub(crate) use spec::{ClusterCidr, ClusterCidrSpec, DRAIN, FINALIZER, object_ref};
 
 /// Backoff of one ClusterCIDR, without an end.
 const BACKOFF: Backoff =

@@ -209,7 +209,8 @@ pub(crate) fn watch<N: CachedNode>(
     })
 }
 
-fn is_no_news<N: CachedNode>(old: &N, new: &N) -> bool {
+/// Whether an update shows nothing that claims or selection depend on.
+pub(crate) fn is_no_news<N: CachedNode>(old: &N, new: &N) -> bool {
     let (before, after) = (old.as_ref(), new.as_ref());
     before.pod_cidrs == after.pod_cidrs
         && before.deleting == after.deleting

@@ -17,6 +17,7 @@ use workqueue::{Next, Retry};
 use super::provider::{Cloud, CloudError};
 use crate::allocator::{AfterRead, Allocator, Assignment, Effects};
 use crate::node_events::{FAILED, NOT_AVAILABLE};
+use crate::node_work;
 use crate::reconciler::{Ended, ReadBack, Reconciler, Work};
 
 /// After a refusal that nothing but somebody's help mends.
@@ -291,9 +292,7 @@ impl<C: Cloud> CloudNodes<C> {
 
 /// Heartbeats by the thousand change nothing that counts.
 fn is_no_news(old: &CloudNode, new: &CloudNode) -> bool {
-    old.node.pod_cidrs == new.node.pod_cidrs
-        && old.node.deleting == new.node.deleting
-        && old.node.is_selected == new.node.is_selected
+    node_work::is_no_news(old, new)
         && old.provider_id == new.provider_id
         && old.network_is_ready == new.network_is_ready
         && old.network_taint == new.network_taint

@@ -1,6 +1,7 @@
 //! The kind ClusterCIDR, as objects have it.
 
 use cidr::IpNet;
+use events::ObjectRef;
 use k8s_openapi::api::core::v1::NodeSelector;
 use kube_api::{Condition, Resource};
 use objects::Schema;
@@ -9,6 +10,11 @@ use serde::{Deserialize, Serialize};
 /// ClusterCIDRs.
 pub(crate) const CLUSTER_CIDRS: Resource =
     Resource::cluster("networking.x-k8s.io", "v1", "ClusterCIDR", "clustercidrs");
+
+/// A ClusterCIDR, for events about it.
+pub(crate) fn object_ref(name: &str, uid: &str) -> ObjectRef {
+    ObjectRef::new(&CLUSTER_CIDRS.api_version(), &CLUSTER_CIDRS.kind, "", name, uid)
+}
 
 /// Holds a ClusterCIDR while Nodes have addresses of it.
 pub(crate) const FINALIZER: &str = "networking.x-k8s.io/cluster-cidr-finalizer";

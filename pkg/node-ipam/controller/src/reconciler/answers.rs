@@ -16,7 +16,7 @@ use workqueue::{Next, Retry};
 use super::{CachedNode, Ended, ReadBack, Reconciler, Work};
 use crate::LOGGER;
 use crate::allocator::Uid;
-use crate::api::{Read, ReadError};
+use crate::api::ReadError;
 use crate::node_events::FAILED;
 use crate::writer::{READ_AGAIN, READS_AT_STOP, Written, throttled};
 
@@ -131,9 +131,9 @@ impl<N: CachedNode> Reconciler<N> {
         }
     }
 
-    fn take_in(&self, uid: &Uid, read: Read, begun: Instant) -> ReadBack {
+    fn take_in(&self, uid: &Uid, read: Option<Node>, begun: Instant) -> ReadBack {
         match read {
-            Read::Found(found) if found.uid == *uid => {
+            Some(found) if found.uid == *uid => {
                 if found.pod_cidrs.is_empty() {
                     let answered = Instant::now();
                     let (after, effects) = self.allocator.lock().read_empty(uid, begun, answered);
@@ -143,7 +143,7 @@ impl<N: CachedNode> Reconciler<N> {
                 let effects = self.allocator.lock().observe_read(&found, Instant::now());
                 self.carry_out(effects);
             }
-            Read::Found(_) | Read::Absent => {
+            _ => {
                 let effects = self.allocator.lock().gone(uid, Instant::now());
                 self.carry_out(effects);
             }
