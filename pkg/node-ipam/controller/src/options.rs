@@ -6,22 +6,22 @@ mod cloud;
 mod cluster_cidrs;
 mod pools;
 mod ranges;
+mod single;
 
-use std::fmt::Display;
-use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use cidr::{IpNet, Pool};
-use flags::{Flag, Problem, Values};
+use flags::{Problem, Values};
 use kube_api::LabelSelector;
 
 use crate::flags::{
     ADDITIONAL_CLUSTER_CIDRS, ALLOCATE_NODE_CIDRS, CIDR_ALLOCATOR_TYPE, CLOUD_PROVIDER,
     CLUSTER_CIDR, CONCURRENT_NODE_CIDR_PATCHES, DRAIN_CLUSTER_CIDRS, NODE_CIDR_EXCLUDE,
-    NODE_CIDR_MAX_IPV6_BITS, NODE_SELECTOR, ON_SECOND_ALLOCATOR, POD_CIDR_REUSE_DELAY,
-    PUBLISH_POOLS, SERVICE_CLUSTER_IP_RANGE, WARM_PROOF, WARM_STANDBY,
+    NODE_CIDR_MAX_IPV6_BITS, ON_SECOND_ALLOCATOR, PUBLISH_POOLS, SERVICE_CLUSTER_IP_RANGE,
+    WARM_PROOF, WARM_STANDBY,
 };
 use crate::second_allocator::{Hold, OnSecondAllocator};
+use single::{named, node_selector, reuse_delay, within};
 
 pub(crate) use cloud::{CloudOptions, Direction, Families, Mode};
 pub(crate) use cluster_cidrs::ClusterCidrOptions;
@@ -33,9 +33,6 @@ const ALLOCATOR_TYPES: [&str; 5] =
 
 /// Pools from ClusterCIDRs.
 const MULTI_CIDR: &str = "MultiCIDRRangeAllocator";
-
-/// The longest that a block rests.
-const REUSE_DELAY_MAX: Duration = Duration::from_secs(24 * 3600);
 
 /// Options of the controller.
 #[derive(Clone, Debug)]
@@ -186,62 +183,6 @@ pub(crate) fn judge(values: &Values) -> Result<Judged, Vec<Problem>> {
     } else {
         Err(problems)
     }
-}
-
-/// The value of a flag that is one of a few names, which `wanted` lists; otherwise a problem and the default.
-fn named<T: Default, const N: usize>(
-    values: &Values,
-    flag: &Flag<String>,
-    (names, wanted): ([(&str, T); N], &str),
-    problems: &mut Vec<Problem>,
-) -> T {
-    let given = values.get(flag);
-    match names.into_iter().find(|(name, _)| given == *name) {
-        Some((_, value)) => value,
-        None => {
-            problems.push(flag.problem(format!("{given:?} is not {wanted}")));
-            T::default()
-        }
-    }
-}
-
-/// A number of this range; `None` and a problem otherwise.
-fn within<T: TryFrom<i64> + PartialOrd + Display>(
-    values: &Values,
-    flag: &Flag<i64>,
-    range: RangeInclusive<T>,
-    problems: &mut Vec<Problem>,
-) -> Option<T> {
-    let given = values.get(flag);
-    let number = T::try_from(given).ok().filter(|number| range.contains(number));
-    if number.is_none() {
-        let rule = format!("{given} is not between {} and {}", range.start(), range.end());
-        problems.push(flag.problem(rule));
-    }
-    number
-}
-
-/// `rule:unselected-nodes-get-nothing`.
-fn node_selector(values: &Values, problems: &mut Vec<Problem>) -> Option<LabelSelector> {
-    let given = values.get(&NODE_SELECTOR);
-    match LabelSelector::parse(&given) {
-        Ok(selector) => (!given.trim().is_empty()).then_some(selector),
-        Err(error) => {
-            problems.push(NODE_SELECTOR.problem(format!("cannot parse {given:?}: {error}")));
-            None
-        }
-    }
-}
-
-/// `rule:freed-blocks-rest`.
-fn reuse_delay(values: &Values, problems: &mut Vec<Problem>) -> Duration {
-    let given = values.get(&POD_CIDR_REUSE_DELAY);
-    let delay = given.to_std();
-    if given.nanos() < 0 || delay > REUSE_DELAY_MAX {
-        let rule = format!("{given} is not between 0s and 24h");
-        problems.push(POD_CIDR_REUSE_DELAY.problem(rule));
-    }
-    delay
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use cidr::{Conflict, Family, IpNet, Ledger, Pool};
 use jiff::Timestamp;
 
 use crate::Ranges;
-pub use details::{PoolDetails, details};
+pub use details::{PoolDetails, PoolUsage, details, usage};
 pub use node::Surveyed;
 
 /// Allocators that took turns within this time are taken for two that run at once.
@@ -235,26 +235,6 @@ fn allocators(nodes: &[&Surveyed], ours: &str, now: Timestamp, found: &mut Vec<F
 /// How often the next CIDR was given out by another allocator; once is a take-over.
 fn turns(given: &[(Timestamp, &str, &str)]) -> usize {
     given.iter().zip(given.iter().skip(1)).filter(|(one, next)| one.1 != next.1).count()
-}
-
-/// One pool in numbers.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PoolUsage {
-    /// The range.
-    pub range: IpNet,
-    /// Prefix length of its blocks.
-    pub mask: u8,
-    /// How many it has.
-    pub blocks: u128,
-    /// How many of them Nodes, Services and what is excluded overlap.
-    pub used: u128,
-    /// Nodes with addresses of it.
-    pub nodes: usize,
-}
-
-/// How much of each pool is used, in the order of the pools.
-pub fn usage(nodes: &[Surveyed], ranges: &Ranges) -> Vec<PoolUsage> {
-    details::of_pools(nodes, ranges, |_, _| true).into_iter().map(|pool| pool.usage).collect()
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use cidr::Pool;
 use flags::{Problem, Values};
 
-use super::named;
+use super::single::named;
 use crate::cluster_cidr::plan::Rules;
 use crate::cluster_cidr::selector::Terms;
 use crate::cluster_cidr::{ClusterCidrSpec, Plan, plan};

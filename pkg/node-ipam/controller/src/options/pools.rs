@@ -3,7 +3,7 @@
 use cidr::{Family, IpNet, ParseError, Pool, PoolError};
 use flags::{Flag, Problem, Values};
 
-use super::within;
+use super::single::within;
 use crate::flags::{
     ADDITIONAL_CLUSTER_CIDRS, CLUSTER_CIDR, DRAIN_CLUSTER_CIDRS, NODE_CIDR_EXCLUDE,
     NODE_CIDR_MASK_SIZE, NODE_CIDR_MASK_SIZE_IPV4, NODE_CIDR_MASK_SIZE_IPV6,

@@ -2,8 +2,23 @@
 
 use cidr::{IpNet, Ledger, Pool};
 
-use super::{PoolUsage, Surveyed};
+use super::Surveyed;
 use crate::Ranges;
+
+/// One pool in numbers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PoolUsage {
+    /// The range.
+    pub range: IpNet,
+    /// Prefix length of its blocks.
+    pub mask: u8,
+    /// How many it has.
+    pub blocks: u128,
+    /// How many of them Nodes, Services and what is excluded overlap.
+    pub used: u128,
+    /// Nodes with addresses of it.
+    pub nodes: usize,
+}
 
 /// One pool with the Nodes that have addresses of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,6 +37,11 @@ pub struct PoolDetails {
     pub held: Vec<(String, Vec<IpNet>)>,
 }
 
+/// How much of each pool is used, in the order of the pools.
+pub fn usage(nodes: &[Surveyed], ranges: &Ranges) -> Vec<PoolUsage> {
+    of_pools(nodes, ranges, |_, _| true).into_iter().map(|pool| pool.usage).collect()
+}
+
 /// The pools with this range or of this ClusterCIDR. They are several when ClusterCIDRs share the
 /// range, or when one has a range of each family.
 pub fn details(nodes: &[Surveyed], ranges: &Ranges, wanted: &str) -> Vec<PoolDetails> {
@@ -30,7 +50,7 @@ pub fn details(nodes: &[Surveyed], ranges: &Ranges, wanted: &str) -> Vec<PoolDet
 }
 
 /// The pools that are wanted, by their range and the name of their ClusterCIDR.
-pub(super) fn of_pools(
+fn of_pools(
     nodes: &[Surveyed],
     ranges: &Ranges,
     is_wanted: impl Fn(&Pool, Option<&str>) -> bool,
