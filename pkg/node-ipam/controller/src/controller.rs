@@ -227,12 +227,10 @@ struct Page {
 }
 
 /// Whether the cluster has a Node, by a consistent list.
-pub(crate) fn has_nodes(client: kube::Client) -> BoxFuture<'static, Result<bool, Failure>> {
-    Box::pin(async move {
-        let has_nodes = list(&client).await.map(|page| !page.items.is_empty());
-        has_nodes
-            .map_err(|error| Failure::new(format!("cannot list the Nodes of the cluster: {error}")))
-    })
+pub(crate) async fn has_nodes(client: kube::Client) -> Result<bool, Failure> {
+    let has_nodes = list(&client).await.map(|page| !page.items.is_empty());
+    has_nodes
+        .map_err(|error| Failure::new(format!("cannot list the Nodes of the cluster: {error}")))
 }
 
 async fn list(client: &kube::Client) -> Result<Page, Box<dyn Error + Send + Sync>> {

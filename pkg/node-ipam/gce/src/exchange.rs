@@ -85,7 +85,7 @@ impl Exchange {
         let _turn = self.limits.turn().await;
         if let Some(is_wanted) = call.is_wanted {
             // Asked last: waiting for a turn can take longer than a lease.
-            self.fence.check()?;
+            self.fence.check().map_err(GceError::not_sent)?;
             if !is_wanted() {
                 return Err(GceError::Withdrawn);
             }

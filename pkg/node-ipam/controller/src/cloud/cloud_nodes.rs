@@ -163,9 +163,7 @@ impl<C: Cloud> CloudNodes<C> {
                 let pause = if may_change { Duration::ZERO } else { REFUSED_PAUSE };
                 Retry::new(why).at_least(pause)
             }
-            CloudError::Withdrawn => Retry::expected(
-                "the call is withdrawn: the Node changed, or assignments are paused",
-            ),
+            CloudError::Withdrawn => Retry::expected(CloudError::Withdrawn),
             CloudError::Failed(why) => Retry::new(why),
         }
     }

@@ -29,14 +29,9 @@ pub(crate) struct Selector {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Requirement {
-    of: Subject,
+    /// `None` for the Node's name.
+    label: Option<Box<str>>,
     test: LabelTest,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Subject {
-    Label(Box<str>),
-    Name,
 }
 
 /// A selector that the API's rules do not allow.
@@ -89,13 +84,13 @@ impl Selector {
         for term in &selector.node_selector_terms {
             let mut requirements = Vec::new();
             for wanted in term.match_expressions.iter().flatten() {
-                let of = Subject::Label(wanted.key.as_str().into());
-                requirements.push(Requirement { of, test: test(wanted)? });
+                let label = Some(wanted.key.as_str().into());
+                requirements.push(Requirement { label, test: test(wanted)? });
                 texts.push(text(wanted));
             }
             for wanted in term.match_fields.iter().flatten() {
-                let of = field(wanted, combined)?;
-                requirements.push(Requirement { of, test: test(wanted)? });
+                let label = field(wanted, combined)?;
+                requirements.push(Requirement { label, test: test(wanted)? });
                 texts.push(text(wanted));
             }
             terms.push(requirements);
@@ -126,23 +121,24 @@ impl Selector {
     }
 }
 
-fn field(wanted: &NodeSelectorRequirement, combined: Terms) -> Result<Subject, SelectorError> {
+/// The label as which a field is looked up; `None` for the Node's name.
+fn field(
+    wanted: &NodeSelectorRequirement,
+    combined: Terms,
+) -> Result<Option<Box<str>>, SelectorError> {
     let takes = ["In", "NotIn"].contains(&&*wanted.operator) && values(wanted).len() == 1;
     if wanted.key != NAME || !takes {
         let (_, text) = text(wanted);
         return Err(SelectorError::Field(format!("{text:?}")));
     }
-    Ok(match combined {
-        Terms::Or => Subject::Name,
-        Terms::And => Subject::Label(NAME.into()),
-    })
+    Ok((combined == Terms::And).then(|| NAME.into()))
 }
 
 impl Requirement {
     fn is_met(&self, name: &str, marks: &NodeMarks) -> bool {
-        let value = match &self.of {
-            Subject::Name => Some(name),
-            Subject::Label(key) => marks.labels.get(key).map(AsRef::as_ref),
+        let value = match &self.label {
+            None => Some(name),
+            Some(key) => marks.labels.get(key).map(AsRef::as_ref),
         };
         self.test.passes(value)
     }
