@@ -41,16 +41,6 @@ pub(crate) enum ServingState {
 }
 
 impl ServingState {
-    /// The state of a ClusterCIDR with this value of the annotation to drain it.
-    pub(crate) fn of(is_deleting: bool, is_held: bool, drain: Option<&str>) -> Self {
-        match (is_deleting, is_held, drain) {
-            (true, ..) => Self::Terminating,
-            (_, false, _) => Self::Unheld,
-            (_, _, Some("true")) => Self::Draining,
-            _ => Self::Serving,
-        }
-    }
-
     /// The value of the label `state` in metrics.
     pub(crate) fn label(self) -> &'static str {
         match self {

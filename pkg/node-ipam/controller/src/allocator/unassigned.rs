@@ -105,13 +105,6 @@ impl Unassigned {
         self.history.get_or_insert_default().route = route;
     }
 
-    /// It has no block any more.
-    pub(super) fn clear_route(&mut self) {
-        if let Some(history) = &mut self.history {
-            history.route = Route::NotRequested;
-        }
-    }
-
     /// Whether its block may have left this process: in a PATCH, or to the cloud.
     pub(super) fn has_left(&self) -> bool {
         self.outcome().is_open() || self.route() != Route::NotRequested
@@ -135,17 +128,13 @@ pub(super) struct EventTimes(Vec<(&'static str, Instant)>);
 impl EventTimes {
     /// True at most once per `every` for each reason, the first time at once.
     pub(super) fn due(&mut self, reason: &'static str, every: Duration, now: Instant) -> bool {
-        match self.0.iter_mut().find(|(known, _)| *known == reason) {
-            Some((_, at)) if now.saturating_duration_since(*at) < every => false,
-            Some((_, at)) => {
-                *at = now;
-                true
-            }
-            None => {
-                self.0.push((reason, now));
-                true
-            }
+        let is_recent = |at: Instant| now.saturating_duration_since(at) < every;
+        if self.0.iter().any(|(known, at)| *known == reason && is_recent(*at)) {
+            return false;
         }
+        self.forget(reason);
+        self.0.push((reason, now));
+        true
     }
 
     /// The state has ended: the next event of this reason is due at once.
@@ -170,10 +159,7 @@ impl WaitQueues {
 
     pub(super) fn join(&mut self, position: &QueuePosition, uid: Uid) {
         let QueuePosition { queue, ticket } = position;
-        match self.queues.get_mut(queue) {
-            Some(waiting) => drop(waiting.insert(*ticket, uid)),
-            None => drop(self.queues.insert(queue.clone(), BTreeMap::from([(*ticket, uid)]))),
-        }
+        self.queues.entry(queue.clone()).or_default().insert(*ticket, uid);
     }
 
     pub(super) fn leave(&mut self, position: &QueuePosition) {
