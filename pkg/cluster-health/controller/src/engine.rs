@@ -218,7 +218,8 @@ async fn serve(
 fn clients(context: &Context, flavours: &[Arc<dyn Source>]) -> Result<Clients, Failure> {
     let client = context.clients.for_purpose("cluster-health-status", (-1.0, 1))?;
     let of_kind = |kind: &'static Resource| {
-        (&*kind.plural, context.objects_of::<Dynamic>(client.clone(), kind.clone()))
+        let objects = context.objects_of::<Dynamic>(client.clone(), kind.clone());
+        (&*kind.plural, objects.keeping_no_answers())
     };
     let kinds = flavours
         .iter()

@@ -20,6 +20,7 @@
 //! | `availability.rs` | [`Ratios`]: the share of the time in which a cluster was well |
 //! | `write_gate.rs` | whether a state is worth a write; delays of first probes and heartbeats |
 //! | `write_queue.rs` | [`WriteQueue`]: the status writes that wait, none lost |
+//! | `write_window.rs` | [`WriteWindow`]: how many writes may be under way, by the 429s of the server |
 //! | `capacity.rs` | limit of concurrent probes |
 //! | `shards.rs` | [`Shards`]: which replica probes a cluster |
 
@@ -38,6 +39,7 @@ mod shards;
 mod thresholds;
 mod write_gate;
 mod write_queue;
+mod write_window;
 
 pub use attempts::{Attempt, Attempts, Conclusion, Connection, Outcome, Setup, Step};
 pub use availability::Ratios;
@@ -55,3 +57,4 @@ pub use shards::{Claim, LEADER, SHARD_INHERITED, SHARD_MARGIN, SHARD_TERM, Shard
 pub use thresholds::{Damping, Decision, Tally, Thresholds};
 pub use write_gate::{Urgency, hash};
 pub use write_queue::{WriteQueue, Written};
+pub use write_window::WriteWindow;

@@ -17,6 +17,7 @@ mod panics;
 mod pipeline;
 pub(crate) mod scene;
 mod sharing;
+mod throttling;
 
 const S: fn(u64) -> Duration = Duration::from_secs;
 
