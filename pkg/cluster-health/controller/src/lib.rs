@@ -8,6 +8,7 @@
 
 pub mod admission;
 mod api;
+mod cluster_profile;
 mod controller;
 mod credential_policy;
 mod engine;
