@@ -13,6 +13,7 @@ mod controller;
 mod credential_policy;
 mod engine;
 mod flags;
+mod kubeconfig_user;
 mod kubefed;
 mod network;
 mod options;

@@ -2,9 +2,8 @@
 //! it names. Nothing is executed. Pure.
 
 use health::Code;
-use kube::config::{AuthInfo, Kubeconfig};
 use objects::Object;
-use probe::{Address, ClientPair, Fields, Inputs, Problem, WaivedChecks};
+use probe::{Address, Fields, Inputs, Problem, WaivedChecks};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::Value;
 
@@ -12,6 +11,7 @@ use crate::USER_AGENT;
 use crate::api::cluster_profile::{Cluster, ClusterProfile};
 use crate::api::{is_name, secret};
 use crate::credential_policy::{Reference, may_send};
+use crate::kubeconfig_user;
 use crate::secret_data::SecretData;
 
 /// Where the user of a member mends what is refused.
@@ -134,7 +134,11 @@ impl Way<'_> {
             .map_err(|refusal| refusal.problem(&format!("Secret {key}")))?;
         let (token, pair) = match self.provider {
             Provider::Token => (Some(self.token(secret)?), None),
-            Provider::Kubeconfig => self.of_kubeconfig(secret)?,
+            Provider::Kubeconfig => {
+                let entry = self.entry.as_deref().unwrap_or_default();
+                let place = format!("key {entry} of Secret {key}");
+                kubeconfig_user::credential(secret.entry.as_ref(), self.context, &place)?
+            }
         };
         let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
         let everything = cluster.insecure_skip_tls_verify;
@@ -174,56 +178,6 @@ impl Way<'_> {
         let text = format!("key token of Secret {key} is empty or not text");
         secret.token().ok_or_else(|| Problem::new(Code::TokenEmpty, text))
     }
-
-    /// Token and client certificate of the user of a context. Files, commands and passwords of a kubeconfig are not
-    /// used: its author would have them read and run here.
-    fn of_kubeconfig(
-        &self,
-        secret: &SecretData,
-    ) -> Result<(Option<SecretString>, Option<ClientPair>), Problem> {
-        let place =
-            format!("key {} of Secret {}", self.entry.as_deref().unwrap_or_default(), self.secret);
-        let text =
-            secret.entry.as_ref().ok_or_else(|| missing(format!("{place} does not exist")))?;
-        let text = std::str::from_utf8(text.expose_secret()).ok();
-        // The error of the parser may quote a credential.
-        let file = text.and_then(|text| Kubeconfig::from_yaml(text).ok());
-        let file = file.ok_or_else(|| missing(format!("{place} is not a kubeconfig")))?;
-        let context = self.context.or(file.current_context.as_deref()).unwrap_or_default();
-        let user = user_of(&file, context)
-            .ok_or_else(|| missing(format!("{place} has no user for context {context:?}")))?;
-        let token = user.token.as_ref().map(secrecy::ExposeSecret::expose_secret);
-        let token = token.filter(|token| !token.trim().is_empty()).map(SecretString::from);
-        let half = || {
-            let text = format!(
-                "the user of {place} needs both client-certificate-data and client-key-data, in base64"
-            );
-            Problem::new(Code::ClientCertificate, text)
-        };
-        let pair = match (&user.client_certificate_data, &user.client_key_data) {
-            (None, None) => None,
-            (Some(certificate), Some(key)) => {
-                let certificate = secret::decode(certificate).ok_or_else(half)?;
-                let key = secret::decode(key.expose_secret()).ok_or_else(half)?;
-                Some(ClientPair { certificate: certificate.expose_secret().to_vec(), key })
-            }
-            _ => return Err(half()),
-        };
-        if token.is_none() && pair.is_none() {
-            let text = format!(
-                "the user of {place} has neither a token nor client-certificate-data; files, exec plugins, auth providers \
-                 and passwords are not used"
-            );
-            return Err(Problem::new(Code::TokenEmpty, text));
-        }
-        Ok((token, pair))
-    }
-}
-
-fn user_of<'a>(file: &'a Kubeconfig, context: &str) -> Option<&'a AuthInfo> {
-    let context = file.contexts.iter().find(|it| it.name == context)?.context.as_ref()?;
-    let name = context.user.as_deref()?;
-    file.auth_infos.iter().find(|user| user.name == name)?.auth_info.as_ref()
 }
 
 /// A hash of the fields that the connection depends on.

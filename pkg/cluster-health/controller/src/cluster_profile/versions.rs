@@ -1,4 +1,4 @@
-//! [`Versions`]: the versions of clusters whose manager is one of ours, read while they are ready, apart from all probing.
+//! [`Versions`]: the versions of clusters whose manager is one of ours; how one is read.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -6,19 +6,12 @@ use std::time::Duration;
 
 use http::StatusCode;
 use parking_lot::Mutex;
+use probe::Prober;
 use serde::Deserialize;
-use tokio::sync::Semaphore;
-use tokio::time::{Instant, MissedTickBehavior, interval};
-use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
+use tokio::time::Instant;
 
-use super::flavour::ClusterProfiles;
-use crate::engine::{FlavourRegistry, MemberId};
+use crate::engine::{Connections, MemberId};
 
-/// Between looks for clusters that are due.
-const ROUND: Duration = Duration::from_secs(1);
-/// Clusters read at the same time.
-const AT_ONCE: usize = 16;
 /// For one cluster.
 const LIMIT: Duration = Duration::from_secs(10);
 const ANSWER_MAX: usize = 64 * 1024;
@@ -49,14 +42,14 @@ impl Versions {
     }
 
     /// Takes in the version of a cluster that is still known.
-    fn set(&self, uid: &str, read: String) {
+    pub(super) fn set(&self, uid: &str, read: String) {
         if let Some(version) = self.0.lock().get_mut(uid) {
             version.version = Some(read);
         }
     }
 
     /// Whether it is to be read now; if so it counts as read.
-    fn begin(&self, uid: &Arc<str>) -> bool {
+    pub(super) fn begin(&self, uid: &Arc<str>) -> bool {
         let (mut versions, now) = (self.0.lock(), Instant::now());
         let version = versions.entry(Arc::clone(uid)).or_default();
         let is_due = version.next.is_none_or(|next| next <= now);
@@ -67,46 +60,15 @@ impl Versions {
     }
 }
 
-/// Goes its rounds until `stop`.
-pub(super) async fn run(
-    flavour: Arc<ClusterProfiles>,
-    registry: FlavourRegistry,
-    stop: CancellationToken,
-) {
-    let (slots, under_way) = (Arc::new(Semaphore::new(AT_ONCE)), TaskTracker::new());
-    let mut rounds = interval(ROUND);
-    rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    while stop.run_until_cancelled(rounds.tick()).await.is_some() {
-        for cluster in flavour.connections.reachable() {
-            let is_wanted = flavour.is_managed(&cluster) && registry.is_ready(&cluster);
-            if !is_wanted || !flavour.versions.begin(&cluster.uid) {
-                continue;
-            }
-            let Some(life) = registry.life(&cluster) else { continue };
-            let (flavour, registry, slots) =
-                (Arc::clone(&flavour), registry.clone(), Arc::clone(&slots));
-            under_way.spawn(async move {
-                let read = async {
-                    let _slot = slots.acquire().await;
-                    read(&flavour, &cluster).await
-                };
-                // Ends with the cluster, and at a stop (`rule:nothing-outlives-its-object`).
-                if let Some(Some(version)) = life.run_until_cancelled(read).await {
-                    flavour.versions.set(&cluster.uid, version);
-                    registry.facts_changed(&cluster);
-                }
-            });
-        }
-    }
-    under_way.close();
-    under_way.wait().await;
-}
-
 /// The version of a cluster; `None` while it cannot be read, or when the cluster is reached by another client by then.
-async fn read(flavour: &ClusterProfiles, cluster: &MemberId) -> Option<String> {
-    let client = flavour.connections.client(cluster)?;
-    let answer = flavour.prober.reader(&client).get("/version", ANSWER_MAX, LIMIT).await.ok()?;
-    let is_same = Arc::ptr_eq(&flavour.connections.client(cluster)?, &client);
+pub(super) async fn read(
+    prober: &Prober,
+    connections: &Connections,
+    cluster: &MemberId,
+) -> Option<String> {
+    let client = connections.client(cluster)?;
+    let answer = prober.reader(&client).get("/version", ANSWER_MAX, LIMIT).await.ok()?;
+    let is_same = Arc::ptr_eq(&connections.client(cluster)?, &client);
     (is_same && answer.status == StatusCode::OK).then(|| version(&answer.body)).flatten()
 }
 
