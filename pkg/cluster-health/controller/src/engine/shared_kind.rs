@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use informer::Subscription;
+use informer::{Delta, Subscription};
 use kube_api::{Kind, Metadata, Resource};
 use manager::{Context, Failure};
 use serde_json::{Value, json};
@@ -73,7 +73,14 @@ impl Crd {
         let changed = Arc::<Notify>::default();
         let notify = Arc::clone(&changed);
         let crds = context.informers.get_from::<Metadata>(source);
-        let changes = crds.subscribe(move |_| notify.notify_one());
+        let changes = crds.subscribe(move |delta| match delta {
+            Delta::Added(crd) | Delta::Updated { new: crd, .. } | Delta::Deleted(crd) => {
+                if *crd.key == *kind.crd {
+                    notify.notify_one();
+                }
+            }
+            Delta::ListStarts | Delta::ListEnds => {}
+        });
         let client = context.clients.for_purpose("cluster-health-crds", (-1.0, 1))?;
         Ok(Self { kind, client, changed, _changes: changes })
     }
