@@ -8,6 +8,7 @@
 
 mod audit;
 mod certificates;
+mod cluster_profile;
 mod dormant;
 mod guard;
 mod kubefed;

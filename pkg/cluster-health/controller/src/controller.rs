@@ -11,8 +11,11 @@ use manager::{
 };
 use probe::{ConnectionLimits, Names, Resolver};
 
+use crate::api::cluster_profile::{CLUSTER_PROFILES, CRD, GROUP};
 use crate::api::kubefed::KUBEFED_CLUSTERS;
 use crate::api::tke::CLUSTERS;
+use crate::cluster_profile::ClusterProfiles;
+use crate::cluster_profile::options::ClusterProfileOptions;
 use crate::engine::{self, Exposed, Guarding, Limits, Metrics, NetworkTargets, Source};
 use crate::flags::FLAGS;
 use crate::kubefed::{KubeFed, UpstreamMetrics};
@@ -85,7 +88,7 @@ impl Runner for Watch {
 
     fn manifest(&self) -> Option<&'static str> {
         Some(
-            "config/rbac/cluster-health.yaml and cluster-health-account.yaml, for TKEStack's Clusters cluster-health-tke.yaml, and without --use-service-account-credentials cluster-health-process.yaml",
+            "config/rbac/cluster-health.yaml and cluster-health-account.yaml, for TKEStack's Clusters cluster-health-tke.yaml, for ClusterProfiles cluster-health-clusterprofile.yaml, and without --use-service-account-credentials cluster-health-process.yaml",
         )
     }
 
@@ -171,7 +174,35 @@ fn kinds(options: &Options) -> Vec<Awaited> {
         namespace: None,
         rights: tke_rights(tke, options.kubefed.is_none(), &options.limits),
     });
-    kubefed.into_iter().chain(tke).collect()
+    let profiles = options.cluster_profile.as_ref().into_iter().flat_map(|profiles| {
+        CLUSTER_PROFILES.each_ref().map(|kind| Awaited {
+            kind: kind.clone(),
+            crd: CrdOf::Anybody,
+            namespace: profiles.watched_namespace(),
+            rights: cluster_profile_rights(profiles, &options.limits),
+        })
+    });
+    kubefed.into_iter().chain(tke).chain(profiles).collect()
+}
+
+/// The rights for ClusterProfiles. With those of all namespaces it is not known where Secrets have to be read.
+fn cluster_profile_rights(profiles: &ClusterProfileOptions, limits: &Limits) -> Vec<Permission> {
+    const KIND: &str = "clusterprofiles";
+    let mut needed = vec![
+        Permission::new("get", "apiextensions.k8s.io", "customresourcedefinitions").named(CRD),
+    ];
+    for namespace in profiles.namespaces.iter().chain(&profiles.secret_namespaces) {
+        needed.push(Permission::new("get", "", "secrets").in_namespace_of(Some(namespace)));
+    }
+    let namespace = profiles.watched_namespace();
+    if !limits.audit {
+        let status = Permission::new("patch", GROUP, KIND).subresource("status");
+        needed.push(status.in_namespace_of(namespace.as_deref()));
+    }
+    if limits.shards > 1 {
+        needed.push(Permission::new("get", GROUP, KIND).in_namespace_of(namespace.as_deref()));
+    }
+    needed
 }
 
 /// The rights of the controller itself; the process watches its objects.
@@ -228,7 +259,11 @@ fn sources(
     let tke = tke.map(|options| {
         Arc::new(Tke::new(options, Arc::clone(prober), summaries)) as Arc<dyn Source>
     });
-    kubefed.into_iter().chain(tke).collect()
+    let profiles = options.cluster_profile.clone().map(|options| {
+        Arc::new(ClusterProfiles::new(options, allow_plaintext, Arc::clone(prober)))
+            as Arc<dyn Source>
+    });
+    kubefed.into_iter().chain(tke).chain(profiles).collect()
 }
 
 #[cfg(test)]

@@ -35,6 +35,8 @@ pub(crate) struct Lookup {
     /// For a KubeFedCluster its namespace; for ClusterCredentials the only namespace of their Secrets,
     /// `None` for all.
     pub secret_namespace: Option<String>,
+    /// Namespaces whose Secrets every ClusterProfile may name.
+    pub profile_secret_namespaces: Vec<String>,
     /// `--tke-insecure-when-no-ca`.
     pub insecure_without_ca: bool,
 }

@@ -7,11 +7,12 @@
 //! | `resolve.rs` | [`ObjectModel`], [`Resolve`]: the pure part of a flavour |
 //! | `pipeline.rs`, `connections.rs` | from the object of a cluster to its [`Target`], and how each cluster is reached now |
 //! | `follow.rs` | watches what a flavour needs, and runs the pipeline |
+//! | `shared_kind.rs` | watches a kind whose CRD and status belong to others |
 //! | `flavour_registry.rs` | [`FlavourRegistry`]: where a flavour registers its clusters |
 //! | `cluster_registry.rs` | [`ClusterRegistry`]: all clusters, and what their tasks share |
 //! | `member_cluster.rs`, `difference.rs` | one cluster: its state, and in an audit where its object differs |
 //! | `tasks.rs`, `probes.rs` | the task of one cluster, and the sweeper; one probe, and how many are under way |
-//! | `writer.rs` | writes the pending statuses |
+//! | `writer.rs`, `field_owners.rs` | writes the pending statuses; what belongs to others in a status that is shared |
 //! | `ownership.rs`, `shard_coordinator.rs`, `lease_thread.rs` | the clusters of this replica, and how replicas share them |
 //! | `guard.rs`, `guard_targets.rs` | the guard against outages of this process, and what it asks in addition to the clusters |
 //! | `cluster_events.rs` | events |
@@ -41,6 +42,7 @@ mod cluster_events;
 mod cluster_registry;
 pub(crate) mod connections;
 mod difference;
+mod field_owners;
 mod flavour;
 mod flavour_registry;
 pub(crate) mod follow;
@@ -56,6 +58,7 @@ pub(crate) mod pipeline;
 pub(crate) mod probes;
 mod resolve;
 mod shard_coordinator;
+mod shared_kind;
 mod tasks;
 mod writer;
 
@@ -63,6 +66,7 @@ pub(crate) use cluster_events::ends_soon;
 #[cfg(test)]
 pub(crate) use connections::{Connection, ResolvedFrom};
 pub(crate) use connections::{Connections, ObjectVersion};
+pub(crate) use field_owners::OWN_PREFIX;
 #[cfg(test)]
 pub(crate) use flavour::ClusterProber;
 pub(crate) use flavour::now;
@@ -70,7 +74,7 @@ pub(crate) use flavour::{AnnouncedEnds, Contact, Flavour, MemberId, Statement};
 pub(crate) use flavour::{Pending, SchemaIsOurs, StatusWrite};
 pub(crate) use flavour_registry::{FlavourRegistry, Overview};
 pub(crate) use follow::{
-    Companions, CredentialKind, Followed, Watched, in_namespace, watch_clusters,
+    Companions, CredentialKind, Followed, SecretScope, Watched, in_namespace, watch_clusters,
 };
 pub(crate) use gauges::{Exposed, Metrics};
 pub(crate) use guard_targets::{Guarding, NetworkTargets, Reference};
@@ -79,6 +83,7 @@ pub(crate) use resolve::{
     Found, Members, ObjectModel, Objects, ReadCredentials, Resolve, Seed, Supervision, hash_of,
     identity,
 };
+pub(crate) use shared_kind::{SharedKind, watch_shared_clusters};
 
 /// Paths of the debug page: that of every controller's, and a short one.
 pub(crate) const PAGES: [&str; 2] = ["/debug/controllers/cluster-health", "/debug/clusterhealth"];
@@ -125,7 +130,7 @@ pub(crate) async fn run(
     let pace = limits.write_rate.map(|rate| TokenBucket::new(rate, tokio::time::Instant::now()));
     let clusters = Arc::new(ClusterRegistry::new(
         Permits::new(limits.concurrent_probes),
-        Writer::new(clients, pace, ownership.clone()),
+        Writer::new(clients, pace, ownership.clone(), context.recorder.clone()),
         metrics.counters.clone(),
         context.recorder.clone(),
         context.stop.child_token(),
@@ -219,7 +224,7 @@ fn clients(context: &Context, flavours: &[Arc<dyn Source>]) -> Result<Clients, F
     let client = context.clients.for_purpose("cluster-health-status", (-1.0, 1))?;
     let of_kind = |kind: &'static Resource| {
         let objects = context.objects_of::<Dynamic>(client.clone(), kind.clone());
-        (&*kind.plural, objects.keeping_no_answers())
+        (kind.into(), objects.keeping_no_answers())
     };
     let kinds = flavours
         .iter()

@@ -3,13 +3,15 @@
 
 use flags::{Flag, GoDuration, Spec};
 
+use crate::cluster_profile::options as cluster_profile;
+
 const GROUP: &str = "cluster-health-controller";
 
 pub(crate) const FLAVOURS: Flag<Vec<String>> = Flag::strings(
     GROUP,
     "cluster-health-flavours",
     "auto",
-    "Object models of member clusters: auto enables each model of this build (kubefed, tke) as soon as its kind is served; otherwise a list of names.",
+    "Object models of member clusters: kubefed, tke, and clusterprofile of the Cluster Inventory API. auto stands for kubefed and tke. Each is enabled as soon as its kind is served.",
 );
 
 pub(crate) const KUBEFED_NAMESPACE: Flag<String> = Flag::string(
@@ -37,28 +39,28 @@ pub(crate) const PERIOD: Flag<GoDuration> = Flag::duration(
     GROUP,
     "cluster-health-period",
     "10s",
-    "Time from the start of one probe of a KubeFedCluster to the start of the next; at least 1s.",
+    "Time from the start of one probe of a KubeFedCluster or ClusterProfile to the start of the next; at least 1s.",
 );
 
 pub(crate) const TIMEOUT: Flag<GoDuration> = Flag::duration(
     GROUP,
     "cluster-health-timeout",
     "3s",
-    "Maximum duration of one probe of a KubeFedCluster, including retries; at least 100ms.",
+    "Maximum duration of one probe of a KubeFedCluster or ClusterProfile, including retries; at least 100ms.",
 );
 
 pub(crate) const FAILURE_THRESHOLD: Flag<i64> = Flag::int32(
     GROUP,
     "cluster-health-failure-threshold",
     "3",
-    "Number of consecutive failed probes after which a ready KubeFedCluster is published as failing.",
+    "Number of consecutive failed probes after which a ready KubeFedCluster or ClusterProfile is published as failing.",
 );
 
 pub(crate) const SUCCESS_THRESHOLD: Flag<i64> = Flag::int32(
     GROUP,
     "cluster-health-success-threshold",
     "1",
-    "Number of consecutive successful probes after which a failing KubeFedCluster is published as ready.",
+    "Number of consecutive successful probes after which a failing KubeFedCluster or ClusterProfile is published as ready.",
 );
 
 pub(crate) const CONFIRM_INTERVAL: Flag<GoDuration> = Flag::duration(
@@ -352,6 +354,10 @@ pub(crate) const FLAGS: &[Spec] = &[
     FLAVOURS.spec(),
     KUBEFED_NAMESPACE.spec(),
     KUBEFED_CONFIG.spec(),
+    cluster_profile::NAMESPACES.spec(),
+    cluster_profile::SELECTOR.spec(),
+    cluster_profile::MANAGERS.spec(),
+    cluster_profile::SECRET_NAMESPACES.spec(),
     ZONES.spec(),
     PERIOD.spec(),
     TIMEOUT.spec(),

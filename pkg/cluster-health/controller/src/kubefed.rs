@@ -24,8 +24,8 @@ use workqueue::WorkQueue;
 use crate::api::kubefed::{KUBEFED_CONFIGS, KubeFedCluster, KubeFedConfig};
 use crate::engine::follow::report;
 use crate::engine::{
-    Companions, FlavourRegistry, Followed, Source, Watched, Work, identity, in_namespace,
-    watch_clusters,
+    Companions, FlavourRegistry, Followed, SecretScope, Source, Watched, Work, identity,
+    in_namespace, watch_clusters,
 };
 
 pub(crate) mod access;
@@ -70,9 +70,10 @@ async fn run(
     let namespace = flavour.options.namespace.clone();
     let watched = Watched {
         namespace: namespace.clone(),
-        secrets_namespace: namespace,
+        secrets: SecretScope::Namespace(namespace),
         credentials: None,
         manifest: MANIFEST,
+        secrets_manifest: MANIFEST,
         queue: "kubefedclusters",
         workers: WORKERS,
         purpose: "cluster-health-secrets",

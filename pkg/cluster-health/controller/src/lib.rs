@@ -8,10 +8,12 @@
 
 pub mod admission;
 mod api;
+mod cluster_profile;
 mod controller;
 mod credential_policy;
 mod engine;
 mod flags;
+mod kubeconfig_user;
 mod kubefed;
 mod network;
 mod options;

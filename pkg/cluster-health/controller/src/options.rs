@@ -8,6 +8,7 @@ use health::{Cadence, Damping, GuardPolicy, Policy, SHARD_INHERITED, Thresholds}
 use resilience::Rate;
 use transport::DialPolicy;
 
+use crate::cluster_profile::options::ClusterProfileOptions;
 use crate::engine::{Limits, Reference};
 use crate::flags::{
     ALLOW_PLAINTEXT_ENDPOINTS, AUDIT, CONFIRM_INTERVAL, CONNECTION_MAX_AGE, DIAL_ALLOW_CIDRS,
@@ -52,6 +53,8 @@ pub(crate) struct Options {
     pub kubefed: Option<KubeFedOptions>,
     /// `None` when that flavour is not asked for.
     pub tke: Option<TkeOptions>,
+    /// `None` when that flavour is not asked for.
+    pub cluster_profile: Option<ClusterProfileOptions>,
 }
 
 /// The guard against outages of this process.
@@ -110,6 +113,7 @@ pub(crate) fn judge(values: &Values) -> Result<(Options, Vec<String>), Vec<Probl
         zones: values.get(&ZONES),
     };
     let tke = judge.tke(values, &policy);
+    let profiles = ClusterProfileOptions::judge(values, policy, &mut judge.problems);
     let members = MemberOptions {
         connection_max_age: judge.span(&CONNECTION_MAX_AGE),
         idle_timeout: judge.positive(&IDLE_TIMEOUT),
@@ -125,6 +129,7 @@ pub(crate) fn judge(values: &Values) -> Result<(Options, Vec<String>), Vec<Probl
         members,
         kubefed: flavours.contains("kubefed").then_some(kubefed),
         tke: flavours.contains("tke").then_some(tke),
+        cluster_profile: flavours.contains("clusterprofile").then_some(profiles),
     };
     if judge.problems.is_empty() {
         let warnings = warnings(values, &options);
@@ -269,12 +274,14 @@ impl Judge<'_> {
     }
 
     fn flavours(&mut self) -> BTreeSet<&'static str> {
-        const BUILT: [&str; 2] = ["kubefed", "tke"];
+        const BUILT: [&str; 3] = ["kubefed", "tke", "clusterprofile"];
+        /// Those whose objects no other program owns.
+        const AUTO: [&str; 2] = ["kubefed", "tke"];
         let mut chosen = BTreeSet::new();
         for name in self.values.get(&FLAVOURS) {
             match BUILT.into_iter().find(|built| *built == name) {
                 Some(built) => drop(chosen.insert(built)),
-                None if name == "auto" => chosen.extend(BUILT),
+                None if name == "auto" => chosen.extend(AUTO),
                 None => self.problems.push(FLAVOURS.problem(format!(
                     "{name:?} is not part of this build; use auto or a list of {}",
                     BUILT.join(", ")

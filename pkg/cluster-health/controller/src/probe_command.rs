@@ -289,7 +289,7 @@ fn only(mut subjects: Vec<Subject>) -> anyhow::Result<Subject> {
             bail!("the file has several clusters; name one of {}", names.join(", "))
         }
         (None, _) => bail!(
-            "the file has no KubeFedCluster and no Cluster; add one to the file, or name an \
+            "the file has no KubeFedCluster, Cluster or ClusterProfile; add one to the file, or name an \
              object in the management cluster"
         ),
     }

@@ -37,6 +37,9 @@ pub(crate) struct SecretData {
     pub(crate) certificate: Option<SecretSlice<u8>>,
     #[serde(rename = "tls.key", deserialize_with = "secret::bytes")]
     pub(crate) key: Option<SecretSlice<u8>>,
+    /// The value of the one further key that was asked for.
+    #[serde(skip)]
+    pub(crate) entry: Option<SecretSlice<u8>>,
 }
 
 impl fmt::Debug for SecretData {
@@ -56,7 +59,8 @@ pub(crate) enum ReadError {
     Refused { what: String, status: StatusCode },
     #[error(
         "cannot read {what}: the permission to {right} is missing; apply \
-         config/rbac/cluster-health-account.yaml, and cluster-health-process.yaml without \
+         config/rbac/cluster-health-account.yaml (for ClusterProfiles \
+         cluster-health-clusterprofile.yaml), and cluster-health-process.yaml without \
          --use-service-account-credentials"
     )]
     Denied { what: String, right: &'static str },
@@ -127,20 +131,33 @@ pub(crate) async fn find(
 
 /// The error of a Secret that cannot be decoded.
 pub(crate) fn not_base64(key: &str) -> ReadError {
-    let keys = "one of token, ca.crt, tls.crt and tls.key is not base64";
+    let keys = "a value that is needed is not base64";
     ReadError::Unusable(format!("cannot decode Secret {key}: {keys}"))
 }
 
 impl SecretData {
-    /// Reads the Secret with this key; `None` when it does not exist.
-    pub(crate) async fn read(client: &kube::Client, key: &str) -> Result<Option<Self>, ReadError> {
+    /// Reads the Secret with this key, and of its data also `entry`; `None` when it does not exist.
+    pub(crate) async fn read(
+        client: &kube::Client,
+        key: &str,
+        entry: Option<&str>,
+    ) -> Result<Option<Self>, ReadError> {
         let found = find(client, &SECRETS, key, LIMIT).await;
         let Some(body) = found.map_err(|error| error.of_right("get secrets"))? else {
             return Ok(None);
         };
-        let read = Self::decode(&body);
+        let read = Self::decode_with(&body, entry);
         wipe(body);
         read.map(Some).ok_or_else(|| not_base64(key))
+    }
+
+    /// Decodes a Secret, and of its data also `entry`; `None` when a value is not base64.
+    pub(crate) fn decode_with(json: &[u8], entry: Option<&str>) -> Option<Self> {
+        let mut data = Self::decode(json)?;
+        if let Some(entry) = entry {
+            data.entry = secret::bytes_at(json, &["data", entry]).ok()?;
+        }
+        Some(data)
     }
 
     pub(crate) fn decode(json: &[u8]) -> Option<Self> {

@@ -114,8 +114,12 @@ impl StoredObjects {
         }
     }
 
-    /// A Secret, if there is one.
-    pub(crate) async fn secret(&self, key: &str) -> Result<Option<SecretData>, ReadError> {
+    /// A Secret, if there is one, with the value of the key `entry`.
+    pub(crate) async fn secret(
+        &self,
+        key: &str,
+        entry: Option<&str>,
+    ) -> Result<Option<SecretData>, ReadError> {
         let Some(stored) = self.find(&SECRETS, key).await? else { return Ok(None) };
         let parsed = serde_json::from_slice::<Value>(&stored);
         wipe(stored);
@@ -123,7 +127,7 @@ impl StoredObjects {
         encode(&mut secret);
         let encoded = json_text(&secret);
         wipe_json(&mut secret);
-        let read = SecretData::decode(&encoded);
+        let read = SecretData::decode_with(&encoded, entry);
         wipe(encoded);
         read.map(Some).ok_or_else(|| not_base64(key))
     }
@@ -175,7 +179,7 @@ mod tests {
         document["stringData"]["token"] = mark.secret().as_str().into();
         let objects = StoredObjects::new(vec![document], None);
         let more = objects.with(json!({"kind": "ConfigMap"}));
-        let read = more.secret("a/one").await.unwrap().unwrap();
+        let read = more.secret("a/one", None).await.unwrap().unwrap();
         assert!(read.token().is_some() && mark.is_in_memory(), "it was read");
         drop((objects, more, read));
         assert!(!mark.is_in_memory() && !encoded.is_in_memory());
@@ -193,7 +197,7 @@ mod tests {
         let documents = vec![other, secret("a", "of-a"), secret("b", "of-b"), anywhere];
         let objects = StoredObjects::new(documents, None);
         let token = async |key: &str| {
-            let secret = objects.secret(key).await.unwrap()?;
+            let secret = objects.secret(key, None).await.unwrap()?;
             Some(secret.token().unwrap().expose_secret().to_owned())
         };
         assert_eq!(token("a/one").await.as_deref(), Some("of-a"));

@@ -10,10 +10,12 @@ use objects::Object;
 use probe::{Inputs, Problem};
 use transport::wipe;
 
+use crate::api::cluster_profile::{CLUSTER_PROFILES, ClusterProfile};
 use crate::api::is_name;
 use crate::api::kubefed::{KUBEFED_CLUSTERS, KubeFedCluster};
 use crate::api::secret::json_text;
 use crate::api::tke::{CLUSTER_CREDENTIALS, CLUSTERS, Cluster, ClusterCredential};
+use crate::cluster_profile::access::way;
 use crate::credential_policy::{Lookup, Target, may_ask};
 use crate::kubefed::access;
 use crate::secret_data::ReadError;
@@ -32,11 +34,16 @@ pub(crate) struct Subject {
 enum Kind {
     KubeFedCluster,
     Cluster,
+    /// Its name is `namespace/name`.
+    ClusterProfile,
 }
 
 /// A text that names no cluster object.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("cannot parse the object {0:?}: write kubefedcluster/NAME or cluster/NAME")]
+#[error(
+    "cannot parse the object {0:?}: write kubefedcluster/NAME, cluster/NAME or \
+         clusterprofile/NAMESPACE/NAME"
+)]
 pub(crate) struct SubjectError(String);
 
 impl FromStr for Subject {
@@ -48,9 +55,15 @@ impl FromStr for Subject {
         let kind = match kind.to_ascii_lowercase().as_str() {
             "kubefedcluster" | "kubefedclusters" => Kind::KubeFedCluster,
             "cluster" | "clusters" | "cls" => Kind::Cluster,
+            "clusterprofile" | "clusterprofiles" => Kind::ClusterProfile,
             _ => return Err(refused()),
         };
-        is_name(name).then(|| Self { kind, name: name.to_owned() }).ok_or_else(refused)
+        let is_valid = match (kind, name.split_once('/')) {
+            (Kind::ClusterProfile, Some((namespace, name))) => is_name(namespace) && is_name(name),
+            (Kind::ClusterProfile, None) => false,
+            _ => is_name(name),
+        };
+        is_valid.then(|| Self { kind, name: name.to_owned() }).ok_or_else(refused)
     }
 }
 
@@ -59,6 +72,7 @@ impl fmt::Display for Subject {
         let kind = match self.kind {
             Kind::KubeFedCluster => "kubefedcluster",
             Kind::Cluster => "cluster",
+            Kind::ClusterProfile => "clusterprofile",
         };
         write!(f, "{kind}/{}", self.name)
     }
@@ -73,7 +87,16 @@ impl Subject {
             names.into_iter().map(move |name| Self { kind, name })
         };
         let federated = of_kind(&KUBEFED_CLUSTERS, Kind::KubeFedCluster);
-        federated.chain(of_kind(&CLUSTERS, Kind::Cluster)).collect()
+        let profiles = CLUSTER_PROFILES.iter().flat_map(|kind| objects.documents(kind));
+        let profiles: Vec<_> = profiles
+            .filter_map(|document| {
+                let metadata = &document["metadata"];
+                let namespace = metadata["namespace"].as_str().unwrap_or("default");
+                let name = format!("{namespace}/{}", metadata["name"].as_str()?);
+                Some(Self { kind: Kind::ClusterProfile, name })
+            })
+            .collect();
+        federated.chain(of_kind(&CLUSTERS, Kind::Cluster)).chain(profiles).collect()
     }
 
     /// Whether the controller follows a healthy answer by an authenticated read.
@@ -93,6 +116,7 @@ impl Subject {
         match self.kind {
             Kind::KubeFedCluster => kubefed_inputs(objects, &self.name, lookup).await,
             Kind::Cluster => tke_inputs(objects, &self.name, lookup).await,
+            Kind::ClusterProfile => profile_inputs(objects, &self.name, lookup).await,
         }
     }
 }
@@ -123,7 +147,7 @@ async fn tke_inputs(
         Err(problem) => return Ok(Err(problem)),
     };
     let secret = match &key {
-        Some(key) => objects.secret(key).await?,
+        Some(key) => objects.secret(key, None).await?,
         None => None,
     };
     let elsewhere = key.is_some() && secret.is_none() && objects.api().is_none();
@@ -190,10 +214,34 @@ async fn kubefed_inputs(
     let key = format!("{namespace}/{name}");
     let cluster: Object<KubeFedCluster> = objects.whole(&KUBEFED_CLUSTERS, &key).await?;
     let secret = match access::secret_key(&cluster) {
-        Some(key) => objects.secret(&key).await?,
+        Some(key) => objects.secret(&key, None).await?,
         None => None,
     };
     Ok(access::inputs(&cluster, secret.as_ref(), false))
+}
+
+/// The inputs of the client of the ClusterProfile with this key.
+///
+/// # Errors
+/// An object could not be read; or, inside, it was, and cannot be used.
+async fn profile_inputs(
+    objects: &StoredObjects,
+    key: &str,
+    lookup: &Lookup,
+) -> Result<Result<Inputs, Problem>, ReadError> {
+    if let Err(refusal) = may_ask(lookup.asker) {
+        return Ok(Err(refusal.problem("the Secret of the ClusterProfile")));
+    }
+    let [newest, other] = &CLUSTER_PROFILES;
+    let is_newest = objects.find(newest, key).await?.is_some();
+    let kind = if is_newest { newest } else { other };
+    let profile: Object<ClusterProfile> = objects.whole(kind, key).await?;
+    let way = match way(&profile, &lookup.profile_secret_namespaces) {
+        Ok(way) => way,
+        Err(problem) => return Ok(Err(problem)),
+    };
+    let secret = objects.secret(&way.secret, way.entry.as_deref()).await?;
+    Ok(way.inputs(secret.as_ref(), false))
 }
 
 #[cfg(test)]
@@ -208,7 +256,12 @@ mod tests {
     /// With Secrets of this namespace, or of all.
     fn lookup(namespace: &str) -> Lookup {
         let namespace = Some(namespace.to_owned()).filter(|text| !text.is_empty());
-        Lookup { asker: Asker::Command, secret_namespace: namespace, insecure_without_ca: false }
+        Lookup {
+            asker: Asker::Command,
+            secret_namespace: namespace,
+            profile_secret_namespaces: Vec::new(),
+            insecure_without_ca: false,
+        }
     }
 
     fn objects(documents: &[Value]) -> StoredObjects {
@@ -225,6 +278,10 @@ mod tests {
             ("secret/one", None),
             ("cluster/", None),
             ("cluster/../secrets/x", None),
+            ("clusterprofile/ns/one", Some("clusterprofile/ns/one")),
+            ("clusterprofile/one", None),
+            ("clusterprofile/ns/one/two", None),
+            ("clusterprofile/../one", None),
         ] {
             let subject = text.parse::<Subject>().ok();
             assert_eq!(subject.map(|it| it.to_string()).as_deref(), told, "{text}");
@@ -249,6 +306,29 @@ mod tests {
         assert_eq!(problem.code(), Code::SecretMissing);
         let missing = subject.inputs(&objects(&[]), &lookup("fed")).await.unwrap_err().to_string();
         assert!(missing.starts_with("cannot find KubeFedCluster fed/one"), "{missing}");
+    }
+
+    #[tokio::test]
+    async fn a_cluster_profile_is_reached_as_its_access_provider_and_its_secret_say() {
+        let extension = json!({"name": "client.authentication.k8s.io/exec",
+            "extension": {"name": "s", "key": "value", "namespace": "other"}});
+        let cluster = json!({"server": "https://10.0.0.1:6443", "extensions": [extension]});
+        let profile = json!({"apiVersion": "multicluster.x-k8s.io/v1alpha1",
+            "kind": "ClusterProfile", "metadata": {"namespace": "ns", "name": "one"},
+            "status": {"accessProviders": [{"name": "kubeconfig-secretreader", "cluster": cluster}]}});
+        let kubeconfig = "current-context: c\ncontexts: [{name: c, context: {cluster: x, user: u}}]\n\
+            users: [{name: u, user: {token: t}}]";
+        let secret = json!({"apiVersion": "v1", "kind": "Secret",
+            "metadata": {"namespace": "other", "name": "s"}, "stringData": {"value": kubeconfig}});
+        let found = objects(&[profile, secret]);
+        let subject: Subject = "clusterprofile/ns/one".parse().unwrap();
+        assert_eq!(Subject::all_of(&found), std::slice::from_ref(&subject));
+        let problem = subject.inputs(&found, &lookup("")).await.unwrap().unwrap_err();
+        assert_eq!(problem.code(), Code::CredentialRefused);
+        let listed = Lookup { profile_secret_namespaces: vec!["other".into()], ..lookup("") };
+        let inputs = subject.inputs(&found, &listed).await.unwrap().unwrap();
+        assert_eq!(inputs.token.unwrap().expose_secret(), "t");
+        assert!(!subject.is_read());
     }
 
     #[tokio::test]

@@ -35,7 +35,8 @@ use workqueue::{Backoff, Jitter};
 use crate::api::tke::{CLUSTER_CREDENTIALS, MACHINES};
 use crate::engine::follow::{Reading, report};
 use crate::engine::{
-    Companions, CredentialKind, FlavourRegistry, Followed, Source, Watched, watch_clusters,
+    Companions, CredentialKind, FlavourRegistry, Followed, SecretScope, Source, Watched,
+    watch_clusters,
 };
 
 pub(crate) mod access;
@@ -61,6 +62,8 @@ pub(crate) use summary_metrics::SummaryMetrics;
 /// The time limit of a task: that of the longest one, a summary.
 const TASK_LIMIT: Duration = SUMMARY_LIMIT_MAX.saturating_add(Duration::from_secs(30));
 
+/// Grants what is read of Secrets.
+const MANIFEST_OF_SECRETS: &str = "config/rbac/cluster-health.yaml";
 /// Grants what is read of TKEStack's kinds.
 const MANIFEST: &str = "config/rbac/cluster-health-tke.yaml";
 /// Clusters that are looked at at the same time.
@@ -76,12 +79,13 @@ impl Source for Tke {
     ) -> BoxFuture<'static, Result<(), Failure>> {
         let watched = Watched {
             namespace: None,
-            secrets_namespace: self.options.secret_namespace.clone(),
+            secrets: SecretScope::Namespace(self.options.secret_namespace.clone()),
             credentials: Some(CredentialKind {
                 kind: CLUSTER_CREDENTIALS,
                 reader: |client| Box::new(Fetch::new(client)),
             }),
             manifest: MANIFEST,
+            secrets_manifest: MANIFEST_OF_SECRETS,
             queue: "cluster_health_tke",
             workers: WORKERS,
             purpose: "cluster-health-credentials",

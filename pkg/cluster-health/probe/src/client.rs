@@ -8,6 +8,7 @@ use health::{Code, Endpoints, Lifetime, PathMemory};
 use http::{HeaderName, HeaderValue, Request, Uri, header};
 use http_body_util::Empty;
 use parking_lot::Mutex;
+use rustls_pki_types::ServerName;
 use secrecy::ExposeSecret as _;
 use transport::{Asker, ClientCertificate, Endpoint, Protocol, Proxy, TlsConfigs, Trust};
 
@@ -248,7 +249,7 @@ fn endpoint(
 ) -> Result<Endpoint, Problem> {
     let trust = trust(inputs)?;
     let endpoint = Endpoint::new(configs, &trust, pair, Protocol::Slim);
-    let endpoint = endpoint.map_err(|error| Problem::of_tls(&error))?;
+    let endpoint = endpoint.map_err(|error| Problem::of_tls(&error))?.named(server_name(inputs)?);
     let Some(proxy) = &inputs.proxy else { return Ok(endpoint) };
     let proxy = proxy.expose_secret();
     let refused =
@@ -259,6 +260,14 @@ fn endpoint(
     let proxy = Proxy::parse(proxy).map_err(|error| refused(error.to_string()))?;
     let trust = if proxy.speaks_tls() { every_check(inputs)? } else { trust };
     endpoint.through(proxy, configs, &trust).map_err(|error| Problem::of_tls(&error))
+}
+
+fn server_name(inputs: &Inputs) -> Result<Option<ServerName<'static>>, Problem> {
+    let Some(name) = &inputs.server_name else { return Ok(None) };
+    let parsed = ServerName::try_from(name.clone());
+    parsed.map(Some).map_err(|_| {
+        Problem::new(Code::BadEndpoint, "the name of the server's certificate is not a host name")
+    })
 }
 
 /// The way to those of `servers` for which the environment wants a proxy, as client-go goes; `None`

@@ -16,6 +16,8 @@ pub struct Inputs {
     pub addresses: Vec<Address>,
     /// PEM certificates that vouch for the server; without any the system's do.
     pub ca: Vec<u8>,
+    /// The name that the server's certificate has to have, instead of the host of the address.
+    pub server_name: Option<String>,
     /// Bearer token.
     pub token: Option<SecretString>,
     /// Client certificate.
@@ -88,6 +90,7 @@ impl Inputs {
         hash.list(self.tls.names());
         hash.add(&[u8::from(self.allow_plaintext), u8::from(self.impersonate.is_some())]);
         hash.add(self.user_agent.as_bytes());
+        hash.list(self.server_name.iter());
         hash.finish()
     }
 }

@@ -64,6 +64,13 @@ pub enum Why {
         /// How often.
         attempts: u32,
     },
+    /// Other field managers own fields of an apply without force. Paths as the server writes them, such as
+    /// `.status.conditions[type="Ready"].status`.
+    #[error("other field managers own {}", fields.join(", "))]
+    Owned {
+        /// The fields.
+        fields: Vec<String>,
+    },
     /// The object is gone; another may have its name.
     #[error("the object does not exist any more")]
     Gone,
@@ -123,7 +130,7 @@ impl Error {
     pub fn label(&self) -> &'static str {
         match &self.why {
             _ if self.outcome() == Outcome::Unknown => "unknown",
-            Why::Conflict { .. } | Why::Exists => "conflict",
+            Why::Conflict { .. } | Why::Owned { .. } | Why::Exists => "conflict",
             Why::Gone | Why::Deleting => "gone",
             Why::Throttled { .. } => "throttled",
             Why::Unreadable(_) | Why::Decode(_) => "unreadable",
@@ -193,11 +200,21 @@ fn refusal(answer: &Answer, plural: &str, name: &str) -> Why {
     match answer.status {
         StatusCode::NOT_FOUND if said.says_not_found(plural, name) => Why::Gone,
         StatusCode::CONFLICT if said.reason == "AlreadyExists" => Why::Exists,
-        StatusCode::CONFLICT => Why::Conflict { attempts: 1 },
+        StatusCode::CONFLICT => match owned_fields(&said) {
+            fields if fields.is_empty() => Why::Conflict { attempts: 1 },
+            fields => Why::Owned { fields },
+        },
         StatusCode::UNPROCESSABLE_ENTITY if names_uid(&said) => Why::Conflict { attempts: 1 },
         StatusCode::TOO_MANY_REQUESTS => Why::Throttled { retry_after: answer.retry_after },
         status => Why::Refused { status, message: message(&said, status) },
     }
+}
+
+/// The fields of an apply without force that other field managers own.
+fn owned_fields(said: &Status) -> Vec<String> {
+    let causes = said.details.causes.iter();
+    let owned = causes.filter(|cause| cause.reason == "FieldManagerConflict");
+    owned.map(|cause| cause.field.clone()).collect()
 }
 
 /// The object of this name is another one than the one that the patch names.

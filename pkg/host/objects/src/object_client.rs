@@ -255,7 +255,7 @@ pub struct Apply {
     /// The object's UID: no other object of its name is changed, and none is made. `None` makes
     /// one where it is absent.
     pub uid: Option<String>,
-    /// Takes the fields that others own. Without it such fields are a [`Why::Conflict`].
+    /// Takes the fields that others own. Without it such fields are [`Why::Owned`].
     pub force: bool,
     /// Part of the object that has the fields.
     pub part: Part,

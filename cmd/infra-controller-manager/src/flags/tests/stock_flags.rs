@@ -155,7 +155,7 @@ pub(super) const STOCK: [(&str, &str); 150] = [
 ];
 
 /// Ours in addition, with the flags that the hosted controllers add.
-pub(super) const OURS: [&str; 90] = [
+pub(super) const OURS: [&str; 94] = [
     "additional-bind-addresses",
     "additional-cluster-cidrs",
     "allow-plaintext-endpoints",
@@ -190,6 +190,10 @@ pub(super) const OURS: [&str; 90] = [
     "cluster-health-nodes-ready-min-ratio",
     "cluster-health-per-cluster-metrics",
     "cluster-health-period",
+    "cluster-health-profile-managers",
+    "cluster-health-profile-namespaces",
+    "cluster-health-profile-secret-namespaces",
+    "cluster-health-profile-selector",
     "cluster-health-shards",
     "cluster-health-shards-namespace",
     "cluster-health-stale-after",

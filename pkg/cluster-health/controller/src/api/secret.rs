@@ -2,6 +2,7 @@
 //! (`rule:secrets-are-never-shown`). Each is decoded straight into a buffer of its final size, so
 //! that growing leaves no second copy behind. [`wipe_json`] wipes objects that hold secrets as JSON.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::io::{self, Write};
 
@@ -10,7 +11,7 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use secrecy::{ExposeSecret as _, SecretSlice, SecretString};
 use serde::Deserializer;
-use serde::de::{Error, Visitor};
+use serde::de::{DeserializeSeed, Error, IgnoredAny, MapAccess, Visitor};
 use serde_json::Value;
 use zeroize::Zeroize as _;
 
@@ -33,6 +34,53 @@ pub(crate) fn bytes_or_empty<'de, D: Deserializer<'de>>(
     from: D,
 ) -> Result<Option<SecretSlice<u8>>, D::Error> {
     from.deserialize_option(Reader(decode))
+}
+
+/// The bytes at this path of an object, such as `data.token` of a Secret; no other value is copied.
+/// `None` when there are none.
+///
+/// # Errors
+/// The text is not JSON, or the value not base64.
+pub(crate) fn bytes_at(
+    json: &[u8],
+    path: &[&str],
+) -> Result<Option<SecretSlice<u8>>, serde_json::Error> {
+    At(path).deserialize(&mut serde_json::Deserializer::from_slice(json))
+}
+
+/// Reads the value at a path, and skips all others.
+struct At<'a>(&'a [&'a str]);
+
+impl<'de> DeserializeSeed<'de> for At<'_> {
+    type Value = Option<SecretSlice<u8>>;
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Self::Value, D::Error> {
+        if self.0.is_empty() { bytes(from) } else { from.deserialize_any(self) }
+    }
+}
+
+impl<'de> Visitor<'de> for At<'_> {
+    type Value = Option<SecretSlice<u8>>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut found = None;
+        while let Some(key) = map.next_key::<Cow<'_, str>>()? {
+            if self.0.first().is_some_and(|wanted| *wanted == key) {
+                found = map.next_value_seed(Self(&self.0[1..]))?;
+            } else {
+                map.next_value::<IgnoredAny>()?;
+            }
+        }
+        Ok(found)
+    }
 }
 
 /// Decodes base64; `None` when the text is not base64.
@@ -117,6 +165,19 @@ mod tests {
     use secrecy::ExposeSecret as _;
 
     use super::*;
+
+    #[test]
+    fn one_value_of_a_secret_is_read_and_no_other_is_looked_at() {
+        let at = |json: &str| bytes_at(json.as_bytes(), &["data", "value"]);
+        let found = at(r#"{"kind": "Secret", "data": {"other": "!", "value": "YWI="}}"#);
+        assert_eq!(found.unwrap().unwrap().expose_secret(), b"ab");
+        for none in ["{}", r#"{"data": null}"#, r#"{"data": {"other": "!"}}"#] {
+            assert!(at(none).unwrap().is_none(), "{none}");
+        }
+        for unusable in [r#"{"data": {"value": "!"}}"#, r#"{"data": {"value": {}}}"#, "{"] {
+            assert!(at(unusable).is_err(), "{unusable}");
+        }
+    }
 
     #[test]
     fn base64_is_decoded_to_the_byte_and_anything_else_is_refused() {

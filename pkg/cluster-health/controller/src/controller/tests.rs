@@ -26,3 +26,22 @@ fn rights_are_asked_for_where_the_objects_are() {
         assert!(needed.iter().all(|it| it.group.is_empty() || it.group.contains(flavour)));
     }
 }
+
+#[test]
+fn cluster_profiles_need_rights_of_their_own_in_their_namespaces() {
+    let needed = needed(&[
+        ("cluster-health-flavours", "clusterprofile"),
+        ("cluster-health-profile-namespaces", "fleet"),
+        ("cluster-health-profile-secret-namespaces", "keys"),
+    ]);
+    let named: Vec<_> =
+        needed.iter().map(|it| format!("{} {} {}", it.verb, it.resource, it.namespace)).collect();
+    let of_one = [
+        "get customresourcedefinitions ",
+        "get secrets fleet",
+        "get secrets keys",
+        "patch clusterprofiles fleet",
+    ];
+    // Either version of the API may come to be served.
+    assert_eq!(named, [of_one, of_one].concat());
+}

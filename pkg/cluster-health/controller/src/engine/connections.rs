@@ -238,10 +238,16 @@ const LISTED_WITHIN: Duration = Duration::from_secs(2);
 
 /// The metadata of Secrets, watched from when the first of them is needed.
 pub(crate) struct SecretCache {
-    begin: Box<dyn Fn() -> Informer<Metadata> + Send + Sync>,
+    begin: Begin,
     changed: Arc<dyn Fn(&str) + Send + Sync>,
-    cache: Mutex<Option<(Informer<Metadata>, Subscription<Metadata>)>>,
+    /// Each namespace has a watch of its own, which takes no right to the Secrets of others.
+    is_by_namespace: bool,
+    caches: Mutex<HashMap<Box<str>, Watch>>,
 }
+
+/// Starts the watch of a namespace.
+type Begin = Box<dyn Fn(&str) -> Informer<Metadata> + Send + Sync>;
+type Watch = (Informer<Metadata>, Subscription<Metadata>);
 
 impl SecretCache {
     /// `begin` starts the watch; `changed` is called with the key of each Secret that changes.
@@ -249,13 +255,23 @@ impl SecretCache {
         begin: impl Fn() -> Informer<Metadata> + Send + Sync + 'static,
         changed: impl Fn(&str) + Send + Sync + 'static,
     ) -> Self {
-        Self { begin: Box::new(begin), changed: Arc::new(changed), cache: Mutex::default() }
+        Self { is_by_namespace: false, ..Self::by_namespace(move |_| begin(), changed) }
+    }
+
+    /// Like [`Self::new`], with a watch for each namespace that has a Secret in use.
+    pub(crate) fn by_namespace(
+        begin: impl Fn(&str) -> Informer<Metadata> + Send + Sync + 'static,
+        changed: impl Fn(&str) + Send + Sync + 'static,
+    ) -> Self {
+        let (begin, changed) = (Box::new(begin), Arc::new(changed));
+        Self { begin, changed, is_by_namespace: true, caches: Mutex::default() }
     }
 
     /// The version of a Secret; `None` when it does not exist. Waits a moment for the first list, and no
     /// longer: clusters that need no Secret must not wait for Secrets that cannot be listed.
     pub(crate) async fn version(&self, key: &str) -> Result<Option<u64>, ReadError> {
-        let cache = self.cache();
+        let namespace = key.split_once('/').map_or("", |(namespace, _)| namespace);
+        let cache = self.cache(if self.is_by_namespace { namespace } else { "" });
         if !cache.is_synced() {
             let denied = cache.denied();
             let listed = match denied {
@@ -271,11 +287,15 @@ impl SecretCache {
         Ok(cache.get(key).map(|secret| secret.resource_version))
     }
 
-    /// The cache, whose watch begins now at the latest.
-    pub(crate) fn cache(&self) -> Informer<Metadata> {
-        let mut cache = self.cache.lock();
-        let (informer, _) = cache.get_or_insert_with(|| {
-            let informer = (self.begin)();
+    /// The one cache of all Secrets, whose watch begins now at the latest; `None` when each namespace has its own.
+    pub(crate) fn whole(&self) -> Option<Informer<Metadata>> {
+        (!self.is_by_namespace).then(|| self.cache(""))
+    }
+
+    fn cache(&self, namespace: &str) -> Informer<Metadata> {
+        let mut caches = self.caches.lock();
+        let (informer, _) = caches.entry(namespace.into()).or_insert_with(|| {
+            let informer = (self.begin)(namespace);
             let changed = Arc::clone(&self.changed);
             let subscription = informer.subscribe(move |delta| match delta {
                 Delta::Added(secret)

@@ -197,6 +197,9 @@ pub(crate) type SchemaIsOurs = Arc<dyn Fn() -> bool + Send + Sync>;
 pub(crate) enum StatusWrite {
     /// All fields that are ours, by server-side apply.
     Apply(Value),
+    /// Fields that are ours in a status that other programs write too, by server-side apply without force: what others
+    /// own stays theirs.
+    Shared(Value),
     /// Fields for an object whose schema is not ours, laid over this copy of it.
     Merge {
         /// The fields to write.

@@ -1,15 +1,17 @@
 //! [`FlavourRegistry`]: where a flavour registers its clusters.
 
 use std::sync::{Arc, Once, Weak};
+use std::time::Duration;
 
-use health::{Code, Health, Status, Urgency};
+use health::{Code, Health, Moment, Status, Urgency};
 use informer::Informer;
-use kube_api::{Cached, OwnWrite};
+use kube_api::{Cached, OwnWrite, Resource};
 use objects::Error;
+use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::cluster_registry::{ClusterRegistry, HeldBack, Known};
-use super::flavour::{Flavour, MemberId, Pending, Target, now};
+use super::flavour::{Flavour, MemberId, Pending, StatusWrite, Target, now};
 use super::member_cluster::MemberCluster;
 use super::tasks;
 
@@ -194,6 +196,12 @@ impl FlavourRegistry {
         self.clusters.writer.submit(pending, urgency.of_other_object(), now().monotonic);
     }
 
+    /// Takes the fields of ours from the status of a cluster that is no longer ours to probe.
+    pub(crate) fn withdraw(&self, cluster: MemberId) {
+        let pending = Withdrawal { flavour: Arc::clone(&self.flavour), cluster };
+        self.write(Arc::new(pending), Urgency::Change);
+    }
+
     /// Whether a write of the object with this UID waits or is under way.
     pub(crate) fn writes(&self, uid: &Arc<str>) -> bool {
         self.clusters.writer.age(uid, now().monotonic).is_some()
@@ -217,6 +225,37 @@ impl FlavourRegistry {
     fn find(&self, cluster: &MemberId) -> Option<Arc<MemberCluster>> {
         let known = self.clusters.find(&*self.flavour, &cluster.key)?;
         (known.cluster.uid == cluster.uid).then_some(known)
+    }
+}
+
+/// Between attempts of a withdrawal, at most.
+const WITHDRAWN_WITHIN: Duration = Duration::from_secs(30);
+
+/// One empty apply, which gives up all fields of ours.
+struct Withdrawal {
+    flavour: Arc<dyn Flavour>,
+    cluster: MemberId,
+}
+
+impl Pending for Withdrawal {
+    fn flavour(&self) -> &'static str {
+        self.flavour.name()
+    }
+
+    fn resource(&self) -> &'static Resource {
+        self.flavour.resource()
+    }
+
+    fn object(&self) -> &MemberId {
+        &self.cluster
+    }
+
+    fn period(&self) -> Duration {
+        WITHDRAWN_WITHIN
+    }
+
+    fn write(&self, _: Moment) -> Option<StatusWrite> {
+        Some(StatusWrite::Shared(json!({"status": {}})))
     }
 }
 

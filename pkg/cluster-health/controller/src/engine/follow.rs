@@ -26,25 +26,32 @@ use crate::secret_data::SECRETS;
 
 const BACKOFF: Backoff =
     Backoff::doubling(Duration::from_millis(200), Duration::from_secs(30), Jitter::Above(0.5));
-/// Grants what is read of Secrets.
-const MANIFEST_OF_SECRETS: &str = "config/rbac/cluster-health.yaml";
-
 /// The objects that a flavour watches, and its names in metrics.
 pub(crate) struct Watched<R: Resolve> {
     /// The only namespace of its objects, if there is one.
     pub(crate) namespace: Option<String>,
-    /// The only namespace of the Secrets, if there is one.
-    pub(crate) secrets_namespace: Option<String>,
+    /// Where its Secrets are.
+    pub(crate) secrets: SecretScope,
     /// The credential objects of the flavour, if it has such a kind.
     pub(crate) credentials: Option<CredentialKind<R>>,
     /// Grants what is read of its kinds.
     pub(crate) manifest: &'static str,
+    /// Grants what is read of its Secrets.
+    pub(crate) secrets_manifest: &'static str,
     /// The name of the queue in metrics.
     pub(crate) queue: &'static str,
     /// Clusters that are looked at at the same time.
     pub(crate) workers: usize,
     /// The purpose of the client that reads credentials, in metrics.
     pub(crate) purpose: &'static str,
+}
+
+/// The namespaces whose Secrets are watched.
+pub(crate) enum SecretScope {
+    /// One namespace, or all.
+    Namespace(Option<String>),
+    /// Those that have a Secret in use, each by a watch of its own.
+    InUse,
 }
 
 /// A kind of credential objects.
@@ -101,7 +108,8 @@ pub(crate) async fn watch_clusters<R: Resolve>(
         Followed { context: &context, registry: &registry, objects: &objects, queue: &queue };
     let Companions { ready, run } = companions(&followed);
     let client = context.clients.for_purpose(watched.purpose, (-1.0, 1))?;
-    let secrets = secret_cache(&context, &flavour, &queue, watched.secrets_namespace);
+    let secrets =
+        secret_cache(&context, &flavour, &queue, watched.secrets, watched.secrets_manifest);
     let credentials = watched.credentials.map(|CredentialKind { kind, reader }| {
         let cache =
             context.informers.get_from::<Metadata>(context.informers.source(Kind::Custom(kind)));
@@ -111,7 +119,7 @@ pub(crate) async fn watch_clusters<R: Resolve>(
     // The metadata that has to be listed before clusters are looked at; with credential objects not
     // every cluster needs a Secret.
     let metadata = credentials.as_ref().map(|it| it.cache.clone());
-    let metadata = metadata.unwrap_or_else(|| secrets.cache());
+    let metadata = metadata.or_else(|| secrets.whole());
     let add = queue.clone();
     let _of_objects = subscribe(&objects, &registry, &flavour, move |key| {
         add.add(Work::Cluster(Arc::clone(key)));
@@ -126,7 +134,9 @@ pub(crate) async fn watch_clusters<R: Resolve>(
     let known = registry.clone();
     let filled = async move {
         // rule:a-missing-right-is-no-failure
-        metadata.synced_or_denied().await;
+        if let Some(metadata) = metadata {
+            metadata.synced_or_denied().await;
+        }
         known.serves();
         known.filled();
     };
@@ -165,21 +175,30 @@ fn secret_cache<R: Resolve>(
     context: &Context,
     flavour: &Arc<R>,
     queue: &WorkQueue<Work>,
-    namespace: Option<String>,
+    scope: SecretScope,
+    manifest: &'static str,
 ) -> SecretCache {
     let context = context.clone();
-    let begin = move || {
-        let source = in_namespace(&context, Kind::BuiltIn(SECRETS), namespace.as_ref());
+    let begin = move |namespace: Option<&String>| {
+        let source = in_namespace(&context, Kind::BuiltIn(SECRETS), namespace);
         let cache = context.informers.get_from::<Metadata>(source);
-        report(&context, &cache, MANIFEST_OF_SECRETS);
+        report(&context, &cache, manifest);
         cache
     };
     let (flavour, queue) = (Arc::clone(flavour), queue.clone());
-    SecretCache::new(begin, move |secret| {
+    let changed = move |secret: &str| {
         for cluster in flavour.members().connections.users_of_secret(secret) {
             queue.add(Work::Cluster(cluster));
         }
-    })
+    };
+    match scope {
+        SecretScope::Namespace(namespace) => {
+            SecretCache::new(move || begin(namespace.as_ref()), changed)
+        }
+        SecretScope::InUse => {
+            SecretCache::by_namespace(move |namespace| begin(Some(&namespace.to_owned())), changed)
+        }
+    }
 }
 
 /// Between lines.

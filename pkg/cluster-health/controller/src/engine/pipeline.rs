@@ -126,6 +126,9 @@ impl<R: Resolve> Pipeline<R> {
         let next = match self.flavour.supervision(object) {
             Supervision::LeftAlone => {
                 self.registry.remove(&cluster);
+                if self.flavour.is_to_be_withdrawn(object) {
+                    self.registry.withdraw(cluster);
+                }
                 return Ok(Next::Done);
             }
             Supervision::Locked => {
@@ -316,7 +319,8 @@ impl<R: Resolve> Pipeline<R> {
             Some(key) => {
                 let version = self.secrets.version(&key).await?;
                 from.secret = Some(ObjectVersion { key: Arc::clone(&key), version });
-                SecretData::read(&self.client, &key).await?
+                let entry = flavour.secret_entry(object);
+                SecretData::read(&self.client, &key, entry.as_deref()).await?
             }
         };
         Ok(flavour.inputs(object, credential, secret))

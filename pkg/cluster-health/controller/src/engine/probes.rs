@@ -221,7 +221,8 @@ pub(crate) fn reread<R: Resolve>(
             let object = flavour.members().objects.get(&cluster)?;
             let _turn = turns.try_acquire().ok()?;
             let key = flavour.secret(&object, None).ok()??;
-            let secret = SecretData::read(&api, &key).await.ok()??;
+            let entry = flavour.secret_entry(&object);
+            let secret = SecretData::read(&api, &key, entry.as_deref()).await.ok()??;
             flavour.inputs(&object, None, Some(secret)).ok()
         };
         read.boxed()

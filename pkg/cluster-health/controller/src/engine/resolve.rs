@@ -41,6 +41,14 @@ pub(crate) trait ObjectModel: Flavour {
     /// The fingerprint of what its status shows; `None` when it does not show all that is
     /// published.
     fn shown(&self, object: &Object<Self::Schema>) -> Option<u64>;
+
+    /// Whether a cluster that is left alone still shows fields of ours, which an empty
+    /// [`StatusWrite::Shared`] takes away.
+    ///
+    /// [`StatusWrite::Shared`]: super::StatusWrite::Shared
+    fn is_to_be_withdrawn(&self, _object: &Object<Self::Schema>) -> bool {
+        false
+    }
 }
 
 /// How the clusters of a flavour are reached: by their objects, by credential objects where the
@@ -76,6 +84,11 @@ pub(crate) trait Resolve: ObjectModel + Sized {
         object: &Object<Self::Schema>,
         credential: Option<&Self::Credential>,
     ) -> Result<Option<String>, Problem>;
+
+    /// The key whose value is read from the Secret, besides those that every flavour uses.
+    fn secret_entry(&self, _object: &Object<Self::Schema>) -> Option<String> {
+        None
+    }
 
     /// The inputs of the client of the cluster.
     ///

@@ -14,7 +14,7 @@ mod exposition;
 mod guard;
 mod pages;
 mod panics;
-mod pipeline;
+pub(crate) mod pipeline;
 pub(crate) mod scene;
 mod sharing;
 mod throttling;

@@ -4,17 +4,21 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use events::{EventType, Recorder};
 use health::{Urgency, WriteQueue, WriteWindow, Written};
+use kube_api::Resource;
 use objects::{Apply, Dynamic, Error, Merge, ObjectClient, Part, Why};
 use parking_lot::Mutex;
 use resilience::panics::contain;
 use resilience::{KeyedLogGate, TokenBucket};
+use serde_json::Value;
 use tokio::sync::Notify;
 use tokio::time::{sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::{error, warn};
 
+use super::field_owners::FieldOwners;
 use super::flavour::{Flavour, MemberId, Pending, StatusWrite, now};
 use super::metrics::Counters;
 use super::ownership::Ownership;
@@ -24,11 +28,23 @@ use super::ownership::Ownership;
 const AT_ONCE: u32 = 64;
 /// The wait after a 429 that names none.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
+/// Applies in a row of one shared status: one that is refused, and one without what others own.
+const SHARE_ATTEMPTS: u32 = 2;
 /// Between lines about failed writes of one flavour.
 const LINE_EVERY: Duration = Duration::from_secs(60);
 
-/// The clients of all kinds, by plural.
-pub(crate) type Clients = HashMap<&'static str, ObjectClient<Dynamic>>;
+/// The clients of all kinds.
+pub(crate) type Clients = HashMap<KindKey, ObjectClient<Dynamic>>;
+
+/// Group, version and plural of a kind: `clusters` exist in several groups.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct KindKey([&'static str; 3]);
+
+impl From<&'static Resource> for KindKey {
+    fn from(kind: &'static Resource) -> Self {
+        Self([&kind.group, &kind.version, &kind.plural])
+    }
+}
 
 type Entry = (Arc<str>, Arc<dyn Pending>);
 
@@ -46,11 +62,18 @@ pub(crate) struct Writer {
     /// Something was submitted, or has ended.
     changed: Notify,
     clients: Clients,
+    owners: FieldOwners,
+    recorder: Recorder,
     log: KeyedLogGate<&'static str>,
 }
 
 impl Writer {
-    pub(crate) fn new(clients: Clients, pace: Option<TokenBucket>, ownership: Ownership) -> Self {
+    pub(crate) fn new(
+        clients: Clients,
+        pace: Option<TokenBucket>,
+        ownership: Ownership,
+        recorder: Recorder,
+    ) -> Self {
         Self {
             queue: Mutex::default(),
             pace: pace.map(Mutex::new),
@@ -59,6 +82,8 @@ impl Writer {
             under_way: Mutex::default(),
             changed: Notify::new(),
             clients,
+            owners: FieldOwners::default(),
+            recorder,
             log: KeyedLogGate::new(LINE_EVERY),
         }
     }
@@ -71,6 +96,7 @@ impl Writer {
 
     pub(crate) fn forget(&self, uid: &Arc<str>) {
         self.queue.lock().forget(uid);
+        self.owners.forget(uid);
     }
 
     /// Whether what its object says may change yet by a write of ours.
@@ -90,7 +116,7 @@ impl Writer {
         flavour: &dyn Flavour,
         cluster: &MemberId,
     ) -> Result<Option<u64>, Error> {
-        let Some(client) = self.clients.get(&*flavour.resource().plural) else { return Ok(None) };
+        let Some(client) = self.clients.get(&flavour.resource().into()) else { return Ok(None) };
         let object = client.read(&cluster.key).await?;
         let same = object.filter(|object| object.metadata.uid == cluster.uid);
         Ok(same.map(|object| object.metadata.resource_version))
@@ -206,7 +232,7 @@ impl Writer {
 
     async fn write(&self, pending: &dyn Pending, counters: &Counters) -> Outcome {
         let (flavour, object) = (pending.flavour(), pending.object());
-        let Some(client) = self.clients.get(&*pending.resource().plural) else {
+        let Some(client) = self.clients.get(&pending.resource().into()) else {
             return Written::Gone.into();
         };
         // Checked after it counts as under way, so giving the cluster up waits for it.
@@ -220,6 +246,7 @@ impl Writer {
                 let apply = Apply { fields, uid, force: true, part: Part::Status };
                 client.apply(&object.key, &apply).await.map(drop)
             }
+            StatusWrite::Shared(fields) => self.share(pending, client, &fields, counters).await,
             StatusWrite::Merge { fields, over } => {
                 let merge = Merge { fields, over, part: Part::Status };
                 client.merge(&object.key, &merge).await
@@ -241,6 +268,48 @@ impl Writer {
     }
 }
 
+impl Writer {
+    /// Applies fields without force. What another field manager owns is left out and told by an event; of it only
+    /// what has our prefix is taken back (`rule:a-shared-status-is-shared`).
+    async fn share(
+        &self,
+        pending: &dyn Pending,
+        client: &ObjectClient<Dynamic>,
+        fields: &Value,
+        counters: &Counters,
+    ) -> Result<(), Error> {
+        let (object, mut force) = (pending.object(), false);
+        let mut attempts = 0;
+        loop {
+            let (mut fields, sent) = (fields.clone(), now().monotonic);
+            self.owners.strip(&object.uid, &mut fields, sent);
+            let uid = Some(object.uid.to_string());
+            let apply = Apply { fields, uid, force, part: Part::Status };
+            attempts += 1;
+            let Err(error) = client.apply(&object.key, &apply).await else {
+                self.owners.accepted(&object.uid, sent);
+                return Ok(());
+            };
+            let Why::Owned { fields: paths } = &error.why else { return Err(error) };
+            let refused = self.owners.refused(&object.uid, paths, now().monotonic);
+            if !refused.others.is_empty() {
+                counters.wrote(pending.flavour(), "owned");
+            }
+            for element in &refused.new {
+                let text = format!(
+                    "{element} of the status belongs to another field manager and is not written for 10 minutes"
+                );
+                let reference = object.object_ref(pending.resource());
+                self.recorder.event(reference, EventType::Warning, "ConditionOwnedByOther", text);
+            }
+            if attempts == SHARE_ATTEMPTS {
+                return Err(error);
+            }
+            force = refused.is_ours;
+        }
+    }
+}
+
 /// The outcome of a write.
 struct Outcome {
     written: Written,
@@ -258,7 +327,7 @@ impl From<Written> for Outcome {
 fn judge(error: &Error) -> (Written, &'static str) {
     match &error.why {
         Why::Gone => (Written::Gone, "error"),
-        Why::Conflict { .. } => (Written::Conflict, "conflict"),
+        Why::Conflict { .. } | Why::Owned { .. } => (Written::Conflict, "conflict"),
         Why::Throttled { retry_after } => {
             let retry_after = retry_after.unwrap_or(RETRY_AFTER);
             (Written::Throttled { retry_after }, "error")
@@ -269,3 +338,6 @@ fn judge(error: &Error) -> (Written, &'static str) {
         _ => (Written::Failed, "error"),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -70,6 +70,7 @@ pub(crate) fn inputs(
     Ok(Inputs {
         addresses: vec![address],
         ca: ca(spec, secret)?,
+        server_name: None,
         token: Some(token),
         pair: pair(name, secret)?,
         impersonate: None,

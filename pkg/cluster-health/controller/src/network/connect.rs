@@ -202,6 +202,7 @@ impl Members {
         let lookup = Lookup {
             asker,
             secret_namespace: self.namespace.clone(),
+            profile_secret_namespaces: Vec::new(),
             insecure_without_ca: self.insecure_without_ca,
         };
         let inputs = subject.inputs(&objects.with(cluster), &lookup).await;

@@ -45,6 +45,9 @@ fn every_value_that_cannot_be_is_refused_with_its_flag() {
         "--cluster-health-guard-timeout=6s",
         "--cluster-health-guard-hold=0s",
         "--cluster-health-flavours=karmada",
+        "--cluster-health-profile-namespaces=a/b",
+        "--cluster-health-profile-secret-namespaces=..",
+        "--cluster-health-profile-selector=a=b=c",
         "--cluster-health-shards-namespace=",
         "--healthcheck-period=0s",
         "--cluster-health-tke-timeout=0s",
@@ -162,6 +165,24 @@ fn replicas_that_share_clusters_leave_time_to_inherit_and_do_not_audit() {
         let values = Values::from_given(FLAGS, refused.iter().copied()).unwrap();
         assert_eq!(judge(&values).unwrap_err().len(), 1, "{refused:?}");
     }
+}
+
+#[test]
+fn cluster_profiles_are_watched_only_where_they_are_named() {
+    let (options, _) = verdict("").expect("the defaults are right");
+    assert!(options.cluster_profile.is_none() && options.kubefed.is_some());
+    let line = "--cluster-health-flavours=clusterprofile --cluster-health-period=7s \
+        --cluster-health-profile-namespaces=a,b --cluster-health-profile-selector=tier=web";
+    let (options, _) = verdict(line).expect("it is right");
+    assert!(options.kubefed.is_none() && options.tke.is_none());
+    let profiles = options.cluster_profile.expect("it is named");
+    assert_eq!(profiles.policy.cadence.period.as_secs(), 7);
+    assert_eq!(profiles.managers, ["infra-controller-manager"]);
+    assert_eq!((profiles.namespaces.len(), profiles.watched_namespace()), (2, None));
+    assert!(profiles.selector.is_some() && profiles.secret_namespaces.is_empty());
+    let one = "--cluster-health-flavours=clusterprofile --cluster-health-profile-namespaces=a";
+    let profiles = verdict(one).expect("it is right").0.cluster_profile.expect("it is named");
+    assert_eq!(profiles.watched_namespace().as_deref(), Some("a"));
 }
 
 #[test]

@@ -46,6 +46,7 @@ impl Arguments {
     fn read(matches: &ArgMatches) -> Self {
         let text = |name: &str| matches.get_one::<String>(name).cloned();
         let path = |name: &str| text(name).map(PathBuf::from);
+        let profile_secrets = matches.get_many::<String>("profile-secret-namespaces");
         let names = matches.get_many::<String>("disabled-tls-validations");
         Self {
             kubeconfig: path("kubeconfig"),
@@ -54,6 +55,7 @@ impl Arguments {
             lookup: Lookup {
                 asker: Asker::Command,
                 secret_namespace: text("namespace").filter(|name| !name.is_empty()),
+                profile_secret_namespaces: profile_secrets.into_iter().flatten().cloned().collect(),
                 insecure_without_ca: matches.get_flag("tke-insecure-when-no-ca"),
             },
             file: path("filename"),
@@ -94,8 +96,8 @@ fn command() -> Command {
             Arg::new("object")
                 .value_name("OBJECT")
                 .help(
-                    "kubefedcluster/NAME or cluster/NAME: probe the member of this object, \
-                    with its credential, both read from the management API",
+                    "kubefedcluster/NAME, cluster/NAME or clusterprofile/NAMESPACE/NAME: probe the \
+                    member of this object, with its credential, both read from the management API",
                 )
                 .value_parser(|text: &str| text.parse::<Subject>())
                 .conflicts_with("server"),
@@ -117,6 +119,13 @@ fn command() -> Command {
             )
             .short('n')
             .default_value("kube-federation-system"),
+            option(
+                "profile-secret-namespaces",
+                "LIST",
+                "Namespaces whose Secrets a ClusterProfile may name, like \
+                --cluster-health-profile-secret-namespaces of the controller",
+            )
+            .value_delimiter(','),
             option(
                 "kubeconfig",
                 "FILE",

@@ -73,6 +73,8 @@ fn said(code: u16, reason: &str, name: &str) -> Vec<u8> {
 fn each_answer_to_a_write_has_its_meaning_and_its_outcome() {
     let uid = json!({"kind": "Status", "details": {"causes": [{"field": "metadata.uid"}]}});
     let field = json!({"kind": "Status", "details": {"causes": [{"field": "spec.sizes"}]}});
+    let owner = json!({"reason": "FieldManagerConflict", "field": ".status.phase"});
+    let owned = json!({"kind": "Status", "reason": "Conflict", "details": {"causes": [owner]}});
     let rows: &[(u16, Vec<u8>, &str, Outcome)] = &[
         (200, b"<html>".to_vec(), "Doubtful", Outcome::Unknown),
         (302, vec![], "Doubtful", Outcome::Unknown),
@@ -86,6 +88,7 @@ fn each_answer_to_a_write_has_its_meaning_and_its_outcome() {
         (408, vec![], "Doubtful", Outcome::Unknown),
         (409, said(409, "Conflict", "a"), "Conflict", Outcome::NotWritten),
         (409, said(409, "AlreadyExists", "a"), "Exists", Outcome::NotWritten),
+        (409, owned.to_string().into_bytes(), "Owned", Outcome::NotWritten),
         (422, uid.to_string().into_bytes(), "Conflict", Outcome::NotWritten),
         (422, field.to_string().into_bytes(), "Refused", Outcome::NotWritten),
         (429, vec![], "Throttled", Outcome::NotWritten),

@@ -1,10 +1,13 @@
-//! The pipeline with a flavour of its own: whatever is true here is true of every flavour.
+//! The pipeline with any flavour: [`conformance`] has the tests that each flavour has to pass, [`Toy`] is the smallest.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use api_server_double::{ApiServer, Reply};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use health::{Code, Health, Policy};
 use informer::Informer;
 use jiff::Timestamp;
@@ -25,10 +28,10 @@ use crate::engine::cluster_registry::Known;
 use crate::engine::connections::SecretCache;
 use crate::engine::follow::subscribe;
 use crate::engine::pipeline::{FirstList, Pipeline};
-use crate::engine::probes::Rereads;
+use crate::engine::probes::{ReadInputs, Rereads};
 use crate::engine::{
-    self, AnnouncedEnds, Flavour, FlavourRegistry, MemberId, ObjectModel, Resolve, Seed, Statement,
-    StatusWrite, Supervision, Work,
+    self, AnnouncedEnds, ClusterProber, Flavour, FlavourRegistry, MemberId, ObjectModel, Resolve,
+    Seed, Statement, StatusWrite, Supervision, Work,
 };
 use crate::secret_data::{SECRETS, SecretData};
 use crate::testing::informer;
@@ -55,6 +58,23 @@ struct ToySpec {
 #[serde(default)]
 struct ToyStatus {
     health: String,
+}
+
+/// A flavour that the conformance suite can run.
+pub(crate) trait Conforming: Resolve<Credential = ()> {
+    /// Whether it has objects that are locked.
+    const LOCKS: bool;
+
+    fn make(scene: &Scene) -> Self;
+
+    /// The object `ns/a`, with a credential of this number; with [`IN_SECRET`] it takes a Secret, with 0 there is none.
+    fn object(uid: &str, version: u64, credential: u64, supervision: &str) -> Value;
+
+    /// The object after another program wrote its status.
+    fn foreign(object: Value) -> Value;
+
+    /// The health that was written to `ns/a` last.
+    fn written(scene: &Scene) -> Option<String>;
 }
 
 /// The smallest flavour: the address never changes, and the credential is a number in the spec.
@@ -162,39 +182,79 @@ impl Resolve for Toy {
 }
 
 /// The number of a credential that is in a Secret.
-const IN_SECRET: u64 = 7;
+pub(crate) const IN_SECRET: u64 = 7;
 
-struct Bench {
-    scene: Scene,
-    pipeline: Pipeline<Toy>,
-    refused: Arc<AtomicBool>,
-    changes: UnboundedSender<Value>,
-    _subscription: informer::Subscription<Object<ToyKind>>,
-}
+impl Conforming for Toy {
+    const LOCKS: bool = true;
 
-/// The object `ns/a`, with a credential of this number.
-fn object(uid: &str, version: u64, credential: u64, supervision: &str) -> Value {
-    json!({
-        "apiVersion": "fake.example.org/v1", "kind": "Fake",
-        "metadata": {"namespace": "ns", "name": "a", "uid": uid,
-            "resourceVersion": version.to_string()},
-        "spec": {"credential": credential, "supervision": supervision},
-    })
-}
-
-impl Bench {
-    async fn start(listed: Value) -> Self {
-        let scene = Scene::new(0);
-        let (changes, told) = unbounded_channel();
-        let objects: Informer<Object<ToyKind>> = informer(&KIND, vec![listed], told).await;
-        let members = Arc::clone(&scene.members);
-        let meters = Meters::new(&Metrics::new()).unwrap();
-        let flavour = Arc::new(Toy {
-            members,
+    fn make(scene: &Scene) -> Self {
+        Self {
+            members: Arc::clone(&scene.members),
             objects: engine::Objects::default(),
             connections: engine::Connections::default(),
-            prober: probe::Prober::new(meters, ConnectionLimits::default(), Names::default()),
-        });
+            prober: prober(),
+        }
+    }
+
+    fn object(uid: &str, version: u64, credential: u64, supervision: &str) -> Value {
+        json!({
+            "apiVersion": "fake.example.org/v1", "kind": "Fake",
+            "metadata": {"namespace": "ns", "name": "a", "uid": uid,
+                "resourceVersion": version.to_string()},
+            "spec": {"credential": credential, "supervision": supervision},
+        })
+    }
+
+    fn foreign(mut object: Value) -> Value {
+        object["status"] = json!({"health": "SomethingElse"});
+        object
+    }
+
+    fn written(scene: &Scene) -> Option<String> {
+        scene.api.written("ns/a")
+    }
+}
+
+/// The prober of a flavour in a test.
+pub(crate) fn prober() -> probe::Prober {
+    let meters = Meters::new(&Metrics::new()).unwrap();
+    probe::Prober::new(meters, ConnectionLimits::default(), Names::default())
+}
+
+pub(crate) struct Bench<R: Conforming> {
+    pub(crate) scene: Scene,
+    pub(crate) pipeline: Pipeline<R>,
+    refused: Arc<AtomicBool>,
+    changes: UnboundedSender<Value>,
+    _subscription: informer::Subscription<Object<R::Schema>>,
+}
+
+thread_local! {
+    /// The members of the test of this thread.
+    static MEMBERS: RefCell<Arc<Members>> = RefCell::default();
+}
+
+/// Makes the prober of a member that only exists in the test.
+fn fake_prober<R>(
+    _: Arc<R>,
+    cluster: MemberId,
+    _: Arc<probe::Client>,
+    _: Option<Box<ReadInputs>>,
+) -> Arc<dyn ClusterProber> {
+    let members = MEMBERS.with_borrow(Arc::clone);
+    let number = u64::try_from(members.made()).unwrap() + 1;
+    (target(&members, &cluster.key, number).prober)()
+}
+
+impl<R: Conforming> Bench<R> {
+    pub(crate) async fn start(listed: Value) -> Self {
+        let scene = Scene::new(0);
+        let (changes, told) = unbounded_channel();
+        let flavour = Arc::new(R::make(&scene));
+        let kind = flavour.resource();
+        let objects: Informer<Object<R::Schema>> = informer(kind, vec![listed], told).await;
+        flavour.members().objects.set(&objects, Arc::new(|| true));
+        MEMBERS.set(Arc::clone(&scene.members));
         let registry = FlavourRegistry::new(
             Arc::clone(&flavour) as Arc<dyn Flavour>,
             Arc::clone(&scene.clusters),
@@ -202,12 +262,12 @@ impl Bench {
         let subscription = subscribe(&objects, &registry, &flavour, |_| {});
         let refused = Arc::new(AtomicBool::new(false));
         let refuses = Arc::clone(&refused);
-        let server = ApiServer::new(move |_| {
+        let server = ApiServer::new(move |asked| {
             if refuses.load(Ordering::Relaxed) {
-                Reply::failure(500, "InternalError")
-            } else {
-                Reply::Json(200, json!({}))
+                return Reply::failure(500, "InternalError");
             }
+            // Each Secret has a token of its own.
+            Reply::Json(200, json!({"data": {"token": STANDARD.encode(asked.path())}}))
         });
         let (_, told) = unbounded_channel();
         let secrets = informer::<Metadata>(&SECRETS, vec![], told).await;
@@ -221,113 +281,146 @@ impl Bench {
             credentials: None,
             client: server.client(),
             recorder: scene.clusters.recorder.clone(),
-            probers: |flavour, cluster, _, _| {
-                let number = u64::try_from(flavour.members.made()).unwrap() + 1;
-                (target(&flavour.members, &cluster.key, number).prober)()
-            },
+            probers: fake_prober,
             of_first_list: FirstList::default(),
             rereads: Rereads::default(),
         };
         Self { scene, pipeline, refused, changes, _subscription: subscription }
     }
 
-    async fn change(&self, kind: &str, object: Value) {
+    pub(crate) async fn change(&self, kind: &str, object: Value) {
         self.changes.send(json!({"type": kind, "object": object})).unwrap();
         sleep(S(1)).await;
     }
 
-    async fn look(&self) -> Result<Next, Retry> {
+    pub(crate) async fn look(&self) -> Result<Next, Retry> {
         let looked = self.pipeline.reconcile(&Work::Cluster("ns/a".into())).await;
         sleep(S(12)).await;
         looked
     }
 
-    fn written(&self) -> Option<String> {
-        self.scene.api.written("ns/a")
+    pub(crate) fn written(&self) -> Option<String> {
+        R::written(&self.scene)
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_cluster_is_probed_and_written_from_its_creation_to_its_deletion() {
-    let bench = Bench::start(object("u1", 1, 1, "")).await;
-    bench.look().await.unwrap();
-    assert_eq!(bench.written().as_deref(), Some("Ready"));
-    bench.change("DELETED", object("u1", 9, 1, "")).await;
-    let probes = bench.scene.members.probes("ns/a");
-    bench.look().await.unwrap();
-    assert_eq!(bench.scene.members.probes("ns/a"), probes);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_new_credential_takes_the_place_of_the_old_one_and_nothing_else_does() {
-    let bench = Bench::start(object("u1", 1, 1, "")).await;
-    for (version, credential, made) in [(9, 1, 1), (10, 2, 2)] {
-        bench.change("MODIFIED", object("u1", version, credential, "")).await;
-        bench.look().await.unwrap();
-        assert_eq!(bench.scene.members.made(), made);
-    }
-    assert!(!bench.scene.members.is_held("ns/a", 1), "the old client is gone");
-}
-
-/// rule:a-pause-knows-nothing
-#[tokio::test(start_paused = true)]
-async fn a_locked_cluster_says_so_and_one_that_is_left_alone_says_nothing() {
-    let bench = Bench::start(object("u1", 1, 1, "locked")).await;
-    bench.look().await.unwrap();
-    assert_eq!(bench.written().as_deref(), Some("paused"));
-    bench.change("MODIFIED", object("u1", 9, 1, "")).await;
-    bench.look().await.unwrap();
-    assert_eq!(bench.written().as_deref(), Some("Ready"));
-    bench.change("MODIFIED", object("u1", 10, 1, "left alone")).await;
-    let writes = bench.scene.api.writes();
-    bench.scene.members.set("ns/a", Answer::Failing);
-    bench.look().await.unwrap();
-    assert_eq!(bench.scene.api.writes(), writes);
-}
-
-/// rule:one-prober-per-uid
-#[tokio::test(start_paused = true)]
-async fn another_object_of_the_same_name_is_another_cluster() {
-    for is_deletion_seen in [true, false] {
-        let bench = Bench::start(object("u1", 1, 1, "")).await;
-        bench.look().await.unwrap();
-        if is_deletion_seen {
-            bench.change("DELETED", object("u1", 9, 1, "")).await;
+/// Runs the conformance suite with a flavour.
+macro_rules! conforms {
+    ($flavour:ty) => {
+        $crate::engine::tests::pipeline::conforms! { $flavour:
+            a_cluster_is_probed_and_written_from_its_creation_to_its_deletion,
+            a_new_credential_takes_the_place_of_the_old_one_and_nothing_else_does,
+            a_locked_cluster_says_so_and_one_that_is_left_alone_says_nothing,
+            another_object_of_the_same_name_is_another_cluster,
+            a_foreign_status_is_written_over,
+            a_cluster_without_a_credential_is_held_back_and_one_whose_read_failed_is_tried_again,
         }
-        bench.scene.members.set("ns/a", Answer::Failing);
-        bench.change("ADDED", object("u2", 10, 1, "")).await;
-        bench.look().await.unwrap();
-        assert_eq!(bench.written().as_deref(), Some("NotReady"), "the first result is published");
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_foreign_status_is_written_over() {
-    let bench = Bench::start(object("u1", 1, 1, "")).await;
-    bench.look().await.unwrap();
-    let writes = bench.scene.api.writes();
-    let mut foreign = object("u1", 9, 1, "");
-    foreign["status"] = json!({"health": "SomethingElse"});
-    bench.change("MODIFIED", foreign).await;
-    assert_eq!(bench.scene.api.writes(), writes + 1);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_cluster_without_a_credential_is_held_back_and_one_whose_read_failed_is_tried_again() {
-    let bench = Bench::start(object("u1", 1, 0, "")).await;
-    assert_eq!(bench.look().await.unwrap(), Next::After(S(60)));
-    let is_held_back = || {
-        let known = bench.scene.clusters.known();
-        known.iter().any(|(_, known)| matches!(known, Known::HeldBack(_)))
     };
-    assert_eq!((bench.scene.members.made(), is_held_back()), (0, true));
-    bench.change("MODIFIED", object("u1", 9, IN_SECRET, "")).await;
-    bench.refused.store(true, Ordering::Relaxed);
-    assert!(bench.look().await.is_err());
-    let cluster = MemberId { uid: "u1".into(), key: "ns/a".into() };
-    assert!(bench.pipeline.registry.knows(&cluster), "the engine knows the cluster all the same");
-    assert!(!is_held_back());
-    bench.refused.store(false, Ordering::Relaxed);
-    bench.look().await.unwrap();
-    assert_eq!(bench.written().as_deref(), Some("Ready"));
+    ($flavour:ty: $($test:ident,)*) => {
+        $(#[tokio::test(start_paused = true)]
+        async fn $test() {
+            $crate::engine::tests::pipeline::conformance::$test::<$flavour>().await;
+        })*
+    };
+}
+pub(crate) use conforms;
+
+conforms!(Toy);
+
+/// The tests of the suite.
+pub(crate) mod conformance {
+    use super::*;
+
+    pub(crate) async fn a_cluster_is_probed_and_written_from_its_creation_to_its_deletion<
+        R: Conforming,
+    >() {
+        let bench = Bench::<R>::start(R::object("u1", 1, 1, "")).await;
+        bench.look().await.unwrap();
+        assert_eq!(bench.written().as_deref(), Some("Ready"));
+        bench.change("DELETED", R::object("u1", 9, 1, "")).await;
+        let probes = bench.scene.members.probes("ns/a");
+        bench.look().await.unwrap();
+        assert_eq!(bench.scene.members.probes("ns/a"), probes);
+    }
+
+    pub(crate) async fn a_new_credential_takes_the_place_of_the_old_one_and_nothing_else_does<
+        R: Conforming,
+    >() {
+        let bench = Bench::<R>::start(R::object("u1", 1, 1, "")).await;
+        for (version, credential, made) in [(9, 1, 1), (10, 2, 2)] {
+            bench.change("MODIFIED", R::object("u1", version, credential, "")).await;
+            bench.look().await.unwrap();
+            assert_eq!(bench.scene.members.made(), made);
+        }
+        assert!(!bench.scene.members.is_held("ns/a", 1), "the old client is gone");
+    }
+
+    /// rule:a-pause-knows-nothing
+    pub(crate) async fn a_locked_cluster_says_so_and_one_that_is_left_alone_says_nothing<
+        R: Conforming,
+    >() {
+        let locked = if R::LOCKS { "locked" } else { "left alone" };
+        let bench = Bench::<R>::start(R::object("u1", 1, 1, locked)).await;
+        bench.look().await.unwrap();
+        assert_eq!(bench.written().as_deref(), R::LOCKS.then_some("paused"));
+        bench.change("MODIFIED", R::object("u1", 9, 1, "")).await;
+        bench.look().await.unwrap();
+        assert_eq!(bench.written().as_deref(), Some("Ready"));
+        bench.change("MODIFIED", R::object("u1", 10, 1, "left alone")).await;
+        let writes = bench.scene.api.writes();
+        bench.scene.members.set("ns/a", Answer::Failing);
+        bench.look().await.unwrap();
+        assert_eq!(bench.scene.api.writes(), writes);
+    }
+
+    /// rule:one-prober-per-uid
+    pub(crate) async fn another_object_of_the_same_name_is_another_cluster<R: Conforming>() {
+        for is_deletion_seen in [true, false] {
+            let bench = Bench::<R>::start(R::object("u1", 1, 1, "")).await;
+            bench.look().await.unwrap();
+            if is_deletion_seen {
+                bench.change("DELETED", R::object("u1", 9, 1, "")).await;
+            }
+            bench.scene.members.set("ns/a", Answer::Failing);
+            bench.change("ADDED", R::object("u2", 10, 1, "")).await;
+            bench.look().await.unwrap();
+            assert_eq!(
+                bench.written().as_deref(),
+                Some("NotReady"),
+                "the first result is published"
+            );
+        }
+    }
+
+    pub(crate) async fn a_foreign_status_is_written_over<R: Conforming>() {
+        let bench = Bench::<R>::start(R::object("u1", 1, 1, "")).await;
+        bench.look().await.unwrap();
+        let writes = bench.scene.api.writes();
+        bench.change("MODIFIED", R::foreign(R::object("u1", 9, 1, ""))).await;
+        assert_eq!(bench.scene.api.writes(), writes + 1);
+    }
+
+    pub(crate) async fn a_cluster_without_a_credential_is_held_back_and_one_whose_read_failed_is_tried_again<
+        R: Conforming,
+    >() {
+        let bench = Bench::<R>::start(R::object("u1", 1, 0, "")).await;
+        assert_eq!(bench.look().await.unwrap(), Next::After(S(60)));
+        let is_held_back = || {
+            let known = bench.scene.clusters.known();
+            known.iter().any(|(_, known)| matches!(known, Known::HeldBack(_)))
+        };
+        assert_eq!((bench.scene.members.made(), is_held_back()), (0, true));
+        bench.change("MODIFIED", R::object("u1", 9, IN_SECRET, "")).await;
+        bench.refused.store(true, Ordering::Relaxed);
+        assert!(bench.look().await.is_err());
+        let cluster = MemberId { uid: "u1".into(), key: "ns/a".into() };
+        assert!(
+            bench.pipeline.registry.knows(&cluster),
+            "the engine knows the cluster all the same"
+        );
+        assert!(!is_held_back());
+        bench.refused.store(false, Ordering::Relaxed);
+        bench.look().await.unwrap();
+        assert_eq!(bench.written().as_deref(), Some("Ready"));
+    }
 }

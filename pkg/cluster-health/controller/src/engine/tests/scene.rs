@@ -18,6 +18,7 @@ use prometheus::{Registry as Metrics, TextEncoder};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
+use crate::api::cluster_profile::CLUSTER_PROFILES;
 use crate::api::tke::{CLUSTERS, MACHINES};
 use crate::engine::cluster_registry::ClusterRegistry;
 use crate::engine::flavour::{Flavour, MemberId, Statement, StatusWrite, Target};
@@ -35,6 +36,9 @@ mod members;
 
 pub(crate) use api::Api;
 pub(crate) use members::{Answer, Members, policy, target};
+
+/// The kinds of TKEStack that are written.
+static TKE: [Resource; 2] = [MACHINES, CLUSTERS];
 
 pub(crate) static KIND: Resource = Resource::namespaced("fake.example.org", "v1", "Fake", "fakes");
 
@@ -177,12 +181,13 @@ impl Scene {
         let event_metrics = EventMetrics::new(&metrics).expect("the names are new");
         let (recorder, broadcaster) = events::start(client.clone(), "fake", "fake", event_metrics);
         let recorder = if audit { events::Recorder::mute() } else { recorder };
-        let kinds = [("fakes", KIND.clone()), ("machines", MACHINES), ("clusters", CLUSTERS)];
-        let clients = kinds.map(|(plural, kind)| {
+        let [profiles, _] = &CLUSTER_PROFILES;
+        let clients = [&KIND, &TKE[0], &TKE[1], profiles].map(|kind| {
             let limit = Duration::from_secs(5);
-            (plural, ObjectClient::<Dynamic>::new(client.clone(), kind, "fake", limit))
+            let client = ObjectClient::<Dynamic>::new(client.clone(), kind.clone(), "fake", limit);
+            (kind.into(), client)
         });
-        let writer = Writer::new(HashMap::from(clients), None, ownership.clone());
+        let writer = Writer::new(HashMap::from(clients), None, ownership.clone(), recorder.clone());
         let exposed = EngineMetrics::new(&metrics, exposed).expect("the names are new");
         let clusters = Arc::new(ClusterRegistry::new(
             Permits::new(concurrent_probes),

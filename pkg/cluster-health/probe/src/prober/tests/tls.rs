@@ -51,6 +51,21 @@ async fn a_server_is_believed_by_its_certificate_and_by_nothing_less() {
 }
 
 #[tokio::test]
+async fn a_certificate_may_have_the_name_that_the_inputs_give_in_place_of_the_host() {
+    let ours = Authority::new();
+    let server = Server::start(Some(ours.server("api.example", NOW, None)), |_| OK).await;
+    for (name, verdict) in [
+        (None, Verdict::Unreachable),
+        (Some("api.example"), Verdict::Ok),
+        (Some("other.example"), Verdict::Unreachable),
+    ] {
+        let server_name = name.map(str::to_owned);
+        let inputs = Inputs { server_name, ..https(&server, &ours) };
+        assert_eq!(conclusion(&Bench::new(&inputs).probe().await).0, verdict, "{name:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_server_that_wants_a_certificate_gets_ours_and_refuses_any_other() {
     let (ours, other) = (Authority::new(), Authority::new());
     let acceptor = ours.server("127.0.0.1", NOW, Some(&ours));

@@ -94,7 +94,8 @@ impl Api {
         self.status(&CLUSTERS, name)
     }
 
-    fn status(&self, kind: &Resource, name: &str) -> Option<Value> {
+    /// The status of the object of this key that was written last.
+    pub(crate) fn status(&self, kind: &Resource, name: &str) -> Option<Value> {
         let path = format!("{}/status", kind.object_path(name));
         self.applied.lock().get(&path).map(|object| object["status"].clone())
     }

@@ -1,0 +1,116 @@
+//! Group `multicluster.x-k8s.io`: the ClusterProfile of the Cluster Inventory API, as far as it is read.
+
+use kube_api::Resource;
+use objects::Schema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::api::{Condition, WithSpec, tolerant};
+
+pub(crate) const GROUP: &str = "multicluster.x-k8s.io";
+/// Name of the CRD.
+pub(crate) const CRD: &str = "clusterprofiles.multicluster.x-k8s.io";
+
+/// The versions, the preferred one first.
+pub(crate) static CLUSTER_PROFILES: [Resource; 2] = [
+    Resource::namespaced(GROUP, "v1alpha2", "ClusterProfile", "clusterprofiles"),
+    Resource::namespaced(GROUP, "v1alpha1", "ClusterProfile", "clusterprofiles"),
+];
+
+#[derive(Debug)]
+pub(crate) enum ClusterProfile {}
+
+impl Schema for ClusterProfile {
+    type Body = WithSpec<ClusterProfileSpec>;
+    type Status = ClusterProfileStatus;
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(crate) struct ClusterProfileSpec {
+    #[serde(deserialize_with = "tolerant::null_is_default")]
+    pub cluster_manager: ClusterManager,
+}
+
+/// The program that owns the object. The API makes it immutable.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct ClusterManager {
+    #[serde(deserialize_with = "tolerant::null_is_default")]
+    pub name: String,
+}
+
+#[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(crate) struct ClusterProfileStatus {
+    #[serde(deserialize_with = "tolerant::null_is_default")]
+    pub conditions: Vec<Condition>,
+    #[serde(deserialize_with = "tolerant::null_is_default")]
+    pub version: ClusterVersion,
+    #[serde(deserialize_with = "tolerant::null_is_default")]
+    pub properties: Vec<Property>,
+    #[serde(deserialize_with = "tolerant::null_is_default")]
+    pub access_providers: Vec<AccessProvider>,
+    /// The name of `accessProviders` in older releases; v1alpha2 does not have it.
+    #[serde(deserialize_with = "tolerant::null_is_default")]
+    pub credential_providers: Vec<AccessProvider>,
+}
+
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct ClusterVersion {
+    #[serde(deserialize_with = "tolerant::null_is_default")]
+    pub kubernetes: String,
+}
+
+/// A fact about the cluster.
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(crate) struct Property {
+    #[serde(deserialize_with = "tolerant::null_is_default")]
+    pub name: String,
+    #[serde(deserialize_with = "tolerant::null_is_default")]
+    pub value: String,
+    #[serde(with = "tolerant::time", skip_serializing_if = "Option::is_none")]
+    pub last_observed_time: Option<jiff::Timestamp>,
+}
+
+/// One way to reach the cluster.
+#[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct AccessProvider {
+    #[serde(deserialize_with = "tolerant::null_is_default")]
+    pub name: String,
+    #[serde(deserialize_with = "tolerant::null_is_default")]
+    pub cluster: Cluster,
+}
+
+/// The cluster entry of a kubeconfig. It cannot be printed: the URL of the proxy may hold a password.
+#[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "kebab-case")]
+pub(crate) struct Cluster {
+    #[serde(deserialize_with = "tolerant::null_is_default")]
+    pub server: String,
+    #[serde(deserialize_with = "tolerant::null_is_default")]
+    pub tls_server_name: String,
+    #[serde(deserialize_with = "tolerant::null_is_default")]
+    pub insecure_skip_tls_verify: bool,
+    /// A file, which is not read.
+    #[serde(deserialize_with = "tolerant::null_is_default")]
+    pub certificate_authority: String,
+    /// Base64 of PEM.
+    #[serde(deserialize_with = "tolerant::null_is_default")]
+    pub certificate_authority_data: String,
+    #[serde(deserialize_with = "tolerant::null_is_default")]
+    pub proxy_url: String,
+    #[serde(deserialize_with = "tolerant::null_is_default")]
+    pub extensions: Vec<NamedExtension>,
+}
+
+#[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct NamedExtension {
+    #[serde(deserialize_with = "tolerant::null_is_default")]
+    pub name: String,
+    pub extension: Value,
+}

@@ -1,0 +1,122 @@
+//! ClusterProfiles of the Cluster Inventory API: how each cluster is reached, and the part of its status that is ours.
+//! Other programs own the objects and write the rest (`rule:a-shared-status-is-shared`).
+//!
+//! This file watches the objects and their Secrets, and has the versions read.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `options.rs` | the flags |
+//! | `flavour.rs` | [`ClusterProfiles`]: the flavour, as the engine sees it |
+//! | `access.rs` | how a cluster is reached |
+//! | `versions.rs` | the versions of clusters; how one is read |
+//! | `status.rs` | conditions and property, and reading them back |
+
+use std::future::ready;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use manager::{Context, Failure};
+use tokio::sync::Semaphore;
+use tokio::time::{MissedTickBehavior, interval};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::api::cluster_profile::{CLUSTER_PROFILES, CRD};
+use crate::engine::{
+    Companions, FlavourRegistry, Followed, SecretScope, SharedKind, Source, Watched,
+    watch_shared_clusters,
+};
+
+pub(crate) mod access;
+mod flavour;
+pub(crate) mod options;
+mod status;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
+mod versions;
+
+pub(crate) use flavour::ClusterProfiles;
+
+/// Grants what is read and written here.
+const MANIFEST: &str = "config/rbac/cluster-health-clusterprofile.yaml";
+/// Secrets that are read at the same time.
+const WORKERS: usize = 64;
+/// Between looks for clusters whose versions are due.
+const ROUND: Duration = Duration::from_secs(1);
+/// Versions read at the same time.
+const AT_ONCE: usize = 16;
+
+impl Source for ClusterProfiles {
+    fn watch(
+        self: Arc<Self>,
+        context: Context,
+        registry: FlavourRegistry,
+    ) -> BoxFuture<'static, Result<(), Failure>> {
+        let watched = Watched {
+            namespace: self.options.watched_namespace(),
+            secrets: SecretScope::InUse,
+            credentials: None,
+            manifest: MANIFEST,
+            secrets_manifest: MANIFEST,
+            queue: "cluster_health_clusterprofile",
+            workers: WORKERS,
+            purpose: "cluster-health-secrets",
+        };
+        let watched = (watched, SharedKind { crd: CRD, versions: &CLUSTER_PROFILES });
+        let (served, of) = (Arc::clone(&self), Arc::clone(&self));
+        let serve = move |kind| served.serve(kind);
+        let companions = move |followed: &Followed<'_, Self>| companions(of, followed);
+        Box::pin(watch_shared_clusters(self, context, registry, watched, serve, companions))
+    }
+}
+
+/// The reads of versions.
+fn companions(
+    flavour: Arc<ClusterProfiles>,
+    followed: &Followed<'_, ClusterProfiles>,
+) -> Companions {
+    let (registry, stop) = (followed.registry.clone(), followed.context.stop.clone());
+    let run = async move {
+        read_versions(flavour, registry, stop).await;
+        Ok(())
+    };
+    Companions { ready: Box::pin(ready(())), run: Box::pin(run) }
+}
+
+/// Reads the versions of ready clusters whose manager is one of ours, apart from all probing, until `stop`.
+async fn read_versions(
+    flavour: Arc<ClusterProfiles>,
+    registry: FlavourRegistry,
+    stop: CancellationToken,
+) {
+    let (slots, under_way) = (Arc::new(Semaphore::new(AT_ONCE)), TaskTracker::new());
+    let mut rounds = interval(ROUND);
+    rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    while stop.run_until_cancelled(rounds.tick()).await.is_some() {
+        for cluster in flavour.connections.reachable() {
+            let is_wanted = flavour.is_managed(&cluster) && registry.is_ready(&cluster);
+            if !is_wanted || !flavour.versions.begin(&cluster.uid) {
+                continue;
+            }
+            let Some(life) = registry.life(&cluster) else { continue };
+            let (flavour, registry, slots) =
+                (Arc::clone(&flavour), registry.clone(), Arc::clone(&slots));
+            under_way.spawn(async move {
+                let read = async {
+                    let _slot = slots.acquire().await;
+                    versions::read(&flavour.prober, &flavour.connections, &cluster).await
+                };
+                // Ends with the cluster, and at a stop (`rule:nothing-outlives-its-object`).
+                if let Some(Some(version)) = life.run_until_cancelled(read).await {
+                    flavour.versions.set(&cluster.uid, version);
+                    registry.facts_changed(&cluster);
+                }
+            });
+        }
+    }
+    under_way.close();
+    under_way.wait().await;
+}

@@ -1,0 +1,195 @@
+//! How the cluster of a ClusterProfile is reached: by the first access provider that is built in, and the Secret that
+//! it names. Nothing is executed. Pure.
+
+use health::Code;
+use objects::Object;
+use probe::{Address, Fields, Inputs, Problem, WaivedChecks};
+use secrecy::{ExposeSecret as _, SecretString};
+use serde_json::Value;
+
+use crate::USER_AGENT;
+use crate::api::cluster_profile::{Cluster, ClusterProfile};
+use crate::api::{is_name, secret};
+use crate::credential_policy::{Reference, may_send};
+use crate::kubeconfig_user;
+use crate::secret_data::SecretData;
+
+/// Where the user of a member mends what is refused.
+const FIELDS: Fields = Fields {
+    ca: "certificate-authority-data of the access provider",
+    other_name: ", or set tls-server-name of the access provider",
+};
+/// The extension of a cluster that has the configuration of its provider.
+const CONFIG: &str = "client.authentication.k8s.io/exec";
+/// The providers that need no plugin, in the order in which they are looked for.
+const BUILT_IN: [(&str, Provider); 2] =
+    [("kubeconfig-secretreader", Provider::Kubeconfig), ("secretreader", Provider::Token)];
+
+/// What the Secret of a built-in provider holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Provider {
+    /// A kubeconfig, of which the user of one context is used.
+    Kubeconfig,
+    /// The key `token`.
+    Token,
+}
+
+/// The way to a cluster that its profile names.
+pub(crate) struct Way<'a> {
+    provider: Provider,
+    cluster: &'a Cluster,
+    /// The Secret as `namespace/name`.
+    pub(crate) secret: String,
+    /// The key that has the kubeconfig.
+    pub(crate) entry: Option<String>,
+    context: Option<&'a str>,
+}
+
+fn missing(text: impl Into<String>) -> Problem {
+    Problem::new(Code::SecretMissing, text)
+}
+
+fn chosen(object: &Object<ClusterProfile>) -> Result<(Provider, &Cluster), Problem> {
+    let offered = &object.status.access_providers;
+    let built_in = BUILT_IN.iter().find_map(|(name, provider)| {
+        let offer = offered.iter().find(|it| it.name == *name)?;
+        Some((*provider, &offer.cluster))
+    });
+    built_in.ok_or_else(|| {
+        let names = BUILT_IN.map(|(name, _)| name).join(" or ");
+        missing(match (offered.is_empty(), object.status.credential_providers.is_empty()) {
+            (true, true) => "status.accessProviders is empty".to_owned(),
+            (true, false) => "status.credentialProviders is deprecated and not used; the cluster manager has to write \
+                 status.accessProviders".to_owned(),
+            (false, _) => format!("status.accessProviders has no provider {names}"),
+        })
+    })
+}
+
+/// Where the cluster is reached, in one spelling for all that mean the same; empty without a provider.
+pub(crate) fn addresses(object: &Object<ClusterProfile>) -> Vec<Box<str>> {
+    let Ok((_, cluster)) = chosen(object) else { return Vec::new() };
+    let text = cluster.server.trim();
+    vec![Address::parse(text).map_or_else(|_| text.into(), |address| address.to_string().into())]
+}
+
+/// The way that the profile names; Secrets of other namespaces than its own are only in `allowed`
+/// (`rule:secret-of-the-same-namespace`).
+///
+/// # Errors
+/// No provider, or the first thing that is missing in its configuration.
+pub(crate) fn way<'a>(
+    object: &'a Object<ClusterProfile>,
+    allowed: &[String],
+) -> Result<Way<'a>, Problem> {
+    let (provider, cluster) = chosen(object)?;
+    let config = cluster.extensions.iter().find(|it| it.name == CONFIG);
+    let config = config.map(|it| &it.extension);
+    let text = |field: &str| config?.get(field)?.as_str().filter(|text| !text.is_empty());
+    let needed = |field: &str| {
+        let of = format!("{field} of the extension {CONFIG} of the access provider is missing");
+        text(field).ok_or_else(|| missing(of))
+    };
+    let (name, entry) = match provider {
+        Provider::Kubeconfig => (needed("name")?, Some(needed("key")?.to_owned())),
+        Provider::Token => (needed("clusterName")?, None),
+    };
+    let is_kubeconfig = provider == Provider::Kubeconfig;
+    let own = object.metadata.namespace().unwrap_or_default();
+    let namespace = text("namespace").filter(|_| is_kubeconfig).unwrap_or(own);
+    if !is_name(name) || !is_name(namespace) {
+        return Err(missing(format!(
+            "the access provider names a Secret {namespace}/{name}, which is not a valid name"
+        )));
+    }
+    if namespace != own && !allowed.iter().any(|it| it == namespace) {
+        let text = format!(
+            "Secret {namespace}/{name} is not in namespace {own} of the ClusterProfile; move it, or add its namespace to \
+             --cluster-health-profile-secret-namespaces"
+        );
+        return Err(Problem::new(Code::CredentialRefused, text));
+    }
+    let context = text("context").filter(|_| is_kubeconfig);
+    Ok(Way { provider, cluster, secret: format!("{namespace}/{name}"), entry, context })
+}
+
+impl Way<'_> {
+    /// The inputs of the client of the cluster.
+    ///
+    /// # Errors
+    /// The first thing that is missing or cannot be used, by its field or key.
+    pub(crate) fn inputs(
+        &self,
+        secret: Option<&SecretData>,
+        allow_plaintext: bool,
+    ) -> Result<Inputs, Problem> {
+        let Self { cluster, secret: key, .. } = self;
+        let server = cluster.server.trim();
+        if server.is_empty() {
+            let text = "cluster.server of the access provider is empty";
+            return Err(Problem::new(Code::BadEndpoint, text));
+        }
+        let secret = secret.ok_or_else(|| missing(format!("Secret {key} does not exist")))?;
+        may_send(Reference::SameNamespace, secret.facts)
+            .map_err(|refusal| refusal.problem(&format!("Secret {key}")))?;
+        let (token, pair) = match self.provider {
+            Provider::Token => (Some(self.token(secret)?), None),
+            Provider::Kubeconfig => {
+                let entry = self.entry.as_deref().unwrap_or_default();
+                let place = format!("key {entry} of Secret {key}");
+                kubeconfig_user::credential(secret.entry.as_ref(), self.context, &place)?
+            }
+        };
+        let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+        let everything = cluster.insecure_skip_tls_verify;
+        Ok(Inputs {
+            addresses: vec![Address::parse(server)?],
+            ca: self.ca()?,
+            server_name: text(&cluster.tls_server_name),
+            token,
+            pair,
+            impersonate: None,
+            proxy: text(&cluster.proxy_url).map(SecretString::from),
+            tls: WaivedChecks { everything, ..WaivedChecks::default() },
+            fields: FIELDS,
+            renewed_in: "the Secret of the access provider",
+            allow_plaintext,
+            user_agent: USER_AGENT.to_owned(),
+        })
+    }
+
+    fn ca(&self) -> Result<Vec<u8>, Problem> {
+        let data = self.cluster.certificate_authority_data.trim();
+        if data.is_empty() && !self.cluster.certificate_authority.is_empty() {
+            let text = "certificate-authority of the access provider is a file, which is not read; \
+                use certificate-authority-data";
+            return Err(Problem::new(Code::CaParse, text));
+        }
+        let decoded = secret::decode(data).map(|ca| ca.expose_secret().to_vec());
+        let text = "certificate-authority-data of the access provider is not base64";
+        decoded.ok_or_else(|| Problem::new(Code::CaParse, text))
+    }
+
+    fn token(&self, secret: &SecretData) -> Result<SecretString, Problem> {
+        let key = &self.secret;
+        if secret.token.is_none() {
+            return Err(missing(format!("Secret {key} has no key token")));
+        }
+        let text = format!("key token of Secret {key} is empty or not text");
+        secret.token().ok_or_else(|| Problem::new(Code::TokenEmpty, text))
+    }
+}
+
+/// A hash of the fields that the connection depends on.
+pub(crate) fn access(object: &Object<ClusterProfile>) -> u64 {
+    let status = &object.status;
+    let text = |providers| serde_json::to_value(providers).as_ref().map(Value::to_string).ok();
+    health::hash(&format!(
+        "{:?} {}",
+        text(&status.access_providers),
+        status.credential_providers.is_empty()
+    ))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,109 @@
+use health::{Code, Finding, ProbePath};
+
+use super::*;
+
+fn time(text: &str) -> Timestamp {
+    text.parse().unwrap()
+}
+
+fn published(health: Health) -> Published {
+    let (ready, offline) = (time("2026-11-21T12:00:00Z"), time("2026-11-21T12:01:00Z"));
+    Published::seed(health, ready, offline, Some(time("2026-11-21T12:30:00Z")))
+}
+
+fn status_of(fields: &Value) -> ClusterProfileStatus {
+    serde_json::from_value(fields["status"].clone()).unwrap()
+}
+
+fn ours(version: &str) -> OfManager {
+    OfManager { is_ours: true, version: Some(version.to_owned()) }
+}
+
+#[test]
+fn the_golden_status_of_a_cluster_that_is_not_reachable() {
+    let mut published = published(Health::Unreachable);
+    published.finding = Some(Finding::failed(Code::Timeout, ProbePath::Readyz));
+    let fields =
+        fields(&published, "timeout", &OfManager::default(), &ClusterProfileStatus::default());
+    let expected = json!({"status": {
+        "conditions": [
+            {
+                "type": "infra-controller-manager/Healthy", "status": "False",
+                "reason": "ClusterNotReachable", "lastTransitionTime": "2026-11-21T12:00:00Z",
+                "message": "timeout; probed 2026-11-21T12:30:00Z",
+            },
+            {
+                "type": "infra-controller-manager/Reachable", "status": "False",
+                "reason": "ClusterNotReachable", "lastTransitionTime": "2026-11-21T12:01:00Z",
+                "message": "the cluster is not reachable; probed 2026-11-21T12:30:00Z",
+            },
+        ],
+        "properties": [{
+            "name": "infra-controller-manager/probe", "value": "timeout",
+            "lastObservedTime": "2026-11-21T12:30:00Z",
+        }],
+    }});
+    assert_eq!(fields, expected);
+}
+
+#[test]
+fn the_condition_of_the_control_plane_and_the_version_are_written_for_our_managers_only() {
+    let stored = ClusterProfileStatus::default();
+    let written = fields(&published(Health::Ready), "ok", &ours("v1.33.0"), &stored);
+    let control_plane = &written["status"]["conditions"][2];
+    assert_eq!(
+        (&control_plane["type"], &control_plane["status"]),
+        (&json!(CONTROL_PLANE), &json!("True"))
+    );
+    assert_eq!(written["status"]["version"], json!({"kubernetes": "v1.33.0"}));
+    let foreign = OfManager { is_ours: false, version: Some("v1.33.0".to_owned()) };
+    let written = fields(&published(Health::Ready), "ok", &foreign, &stored);
+    assert_eq!(written["status"]["conditions"].as_array().unwrap().len(), 2);
+    assert!(written["status"].get("version").is_none());
+}
+
+/// rule:a-restart-changes-nothing
+#[test]
+fn what_is_written_is_read_back_and_has_the_same_fingerprint() {
+    let now = time("2026-11-21T13:00:00Z");
+    for health in Health::ALL {
+        for manager in [OfManager::default(), ours("v1.33.0")] {
+            let mut before = published(health);
+            before.finding = Some(Finding::ok(ProbePath::Readyz));
+            let fields = fields(&before, "m", &manager, &ClusterProfileStatus::default());
+            let status = status_of(&fields);
+            let after = seed(&status, now).unwrap();
+            assert_eq!(after, published(health));
+            assert_eq!(shown(&status, &manager), Some(fingerprint(health, &manager)));
+            assert!(has_ours(&status));
+        }
+    }
+}
+
+#[test]
+fn a_status_that_lacks_something_of_ours_has_no_fingerprint() {
+    let manager = ours("v1.33.0");
+    let whole = fields(&published(Health::Ready), "m", &manager, &ClusterProfileStatus::default());
+    for at in 0..3 {
+        let mut less = whole.clone();
+        less["status"]["conditions"].as_array_mut().unwrap().remove(at);
+        assert_eq!(shown(&status_of(&less), &manager), None, "{less}");
+    }
+    let mut other = whole.clone();
+    other["status"]["conditions"][1]["status"] = "Unknown".into();
+    assert_ne!(shown(&status_of(&other), &manager), shown(&status_of(&whole), &manager));
+    let newer = ours("v1.34.0");
+    assert_ne!(fingerprint(Health::Ready, &manager), fingerprint(Health::Ready, &newer));
+    let foreign = json!({"status": {"conditions": [{"type": CONTROL_PLANE, "status": "True"}]}});
+    assert!(seed(&status_of(&foreign), Timestamp::now()).is_none());
+    assert!(!has_ours(&status_of(&foreign)));
+}
+
+#[test]
+fn the_last_property_stays_while_this_process_has_no_finding_of_its_own() {
+    let known = json!({"name": PROBE, "value": "dns", "lastObservedTime": "2026-11-20T00:00:00Z"});
+    let stored =
+        status_of(&json!({"status": {"properties": [known, {"name": "a", "value": "b"}]}}));
+    let written = fields(&published(Health::Unknown), "m", &OfManager::default(), &stored);
+    assert_eq!(written["status"]["properties"], json!([known]));
+}

@@ -1,0 +1,107 @@
+//! [`Versions`]: the versions of clusters whose manager is one of ours; how one is read.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::StatusCode;
+use parking_lot::Mutex;
+use probe::Prober;
+use serde::Deserialize;
+use tokio::time::Instant;
+
+use crate::engine::{Connections, MemberId};
+
+/// For one cluster.
+const LIMIT: Duration = Duration::from_secs(10);
+const ANSWER_MAX: usize = 64 * 1024;
+/// Longest version; no vendor writes more.
+const VERSION_MAX: usize = 64;
+
+/// Between two reads of one cluster, give or take a tenth.
+const READ_EVERY: Duration = Duration::from_secs(600);
+
+/// The versions, by the UID of the object.
+#[derive(Default)]
+pub(super) struct Versions(Mutex<HashMap<Arc<str>, Version>>);
+
+#[derive(Default)]
+struct Version {
+    version: Option<String>,
+    /// When it is read again; at once without it.
+    next: Option<Instant>,
+}
+
+impl Versions {
+    pub(super) fn get(&self, uid: &str) -> Option<String> {
+        self.0.lock().get(uid)?.version.clone()
+    }
+
+    pub(super) fn forget(&self, uid: &str) {
+        self.0.lock().remove(uid);
+    }
+
+    /// Takes in the version of a cluster that is still known.
+    pub(super) fn set(&self, uid: &str, read: String) {
+        if let Some(version) = self.0.lock().get_mut(uid) {
+            version.version = Some(read);
+        }
+    }
+
+    /// Whether it is to be read now; if so it counts as read.
+    pub(super) fn begin(&self, uid: &Arc<str>) -> bool {
+        let (mut versions, now) = (self.0.lock(), Instant::now());
+        let version = versions.entry(Arc::clone(uid)).or_default();
+        let is_due = version.next.is_none_or(|next| next <= now);
+        if is_due {
+            version.next = Some(now + READ_EVERY.mul_f64(rand::random_range(0.9..1.1)));
+        }
+        is_due
+    }
+}
+
+/// The version of a cluster; `None` while it cannot be read, or when the cluster is reached by another client by then.
+pub(super) async fn read(
+    prober: &Prober,
+    connections: &Connections,
+    cluster: &MemberId,
+) -> Option<String> {
+    let client = connections.client(cluster)?;
+    let answer = prober.reader(&client).get("/version", ANSWER_MAX, LIMIT).await.ok()?;
+    let is_same = Arc::ptr_eq(&connections.client(cluster)?, &client);
+    (is_same && answer.status == StatusCode::OK).then(|| version(&answer.body)).flatten()
+}
+
+/// `gitVersion` as the server writes it.
+fn version(body: &[u8]) -> Option<String> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Answer {
+        git_version: String,
+    }
+    let Answer { git_version } = serde_json::from_slice(body).ok()?;
+    let is_legal = |byte: u8| byte.is_ascii_alphanumeric() || b".-+_".contains(&byte);
+    let is_version = (1..=VERSION_MAX).contains(&git_version.len());
+    (is_version && git_version.bytes().all(is_legal)).then_some(git_version)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_is_taken_as_the_server_writes_it_and_anything_else_is_not() {
+        for (body, told) in [
+            (r#"{"major": "1", "gitVersion": "v1.33.1-eks-1234567"}"#, Some("v1.33.1-eks-1234567")),
+            (r#"{"gitVersion": "v1.30.0+k3s1"}"#, Some("v1.30.0+k3s1")),
+            (r#"{"gitVersion": ""}"#, None),
+            (r#"{"gitVersion": "a b"}"#, None),
+            (r#"{"major": "1"}"#, None),
+            ("<html>", None),
+        ] {
+            assert_eq!(version(body.as_bytes()).as_deref(), told, "{body}");
+        }
+        let long = format!(r#"{{"gitVersion": "v{}"}}"#, "1".repeat(VERSION_MAX));
+        assert_eq!(version(long.as_bytes()), None);
+    }
+}
