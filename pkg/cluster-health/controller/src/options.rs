@@ -233,6 +233,7 @@ impl Judge<'_> {
                 Duration::ZERO
             },
             heartbeat: self.span(&HEARTBEAT_INTERVAL),
+            objective: None,
         }
     }
 

@@ -106,6 +106,7 @@ impl MemberCluster {
             together: target.together,
             has_waited,
             guarded,
+            record: None,
         };
         let stop = parent.child_token();
         let task = stop.child_token();

@@ -1,9 +1,8 @@
 //! The series of each cluster.
 
 use std::sync::{Arc, Weak};
-use std::time::Instant;
 
-use health::{Lifetime, Published, Status};
+use health::{Lifetime, Moment, Published, Status};
 use metrics::Family;
 use parking_lot::Mutex;
 use prometheus::Registry;
@@ -112,7 +111,7 @@ pub(super) fn register(
 }
 
 fn read(families: &[Family], clusters: &[Arc<MemberCluster>], audit: bool) -> Vec<Vec<Metric>> {
-    let now = now().monotonic;
+    let now = now();
     let series = families.iter().map(|_| Vec::with_capacity(clusters.len())).collect();
     let mut reading = Reading { families, series };
     for member in clusters {
@@ -162,9 +161,11 @@ impl Reading<'_> {
         }
     }
 
-    fn availability(&mut self, labels: [&str; 3], it: &MemberState, now: Instant) {
+    fn availability(&mut self, labels: [&str; 3], it: &MemberState, now: Moment) {
         let ratios = it.member.availability(now);
-        for (window, ratio) in [("1h", ratios.hour), ("24h", ratios.day), ("30d", ratios.month)] {
+        // The window 30d has the value of 28d, for one release.
+        let month = [("28d", ratios.month), ("30d", ratios.month)];
+        for (window, ratio) in [("1h", ratios.hour), ("24h", ratios.day)].into_iter().chain(month) {
             if let Some(ratio) = ratio {
                 self.put_with(Which::Availability, labels, window, ratio);
             }

@@ -198,5 +198,6 @@ pub(crate) fn policy() -> Policy {
         stale_after: Duration::ZERO,
         inherited_after: Duration::ZERO,
         heartbeat: seconds(300),
+        objective: None,
     }
 }
