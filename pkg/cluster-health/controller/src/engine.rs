@@ -50,6 +50,7 @@ mod guard_targets;
 mod lease_thread;
 mod member_cluster;
 mod metrics;
+mod object_cache;
 mod ownership;
 mod page;
 pub(crate) mod pipeline;
@@ -74,10 +75,10 @@ pub(crate) use follow::{
 };
 pub(crate) use gauges::{Exposed, Metrics};
 pub(crate) use guard_targets::{Guarding, NetworkTargets, Reference};
+pub(crate) use object_cache::Objects;
 pub(crate) use pipeline::Work;
 pub(crate) use resolve::{
-    Found, Members, ObjectModel, Objects, ReadCredentials, Resolve, Seed, Supervision, hash_of,
-    identity,
+    Found, Members, ObjectModel, ReadCredentials, Resolve, Seed, Supervision, hash_of, identity,
 };
 
 /// Paths of the debug page: that of every controller's, and a short one.

@@ -2,6 +2,8 @@
 //! function, and a flavour that says little.
 
 use std::collections::HashMap;
+use std::fmt::Debug;
+use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -45,7 +47,7 @@ pub(crate) struct Panics {
     pub(crate) in_fields: AtomicBool,
 }
 
-/// Writes its health and a number.
+/// Writes its health, and the record of its availability.
 struct Fake {
     facts: Arc<AtomicU64>,
     panics: Arc<Panics>,
@@ -73,7 +75,11 @@ impl Flavour for Fake {
 
     fn write(&self, _: &MemberId, statement: &Statement<'_>) -> Option<StatusWrite> {
         assert!(!self.panics.in_fields.swap(false, Ordering::Relaxed), "asked to panic");
-        Some(StatusWrite::Apply(json!({"status": {"health": health(statement)}})))
+        let mut status = json!({ "health": health(statement) });
+        if let Some(record) = statement.record {
+            status["availability"] = record.into();
+        }
+        Some(StatusWrite::Apply(json!({ "status": status })))
     }
 
     fn stored(&self, _: &MemberId) -> Option<Health> {
@@ -251,11 +257,16 @@ impl Scene {
         TextEncoder::new().encode_to_string(&self.metrics.gather()).expect("metrics are text")
     }
 
-    /// The value of a series; all values here are whole numbers.
+    /// The value of a series that is a whole number.
     pub(crate) fn metric(&self, series: &str) -> u64 {
+        self.number(series).expect("there is such a series")
+    }
+
+    /// The value of a series, if there is such a series.
+    pub(crate) fn number<T: FromStr<Err: Debug>>(&self, series: &str) -> Option<T> {
         let all = self.metrics();
-        let line = all.lines().find_map(|line| line.strip_prefix(series));
-        line.expect("there is such a series").trim().parse().expect("a number")
+        let line = all.lines().find_map(|line| line.strip_prefix(series))?;
+        Some(line.trim().parse().expect("a number"))
     }
 
     pub(crate) async fn page(&self, uri: &str, accept: Option<&'static str>) -> String {

@@ -6,6 +6,7 @@ use serde_json::json;
 use tokio::sync::mpsc::unbounded_channel;
 
 use super::*;
+use crate::engine::now;
 use crate::engine::{Connection, ResolvedFrom};
 use crate::kubefed::testing::{flavour, sent};
 use crate::testing::informer;
@@ -111,4 +112,45 @@ async fn several_regions_are_news_unless_the_object_said_so_before_this_process(
     assert!(is_news("other"));
     assert!(!is_news("other"), "it was told");
     assert!(is_news("as-stored"), "it has changed again");
+}
+
+/// The status that is written with this record.
+fn written(flavour: &KubeFed, member: &MemberId, record: Option<&str>) -> serde_json::Value {
+    let now = now();
+    let published = health::Published::seed(Health::Ready, now.wall, now.wall, None);
+    let (published, message, paused) = (Some(&published), "", false);
+    let write = flavour.write(member, &Statement { published, message, record, paused, now });
+    match write.unwrap() {
+        StatusWrite::Apply(fields) | StatusWrite::Merge { fields, .. } => fields["status"].clone(),
+    }
+}
+
+/// rule:a-record-costs-no-write
+#[tokio::test(start_paused = true)]
+async fn a_record_is_written_where_the_schema_keeps_it_and_never_changes_the_fingerprint() {
+    const LINE: &str = "The CRD has no status.availability";
+    let captured = log_capture::Capture::begin();
+    for (has_the_field, lines) in [(true, 0), (false, 1)] {
+        let (flavour, object, member) = flavour_of_one().await;
+        flavour.objects.keep_records_where(Arc::new(move || has_the_field));
+        let [first, second] = ["v1.1.", "v1.2."].map(|it| written(&flavour, &member, Some(it)));
+        let kept = |record| if has_the_field { json!(record) } else { json!(null) };
+        assert_eq!(first["availability"], kept("v1.1."));
+        assert_eq!(second["availability"], kept("v1.2."));
+        assert_eq!(written(&flavour, &member, None).get("availability"), None);
+        assert_eq!(captured.with(LINE).len(), lines, "one line at most");
+
+        let with = |record: &str| {
+            let conditions = json!([{"type": "Ready", "status": "True"},
+                {"type": "Offline", "status": "False"}]);
+            let object = sent(|it| {
+                it["status"] = json!({"conditions": conditions, "availability": record});
+            });
+            Object::<KubeFedCluster>::read(object).unwrap()
+        };
+        let [old, new] = ["v1.1.", "v1.2."].map(with);
+        assert_eq!(flavour.record(&new), Some("v1.2."));
+        assert!(flavour.shown(&old).is_some() && flavour.shown(&old) == flavour.shown(&new));
+        assert_eq!(flavour.record(&object), None);
+    }
 }

@@ -177,6 +177,7 @@ pub(crate) fn target(members: &Arc<Members>, key: &str, uid: u64) -> Target {
         policy: policy(),
         paused: false,
         published: None,
+        record: None,
         written: None,
         announced_ends: AnnouncedEnds::Nothing,
         together: 0,
