@@ -70,7 +70,9 @@ impl Flavour for Fake {
     fn fingerprint(&self, _: &MemberId, statement: &Statement<'_>) -> u64 {
         assert!(!self.panics.in_fingerprint.swap(false, Ordering::Relaxed), "asked to panic");
         let health = health(statement);
-        health::hash(&format!("{health} {}", self.facts.load(Ordering::Relaxed)))
+        // The engine gives it no record (rule:a-record-costs-no-write).
+        let (facts, record) = (self.facts.load(Ordering::Relaxed), statement.record);
+        health::hash(&format!("{health} {facts} {record:?}"))
     }
 
     fn write(&self, _: &MemberId, statement: &Statement<'_>) -> Option<StatusWrite> {
