@@ -17,7 +17,7 @@
 //! | `published.rs` | [`Health`]: the published verdict; [`Published`]: the published state with its times |
 //! | `message.rs` | [`one_line`]: text for messages; whether a new cause of a failure gets an event |
 //! | `lifetime.rs` | [`Lifetime`]: validity of a credential, and notices before its end |
-//! | `availability.rs` | [`Ratios`]: the share of the time in which a cluster was well |
+//! | `availability.rs`, `availability/` | [`Ratios`]: the share of the time in which a cluster was well; [`Record`]: its text in objects; [`Objective`] |
 //! | `write_gate.rs` | whether a state is worth a write; delays of first probes and heartbeats |
 //! | `write_queue.rs` | [`WriteQueue`]: the status writes that wait, none lost |
 //! | `write_window.rs` | [`WriteWindow`]: how many writes may be under way, by the 429s of the server |
@@ -43,6 +43,8 @@ mod write_window;
 
 pub use attempts::{Attempt, Attempts, Conclusion, Connection, Outcome, Setup, Step};
 pub use availability::Ratios;
+pub use availability::objective::{Objective, WithinObjective, observed_ratio, within_objective};
+pub use availability::record::{Record, Sums};
 pub use capacity::{Load, is_insufficient, probes_at_once};
 pub use code::{Code, Verdict};
 pub use finding::{Endpoints, Finding, Moment, PathMemory, ProbePath, Report, classify};

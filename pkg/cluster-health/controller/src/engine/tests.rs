@@ -12,6 +12,7 @@ use super::tasks;
 mod audit;
 mod exposition;
 mod guard;
+mod objective;
 mod pages;
 mod panics;
 pub(crate) mod pipeline;

@@ -94,6 +94,11 @@ impl Api {
         self.status(&CLUSTERS, name)
     }
 
+    /// The status of a cluster of the fake flavour that was written last.
+    pub(crate) fn fake(&self, key: &str) -> Option<Value> {
+        self.status(&super::KIND, key)
+    }
+
     /// The status of the object of this key that was written last.
     pub(crate) fn status(&self, kind: &Resource, name: &str) -> Option<Value> {
         let path = format!("{}/status", kind.object_path(name));
