@@ -103,7 +103,7 @@ impl Flavour for ClusterProfiles {
     fn write(&self, cluster: &MemberId, statement: &Statement<'_>) -> Option<StatusWrite> {
         let object = self.objects.get(cluster)?;
         let (published, manager) = (statement.published?, self.of_manager(&object));
-        let fields = status::fields(published, statement.message, &manager, &object.status);
+        let fields = status::fields(published, statement, &manager, &object.status);
         Some(StatusWrite::Shared(fields))
     }
 
@@ -144,6 +144,10 @@ impl ObjectModel for ClusterProfiles {
         let announced_ends =
             if published.is_some() { AnnouncedEnds::Unknown } else { AnnouncedEnds::Nothing };
         Seed { published, announced_ends }
+    }
+
+    fn record<'a>(&self, object: &'a Object<ClusterProfile>) -> Option<&'a str> {
+        status::record(&object.status)
     }
 
     fn shown(&self, object: &Object<ClusterProfile>) -> Option<u64> {

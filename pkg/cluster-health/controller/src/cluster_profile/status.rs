@@ -1,15 +1,16 @@
 //! The part of a ClusterProfile's status that is ours: written from the published health, and read back. Pure.
 
-use health::{Health, Published, Status};
+use health::{Health, Published, Record, Status};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::api::cluster_profile::{ClusterProfileStatus, Property};
 use crate::api::{Condition, ConditionStatus};
-use crate::engine::OWN_PREFIX;
+use crate::engine::{OWN_PREFIX, Statement};
 
 const HEALTHY: &str = "infra-controller-manager/Healthy";
 const REACHABLE: &str = "infra-controller-manager/Reachable";
+const WITHIN_OBJECTIVE: &str = "infra-controller-manager/WithinObjective";
 const PROBE: &str = "infra-controller-manager/probe";
 const CONTROL_PLANE: &str = "ControlPlaneHealthy";
 
@@ -25,10 +26,11 @@ pub(super) struct OfManager {
 /// The fields of the status.
 pub(super) fn fields(
     published: &Published,
-    message: &str,
+    statement: &Statement<'_>,
     manager: &OfManager,
     stored: &ClusterProfileStatus,
 ) -> Value {
+    let Statement { message, within, now, .. } = *statement;
     let Published { health, ready, offline, probed, .. } = published;
     let condition = |kind: &str, status: Status, since, reason: &str, message: &str| Condition {
         kind: kind.to_owned(),
@@ -53,6 +55,19 @@ pub(super) fn fields(
         condition(HEALTHY, ready.status, ready.since, ready_reason, message),
         condition(REACHABLE, reachable, offline.since, reason, about),
     ];
+    if let Some(within) = within {
+        let stored = Condition::find(&stored.conditions, WITHIN_OBJECTIVE);
+        let same = stored.filter(|it| it.status == within.status.into());
+        conditions.push(Condition {
+            kind: WITHIN_OBJECTIVE.to_owned(),
+            status: within.status.into(),
+            last_probe_time: None,
+            last_transition_time: same.and_then(|it| it.last_transition_time).or(Some(now.wall)),
+            reason: within.reason.to_owned(),
+            // The record is at its end.
+            message: within.message.clone(),
+        });
+    }
     let mut status = json!({});
     if manager.is_ours {
         conditions.push(condition(CONTROL_PLANE, ready.status, ready.since, ready_reason, message));
@@ -137,6 +152,12 @@ pub(super) fn seed(status: &ClusterProfileStatus, now: Timestamp) -> Option<Publ
     let probe = status.properties.iter().find(|it| it.name == PROBE);
     let probed = probe.and_then(|it| it.last_observed_time).map(|time| time.min(now));
     Some(Published::seed(health, since(Some(healthy)), since(reachable), probed))
+}
+
+/// The record of the availability that a status keeps.
+pub(super) fn record(status: &ClusterProfileStatus) -> Option<&str> {
+    let within = Condition::find(&status.conditions, WITHIN_OBJECTIVE)?;
+    Some(Record::at_end_of(&within.message))
 }
 
 /// Whether a status has fields of ours.

@@ -8,7 +8,7 @@ use events::ObjectRef;
 use futures::future::BoxFuture;
 use health::{
     Code, Endpoints, Finding, Health, Lifetime, Moment, Policy, ProbePath, Published, Record,
-    Report,
+    Report, WithinObjective,
 };
 use kube_api::Resource;
 use objects::{Object, Schema};
@@ -97,6 +97,8 @@ pub(crate) struct Statement<'a> {
     /// The record of its availability to keep in the object; `None` without an objective, and for a
     /// fingerprint: it goes with writes that other changes ask for.
     pub record: Option<&'a str>,
+    /// Whether it is within its objective, for a condition that keeps the record; `None` as `record` is.
+    pub within: Option<&'a WithinObjective>,
     /// The cluster is known and on purpose not probed.
     pub paused: bool,
     /// The time of the write.

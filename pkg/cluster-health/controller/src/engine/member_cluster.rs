@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use events::ObjectRef;
 use health::{
-    Arrival, Change, Effect, Evidence, Health, Member, Moment, Policy, Published, Record, Report,
-    Ruling, Status, Urgency, explain, hash,
+    Arrival, Change, Effect, Evidence, Health, Member, Moment, Policy, Published, Report, Ruling,
+    Status, Urgency, explain, hash,
 };
 use jiff::Timestamp;
 use kube_api::Resource;
@@ -369,8 +369,14 @@ impl MemberCluster {
         if published.is_none() && !paused {
             return None;
         }
-        let statement =
-            Statement { published: published.as_ref(), message: "", record: None, paused, now };
+        let statement = Statement {
+            published: published.as_ref(),
+            message: "",
+            record: None,
+            within: None,
+            paused,
+            now,
+        };
         let fingerprint = self.flavour.fingerprint(&self.cluster, &statement);
         let mut state = self.state.lock();
         let state = &mut *state;
@@ -432,14 +438,16 @@ impl Pending for MemberCluster {
 
     fn write(&self, now: Moment) -> Option<StatusWrite> {
         let (published, paused, message) = self.said(now.monotonic);
-        let record = self.view(|it| {
-            let record = it.policy.objective.and(it.member.record());
-            record.map(Record::encode)
+        let kept = self.view(|it| {
+            let (objective, record) = it.policy.objective.zip(it.member.record())?;
+            Some((record.encode(), health::within_objective(objective, record, now.wall)))
         });
+        let (record, within) = kept.unzip();
         let statement = Statement {
             published: published.as_ref(),
             message: &message,
             record: record.as_deref(),
+            within: within.as_ref(),
             paused,
             now,
         };

@@ -1,6 +1,7 @@
 use health::{Code, Finding, ProbePath};
 
 use super::*;
+use crate::engine::now;
 
 fn time(text: &str) -> Timestamp {
     text.parse().unwrap()
@@ -9,6 +10,10 @@ fn time(text: &str) -> Timestamp {
 fn published(health: Health) -> Published {
     let (ready, offline) = (time("2026-11-21T12:00:00Z"), time("2026-11-21T12:01:00Z"));
     Published::seed(health, ready, offline, Some(time("2026-11-21T12:30:00Z")))
+}
+
+fn says(message: &str) -> Statement<'_> {
+    Statement { published: None, message, record: None, within: None, paused: false, now: now() }
 }
 
 fn status_of(fields: &Value) -> ClusterProfileStatus {
@@ -23,8 +28,12 @@ fn ours(version: &str) -> OfManager {
 fn the_golden_status_of_a_cluster_that_is_not_reachable() {
     let mut published = published(Health::Unreachable);
     published.finding = Some(Finding::failed(Code::Timeout, ProbePath::Readyz));
-    let fields =
-        fields(&published, "timeout", &OfManager::default(), &ClusterProfileStatus::default());
+    let fields = fields(
+        &published,
+        &says("timeout"),
+        &OfManager::default(),
+        &ClusterProfileStatus::default(),
+    );
     let expected = json!({"status": {
         "conditions": [
             {
@@ -49,7 +58,7 @@ fn the_golden_status_of_a_cluster_that_is_not_reachable() {
 #[test]
 fn the_condition_of_the_control_plane_and_the_version_are_written_for_our_managers_only() {
     let stored = ClusterProfileStatus::default();
-    let written = fields(&published(Health::Ready), "ok", &ours("v1.33.0"), &stored);
+    let written = fields(&published(Health::Ready), &says("ok"), &ours("v1.33.0"), &stored);
     let control_plane = &written["status"]["conditions"][2];
     assert_eq!(
         (&control_plane["type"], &control_plane["status"]),
@@ -57,7 +66,7 @@ fn the_condition_of_the_control_plane_and_the_version_are_written_for_our_manage
     );
     assert_eq!(written["status"]["version"], json!({"kubernetes": "v1.33.0"}));
     let foreign = OfManager { is_ours: false, version: Some("v1.33.0".to_owned()) };
-    let written = fields(&published(Health::Ready), "ok", &foreign, &stored);
+    let written = fields(&published(Health::Ready), &says("ok"), &foreign, &stored);
     assert_eq!(written["status"]["conditions"].as_array().unwrap().len(), 2);
     assert!(written["status"].get("version").is_none());
 }
@@ -70,7 +79,7 @@ fn what_is_written_is_read_back_and_has_the_same_fingerprint() {
         for manager in [OfManager::default(), ours("v1.33.0")] {
             let mut before = published(health);
             before.finding = Some(Finding::ok(ProbePath::Readyz));
-            let fields = fields(&before, "m", &manager, &ClusterProfileStatus::default());
+            let fields = fields(&before, &says("m"), &manager, &ClusterProfileStatus::default());
             let status = status_of(&fields);
             let after = seed(&status, now).unwrap();
             assert_eq!(after, published(health));
@@ -83,7 +92,8 @@ fn what_is_written_is_read_back_and_has_the_same_fingerprint() {
 #[test]
 fn a_status_that_lacks_something_of_ours_has_no_fingerprint() {
     let manager = ours("v1.33.0");
-    let whole = fields(&published(Health::Ready), "m", &manager, &ClusterProfileStatus::default());
+    let whole =
+        fields(&published(Health::Ready), &says("m"), &manager, &ClusterProfileStatus::default());
     for at in 0..3 {
         let mut less = whole.clone();
         less["status"]["conditions"].as_array_mut().unwrap().remove(at);
@@ -104,6 +114,40 @@ fn the_last_property_stays_while_this_process_has_no_finding_of_its_own() {
     let known = json!({"name": PROBE, "value": "dns", "lastObservedTime": "2026-11-20T00:00:00Z"});
     let stored =
         status_of(&json!({"status": {"properties": [known, {"name": "a", "value": "b"}]}}));
-    let written = fields(&published(Health::Unknown), "m", &OfManager::default(), &stored);
+    let written = fields(&published(Health::Unknown), &says("m"), &OfManager::default(), &stored);
     assert_eq!(written["status"]["properties"], json!([known]));
+}
+
+/// rule:a-record-costs-no-write
+#[test]
+fn the_condition_about_the_objective_keeps_the_record_and_changes_no_fingerprint() {
+    let manager = OfManager::default();
+    let within = |status, message: &str| health::WithinObjective {
+        status,
+        reason: "BudgetLeft",
+        message: format!("healthy; record {message}"),
+    };
+    let (first, more, spent) = (
+        within(Status::True, "v1.1.a"),
+        within(Status::True, "v1.2.b"),
+        within(Status::False, "v1.3.c"),
+    );
+    let written = |within, stored: &ClusterProfileStatus| {
+        let statement = Statement { within: Some(within), ..says("ok") };
+        status_of(&fields(&published(Health::Ready), &statement, &manager, stored))
+    };
+    let since = |status: &ClusterProfileStatus| {
+        Condition::find(&status.conditions, WITHIN_OBJECTIVE).unwrap().last_transition_time
+    };
+    let mut stored = written(&first, &ClusterProfileStatus::default());
+    assert_eq!(record(&stored), Some("v1.1.a"));
+    let long_ago = Some(time("2026-11-01T00:00:00Z"));
+    for condition in &mut stored.conditions {
+        condition.last_transition_time = long_ago;
+    }
+    let later = written(&more, &stored);
+    assert_eq!((record(&later), since(&later)), (Some("v1.2.b"), long_ago));
+    assert_eq!(shown(&later, &manager), Some(fingerprint(Health::Ready, &manager)));
+    assert!(since(&written(&spent, &stored)) > long_ago, "the status has changed");
+    assert_eq!(record(&ClusterProfileStatus::default()), None);
 }

@@ -27,7 +27,7 @@ fn written(cluster: &Object<Cluster>, said: &Said<'_>, facts: &Facts) -> Written
     let (published, paused) = (said.published, said.paused);
     write(
         cluster,
-        &Statement { published, message: "how it is", record: None, paused, now },
+        &Statement { published, message: "how it is", record: None, within: None, paused, now },
         facts,
         StatusSchema::Ours,
     )
@@ -210,7 +210,8 @@ fn a_schema_without_our_extensions_gets_none_of_them_and_shows_what_was_written(
     let mut facts = Facts::default();
     (facts.summary, facts.notable) = (Some(summary.clone()), Some(summary.clone()));
     let now = Moment { monotonic: std::time::Instant::now(), wall: time(NOW) };
-    let statement = Statement { published: None, message: "", record: None, paused: false, now };
+    let statement =
+        Statement { published: None, message: "", record: None, within: None, paused: false, now };
     let before = cluster(|_| {});
     let written = write(&before, &statement, &facts, StatusSchema::Upstream);
     assert_eq!(written.fields(&before)["status"]["resource"], upstream);
@@ -309,7 +310,7 @@ fn a_record_is_written_and_changes_no_fingerprint() {
     let with = |record| {
         let now = Moment { monotonic: std::time::Instant::now(), wall: time(NOW) };
         let (published, message, paused) = (Some(&ready), "", false);
-        let statement = Statement { published, message, record, paused, now };
+        let statement = Statement { published, message, record, within: None, paused, now };
         write(&cluster, &statement, &Facts::default(), StatusSchema::Ours)
     };
     let [none, first, second] = [None, Some("v1.1."), Some("v1.2.")].map(with);
