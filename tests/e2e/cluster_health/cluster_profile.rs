@@ -11,6 +11,8 @@ use tests::poll::poll;
 use tests::programs::workspace;
 use tests::{Process, Stopwatch};
 
+use crate::probe_command::probe;
+
 const GROUPS: [&str; 2] = ["system:serviceaccounts", "system:serviceaccounts:kube-system"];
 const NAMESPACE: &str = "cluster-inventory";
 const HEALTHY: &str = "infra-controller-manager/Healthy";
@@ -154,6 +156,10 @@ async fn a_profile_is_probed_from_its_crd_to_its_deselection_and_nothing_is_writ
         (&property["name"], &property["value"]),
         (&json!("infra-controller-manager/probe"), &json!("ok"))
     );
+
+    let kubeconfig = format!("--kubeconfig={}", hub.plane.admin_kubeconfig().display());
+    let probed = probe(&[&format!("clusterprofile/{NAMESPACE}/one"), &kubeconfig]);
+    assert!(probed.status.success(), "{probed:?}");
 
     let patch = json!({"stringData": {"token": "planted-bad-token"}});
     hub.patch(&format!("-n {NAMESPACE} secret token"), "merge", &patch);
