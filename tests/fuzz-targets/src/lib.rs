@@ -23,6 +23,7 @@ mod kubeconfig;
 mod mutation;
 mod nodes;
 mod objects;
+mod records;
 
 use std::time::Duration;
 
@@ -67,6 +68,9 @@ pub const GCE_ANSWERS: Target =
 /// Requests to the listeners.
 pub const HTTP_REQUESTS: Target =
     Target { name: "http-requests", run: http_requests::are_answered, seeds: http_requests::seeds };
+/// Records of availability.
+pub const RECORDS: Target =
+    Target { name: "records", run: records::are_read_or_refused, seeds: records::seeds };
 
 /// All targets.
 pub const TARGETS: &[Target] = &[
@@ -80,6 +84,7 @@ pub const TARGETS: &[Target] = &[
     AWS_ANSWERS,
     GCE_ANSWERS,
     HTTP_REQUESTS,
+    RECORDS,
 ];
 
 impl Target {

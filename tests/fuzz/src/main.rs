@@ -29,6 +29,8 @@ use fuzz_targets::AWS_ANSWERS as TARGET;
 use fuzz_targets::GCE_ANSWERS as TARGET;
 #[cfg(feature = "http-requests")]
 use fuzz_targets::HTTP_REQUESTS as TARGET;
+#[cfg(feature = "records")]
+use fuzz_targets::RECORDS as TARGET;
 
 /// No input may take longer.
 const LIMIT: Duration = Duration::from_millis(100);

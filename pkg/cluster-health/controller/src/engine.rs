@@ -52,6 +52,7 @@ mod guard_targets;
 mod lease_thread;
 mod member_cluster;
 mod metrics;
+mod object_cache;
 mod ownership;
 mod page;
 pub(crate) mod pipeline;
@@ -78,10 +79,10 @@ pub(crate) use follow::{
 };
 pub(crate) use gauges::{Exposed, Metrics};
 pub(crate) use guard_targets::{Guarding, NetworkTargets, Reference};
+pub(crate) use object_cache::Objects;
 pub(crate) use pipeline::Work;
 pub(crate) use resolve::{
-    Found, Members, ObjectModel, Objects, ReadCredentials, Resolve, Seed, Supervision, hash_of,
-    identity,
+    Found, Members, ObjectModel, ReadCredentials, Resolve, Seed, Supervision, hash_of, identity,
 };
 pub(crate) use shared_kind::{SharedKind, watch_shared_clusters};
 
@@ -223,7 +224,8 @@ async fn serve(
 fn clients(context: &Context, flavours: &[Arc<dyn Source>]) -> Result<Clients, Failure> {
     let client = context.clients.for_purpose("cluster-health-status", (-1.0, 1))?;
     let of_kind = |kind: &'static Resource| {
-        (kind.into(), context.objects_of::<Dynamic>(client.clone(), kind.clone()))
+        let objects = context.objects_of::<Dynamic>(client.clone(), kind.clone());
+        (kind.into(), objects.keeping_no_answers())
     };
     let kinds = flavours
         .iter()

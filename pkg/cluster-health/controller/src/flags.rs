@@ -189,6 +189,13 @@ pub(crate) const GUARD_ENDPOINTS: Flag<Vec<String>> = Flag::strings(
     "Up to 16 endpoints that are usually up and are reached in the same way as the clusters: tcp://host:port must accept a connection, https://host must answer. Without them an outage of all clusters at once cannot be distinguished from an outage of this process, and is published as unknown.",
 );
 
+pub(crate) const OBJECTIVE: Flag<f64> = Flag::float32(
+    GROUP,
+    "cluster-health-objective",
+    "99.9",
+    "Percentage of the observed time, over 28 days, in which a cluster has to be healthy, 90 to 99.999; 0 for none. The annotation infra-controller-manager/objective of a cluster goes before it. With an objective the object keeps a record of its availability.",
+);
+
 pub(crate) const GUARD_RATIO: Flag<f64> = Flag::float32(
     GROUP,
     "cluster-health-guard-ratio",
@@ -379,6 +386,7 @@ pub(crate) const FLAGS: &[Spec] = &[
     FLAP_MIN_SUCCESS.spec(),
     SHARDS.spec(),
     SHARDS_NAMESPACE.spec(),
+    OBJECTIVE.spec(),
     GUARD.spec(),
     GUARD_ENDPOINTS.spec(),
     GUARD_RATIO.spec(),

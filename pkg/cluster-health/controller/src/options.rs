@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use flags::{Flag, GoDuration, Problem, Values};
-use health::{Cadence, Damping, GuardPolicy, Policy, SHARD_INHERITED, Thresholds};
+use health::{Cadence, Damping, GuardPolicy, Objective, Policy, SHARD_INHERITED, Thresholds};
 use resilience::Rate;
 use transport::DialPolicy;
 
@@ -16,11 +16,11 @@ use crate::flags::{
     GUARD, GUARD_ENDPOINTS, GUARD_HOLD, GUARD_INTERVAL, GUARD_MIN, GUARD_RATIO, GUARD_TIMEOUT,
     HEALTHCHECK_PERIOD, HEARTBEAT_INTERVAL, IDLE_TIMEOUT, JITTER, KUBEFED_CONFIG,
     KUBEFED_NAMESPACE, MACHINE_PERIOD, MACHINE_REQUIRE_NODE_READY, MAX_CONCURRENT_PROBES,
-    NODES_READY_MIN_RATIO, PER_CLUSTER_METRICS, PERIOD, RANDOM_PERIOD_MAX, RANDOM_PERIOD_MIN,
-    READY_REQUIRES_NODES, SHARDS, SHARDS_NAMESPACE, STALE_AFTER, SUCCESS_THRESHOLD,
-    SUMMARY_CONCURRENCY, SUMMARY_INTERVAL, SUMMARY_PAGE_SIZE, TIMEOUT, TKE_FAILURE_THRESHOLD,
-    TKE_INSECURE_WHEN_NO_CA, TKE_SUCCESS_THRESHOLD, TKE_TIMEOUT, UPSTREAM_METRICS, WRITE_BURST,
-    WRITE_QPS, ZONES,
+    NODES_READY_MIN_RATIO, OBJECTIVE, PER_CLUSTER_METRICS, PERIOD, RANDOM_PERIOD_MAX,
+    RANDOM_PERIOD_MIN, READY_REQUIRES_NODES, SHARDS, SHARDS_NAMESPACE, STALE_AFTER,
+    SUCCESS_THRESHOLD, SUMMARY_CONCURRENCY, SUMMARY_INTERVAL, SUMMARY_PAGE_SIZE, TIMEOUT,
+    TKE_FAILURE_THRESHOLD, TKE_INSECURE_WHEN_NO_CA, TKE_SUCCESS_THRESHOLD, TKE_TIMEOUT,
+    UPSTREAM_METRICS, WRITE_BURST, WRITE_QPS, ZONES,
 };
 
 /// Changes that damping remembers of each cluster at most.
@@ -238,7 +238,16 @@ impl Judge<'_> {
                 Duration::ZERO
             },
             heartbeat: self.span(&HEARTBEAT_INTERVAL),
+            objective: self.objective(),
         }
+    }
+
+    fn objective(&mut self) -> Option<Objective> {
+        let judged = Objective::new(self.values.get(&OBJECTIVE));
+        judged.unwrap_or_else(|why| {
+            self.problems.push(OBJECTIVE.problem(why));
+            None
+        })
     }
 
     fn guard(&mut self) -> GuardOptions {

@@ -1,11 +1,18 @@
 //! [`Availability`]: the share of the time in which a cluster was well, over an hour, a day and
-//! thirty days, in half a kilobyte.
+//! 28 days.
+
+pub(crate) mod objective;
+pub(crate) mod record;
 
 use std::time::{Duration, Instant};
 
+use jiff::Timestamp;
+
+use crate::Moment;
+use record::{Record, Sums};
+
 const MINUTE: Duration = Duration::from_secs(60);
 const HOUR: Duration = Duration::from_secs(3600);
-const DAY: Duration = Duration::from_secs(86_400);
 
 /// How long a cluster was well, of the time in which it was probed. Between two probes the result
 /// of the first holds; time without a probe counts as neither.
@@ -15,20 +22,21 @@ pub(crate) struct Availability {
     last: Option<(Instant, bool)>,
     /// `None` until a result has held for some time: a member that is not probed needs no memory
     /// for it.
-    windows: Option<Box<Windows>>,
+    kept: Option<Box<Kept>>,
 }
 
 #[derive(Clone, Debug)]
-struct Windows {
+struct Kept {
     hour: Window<13>,
     day: Window<25>,
-    month: Window<31>,
+    record: Record,
+    totals: Sums,
 }
 
-impl Default for Windows {
-    fn default() -> Self {
+impl Kept {
+    fn new(record: Record) -> Self {
         let (hour, day) = (Window::new(5 * MINUTE), Window::new(HOUR));
-        Self { hour, day, month: Window::new(DAY) }
+        Self { hour, day, record, totals: Sums::default() }
     }
 }
 
@@ -39,24 +47,30 @@ pub struct Ratios {
     pub hour: Option<f64>,
     /// Ratio of the last 24 hours.
     pub day: Option<f64>,
-    /// Ratio of the last 30 days.
+    /// Ratio of the last 28 days.
     pub month: Option<f64>,
 }
 
 impl Availability {
-    pub(crate) fn new(now: Instant) -> Self {
-        Self { epoch: now, last: None, windows: None }
+    /// Continues `record`, which the object of the cluster keeps.
+    pub(crate) fn new(record: Option<Record>, now: Instant) -> Self {
+        Self { epoch: now, last: None, kept: record.map(|record| Box::new(Kept::new(record))) }
     }
 
     /// Takes in a probe that started at `now`. A gap longer than `longest` counts for that long.
-    pub(crate) fn record(&mut self, ok: bool, now: Instant, longest: Duration) {
-        if let Some((before, well)) = self.last.replace((now, ok)) {
-            let held = now.saturating_duration_since(before).min(longest);
-            let at = now.saturating_duration_since(self.epoch);
-            let windows = self.windows.get_or_insert_default();
-            windows.hour.add(at, held, well);
-            windows.day.add(at, held, well);
-            windows.month.add(at, held, well);
+    pub(crate) fn record(&mut self, ok: bool, now: Moment, longest: Duration) {
+        let Moment { monotonic, wall } = now;
+        if let Some((before, well)) = self.last.replace((monotonic, ok)) {
+            let held = monotonic.saturating_duration_since(before).min(longest);
+            let at = monotonic.saturating_duration_since(self.epoch);
+            let kept = self.kept.get_or_insert_with(|| Box::new(Kept::new(Record::new(wall))));
+            kept.hour.add(at, held, well);
+            kept.day.add(at, held, well);
+            kept.record.add(held, !well, wall);
+            kept.totals.observed += held;
+            if !well {
+                kept.totals.bad += held;
+            }
         }
     }
 
@@ -65,18 +79,33 @@ impl Availability {
         self.last = None;
     }
 
-    /// Since when it has been counted; before that nothing is known.
+    /// Since when this process has counted it; only the 28 days reach further back.
     pub(crate) fn since(&self) -> Instant {
         self.epoch
     }
 
-    pub(crate) fn ratios(&self, now: Instant) -> Ratios {
-        let at = now.saturating_duration_since(self.epoch);
-        let Some(windows) = &self.windows else {
+    /// What the object keeps; `None` before the first.
+    pub(crate) fn kept(&self) -> Option<&Record> {
+        self.kept.as_ref().map(|kept| &kept.record)
+    }
+
+    /// The sums of the last 28 days.
+    pub(crate) fn sums(&self, now: Timestamp) -> Sums {
+        self.kept().map(|record| record.sums(now)).unwrap_or_default()
+    }
+
+    /// The sums since this process has counted it.
+    pub(crate) fn totals(&self) -> Sums {
+        self.kept.as_ref().map(|kept| kept.totals).unwrap_or_default()
+    }
+
+    pub(crate) fn ratios(&self, now: Moment) -> Ratios {
+        let at = now.monotonic.saturating_duration_since(self.epoch);
+        let Some(kept) = &self.kept else {
             return Ratios { hour: None, day: None, month: None };
         };
-        let Windows { hour, day, month } = &**windows;
-        Ratios { hour: hour.ratio(at), day: day.ratio(at), month: month.ratio(at) }
+        let Kept { hour, day, record, .. } = &**kept;
+        Ratios { hour: hour.ratio(at), day: day.ratio(at), month: record.sums(now.wall).ratio() }
     }
 }
 
@@ -136,52 +165,4 @@ impl<const N: usize> Window<N> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const S: fn(u64) -> Duration = Duration::from_secs;
-
-    #[test]
-    fn a_ratio_is_the_share_of_observed_time_and_old_time_leaves_its_window() {
-        let start = Instant::now();
-        let mut availability = Availability::new(start);
-        assert_eq!(availability.ratios(start), Ratios { hour: None, day: None, month: None });
-        // One hour with 90 bad seconds, probed every 10 s.
-        for n in 0..=360 {
-            availability.record(!(100..109).contains(&n), start + S(10 * n), S(20));
-        }
-        let close = |ratio: Option<f64>, share: f64| (ratio.unwrap() - share).abs() < 0.001;
-        let ratios = availability.ratios(start + S(3600));
-        assert!(close(ratios.hour, 1.0 - 90.0 / 3600.0), "{ratios:?}");
-        for n in 361..=1000 {
-            availability.record(true, start + S(10 * n), S(20));
-        }
-        let ratios = availability.ratios(start + S(10_000));
-        assert!(close(ratios.hour, 1.0) && close(ratios.day, 1.0 - 90.0 / 10_000.0), "{ratios:?}");
-        let ratios = availability.ratios(start + 40 * DAY);
-        assert_eq!(ratios, Ratios { hour: None, day: None, month: None });
-    }
-
-    #[test]
-    fn a_gap_counts_no_longer_than_a_probe_can_be_away() {
-        let start = Instant::now();
-        let mut availability = Availability::new(start);
-        availability.record(true, start, S(20));
-        availability.record(false, start + DAY, S(20));
-        availability.record(true, start + DAY + S(20), S(20));
-        assert_eq!(availability.ratios(start + DAY + S(20)).month, Some(0.5));
-    }
-
-    #[test]
-    fn a_window_that_slept_for_years_starts_anew() {
-        let start = Instant::now();
-        let mut availability = Availability::new(start);
-        availability.record(false, start, S(20));
-        availability.record(false, start + S(10), S(20));
-        let later = start + 3650 * DAY;
-        availability.record(true, later, S(20));
-        availability.record(true, later + S(10), S(20));
-        assert!(availability.ratios(later + S(10)).month.unwrap() > 0.3);
-        assert!(size_of::<Availability>() + size_of::<Windows>() <= 700);
-    }
-}
+mod tests;

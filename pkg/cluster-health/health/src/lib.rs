@@ -17,9 +17,10 @@
 //! | `published.rs` | [`Health`]: the published verdict; [`Published`]: the published state with its times |
 //! | `message.rs` | [`one_line`]: text for messages; whether a new cause of a failure gets an event |
 //! | `lifetime.rs` | [`Lifetime`]: validity of a credential, and notices before its end |
-//! | `availability.rs` | [`Ratios`]: the share of the time in which a cluster was well |
+//! | `availability.rs`, `availability/` | [`Ratios`]: the share of the time in which a cluster was well; [`Record`]: its text in objects; [`Objective`] |
 //! | `write_gate.rs` | whether a state is worth a write; delays of first probes and heartbeats |
 //! | `write_queue.rs` | [`WriteQueue`]: the status writes that wait, none lost |
+//! | `write_window.rs` | [`WriteWindow`]: how many writes may be under way, by the 429s of the server |
 //! | `capacity.rs` | limit of concurrent probes |
 //! | `shards.rs` | [`Shards`]: which replica probes a cluster |
 
@@ -38,9 +39,12 @@ mod shards;
 mod thresholds;
 mod write_gate;
 mod write_queue;
+mod write_window;
 
 pub use attempts::{Attempt, Attempts, Conclusion, Connection, Outcome, Setup, Step};
 pub use availability::Ratios;
+pub use availability::objective::{Objective, WithinObjective, observed_ratio, within_objective};
+pub use availability::record::{Record, Sums};
 pub use capacity::{Load, is_insufficient, probes_at_once};
 pub use code::{Code, Verdict};
 pub use finding::{Endpoints, Finding, Moment, PathMemory, ProbePath, Report, classify};
@@ -55,3 +59,4 @@ pub use shards::{Claim, LEADER, SHARD_INHERITED, SHARD_MARGIN, SHARD_TERM, Shard
 pub use thresholds::{Damping, Decision, Tally, Thresholds};
 pub use write_gate::{Urgency, hash};
 pub use write_queue::{WriteQueue, Written};
+pub use write_window::WriteWindow;

@@ -12,7 +12,7 @@ use crate::published::{Change, Published};
 use crate::schedule::{Cause, Schedule};
 use crate::thresholds::{Decision, Flaps, Tally};
 use crate::write_gate::{WriteGate, first_probe, next_probe, share_of};
-use crate::{Finding, Health, Moment, Policy, Report, Status, Urgency, Verdict};
+use crate::{Finding, Health, Moment, Policy, Record, Report, Status, Urgency, Verdict};
 
 /// How a cluster comes to this process.
 #[derive(Clone, Debug, Default)]
@@ -31,6 +31,8 @@ pub struct Arrival {
     pub has_waited: bool,
     /// Whether it waits for a [`crate::Guard`] before it is published as unreachable.
     pub guarded: bool,
+    /// The record in the object's status; counting goes on from there.
+    pub record: Option<Record>,
 }
 
 /// The effect of one probe on its member.
@@ -123,7 +125,7 @@ impl Member {
             flaps: Flaps::default(),
             causes: Causes::default(),
             schedule: Schedule::new(now + wait),
-            availability: Availability::new(now),
+            availability: Availability::new(arrival.record, now),
             gate: WriteGate::new(arrival.written, now, policy.heartbeat, arrival.hash),
             hash: arrival.hash,
             judged_from: now,
@@ -159,11 +161,11 @@ impl Member {
         }
         self.obstacle = None;
         let (effect, counts) = self.judge(report, policy, now);
-        let started = report.started.monotonic;
         if self.held.is_some() {
             self.availability.skip();
         } else {
-            self.availability.record(report.finding.is_ok(), started, policy.longest_gap());
+            let is_ok = report.finding.is_ok();
+            self.availability.record(is_ok, report.started, policy.longest_gap());
         }
         self.schedule.complete(counts, policy.cadence.interval(self.is_confirming(), draw));
         effect
@@ -252,6 +254,7 @@ impl Member {
     /// `rule:what-we-could-not-ask-changes-nothing`
     fn learn_nothing(&mut self, policy: &Policy, now: Instant, draw: f64) -> Effect {
         self.task_began = now;
+        self.availability.skip();
         let regular = self.cause == Cause::Regular;
         self.schedule.complete(regular, policy.cadence.interval(self.is_confirming(), draw));
         Effect::NONE
@@ -390,6 +393,7 @@ impl Member {
     /// (`rule:a-pause-knows-nothing`).
     pub fn pause(&mut self) {
         (self.held, self.unreachable_since) = (None, None);
+        self.availability.skip();
         self.published = None;
         self.tally = Tally::default();
     }

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::{Damping, Thresholds};
+use crate::{Damping, Objective, Thresholds};
 
 /// The least time without a probe after which a cluster is called unknown.
 const STALE_AT_LEAST: Duration = Duration::from_secs(40);
@@ -30,6 +30,8 @@ pub struct Policy {
     pub inherited_after: Duration,
     /// Unchanged status is written this often; zero writes every probe.
     pub heartbeat: Duration,
+    /// `None` when the cluster has none, and its object keeps no record of its availability.
+    pub objective: Option<Objective>,
 }
 
 impl Policy {
@@ -213,6 +215,7 @@ mod policy_tests {
             stale_after: S(stale_after),
             inherited_after: S(0),
             heartbeat: S(300),
+            objective: None,
         }
     }
 

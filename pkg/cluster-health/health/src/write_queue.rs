@@ -71,6 +71,12 @@ pub enum Written {
     Done,
     /// Somebody else changed the object: read it again and write once more.
     Conflict,
+    /// The server has too much to do, and asks for a retry after this time. It says nothing about
+    /// the write: it keeps its lane.
+    Throttled {
+        /// `Retry-After`.
+        retry_after: Duration,
+    },
     /// Refused or lost, for whatever reason.
     Failed,
     /// The object no longer exists.
@@ -186,6 +192,8 @@ impl<K: Clone + Eq + Hash, V: Clone> WriteQueue<K, V> {
         longest: Duration,
         draw: f64,
     ) {
+        let draw = draw.clamp(0.0, 1.0);
+        let spacing = self.spacing();
         let Some(entry) = self.entries.get_mut(key) else {
             self.ending.remove(key);
             return;
@@ -204,14 +212,13 @@ impl<K: Clone + Eq + Hash, V: Clone> WriteQueue<K, V> {
                 self.enter_lane(key.clone());
             }
             (Written::Conflict | Written::Failed, _) => {
-                let others = u32::try_from(self.waiting.len()).unwrap_or(u32::MAX);
-                let wait = backoff(entry.failures).min(longest).max(SPACING.saturating_mul(others));
-                let wait = wait.mul_f64(draw.clamp(0.0, 1.0));
+                let longest_wait = backoff(entry.failures).min(longest).max(spacing);
                 entry.failures = entry.failures.saturating_add(1);
-                self.tickets += 1;
-                let ticket = (now + wait, self.tickets);
-                entry.stage = Stage::Waiting(ticket.0, ticket.1);
-                self.waiting.insert(ticket, key.clone());
+                self.wait(key, now + longest_wait.mul_f64(draw));
+            }
+            (Written::Throttled { retry_after }, _) => {
+                let spread = BACKOFF_FIRST.max(spacing).mul_f64(draw);
+                self.wait(key, now + retry_after.min(longest) + spread);
             }
         }
     }
@@ -258,6 +265,19 @@ impl<K: Clone + Eq + Hash, V: Clone> WriteQueue<K, V> {
         if !ending {
             self.enter_lane(key);
         }
+    }
+
+    /// How far retries are spread when those that wait already come back at a limited rate.
+    fn spacing(&self) -> Duration {
+        SPACING.saturating_mul(u32::try_from(self.waiting.len()).unwrap_or(u32::MAX))
+    }
+
+    /// Has the write of `key` wait until `at`.
+    fn wait(&mut self, key: &K, at: Instant) {
+        let Some(entry) = self.entries.get_mut(key) else { return };
+        self.tickets += 1;
+        entry.stage = Stage::Waiting(at, self.tickets);
+        self.waiting.insert((at, self.tickets), key.clone());
     }
 
     fn wake(&mut self, now: Instant) {

@@ -5,7 +5,7 @@ use std::fmt;
 
 use bytes::Bytes;
 use health::{Code, Endpoints, Lifetime, PathMemory};
-use http::{HeaderMap, HeaderValue, Request, Uri, header};
+use http::{HeaderName, HeaderValue, Request, Uri, header};
 use http_body_util::Empty;
 use parking_lot::Mutex;
 use rustls_pki_types::ServerName;
@@ -39,7 +39,8 @@ pub struct Client {
     pub(crate) asker: Asker,
     /// Whether `endpoint` has a proxy.
     has_proxy: bool,
-    headers: HeaderMap,
+    /// Without the table of a `HeaderMap`, which is larger than they are.
+    headers: Box<[(HeaderName, HeaderValue)]>,
     credential: Option<Lifetime>,
     waived: WaivedChecks,
     /// Where its credential is renewed.
@@ -110,7 +111,10 @@ impl Client {
             proxied,
             asker: Asker::default(),
             has_proxy: inputs.proxy.is_some(),
-            headers: headers(inputs)?,
+            headers: headers(inputs)?
+                .iter()
+                .map(|(name, value)| (name.clone(), value.clone()))
+                .collect(),
             credential: Lifetime::sooner(token, certificate),
             waived: inputs.tls,
             renewed_in: if inputs.renewed_in.is_empty() { "its source" } else { inputs.renewed_in },
@@ -205,7 +209,9 @@ impl Client {
             code: Code::BadEndpoint,
             detail: format!("{target:?} is no path of a URL"),
         })?;
-        *request.headers_mut() = self.headers.clone();
+        for (name, value) in &self.headers {
+            request.headers_mut().append(name.clone(), value.clone());
+        }
         request.headers_mut().insert(header::HOST, server.host.clone());
         Ok(request)
     }

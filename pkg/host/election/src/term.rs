@@ -10,7 +10,7 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -46,17 +46,13 @@ impl Moment {
 /// When the term was last renewed and when the process must be gone, in nanoseconds since boot; and what
 /// was read of the Lease on the way.
 ///
-/// Relaxed ordering is enough: each value stands alone and nothing is published through it.
+/// Relaxed ordering is enough: each number stands alone and nothing is published through it.
 #[derive(Debug)]
 pub(crate) struct Term {
     renewed: AtomicU64,
     limit: AtomicU64,
-    /// Of the Lease last written.
-    transitions: AtomicI32,
-    /// The newest resource version of the Lease that any answer had.
-    newest: AtomicU64,
-    /// See [`Won::lease_went_back`].
-    went_back: AtomicBool,
+    /// The newest resource version of the Lease that any answer had, and the Lease of the last answer.
+    lease: Mutex<(u64, Won)>,
 }
 
 impl Term {
@@ -65,9 +61,7 @@ impl Term {
         Self {
             renewed: AtomicU64::new(NEVER),
             limit: AtomicU64::new(NEVER),
-            transitions: AtomicI32::new(0),
-            newest: AtomicU64::new(0),
-            went_back: AtomicBool::new(false),
+            lease: Mutex::default(),
         }
     }
 
@@ -75,20 +69,17 @@ impl Term {
     pub(crate) fn note(&self, lease: Option<&Lease>) {
         let version =
             lease.and_then(|lease| lease.metadata.resource_version.as_ref()?.parse().ok());
-        let version = version.unwrap_or_default();
-        if version < self.newest.fetch_max(version, Ordering::Relaxed) {
-            self.went_back.store(true, Ordering::Relaxed);
-        }
+        let version: u64 = version.unwrap_or_default();
+        let (newest, won) = &mut *self.lease.lock();
+        won.lease_went_back |= version < *newest;
+        *newest = version.max(*newest);
         if let Some(lease) = lease {
-            self.transitions.store(LeaseRecord::of(lease).transitions, Ordering::Relaxed);
+            won.transitions = LeaseRecord::of(lease).transitions;
         }
     }
 
     pub(crate) fn won(&self) -> Won {
-        Won {
-            transitions: self.transitions.load(Ordering::Relaxed),
-            lease_went_back: self.went_back.load(Ordering::Relaxed),
-        }
+        self.lease.lock().1
     }
 
     /// We lead; the process must be gone `allowed` after `start` unless this is called again.

@@ -159,7 +159,8 @@ constructors! {
     version: Version => VersionRequest;
 }
 
-/// Declares the flags of one help section: each as a constant of type [`Flag`], then their table.
+/// Declares the flags of one help section: each as a constant of type [`Flag`], then their table. The
+/// table also has the flags behind `with`, which are declared elsewhere.
 ///
 /// ```
 /// flags::declare! {
@@ -175,7 +176,7 @@ constructors! {
 macro_rules! declare {
     (
         $(#[$of_table:meta])*
-        $vis:vis $table:ident in $group:literal;
+        $vis:vis $table:ident in $group:literal $(, with $other:ident)*;
         $(
             $(#[$of_flag:meta])*
             $flag:ident: $type:ty = $kind:ident($name:literal, $default:literal) $help:literal;
@@ -187,7 +188,7 @@ macro_rules! declare {
                 $crate::Flag::$kind($group, $name, $default, $help);
         )+
         $(#[$of_table])*
-        $vis const $table: &[$crate::Spec] = &[$($flag.spec()),+];
+        $vis const $table: &[$crate::Spec] = &[$($flag.spec()),+ $(, $other.spec())*];
     };
 }
 

@@ -254,9 +254,10 @@ impl<T: Cached> Objects<T> {
     /// In the order of keys, as the API server lists: what a controller does with a list is then
     /// the same after every restart.
     pub(crate) fn in_order(&self) -> Vec<&Arc<T>> {
-        let mut objects: Vec<_> = self.values().collect();
-        objects.sort_unstable_by(|a, b| a.key().cmp(b.key()));
-        objects
+        let mut objects: Vec<(&str, &Arc<T>)> =
+            self.values().map(|object| (&**object.key(), object)).collect();
+        objects.sort_unstable_by_key(|(key, _)| *key);
+        objects.into_iter().map(|(_, object)| object).collect()
     }
 }
 

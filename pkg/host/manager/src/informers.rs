@@ -143,12 +143,23 @@ impl Informers {
     /// aggregated API server serves the kind, where the CRD is somebody else's, or where CRDs may
     /// not be listed: then only fields that upstream has are written, by merge patches.
     pub fn schema_is_ours(&self, kind: &Resource) -> impl Fn() -> bool + Send + Sync + 'static {
+        self.crd_has(kind, MANAGED_BY, self.shared.options.product)
+    }
+
+    /// Whether the CRD of a custom kind has this label now, as for a field that not every schema of ours
+    /// has.
+    pub fn crd_has(
+        &self,
+        kind: &Resource,
+        label: &'static str,
+        value: &'static str,
+    ) -> impl Fn() -> bool + Send + Sync + 'static {
         let Shared { options, .. } = &*self.shared;
-        let (product, key) = (options.product, format!("{}.{}", kind.plural, kind.group));
+        let key = format!("{}.{}", kind.plural, kind.group);
         let crds = self.shared.informer::<Metadata>(Source::crds(options.server.clone()));
         move || {
             let crd = crds.get(&key);
-            crd.is_some_and(|crd| crd.labels.get(MANAGED_BY).is_some_and(|by| **by == *product))
+            crd.is_some_and(|crd| crd.labels.get(label).is_some_and(|it| **it == *value))
         }
     }
 

@@ -57,6 +57,13 @@ impl<S: Schema> ObjectClient<S> {
         Self { calls, writes: Arc::default(), answered: Answered::default() }
     }
 
+    /// Keeps no copy of what answers bring: for a client that only applies and merges, whose writes
+    /// do not begin with one.
+    #[must_use]
+    pub fn keeping_no_answers(self) -> Self {
+        Self { answered: Answered::nothing(), ..self }
+    }
+
     /// Notes the writes of unknown outcome here.
     #[must_use]
     pub fn noting(mut self, open: &OpenWrites) -> Self {

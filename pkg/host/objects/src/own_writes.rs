@@ -26,6 +26,8 @@ struct Copies<S: Schema> {
     by_age: BTreeMap<u64, Arc<str>>,
     next_turn: u64,
     bytes: usize,
+    /// Bytes of all copies at most.
+    most: usize,
 }
 
 struct Copy<S: Schema> {
@@ -34,6 +36,16 @@ struct Copy<S: Schema> {
 }
 
 impl<S: Schema> Answered<S> {
+    /// Keeps nothing.
+    pub(crate) fn nothing() -> Self {
+        Self::with(0)
+    }
+
+    fn with(most: usize) -> Self {
+        let (kept, by_age) = (HashMap::new(), BTreeMap::new());
+        Self(Arc::new(Mutex::new(Copies { kept, by_age, next_turn: 0, bytes: 0, most })))
+    }
+
     /// Keeps what an answer brought, unless the write was the object's end.
     pub(crate) fn keep(&self, object: &Arc<Object<S>>) {
         let mut copies = self.0.lock();
@@ -85,7 +97,7 @@ impl<S: Schema> Copies<S> {
     }
 
     fn make_room(&mut self) {
-        while self.bytes > MOST
+        while self.bytes > self.most
             && let Some((_, oldest)) = self.by_age.pop_first()
         {
             self.remove(&oldest);
@@ -110,8 +122,7 @@ impl<S: Schema> Clone for Answered<S> {
 
 impl<S: Schema> Default for Answered<S> {
     fn default() -> Self {
-        let (kept, by_age) = (HashMap::new(), BTreeMap::new());
-        Self(Arc::new(Mutex::new(Copies { kept, by_age, next_turn: 0, bytes: 0 })))
+        Self::with(MOST)
     }
 }
 

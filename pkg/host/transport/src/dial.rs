@@ -1,12 +1,13 @@
 //! One connection, opened phase by phase, for a prober that says where it hangs and what broke; and
 //! [`Duplex`], its bytes in the clear or inside TLS. [`crate::open`] is for everybody else.
 
+mod tls_stream;
+
 use std::future::{Ready, poll_fn};
 use std::io;
 use std::net::{Ipv6Addr, SocketAddr, UdpSocket};
 use std::num::NonZero;
 use std::panic::resume_unwind;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::task::Poll;
 use std::thread::available_parallelism;
@@ -20,15 +21,14 @@ use hyper_util::rt::TokioIo;
 use parking_lot::Mutex;
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
-use tokio::io::{AsyncBufRead, AsyncRead, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::task::{JoinSet, yield_now};
-use tokio_rustls::TlsConnector;
-use tokio_rustls::client::TlsStream;
 use tower::{Service as _, ServiceExt as _};
 
 use crate::certificates::{Validity, validity};
+use crate::dial::tls_stream::TlsStream;
 use crate::endpoint::{Endpoint, Kind, Proxy};
 use crate::error::{DialError, ProxyFault, broken_handshake, refused, unresolved};
 use crate::names::Asker;
@@ -97,8 +97,7 @@ pub async fn dial(
         None => server_name(server)?,
     };
     let stream = secure(&endpoint.tls, name, stream).await?;
-    let certificate = stream.get_ref().1.peer_certificates();
-    let certificate = certificate.and_then(|chain| validity(chain.first()?));
+    let certificate = stream.certificates().and_then(|chain| validity(chain.first()?));
     Ok(Dialed { stream: Box::new(stream), certificate })
 }
 
@@ -177,23 +176,21 @@ pub trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Duplex for T {}
 
 /// Speaks TLS with the server of this `name`. The handshake is made on threads of its own.
-pub(super) async fn secure<S: Duplex + 'static>(
+async fn secure<S: Duplex + 'static>(
     tls: &Arc<ClientConfig>,
     name: ServerName<'static>,
     stream: S,
 ) -> Result<TlsStream<S>, DialError> {
-    let connector = TlsConnector::from(Arc::clone(tls));
-    let made = apart(async move { connector.connect(name, stream).await }).await;
+    let tls = Arc::clone(tls);
+    let made = apart(async move { TlsStream::connect(&tls, name, stream).await }).await;
     let mut made = made.and_then(|made| made).map_err(broken_handshake)?;
     // In TLS 1.3 the client is done before the server has judged its certificate. A refusal that is
     // here already is told as such: after a request the kernel would drop it with the connection.
     yield_now().await;
-    let refused = poll_fn(|context| match Pin::new(&mut made).poll_fill_buf(context) {
-        // An alert. An end of the connection is told by the request that meets it.
-        Poll::Ready(Err(error)) if error.kind() == io::ErrorKind::InvalidData => {
-            Poll::Ready(Some(error))
-        }
-        Poll::Ready(_) | Poll::Pending => Poll::Ready(None),
+    // An end of the connection is told by the request that meets it.
+    let refused = poll_fn(|context| match made.poll_alert(context) {
+        Poll::Ready(error) => Poll::Ready(Some(error)),
+        Poll::Pending => Poll::Ready(None),
     });
     match refused.await {
         Some(error) => Err(broken_handshake(error)),

@@ -41,7 +41,7 @@ pub(crate) use super::ledger::Uid;
 pub(crate) use cluster_cidrs::{Holding, RangeUse, SeenClusterCidr};
 pub(crate) use findings::{Effects, Notice, Skipped};
 pub(crate) use pool_source::{CloudSource, ServingState};
-pub(crate) use sending::{AfterRead, OpenOutcome};
+pub(crate) use sending::AfterRead;
 pub(crate) use shortage::Shortage;
 
 /// From this size on the map of unassigned Nodes shrinks again: all Nodes of a new cluster are in it
@@ -71,7 +71,7 @@ pub(crate) enum Assignment {
 }
 
 /// The allocator's state. See the module's head for what it guarantees.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Allocator {
     ledger: CountedLedger,
     source: PoolSource,
@@ -301,7 +301,6 @@ impl Allocator {
                 Phase::Starved(_) => snapshot.starved += 1,
                 Phase::Reserved => snapshot.reserved += 1,
             }
-            snapshot.unresolved += usize::from(node.outcome().is_open());
         }
         snapshot
     }

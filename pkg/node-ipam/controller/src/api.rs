@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use client::{Answer, CallError, Caller, SendCheck, WaitingSince};
-use http::{Method, Request, StatusCode, header};
+use http::{Request, StatusCode, header};
 use jiff::Timestamp;
 use jiff::fmt::rfc2822;
 use kube::client::Body;
@@ -24,15 +24,6 @@ pub(crate) struct NodeApi {
     caller: Caller,
     /// Bounds one PATCH here; the server is told the same.
     patch_timeout: Duration,
-}
-
-/// Result of a consistent read by name.
-#[derive(Debug)]
-pub(crate) enum Read {
-    /// A Node of that name.
-    Found(Node),
-    /// The API server has no Node of that name.
-    Absent,
 }
 
 impl NodeApi {
@@ -77,15 +68,22 @@ impl NodeApi {
         since: Instant,
         check: Option<SendCheck>,
     ) -> Result<Answer, CallError> {
-        let mut request = Request::builder()
-            .method(Method::PATCH)
-            .uri(path)
+        let request = Request::patch(path)
             .header(header::CONTENT_TYPE, "application/strategic-merge-patch+json")
             .header(header::ACCEPT, METADATA_ONLY)
-            .body(Body::from(body))
-            .map_err(|error| CallError::NotSent(Box::new(error)))?;
-        request.extensions_mut().insert("patch");
-        request.extensions_mut().insert(WaitingSince(since));
+            .extension("patch");
+        self.answer(request, Body::from(body), since, check).await
+    }
+
+    async fn answer(
+        &self,
+        request: http::request::Builder,
+        body: Body,
+        since: Instant,
+        check: Option<SendCheck>,
+    ) -> Result<Answer, CallError> {
+        let request = request.extension(WaitingSince(since)).body(body);
+        let mut request = request.map_err(|error| CallError::NotSent(Box::new(error)))?;
         if let Some(check) = check {
             request.extensions_mut().insert(check);
         }
@@ -93,16 +91,16 @@ impl NodeApi {
     }
 
     /// Reads a Node with all writes that were answered before (no resourceVersion: a quorum
-    /// read).
+    /// read); `None` when the API server has no Node of that name.
     ///
     /// # Errors
     /// The read failed or was refused; nothing is known.
-    pub(crate) async fn read(&self, name: &str, since: Instant) -> Result<Read, ReadError> {
+    pub(crate) async fn read(&self, name: &str, since: Instant) -> Result<Option<Node>, ReadError> {
         let answer = self.get(name, since).await?;
         match answer.status {
-            StatusCode::OK => Ok(Read::Found(serde_json::from_slice(&answer.body)?)),
+            StatusCode::OK => Ok(Some(serde_json::from_slice(&answer.body)?)),
             // Only the API server's own word about this very Node frees its block.
-            StatusCode::NOT_FOUND if says_not_found(&answer.body, name) => Ok(Read::Absent),
+            StatusCode::NOT_FOUND if says_not_found(&answer.body, name) => Ok(None),
             status => Err(ReadError::Refused { status, pause: answer.retry_after }),
         }
     }
@@ -124,15 +122,8 @@ impl NodeApi {
     }
 
     async fn get(&self, name: &str, since: Instant) -> Result<Answer, CallError> {
-        let mut request = Request::builder()
-            .method(Method::GET)
-            .uri(path(name))
-            .header(header::ACCEPT, "application/json")
-            .body(Body::empty())
-            .map_err(|error| CallError::NotSent(Box::new(error)))?;
-        request.extensions_mut().insert("get");
-        request.extensions_mut().insert(WaitingSince(since));
-        self.caller.answer(request, self.patch_timeout).await
+        let request = Request::get(path(name)).header(header::ACCEPT, "application/json");
+        self.answer(request.extension("get"), Body::empty(), since, None).await
     }
 }
 
@@ -165,12 +156,8 @@ fn says_not_found(body: &[u8], node: &str) -> bool {
 }
 
 fn hint(status: StatusCode) -> &'static str {
-    match status {
-        StatusCode::FORBIDDEN => {
-            "; run with --use-service-account-credentials=true or grant get and patch on nodes"
-        }
-        _ => "",
-    }
+    let hint = "; run with --use-service-account-credentials=true or grant get and patch on nodes";
+    if status == StatusCode::FORBIDDEN { hint } else { "" }
 }
 
 /// Node names are DNS subdomains, so nothing in them needs escaping.

@@ -27,7 +27,7 @@ use informer::Subscription;
 use kube_api::CloudNode;
 use manager::{Context, Failure, Stopped};
 use parking_lot::Mutex;
-use prometheus::{IntCounterVec, Opts, Registry};
+use prometheus::Registry;
 use tracing::info;
 use workqueue::{Backoff, Reconcile};
 
@@ -38,7 +38,7 @@ use crate::{LOGGER, node_work};
 use cloud_nodes::CloudNodes;
 use copying::Copier;
 use provider::{Cloud, GoogleCloud};
-use syncer::{Syncer, TIMER};
+use syncer::Syncer;
 
 /// One pass over a Node: an operation of the cloud takes up to two minutes, and calls wait for each
 /// other.
@@ -100,7 +100,7 @@ async fn sync<C: Cloud>(
     allocator: Allocator,
     options: &Options,
 ) -> Result<Stopped, Failure> {
-    let all = nodes(context, cloud, ("ipam_node", TIMER.backoff()), allocator, options)?;
+    let all = nodes(context, cloud, ("ipam_node", syncer::BACKOFF), allocator, options)?;
     let spread = Arc::<Mutex<_>>::default();
     let syncer = Syncer { all: Arc::clone(&all), direction, spread: Arc::clone(&spread) };
     let gone = move |all: &CloudNodes<C>, node: &kube_api::Node| {
@@ -123,9 +123,9 @@ fn nodes<C: Cloud>(
     allocator: Allocator,
     options: &Options,
 ) -> Result<Arc<CloudNodes<C>>, Failure> {
-    let metrics = context.metrics(|registry| metrics(registry, queue.0))?;
+    let metrics = context.metrics(|registry| register(registry, queue.0))?;
     let allocator = Arc::new(Mutex::new(allocator.holding_by(options.hold.clone())));
-    let nodes = node_work::nodes::<CloudNode>(context, options);
+    let nodes = node_work::nodes_of::<CloudNode>(&context.informers, options);
     let core = node_work::reconciler(context, queue, &nodes, &allocator, metrics, None);
     Ok(CloudNodes::new(core, cloud))
 }
@@ -146,16 +146,10 @@ async fn work<C: Cloud, R: Reconcile<Key = Arc<str>>>(
 }
 
 /// Registers everything, once per process; `queue` is the name of the work queue.
-fn metrics(registry: &Registry, queue: &str) -> Result<IpamMetrics, prometheus::Error> {
-    let dropped = IntCounterVec::new(
-        Opts::new(
-            "workqueue_dropped_objects",
-            "Nodes that were given up after too many attempts, which never happens here.",
-        ),
-        &["name"],
-    )?;
+fn register(registry: &Registry, queue: &str) -> Result<IpamMetrics, prometheus::Error> {
+    let help = "Nodes that were given up after too many attempts, which never happens here.";
+    let dropped = metrics::counter(registry, "workqueue_dropped_objects", help, &["name"])?;
     dropped.with_label_values(&[queue]);
-    registry.register(Box::new(dropped))?;
     IpamMetrics::new(registry, PoolsOf::Flags)
 }
 

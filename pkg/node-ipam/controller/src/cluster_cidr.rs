@@ -19,12 +19,11 @@ use kube_api::{Kind, LabelledNode};
 use manager::{Context, Failure, Stopped};
 use objects::{Created, Draft, Object, ObjectClient};
 use parking_lot::Mutex;
-use tokio::sync::{Notify, watch};
+use tokio::sync::{Notify, oneshot};
 use tokio::time::{sleep, timeout};
 use tracing::{info, warn};
 use workqueue::{Backoff, Jitter, WorkQueue};
 
-use self::watch as watch_cluster_cidrs;
 use crate::allocator::{Allocator, Effects, SeenClusterCidr, ServingState};
 use crate::metrics::{IpamMetrics, PoolsOf};
 use crate::options::{ClusterCidrOptions, Options};
@@ -33,10 +32,10 @@ use crate::reconciler::Reconciler;
 use crate::{LOGGER, node_work};
 use plan::Rules;
 use reconciler::{ClusterCidrReconciler, STATUS_EVERY};
-use spec::{ClusterCidr, ClusterCidrBody};
+use spec::{CLUSTER_CIDRS, ClusterCidrBody};
 
 pub(crate) use plan::Plan;
-pub(crate) use spec::{CLUSTER_CIDRS, ClusterCidrSpec, DRAIN, FINALIZER};
+pub(crate) use spec::{ClusterCidr, ClusterCidrSpec, DRAIN, FINALIZER, object_ref};
 
 /// Backoff of one ClusterCIDR, without an end.
 const BACKOFF: Backoff =
@@ -65,13 +64,13 @@ pub(crate) async fn run(
     let informers = context.informers.of_any_owner();
     let source = informers.source(Kind::Custom(CLUSTER_CIDRS));
     let cache = informers.get_from::<Object<ClusterCidr>>(source);
-    let nodes = node_work::nodes::<LabelledNode>(context, options);
+    let nodes = node_work::nodes_of::<LabelledNode>(&context.informers, options);
     let queue = context.queue::<Arc<str>>("multi_cidr_range_allocator_cidr", BACKOFF);
     let name = ("multi_cidr_range_allocator_node", node_work::BACKOFF);
     let objects = Some(queue.clone());
     let reconciler = node_work::reconciler(context, name, &nodes, &allocator, metrics, objects);
     let changed = Arc::new(Notify::new());
-    let _cluster_cidrs = watch_cluster_cidrs(&cache, &reconciler, &queue, of.rules, &changed);
+    let _cluster_cidrs = watch(&cache, &reconciler, &queue, of.rules, &changed);
     // What Nodes hold is judged by all ranges there are.
     let known = cache.synced_or_dormant();
     if context.stop.run_until_cancelled(known).await.is_none() {
@@ -129,23 +128,17 @@ async fn reconcile(
         .await
 }
 
-/// The first attempt to make the object of the flags is over.
-#[derive(Clone, Debug)]
-struct Tried {
-    /// UID of the object, if this attempt made it.
-    made: Option<Arc<str>>,
-}
-
 /// Begins to create `default-cluster-cidr` from the flags, unless it exists: one flag moves a cluster
-/// from the RangeAllocator.
+/// from the RangeAllocator. The first attempt tells the UID of the object that it made.
 fn make_default(
     context: &Context,
     spec: Option<ClusterCidrSpec>,
     cache: &Informer<Object<ClusterCidr>>,
     client: ObjectClient<ClusterCidr>,
-) -> watch::Receiver<Option<Tried>> {
+) -> oneshot::Receiver<Option<Arc<str>>> {
+    let (tried, first) = oneshot::channel();
     // Where the kind is not served, Nodes need not wait.
-    let (tried, first) = watch::channel(cache.is_dormant().then_some(Tried { made: None }));
+    let mut tried = Some(tried).filter(|_| !cache.is_dormant());
     let (cache, stop) = (cache.clone(), context.stop.clone());
     context.spawn(async move {
         let Some(spec) = spec else { return };
@@ -154,7 +147,7 @@ fn make_default(
             loop {
                 let there = cache.get(plan::NAME).is_some();
                 let made = if there { Some(None) } else { make(&client, &spec).await };
-                tried.send_replace(Some(Tried { made: made.clone().unwrap_or_default() }));
+                let _awaited = tried.take().map(|tried| tried.send(made.clone().flatten()));
                 match made {
                     Some(_) => return,
                     None => sleep(MAKE_AGAIN).await,
@@ -193,13 +186,12 @@ async fn make(
 /// nothing for it, or given a block of a lesser one, while a better one is about to be used.
 async fn settled(
     allocator: Arc<Mutex<Allocator>>,
-    mut first: watch::Receiver<Option<Tried>>,
+    first: oneshot::Receiver<Option<Arc<str>>>,
     changed: Arc<Notify>,
 ) {
     let settling = async {
         // `None` where the flags name no ClusterCIDR: the sender is dropped.
-        let tried = first.wait_for(Option::is_some).await.ok().and_then(|tried| tried.clone());
-        let made = tried.and_then(|tried| tried.made);
+        let made = first.await.ok().flatten();
         loop {
             let unknown = |uid: &Arc<str>| allocator.lock().use_of(uid).is_none();
             if !made.as_ref().is_some_and(unknown) && !allocator.lock().has_unheld() {
@@ -254,8 +246,17 @@ fn see(allocator: &mut Allocator, object: &Object<ClusterCidr>, rules: Rules) ->
     })
 }
 
-fn state(object: &Object<ClusterCidr>) -> ServingState {
+/// Whether a ClusterCIDR gives out blocks.
+pub(crate) fn state(object: &Object<ClusterCidr>) -> ServingState {
     let metadata = &object.metadata;
-    let drain = metadata.annotations.get(DRAIN).map(String::as_str);
-    ServingState::of(metadata.deleting(), metadata.has_finalizer(FINALIZER), drain)
+    let is_drained = || metadata.annotations.get(DRAIN).is_some_and(|drain| drain == "true");
+    if metadata.deleting() {
+        ServingState::Terminating
+    } else if !metadata.has_finalizer(FINALIZER) {
+        ServingState::Unheld
+    } else if is_drained() {
+        ServingState::Draining
+    } else {
+        ServingState::Serving
+    }
 }

@@ -3,6 +3,7 @@
 #[cfg(test)]
 mod predecessor_tests;
 
+use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use cidr::Pool;
 use client::{Answer, CallError};
 use flags::{Problem, Spec, Values};
 use futures::future::BoxFuture;
-use http::{Method, Request, StatusCode};
+use http::{Request, StatusCode};
 use kube::client::Body;
 use kube_api::{CloudNode, LabelledNode, Node, Status};
 use manager::{Configured, Context, Controller, Failure, Informers, Permission, Runner, Stopped};
@@ -190,7 +191,7 @@ async fn allocate_from_flags(context: &Context, options: &Options) -> Result<Sto
     let allocator =
         allocator.draining(drained).resting_for(*reuse_delay).holding_by(options.hold.clone());
     let allocator = Arc::new(Mutex::new(allocator));
-    let nodes = node_work::nodes::<Node>(context, options);
+    let nodes = node_work::nodes_of::<Node>(&context.informers, options);
     let queue = ("cidrallocator_node", node_work::BACKOFF);
     let reconciler = node_work::reconciler(context, queue, &nodes, &allocator, metrics, None);
     let _watching = node_work::watch(&nodes, &reconciler);
@@ -225,39 +226,22 @@ struct Page {
     items: Vec<IgnoredAny>,
 }
 
-/// Why there is no page.
-#[derive(Debug, thiserror::Error)]
-enum PageError {
-    #[error(transparent)]
-    Call(#[from] CallError),
-    #[error("the server answered {status}: {message}")]
-    Refused { status: StatusCode, message: String },
-    #[error("cannot decode the list: {0}")]
-    Decode(#[from] serde_json::Error),
-}
-
 /// Whether the cluster has a Node, by a consistent list.
-pub(crate) fn has_nodes(client: kube::Client) -> BoxFuture<'static, Result<bool, Failure>> {
-    Box::pin(async move {
-        let listed = list(&client).await;
-        let page = listed.map_err(|error| {
-            Failure::new(format!("cannot list the Nodes of the cluster: {error}"))
-        })?;
-        Ok(!page.items.is_empty())
-    })
+pub(crate) async fn has_nodes(client: kube::Client) -> Result<bool, Failure> {
+    let has_nodes = list(&client).await.map(|page| !page.items.is_empty());
+    has_nodes
+        .map_err(|error| Failure::new(format!("cannot list the Nodes of the cluster: {error}")))
 }
 
-async fn list(client: &kube::Client) -> Result<Page, PageError> {
-    let request = Request::builder().method(Method::GET).uri(ONE_NODE);
-    let mut request =
-        request.body(Body::empty()).map_err(|error| CallError::NotSent(Box::new(error)))?;
-    request.extensions_mut().insert("list");
+async fn list(client: &kube::Client) -> Result<Page, Box<dyn Error + Send + Sync>> {
+    let request = Request::get(ONE_NODE).extension("list").body(Body::empty());
+    let request = request.map_err(|error| CallError::NotSent(Box::new(error)))?;
     let Answer { status, body, .. } = client::answer(client, request, LIMIT).await?;
     if status != StatusCode::OK {
         let message = Status::read(&body).unwrap_or_default().message;
-        return Err(PageError::Refused { status, message });
+        return Err(format!("the server answered {status}: {message}").into());
     }
-    Ok(serde_json::from_slice(&body)?)
+    serde_json::from_slice(&body).map_err(|error| format!("cannot decode the list: {error}").into())
 }
 
 #[cfg(test)]

@@ -40,7 +40,7 @@ struct PoolCounters {
 }
 
 /// Claims on pools. It is read like a [`Ledger`]; every change is counted.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct CountedLedger {
     ledger: Ledger<Owner>,
     /// In the order of the pools.

@@ -1,6 +1,6 @@
 //! Metrics of node-ipam, the same for all allocators. Those of kube-controller-manager keep its
 //! spelling, `cirdset` included. What is state is read off the allocator at scrape time, so it
-//! cannot drift from the truth ([`StateMetrics`]).
+//! cannot drift from the truth ([`read`]).
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use cidr::IpNet;
 use metrics::Family;
 use parking_lot::Mutex;
 use prometheus::proto::Metric;
-use prometheus::{Histogram, HistogramOpts, HistogramVec, IntCounterVec, Opts, Registry};
+use prometheus::{Error, Histogram, HistogramOpts, HistogramVec, IntCounterVec, Registry};
 
 use super::allocator::{Allocator, Skipped};
 use super::pressure::{PoolState, Servable, Snapshot};
@@ -19,78 +19,84 @@ use super::second_allocator::{KNOWN, OTHER_LABEL};
 /// same.
 #[derive(Clone)]
 pub(crate) struct IpamMetrics {
-    state: StateMetrics,
+    shown: Shown,
     first_patch: Histogram,
     assignment: Histogram,
     tries: HistogramVec,
     patches: IntCounterVec,
-    second_allocators: IntCounterVec,
+    /// Counts Nodes of other allocators.
+    pub(crate) second_allocators: IntCounterVec,
 }
+
+/// The allocator whose numbers are shown, if one runs.
+type Shown = Arc<Mutex<Option<Weak<Mutex<Allocator>>>>>;
 
 impl IpamMetrics {
     /// Registers everything.
     ///
     /// # Errors
     /// A name is registered already.
-    pub(crate) fn new(registry: &Registry, of: PoolsOf) -> Result<Self, prometheus::Error> {
-        let first_patch = Histogram::with_opts(
-            HistogramOpts::new(
-                "node_ipam_first_patch_delay_seconds",
-                "Time from receiving a Node without a pod CIDR until its first PATCH is sent; Nodes \
-                 that found the pool full, or wait for a cloud, are left out.",
-            )
-            .buckets(vec![
-                0.000_05, 0.000_1, 0.000_2, 0.000_3, 0.000_5, 0.000_75, 0.001, 0.002, 0.005, 0.01,
-                0.05, 0.25, 1.0, 5.0,
-            ]),
-        )?;
-        let assignment = Histogram::with_opts(
-            HistogramOpts::new(
-                "node_ipam_assignment_duration_seconds",
-                "Time from first seeing a Node without a pod CIDR to the answer that it is set.",
-            )
-            .buckets(vec![
-                0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0,
-            ]),
-        )?;
-        let tries = HistogramVec::new(
-            HistogramOpts::new(
-                format!("{}_allocation_tries_per_request", of.prefix()),
+    pub(crate) fn new(registry: &Registry, of: PoolsOf) -> Result<Self, Error> {
+        let first_patch = HistogramOpts::new(
+            "node_ipam_first_patch_delay_seconds",
+            "Time from receiving a Node without a pod CIDR until its first PATCH is sent; Nodes \
+             that found the pool full, or wait for a cloud, are left out.",
+        )
+        .buckets(vec![
+            0.000_05, 0.000_1, 0.000_2, 0.000_3, 0.000_5, 0.000_75, 0.001, 0.002, 0.005, 0.01,
+            0.05, 0.25, 1.0, 5.0,
+        ]);
+        let assignment = HistogramOpts::new(
+            "node_ipam_assignment_duration_seconds",
+            "Time from first seeing a Node without a pod CIDR to the answer that it is set.",
+        )
+        .buckets(vec![
+            0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0,
+        ]);
+        let tries = format!("{}_allocation_tries_per_request", of.prefix());
+        let metrics = Self {
+            shown: Shown::default(),
+            first_patch: metrics::register(registry, Histogram::with_opts(first_patch)?)?,
+            assignment: metrics::register(registry, Histogram::with_opts(assignment)?)?,
+            tries: metrics::histogram(
+                registry,
+                &tries,
                 "Used blocks that were skipped before a free block was found, per allocation.",
-            )
-            .buckets(vec![1.0, 5.0, 25.0, 125.0, 625.0]),
-            of.labels(),
-        )?;
-        let patches = IntCounterVec::new(
-            Opts::new("node_ipam_patch_results_total", "Node PATCHes by class of their result."),
-            &["class"],
-        )?;
-        let second_allocators = IntCounterVec::new(
-            Opts::new(
+                of.labels(),
+                &[1.0, 5.0, 25.0, 125.0, 625.0],
+            )?,
+            patches: metrics::counter(
+                registry,
+                "node_ipam_patch_results_total",
+                "Node PATCHes by class of their result.",
+                &["class"],
+            )?,
+            second_allocators: metrics::counter(
+                registry,
                 "node_ipam_second_allocator_total",
                 "Nodes whose pod CIDR another program assigned while this program led, by the program.",
-            ),
-            &["manager"],
-        )?;
+                &["manager"],
+            )?,
+        };
         for label in KNOWN.iter().map(|it| it.label).chain([OTHER_LABEL]) {
-            second_allocators.with_label_values(&[label]);
+            metrics.second_allocators.with_label_values(&[label]);
         }
-        registry.register(Box::new(first_patch.clone()))?;
-        registry.register(Box::new(assignment.clone()))?;
-        registry.register(Box::new(tries.clone()))?;
-        registry.register(Box::new(patches.clone()))?;
-        registry.register(Box::new(second_allocators.clone()))?;
-        let state = StateMetrics::new(registry, of)?;
-        Ok(Self { state, first_patch, assignment, tries, patches, second_allocators })
+        let shown = Arc::clone(&metrics.shown);
+        metrics::at_scrape(registry, families(of)?, move |families| {
+            let allocator = shown.lock().as_ref().and_then(Weak::upgrade);
+            let snapshot = allocator.map(|allocator| allocator.lock().snapshot());
+            snapshot.map_or_else(Default::default, |snapshot| read(families, &snapshot))
+        })?;
+        Ok(metrics)
     }
 
-    /// Shows this allocator from now on.
+    /// Shows this allocator from now on, for as long as it lives.
     pub(crate) fn attach(&self, allocator: &Arc<Mutex<Allocator>>) {
         for pool in allocator.lock().snapshot().pools {
             let cidr = cidr::canonical(&pool.cidr);
             self.tries.with_label_values(&series(&cidr, pool.object.as_deref()));
         }
-        self.state.attach(allocator);
+        *self.shown.lock() = Some(Arc::downgrade(allocator));
     }
 
     /// A block was allocated, and how it was found.
@@ -110,11 +116,6 @@ impl IpamMetrics {
     /// The first PATCH of a Node left, this long after its event was received.
     pub(crate) fn left_first(&self, delay: Duration) {
         self.first_patch.observe(delay.as_secs_f64());
-    }
-
-    /// Counts Nodes of other allocators.
-    pub(crate) fn second_allocators(&self) -> IntCounterVec {
-        self.second_allocators.clone()
     }
 
     /// A PATCH ended in this class.
@@ -161,37 +162,8 @@ impl PoolsOf {
     }
 }
 
-/// The allocator whose numbers are shown, if one runs.
-type Shown = Arc<Mutex<Option<Weak<Mutex<Allocator>>>>>;
-
-/// Metrics of state. Registered once per process; a restarted controller attaches its new allocator.
-#[derive(Clone)]
-struct StateMetrics(Shown);
-
-impl StateMetrics {
-    /// Registers all that is read at scrape time.
-    ///
-    /// # Errors
-    /// A name is registered already.
-    fn new(registry: &Registry, of: PoolsOf) -> Result<Self, prometheus::Error> {
-        let shown = Shown::default();
-        let scraped = Arc::clone(&shown);
-        metrics::at_scrape(registry, families(of)?, move |families| {
-            let allocator = scraped.lock().as_ref().and_then(Weak::upgrade);
-            let snapshot = allocator.map(|allocator| allocator.lock().snapshot());
-            snapshot.map_or_else(Default::default, |snapshot| read(families, &snapshot))
-        })?;
-        Ok(Self(shown))
-    }
-
-    /// Shows this allocator from now on, for as long as it lives.
-    fn attach(&self, allocator: &Arc<Mutex<Allocator>>) {
-        *self.0.lock() = Some(Arc::downgrade(allocator));
-    }
-}
-
 /// The families, in the order in which [`read`] fills them.
-fn families(of: PoolsOf) -> Result<[Family; 14], prometheus::Error> {
+fn families(of: PoolsOf) -> Result<[Family; 14], Error> {
     let pool = |name: &str, help: &str| Family::gauge(name, help, of.labels());
     let counter = |name: &str, help: &str| {
         Family::counter(&format!("{}_{name}", of.prefix()), help, of.labels())

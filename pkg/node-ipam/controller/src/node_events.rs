@@ -54,11 +54,6 @@ impl NodeEvents {
         self.report(node, if is_in_use { FAILED } else { NOT_AVAILABLE }, &shortage.to_string());
     }
 
-    /// Reports the state in which a Node went.
-    pub(crate) fn report_gone(&self, node: &Node, reason: &'static str, why: &str) {
-        self.record(node, reason, why);
-    }
-
     /// Warns the owner of a Node.
     pub(crate) fn warn(&self, notice: Notice) {
         if self.allocator.lock().notice_due(&notice, REMIND, Instant::now()) {
@@ -68,7 +63,8 @@ impl NodeEvents {
         }
     }
 
-    fn record(&self, node: &Node, reason: &'static str, why: &str) {
+    /// Records the state of a Node, also one that is gone, whenever it was last recorded.
+    pub(crate) fn record(&self, node: &Node, reason: &'static str, why: &str) {
         let state = if node.pod_cidrs.is_empty() {
             "Node has no pod CIDR"
         } else {

@@ -39,11 +39,6 @@ const ITEM_LIMIT: Duration = Duration::from_secs(180);
 
 /// The cache of all Nodes, each marked by `--node-selector`. The server selects none: the CIDRs of
 /// all Nodes are claims.
-pub(crate) fn nodes<N: StaticKind>(context: &Context, options: &Options) -> Informer<N> {
-    nodes_of(&context.informers, options)
-}
-
-/// Like [`nodes`], before there is a context.
 pub(crate) fn nodes_of<N: StaticKind>(informers: &Informers, options: &Options) -> Informer<N> {
     let mut source = informers.source(N::KIND);
     source.selector.clone_from(&options.node_selector);
@@ -62,7 +57,8 @@ pub(crate) fn reconciler<N: CachedNode>(
     let api = NodeApi::new(context.caller.clone(), context.settings.write_timeout);
     let (recorder, hold) = (context.recorder.clone(), allocator.lock().hold().clone());
     metrics.attach(allocator);
-    let detector = Detector::new(api.clone(), recorder.clone(), metrics.second_allocators(), hold);
+    let found = metrics.second_allocators.clone();
+    let detector = Detector::new(api.clone(), recorder.clone(), found, hold);
     Arc::new(Reconciler {
         allocator: Arc::clone(allocator),
         nodes: nodes.clone(),
@@ -122,7 +118,10 @@ pub(crate) async fn work<N: CachedNode, R: Reconcile<Key = Arc<str>>>(
     let lease = &context.settings.lease;
     let pools = pool_events::report(allocator, &context.recorder, lease, &context.stop);
     let publishing = publish(context, allocator, options);
-    let stop = deadline_of_outcomes(context);
+    let stop = async {
+        context.stop.cancelled().await;
+        Ok(Instant::now() + context.settings.write_timeout + LAST_READS)
+    };
     let ((), (), (), (), (), deadline) =
         tokio::try_join!(work, resting, watching, pools, publishing, stop)?;
     Ok(Stopped { unknown_writes: reconciler.settle_outcomes(deadline).await })
@@ -159,12 +158,6 @@ pub(crate) fn item_limit(context: &Context, options: &Options) -> Duration {
 /// PATCH travels to the server, and two for reads. With 5 s of the PATCH it fits into stock's
 /// default for `--controller-shutdown-timeout`, 10 s.
 const LAST_READS: Duration = Duration::from_secs(3);
-
-/// Waits for the stop of the run; until when its outcomes may be settled.
-async fn deadline_of_outcomes(context: &Context) -> Result<Instant, Failure> {
-    context.stop.clone().cancelled_owned().await;
-    Ok(Instant::now() + context.settings.write_timeout + LAST_READS)
-}
 
 /// Frees the blocks that were set aside when their time is over, until the stop.
 pub(crate) async fn end_rests<N: CachedNode>(reconciler: &Reconciler<N>) -> Result<(), Failure> {
@@ -216,7 +209,8 @@ pub(crate) fn watch<N: CachedNode>(
     })
 }
 
-fn is_no_news<N: CachedNode>(old: &N, new: &N) -> bool {
+/// Whether an update shows nothing that claims or selection depend on.
+pub(crate) fn is_no_news<N: CachedNode>(old: &N, new: &N) -> bool {
     let (before, after) = (old.as_ref(), new.as_ref());
     before.pod_cidrs == after.pod_cidrs
         && before.deleting == after.deleting

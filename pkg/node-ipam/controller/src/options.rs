@@ -6,6 +6,7 @@ mod cloud;
 mod cluster_cidrs;
 mod pools;
 mod ranges;
+mod single;
 
 use std::time::Duration;
 
@@ -16,10 +17,11 @@ use kube_api::LabelSelector;
 use crate::flags::{
     ADDITIONAL_CLUSTER_CIDRS, ALLOCATE_NODE_CIDRS, CIDR_ALLOCATOR_TYPE, CLOUD_PROVIDER,
     CLUSTER_CIDR, CONCURRENT_NODE_CIDR_PATCHES, DRAIN_CLUSTER_CIDRS, NODE_CIDR_EXCLUDE,
-    NODE_SELECTOR, ON_SECOND_ALLOCATOR, POD_CIDR_REUSE_DELAY, PUBLISH_POOLS,
-    SERVICE_CLUSTER_IP_RANGE, WARM_PROOF, WARM_STANDBY,
+    NODE_CIDR_MAX_IPV6_BITS, ON_SECOND_ALLOCATOR, PUBLISH_POOLS, SERVICE_CLUSTER_IP_RANGE,
+    WARM_PROOF, WARM_STANDBY,
 };
 use crate::second_allocator::{Hold, OnSecondAllocator};
+use single::{named, node_selector, reuse_delay, within};
 
 pub(crate) use cloud::{CloudOptions, Direction, Families, Mode};
 pub(crate) use cluster_cidrs::ClusterCidrOptions;
@@ -31,9 +33,6 @@ const ALLOCATOR_TYPES: [&str; 5] =
 
 /// Pools from ClusterCIDRs.
 const MULTI_CIDR: &str = "MultiCIDRRangeAllocator";
-
-/// The longest that a block rests.
-const REUSE_DELAY_MAX: Duration = Duration::from_secs(24 * 3600);
 
 /// Options of the controller.
 #[derive(Clone, Debug)]
@@ -59,7 +58,7 @@ pub(crate) struct Options {
     pub(crate) publish_pools: bool,
     /// The hold that all runs of this process share.
     pub(crate) hold: Hold,
-    /// For a standby with a warm cache.
+    /// For a standby with a warm cache; `None` without `--warm-standby`.
     pub(crate) warm_proof: Option<WarmProof>,
     /// The cache of Nodes is filled before the run begins: no list is delivered.
     pub(crate) is_warm: bool,
@@ -73,17 +72,6 @@ pub(crate) enum WarmProof {
     Beacon,
     /// Read the newest version, and wait until the watch has got there. Writes nothing.
     Bookmark,
-}
-
-impl WarmProof {
-    /// Reads the value of the flag.
-    fn named(name: &str) -> Option<Self> {
-        match name {
-            "beacon" => Some(Self::Beacon),
-            "bookmark" => Some(Self::Bookmark),
-            _ => None,
-        }
-    }
 }
 
 /// The verdict on a command line.
@@ -118,7 +106,10 @@ pub(crate) fn judge(values: &Values) -> Result<Judged, Vec<Problem>> {
         return if problems.is_empty() { Ok(Judged::Off) } else { Err(problems) };
     }
     let mut warnings = Vec::new();
-    check_allocator_type(&kind, &mut problems);
+    if !kind.is_empty() && !ALLOCATOR_TYPES.contains(&&*kind) {
+        let types = ALLOCATOR_TYPES.join(", ");
+        problems.push(CIDR_ALLOCATOR_TYPE.problem(format!("{kind:?} is not one of {types}")));
+    }
     let multi = kind == MULTI_CIDR;
     let given = values.get(&CLUSTER_CIDR);
     let unneeded = kind == cloud::CLOUD_ALLOCATOR || (multi && given.trim().is_empty());
@@ -126,12 +117,16 @@ pub(crate) fn judge(values: &Values) -> Result<Judged, Vec<Problem>> {
     let service_ranges =
         pools::service_ranges(&values.get(&SERVICE_CLUSTER_IP_RANGE), &mut problems, &mut warnings);
     let excluded = pools::excluded(&values.get(&NODE_CIDR_EXCLUDE), &mut problems);
-    let limit = pools::ipv6_limit(values, &mut problems);
+    let limit = within(values, &NODE_CIDR_MAX_IPV6_BITS, 1..=64, &mut problems).unwrap_or(16);
     let node_selector = node_selector(values, &mut problems);
     let reuse_delay = reuse_delay(values, &mut problems);
-    let concurrency = concurrency(values, &mut problems);
-    let on_second_allocator = on_second_allocator(values, &mut problems);
-    let warm_proof = warm_proof(values, &mut problems);
+    let patches = within(values, &CONCURRENT_NODE_CIDR_PATCHES, 1..=1024, &mut problems);
+    let concurrency = patches.unwrap_or(1);
+    let reactions = (OnSecondAllocator::NAMES, "pause, stop or warn");
+    let on_second_allocator = named(values, &ON_SECOND_ALLOCATOR, reactions, &mut problems);
+    let proofs =
+        ([("beacon", WarmProof::Beacon), ("bookmark", WarmProof::Bookmark)], "beacon or bookmark");
+    let warm_proof = named(values, &WARM_PROOF, proofs, &mut problems);
     let pools = match clusters {
         Some(clusters) => pools::pools(values, &clusters, limit, &mut problems),
         None => Vec::new(),
@@ -181,76 +176,12 @@ pub(crate) fn judge(values: &Values) -> Result<Judged, Vec<Problem>> {
             on_second_allocator,
             publish_pools: values.get(&PUBLISH_POOLS),
             hold: Hold::default(),
-            warm_proof,
+            warm_proof: values.get(&WARM_STANDBY).then_some(warm_proof),
             is_warm: false,
         });
         Ok(Judged::On { options, cluster_cidrs, cloud: cloud.map(Box::new), warnings })
     } else {
         Err(problems)
-    }
-}
-
-fn on_second_allocator(values: &Values, problems: &mut Vec<Problem>) -> OnSecondAllocator {
-    let given = values.get(&ON_SECOND_ALLOCATOR);
-    OnSecondAllocator::named(&given).unwrap_or_else(|| {
-        problems.push(ON_SECOND_ALLOCATOR.problem(format!("{given:?} is not pause, stop or warn")));
-        OnSecondAllocator::default()
-    })
-}
-
-/// `None` without `--warm-standby`.
-fn warm_proof(values: &Values, problems: &mut Vec<Problem>) -> Option<WarmProof> {
-    let given = values.get(&WARM_PROOF);
-    let proof = WarmProof::named(&given);
-    if proof.is_none() {
-        problems.push(WARM_PROOF.problem(format!("{given:?} is not beacon or bookmark")));
-    }
-    proof.filter(|_| values.get(&WARM_STANDBY))
-}
-
-fn check_allocator_type(kind: &str, problems: &mut Vec<Problem>) {
-    match kind {
-        "" => {}
-        known if ALLOCATOR_TYPES.contains(&known) => {}
-        other => problems.push(
-            CIDR_ALLOCATOR_TYPE
-                .problem(format!("{other:?} is not one of {}", ALLOCATOR_TYPES.join(", "))),
-        ),
-    }
-}
-
-/// `rule:unselected-nodes-get-nothing`.
-fn node_selector(values: &Values, problems: &mut Vec<Problem>) -> Option<LabelSelector> {
-    let given = values.get(&NODE_SELECTOR);
-    match LabelSelector::parse(&given) {
-        Ok(selector) => (!given.trim().is_empty()).then_some(selector),
-        Err(error) => {
-            problems.push(NODE_SELECTOR.problem(format!("cannot parse {given:?}: {error}")));
-            None
-        }
-    }
-}
-
-/// `rule:freed-blocks-rest`.
-fn reuse_delay(values: &Values, problems: &mut Vec<Problem>) -> Duration {
-    let given = values.get(&POD_CIDR_REUSE_DELAY);
-    let delay = given.to_std();
-    if given.nanos() < 0 || delay > REUSE_DELAY_MAX {
-        let rule = format!("{given} is not between 0s and 24h");
-        problems.push(POD_CIDR_REUSE_DELAY.problem(rule));
-    }
-    delay
-}
-
-fn concurrency(values: &Values, problems: &mut Vec<Problem>) -> usize {
-    let given = values.get(&CONCURRENT_NODE_CIDR_PATCHES);
-    match usize::try_from(given) {
-        Ok(count @ 1..=1024) => count,
-        _ => {
-            let rule = format!("{given} is not between 1 and 1024");
-            problems.push(CONCURRENT_NODE_CIDR_PATCHES.problem(rule));
-            1
-        }
     }
 }
 

@@ -79,8 +79,13 @@ pub(crate) fn classify(
     body: &[u8],
     uid: &str,
 ) -> Class {
+    if status.is_success() && is_node(body, uid) {
+        return Class::Done;
+    }
     if status.is_success() {
-        return if is_node(body, uid) { Class::Done } else { not_the_node(status) };
+        // Whatever answers so is not the API server, and may not have asked it.
+        let message = format!("the server answered {status} without the Node");
+        return Class::Ambiguous { message };
     }
     // A proxy may answer something that is not a Status; the code alone then decides.
     let answer = Status::read(body).unwrap_or_default();
@@ -120,11 +125,6 @@ struct AnsweredMetadata<'a> {
 
 fn is_node(body: &[u8], uid: &str) -> bool {
     serde_json::from_slice::<Answered<'_>>(body).is_ok_and(|node| node.metadata.uid == uid)
-}
-
-/// Whatever answers so is not the API server, and may not have asked it.
-fn not_the_node(status: StatusCode) -> Class {
-    Class::Ambiguous { message: format!("the server answered {status} without the Node") }
 }
 
 fn has_cause(answer: &Status, field: &str) -> bool {
@@ -198,6 +198,12 @@ impl Outcome {
     /// The moment after which the next read counts; `None` when nothing is open.
     pub(crate) fn until(&self) -> Option<Instant> {
         self.unknown.max(self.in_flight)
+    }
+
+    /// The limit of the PATCH in flight, that of earlier ones, and the number of empty reads.
+    #[cfg(test)]
+    pub(crate) fn parts(&self) -> (Option<Instant>, Option<Instant>, u8) {
+        (self.in_flight, self.unknown, self.empty_reads)
     }
 
     /// Whether the server may yet apply something.

@@ -1,4 +1,4 @@
-//! [`PoolEvents`]: events when pools cannot serve another Node, and when they can again. They are about
+//! Events when pools cannot serve another Node, and when they can again. They are about
 //! the ClusterCIDR, or about the leader's Lease for the pools of the flags.
 
 use std::collections::HashSet;
@@ -12,7 +12,7 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use crate::allocator::{Allocator, Uid};
-use crate::cluster_cidr::CLUSTER_CIDRS;
+use crate::cluster_cidr::object_ref;
 use crate::pressure::Servable;
 
 /// How often the pools are looked at. A block that is freed and taken within this time makes no
@@ -30,16 +30,13 @@ pub(crate) async fn report(
     stop: &CancellationToken,
 ) -> Result<(), Failure> {
     let reporting = async {
-        let mut known = PoolEvents::default();
+        let mut known = None;
         loop {
             let looked = allocator.lock().servable_since_start();
-            let crossings = looked.map(|(now, at_start)| known.crossings(&now, &at_start));
+            let crossings = looked.map(|(now, at_start)| crossings(&mut known, &now, &at_start));
             for (object, reason, message) in crossings.into_iter().flatten() {
                 let kind = if reason == FULL { EventType::Warning } else { EventType::Normal };
-                let about = object.map(|(name, uid)| {
-                    let (version, kind) = (CLUSTER_CIDRS.api_version(), &CLUSTER_CIDRS.kind);
-                    ObjectRef::new(&version, kind, "", &name, &uid)
-                });
+                let about = object.map(|(name, uid)| object_ref(&name, &uid));
                 recorder.event(about.unwrap_or_else(|| lease.clone()), kind, reason, message);
             }
             sleep(LOOK_EVERY).await;
@@ -50,25 +47,23 @@ pub(crate) async fn report(
     Ok(())
 }
 
-/// The UIDs of the ClusterCIDRs that were full at the last look; `None` among them for the pools of
-/// the flags.
-#[derive(Debug, Default)]
-struct PoolEvents(Option<HashSet<Option<Uid>>>);
-
 type Crossing = (Option<(Arc<str>, Uid)>, &'static str, String);
 
-impl PoolEvents {
-    /// What has changed since the last look, or since the start: the process before has reported
-    /// what was full then.
-    fn crossings(&mut self, now: &[Servable], at_start: &HashSet<Option<Uid>>) -> Vec<Crossing> {
-        let before = self.0.take().unwrap_or_else(|| at_start.clone());
-        let uid = |it: &Servable| it.object.as_ref().map(|(_, uid)| Arc::clone(uid));
-        let serving = now.iter().filter(|it| it.is_serving);
-        let is_crossed = |it: &&Servable| before.contains(&uid(it)) != (it.nodes == 0);
-        let crossings = serving.clone().filter(is_crossed).map(crossing).collect();
-        self.0 = Some(serving.filter(|it| it.nodes == 0).map(uid).collect());
-        crossings
-    }
+/// What has changed since the last look, or since the start: the process before has reported what
+/// was full then. `known` are the UIDs of the ClusterCIDRs that were full at the last look; `None`
+/// among them for the pools of the flags.
+fn crossings(
+    known: &mut Option<HashSet<Option<Uid>>>,
+    now: &[Servable],
+    at_start: &HashSet<Option<Uid>>,
+) -> Vec<Crossing> {
+    let uid = |it: &Servable| it.object.as_ref().map(|(_, uid)| Arc::clone(uid));
+    let serving = now.iter().filter(|it| it.is_serving);
+    let full = serving.clone().filter(|it| it.nodes == 0).map(uid).collect();
+    let before = known.replace(full);
+    let before = before.as_ref().unwrap_or(at_start);
+    let is_crossed = |it: &&Servable| before.contains(&uid(it)) != (it.nodes == 0);
+    serving.filter(is_crossed).map(crossing).collect()
 }
 
 fn crossing(Servable { object, nodes, scarcest, .. }: &Servable) -> Crossing {

@@ -149,12 +149,8 @@ pub(crate) fn data(
 
 /// Whether both data say the same, the time of writing aside.
 pub(crate) fn is_same(one: &BTreeMap<String, String>, other: &BTreeMap<String, String>) -> bool {
-    let without_time = |data: &BTreeMap<String, String>| {
-        let mut data = data.clone();
-        data.remove(WRITTEN);
-        data
-    };
-    without_time(one) == without_time(other)
+    let is_lasting = |(key, _): &(&String, &String)| *key != WRITTEN;
+    one.iter().filter(is_lasting).eq(other.iter().filter(is_lasting))
 }
 
 /// Whether this program may overwrite a ConfigMap with these labels.

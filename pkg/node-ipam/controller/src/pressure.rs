@@ -122,8 +122,6 @@ pub(crate) struct Snapshot {
     pub(crate) starved: usize,
     /// Nodes with blocks that they do not show yet.
     pub(crate) reserved: usize,
-    /// Nodes with a PATCH of unknown outcome.
-    pub(crate) unresolved: usize,
     /// Pairs of live Nodes whose CIDRs overlap.
     pub(crate) conflicts: usize,
     /// CIDRs of live Nodes that lie outside all pools, or cannot be parsed.

@@ -161,15 +161,13 @@ impl<N: CachedNode> Reconciler<N> {
 /// A cached Node as the allocator and the reconciler read it.
 pub(crate) trait CachedNode: Cached + AsRef<Node> {
     /// The labels and taints that select it, where that matters and while it has no CIDRs.
-    fn marks(&self) -> Option<&Arc<NodeMarks>>;
-}
-
-/// The RangeAllocator gives every Node of the same pools.
-impl CachedNode for Node {
     fn marks(&self) -> Option<&Arc<NodeMarks>> {
         None
     }
 }
+
+/// The RangeAllocator gives every Node of the same pools.
+impl CachedNode for Node {}
 
 impl CachedNode for LabelledNode {
     fn marks(&self) -> Option<&Arc<NodeMarks>> {
@@ -178,11 +176,7 @@ impl CachedNode for LabelledNode {
 }
 
 /// The cloud says what a Node gets.
-impl CachedNode for CloudNode {
-    fn marks(&self) -> Option<&Arc<NodeMarks>> {
-        None
-    }
-}
+impl CachedNode for CloudNode {}
 
 impl<N: CachedNode> Reconciler<N> {
     /// Passes on what the allocator wants told and done.

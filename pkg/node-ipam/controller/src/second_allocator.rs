@@ -11,6 +11,7 @@ use events::{EventType, ObjectRef, Recorder};
 use http::StatusCode;
 use jiff::Timestamp;
 use prometheus::IntCounterVec;
+use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, error};
@@ -18,7 +19,7 @@ use tracing::{debug, error};
 use crate::LOGGER;
 use crate::api::{NodeApi, ReadError};
 use known::{KnownAllocator, OTHER};
-use signal::{LastUnknown, SecondAllocatorSignal};
+use signal::LastUnknown;
 
 pub(crate) use known::{KNOWN, OTHER as OTHER_LABEL, was_set_before};
 pub(crate) use signal::{Evidence, Hold, OnSecondAllocator, Suspect};
@@ -32,29 +33,32 @@ pub(crate) struct Detector {
     api: NodeApi,
     recorder: Recorder,
     found: IntCounterVec,
-    signal: SecondAllocatorSignal,
+    /// The last one: one Node is evidence enough, so older ones are dropped.
+    suspect: watch::Sender<Option<Suspect>>,
     unknown: LastUnknown,
 }
 
 impl Detector {
     /// A detector that reads by `api`, writes events by `recorder`, counts in `found` and sets `hold`.
     pub(crate) fn new(api: NodeApi, recorder: Recorder, found: IntCounterVec, hold: Hold) -> Self {
-        let (signal, unknown) = (SecondAllocatorSignal::default(), LastUnknown::default());
-        Self { hold, api, recorder, found, signal, unknown }
+        let (suspect, unknown) = (watch::Sender::default(), LastUnknown::default());
+        Self { hold, api, recorder, found, suspect, unknown }
     }
 
     /// Signals that another allocator may have given this Node its pod CIDR.
     pub(crate) fn suspect(&self, suspect: Suspect) {
-        self.signal.raise(suspect);
+        self.suspect.send_replace(Some(suspect));
     }
 
     /// Checks signalled Nodes until the stop.
     pub(crate) async fn watch(&self, on: OnSecondAllocator, stop: &CancellationToken) {
         // Pod CIDRs from before this moment are adopted.
         let begun = Instant::now();
+        let mut suspects = self.suspect.subscribe();
         let watching = async {
-            loop {
-                let suspect = self.signal.next().await;
+            // The sender lives as long as this detector.
+            while suspects.wait_for(Option::is_some).await.is_ok() {
+                let Some(suspect) = self.suspect.send_replace(None) else { continue };
                 let asked = Instant::now();
                 // `begun` is older than the time of any waiting Node: the throttle serves this read first.
                 match self.api.survey(&suspect.name, begun).await {
@@ -69,7 +73,8 @@ impl Detector {
                     Err(err) => {
                         debug!(logger = LOGGER, %err, "Cannot read which program set the pod \
                             CIDR of a Node");
-                        self.signal.keep(suspect);
+                        // Unless there is a newer one.
+                        self.suspect.send_modify(|last| *last = last.take().or(Some(suspect)));
                     }
                 }
                 sleep(LOOK_EVERY).await;
@@ -83,7 +88,7 @@ impl Detector {
         self.found.with_label_values(&[known.map_or(OTHER, |it| it.label)]).inc();
         let now = Instant::now();
         let acts = known.is_some() || self.unknown.is_second(&suspect.uid, now);
-        if acts && let Some(pause) = on.hold() {
+        if acts && let Some((pause, _)) = on.hold() {
             let is_held = self.hold.left(now).is_some();
             self.hold.set(now + pause);
             if is_held {
@@ -91,7 +96,15 @@ impl Detector {
             }
         }
         let remedy = known.map_or("if it is an allocator, stop it", |it| it.remedy);
-        let consequence = if acts { on.consequence() } else { on.next_consequence() };
+        let consequence = on.hold().map_or_else(String::new, |(_, how_long)| {
+            if acts {
+                return format!("; this program assigns no pod CIDR {how_long}");
+            }
+            format!(
+                "; if it assigns pod CIDRs to another Node within 10 minutes, this program assigns \
+                 none {how_long}"
+            )
+        });
         let message = format!(
             "{manager} assigned {} to Node {}, but this program assigns pod CIDRs too: \
              {remedy}{consequence}",

@@ -11,7 +11,7 @@ use cidr::{Conflict, Family, IpNet, Ledger, Pool};
 use jiff::Timestamp;
 
 use crate::Ranges;
-pub use details::{PoolDetails, details};
+pub use details::{PoolDetails, PoolUsage, details, usage};
 pub use node::Surveyed;
 
 /// Allocators that took turns within this time are taken for two that run at once.
@@ -235,47 +235,6 @@ fn allocators(nodes: &[&Surveyed], ours: &str, now: Timestamp, found: &mut Vec<F
 /// How often the next CIDR was given out by another allocator; once is a take-over.
 fn turns(given: &[(Timestamp, &str, &str)]) -> usize {
     given.iter().zip(given.iter().skip(1)).filter(|(one, next)| one.1 != next.1).count()
-}
-
-/// One pool in numbers.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PoolUsage {
-    /// The range.
-    pub range: IpNet,
-    /// Prefix length of its blocks.
-    pub mask: u8,
-    /// How many it has.
-    pub blocks: u128,
-    /// How many of them Nodes, Services and what is excluded overlap.
-    pub used: u128,
-    /// Nodes with addresses of it.
-    pub nodes: usize,
-}
-
-/// How much of each pool is used, in the order of the pools.
-pub fn usage(nodes: &[Surveyed], ranges: &Ranges) -> Vec<PoolUsage> {
-    let (_, ledger, held) = claimed(nodes, ranges);
-    let pools = ledger.pools().iter().map(|pool| {
-        let is_in = |cidrs: &&Vec<IpNet>| cidrs.iter().any(|cidr| pool.indices(cidr).is_some());
-        PoolUsage::of(pool, held.iter().filter(is_in).count())
-    });
-    pools.collect()
-}
-
-/// The blocks of each pool that no Node may get, then all claims, and the CIDRs of each Node.
-fn claimed(nodes: &[Surveyed], ranges: &Ranges) -> (Vec<u128>, Ledger<usize>, Vec<Vec<IpNet>>) {
-    let mut ledger = Ledger::new(ranges.pools.clone());
-    // Owners only have to differ.
-    ledger.occupy(&0, &[&ranges.services[..], &ranges.excluded].concat());
-    let kept_out = ledger.pools().iter().map(Pool::used).collect();
-    let held = |node: &Surveyed| -> Vec<IpNet> {
-        node.cidrs.iter().filter_map(|text| cidr::parse(text).ok()).collect()
-    };
-    let held: Vec<Vec<IpNet>> = nodes.iter().map(held).collect();
-    for (owner, cidrs) in (1..).zip(&held) {
-        ledger.occupy(&owner, cidrs);
-    }
-    (kept_out, ledger, held)
 }
 
 #[cfg(test)]

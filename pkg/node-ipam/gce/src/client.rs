@@ -22,7 +22,7 @@ use crate::instance::{AliasRange, FIELDS, Instance, NetworkInterface};
 use crate::metadata::Metadata;
 use crate::metrics::Metrics;
 use crate::provider_id::ProviderId;
-use crate::tokens::{CredentialsOrCall, Tokens};
+use crate::tokens::{ClientError, Tokens};
 
 /// VMs of one page; the most that Google gives.
 const PAGE: u32 = 500;
@@ -45,11 +45,6 @@ struct Inner {
     project: OnceCell<String>,
 }
 
-/// Why there can be no client.
-#[derive(Debug, thiserror::Error)]
-#[error("cannot call Google Compute Engine: {0}")]
-pub struct ClientError(CredentialsOrCall);
-
 impl Client {
     /// A client that writes only while the fence is open, and never with `dry_run`. Nothing is
     /// called yet; `env` reads the environment.
@@ -63,18 +58,16 @@ impl Client {
         dry_run: bool,
         env: &dyn Fn(&str) -> Option<String>,
     ) -> Result<Self, ClientError> {
-        let tokens = Tokens::from(&config.tokens, env, metrics.clone()).map_err(ClientError)?;
-        let of_call = |error: GceError| ClientError(error.into());
-        let api = config.api.parse().map_err(|error| of_call(GceError::not_sent(error)))?;
-        let channel = Channel::to(&api, env).map_err(of_call)?;
-        let metadata = Metadata::find(env).map_err(of_call)?;
+        let tokens = Tokens::from(&config.tokens, env, metrics.clone())?;
+        let api = config.api.parse().map_err(GceError::not_sent)?;
+        let channel = Channel::to(&api, env)?;
+        let metadata = Metadata::find(env)?;
         let agent = format!(
             "infra-controller-manager/{} ({})",
             env!("CARGO_PKG_VERSION"),
             kube_api::go::platform()
         );
-        let agent = HeaderValue::from_str(&agent);
-        let agent = agent.map_err(|error| of_call(GceError::not_sent(error)))?;
+        let agent = HeaderValue::from_str(&agent).map_err(GceError::not_sent)?;
         let limits = Limits::new();
         let exchange = Exchange { channel, tokens, limits, metrics, fence, dry_run, agent };
         let project = OnceCell::new();
@@ -87,15 +80,7 @@ impl Client {
     /// It is not there or not in our project, or the call failed.
     pub async fn instance(&self, vm: &ProviderId) -> Result<Instance, GceError> {
         let (url, what) = (self.url(vm, &format!("?fields={FIELDS}")).await?, format!("VM {vm}"));
-        let call = Call {
-            name: "instances.get",
-            method: Method::GET,
-            url: &url,
-            body: Bytes::new(),
-            what: &what,
-            is_wanted: None,
-        };
-        self.0.exchange.make(&call).await
+        self.0.exchange.make(&Call::get("instances.get", &url, &what)).await
     }
 
     /// All VMs of a zone, page by page.
@@ -111,14 +96,7 @@ impl Client {
             let size = PAGE.to_string();
             let pairs = [("maxResults", &*size), ("fields", &fields), ("pageToken", &token)];
             let url = format!("{all}?{}", query(&pairs));
-            let call = Call {
-                name: "instances.list",
-                method: Method::GET,
-                url: &url,
-                body: Bytes::new(),
-                what: &what,
-                is_wanted: None,
-            };
+            let call = Call::get("instances.list", &url, &what);
             let page: Page = self.0.exchange.make(&call).await?;
             found.extend(page.items);
             token = page.next_page_token;
@@ -205,14 +183,7 @@ impl Client {
         let base = format!("{}projects/{project}/zones/{zone}/operations/", self.0.config.api);
         let (url, what) =
             (format!("{base}{}", operation.name), format!("operation {}", operation.name));
-        let call = Call {
-            name: "zoneOperations.get",
-            method: Method::GET,
-            url: &url,
-            body: Bytes::new(),
-            what: &what,
-            is_wanted: None,
-        };
+        let call = Call::get("zoneOperations.get", &url, &what);
         let mut pauses = LOOKS.into_iter().chain(std::iter::repeat(LOOKS[LOOKS.len() - 1]));
         loop {
             if let Some(outcome) = operation.outcome() {

@@ -24,7 +24,7 @@ pub enum ConfigError {
     },
     /// A line of it is broken.
     #[error("cannot read the file: {0}")]
-    Syntax(#[from] SyntaxProblem),
+    Syntax(#[from] SyntaxError),
     /// A value is not of its kind. The value is not shown.
     #[error("cannot use {key} of [global]: {rule}")]
     Value {
@@ -34,11 +34,6 @@ pub enum ConfigError {
         rule: &'static str,
     },
 }
-
-/// A line of the file cannot be parsed.
-#[derive(Debug, thiserror::Error)]
-#[error(transparent)]
-pub struct SyntaxProblem(SyntaxError);
 
 /// How Google is called.
 #[derive(Clone, Debug)]
@@ -99,7 +94,7 @@ impl Config {
     /// # Errors
     /// A line is broken, or a value is not of its kind.
     pub fn parse(text: &str) -> Result<Self, ConfigError> {
-        let entries = gcfg::parse(text).map_err(SyntaxProblem)?;
+        let entries = gcfg::parse(text)?;
         let value = |wanted: &str| {
             let mut global = entries.iter().rev().filter(|entry| entry.section == "global");
             let entry = global.find(|entry| entry.key == wanted)?;

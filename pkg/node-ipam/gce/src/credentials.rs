@@ -10,8 +10,8 @@ use ring::rand::SystemRandom;
 use ring::signature::{RSA_PKCS1_SHA256, RsaKeyPair};
 use rustls_pki_types::PrivateKeyDer;
 use rustls_pki_types::pem::PemObject as _;
-use secrecy::SecretString;
-use secrecy::zeroize::{Zeroize as _, Zeroizing};
+use secrecy::zeroize::Zeroizing;
+use secrecy::{ExposeSecret as _, SecretString};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -42,32 +42,17 @@ impl fmt::Debug for Credentials {
 }
 
 /// A file of either kind.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct File {
-    #[serde(default)]
     r#type: String,
-    #[serde(default)]
     client_email: String,
-    #[serde(default)]
     private_key_id: String,
-    #[serde(default)]
-    private_key: String,
-    #[serde(default)]
+    private_key: SecretString,
     token_uri: String,
-    #[serde(default)]
     client_id: String,
-    #[serde(default)]
-    client_secret: String,
-    #[serde(default)]
-    refresh_token: String,
-}
-
-impl Drop for File {
-    fn drop(&mut self) {
-        for secret in [&mut self.private_key, &mut self.client_secret, &mut self.refresh_token] {
-            secret.zeroize();
-        }
-    }
+    client_secret: SecretString,
+    refresh_token: SecretString,
 }
 
 impl Credentials {
@@ -97,7 +82,7 @@ impl Credentials {
 
     fn parse(text: &[u8]) -> Result<Self, String> {
         // serde's own words may quote the text.
-        let mut file: File = serde_json::from_slice(text)
+        let file: File = serde_json::from_slice(text)
             .map_err(|error| format!("line {} is not JSON of credentials", error.line()))?;
         let token_uri = if file.token_uri.is_empty() { TOKENS } else { &file.token_uri };
         let token_uri = token_uri.parse::<Uri>().ok().filter(|uri| uri.host().is_some());
@@ -107,16 +92,15 @@ impl Credentials {
                 Err("it has no client_email".into())
             }
             "service_account" => {
-                let key_id = std::mem::take(&mut file.private_key_id);
-                let signer = Signer::from_pem(&file.private_key, key_id);
-                let signer = Box::new(signer.map_err(|error: BadKey| error.to_string())?);
-                let email = std::mem::take(&mut file.client_email);
-                Ok(Self::ServiceAccount { email, signer, token_uri })
+                let key = file.private_key.expose_secret();
+                let signer = Signer::from_pem(key, file.private_key_id);
+                let signer = Box::new(signer.map_err(|error| error.to_string())?);
+                Ok(Self::ServiceAccount { email: file.client_email, signer, token_uri })
             }
             "authorized_user" => Ok(Self::User {
-                client_id: std::mem::take(&mut file.client_id),
-                secret: SecretString::from(file.client_secret.as_str()),
-                refresh_token: SecretString::from(file.refresh_token.as_str()),
+                client_id: file.client_id,
+                secret: file.client_secret,
+                refresh_token: file.refresh_token,
                 token_uri,
             }),
             _ => Err("its type must be service_account or authorized_user".into()),
@@ -124,6 +108,7 @@ impl Credentials {
     }
 }
 
+const SCOPE: &str = "https://www.googleapis.com/auth/compute";
 /// The longest that Google takes.
 const LIFETIME: i64 = 3600;
 
@@ -131,15 +116,6 @@ const LIFETIME: i64 = 3600;
 pub(crate) struct Signer {
     key: RsaKeyPair,
     key_id: String,
-}
-
-/// Claims of the token.
-pub(crate) struct Claims<'a> {
-    pub(crate) account: &'a str,
-    pub(crate) audience: &'a str,
-    pub(crate) scope: &'a str,
-    /// Seconds since 1970.
-    pub(crate) now: i64,
 }
 
 /// The key cannot sign with RS256.
@@ -158,12 +134,12 @@ impl Signer {
         Ok(Self { key: key.map_err(|_| BadKey)?, key_id })
     }
 
-    /// The signed claims.
-    pub(crate) fn sign(&self, claims: &Claims<'_>) -> Result<String, BadKey> {
+    /// The signed claims of an account for this audience; `now` is in seconds since 1970.
+    pub(crate) fn sign(&self, account: &str, audience: &str, now: i64) -> Result<String, BadKey> {
         let header = json!({"alg": "RS256", "typ": "JWT", "kid": self.key_id});
         let body = json!({
-            "iss": claims.account, "sub": claims.account, "aud": claims.audience,
-            "scope": claims.scope, "iat": claims.now, "exp": claims.now.saturating_add(LIFETIME),
+            "iss": account, "sub": account, "aud": audience, "scope": SCOPE, "iat": now,
+            "exp": now.saturating_add(LIFETIME),
         });
         let encode = |json: serde_json::Value| URL_SAFE_NO_PAD.encode(json.to_string());
         let mut token = format!("{}.{}", encode(header), encode(body));
@@ -236,8 +212,7 @@ mod jwt_tests {
     #[test]
     fn claims_are_signed_so_that_the_public_key_proves_them() {
         let signer = Signer::from_pem(gce_stub::SERVICE_ACCOUNT_KEY, "key-1".into()).unwrap();
-        let claims = Claims { account: "a@p", audience: "https://t/x", scope: "s", now: 1_000 };
-        let token = signer.sign(&claims).unwrap();
+        let token = signer.sign("a@p", "https://t/x", 1_000).unwrap();
         let (signed, signature) = token.rsplit_once('.').unwrap();
         let public = UnparsedPublicKey::new(&RSA_PKCS1_2048_8192_SHA256, signer.key.public());
         let signature = URL_SAFE_NO_PAD.decode(signature).unwrap();
@@ -249,7 +224,7 @@ mod jwt_tests {
         let [header, body] = &parts[..] else { panic!("{token}") };
         assert_eq!(*header, json!({"alg": "RS256", "typ": "JWT", "kid": "key-1"}));
         let expected = json!({
-            "iss": "a@p", "sub": "a@p", "aud": "https://t/x", "scope": "s", "iat": 1000, "exp": 4600,
+            "iss": "a@p", "sub": "a@p", "aud": "https://t/x", "scope": SCOPE, "iat": 1000, "exp": 4600,
         });
         assert_eq!(*body, expected);
     }

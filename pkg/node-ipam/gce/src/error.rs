@@ -5,7 +5,6 @@
 use std::time::Duration;
 
 use http::StatusCode;
-use resilience::Fenced;
 use serde::Deserialize;
 
 /// Google's word for a VM that is being changed by somebody else.
@@ -112,12 +111,6 @@ impl GceError {
             Self::DryRun => "dry_run".to_owned(),
             Self::NotSent { .. } => "not_sent".to_owned(),
         }
-    }
-}
-
-impl From<Fenced> for GceError {
-    fn from(fenced: Fenced) -> Self {
-        Self::not_sent(fenced)
     }
 }
 

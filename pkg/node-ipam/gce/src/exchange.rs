@@ -51,6 +51,13 @@ pub(crate) struct Call<'a> {
     pub(crate) is_wanted: Option<IsWanted<'a>>,
 }
 
+impl<'a> Call<'a> {
+    /// A read.
+    pub(crate) fn get(name: &'static str, url: &'a str, what: &'a str) -> Self {
+        Self { name, method: Method::GET, url, body: Bytes::new(), what, is_wanted: None }
+    }
+}
+
 impl Exchange {
     /// Makes a call and reads its answer. After a 401 it is made once more with a new token:
     /// a token can be revoked, or expire while a call waits.
@@ -78,7 +85,7 @@ impl Exchange {
         let _turn = self.limits.turn().await;
         if let Some(is_wanted) = call.is_wanted {
             // Asked last: waiting for a turn can take longer than a lease.
-            self.fence.check()?;
+            self.fence.check().map_err(GceError::not_sent)?;
             if !is_wanted() {
                 return Err(GceError::Withdrawn);
             }

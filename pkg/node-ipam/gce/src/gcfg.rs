@@ -3,7 +3,7 @@
 /// A line of the file cannot be read. Its text is not shown: it may hold a secret.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {what}")]
-pub(crate) struct SyntaxError {
+pub struct SyntaxError {
     line: usize,
     what: &'static str,
 }

@@ -57,6 +57,13 @@ pub struct PodRanges {
     pub ipv6: Option<IpNet>,
 }
 
+impl PodRanges {
+    /// The one that counts where there can be one only.
+    pub fn first(&self) -> Option<IpNet> {
+        self.aliases.first().copied().or(self.ipv6)
+    }
+}
+
 /// Google returned a range that cannot be parsed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("cannot read range {text:?} of the VM's network interface")]

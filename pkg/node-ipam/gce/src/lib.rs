@@ -29,12 +29,14 @@ mod provider_id;
 mod tokens;
 mod zone;
 
-pub use client::{Client, ClientError};
-pub use config::{Config, ConfigError, SyntaxProblem};
+pub use client::Client;
+pub use config::{Config, ConfigError};
 pub use credentials::CredentialsError;
 pub use error::GceError;
 pub use exchange::{CALLS_AT_ONCE, IsWanted};
+pub use gcfg::SyntaxError;
 pub use instance::{BadRange, Instance, PodRanges};
 pub use metrics::Metrics;
 pub use provider_id::{ProviderId, ProviderIdError};
+pub use tokens::ClientError;
 pub use zone::Readings;

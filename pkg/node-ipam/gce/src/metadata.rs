@@ -1,6 +1,5 @@
 //! [`Metadata`]: the server that tells a VM of Google who it is.
 
-use std::fmt;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -65,17 +64,11 @@ const LARGEST_ANSWER: usize = 4 * 1024 * 1024;
 #[derive(Clone)]
 pub(crate) struct Channel(Wire);
 
-/// Answer of a server. The printed form leaves out the body, which may be a token.
+/// Answer of a server. It cannot be printed: the body may be a token.
 pub(crate) struct Answer {
     pub(crate) status: StatusCode,
     pub(crate) retry_after: Option<Duration>,
     pub(crate) body: Bytes,
-}
-
-impl fmt::Debug for Answer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Answer").field("status", &self.status).finish_non_exhaustive()
-    }
 }
 
 impl Channel {

@@ -1,6 +1,6 @@
 //! Metrics of calls to Google. Those of tokens have the names that kube-controller-manager had.
 
-use prometheus::{IntCounter, IntCounterVec, Opts, Registry};
+use prometheus::{IntCounter, IntCounterVec, Registry};
 
 use crate::error::GceError;
 
@@ -18,24 +18,17 @@ impl Metrics {
     /// # Errors
     /// One of the names is taken.
     pub fn new(registry: &Registry) -> Result<Self, prometheus::Error> {
-        let metrics = Self {
-            requests: IntCounterVec::new(
-                Opts::new(
-                    "node_ipam_cloud_requests_total",
-                    "Calls to the cloud, by method and result.",
-                ),
-                &["call", "code"],
-            )?,
-            tokens: IntCounter::new("get_token_count", "Requests for access tokens of the cloud.")?,
-            token_failures: IntCounter::new(
+        let help = "Calls to the cloud, by method and result.";
+        let labels = &["call", "code"];
+        let count = |name, help| metrics::register(registry, IntCounter::new(name, help)?);
+        Ok(Self {
+            requests: metrics::counter(registry, "node_ipam_cloud_requests_total", help, labels)?,
+            tokens: count("get_token_count", "Requests for access tokens of the cloud.")?,
+            token_failures: count(
                 "get_token_fail_count",
                 "Requests for access tokens of the cloud that failed.",
             )?,
-        };
-        registry.register(Box::new(metrics.requests.clone()))?;
-        registry.register(Box::new(metrics.tokens.clone()))?;
-        registry.register(Box::new(metrics.token_failures.clone()))?;
-        Ok(metrics)
+        })
     }
 
     pub(crate) fn called<T>(&self, call: &str, outcome: &Result<T, GceError>) {

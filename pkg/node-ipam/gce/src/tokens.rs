@@ -16,7 +16,6 @@ use tokio::sync::Mutex;
 use tokio::time::Instant;
 use transport::sensitive_header;
 
-use super::credentials::Claims;
 use super::metadata::{Answer, Channel};
 use crate::config::TokensFrom;
 use crate::credentials::{Credentials, CredentialsError};
@@ -24,7 +23,6 @@ use crate::error::GceError;
 use crate::metadata::Metadata;
 use crate::metrics::Metrics;
 
-const SCOPE: &str = "https://www.googleapis.com/auth/compute";
 const LIMIT: Duration = Duration::from_secs(30);
 /// A token is renewed so long before its end, or half-way where it lives no longer than this.
 const MARGIN: Duration = Duration::from_secs(60);
@@ -82,7 +80,7 @@ impl Tokens {
         from: &TokensFrom,
         env: &dyn Fn(&str) -> Option<String>,
         metrics: Metrics,
-    ) -> Result<Self, CredentialsOrCall> {
+    ) -> Result<Self, ClientError> {
         let source = match from {
             TokensFrom::Metadata => Source::Metadata(Metadata::find(env)?),
             TokensFrom::Default => match Credentials::find(env)? {
@@ -135,12 +133,14 @@ impl Tokens {
     }
 }
 
-/// Why there is no place for tokens to come from.
+/// Why there can be no client.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum CredentialsOrCall {
-    #[error(transparent)]
+pub enum ClientError {
+    /// The credentials that are meant cannot be used.
+    #[error("cannot call Google Compute Engine: {0}")]
     Credentials(#[from] CredentialsError),
-    #[error(transparent)]
+    /// An address, a proxy or a header cannot be used.
+    #[error("cannot call Google Compute Engine: {0}")]
     Call(#[from] GceError),
 }
 
@@ -189,8 +189,7 @@ impl Credentials {
             Self::ServiceAccount { email, signer, token_uri } => {
                 let audience = token_uri.to_string();
                 let now = Timestamp::now().as_second();
-                let claims = Claims { account: email, audience: &audience, scope: SCOPE, now };
-                let assertion = signer.sign(&claims).map_err(GceError::not_sent)?;
+                let assertion = signer.sign(email, &audience, now).map_err(GceError::not_sent)?;
                 form.append_pair("grant_type", "urn:ietf:params:oauth:grant-type:jwt-bearer");
                 form.append_pair("assertion", &assertion);
             }

@@ -155,7 +155,7 @@ pub(super) const STOCK: [(&str, &str); 150] = [
 ];
 
 /// Ours in addition, with the flags that the hosted controllers add.
-pub(super) const OURS: [&str; 94] = [
+pub(super) const OURS: [&str; 95] = [
     "additional-bind-addresses",
     "additional-cluster-cidrs",
     "allow-plaintext-endpoints",
@@ -188,6 +188,7 @@ pub(super) const OURS: [&str; 94] = [
     "cluster-health-machine-period",
     "cluster-health-max-concurrent-probes",
     "cluster-health-nodes-ready-min-ratio",
+    "cluster-health-objective",
     "cluster-health-per-cluster-metrics",
     "cluster-health-period",
     "cluster-health-profile-managers",

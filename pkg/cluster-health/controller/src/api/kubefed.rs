@@ -65,6 +65,8 @@ pub(crate) struct KubeFedClusterStatus {
     pub zones: Vec<String>,
     /// Region of its Nodes.
     pub region: Option<String>,
+    /// The record of its availability.
+    pub availability: Option<String>,
 }
 
 impl fmt::Debug for KubeFedClusterSpec {

@@ -80,6 +80,8 @@ pub(crate) struct ClusterStatus {
     pub addresses: Vec<ClusterAddress>,
     /// The resources of the cluster and their use.
     pub resource: Option<ResourceSummary>,
+    /// The record of its availability.
+    pub availability: Option<String>,
 }
 
 /// The resources of a cluster and their use.

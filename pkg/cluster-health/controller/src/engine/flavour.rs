@@ -7,7 +7,8 @@ use std::time::Duration;
 use events::ObjectRef;
 use futures::future::BoxFuture;
 use health::{
-    Code, Endpoints, Finding, Health, Lifetime, Moment, Policy, ProbePath, Published, Report,
+    Code, Endpoints, Finding, Health, Lifetime, Moment, Policy, ProbePath, Published, Record,
+    Report,
 };
 use kube_api::Resource;
 use objects::{Object, Schema};
@@ -41,7 +42,7 @@ pub(crate) trait Flavour: Send + Sync + 'static {
     }
 
     /// A hash of everything in the status that matters: statuses and reasons, phase, version and
-    /// other facts, and neither times nor messages. Equal fingerprints are written at heartbeats
+    /// other facts, and neither times, messages nor records. Equal fingerprints are written at heartbeats
     /// only. Called after each probe: no I/O, no waiting.
     fn fingerprint(&self, cluster: &MemberId, statement: &Statement<'_>) -> u64;
 
@@ -93,6 +94,9 @@ pub(crate) struct Statement<'a> {
     pub published: Option<&'a Published>,
     /// The message of the condition about readiness.
     pub message: &'a str,
+    /// The record of its availability to keep in the object; `None` without an objective, and for a
+    /// fingerprint: it goes with writes that other changes ask for.
+    pub record: Option<&'a str>,
     /// The cluster is known and on purpose not probed.
     pub paused: bool,
     /// The time of the write.
@@ -118,6 +122,8 @@ pub(crate) struct Target {
     pub paused: bool,
     /// The health that its object shows; used only when the cluster is new to this process.
     pub published: Option<Published>,
+    /// The record of its availability that its object keeps; used as `published` is.
+    pub record: Option<Record>,
     /// The fingerprint of the status that its object shows, if it is known.
     pub written: Option<u64>,
     /// The ends of credential and certificate that were already announced; used only when the cluster

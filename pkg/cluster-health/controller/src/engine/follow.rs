@@ -19,6 +19,7 @@ use workqueue::{Backoff, Jitter, Next, Reconcile, Retry, WorkQueue};
 
 use super::connections::SecretCache;
 use super::flavour_registry::FlavourRegistry;
+use super::object_cache::{KEEPS_AVAILABILITY, is_another_objective};
 use super::pipeline::{CredentialReader, Credentials, FirstList, Pipeline, Work};
 use super::probes::{Rereads, client_prober};
 use super::resolve::{ObjectModel, Resolve, identity};
@@ -90,6 +91,8 @@ pub(crate) async fn watch_clusters<R: Resolve>(
     let objects: Informer<Object<R::Schema>> = context.informers.get_from(source);
     let schema_is_ours = Arc::new(context.informers.schema_is_ours(kind));
     flavour.members().objects.set(&objects, schema_is_ours);
+    let keeps_records = context.informers.crd_has(kind, KEEPS_AVAILABILITY, "true");
+    flavour.members().objects.keep_records_where(Arc::new(keeps_records));
     report(&context, &objects, watched.manifest);
     let listed = async {
         objects.synced_or_dormant().await;
@@ -265,7 +268,7 @@ pub(crate) fn subscribe<M: ObjectModel>(
             if old.status != new.status {
                 registry.shows(&identity(new), flavour.shown(new));
             }
-            if flavour.is_work(old, new) {
+            if flavour.is_work(old, new) || is_another_objective(old, new) {
                 add(&new.metadata.key);
             }
         }

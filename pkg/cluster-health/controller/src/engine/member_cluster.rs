@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use events::ObjectRef;
 use health::{
-    Arrival, Change, Effect, Evidence, Health, Member, Moment, Policy, Published, Report, Ruling,
-    Status, Urgency, explain, hash,
+    Arrival, Change, Effect, Evidence, Health, Member, Moment, Policy, Published, Record, Report,
+    Ruling, Status, Urgency, explain, hash,
 };
 use jiff::Timestamp;
 use kube_api::Resource;
@@ -106,6 +106,7 @@ impl MemberCluster {
             together: target.together,
             has_waited,
             guarded,
+            record: target.record,
         };
         let stop = parent.child_token();
         let task = stop.child_token();
@@ -368,7 +369,8 @@ impl MemberCluster {
         if published.is_none() && !paused {
             return None;
         }
-        let statement = Statement { published: published.as_ref(), message: "", paused, now };
+        let statement =
+            Statement { published: published.as_ref(), message: "", record: None, paused, now };
         let fingerprint = self.flavour.fingerprint(&self.cluster, &statement);
         let mut state = self.state.lock();
         let state = &mut *state;
@@ -430,7 +432,17 @@ impl Pending for MemberCluster {
 
     fn write(&self, now: Moment) -> Option<StatusWrite> {
         let (published, paused, message) = self.said(now.monotonic);
-        let statement = Statement { published: published.as_ref(), message: &message, paused, now };
+        let record = self.view(|it| {
+            let record = it.policy.objective.and(it.member.record());
+            record.map(Record::encode)
+        });
+        let statement = Statement {
+            published: published.as_ref(),
+            message: &message,
+            record: record.as_deref(),
+            paused,
+            now,
+        };
         self.flavour.write(&self.cluster, &statement)
     }
 }

@@ -16,7 +16,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use events::{EventType, Recorder};
-use health::Code;
+use health::{Code, Policy, Record};
 use informer::Informer;
 use jiff::Timestamp;
 use kube_api::Metadata;
@@ -188,7 +188,15 @@ impl<R: Resolve> Pipeline<R> {
         client: Result<Arc<Client>, Problem>,
         together: usize,
     ) -> Target {
-        let Seed { published, announced_ends } = self.flavour.seed(object, Timestamp::now());
+        let now = Timestamp::now();
+        let Seed { published, announced_ends } = self.flavour.seed(object, now);
+        let record = self.flavour.record(object).and_then(|text| Record::decode(text, now));
+        let policy = self.flavour.policy(object);
+        let objects = self.flavour.members().objects;
+        let (objective, problem) = objects.objective(object, policy.objective);
+        if let Some(problem) = problem {
+            self.warn(cluster, "ObjectiveInvalid", problem);
+        }
         let inputs = match &client {
             Ok(client) => client.fingerprint().number(),
             Err(problem) => health::hash(&format!("{}: {problem}", problem.code())),
@@ -198,9 +206,10 @@ impl<R: Resolve> Pipeline<R> {
             addresses: self.flavour.addresses(object),
             inputs,
             prober: self.prober(cluster.clone(), client),
-            policy: self.flavour.policy(object),
+            policy: Policy { objective, ..policy },
             paused: false,
             published,
+            record,
             written: self.flavour.shown(object),
             announced_ends,
             together,

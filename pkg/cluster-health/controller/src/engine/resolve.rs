@@ -2,18 +2,18 @@
 //! [`Resolve`], how the cluster is reached. `pipeline.rs` does the I/O that they ask for.
 
 use std::hash::{DefaultHasher, Hash, Hasher as _};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
 use health::{Policy, Published};
-use informer::Informer;
 use jiff::Timestamp;
 use objects::{Object, Schema};
 use probe::{Inputs, Probed, Problem};
 
 use super::connections::{Connections, ObjectVersion};
-use super::flavour::{AnnouncedEnds, Flavour, MemberId, SchemaIsOurs};
+use super::flavour::{AnnouncedEnds, Flavour, MemberId};
+use super::object_cache::Objects;
 use crate::secret_data::{ReadError, SecretData};
 
 /// The objects of a flavour: what it says of one without I/O.
@@ -37,6 +37,11 @@ pub(crate) trait ObjectModel: Flavour {
     /// The health that its status shows: a new owner of the cluster continues from there
     /// (`rule:a-restart-changes-nothing`).
     fn seed(&self, object: &Object<Self::Schema>, now: Timestamp) -> Seed;
+
+    /// The record of its availability that its status keeps; a new owner of the cluster goes on from there.
+    fn record<'a>(&self, _object: &'a Object<Self::Schema>) -> Option<&'a str> {
+        None
+    }
 
     /// The fingerprint of what its status shows; `None` when it does not show all that is
     /// published.
@@ -163,33 +168,6 @@ pub(crate) enum Supervision {
 pub(crate) struct Seed {
     pub(crate) published: Option<Published>,
     pub(crate) announced_ends: AnnouncedEnds,
-}
-
-/// The cached objects of a flavour, and whether their schema is ours; set when a run begins.
-pub(crate) struct Objects<S: Schema>(OnceLock<(Informer<Object<S>>, SchemaIsOurs)>);
-
-impl<S: Schema> Default for Objects<S> {
-    fn default() -> Self {
-        Self(OnceLock::new())
-    }
-}
-
-impl<S: Schema> Objects<S> {
-    /// Reads objects from this cache. Each run creates its flavours, so it is set once.
-    pub(crate) fn set(&self, cache: &Informer<Object<S>>, schema_is_ours: SchemaIsOurs) {
-        self.0.get_or_init(|| (cache.clone(), schema_is_ours));
-    }
-
-    /// The object of this cluster; `None` when it is gone or another object has its name.
-    pub(crate) fn get(&self, cluster: &MemberId) -> Option<Arc<Object<S>>> {
-        let object = self.0.get()?.0.get(&cluster.key)?;
-        (object.metadata.uid == cluster.uid).then_some(object)
-    }
-
-    /// Whether the schema of the kind is ours at this moment.
-    pub(crate) fn schema_is_ours(&self) -> bool {
-        self.0.get().is_some_and(|(_, schema_is_ours)| schema_is_ours())
-    }
 }
 
 /// A hash that is the same in one process only.

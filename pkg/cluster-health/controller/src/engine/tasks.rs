@@ -97,7 +97,9 @@ async fn probe_for_ever(
             continue;
         };
         clusters.counters.started(member.flavour.name(), job.lag);
-        let report = job.void.run_until_cancelled(while_it(is_ours, probe(&job))).await;
+        // Apart from the task, which is small while no probe is under way.
+        let probing = Box::pin(job.void.run_until_cancelled(while_it(is_ours, probe(&job))));
+        let report = probing.await;
         drop((permit, busy));
         match report {
             Some(Some(report)) => {

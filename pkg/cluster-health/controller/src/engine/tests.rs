@@ -12,11 +12,13 @@ use super::tasks;
 mod audit;
 mod exposition;
 mod guard;
+mod objective;
 mod pages;
 mod panics;
 pub(crate) mod pipeline;
 pub(crate) mod scene;
 mod sharing;
+mod throttling;
 
 const S: fn(u64) -> Duration = Duration::from_secs;
 

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use events::{EventType, Recorder};
-use health::{Urgency, WriteQueue, Written};
+use health::{Urgency, WriteQueue, WriteWindow, Written};
 use kube_api::Resource;
 use objects::{Apply, Dynamic, Error, Merge, ObjectClient, Part, Why};
 use parking_lot::Mutex;
 use resilience::panics::contain;
 use resilience::{KeyedLogGate, TokenBucket};
 use serde_json::Value;
-use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+use tokio::sync::Notify;
 use tokio::time::{sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -23,9 +23,11 @@ use super::flavour::{Flavour, MemberId, Pending, StatusWrite, now};
 use super::metrics::Counters;
 use super::ownership::Ownership;
 
-/// Writes under way at once, the only limit of ours by default: a server that answers in 100 ms takes
-/// 640 in a second, and a change that comes now waits for one of them.
-const AT_ONCE: usize = 64;
+/// Writes under way at once while the server refuses none, the only limit of ours by default: a server
+/// that answers in 100 ms takes 640 in a second, and a change that comes now waits for one of them.
+const AT_ONCE: u32 = 64;
+/// The wait after a 429 that names none.
+const RETRY_AFTER: Duration = Duration::from_secs(1);
 /// Applies in a row of one shared status: one that is refused, and one without what others own.
 const SHARE_ATTEMPTS: u32 = 2;
 /// Between lines about failed writes of one flavour.
@@ -53,9 +55,12 @@ pub(crate) struct Writer {
     /// `None` while the API server alone limits the writes.
     pace: Option<Mutex<TokenBucket>>,
     ownership: Ownership,
+    /// Writes that wait for their answers.
+    window: Mutex<WriteWindow>,
     /// Writes that are being sent, by the cluster that they belong to.
     under_way: Mutex<HashMap<Arc<str>, usize>>,
-    submitted: Notify,
+    /// Something was submitted, or has ended.
+    changed: Notify,
     clients: Clients,
     owners: FieldOwners,
     recorder: Recorder,
@@ -73,8 +78,9 @@ impl Writer {
             queue: Mutex::default(),
             pace: pace.map(Mutex::new),
             ownership,
+            window: Mutex::new(WriteWindow::new(AT_ONCE)),
             under_way: Mutex::default(),
-            submitted: Notify::new(),
+            changed: Notify::new(),
             clients,
             owners: FieldOwners::default(),
             recorder,
@@ -85,7 +91,7 @@ impl Writer {
     pub(crate) fn submit(&self, pending: Arc<dyn Pending>, urgency: Urgency, now: Instant) {
         let uid = Arc::clone(&pending.object().uid);
         self.queue.lock().submit(uid, pending, urgency, now);
-        self.submitted.notify_one();
+        self.changed.notify_one();
     }
 
     pub(crate) fn forget(&self, uid: &Arc<str>) {
@@ -129,10 +135,10 @@ impl Writer {
     /// Writes until `stop`, then waits for the writes under way. Those of unknown outcome the
     /// manager waits for.
     pub(crate) async fn run(self: Arc<Self>, counters: Counters, stop: CancellationToken) {
-        let (slots, under_way) = (Arc::new(Semaphore::new(AT_ONCE)), TaskTracker::new());
-        while let Some(Some(next)) = stop.run_until_cancelled(self.next(&slots)).await {
+        let under_way = TaskTracker::new();
+        while let Some((uid, pending)) = stop.run_until_cancelled(self.next()).await {
             let (writer, counters) = (Arc::clone(&self), counters.clone());
-            let ((uid, pending), slot) = next;
+            let sent_at = now().monotonic;
             under_way.spawn(async move {
                 *writer.under_way.lock().entry(Arc::clone(pending.shard())).or_default() += 1;
                 let Outcome { written, settled_at } =
@@ -140,14 +146,15 @@ impl Writer {
                 let answered_at = now().monotonic;
                 // What is waited for from here on is this object's alone
                 // (`rule:refused-writes-delay-no-others`).
-                drop(slot);
+                writer.window.lock().end(written, sent_at, answered_at);
+                writer.changed.notify_one();
                 if let Some(settled_at) = settled_at {
                     sleep_until(settled_at).await;
                 }
                 writer.ended(pending.shard());
                 let longest = pending.period();
                 writer.queue.lock().finish(&uid, written, answered_at, longest, rand::random());
-                writer.submitted.notify_one();
+                writer.changed.notify_one();
             });
         }
         under_way.close();
@@ -164,32 +171,40 @@ impl Writer {
         }
     }
 
-    /// The next write whose turn has come, when there is a slot and the pace allows it.
-    async fn next(&self, slots: &Arc<Semaphore>) -> Option<(Entry, OwnedSemaphorePermit)> {
+    /// The next write whose turn has come, when the window has a place and the pace allows it.
+    async fn next(&self) -> Entry {
         loop {
             let now = now().monotonic;
             let ready_at = self.queue.lock().next_at(now);
-            match ready_at {
-                Some(at) if at <= now => {}
-                Some(at) => {
-                    tokio::select! {
-                        () = sleep_until(at.into()) => {}
-                        () = self.submitted.notified() => {}
-                    }
-                    continue;
-                }
-                None => {
-                    self.submitted.notified().await;
-                    continue;
-                }
+            if ready_at.is_none_or(|at| at > now) {
+                self.until(ready_at).await;
+                continue;
             }
-            // Fails only when the semaphore is closed, and it never is.
-            let slot = Arc::clone(slots).acquire_owned().await.ok()?;
+            let begun = self.window.lock().begin(now);
+            if let Err(open_at) = begun {
+                self.until(open_at).await;
+                continue;
+            }
             self.wait_for_pace().await;
             let next = self.queue.lock().next(self::now().monotonic);
-            if let Some(entry) = next {
-                return Some((entry, slot));
+            match next {
+                Some(entry) => return entry,
+                None => self.window.lock().give_back(),
             }
+        }
+    }
+
+    /// Until `at`, or until something is submitted or has ended.
+    async fn until(&self, at: Option<Instant>) {
+        let changed = self.changed.notified();
+        match at {
+            Some(at) => {
+                tokio::select! {
+                    () = sleep_until(at.into()) => {}
+                    () = changed => {}
+                }
+            }
+            None => changed.await,
         }
     }
 
@@ -313,6 +328,10 @@ fn judge(error: &Error) -> (Written, &'static str) {
     match &error.why {
         Why::Gone => (Written::Gone, "error"),
         Why::Conflict { .. } | Why::Owned { .. } => (Written::Conflict, "conflict"),
+        Why::Throttled { retry_after } => {
+            let retry_after = retry_after.unwrap_or(RETRY_AFTER);
+            (Written::Throttled { retry_after }, "error")
+        }
         Why::Refused { .. } | Why::Key | Why::Encode => (Written::Failed, "invalid"),
         // It is there; only the answer could not be read.
         Why::Unreadable(_) => (Written::Done, "ok"),

@@ -173,7 +173,7 @@ impl KubeFed {
         }
     }
 
-    /// The status of the object, with what was read since.
+    /// Zones and region of the object, with what was read since.
     fn held(&self, object: &Object<KubeFedCluster>) -> KubeFedClusterStatus {
         let surveys = self.surveys.lock();
         let topology =
@@ -182,7 +182,7 @@ impl KubeFed {
             Some(topology) => (topology.zones.clone(), topology.region.clone()),
             None => (object.status.zones.clone(), object.status.region.clone()),
         };
-        KubeFedClusterStatus { conditions: Vec::new(), zones, region }
+        KubeFedClusterStatus { zones, region, ..KubeFedClusterStatus::default() }
     }
 }
 
@@ -205,7 +205,9 @@ impl Flavour for KubeFed {
 
     fn write(&self, cluster: &MemberId, statement: &Statement<'_>) -> Option<StatusWrite> {
         let object = self.objects.get(cluster)?;
-        let fields = status::fields(statement.published?, statement.message, &self.held(&object));
+        let mut held = self.held(&object);
+        held.availability = self.objects.kept(statement.record, &RESOURCE).map(str::to_owned);
+        let fields = status::fields(statement.published?, statement.message, &held);
         Some(StatusWrite::of(&object, fields, self.objects.schema_is_ours()))
     }
 
@@ -243,6 +245,10 @@ impl ObjectModel for KubeFed {
         let announced_ends =
             if published.is_some() { AnnouncedEnds::Unknown } else { AnnouncedEnds::Nothing };
         Seed { published, announced_ends }
+    }
+
+    fn record<'a>(&self, object: &'a Object<KubeFedCluster>) -> Option<&'a str> {
+        object.status.availability.as_deref()
     }
 
     fn shown(&self, object: &Object<KubeFedCluster>) -> Option<u64> {

@@ -10,7 +10,7 @@ use crate::api::{Condition, ConditionStatus};
 const READY: &str = "Ready";
 const OFFLINE: &str = "Offline";
 
-/// The fields of the status: both conditions, and the zones and region that are known.
+/// The fields of the status: both conditions, and the zones, the region and the record that are known.
 pub(crate) fn fields(published: &Published, message: &str, held: &KubeFedClusterStatus) -> Value {
     let Published { health, ready, offline, probed, .. } = published;
     let condition = |kind: &str, status: Status, since, reason: &str, message: &str| Condition {
@@ -38,6 +38,9 @@ pub(crate) fn fields(published: &Published, message: &str, held: &KubeFedCluster
     }
     if let Some(region) = &held.region {
         status["region"] = json!(region);
+    }
+    if let Some(record) = &held.availability {
+        status["availability"] = json!(record);
     }
     json!({ "status": status })
 }

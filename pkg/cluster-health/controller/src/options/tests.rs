@@ -39,6 +39,7 @@ fn every_value_that_cannot_be_is_refused_with_its_flag() {
         "--cluster-health-flap-transitions=101",
         "--cluster-health-flap-window=0s",
         "--cluster-health-flap-min-success=0",
+        "--cluster-health-objective=89.9",
         "--cluster-health-guard-ratio=0.05",
         "--cluster-health-guard-min=1",
         "--cluster-health-guard-endpoints=http://10.0.0.1:80",
@@ -193,4 +194,18 @@ fn an_audit_leaves_machines_alone() {
     };
     assert_eq!(period(""), 60);
     assert_eq!(period("--cluster-health-audit=true"), 0);
+}
+
+#[test]
+fn the_objective_is_a_percentage_and_zero_is_none() {
+    for (line, objective) in [
+        ("", Objective::parse("99.9")),
+        ("--cluster-health-objective=99.95", Objective::parse("99.95")),
+        ("--cluster-health-objective=0", Ok(None)),
+    ] {
+        let (options, _) = verdict(line).expect("it is right");
+        let policies = [options.kubefed.map(|it| it.policy), options.tke.map(|it| it.policy)];
+        let objectives = policies.map(|it| it.and_then(|it| it.objective));
+        assert_eq!(objectives.map(Ok), [objective.clone(), objective], "{line}");
+    }
 }

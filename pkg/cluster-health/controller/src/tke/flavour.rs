@@ -117,6 +117,8 @@ impl Flavour for Tke {
         if supervision(&object) == Supervision::LeftAlone {
             return None;
         }
+        let record = self.objects.kept(statement.record, self.resource());
+        let statement = &Statement { record, ..*statement };
         let fields = write(&object, statement, &self.facts(cluster), schema).fields(&object);
         Some(StatusWrite::of(&object, fields, schema == StatusSchema::Ours))
     }
@@ -174,6 +176,10 @@ impl ObjectModel for Tke {
 
     fn seed(&self, object: &Object<tke::Cluster>, now: Timestamp) -> Seed {
         Seed { published: seed(object, now), announced_ends: announced_ends(object) }
+    }
+
+    fn record<'a>(&self, object: &'a Object<tke::Cluster>) -> Option<&'a str> {
+        object.status.availability.as_deref()
     }
 
     fn shown(&self, object: &Object<tke::Cluster>) -> Option<u64> {

@@ -63,6 +63,8 @@ pub(crate) struct Written {
     resource: Option<ResourceSummary>,
     /// None while those of the status are not ours.
     addresses: Option<Vec<ClusterAddress>>,
+    /// The record of its availability; `None` where the schema has no field for it.
+    record: Option<String>,
 }
 
 /// Phase, reason and message, which stand above the conditions.
@@ -95,6 +97,7 @@ pub(crate) fn write(
         conditions: check.into_iter().chain(others).collect(),
         resource: resource.map(|summary| schema.of(summary)),
         addresses: are_ours(cluster).then(|| cluster.body.spec.addresses.clone()),
+        record: statement.record.map(str::to_owned),
     }
 }
 
@@ -116,6 +119,9 @@ impl Written {
         if let Some(resource) = &self.resource {
             status["resource"] = json!(resource);
         }
+        if let Some(record) = &self.record {
+            status["availability"] = json!(record);
+        }
         match &self.addresses {
             Some(addresses) => status["addresses"] = json!(addresses),
             // Server-side apply would remove those that the spec gave before
@@ -128,8 +134,8 @@ impl Written {
         json!({ "metadata": {"resourceVersion": version}, "status": status })
     }
 
-    /// A hash of what is worth a write: neither times nor messages, and no sum that changed a
-    /// little.
+    /// A hash of what is worth a write: neither times, messages nor the record, and no sum that changed
+    /// a little.
     pub(crate) fn fingerprint(&self, notable: Option<&ResourceSummary>) -> u64 {
         let headline = self.headline.as_ref();
         let headline = headline.map(|it| (&it.phase, &*it.reason));

@@ -2,10 +2,13 @@
 
 use std::time::Instant;
 
+use jiff::Timestamp;
+
 use super::{Last, Member};
 use crate::availability::Ratios;
+use crate::availability::record::{Record, Sums};
 use crate::message::{MESSAGE_MAX, one_line, short_line};
-use crate::{Endpoints, Health, Published};
+use crate::{Endpoints, Health, Moment, Published};
 
 impl Member {
     /// Failures in a row that counted.
@@ -34,11 +37,26 @@ impl Member {
     }
 
     /// The share of the time in which it was well.
-    pub fn availability(&self, now: Instant) -> Ratios {
+    pub fn availability(&self, now: Moment) -> Ratios {
         self.availability.ratios(now)
     }
 
-    /// Since when that has been counted: since the cluster came to this process.
+    /// The record to keep in the object; `None` before a result has held for some time.
+    pub fn record(&self) -> Option<&Record> {
+        self.availability.kept()
+    }
+
+    /// How long it was observed, and bad, in the last 28 days.
+    pub fn sums(&self, now: Timestamp) -> Sums {
+        self.availability.sums(now)
+    }
+
+    /// How long it was observed, and bad, since it came to this process.
+    pub fn totals(&self) -> Sums {
+        self.availability.totals()
+    }
+
+    /// Since when the hour and the day have been counted: since the cluster came to this process.
     pub fn observed_since(&self) -> Instant {
         self.availability.since()
     }

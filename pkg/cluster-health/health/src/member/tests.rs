@@ -19,6 +19,7 @@ pub(super) fn policy(failure: u32, success: u32) -> Policy {
         stale_after: S(0),
         inherited_after: S(0),
         heartbeat: S(300),
+        objective: None,
     }
 }
 

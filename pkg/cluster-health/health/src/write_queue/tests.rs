@@ -97,6 +97,26 @@ fn a_refused_write_comes_back_within_a_period_of_its_cluster_however_long_it_was
     }
 }
 
+/// rule:writes-follow-the-servers-429s
+#[test]
+fn a_throttled_change_waits_as_long_as_the_server_asks_and_keeps_its_lane() {
+    let (mut queue, mut now) = queue();
+    queue.submit("a", 1, Urgency::Change, now);
+    for _ in 0..12 {
+        assert_eq!(queue.next(now), Some(("a", 1)));
+        queue.finish(&"a", Written::Throttled { retry_after: S(1) }, now, LONG, 0.5);
+        let at = queue.next_at(now).unwrap();
+        assert_eq!(at - now, MS(1250));
+        now = at;
+    }
+    queue.submit("first", 2, Urgency::FirstResult, now);
+    queue.submit("b", 3, Urgency::Change, now);
+    let order: Vec<_> = std::iter::from_fn(|| queue.next(now)).map(|(key, _)| key).collect();
+    assert_eq!(order, ["b", "a", "first"], "not with those that are refused for themselves");
+    queue.finish(&"a", Written::Throttled { retry_after: S(600) }, now, S(10), 0.0);
+    assert_eq!(queue.next_at(now), Some(now + S(10)), "a period of its cluster at most");
+}
+
 /// rule:writes-are-retried-until-done
 #[test]
 fn thousands_of_refused_writes_come_back_at_400_per_second() {
@@ -267,6 +287,7 @@ fn anything() -> impl Strategy<Value = Do> {
     let written = prop_oneof![
         Just(Written::Done),
         Just(Written::Conflict),
+        Just(Written::Throttled { retry_after: S(1) }),
         Just(Written::Failed),
         Just(Written::Gone)
     ];

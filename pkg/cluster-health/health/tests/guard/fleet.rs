@@ -25,6 +25,7 @@ pub(crate) const POLICY: Policy = Policy {
     stale_after: Duration::ZERO,
     inherited_after: Duration::ZERO,
     heartbeat: Duration::from_secs(300),
+    objective: None,
 };
 
 const GUARD: GuardPolicy = GuardPolicy {

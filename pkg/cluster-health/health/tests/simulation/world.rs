@@ -112,6 +112,7 @@ fn policy(number: u64) -> Policy {
         stale_after: Duration::ZERO,
         inherited_after: Duration::ZERO,
         heartbeat: seconds(300),
+        objective: None,
     }
 }
 

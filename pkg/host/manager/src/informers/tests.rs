@@ -65,6 +65,24 @@ async fn the_schema_of_a_kind_is_ours_when_its_crd_has_our_label() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_crd_has_a_label_when_its_value_is_the_one_that_is_asked_for() {
+    let kind = Resource::cluster("example.io", "v1", "Widget", "widgets");
+    for (labels, expected) in [
+        (json!({"example.io/keeps": "true"}), true),
+        (json!({"example.io/keeps": "false"}), false),
+        (json!({"example.io/other": "true"}), false),
+    ] {
+        let (informers, _server) = of_one_object(json!({"metadata": {
+            "name": "widgets.example.io", "uid": "u", "resourceVersion": "1", "labels": labels,
+        }}));
+        let has = informers.crd_has(&kind, "example.io/keeps", "true");
+        let crds = Source::crds(informers.shared.options.server.clone());
+        informers.get_from::<Metadata>(crds).synced().await;
+        assert_eq!(has(), expected, "{labels}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_informer_ends_with_its_last_user() {
     let (informers, server) = of_one_object(node());
     let nodes = informers.get::<Node>();

@@ -48,6 +48,13 @@ fn thousands_of_small_copies_are_kept_and_their_number_is_bounded_too() {
 }
 
 #[test]
+fn a_client_that_needs_no_copies_keeps_none() {
+    let answered = Answered::nothing();
+    answered.keep(&widget("a", 2, 0));
+    assert!(!is_kept(&answered, "a") && answered.0.lock().by_age.is_empty());
+}
+
+#[test]
 fn a_copy_that_went_takes_its_bytes_along() {
     let answered = Answered::default();
     for version in 2..20 {

@@ -55,11 +55,12 @@ impl Format {
     }
 
     /// A page with all families that have series.
-    pub(super) fn page(self, families: &[MetricFamily]) -> String {
+    pub(super) fn page(self, families: Vec<MetricFamily>) -> String {
         let mut page = Page { text: String::new(), format: self };
-        for family in families.iter().filter(|family| !family.get_metric().is_empty()) {
+        // Each is dropped when it is written: those of thousands of objects are larger than the page.
+        for family in families.into_iter().filter(|family| !family.get_metric().is_empty()) {
             // Writing to a text does not fail.
-            let _written = page.write_family(family);
+            let _written = page.write_family(&family);
         }
         if self == Self::OpenMetrics {
             page.text.push_str("# EOF\n");
@@ -239,7 +240,7 @@ d_seconds_sum{of="x"} 0.75
 d_seconds_count{of="x"} 1.0
 # EOF
 "#;
-        assert_eq!(Format::OpenMetrics.page(&families), open);
+        assert_eq!(Format::OpenMetrics.page(families.clone()), open);
         let text = r#"# HELP a_ratio A.
 # TYPE a_ratio gauge
 a_ratio +Inf
@@ -257,7 +258,7 @@ d_seconds_bucket{of="x",le="+Inf"} 1
 d_seconds_sum{of="x"} 0.75
 d_seconds_count{of="x"} 1
 "#;
-        assert_eq!(Format::Text.page(&families), text);
+        assert_eq!(Format::Text.page(families), text);
     }
 
     #[test]

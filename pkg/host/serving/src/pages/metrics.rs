@@ -50,7 +50,7 @@ fn render(registry: &Registry, exposition: &Exposition, format: Format) -> Reply
     let counts = metric_counts(&families, exposition);
     exposition.limit(&mut families);
     families.extend(counts);
-    started(format, format.page(&families), start)
+    started(format, format.page(families), start)
 }
 
 /// `/metrics/slis`: counts of the answers of health checks; DELETE resets them.

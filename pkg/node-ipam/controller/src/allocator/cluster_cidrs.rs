@@ -1,6 +1,7 @@
 //! Pools that come and go with ClusterCIDRs, and what a Node is served from.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -39,6 +40,12 @@ pub(crate) enum Holding {
     Unused,
     /// At least one Node.
     By(usize),
+}
+
+impl Holding {
+    fn of(nodes: usize) -> Self {
+        if nodes == 0 { Self::Unused } else { Self::By(nodes) }
+    }
 }
 
 /// How full a range of a ClusterCIDR is.
@@ -90,8 +97,7 @@ impl Allocator {
         let Some(entry) = self.source.remove(uid) else {
             return Effects::default();
         };
-        let ranges: Vec<IpNet> =
-            self.ledger.pools()[entry.pools.clone()].iter().map(Pool::cidr).collect();
+        let ranges = self.ranges(&entry.pools);
         self.ledger.remove_pools(entry.pools);
         self.find_external(&ranges);
         Effects {
@@ -106,10 +112,7 @@ impl Allocator {
         if self.in_list {
             return Holding::Unknown;
         }
-        match self.holders(ranges).iter().filter(|uid| !self.is_covered(uid)).count() {
-            0 => Holding::Unused,
-            nodes => Holding::By(nodes),
-        }
+        Holding::of(self.holders(ranges).iter().filter(|uid| !self.is_covered(uid)).count())
     }
 
     /// How many Nodes keep a ClusterCIDR from being drained; `None` when it is not draining. A Node
@@ -119,27 +122,16 @@ impl Allocator {
         if self.in_list {
             return Some(Holding::Unknown);
         }
-        let pools = self.ledger.pools()[entry.pools.clone()].iter();
-        let holders = self.holders(&pools.map(Pool::cidr).collect::<Vec<_>>());
-        Some(match holders.iter().filter(|uid| self.is_withdrawn(uid)).count() {
-            0 => Holding::Unused,
-            nodes => Holding::By(nodes),
-        })
+        let holders = self.holders(&self.ranges(&entry.pools));
+        Some(Holding::of(holders.iter().filter(|uid| self.is_withdrawn(uid)).count()))
     }
 
     /// How full a ClusterCIDR is; `None` for one that is not known.
     pub(crate) fn use_of(&self, uid: &str) -> Option<Vec<RangeUse>> {
         let entry = self.source.by_uid(uid)?;
         let pools = self.ledger.pools()[entry.pools.clone()].iter();
-        Some(
-            pools
-                .map(|pool| RangeUse {
-                    cidr: pool.cidr(),
-                    blocks: pool.blocks(),
-                    used: pool.used(),
-                })
-                .collect(),
-        )
+        let used = |it: &Pool| RangeUse { cidr: it.cidr(), blocks: it.blocks(), used: it.used() };
+        Some(pools.map(used).collect())
     }
 
     /// Whether a ClusterCIDR waits to be held against deletion.
@@ -234,8 +226,7 @@ impl Allocator {
         let SeenClusterCidr { name, uid, state, spec, plan } = seen;
         let rank = Rank::of(&name, &plan);
         let pools = self.ledger.add_pools(plan.pools);
-        let ranges: Vec<IpNet> =
-            self.ledger.pools()[pools.clone()].iter().map(Pool::cidr).collect();
+        let ranges = self.ranges(&pools);
         let (id, selector) = (self.source.take_id(), plan.selector);
         self.source.insert(Entry {
             id,
@@ -271,6 +262,11 @@ impl Allocator {
         for uid in starved {
             self.change_queue(&uid);
         }
+    }
+
+    /// The ranges of the pools at these places.
+    fn ranges(&self, pools: &Range<usize>) -> Vec<IpNet> {
+        self.ledger.pools()[pools.clone()].iter().map(Pool::cidr).collect()
     }
 
     /// The Nodes whose claims overlap one of these ranges.

@@ -14,7 +14,7 @@ use crate::ledger::{Owner, Uid};
 use crate::second_allocator::Suspect;
 
 /// Findings by Node; a Node without any takes no room.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Findings {
     /// How many CIDRs of a Node lie outside all pools.
     external: HashMap<Uid, usize>,
@@ -134,6 +134,12 @@ pub(crate) struct Notice {
     pub(crate) message: String,
 }
 
+impl Notice {
+    fn new(name: &Arc<str>, uid: &Uid, reason: &'static str, message: String) -> Self {
+        Self { name: name.clone(), uid: uid.clone(), reason, message }
+    }
+}
+
 /// The consequences of a change of state; the caller carries them out after unlocking.
 #[derive(Debug, Default)]
 #[must_use]
@@ -178,10 +184,10 @@ impl Effects {
 }
 
 fn set(counts: &mut HashMap<Uid, usize>, uid: &Uid, count: usize) {
-    if count == 0 {
-        counts.remove(uid);
-    } else {
+    if count > 0 {
         counts.insert(uid.clone(), count);
+    } else if !counts.is_empty() {
+        counts.remove(uid);
     }
 }
 
@@ -201,32 +207,24 @@ pub(super) fn out_of_range(
         [] => String::new(),
         pools => format!(", outside the cluster CIDR {}", pools.join(", ")),
     };
-    Notice {
-        name: node.name.clone(),
-        uid: node.uid.clone(),
-        reason: "PodCIDROutOfRange",
-        message: format!(
-            "Node {} has pod CIDR {}{outside}; this program does not change it",
-            node.name,
-            strange.join(", "),
-        ),
-    }
+    let message = format!(
+        "Node {} has pod CIDR {}{outside}; this program does not change it",
+        node.name,
+        strange.join(", "),
+    );
+    Notice::new(&node.name, &node.uid, "PodCIDROutOfRange", message)
 }
 
 /// A CIDR of the Node overlaps a service range.
 pub(super) fn in_services(node: &Node, mine: &IpNet, range: &IpNet) -> Notice {
-    Notice {
-        name: node.name.clone(),
-        uid: node.uid.clone(),
-        reason: "PodCIDROverlapsServices",
-        message: format!(
-            "Pod CIDR {} of Node {} overlaps the service range {}: a Pod on this Node may get the \
+    let message = format!(
+        "Pod CIDR {} of Node {} overlaps the service range {}: a Pod on this Node may get the \
              address of a Service; delete and re-create the Node",
-            cidr::canonical(mine),
-            node.name,
-            cidr::canonical(range),
-        ),
-    }
+        cidr::canonical(mine),
+        node.name,
+        cidr::canonical(range),
+    );
+    Notice::new(&node.name, &node.uid, "PodCIDROverlapsServices", message)
 }
 
 /// The Node overlaps another one, whose name is `other`, and so many more.
@@ -242,15 +240,11 @@ pub(super) fn conflict_of_new(
         more => (format!(" and pod CIDRs of {more} other Nodes"), ALL_BUT_ONE),
     };
     let (mine, theirs) = (cidr::canonical(&conflict.mine), cidr::canonical(&conflict.theirs));
-    Notice {
-        name: node.name.clone(),
-        uid: node.uid.clone(),
-        reason: CONFLICT,
-        message: format!(
-            "Pod CIDR {mine} of Node {} overlaps {theirs} of Node {other}{rest}; {cure}",
-            node.name
-        ),
-    }
+    let message = format!(
+        "Pod CIDR {mine} of Node {} overlaps {theirs} of Node {other}{rest}; {cure}",
+        node.name
+    );
+    Notice::new(&node.name, &node.uid, CONFLICT, message)
 }
 
 /// The notice of an overlap on the Node that was there before.
@@ -261,15 +255,11 @@ pub(super) fn conflict_of_other(
     conflict: &Conflict<Owner>,
 ) -> Notice {
     let (mine, theirs) = (cidr::canonical(&conflict.mine), cidr::canonical(&conflict.theirs));
-    Notice {
-        name: other_name.clone(),
-        uid: other.clone(),
-        reason: CONFLICT,
-        message: format!(
-            "Pod CIDR {theirs} of Node {other_name} overlaps {mine} of Node {}; {ONE_OF_TWO}",
-            node.name
-        ),
-    }
+    let message = format!(
+        "Pod CIDR {theirs} of Node {other_name} overlaps {mine} of Node {}; {ONE_OF_TWO}",
+        node.name
+    );
+    Notice::new(other_name, other, CONFLICT, message)
 }
 
 pub(super) fn nearly_full(name: &Arc<str>, uid: &Uid, pool: &Pool, line: u8) -> Notice {
@@ -278,17 +268,13 @@ pub(super) fn nearly_full(name: &Arc<str>, uid: &Uid, pool: &Pool, line: u8) -> 
         1 => "one more Node can get a pod CIDR".to_owned(),
         free => format!("{free} more Nodes can get a pod CIDR"),
     };
-    Notice {
-        name: name.clone(),
-        uid: uid.clone(),
-        reason: "PodCIDRPoolNearlyFull",
-        message: format!(
-            "Cluster CIDR {} with node mask /{} has {} of {} blocks in use, over {line} %; \
+    let message = format!(
+        "Cluster CIDR {} with node mask /{} has {} of {} blocks in use, over {line} %; \
              {left}",
-            cidr::canonical(&pool.cidr()),
-            pool.mask(),
-            pool.used(),
-            pool.blocks(),
-        ),
-    }
+        cidr::canonical(&pool.cidr()),
+        pool.mask(),
+        pool.used(),
+        pool.blocks(),
+    );
+    Notice::new(name, uid, "PodCIDRPoolNearlyFull", message)
 }

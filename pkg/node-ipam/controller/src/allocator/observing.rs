@@ -91,7 +91,7 @@ impl Allocator {
         let waited = self.close(&node.uid);
         let claim = self.ledger.claim(&owner);
         let had_claim = claim.is_some();
-        let seen_before = self.assigned.contains_key(&node.uid);
+        let seen_before = self.assigned.insert(node.uid.clone(), node.name.clone()).is_some();
         let is_known = (seen_before || had_claim) && !unsent_and_taken;
         let is_same = is_same(claim, &cidrs);
         let is_foreign = match &waited {
@@ -105,7 +105,6 @@ impl Allocator {
         effects.foreign = is_foreign.then(|| Suspect::new(node, evidence));
         let is_no_news = is_known && is_same;
         if is_no_news && !is_reselected {
-            self.assigned.insert(node.uid.clone(), node.name.clone());
             if is_foreign {
                 self.foreign += 1;
             } else {
@@ -116,15 +115,17 @@ impl Allocator {
             }
             return effects;
         }
-        self.clear_findings(&node.uid);
-        if !is_no_news {
-            self.foreign += u64::from(node.is_selected && (waited.is_some() || had_claim));
-            self.forget_ours(&node.uid);
+        // Of a Node that is seen for the first time there is nothing to forget: at a start these are all.
+        if seen_before || had_claim || waited.is_some() {
+            self.clear_findings(&node.uid);
+            if !is_no_news {
+                self.foreign += u64::from(node.is_selected && (waited.is_some() || had_claim));
+                self.forget_ours(&node.uid);
+            }
         }
         if waited.is_some_and(|node| node.route() != Route::NotRequested) {
             self.keep_routed(&node.uid);
         }
-        self.assigned.insert(node.uid.clone(), node.name.clone());
         let taken = self.ledger.occupy(&owner, &cidrs);
         self.find_strange(node, &taken.external, &garbage, &mut effects);
         self.find_conflicts(node, &taken.conflicts, &mut effects);

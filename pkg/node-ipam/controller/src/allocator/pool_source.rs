@@ -41,16 +41,6 @@ pub(crate) enum ServingState {
 }
 
 impl ServingState {
-    /// The state of a ClusterCIDR with this value of the annotation to drain it.
-    pub(crate) fn of(is_deleting: bool, is_held: bool, drain: Option<&str>) -> Self {
-        match (is_deleting, is_held, drain) {
-            (true, ..) => Self::Terminating,
-            (_, false, _) => Self::Unheld,
-            (_, _, Some("true")) => Self::Draining,
-            _ => Self::Serving,
-        }
-    }
-
     /// The value of the label `state` in metrics.
     pub(crate) fn label(self) -> &'static str {
         match self {
@@ -63,7 +53,7 @@ impl ServingState {
 }
 
 /// One ClusterCIDR.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Entry {
     pub(super) id: EntryId,
     pub(super) uid: Uid,
@@ -88,7 +78,7 @@ pub(crate) enum CloudSource {
 }
 
 /// The part of an allocator's state that is empty unless pod CIDRs come from a cloud.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct CloudMemory {
     /// Nodes with CIDRs that a PATCH of this process has written.
     pub(super) ours: HashSet<Uid>,
@@ -111,7 +101,7 @@ enum Kind {
 
 /// The source of an allocator's pools, chosen at construction. What differs between allocators is a
 /// property of their source.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct PoolSource {
     kind: Kind,
     /// The valid ClusterCIDRs, by rank; none where pools come from elsewhere.

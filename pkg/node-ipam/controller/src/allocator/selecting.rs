@@ -44,12 +44,11 @@ impl Allocator {
 
     /// Notes whether a Node with CIDRs is selected; true when that was otherwise before.
     pub(super) fn note_selection(&mut self, node: &Node) -> bool {
-        let was_selected = !self.unselected.contains(&node.uid);
-        if node.is_selected {
-            self.unselected.remove(&node.uid);
-        } else {
-            self.unselected.insert(node.uid.clone());
+        let was_unselected = self.unselected.contains(&node.uid);
+        match (was_unselected, node.is_selected) {
+            (true, true) => self.unselected.remove(&node.uid),
+            (false, false) => self.unselected.insert(node.uid.clone()),
+            (true, false) | (false, true) => false,
         }
-        was_selected != node.is_selected
     }
 }

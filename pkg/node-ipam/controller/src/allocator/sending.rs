@@ -34,15 +34,6 @@ pub(crate) struct Departure {
     pub(crate) own_delay: Option<Duration>,
 }
 
-/// A Node with a PATCH of unknown outcome.
-#[derive(Clone, Debug)]
-pub(crate) struct OpenOutcome {
-    /// The Node's name.
-    pub(crate) name: Arc<str>,
-    /// The Node's UID.
-    pub(crate) uid: Uid,
-}
-
 impl Allocator {
     /// Decides what to send for a Node, reserving a block of each pool when it has none yet.
     pub(crate) fn assign(&mut self, uid: &Uid) -> (Assignment, Effects) {
@@ -182,13 +173,10 @@ impl Allocator {
         self.unassigned.get(uid)?.outcome().until()
     }
 
-    /// The Nodes with a PATCH of unknown outcome.
-    pub(crate) fn open_outcomes(&self) -> Vec<OpenOutcome> {
-        let open = self.unassigned.iter().filter_map(|(uid, node)| {
-            let open = node.outcome().is_open();
-            open.then(|| OpenOutcome { name: node.name.clone(), uid: uid.clone() })
-        });
-        open.collect()
+    /// Names and UIDs of the Nodes with a PATCH of unknown outcome.
+    pub(crate) fn open_outcomes(&self) -> Vec<(Arc<str>, Uid)> {
+        let open = self.unassigned.iter().filter(|(_, node)| node.outcome().is_open());
+        open.map(|(uid, node)| (node.name.clone(), uid.clone())).collect()
     }
 
     pub(super) fn send(&self, uid: &Uid, unresolved: bool, since: Instant) -> Assignment {
@@ -218,7 +206,9 @@ impl Allocator {
         self.ledger.release(&Owner::Node(uid.clone()));
         if let Some(node) = self.unassigned.get_mut(uid) {
             node.phase = Phase::Pending;
-            node.clear_route();
+            if node.route() != Route::NotRequested {
+                node.set_route(Route::NotRequested);
+            }
         }
         self.after_release(effects);
     }

@@ -4,6 +4,7 @@ mod clouds;
 mod cluster_cidrs;
 mod draining;
 mod every_source;
+mod explored;
 mod foreign_values;
 mod memory;
 mod naive_model;

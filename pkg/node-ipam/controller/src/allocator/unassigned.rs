@@ -12,7 +12,7 @@ use super::pool_source::Candidates;
 use crate::patch::Outcome;
 
 /// Where the Node stands.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     /// To be given blocks.
     Pending,
@@ -23,7 +23,7 @@ pub(super) enum Phase {
 }
 
 /// Where a Node waits for a block.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct QueuePosition {
     /// The queue that it stands in.
     pub(super) queue: Candidates,
@@ -44,7 +44,7 @@ pub(super) enum Route {
 }
 
 /// At the start of a process all Nodes of a new cluster are in this state, so it is kept small.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Unassigned {
     pub(super) name: Arc<str>,
     /// The labels and taints that select it, where that matters.
@@ -62,7 +62,7 @@ pub(super) struct Unassigned {
 }
 
 /// Events and PATCHes since then.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct History {
     outcome: Outcome,
     event_times: EventTimes,
@@ -105,13 +105,6 @@ impl Unassigned {
         self.history.get_or_insert_default().route = route;
     }
 
-    /// It has no block any more.
-    pub(super) fn clear_route(&mut self) {
-        if let Some(history) = &mut self.history {
-            history.route = Route::NotRequested;
-        }
-    }
-
     /// Whether its block may have left this process: in a PATCH, or to the cloud.
     pub(super) fn has_left(&self) -> bool {
         self.outcome().is_open() || self.route() != Route::NotRequested
@@ -129,23 +122,19 @@ impl Unassigned {
 }
 
 /// When an event of each reason was last recorded. A Node has a handful of reasons at most.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct EventTimes(Vec<(&'static str, Instant)>);
 
 impl EventTimes {
     /// True at most once per `every` for each reason, the first time at once.
     pub(super) fn due(&mut self, reason: &'static str, every: Duration, now: Instant) -> bool {
-        match self.0.iter_mut().find(|(known, _)| *known == reason) {
-            Some((_, at)) if now.saturating_duration_since(*at) < every => false,
-            Some((_, at)) => {
-                *at = now;
-                true
-            }
-            None => {
-                self.0.push((reason, now));
-                true
-            }
+        let is_recent = |at: Instant| now.saturating_duration_since(at) < every;
+        if self.0.iter().any(|(known, at)| *known == reason && is_recent(*at)) {
+            return false;
         }
+        self.forget(reason);
+        self.0.push((reason, now));
+        true
     }
 
     /// The state has ended: the next event of this reason is due at once.
@@ -156,7 +145,7 @@ impl EventTimes {
 
 /// The Nodes that wait: one queue for each choice of ClusterCIDRs, and one ticket counter for all. The
 /// RangeAllocator has one.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct WaitQueues {
     queues: BTreeMap<Candidates, BTreeMap<u64, Uid>>,
     next_ticket: u64,
@@ -170,10 +159,7 @@ impl WaitQueues {
 
     pub(super) fn join(&mut self, position: &QueuePosition, uid: Uid) {
         let QueuePosition { queue, ticket } = position;
-        match self.queues.get_mut(queue) {
-            Some(waiting) => drop(waiting.insert(*ticket, uid)),
-            None => drop(self.queues.insert(queue.clone(), BTreeMap::from([(*ticket, uid)]))),
-        }
+        self.queues.entry(queue.clone()).or_default().insert(*ticket, uid);
     }
 
     pub(super) fn leave(&mut self, position: &QueuePosition) {

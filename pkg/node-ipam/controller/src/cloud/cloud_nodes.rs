@@ -7,15 +7,17 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use cidr::IpNet;
+use gce::PodRanges;
 use informer::{Delta, Subscription};
 use kube_api::{CloudNode, Node};
 use parking_lot::{Mutex, MutexGuard};
 use tokio::time::{Instant, timeout};
 use workqueue::{Next, Retry};
 
-use super::provider::{Cloud, CloudError, VmRanges};
+use super::provider::{Cloud, CloudError};
 use crate::allocator::{AfterRead, Allocator, Assignment, Effects};
 use crate::node_events::{FAILED, NOT_AVAILABLE};
+use crate::node_work;
 use crate::reconciler::{Ended, ReadBack, Reconciler, Work};
 
 /// After a refusal that nothing but somebody's help mends.
@@ -126,7 +128,7 @@ impl<C: Cloud> CloudNodes<C> {
 
     /// Reads the ranges of a Node's VM, as of a read that is not older than `age` and than the Node's
     /// last change. An error is told where somebody has to hear of it.
-    pub(super) async fn vm(&self, node: &CloudNode, age: Duration) -> Result<VmRanges, Ended> {
+    pub(super) async fn vm(&self, node: &CloudNode, age: Duration) -> Result<PodRanges, Ended> {
         let name = &node.node.name;
         let not_before = self.vm_read_times.not_before(name, age, Instant::now());
         let reading = self.cloud.ranges(&node.provider_id, not_before);
@@ -161,9 +163,7 @@ impl<C: Cloud> CloudNodes<C> {
                 let pause = if may_change { Duration::ZERO } else { REFUSED_PAUSE };
                 Retry::new(why).at_least(pause)
             }
-            CloudError::Withdrawn => Retry::expected(
-                "the call is withdrawn: the Node changed, or assignments are paused",
-            ),
+            CloudError::Withdrawn => Retry::expected(CloudError::Withdrawn),
             CloudError::Failed(why) => Retry::new(why),
         }
     }
@@ -213,7 +213,7 @@ impl<C: Cloud> CloudNodes<C> {
         &self,
         node: &CloudNode,
         range: IpNet,
-        vm: &VmRanges,
+        vm: &PodRanges,
     ) -> Result<(), Ended> {
         let (uid, left) = (&node.node.uid, AtomicBool::new(false));
         let is_wanted = || {
@@ -290,9 +290,7 @@ impl<C: Cloud> CloudNodes<C> {
 
 /// Heartbeats by the thousand change nothing that counts.
 fn is_no_news(old: &CloudNode, new: &CloudNode) -> bool {
-    old.node.pod_cidrs == new.node.pod_cidrs
-        && old.node.deleting == new.node.deleting
-        && old.node.is_selected == new.node.is_selected
+    node_work::is_no_news(old, new)
         && old.provider_id == new.provider_id
         && old.network_is_ready == new.network_is_ready
         && old.network_taint == new.network_taint

@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cidr::{Family, IpNet};
+use gce::PodRanges;
 use kube_api::CloudNode;
 use workqueue::{Backoff, Jitter, Next, Reconcile, Retry};
 
 use super::cloud_nodes::CloudNodes;
-use super::provider::{Cloud, VmRanges};
+use super::provider::Cloud;
 use crate::node_events::{MISMATCH, NOT_AVAILABLE};
 use crate::options::Families;
 use crate::reconciler::Ended;
@@ -30,7 +31,7 @@ pub(super) enum Decision {
 }
 
 /// Decides; `has` are the pod CIDRs of the Node as they are written there.
-pub(super) fn decide(has: &[String], vm: &VmRanges, families: &Families) -> Decision {
+pub(super) fn decide(has: &[String], vm: &PodRanges, families: &Families) -> Decision {
     if vm.first().is_none() {
         return Decision::NotAvailable;
     }
@@ -55,7 +56,7 @@ pub(crate) struct Lack(Family);
 
 impl Families {
     /// One range of each family.
-    pub(crate) fn of(&self, vm: &VmRanges) -> Result<Vec<IpNet>, Lack> {
+    pub(crate) fn of(&self, vm: &PodRanges) -> Result<Vec<IpNet>, Lack> {
         let first = |family| {
             let mut all = vm.aliases.iter().copied().chain(vm.ipv6);
             all.find(|range| Family::of(range) == family).ok_or(Lack(family))
@@ -149,7 +150,7 @@ impl<C: Cloud> Copier<C> {
 }
 
 /// For people: what the Node has, and its VM.
-pub(super) fn difference(has: &[String], vm: &VmRanges) -> String {
+pub(super) fn difference(has: &[String], vm: &PodRanges) -> String {
     let ranges: Vec<_> = vm.aliases.iter().chain(&vm.ipv6).map(cidr::canonical).collect();
     format!(
         "the Node has {}, and its VM {}; pod CIDRs cannot be changed: give the VM what the Node has, \
@@ -163,12 +164,12 @@ pub(super) fn difference(has: &[String], vm: &VmRanges) -> String {
 mod tests {
     use super::*;
 
-    fn vm(aliases: &[&str], ipv6: &str) -> VmRanges {
+    fn vm(aliases: &[&str], ipv6: &str) -> PodRanges {
         let aliases = aliases.iter().map(|text| text.parse().unwrap()).collect();
-        VmRanges { aliases, ipv6: ipv6.parse().ok() }
+        PodRanges { aliases, ipv6: ipv6.parse().ok() }
     }
 
-    fn decide_for(has: &[&str], vm: &VmRanges, services: &[&str]) -> Decision {
+    fn decide_for(has: &[&str], vm: &PodRanges, services: &[&str]) -> Decision {
         let has: Vec<_> = has.iter().map(ToString::to_string).collect();
         let services: Vec<_> = services.iter().map(|text| text.parse().unwrap()).collect();
         decide(&has, vm, &Families::of_services(&services))
@@ -226,7 +227,7 @@ mod families_tests {
 
     #[test]
     fn the_services_say_which_families_and_in_which_order() {
-        let vm = VmRanges {
+        let vm = PodRanges {
             aliases: nets(&["10.0.0.0/24", "10.1.0.0/24"]),
             ipv6: Some("fd00::/112".parse().unwrap()),
         };
@@ -246,7 +247,7 @@ mod families_tests {
     fn a_family_that_the_vm_has_not_is_named() {
         let (v4, v6) = (nets(&["10.0.0.0/24"]), Some("fd00::/112".parse().unwrap()));
         let dual = Families::of_services(&nets(&["10.96.0.0/16", "fd01::/112"]));
-        assert_eq!(dual.of(&VmRanges { aliases: v4, ipv6: None }), Err(Lack(Family::V6)));
-        assert_eq!(dual.of(&VmRanges { aliases: vec![], ipv6: v6 }), Err(Lack(Family::V4)));
+        assert_eq!(dual.of(&PodRanges { aliases: v4, ipv6: None }), Err(Lack(Family::V6)));
+        assert_eq!(dual.of(&PodRanges { aliases: vec![], ipv6: v6 }), Err(Lack(Family::V4)));
     }
 }

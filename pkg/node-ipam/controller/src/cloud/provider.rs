@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use cidr::IpNet;
-use gce::{Client, GceError, ProviderId, Readings};
+use gce::{Client, GceError, PodRanges, ProviderId, Readings};
 use tokio::time::Instant;
 
 /// A cloud that Nodes are VMs of.
@@ -13,7 +13,7 @@ pub(crate) trait Cloud: Send + Sync + 'static {
         &self,
         provider_id: &str,
         not_before: Instant,
-    ) -> impl Future<Output = Result<VmRanges, CloudError>> + Send;
+    ) -> impl Future<Output = Result<PodRanges, CloudError>> + Send;
 
     /// Has a range routed to the VM in addition to its others, unless those differ from what was read
     /// by whoever decided, or `is_wanted` says no when it is about to be sent. May be repeated.
@@ -21,25 +21,9 @@ pub(crate) trait Cloud: Send + Sync + 'static {
         &self,
         provider_id: &str,
         range: IpNet,
-        read: &VmRanges,
+        read: &PodRanges,
         is_wanted: &(dyn Fn() -> bool + Sync),
     ) -> impl Future<Output = Result<(), CloudError>> + Send;
-}
-
-/// The ranges of a VM for pods.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct VmRanges {
-    /// Ranges that were set on its network interface, in the cloud's order.
-    pub(crate) aliases: Vec<IpNet>,
-    /// The part of its IPv6 addresses that is for pods.
-    pub(crate) ipv6: Option<IpNet>,
-}
-
-impl VmRanges {
-    /// The one that counts where there can be one only.
-    pub(crate) fn first(&self) -> Option<IpNet> {
-        self.aliases.first().copied().or(self.ipv6)
-    }
 }
 
 /// Why a cloud did not do what it was asked for, by what comes next.
@@ -84,17 +68,20 @@ impl GoogleCloud {
 }
 
 impl Cloud for GoogleCloud {
-    async fn ranges(&self, provider_id: &str, not_before: Instant) -> Result<VmRanges, CloudError> {
+    async fn ranges(
+        &self,
+        provider_id: &str,
+        not_before: Instant,
+    ) -> Result<PodRanges, CloudError> {
         let vm = self.readings.read(&parse(provider_id)?, not_before).await.map_err(what_next)?;
-        let ranges = vm.pod_ranges().map_err(|bad| CloudError::Failed(bad.to_string()))?;
-        Ok(VmRanges { aliases: ranges.aliases, ipv6: ranges.ipv6 })
+        vm.pod_ranges().map_err(|bad| CloudError::Failed(bad.to_string()))
     }
 
     async fn add_range(
         &self,
         provider_id: &str,
         range: IpNet,
-        read: &VmRanges,
+        read: &PodRanges,
         is_wanted: &(dyn Fn() -> bool + Sync),
     ) -> Result<(), CloudError> {
         let vm = parse(provider_id)?;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cidr::IpNet;
+use gce::PodRanges;
 use kube_api::{CloudNode, Node};
 use parking_lot::Mutex;
 use tokio::time::Instant;
@@ -13,7 +14,7 @@ use workqueue::{Backoff, Jitter, Next, Reconcile, Retry};
 
 use super::cloud_nodes::CloudNodes;
 use super::copying::difference;
-use super::provider::{Cloud, VmRanges};
+use super::provider::Cloud;
 use crate::LOGGER;
 use crate::node_events::{GARBAGE, MISMATCH, WRONG_MODE};
 use crate::options::Direction;
@@ -21,6 +22,11 @@ use crate::reconciler::Ended;
 
 /// Upstream's words.
 const MESSAGE: &str = "NodeController created an implicit route";
+/// When a Node is checked again after a success.
+const RESYNC: Duration = Duration::from_secs(30);
+/// The pauses after failures in a row.
+pub(super) const BACKOFF: Backoff =
+    Backoff::doubling(Duration::from_millis(250), Duration::from_secs(10), Jitter::None);
 /// After a failure a younger read is wanted.
 const YOUNG: Duration = Duration::from_secs(5);
 
@@ -56,7 +62,7 @@ impl<C: Cloud> Reconcile for Syncer<C> {
 impl<C: Cloud> Syncer<C> {
     async fn sync(&self, node: &CloudNode) -> Result<(), Ended> {
         let has_failed = self.all.core.queue.failures(&node.node.name) > 0;
-        let vm = self.all.vm(node, if has_failed { YOUNG } else { TIMER.resync }).await?;
+        let vm = self.all.vm(node, if has_failed { YOUNG } else { RESYNC }).await?;
         if vm.aliases.len() > 1 {
             warn!(logger = LOGGER, node = %node.node.name,
                 "The VM has several alias ranges; only the first is used");
@@ -105,7 +111,7 @@ impl<C: Cloud> Syncer<C> {
     async fn allocate(
         &self,
         node: &CloudNode,
-        vm: &VmRanges,
+        vm: &PodRanges,
         ours: Option<IpNet>,
     ) -> Result<(), Ended> {
         if ours.is_none() || vm.first() != ours {
@@ -136,9 +142,9 @@ impl<C: Cloud> Syncer<C> {
         let mut spread = self.spread.lock();
         // A Node that went during its pass was taken out already.
         if self.all.claims().is_live(uid) && spread.insert(Arc::clone(uid)) {
-            TIMER.resync.mul_f64(rand::random())
+            RESYNC.mul_f64(rand::random())
         } else {
-            TIMER.resync
+            RESYNC
         }
     }
 }
@@ -146,7 +152,7 @@ impl<C: Cloud> Syncer<C> {
 /// A Node is gone: its claim is freed already, and what could not be read is told.
 pub(super) fn ended<C: Cloud>(all: &CloudNodes<C>, node: &Node) {
     if let Some(garbage) = node.pod_cidrs.iter().find(|text| cidr::parse(text).is_err()) {
-        all.core.events.report_gone(node, GARBAGE, &format!("its pod CIDR was {garbage:?}"));
+        all.core.events.record(node, GARBAGE, &format!("its pod CIDR was {garbage:?}"));
     }
 }
 
@@ -197,32 +203,6 @@ pub(super) fn decide(
             Step::Settled
         }
         (Some(_), Some(_), _) => Step::Mismatch,
-    }
-}
-
-/// When a Node is checked again: 30 s after a success; after failures in a row from 250 ms on,
-/// doubling up to 10 s. The first checks are spread over 30 s.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Timer {
-    /// After a pass that worked.
-    pub(super) resync: Duration,
-    /// After the first of those in a row that did not.
-    pub(super) first: Duration,
-    /// The longest wait after one of them.
-    pub(super) max: Duration,
-}
-
-/// Upstream's.
-pub(super) const TIMER: Timer = Timer {
-    resync: Duration::from_secs(30),
-    first: Duration::from_millis(250),
-    max: Duration::from_secs(10),
-};
-
-impl Timer {
-    /// The waits after failures.
-    pub(super) const fn backoff(self) -> Backoff {
-        Backoff::doubling(self.first, self.max, Jitter::None)
     }
 }
 

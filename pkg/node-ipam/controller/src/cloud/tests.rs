@@ -10,6 +10,7 @@ use api_server_double::{ApiServer, Reply, client_of_unchanging};
 use cidr::{IpNet, Pool};
 use client::{CallError, SendCheck};
 use events::{Broadcaster, EventMetrics};
+use gce::PodRanges;
 use http::Method;
 use informer::{Format, Informer, InformerMetrics, Source, Subscription};
 use kube_api::{CloudNode, LabelSelector, StaticKind};
@@ -22,7 +23,7 @@ use workqueue::{Next, QueueMetrics, Retry, WorkQueue};
 
 use super::cloud_nodes::CloudNodes;
 use super::copying::BACKOFF;
-use super::provider::{Cloud, CloudError, VmRanges};
+use super::provider::{Cloud, CloudError};
 use crate::allocator::{Allocator, CloudSource};
 use crate::api::NodeApi;
 use crate::metrics::{IpamMetrics, PoolsOf};
@@ -44,7 +45,7 @@ const VM: &str = "gce://p/z/a";
 #[derive(Default)]
 struct Script {
     /// By providerID; nothing for all others.
-    ranges: HashMap<String, Result<VmRanges, CloudError>>,
+    ranges: HashMap<String, Result<PodRanges, CloudError>>,
     /// The answers to additions in turn; then success.
     additions: VecDeque<Result<(), CloudError>>,
     added: Vec<String>,
@@ -55,15 +56,15 @@ struct Script {
 struct Scripted(Arc<Mutex<Script>>);
 
 impl Cloud for Scripted {
-    async fn ranges(&self, provider_id: &str, _: Instant) -> Result<VmRanges, CloudError> {
-        self.0.lock().ranges.get(provider_id).cloned().unwrap_or_else(|| Ok(VmRanges::default()))
+    async fn ranges(&self, provider_id: &str, _: Instant) -> Result<PodRanges, CloudError> {
+        self.0.lock().ranges.get(provider_id).cloned().unwrap_or_else(|| Ok(PodRanges::default()))
     }
 
     async fn add_range(
         &self,
         provider_id: &str,
         range: IpNet,
-        _: &VmRanges,
+        _: &PodRanges,
         is_wanted: &(dyn Fn() -> bool + Sync),
     ) -> Result<(), CloudError> {
         if !is_wanted() {
@@ -78,7 +79,7 @@ impl Cloud for Scripted {
         let mut script = self.0.lock();
         let answer = script.additions.pop_front().unwrap_or(Ok(()));
         if answer.is_ok() {
-            let vm = VmRanges { aliases: vec![range], ipv6: None };
+            let vm = PodRanges { aliases: vec![range], ipv6: None };
             script.ranges.insert(provider_id.to_owned(), Ok(vm));
         }
         answer
@@ -116,7 +117,7 @@ impl<N: CachedNode + StaticKind> World<N> {
         metrics.attach(&allocator);
         let server = server(nodes, patches);
         let api = NodeApi::new(server.client(), Duration::from_secs(5));
-        let found = metrics.second_allocators();
+        let found = metrics.second_allocators.clone();
         let core = Arc::new(Reconciler {
             nodes: cache,
             queue: WorkQueue::new("nodes", BACKOFF, &QueueMetrics::new(&registry).unwrap()),
@@ -220,7 +221,7 @@ impl Bench {
 
     fn vm(&self, provider_id: &str, aliases: &[&str]) {
         let aliases = aliases.iter().map(|range| range.parse().unwrap()).collect();
-        let vm = VmRanges { aliases, ipv6: None };
+        let vm = PodRanges { aliases, ipv6: None };
         self.cloud.0.lock().ranges.insert(provider_id.to_owned(), Ok(vm));
     }
 

@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use workqueue::{Next, Reconcile, Retry};
 
 use super::plan::{Plan, Rules, SpecError};
-use super::spec::{CLUSTER_CIDRS, ClusterCidr, ClusterCidrStatus, FINALIZER, RangeStatus};
+use super::spec::{self, ClusterCidr, ClusterCidrStatus, FINALIZER, RangeStatus};
 use crate::allocator::{Allocator, Holding, RangeUse};
 
 /// The least time between two statuses of one object.
@@ -229,9 +229,13 @@ pub(super) struct Facts {
 impl Facts {
     /// Says all of it, and takes nothing else away.
     pub(super) fn publish(&self, status: &mut ClusterCidrStatus, now: Timestamp) {
-        for (kind, holds, reason, message) in
-            [self.ready(), self.exhausted(), self.in_deletion(), self.invalid(), self.in_drain()]
-        {
+        for (kind, (holds, reason, message)) in [
+            ("Ready", self.ready()),
+            ("Exhausted", self.exhausted()),
+            ("Terminating", self.in_deletion()),
+            ("Invalid", self.invalid()),
+            ("Draining", self.in_drain()),
+        ] {
             let condition = Condition {
                 observed_generation: Some(self.generation),
                 ..Condition::new(kind, holds, reason, message)
@@ -249,37 +253,31 @@ impl Facts {
 
     fn ready(&self) -> Fact {
         if self.terminating.is_some() {
-            return (
-                "Ready",
-                false,
-                "Terminating",
-                "the ClusterCIDR is being deleted and assigns no more blocks".to_owned(),
-            );
+            let message = "the ClusterCIDR is being deleted and assigns no more blocks";
+            return (false, "Terminating", message.to_owned());
         }
         match &self.error {
-            Some(error) => ("Ready", false, "Invalid", error.to_string()),
+            Some(error) => (false, "Invalid", error.to_string()),
             None if self.draining.is_some() => {
                 let message = "the ClusterCIDR is draining and assigns no more blocks";
-                ("Ready", false, "Draining", message.to_owned())
+                (false, "Draining", message.to_owned())
             }
-            None => ("Ready", true, "Ready", String::new()),
+            None => (true, "Ready", String::new()),
         }
     }
 
     fn exhausted(&self) -> Fact {
-        let full = self.ranges.iter().find(|range| range.used >= range.blocks);
-        match full {
-            Some(range) => {
-                let message = format!("{} has no free block", cidr::canonical(&range.cidr));
-                ("Exhausted", true, "NoFreeBlock", message)
+        match self.ranges.iter().find(|range| range.used >= range.blocks) {
+            Some(RangeUse { cidr, .. }) => {
+                (true, "NoFreeBlock", format!("{} has no free block", cidr::canonical(cidr)))
             }
-            None => ("Exhausted", false, "BlocksLeft", String::new()),
+            None => (false, "BlocksLeft", String::new()),
         }
     }
 
     fn in_deletion(&self) -> Fact {
         let message = match self.terminating {
-            None => return ("Terminating", false, "NotDeleted", String::new()),
+            None => return (false, "NotDeleted", String::new()),
             Some(Holding::By(1)) => {
                 "1 Node has addresses of this ClusterCIDR; the ClusterCIDR is deleted after that \
                  Node"
@@ -293,34 +291,33 @@ impl Facts {
             }
             Some(Holding::Unused | Holding::Unknown) => String::new(),
         };
-        ("Terminating", true, "Deleted", message)
+        (true, "Deleted", message)
     }
 
     fn in_drain(&self) -> Fact {
         let (reason, nodes) = match self.draining {
-            None => return ("Draining", false, "NotDraining", String::new()),
-            Some(Holding::By(1)) => return ("Draining", true, "NodesLeft", "1 Node left".into()),
+            None => return (false, "NotDraining", String::new()),
+            Some(Holding::By(1)) => return (true, "NodesLeft", "1 Node left".into()),
             Some(Holding::By(nodes)) => ("NodesLeft", nodes),
             Some(Holding::Unused | Holding::Unknown) => (DRAINED, 0),
         };
-        ("Draining", true, reason, format!("{nodes} Nodes left"))
+        (true, reason, format!("{nodes} Nodes left"))
     }
 
     fn invalid(&self) -> Fact {
         match &self.error {
-            Some(error) => ("Invalid", true, "InvalidClusterCIDR", error.to_string()),
-            None => ("Invalid", false, "Valid", String::new()),
+            Some(error) => (true, "InvalidClusterCIDR", error.to_string()),
+            None => (false, "Valid", String::new()),
         }
     }
 }
 
 fn about(object: &Object<ClusterCidr>) -> ObjectRef {
-    let (group, kind) = (CLUSTER_CIDRS.api_version(), &CLUSTER_CIDRS.kind);
-    ObjectRef::new(&group, kind, "", object.metadata.name(), &object.metadata.uid)
+    spec::object_ref(object.metadata.name(), &object.metadata.uid)
 }
 
-/// Type, whether it holds, reason, message.
-type Fact = (&'static str, bool, &'static str, String);
+/// Whether it holds, reason, message.
+type Fact = (bool, &'static str, String);
 
 #[cfg(test)]
 mod tests;

@@ -1,9 +1,8 @@
 //! [`Selector`]: which Nodes a ClusterCIDR is for, and how closely it fits them.
 
+use k8s_openapi::api::core::v1::{NodeSelector, NodeSelectorRequirement};
 use kube_api::{LabelTest, NodeMarks};
 use thiserror::Error;
-
-use super::spec::{NodeSelector, NodeSelectorRequirement};
 
 /// The only field that a Node can be selected by.
 const NAME: &str = "metadata.name";
@@ -30,14 +29,9 @@ pub(crate) struct Selector {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Requirement {
-    of: Subject,
+    /// `None` for the Node's name.
+    label: Option<Box<str>>,
     test: LabelTest,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Subject {
-    Label(Box<str>),
-    Name,
 }
 
 /// A selector that the API's rules do not allow.
@@ -89,15 +83,16 @@ impl Selector {
         let mut texts = Vec::new();
         for term in &selector.node_selector_terms {
             let mut requirements = Vec::new();
-            for wanted in &term.match_expressions {
-                let of = Subject::Label(wanted.key.as_str().into());
-                requirements.push(Requirement { of, test: test(wanted)? });
+            for wanted in term.match_expressions.iter().flatten() {
+                let label = Some(wanted.key.as_str().into());
+                requirements.push(Requirement { label, test: test(wanted)? });
+                texts.push(text(wanted));
             }
-            for wanted in &term.match_fields {
-                requirements
-                    .push(Requirement { of: field(wanted, combined)?, test: test(wanted)? });
+            for wanted in term.match_fields.iter().flatten() {
+                let label = field(wanted, combined)?;
+                requirements.push(Requirement { label, test: test(wanted)? });
+                texts.push(text(wanted));
             }
-            texts.extend(term.match_expressions.iter().chain(&term.match_fields).map(text));
             terms.push(requirements);
         }
         if combined == Terms::And {
@@ -126,37 +121,43 @@ impl Selector {
     }
 }
 
-fn field(wanted: &NodeSelectorRequirement, combined: Terms) -> Result<Subject, SelectorError> {
-    let takes = ["In", "NotIn"].contains(&&*wanted.operator) && wanted.values.len() == 1;
+/// The label as which a field is looked up; `None` for the Node's name.
+fn field(
+    wanted: &NodeSelectorRequirement,
+    combined: Terms,
+) -> Result<Option<Box<str>>, SelectorError> {
+    let takes = ["In", "NotIn"].contains(&&*wanted.operator) && values(wanted).len() == 1;
     if wanted.key != NAME || !takes {
         let (_, text) = text(wanted);
         return Err(SelectorError::Field(format!("{text:?}")));
     }
-    Ok(match combined {
-        Terms::Or => Subject::Name,
-        Terms::And => Subject::Label(NAME.into()),
-    })
+    Ok((combined == Terms::And).then(|| NAME.into()))
 }
 
 impl Requirement {
     fn is_met(&self, name: &str, marks: &NodeMarks) -> bool {
-        let value = match &self.of {
-            Subject::Name => Some(name),
-            Subject::Label(key) => marks.labels.get(key).map(AsRef::as_ref),
+        let value = match &self.label {
+            None => Some(name),
+            Some(key) => marks.labels.get(key).map(AsRef::as_ref),
         };
         self.test.passes(value)
     }
 }
 
+fn values(wanted: &NodeSelectorRequirement) -> &[String] {
+    wanted.values.as_deref().unwrap_or_default()
+}
+
 /// The test of a requirement.
 fn test(wanted: &NodeSelectorRequirement) -> Result<LabelTest, SelectorError> {
-    let NodeSelectorRequirement { key, operator, values } = wanted;
+    let NodeSelectorRequirement { key, operator, .. } = wanted;
+    let values = values(wanted);
     let list = || values.iter().map(|value| value.as_str().into()).collect();
     let refused = |takes| {
         let (key, operator, given) = (key.clone(), operator.clone(), values.len());
         SelectorError::Values { key, operator, takes, given }
     };
-    let number = || match &values[..] {
+    let number = || match values {
         [one] => one.parse().map_err(|_| refused("one whole number")),
         _ => Err(refused("one whole number")),
     };
@@ -175,8 +176,8 @@ fn test(wanted: &NodeSelectorRequirement) -> Result<LabelTest, SelectorError> {
 
 /// The requirement's key and the whole of it, as apimachinery's label selectors are written.
 fn text(wanted: &NodeSelectorRequirement) -> (String, String) {
-    let NodeSelectorRequirement { key, operator, values } = wanted;
-    let mut sorted = values.clone();
+    let NodeSelectorRequirement { key, operator, .. } = wanted;
+    let mut sorted = values(wanted).to_vec();
     sorted.sort_unstable();
     let values = sorted.join(",");
     let text = match operator.as_str() {

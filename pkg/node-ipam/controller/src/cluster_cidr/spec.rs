@@ -1,6 +1,8 @@
 //! The kind ClusterCIDR, as objects have it.
 
 use cidr::IpNet;
+use events::ObjectRef;
+use k8s_openapi::api::core::v1::NodeSelector;
 use kube_api::{Condition, Resource};
 use objects::Schema;
 use serde::{Deserialize, Serialize};
@@ -8,6 +10,11 @@ use serde::{Deserialize, Serialize};
 /// ClusterCIDRs.
 pub(crate) const CLUSTER_CIDRS: Resource =
     Resource::cluster("networking.x-k8s.io", "v1", "ClusterCIDR", "clustercidrs");
+
+/// A ClusterCIDR, for events about it.
+pub(crate) fn object_ref(name: &str, uid: &str) -> ObjectRef {
+    ObjectRef::new(&CLUSTER_CIDRS.api_version(), &CLUSTER_CIDRS.kind, "", name, uid)
+}
 
 /// Holds a ClusterCIDR while Nodes have addresses of it.
 pub(crate) const FINALIZER: &str = "networking.x-k8s.io/cluster-cidr-finalizer";
@@ -26,33 +33,32 @@ impl Schema for ClusterCidr {
 }
 
 /// The fields of a ClusterCIDR except metadata and status.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ClusterCidrBody {
     /// The desired state.
     pub(crate) spec: ClusterCidrSpec,
 }
 
 /// Ranges, the size of their blocks, and the Nodes that get one.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 pub(crate) struct ClusterCidrSpec {
     /// Address bits inside a block, of a family without a number of its own.
-    #[serde(default)]
     pub(crate) per_node_host_bits: i64,
     /// Address bits inside a block of IPv4.
-    #[serde(rename = "perNodeHostBitsIPv4", default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "perNodeHostBitsIPv4", skip_serializing_if = "Option::is_none")]
     pub(crate) per_node_host_bits_ipv4: Option<i64>,
     /// Address bits inside a block of IPv6.
-    #[serde(rename = "perNodeHostBitsIPv6", default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "perNodeHostBitsIPv6", skip_serializing_if = "Option::is_none")]
     pub(crate) per_node_host_bits_ipv6: Option<i64>,
     /// The IPv4 range; there is at least one range.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) ipv4: Option<String>,
     /// The IPv6 range.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) ipv6: Option<String>,
     /// `None` for all Nodes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) node_selector: Option<NodeSelector>,
 }
 
@@ -64,49 +70,15 @@ impl ClusterCidrSpec {
     }
 }
 
-/// `NodeSelector` of core/v1.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct NodeSelector {
-    /// Terms; one that is met selects the Node.
-    #[serde(default)]
-    pub(crate) node_selector_terms: Vec<NodeSelectorTerm>,
-}
-
-/// All requirements of a term together.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct NodeSelectorTerm {
-    /// About labels.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) match_expressions: Vec<NodeSelectorRequirement>,
-    /// About the Node's name.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) match_fields: Vec<NodeSelectorRequirement>,
-}
-
-/// One requirement.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct NodeSelectorRequirement {
-    /// Name of the label or field.
-    #[serde(default)]
-    pub(crate) key: String,
-    /// `In`, `NotIn`, `Exists`, `DoesNotExist`, `Gt` or `Lt`.
-    #[serde(default)]
-    pub(crate) operator: String,
-    /// Values, as many as the operator takes.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) values: Vec<String>,
-}
-
 /// `status` of a ClusterCIDR.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub(crate) struct ClusterCidrStatus {
     /// Facts about it.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) conditions: Vec<Condition>,
     /// How full its ranges are.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) families: Vec<RangeStatus>,
 }
 

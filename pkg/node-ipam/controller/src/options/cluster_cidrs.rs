@@ -5,6 +5,7 @@ use std::time::Duration;
 use cidr::Pool;
 use flags::{Problem, Values};
 
+use super::single::named;
 use crate::cluster_cidr::plan::Rules;
 use crate::cluster_cidr::selector::Terms;
 use crate::cluster_cidr::{ClusterCidrSpec, Plan, plan};
@@ -35,15 +36,8 @@ impl ClusterCidrOptions {
         ipv6_bits: u8,
         problems: &mut Vec<Problem>,
     ) -> Self {
-        let terms = match &*values.get(&CLUSTER_CIDR_SELECTOR_TERMS) {
-            "or" => Terms::Or,
-            "and" => Terms::And,
-            other => {
-                let problem = format!("{other:?} is not one of or, and");
-                problems.push(CLUSTER_CIDR_SELECTOR_TERMS.problem(problem));
-                Terms::Or
-            }
-        };
+        let choices = ([("or", Terms::Or), ("and", Terms::And)], "one of or, and");
+        let terms = named(values, &CLUSTER_CIDR_SELECTOR_TERMS, choices, problems);
         let label_wait = values.get(&CLUSTER_CIDR_LABEL_WAIT).to_std();
         if label_wait > LABEL_WAIT_MAX {
             let problem = format!("{label_wait:?} is more than {LABEL_WAIT_MAX:?}");

@@ -1,12 +1,13 @@
 //! From the flags of ranges and masks to [`Pool`]s and to the ranges that no Node may get.
 
-use cidr::{Family, IpNet, Pool, PoolError};
+use cidr::{Family, IpNet, ParseError, Pool, PoolError};
 use flags::{Flag, Problem, Values};
 
+use super::single::within;
 use crate::flags::{
     ADDITIONAL_CLUSTER_CIDRS, CLUSTER_CIDR, DRAIN_CLUSTER_CIDRS, NODE_CIDR_EXCLUDE,
     NODE_CIDR_MASK_SIZE, NODE_CIDR_MASK_SIZE_IPV4, NODE_CIDR_MASK_SIZE_IPV6,
-    NODE_CIDR_MAX_IPV6_BITS, SERVICE_CLUSTER_IP_RANGE,
+    SERVICE_CLUSTER_IP_RANGE,
 };
 
 /// The cluster CIDRs, or `None` when they cannot be used.
@@ -26,17 +27,7 @@ pub(super) fn cluster_cidrs(text: &str, problems: &mut Vec<Problem>) -> Option<V
             Err(error) => problems.push(CLUSTER_CIDR.problem(error.to_string())),
         }
     }
-    let given = text.split(',').count();
-    if given > 2 {
-        problems.push(CLUSTER_CIDR.problem(format!(
-            "{given} CIDRs given; at most two are allowed, one of each IP family"
-        )));
-    }
-    if let Some(family) = repeated_family(&cidrs) {
-        problems.push(CLUSTER_CIDR.problem(format!(
-            "{text:?} holds two {family} CIDRs; two CIDRs must be of different IP families"
-        )));
-    }
+    problems.extend(broken_rules(text, &cidrs).map(|rule| CLUSTER_CIDR.problem(rule)));
     (problems.len() == before).then_some(cidrs)
 }
 
@@ -51,8 +42,8 @@ pub(super) fn service_ranges(
         return Vec::new();
     }
     let mut ranges = Vec::new();
-    for element in text.split(',') {
-        match cidr::parse(element) {
+    for range in elements(text) {
+        match range {
             Ok(net) => ranges.push(net),
             Err(error) => warnings.push(format!(
                 "{SERVICE_CLUSTER_IP_RANGE}: {error}; its Service IPs are not excluded from the \
@@ -60,29 +51,32 @@ pub(super) fn service_ranges(
             )),
         }
     }
-    let given = text.split(',').count();
-    if given > 2 {
-        problems.push(SERVICE_CLUSTER_IP_RANGE.problem(format!(
-            "{given} CIDRs given; at most two are allowed, one of each IP family"
-        )));
-    } else if let Some(family) = repeated_family(&ranges) {
-        problems.push(SERVICE_CLUSTER_IP_RANGE.problem(format!(
-            "{text:?} holds two {family} CIDRs; two CIDRs must be of different IP families"
-        )));
-    }
+    let broken = broken_rules(text, &ranges).next();
+    problems.extend(broken.map(|rule| SERVICE_CLUSTER_IP_RANGE.problem(rule)));
     ranges
 }
 
 /// Ranges of `--node-cidr-exclude`: given to no Node, counted as used; a Node that has them keeps them.
 pub(super) fn excluded(text: &str, problems: &mut Vec<Problem>) -> Vec<IpNet> {
-    let mut ranges = Vec::new();
-    for element in text.split(',').filter(|_| !text.trim().is_empty()) {
-        match cidr::parse(element) {
-            Ok(range) => ranges.push(range),
-            Err(error) => problems.push(NODE_CIDR_EXCLUDE.problem(error.to_string())),
-        }
-    }
-    ranges
+    let mut refused =
+        |error: ParseError| problems.push(NODE_CIDR_EXCLUDE.problem(error.to_string()));
+    elements(text).filter_map(|range| range.map_err(&mut refused).ok()).collect()
+}
+
+/// The ranges of a list; none of an empty text.
+fn elements(text: &str) -> impl Iterator<Item = Result<IpNet, ParseError>> {
+    text.split(',').filter(|_| !text.trim().is_empty()).map(cidr::parse)
+}
+
+/// The rules that a list breaks which may have one range of each family.
+fn broken_rules(text: &str, ranges: &[IpNet]) -> impl Iterator<Item = String> {
+    let given = text.split(',').count();
+    let too_many = (given > 2)
+        .then(|| format!("{given} CIDRs given; at most two are allowed, one of each IP family"));
+    let repeated = repeated_family(ranges).map(|family| {
+        format!("{text:?} holds two {family} CIDRs; two CIDRs must be of different IP families")
+    });
+    too_many.into_iter().chain(repeated)
 }
 
 fn repeated_family(cidrs: &[IpNet]) -> Option<Family> {
@@ -96,18 +90,6 @@ fn repeated_family(cidrs: &[IpNet]) -> Option<Family> {
     }
 }
 
-pub(super) fn ipv6_limit(values: &Values, problems: &mut Vec<Problem>) -> u8 {
-    let given = values.get(&NODE_CIDR_MAX_IPV6_BITS);
-    match u8::try_from(given) {
-        Ok(bits @ 1..=64) => bits,
-        _ => {
-            let rule = format!("{given} is not between 1 and 64");
-            problems.push(NODE_CIDR_MAX_IPV6_BITS.problem(rule));
-            16
-        }
-    }
-}
-
 /// One cluster CIDR takes `--node-cidr-mask-size` or the size of its family, two take the sizes per
 /// family only; the defaults are /24 and /64.
 pub(super) fn pools(
@@ -117,9 +99,13 @@ pub(super) fn pools(
     problems: &mut Vec<Problem>,
 ) -> Vec<Pool> {
     let before = problems.len();
-    let any = mask_flag(values, &NODE_CIDR_MASK_SIZE, family_width(clusters), problems);
-    let v4 = mask_flag(values, &NODE_CIDR_MASK_SIZE_IPV4, 32, problems);
-    let v6 = mask_flag(values, &NODE_CIDR_MASK_SIZE_IPV6, 128, problems);
+    // 0 stands for the default.
+    let mut mask = |flag: &Flag<i64>, width: u8| {
+        if values.get(flag) == 0 { None } else { within(values, flag, 1..=width, problems) }
+    };
+    let any = mask(&NODE_CIDR_MASK_SIZE, family_width(clusters));
+    let v4 = mask(&NODE_CIDR_MASK_SIZE_IPV4, 32);
+    let v6 = mask(&NODE_CIDR_MASK_SIZE_IPV6, 128);
     let dual = clusters.len() > 1;
     if dual && any.is_some() {
         problems.push(NODE_CIDR_MASK_SIZE.problem(
@@ -180,25 +166,6 @@ fn family_width(clusters: &[IpNet]) -> u8 {
     clusters.iter().map(IpNet::max_prefix_len).max().unwrap_or(32)
 }
 
-/// A mask flag: `None` when unset (0), else a value between 1 and the width of the family.
-fn mask_flag(
-    values: &Values,
-    flag: &Flag<i64>,
-    width: u8,
-    problems: &mut Vec<Problem>,
-) -> Option<u8> {
-    match values.get(flag) {
-        0 => None,
-        size => match u8::try_from(size) {
-            Ok(size) if size <= width => Some(size),
-            _ => {
-                problems.push(flag.problem(format!("{size} is not between 1 and {width}")));
-                None
-            }
-        },
-    }
-}
-
 /// A pool without a block to give is legal and surely not meant.
 pub(super) fn swallowed(pool: &Pool, flag: &Flag<String>, ranges: &[IpNet]) -> Option<String> {
     let range = ranges.iter().find(|range| range.contains(&pool.cidr()))?;
@@ -216,8 +183,9 @@ pub(super) fn with_additional(
     problems: &mut Vec<Problem>,
 ) -> Vec<Pool> {
     let mut all = pools;
-    for element in text.split(',').filter(|_| !text.trim().is_empty()) {
-        match additional_pool(element, &all, ipv6_bits) {
+    for range in elements(text) {
+        let range = range.map_err(|error| error.to_string());
+        match range.and_then(|range| additional_pool(range, &all, ipv6_bits)) {
             Ok(pool) => all.push(pool),
             Err(cause) => problems.push(ADDITIONAL_CLUSTER_CIDRS.problem(cause)),
         }
@@ -228,14 +196,13 @@ pub(super) fn with_additional(
 /// Ranges of `--drain-cluster-cidrs`: each is a pool, and each family keeps another one.
 pub(super) fn drained(text: &str, pools: &[Pool], problems: &mut Vec<Problem>) -> Vec<IpNet> {
     let mut drained = Vec::new();
-    for element in text.split(',').filter(|_| !text.trim().is_empty()) {
-        let range = cidr::parse(element).map_err(|error| error.to_string());
-        match range.map(|range| (range, pools.iter().any(|pool| pool.cidr() == range))) {
-            Ok((range, true)) => drained.push(range),
-            Ok((range, false)) => problems.push(DRAIN_CLUSTER_CIDRS.problem(format!(
+    for range in elements(text) {
+        match range {
+            Ok(range) if pools.iter().any(|pool| pool.cidr() == range) => drained.push(range),
+            Ok(range) => problems.push(DRAIN_CLUSTER_CIDRS.problem(format!(
                 "{range} is not a range of {CLUSTER_CIDR} or {ADDITIONAL_CLUSTER_CIDRS}"
             ))),
-            Err(cause) => problems.push(DRAIN_CLUSTER_CIDRS.problem(cause)),
+            Err(error) => problems.push(DRAIN_CLUSTER_CIDRS.problem(error.to_string())),
         }
     }
     for family in [Family::V4, Family::V6] {
@@ -250,8 +217,7 @@ pub(super) fn drained(text: &str, pools: &[Pool], problems: &mut Vec<Problem>) -
     drained
 }
 
-fn additional_pool(element: &str, before: &[Pool], ipv6_bits: u8) -> Result<Pool, String> {
-    let range = cidr::parse(element).map_err(|error| error.to_string())?;
+fn additional_pool(range: IpNet, before: &[Pool], ipv6_bits: u8) -> Result<Pool, String> {
     let family = Family::of(&range);
     let overlaps = |other: &IpNet| other.contains(&range) || range.contains(other);
     if let Some(other) = before.iter().map(Pool::cidr).find(overlaps) {

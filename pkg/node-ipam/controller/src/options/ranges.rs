@@ -1,20 +1,16 @@
 //! [`Ranges`]: where pod CIDRs come from and where none may be, for the
 //! command `check`.
 
-use std::collections::BTreeMap;
-
 use cidr::{IpNet, Pool};
 use flags::Values;
 use kube_api::LabelSelector;
-use serde::Deserialize;
-use serde::de::IgnoredAny;
+use objects::Object;
 
 use super::{Judged, Options, judge};
 use crate::Surveyed;
 use crate::allocator::ServingState;
 use crate::cluster_cidr::plan::Rules;
-use crate::cluster_cidr::{ClusterCidrSpec, Plan};
-use crate::cluster_cidr::{DRAIN, FINALIZER};
+use crate::cluster_cidr::{self, ClusterCidr, Plan};
 
 /// Where pod CIDRs come from and where none may be, by the flags.
 #[derive(Clone, Debug, Default)]
@@ -34,23 +30,6 @@ pub struct Ranges {
     pub(crate) of_objects: Vec<(String, ServingState)>,
     /// For pools that come from ClusterCIDRs.
     pub(crate) rules: Option<Rules>,
-}
-
-/// A ClusterCIDR in JSON.
-#[derive(Deserialize)]
-struct WireClusterCidr {
-    #[serde(default)]
-    metadata: WireMetadata,
-    spec: ClusterCidrSpec,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct WireMetadata {
-    name: String,
-    deletion_timestamp: Option<IgnoredAny>,
-    finalizers: Vec<String>,
-    annotations: BTreeMap<String, String>,
 }
 
 impl Ranges {
@@ -83,14 +62,10 @@ impl Ranges {
     #[must_use]
     pub fn with_cluster_cidrs(mut self, objects: Vec<serde_json::Value>) -> Self {
         let Some(rules) = self.rules else { return self };
-        let specs = objects.into_iter().filter_map(|object| serde_json::from_value(object).ok());
-        for WireClusterCidr { metadata, spec } in specs {
-            let Ok(plan) = Plan::of(&spec, rules) else { continue };
-            let WireMetadata { name, deletion_timestamp, finalizers, annotations } = metadata;
-            let is_held = finalizers.iter().any(|it| it == FINALIZER);
-            let drain = annotations.get(DRAIN).map(String::as_str);
-            let state = ServingState::of(deletion_timestamp.is_some(), is_held, drain);
-            self.of_objects.extend(plan.pools.iter().map(|_| (name.clone(), state)));
+        for object in objects.into_iter().flat_map(Object::<ClusterCidr>::read) {
+            let Ok(plan) = Plan::of(&object.body.spec, rules) else { continue };
+            let (name, state) = (object.metadata.name(), cluster_cidr::state(&object));
+            self.of_objects.extend(plan.pools.iter().map(|_| (name.to_owned(), state)));
             self.pools.extend(plan.pools);
         }
         self
@@ -109,9 +84,10 @@ impl Ranges {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
+    use crate::cluster_cidr::{DRAIN, FINALIZER};
     use crate::flags::FLAGS;
 
     fn ranges(given: &[(&str, &str)]) -> Option<Ranges> {
@@ -129,9 +105,11 @@ mod tests {
         assert_eq!((of_flags.pools.len(), of_flags.excluded.len()), (1, 1));
         assert!(!of_flags.are_of_cluster_cidrs());
         let objects = || {
-            let good = json!({"spec": {"ipv4": "10.9.0.0/16", "perNodeHostBits": 6}});
-            let bad = json!({"spec": {"ipv4": "10.8.0.0/16", "perNodeHostBits": 99}});
-            vec![bad, json!({}), good]
+            let metadata = json!({"name": "a", "uid": "u", "resourceVersion": "1"});
+            let good = json!({"ipv4": "10.9.0.0/16", "perNodeHostBits": 6});
+            let bad = json!({"ipv4": "10.8.0.0/16", "perNodeHostBits": 99});
+            let object = |spec: Value| json!({"metadata": metadata, "spec": spec});
+            vec![object(bad), json!({}), object(good)]
         };
         assert_eq!(of_flags.with_cluster_cidrs(objects()).pools.len(), 1);
         let multi = ranges(&[on, ("cidr-allocator-type", "MultiCIDRRangeAllocator")]).unwrap();
@@ -147,9 +125,11 @@ mod tests {
     fn each_pool_has_the_name_and_the_state_of_its_cluster_cidr() {
         let on = ("allocate-node-cidrs", "true");
         let multi = ranges(&[on, ("cidr-allocator-type", "MultiCIDRRangeAllocator")]).unwrap();
-        let object = |name: &str, metadata: serde_json::Value| {
+        let object = |name: &str, metadata: Value| {
             let mut metadata = metadata;
-            metadata["name"] = json!(name);
+            for (field, value) in [("name", name), ("uid", name), ("resourceVersion", "1")] {
+                metadata[field] = json!(value);
+            }
             let spec = json!({"ipv4": "10.9.0.0/16", "ipv6": "fd00::/116", "perNodeHostBits": 6});
             json!({"metadata": metadata, "spec": spec})
         };

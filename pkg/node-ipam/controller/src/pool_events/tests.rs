@@ -18,10 +18,10 @@ fn servable(object: Option<&str>, is_serving: bool, nodes: u128) -> Servable {
 
 #[test]
 fn each_crossing_is_reported_once_with_what_can_be_done() {
-    let mut events = PoolEvents::default();
+    let mut known = None;
     let mut look = |nodes| {
         let at_start = HashSet::from([None]);
-        let crossings = events.crossings(&[servable(None, true, nodes)], &at_start);
+        let crossings = crossings(&mut known, &[servable(None, true, nodes)], &at_start);
         crossings.into_iter().map(|(_, reason, message)| (reason, message)).collect::<Vec<_>>()
     };
     assert_eq!(look(0), [], "the process before has reported it");
@@ -41,13 +41,13 @@ proptest! {
     fn crossings_are_those_of_two_looks_in_a_row_at_an_object_that_serves(
         looks in prop::collection::vec(prop::array::uniform3((0..3_u128, any::<bool>())), 1..30),
     ) {
-        let mut events = PoolEvents::default();
+        let mut known = None;
         let mut before = [false; 3];
         for look in looks {
             let all: Vec<_> = ["a", "b", "c"].iter().zip(look)
                 .map(|(name, (nodes, is_serving))| servable(Some(name), is_serving, nodes))
                 .collect();
-            let told = events.crossings(&all, &HashSet::new());
+            let told = crossings(&mut known, &all, &HashSet::new());
             let told: Vec<_> = told.iter()
                 .map(|(object, reason, _)| (object.as_ref().unwrap().0.to_string(), *reason))
                 .collect();

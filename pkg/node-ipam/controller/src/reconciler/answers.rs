@@ -2,6 +2,7 @@
 //! work and at the stop (`rule:unknown-outcome-ends`, `rule:stop-settles-outcomes`).
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use cidr::IpNet;
@@ -14,8 +15,8 @@ use workqueue::{Next, Retry};
 
 use super::{CachedNode, Ended, ReadBack, Reconciler, Work};
 use crate::LOGGER;
-use crate::allocator::OpenOutcome;
-use crate::api::{Read, ReadError};
+use crate::allocator::Uid;
+use crate::api::ReadError;
 use crate::node_events::FAILED;
 use crate::writer::{READ_AGAIN, READS_AT_STOP, Written, throttled};
 
@@ -104,7 +105,8 @@ impl<N: CachedNode> Reconciler<N> {
     /// when no worker runs any more; returns how many stay unknown.
     pub(crate) async fn settle_outcomes(&self, deadline: Instant) -> usize {
         let open = self.allocator.lock().open_outcomes();
-        let reads = stream::iter(open).for_each_concurrent(READS_AT_STOP, |open| self.settle(open));
+        let reads = stream::iter(open)
+            .for_each_concurrent(READS_AT_STOP, |(name, uid)| self.settle(name, uid));
         // What is not settled then is counted below.
         let _in_time = timeout_at(deadline, reads).await.is_ok();
         self.allocator.lock().open_outcomes().len()
@@ -112,12 +114,12 @@ impl<N: CachedNode> Reconciler<N> {
 
     /// One read at once, which may show that the PATCH was applied, and those that settle it when
     /// the server can no longer apply it.
-    async fn settle(&self, open: OpenOutcome) {
+    async fn settle(&self, name: Arc<str>, uid: Uid) {
         loop {
             let begun = Instant::now();
-            let next = match self.api.read(&open.name, begun).await {
-                Ok(read) => match self.take_in(&open.uid, read, begun) {
-                    ReadBack::Empty(_) => match self.allocator.lock().open_until(&open.uid) {
+            let next = match self.api.read(&name, begun).await {
+                Ok(read) => match self.take_in(&uid, read, begun) {
+                    ReadBack::Empty(_) => match self.allocator.lock().open_until(&uid) {
                         Some(until) => until,
                         None => return,
                     },
@@ -129,9 +131,9 @@ impl<N: CachedNode> Reconciler<N> {
         }
     }
 
-    fn take_in(&self, uid: &std::sync::Arc<str>, read: Read, begun: Instant) -> ReadBack {
+    fn take_in(&self, uid: &Uid, read: Option<Node>, begun: Instant) -> ReadBack {
         match read {
-            Read::Found(found) if found.uid == *uid => {
+            Some(found) if found.uid == *uid => {
                 if found.pod_cidrs.is_empty() {
                     let answered = Instant::now();
                     let (after, effects) = self.allocator.lock().read_empty(uid, begun, answered);
@@ -141,7 +143,7 @@ impl<N: CachedNode> Reconciler<N> {
                 let effects = self.allocator.lock().observe_read(&found, Instant::now());
                 self.carry_out(effects);
             }
-            Read::Found(_) | Read::Absent => {
+            _ => {
                 let effects = self.allocator.lock().gone(uid, Instant::now());
                 self.carry_out(effects);
             }

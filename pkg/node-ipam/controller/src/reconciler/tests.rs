@@ -59,7 +59,7 @@ impl Bench {
         let metrics = EventMetrics::new(&Registry::new()).unwrap();
         let (recorder, broadcaster) = events::start(events, "cidrAllocator", "test", metrics);
         let metrics = IpamMetrics::new(&registry, PoolsOf::Flags).unwrap();
-        let (found, hold) = (metrics.second_allocators(), hold.clone());
+        let (found, hold) = (metrics.second_allocators.clone(), hold.clone());
         let detector = Detector::new(api.clone(), recorder.clone(), found, hold.clone());
         let allocator = Allocator::new(vec![pool], &[]).holding_by(hold);
         let allocator = Arc::new(Mutex::new(allocator));
@@ -90,7 +90,7 @@ impl Bench {
     }
 
     fn unresolved(&self) -> usize {
-        self.reconciler.allocator.lock().snapshot().unresolved
+        self.reconciler.allocator.lock().open_outcomes().len()
     }
 
     /// PATCHes that ended so.

@@ -7,7 +7,6 @@ use std::time::Duration;
 use jiff::Timestamp;
 use kube_api::Node;
 use parking_lot::Mutex;
-use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::known::other_setter;
@@ -33,42 +32,16 @@ pub(crate) enum OnSecondAllocator {
 }
 
 impl OnSecondAllocator {
-    /// Reads the value of the flag.
-    pub(crate) fn named(name: &str) -> Option<Self> {
-        match name {
-            "warn" => Some(Self::Warn),
-            "pause" => Some(Self::Pause),
-            "stop" => Some(Self::Stop),
-            _ => None,
-        }
-    }
+    /// The values of the flag.
+    pub(crate) const NAMES: [(&str, Self); 3] =
+        [("warn", Self::Warn), ("pause", Self::Pause), ("stop", Self::Stop)];
 
-    pub(super) fn hold(self) -> Option<Duration> {
+    /// How long nothing is given out, also in words.
+    pub(super) fn hold(self) -> Option<(Duration, &'static str)> {
         match self {
             Self::Warn => None,
-            Self::Pause => Some(PAUSE),
-            Self::Stop => Some(FOR_EVER),
-        }
-    }
-
-    pub(super) fn consequence(self) -> &'static str {
-        match self {
-            Self::Warn => "",
-            Self::Pause => "; this program assigns no pod CIDR for 30 seconds",
-            Self::Stop => "; this program assigns no pod CIDR until it is restarted",
-        }
-    }
-
-    /// What follows when an unknown program writes another Node.
-    pub(super) fn next_consequence(self) -> &'static str {
-        match self {
-            Self::Warn => "",
-            Self::Pause => {
-                "; if it assigns pod CIDRs to another Node within 10 minutes, this program assigns none for 30 seconds"
-            }
-            Self::Stop => {
-                "; if it assigns pod CIDRs to another Node within 10 minutes, this program assigns none until it is restarted"
-            }
+            Self::Pause => Some((PAUSE, "for 30 seconds")),
+            Self::Stop => Some((FOR_EVER, "until it is restarted")),
         }
     }
 }
@@ -141,37 +114,6 @@ impl LastUnknown {
         before.is_some_and(|(at, other)| {
             other != *uid && now.saturating_duration_since(at) < UNKNOWN_WITHIN
         })
-    }
-}
-
-/// The last [`Suspect`], and a notification: one Node is evidence enough, so older ones are dropped.
-#[derive(Debug, Default)]
-pub(crate) struct SecondAllocatorSignal {
-    suspect: Mutex<Option<Suspect>>,
-    news: Notify,
-}
-
-impl SecondAllocatorSignal {
-    /// Replaces the suspect.
-    pub(crate) fn raise(&self, suspect: Suspect) {
-        *self.suspect.lock() = Some(suspect);
-        self.news.notify_one();
-    }
-
-    /// Puts a suspect back whose read failed, unless there is a newer one.
-    pub(crate) fn keep(&self, suspect: Suspect) {
-        self.suspect.lock().get_or_insert(suspect);
-        self.news.notify_one();
-    }
-
-    /// Waits for a suspect.
-    pub(crate) async fn next(&self) -> Suspect {
-        loop {
-            self.news.notified().await;
-            if let Some(suspect) = self.suspect.lock().take() {
-                return suspect;
-            }
-        }
     }
 }
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ManagedFieldsEntry, ObjectMeta};
 use serde::Deserialize;
-use serde::de::IgnoredAny;
 
 /// One Node, read from its JSON.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -26,23 +26,9 @@ pub struct Surveyed {
 
 #[derive(Deserialize)]
 struct WireNode {
-    metadata: WireMetadata,
+    metadata: ObjectMeta,
     #[serde(default)]
     spec: WireSpec,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct WireMetadata {
-    name: String,
-    #[serde(default)]
-    uid: String,
-    #[serde(default)]
-    labels: BTreeMap<String, String>,
-    #[serde(default)]
-    creation_timestamp: String,
-    #[serde(default)]
-    managed_fields: Vec<ManagedFields>,
 }
 
 #[derive(Default, Deserialize)]
@@ -54,50 +40,25 @@ struct WireSpec {
     pod_cidrs: Vec<String>,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct ManagedFields {
-    #[serde(default)]
-    manager: String,
-    #[serde(default)]
-    time: String,
-    #[serde(default)]
-    fields_v1: Fields,
-}
-
-/// The part of `fieldsV1` that is read.
-#[derive(Default, Deserialize)]
-struct Fields {
-    #[serde(rename = "f:spec", default)]
-    spec: FieldsOfSpec,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct FieldsOfSpec {
-    #[serde(rename = "f:podCIDR")]
-    pod_cidr: Option<IgnoredAny>,
-    #[serde(rename = "f:podCIDRs")]
-    pod_cidrs: Option<IgnoredAny>,
-}
-
 impl From<WireNode> for Surveyed {
     fn from(WireNode { metadata, spec }: WireNode) -> Self {
         let WireSpec { pod_cidr, pod_cidrs } = spec;
         let single = [pod_cidr].into_iter().filter(|cidr| !cidr.is_empty());
-        let cidrs = if pod_cidrs.is_empty() { single.collect() } else { pod_cidrs };
-        let set = metadata.managed_fields.into_iter().filter(ManagedFields::have_cidrs);
-        let setters =
-            set.filter_map(|fields| Some((fields.time.parse().ok()?, fields.manager))).collect();
-        let WireMetadata { name, uid, labels, creation_timestamp, .. } = metadata;
-        let created = creation_timestamp.parse().ok();
-        Self { name, uid, labels, created, cidrs, setters }
+        let set = metadata.managed_fields.into_iter().flatten().filter(have_cidrs);
+        Self {
+            name: metadata.name.unwrap_or_default(),
+            uid: metadata.uid.unwrap_or_default(),
+            labels: metadata.labels.unwrap_or_default(),
+            created: metadata.creation_timestamp.map(|time| time.0),
+            cidrs: if pod_cidrs.is_empty() { single.collect() } else { pod_cidrs },
+            setters: set
+                .filter_map(|it| Some((it.time?.0, it.manager.unwrap_or_default())))
+                .collect(),
+        }
     }
 }
 
-impl ManagedFields {
-    fn have_cidrs(&self) -> bool {
-        let spec = &self.fields_v1.spec;
-        spec.pod_cidr.is_some() || spec.pod_cidrs.is_some()
-    }
+fn have_cidrs(fields: &ManagedFieldsEntry) -> bool {
+    let spec = fields.fields_v1.as_ref().and_then(|fields| fields.0.get("f:spec"));
+    spec.is_some_and(|spec| spec.get("f:podCIDR").or(spec.get("f:podCIDRs")).is_some())
 }

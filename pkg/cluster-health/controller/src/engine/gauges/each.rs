@@ -1,9 +1,8 @@
 //! The series of each cluster.
 
 use std::sync::{Arc, Weak};
-use std::time::Instant;
 
-use health::{Lifetime, Published, Status};
+use health::{Lifetime, Moment, Published, Status, observed_ratio};
 use metrics::Family;
 use parking_lot::Mutex;
 use prometheus::Registry;
@@ -25,6 +24,11 @@ enum Which {
     Probed,
     Changed,
     Availability,
+    Observed,
+    Bad,
+    ObservedRatio,
+    Objective,
+    Budget,
     Credential,
     Certificate,
     Endpoints,
@@ -34,7 +38,7 @@ enum Which {
 }
 
 /// Name, further label and help, in the order of [`Which`].
-const FAMILIES: [(&str, Option<&str>, &str); 11] = [
+const FAMILIES: [(&str, Option<&str>, &str); 16] = [
     (
         "clusterhealth_cluster_ready",
         None,
@@ -54,7 +58,32 @@ const FAMILIES: [(&str, Option<&str>, &str); 11] = [
     (
         "clusterhealth_cluster_availability_ratio",
         Some("window"),
-        "Fraction of the probed time in which the cluster was healthy.",
+        "Fraction of the observed time in which the cluster was healthy; of the window 28d since before this process, where the object keeps a record.",
+    ),
+    (
+        "clusterhealth_cluster_observed_seconds_total",
+        None,
+        "Time in which results of probes said how the cluster is.",
+    ),
+    (
+        "clusterhealth_cluster_bad_seconds_total",
+        None,
+        "The part of the observed time in which the last probe was not ok.",
+    ),
+    (
+        "clusterhealth_cluster_observed_ratio",
+        None,
+        "Fraction of the last 28 days in which the cluster was observed.",
+    ),
+    (
+        "clusterhealth_cluster_objective_ratio",
+        None,
+        "Fraction of the observed time in which the cluster has to be healthy: its annotation, or --cluster-health-objective.",
+    ),
+    (
+        "clusterhealth_cluster_error_budget_remaining_ratio",
+        None,
+        "Fraction of the unhealthy time that the objective allows in 28 days that is left; negative when it is exceeded, at least -10.",
     ),
     (
         "clusterhealth_credential_expiry_timestamp_seconds",
@@ -112,7 +141,7 @@ pub(super) fn register(
 }
 
 fn read(families: &[Family], clusters: &[Arc<MemberCluster>], audit: bool) -> Vec<Vec<Metric>> {
-    let now = now().monotonic;
+    let now = now();
     let series = families.iter().map(|_| Vec::with_capacity(clusters.len())).collect();
     let mut reading = Reading { families, series };
     for member in clusters {
@@ -162,11 +191,23 @@ impl Reading<'_> {
         }
     }
 
-    fn availability(&mut self, labels: [&str; 3], it: &MemberState, now: Instant) {
+    fn availability(&mut self, labels: [&str; 3], it: &MemberState, now: Moment) {
         let ratios = it.member.availability(now);
-        for (window, ratio) in [("1h", ratios.hour), ("24h", ratios.day), ("30d", ratios.month)] {
+        // The window 30d has the value of 28d, for one release.
+        let month = [("28d", ratios.month), ("30d", ratios.month)];
+        for (window, ratio) in [("1h", ratios.hour), ("24h", ratios.day)].into_iter().chain(month) {
             if let Some(ratio) = ratio {
                 self.put_with(Which::Availability, labels, window, ratio);
+            }
+        }
+        let (totals, sums) = (it.member.totals(), it.member.sums(now.wall));
+        self.put(Which::Observed, labels, totals.observed.as_secs_f64());
+        self.put(Which::Bad, labels, totals.bad.as_secs_f64());
+        self.put(Which::ObservedRatio, labels, observed_ratio(&sums));
+        if let Some(objective) = it.policy.objective {
+            self.put(Which::Objective, labels, objective.ratio());
+            if let Some(left) = objective.budget_left(&sums) {
+                self.put(Which::Budget, labels, left);
             }
         }
     }

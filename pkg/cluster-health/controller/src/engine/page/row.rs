@@ -30,8 +30,10 @@ pub(super) struct Row {
     pub(super) write_waits_seconds: Option<f64>,
     available_1h: Option<f64>,
     pub(super) available_24h: Option<f64>,
+    available_28d: Option<f64>,
+    /// Equal to `available_28d`, for one release.
     available_30d: Option<f64>,
-    /// From when on these count: when the cluster came to this process.
+    /// From when on the hour and the day count: when the cluster came to this process.
     available_since: String,
     endpoints: u8,
     endpoints_down: u8,
@@ -75,7 +77,7 @@ impl Row {
         let write_waits = clusters.writer.age(&member.cluster.uid, now.monotonic);
         member.view(|it| {
             let (health, last) = (&it.member, it.member.last());
-            let ratios = health.availability(now.monotonic);
+            let ratios = health.availability(*now);
             let until = |at: Instant| at.saturating_duration_since(now.monotonic);
             let since = |at: Instant| seconds(now.monotonic.saturating_duration_since(at));
             let contact = it.contact();
@@ -99,6 +101,7 @@ impl Row {
                 write_waits_seconds: write_waits.map(seconds),
                 available_1h: ratios.hour,
                 available_24h: ratios.day,
+                available_28d: ratios.month,
                 available_30d: ratios.month,
                 available_since: wall(health.observed_since(), now),
                 endpoints: total,

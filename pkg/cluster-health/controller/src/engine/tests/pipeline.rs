@@ -58,6 +58,7 @@ struct ToySpec {
 #[serde(default)]
 struct ToyStatus {
     health: String,
+    record: String,
 }
 
 /// A flavour that the conformance suite can run.
@@ -104,7 +105,8 @@ impl Flavour for Toy {
     }
 
     fn write(&self, _: &MemberId, statement: &Statement<'_>) -> Option<StatusWrite> {
-        Some(StatusWrite::Apply(json!({"status": {"health": said(statement)}})))
+        let record = statement.record;
+        Some(StatusWrite::Apply(json!({"status": {"health": said(statement), "record": record}})))
     }
 
     fn stored(&self, _: &MemberId) -> Option<Health> {
@@ -125,6 +127,10 @@ impl ObjectModel for Toy {
 
     fn policy(&self, _: &Object<ToyKind>) -> Policy {
         target(&self.members, "", 0).policy
+    }
+
+    fn record<'a>(&self, object: &'a Object<ToyKind>) -> Option<&'a str> {
+        Some(&object.status.record)
     }
 
     fn seed(&self, _: &Object<ToyKind>, _: Timestamp) -> Seed {
@@ -299,6 +305,11 @@ impl<R: Conforming> Bench<R> {
         looked
     }
 
+    /// The record that was written last.
+    fn record(&self) -> Value {
+        self.scene.api.fake("ns/a").unwrap()["record"].take()
+    }
+
     pub(crate) fn written(&self) -> Option<String> {
         R::written(&self.scene)
     }
@@ -342,3 +353,46 @@ async fn a_cluster_that_is_created_after_the_first_list_is_not_counted_with_it()
 }
 
 pub(crate) mod conformance;
+
+/// rule:a-record-costs-no-write
+#[tokio::test(start_paused = true)]
+async fn the_record_of_the_object_is_continued_and_an_annotation_sets_the_objective() {
+    let record =
+        |observed: &str| format!("v1.{}.{observed}", Timestamp::now().as_second() / 86_400);
+    let with = |version: u64, objective: Option<&str>| {
+        let mut object = Toy::object("u1", version, 1, "");
+        object["status"] = json!({"health": "Ready", "record": record("sQKsAg")});
+        if let Some(text) = objective {
+            object["metadata"]["annotations"] = json!({"infra-controller-manager/objective": text});
+        }
+        object
+    };
+    let bench = Bench::<Toy>::start(with(1, Some("99.5"))).await;
+    bench.look().await.unwrap();
+    let objective = || {
+        let labels = "{cluster=\"a\",flavour=\"toy\",namespace=\"ns\"} ";
+        bench.scene.number::<f64>(&format!("clusterhealth_cluster_objective_ratio{labels}"))
+    };
+    assert_eq!(objective(), Some(0.995));
+    for (version, text) in [(10, "1000"), (11, "1000"), (12, "many")] {
+        bench.change("MODIFIED", with(version, Some(text))).await;
+        bench.look().await.unwrap();
+        assert_eq!(objective(), None, "that of the policy");
+    }
+    assert_eq!(bench.scene.api.events(), ["ObjectiveInvalid"; 2], "each annotation once");
+    bench.change("MODIFIED", with(13, Some("90"))).await;
+    bench.look().await.unwrap();
+    assert_eq!(objective(), Some(0.9));
+    let sums =
+        |text: &str| health::Record::decode(text, Timestamp::now()).unwrap().sums(Timestamp::now());
+    let before = sums(&record("sQKsAg"));
+    sleep(S(400)).await;
+    let after = sums(bench.record().as_str().unwrap());
+    assert!(after.observed > before.observed + S(60), "{before:?} {after:?}");
+    assert_eq!(after.bad, before.bad);
+
+    let bench = Bench::<Toy>::start(with(1, Some("0"))).await;
+    bench.look().await.unwrap();
+    sleep(S(400)).await;
+    assert_eq!(bench.record(), Value::Null, "without an objective, without a record");
+}

@@ -2,6 +2,8 @@
 //! function, and a flavour that says little.
 
 use std::collections::HashMap;
+use std::fmt::Debug;
+use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -49,7 +51,7 @@ pub(crate) struct Panics {
     pub(crate) in_fields: AtomicBool,
 }
 
-/// Writes its health and a number.
+/// Writes its health, and the record of its availability.
 struct Fake {
     facts: Arc<AtomicU64>,
     panics: Arc<Panics>,
@@ -72,12 +74,18 @@ impl Flavour for Fake {
     fn fingerprint(&self, _: &MemberId, statement: &Statement<'_>) -> u64 {
         assert!(!self.panics.in_fingerprint.swap(false, Ordering::Relaxed), "asked to panic");
         let health = health(statement);
-        health::hash(&format!("{health} {}", self.facts.load(Ordering::Relaxed)))
+        // The engine gives it no record (rule:a-record-costs-no-write).
+        let (facts, record) = (self.facts.load(Ordering::Relaxed), statement.record);
+        health::hash(&format!("{health} {facts} {record:?}"))
     }
 
     fn write(&self, _: &MemberId, statement: &Statement<'_>) -> Option<StatusWrite> {
         assert!(!self.panics.in_fields.swap(false, Ordering::Relaxed), "asked to panic");
-        Some(StatusWrite::Apply(json!({"status": {"health": health(statement)}})))
+        let mut status = json!({ "health": health(statement) });
+        if let Some(record) = statement.record {
+            status["availability"] = record.into();
+        }
+        Some(StatusWrite::Apply(json!({ "status": status })))
     }
 
     fn stored(&self, _: &MemberId) -> Option<Health> {
@@ -256,11 +264,16 @@ impl Scene {
         TextEncoder::new().encode_to_string(&self.metrics.gather()).expect("metrics are text")
     }
 
-    /// The value of a series; all values here are whole numbers.
+    /// The value of a series that is a whole number.
     pub(crate) fn metric(&self, series: &str) -> u64 {
+        self.number(series).expect("there is such a series")
+    }
+
+    /// The value of a series, if there is such a series.
+    pub(crate) fn number<T: FromStr<Err: Debug>>(&self, series: &str) -> Option<T> {
         let all = self.metrics();
-        let line = all.lines().find_map(|line| line.strip_prefix(series));
-        line.expect("there is such a series").trim().parse().expect("a number")
+        let line = all.lines().find_map(|line| line.strip_prefix(series))?;
+        Some(line.trim().parse().expect("a number"))
     }
 
     pub(crate) async fn page(&self, uri: &str, accept: Option<&'static str>) -> String {

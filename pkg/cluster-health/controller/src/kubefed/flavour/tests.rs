@@ -1,11 +1,17 @@
 //! The known zones and identities of members.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use memory_search::Mark;
 use probe::{Address, Inputs, WaivedChecks};
 use serde_json::json;
 use tokio::sync::mpsc::unbounded_channel;
 
 use super::*;
+use crate::engine::FlavourRegistry;
+use crate::engine::follow::subscribe;
+use crate::engine::now;
+use crate::engine::tests::scene::Scene;
 use crate::engine::{Connection, ResolvedFrom};
 use crate::kubefed::testing::{flavour, sent};
 use crate::testing::informer;
@@ -111,4 +117,83 @@ async fn several_regions_are_news_unless_the_object_said_so_before_this_process(
     assert!(is_news("other"));
     assert!(!is_news("other"), "it was told");
     assert!(is_news("as-stored"), "it has changed again");
+}
+
+/// The status that is written with this record.
+fn written(flavour: &KubeFed, member: &MemberId, record: Option<&str>) -> serde_json::Value {
+    let now = now();
+    let published = health::Published::seed(Health::Ready, now.wall, now.wall, None);
+    let (published, message, paused) = (Some(&published), "", false);
+    let write = flavour.write(member, &Statement { published, message, record, paused, now });
+    match write.unwrap() {
+        StatusWrite::Apply(fields)
+        | StatusWrite::Shared(fields)
+        | StatusWrite::Merge { fields, .. } => fields["status"].clone(),
+    }
+}
+
+/// rule:a-record-costs-no-write
+#[tokio::test(start_paused = true)]
+async fn a_record_is_written_where_the_schema_keeps_it_and_never_changes_the_fingerprint() {
+    const LINE: &str = "The CRD has no status.availability";
+    let captured = log_capture::Capture::begin();
+    for (has_the_field, lines) in [(true, 0), (false, 1)] {
+        let (flavour, object, member) = flavour_of_one().await;
+        flavour.objects.keep_records_where(Arc::new(move || has_the_field));
+        let [first, second] = ["v1.1.", "v1.2."].map(|it| written(&flavour, &member, Some(it)));
+        let kept = |record| if has_the_field { json!(record) } else { json!(null) };
+        assert_eq!(first["availability"], kept("v1.1."));
+        assert_eq!(second["availability"], kept("v1.2."));
+        assert_eq!(written(&flavour, &member, None).get("availability"), None);
+        assert_eq!(captured.with(LINE).len(), lines, "one line at most");
+
+        let with = |record: &str| {
+            let conditions = json!([{"type": "Ready", "status": "True"},
+                {"type": "Offline", "status": "False"}]);
+            let object = sent(|it| {
+                it["status"] = json!({"conditions": conditions, "availability": record});
+            });
+            Object::<KubeFedCluster>::read(object).unwrap()
+        };
+        let [old, new] = ["v1.1.", "v1.2."].map(with);
+        assert_eq!(flavour.record(&new), Some("v1.2."));
+        assert!(flavour.shown(&old).is_some() && flavour.shown(&old) == flavour.shown(&new));
+        assert_eq!(flavour.record(&object), None);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_member_is_looked_at_again_for_another_objective_and_not_for_its_status() {
+    let scene = Scene::new(0);
+    let (changes, told) = unbounded_channel();
+    let cache = informer(&KUBEFED_CLUSTERS, vec![sent(|_| {})], told).await;
+    let flavour = Arc::new(flavour(false));
+    flavour.objects.set(&cache, Arc::new(|| true));
+    let engine = Arc::clone(&scene.clusters);
+    let registry = FlavourRegistry::new(Arc::clone(&flavour) as Arc<dyn Flavour>, engine);
+    let looks = Arc::<AtomicUsize>::default();
+    let counted = Arc::clone(&looks);
+    let _following = subscribe(&cache, &registry, &flavour, move |_| {
+        counted.fetch_add(1, Ordering::Relaxed);
+    });
+    let objective = |text: &'static str| {
+        move |it: &mut serde_json::Value| {
+            it["metadata"]["annotations"] = json!({"infra-controller-manager/objective": text});
+        }
+    };
+    let status = |it: &mut serde_json::Value| it["status"] = json!({"zones": ["a"]});
+    let change = async |version: u64, edit: &dyn Fn(&mut serde_json::Value)| {
+        let object = sent(|it| {
+            it["metadata"]["resourceVersion"] = version.to_string().into();
+            edit(it);
+        });
+        changes.send(json!({"type": "MODIFIED", "object": object})).unwrap();
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        looks.load(Ordering::Relaxed)
+    };
+    let first = looks.load(Ordering::Relaxed);
+    assert_eq!(change(9, &status).await, first);
+    assert_eq!(change(10, &objective("99")).await, first + 1);
+    assert_eq!(change(11, &objective("99")).await, first + 1);
+    assert_eq!(change(12, &objective("99.5")).await, first + 2);
 }

@@ -27,7 +27,7 @@ fn written(cluster: &Object<Cluster>, said: &Said<'_>, facts: &Facts) -> Written
     let (published, paused) = (said.published, said.paused);
     write(
         cluster,
-        &Statement { published, message: "how it is", paused, now },
+        &Statement { published, message: "how it is", record: None, paused, now },
         facts,
         StatusSchema::Ours,
     )
@@ -210,7 +210,7 @@ fn a_schema_without_our_extensions_gets_none_of_them_and_shows_what_was_written(
     let mut facts = Facts::default();
     (facts.summary, facts.notable) = (Some(summary.clone()), Some(summary.clone()));
     let now = Moment { monotonic: std::time::Instant::now(), wall: time(NOW) };
-    let statement = Statement { published: None, message: "", paused: false, now };
+    let statement = Statement { published: None, message: "", record: None, paused: false, now };
     let before = cluster(|_| {});
     let written = write(&before, &statement, &facts, StatusSchema::Upstream);
     assert_eq!(written.fields(&before)["status"]["resource"], upstream);
@@ -300,4 +300,27 @@ fn a_cluster_without_ready_nodes_is_taken_over_as_such_and_nothing_is_written() 
             "{reason}"
         );
     }
+}
+
+/// rule:a-record-costs-no-write
+#[test]
+fn a_record_is_written_and_changes_no_fingerprint() {
+    let (cluster, ready) = (in_phase("Running"), published(Health::Ready, BEFORE));
+    let with = |record| {
+        let now = Moment { monotonic: std::time::Instant::now(), wall: time(NOW) };
+        let (published, message, paused) = (Some(&ready), "", false);
+        let statement = Statement { published, message, record, paused, now };
+        write(&cluster, &statement, &Facts::default(), StatusSchema::Ours)
+    };
+    let [none, first, second] = [None, Some("v1.1."), Some("v1.2.")].map(with);
+    assert_eq!(none.fields(&cluster)["status"].get("availability"), None);
+    assert_eq!(second.fields(&cluster)["status"]["availability"], "v1.2.");
+    assert_eq!(first.fingerprint(None), second.fingerprint(None));
+    assert_eq!(none.fingerprint(None), second.fingerprint(None));
+    let shown = |record: &str| {
+        let cluster =
+            crate::tke::testing::cluster(|it| it["status"]["availability"] = json!(record));
+        fingerprint_of(&cluster, None, StatusSchema::Ours)
+    };
+    assert_eq!(shown("v1.1."), shown("v1.2."));
 }

@@ -113,3 +113,33 @@ fn a_policy_with_the_same_limits_excuses_no_silence() {
     bench.member.follow(&before, &policy(5, 2), bench.start + S(30));
     assert_eq!(bench.member.stale_at(&before), Some(bench.start + S(1) + S(40)));
 }
+
+#[test]
+fn time_of_which_a_probe_says_nothing_is_not_observed() {
+    // (script, guarded; observed and bad seconds)
+    let rows = [
+        ("kkxk", false, 30, 10),
+        // The process had no socket.
+        ("kkvkk", false, 20, 0),
+        // From the third failure on it waits for the guard.
+        ("kxxxxkk", true, 30, 10),
+        ("kxxxxkk", false, 60, 40),
+        ("kpkk", false, 10, 0),
+    ];
+    for (script, guarded, observed, bad) in rows {
+        let mut bench = Bench::new(policy(3, 1), None);
+        let arrival = Arrival { guarded, ..Arrival::default() };
+        bench.member = Member::new(arrival, &bench.policy, bench.start);
+        for letter in script.chars() {
+            if letter == 'p' {
+                bench.member.pause();
+                bench.member.resume(bench.now().monotonic);
+            } else {
+                bench.step(letter);
+            }
+        }
+        let sums = crate::Sums { observed: S(observed), bad: S(bad) };
+        assert_eq!(bench.member.totals(), sums, "{script}");
+        assert_eq!(bench.member.sums(bench.now().wall), sums, "{script}");
+    }
+}

@@ -43,6 +43,7 @@ impl World {
             together: 0,
             has_waited: true,
             guarded: false,
+            record: None,
         };
         let member = Member::new(arrival, &self.policy(uid), self.instant());
         let ready = member.published().map(|published| published.ready.status);

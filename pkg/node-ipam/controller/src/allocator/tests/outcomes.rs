@@ -25,7 +25,7 @@ fn settle_by_reads(allocator: &mut Allocator, name: &str, begun: Instant) {
 }
 
 fn unresolved(allocator: &Allocator) -> usize {
-    allocator.snapshot().unresolved
+    allocator.open_outcomes().len()
 }
 
 fn dual_stack() -> Allocator {

@@ -84,7 +84,7 @@ struct Scripted {
     script: Mutex<Vec<bool>>,
     came: Mutex<Vec<Instant>>,
     queue: WorkQueue<u8>,
-    timer: Timer,
+    resync: Duration,
 }
 
 impl Reconcile for Scripted {
@@ -93,7 +93,7 @@ impl Reconcile for Scripted {
     async fn reconcile(&self, _: &u8) -> Result<Next, Retry> {
         self.came.lock().push(Instant::now());
         match self.script.lock().pop() {
-            Some(true) => Ok(Next::After(self.timer.resync)),
+            Some(true) => Ok(Next::After(self.resync)),
             Some(false) => Err(Retry::new("it did not work")),
             None => {
                 self.queue.shut_down();
@@ -106,17 +106,17 @@ impl Reconcile for Scripted {
 #[tokio::test(start_paused = true)]
 async fn the_timer_resyncs_after_success_and_backs_off_after_failures_in_a_row() {
     const SECONDS: fn(u64) -> Duration = Duration::from_secs;
-    let timer = Timer { resync: SECONDS(10), first: SECONDS(1), max: SECONDS(5) };
+    let backoff = Backoff::doubling(SECONDS(1), SECONDS(5), Jitter::None);
     let script = "ok ok e e e e e ok ok e e ok";
     let mut results: Vec<_> = script.split(' ').map(|result| result == "ok").collect();
     results.reverse();
     let registry = Registry::new();
-    let queue = WorkQueue::new("q", timer.backoff(), &QueueMetrics::new(&registry).unwrap());
+    let queue = WorkQueue::new("q", backoff, &QueueMetrics::new(&registry).unwrap());
     let scripted = Arc::new(Scripted {
         script: Mutex::new(results),
         came: Mutex::default(),
         queue: queue.clone(),
-        timer,
+        resync: SECONDS(10),
     });
     queue.add(1);
     let options = WorkerOptions {
@@ -134,7 +134,7 @@ async fn the_timer_resyncs_after_success_and_backs_off_after_failures_in_a_row()
 
 #[test]
 fn the_product_has_upstreams_times() {
-    assert_eq!(TIMER.resync.as_secs(), 30);
-    assert_eq!(TIMER.backoff().delay(0), Duration::from_millis(250));
-    assert_eq!(TIMER.backoff().delay(100), Duration::from_secs(10));
+    assert_eq!(RESYNC.as_secs(), 30);
+    assert_eq!(BACKOFF.delay(0), Duration::from_millis(250));
+    assert_eq!(BACKOFF.delay(100), Duration::from_secs(10));
 }

@@ -75,7 +75,7 @@ impl<N: CachedNode + StaticKind> World<N> {
         assert!(self.counted(class), "{case}");
         let is_open = then == Then::ReadFirst;
         assert_eq!(
-            self.core.allocator.lock().snapshot().unresolved,
+            self.core.allocator.lock().open_outcomes().len(),
             usize::from(is_open),
             "{case}"
         );
@@ -104,8 +104,9 @@ impl<N: CachedNode + StaticKind> World<N> {
         assert_eq!(self.written().0, [BLOCK; 2], "{case}: the same again");
         let reads = self.methods().iter().filter(|method| *method == "GET").count();
         assert_eq!(reads, usize::from(is_open || then == Then::ReadNow), "{case}");
-        let state = self.core.allocator.lock().snapshot();
-        let waiting = state.pending + state.starved + state.reserved + state.unresolved;
+        let allocator = self.core.allocator.lock();
+        let (state, open) = (allocator.snapshot(), allocator.open_outcomes().len());
+        let waiting = state.pending + state.starved + state.reserved + open;
         assert_eq!(waiting, 0, "{case}: the Node is done");
     }
 }

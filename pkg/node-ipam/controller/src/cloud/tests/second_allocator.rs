@@ -63,7 +63,7 @@ impl Bench {
         self.all
             .core
             .metrics
-            .second_allocators()
+            .second_allocators
             .with_label_values(&["kube-controller-manager"])
             .get()
     }

@@ -1,9 +1,9 @@
 //! Specs that are in order, and those that are not.
 
+use k8s_openapi::api::core::v1::NodeSelector;
 use proptest::prelude::*;
 
 use super::super::selector::Terms;
-use super::super::spec::NodeSelector;
 use super::*;
 
 const RULES: Rules = Rules { terms: Terms::Or, ipv6_bits: 16 };

@@ -50,6 +50,10 @@ fn set_by(manager: &'static str) -> NodeApi {
     set_at(manager, "2999-01-01T00:00:00Z")
 }
 
+fn named(flag: &str) -> OnSecondAllocator {
+    OnSecondAllocator::NAMES.into_iter().find(|(name, _)| *name == flag).unwrap().1
+}
+
 impl Bench {
     /// The watch shows a Node with CIDRs that were not sent by us.
     fn show(&self, name: &str, cidr: &str) {
@@ -95,7 +99,7 @@ async fn stock_beside_us_is_told_and_nothing_is_given_out_for_as_long_as_the_fla
     {
         let (events, heard) = audience();
         let bench = Bench::new(set_by(STOCK), events, 26, two_nodes()).await;
-        let (watched, mode) = (bench.reconciler.clone(), OnSecondAllocator::named(flag).unwrap());
+        let (watched, mode) = (bench.reconciler.clone(), named(flag));
         tokio::spawn(async move { watched.detector.watch(mode, &watched.stop).await });
         bench.show("b", "10.0.0.192/26");
         sleep(ms(1000)).await;
@@ -290,7 +294,7 @@ async fn a_controller_that_is_started_again_holds_what_the_one_before_it_held() 
     let hold = Hold::default();
     for (flag, is_held) in [("pause", false), ("stop", true)] {
         let bench = Bench::held_by(&hold, set_by(STOCK), no_server(), 26, two_nodes()).await;
-        let (watched, mode) = (bench.reconciler.clone(), OnSecondAllocator::named(flag).unwrap());
+        let (watched, mode) = (bench.reconciler.clone(), named(flag));
         tokio::spawn(async move { watched.detector.watch(mode, &watched.stop).await });
         bench.show("b", "10.0.0.192/26");
         sleep(HOUR).await;

@@ -24,6 +24,12 @@ pub(crate) struct Api {
     /// Writes of objects whose keys begin so have no answer, and may be carried out for a while.
     open: Mutex<Option<String>>,
     writes_take: Mutex<Duration>,
+    /// More writes of status at once are refused by 429.
+    at_once: Mutex<Option<usize>>,
+    under_way: AtomicUsize,
+    /// The most writes of status that were under way together since [`Api::allow_at_once`].
+    most_under_way: AtomicUsize,
+    throttled: AtomicUsize,
     writes: AtomicUsize,
     written: Mutex<HashMap<String, String>>,
     /// The newest of each path.
@@ -53,6 +59,22 @@ impl Api {
         *self.writes_take.lock() = time;
     }
 
+    /// From now on more writes of status at once are refused by 429, and are to come back after a
+    /// second.
+    pub(crate) fn allow_at_once(&self, most: Option<usize>) {
+        *self.at_once.lock() = most;
+        self.most_under_way.store(0, Ordering::Relaxed);
+    }
+
+    pub(crate) fn most_under_way(&self) -> usize {
+        self.most_under_way.load(Ordering::Relaxed)
+    }
+
+    /// How many writes were refused by 429.
+    pub(crate) fn throttled(&self) -> usize {
+        self.throttled.load(Ordering::Relaxed)
+    }
+
     pub(crate) fn writes(&self) -> usize {
         self.writes.load(Ordering::Relaxed)
     }
@@ -70,6 +92,11 @@ impl Api {
     /// The status of a Cluster that was written last.
     pub(crate) fn cluster(&self, name: &str) -> Option<Value> {
         self.status(&CLUSTERS, name)
+    }
+
+    /// The status of a cluster of the fake flavour that was written last.
+    pub(crate) fn fake(&self, key: &str) -> Option<Value> {
+        self.status(&super::KIND, key)
     }
 
     /// The status of the object of this key that was written last.
@@ -120,9 +147,17 @@ impl Api {
             let place: Vec<_> = asked.path().split('/').collect();
             return self.read(&format!("{}/{}", place[5], place[7]));
         }
+        let under_way = self.under_way.fetch_add(1, Ordering::Relaxed) + 1;
+        if self.at_once.lock().is_some_and(|most| under_way > most) {
+            self.under_way.fetch_sub(1, Ordering::Relaxed);
+            self.throttled.fetch_add(1, Ordering::Relaxed);
+            return Reply::RetryAfter(429, 1, json!({"kind": "Status", "code": 429}));
+        }
+        self.most_under_way.fetch_max(under_way, Ordering::Relaxed);
         let (api, asked, takes) = (Arc::clone(self), asked.clone(), *self.writes_take.lock());
         let written = async move {
             tokio::time::sleep(takes).await;
+            api.under_way.fetch_sub(1, Ordering::Relaxed);
             api.write(&asked)
         };
         Reply::Later(written.boxed())

@@ -177,6 +177,7 @@ pub(crate) fn target(members: &Arc<Members>, key: &str, uid: u64) -> Target {
         policy: policy(),
         paused: false,
         published: None,
+        record: None,
         written: None,
         announced_ends: AnnouncedEnds::Nothing,
         together: 0,
@@ -198,5 +199,6 @@ pub(crate) fn policy() -> Policy {
         stale_after: Duration::ZERO,
         inherited_after: Duration::ZERO,
         heartbeat: seconds(300),
+        objective: None,
     }
 }

@@ -1,0 +1,392 @@
+//! [`World`]: one store, and one process after the other that allocates from it.
+
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::time::Duration;
+
+use cidr::{IpNet, Pool};
+use tokio::time::Instant;
+
+use super::explorer::Model;
+use super::process::{Absent, Process, Worker};
+use super::store::{Event, Id, PATCH_LIMIT, Place, Request, Shown, Store};
+use crate::patch::Class;
+
+/// What may go wrong, and how often.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Budget {
+    pub(super) crashes: u8,
+    /// Answers that do not come, and refusals by 429.
+    pub(super) faults: u8,
+    /// Nodes that are deleted; their names are used again.
+    pub(super) deletions: u8,
+    /// Blocks that another allocator sets.
+    pub(super) foreign: u8,
+}
+
+/// What is the same in all states.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bounds {
+    pub(super) nodes: usize,
+    pub(super) pool: (&'static str, u8),
+    /// Events that the watch is behind by at the most.
+    pub(super) lag: usize,
+    /// Whether the next process waits until no PATCH of the one before can be applied, as the fence
+    /// of a term ensures (`rule:lease-rights-end-before-the-lease`).
+    pub(super) is_fenced: bool,
+}
+
+impl Bounds {
+    pub(super) fn pools(&self) -> Vec<Pool> {
+        vec![Pool::new(cidr::parse(self.pool.0).unwrap(), self.pool.1, 16).unwrap()]
+    }
+
+    fn blocks(&self) -> impl Iterator<Item = IpNet> {
+        let pool = self.pools().remove(0);
+        (0..pool.blocks()).filter_map(move |index| pool.block(index))
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Action {
+    /// A Node of this name is created.
+    Join(usize),
+    /// A Node is to go, and a finalizer holds it.
+    Delete(usize),
+    /// It goes.
+    Remove(usize),
+    /// Another allocator gives it the block of this number.
+    SetByOther(usize, usize),
+    /// The process gets the next event.
+    Watch,
+    /// A worker takes the key of a Node.
+    Work(usize),
+    /// Its PATCH leaves.
+    Send(usize),
+    /// The store answers its read.
+    Read(usize),
+    /// The answer to the read arrives.
+    TakeRead(usize),
+    /// A PATCH arrives in time and is written.
+    Apply(usize),
+    /// A PATCH arrives in time and waits for the disk.
+    Accept(usize),
+    /// The server refuses a PATCH by 429.
+    Refuse(usize),
+    /// A PATCH never arrives; nothing is answered.
+    Drop(usize),
+    /// The process gets the answer to a PATCH.
+    Answer(usize),
+    /// It does not.
+    Lose(usize),
+    /// Nothing happens until the next deadline.
+    Wait,
+    Crash,
+    /// The next process lists all Nodes.
+    Start,
+}
+
+/// One state.
+#[derive(Clone)]
+pub(super) struct World {
+    pub(super) bounds: Bounds,
+    pub(super) left: Budget,
+    pub(super) store: Store,
+    pub(super) process: Option<Process>,
+    pub(super) now: Instant,
+}
+
+impl World {
+    pub(super) fn new(bounds: Bounds, left: Budget) -> Self {
+        let (store, now) = (Store::default(), Instant::now());
+        let process = Some(Process::start(bounds.pools(), &store, now));
+        Self { bounds, left, store, process, now }
+    }
+
+    fn tell(&mut self, event: Option<Event>) {
+        if let (Some(process), Some(event)) = (&mut self.process, event) {
+            process.events.push_back(event);
+        }
+    }
+
+    /// Whether the watch can fall behind by one more event.
+    fn may_tell(&self) -> bool {
+        self.process.as_ref().is_none_or(|it| it.events.len() < self.bounds.lag)
+    }
+
+    fn worker(&self, name: usize) -> Option<Worker> {
+        self.process.as_ref().map(|it| it.workers[name])
+    }
+
+    /// When something ends by itself.
+    fn next_deadline(&self) -> Option<Duration> {
+        let open = self.store.requests.iter().filter(|it| it.is_open() && !it.left.is_zero());
+        let read = self.process.as_ref().and_then(|it| it.next_read(self.now));
+        open.map(|it| it.left).chain(read.map(|it| it - self.now)).min()
+    }
+
+    /// A PATCH on the wire is gone by the end of its time.
+    fn can_wait(&self) -> bool {
+        let mut requests = self.store.requests.iter();
+        self.next_deadline()
+            .is_some_and(|next| requests.all(|it| it.place != Place::Wire || it.left > next))
+    }
+
+    fn can_start(&self) -> bool {
+        let mut requests = self.store.requests.iter();
+        !self.bounds.is_fenced || requests.all(|it| it.place != Place::Wire)
+    }
+
+    /// What others are known to have is not sent.
+    fn send(&mut self, name: usize) -> Result<(), String> {
+        let now = self.now;
+        let Some(process) = &mut self.process else { return Ok(()) };
+        let Worker::Ready { id, block } = process.workers[name] else { return Ok(()) };
+        // A read may have told that a Node is gone before the watch does.
+        let others = process.shown.iter().flatten().filter(|it| it.id != id);
+        let mut others = others.filter(|it| process.allocator.is_live(&it.id.uid()));
+        let taken = others.find(|it| it.block == Some(block)).copied();
+        let until = now + PATCH_LIMIT;
+        let departure = process.allocator.begin_send(&id.uid(), &[block], now, until);
+        process.workers[name] = if departure.is_some() { Worker::Waiting } else { Worker::Idle };
+        if departure.is_some() {
+            let (left, place) = (PATCH_LIMIT, Place::Wire);
+            self.store.requests.push(Request { id, block, left, place, is_awaited: true });
+        }
+        match taken.filter(|_| departure.is_some()) {
+            Some(other) => Err(format!("{block} of {} is sent for {id}", other.id)),
+            None => Ok(()),
+        }
+    }
+
+    /// The process gets the answer to a PATCH, or knows that it will not.
+    fn answer(&mut self, request: usize, class: Option<Class>) {
+        self.store.requests[request].is_awaited = false;
+        let (id, now) = (self.store.requests[request].id, self.now);
+        let Some(process) = &mut self.process else { return };
+        let (uid, allocator) = (id.uid(), &mut process.allocator);
+        process.workers[id.name] = Worker::Idle;
+        match class {
+            None | Some(Class::Ambiguous { .. }) => allocator.lost(&uid, None),
+            Some(Class::Done) => drop(allocator.bound(&uid, now)),
+            Some(Class::Missing | Class::Replaced | Class::Taken) => {
+                allocator.refused(&uid);
+                process.workers[id.name] =
+                    Worker::Reading { id, begun: now, read: None, resend: false };
+            }
+            Some(Class::Rejected { .. } | Class::Throttled { .. }) => allocator.refused(&uid),
+        }
+    }
+
+    /// Two live Nodes never hold the same block, unless another allocator gave it to one of them
+    /// (`rule:block-has-one-holder`); and nothing is closed as unwritten that can be written
+    /// (`rule:unknown-outcome-ends`).
+    fn check(&self) -> Result<(), String> {
+        let held = self.store.held();
+        for (place, (one, block)) in held.iter().enumerate() {
+            for (other, theirs) in &held[..place] {
+                let is_ours =
+                    !self.store.foreign.contains(one) && !self.store.foreign.contains(other);
+                if one != other && block == theirs && is_ours {
+                    return Err(format!("{one:?} and {other:?} hold {block}"));
+                }
+            }
+        }
+        let Some(process) = &self.process else { return Ok(()) };
+        for request in self.store.requests.iter().filter(|it| it.is_open()) {
+            let node = process.allocator.unassigned.get(&request.id.uid());
+            if self.bounds.is_fenced && node.is_some_and(|it| !it.outcome().is_open()) {
+                return Err(format!("{request:?} is open, and its Node counts as unwritten"));
+            }
+        }
+        process.check()
+    }
+}
+
+impl Model for World {
+    type Action = Action;
+
+    fn actions(&self) -> Vec<Action> {
+        let mut actions = Vec::new();
+        let mut may = |is_possible: bool, action: Action| {
+            if is_possible {
+                actions.push(action);
+            }
+        };
+        let (left, tells) = (self.left, self.may_tell());
+        let runs = self.process.is_some();
+        for name in 0..self.bounds.nodes {
+            let node = self.store.nodes[name];
+            may(tells && node.is_none(), Action::Join(name));
+            let is_first = node.is_some_and(|it| !it.deleting);
+            may(tells && is_first && left.deletions > 0, Action::Delete(name));
+            may(tells && node.is_some_and(|it| it.deleting), Action::Remove(name));
+            if left.foreign > 0 && tells && node.is_some_and(|it| it.block.is_none()) {
+                for block in 0..self.bounds.blocks().count() {
+                    may(true, Action::SetByOther(name, block));
+                }
+            }
+            let known = self.process.as_ref().and_then(|it| it.shown[name]);
+            match self.worker(name) {
+                Some(Worker::Idle) => may(known.is_some(), Action::Work(name)),
+                Some(Worker::Ready { .. }) => may(true, Action::Send(name)),
+                Some(Worker::Reading { read: None, .. }) => {
+                    may(self.store.can_read(name), Action::Read(name));
+                }
+                Some(Worker::Reading { .. }) => may(true, Action::TakeRead(name)),
+                Some(Worker::Waiting) | None => {}
+            }
+        }
+        may(self.process.as_ref().is_some_and(|it| !it.events.is_empty()), Action::Watch);
+        for (number, request) in self.store.requests.iter().enumerate() {
+            let on_wire = request.place == Place::Wire;
+            may(tells && request.is_open(), Action::Apply(number));
+            may(on_wire && left.faults > 0, Action::Accept(number));
+            may(on_wire && request.is_awaited && left.faults > 0, Action::Refuse(number));
+            may(on_wire && !request.is_awaited, Action::Drop(number));
+            let is_answered = !request.is_open();
+            may(request.is_awaited && is_answered, Action::Answer(number));
+            may(request.is_awaited && left.faults > 0, Action::Lose(number));
+        }
+        may(self.can_wait(), Action::Wait);
+        may(runs && left.crashes > 0, Action::Crash);
+        may(!runs && self.can_start(), Action::Start);
+        actions
+    }
+
+    fn step(&mut self, action: Action) -> Result<(), String> {
+        let now = self.now;
+        match action {
+            Action::Join(name) => {
+                let event = self.store.join(name);
+                self.tell(Some(event));
+            }
+            Action::Delete(name) => {
+                self.left.deletions -= 1;
+                let node = self.store.nodes[name];
+                let event = node.map(|it| self.store.set(Shown { deleting: true, ..it }));
+                self.tell(event);
+            }
+            Action::Remove(name) => {
+                let event = self.store.remove(name);
+                self.tell(event);
+            }
+            Action::SetByOther(name, block) => {
+                self.left.foreign -= 1;
+                let block = self.bounds.blocks().nth(block);
+                let node = self.store.nodes[name];
+                let event = node.map(|it| {
+                    self.store.foreign.push(it.id);
+                    self.store.set(Shown { block, ..it })
+                });
+                self.tell(event);
+            }
+            Action::Apply(number) => {
+                let event = self.store.apply(number);
+                self.tell(event);
+            }
+            Action::Accept(number) => {
+                self.left.faults -= 1;
+                self.store.requests[number].place = Place::Accepted(0);
+            }
+            Action::Refuse(number) => {
+                self.left.faults -= 1;
+                self.store.requests[number].place = Place::Answered(429);
+            }
+            Action::Drop(number) => self.store.requests[number].place = Place::Answered(0),
+            Action::Answer(number) => {
+                let request = &self.store.requests[number];
+                let Place::Answered(code) = request.place else { return Ok(()) };
+                let class = request.class(code);
+                self.answer(number, Some(class));
+            }
+            Action::Lose(number) => {
+                self.left.faults -= 1;
+                self.answer(number, None);
+            }
+            Action::Send(name) => self.send(name)?,
+            Action::Read(name) => {
+                let found = self.store.read(name).ok_or(Absent);
+                if let Some(process) = &mut self.process
+                    && let Worker::Reading { read, .. } = &mut process.workers[name]
+                {
+                    *read = Some(found);
+                }
+            }
+            Action::Wait => {
+                let next = self.next_deadline().unwrap_or_default();
+                self.now += next;
+                for request in &mut self.store.requests {
+                    request.left = request.left.saturating_sub(next);
+                }
+            }
+            Action::Crash => {
+                self.left.crashes -= 1;
+                self.process = None;
+                self.store.requests.iter_mut().for_each(|it| it.is_awaited = false);
+            }
+            Action::Start => {
+                // The write of the lease was stored behind what was accepted before.
+                while let Some(number) =
+                    self.store.requests.iter().position(|it| matches!(it.place, Place::Accepted(_)))
+                {
+                    let _no_watch = self.store.apply(number);
+                }
+                self.process = Some(Process::start(self.bounds.pools(), &self.store, now));
+            }
+            Action::Watch | Action::Work(_) | Action::TakeRead(_) => {
+                let Some(process) = &mut self.process else { return Ok(()) };
+                match action {
+                    Action::Work(name) => process.work(name, now),
+                    Action::TakeRead(name) => process.take_read(name, now),
+                    _ => process.watch(now),
+                }
+            }
+        }
+        self.store.forget();
+        self.check()
+    }
+
+    fn settles(&self) -> Result<(), String> {
+        self.check_settled()
+    }
+
+    fn fingerprint(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        (self.left, &self.store).hash(&mut hasher);
+        self.process.is_some().hash(&mut hasher);
+        if let Some(process) = &self.process {
+            process.hash_into(&mut hasher, self.now);
+        }
+        hasher.finish()
+    }
+
+    fn kind(action: Action) -> &'static str {
+        match action {
+            Action::Join(_) => "join",
+            Action::Delete(_) => "delete",
+            Action::Remove(_) => "remove",
+            Action::SetByOther(..) => "set by another allocator",
+            Action::Watch => "watch",
+            Action::Work(_) => "work",
+            Action::Send(_) => "send",
+            Action::Read(_) => "read",
+            Action::TakeRead(_) => "take read",
+            Action::Apply(_) => "apply",
+            Action::Accept(_) => "accept",
+            Action::Refuse(_) => "refuse",
+            Action::Drop(_) => "drop",
+            Action::Answer(_) => "answer",
+            Action::Lose(_) => "lose",
+            Action::Wait => "wait",
+            Action::Crash => "crash",
+            Action::Start => "start",
+        }
+    }
+}
+
+/// Identifies a Node in a way that a trace can be read by.
+impl std::fmt::Display for Id {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.uid())
+    }
+}
