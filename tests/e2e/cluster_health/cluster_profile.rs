@@ -11,6 +11,8 @@ use tests::poll::poll;
 use tests::programs::workspace;
 use tests::{Process, Stopwatch};
 
+use crate::probe_command::probe;
+
 const GROUPS: [&str; 2] = ["system:serviceaccounts", "system:serviceaccounts:kube-system"];
 const NAMESPACE: &str = "cluster-inventory";
 const HEALTHY: &str = "infra-controller-manager/Healthy";
@@ -132,11 +134,17 @@ async fn a_profile_is_probed_from_its_crd_to_its_deselection_and_nothing_is_writ
     assert!(written.is_none(), "{written:?}");
     assert_eq!(hub.object(&of("one"))["status"]["conditions"], joined);
 
-    hub.run(&format!("apply --server-side --force-conflicts -f {CRD}"));
+    hub.run("delete crd clusterprofiles.multicluster.x-k8s.io");
+    hub.run(&format!("apply --server-side -f {CRD}"));
+    let since_crd = Stopwatch::start();
+    hub.run("wait --for=condition=established --timeout=60s crd --all");
+    create_profile(&hub, "one", "another", &member);
     let watch = Stopwatch::start();
-    let status = until(&hub, "one", "healthy", is_healthy).await;
+    until(&hub, "one", "healthy", is_healthy).await;
     let took = watch.elapsed();
-    println!("healthy {took:?} after the CRD");
+    println!("healthy {took:?} after its status, {:?} after the CRD", since_crd.elapsed());
+    hub.patch_status(&of("one"), &json!({ "conditions": joined }));
+    let status = until(&hub, "one", "healthy beside another condition", is_healthy).await;
     assert!(took < Duration::from_secs(2), "{took:?}");
     assert_eq!(condition(&status, CONTROL_PLANE), Value::Null, "its manager is another one");
     assert!(status.get("version").is_none(), "{status}");
@@ -148,6 +156,10 @@ async fn a_profile_is_probed_from_its_crd_to_its_deselection_and_nothing_is_writ
         (&property["name"], &property["value"]),
         (&json!("infra-controller-manager/probe"), &json!("ok"))
     );
+
+    let kubeconfig = format!("--kubeconfig={}", hub.plane.admin_kubeconfig().display());
+    let probed = probe(&[&format!("clusterprofile/{NAMESPACE}/one"), &kubeconfig]);
+    assert!(probed.status.success(), "{probed:?}");
 
     let patch = json!({"stringData": {"token": "planted-bad-token"}});
     hub.patch(&format!("-n {NAMESPACE} secret token"), "merge", &patch);

@@ -14,7 +14,7 @@ use tests::programs::product;
 
 use crate::kubefed::{secret, spec};
 
-fn probe(arguments: &[&str]) -> Output {
+pub(crate) fn probe(arguments: &[&str]) -> Output {
     Command::new(product()).arg("probe").args(arguments).output().unwrap()
 }
 

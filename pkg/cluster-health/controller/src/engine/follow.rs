@@ -156,6 +156,7 @@ pub(crate) async fn watch_clusters<R: Resolve>(
         of_first_list: FirstList::default(),
         rereads: Rereads::default(),
     };
+    pipeline.note_first_list();
     let work = context
         .run(&queue, Arc::new(Reading::new(pipeline, &context.stop)))
         .workers(watched.workers)

@@ -343,15 +343,20 @@ impl<R: Resolve> Pipeline<R> {
     /// How many clusters came with this one in the first list; 0 for one that was created, or
     /// became live, later.
     pub(crate) fn together(&self, object: &Object<R::Schema>) -> usize {
-        let first = self.of_first_list.0.get_or_init(|| {
+        let first = self.note_first_list();
+        if first.contains(&object.metadata.uid) { first.len() } else { 0 }
+    }
+
+    /// Takes the clusters that are listed now as those of the first list; later calls change nothing.
+    pub(crate) fn note_first_list(&self) -> &HashSet<Arc<str>> {
+        self.of_first_list.0.get_or_init(|| {
             self.objects.frozen(|all| {
                 let live = |it: &&Arc<Object<R::Schema>>| {
                     self.flavour.supervision(it) != Supervision::LeftAlone
                 };
                 all.values().filter(live).map(|it| Arc::clone(&it.metadata.uid)).collect()
             })
-        });
-        if first.contains(&object.metadata.uid) { first.len() } else { 0 }
+        })
     }
 }
 
