@@ -41,6 +41,8 @@ async fn a_member_that_stops_hangs_and_recovers_is_published_as_offline_and_then
         conditions.of(kind)["lastTransitionTime"].as_str().unwrap().to_owned()
     };
     assert!(time(&down, "Ready") >= time(&well, "Ready"));
+    let record = scene.status("one").await["availability"].as_str().map(str::to_owned);
+    assert!(record.is_some_and(|it| it.starts_with("v1.") && it.len() > 10), "it has no record");
 
     member.start_api_server().await.unwrap();
     let started = Instant::now();

@@ -134,6 +134,7 @@ async fn a_member_of_tkestack_s_own_api_is_followed_down_and_up_again_after_its_
         |it: &Value| it["phase"] == "Failed" && condition(it, "HealthCheck")["status"] == "False";
     let status = until("the cluster fails", &fails).await;
     assert_eq!(status["reason"], "HealthCheckFail", "{status}");
+    assert_eq!(status.get("availability"), None, "upstream has no such field");
     member.start_api_server().await.unwrap();
     let status = until("the cluster runs again", &runs).await;
     let texts = |it: &Value| it.as_str().unwrap_or_default().to_owned();

@@ -29,6 +29,8 @@ async fn a_member_that_freezes_fails_and_runs_again_once_it_answers() {
     };
     let status = scene.until("cls-one", "fails by timeout", silent).await;
     assert_eq!(status["reason"], "HealthCheckFail", "{status}");
+    let record = status["availability"].as_str().unwrap_or_default();
+    assert!(record.starts_with("v1.") && record.len() > 10, "it has no record: {status}");
     let failed = ["cls-one", "Imported", "1.36.3", "Failed", "AGE", "False", "HealthCheckFail"];
     scene.prints("get cls -o wide", &[&failed]).await;
 

@@ -19,7 +19,7 @@ const HOUR: Duration = Duration::from_secs(3600);
 #[derive(Clone, Debug)]
 pub(crate) struct Availability {
     epoch: Instant,
-    last: Option<(Instant, bool)>,
+    last: Option<(Instant, Found)>,
     /// `None` until a result has held for some time: a member that is not probed needs no memory
     /// for it.
     kept: Option<Box<Kept>>,
@@ -31,13 +31,26 @@ struct Kept {
     day: Window<25>,
     record: Record,
     totals: Sums,
+    /// Time that counts as bad or not at all, as the guard decides.
+    doubt: Duration,
 }
 
 impl Kept {
     fn new(record: Record) -> Self {
         let (hour, day) = (Window::new(5 * MINUTE), Window::new(HOUR));
-        Self { hour, day, record, totals: Sums::default() }
+        Self { hour, day, record, totals: Sums::default(), doubt: Duration::ZERO }
     }
+}
+
+/// What a probe found, for the time until the next one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// The cluster is well.
+    Well,
+    /// The cluster is not well.
+    Bad,
+    /// The cluster did not answer, or this process is cut off: the guard has not decided.
+    InDoubt,
 }
 
 /// Shares between 0 and 1; `None` before the first record.
@@ -58,25 +71,50 @@ impl Availability {
     }
 
     /// Takes in a probe that started at `now`. A gap longer than `longest` counts for that long.
-    pub(crate) fn record(&mut self, ok: bool, now: Moment, longest: Duration) {
-        let Moment { monotonic, wall } = now;
-        if let Some((before, well)) = self.last.replace((monotonic, ok)) {
-            let held = monotonic.saturating_duration_since(before).min(longest);
-            let at = monotonic.saturating_duration_since(self.epoch);
-            let kept = self.kept.get_or_insert_with(|| Box::new(Kept::new(Record::new(wall))));
-            kept.hour.add(at, held, well);
-            kept.day.add(at, held, well);
-            kept.record.add(held, !well, wall);
-            kept.totals.observed += held;
-            if !well {
-                kept.totals.bad += held;
+    pub(crate) fn record(&mut self, found: Found, now: Moment, longest: Duration) {
+        if let Some((before, found)) = self.last.replace((now.monotonic, found)) {
+            let held = now.monotonic.saturating_duration_since(before).min(longest);
+            match found {
+                Found::Well => self.add(held, false, now),
+                Found::Bad => self.add(held, true, now),
+                Found::InDoubt => self.kept(now.wall).doubt += held,
             }
+        }
+    }
+
+    /// The doubt about the last probes ends: their time counts as bad, or as not observed.
+    pub(crate) fn settle(&mut self, is_bad: bool, now: Moment) {
+        if let Some((at, Found::InDoubt)) = self.last {
+            self.last = is_bad.then_some((at, Found::Bad));
+        }
+        let doubt = self.kept.as_mut().map(|kept| std::mem::take(&mut kept.doubt));
+        if let Some(doubt) = doubt.filter(|doubt| is_bad && !doubt.is_zero()) {
+            self.add(doubt, true, now);
         }
     }
 
     /// The result of a probe says nothing about the cluster: the time from the probe before to the next one does not count.
     pub(crate) fn skip(&mut self) {
         self.last = None;
+        if let Some(kept) = &mut self.kept {
+            kept.doubt = Duration::ZERO;
+        }
+    }
+
+    fn add(&mut self, held: Duration, is_bad: bool, now: Moment) {
+        let at = now.monotonic.saturating_duration_since(self.epoch);
+        let kept = self.kept(now.wall);
+        kept.hour.add(at, held, !is_bad);
+        kept.day.add(at, held, !is_bad);
+        kept.record.add(held, is_bad, now.wall);
+        kept.totals.observed += held;
+        if is_bad {
+            kept.totals.bad += held;
+        }
+    }
+
+    fn kept(&mut self, now: Timestamp) -> &mut Kept {
+        self.kept.get_or_insert_with(|| Box::new(Kept::new(Record::new(now))))
     }
 
     /// Since when this process has counted it; only the 28 days reach further back.
@@ -85,13 +123,13 @@ impl Availability {
     }
 
     /// What the object keeps; `None` before the first.
-    pub(crate) fn kept(&self) -> Option<&Record> {
+    pub(crate) fn to_keep(&self) -> Option<&Record> {
         self.kept.as_ref().map(|kept| &kept.record)
     }
 
     /// The sums of the last 28 days.
     pub(crate) fn sums(&self, now: Timestamp) -> Sums {
-        self.kept().map(|record| record.sums(now)).unwrap_or_default()
+        self.to_keep().map(|record| record.sums(now)).unwrap_or_default()
     }
 
     /// The sums since this process has counted it.

@@ -160,13 +160,9 @@ impl Member {
             return self.learn_nothing(policy, now, draw);
         }
         self.obstacle = None;
+        let waited = self.held.is_some();
         let (effect, counts) = self.judge(report, policy, now);
-        if self.held.is_some() {
-            self.availability.skip();
-        } else {
-            let is_ok = report.finding.is_ok();
-            self.availability.record(is_ok, report.started, policy.longest_gap());
-        }
+        self.count(report, waited, policy);
         self.schedule.complete(counts, policy.cadence.interval(self.is_confirming(), draw));
         effect
     }

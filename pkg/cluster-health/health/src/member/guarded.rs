@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use super::{Effect, Member};
+use crate::availability::Found;
 use crate::guard::{Evidence, Held, Ruling};
 use crate::write_gate::next_probe;
 use crate::{Health, Moment, Policy, Published, Report, Verdict};
@@ -14,9 +15,26 @@ impl Member {
         self.held = Some(Box::new(Held { crossed, report: report.clone() }));
     }
 
+    /// Counts the time since the probe before. When the cluster answers after it `waited` for the guard, the
+    /// time of its silence is not observed.
+    pub(super) fn count(&mut self, report: &Report, waited: bool, policy: &Policy) {
+        let is_unreachable = report.finding.verdict() == Verdict::Unreachable;
+        let found = match self.health() {
+            _ if report.finding.is_ok() => Found::Well,
+            Some(Health::Unreachable) => Found::Bad,
+            _ if is_unreachable && self.guarded => Found::InDoubt,
+            _ => Found::Bad,
+        };
+        self.availability.record(found, report.started, policy.longest_gap());
+        if found != Found::InDoubt {
+            self.availability.settle(!waited, report.started);
+        }
+    }
+
     /// Applies what the guard has decided.
     pub fn obey(&mut self, ruling: &Ruling, policy: &Policy, now: Moment) -> Option<Effect> {
         if ruling.forgive {
+            self.availability.settle(false, now);
             self.forgive(ruling.waiting, policy, now.monotonic);
             return None;
         }
@@ -24,6 +42,7 @@ impl Member {
         let held = self.held.as_ref()?;
         if ruling.release.is_some_and(|by| held.crossed <= by) {
             let Held { report, .. } = *self.held.take()?;
+            self.availability.settle(true, now);
             let (change, new_cause) = self.publish(&report, now.monotonic);
             let flapping = self.note_change(change, before, policy, now.monotonic);
             return Some(Effect { new_cause, flapping, ..Effect::of(change) });
@@ -31,6 +50,7 @@ impl Member {
         if !ruling.publish_partition || before == Some(Health::HubPartition) {
             return None;
         }
+        self.availability.settle(false, now);
         let change = Published::withdraw(&mut self.published, Health::HubPartition, now);
         self.gate.changed();
         Some(Effect { is_ours: true, ..Effect::of(change) })

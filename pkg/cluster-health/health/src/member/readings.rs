@@ -43,7 +43,7 @@ impl Member {
 
     /// The record to keep in the object; `None` before a result has held for some time.
     pub fn record(&self) -> Option<&Record> {
-        self.availability.kept()
+        self.availability.to_keep()
     }
 
     /// How long it was observed, and bad, in the last 28 days.

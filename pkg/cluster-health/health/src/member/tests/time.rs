@@ -121,8 +121,15 @@ fn time_of_which_a_probe_says_nothing_is_not_observed() {
         ("kkxk", false, 30, 10),
         // The process had no socket.
         ("kkvkk", false, 20, 0),
-        // From the third failure on it waits for the guard.
-        ("kxxxxkk", true, 30, 10),
+        // From the third failure on it waits for the guard, which says that they are real (r) or ours (f).
+        ("kxxxrxkk", true, 60, 40),
+        ("kxxxxrxkk", true, 70, 50),
+        ("kxxxfkk", true, 20, 0),
+        ("kxxxxkk", true, 20, 0),
+        // It answered before it waited, or the failures were ours before.
+        ("kxxkk", true, 40, 20),
+        ("kxxfkk", true, 20, 0),
+        ("kuuukk", true, 50, 30),
         ("kxxxxkk", false, 60, 40),
         ("kpkk", false, 10, 0),
     ];
@@ -131,11 +138,27 @@ fn time_of_which_a_probe_says_nothing_is_not_observed() {
         let arrival = Arrival { guarded, ..Arrival::default() };
         bench.member = Member::new(arrival, &bench.policy, bench.start);
         for letter in script.chars() {
-            if letter == 'p' {
-                bench.member.pause();
-                bench.member.resume(bench.now().monotonic);
-            } else {
-                bench.step(letter);
+            let now = bench.now();
+            match letter {
+                'p' => {
+                    bench.member.pause();
+                    bench.member.resume(now.monotonic);
+                }
+                'r' | 'f' => {
+                    let ruling = crate::Ruling {
+                        before: crate::GuardState::Suspect,
+                        state: crate::GuardState::Clear,
+                        ratio: 0.0,
+                        waiting: 1,
+                        release: (letter == 'r').then_some(now.monotonic),
+                        publish_partition: false,
+                        forgive: letter == 'f',
+                        sample: Vec::new(),
+                        next_in: S(5),
+                    };
+                    bench.member.obey(&ruling, &policy(3, 1), now);
+                }
+                letter => drop(bench.step(letter)),
             }
         }
         let sums = crate::Sums { observed: S(observed), bad: S(bad) };
