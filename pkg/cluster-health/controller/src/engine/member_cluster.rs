@@ -369,14 +369,9 @@ impl MemberCluster {
         if published.is_none() && !paused {
             return None;
         }
-        let statement = Statement {
-            published: published.as_ref(),
-            message: "",
-            record: None,
-            within: None,
-            paused,
-            now,
-        };
+        let published = published.as_ref();
+        let statement =
+            Statement { published, message: "", record: None, within: None, paused, now };
         let fingerprint = self.flavour.fingerprint(&self.cluster, &statement);
         let mut state = self.state.lock();
         let state = &mut *state;
@@ -443,14 +438,9 @@ impl Pending for MemberCluster {
             Some((record.encode(), health::within_objective(objective, record, now.wall)))
         });
         let (record, within) = kept.unzip();
-        let statement = Statement {
-            published: published.as_ref(),
-            message: &message,
-            record: record.as_deref(),
-            within: within.as_ref(),
-            paused,
-            now,
-        };
+        let (record, within) = (record.as_deref(), within.as_ref());
+        let (published, message) = (published.as_ref(), &*message);
+        let statement = Statement { published, message, record, within, paused, now };
         self.flavour.write(&self.cluster, &statement)
     }
 }
