@@ -8,69 +8,30 @@ use std::time::Duration;
 
 use flags::{Flag, GoDuration, Problem, Spec, Values};
 
-use crate::NAME as GROUP;
+use crate::NAME;
 
-pub(crate) const CAPI_MODE: Flag<String> = Flag::string(
-    GROUP,
-    "capi-mode",
-    "auto",
-    "Which program reconciles Clusters: standalone for this program, provider for the core of Cluster API, auto for this program if the CRD of Clusters has the label of this program.",
-);
+flags::declare! {
+    /// Flags of every build.
+    pub(crate) OF_EVERY_BUILD in NAME;
 
-pub(crate) const CLUSTER_CONCURRENCY: Flag<i64> = Flag::int32(
-    GROUP,
-    "cluster-concurrency",
-    "10",
-    "Maximum of Clusters that are reconciled at once; 1 to 1000.",
-);
-
-pub(crate) const SYNC_PERIOD: Flag<GoDuration> = Flag::duration(
-    GROUP,
-    "sync-period",
-    "10m",
-    "How often every Cluster and every AWSCluster is reconciled without a change; at least 10s.",
-);
-
-pub(crate) const NAMESPACE: Flag<String> = Flag::string(
-    GROUP,
-    "namespace",
-    "",
-    "Reconcile Clusters and AWSClusters of this namespace only; empty for all namespaces.",
-);
-
-pub(crate) const WATCH_FILTER: Flag<String> = Flag::string(
-    GROUP,
-    "watch-filter",
-    "",
-    "Reconcile only Clusters and AWSClusters whose label cluster.x-k8s.io/watch-filter has this value; empty for all.",
-);
-
-pub(crate) const GENERATE_CLUSTER_CA: Flag<bool> = Flag::bool(
-    GROUP,
-    "generate-cluster-ca",
-    "true",
-    "Create the CAs and keys of a Cluster that has an endpoint but no CAs; set to false if a bootstrap provider creates them.",
-);
-
-pub(crate) const INFRA_CONTRACT: Flag<String> = Flag::string(
-    GROUP,
-    "infra-contract",
-    "v1beta2",
-    "Contract of Cluster API that AWSClusters follow, in their status and in the label that --install-crds sets on their CRD: v1beta2 for Cluster API 1.11 and later, v1beta1 for older releases and for upstream's controllers of AWSMachines. If you apply config/crd by hand, change the label there.",
-);
-
-const OF_EVERY_BUILD: [Spec; 7] = [
-    CAPI_MODE.spec(),
-    CLUSTER_CONCURRENCY.spec(),
-    SYNC_PERIOD.spec(),
-    NAMESPACE.spec(),
-    WATCH_FILTER.spec(),
-    GENERATE_CLUSTER_CA.spec(),
-    INFRA_CONTRACT.spec(),
-];
+    CAPI_MODE: String = string("capi-mode", "auto")
+        "Which program reconciles Clusters: standalone for this program, provider for the core of Cluster API, auto for this program if the CRD of Clusters has the label of this program.";
+    CLUSTER_CONCURRENCY: i64 = int32("cluster-concurrency", "10")
+        "Maximum of Clusters that are reconciled at once; 1 to 1000.";
+    SYNC_PERIOD: GoDuration = duration("sync-period", "10m")
+        "How often every Cluster and every AWSCluster is reconciled without a change; at least 10s.";
+    NAMESPACE: String = string("namespace", "")
+        "Reconcile Clusters and AWSClusters of this namespace only; empty for all namespaces.";
+    WATCH_FILTER: String = string("watch-filter", "")
+        "Reconcile only Clusters and AWSClusters whose label cluster.x-k8s.io/watch-filter has this value; empty for all.";
+    GENERATE_CLUSTER_CA: bool = bool("generate-cluster-ca", "true")
+        "Create the CAs and keys of a Cluster that has an endpoint but no CAs; set to false if a bootstrap provider creates them.";
+    INFRA_CONTRACT: String = string("infra-contract", "v1beta2")
+        "Contract of Cluster API that AWSClusters follow, in their status and in the label that --install-crds sets on their CRD: v1beta2 for Cluster API 1.11 and later, v1beta1 for older releases and for upstream's controllers of AWSMachines. If you apply config/crd by hand, change the label there.";
+}
 
 #[cfg(not(feature = "aws"))]
-pub(crate) const FLAGS: &[Spec] = &OF_EVERY_BUILD;
+pub(crate) const FLAGS: &[Spec] = OF_EVERY_BUILD;
 
 #[cfg(feature = "aws")]
 pub(crate) const FLAGS: &[Spec] = &{

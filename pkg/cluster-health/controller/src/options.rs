@@ -24,10 +24,10 @@ use crate::flags::{
 };
 
 /// Changes that damping remembers of each cluster at most.
-const FLAP_TRANSITIONS_MAX: i64 = 100;
+const FLAP_TRANSITIONS_MAX: i32 = 100;
 
 /// More replicas would read their leases more often than it is worth.
-const SHARDS_MAX: i64 = 64;
+const SHARDS_MAX: i32 = 64;
 
 /// More reference endpoints would tell no more about the network.
 const GUARD_ENDPOINTS_MAX: usize = 16;
@@ -97,7 +97,7 @@ pub(crate) fn judge(values: &Values) -> Result<(Options, Vec<String>), Vec<Probl
     let mut judge = Judge { values, problems: Vec::new() };
     let flavours = judge.flavours();
     let limits = Limits {
-        concurrent_probes: judge.count(&MAX_CONCURRENT_PROBES, 0, i64::from(i32::MAX)),
+        concurrent_probes: judge.count(&MAX_CONCURRENT_PROBES, 0, i32::MAX),
         write_rate: judge.write_rate(),
         shards: judge.count(&SHARDS, 1, SHARDS_MAX),
         shards_namespace: judge.shards_namespace(),
@@ -153,33 +153,31 @@ pub(crate) fn dial_policy(values: &Values, problems: &mut Vec<Problem>) -> DialP
 
 /// Warnings about the flavours in use, and about flags without effect.
 fn warnings(values: &Values, options: &Options) -> Vec<String> {
-    let unused = [&RANDOM_PERIOD_MIN, &RANDOM_PERIOD_MAX].map(|flag| flag.spec().name);
-    let unused = unused
+    let unused = [&RANDOM_PERIOD_MIN, &RANDOM_PERIOD_MAX]
         .into_iter()
-        .filter(|name| values.is_set(name))
-        .map(|name| format!("--{name} has no effect: --cluster-health-jitter spreads the probes"));
-    let kubefed = options.kubefed.as_ref().map(|it| (it.policy, &TIMEOUT, &PERIOD));
-    let tke = options.tke.as_ref().map(|it| (it.policy, &TKE_TIMEOUT, &HEALTHCHECK_PERIOD));
-    let odd = kubefed.into_iter().chain(tke).flat_map(|(policy, timeout, period)| {
-        odd(&policy, timeout.spec().name, period.spec().name)
-    });
+        .filter(|flag| values.is_set(flag.name()))
+        .map(|flag| format!("{flag} has no effect: {JITTER} spreads the probes"));
+    let kubefed = options.kubefed.as_ref().map(|it| (it.policy, [&TIMEOUT, &PERIOD]));
+    let tke = options.tke.as_ref().map(|it| (it.policy, [&TKE_TIMEOUT, &HEALTHCHECK_PERIOD]));
+    let both = kubefed.into_iter().chain(tke);
+    let odd = both.flat_map(|(policy, flags)| odd(&policy, flags));
     unused.chain(odd).collect()
 }
 
-/// Settings that are allowed and are likely mistakes, by the names of their flags.
-fn odd(policy: &Policy, timeout_flag: &str, period_flag: &str) -> Vec<String> {
+/// Settings that are allowed and are likely mistakes.
+fn odd(policy: &Policy, [timeout_flag, period_flag]: [&Flag<GoDuration>; 2]) -> Vec<String> {
     let Cadence { period, timeout, .. } = policy.cadence;
     let (stale_after, least) = (policy.stale_after, policy.stale_after_min());
     let long = (timeout > period).then(|| {
         format!(
-            "--{timeout_flag}={timeout:?} is longer than --{period_flag}={period:?}: clusters \
+            "{timeout_flag}={timeout:?} is longer than {period_flag}={period:?}: clusters \
              that do not answer are probed every {timeout:?}"
         )
     });
     let short = (!stale_after.is_zero() && stale_after < least).then(|| {
         format!(
             "--cluster-health-stale-after={stale_after:?} is shorter than the time between two \
-             probes of a cluster that does not answer, with --{period_flag}={period:?}: \
+             probes of a cluster that does not answer, with {period_flag}={period:?}: \
              {least:?} is used"
         )
     });
@@ -198,38 +196,34 @@ impl Judge<'_> {
         if limits.audit && limits.shards > 1 {
             let why = "cannot be combined with --cluster-health-audit, which writes nothing, not \
                 even Leases";
-            self.problems.push(SHARDS.problem(why.to_owned()));
+            self.problems.push(SHARDS.problem(why));
         }
     }
 
     fn shards_namespace(&mut self) -> String {
         let namespace = self.values.get(&SHARDS_NAMESPACE);
         if namespace.is_empty() {
-            self.problems.push(SHARDS_NAMESPACE.problem("it is empty".to_owned()));
+            self.problems.push(SHARDS_NAMESPACE.problem("it is empty"));
         }
         namespace
     }
 
     fn kubefed_policy(&mut self) -> Policy {
         let (period, timeout) = (self.interval(&PERIOD), self.timeout(&TIMEOUT));
-        let failure = self.number(&FAILURE_THRESHOLD, 1, i64::from(i32::MAX));
-        let success = self.number(&SUCCESS_THRESHOLD, 1, i64::from(i32::MAX));
-        self.policy(period, timeout, Thresholds { failure, success })
+        let thresholds = self.thresholds(&FAILURE_THRESHOLD, &SUCCESS_THRESHOLD);
+        self.policy(period, timeout, thresholds)
     }
 
     /// The policy of one flavour: its own values, and those that all flavours share.
     fn policy(&mut self, period: Duration, timeout: Duration, thresholds: Thresholds) -> Policy {
-        let jitter = self.values.get(&JITTER);
-        if !(0.0..=0.5).contains(&jitter) {
-            self.problems.push(JITTER.problem(format!("{jitter} is not between 0 and 0.5")));
-        }
+        let jitter = self.fraction(&JITTER, 0.0, 0.5);
         Policy {
             cadence: Cadence { period, timeout, confirm: self.interval(&CONFIRM_INTERVAL), jitter },
             thresholds,
             damping: Damping {
                 transitions: self.number(&FLAP_TRANSITIONS, 0, FLAP_TRANSITIONS_MAX),
                 window: self.positive(&FLAP_WINDOW),
-                min_success: self.number(&FLAP_MIN_SUCCESS, 1, i64::from(i32::MAX)),
+                min_success: self.number(&FLAP_MIN_SUCCESS, 1, i32::MAX),
             },
             stale_after: self.span(&STALE_AFTER),
             inherited_after: if self.values.get(&SHARDS) > 1 {
@@ -242,6 +236,39 @@ impl Judge<'_> {
         }
     }
 
+    /// `shared` is the policy of another flavour, with what all have in common.
+    fn tke(&mut self, values: &Values, shared: &Policy) -> TkeOptions {
+        TkeOptions {
+            policy: self.tke_policy(shared),
+            secret_namespace: Some(values.get(&KUBEFED_NAMESPACE)).filter(|name| !name.is_empty()),
+            summary_interval: self.span(&SUMMARY_INTERVAL),
+            summary_concurrency: self.count(&SUMMARY_CONCURRENCY, 1, 1_000),
+            summary_page_size: self.count(&SUMMARY_PAGE_SIZE, 1, 5_000),
+            nodes_ready_min_ratio: self.fraction(&NODES_READY_MIN_RATIO, 0.0, 1.0),
+            ready_requires_nodes: values.get(&READY_REQUIRES_NODES),
+            machine_period: self.machine_period(values.get(&AUDIT)),
+            machine_require_node_ready: values.get(&MACHINE_REQUIRE_NODE_READY),
+            insecure_without_ca: values.get(&TKE_INSECURE_WHEN_NO_CA),
+        }
+    }
+
+    fn tke_policy(&mut self, shared: &Policy) -> Policy {
+        let period = self.interval(&HEALTHCHECK_PERIOD);
+        let timeout = self.timeout(&TKE_TIMEOUT);
+        let thresholds = self.thresholds(&TKE_FAILURE_THRESHOLD, &TKE_SUCCESS_THRESHOLD);
+        let cadence = Cadence { period, timeout, ..shared.cadence };
+        Policy { cadence, thresholds, ..*shared }
+    }
+
+    /// An audit has nothing to do with Machines: it compares Clusters.
+    fn machine_period(&mut self, audit: bool) -> Duration {
+        if self.values.get(&MACHINE_PERIOD).nanos() == 0 {
+            return Duration::ZERO;
+        }
+        let period = self.interval(&MACHINE_PERIOD);
+        if audit { Duration::ZERO } else { period }
+    }
+
     fn objective(&mut self) -> Option<Objective> {
         let judged = Objective::new(self.values.get(&OBJECTIVE));
         judged.unwrap_or_else(|why| {
@@ -251,10 +278,7 @@ impl Judge<'_> {
     }
 
     fn guard(&mut self) -> GuardOptions {
-        let ratio = self.values.get(&GUARD_RATIO);
-        if !(0.1..=1.0).contains(&ratio) {
-            self.problems.push(GUARD_RATIO.problem(format!("{ratio} is not between 0.1 and 1")));
-        }
+        let ratio = self.fraction(&GUARD_RATIO, 0.1, 1.0);
         let (interval, timeout) = (self.interval(&GUARD_INTERVAL), self.timeout(&GUARD_TIMEOUT));
         if timeout > interval {
             let why =
@@ -277,7 +301,7 @@ impl Judge<'_> {
                 }
             }
         }
-        let min = self.count(&GUARD_MIN, 2, i64::from(i32::MAX));
+        let min = self.count(&GUARD_MIN, 2, i32::MAX);
         let hold = self.interval(&GUARD_HOLD);
         GuardOptions { policy: GuardPolicy { ratio, min, interval, timeout, hold }, endpoints }
     }
@@ -303,7 +327,7 @@ impl Judge<'_> {
     /// `None` for no limit.
     fn write_rate(&mut self) -> Option<Rate> {
         let per_second = self.values.get(&WRITE_QPS);
-        let burst = self.number(&WRITE_BURST, 1, i64::from(i32::MAX));
+        let burst = self.number(&WRITE_BURST, 1, i32::MAX);
         if per_second.is_nan() || per_second == 0.0 {
             let text = format!("{per_second} would stop all writes; use -1 for no limit");
             self.problems.push(WRITE_QPS.problem(text));
@@ -345,16 +369,29 @@ impl Judge<'_> {
         value.to_std()
     }
 
-    fn number(&mut self, flag: &Flag<i64>, least: i64, most: i64) -> u32 {
+    fn fraction(&mut self, flag: &Flag<f64>, least: f64, most: f64) -> f64 {
         let value = self.values.get(flag);
         if !(least..=most).contains(&value) {
+            self.problems.push(flag.problem(format!("{value} is not between {least} and {most}")));
+        }
+        value
+    }
+
+    fn thresholds(&mut self, failure: &Flag<i64>, success: &Flag<i64>) -> Thresholds {
+        let failure = self.number(failure, 1, i32::MAX);
+        Thresholds { failure, success: self.number(success, 1, i32::MAX) }
+    }
+
+    fn number(&mut self, flag: &Flag<i64>, least: i32, most: i32) -> u32 {
+        let value = self.values.get(flag);
+        if !(i64::from(least)..=i64::from(most)).contains(&value) {
             let why = format!("{value} is not between {least} and {most}");
             self.problems.push(flag.problem(why));
         }
         u32::try_from(value).unwrap_or_default()
     }
 
-    fn count(&mut self, flag: &Flag<i64>, least: i64, most: i64) -> usize {
+    fn count(&mut self, flag: &Flag<i64>, least: i32, most: i32) -> usize {
         usize::try_from(self.number(flag, least, most)).unwrap_or(usize::MAX)
     }
 }
@@ -392,49 +429,3 @@ impl TkeOptions {
 
 #[cfg(test)]
 mod tests;
-
-impl Judge<'_> {
-    /// `shared` is the policy of another flavour, with what all have in common.
-    fn tke(&mut self, values: &Values, shared: &Policy) -> TkeOptions {
-        TkeOptions {
-            policy: self.tke_policy(shared),
-            secret_namespace: Some(values.get(&KUBEFED_NAMESPACE)).filter(|name| !name.is_empty()),
-            summary_interval: self.span(&SUMMARY_INTERVAL),
-            summary_concurrency: self.count(&SUMMARY_CONCURRENCY, 1, 1_000),
-            summary_page_size: self.count(&SUMMARY_PAGE_SIZE, 1, 5_000),
-            nodes_ready_min_ratio: self.ratio(),
-            ready_requires_nodes: values.get(&READY_REQUIRES_NODES),
-            machine_period: self.machine_period(values.get(&AUDIT)),
-            machine_require_node_ready: values.get(&MACHINE_REQUIRE_NODE_READY),
-            insecure_without_ca: values.get(&TKE_INSECURE_WHEN_NO_CA),
-        }
-    }
-
-    fn tke_policy(&mut self, shared: &Policy) -> Policy {
-        let period = self.interval(&HEALTHCHECK_PERIOD);
-        let timeout = self.timeout(&TKE_TIMEOUT);
-        let failure = self.number(&TKE_FAILURE_THRESHOLD, 1, i64::from(i32::MAX));
-        let success = self.number(&TKE_SUCCESS_THRESHOLD, 1, i64::from(i32::MAX));
-        let cadence = Cadence { period, timeout, ..shared.cadence };
-        Policy { cadence, thresholds: Thresholds { failure, success }, ..*shared }
-    }
-
-    /// An audit has nothing to do with Machines: it compares
-    /// Clusters.
-    fn machine_period(&mut self, audit: bool) -> Duration {
-        if self.values.get(&MACHINE_PERIOD).nanos() == 0 {
-            return Duration::ZERO;
-        }
-        let period = self.interval(&MACHINE_PERIOD);
-        if audit { Duration::ZERO } else { period }
-    }
-
-    fn ratio(&mut self) -> f64 {
-        let ratio = self.values.get(&NODES_READY_MIN_RATIO);
-        if !(0.0..=1.0).contains(&ratio) {
-            let why = format!("{ratio} is not between 0 and 1");
-            self.problems.push(NODES_READY_MIN_RATIO.problem(why));
-        }
-        ratio
-    }
-}

@@ -176,10 +176,10 @@ constructors! {
 macro_rules! declare {
     (
         $(#[$of_table:meta])*
-        $vis:vis $table:ident in $group:literal $(, with $other:ident)*;
+        $vis:vis $table:ident in $group:expr $(, with $other:ident)*;
         $(
             $(#[$of_flag:meta])*
-            $flag:ident: $type:ty = $kind:ident($name:literal, $default:literal) $help:literal;
+            $flag:ident: $type:ty = $kind:ident($name:literal, $default:expr) $help:literal;
         )+
     ) => {
         $(
