@@ -218,7 +218,7 @@ async fn a_writer_that_rewrites_all_conditions_keeps_its_own_and_ours_come_back(
         hub.patch_status(&of("rewritten"), &json!({ "conditions": conditions }));
         let status = until(&hub, "rewritten", "healthy again", is_healthy).await;
         assert_eq!(condition(&status, "Joined"), own);
-        assert_eq!(status["conditions"].as_array().unwrap().len(), 3, "{status}");
+        assert_eq!(status["conditions"].as_array().unwrap().len(), 4, "{status}");
         assert_eq!(status["accessProviders"], whole["accessProviders"]);
     }
 
