@@ -16,7 +16,7 @@
 //! A layer is a `Sender` over the next one; a request passes all of them in its caller's own task,
 //! without a box or a queue. Behind kube's API there are one of each.
 //!
-//! Nothing here repeats a request (`rule:no-hidden-retries`). A caller that must know whether a
+//! Nothing here repeats a request. A caller that must know whether a
 //! write happened uses [`Caller::answer`] and reads [`CallError`].
 
 mod call;

@@ -64,7 +64,7 @@ impl Sink {
     }
 
     /// Writes `observation`, and says what it was counted on; an error says why it was given up. A
-    /// panic below costs this event (rule:an-event-costs-no-other).
+    /// panic below costs this event.
     pub(crate) async fn deliver(
         &self,
         observation: &Observation,

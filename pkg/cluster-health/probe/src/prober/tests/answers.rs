@@ -24,7 +24,7 @@ async fn every_answer_is_a_verdict_and_a_code() {
         (Reply::Status(200, " OK\r\n"), Ok, None, 1),
         (Reply::Status(200, "fine"), Unhealthy, Some(Code::Body), 1),
         (Reply::Status(204, ""), Unhealthy, Some(Code::Http(204)), 1),
-        // rule:redirects-are-not-followed
+        // Following it would send the token to a server that the redirect chooses.
         (Reply::Status(302, ""), Unhealthy, Some(Code::Http(302)), 1),
         (Reply::Status(307, ""), Unhealthy, Some(Code::Http(307)), 1),
         (Reply::Status(401, "no"), Unhealthy, Some(Code::Unauthorized), 1),
