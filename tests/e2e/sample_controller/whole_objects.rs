@@ -150,7 +150,7 @@ async fn applied_fields_have_an_owner(scene: &Scene) {
     client("one").apply(KEY, &apply("Loaded", false)).await.unwrap();
     let other = client("two");
     let conflict = other.apply(KEY, &apply("NoCarrier", false)).await;
-    assert!(matches!(refused(conflict), Why::Conflict { .. }));
+    assert!(matches!(refused(conflict), Why::Owned { .. }));
     let taken = other.apply(KEY, &apply("NoCarrier", true)).await.unwrap();
     let again = other.apply(KEY, &apply("NoCarrier", true)).await.unwrap();
     assert_eq!(taken.metadata.resource_version, again.metadata.resource_version);

@@ -53,6 +53,8 @@ pub(crate) struct Target<'a> {
 pub(crate) enum Reference {
     /// By an object of its own namespace.
     SameNamespace,
+    /// By an object of another namespace.
+    OtherNamespace,
     /// By a ClusterCredential, which has no namespace and may name a Secret of any.
     ClusterCredential,
 }
@@ -85,7 +87,9 @@ pub(crate) enum Refusal {
         "a Secret of type {SERVICE_ACCOUNT_TOKEN} is sent only with the label {SEND_LABEL}: \"true\""
     )]
     ServiceAccountToken,
-    #[error("a ClusterCredential may use it only with the label {SEND_LABEL}: \"true\"")]
+    #[error(
+        "an object outside of its namespace may use it only with the label {SEND_LABEL}: \"true\""
+    )]
     Unmarked,
     #[error(
         "it has no ca.crt; add one: a token is sent only to a server that the ca.crt of the same \
@@ -159,9 +163,13 @@ pub(crate) fn may_send(reference: Reference, secret: SecretFacts) -> Result<(), 
         return Err(Refusal::ServiceAccountToken);
     }
     match reference {
-        Reference::ClusterCredential if !may_be_sent => Err(Refusal::Unmarked),
+        Reference::ClusterCredential | Reference::OtherNamespace if !may_be_sent => {
+            Err(Refusal::Unmarked)
+        }
         Reference::ClusterCredential if !has_ca => Err(Refusal::NoAuthority),
-        Reference::SameNamespace | Reference::ClusterCredential => Ok(()),
+        Reference::SameNamespace | Reference::OtherNamespace | Reference::ClusterCredential => {
+            Ok(())
+        }
     }
 }
 

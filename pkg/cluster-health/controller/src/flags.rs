@@ -20,7 +20,7 @@ flags::declare! {
     PROFILE_MANAGERS: Vec<String> = strings("cluster-health-profile-managers", "infra-controller-manager")
         "Names in spec.clusterManager of the ClusterProfiles for which this program also writes ControlPlaneHealthy and version.kubernetes; other cluster managers write both themselves.";
     PROFILE_SECRET_NAMESPACES: Vec<String> = strings("cluster-health-profile-secret-namespaces", "")
-        "Namespaces whose Secrets every ClusterProfile may name, besides those of its own namespace. Whoever writes the status of a ClusterProfile can have any kubeconfig and token there sent to a server of their choice.";
+        "Namespaces whose Secrets with the label infra-controller-manager/send-to-member every ClusterProfile may name, besides those of its own namespace. Whoever writes the status of a ClusterProfile can have any such kubeconfig and token there sent to a server of their choice.";
     ZONES: bool = bool("cluster-health-zones", "true")
         "Write zones and region of ready KubeFedClusters, read from the labels of their Nodes.";
     PERIOD: GoDuration = duration("cluster-health-period", "10s")

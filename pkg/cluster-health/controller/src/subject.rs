@@ -320,12 +320,17 @@ mod tests {
             users: [{name: u, user: {token: t}}]";
         let secret = json!({"apiVersion": "v1", "kind": "Secret",
             "metadata": {"namespace": "other", "name": "s"}, "stringData": {"value": kubeconfig}});
-        let found = objects(&[profile, secret]);
+        let mut marked = secret.clone();
+        marked["metadata"]["labels"] = json!({"infra-controller-manager/send-to-member": "true"});
+        let unmarked = objects(&[profile.clone(), secret]);
+        let found = objects(&[profile, marked]);
         let subject: Subject = "clusterprofile/ns/one".parse().unwrap();
         assert_eq!(Subject::all_of(&found), std::slice::from_ref(&subject));
         let problem = subject.inputs(&found, &lookup("")).await.unwrap().unwrap_err();
         assert_eq!(problem.code(), Code::CredentialRefused);
         let listed = Lookup { profile_secret_namespaces: vec!["other".into()], ..lookup("") };
+        let problem = subject.inputs(&unmarked, &listed).await.unwrap().unwrap_err();
+        assert_eq!(problem.code(), Code::CredentialRefused, "the Secret has no label");
         let inputs = subject.inputs(&found, &listed).await.unwrap().unwrap();
         assert_eq!(inputs.token.unwrap().expose_secret(), "t");
         assert!(!subject.is_read());

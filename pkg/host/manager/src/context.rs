@@ -272,7 +272,9 @@ pub fn retry(error: objects::Error) -> Retry {
     let pause = error.retry_after();
     match &error.why {
         Why::Throttled { .. } => Retry::throttled(error, pause),
-        Why::Conflict { .. } | Why::Gone | Why::Deleting | Why::Exists => Retry::expected(error),
+        Why::Conflict { .. } | Why::Owned { .. } | Why::Gone | Why::Deleting | Why::Exists => {
+            Retry::expected(error)
+        }
         _ => Retry::new(error).at_least(pause.unwrap_or_default()),
     }
 }

@@ -40,6 +40,7 @@ pub(crate) struct Way<'a> {
     cluster: &'a Cluster,
     /// The Secret as `namespace/name`.
     pub(crate) secret: String,
+    reference: Reference,
     /// The key that has the kubeconfig.
     pub(crate) entry: Option<String>,
     context: Option<&'a str>,
@@ -110,7 +111,10 @@ pub(crate) fn way<'a>(
         return Err(Problem::new(Code::CredentialRefused, text));
     }
     let context = text("context").filter(|_| is_kubeconfig);
-    Ok(Way { provider, cluster, secret: format!("{namespace}/{name}"), entry, context })
+    let reference =
+        if namespace == own { Reference::SameNamespace } else { Reference::OtherNamespace };
+    let secret = format!("{namespace}/{name}");
+    Ok(Way { provider, cluster, secret, reference, entry, context })
 }
 
 impl Way<'_> {
@@ -130,7 +134,7 @@ impl Way<'_> {
             return Err(Problem::new(Code::BadEndpoint, text));
         }
         let secret = secret.ok_or_else(|| missing(format!("Secret {key} does not exist")))?;
-        may_send(Reference::SameNamespace, secret.facts)
+        may_send(self.reference, secret.facts)
             .map_err(|refusal| refusal.problem(&format!("Secret {key}")))?;
         let (token, pair) = match self.provider {
             Provider::Token => (Some(self.token(secret)?), None),

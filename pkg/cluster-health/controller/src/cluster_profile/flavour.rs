@@ -102,6 +102,10 @@ impl Flavour for ClusterProfiles {
 
     fn write(&self, cluster: &MemberId, statement: &Statement<'_>) -> Option<StatusWrite> {
         let object = self.objects.get(cluster)?;
+        if self.supervision(&object) == Supervision::LeftAlone {
+            // It was selected when this was submitted.
+            return Some(StatusWrite::Shared(serde_json::json!({ "status": {} })));
+        }
         let (published, manager) = (statement.published?, self.of_manager(&object));
         let fields = status::fields(published, statement, &manager, &object.status);
         Some(StatusWrite::Shared(fields))

@@ -105,32 +105,24 @@ fn reachable(health: Health) -> Status {
 pub(super) fn fingerprint(health: Health, manager: &OfManager) -> u64 {
     let ready = (ConditionStatus::from(health.ready()), health.ready_reason());
     let reachable = (ConditionStatus::from(reachable(health)), health.offline_reason());
-    let control_plane = manager.is_ours.then(|| ready.clone());
-    hash(&ready, &reachable, control_plane.as_ref(), manager)
+    hash(&ready, &reachable, manager)
 }
 
-/// The fingerprint of what an object shows; `None` when it is not all that is published.
+/// The fingerprint of what an object shows; `None` when it is not all that is published. What another field
+/// manager may own is not looked at: it could differ without end, and would be written as often. It comes back
+/// with the next heartbeat.
 pub(super) fn shown(status: &ClusterProfileStatus, manager: &OfManager) -> Option<u64> {
     let find = |kind: &str| {
         let found = Condition::find(&status.conditions, kind)?;
         Some((found.status.clone(), &*found.reason))
     };
-    let control_plane = if manager.is_ours { Some(find(CONTROL_PLANE)?) } else { None };
-    let version = Some(status.version.kubernetes.clone()).filter(|it| !it.is_empty());
-    let shown = OfManager { version, ..manager.clone() };
-    Some(hash(&find(HEALTHY)?, &find(REACHABLE)?, control_plane.as_ref(), &shown))
+    Some(hash(&find(HEALTHY)?, &find(REACHABLE)?, manager))
 }
 
 type State<'a> = (ConditionStatus, &'a str);
 
-fn hash(
-    ready: &State<'_>,
-    reachable: &State<'_>,
-    control_plane: Option<&State<'_>>,
-    manager: &OfManager,
-) -> u64 {
-    let version = manager.version.as_ref().filter(|_| manager.is_ours);
-    health::hash(&format!("{ready:?} {reachable:?} {control_plane:?} {version:?}"))
+fn hash(ready: &State<'_>, reachable: &State<'_>, manager: &OfManager) -> u64 {
+    health::hash(&format!("{ready:?} {reachable:?} {manager:?}"))
 }
 
 /// The health that an object shows; `None` when it shows none.

@@ -45,7 +45,7 @@ fn a_credential_is_for_the_cluster_of_its_name_and_tenant_and_for_no_other() {
 /// rule:a-credential-goes-where-its-owner-sent-it
 #[test]
 fn a_secret_is_sent_as_its_type_its_label_and_its_authority_allow() {
-    use Reference::{ClusterCredential, SameNamespace};
+    use Reference::{ClusterCredential, OtherNamespace, SameNamespace};
     for (is_service_account_token, may_be_sent, has_ca) in BOTH
         .iter()
         .flat_map(|token| BOTH.map(|label| (*token, label)))
@@ -54,6 +54,7 @@ fn a_secret_is_sent_as_its_type_its_label_and_its_authority_allow() {
         let facts = SecretFacts { is_service_account_token, may_be_sent, has_ca };
         let sent = |reference| may_send(reference, facts).is_ok();
         assert_eq!(sent(SameNamespace), may_be_sent || !is_service_account_token, "{facts:?}");
+        assert_eq!(sent(OtherNamespace), may_be_sent, "{facts:?}");
         assert_eq!(sent(ClusterCredential), may_be_sent && has_ca, "{facts:?}");
     }
     let none = SecretFacts::default();
@@ -68,7 +69,7 @@ fn a_secret_is_sent_as_its_type_its_label_and_its_authority_allow() {
 fn a_refusal_names_the_object_and_what_has_to_be_done() {
     let problem = Refusal::Unmarked.problem("Secret fed/one");
     assert_eq!(problem.code(), Code::CredentialRefused);
-    let told = "Secret fed/one is not used: a ClusterCredential may use it only with the label infra-controller-manager/send-to-member: \"true\"";
+    let told = "Secret fed/one is not used: an object outside of its namespace may use it only with the label infra-controller-manager/send-to-member: \"true\"";
     assert_eq!(problem.to_string(), told);
     assert_eq!(Refusal::Unassigned.problem("x").code(), Code::SecretMissing);
     assert!(Refusal::ClusterName.to_string().contains("clusterName"));

@@ -77,7 +77,7 @@ pub struct WithinObjective {
 }
 
 /// The condition of a cluster about `objective` at `now`, for an object without another place for its
-/// record. Its status and reason are worth a write, its message is not.
+/// record. It goes with writes that are due anyway.
 pub fn within_objective(objective: Objective, record: &Record, now: Timestamp) -> WithinObjective {
     let sums = record.sums(now);
     let budget = objective.budget(sums.observed);
