@@ -103,7 +103,8 @@ async fn a_proxy_that_wants_a_login_works() {
     let manager = scene.leads(&server, &json!({"token": scene.token().await})).await;
     scene.serves("a").await;
     assert!(proxy.tunnels() >= 2, "the lease and the rest each have a connection");
-    assert!(!manager.lines().join("\n").contains("cret"));
+    let log = manager.lines().join("\n");
+    assert!(!log.contains("se%20cret") && !log.contains("se cret"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

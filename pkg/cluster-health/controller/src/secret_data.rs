@@ -60,7 +60,7 @@ pub(crate) enum ReadError {
     #[error(
         "cannot read {what}: the permission to {right} is missing; apply \
          config/rbac/cluster-health-account.yaml (for ClusterProfiles \
-         cluster-health-clusterprofile.yaml), and cluster-health-process.yaml without \
+         namespaces/member-secrets.yaml in each namespace of them), and cluster-health-process.yaml without \
          --use-service-account-credentials"
     )]
     Denied { what: String, right: &'static str },
