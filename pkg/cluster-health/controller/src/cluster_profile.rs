@@ -42,6 +42,9 @@ pub(crate) use flavour::ClusterProfiles;
 
 /// Grants what is read and written here.
 const MANIFEST: &str = "config/rbac/cluster-health-clusterprofile.yaml";
+/// Grants the Secrets of one namespace.
+const MANIFEST_OF_SECRETS: &str =
+    "config/rbac/namespaces/member-secrets.yaml, in each namespace of ClusterProfiles";
 /// Secrets that are read at the same time.
 const WORKERS: usize = 64;
 /// Between looks for clusters whose versions are due.
@@ -60,7 +63,7 @@ impl Source for ClusterProfiles {
             secrets: SecretScope::InUse,
             credentials: None,
             manifest: MANIFEST,
-            secrets_manifest: MANIFEST,
+            secrets_manifest: MANIFEST_OF_SECRETS,
             queue: "cluster_health_clusterprofile",
             workers: WORKERS,
             purpose: "cluster-health-secrets",
@@ -98,10 +101,10 @@ async fn read_versions(
     while stop.run_until_cancelled(rounds.tick()).await.is_some() {
         for cluster in flavour.connections.reachable() {
             let is_wanted = flavour.is_managed(&cluster) && registry.is_ready(&cluster);
-            if !is_wanted || !flavour.versions.begin(&cluster.uid) {
+            let Some(life) = registry.life(&cluster).filter(|_| is_wanted) else { continue };
+            if !flavour.versions.begin(&cluster.uid) {
                 continue;
             }
-            let Some(life) = registry.life(&cluster) else { continue };
             let (flavour, registry, slots) =
                 (Arc::clone(&flavour), registry.clone(), Arc::clone(&slots));
             under_way.spawn(async move {

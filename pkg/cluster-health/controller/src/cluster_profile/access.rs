@@ -28,7 +28,7 @@ const BUILT_IN: [(&str, Provider); 2] =
 /// What the Secret of a built-in provider holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Provider {
-    /// A kubeconfig, of which the user of one context is used.
+    /// A kubeconfig; the user of one context in it is used.
     Kubeconfig,
     /// The key `token`.
     Token,

@@ -20,6 +20,8 @@ const VERSION_MAX: usize = 64;
 
 /// Between two reads of one cluster, give or take a tenth.
 const READ_EVERY: Duration = Duration::from_secs(600);
+/// After a read that failed.
+const RETRY_EVERY: Duration = Duration::from_secs(30);
 
 /// The versions, by the UID of the object.
 #[derive(Default)]
@@ -45,19 +47,24 @@ impl Versions {
     pub(super) fn set(&self, uid: &str, read: String) {
         if let Some(version) = self.0.lock().get_mut(uid) {
             version.version = Some(read);
+            version.next = Some(Instant::now() + spread(READ_EVERY));
         }
     }
 
-    /// Whether it is to be read now; if so it counts as read.
+    /// Whether a read is due; if so, the next one is due soon, unless this one succeeds.
     pub(super) fn begin(&self, uid: &Arc<str>) -> bool {
         let (mut versions, now) = (self.0.lock(), Instant::now());
         let version = versions.entry(Arc::clone(uid)).or_default();
         let is_due = version.next.is_none_or(|next| next <= now);
         if is_due {
-            version.next = Some(now + READ_EVERY.mul_f64(rand::random_range(0.9..1.1)));
+            version.next = Some(now + spread(RETRY_EVERY));
         }
         is_due
     }
+}
+
+fn spread(time: Duration) -> Duration {
+    time.mul_f64(rand::random_range(0.9..1.1))
 }
 
 /// The version of a cluster; `None` while it cannot be read, or when the cluster is reached by another client by then.
@@ -88,6 +95,20 @@ fn version(body: &[u8]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_read_that_failed_is_repeated_within_a_minute_and_others_after_ten() {
+        let (versions, uid) = (Versions::default(), Arc::from("u"));
+        assert!(versions.begin(&uid) && !versions.begin(&uid));
+        tokio::time::advance(RETRY_EVERY * 2).await;
+        assert!(versions.begin(&uid), "the first one failed");
+        versions.set(&uid, "v1.33.0".to_owned());
+        tokio::time::advance(RETRY_EVERY * 2).await;
+        assert!(!versions.begin(&uid));
+        tokio::time::advance(READ_EVERY * 2).await;
+        assert!(versions.begin(&uid));
+        assert_eq!(versions.get("u").as_deref(), Some("v1.33.0"));
+    }
 
     #[test]
     fn a_version_is_taken_as_the_server_writes_it_and_anything_else_is_not() {

@@ -146,7 +146,7 @@ impl Crd {
 enum Served {
     /// The version to use.
     As(&'static Resource),
-    /// The field of the CRD because of which a write of ours would drop conditions of others.
+    /// The field of the CRD that would let a write of ours drop conditions of others.
     NotMergeable(String),
     /// No known version is served.
     Absent,

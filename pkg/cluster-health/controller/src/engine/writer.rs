@@ -258,7 +258,7 @@ impl Writer {
         };
         let (written, outcome) = judge(&error);
         counters.wrote(flavour, outcome);
-        if outcome != "conflict"
+        if !matches!(error.why, Why::Conflict { .. })
             && let Some(suppressed) = self.log.pass(flavour, now().monotonic)
         {
             let resource = &*pending.resource().plural;

@@ -20,7 +20,7 @@ const BUDGET_LEFT_MIN: f64 = -10.0;
 pub struct Objective(f64);
 
 impl Objective {
-    /// The objective of so many percent; 0 is none.
+    /// An objective of this percentage; 0 means no objective.
     ///
     /// # Errors
     /// The number is out of range.

@@ -18,7 +18,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 const READ: usize = 4096;
 /// Bytes of plaintext in one record.
 const PLAIN_MAX: usize = 16 * 1024;
-/// Bytes that a record takes beside its plaintext.
+/// Bytes of a record in addition to its plaintext.
 const OVERHEAD: usize = 256;
 /// Bytes that may wait for the rest of their record or handshake message, or for the server to read.
 const WAITING_MAX: usize = 64 * 1024;

@@ -68,7 +68,7 @@ pub(crate) trait Conforming: Resolve<Credential = ()> {
 
     fn make(scene: &Scene) -> Self;
 
-    /// The object `ns/a`, with a credential of this number; with [`IN_SECRET`] it takes a Secret, with 0 there is none.
+    /// The object `ns/a`, with a credential of this number; [`IN_SECRET`] means a Secret, and 0 no credential.
     fn object(uid: &str, version: u64, credential: u64, supervision: &str) -> Value;
 
     /// The object after another program wrote its status.

@@ -16,10 +16,10 @@ pub(super) trait Model: Clone {
     /// Whether all becomes well from here on when nothing more goes wrong.
     fn settles(&self) -> Result<(), String>;
 
-    /// The same for two states from which the same follows.
+    /// Two states with the same future have the same fingerprint.
     fn fingerprint(&self) -> u64;
 
-    /// The kind of an action, of which at least one has to happen.
+    /// The kind of an action. A test asserts that actions of a kind happened.
     fn kind(action: Self::Action) -> &'static str;
 }
 
