@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) mod cluster_profile;
 pub(crate) mod kubefed;
+pub(crate) mod lease;
 pub(crate) mod secret;
 pub(crate) mod tke;
 

@@ -14,6 +14,7 @@ use probe::{ConnectionLimits, Names, Resolver};
 use crate::api::cluster_profile::{CLUSTER_PROFILES, CRD, GROUP};
 use crate::api::kubefed::KUBEFED_CLUSTERS;
 use crate::api::tke::CLUSTERS;
+use crate::beat_command;
 use crate::cluster_profile::ClusterProfiles;
 use crate::cluster_profile::options::ClusterProfileOptions;
 use crate::engine::{self, Exposed, Guarding, Limits, Metrics, NetworkTargets, Source};
@@ -45,7 +46,7 @@ impl Controller for ClusterHealth {
     }
 
     fn commands(&self) -> &'static [Command] {
-        &[COMMAND]
+        &[COMMAND, beat_command::COMMAND]
     }
 
     fn crds(&self) -> &'static [&'static str] {

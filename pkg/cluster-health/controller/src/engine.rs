@@ -15,12 +15,14 @@
 //! | `writer.rs`, `field_owners.rs` | writes the pending statuses; what belongs to others in a status that is shared |
 //! | `ownership.rs`, `shard_coordinator.rs`, `lease_thread.rs` | the clusters of this replica, and how replicas share them |
 //! | `guard.rs`, `guard_targets.rs` | the guard against outages of this process, and what it asks in addition to the clusters |
+//! | `beats.rs` | the Leases that clusters renew |
 //! | `cluster_events.rs` | events |
 //! | `metrics.rs`, `gauges.rs` | metrics counted as things happen, and metrics read at scrape time |
 //! | `page.rs` | the debug page |
 
 use std::sync::Arc;
 
+use beats::{BeatWatch, Leases};
 use cluster_registry::ClusterRegistry;
 use events::{ObjectRef, Recorder};
 use futures::future::{BoxFuture, pending, try_join_all};
@@ -38,6 +40,7 @@ use serving::{Access, Endpoints, Page};
 use tracing::info;
 use writer::{Clients, Writer};
 
+mod beats;
 mod cluster_events;
 mod cluster_registry;
 pub(crate) mod connections;
@@ -138,16 +141,19 @@ pub(crate) async fn run(
         limits.audit,
         ownership,
         GuardStatus::new(guarding.is_some()),
+        BeatWatch::new(limits.beats_namespace.is_some()),
     ));
     metrics.attach(&clusters);
     show(&context, &clusters);
+    let leases = limits.beats_namespace.as_ref();
+    let leases = leases.map(|namespace| Leases::watch(&context, namespace, &clusters));
     let guard = guarding.map(|guarding| (guarding, share.as_deref().map(lease_ref)));
     let mut lease = match share {
         Some(share) => Some(LeaseThread::start(&context, &share, &clusters).await?),
         None => None,
     };
     let ended = tokio::select! {
-        ended = watch_all(&context, flavours, &clusters, guard) => ended,
+        ended = watch_all(&context, flavours, &clusters, guard, leases) => ended,
         lost = lease_lost(lease.as_mut()) => Err(lost),
     };
     clusters.stop.cancel();
@@ -180,6 +186,7 @@ async fn watch_all(
     flavours: &[Arc<dyn Source>],
     clusters: &Arc<ClusterRegistry>,
     guard: Option<(Guarding, Option<ObjectRef>)>,
+    leases: Option<Leases>,
 ) -> Result<(), Failure> {
     let writer = Arc::clone(&clusters.writer).run(clusters.counters.clone(), clusters.stop.clone());
     let sweeper = tasks::sweep(Arc::clone(clusters), clusters.stop.clone());
@@ -189,6 +196,12 @@ async fn watch_all(
                 let stop = clusters.stop.clone();
                 serve(clusters, guard::guard(Arc::clone(clusters), guarding, lease, stop)).await
             }
+            None => Ok(()),
+        }
+    };
+    let beats = async {
+        match leases {
+            Some(leases) => serve(clusters, leases.follow(Arc::clone(clusters))).await,
             None => Ok(()),
         }
     };
@@ -203,7 +216,7 @@ async fn watch_all(
         clusters.stop.cancel();
         Ok(())
     };
-    try_join!(watches, serve(clusters, writer), serve(clusters, sweeper), guard)?;
+    try_join!(watches, serve(clusters, writer), serve(clusters, sweeper), guard, beats)?;
     Ok(())
 }
 
@@ -278,4 +291,6 @@ pub(crate) struct Limits {
     pub shards: usize,
     /// Namespace of the Leases of the replicas; replicas with the same namespace share the clusters.
     pub shards_namespace: String,
+    /// Namespace of the Leases that members renew; `None` when they renew none.
+    pub beats_namespace: Option<String>,
 }

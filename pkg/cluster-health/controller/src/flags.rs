@@ -79,6 +79,8 @@ flags::declare! {
         "Maximum duration of one check of the guard; at least 100ms and at most --cluster-health-guard-interval.";
     GUARD_HOLD: GoDuration = duration("cluster-health-guard-hold", "30s")
         "How long this process must be cut off before it publishes the clusters that it cannot reach as unknown, with the reason HubPartition; at least 1s.";
+    BEATS_NAMESPACE: String = string("cluster-health-beats-namespace", "")
+        "Namespace of Leases that member clusters renew themselves, each named FLAVOUR-UID after the object of its cluster, with the command beat; empty for none. A cluster that probes do not reach is not published as offline while it renews its Lease. The program neither creates nor writes these Leases.";
     PER_CLUSTER_METRICS: bool = bool("cluster-health-per-cluster-metrics", "true")
         "Export metrics for each cluster.";
     UPSTREAM_METRICS: bool = bool("upstream-metrics", "true")

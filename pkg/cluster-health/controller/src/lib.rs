@@ -8,6 +8,7 @@
 
 pub mod admission;
 mod api;
+mod beat_command;
 mod cluster_profile;
 mod controller;
 mod credential_policy;

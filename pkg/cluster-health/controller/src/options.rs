@@ -8,18 +8,19 @@ use health::{Cadence, Damping, GuardPolicy, Objective, Policy, SHARD_INHERITED, 
 use resilience::Rate;
 use transport::DialPolicy;
 
+use crate::api::is_name;
 use crate::cluster_profile::options::ClusterProfileOptions;
 use crate::engine::{Limits, Reference};
 use crate::flags::{
-    ALLOW_PLAINTEXT_ENDPOINTS, AUDIT, CONFIRM_INTERVAL, CONNECTION_MAX_AGE, DIAL_ALLOW_CIDRS,
-    DIAL_DENY_CIDRS, FAILURE_THRESHOLD, FLAP_MIN_SUCCESS, FLAP_TRANSITIONS, FLAP_WINDOW, FLAVOURS,
-    GUARD, GUARD_ENDPOINTS, GUARD_HOLD, GUARD_INTERVAL, GUARD_MIN, GUARD_RATIO, GUARD_TIMEOUT,
-    HEALTHCHECK_PERIOD, HEARTBEAT_INTERVAL, IDLE_TIMEOUT, JITTER, KUBEFED_CONFIG,
-    KUBEFED_NAMESPACE, MACHINE_PERIOD, MACHINE_REQUIRE_NODE_READY, MAX_CONCURRENT_PROBES,
-    NODES_READY_MIN_RATIO, OBJECTIVE, PER_CLUSTER_METRICS, PERIOD, RANDOM_PERIOD_MAX,
-    RANDOM_PERIOD_MIN, READY_REQUIRES_NODES, SHARDS, SHARDS_NAMESPACE, STALE_AFTER,
-    SUCCESS_THRESHOLD, SUMMARY_CONCURRENCY, SUMMARY_INTERVAL, SUMMARY_PAGE_SIZE, TIMEOUT,
-    TKE_FAILURE_THRESHOLD, TKE_INSECURE_WHEN_NO_CA, TKE_SUCCESS_THRESHOLD, TKE_TIMEOUT,
+    ALLOW_PLAINTEXT_ENDPOINTS, AUDIT, BEATS_NAMESPACE, CONFIRM_INTERVAL, CONNECTION_MAX_AGE,
+    DIAL_ALLOW_CIDRS, DIAL_DENY_CIDRS, FAILURE_THRESHOLD, FLAP_MIN_SUCCESS, FLAP_TRANSITIONS,
+    FLAP_WINDOW, FLAVOURS, GUARD, GUARD_ENDPOINTS, GUARD_HOLD, GUARD_INTERVAL, GUARD_MIN,
+    GUARD_RATIO, GUARD_TIMEOUT, HEALTHCHECK_PERIOD, HEARTBEAT_INTERVAL, IDLE_TIMEOUT, JITTER,
+    KUBEFED_CONFIG, KUBEFED_NAMESPACE, MACHINE_PERIOD, MACHINE_REQUIRE_NODE_READY,
+    MAX_CONCURRENT_PROBES, NODES_READY_MIN_RATIO, OBJECTIVE, PER_CLUSTER_METRICS, PERIOD,
+    RANDOM_PERIOD_MAX, RANDOM_PERIOD_MIN, READY_REQUIRES_NODES, SHARDS, SHARDS_NAMESPACE,
+    STALE_AFTER, SUCCESS_THRESHOLD, SUMMARY_CONCURRENCY, SUMMARY_INTERVAL, SUMMARY_PAGE_SIZE,
+    TIMEOUT, TKE_FAILURE_THRESHOLD, TKE_INSECURE_WHEN_NO_CA, TKE_SUCCESS_THRESHOLD, TKE_TIMEOUT,
     UPSTREAM_METRICS, WRITE_BURST, WRITE_QPS, ZONES,
 };
 
@@ -102,6 +103,7 @@ pub(crate) fn judge(values: &Values) -> Result<(Options, Vec<String>), Vec<Probl
         shards: judge.count(&SHARDS, 1, SHARDS_MAX),
         shards_namespace: judge.shards_namespace(),
         audit: values.get(&AUDIT),
+        beats_namespace: judge.beats_namespace(),
     };
     judge.audit_alone(&limits);
     let policy = judge.kubefed_policy();
@@ -206,6 +208,15 @@ impl Judge<'_> {
             self.problems.push(SHARDS_NAMESPACE.problem("it is empty"));
         }
         namespace
+    }
+
+    fn beats_namespace(&mut self) -> Option<String> {
+        let namespace = self.values.get(&BEATS_NAMESPACE);
+        if !namespace.is_empty() && !is_name(&namespace) {
+            let why = format!("{namespace:?} is not the name of a namespace");
+            self.problems.push(BEATS_NAMESPACE.problem(why));
+        }
+        (!namespace.is_empty()).then_some(namespace)
     }
 
     fn kubefed_policy(&mut self) -> Policy {

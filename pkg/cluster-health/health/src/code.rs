@@ -81,6 +81,8 @@ pub enum Code {
     NodeNotReady,
     /// The machine is not a Node of its cluster.
     NodeMissing,
+    /// No probe reaches the cluster, and its Lease says that it is not well.
+    Beat,
     /// The Secret or credential object is missing, or lacks the key that is needed.
     SecretMissing,
     /// The credential is there, and its owner does not let it be sent to this cluster.
@@ -111,7 +113,8 @@ impl Code {
             | Self::Forbidden
             | Self::NodesNotReady
             | Self::NodeNotReady
-            | Self::NodeMissing => Verdict::Unhealthy,
+            | Self::NodeMissing
+            | Self::Beat => Verdict::Unhealthy,
             Self::SecretMissing
             | Self::CredentialRefused
             | Self::TokenEmpty
@@ -156,6 +159,7 @@ impl Code {
             Self::NodesNotReady => "nodes-not-ready",
             Self::NodeNotReady => "node-not-ready",
             Self::NodeMissing => "node-missing",
+            Self::Beat => "beat",
             Self::SecretMissing => "secret-missing",
             Self::CredentialRefused => "credential-refused",
             Self::TokenEmpty => "token-empty",
@@ -204,7 +208,7 @@ mod tests {
     use super::*;
 
     /// (code, its word, what it concludes)
-    const WORDS: [(Code, &str, Verdict); 27] = [
+    const WORDS: [(Code, &str, Verdict); 28] = [
         (Code::Dns, "dns", Verdict::Unreachable),
         (Code::ConnectRefused, "connect-refused", Verdict::Unreachable),
         (Code::ConnectTimeout, "connect-timeout", Verdict::Unreachable),
@@ -223,6 +227,7 @@ mod tests {
         (Code::NodesNotReady, "nodes-not-ready", Verdict::Unhealthy),
         (Code::NodeNotReady, "node-not-ready", Verdict::Unhealthy),
         (Code::NodeMissing, "node-missing", Verdict::Unhealthy),
+        (Code::Beat, "beat", Verdict::Unhealthy),
         (Code::SecretMissing, "secret-missing", Verdict::Config),
         (Code::CredentialRefused, "credential-refused", Verdict::Config),
         (Code::TokenEmpty, "token-empty", Verdict::Config),

@@ -109,6 +109,12 @@ impl fmt::Display for Finding {
             return write!(f, "{} responded with ok", self.path);
         };
         match self.verdict {
+            _ if code == Code::Beat => {
+                write!(
+                    f,
+                    "probes do not reach the cluster, and its Lease says that it is not well: {code}"
+                )
+            }
             Verdict::Ok | Verdict::Unhealthy => {
                 write!(f, "{} responded without ok: {code}", self.path)
             }

@@ -1,5 +1,6 @@
 //! [`Member`]: everything that is remembered about one cluster, and what each probe does to it.
 
+mod crossing;
 mod guarded;
 pub(crate) mod readings;
 
@@ -12,7 +13,7 @@ use crate::published::{Change, Published};
 use crate::schedule::{Cause, Schedule};
 use crate::thresholds::{Decision, Flaps, Tally};
 use crate::write_gate::{WriteGate, first_probe, next_probe, share_of};
-use crate::{Finding, Health, Moment, Policy, Record, Report, Status, Urgency, Verdict};
+use crate::{Beat, Finding, Health, Moment, Policy, Record, Report, Status, Urgency, Verdict};
 
 /// How a cluster comes to this process.
 #[derive(Clone, Debug, Default)]
@@ -49,6 +50,8 @@ pub struct Effect {
     pub flapping: bool,
     /// The change is about this process and not about the cluster: it gets no event.
     pub is_ours: bool,
+    /// Probes do not reach the cluster any more, which still renews its Lease.
+    pub path_down: bool,
 }
 
 impl Effect {
@@ -56,7 +59,14 @@ impl Effect {
     const NONE: Self = Self::of(Change::Nothing);
 
     const fn of(change: Change) -> Self {
-        Self { change, first_failure: false, new_cause: false, flapping: false, is_ours: false }
+        Self {
+            change,
+            first_failure: false,
+            new_cause: false,
+            flapping: false,
+            is_ours: false,
+            path_down: false,
+        }
     }
 }
 
@@ -89,6 +99,10 @@ pub struct Member {
     held: Option<Box<Held>>,
     /// Since when it is published as unreachable.
     unreachable_since: Option<Instant>,
+    /// What its Lease said at the last probe.
+    beat: Beat,
+    /// Its failures have crossed the threshold, and its Lease says that it is well.
+    path_down: bool,
 }
 
 /// The last probe, for pages and metrics.
@@ -134,6 +148,8 @@ impl Member {
             cause: Cause::Regular,
             last: None,
             obstacle: None,
+            beat: Beat::Absent,
+            path_down: false,
         }
     }
 
@@ -190,13 +206,15 @@ impl Member {
             _ => self.ready(),
         };
         let decision = self.tally.decide(ready, finding.is_ok(), counted, thresholds);
-        let waits = is_unreachable && self.guarded && before != Some(Health::Unreachable);
+        let path_was_down = self.begin_to_cross(is_unreachable);
+        let waits = self.guarded && before != Some(Health::Unreachable) && self.beat != Beat::Well;
         let (change, new_cause) = match decision {
-            Decision::Publish if waits => {
+            Decision::Publish if is_unreachable && waits => {
                 self.hold(report);
                 self.keep(report);
                 (Change::Nothing, false)
             }
+            Decision::Publish if is_unreachable => self.cross(report, now),
             Decision::Publish => self.publish(report, now),
             Decision::Keep => {
                 self.keep(report);
@@ -215,7 +233,8 @@ impl Member {
         };
         self.last = Some(Last { finding, started: report.started, took: report.took, connected });
         let is_ours = before == Some(Health::HubPartition) && self.health() == Some(Health::Ready);
-        (Effect { change, first_failure, new_cause, flapping, is_ours }, counts)
+        let path_down = self.path_has_gone_down(path_was_down);
+        (Effect { change, first_failure, new_cause, flapping, is_ours, path_down }, counts)
     }
 
     /// How what is published changes, and whether its cause alone does.
@@ -334,7 +353,7 @@ impl Member {
         if let Some(published) = &mut self.published {
             published.detail.clone_from(&self.obstacle);
         }
-        (self.held, self.unreachable_since) = (None, None);
+        (self.held, self.unreachable_since, self.path_down) = (None, None, false);
         let flapping = self.note_change(change, before, policy, now.monotonic);
         self.causes.begin(None);
         Some(Effect { flapping, ..Effect::of(change) })
@@ -345,7 +364,7 @@ impl Member {
     pub fn publish_unknown(&mut self, why: &str, now: Moment) -> Change {
         self.tally = Tally::default();
         self.causes.begin(None);
-        (self.held, self.unreachable_since) = (None, None);
+        (self.held, self.unreachable_since, self.path_down) = (None, None, false);
         let change = Published::withdraw(&mut self.published, Health::Unknown, now);
         if let Some(published) = &mut self.published {
             published.detail = Some(one_line(why).into());
@@ -388,7 +407,7 @@ impl Member {
     /// and the result of that probe is published at once
     /// (`rule:a-pause-knows-nothing`).
     pub fn pause(&mut self) {
-        (self.held, self.unreachable_since) = (None, None);
+        (self.held, self.unreachable_since, self.path_down) = (None, None, false);
         self.availability.skip();
         self.published = None;
         self.tally = Tally::default();

@@ -3,6 +3,7 @@
 
 use std::ffi::OsString;
 use std::io::Write as _;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::builder::PossibleValuesParser;
@@ -118,6 +119,20 @@ pub async fn client_of_kubeconfig(
     Ok(clients.build(Profile::root(AGENT))?)
 }
 
+/// A client that follows the files of its credentials as long as it lives: of a kubeconfig, or without one of the service
+/// account of the pod.
+///
+/// # Errors
+/// What is wrong with the kubeconfig, or that there is neither.
+pub async fn following_client(
+    program: Program,
+    kubeconfig: Option<PathBuf>,
+) -> anyhow::Result<kube::Client> {
+    let options = ClientOptions { kubeconfig, ..options(program) };
+    let clients = Clients::load(&options, &metrics()?).await?;
+    Ok(clients.build(Profile::root(AGENT))?)
+}
+
 /// A client without credentials that accepts any server certificate.
 ///
 /// # Errors
@@ -144,7 +159,7 @@ fn options(program: Program) -> ClientOptions {
     }
 }
 
-/// A command ends before anybody could ask for them.
+/// Nobody asks a command for them.
 fn metrics() -> anyhow::Result<RequestMetrics> {
     Ok(RequestMetrics::new(&Registry::new())?)
 }

@@ -39,6 +39,12 @@ pub(crate) fn record_effect(
             None => {}
         }
     }
+    if effect.path_down {
+        let text = "probes do not reach the cluster, but it still renews its Lease: check the network between this \
+                    program and the cluster"
+            .to_owned();
+        say(EventType::Warning, "ProbePathDown", text);
+    }
     if effect.flapping {
         let text = "readiness changes often; the cluster is published as ready only after \
                     --cluster-health-flap-min-success consecutive successful probes"

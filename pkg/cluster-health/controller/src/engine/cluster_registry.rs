@@ -10,6 +10,7 @@ use parking_lot::{Mutex, RwLock};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::beats::BeatWatch;
 use super::cluster_events::{Notice, record_effect};
 use super::flavour::{Flavour, MemberId, now};
 use super::guard_targets::GuardStatus;
@@ -63,6 +64,7 @@ pub(crate) struct ClusterRegistry {
     pub(crate) audit: bool,
     pub(crate) ownership: Ownership,
     pub(crate) guard: GuardStatus,
+    pub(crate) beats: BeatWatch,
     /// By UID: since when a cluster has been ours whose object is being read.
     looked_at: Mutex<HashMap<Arc<str>, Instant>>,
     look_again: RwLock<HashMap<&'static str, LookAgain>>,
@@ -91,6 +93,7 @@ impl ClusterRegistry {
         audit: bool,
         ownership: Ownership,
         guard: GuardStatus,
+        beats: BeatWatch,
     ) -> Self {
         Self {
             clusters: RwLock::default(),
@@ -103,6 +106,7 @@ impl ClusterRegistry {
             audit,
             ownership,
             guard,
+            beats,
             looked_at: Mutex::default(),
             look_again: RwLock::default(),
         }

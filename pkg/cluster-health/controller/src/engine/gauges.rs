@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use health::{GuardState, Health};
+use health::{Beat, GuardState, Health};
 use metrics::Family;
 use parking_lot::Mutex;
 use prometheus::Registry;
@@ -93,6 +93,16 @@ fn register(
             "1 when a target of the guard answered in its last round, else 0; local is the network of this machine.",
             &["target"],
         )?,
+        gauge(
+            "clusterhealth_members_by_beat",
+            "Clusters that renew a Lease in --cluster-health-beats-namespace, or did, by what it says: well, unwell or silent.",
+            &["flavour", "beat"],
+        )?,
+        gauge(
+            "clusterhealth_members_path_down",
+            "Clusters that probes do not reach and that still renew their Lease.",
+            &["flavour"],
+        )?,
     ];
     let of_all = Arc::clone(shown);
     metrics::at_scrape(registry, families, move |families| {
@@ -118,8 +128,8 @@ fn register(
 }
 
 /// The series of the families of [`register`], in their order.
-fn read(families: &[Family; 12], registry: &ClusterRegistry) -> [Vec<Metric>; 12] {
-    let [families @ .., state, ratio, waiting, targets] = families;
+fn read(families: &[Family; 14], registry: &ClusterRegistry) -> [Vec<Metric>; 14] {
+    let [families @ .., state, ratio, waiting, targets, beats, path_down] = families;
     let [in_flight, insufficient, queue_age, states, stale_after, owners, replicas, unread] =
         families;
     let (now, clusters) = (now().monotonic, registry.all());
@@ -150,6 +160,8 @@ fn read(families: &[Family; 12], registry: &ClusterRegistry) -> [Vec<Metric>; 12
         ratio,
         waiting,
         targets,
+        heard(beats, registry, &clusters),
+        paths_down(path_down, &clusters),
     ]
 }
 
@@ -167,6 +179,35 @@ fn guard([state, ratio, waiting, target]: [&Family; 4], view: &GuardView) -> [Ve
         vec![waiting.series(&[], float(view.waiting))],
         targets.map(|(name, up)| target.series(&[&name], number(up))).collect(),
     ]
+}
+
+fn heard(
+    family: &Family,
+    registry: &ClusterRegistry,
+    clusters: &[Arc<MemberCluster>],
+) -> Vec<Metric> {
+    let mut counts = BTreeMap::<_, usize>::new();
+    for member in clusters {
+        let label = match registry.beats.of(member) {
+            Beat::Absent => continue,
+            Beat::Well => "well",
+            Beat::Unwell => "unwell",
+            Beat::Silent => "silent",
+        };
+        *counts.entry((member.flavour.name(), label)).or_default() += 1;
+    }
+    let series = |((flavour, beat), count)| family.series(&[flavour, beat], float(count));
+    counts.into_iter().map(series).collect()
+}
+
+fn paths_down(family: &Family, clusters: &[Arc<MemberCluster>]) -> Vec<Metric> {
+    let mut counts = BTreeMap::<_, usize>::new();
+    for member in clusters {
+        let is_down = member.view(|it| it.member.is_path_down());
+        *counts.entry(member.flavour.name()).or_default() += usize::from(is_down);
+    }
+    let series = |(flavour, count)| family.series(&[flavour], float(count));
+    counts.into_iter().map(series).collect()
 }
 
 /// For alerts: periods differ by flavour.

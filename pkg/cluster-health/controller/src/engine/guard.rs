@@ -74,6 +74,9 @@ fn apply(clusters: &ClusterRegistry, members: &[Arc<MemberCluster>], ruling: &Ru
             continue;
         }
         let now = now();
+        if member.waits() {
+            member.hear(clusters.beats.of(member));
+        }
         if let Some(effect) = member.obey(ruling, now) {
             clusters.noted(member, None, effect);
         }

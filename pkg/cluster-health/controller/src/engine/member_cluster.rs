@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use events::ObjectRef;
 use health::{
-    Arrival, Change, Effect, Evidence, Health, Member, Moment, Policy, Published, Report, Ruling,
-    Status, Urgency, explain, hash,
+    Arrival, Beat, Change, Effect, Evidence, Health, Member, Moment, Policy, Published, Report,
+    Ruling, Status, Urgency, explain, hash,
 };
 use jiff::Timestamp;
 use kube_api::Resource;
@@ -244,6 +244,11 @@ impl MemberCluster {
         }
         let effect = state.member.complete(report, &state.policy, now, rand::random());
         Some(state.note(effect))
+    }
+
+    /// Takes in what its Lease says, for the probe that ends next.
+    pub(crate) fn hear(&self, beat: Beat) {
+        self.state.lock().member.hear(beat);
     }
 
     /// Its last probe, as evidence for the guard; `None` while it is paused.

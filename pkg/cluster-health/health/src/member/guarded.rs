@@ -21,13 +21,14 @@ impl Member {
         let is_unreachable = report.finding.verdict() == Verdict::Unreachable;
         let found = match self.health() {
             _ if report.finding.is_ok() => Found::Well,
+            _ if self.path_down => Found::InDoubt,
             Some(Health::Unreachable) => Found::Bad,
             _ if is_unreachable && self.guarded => Found::InDoubt,
             _ => Found::Bad,
         };
         self.availability.record(found, report.started, policy.longest_gap());
-        if found != Found::InDoubt {
-            self.availability.settle(!waited, report.started);
+        if found != Found::InDoubt || self.path_down {
+            self.availability.settle(!waited && !self.path_down, report.started);
         }
     }
 
@@ -42,10 +43,12 @@ impl Member {
         let held = self.held.as_ref()?;
         if ruling.release.is_some_and(|by| held.crossed <= by) {
             let Held { report, .. } = *self.held.take()?;
-            self.availability.settle(true, now);
-            let (change, new_cause) = self.publish(&report, now.monotonic);
+            let path_was_down = self.path_down;
+            let (change, new_cause) = self.cross(&report, now.monotonic);
+            self.availability.settle(!self.path_down, now);
+            let path_down = self.path_has_gone_down(path_was_down);
             let flapping = self.note_change(change, before, policy, now.monotonic);
-            return Some(Effect { new_cause, flapping, ..Effect::of(change) });
+            return Some(Effect { new_cause, flapping, path_down, ..Effect::of(change) });
         }
         if !ruling.publish_partition || before == Some(Health::HubPartition) {
             return None;

@@ -69,10 +69,10 @@ impl Member {
 pub fn explain(member: &Member, now: Instant) -> String {
     let Some(published) = member.published() else { return String::new() };
     let mut rest = endpoints_down(published.endpoints);
-    if published.health != Health::Ready {
+    if published.health != Health::Ready || member.is_path_down() {
         rest += &run_of_failures(member, now);
     }
-    let mut text = sentence(published);
+    let mut text = sentence(member, published);
     if let Some(detail) = &published.detail {
         let taken = text.chars().count() + ": ".len() + rest.chars().count();
         let detail = short_line(detail, MESSAGE_MAX.saturating_sub(taken));
@@ -90,8 +90,11 @@ fn endpoints_down(endpoints: Endpoints) -> String {
     String::new()
 }
 
-fn sentence(published: &Published) -> String {
+fn sentence(member: &Member, published: &Published) -> String {
     match (published.finding, published.health) {
+        _ if member.is_path_down() => {
+            "probes do not reach the cluster, but it still renews its Lease".to_owned()
+        }
         (Some(finding), _) => finding.to_string(),
         (None, Health::HubPartition) => {
             "this replica is cut off from its clusters, and cannot tell whether this cluster answers"

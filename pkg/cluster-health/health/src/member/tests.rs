@@ -1,5 +1,6 @@
 //! A cluster that is probed by a script of letters. The child modules hold the tests.
 
+mod beats;
 mod explaining;
 mod publishing;
 mod time;

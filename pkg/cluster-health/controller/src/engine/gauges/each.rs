@@ -11,7 +11,7 @@ use prometheus::proto::Metric;
 use crate::engine::cluster_registry::ClusterRegistry;
 use crate::engine::difference::Difference;
 use crate::engine::flavour::{Contact, now};
-use crate::engine::member_cluster::{MemberCluster, MemberState, STATUSES};
+use crate::engine::member_cluster::{MemberState, STATUSES};
 
 /// Labels of all; some have one more.
 const CLUSTER: [&str; 3] = ["flavour", "namespace", "cluster"];
@@ -33,12 +33,13 @@ enum Which {
     Certificate,
     Endpoints,
     Waived,
+    Beat,
     Differs,
     Transitions,
 }
 
 /// Name, further label and help, in the order of [`Which`].
-const FAMILIES: [(&str, Option<&str>, &str); 16] = [
+const FAMILIES: [(&str, Option<&str>, &str); 17] = [
     (
         "clusterhealth_cluster_ready",
         None,
@@ -106,6 +107,11 @@ const FAMILIES: [(&str, Option<&str>, &str); 16] = [
         "Always 1, for each skipped check of the server's certificate; * is all.",
     ),
     (
+        "clusterhealth_cluster_beat_age_seconds",
+        None,
+        "Time since the cluster renewed its Lease in --cluster-health-beats-namespace, in which a renewal could be seen.",
+    ),
+    (
         "clusterhealth_cluster_audit_differs",
         None,
         "In an audit, 1 when the stored health differs from the result of the probes for a while, else 0.",
@@ -136,17 +142,20 @@ pub(super) fn register(
     let families = FAMILIES.iter().map(family).collect::<Result<Vec<_>, _>>()?;
     metrics::at_scrape(registry, families, move |families| {
         let registry = shown.lock().upgrade();
-        registry.map_or_else(Vec::new, |registry| read(families, &registry.all(), audit))
+        registry.map_or_else(Vec::new, |registry| read(families, &registry, audit))
     })
 }
 
-fn read(families: &[Family], clusters: &[Arc<MemberCluster>], audit: bool) -> Vec<Vec<Metric>> {
-    let now = now();
+fn read(families: &[Family], registry: &ClusterRegistry, audit: bool) -> Vec<Vec<Metric>> {
+    let (now, clusters) = (now(), registry.all());
     let series = families.iter().map(|_| Vec::with_capacity(clusters.len())).collect();
     let mut reading = Reading { families, series };
-    for member in clusters {
+    for member in &clusters {
         let (namespace, name) = member.cluster.namespace_and_name();
         let labels = [member.flavour.name(), namespace, name];
+        if let Some(age) = registry.beats.age(member) {
+            reading.put(Which::Beat, labels, age.as_secs_f64());
+        }
         member.view(|it| {
             reading.health(labels, it);
             reading.availability(labels, it, now);

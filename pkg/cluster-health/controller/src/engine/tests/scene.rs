@@ -22,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::api::cluster_profile::CLUSTER_PROFILES;
 use crate::api::tke::{CLUSTERS, MACHINES};
+use crate::engine::beats::BeatWatch;
 use crate::engine::cluster_registry::ClusterRegistry;
 use crate::engine::flavour::{Flavour, MemberId, Statement, StatusWrite, Target};
 use crate::engine::flavour_registry::FlavourRegistry;
@@ -206,6 +207,7 @@ impl Scene {
             audit,
             ownership,
             GuardStatus::new(guarded),
+            BeatWatch::new(true),
         ));
         exposed.attach(&clusters);
         let writing = Arc::clone(&clusters.writer);

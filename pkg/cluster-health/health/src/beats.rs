@@ -1,0 +1,253 @@
+//! [`Beats`]: the second evidence about clusters that cannot be probed, from Leases that they renew themselves
+//! (`rule:our-outage-is-not-theirs`).
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Renewals that may be missed before a cluster counts as silent.
+const RENEWALS: u32 = 3;
+/// The least time of silence: the watch may lag or hang that long before that is noticed.
+const SILENT_AT_LEAST: Duration = Duration::from_secs(60);
+/// Lease durations that clusters get to be heard again after a time in which nothing could be heard.
+const GRACE: u32 = 2;
+/// Bounds of `leaseDurationSeconds`, and its value when there is none.
+const DURATIONS: [Duration; 2] = [Duration::from_secs(10), Duration::from_secs(600)];
+const USUAL: Duration = Duration::from_secs(60);
+
+/// What a Lease says at a renewal.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Renewal {
+    /// `spec.renewTime`, as it is written. Two texts are only compared: no clock of a cluster is trusted.
+    pub time: Option<Box<str>>,
+    /// `spec.leaseDurationSeconds`.
+    pub duration: Option<i64>,
+    /// What the cluster says about its own `/readyz`; nothing, or `ok`, says that it is well.
+    pub readyz: Option<Box<str>>,
+}
+
+/// The sign of life of one cluster.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Beat {
+    /// It never renewed a Lease, or its Lease is gone.
+    #[default]
+    Absent,
+    /// It renewed its Lease, and does so no longer.
+    Silent,
+    /// It renews its Lease, and says nothing bad.
+    Well,
+    /// It renews its Lease, and says that it is not well.
+    Unwell,
+}
+
+/// The Leases of all clusters, by their names. Ages are counted by our own clock from the moment at which another
+/// renewal was seen, and only while one could have been seen.
+#[derive(Debug)]
+pub struct Beats {
+    leases: HashMap<Arc<str>, Lease>,
+    /// How long renewals could be seen, up to `counted`.
+    heard: Duration,
+    counted: Instant,
+    is_live: bool,
+    /// What `heard` was when renewals could be seen again.
+    resumed: Option<Duration>,
+}
+
+#[derive(Debug)]
+struct Lease {
+    time: Box<str>,
+    duration: Duration,
+    is_well: bool,
+    /// What `heard` was at the last renewal.
+    renewed: Duration,
+}
+
+impl Beats {
+    /// No Lease is known, and none can be seen yet.
+    pub fn new(now: Instant) -> Self {
+        let (leases, heard) = (HashMap::new(), Duration::ZERO);
+        Self { leases, heard, counted: now, is_live: false, resumed: None }
+    }
+
+    /// Takes in whether renewals can be seen from now on.
+    pub fn live(&mut self, is_live: bool, now: Instant) {
+        if self.is_live {
+            self.heard += now.saturating_duration_since(self.counted);
+        }
+        self.counted = now;
+        if is_live && !self.is_live {
+            self.resumed = Some(self.heard);
+        }
+        self.is_live = is_live;
+    }
+
+    /// A Lease was seen. One that was never renewed is no sign of life.
+    pub fn seen(&mut self, name: &Arc<str>, renewal: Renewal, now: Instant) {
+        self.live(self.is_live, now);
+        let Renewal { time: Some(time), duration, readyz } = renewal else {
+            return self.gone(name);
+        };
+        let seconds = duration.and_then(|seconds| u64::try_from(seconds).ok());
+        let duration = seconds.map_or(USUAL, Duration::from_secs);
+        let duration = duration.clamp(DURATIONS[0], DURATIONS[1]);
+        let is_well = readyz.is_none_or(|said| *said == *"ok");
+        let before = self.leases.get(name).filter(|before| before.time == time);
+        let renewed = before.map_or(self.heard, |before| before.renewed);
+        let lease = Lease { time, duration, is_well, renewed };
+        self.leases.insert(Arc::clone(name), lease);
+    }
+
+    /// A Lease was deleted.
+    pub fn gone(&mut self, name: &str) {
+        self.leases.remove(name);
+    }
+
+    /// What the Lease of this name says by now.
+    pub fn of(&self, name: &str, now: Instant) -> Beat {
+        let Some(lease) = self.leases.get(name) else { return Beat::Absent };
+        let heard = self.heard_by(now);
+        let limit = (RENEWALS * lease.duration).max(SILENT_AT_LEAST);
+        let grace = self.resumed.map_or(Duration::ZERO, |resumed| heard.saturating_sub(resumed));
+        let is_silent = heard.saturating_sub(lease.renewed) >= limit;
+        match is_silent && grace >= GRACE * lease.duration {
+            true => Beat::Silent,
+            false if lease.is_well => Beat::Well,
+            false => Beat::Unwell,
+        }
+    }
+
+    /// How long ago the Lease of this name was renewed, by the time in which a renewal could be seen.
+    pub fn age(&self, name: &str, now: Instant) -> Option<Duration> {
+        let lease = self.leases.get(name)?;
+        Some(self.heard_by(now).saturating_sub(lease.renewed))
+    }
+
+    fn heard_by(&self, now: Instant) -> Duration {
+        let since = now.saturating_duration_since(self.counted);
+        if self.is_live { self.heard + since } else { self.heard }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const S: fn(u64) -> Duration = Duration::from_secs;
+
+    fn renewal(time: &str) -> Renewal {
+        Renewal { time: Some(time.into()), duration: Some(60), readyz: None }
+    }
+
+    fn heard(start: Instant) -> (Beats, Arc<str>) {
+        let (mut beats, name) = (Beats::new(start), Arc::from("tke-1"));
+        beats.live(true, start);
+        beats.seen(&name, renewal("1"), start);
+        (beats, name)
+    }
+
+    /// `rule:our-outage-is-not-theirs`
+    #[test]
+    fn a_lease_is_silent_three_durations_after_another_renewal_was_seen() {
+        let start = Instant::now();
+        let (mut beats, name) = heard(start);
+        assert_eq!(beats.of(&name, start + S(179)), Beat::Well);
+        assert_eq!(beats.of(&name, start + S(180)), Beat::Silent);
+        // The same time again is no renewal, whatever else has changed.
+        beats.seen(&name, Renewal { readyz: Some("ok".into()), ..renewal("1") }, start + S(100));
+        assert_eq!(beats.of(&name, start + S(180)), Beat::Silent);
+        // A clock that goes back is none of ours.
+        beats.seen(&name, renewal("0"), start + S(170));
+        assert_eq!(beats.of(&name, start + S(349)), Beat::Well);
+        assert_eq!(beats.age(&name, start + S(349)), Some(S(179)));
+        assert_eq!(beats.of(&name, start + S(350)), Beat::Silent);
+    }
+
+    #[test]
+    fn a_lease_that_was_never_renewed_or_is_gone_is_no_sign() {
+        let start = Instant::now();
+        let (mut beats, name) = heard(start);
+        assert_eq!(beats.of("tke-2", start), Beat::Absent);
+        beats.seen(&name, Renewal::default(), start);
+        assert_eq!(beats.of(&name, start), Beat::Absent);
+        beats.seen(&name, renewal("2"), start);
+        beats.gone(&name);
+        assert_eq!((beats.of(&name, start), beats.age(&name, start)), (Beat::Absent, None));
+    }
+
+    #[test]
+    fn a_cluster_that_says_it_is_not_well_is_heard() {
+        let start = Instant::now();
+        let (mut beats, name) = heard(start);
+        for (said, beat) in [("http-500", Beat::Unwell), ("ok", Beat::Well), ("", Beat::Unwell)] {
+            let said = Renewal { readyz: Some(said.into()), ..renewal("1") };
+            beats.seen(&name, said, start);
+            assert_eq!(beats.of(&name, start), beat);
+        }
+        assert_eq!(beats.of(&name, start + S(180)), Beat::Silent);
+    }
+
+    #[test]
+    fn odd_durations_are_bounded() {
+        let rows = [
+            (Some(1), 60),
+            (Some(-5), 180),
+            (None, 180),
+            (Some(30), 90),
+            (Some(600), 1800),
+            (Some(i64::MAX), 1800),
+        ];
+        for (duration, silent_after) in rows {
+            let start = Instant::now();
+            let (mut beats, name) = heard(start);
+            beats.seen(&name, Renewal { duration, ..renewal("2") }, start);
+            assert_eq!(beats.of(&name, start + S(silent_after - 1)), Beat::Well, "{duration:?}");
+            assert_eq!(beats.of(&name, start + S(silent_after)), Beat::Silent, "{duration:?}");
+        }
+    }
+
+    #[test]
+    fn age_stands_still_while_nothing_can_be_heard_and_two_durations_pass_after_that() {
+        let start = Instant::now();
+        let (mut beats, name) = heard(start);
+        beats.live(false, start + S(170));
+        assert_eq!(beats.of(&name, start + S(10_000)), Beat::Well);
+        beats.live(true, start + S(10_000));
+        assert_eq!(beats.of(&name, start + S(10_119)), Beat::Well);
+        assert_eq!(beats.of(&name, start + S(10_120)), Beat::Silent);
+        // Before the first list nothing can be heard.
+        assert_eq!(Beats::new(start).of(&name, start), Beat::Absent);
+    }
+
+    proptest! {
+        /// A cluster that renews in time is never silent, whatever our watch does.
+        #[test]
+        fn who_renews_in_time_is_never_silent(
+            steps in proptest::collection::vec((0_u64..60, any::<bool>()), 1..60),
+        ) {
+            let start = Instant::now();
+            let (mut beats, name) = heard(start);
+            let (mut now, mut live, mut renewals) = (start, true, 1);
+            let mut due = S(0);
+            for (seconds, turn) in steps {
+                now += S(seconds);
+                due += S(seconds);
+                // Renewed each minute; seen only while live, and at once when that begins again.
+                let renewed = due >= S(60);
+                if turn {
+                    live = !live;
+                    beats.live(live, now);
+                }
+                if renewed {
+                    due = S(0);
+                }
+                if live && (renewed || turn) {
+                    renewals += 1;
+                    beats.seen(&name, renewal(&renewals.to_string()), now);
+                }
+                prop_assert_ne!(beats.of(&name, now), Beat::Silent);
+            }
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! A cluster whose Lease speaks for it while no probe is answered.
+
+use super::*;
+use crate::{Beat, explain};
+
+/// Plays the script while the Lease says `beat`; how often an effect told that the path went down.
+fn play(bench: &mut Bench, beat: Beat, script: &str) -> usize {
+    bench.member.hear(beat);
+    bench.play(script).iter().filter(|effect| effect.path_down).count()
+}
+
+/// `rule:our-outage-is-not-theirs`
+#[test]
+fn silence_is_published_as_the_lease_says() {
+    // (beat; readiness, being offline and code after three probes without an answer)
+    let rows = [
+        (Beat::Absent, "TTTF", "FFFT", Some(Code::Timeout)),
+        (Beat::Silent, "TTTF", "FFFT", Some(Code::Timeout)),
+        (Beat::Unwell, "TTTF", "FFFF", Some(Code::Beat)),
+        (Beat::Well, "TTTT", "FFFF", None),
+    ];
+    for (beat, ready, offline, code) in rows {
+        let mut bench = Bench::new(policy(3, 1), None);
+        let told = play(&mut bench, beat, "kxxx");
+        assert_eq!((&*bench.ready, &*bench.offline), (ready, offline), "{beat:?}");
+        let published = bench.member.published().unwrap();
+        assert_eq!(published.finding.and_then(Finding::code), code, "{beat:?}");
+        assert_eq!(told, usize::from(beat == Beat::Well), "{beat:?}");
+    }
+}
+
+#[test]
+fn an_answer_is_never_overruled() {
+    for beat in [Beat::Well, Beat::Unwell, Beat::Silent, Beat::Absent] {
+        let mut bench = Bench::new(policy(3, 1), None);
+        play(&mut bench, beat, "kuuuk");
+        assert_eq!((&*bench.ready, &*bench.offline), ("TTTFT", "FFFFF"), "{beat:?}");
+    }
+}
+
+#[test]
+fn a_path_that_is_down_is_told_once_until_the_cluster_answers_or_its_lease_ends() {
+    let mut bench = Bench::new(policy(3, 1), None);
+    assert_eq!(play(&mut bench, Beat::Well, "kxxxxxx"), 1);
+    assert!(bench.member.is_path_down());
+    let told = explain(&bench.member, bench.now().monotonic);
+    assert!(told.starts_with("probes do not reach the cluster, but it still renews"), "{told}");
+    assert_eq!(play(&mut bench, Beat::Well, "k"), 0);
+    assert!(!bench.member.is_path_down());
+    assert_eq!(explain(&bench.member, bench.now().monotonic), "/readyz responded with ok");
+    assert_eq!(play(&mut bench, Beat::Well, "xxxx"), 1, "another time");
+    assert_eq!(play(&mut bench, Beat::Silent, "x"), 0);
+    assert!(!bench.member.is_path_down() && bench.offline.ends_with("FT"), "{}", bench.offline);
+    // What was published as offline stays so until an answer.
+    play(&mut bench, Beat::Well, "xxx");
+    assert!(bench.offline.ends_with("TTTT"), "{}", bench.offline);
+}
+
+#[test]
+fn the_message_is_written_when_a_path_goes_down_and_when_it_is_up_again() {
+    let mut bench = Bench::new(policy(3, 1), None);
+    let due = |bench: &Bench| bench.member.write_due(7, &bench.policy, bench.now().monotonic);
+    play(&mut bench, Beat::Well, "k");
+    bench.member.handed_over(7, bench.now().monotonic);
+    bench.play("xx");
+    assert_eq!(due(&bench), None);
+    bench.play("x");
+    assert!(due(&bench).is_some());
+    bench.member.handed_over(7, bench.now().monotonic);
+    bench.play("xx");
+    assert_eq!(due(&bench), None);
+    bench.play("k");
+    assert!(due(&bench).is_some());
+}
+
+#[test]
+fn of_a_cluster_that_never_answered_a_lease_says_nothing() {
+    let mut bench = Bench::new(policy(3, 1), None);
+    play(&mut bench, Beat::Well, "x");
+    assert_eq!((&*bench.ready, &*bench.offline), ("U", "U"));
+    let told = explain(&bench.member, bench.now().monotonic);
+    assert!(told.starts_with("probes do not reach the cluster"), "{told}");
+    bench.play("k");
+    assert_eq!(bench.ready, "UT");
+}
+
+/// The time of a path that is down is not observed.
+#[test]
+fn a_path_that_is_down_costs_no_availability() {
+    // Without a guard the first failures count at once.
+    for (beat, guarded, bad) in
+        [(Beat::Well, true, 0), (Beat::Well, false, 20), (Beat::Silent, false, 50)]
+    {
+        let mut bench = Bench::new(policy(3, 1), None);
+        bench.member.guarded = guarded;
+        play(&mut bench, beat, "kkkxxxxxkk");
+        let totals = bench.member.totals();
+        assert_eq!(totals.bad, S(bad), "{beat:?} {guarded} {totals:?}");
+    }
+}
