@@ -17,14 +17,14 @@ use crate::scene::{Conditions, Scene};
 const MEMBERS: usize = 20;
 
 /// Forwards connections from many ports to one address, until it is cut.
-struct Forwarder {
-    ports: Vec<u16>,
+pub(crate) struct Forwarder {
+    pub(crate) ports: Vec<u16>,
     is_cut: Arc<watch::Sender<bool>>,
     _stop: DropGuard,
 }
 
 impl Forwarder {
-    async fn start(ports: usize, to: String) -> Self {
+    pub(crate) async fn start(ports: usize, to: String) -> Self {
         let (stop, is_cut) = (CancellationToken::new(), Arc::new(watch::Sender::new(false)));
         let mut bound = Vec::new();
         for _ in 0..ports {
@@ -37,7 +37,7 @@ impl Forwarder {
     }
 
     /// Closes all connections, and new ones before a byte passes, or ends that.
-    fn cut(&self, cut: bool) {
+    pub(crate) fn cut(&self, cut: bool) {
         self.is_cut.send_replace(cut);
     }
 }

@@ -7,6 +7,7 @@
 )]
 
 mod audit;
+mod beats;
 mod certificates;
 mod cluster_profile;
 mod dormant;

@@ -2,9 +2,9 @@
 //! cluster cannot be probed (`rule:our-outage-is-not-theirs`).
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use health::{Beat, Beats};
+use health::{Beat, Beats, Renewal};
 use informer::{Delta, Informer, Subscription};
 use kube_api::Kind;
 use manager::Context;
@@ -47,15 +47,23 @@ impl BeatWatch {
         self.0.as_ref()?.lock().age(&lease_name(member), now().monotonic)
     }
 
-    fn note(&self, delta: &Delta<'_, Object<Lease>>, at: Instant) {
-        let Some(beats) = &self.0 else { return };
-        let mut beats = beats.lock();
-        match delta {
-            Delta::Added(lease) | Delta::Updated { new: lease, .. } => {
-                beats.seen(&name_of(lease), renewal(lease), at);
-            }
-            Delta::Deleted(lease) => beats.gone(&name_of(lease)),
-            Delta::ListStarts | Delta::ListEnds => {}
+    /// A Lease was seen.
+    pub(crate) fn renew(&self, name: &Arc<str>, said: Renewal) {
+        if let Some(beats) = &self.0 {
+            beats.lock().seen(name, said, now().monotonic);
+        }
+    }
+
+    /// Whether renewals can be seen from now on.
+    pub(crate) fn set_live(&self, is_live: bool) {
+        if let Some(beats) = &self.0 {
+            beats.lock().live(is_live, now().monotonic);
+        }
+    }
+
+    fn gone(&self, name: &str) {
+        if let Some(beats) = &self.0 {
+            beats.lock().gone(name);
         }
     }
 }
@@ -87,7 +95,13 @@ impl Leases {
         let cache = context.informers.get_from::<Object<Lease>>(source);
         report(context, &cache, MANIFEST);
         let noting = Arc::clone(clusters);
-        let changes = cache.subscribe(move |delta| noting.beats.note(&delta, now().monotonic));
+        let changes = cache.subscribe(move |delta| match delta {
+            Delta::Added(lease) | Delta::Updated { new: lease, .. } => {
+                noting.beats.renew(&name_of(lease), renewal(lease));
+            }
+            Delta::Deleted(lease) => noting.beats.gone(&name_of(lease)),
+            Delta::ListStarts | Delta::ListEnds => {}
+        });
         Self { cache, _changes: changes }
     }
 
@@ -101,9 +115,7 @@ impl Leases {
             let Self { cache, .. } = &self;
             let is_live =
                 cache.is_synced() && cache.silent_for() < SILENT_FOR && clusters.guard.is_clear();
-            if let Some(beats) = &clusters.beats.0 {
-                beats.lock().live(is_live, now().monotonic);
-            }
+            clusters.beats.set_live(is_live);
         }
     }
 }

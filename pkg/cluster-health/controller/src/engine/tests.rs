@@ -10,6 +10,7 @@ use super::probes::Job;
 use super::tasks;
 
 mod audit;
+mod beats;
 mod exposition;
 mod guard;
 mod objective;

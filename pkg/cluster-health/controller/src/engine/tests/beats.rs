@@ -1,0 +1,50 @@
+//! The Leases of members at work: what they say is heard at each probe.
+
+use std::sync::Arc;
+
+use health::{Health, Renewal};
+use tokio::time::sleep;
+
+use super::S;
+use super::scene::{Answer, Scene};
+
+fn renew(scene: &Scene, key: &str, time: &str, readyz: Option<&str>) {
+    let uid = &scene.watched(key).cluster.uid;
+    let said = Renewal { time: Some(time.into()), duration: None, readyz: readyz.map(Into::into) };
+    scene.clusters.beats.renew(&Arc::from(format!("fake-{uid}")), said);
+}
+
+/// rule:our-outage-is-not-theirs
+#[tokio::test(start_paused = true)]
+async fn a_lease_speaks_for_a_member_until_it_is_silent_or_the_member_answers() {
+    let scene = Scene::new(0);
+    for key in ["ns/a", "ns/b"] {
+        scene.add(key, 1);
+    }
+    scene.clusters.beats.set_live(true);
+    sleep(S(15)).await;
+    renew(&scene, "ns/a", "1", None);
+    for key in ["ns/a", "ns/b"] {
+        scene.members.set(key, Answer::Unreachable);
+    }
+    sleep(S(40)).await;
+    assert_eq!(scene.health("ns/a"), Some(Health::Ready));
+    assert_eq!(scene.health("ns/b"), Some(Health::Unreachable), "it has no Lease");
+    assert!(scene.api.events().iter().any(|it| it == "ProbePathDown"));
+    assert_eq!(scene.metric("clusterhealth_members_path_down{flavour=\"fake\"} "), 1);
+    assert_eq!(scene.metric("clusterhealth_members_by_beat{beat=\"well\",flavour=\"fake\"} "), 1);
+
+    renew(&scene, "ns/a", "2", Some("http-500"));
+    sleep(S(15)).await;
+    assert_eq!(scene.health("ns/a"), Some(Health::NotReady));
+    // Nothing can be heard for an hour, which nobody counts.
+    scene.clusters.beats.set_live(false);
+    sleep(S(3600)).await;
+    assert_eq!(scene.health("ns/a"), Some(Health::NotReady));
+    scene.clusters.beats.set_live(true);
+    sleep(S(200)).await;
+    assert_eq!(scene.health("ns/a"), Some(Health::Unreachable), "its Lease is silent");
+    scene.members.set("ns/a", Answer::Ok);
+    sleep(S(15)).await;
+    assert_eq!(scene.health("ns/a"), Some(Health::Ready), "an answer decides");
+}

@@ -1,0 +1,88 @@
+//! A member that renews its Lease in the management cluster while probes do not reach it.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::json;
+use tests::kubectl::FEDERATION;
+use tests::member::{Account, member};
+use tests::poll::poll;
+use tests::programs::product;
+
+use crate::guard::Forwarder;
+use crate::kubefed::secret;
+use crate::scene::{Conditions, Scene};
+
+const NAMESPACE: &str = "beats";
+
+/// Renews the Lease once, as the agent in the member does in rounds.
+fn beat(hub: &Path, member: &Path, lease: &str) -> Output {
+    let mut command = Command::new(product());
+    command.arg("beat").arg(format!("--kubeconfig={}", hub.display()));
+    command.arg(format!("--member-kubeconfig={}", member.display()));
+    command.args([&format!("--lease={NAMESPACE}/{lease}"), "--lease-duration=10m", "--once"]);
+    command.output().unwrap()
+}
+
+fn is_offline_or_unready(conditions: &Conditions) -> bool {
+    conditions.is_offline() || conditions.is_not_ready()
+}
+
+/// `rule:our-outage-is-not-theirs`
+#[tokio::test(flavor = "multi_thread")]
+async fn a_member_that_renews_its_lease_is_not_published_as_offline() {
+    let mut member = member().await;
+    let account = Account::of(&member).await;
+    let address = member.url().trim_start_matches("https://").to_owned();
+    let way = Forwarder::start(1, address).await;
+    let scene = Scene::set_with(&[&format!("--cluster-health-beats-namespace={NAMESPACE}")]).await;
+    scene.kubectl(&format!("create namespace {NAMESPACE}"));
+    scene.kubectl(&format!("apply -n {NAMESPACE} -f config/rbac/namespaces/member-beats.yaml"));
+    scene.create_secret("one", &secret(&member, &account.token)).await;
+    let endpoint = format!("https://127.0.0.1:{}", way.ports[0]);
+    let spec = json!({"apiEndpoint": endpoint, "secretRef": {"name": "one"}});
+    scene.create_cluster("one", &spec).await;
+    scene.until("one", "ready", Conditions::is_ready).await;
+
+    let (hub, at_home) = (scene.hub.plane.admin_kubeconfig(), member.admin_kubeconfig());
+    let object = scene.hub.object(&format!("kubefedcluster one -n {FEDERATION}"));
+    let lease = format!("kubefed-{}", object["metadata"]["uid"].as_str().unwrap());
+    let missing = beat(&hub, &at_home, &lease);
+    let text = String::from_utf8_lossy(&missing.stderr).into_owned();
+    assert!(!missing.status.success() && text.contains("it does not exist"), "{text}");
+    scene.hub.create(&json!({
+        "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+        "metadata": {"name": lease, "namespace": NAMESPACE},
+    }));
+    assert!(beat(&hub, &at_home, &lease).status.success());
+    let renewed = scene.hub.object(&format!("lease {lease} -n {NAMESPACE}"));
+    let said = &renewed["metadata"]["annotations"]["infra-controller-manager/readyz"];
+    assert_eq!((said, &renewed["spec"]["leaseDurationSeconds"]), (&json!("ok"), &json!(600)));
+
+    way.cut(true);
+    let told = scene.until("one", "ready, and not reached", |conditions| {
+        assert!(!is_offline_or_unready(conditions), "{conditions:?}");
+        conditions.message().starts_with("probes do not reach the cluster")
+    });
+    assert!(told.await.is_ready());
+    poll("the event is there", async || {
+        scene.kubectl("get events -A").contains("ProbePathDown").then_some(())
+    })
+    .await;
+    way.cut(false);
+    scene.until("one", "reached", |it| it.message().starts_with("/readyz responded with ok")).await;
+
+    // Its own API server is gone, and the agent says so.
+    way.cut(true);
+    member.stop_api_server().await;
+    assert!(beat(&hub, &at_home, &lease).status.success());
+    let unwell = scene.until("one", "not ready by its Lease", Conditions::is_not_ready).await;
+    assert!(unwell.message().contains("its Lease says that it is not well: beat"), "{unwell:?}");
+    // Without a Lease the probes alone decide.
+    scene.kubectl(&format!("delete lease {lease} -n {NAMESPACE}"));
+    scene.until("one", "offline", Conditions::is_offline).await;
+    member.start_api_server().await.unwrap();
+    way.cut(false);
+    scene.until("one", "ready again", Conditions::is_ready).await;
+    scene.kubectl(&format!("delete namespace {NAMESPACE} --wait=false"));
+}
