@@ -15,14 +15,15 @@
 //! | `writer.rs`, `field_owners.rs` | writes the pending statuses; what belongs to others in a status that is shared |
 //! | `ownership.rs`, `shard_coordinator.rs`, `lease_thread.rs` | the clusters of this replica, and how replicas share them |
 //! | `guard.rs`, `guard_targets.rs` | the guard against outages of this process, and what it asks in addition to the clusters |
-//! | `beats.rs` | the Leases that clusters renew |
+//! | `beat_leases.rs`, `beats.rs` | the Leases that clusters renew |
 //! | `cluster_events.rs` | events |
 //! | `metrics.rs`, `gauges.rs` | metrics counted as things happen, and metrics read at scrape time |
 //! | `page.rs` | the debug page |
 
 use std::sync::Arc;
 
-use beats::{BeatWatch, Leases};
+use beat_leases::BeatLeases;
+use beats::BeatWatch;
 use cluster_registry::ClusterRegistry;
 use events::{ObjectRef, Recorder};
 use futures::future::{BoxFuture, pending, try_join_all};
@@ -40,6 +41,7 @@ use serving::{Access, Endpoints, Page};
 use tracing::info;
 use writer::{Clients, Writer};
 
+mod beat_leases;
 mod beats;
 mod cluster_events;
 mod cluster_registry;
@@ -146,7 +148,7 @@ pub(crate) async fn run(
     metrics.attach(&clusters);
     show(&context, &clusters);
     let leases = limits.beats_namespace.as_ref();
-    let leases = leases.map(|namespace| Leases::watch(&context, namespace, &clusters));
+    let leases = leases.map(|namespace| BeatLeases::watch(&context, namespace, &clusters));
     let guard = guarding.map(|guarding| (guarding, share.as_deref().map(lease_ref)));
     let mut lease = match share {
         Some(share) => Some(LeaseThread::start(&context, &share, &clusters).await?),
@@ -186,7 +188,7 @@ async fn watch_all(
     flavours: &[Arc<dyn Source>],
     clusters: &Arc<ClusterRegistry>,
     guard: Option<(Guarding, Option<ObjectRef>)>,
-    leases: Option<Leases>,
+    leases: Option<BeatLeases>,
 ) -> Result<(), Failure> {
     let writer = Arc::clone(&clusters.writer).run(clusters.counters.clone(), clusters.stop.clone());
     let sweeper = tasks::sweep(Arc::clone(clusters), clusters.stop.clone());

@@ -155,7 +155,7 @@ pub(super) const STOCK: [(&str, &str); 150] = [
 ];
 
 /// Ours in addition, with the flags that the hosted controllers add.
-pub(super) const OURS: [&str; 95] = [
+pub(super) const OURS: [&str; 96] = [
     "additional-bind-addresses",
     "additional-cluster-cidrs",
     "allow-plaintext-endpoints",
@@ -166,6 +166,7 @@ pub(super) const OURS: [&str; 95] = [
     "cluster-cidr-selector-terms",
     "cluster-concurrency",
     "cluster-health-audit",
+    "cluster-health-beats-namespace",
     "cluster-health-confirm-interval",
     "cluster-health-connection-max-age",
     "cluster-health-failure-threshold",
