@@ -33,8 +33,12 @@ async fn hub() -> Kubectl {
     for namespace in [NAMESPACE, "kube-federation-system"] {
         hub.run(&format!("create namespace {namespace}"));
     }
-    for file in ["role", "role-binding", "cluster-health-account", "cluster-health-clusterprofile"]
-    {
+    let files = [
+        "cluster-health-account",
+        "cluster-health-clusterprofile",
+        "cluster-health-member-secrets",
+    ];
+    for file in ["role", "role-binding"].into_iter().chain(files) {
         hub.run(&format!("apply -f config/rbac/{file}.yaml"));
     }
     hub.run(&format!("apply -n {NAMESPACE} -f config/rbac/namespaces/member-secrets.yaml"));

@@ -11,6 +11,7 @@ use health::Status;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+pub(crate) mod cluster_api;
 pub(crate) mod cluster_profile;
 pub(crate) mod kubefed;
 pub(crate) mod lease;

@@ -11,12 +11,13 @@ use manager::{
 };
 use probe::{ConnectionLimits, Names, Resolver};
 
+use crate::api::cluster_api;
 use crate::api::cluster_profile::{CLUSTER_PROFILES, CRD, GROUP};
 use crate::api::kubefed::KUBEFED_CLUSTERS;
 use crate::api::tke::CLUSTERS;
 use crate::beat_command;
+use crate::cluster_api::ClusterApi;
 use crate::cluster_profile::ClusterProfiles;
-use crate::cluster_profile::options::ClusterProfileOptions;
 use crate::engine::{self, Exposed, Guarding, Limits, Metrics, NetworkTargets, Source};
 use crate::flags::FLAGS;
 use crate::kubefed::{KubeFed, UpstreamMetrics};
@@ -89,7 +90,7 @@ impl Runner for Watch {
 
     fn manifest(&self) -> Option<&'static str> {
         Some(
-            "config/rbac/cluster-health.yaml and cluster-health-account.yaml, for TKEStack's Clusters cluster-health-tke.yaml, for ClusterProfiles cluster-health-clusterprofile.yaml, and without --use-service-account-credentials cluster-health-process.yaml",
+            "config/rbac/cluster-health.yaml and cluster-health-account.yaml, for TKEStack's Clusters cluster-health-tke.yaml, for ClusterProfiles cluster-health-clusterprofile.yaml, for Cluster API's Clusters cluster-health-capi.yaml, and without --use-service-account-credentials cluster-health-process.yaml",
         )
     }
 
@@ -180,28 +181,49 @@ fn kinds(options: &Options) -> Vec<Awaited> {
             kind: kind.clone(),
             crd: CrdOf::Anybody,
             namespace: profiles.watched_namespace(),
-            rights: cluster_profile_rights(profiles, &options.limits),
+            rights: shared_rights(
+                (CRD, GROUP, "clusterprofiles"),
+                (&profiles.namespaces, &profiles.secret_namespaces),
+                &options.limits,
+            ),
         })
     });
-    kubefed.into_iter().chain(tke).chain(profiles).collect()
+    let capi = options.cluster_api.as_ref().map(|capi| Awaited {
+        kind: cluster_api::CLUSTERS[0].clone(),
+        crd: CrdOf::Anybody,
+        namespace: capi.watched_namespace(),
+        rights: shared_rights(
+            (cluster_api::CRD, cluster_api::GROUP, "clusters"),
+            (&capi.namespaces, &[]),
+            &options.limits,
+        ),
+    });
+    kubefed.into_iter().chain(tke).chain(profiles).chain(capi).collect()
 }
 
-/// The rights for ClusterProfiles. With those of all namespaces it is not known where Secrets have to be read.
-fn cluster_profile_rights(profiles: &ClusterProfileOptions, limits: &Limits) -> Vec<Permission> {
-    const KIND: &str = "clusterprofiles";
+/// The rights for objects of others, by CRD, group and plural. With those of all namespaces it is not known where Secrets
+/// have to be read.
+fn shared_rights(
+    (crd, group, plural): (&'static str, &'static str, &'static str),
+    (namespaces, of_secrets): (&[String], &[String]),
+    limits: &Limits,
+) -> Vec<Permission> {
     let mut needed = vec![
-        Permission::new("get", "apiextensions.k8s.io", "customresourcedefinitions").named(CRD),
+        Permission::new("get", "apiextensions.k8s.io", "customresourcedefinitions").named(crd),
     ];
-    for namespace in profiles.namespaces.iter().chain(&profiles.secret_namespaces) {
+    for namespace in namespaces.iter().chain(of_secrets) {
         needed.push(Permission::new("get", "", "secrets").in_namespace_of(Some(namespace)));
     }
-    let namespace = profiles.watched_namespace();
+    let namespace = match namespaces {
+        [one] => Some(one.as_str()),
+        _ => None,
+    };
     if !limits.audit {
-        let status = Permission::new("patch", GROUP, KIND).subresource("status");
-        needed.push(status.in_namespace_of(namespace.as_deref()));
+        let status = Permission::new("patch", group, plural).subresource("status");
+        needed.push(status.in_namespace_of(namespace));
     }
     if limits.shards > 1 {
-        needed.push(Permission::new("get", GROUP, KIND).in_namespace_of(namespace.as_deref()));
+        needed.push(Permission::new("get", group, plural).in_namespace_of(namespace));
     }
     needed
 }
@@ -264,7 +286,10 @@ fn sources(
         Arc::new(ClusterProfiles::new(options, allow_plaintext, Arc::clone(prober)))
             as Arc<dyn Source>
     });
-    kubefed.into_iter().chain(tke).chain(profiles).collect()
+    let capi = options.cluster_api.clone().map(|options| {
+        Arc::new(ClusterApi::new(options, allow_plaintext, Arc::clone(prober))) as Arc<dyn Source>
+    });
+    kubefed.into_iter().chain(tke).chain(profiles).chain(capi).collect()
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ flags::declare! {
     pub(crate) FLAGS in "cluster-health-controller";
 
     FLAVOURS: Vec<String> = strings("cluster-health-flavours", "auto")
-        "Object models of member clusters: kubefed, tke, and clusterprofile of the Cluster Inventory API. auto stands for kubefed and tke. Each is enabled as soon as its kind is served.";
+        "Object models of member clusters: kubefed, tke, clusterprofile of the Cluster Inventory API, and capi of Cluster API. auto stands for kubefed and tke. Each is enabled as soon as its kind is served.";
     KUBEFED_NAMESPACE: String = string("cluster-health-kubefed-namespace", "kube-federation-system")
         "Namespace of the KubeFedClusters, and of the Secrets that ClusterCredentials refer to; empty for all namespaces.";
     KUBEFED_CONFIG: String = string("cluster-health-kubefed-config", "kubefed")
@@ -21,16 +21,18 @@ flags::declare! {
         "Names in spec.clusterManager of the ClusterProfiles for which this program also writes ControlPlaneHealthy and version.kubernetes; other cluster managers write both themselves.";
     PROFILE_SECRET_NAMESPACES: Vec<String> = strings("cluster-health-profile-secret-namespaces", "")
         "Namespaces whose Secrets with the label infra-controller-manager/send-to-member every ClusterProfile may name, besides those of its own namespace. Whoever writes the status of a ClusterProfile can have any such kubeconfig and token there sent to a server of their choice.";
+    CAPI_NAMESPACES: Vec<String> = strings("cluster-health-capi-namespaces", "")
+        "Namespaces of Cluster API's Clusters; empty for all namespaces. With more than one, the Clusters of all namespaces are watched and those of other namespaces are ignored.";
     ZONES: bool = bool("cluster-health-zones", "true")
         "Write zones and region of ready KubeFedClusters, read from the labels of their Nodes.";
     PERIOD: GoDuration = duration("cluster-health-period", "10s")
-        "Time from the start of one probe of a KubeFedCluster or ClusterProfile to the start of the next; at least 1s.";
+        "Time from the start of one probe of a KubeFedCluster, ClusterProfile or Cluster of Cluster API to the start of the next; at least 1s.";
     TIMEOUT: GoDuration = duration("cluster-health-timeout", "3s")
-        "Maximum duration of one probe of a KubeFedCluster or ClusterProfile, including retries; at least 100ms.";
+        "Maximum duration of one probe of a KubeFedCluster, ClusterProfile or Cluster of Cluster API, including retries; at least 100ms.";
     FAILURE_THRESHOLD: i64 = int32("cluster-health-failure-threshold", "3")
-        "Number of consecutive failed probes after which a ready KubeFedCluster or ClusterProfile is published as failing.";
+        "Number of consecutive failed probes after which a ready KubeFedCluster, ClusterProfile or Cluster of Cluster API is published as failing.";
     SUCCESS_THRESHOLD: i64 = int32("cluster-health-success-threshold", "1")
-        "Number of consecutive successful probes after which a failing KubeFedCluster or ClusterProfile is published as ready.";
+        "Number of consecutive successful probes after which a failing KubeFedCluster, ClusterProfile or Cluster of Cluster API is published as ready.";
     CONFIRM_INTERVAL: GoDuration = duration("cluster-health-confirm-interval", "10s")
         "Time after which a probe is repeated whose result differs from the published health, if the period is longer; at least 1s.";
     JITTER: f64 = float32("cluster-health-jitter", "0.1")

@@ -1,8 +1,8 @@
-//! The credential of a user in a kubeconfig that a Secret holds. Only what is inside the kubeconfig is used: the author of a
+//! A context of a kubeconfig that a Secret holds. Only what is inside the kubeconfig is used: the author of a
 //! Secret would have files, commands and passwords read and run here. Pure.
 
 use health::Code;
-use kube::config::{AuthInfo, Kubeconfig};
+use kube::config::{AuthInfo, Cluster, Kubeconfig};
 use probe::{ClientPair, Problem};
 use secrecy::{ExposeSecret as _, SecretSlice, SecretString};
 
@@ -11,16 +11,21 @@ use crate::api::secret;
 /// Token and client certificate.
 pub(crate) type Credential = (Option<SecretString>, Option<ClientPair>);
 
-/// Token and client certificate of the user of `context`, by default the current one; at least one of them. `place` is
-/// the Secret and its key.
+/// A context of a kubeconfig: the user, and the cluster if the kubeconfig has it.
+pub(crate) struct InContext {
+    pub(crate) cluster: Option<Cluster>,
+    user: AuthInfo,
+}
+
+/// The context of this name, by default the current one. `place` is the Secret and its key.
 ///
 /// # Errors
-/// The first thing that is missing or cannot be used.
-pub(crate) fn credential(
+/// The first thing that is missing or cannot be read.
+pub(crate) fn read(
     kubeconfig: Option<&SecretSlice<u8>>,
     context: Option<&str>,
     place: &str,
-) -> Result<Credential, Problem> {
+) -> Result<InContext, Problem> {
     let missing = |text: String| Problem::new(Code::SecretMissing, text);
     let text = kubeconfig.ok_or_else(|| missing(format!("{place} does not exist")))?;
     // The error of the parser may quote a credential.
@@ -28,30 +33,61 @@ pub(crate) fn credential(
     let file = text.and_then(|text| Kubeconfig::from_yaml(text).ok());
     let file = file.ok_or_else(|| missing(format!("{place} is not a kubeconfig")))?;
     let context = context.or(file.current_context.as_deref()).unwrap_or_default();
-    let user = user_of(&file, context)
-        .ok_or_else(|| missing(format!("{place} has no user for context {context:?}")))?;
-    let token = user.token.as_ref().map(secrecy::ExposeSecret::expose_secret);
-    let token = token.filter(|token| !token.trim().is_empty()).map(SecretString::from);
-    let pair = pair(user).ok_or_else(|| {
-        let text = format!(
-            "the user of {place} needs both client-certificate-data and client-key-data, in base64"
-        );
-        Problem::new(Code::ClientCertificate, text)
-    })?;
-    if token.is_none() && pair.is_none() {
-        let text = format!(
-            "the user of {place} has neither a token nor client-certificate-data; files, exec plugins, auth providers \
-             and passwords are not used"
-        );
-        return Err(Problem::new(Code::TokenEmpty, text));
-    }
-    Ok((token, pair))
+    in_context(&file, context)
+        .ok_or_else(|| missing(format!("{place} has no user for context {context:?}")))
 }
 
-fn user_of<'a>(file: &'a Kubeconfig, context: &str) -> Option<&'a AuthInfo> {
+fn in_context(file: &Kubeconfig, context: &str) -> Option<InContext> {
     let context = file.contexts.iter().find(|it| it.name == context)?.context.as_ref()?;
+    let cluster = file.clusters.iter().find(|it| it.name == context.cluster);
+    let cluster = cluster.and_then(|it| it.cluster.clone());
     let name = context.user.as_deref()?;
-    file.auth_infos.iter().find(|user| user.name == name)?.auth_info.as_ref()
+    let user = file.auth_infos.iter().find(|user| user.name == name)?.auth_info.clone()?;
+    Some(InContext { cluster, user })
+}
+
+impl InContext {
+    /// Token and client certificate of the user; at least one of them.
+    ///
+    /// # Errors
+    /// The first thing that is missing or cannot be used.
+    pub(crate) fn credential(&self, place: &str) -> Result<Credential, Problem> {
+        let Self { user, .. } = self;
+        let token = user.token.as_ref().map(secrecy::ExposeSecret::expose_secret);
+        let token = token.filter(|token| !token.trim().is_empty()).map(SecretString::from);
+        let pair = pair(user).ok_or_else(|| {
+            let text = format!(
+                "the user of {place} needs both client-certificate-data and client-key-data, in base64"
+            );
+            Problem::new(Code::ClientCertificate, text)
+        })?;
+        if token.is_none() && pair.is_none() {
+            let text = format!(
+                "the user of {place} has neither a token nor client-certificate-data; files, exec plugins, auth \
+                 providers and passwords are not used"
+            );
+            return Err(Problem::new(Code::TokenEmpty, text));
+        }
+        Ok((token, pair))
+    }
+
+    /// The first thing of the user that would have us run, read or be somebody else; such a user is not the one that
+    /// its token belongs to.
+    pub(crate) fn first_refused(&self) -> Option<&'static str> {
+        let AuthInfo { exec, auth_provider, token_file, username, password, .. } = &self.user;
+        let AuthInfo { client_certificate, client_key, impersonate, .. } = &self.user;
+        [
+            (exec.is_some(), "exec"),
+            (auth_provider.is_some(), "auth-provider"),
+            (token_file.is_some(), "tokenFile"),
+            (client_certificate.is_some(), "client-certificate"),
+            (client_key.is_some(), "client-key"),
+            (username.is_some() || password.is_some(), "username and password"),
+            (impersonate.is_some() || self.user.impersonate_groups.is_some(), "impersonation"),
+        ]
+        .into_iter()
+        .find_map(|(is_there, name)| is_there.then_some(name))
+    }
 }
 
 /// The client certificate, if there is one; outside, `None` for half of one.
@@ -89,7 +125,8 @@ users:
     fn in_context(context: &str, text: &str) -> Result<Credential, Problem> {
         let (text, context) =
             (text.as_bytes().to_vec().into(), Some(context).filter(|it| !it.is_empty()));
-        credential(Some(&text), context, "key value of Secret ns/s")
+        let place = "key value of Secret ns/s";
+        read(Some(&text), context, place)?.credential(place)
     }
 
     #[test]

@@ -9,6 +9,7 @@
 pub mod admission;
 mod api;
 mod beat_command;
+mod cluster_api;
 mod cluster_profile;
 mod controller;
 mod credential_policy;
@@ -21,6 +22,7 @@ mod options;
 mod paging;
 mod probe_command;
 mod secret_data;
+mod shared_conditions;
 mod stored_objects;
 mod subject;
 #[cfg(test)]

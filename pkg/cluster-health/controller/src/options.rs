@@ -9,6 +9,7 @@ use resilience::Rate;
 use transport::DialPolicy;
 
 use crate::api::is_name;
+use crate::cluster_api::ClusterApiOptions;
 use crate::cluster_profile::options::ClusterProfileOptions;
 use crate::engine::{Limits, Reference};
 use crate::flags::{
@@ -56,6 +57,8 @@ pub(crate) struct Options {
     pub tke: Option<TkeOptions>,
     /// `None` when that flavour is not asked for.
     pub cluster_profile: Option<ClusterProfileOptions>,
+    /// `None` when that flavour is not asked for.
+    pub cluster_api: Option<ClusterApiOptions>,
 }
 
 /// The guard against outages of this process.
@@ -116,6 +119,7 @@ pub(crate) fn judge(values: &Values) -> Result<(Options, Vec<String>), Vec<Probl
     };
     let tke = judge.tke(values, &policy);
     let profiles = ClusterProfileOptions::judge(values, policy, &mut judge.problems);
+    let capi = ClusterApiOptions::judge(values, policy, &mut judge.problems);
     let members = MemberOptions {
         connection_max_age: judge.span(&CONNECTION_MAX_AGE),
         idle_timeout: judge.positive(&IDLE_TIMEOUT),
@@ -132,6 +136,7 @@ pub(crate) fn judge(values: &Values) -> Result<(Options, Vec<String>), Vec<Probl
         kubefed: flavours.contains("kubefed").then_some(kubefed),
         tke: flavours.contains("tke").then_some(tke),
         cluster_profile: flavours.contains("clusterprofile").then_some(profiles),
+        cluster_api: flavours.contains("capi").then_some(capi),
     };
     if judge.problems.is_empty() {
         let warnings = warnings(values, &options);
@@ -318,7 +323,7 @@ impl Judge<'_> {
     }
 
     fn flavours(&mut self) -> BTreeSet<&'static str> {
-        const BUILT: [&str; 3] = ["kubefed", "tke", "clusterprofile"];
+        const BUILT: [&str; 4] = ["kubefed", "tke", "clusterprofile", "capi"];
         /// Those whose objects no other program owns.
         const AUTO: [&str; 2] = ["kubefed", "tke"];
         let mut chosen = BTreeSet::new();

@@ -21,6 +21,8 @@ use crate::credential_policy::{SEND_LABEL, SERVICE_ACCOUNT_TOKEN, SecretFacts};
 /// Where Secrets are.
 pub(crate) const SECRETS: Resource = Resource::namespaced("", "v1", "Secret", "secrets");
 const LIMIT: Duration = Duration::from_secs(10);
+/// Type of the Secrets that Cluster API's providers make.
+pub(crate) const CLUSTER_API_SECRET: &str = "cluster.x-k8s.io/secret";
 
 /// The keys of a Secret that a member needs. Others are not decoded.
 #[derive(Default, Deserialize)]
@@ -37,6 +39,9 @@ pub(crate) struct SecretData {
     pub(crate) certificate: Option<SecretSlice<u8>>,
     #[serde(rename = "tls.key", deserialize_with = "secret::bytes")]
     pub(crate) key: Option<SecretSlice<u8>>,
+    /// The Secret has the type of those that Cluster API's providers make.
+    #[serde(skip)]
+    pub(crate) is_of_cluster_api: bool,
     /// The value of the one further key that was asked for.
     #[serde(skip)]
     pub(crate) entry: Option<SecretSlice<u8>>,
@@ -59,7 +64,7 @@ pub(crate) enum ReadError {
     Refused { what: String, status: StatusCode },
     #[error(
         "cannot read {what}: the permission to {right} is missing; apply \
-         config/rbac/cluster-health-account.yaml (for ClusterProfiles \
+         config/rbac/cluster-health-account.yaml (for ClusterProfiles and Cluster API's Clusters \
          namespaces/member-secrets.yaml in each namespace of them), and cluster-health-process.yaml without \
          --use-service-account-credentials"
     )]
@@ -178,6 +183,7 @@ impl SecretData {
         let Secret { metadata, kind, data } = serde_json::from_slice::<Secret>(json).ok()?;
         let mut data = data.unwrap_or_default();
         let label = metadata.and_then(|it| it.labels?.remove(SEND_LABEL));
+        data.is_of_cluster_api = kind.as_deref() == Some(CLUSTER_API_SECRET);
         data.facts = SecretFacts {
             is_service_account_token: kind.as_deref() == Some(SERVICE_ACCOUNT_TOKEN),
             may_be_sent: label.is_some_and(|value| *value == *"true"),

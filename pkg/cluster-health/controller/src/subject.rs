@@ -10,11 +10,13 @@ use objects::Object;
 use probe::{Inputs, Problem};
 use transport::wipe;
 
+use crate::api::cluster_api;
 use crate::api::cluster_profile::{CLUSTER_PROFILES, ClusterProfile};
 use crate::api::is_name;
 use crate::api::kubefed::{KUBEFED_CLUSTERS, KubeFedCluster};
 use crate::api::secret::json_text;
 use crate::api::tke::{CLUSTER_CREDENTIALS, CLUSTERS, Cluster, ClusterCredential};
+use crate::cluster_api::access as capi_access;
 use crate::cluster_profile::access::way;
 use crate::credential_policy::{Lookup, Target, may_ask};
 use crate::kubefed::access;
@@ -36,13 +38,14 @@ enum Kind {
     Cluster,
     /// Its name is `namespace/name`.
     ClusterProfile,
+    ClusterApi,
 }
 
 /// A text that names no cluster object.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "cannot parse the object {0:?}: write kubefedcluster/NAME, cluster/NAME or \
-         clusterprofile/NAMESPACE/NAME"
+    "cannot parse the object {0:?}: write kubefedcluster/NAME, cluster/NAME, \
+         clusterprofile/NAMESPACE/NAME or capi/NAMESPACE/NAME"
 )]
 pub(crate) struct SubjectError(String);
 
@@ -56,11 +59,14 @@ impl FromStr for Subject {
             "kubefedcluster" | "kubefedclusters" => Kind::KubeFedCluster,
             "cluster" | "clusters" | "cls" => Kind::Cluster,
             "clusterprofile" | "clusterprofiles" => Kind::ClusterProfile,
+            "capi" => Kind::ClusterApi,
             _ => return Err(refused()),
         };
         let is_valid = match (kind, name.split_once('/')) {
-            (Kind::ClusterProfile, Some((namespace, name))) => is_name(namespace) && is_name(name),
-            (Kind::ClusterProfile, None) => false,
+            (Kind::ClusterProfile | Kind::ClusterApi, Some((namespace, name))) => {
+                is_name(namespace) && is_name(name)
+            }
+            (Kind::ClusterProfile | Kind::ClusterApi, None) => false,
             _ => is_name(name),
         };
         is_valid.then(|| Self { kind, name: name.to_owned() }).ok_or_else(refused)
@@ -73,6 +79,7 @@ impl fmt::Display for Subject {
             Kind::KubeFedCluster => "kubefedcluster",
             Kind::Cluster => "cluster",
             Kind::ClusterProfile => "clusterprofile",
+            Kind::ClusterApi => "capi",
         };
         write!(f, "{kind}/{}", self.name)
     }
@@ -87,16 +94,21 @@ impl Subject {
             names.into_iter().map(move |name| Self { kind, name })
         };
         let federated = of_kind(&KUBEFED_CLUSTERS, Kind::KubeFedCluster);
-        let profiles = CLUSTER_PROFILES.iter().flat_map(|kind| objects.documents(kind));
-        let profiles: Vec<_> = profiles
-            .filter_map(|document| {
+        let in_namespaces = |resource: &Resource, kind: Kind| {
+            let named = objects.documents(resource).filter_map(|document| {
                 let metadata = &document["metadata"];
                 let namespace = metadata["namespace"].as_str().unwrap_or("default");
                 let name = format!("{namespace}/{}", metadata["name"].as_str()?);
-                Some(Self { kind: Kind::ClusterProfile, name })
-            })
-            .collect();
-        federated.chain(of_kind(&CLUSTERS, Kind::Cluster)).chain(profiles).collect()
+                Some(Self { kind, name })
+            });
+            named.collect::<Vec<_>>()
+        };
+        let profiles =
+            CLUSTER_PROFILES.iter().flat_map(|kind| in_namespaces(kind, Kind::ClusterProfile));
+        let capi =
+            cluster_api::CLUSTERS.iter().flat_map(|kind| in_namespaces(kind, Kind::ClusterApi));
+        let clusters = federated.chain(of_kind(&CLUSTERS, Kind::Cluster));
+        clusters.chain(profiles).chain(capi).collect()
     }
 
     /// Whether the controller follows a healthy answer by an authenticated read.
@@ -117,6 +129,7 @@ impl Subject {
             Kind::KubeFedCluster => kubefed_inputs(objects, &self.name, lookup).await,
             Kind::Cluster => tke_inputs(objects, &self.name, lookup).await,
             Kind::ClusterProfile => profile_inputs(objects, &self.name, lookup).await,
+            Kind::ClusterApi => capi_inputs(objects, &self.name, lookup).await,
         }
     }
 }
@@ -242,6 +255,23 @@ async fn profile_inputs(
     };
     let secret = objects.secret(&way.secret, way.entry.as_deref()).await?;
     Ok(way.inputs(secret.as_ref(), false))
+}
+
+async fn capi_inputs(
+    objects: &StoredObjects,
+    key: &str,
+    lookup: &Lookup,
+) -> Result<Result<Inputs, Problem>, ReadError> {
+    if let Err(refusal) = may_ask(lookup.asker) {
+        return Ok(Err(refusal.problem("the Secret of the Cluster")));
+    }
+    let cluster: Object<cluster_api::Cluster> =
+        objects.whole(&cluster_api::CLUSTERS[0], key).await?;
+    let secret = match capi_access::secret_key(&cluster) {
+        Ok(key) => objects.secret(&key, Some(capi_access::KEY)).await?,
+        Err(problem) => return Ok(Err(problem)),
+    };
+    Ok(capi_access::inputs(&cluster, secret.as_ref(), false))
 }
 
 #[cfg(test)]

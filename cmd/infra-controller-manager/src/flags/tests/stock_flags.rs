@@ -155,7 +155,7 @@ pub(super) const STOCK: [(&str, &str); 150] = [
 ];
 
 /// Ours in addition, with the flags that the hosted controllers add.
-pub(super) const OURS: [&str; 96] = [
+pub(super) const OURS: [&str; 97] = [
     "additional-bind-addresses",
     "additional-cluster-cidrs",
     "allow-plaintext-endpoints",
@@ -167,6 +167,7 @@ pub(super) const OURS: [&str; 96] = [
     "cluster-concurrency",
     "cluster-health-audit",
     "cluster-health-beats-namespace",
+    "cluster-health-capi-namespaces",
     "cluster-health-confirm-interval",
     "cluster-health-connection-max-age",
     "cluster-health-failure-threshold",

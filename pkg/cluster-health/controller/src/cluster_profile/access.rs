@@ -141,7 +141,8 @@ impl Way<'_> {
             Provider::Kubeconfig => {
                 let entry = self.entry.as_deref().unwrap_or_default();
                 let place = format!("key {entry} of Secret {key}");
-                kubeconfig_user::credential(secret.entry.as_ref(), self.context, &place)?
+                kubeconfig_user::read(secret.entry.as_ref(), self.context, &place)?
+                    .credential(&place)?
             }
         };
         let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());

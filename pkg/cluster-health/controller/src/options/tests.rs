@@ -49,6 +49,7 @@ fn every_value_that_cannot_be_is_refused_with_its_flag() {
         "--cluster-health-profile-namespaces=a/b",
         "--cluster-health-profile-secret-namespaces=..",
         "--cluster-health-profile-selector=a=b=c",
+        "--cluster-health-capi-namespaces=a,b/c",
         "--cluster-health-shards-namespace=",
         "--cluster-health-beats-namespace=a/b",
         "--healthcheck-period=0s",

@@ -96,7 +96,7 @@ fn command() -> Command {
             Arg::new("object")
                 .value_name("OBJECT")
                 .help(
-                    "kubefedcluster/NAME, cluster/NAME or clusterprofile/NAMESPACE/NAME: probe the \
+                    "kubefedcluster/NAME, cluster/NAME, clusterprofile/NAMESPACE/NAME or capi/NAMESPACE/NAME: probe the \
                     member of this object, with its credential, both read from the management API",
                 )
                 .value_parser(|text: &str| text.parse::<Subject>())

@@ -1,7 +1,8 @@
-use health::{Code, Finding, ProbePath};
+use health::{Code, Finding, ProbePath, Status};
 
 use super::*;
 use crate::engine::now;
+use crate::shared_conditions::WITHIN_OBJECTIVE;
 
 fn time(text: &str) -> Timestamp {
     text.parse().unwrap()

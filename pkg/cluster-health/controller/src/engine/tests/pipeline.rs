@@ -24,6 +24,7 @@ use workqueue::{Backoff, Jitter, Next, QueueMetrics, Reconcile as _, Retry, Work
 use super::S;
 use super::scene::{Answer, KIND, Members, Scene, target};
 use crate::api::WithSpec;
+use crate::cluster_api::testing::kubeconfig;
 use crate::engine::cluster_registry::Known;
 use crate::engine::connections::SecretCache;
 use crate::engine::follow::subscribe;
@@ -33,7 +34,7 @@ use crate::engine::{
     self, AnnouncedEnds, ClusterProber, Flavour, FlavourRegistry, MemberId, ObjectModel, Resolve,
     Seed, Statement, StatusWrite, Supervision, Work,
 };
-use crate::secret_data::{SECRETS, SecretData};
+use crate::secret_data::{CLUSTER_API_SECRET, SECRETS, SecretData};
 use crate::testing::informer;
 
 const BACKOFF: Backoff = Backoff::doubling(S1, S1, Jitter::Above(0.5));
@@ -273,7 +274,10 @@ impl<R: Conforming> Bench<R> {
                 return Reply::failure(500, "InternalError");
             }
             // Each Secret has a token of its own.
-            Reply::Json(200, json!({"data": {"token": STANDARD.encode(asked.path())}}))
+            let user = format!("{{token: \"{}\"}}", asked.path());
+            let value = STANDARD.encode(kubeconfig(&user, ""));
+            let data = json!({"token": STANDARD.encode(asked.path()), "value": value});
+            Reply::Json(200, json!({"type": CLUSTER_API_SECRET, "data": data}))
         });
         let (_, told) = unbounded_channel();
         let secrets = informer::<Metadata>(&SECRETS, vec![], told).await;

@@ -20,6 +20,7 @@ use prometheus::{Registry as Metrics, TextEncoder};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
+use crate::api::cluster_api;
 use crate::api::cluster_profile::CLUSTER_PROFILES;
 use crate::api::tke::{CLUSTERS, MACHINES};
 use crate::engine::beats::BeatWatch;
@@ -191,7 +192,8 @@ impl Scene {
         let (recorder, broadcaster) = events::start(client.clone(), "fake", "fake", event_metrics);
         let recorder = if audit { events::Recorder::mute() } else { recorder };
         let [profiles, _] = &CLUSTER_PROFILES;
-        let clients = [&KIND, &TKE[0], &TKE[1], profiles].map(|kind| {
+        let [capi] = &cluster_api::CLUSTERS;
+        let clients = [&KIND, &TKE[0], &TKE[1], profiles, capi].map(|kind| {
             let limit = Duration::from_secs(5);
             let client = ObjectClient::<Dynamic>::new(client.clone(), kind.clone(), "fake", limit);
             (kind.into(), client)
