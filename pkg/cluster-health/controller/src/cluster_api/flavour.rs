@@ -91,6 +91,13 @@ impl ClusterApi {
         self.kind.get_or_init(|| kind);
     }
 
+    /// Whether the object is in a namespace of this installation.
+    fn is_ours(&self, object: &Object<Cluster>) -> bool {
+        let namespaces = &self.options.namespaces;
+        let namespace = object.metadata.namespace().unwrap_or_default();
+        namespaces.is_empty() || namespaces.iter().any(|it| it == namespace)
+    }
+
     /// The only namespace that is watched; `None` for all.
     pub(super) fn watched_namespace(&self) -> Option<String> {
         self.options.watched_namespace()
@@ -143,11 +150,8 @@ impl ObjectModel for ClusterApi {
     type Schema = Cluster;
 
     fn supervision(&self, object: &Object<Cluster>) -> Supervision {
-        let namespaces = &self.options.namespaces;
-        let namespace = object.metadata.namespace().unwrap_or_default();
-        let is_in = namespaces.is_empty() || namespaces.iter().any(|it| it == namespace);
         let is_there = object.status.initialization.control_plane_initialized;
-        if !is_in || !is_there || object.metadata.deleting() {
+        if !self.is_ours(object) || !is_there || object.metadata.deleting() {
             return Supervision::LeftAlone;
         }
         if pause(object).is_some() { Supervision::Locked } else { Supervision::Probed }
@@ -179,9 +183,11 @@ impl ObjectModel for ClusterApi {
         shared_conditions::shown(&object.status.conditions, &())
     }
 
-    /// Nobody reads the conditions of a Cluster that is being deleted.
+    /// Nobody reads the conditions of a Cluster that is being deleted, and those in other namespaces may be of another
+    /// installation.
     fn is_to_be_withdrawn(&self, object: &Object<Cluster>) -> bool {
-        !object.metadata.deleting() && shared_conditions::has_ours(&object.status.conditions)
+        let is_read = self.is_ours(object) && !object.metadata.deleting();
+        is_read && shared_conditions::has_ours(&object.status.conditions)
     }
 }
 

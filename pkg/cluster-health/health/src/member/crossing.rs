@@ -40,6 +40,8 @@ impl Member {
 
     /// Publishes silence, unless the Lease says otherwise.
     pub(super) fn cross(&mut self, report: &Report, now: Instant) -> (Change, bool) {
+        // It waits for no guard any more.
+        self.held = None;
         match self.beat {
             Beat::Absent | Beat::Silent => self.publish(report, now),
             Beat::Unwell => {
