@@ -42,6 +42,9 @@ impl Management {
     pub(crate) async fn start() -> anyhow::Result<Self> {
         let plane = ControlPlane::start(ControlPlaneOptions::default()).await?;
         kubectl(&plane, &["apply", "-f", "config/crd"])?;
+        for file in ["cluster-health", "cluster-health-account"] {
+            kubectl(&plane, &["apply", "-f", &format!("config/rbac/{file}.yaml")])?;
+        }
         let established = ["wait", "--for=condition=established", "--timeout=60s", "crd", "--all"];
         kubectl(&plane, &established)?;
         let client = plane.client().await;
