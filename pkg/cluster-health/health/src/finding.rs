@@ -1,5 +1,6 @@
 //! The result of one probe: [`Finding`], and the [`Report`] that the prober hands to the engine. [`classify`] makes a
-//! finding of an HTTP answer, and [`PathMemory`] remembers the health path that a server knows.
+//! finding of an HTTP answer, [`PathMemory`] remembers the health path that a server knows, and [`one_line`] makes text
+//! of a server fit for a message.
 
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -207,93 +208,46 @@ impl PathMemory {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// Characters in the longest message.
+pub(crate) const MESSAGE_MAX: usize = 1024;
 
-    #[test]
-    fn a_finding_is_told_in_one_sentence_with_its_code() {
-        let path = ProbePath::Readyz;
-        let rows = [
-            (Finding::ok(ProbePath::Healthz), "/healthz responded with ok"),
-            (Finding::failed(Code::Http(503), path), "/readyz responded without ok: http-503"),
-            (Finding::failed(Code::Timeout, path), "cluster is not reachable: timeout"),
-            (Finding::failed(Code::CaParse, path), "cluster cannot be probed: ca-parse"),
-            (
-                Finding::failed(Code::Timeout, ProbePath::Namespaces).after_a_response(),
-                "/api/v1/namespaces responded without ok: timeout",
-            ),
-        ];
-        for (finding, sentence) in rows {
-            assert_eq!(finding.to_string(), sentence);
+/// `text` in one line of at most [`MESSAGE_MAX`] characters, without what stands before the `@` of
+/// a URL: a user name and password must not appear.
+pub fn one_line(text: &str) -> String {
+    short_line(text, MESSAGE_MAX)
+}
+
+/// [`one_line`] of at most `limit` characters; nothing for a limit of 0.
+pub(crate) fn short_line(text: &str, limit: usize) -> String {
+    let mut line = String::with_capacity(text.len().min(4 * MESSAGE_MAX));
+    let printable = |c: char| !c.is_whitespace() && !c.is_control();
+    for word in text.split(|c| !printable(c)).filter(|word| !word.is_empty()) {
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        push_without_login(&mut line, word);
+    }
+    if let Some((cut, _)) = line.char_indices().nth(limit) {
+        let last = line[..cut].char_indices().next_back().map_or(0, |(start, _)| start);
+        line.truncate(last);
+        if limit > 0 {
+            line.push('…');
         }
     }
-
-    /// rule:an-answer-proves-reachability
-    #[test]
-    fn a_cluster_that_answered_once_in_a_probe_is_not_unreachable() {
-        let lost = Finding::failed(Code::Reset, ProbePath::Namespaces);
-        assert_eq!(lost.verdict(), Verdict::Unreachable);
-        assert_eq!(lost.after_a_response().verdict(), Verdict::Unhealthy);
-        let malformed = Finding::failed(Code::BadEndpoint, ProbePath::Readyz);
-        assert_eq!(malformed.after_a_response(), malformed);
-    }
-
-    #[test]
-    fn a_finding_is_small() {
-        assert!(size_of::<Finding>() <= 8);
-    }
+    line
 }
 
-#[cfg(test)]
-mod classify_tests {
-    use super::*;
-    use crate::Verdict;
-
-    /// rule:an-answer-proves-reachability
-    #[test]
-    fn every_answer_but_ok_is_unhealthy_and_none_is_unreachable() {
-        let rows: [(ProbePath, u16, &[u8], Option<Code>); 14] = [
-            (ProbePath::Readyz, 200, b"ok", None),
-            (ProbePath::Readyz, 200, b" OK\r\n", None),
-            (ProbePath::Healthz, 200, b"Ok", None),
-            (ProbePath::Readyz, 200, b"", Some(Code::Body)),
-            (ProbePath::Readyz, 200, b"okay", Some(Code::Body)),
-            (ProbePath::Readyz, 200, b"\xff\xfe", Some(Code::Body)),
-            (ProbePath::Readyz, 204, b"ok", Some(Code::Http(204))),
-            (ProbePath::Readyz, 302, b"ok", Some(Code::Http(302))),
-            (ProbePath::Readyz, 401, b"", Some(Code::Unauthorized)),
-            (ProbePath::Readyz, 403, b"", Some(Code::Forbidden)),
-            (ProbePath::Healthz, 404, b"", Some(Code::Http(404))),
-            (ProbePath::Readyz, 429, b"ok", Some(Code::Http(429))),
-            (ProbePath::Readyz, 500, b"[-]etcd failed", Some(Code::Http(500))),
-            (ProbePath::Namespaces, 200, b"{\"items\":[]}", None),
-        ];
-        for (path, status, body, code) in rows {
-            let finding = classify(path, status, body);
-            let verdict = if code.is_none() { Verdict::Ok } else { Verdict::Unhealthy };
-            assert_eq!((finding.code(), finding.verdict()), (code, verdict), "{path} {status}");
+/// Everything between `://` and the last `@` goes, also where a password holds a slash.
+fn push_without_login(line: &mut String, word: &str) {
+    match word.split_once("://") {
+        Some((scheme, rest)) => {
+            line.push_str(scheme);
+            line.push_str("://");
+            line.push_str(rest.rsplit_once('@').map_or(rest, |(_, host)| host));
         }
+        None => line.push_str(word),
     }
 }
 
 #[cfg(test)]
-mod path_memory_tests {
-    use super::*;
-
-    #[test]
-    fn readyz_is_asked_for_again_after_an_hour_of_healthz() {
-        let (mut memory, start) = (PathMemory::default(), Instant::now());
-        assert_eq!(memory.path(start), ProbePath::Readyz);
-        memory.note(ProbePath::Healthz, start);
-        let almost = start + Duration::from_secs(3599);
-        memory.note(ProbePath::Healthz, almost);
-        assert_eq!(memory.path(almost), ProbePath::Healthz);
-        let later = start + ASK_AGAIN;
-        assert_eq!(memory.path(later), ProbePath::Readyz);
-        memory.note(ProbePath::Healthz, later);
-        assert_eq!(memory.path(later + Duration::from_secs(1)), ProbePath::Healthz);
-        memory.note(ProbePath::Readyz, later);
-        assert_eq!(memory.path(later), ProbePath::Readyz);
-    }
-}
+mod tests;

@@ -8,15 +8,14 @@
 //! | file | holds |
 //! |---|---|
 //! | `code.rs` | [`Verdict`], and [`Code`]: why a probe failed, as a short word that never changes |
-//! | `finding.rs` | [`Finding`], [`Report`]: the result of one probe; [`classify`]: from an HTTP answer to a finding |
+//! | `finding.rs` | [`Finding`], [`Report`]: the result of one probe; [`classify`]: from an HTTP answer to a finding; [`one_line`]: text for messages |
 //! | `attempts.rs` | [`Attempts`]: the attempts of one probe within its time limit |
 //! | `schedule.rs` | [`Policy`]: period, thresholds and damping of a cluster; when the next probe starts |
-//! | `member.rs`, `member/` | [`Member`]: the state of one cluster; how it waits for the guard; [`explain`]: its message |
+//! | `member.rs`, `member/` | [`Member`]: the state of one cluster; what becomes of one that does not answer; [`explain`]: its message |
 //! | `beats.rs` | [`Beats`]: signs of life of clusters that cannot be probed |
 //! | `guard.rs` | [`Guard`]: whether silent members are down, or this process is cut off |
 //! | `thresholds.rs` | [`Tally`]: equal results in a row; [`Damping`]: higher thresholds for a cluster that flaps |
-//! | `published.rs` | [`Health`]: the published verdict; [`Published`]: the published state with its times |
-//! | `message.rs` | [`one_line`]: text for messages; whether a new cause of a failure gets an event |
+//! | `published.rs` | [`Health`]: the published verdict; [`Published`]: the published state with its times; whether a new cause of a failure gets an event |
 //! | `lifetime.rs` | [`Lifetime`]: validity of a credential, and notices before its end |
 //! | `availability.rs`, `availability/` | [`Ratios`]: the share of the time in which a cluster was well; [`Record`]: its text in objects; [`Objective`] |
 //! | `write_gate.rs` | whether a state is worth a write; delays of first probes and heartbeats |
@@ -34,7 +33,6 @@ mod finding;
 mod guard;
 mod lifetime;
 mod member;
-mod message;
 mod published;
 mod schedule;
 mod shards;
@@ -50,12 +48,11 @@ pub use availability::record::{Record, Sums};
 pub use beats::{Beat, Beats, Renewal};
 pub use capacity::{Load, is_insufficient, probes_at_once};
 pub use code::{Code, Verdict};
-pub use finding::{Endpoints, Finding, Moment, PathMemory, ProbePath, Report, classify};
+pub use finding::{Endpoints, Finding, Moment, PathMemory, ProbePath, Report, classify, one_line};
 pub use guard::{Evidence, Guard, GuardPolicy, GuardState, Round, Ruling};
 pub use lifetime::{ExpiryNotice, ExpiryStage, Lifetime};
 pub use member::readings::explain;
 pub use member::{Arrival, Effect, Last, Member};
-pub use message::one_line;
 pub use published::{Change, Condition, Health, Published, Status};
 pub use schedule::{Cadence, Policy};
 pub use shards::{Claim, LEADER, SHARD_INHERITED, SHARD_MARGIN, SHARD_TERM, Shards, View};

@@ -1,15 +1,13 @@
 //! [`Member`]: everything that is remembered about one cluster, and what each probe does to it.
 
-mod crossing;
-mod guarded;
 pub(crate) mod readings;
+mod silence;
 
 use std::time::{Duration, Instant};
 
 use crate::availability::Availability;
 use crate::guard::Held;
-use crate::message::{Causes, one_line};
-use crate::published::{Change, Published};
+use crate::published::{Causes, Change, Published};
 use crate::schedule::{Cause, Schedule};
 use crate::thresholds::{Decision, Flaps, Tally};
 use crate::write_gate::{WriteGate, first_probe, next_probe, share_of};
@@ -340,49 +338,6 @@ impl Member {
         let next = started + policy.cadence.interval(false, 0.5);
         let spread = now + share_of(policy.cadence.period, self.hash);
         self.schedule.no_later_than(if next > now { next } else { spread });
-    }
-
-    /// Publishes `Unknown` when no probe was completed for too long
-    /// (`rule:unwatched-clusters-become-unknown`).
-    pub fn sweep(&mut self, policy: &Policy, now: Moment) -> Option<Effect> {
-        if self.stale_at(policy)? > now.monotonic {
-            return None;
-        }
-        let before = self.health();
-        let change = Published::withdraw(&mut self.published, Health::Unknown, now);
-        if let Some(published) = &mut self.published {
-            published.detail.clone_from(&self.obstacle);
-        }
-        (self.held, self.unreachable_since, self.path_down) = (None, None, false);
-        let flapping = self.note_change(change, before, policy, now.monotonic);
-        self.causes.begin(None);
-        Some(Effect { flapping, ..Effect::of(change) })
-    }
-
-    /// Publishes `Unknown` with the reason `why`, because it cannot be observed. The next result is
-    /// published at once.
-    pub fn publish_unknown(&mut self, why: &str, now: Moment) -> Change {
-        self.tally = Tally::default();
-        self.causes.begin(None);
-        (self.held, self.unreachable_since, self.path_down) = (None, None, false);
-        let change = Published::withdraw(&mut self.published, Health::Unknown, now);
-        if let Some(published) = &mut self.published {
-            published.detail = Some(one_line(why).into());
-        }
-        change
-    }
-
-    /// When it becomes unknown if no probe is completed until then.
-    pub(crate) fn stale_at(&self, policy: &Policy) -> Option<Instant> {
-        match &self.published {
-            Some(published) if published.health == Health::Unknown => None,
-            Some(_) => Some(self.silent_since() + policy.stale_after()),
-            None => Some(self.judged_from + policy.first_grace()),
-        }
-    }
-
-    fn silent_since(&self) -> Instant {
-        self.completed.map_or(self.judged_from, |at| at.max(self.judged_from))
     }
 
     /// When the task of this member counts as stuck (`rule:stuck-tasks-are-replaced`).

@@ -1,5 +1,7 @@
-//! [`Health`]: the published verdict of a cluster, with the statuses and reasons of its conditions. [`Published`]: what its object
-//! says, or will say once it is written.
+//! [`Health`]: the published verdict of a cluster, with the statuses and reasons of its conditions. [`Published`]: what its
+//! object says, or will say once it is written. [`Causes`]: whether a new cause of a failure gets an event.
+
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 
@@ -255,39 +257,41 @@ impl Published {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// Between two causes that are told while the trouble goes on.
+const AT_MOST_EVERY: Duration = Duration::from_secs(60);
 
-    #[test]
-    fn a_health_is_read_back_from_what_it_publishes() {
-        for health in Health::ALL {
-            assert_eq!(Health::from_ready_reason(health.ready_reason()), Some(health));
-            assert_eq!(Health::from_ready(health.ready()).ready(), health.ready());
-        }
-        assert_eq!(Health::from_ready_reason("KubeletReady"), None);
+/// The cause that was told last.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Causes {
+    told: Option<u64>,
+    /// When one took the place of another.
+    changed_at: Option<Instant>,
+}
+
+impl Causes {
+    /// A new state was published with this cause, and its event names the cause.
+    pub(crate) fn begin(&mut self, cause: Option<u64>) {
+        self.told = cause;
     }
 
-    #[test]
-    fn every_health_has_both_conditions() {
-        // (health, Ready, its reason, Offline, its reason)
-        let rows = [
-            (Health::Ready, "True", "ClusterReady", "False", "ClusterReachable"),
-            (Health::NotReady, "False", "ClusterNotReady", "False", "ClusterReachable"),
-            (Health::Unreachable, "False", "ClusterNotReachable", "True", "ClusterNotReachable"),
-            (
-                Health::Malformed,
-                "False",
-                "MalformedClusterConfig",
-                "Unknown",
-                "MalformedClusterConfig",
-            ),
-            (Health::Unknown, "Unknown", "ClusterStatusUnknown", "Unknown", "ClusterStatusUnknown"),
-        ];
-        for (health, ready, ready_reason, offline, offline_reason) in rows {
-            assert_eq!((health.ready().as_str(), health.ready_reason()), (ready, ready_reason));
-            let told = (health.offline().as_str(), health.offline_reason());
-            assert_eq!(told, (offline, offline_reason));
+    /// The published state was found again: whether it has another cause that gets an event now.
+    pub(crate) fn note(&mut self, cause: Option<u64>, now: Instant) -> bool {
+        if cause == self.told {
+            return false;
         }
+        // What the object of a cluster that was taken over tells is not known.
+        if self.told.is_none() || cause.is_none() {
+            self.told = cause;
+            return false;
+        }
+        let recent = |at| now.saturating_duration_since(at) < AT_MOST_EVERY;
+        if self.changed_at.is_some_and(recent) {
+            return false;
+        }
+        *self = Self { told: cause, changed_at: Some(now) };
+        true
     }
 }
+
+#[cfg(test)]
+mod tests;

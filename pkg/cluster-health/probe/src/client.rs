@@ -12,12 +12,9 @@ use rustls_pki_types::ServerName;
 use secrecy::ExposeSecret as _;
 use transport::{Asker, ClientCertificate, Endpoint, Protocol, Proxy, TlsConfigs, Trust};
 
-use super::failure::Problem;
-use super::inputs::WaivedChecks;
-use crate::expiry;
-use crate::failure::Failure;
-use crate::headers::headers;
-use crate::inputs::{Fingerprint, Inputs};
+use crate::credentials::{headers, lifetime_of_certificate, lifetime_of_token};
+use crate::failure::{Failure, Problem};
+use crate::inputs::{Fingerprint, Inputs, WaivedChecks};
 use crate::link::Link;
 use validation::Address;
 
@@ -95,8 +92,8 @@ impl Client {
             return Err(Problem::new(Code::BadEndpoint, text));
         }
         let pair = client_certificate(inputs)?;
-        let token = inputs.token.as_ref().and_then(expiry::of_token);
-        let certificate = pair.as_ref().and_then(|pair| expiry::of_certificate(pair.validity()?));
+        let token = inputs.token.as_ref().and_then(lifetime_of_token);
+        let certificate = pair.as_ref().and_then(|pair| lifetime_of_certificate(pair.validity()?));
         let endpoint = endpoint(inputs, pair.as_ref(), configs)?;
         let addresses = inputs.addresses.iter().take(ADDRESSES_MAX);
         let mut servers: Vec<_> = addresses.map(Server::new).collect();

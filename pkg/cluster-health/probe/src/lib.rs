@@ -6,31 +6,24 @@
 //! |---|---|
 //! | `inputs.rs` | [`Inputs`]: settings and credentials of a client, with their hash; [`WaivedChecks`]: waived checks of certificates |
 //! | `client.rs` | [`Client`]: the client of one member cluster |
-//! | `headers.rs` | headers of every request |
+//! | `credentials.rs` | headers of every request; expiry of credentials |
 //! | `prober.rs` | [`Prober`]: making a probe, and one attempt in it |
-//! | `prober/run.rs` | [`Order`] and [`Probed`]: one probe under way |
-//! | `prober/reader.rs` | [`Reader`]: reads that are no probes |
+//! | `prober/run.rs` | [`Order`] and [`Probed`]: one probe under way; [`Timings`]: duration of each phase of an attempt |
+//! | `prober/reader.rs` | [`Reader`]: requests that are no probes |
 //! | `link.rs` | one open connection; [`Meters`]: counters of connections and handshakes |
-//! | `clock.rs` | [`Timings`]: duration of each phase of an attempt |
 //! | `failure.rs` | why an attempt got no answer; [`Problem`]: an input that cannot be used |
-//! | `expiry.rs` | expiry of credentials |
 
 mod client;
-mod clock;
-mod expiry;
+mod credentials;
 mod failure;
-mod headers;
 mod inputs;
 mod link;
 mod prober;
 
 pub use client::Client;
-pub use clock::Timings;
 pub use failure::Problem;
 pub use inputs::{ClientPair, Fingerprint, Impersonation, Inputs, WaivedChecks};
-pub use link::Meters;
-pub use prober::{
-    ConnectionLimits, Order, Probed, Prober, Read, ReadError, Reader, Reread, Trace, now,
-};
+pub use link::{ConnectionLimits, Meters};
+pub use prober::{Order, Probed, Prober, Read, ReadError, Reader, Reread, Timings, Trace, now};
 pub use transport::{DialPolicy, Fields, Names, Resolver};
 pub use validation::Address;

@@ -216,6 +216,21 @@ fn poll_wire(wire: &mut Option<Box<Wire>>, context: &mut Context<'_>) {
     }
 }
 
+/// How long a connection may be used.
+#[derive(Clone, Copy, Debug)]
+pub struct ConnectionLimits {
+    /// A connection is replaced after this, give or take a tenth; zero for one probe only
+    pub max_age: Duration,
+    /// A connection that carried nothing for this long is not used again.
+    pub idle_max: Duration,
+}
+
+impl Default for ConnectionLimits {
+    fn default() -> Self {
+        Self { max_age: Duration::from_secs(300), idle_max: Duration::from_secs(90) }
+    }
+}
+
 /// Counts the connections of all clients.
 #[derive(Clone, Debug)]
 pub struct Meters {

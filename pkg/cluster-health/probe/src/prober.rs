@@ -7,25 +7,21 @@ mod run;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::future::join_all;
 use health::{Attempt, Code, Connection, Finding, Outcome, ProbePath, classify, one_line};
-use rand::RngExt as _;
-use reader::open_to;
-use run::{Run, Shared};
-use tokio::time::{Instant, sleep, timeout, timeout_at};
-use transport::{Resolver, Way, dial};
+use reader::look_around;
+use run::{Clock, Doing, Run, Shared};
+use tokio::time::{Instant, timeout_at};
+use transport::Resolver;
 
 use crate::client::Client;
 #[cfg(test)]
 use crate::client::Environment;
-use crate::clock::{Clock, Doing};
-use crate::expiry;
 use crate::failure::{Failure, Problem};
 use crate::inputs::Inputs;
-use crate::link::{BODY_MAX, Body, Head, Link, Meters};
+use crate::link::{BODY_MAX, Body, ConnectionLimits, Head, Link, Meters};
 
 pub use reader::{Read, ReadError, Reader};
-pub use run::{ConnectionLimits, Order, Probed, Reread, Trace, now};
+pub use run::{Order, Probed, Reread, Timings, Trace, now};
 
 /// Probes member clusters.
 #[derive(Debug)]
@@ -69,62 +65,6 @@ impl Prober {
     pub async fn probe(&self, client: &Arc<Client>, order: &Order<'_>) -> Probed {
         Run::begin(&self.shared, client, order).finish().await
     }
-}
-
-/// Between the two.
-const AGAIN_AFTER: Duration = Duration::from_millis(500);
-
-/// One request on a connection of its own to each address but that of the last good probe, and
-/// where that fails another one, each within `limit`: one lost packet is no dead server. Any answer
-/// will do. What is learnt is in [`Client::endpoints`].
-async fn look_around(shared: &Shared, client: &Client, limit: Duration) {
-    let (used, path) = {
-        let session = client.session.lock();
-        (
-            session.learnt.first_endpoint,
-            session.learnt.path.path(tokio::time::Instant::now().into_std()),
-        )
-    };
-    // All at the same time: those that are silent take their time, and others come after them.
-    let others = (0..client.address_count()).filter(|&endpoint| endpoint != used);
-    join_all(others.map(|endpoint| async move {
-        let ask = || is_there(endpoint, path, shared, client, limit);
-        let mut answered = ask().await;
-        if answered == Some(false) {
-            sleep(AGAIN_AFTER).await;
-            answered = ask().await;
-        }
-        if let Some(answered) = answered {
-            client.session.lock().learnt.silent.note(endpoint, answered);
-        }
-    }))
-    .await;
-}
-
-/// Whether an address answers; `None` when that could not be asked.
-async fn is_there(
-    endpoint: u8,
-    path: ProbePath,
-    shared: &Shared,
-    client: &Client,
-    limit: Duration,
-) -> Option<bool> {
-    match timeout(limit, ask(endpoint, path, shared, client, limit)).await {
-        Ok(Ok(())) => Some(true),
-        Ok(Err(Failure { code: Code::OwnLimit, .. })) => None,
-        Ok(Err(_)) | Err(_) => Some(false),
-    }
-}
-
-async fn ask(
-    endpoint: u8,
-    path: ProbePath,
-    shared: &Shared,
-    client: &Client,
-    limit: Duration,
-) -> Result<(), Failure> {
-    let mut link = open_to(endpoint, shared, client, limit).await?;
-    link.send(client.request(endpoint, path.request())?).await.map(drop)
 }
 
 impl Run<'_> {
@@ -224,20 +164,11 @@ impl Run<'_> {
     }
 
     async fn open(&mut self, attempt: &Attempt, clock: &mut Clock) -> Result<Link, Failure> {
-        let (shared, client) = (self.shared, &self.client);
         let limit = Instant::from_std(attempt.deadline).saturating_duration_since(Instant::now());
         let mut enter = |phase| clock.enter(Doing::Opening(phase));
-        let (endpoint, uri) = (client.endpoint(attempt.endpoint), client.uri(attempt.endpoint));
-        let way = Way { resolver: &shared.resolver, asker: &client.asker };
-        let dialed = dial(endpoint, uri, way, limit, &mut enter).await;
-        shared.meters.handshake(&dialed);
-        let of_dial = |error| Failure::of_dial(error, client.address(attempt.endpoint).authority());
-        let dialed = dialed.map_err(of_dial)?;
-        self.certificate = dialed.certificate.and_then(expiry::of_certificate);
-        let max_age = shared.limits.max_age.mul_f64(rand::rng().random_range(0.9..1.1));
-        let open = shared.meters.open();
-        let (expires, endpoint) = (self.certificate, attempt.endpoint);
-        Ok(Link::new(dialed.stream, endpoint, max_age, expires, open))
+        let link = self.shared.open(&self.client, attempt.endpoint, limit, &mut enter).await?;
+        self.certificate = link.certificate;
+        Ok(link)
     }
 
     fn timed_out(&self, attempt: &Attempt, clock: &Clock) -> Failure {

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use super::{Last, Member};
 use crate::availability::Ratios;
 use crate::availability::record::{Record, Sums};
-use crate::message::{MESSAGE_MAX, one_line, short_line};
+use crate::finding::{MESSAGE_MAX, one_line, short_line};
 use crate::{Endpoints, Health, Moment, Published};
 
 impl Member {

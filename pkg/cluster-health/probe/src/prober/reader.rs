@@ -1,18 +1,17 @@
 //! [`Reader`]: reads of a member cluster that are no probes, such as its lists, on a connection of
-//! their own, so that no probe waits for them.
+//! their own, so that no probe waits for them. [`look_around`] asks the addresses that probes do not ask.
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use health::{Code, one_line};
+use futures::future::join_all;
+use health::{Code, ProbePath, one_line};
 use http::StatusCode;
-use tokio::time::{Instant, timeout, timeout_at};
-use transport::{Way, dial};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use super::run::Shared;
 use crate::client::Client;
-use crate::expiry;
 use crate::failure::Failure;
 use crate::link::{Body, Head, Link};
 
@@ -173,7 +172,7 @@ async fn open(shared: &Shared, client: &Client, end: Instant) -> Result<Link, Fa
         let endpoint = first.wrapping_add(number) % count;
         let left = end.saturating_duration_since(Instant::now());
         let share = left / (u32::from(count - number) + 1);
-        match timeout(share, open_to(endpoint, shared, client, share)).await {
+        match timeout(share, shared.open(client, endpoint, share, &mut |_| {})).await {
             Ok(Ok(link)) => return Ok(link),
             Ok(Err(failed)) => failure = Some(failed),
             Err(_) => failure = Some(silent()),
@@ -183,26 +182,62 @@ async fn open(shared: &Shared, client: &Client, end: Instant) -> Result<Link, Fa
     Err(failure.unwrap_or_else(none))
 }
 
-pub(super) async fn open_to(
-    endpoint: u8,
-    shared: &Shared,
-    client: &Client,
-    limit: Duration,
-) -> Result<Link, Failure> {
-    let way = Way { resolver: &shared.resolver, asker: &client.asker };
-    let uri = client.uri(endpoint);
-    let dialed = dial(client.endpoint(endpoint), uri, way, limit, &mut |_| {}).await;
-    shared.meters.handshake(&dialed);
-    let of_dial = |error| Failure::of_dial(error, client.address(endpoint).authority());
-    let dialed = dialed.map_err(of_dial)?;
-    let expires = dialed.certificate.and_then(expiry::of_certificate);
-    let (age, open) = (shared.limits.max_age, shared.meters.open());
-    Ok(Link::new(dialed.stream, endpoint, age, expires, open))
-}
-
 fn silent() -> Failure {
     let detail = "no address let a connection be opened in time".to_owned();
     Failure { code: Code::ConnectTimeout, detail }
+}
+
+/// Between the two requests to an address that does not answer.
+const AGAIN_AFTER: Duration = Duration::from_millis(500);
+
+/// One request on a connection of its own to each address but that of the last good probe, and
+/// where that fails another one, each within `limit`: one lost packet is no dead server. Any answer
+/// will do. What is learnt is in [`Client::endpoints`].
+pub(super) async fn look_around(shared: &Shared, client: &Client, limit: Duration) {
+    let (used, path) = {
+        let session = client.session.lock();
+        (session.learnt.first_endpoint, session.learnt.path.path(Instant::now().into_std()))
+    };
+    // All at the same time: those that are silent take their time, and others come after them.
+    let others = (0..client.address_count()).filter(|&endpoint| endpoint != used);
+    join_all(others.map(|endpoint| async move {
+        let ask = || is_there(endpoint, path, shared, client, limit);
+        let mut answered = ask().await;
+        if answered == Some(false) {
+            sleep(AGAIN_AFTER).await;
+            answered = ask().await;
+        }
+        if let Some(answered) = answered {
+            client.session.lock().learnt.silent.note(endpoint, answered);
+        }
+    }))
+    .await;
+}
+
+/// Whether an address answers; `None` when that could not be asked.
+async fn is_there(
+    endpoint: u8,
+    path: ProbePath,
+    shared: &Shared,
+    client: &Client,
+    limit: Duration,
+) -> Option<bool> {
+    match timeout(limit, ask(endpoint, path, shared, client, limit)).await {
+        Ok(Ok(())) => Some(true),
+        Ok(Err(Failure { code: Code::OwnLimit, .. })) => None,
+        Ok(Err(_)) | Err(_) => Some(false),
+    }
+}
+
+async fn ask(
+    endpoint: u8,
+    path: ProbePath,
+    shared: &Shared,
+    client: &Client,
+    limit: Duration,
+) -> Result<(), Failure> {
+    let mut link = shared.open(client, endpoint, limit, &mut |_| {}).await?;
+    link.send(client.request(endpoint, path.request())?).await.map(drop)
 }
 
 impl From<Failure> for ReadError {

@@ -1,22 +1,23 @@
-//! One probe under way: carries out the plan of [`health::Attempts`].
+//! One probe under way: carries out the plan of [`health::Attempts`]. [`Clock`] and [`Timings`]: where the time of an
+//! attempt goes.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
 use health::{
-    Attempts, Conclusion, Endpoints, Finding, Lifetime, Moment, Outcome, ProbePath, Report, Setup,
-    Step, Verdict,
+    Attempts, Code, Conclusion, Endpoints, Finding, Lifetime, Moment, Outcome, ProbePath, Report,
+    Setup, Step, Verdict,
 };
 use jiff::Timestamp;
 use tokio::time::{Instant, sleep_until, timeout};
-use transport::{Resolver, TlsConfigs};
+use transport::{Phase, Resolver, TlsConfigs, Way, dial};
 
 use crate::client::{Client, Environment};
-use crate::clock::Timings;
-use crate::failure::Problem;
+use crate::credentials::lifetime_of_certificate;
+use crate::failure::{Failure, Problem};
 use crate::inputs::Fingerprint;
-use crate::link::{Link, Meters};
+use crate::link::{ConnectionLimits, Link, Meters};
 
 /// One probe under way.
 pub(super) struct Run<'a> {
@@ -90,7 +91,7 @@ impl<'a> Run<'a> {
         let Outcome::Answered { finding, newer_credential: false } = outcome else {
             return outcome;
         };
-        if finding.code() != Some(health::Code::Unauthorized) || self.is_renewed {
+        if finding.code() != Some(Code::Unauthorized) || self.is_renewed {
             return outcome;
         }
         let end = Instant::from_std(self.started.monotonic) + self.order.budget;
@@ -189,20 +190,24 @@ impl Shared {
         let environment: Environment = |name| std::env::var(name).ok();
         Self { tls: TlsConfigs::default(), resolver, environment, meters, limits }
     }
-}
 
-/// How long a connection may be used.
-#[derive(Clone, Copy, Debug)]
-pub struct ConnectionLimits {
-    /// A connection is replaced after this, give or take a tenth; zero for one probe only
-    pub max_age: Duration,
-    /// A connection that carried nothing for this long is not used again.
-    pub idle_max: Duration,
-}
-
-impl Default for ConnectionLimits {
-    fn default() -> Self {
-        Self { max_age: Duration::from_secs(300), idle_max: Duration::from_secs(90) }
+    /// Opens a connection to the address of number `endpoint`; `enter` is called as each phase begins.
+    pub(super) async fn open(
+        &self,
+        client: &Client,
+        endpoint: u8,
+        limit: Duration,
+        enter: &mut (dyn FnMut(Phase) + Send),
+    ) -> Result<Link, Failure> {
+        let way = Way { resolver: &self.resolver, asker: &client.asker };
+        let (to, uri) = (client.endpoint(endpoint), client.uri(endpoint));
+        let dialed = dial(to, uri, way, limit, enter).await;
+        self.meters.handshake(&dialed);
+        let of_dial = |error| Failure::of_dial(error, client.address(endpoint).authority());
+        let dialed = dialed.map_err(of_dial)?;
+        let certificate = dialed.certificate.and_then(lifetime_of_certificate);
+        let max_age = self.limits.max_age.mul_f64(rand::random_range(0.9..1.1));
+        Ok(Link::new(dialed.stream, endpoint, max_age, certificate, self.meters.open()))
     }
 }
 
@@ -259,4 +264,97 @@ pub struct Trace {
     pub finding: Finding,
     /// Why there was no answer, in one line without secrets.
     pub detail: Option<Box<str>>,
+}
+
+/// How long each phase of one attempt took. What did not happen, because a connection was open or
+/// the attempt ended before it, has no time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Timings {
+    /// Asking for the addresses of the host.
+    pub dns: Option<Duration>,
+    /// The handshake of TCP.
+    pub tcp: Option<Duration>,
+    /// The tunnel through the proxy.
+    pub proxy: Option<Duration>,
+    /// The handshake of TLS.
+    pub tls: Option<Duration>,
+    /// From the request to the first byte of the answer.
+    pub first_byte: Option<Duration>,
+    /// Reading the rest of the answer.
+    pub body: Option<Duration>,
+}
+
+/// Current activity of an attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Doing {
+    /// Opening a connection.
+    Opening(Phase),
+    /// Waiting for the first byte.
+    Waiting,
+    /// Reading the answer.
+    Reading,
+}
+
+/// Takes the times of one attempt.
+pub(super) struct Clock {
+    doing: Option<(Doing, Instant)>,
+    timings: Timings,
+}
+
+impl Clock {
+    pub(super) fn start() -> Self {
+        Self { doing: None, timings: Timings::default() }
+    }
+
+    /// Ends the current activity and begins `next`.
+    pub(super) fn enter(&mut self, next: Doing) {
+        let now = Instant::now();
+        self.end(now);
+        self.doing = Some((next, now));
+    }
+
+    /// The times so far; the current phase is the last.
+    pub(super) fn stop(mut self) -> Timings {
+        self.end(Instant::now());
+        self.timings
+    }
+
+    /// Code of a timeout in the current activity.
+    pub(super) fn code_of_timeout(&self, proxied: bool) -> Code {
+        match self.doing.map(|(doing, _)| doing) {
+            Some(Doing::Opening(Phase::Proxy)) => Code::Proxy,
+            Some(Doing::Opening(Phase::Resolve | Phase::Connect)) if proxied => Code::Proxy,
+            Some(Doing::Opening(Phase::Resolve)) => Code::Dns,
+            Some(Doing::Opening(Phase::Connect)) => Code::ConnectTimeout,
+            Some(Doing::Opening(Phase::Tls) | Doing::Waiting | Doing::Reading) | None => {
+                Code::Timeout
+            }
+        }
+    }
+
+    /// Name of the activity that a timeout ended.
+    pub(super) fn waited_for(&self) -> &'static str {
+        match self.doing.map(|(doing, _)| doing) {
+            Some(Doing::Opening(Phase::Resolve)) => "the address of the host",
+            Some(Doing::Opening(Phase::Connect)) => "the connection",
+            Some(Doing::Opening(Phase::Proxy)) => "the proxy",
+            Some(Doing::Opening(Phase::Tls)) => "the TLS handshake",
+            Some(Doing::Waiting) => "the answer",
+            Some(Doing::Reading) => "the rest of the answer",
+            None => "its turn",
+        }
+    }
+
+    fn end(&mut self, now: Instant) {
+        let Some((doing, since)) = self.doing.take() else { return };
+        let time = match doing {
+            Doing::Opening(Phase::Resolve) => &mut self.timings.dns,
+            Doing::Opening(Phase::Connect) => &mut self.timings.tcp,
+            Doing::Opening(Phase::Proxy) => &mut self.timings.proxy,
+            Doing::Opening(Phase::Tls) => &mut self.timings.tls,
+            Doing::Waiting => &mut self.timings.first_byte,
+            Doing::Reading => &mut self.timings.body,
+        };
+        *time = Some(now.saturating_duration_since(since));
+    }
 }

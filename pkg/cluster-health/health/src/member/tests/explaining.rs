@@ -32,7 +32,7 @@ fn a_long_detail_cuts_off_neither_the_run_nor_the_next_probe() {
     assert!(told.starts_with("cluster is not reachable: timeout: why why"), "{told}");
     let run = "; 2 of 3 API endpoints down; failed once, next probe after 10s";
     assert!(told.ends_with(&format!("…{run}")), "{told}");
-    assert_eq!(told.chars().count(), crate::message::MESSAGE_MAX);
+    assert_eq!(told.chars().count(), crate::finding::MESSAGE_MAX);
 }
 
 #[test]

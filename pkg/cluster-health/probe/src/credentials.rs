@@ -1,13 +1,20 @@
-//! The headers that go with every request. Those that hold a secret are marked as such and lie in
-//! buffers that are overwritten when the last request that has them is gone
+//! The credentials of a client: the headers that hold them, and until when they are good, as far as they say so
+//! themselves. The end is read to warn in time, never to decide whether a credential is used: the server's clock may be
+//! another. Headers with a secret are marked as such and lie in buffers that are overwritten when the last request that
+//! has them is gone.
 
-use health::Code;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use health::{Code, Lifetime};
 use http::header::{ACCEPT, AUTHORIZATION, USER_AGENT};
 use http::{HeaderMap, HeaderName, HeaderValue};
+use jiff::Timestamp;
 use secrecy::{ExposeSecret as _, SecretString};
-use transport::sensitive_header;
+use serde::Deserialize;
+use transport::{Validity, sensitive_header};
+use zeroize::Zeroizing;
 
-use super::failure::Problem;
+use crate::failure::Problem;
 use crate::inputs::{Impersonation, Inputs};
 
 /// Keys of `Impersonate-Extra-` are percent-encoded except for these.
@@ -73,6 +80,28 @@ fn escaped(key: &str) -> String {
     each.collect()
 }
 
+/// The lifetime of a JSON web token; none for a token of another kind, or one that never expires.
+pub(crate) fn lifetime_of_token(token: &SecretString) -> Option<Lifetime> {
+    #[derive(Deserialize)]
+    struct Claims {
+        exp: i64,
+        /// Whatever it is: only a number of seconds counts.
+        iat: Option<serde_json::Value>,
+    }
+    let mut parts = token.expose_secret().trim().split('.');
+    let (_, claims, _) = (parts.next()?, parts.next()?, parts.next()?);
+    let claims = Zeroizing::new(URL_SAFE_NO_PAD.decode(claims).ok()?);
+    let claims: Claims = serde_json::from_slice(&claims).ok()?;
+    let from = claims.iat.and_then(|iat| Timestamp::from_second(iat.as_i64()?).ok());
+    Some(Lifetime { from, to: Timestamp::from_second(claims.exp).ok()? })
+}
+
+/// The lifetime of a certificate.
+pub(crate) fn lifetime_of_certificate(validity: Validity) -> Option<Lifetime> {
+    let time = |seconds: u64| Timestamp::from_second(i64::try_from(seconds).ok()?).ok();
+    Some(Lifetime { from: time(validity.from), to: time(validity.to)? })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -122,5 +151,29 @@ mod tests {
         let problem = headers(&Inputs { impersonate: Some(who), ..with_token("t") }).unwrap_err();
         assert_eq!(problem.code(), Code::BadImpersonation);
         assert!(!problem.to_string().contains("ja"), "{problem}");
+    }
+
+    #[test]
+    fn the_lifetime_of_a_token_is_read_where_it_has_an_end() {
+        let token = |claims: &str| format!("e30.{}.sig", URL_SAFE_NO_PAD.encode(claims));
+        let rows = [
+            (token(r#"{"sub":"a","exp":1800000000}"#), Some((None, 1_800_000_000))),
+            (
+                token(r#"{"exp":1800000000,"iat":1700000000}"#),
+                Some((Some(1_700_000_000), 1_800_000_000)),
+            ),
+            (token(r#"{"exp":1800000000,"iat":"today"}"#), Some((None, 1_800_000_000))),
+            (token(r#"{"sub":"a"}"#), None),
+            (token(r#"{"exp":"soon"}"#), None),
+            (token(&format!(r#"{{"exp":{}}}"#, i64::MAX)), None),
+            ("e30.!.sig".into(), None),
+            ("opaque".into(), None),
+            (String::new(), None),
+        ];
+        for (token, lifetime) in rows {
+            let found = lifetime_of_token(&token.into());
+            let seconds = found.map(|it| (it.from.map(Timestamp::as_second), it.to.as_second()));
+            assert_eq!(seconds, lifetime);
+        }
     }
 }

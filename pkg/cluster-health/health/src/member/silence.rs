@@ -1,0 +1,200 @@
+//! A [`Member`] without an answer. Its failures have crossed the threshold: it waits for the guard, and its Lease, if it
+//! renews one, decides what is published (`rule:our-outage-is-not-theirs`). Or no probe was completed for too long.
+
+use std::time::Instant;
+
+use super::{Effect, Member};
+use crate::availability::Found;
+use crate::finding::one_line;
+use crate::guard::{Evidence, Held, Ruling};
+use crate::published::{Change, Published};
+use crate::thresholds::Tally;
+use crate::write_gate::next_probe;
+use crate::{Beat, Code, Finding, Health, Moment, Policy, Report, Verdict};
+
+impl Member {
+    /// Takes in what the Lease of the cluster says, for the probe that ends next.
+    pub fn hear(&mut self, beat: Beat) {
+        self.beat = beat;
+    }
+
+    /// Whether probes do not reach the cluster, which still renews its Lease.
+    pub fn is_path_down(&self) -> bool {
+        self.path_down
+    }
+
+    /// What its Lease said at the last probe.
+    pub fn beat(&self) -> Beat {
+        self.beat
+    }
+
+    /// An answer, or the end of the beats, ends the state of a path that is down; whether it was down before.
+    pub(super) fn begin_to_cross(&mut self, is_unreachable: bool) -> bool {
+        let before = self.path_down;
+        self.path_down &= is_unreachable && self.beat == Beat::Well;
+        before
+    }
+
+    /// Whether the path has gone down since. Its message is written when that begins and when it ends.
+    pub(super) fn path_has_gone_down(&mut self, before: bool) -> bool {
+        if before != self.path_down {
+            self.gate.outdate();
+        }
+        self.path_down && !before
+    }
+
+    /// Publishes silence, unless the Lease says otherwise.
+    pub(super) fn cross(&mut self, report: &Report, now: Instant) -> (Change, bool) {
+        // It waits for no guard any more.
+        self.held = None;
+        match self.beat {
+            Beat::Absent | Beat::Silent => self.publish(report, now),
+            Beat::Unwell => {
+                let finding = Finding::failed(Code::Beat, report.finding.path());
+                self.publish(&Report { finding, ..report.clone() }, now)
+            }
+            Beat::Well => {
+                self.path_down = true;
+                self.keep(report);
+                let change = match self.health() {
+                    // No answer says how it is.
+                    None | Some(Health::HubPartition) => {
+                        Published::withdraw(&mut self.published, Health::Unknown, report.started)
+                    }
+                    Some(_) => Change::Nothing,
+                };
+                (change, false)
+            }
+        }
+    }
+
+    /// The failures have crossed the threshold, and wait for the guard.
+    pub(super) fn hold(&mut self, report: &Report) {
+        let crossed = self.held.as_ref().map_or(report.started.monotonic, |held| held.crossed);
+        self.held = Some(Box::new(Held { crossed, report: report.clone() }));
+    }
+
+    /// Counts the time since the probe before. When the cluster answers after it `waited` for the guard, the
+    /// time of its silence is not observed.
+    pub(super) fn count(&mut self, report: &Report, waited: bool, policy: &Policy) {
+        let is_unreachable = report.finding.verdict() == Verdict::Unreachable;
+        let found = match self.health() {
+            _ if report.finding.is_ok() => Found::Well,
+            _ if self.path_down => Found::InDoubt,
+            Some(Health::Unreachable) => Found::Bad,
+            _ if is_unreachable && self.guarded => Found::InDoubt,
+            _ => Found::Bad,
+        };
+        self.availability.record(found, report.started, policy.longest_gap());
+        if found != Found::InDoubt || self.path_down {
+            self.availability.settle(!waited && !self.path_down, report.started);
+        }
+    }
+
+    /// Applies what the guard has decided.
+    pub fn obey(&mut self, ruling: &Ruling, policy: &Policy, now: Moment) -> Option<Effect> {
+        if ruling.forgive {
+            self.availability.settle(false, now);
+            self.forgive(ruling.waiting, policy, now.monotonic);
+            return None;
+        }
+        let before = self.health();
+        let held = self.held.as_ref()?;
+        if ruling.release.is_some_and(|by| held.crossed <= by) {
+            let Held { report, .. } = *self.held.take()?;
+            let path_was_down = self.path_down;
+            let (change, new_cause) = self.cross(&report, now.monotonic);
+            self.availability.settle(!self.path_down, now);
+            let path_down = self.path_has_gone_down(path_was_down);
+            let flapping = self.note_change(change, before, policy, now.monotonic);
+            return Some(Effect { new_cause, flapping, path_down, ..Effect::of(change) });
+        }
+        if !ruling.publish_partition || before == Some(Health::HubPartition) {
+            return None;
+        }
+        self.availability.settle(false, now);
+        let change = Published::withdraw(&mut self.published, Health::HubPartition, now);
+        self.gate.changed();
+        Some(Effect { is_ours: true, ..Effect::of(change) })
+    }
+
+    /// The failures were ours: those of a cluster that does not answer yet count from zero, and it is probed
+    /// soon, with the `others` that waited.
+    fn forgive(&mut self, others: usize, policy: &Policy, now: Instant) {
+        let waited = self.held.take().is_some() || self.health() == Some(Health::HubPartition);
+        let failed = self.last.is_some_and(|it| it.finding.verdict() == Verdict::Unreachable);
+        if failed && self.health() != Some(Health::Unreachable) {
+            self.tally.forget_failures();
+        }
+        if waited {
+            let wait = next_probe(self.hash, others, policy.cadence.period);
+            self.schedule.no_later_than(now + wait);
+        }
+    }
+
+    /// The last probe of the member, as evidence about the network; `None` when no request was sent.
+    pub fn evidence(&self) -> Option<Evidence> {
+        let last = self.last?;
+        let answers = match last.finding.verdict() {
+            Verdict::Ok | Verdict::Unhealthy => true,
+            Verdict::Unreachable => false,
+            Verdict::Config => return None,
+        };
+        Some(Evidence {
+            member: self.hash,
+            started: last.started.monotonic,
+            answers,
+            connected: last.connected,
+            unreachable_since: self.unreachable_since,
+            waits: self.held.is_some(),
+        })
+    }
+
+    /// Whether it waits for the guard.
+    pub fn waits(&self) -> bool {
+        self.held.is_some()
+    }
+
+    /// Publishes `Unknown` when no probe was completed for too long
+    /// (`rule:unwatched-clusters-become-unknown`).
+    pub fn sweep(&mut self, policy: &Policy, now: Moment) -> Option<Effect> {
+        if self.stale_at(policy)? > now.monotonic {
+            return None;
+        }
+        let before = self.health();
+        let change = Published::withdraw(&mut self.published, Health::Unknown, now);
+        if let Some(published) = &mut self.published {
+            published.detail.clone_from(&self.obstacle);
+        }
+        (self.held, self.unreachable_since, self.path_down) = (None, None, false);
+        let flapping = self.note_change(change, before, policy, now.monotonic);
+        self.causes.begin(None);
+        Some(Effect { flapping, ..Effect::of(change) })
+    }
+
+    /// Publishes `Unknown` with the reason `why`, because it cannot be observed. The next result is
+    /// published at once.
+    pub fn publish_unknown(&mut self, why: &str, now: Moment) -> Change {
+        self.tally = Tally::default();
+        self.causes.begin(None);
+        (self.held, self.unreachable_since, self.path_down) = (None, None, false);
+        let change = Published::withdraw(&mut self.published, Health::Unknown, now);
+        if let Some(published) = &mut self.published {
+            published.detail = Some(one_line(why).into());
+        }
+        change
+    }
+
+    /// When it becomes unknown if no probe is completed until then.
+    pub(crate) fn stale_at(&self, policy: &Policy) -> Option<Instant> {
+        match &self.published {
+            Some(published) if published.health == Health::Unknown => None,
+            Some(_) => Some(self.silent_since() + policy.stale_after()),
+            None => Some(self.judged_from + policy.first_grace()),
+        }
+    }
+
+    fn silent_since(&self) -> Instant {
+        self.completed.map_or(self.judged_from, |at| at.max(self.judged_from))
+    }
+}
