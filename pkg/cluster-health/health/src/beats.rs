@@ -8,9 +8,12 @@ use std::time::{Duration, Instant};
 /// Renewals that may be missed before a cluster counts as silent.
 const RENEWALS: u32 = 3;
 /// The least time of silence: the watch may lag or hang that long before that is noticed.
-const SILENT_AT_LEAST: Duration = Duration::from_secs(60);
+const SILENT_AT_LEAST: Duration = Duration::from_secs(90);
 /// Lease durations that clusters get to be heard again after a time in which nothing could be heard.
 const GRACE: u32 = 2;
+/// After so many times the limit a cluster is silent without that grace: a watch or guard that fails again and again must
+/// not hide an outage.
+const WITHOUT_GRACE: u32 = 2;
 /// Bounds of `leaseDurationSeconds`, and its value when there is none.
 const DURATIONS: [Duration; 2] = [Duration::from_secs(10), Duration::from_secs(600)];
 const USUAL: Duration = Duration::from_secs(60);
@@ -108,8 +111,9 @@ impl Beats {
         let heard = self.heard_by(now);
         let limit = (RENEWALS * lease.duration).max(SILENT_AT_LEAST);
         let grace = self.resumed.map_or(Duration::ZERO, |resumed| heard.saturating_sub(resumed));
-        let is_silent = heard.saturating_sub(lease.renewed) >= limit;
-        match is_silent && grace >= GRACE * lease.duration {
+        let age = heard.saturating_sub(lease.renewed);
+        let had_grace = grace >= GRACE * lease.duration || age >= WITHOUT_GRACE * limit;
+        match age >= limit && had_grace {
             true => Beat::Silent,
             false if lease.is_well => Beat::Well,
             false => Beat::Unwell,
@@ -191,7 +195,7 @@ mod tests {
     #[test]
     fn odd_durations_are_bounded() {
         let rows = [
-            (Some(1), 60),
+            (Some(1), 90),
             (Some(-5), 180),
             (None, 180),
             (Some(30), 90),
@@ -216,6 +220,14 @@ mod tests {
         beats.live(true, start + S(10_000));
         assert_eq!(beats.of(&name, start + S(10_119)), Beat::Well);
         assert_eq!(beats.of(&name, start + S(10_120)), Beat::Silent);
+        // Interruptions without end do not hide an outage.
+        let (mut beats, name) = heard(start);
+        for minute in 1..=6 {
+            beats.live(false, start + S(60 * minute));
+            beats.live(true, start + S(60 * minute + 1));
+        }
+        assert_eq!(beats.of(&name, start + S(365)), Beat::Well);
+        assert_eq!(beats.of(&name, start + S(366)), Beat::Silent);
         // Before the first list nothing can be heard.
         assert_eq!(Beats::new(start).of(&name, start), Beat::Absent);
     }

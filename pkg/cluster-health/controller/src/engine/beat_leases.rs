@@ -17,8 +17,9 @@ use crate::api::lease::{LEASES, Lease, renewal};
 /// Grants the Leases.
 const MANIFEST: &str =
     "config/rbac/namespaces/member-beats.yaml in --cluster-health-beats-namespace";
-/// Without an event or bookmark for so long, the watch shows no renewals.
-const SILENT_FOR: Duration = Duration::from_secs(60);
+/// Without an event or bookmark for so long, the watch shows no renewals. A server sends the bookmarks of an idle watch 60
+/// to 62 s apart.
+const SILENT_FOR: Duration = Duration::from_secs(90);
 /// Between looks at the watch and the guard.
 const EVERY: Duration = Duration::from_secs(1);
 
@@ -62,9 +63,26 @@ impl BeatLeases {
         rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
         while stop.run_until_cancelled(rounds.tick()).await.is_some() {
             let Self { cache, .. } = &self;
-            let is_live =
-                cache.is_synced() && cache.silent_for() < SILENT_FOR && clusters.guard.is_clear();
-            clusters.beats.set_live(is_live);
+            let shows_renewals = cache.is_synced() && is_heard(cache.silent_for());
+            clusters.beats.set_live(shows_renewals && clusters.guard.is_clear());
+        }
+    }
+}
+
+/// Whether a watch without a word for so long still shows renewals.
+fn is_heard(silent_for: Duration) -> bool {
+    silent_for < SILENT_FOR
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An idle watch that counted as interrupted once a minute would give each Lease its grace for ever.
+    #[test]
+    fn a_watch_is_heard_between_two_bookmarks_and_not_much_longer() {
+        for (seconds, expected) in [(0, true), (63, true), (89, true), (90, false)] {
+            assert_eq!(is_heard(Duration::from_secs(seconds)), expected, "{seconds}");
         }
     }
 }
