@@ -1,5 +1,6 @@
 //! [`Member`]: everything that is remembered about one cluster, and what each probe does to it.
 
+mod by_lease;
 mod crossing;
 mod guarded;
 pub(crate) mod readings;
@@ -103,6 +104,8 @@ pub struct Member {
     beat: Beat,
     /// Its failures have crossed the threshold, and its Lease says that it is well.
     path_down: bool,
+    /// It was judged by its Lease alone since it was last probed.
+    by_lease: bool,
 }
 
 /// The last probe, for pages and metrics.
@@ -150,6 +153,7 @@ impl Member {
             obstacle: None,
             beat: Beat::Absent,
             path_down: false,
+            by_lease: false,
         }
     }
 
@@ -171,6 +175,7 @@ impl Member {
         now: Instant,
         draw: f64,
     ) -> Effect {
+        self.by_lease = false;
         if report.finding.is_void() {
             self.obstacle.clone_from(&report.detail);
             return self.learn_nothing(policy, now, draw);

@@ -43,17 +43,20 @@ pub enum Health {
     Unknown,
     /// This process is cut off, and cannot tell whether the cluster is.
     HubPartition,
+    /// The cluster is not probed, and does not renew its Lease.
+    HeartbeatStopped,
 }
 
 impl Health {
     /// All values, for counts by health.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Ready,
         Self::NotReady,
         Self::Unreachable,
         Self::Malformed,
         Self::Unknown,
         Self::HubPartition,
+        Self::HeartbeatStopped,
     ];
 
     /// Status of the condition `Ready`.
@@ -61,7 +64,7 @@ impl Health {
         match self {
             Self::Ready => Status::True,
             Self::NotReady | Self::Unreachable | Self::Malformed => Status::False,
-            Self::Unknown | Self::HubPartition => Status::Unknown,
+            Self::Unknown | Self::HubPartition | Self::HeartbeatStopped => Status::Unknown,
         }
     }
 
@@ -70,7 +73,9 @@ impl Health {
         match self {
             Self::Ready | Self::NotReady => Status::False,
             Self::Unreachable => Status::True,
-            Self::Malformed | Self::Unknown | Self::HubPartition => Status::Unknown,
+            Self::Malformed | Self::Unknown | Self::HubPartition | Self::HeartbeatStopped => {
+                Status::Unknown
+            }
         }
     }
 
@@ -83,6 +88,7 @@ impl Health {
             Self::Malformed => "MalformedClusterConfig",
             Self::Unknown => "ClusterStatusUnknown",
             Self::HubPartition => "HubPartition",
+            Self::HeartbeatStopped => "HeartbeatStopped",
         }
     }
 
@@ -90,9 +96,11 @@ impl Health {
     pub const fn offline_reason(self) -> &'static str {
         match self {
             Self::Ready | Self::NotReady => "ClusterReachable",
-            Self::Unreachable | Self::Malformed | Self::Unknown | Self::HubPartition => {
-                self.ready_reason()
-            }
+            Self::Unreachable
+            | Self::Malformed
+            | Self::Unknown
+            | Self::HubPartition
+            | Self::HeartbeatStopped => self.ready_reason(),
         }
     }
 
@@ -119,6 +127,7 @@ impl Health {
             Self::Malformed => "config",
             Self::Unknown => "unknown",
             Self::HubPartition => "partition",
+            Self::HeartbeatStopped => "heartbeat-stopped",
         }
     }
 }
@@ -160,7 +169,7 @@ pub struct Published {
     pub ready: Condition,
     /// The condition `Offline`.
     pub offline: Condition,
-    /// `lastProbeTime`: the start of the last completed probe. `None` when there was none.
+    /// `lastProbeTime`: the start of the last completed probe, or when its Lease last decided. `None` when there was none.
     pub probed: Option<Timestamp>,
     /// The finding behind the health; `None` when it was read from the object or is `Unknown`.
     pub finding: Option<Finding>,
@@ -283,6 +292,13 @@ mod tests {
                 "MalformedClusterConfig",
             ),
             (Health::Unknown, "Unknown", "ClusterStatusUnknown", "Unknown", "ClusterStatusUnknown"),
+            (
+                Health::HeartbeatStopped,
+                "Unknown",
+                "HeartbeatStopped",
+                "Unknown",
+                "HeartbeatStopped",
+            ),
         ];
         for (health, ready, ready_reason, offline, offline_reason) in rows {
             assert_eq!((health.ready().as_str(), health.ready_reason()), (ready, ready_reason));
