@@ -33,7 +33,7 @@ mod flavour;
 pub(crate) mod options;
 mod status;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
 mod versions;

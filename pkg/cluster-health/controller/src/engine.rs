@@ -143,7 +143,7 @@ pub(crate) async fn run(
         limits.audit,
         ownership,
         GuardStatus::new(guarding.is_some()),
-        BeatWatch::new(limits.beats_namespace.is_some()),
+        BeatWatch::new(limits.beats_namespace.clone()),
     ));
     metrics.attach(&clusters);
     show(&context, &clusters);

@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use flags::{Flag, GoDuration, Problem, Values};
-use health::{Cadence, Damping, GuardPolicy, Objective, Policy, SHARD_INHERITED, Thresholds};
+use health::{
+    Cadence, Damping, EvidenceSource, GuardPolicy, Objective, Policy, SHARD_INHERITED, Thresholds,
+};
 use resilience::Rate;
 use transport::DialPolicy;
 
@@ -249,6 +251,7 @@ impl Judge<'_> {
             },
             heartbeat: self.span(&HEARTBEAT_INTERVAL),
             objective: self.objective(),
+            evidence: EvidenceSource::Both,
         }
     }
 

@@ -17,6 +17,34 @@ const WITHOUT_GRACE: u32 = 2;
 /// Bounds of `leaseDurationSeconds`, and its value when there is none.
 const DURATIONS: [Duration; 2] = [Duration::from_secs(10), Duration::from_secs(600)];
 const USUAL: Duration = Duration::from_secs(60);
+/// When nothing could be heard for so long, what was heard before is outdated: the longest time of silence.
+const DEAF: Duration = Duration::from_secs(1800);
+
+/// What the health of a cluster is judged by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EvidenceSource {
+    /// Probes, and its Lease while no probe is answered.
+    #[default]
+    Both,
+    /// Probes alone.
+    Probes,
+    /// Its Lease alone: it is not probed.
+    Beats,
+}
+
+impl EvidenceSource {
+    /// The source of this text: `probe` or `beat`.
+    ///
+    /// # Errors
+    /// Another text.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        match text {
+            "probe" => Ok(Self::Probes),
+            "beat" => Ok(Self::Beats),
+            _ => Err(format!("{text:?} is neither \"beat\" nor \"probe\"")),
+        }
+    }
+}
 
 /// What a Lease says at a renewal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -43,6 +71,17 @@ pub enum Beat {
     Unwell,
 }
 
+/// What is known of a cluster by its Lease alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Heard {
+    /// What the Lease says.
+    Beat(Beat),
+    /// Nothing yet, or nothing new for a moment: whether the cluster still renews its Lease shows later.
+    Awaited,
+    /// Nothing could be heard for too long.
+    Nothing,
+}
+
 /// The Leases of all clusters, by their names. Ages are counted by our own clock from the moment at which another
 /// renewal was seen, and only while one could have been seen.
 #[derive(Debug)]
@@ -54,6 +93,8 @@ pub struct Beats {
     is_live: bool,
     /// What `heard` was when renewals could be seen again.
     resumed: Option<Duration>,
+    /// Since when none can be seen.
+    deaf_since: Option<Instant>,
 }
 
 #[derive(Debug)]
@@ -61,6 +102,8 @@ struct Lease {
     time: Box<str>,
     duration: Duration,
     is_well: bool,
+    /// A renewal was seen, and not only a Lease that may be of any age.
+    is_renewed: bool,
     /// What `heard` was at the last renewal.
     renewed: Duration,
 }
@@ -69,7 +112,8 @@ impl Beats {
     /// No Lease is known, and none can be seen yet.
     pub fn new(now: Instant) -> Self {
         let (leases, heard) = (HashMap::new(), Duration::ZERO);
-        Self { leases, heard, counted: now, is_live: false, resumed: None }
+        let deaf_since = Some(now);
+        Self { leases, heard, counted: now, is_live: false, resumed: None, deaf_since }
     }
 
     /// Takes in whether renewals can be seen from now on.
@@ -82,6 +126,7 @@ impl Beats {
             self.resumed = Some(self.heard);
         }
         self.is_live = is_live;
+        self.deaf_since = (!is_live).then(|| self.deaf_since.unwrap_or(now));
     }
 
     /// A Lease was seen. One that was never renewed is no sign of life.
@@ -94,9 +139,15 @@ impl Beats {
         let duration = seconds.map_or(USUAL, Duration::from_secs);
         let duration = duration.clamp(DURATIONS[0], DURATIONS[1]);
         let is_well = readyz.is_none_or(|said| *said == *"ok");
-        let before = self.leases.get(name).filter(|before| before.time == time);
+        let known = self.leases.get(name);
+        let before = known.filter(|before| before.time == time);
         let renewed = before.map_or(self.heard, |before| before.renewed);
-        let lease = Lease { time, duration, is_well, renewed };
+        // What the first list shows may be of any age.
+        let is_renewed = match before {
+            Some(before) => before.is_renewed,
+            None => known.is_some() || self.resumed.is_some(),
+        };
+        let lease = Lease { time, duration, is_well, is_renewed, renewed };
         self.leases.insert(Arc::clone(name), lease);
     }
 
@@ -117,6 +168,18 @@ impl Beats {
             true => Beat::Silent,
             false if lease.is_well => Beat::Well,
             false => Beat::Unwell,
+        }
+    }
+
+    /// What is known by the Lease of this name alone. A Lease that was listed and not renewed since proves nothing, so a
+    /// restart publishes nothing by it (`rule:a-restart-changes-nothing`).
+    pub fn alone(&self, name: &str, now: Instant) -> Heard {
+        let is_renewed = self.leases.get(name).is_some_and(|lease| lease.is_renewed);
+        match (self.deaf_since, self.of(name, now)) {
+            (Some(since), _) if now.saturating_duration_since(since) >= DEAF => Heard::Nothing,
+            (Some(_), Beat::Absent) => Heard::Awaited,
+            (_, Beat::Well | Beat::Unwell) if !is_renewed => Heard::Awaited,
+            (_, beat) => Heard::Beat(beat),
         }
     }
 
@@ -230,6 +293,45 @@ mod tests {
         assert_eq!(beats.of(&name, start + S(366)), Beat::Silent);
         // Before the first list nothing can be heard.
         assert_eq!(Beats::new(start).of(&name, start), Beat::Absent);
+    }
+
+    /// `rule:a-restart-changes-nothing`
+    #[test]
+    fn a_lease_alone_proves_nothing_before_a_renewal_was_seen() {
+        let start = Instant::now();
+        let (mut beats, name) = (Beats::new(start), Arc::from("tke-1"));
+        assert_eq!(beats.alone(&name, start), Heard::Awaited, "nothing is listed yet");
+        beats.seen(&name, renewal("1"), start);
+        beats.live(true, start);
+        assert_eq!(beats.alone("tke-2", start), Heard::Beat(Beat::Absent));
+        assert_eq!(beats.alone(&name, start + S(179)), Heard::Awaited);
+        assert_eq!(beats.alone(&name, start + S(180)), Heard::Beat(Beat::Silent));
+        beats.seen(&name, renewal("2"), start + S(200));
+        beats.seen(&name, renewal("2"), start + S(201));
+        assert_eq!(beats.alone(&name, start + S(210)), Heard::Beat(Beat::Well));
+        // An admin creates it, and the cluster renews it for the first time.
+        let new = Arc::from("tke-2");
+        beats.seen(&new, Renewal::default(), start + S(210));
+        assert_eq!(beats.alone(&new, start + S(210)), Heard::Beat(Beat::Absent));
+        beats.seen(&new, renewal("1"), start + S(211));
+        assert_eq!(beats.alone(&new, start + S(211)), Heard::Beat(Beat::Well));
+        // Nothing can be heard: for half an hour what was heard before holds.
+        beats.live(false, start + S(220));
+        beats.live(false, start + S(1000));
+        assert_eq!(beats.alone(&name, start + S(2019)), Heard::Beat(Beat::Well));
+        assert_eq!(beats.alone("tke-3", start + S(2019)), Heard::Awaited);
+        assert_eq!(beats.alone(&name, start + S(2020)), Heard::Nothing);
+        beats.live(true, start + S(2021));
+        assert_eq!(beats.alone(&name, start + S(2021)), Heard::Beat(Beat::Well));
+    }
+
+    #[test]
+    fn two_words_name_the_source_of_evidence() {
+        assert_eq!(EvidenceSource::parse("beat"), Ok(EvidenceSource::Beats));
+        assert_eq!(EvidenceSource::parse("probe"), Ok(EvidenceSource::Probes));
+        for wrong in ["", "Beat", "beats", "both"] {
+            assert!(EvidenceSource::parse(wrong).is_err(), "{wrong}");
+        }
     }
 
     proptest! {

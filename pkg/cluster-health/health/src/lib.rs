@@ -11,7 +11,7 @@
 //! | `finding.rs` | [`Finding`], [`Report`]: the result of one probe; [`classify`]: from an HTTP answer to a finding; [`one_line`]: text for messages |
 //! | `attempts.rs` | [`Attempts`]: the attempts of one probe within its time limit |
 //! | `schedule.rs` | [`Policy`]: period, thresholds and damping of a cluster; when the next probe starts |
-//! | `member.rs`, `member/` | [`Member`]: the state of one cluster; what becomes of one that does not answer; [`explain`]: its message |
+//! | `member.rs`, `member/` | [`Member`]: the state of one cluster; what becomes of one that does not answer, or is judged by its Lease alone; [`explain`]: its message |
 //! | `beats.rs` | [`Beats`]: signs of life of clusters that cannot be probed |
 //! | `guard.rs` | [`Guard`]: whether silent members are down, or this process is cut off |
 //! | `thresholds.rs` | [`Tally`]: equal results in a row; [`Damping`]: higher thresholds for a cluster that flaps |
@@ -45,7 +45,7 @@ pub use attempts::{Attempt, Attempts, Conclusion, Connection, Outcome, Setup, St
 pub use availability::Ratios;
 pub use availability::objective::{Objective, WithinObjective, observed_ratio, within_objective};
 pub use availability::record::{Record, Sums};
-pub use beats::{Beat, Beats, Renewal};
+pub use beats::{Beat, Beats, EvidenceSource, Heard, Renewal};
 pub use capacity::{Load, is_insufficient, probes_at_once};
 pub use code::{Code, Verdict};
 pub use finding::{Endpoints, Finding, Moment, PathMemory, ProbePath, Report, classify, one_line};

@@ -1,5 +1,6 @@
 //! [`Member`]: everything that is remembered about one cluster, and what each probe does to it.
 
+mod by_lease;
 pub(crate) mod readings;
 mod silence;
 
@@ -101,6 +102,8 @@ pub struct Member {
     beat: Beat,
     /// Its failures have crossed the threshold, and its Lease says that it is well.
     path_down: bool,
+    /// It was judged by its Lease alone since it was last probed.
+    by_lease: bool,
 }
 
 /// The last probe, for pages and metrics.
@@ -148,6 +151,7 @@ impl Member {
             obstacle: None,
             beat: Beat::Absent,
             path_down: false,
+            by_lease: false,
         }
     }
 
@@ -169,6 +173,7 @@ impl Member {
         now: Instant,
         draw: f64,
     ) -> Effect {
+        self.by_lease = false;
         if report.finding.is_void() {
             self.obstacle.clone_from(&report.detail);
             return self.learn_nothing(policy, now, draw);

@@ -45,17 +45,20 @@ pub enum Health {
     Unknown,
     /// This process is cut off, and cannot tell whether the cluster is.
     HubPartition,
+    /// The cluster is not probed, and does not renew its Lease.
+    HeartbeatStopped,
 }
 
 impl Health {
     /// All values, for counts by health.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Ready,
         Self::NotReady,
         Self::Unreachable,
         Self::Malformed,
         Self::Unknown,
         Self::HubPartition,
+        Self::HeartbeatStopped,
     ];
 
     /// Status of the condition `Ready`.
@@ -63,7 +66,7 @@ impl Health {
         match self {
             Self::Ready => Status::True,
             Self::NotReady | Self::Unreachable | Self::Malformed => Status::False,
-            Self::Unknown | Self::HubPartition => Status::Unknown,
+            Self::Unknown | Self::HubPartition | Self::HeartbeatStopped => Status::Unknown,
         }
     }
 
@@ -72,7 +75,9 @@ impl Health {
         match self {
             Self::Ready | Self::NotReady => Status::False,
             Self::Unreachable => Status::True,
-            Self::Malformed | Self::Unknown | Self::HubPartition => Status::Unknown,
+            Self::Malformed | Self::Unknown | Self::HubPartition | Self::HeartbeatStopped => {
+                Status::Unknown
+            }
         }
     }
 
@@ -85,6 +90,7 @@ impl Health {
             Self::Malformed => "MalformedClusterConfig",
             Self::Unknown => "ClusterStatusUnknown",
             Self::HubPartition => "HubPartition",
+            Self::HeartbeatStopped => "HeartbeatStopped",
         }
     }
 
@@ -92,9 +98,11 @@ impl Health {
     pub const fn offline_reason(self) -> &'static str {
         match self {
             Self::Ready | Self::NotReady => "ClusterReachable",
-            Self::Unreachable | Self::Malformed | Self::Unknown | Self::HubPartition => {
-                self.ready_reason()
-            }
+            Self::Unreachable
+            | Self::Malformed
+            | Self::Unknown
+            | Self::HubPartition
+            | Self::HeartbeatStopped => self.ready_reason(),
         }
     }
 
@@ -121,6 +129,7 @@ impl Health {
             Self::Malformed => "config",
             Self::Unknown => "unknown",
             Self::HubPartition => "partition",
+            Self::HeartbeatStopped => "heartbeat-stopped",
         }
     }
 }
@@ -162,7 +171,7 @@ pub struct Published {
     pub ready: Condition,
     /// The condition `Offline`.
     pub offline: Condition,
-    /// `lastProbeTime`: the start of the last completed probe. `None` when there was none.
+    /// `lastProbeTime`: the start of the last completed probe, or when its Lease last decided. `None` when there was none.
     pub probed: Option<Timestamp>,
     /// The finding behind the health; `None` when it was read from the object or is `Unknown`.
     pub finding: Option<Finding>,

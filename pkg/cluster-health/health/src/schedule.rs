@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::{Damping, Objective, Thresholds};
+use crate::{Damping, EvidenceSource, Objective, Thresholds};
 
 /// The least time without a probe after which a cluster is called unknown.
 const STALE_AT_LEAST: Duration = Duration::from_secs(40);
@@ -32,6 +32,8 @@ pub struct Policy {
     pub heartbeat: Duration,
     /// `None` when the cluster has none, and its object keeps no record of its availability.
     pub objective: Option<Objective>,
+    /// What its health is judged by.
+    pub evidence: EvidenceSource,
 }
 
 impl Policy {
@@ -216,6 +218,7 @@ mod policy_tests {
             inherited_after: S(0),
             heartbeat: S(300),
             objective: None,
+            evidence: EvidenceSource::Both,
         }
     }
 

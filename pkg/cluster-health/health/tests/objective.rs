@@ -11,8 +11,8 @@ mod random;
 use std::time::{Duration, Instant};
 
 use health::{
-    Arrival, Cadence, Code, Damping, Endpoints, Finding, Health, Member, Moment, Objective, Policy,
-    ProbePath, Published, Record, Report, Sums, Thresholds, Urgency,
+    Arrival, Cadence, Code, Damping, Endpoints, EvidenceSource, Finding, Health, Member, Moment,
+    Objective, Policy, ProbePath, Published, Record, Report, Sums, Thresholds, Urgency,
 };
 use jiff::Timestamp;
 
@@ -36,6 +36,7 @@ fn policy() -> Policy {
         inherited_after: Duration::ZERO,
         heartbeat: S(300),
         objective: Objective::parse("99.9").unwrap(),
+        evidence: EvidenceSource::Both,
     }
 }
 

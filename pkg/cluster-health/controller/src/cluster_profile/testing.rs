@@ -24,7 +24,7 @@ pub(super) fn options() -> ClusterProfileOptions {
 }
 
 /// A profile with a token in the Secret `ns/s`, as `change` leaves it.
-pub(super) fn sent(change: impl FnOnce(&mut Value)) -> Value {
+pub(crate) fn sent(change: impl FnOnce(&mut Value)) -> Value {
     let mut whole = json!({
         "apiVersion": "multicluster.x-k8s.io/v1alpha2", "kind": "ClusterProfile",
         "metadata": {"namespace": "ns", "name": "a", "uid": "u1", "resourceVersion": "1"},
@@ -40,7 +40,7 @@ pub(super) fn sent(change: impl FnOnce(&mut Value)) -> Value {
     whole
 }
 
-pub(super) fn profile(change: impl FnOnce(&mut Value)) -> Object<ClusterProfile> {
+pub(crate) fn profile(change: impl FnOnce(&mut Value)) -> Object<ClusterProfile> {
     Object::read(sent(change)).unwrap()
 }
 

@@ -4,54 +4,89 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use health::{Beat, Beats, Renewal};
+use health::{Beat, Beats, EvidenceSource, Heard, Renewal};
 use parking_lot::Mutex;
 
 use super::flavour::now;
 use super::member_cluster::MemberCluster;
 
-/// What the Leases say. Without a namespace there are none.
+/// What the Leases of a namespace say. Without a namespace there are none.
 #[derive(Default)]
-pub(crate) struct BeatWatch(Option<Mutex<Beats>>);
+pub(crate) struct BeatWatch(Option<Watched>);
+
+struct Watched {
+    namespace: String,
+    beats: Mutex<Beats>,
+}
 
 impl BeatWatch {
     /// Nothing is known yet.
-    pub(crate) fn new(is_on: bool) -> Self {
-        Self(is_on.then(|| Mutex::new(Beats::new(now().monotonic))))
+    pub(crate) fn new(namespace: Option<String>) -> Self {
+        let beats = || Mutex::new(Beats::new(now().monotonic));
+        Self(namespace.map(|namespace| Watched { namespace, beats: beats() }))
     }
 
-    /// What the Lease of a cluster says now.
+    /// Whether Leases are watched.
+    pub(crate) fn is_on(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// What the Lease of a cluster says now; nothing of one that is judged by probes alone.
     pub(crate) fn of(&self, member: &MemberCluster) -> Beat {
-        let Some(beats) = &self.0 else { return Beat::Absent };
-        beats.lock().of(&lease_name(member), now().monotonic)
+        let beat = |it: &Watched| it.beats.lock().of(&lease_name(member), now().monotonic);
+        self.source(member).map(beat).unwrap_or_default()
     }
 
-    /// How long ago a cluster renewed its Lease.
+    /// How long ago a cluster renewed its Lease; `None` for one that is judged by probes alone.
     pub(crate) fn age(&self, member: &MemberCluster) -> Option<Duration> {
-        self.0.as_ref()?.lock().age(&lease_name(member), now().monotonic)
+        self.source(member)?.beats.lock().age(&lease_name(member), now().monotonic)
+    }
+
+    /// What is known of a cluster that is judged by its Lease alone, with the name of that Lease or the reason why nothing
+    /// is known.
+    pub(crate) fn alone(&self, member: &MemberCluster) -> (Heard, String) {
+        let Some(Watched { namespace, beats }) = &self.0 else {
+            return (Heard::Nothing, NO_NAMESPACE.to_owned());
+        };
+        let name = lease_name(member);
+        match beats.lock().alone(&name, now().monotonic) {
+            Heard::Nothing => {
+                let why = format!("the Leases in namespace {namespace} cannot be watched");
+                (Heard::Nothing, why)
+            }
+            heard => (heard, format!("Lease {namespace}/{name}")),
+        }
+    }
+
+    fn source(&self, member: &MemberCluster) -> Option<&Watched> {
+        self.0.as_ref().filter(|_| member.evidence_source() != EvidenceSource::Probes)
     }
 
     /// A Lease was seen.
     pub(crate) fn renew(&self, name: &Arc<str>, said: Renewal) {
-        if let Some(beats) = &self.0 {
+        if let Some(Watched { beats, .. }) = &self.0 {
             beats.lock().seen(name, said, now().monotonic);
         }
     }
 
     /// Whether renewals can be seen from now on.
     pub(crate) fn set_live(&self, is_live: bool) {
-        if let Some(beats) = &self.0 {
+        if let Some(Watched { beats, .. }) = &self.0 {
             beats.lock().live(is_live, now().monotonic);
         }
     }
 
     /// A Lease was deleted.
     pub(crate) fn gone(&self, name: &str) {
-        if let Some(beats) = &self.0 {
+        if let Some(Watched { beats, .. }) = &self.0 {
             beats.lock().gone(name);
         }
     }
 }
+
+/// Why a cluster that is judged by its Lease alone cannot be judged without a namespace of Leases.
+pub(crate) const NO_NAMESPACE: &str = "annotation infra-controller-manager/evidence is \"beat\" and \
+    --cluster-health-beats-namespace is not set; set it, or remove the annotation";
 
 /// The name binds a Lease to one object: the rights of each cluster are to its own name.
 fn lease_name(member: &MemberCluster) -> String {

@@ -77,7 +77,9 @@ fn transition(health: Health) -> (EventType, &'static str) {
         Health::Unreachable => (EventType::Warning, "ClusterOffline"),
         Health::Malformed => (EventType::Warning, "MalformedClusterConfig"),
         Health::Unknown => (EventType::Warning, "ClusterStatusUnknown"),
-        Health::HubPartition => (EventType::Warning, "HubPartition"),
+        Health::HubPartition | Health::HeartbeatStopped => {
+            (EventType::Warning, health.ready_reason())
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Once, Weak};
 use std::time::Duration;
 
-use health::{Code, Health, Moment, Status, Urgency};
+use health::{Code, EvidenceSource, Health, Moment, Status, Urgency};
 use informer::Informer;
 use kube_api::{Cached, OwnWrite, Resource};
 use objects::Error;
@@ -174,6 +174,16 @@ impl FlavourRegistry {
     /// Whether a cluster is known by this UID.
     pub(crate) fn knows(&self, cluster: &MemberId) -> bool {
         self.find(cluster).is_some()
+    }
+
+    /// Whether Leases of members are watched.
+    pub(crate) fn watches_beats(&self) -> bool {
+        self.clusters.beats.is_on()
+    }
+
+    /// Whether a cluster is known as one that is judged by its Lease alone.
+    pub(crate) fn follows_lease(&self, cluster: &MemberId) -> bool {
+        self.find(cluster).is_some_and(|known| known.evidence_source() == EvidenceSource::Beats)
     }
 
     /// Whether it is published as ready: for tasks that make sense for such clusters only.

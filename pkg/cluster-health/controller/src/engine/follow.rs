@@ -19,7 +19,7 @@ use workqueue::{Backoff, Jitter, Next, Reconcile, Retry, WorkQueue};
 
 use super::connections::SecretCache;
 use super::flavour_registry::FlavourRegistry;
-use super::object_cache::{KEEPS_AVAILABILITY, is_another_objective};
+use super::object_cache::{KEEPS_AVAILABILITY, is_annotated_otherwise};
 use super::pipeline::{CredentialReader, Credentials, FirstList, Pipeline, Work};
 use super::probes::{Rereads, client_prober};
 use super::resolve::{ObjectModel, Resolve, identity};
@@ -268,7 +268,7 @@ pub(crate) fn subscribe<M: ObjectModel>(
             if old.status != new.status {
                 registry.shows(&identity(new), flavour.shown(new));
             }
-            if flavour.is_work(old, new) || is_another_objective(old, new) {
+            if flavour.is_work(old, new) || is_annotated_otherwise(old, new) {
                 add(&new.metadata.key);
             }
         }

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use events::ObjectRef;
 use health::{
-    Arrival, Beat, Change, Effect, Evidence, Health, Member, Moment, Policy, Published, Report,
-    Ruling, Status, Urgency, explain, hash,
+    Arrival, Beat, Change, Effect, Evidence, EvidenceSource, Health, Heard, Member, Moment, Policy,
+    Published, Report, Ruling, Status, Urgency, explain, hash,
 };
 use jiff::Timestamp;
 use kube_api::Resource;
@@ -243,6 +243,29 @@ impl MemberCluster {
             return None;
         }
         let effect = state.member.complete(report, &state.policy, now, rand::random());
+        Some(state.note(effect))
+    }
+
+    /// What its health is judged by.
+    pub(crate) fn evidence_source(&self) -> EvidenceSource {
+        self.view(|it| it.policy.evidence)
+    }
+
+    /// Takes in what is known by its Lease alone; `None` when no look is due any more, or another task is in charge.
+    pub(crate) fn look(
+        &self,
+        task: &CancellationToken,
+        heard: Heard,
+        lease: &str,
+    ) -> Option<Effect> {
+        let now = now();
+        let mut state = self.state.lock();
+        let state = &mut *state;
+        if state.paused || task.is_cancelled() || state.policy.evidence != EvidenceSource::Beats {
+            return None;
+        }
+        state.member.due().filter(|&due| due <= now.monotonic)?;
+        let effect = state.member.look(heard, lease, &state.policy, now, rand::random());
         Some(state.note(effect))
     }
 

@@ -1,11 +1,10 @@
-//! [`Objects`]: the cached objects of a flavour, what their schema keeps, and the objectives that they
-//! name.
+//! [`Objects`]: the cached objects of a flavour, what their schema keeps, and what their annotations say.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use health::Objective;
+use health::{EvidenceSource, Objective};
 use informer::Informer;
 use kube_api::Resource;
 use objects::{Object, Schema};
@@ -19,7 +18,11 @@ use super::flavour::{MemberId, SchemaIsOurs};
 pub(crate) const KEEPS_AVAILABILITY: &str = "infra-controller-manager/keeps-availability";
 /// The annotation with the objective of one cluster, as a percentage; 0 for none.
 const OBJECTIVE: &str = "infra-controller-manager/objective";
+/// The annotation with what the health of one cluster is judged by: `beat` or `probe`.
+const EVIDENCE: &str = "infra-controller-manager/evidence";
 
+/// The key of an object, and the name of its annotation.
+type Annotation = (Arc<str>, &'static str);
 /// UID and annotation of an object.
 type Annotated = (Arc<str>, String);
 
@@ -29,7 +32,7 @@ pub(crate) struct Objects<S: Schema> {
     keeps_records: OnceLock<SchemaIsOurs>,
     was_logged: AtomicBool,
     /// UID and annotation of objects whose annotation cannot be used, so that each is reported once.
-    unusable: Mutex<HashMap<Arc<str>, Annotated>>,
+    unusable: Mutex<HashMap<Annotation, Annotated>>,
 }
 
 impl<S: Schema> Default for Objects<S> {
@@ -90,37 +93,82 @@ impl<S: Schema> Objects<S> {
         object: &Object<S>,
         default: Option<Objective>,
     ) -> (Option<Objective>, Option<String>) {
-        let (key, uid) = (&object.metadata.key, &object.metadata.uid);
-        let Some(text) = annotation(object) else {
-            self.unusable.lock().remove(key);
-            return (default, None);
-        };
-        let error = match Objective::parse(text) {
-            Ok(objective) => {
-                self.unusable.lock().remove(key);
-                return (objective, None);
+        let (objective, problem) = self.annotated(object, OBJECTIVE, Objective::parse);
+        let problem = problem.map(|why| format!("{why}; --cluster-health-objective is used"));
+        (objective.unwrap_or(default), problem)
+    }
+
+    /// What the health of the cluster is judged by: by its annotation, or else by probes and its Lease. With it a problem
+    /// of the annotation that was not reported before.
+    pub(crate) fn evidence_source(&self, object: &Object<S>) -> (EvidenceSource, Option<String>) {
+        let (source, problem) = self.annotated(object, EVIDENCE, EvidenceSource::parse);
+        let problem = problem.map(|why| format!("{why}; the annotation is ignored"));
+        (source.unwrap_or_default(), problem)
+    }
+
+    /// The annotation of this name; `None` without one, or when it cannot be used. With it a problem that was not
+    /// reported before.
+    fn annotated<T>(
+        &self,
+        object: &Object<S>,
+        name: &'static str,
+        parse: fn(&str) -> Result<T, String>,
+    ) -> (Option<T>, Option<String>) {
+        let id = (Arc::clone(&object.metadata.key), name);
+        let text = object.metadata.annotations.get(name);
+        let (text, error) = match text.map(|text| (text, parse(text))) {
+            Some((text, Err(error))) => (text, error),
+            usable => {
+                self.unusable.lock().remove(&id);
+                return (usable.and_then(|(_, parsed)| parsed.ok()), None);
             }
-            Err(error) => error,
         };
-        let reported = (Arc::clone(uid), text.to_owned());
+        let reported = (Arc::clone(&object.metadata.uid), text.clone());
         let mut unusable = self.unusable.lock();
-        if unusable.get(key) == Some(&reported) {
-            return (default, None);
+        if unusable.get(&id) == Some(&reported) {
+            return (None, None);
         }
-        unusable
-            .retain(|key, _| self.cache.get().is_some_and(|(cache, _)| cache.get(key).is_some()));
-        unusable.insert(Arc::clone(key), reported);
-        let problem =
-            format!("annotation {OBJECTIVE}: {error}; --cluster-health-objective is used");
-        (default, Some(problem))
+        unusable.retain(|(key, _), _| {
+            self.cache.get().is_some_and(|(cache, _)| cache.get(key).is_some())
+        });
+        unusable.insert(id, reported);
+        (None, Some(format!("annotation {name}: {error}")))
     }
 }
 
-/// Whether a change of an object changes its objective.
-pub(crate) fn is_another_objective<S: Schema>(old: &Object<S>, new: &Object<S>) -> bool {
-    annotation(old) != annotation(new)
+/// Whether a change of an object changes an annotation that is read here.
+pub(crate) fn is_annotated_otherwise<S: Schema>(old: &Object<S>, new: &Object<S>) -> bool {
+    let is_other = |name| old.metadata.annotations.get(name) != new.metadata.annotations.get(name);
+    [OBJECTIVE, EVIDENCE].into_iter().any(is_other)
 }
 
-fn annotation<S: Schema>(object: &Object<S>) -> Option<&str> {
-    object.metadata.annotations.get(OBJECTIVE).map(String::as_str)
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::cluster_profile::testing::profile;
+
+    #[test]
+    fn an_annotation_that_cannot_be_used_is_reported_once_and_ignored() {
+        let objects = Objects::default();
+        let object = |text: Option<&str>| {
+            profile(|it| {
+                it["metadata"]["annotations"] =
+                    text.map_or(json!({}), |text| json!({ EVIDENCE: text }));
+            })
+        };
+        let source = |text| objects.evidence_source(&object(text));
+        assert_eq!(source(None), (EvidenceSource::Both, None));
+        assert_eq!(source(Some("beat")), (EvidenceSource::Beats, None));
+        let (both, told) = source(Some("beats"));
+        let text = "annotation infra-controller-manager/evidence: \"beats\" is neither \"beat\" nor \"probe\"; \
+                    the annotation is ignored";
+        assert_eq!((both, told.as_deref()), (EvidenceSource::Both, Some(text)));
+        assert_eq!(source(Some("beats")), (EvidenceSource::Both, None));
+        assert_eq!(source(Some("probe")), (EvidenceSource::Probes, None));
+        assert!(source(Some("beats")).1.is_some(), "it is wrong again");
+        assert!(is_annotated_otherwise(&object(Some("beat")), &object(None)));
+        assert!(!is_annotated_otherwise(&object(Some("beat")), &object(Some("beat"))));
+    }
 }

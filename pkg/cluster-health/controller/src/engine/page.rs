@@ -182,7 +182,10 @@ mod tests {
     #[test]
     fn a_query_that_means_nothing_is_refused_with_what_there_is() {
         for (text, told) in [
-            ("state=Ready", "ready, notready, offline, config, unknown, partition, nothing"),
+            (
+                "state=Ready",
+                "ready, notready, offline, config, unknown, partition, heartbeat-stopped, nothing",
+            ),
             ("limit=all", "0 for all"),
             ("format=yaml", "json or table"),
             ("format=JSON", "json or table"),

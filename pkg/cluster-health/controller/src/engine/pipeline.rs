@@ -16,7 +16,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use events::{EventType, Recorder};
-use health::{Code, Policy, Record};
+use health::{Code, EvidenceSource, Policy, Record};
 use informer::Informer;
 use jiff::Timestamp;
 use kube_api::Metadata;
@@ -24,6 +24,7 @@ use objects::Object;
 use probe::{Client, Inputs, Problem};
 use workqueue::{Next, Reconcile, Retry, WorkQueue};
 
+use super::beats::NO_NAMESPACE;
 use super::connections::{Connection, ObjectVersion, ResolvedFrom, SecretCache};
 use super::flavour::{ClusterProber, MemberId, Misconfigured, Target};
 use super::flavour_registry::{FlavourRegistry, Look};
@@ -156,6 +157,20 @@ impl<R: Resolve> Pipeline<R> {
         cluster: &MemberId,
         together: usize,
     ) -> Result<Next, Retry> {
+        let (evidence, problem) = self.flavour.members().objects.evidence_source(object);
+        if let Some(problem) = problem {
+            self.warn(cluster, "EvidenceInvalid", problem);
+        }
+        let watched_by = |target: Target| {
+            let policy = Policy { evidence, ..target.policy };
+            self.registry.upsert(Target { policy, ..target });
+        };
+        if evidence == EvidenceSource::Beats {
+            self.follow_lease(object, cluster);
+            let unused = Problem::new(Code::OwnLimit, "the cluster is judged by its Lease alone");
+            watched_by(self.target(object, cluster, Err(unused), together));
+            return Ok(Next::Done);
+        }
         let (client, error) = match self.connection(object, cluster).await {
             Ok((connection, error)) => (connection.client, error),
             Err(error) if self.registry.knows(cluster) => return Err(error.into()),
@@ -171,8 +186,17 @@ impl<R: Resolve> Pipeline<R> {
         }
         self.arrive(cluster, object);
         let together = if was_held_back { 0 } else { together };
-        self.registry.upsert(self.target(object, cluster, client, together));
+        watched_by(self.target(object, cluster, client, together));
         retry.map_or(Ok(Next::Done), Err)
+    }
+
+    /// A cluster is judged by its Lease alone: nothing is read for it, and its client goes.
+    fn follow_lease(&self, object: &Object<R::Schema>, cluster: &MemberId) {
+        self.flavour.members().connections.remove(cluster);
+        self.arrive(cluster, object);
+        if !self.registry.watches_beats() && !self.registry.follows_lease(cluster) {
+            self.warn(cluster, "EvidenceInvalid", NO_NAMESPACE.to_owned());
+        }
     }
 
     fn arrive(&self, cluster: &MemberId, object: &Object<R::Schema>) {

@@ -1,4 +1,4 @@
-//! The task of one cluster, which waits until a probe is due, makes it and takes the result in; and
+//! The task of one cluster, which waits until a probe is due, makes it and takes the result in, or looks at its Lease; and
 //! the sweeper, which once a second looks for clusters without a probe, tasks that hang, foreign
 //! statuses, the number of probes that may be under way, and the limit of open files ([`OpenFiles`]).
 
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use health::{Code, Endpoints, Finding, Load, Moment, ProbePath, Report};
+use health::{Code, Endpoints, EvidenceSource, Finding, Load, Moment, ProbePath, Report};
 use resilience::panics::{contain, contain_call};
 use rustix::process::{Resource, getrlimit};
 use tokio::task::yield_now;
@@ -81,11 +81,23 @@ async fn probe_for_ever(
 ) -> Infallible {
     loop {
         member.until_due().await;
+        let is_ours = || clusters.ownership.is_ours(&member.cluster.uid);
+        if member.evidence_source() == EvidenceSource::Beats {
+            if !is_ours() {
+                sleep(NOT_OURS).await;
+                continue;
+            }
+            let (heard, lease) = clusters.beats.alone(member);
+            match member.look(task, heard, &lease) {
+                Some(effect) => clusters.noted(member, None, effect),
+                None => yield_now().await,
+            }
+            continue;
+        }
         member.queue();
         let permit = clusters.permits.acquire().await;
         member.admit();
         let busy = member.busy();
-        let is_ours = || clusters.ownership.is_ours(&member.cluster.uid);
         if !is_ours() {
             drop((permit, busy));
             // It is given up by now, or will be ours again in a moment.
@@ -200,7 +212,10 @@ fn look_at(member: &Arc<MemberCluster>, clusters: &Arc<ClusterRegistry>) {
 }
 
 fn count(member: &MemberCluster, loads: &mut Vec<Load>) {
-    let cadence = member.view(|it| (!it.paused).then_some(it.policy.cadence));
+    let cadence = member.view(|it| {
+        let is_probed = !it.paused && it.policy.evidence != EvidenceSource::Beats;
+        is_probed.then_some(it.policy.cadence)
+    });
     let Some(cadence) = cadence else { return };
     match loads.iter_mut().find(|load| load.cadence == cadence) {
         Some(load) => load.members += 1,

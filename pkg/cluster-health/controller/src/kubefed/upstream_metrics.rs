@@ -127,7 +127,11 @@ const STATES: [&str; 3] = ["ready", "notready", "offline"];
 fn state(health: Health) -> usize {
     match health {
         Health::Ready => 0,
-        Health::NotReady | Health::Malformed | Health::Unknown | Health::HubPartition => 1,
+        Health::NotReady
+        | Health::Malformed
+        | Health::Unknown
+        | Health::HubPartition
+        | Health::HeartbeatStopped => 1,
         Health::Unreachable => 2,
     }
 }

@@ -192,12 +192,14 @@ pub(crate) fn seed(cluster: &Object<Cluster>, now: Timestamp) -> Option<Publishe
     let status = &cluster.status;
     let condition = cached(status, HEALTH_CHECK);
     let said = condition.map(|condition| &condition.status);
-    if let Some(condition) = condition.filter(|it| it.status == ConditionStatus::Unknown)
-        && condition.reason == Health::HubPartition.ready_reason()
-    {
-        let since = condition.last_transition_time.unwrap_or(now);
-        let probed = condition.last_probe_time.map(|probed| probed.min(now));
-        return Some(Published::seed(Health::HubPartition, since, since, probed));
+    let unknown = condition.filter(|it| it.status == ConditionStatus::Unknown).and_then(|it| {
+        let health = Health::from_ready_reason(&it.reason)?;
+        Some((it, health))
+    });
+    if let Some((it, health @ (Health::HubPartition | Health::HeartbeatStopped))) = unknown {
+        let since = it.last_transition_time.unwrap_or(now);
+        let probed = it.last_probe_time.map(|probed| probed.min(now));
+        return Some(Published::seed(health, since, since, probed));
     }
     let well = match (&status.phase, said) {
         // Where phase and condition differ the first probe decides: neither was found by a probe of
@@ -268,7 +270,9 @@ fn health_check(cached: Option<&Condition>, statement: &Statement<'_>) -> Option
 fn reason(published: &Published) -> &'static str {
     match published.health {
         Health::Ready => "",
-        Health::Unknown | Health::HubPartition => published.health.ready_reason(),
+        Health::Unknown | Health::HubPartition | Health::HeartbeatStopped => {
+            published.health.ready_reason()
+        }
         Health::NotReady | Health::Unreachable | Health::Malformed => {
             match published.finding.and_then(Finding::code) {
                 Some(Code::NodesNotReady) => NODES_NOT_READY,
@@ -290,11 +294,13 @@ fn headline(status: &ClusterStatus, health: Option<Health>, check: Option<&Condi
             message: text(|it| &it.message),
         },
         // Unknown: keep the last phase, reason and message.
-        Some(Health::Unknown | Health::HubPartition) | None => Headline {
-            phase: Some(status.phase.clone()).filter(|phase| *phase != Phase::Initializing),
-            reason: status.reason.clone(),
-            message: status.message.clone(),
-        },
+        Some(Health::Unknown | Health::HubPartition | Health::HeartbeatStopped) | None => {
+            Headline {
+                phase: Some(status.phase.clone()).filter(|phase| *phase != Phase::Initializing),
+                reason: status.reason.clone(),
+                message: status.message.clone(),
+            }
+        }
     }
 }
 

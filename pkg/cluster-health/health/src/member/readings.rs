@@ -8,7 +8,7 @@ use super::{Last, Member};
 use crate::availability::Ratios;
 use crate::availability::record::{Record, Sums};
 use crate::finding::{MESSAGE_MAX, one_line, short_line};
-use crate::{Endpoints, Health, Moment, Published};
+use crate::{Beat, Endpoints, Health, Moment, Published};
 
 impl Member {
     /// Failures in a row that counted.
@@ -69,7 +69,7 @@ impl Member {
 pub fn explain(member: &Member, now: Instant) -> String {
     let Some(published) = member.published() else { return String::new() };
     let mut rest = endpoints_down(published.endpoints);
-    if published.health != Health::Ready || member.is_path_down() {
+    if !member.by_lease && (published.health != Health::Ready || member.is_path_down()) {
         rest += &run_of_failures(member, now);
     }
     let mut text = sentence(member, published);
@@ -94,6 +94,16 @@ fn sentence(member: &Member, published: &Published) -> String {
     match (published.finding, published.health) {
         _ if member.is_path_down() => {
             "probes do not reach the cluster, but it still renews its Lease".to_owned()
+        }
+        (_, Health::Ready) if member.by_lease && member.beat == Beat::Well => "the cluster renews its Lease; it is not probed".to_owned(),
+        (_, Health::NotReady) if member.by_lease && member.beat == Beat::Unwell => {
+            "the cluster renews its Lease, which says that it is not well: beat".to_owned()
+        }
+        (_, Health::HeartbeatStopped) => {
+            "the cluster is not probed and does not renew its Lease".to_owned()
+        }
+        (_, Health::Unknown) if member.by_lease => {
+            "the cluster is not probed, and for too long no renewal of its Lease could be seen".to_owned()
         }
         (Some(finding), _) => finding.to_string(),
         (None, Health::HubPartition) => {

@@ -1,6 +1,7 @@
 //! A cluster that is probed by a script of letters. The child modules hold the tests.
 
 mod beats;
+mod by_lease;
 mod explaining;
 mod publishing;
 mod time;
@@ -8,7 +9,7 @@ mod time;
 use jiff::Timestamp;
 
 use super::*;
-use crate::{Cadence, Code, Damping, Endpoints, ProbePath, Thresholds};
+use crate::{Cadence, Code, Damping, Endpoints, EvidenceSource, ProbePath, Thresholds};
 
 const S: fn(u64) -> Duration = Duration::from_secs;
 
@@ -21,6 +22,7 @@ pub(super) fn policy(failure: u32, success: u32) -> Policy {
         inherited_after: S(0),
         heartbeat: S(300),
         objective: None,
+        evidence: EvidenceSource::Both,
     }
 }
 

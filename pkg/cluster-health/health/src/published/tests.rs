@@ -18,6 +18,7 @@ fn every_health_has_both_conditions() {
         (Health::Unreachable, "False", "ClusterNotReachable", "True", "ClusterNotReachable"),
         (Health::Malformed, "False", "MalformedClusterConfig", "Unknown", "MalformedClusterConfig"),
         (Health::Unknown, "Unknown", "ClusterStatusUnknown", "Unknown", "ClusterStatusUnknown"),
+        (Health::HeartbeatStopped, "Unknown", "HeartbeatStopped", "Unknown", "HeartbeatStopped"),
     ];
     for (health, ready, ready_reason, offline, offline_reason) in rows {
         assert_eq!((health.ready().as_str(), health.ready_reason()), (ready, ready_reason));

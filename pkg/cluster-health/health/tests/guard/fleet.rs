@@ -5,8 +5,8 @@ use std::collections::BinaryHeap;
 use std::time::{Duration, Instant};
 
 use health::{
-    Arrival, Cadence, Code, Damping, Endpoints, Evidence, Finding, Guard, GuardPolicy, GuardState,
-    Health, Moment, Policy, ProbePath, Report, Round, Thresholds,
+    Arrival, Cadence, Code, Damping, Endpoints, Evidence, EvidenceSource, Finding, Guard,
+    GuardPolicy, GuardState, Health, Moment, Policy, ProbePath, Report, Round, Thresholds,
 };
 use jiff::Timestamp;
 
@@ -26,6 +26,7 @@ pub(crate) const POLICY: Policy = Policy {
     inherited_after: Duration::ZERO,
     heartbeat: Duration::from_secs(300),
     objective: None,
+    evidence: EvidenceSource::Both,
 };
 
 const GUARD: GuardPolicy = GuardPolicy {

@@ -9,7 +9,9 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::time::{Duration, Instant};
 
-use health::{Cadence, Damping, Moment, Policy, Published, Report, SHARD_TERM, Thresholds};
+use health::{
+    Cadence, Damping, EvidenceSource, Moment, Policy, Published, Report, SHARD_TERM, Thresholds,
+};
 use jiff::Timestamp;
 
 use crate::faults;
@@ -113,6 +115,7 @@ fn policy(number: u64) -> Policy {
         inherited_after: Duration::ZERO,
         heartbeat: seconds(300),
         objective: None,
+        evidence: EvidenceSource::Both,
     }
 }
 

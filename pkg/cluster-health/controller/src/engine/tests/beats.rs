@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use health::{Health, Renewal};
+use health::{EvidenceSource, Health, Policy, Renewal};
 use tokio::time::sleep;
 
 use super::S;
-use super::scene::{Answer, Scene};
+use super::scene::{Answer, Scene, policy};
 
 fn renew(scene: &Scene, key: &str, time: &str, readyz: Option<&str>) {
     let uid = &scene.watched(key).cluster.uid;
@@ -47,4 +47,24 @@ async fn a_lease_speaks_for_a_member_until_it_is_silent_or_the_member_answers() 
     scene.members.set("ns/a", Answer::Ok);
     sleep(S(15)).await;
     assert_eq!(scene.health("ns/a"), Some(Health::Ready), "an answer decides");
+}
+
+/// rule:unwatched-clusters-become-unknown
+#[tokio::test(start_paused = true)]
+async fn without_a_namespace_of_leases_a_member_that_is_judged_by_one_becomes_unknown_and_says_so()
+{
+    let scene = Scene::without_leases();
+    let by_lease = |target: &mut super::super::flavour::Target| {
+        target.policy = Policy { evidence: EvidenceSource::Beats, ..policy() };
+    };
+    scene.add_with("ns/a", 1, by_lease);
+    sleep(S(120)).await;
+    assert_eq!(scene.health("ns/a"), Some(Health::Unknown));
+    let (_, _, message) = scene.watched("ns/a").said(super::super::flavour::now().monotonic);
+    for part in ["annotation infra-controller-manager/evidence", "--cluster-health-beats-namespace"]
+    {
+        assert!(message.contains(part), "{message}");
+    }
+    assert_eq!(scene.members.probes("ns/a"), 0);
+    assert_eq!(scene.api.written("ns/a").as_deref(), Some("Unknown"));
 }

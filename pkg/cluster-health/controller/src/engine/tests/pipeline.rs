@@ -8,7 +8,7 @@ use std::time::Duration;
 use api_server_double::{ApiServer, Reply};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use health::{Code, Health, Policy};
+use health::{Code, Health, Policy, Renewal};
 use informer::Informer;
 use jiff::Timestamp;
 use kube_api::{Metadata, Resource};
@@ -329,6 +329,7 @@ macro_rules! conforms {
             another_object_of_the_same_name_is_another_cluster,
             a_foreign_status_is_written_over,
             a_cluster_without_a_credential_is_held_back_and_one_whose_read_failed_is_tried_again,
+            a_cluster_with_evidence_beat_is_judged_by_its_lease_without_probes_and_credential,
         }
     };
     ($flavour:ty: $($test:ident,)*) => {

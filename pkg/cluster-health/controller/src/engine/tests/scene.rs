@@ -41,6 +41,8 @@ mod members;
 pub(crate) use api::Api;
 pub(crate) use members::{Answer, Members, policy, target};
 
+/// The namespace of the Leases of members.
+const LEASES: Option<&str> = Some("beats");
 /// The kinds of TKEStack that are written.
 static TKE: [Resource; 2] = [MACHINES, CLUSTERS];
 
@@ -156,19 +158,27 @@ impl Scene {
             concurrent_probes,
             Ownership::default(),
             (exposed, false),
+            LEASES,
         )
+    }
+
+    /// Leases of members are not watched.
+    pub(crate) fn without_leases() -> Self {
+        let exposed = Exposed { per_cluster: true, audit: false };
+        let nobody = (Arc::default(), Arc::default());
+        Self::made(nobody.0, nobody.1, 0, Ownership::default(), (exposed, false), None)
     }
 
     /// Its members wait for a guard.
     pub(crate) fn guarded() -> Self {
         let exposed = Exposed { per_cluster: true, audit: false };
-        Self::made(Arc::default(), Arc::default(), 0, Ownership::default(), (exposed, true))
+        Self::made(Arc::default(), Arc::default(), 0, Ownership::default(), (exposed, true), LEASES)
     }
 
     /// One replica of several, which have members and management API in common.
     pub(crate) fn of(members: Arc<Members>, api: Arc<Api>, ownership: Ownership) -> Self {
         let exposed = Exposed { per_cluster: true, audit: false };
-        Self::made(members, api, 0, ownership, (exposed, false))
+        Self::made(members, api, 0, ownership, (exposed, false), LEASES)
     }
 
     /// One replica of several, to which nothing belongs.
@@ -183,6 +193,7 @@ impl Scene {
         concurrent_probes: usize,
         ownership: Ownership,
         (exposed, guarded): (Exposed, bool),
+        leases: Option<&str>,
     ) -> Self {
         let audit = exposed.audit;
         let answering = Arc::clone(&api);
@@ -209,7 +220,7 @@ impl Scene {
             audit,
             ownership,
             GuardStatus::new(guarded),
-            BeatWatch::new(true),
+            BeatWatch::new(leases.map(str::to_owned)),
         ));
         exposed.attach(&clusters);
         let writing = Arc::clone(&clusters.writer);

@@ -104,6 +104,18 @@ fn when_nobody_knows_only_the_condition_says_so() {
     }
 }
 
+/// rule:a-restart-changes-nothing
+#[test]
+fn a_cluster_whose_lease_stopped_keeps_its_phase_and_is_taken_over_as_such() {
+    let health = Health::HeartbeatStopped;
+    let mut whole = in_phase("Running").whole();
+    whole["status"] = status(&in_phase("Running"), Some(&published(health, BEFORE)));
+    assert_eq!(whole["status"]["phase"], "Running");
+    assert_eq!(whole["status"]["conditions"][0]["reason"], "HeartbeatStopped");
+    let seeded = seed(&Object::read(whole).unwrap(), time(NOW)).unwrap();
+    assert_eq!((seeded.health, seeded.ready.since), (health, time(BEFORE)));
+}
+
 #[test]
 fn a_locked_cluster_keeps_its_phase_and_says_that_it_is_locked() {
     let said = Said { published: Some(&published(Health::Ready, BEFORE)), paused: true };

@@ -87,3 +87,53 @@ pub(crate) async fn a_cluster_without_a_credential_is_held_back_and_one_whose_re
     bench.look().await.unwrap();
     assert_eq!(bench.written().as_deref(), Some("Ready"));
 }
+
+/// rule:our-outage-is-not-theirs, rule:a-restart-changes-nothing
+pub(crate) async fn a_cluster_with_evidence_beat_is_judged_by_its_lease_without_probes_and_credential<
+    R: Conforming,
+>() {
+    let annotated = |version, evidence: &str| {
+        let mut object = R::object("u1", version, 0, "");
+        object["metadata"]["annotations"] = json!({"infra-controller-manager/evidence": evidence});
+        object
+    };
+    let bench = Bench::<R>::start(annotated(1, "beat")).await;
+    let (scene, flavour) = (&bench.scene, Arc::clone(&bench.pipeline.flavour));
+    let renew = |time: &str| {
+        let said = Renewal { time: Some(time.into()), ..Renewal::default() };
+        scene.clusters.beats.renew(&Arc::from(format!("{}-u1", flavour.name())), said);
+    };
+    let cluster = MemberId { uid: "u1".into(), key: "ns/a".into() };
+    renew("1");
+    scene.clusters.beats.set_live(true);
+    bench.look().await.unwrap();
+    assert!(bench.pipeline.registry.knows(&cluster), "without a credential it is not held back");
+    assert_eq!(bench.written(), None, "its Lease may be old");
+    renew("2");
+    bench.look().await.unwrap();
+    assert_eq!(bench.written().as_deref(), Some("Ready"));
+    sleep(S(200)).await;
+    assert_eq!(bench.written().as_deref(), Some("HeartbeatStopped"));
+    assert!(scene.api.events().iter().any(|it| it == "HeartbeatStopped"));
+    assert_eq!((scene.members.probes("ns/a"), scene.members.made()), (0, 0));
+    renew("3");
+    bench.look().await.unwrap();
+    assert_eq!(bench.written().as_deref(), Some("Ready"));
+
+    // Probed again: its Lease counts for nothing.
+    let mut probed = R::object("u1", 9, 1, "");
+    probed["metadata"]["annotations"] = json!({"infra-controller-manager/evidence": "probe"});
+    scene.members.set("ns/a", Answer::Unreachable);
+    bench.change("MODIFIED", probed).await;
+    renew("4");
+    bench.look().await.unwrap();
+    sleep(S(40)).await;
+    assert_eq!(bench.written().as_deref(), Some("Unreachable"));
+    // And not any more; a client that it had is gone.
+    bench.change("MODIFIED", annotated(10, "beat")).await;
+    renew("5");
+    bench.look().await.unwrap();
+    assert_eq!(bench.written().as_deref(), Some("Ready"));
+    assert!(flavour.members().connections.client(&cluster).is_none());
+    assert!(!scene.members.is_held("ns/a", 1));
+}

@@ -6,7 +6,10 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use futures::future::{BoxFuture, pending};
-use health::{Cadence, Code, Damping, Endpoints, Finding, Policy, ProbePath, Report, Thresholds};
+use health::{
+    Cadence, Code, Damping, Endpoints, EvidenceSource, Finding, Policy, ProbePath, Report,
+    Thresholds,
+};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
@@ -200,5 +203,6 @@ pub(crate) fn policy() -> Policy {
         inherited_after: Duration::ZERO,
         heartbeat: seconds(300),
         objective: None,
+        evidence: EvidenceSource::Both,
     }
 }
