@@ -1,5 +1,8 @@
-//! [`Account`]: the credentials of one AWS account, from the usual places ([`DefaultChain`]), and
-//! what all clusters in the account share: connections, rates, metrics.
+//! [`Account`]: the credentials of one AWS account, from the usual places ([`DefaultChain`]), as
+//! keys, or of an assumed role, and what all clusters in the account share: connections, rates,
+//! metrics.
+
+mod assumed_role;
 
 use std::collections::HashMap;
 use std::error::Error;
@@ -7,11 +10,13 @@ use std::sync::{Arc, OnceLock};
 
 use aws_config::default_provider::credentials::DefaultCredentialsChain;
 use aws_config::environment::EnvironmentVariableRegionProvider;
+use aws_config::identity::IdentityCache;
 use aws_config::meta::region::RegionProviderChain;
 use aws_config::profile::ProfileFileRegionProvider;
 use aws_config::provider_config::ProviderConfig;
 use aws_config::stalled_stream_protection::StalledStreamProtectionConfig;
 use aws_config::{AppName, BehaviorVersion, SdkConfig};
+use aws_credential_types::Credentials;
 use aws_credential_types::provider::error::CredentialsError;
 use aws_credential_types::provider::future::ProvideCredentials as Provided;
 use aws_credential_types::provider::{self, ProvideCredentials, SharedCredentialsProvider};
@@ -28,6 +33,10 @@ use crate::limits::Limits;
 use crate::metrics::Metrics;
 use crate::region::{Options, Region};
 
+use assumed_role::AssumedRole;
+
+pub use assumed_role::Role;
+
 /// One account. Clones are the same.
 #[derive(Clone, Debug)]
 pub struct Account(Arc<Inner>);
@@ -43,9 +52,12 @@ struct Inner {
     callers: Callers,
     /// By name, by the account whose rates they use, and whether no other account may be reached.
     regions: Mutex<HashMap<(String, String, bool), Region>>,
-    /// By the name of a region and the account.
-    limits: Mutex<HashMap<(String, String), Arc<Limits>>>,
+    /// Shared by all credentials.
+    limits: AllLimits,
 }
+
+/// By the name of a region and the account.
+type AllLimits = Arc<Mutex<HashMap<(String, String), Arc<Limits>>>>;
 
 impl Account {
     /// Reads environment and profile. Nothing is called yet: credentials are found when they are
@@ -90,7 +102,7 @@ impl Account {
             (None, None) => loader.no_credentials(),
         };
         let config = loader.load().await;
-        let (callers, regions, limits) = (Callers::default(), Mutex::default(), Mutex::default());
+        let (callers, regions, limits) = (Callers::default(), Mutex::default(), Arc::default());
         Self(Arc::new(Inner {
             options,
             config,
@@ -100,6 +112,36 @@ impl Account {
             callers,
             regions,
             limits,
+        }))
+    }
+
+    /// The account of these keys. Rates are those of the account, whoever has credentials for it.
+    #[must_use]
+    pub fn with_keys(&self, keys: Credentials) -> Self {
+        self.with_provider(SharedCredentialsProvider::new(keys))
+    }
+
+    /// The account of a role, which the credentials of this one assume at the STS of this region.
+    #[must_use]
+    pub fn assuming(&self, role: Role, region: &str) -> Self {
+        let provider = AssumedRole::new(role, self.region(region));
+        self.with_provider(SharedCredentialsProvider::new(provider))
+    }
+
+    fn with_provider(&self, provider: SharedCredentialsProvider) -> Self {
+        let inner = &self.0;
+        let config = inner.config.to_builder().credentials_provider(provider);
+        // The provider has them in memory, and renews them earlier than the SDK would.
+        let config = config.identity_cache(IdentityCache::no_cache()).build();
+        Self(Arc::new(Inner {
+            options: inner.options.clone(),
+            config,
+            http: inner.http.clone(),
+            metrics: inner.metrics.clone(),
+            has_no_home: false,
+            callers: Callers::default(),
+            regions: Mutex::default(),
+            limits: Arc::clone(&inner.limits),
         }))
     }
 

@@ -20,6 +20,10 @@ use crate::connections::interposed;
 /// For so long an answer of STS is believed although another account was expected.
 const ASK_AGAIN: Duration = Duration::from_secs(30);
 
+/// Maximum of keys whose account is known: each session of a role has another one. STS is asked
+/// again for a key that was dropped.
+const KEYS: usize = 64;
+
 /// How a header names the key that a request is signed with.
 const CREDENTIAL: &str = "Credential=";
 
@@ -110,7 +114,11 @@ impl Callers {
     /// Takes in what STS has said.
     pub(crate) fn note(&self, key: Option<&str>, account: &str) {
         if let Some(key) = key {
-            self.0.accounts.lock().insert(key.to_owned(), account.to_owned());
+            let mut accounts = self.0.accounts.lock();
+            if accounts.len() >= KEYS {
+                accounts.clear();
+            }
+            accounts.insert(key.to_owned(), account.to_owned());
         }
         *self.0.latest.lock() = Some((account.to_owned(), Instant::now()));
     }

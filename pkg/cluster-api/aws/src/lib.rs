@@ -8,7 +8,7 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `account.rs`, `region.rs`, `callers.rs` | credentials, clients, and the account of the credentials |
+//! | `account.rs`, `region.rs`, `callers.rs` | credentials, also of roles; clients; the account of the credentials |
 //! | `connections.rs`, `gate.rs` | requests and answers; the fence, checked last |
 //! | `executor.rs` | one read, one write, one run of a reconciliation |
 //! | `requests.rs`, `call.rs`, `limits.rs`, `metrics.rs` | one call: its turn, its requests, how it fails; rates and metrics |
@@ -29,7 +29,7 @@ mod polls;
 mod region;
 mod requests;
 
-pub use account::Account;
+pub use account::{Account, Role};
 pub use aws_credential_types::Credentials;
 pub use call::AwsError;
 pub use describe::Marked;

@@ -155,6 +155,11 @@ impl Region {
     pub(crate) fn labels(&self, call: Call) -> [&str; 4] {
         [self.0.controller, call.service.as_str(), &self.0.name, call.operation]
     }
+
+    /// The labels of a call of STS, which has no rate of its own.
+    pub(crate) fn sts_labels(&self, operation: &'static str) -> [&str; 4] {
+        [self.0.controller, "sts", &self.0.name, operation]
+    }
 }
 
 /// Where the APIs of one region are, as URLs, as far as that is said.

@@ -5,7 +5,6 @@ use std::process::Command;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use aws_credential_types::Credentials;
 use aws_network::Identity;
 use prometheus::Registry;
 use resilience::Fence;
@@ -31,6 +30,12 @@ async fn a_region_of_an_account_has_one_set_of_rates_whether_the_account_is_chec
     assert!(same(&checked, &account.region("us-east-2")));
     assert!(!same(&checked, &account.region("us-west-2")));
     assert!(!same(&checked, &account.region_of("us-east-2", "2")));
+    // Whatever credentials reach the account.
+    let keys = account.with_keys(Credentials::new("other", "secret", None, None, "test"));
+    let role = account.assuming(Role::default(), "us-east-2");
+    for other in [keys, role] {
+        assert!(same(&checked, &other.region_of("us-east-2", "1")));
+    }
 }
 
 /// Where the cluster is.
