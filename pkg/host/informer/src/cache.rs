@@ -6,6 +6,7 @@ use std::sync::Arc;
 use kube_api::{Cached, Decoding, Metadata, View};
 use tokio::time::Instant;
 
+use crate::comparison::digest;
 use crate::decode::{self, selection};
 use crate::fault::Fault;
 use crate::intake::{Event, Intake, MessageHead, Page, PageHead, Staging};
@@ -91,9 +92,24 @@ impl<T: Cached> Intake for Cache<T> {
         self.store.len()
     }
 
+    fn digest(&self) -> u64 {
+        self.store.frozen(|objects| {
+            objects.values().fold(0_u64, |sum, object| sum.wrapping_add(digest(&**object)))
+        })
+    }
+
     fn take(&self, encoding: Encoding, message: &[u8]) -> Result<MessageHead, Fault> {
         let selector = self.shared.source.selector.as_ref();
-        selection::event(encoding, message, selector).map(|event| self.apply(event))
+        let event = selection::event::<T>(encoding, message, selector)?;
+        let newest = self.shared.version();
+        match event.version() {
+            // Applied, it might bring back an object that was deleted.
+            Some(version) if version < newest => Err(Fault::Untrusted {
+                resource: Arc::clone(&self.shared.resource),
+                breach: format!("an event of resource version {version} came after {newest}"),
+            }),
+            _ => Ok(self.apply(event)),
+        }
     }
 
     fn stage(&self, reuse: bool) -> Box<dyn Staging + '_> {
@@ -211,7 +227,8 @@ impl<T: Cached> Staging for Staged<'_, T> {
 
     fn take_page(&mut self, encoding: Encoding, body: &[u8]) -> Result<PageHead, Fault> {
         let selector = self.shared.source.selector.as_ref();
-        let Page { version, next, items, unreadable } = selection::page(encoding, body, selector)?;
+        let Page { version, next, items, unreadable, .. } =
+            selection::page(encoding, body, selector)?;
         for object in &unreadable {
             self.keep(object);
         }
@@ -240,9 +257,12 @@ impl<T: Cached> Staging for Staged<'_, T> {
     }
 
     fn contradiction(&self, known: u64) -> Option<Arc<str>> {
-        let is_followed = |object: &T| {
-            let copy = self.store.get(object.key());
-            object.resource_version() > known || copy.is_some_and(|it| same_version(&*it, object))
+        let is_followed = |object: &T| match self.store.get(object.key()) {
+            Some(copy) if same_version(&*copy, object) => true,
+            copy => {
+                object.resource_version()
+                    > copy.map_or(known, |it| known.max(it.resource_version()))
+            }
         };
         let contradicts = self.objects.values().find(|object| !is_followed(object));
         contradicts.map(|object| Arc::clone(object.key()))

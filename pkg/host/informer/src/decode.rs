@@ -86,7 +86,8 @@ fn page_from_protobuf<T: Cached>(body: &[u8]) -> Result<Page<T>, Fault> {
             _ => {}
         }
     }
-    Ok(Page { version: meta.version, next: meta.next, items, unreadable: Vec::new() })
+    let ListMeta { version, next } = meta;
+    Ok(Page { version, next, remaining: None, items, unreadable: Vec::new() })
 }
 
 fn list_version_from_protobuf(body: &[u8]) -> Result<u64, Fault> {

@@ -2,6 +2,7 @@
 //!.
 
 use std::error::Error;
+use std::sync::Arc;
 use std::time::Duration;
 
 use resilience::{Backoff, Jitter, Series};
@@ -45,6 +46,9 @@ pub(crate) enum Fault {
          restore of etcd; listing again before all controllers that use the cache are restarted"
     )]
     Contradiction { object: String },
+    /// The watch broke its contract: what it showed is not what happened.
+    #[error("cannot trust the watch of {resource}: {breach}; listing again")]
+    Untrusted { resource: Arc<str>, breach: String },
 }
 
 impl Fault {
@@ -113,6 +117,7 @@ impl Fault {
             Self::ShortWatch => "short_watch",
             Self::Past { .. } => "past",
             Self::Contradiction { .. } => "contradiction",
+            Self::Untrusted { .. } => "untrusted",
         }
     }
 }

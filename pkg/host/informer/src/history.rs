@@ -76,6 +76,8 @@ pub(crate) struct Doubt {
     lost: bool,
     /// A watch could not be opened since.
     opening_failed: bool,
+    /// The watch broke its contract ([`Fault::Untrusted`]).
+    untrusted: bool,
 }
 
 impl Doubt {
@@ -99,6 +101,19 @@ impl Doubt {
         self.opening_failed |= !fault.is_throttled();
         shared.note_break();
         self.lost(shared);
+    }
+
+    /// The watch broke its contract, so the store may be wrong.
+    pub(crate) fn untrusted(&mut self, shared: &Shared) {
+        self.untrusted = true;
+        shared.set_doubted(true);
+        shared.note_break();
+    }
+
+    /// The version up to which the store has followed all changes, of those that it knows. Of an untrusted
+    /// watch it may lack some: a list that shows them is no proof of another history.
+    pub(crate) fn followed(&self, known: u64) -> u64 {
+        if self.untrusted && !self.lost { 0 } else { known }
     }
 
     /// The server has the history that the cache follows.

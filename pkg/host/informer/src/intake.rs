@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use kube_api::Status;
+use kube_api::{Cached, Status};
 use tokio::time::Instant;
 
 use crate::fault::Fault;
@@ -22,6 +22,9 @@ pub(crate) trait Intake: Send + Sync {
 
     /// Number of objects.
     fn len(&self) -> usize;
+
+    /// Sum of [`crate::comparison::digest`] over all objects.
+    fn digest(&self) -> u64;
 
     /// Takes in a message of a watch.
     fn take(&self, encoding: Encoding, message: &[u8]) -> Result<MessageHead, Fault>;
@@ -72,6 +75,19 @@ pub(crate) enum Event<T> {
     Error(Status),
 }
 
+impl<T: Cached> Event<T> {
+    /// Version of the object; `None` for a bookmark and for an error.
+    pub(crate) fn version(&self) -> Option<u64> {
+        match self {
+            Self::Added(object) | Self::Modified(object) | Self::Deleted(object) => {
+                Some(object.resource_version())
+            }
+            Self::Unreadable(object) | Self::UnreadableDeleted(object) => Some(object.version),
+            Self::Bookmark(_) | Self::Error(_) => None,
+        }
+    }
+}
+
 /// The part of a message that does not depend on the type of its object.
 #[derive(Debug)]
 pub(crate) enum MessageHead {
@@ -95,6 +111,8 @@ pub(crate) struct Page<T> {
     pub(crate) version: u64,
     /// Token of the next page, if there is one.
     pub(crate) next: Option<String>,
+    /// Number of objects on later pages, if the server says so: not with selectors.
+    pub(crate) remaining: Option<u64>,
     pub(crate) items: Vec<T>,
     /// Objects of a tolerant collection that cannot be read.
     pub(crate) unreadable: Vec<Unreadable>,

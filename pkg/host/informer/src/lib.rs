@@ -37,6 +37,7 @@
 //! | `presence.rs`, `discovery.rs` | the task of an informer; where a custom kind is served |
 //! | `reflector.rs` | the state machine: list, watch, and what follows each failure |
 //! | `history.rs` | a server whose resource versions go back |
+//! | `comparison.rs` | finds what a watch has skipped |
 //! | `list.rs`, `stream.rs` | a list, streamed or in pages; an open watch, cut into messages |
 //! | `decode.rs` | reads messages, in JSON or protobuf |
 //! | `request.rs` | the requests and their encodings |
@@ -44,6 +45,7 @@
 //! | `metrics.rs` | the `icm_informer_*` metrics, and dormant kinds, which are logged once |
 
 mod cache;
+mod comparison;
 mod decode;
 mod discovery;
 mod fault;

@@ -11,6 +11,8 @@
 //! | no word for two minutes inside a watch | ask for the newest version |
 //! | the newest version is older than what is known | list again |
 //! | a watch ends within a second and without an event | wait, list again |
+//! | an event is older than an earlier word of its watch | wait, list again |
+//! | the store and the server differ at the version at which a watch ended | wait, list again |
 //! | protobuf that was asked for and cannot be read | list again at once, in JSON |
 //! | a strict object that cannot be read, any other refusal | wait, list again |
 //! | a list fails, or is older than what is known (rule:consistent-lists-only) | wait, list again |
@@ -19,6 +21,8 @@
 //!
 //! The store stays as it is during all of this: old knowledge is better than none.
 
+use std::future::pending;
+use std::pin::pin;
 use std::time::Duration;
 
 use kube_api::Kind;
@@ -26,6 +30,7 @@ use resilience::Series;
 use tokio::time::{Instant, sleep};
 use tracing::{debug, info, warn};
 
+use crate::comparison::{ALL_APART, Comparison};
 use crate::fault::{FIRST_LIST, Fault, after_failures};
 use crate::history::{Doubt, History, Question, SERVER_RESTART, Verdict};
 use crate::intake::{Intake, MessageHead};
@@ -65,6 +70,10 @@ pub(crate) struct Reflector<'a> {
     history: History,
     listed_at: Option<Instant>,
     doubt: Doubt,
+    /// What the store had when the last watch ended.
+    comparison: Option<Comparison>,
+    /// When all objects were last compared or listed.
+    compared_at: Instant,
     /// Reason of the failure logged last, until something works again.
     logged_reason: Option<&'static str>,
 }
@@ -80,6 +89,8 @@ impl<'a> Reflector<'a> {
             history: History::default(),
             listed_at: None,
             doubt: Doubt::default(),
+            comparison: None,
+            compared_at: Instant::now(),
             logged_reason: None,
         }
     }
@@ -112,7 +123,9 @@ impl<'a> Reflector<'a> {
         match listed {
             Ok(next) => {
                 self.shared.metrics.list_duration.observe(begun.elapsed().as_secs_f64());
-                self.listed_at = Some(Instant::now());
+                self.compared_at = Instant::now();
+                self.listed_at = Some(self.compared_at);
+                self.comparison = None;
                 self.doubt.end(self.shared);
                 self.recovered();
                 next
@@ -135,8 +148,9 @@ impl<'a> Reflector<'a> {
         let Listed { staged, version, stream } = listed;
         let (known, doubted) = (self.shared.version(), self.history.is_doubted());
         // Before its first list this loop did not follow what the store holds.
+        let followed = self.doubt.followed(known);
         let contradiction =
-            self.listed_at.and_then(|_| staged.contradiction(known)).map(|it| it.to_string());
+            self.listed_at.and_then(|_| staged.contradiction(followed)).map(|it| it.to_string());
         match (self.history.judge(version, known, self.shared.silent_for()), contradiction) {
             (Verdict::Current, None) => staged.apply(version, begun, terms.truth),
             (Verdict::Current, Some(object)) if terms.reuse => {
@@ -222,6 +236,14 @@ impl<'a> Reflector<'a> {
     async fn watch(&mut self, mut stream: Stream) -> State {
         let (cache, shared) = (self.cache, self.shared);
         let mut question = Question::new(shared, self.collection.clone(), self.doubt.is_lost());
+        let (comparison, compared) = (self.comparison.take(), self.collection.clone());
+        let mut comparing = pin!(async {
+            match comparison {
+                Some(comparison) => comparison.ask(shared, &compared).await,
+                None => pending().await,
+            }
+        });
+        let mut is_comparing = true;
         let mut events = 0_u64;
         let end = loop {
             let next = tokio::select! {
@@ -234,6 +256,19 @@ impl<'a> Reflector<'a> {
                     }
                     Err(behind) => break Err(behind),
                 },
+                answer = &mut comparing, if is_comparing => {
+                    is_comparing = false;
+                    match answer {
+                        Ok(true) => self.compared_at = Instant::now(),
+                        Ok(false) => {}
+                        Err(fault @ Fault::Untrusted { .. }) => break Err(fault),
+                        Err(fault) => {
+                            let resource = &*shared.resource;
+                            debug!(logger = "informer", resource, %fault, "Cannot compare the store");
+                        }
+                    }
+                    continue;
+                }
                 () = shared.demanded.notified() => {
                     if shared.is_list_demanded() {
                         return State::Listing;
@@ -264,15 +299,24 @@ impl<'a> Reflector<'a> {
         if let Err(Fault::Transport(_) | Fault::Silent(_) | Fault::Past { .. }) = &end {
             self.doubt.lost(shared);
         }
+        if let Err(Fault::Untrusted { .. }) = &end {
+            self.doubt.untrusted(shared);
+        }
+        let next = self.after_watch(end, events, stream.age()).await;
+        if matches!(next, State::Opening) {
+            self.comparison = Comparison::of(cache, self.compared_at.elapsed() >= ALL_APART);
+        }
+        next
+    }
+
+    async fn after_watch(&mut self, end: Result<(), Fault>, events: u64, age: Duration) -> State {
         match end {
             Err(fault) if fault.is_throttled() => {
                 self.pause(&fault).await;
                 State::Opening
             }
-            Err(fault @ (Fault::Transport(_) | Fault::Silent(_)))
-                if events > 0 || stream.age() > SHORT =>
-            {
-                if stream.age() > SHORT {
+            Err(fault @ (Fault::Transport(_) | Fault::Silent(_))) if events > 0 || age > SHORT => {
+                if age > SHORT {
                     let resource = &*self.shared.resource;
                     self.shared.metrics.error(fault.reason());
                     debug!(logger = "informer", resource, %fault, "Watch failed, opening it again");
@@ -282,7 +326,7 @@ impl<'a> Reflector<'a> {
                 State::Opening
             }
             Err(fault) => self.relist(fault).await,
-            Ok(()) if events == 0 && stream.age() < SHORT => self.relist(Fault::ShortWatch).await,
+            Ok(()) if events == 0 && age < SHORT => self.relist(Fault::ShortWatch).await,
             Ok(()) => State::Opening,
         }
     }

@@ -64,10 +64,23 @@ impl Collection {
         self.get(&query.finish(), "list", self.accept.page)
     }
 
+    /// The same objects, of which only metadata is asked for.
+    pub(crate) fn metadata(&self) -> Self {
+        Self { accept: Accept::METADATA, ..self.clone() }
+    }
+
+    /// The first page of the state at that version.
+    pub(crate) fn page_at(&self, version: u64, limit: usize) -> Made {
+        let mut query = self.query();
+        query.append_pair("limit", &limit.to_string());
+        query.append_pair("resourceVersion", &version.to_string());
+        query.append_pair("resourceVersionMatch", "Exact");
+        self.get(&query.finish(), "list", self.accept.page)
+    }
+
     /// A page that has only the metadata of the object after `token`, or of the first one.
     pub(crate) fn metadata_of_one(&self, token: Option<&str>) -> Made {
-        let metadata = Self { accept: Accept::METADATA, ..self.clone() };
-        metadata.page(1, token, FirstList::Consistent)
+        self.metadata().page(1, token, FirstList::Consistent)
     }
 
     /// A consistent list of one object's metadata, which tells the version of the collection.

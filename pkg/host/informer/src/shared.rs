@@ -267,6 +267,10 @@ impl Unreadables {
         }
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.lock().is_empty()
+    }
+
     /// The object can be read, or is gone.
     pub(crate) fn clear(&self, resource: &str, key: &str) {
         let mut named = self.0.lock();

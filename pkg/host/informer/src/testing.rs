@@ -1,6 +1,6 @@
 //! An API server for tests of the informer: the test receives each request and answers it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::time::Duration;
 
@@ -15,7 +15,10 @@ use tokio::time::{Instant, timeout};
 /// More than any wait of the informer; time is paused in tests that get this far.
 const PATIENCE: Duration = Duration::from_secs(2000);
 
-pub(crate) struct Server(Calls);
+pub(crate) struct Server {
+    calls: Calls,
+    comparisons: VecDeque<Call>,
+}
 
 /// A request that waits for its answer. Dropped, it is a connection that breaks.
 pub(crate) struct Call {
@@ -27,12 +30,32 @@ pub(crate) struct Call {
 impl Server {
     pub(crate) fn new() -> (Client, Self) {
         let (client, calls) = Calls::new();
-        (client, Self(calls))
+        (client, Self { calls, comparisons: VecDeque::new() })
     }
 
-    /// The next request.
+    /// The next request that does not compare the store.
     pub(crate) async fn call(&mut self) -> Call {
-        let call = timeout(PATIENCE, self.0.next()).await;
+        loop {
+            let call = self.any_call().await;
+            if !call.is_comparison() {
+                return call;
+            }
+            self.comparisons.push_back(call);
+        }
+    }
+
+    /// The next request that compares the store; none may come before it that does not.
+    pub(crate) async fn comparison(&mut self) -> Call {
+        if let Some(call) = self.comparisons.pop_front() {
+            return call;
+        }
+        let call = self.any_call().await;
+        assert!(call.is_comparison(), "{:?}", call.query);
+        call
+    }
+
+    async fn any_call(&mut self) -> Call {
+        let call = timeout(PATIENCE, self.calls.next()).await;
         let call = call.expect("the informer must send another request");
         let query = form_urlencoded::parse(call.asked.query().as_bytes()).into_owned().collect();
         Call { at: call.asked.at, query, inner: call }
@@ -86,6 +109,10 @@ impl Call {
 
     pub(crate) fn get(&self, parameter: &str) -> Option<&str> {
         self.query.get(parameter).map(String::as_str)
+    }
+
+    fn is_comparison(&self) -> bool {
+        self.get("resourceVersionMatch") == Some("Exact")
     }
 
     pub(crate) fn accept(&self) -> &str {

@@ -82,12 +82,16 @@ struct PageMeta {
     resource_version: u64,
     #[serde(default, rename = "continue")]
     next: Option<String>,
+    #[serde(default)]
+    remaining_item_count: Option<u64>,
 }
 
 impl<T> From<WirePage<T>> for Page<T> {
     fn from(WirePage { metadata, items }: WirePage<T>) -> Self {
         let next = metadata.next.filter(|token| !token.is_empty());
-        Self { version: metadata.resource_version, next, items, unreadable: Vec::new() }
+        let remaining = metadata.remaining_item_count;
+        let (version, unreadable) = (metadata.resource_version, Vec::new());
+        Self { version, next, remaining, items, unreadable }
     }
 }
 
@@ -123,7 +127,7 @@ fn page_one_by_one<T: Cached>(body: &[u8], cause: serde_json::Error) -> Result<P
     let Ok(raw) = read::<WirePage<Box<RawValue>>>(body) else {
         return Err(undecodable("a page of the list".to_owned(), cause));
     };
-    let Page { version, next, items: raw, .. } = raw.into();
+    let Page { version, next, remaining, items: raw, .. } = raw.into();
     let (mut items, mut unreadable) = (Vec::with_capacity(raw.len()), Vec::new());
     for object in &raw {
         let text = object.get().as_bytes();
@@ -132,7 +136,7 @@ fn page_one_by_one<T: Cached>(body: &[u8], cause: serde_json::Error) -> Result<P
             Err(cause) => unreadable.push(unreadable_item::<T>(text, cause)?),
         }
     }
-    Ok(Page { version, next, items, unreadable })
+    Ok(Page { version, next, remaining, items, unreadable })
 }
 
 fn unreadable_item<T: Cached>(text: &[u8], cause: serde_json::Error) -> Result<Unreadable, Fault> {

@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::*;
 use crate::testing::Server;
 
+mod breaches;
 mod decoding;
 mod failures;
 mod history;

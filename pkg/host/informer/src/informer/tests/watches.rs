@@ -30,20 +30,6 @@ async fn a_reused_name_is_a_deletion_and_an_addition() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_event_from_the_past_is_ignored() {
-    let mut run = start();
-    let wire = run.server.serve_list(10, &[node("a", 8)]).await;
-    for (kind, version) in
-        [("MODIFIED", 7), ("DELETED", 7), ("ADDED", 8), ("MODIFIED", 11), ("MODIFIED", 9)]
-    {
-        wire.event(kind, &node("a", version));
-    }
-    assert_eq!(run.deltas.next(2).await, ["added a@8", "updated a@8-11"]);
-    drop(wire);
-    run.server.watch_from("11").await;
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_closed_watch_is_opened_again_at_once_from_the_last_version() {
     let mut run = start();
     let wire = run.server.serve_list(10, &[]).await;
