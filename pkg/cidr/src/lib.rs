@@ -18,7 +18,6 @@
 
 mod claims;
 mod ledger;
-mod parse;
 mod pool;
 mod prefix;
 
@@ -26,9 +25,8 @@ use thiserror::Error;
 
 pub use ipnet::IpNet;
 pub use ledger::{Allocated, Change, Conflict, Ledger, Occupied};
-pub use parse::{canonical, parse};
 pub use pool::{Candidate, Pool};
-pub use prefix::Family;
+pub use prefix::{Family, canonical, parse};
 
 /// The text is not a CIDR. The quoted text is cut after a few dozen characters, since it may come
 /// from any Node object.
