@@ -1,13 +1,15 @@
-//! [`LabelSelector`]: which objects are selected by their labels, in the syntax of kubectl.
-
-mod syntax;
+//! [`LabelSelector`]: which objects are selected by their labels, in the syntax of kubectl, which is read as apimachinery's
+//! `labels.Parse` reads it.
 
 use std::fmt;
 use std::sync::Arc;
 
-use syntax::{Requirement, Tokens};
+use thiserror::Error;
 
-pub use syntax::{LabelSelectorError, LabelTest, is_label_key};
+/// Longest symbols first: `==` is one token.
+const SYMBOLS: [&str; 9] = ["==", "!=", "=", "!", "(", ")", ",", ">", "<"];
+const KEY: &str = "a label key, or ! and a label key";
+const OPERATOR: &str = "one of = == != in notin > < or a comma";
 
 /// A label selector such as `tier in (web,db),!spot`; the empty one selects everything.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -55,6 +57,206 @@ impl LabelTest {
             Self::Less(than) => number().is_some_and(|number| number < *than),
         }
     }
+}
+
+/// One condition on a label.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Requirement {
+    key: Box<str>,
+    test: LabelTest,
+}
+
+/// What the value of a label has to be.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum LabelTest {
+    /// One of these.
+    In(Vec<Box<str>>),
+    /// None of these; the label may be missing, as everywhere in Kubernetes.
+    NotIn(Vec<Box<str>>),
+    /// Anything.
+    Exists,
+    /// Nothing: the label is missing.
+    DoesNotExist,
+    /// A whole number above this one.
+    Greater(i64),
+    /// A whole number below this one.
+    Less(i64),
+}
+
+/// The text of a selector does not follow the syntax.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum LabelSelectorError {
+    /// Something stands in the wrong place.
+    #[error("found {found}, expected {expected}")]
+    Unexpected {
+        /// What stands there.
+        found: String,
+        /// What can stand there.
+        expected: &'static str,
+    },
+    /// A label cannot have this key.
+    #[error("{0:?} is not a valid label key")]
+    Key(String),
+    /// A label cannot have this value.
+    #[error("{0:?} is not a valid label value")]
+    Value(String),
+    /// The operators `>` and `<` compare whole numbers.
+    #[error("{0:?} is not a whole number")]
+    Number(String),
+}
+
+/// The rest of the text.
+struct Tokens<'a>(&'a str);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Token<'a> {
+    Word(&'a str),
+    Symbol(&'static str),
+    End,
+}
+
+impl<'a> Tokens<'a> {
+    fn of(text: &'a str) -> Self {
+        Self(text)
+    }
+
+    /// All requirements, which commas separate.
+    fn requirements(mut self) -> Result<Vec<Requirement>, LabelSelectorError> {
+        let mut all = Vec::new();
+        if self.peek() == Token::End {
+            return Ok(all);
+        }
+        loop {
+            all.push(self.requirement()?);
+            match self.next() {
+                Token::End => return Ok(all),
+                Token::Symbol(",") => {}
+                other => return Err(unexpected(other, "a comma or the end")),
+            }
+        }
+    }
+
+    fn requirement(&mut self) -> Result<Requirement, LabelSelectorError> {
+        let is_negated = self.take("!");
+        let key = match self.next() {
+            Token::Word(key) if is_label_key(key) => key.into(),
+            Token::Word(key) => return Err(LabelSelectorError::Key(key.to_owned())),
+            other => return Err(unexpected(other, KEY)),
+        };
+        let test = if is_negated { LabelTest::DoesNotExist } else { self.test()? };
+        Ok(Requirement { key, test })
+    }
+
+    fn test(&mut self) -> Result<LabelTest, LabelSelectorError> {
+        if matches!(self.peek(), Token::End | Token::Symbol(",")) {
+            return Ok(LabelTest::Exists);
+        }
+        match self.next() {
+            Token::Symbol("=" | "==") => Ok(LabelTest::In(vec![self.value()?])),
+            Token::Symbol("!=") => Ok(LabelTest::NotIn(vec![self.value()?])),
+            Token::Symbol(">") => Ok(LabelTest::Greater(self.number()?)),
+            Token::Symbol("<") => Ok(LabelTest::Less(self.number()?)),
+            Token::Word("in") => Ok(LabelTest::In(self.values()?)),
+            Token::Word("notin") => Ok(LabelTest::NotIn(self.values()?)),
+            other => Err(unexpected(other, OPERATOR)),
+        }
+    }
+
+    /// One value; the empty one is written as nothing.
+    fn value(&mut self) -> Result<Box<str>, LabelSelectorError> {
+        if matches!(self.peek(), Token::End | Token::Symbol("," | ")")) {
+            return Ok(Box::default());
+        }
+        match self.next() {
+            Token::Word(value) if is_name(value) => Ok(value.into()),
+            Token::Word(value) => Err(LabelSelectorError::Value(value.to_owned())),
+            other => Err(unexpected(other, "a label value")),
+        }
+    }
+
+    /// Values in parentheses.
+    fn values(&mut self) -> Result<Vec<Box<str>>, LabelSelectorError> {
+        if !self.take("(") {
+            return Err(unexpected(self.peek(), "an opening parenthesis"));
+        }
+        let mut values = Vec::new();
+        loop {
+            values.push(self.value()?);
+            match self.next() {
+                Token::Symbol(")") => return Ok(values),
+                Token::Symbol(",") => {}
+                other => return Err(unexpected(other, "a comma or a closing parenthesis")),
+            }
+        }
+    }
+
+    fn number(&mut self) -> Result<i64, LabelSelectorError> {
+        let text = self.value()?;
+        text.parse().map_err(|_| LabelSelectorError::Number(text.into()))
+    }
+
+    fn take(&mut self, symbol: &'static str) -> bool {
+        let is_next = self.peek() == Token::Symbol(symbol);
+        if is_next {
+            self.next();
+        }
+        is_next
+    }
+
+    fn peek(&self) -> Token<'a> {
+        Self(self.0).next()
+    }
+
+    fn next(&mut self) -> Token<'a> {
+        let text = self.0.trim_start();
+        if let Some(symbol) = SYMBOLS.into_iter().find(|symbol| text.starts_with(symbol)) {
+            self.0 = &text[symbol.len()..];
+            return Token::Symbol(symbol);
+        }
+        let ends = |c: char| c.is_whitespace() || "=!(),<>".contains(c);
+        let (word, rest) = text.split_at(text.find(ends).unwrap_or(text.len()));
+        self.0 = rest;
+        if word.is_empty() { Token::End } else { Token::Word(word) }
+    }
+}
+
+fn unexpected(found: Token<'_>, expected: &'static str) -> LabelSelectorError {
+    let found = match found {
+        Token::Word(text) | Token::Symbol(text) => format!("{text:?}"),
+        Token::End => "the end".to_owned(),
+    };
+    LabelSelectorError::Unexpected { found, expected }
+}
+
+/// Whether a label can have this key: a name, with a DNS subdomain and a slash before it or without.
+pub fn is_label_key(key: &str) -> bool {
+    match key.split_once('/') {
+        Some((domain, name)) => is_domain(domain) && is_name(name),
+        None => is_name(key),
+    }
+}
+
+fn is_domain(text: &str) -> bool {
+    let is_part = |part: &str| {
+        let mut bytes = part.bytes();
+        bytes.all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'-')
+            && is_enclosed(part)
+    };
+    text.len() <= 253 && text.split('.').all(is_part)
+}
+
+/// A label value that is not empty, or the name in a key.
+fn is_name(text: &str) -> bool {
+    let mut bytes = text.bytes();
+    text.len() <= 63
+        && bytes.all(|c| c.is_ascii_alphanumeric() || b"-_.".contains(&c))
+        && is_enclosed(text)
+}
+
+/// Whether the first and the last character are letters or digits.
+fn is_enclosed(text: &str) -> bool {
+    let ends = [text.bytes().next(), text.bytes().next_back()];
+    ends.iter().all(|end| end.is_some_and(|c| c.is_ascii_alphanumeric()))
 }
 
 #[cfg(test)]
