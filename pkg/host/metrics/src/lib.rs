@@ -4,15 +4,13 @@
 //!
 //! Scrapes share no state, so concurrent ones do not disturb each other.
 
-mod series_by_label;
-
 use std::collections::HashMap;
+use std::sync::Arc;
 
-use prometheus::core::{Collector, Desc};
+use parking_lot::Mutex;
+use prometheus::core::{Collector, Desc, MetricVec, MetricVecBuilder};
 use prometheus::proto::{Counter, Gauge, LabelPair, Metric, MetricFamily, MetricType};
 use prometheus::{Error, HistogramOpts, HistogramVec, IntCounterVec, IntGaugeVec, Opts, Registry};
-
-pub use series_by_label::{Held, SeriesByLabel};
 
 /// Registers a counter for each combination of label values.
 pub fn counter(
@@ -147,36 +145,93 @@ impl Family {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use std::sync::atomic::{AtomicU32, Ordering};
+/// Metric series that end with the object that they describe, such as a member cluster or a kind learnt at run time. A
+/// family keeps each series until it is removed. Code that writes series of an object takes them from a [`Held`]; when
+/// the last `Held` of that name is dropped, all of its series are removed. Clones are the same.
+#[derive(Clone, Default)]
+pub struct SeriesByLabel(Arc<Mutex<HashMap<Arc<str>, Thing>>>);
 
-    use prometheus::TextEncoder;
+struct Thing {
+    holders: usize,
+    series: Arc<Mutex<Written>>,
+}
 
-    use super::*;
+/// The series of one thing. They are remembered, because a family finds those of one label value
+/// only by reading out all that it has, which thousands of members that leave at once cannot pay.
+type Written = HashMap<SeriesId, Box<dyn Removable>>;
 
-    #[test]
-    fn each_scrape_shows_what_is_read_then_and_families_without_series_are_left_out() {
-        let (registry, scrapes) = (Registry::new(), AtomicU32::new(0));
-        let families = [
-            Family::counter("scrapes_total", "Scrapes.", &[]).unwrap(),
-            Family::gauge("absent", "Absent.", &[]).unwrap(),
-            Family::gauge("sizes", "Sizes.", &["shape", "colour"]).unwrap(),
-        ];
-        at_scrape(&registry, families.clone(), move |[counter, _, sizes]| {
-            let count = f64::from(scrapes.fetch_add(1, Ordering::Relaxed) + 1);
-            [vec![counter.series(&[], count)], vec![], vec![sizes.series(&["round", "red"], 0.5)]]
-        })
-        .unwrap();
-        for count in 1..3 {
-            let page = TextEncoder::new().encode_to_string(&registry.gather()).unwrap();
-            let expected = format!(
-                "# HELP scrapes_total Scrapes.\n# TYPE scrapes_total counter\nscrapes_total {count}\n\
-                 # HELP sizes Sizes.\n# TYPE sizes gauge\nsizes{{colour=\"red\",shape=\"round\"}} 0.5\n"
-            );
-            assert_eq!(page, expected);
-        }
-        let again = at_scrape(&registry, families, |_| [const { Vec::new() }; 3]);
-        assert!(again.is_err(), "the names are registered");
+/// A family's descriptor and the values of all labels.
+type SeriesId = (u64, Box<[String]>);
+
+/// Any of prometheus' vectors.
+trait Removable: Send + Sync {
+    fn remove(&self, values: &[String]);
+}
+
+impl<B: MetricVecBuilder> Removable for MetricVec<B> {
+    fn remove(&self, values: &[String]) {
+        // Fails only when somebody else was quicker.
+        drop(self.remove_label_values(values));
     }
 }
+
+/// A thing whose series are written. Dropped last, it takes them along.
+#[must_use = "dropped, the series are removed"]
+pub struct Held {
+    things: SeriesByLabel,
+    name: Arc<str>,
+    series: Arc<Mutex<Written>>,
+}
+
+impl SeriesByLabel {
+    /// Keeps the series of the thing of this name.
+    pub fn hold(&self, name: &str) -> Held {
+        let name: Arc<str> = name.into();
+        let mut things = self.0.lock();
+        let thing = things
+            .entry(Arc::clone(&name))
+            .or_insert_with(|| Thing { holders: 0, series: Arc::default() });
+        thing.holders += 1;
+        Held { things: self.clone(), name, series: Arc::clone(&thing.series) }
+    }
+}
+
+impl Held {
+    /// The series of these label values; the name of the object is among them. A write after the end
+    /// of the `Held` has no effect.
+    ///
+    /// # Panics
+    /// The family has another number of labels.
+    pub fn series<B>(&self, family: &MetricVec<B>, values: &[&str]) -> B::M
+    where
+        B: MetricVecBuilder + 'static,
+        MetricVec<B>: Collector,
+    {
+        let descriptor = family.desc().first().map_or(0, |desc| desc.id);
+        let id = (descriptor, values.iter().map(|&value| value.to_owned()).collect());
+        let mut written = self.series.lock();
+        written.entry(id).or_insert_with(|| Box::new(family.clone()));
+        family.with_label_values(values)
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        // Held to the end: who comes meanwhile writes new series.
+        let mut things = self.things.0.lock();
+        let Some(thing) = things.get_mut(&self.name) else { return };
+        thing.holders -= 1;
+        if thing.holders == 0 {
+            things.remove(&self.name);
+            for ((_, values), family) in self.series.lock().drain() {
+                family.remove(&values);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
+
+#[cfg(test)]
+mod series_tests;
