@@ -238,7 +238,7 @@ impl Wiring {
             &options.identity,
             options.event_metrics.clone(),
         );
-        let work_rate = options.rate_of(hosted.name);
+        let work_rate = options.own_rates.get(hosted.name).copied().unwrap_or(options.work_rate);
         let caller = clients.caller(account, work_rate)?;
         let context = Context {
             client: caller.kube(),

@@ -93,11 +93,6 @@ impl HostOptions {
             write_timeout: Duration::from_secs(5),
         })
     }
-
-    /// The rate of a controller's client.
-    pub(crate) fn rate_of(&self, controller: &str) -> (f64, u32) {
-        self.own_rates.get(controller).copied().unwrap_or(self.work_rate)
-    }
 }
 
 /// A controller that is to run.
