@@ -1,6 +1,6 @@
 use proptest::prelude::*;
 
-use super::super::command;
+use super::super::removed_names;
 use super::*;
 
 #[test]
@@ -88,8 +88,8 @@ fn an_unknown_flag_is_met_with_the_nearest_name() {
 
 #[test]
 fn a_flag_that_upstream_removed_is_called_removed() {
-    assert_eq!(command::removed_names().count(), 17);
-    for name in command::removed_names() {
+    assert_eq!(removed_names().count(), 17);
+    for name in removed_names() {
         let message = error(&[&format!("--{}=1", name.replace('-', "_"))]);
         let start = format!("unknown flag: --{name} (kube-controller-manager removed it: ");
         assert!(message.starts_with(&start), "{message}");
