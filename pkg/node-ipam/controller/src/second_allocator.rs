@@ -2,8 +2,7 @@
 //! (`rule:second-allocator-is-told`). A Node with CIDRs that this process did not write is read, and
 //! its managed fields say which program wrote them.
 
-mod known;
-mod signal;
+mod evidence;
 
 use std::time::Duration;
 
@@ -18,11 +17,11 @@ use tracing::{debug, error};
 
 use crate::LOGGER;
 use crate::api::{NodeApi, ReadError};
-use known::{KnownAllocator, OTHER};
-use signal::LastUnknown;
+use evidence::{KnownAllocator, LastUnknown, OTHER};
 
-pub(crate) use known::{KNOWN, OTHER as OTHER_LABEL, was_set_before};
-pub(crate) use signal::{Evidence, Hold, OnSecondAllocator, Suspect};
+pub(crate) use evidence::{
+    Evidence, Hold, KNOWN, OTHER as OTHER_LABEL, OnSecondAllocator, Suspect, was_set_before,
+};
 
 /// One Node is read per this time: one is evidence enough.
 const LOOK_EVERY: Duration = Duration::from_secs(10);
