@@ -2,9 +2,10 @@
 //! the allocators that ask a cloud send, read and settle by the same [`Reconciler`]. [`Backlog`] holds
 //! the Nodes of a list until the queue has room for them.
 
-mod answers;
+mod reads;
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,14 +15,16 @@ use kube_api::{Cached, CloudNode, LabelledNode, Node, NodeMarks};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use tracing::info;
 use workqueue::{Next, Reconcile, Retry, WorkQueue};
 
 use super::allocator::{AfterRead, Allocator, Assignment, Effects, Shortage};
 use super::api::NodeApi;
 use super::metrics::IpamMetrics;
-use super::node_events::{NodeEvents, REMIND};
+use super::node_events::{FAILED, NodeEvents, REMIND};
 use super::second_allocator::Detector;
-use super::writer::{LastAccepted, Writer};
+use super::writer::{LastAccepted, Writer, Written};
+use crate::LOGGER;
 
 /// While the server's history is in doubt nothing is sent; it is looked at again after this time.
 const DOUBT_PAUSE: Duration = Duration::from_secs(1);
@@ -145,6 +148,53 @@ impl<N: CachedNode> Reconciler<N> {
         self.act_on(work, written).await
     }
 
+    /// Acts on the answer to a PATCH; `Ok` when the Node has what was sent.
+    async fn act_on(&self, work: &Work<'_>, written: Written) -> Result<(), Ended> {
+        let node = work.node;
+        match &written {
+            Written::Unknown(until, _) => self.allocator.lock().lost(&node.uid, *until),
+            Written::Changed | Written::Rejected(..) | Written::Not(_) => {
+                self.allocator.lock().refused(&node.uid);
+            }
+            Written::Done | Written::Withdrawn(_) | Written::Stopped => {}
+        }
+        match written {
+            Written::Done => {
+                self.bound(node, work.cidrs);
+                Ok(())
+            }
+            Written::Changed => {
+                let empty = Err(Retry::expected("the Node still has no pod CIDR"));
+                Err(self.read_back(node, work.since).await.next(empty))
+            }
+            Written::Rejected(message, pause) => {
+                self.events.report(node, FAILED, &message);
+                Err(Err(Retry::expected(message).at_least(pause)))
+            }
+            Written::Not(retry) if retry.is_throttled() => {
+                let now = Instant::now();
+                let first = self.allocator.lock().throttled_first(&node.uid, now);
+                Err(Err(self.accepted.shorten(retry, now.saturating_duration_since(first))))
+            }
+            Written::Not(retry) | Written::Withdrawn(retry) | Written::Unknown(_, retry) => {
+                Err(Err(retry))
+            }
+            Written::Stopped => Err(Ok(Next::Done)),
+        }
+    }
+
+    fn bound(&self, node: &Node, cidrs: &[IpNet]) {
+        let took = self.allocator.lock().bound(&node.uid, Instant::now());
+        if let Some(took) = took {
+            self.metrics.assigned(took);
+        }
+        if self.dry_run {
+            info!(logger = LOGGER, cidrs = %Listed(cidrs), "Would set node PodCIDR");
+        } else {
+            info!(v = 2, logger = LOGGER, cidrs = %Listed(cidrs), "Set node PodCIDR");
+        }
+    }
+
     /// Sends and judges PATCHes.
     pub(crate) fn writer(&self) -> Writer<'_> {
         let Self { api, metrics, detector, accepted, stop, .. } = self;
@@ -155,6 +205,15 @@ impl<N: CachedNode> Reconciler<N> {
     /// after the stop (`rule:begun-alias-is-finished`).
     fn is_begun(&self, node: &Node) -> bool {
         self.allocator.lock().routed_block(&node.uid).is_some()
+    }
+}
+
+/// CIDRs with commas between them; costs nothing where the line is not written.
+struct Listed<'a>(&'a [IpNet]);
+
+impl fmt::Display for Listed<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.iter().map(cidr::canonical).collect::<Vec<_>>().join(","))
     }
 }
 
