@@ -6,7 +6,7 @@ mod silence;
 
 use std::time::{Duration, Instant};
 
-use crate::availability::Availability;
+use crate::availability::{Availability, Found};
 use crate::guard::Held;
 use crate::published::{Causes, Change, Published};
 use crate::schedule::{Cause, Schedule};
@@ -165,6 +165,11 @@ impl Member {
         self.cause = self.schedule.begin(now);
     }
 
+    /// Takes in what the Lease of the cluster says, for the probe that ends next.
+    pub fn hear(&mut self, beat: Beat) {
+        self.beat = beat;
+    }
+
     /// The probe has ended at `now`. `draw` is a random number in `[0, 1)`.
     pub fn complete(
         &mut self,
@@ -240,6 +245,38 @@ impl Member {
         (Effect { change, first_failure, new_cause, flapping, is_ours, path_down }, counts)
     }
 
+    /// An answer, or the end of the beats, ends the state of a path that is down; whether it was down before.
+    fn begin_to_cross(&mut self, is_unreachable: bool) -> bool {
+        let before = self.path_down;
+        self.path_down &= is_unreachable && self.beat == Beat::Well;
+        before
+    }
+
+    /// Whether the path has gone down since. Its message is written when that begins and when it ends.
+    fn path_has_gone_down(&mut self, before: bool) -> bool {
+        if before != self.path_down {
+            self.gate.outdate();
+        }
+        self.path_down && !before
+    }
+
+    /// Counts the time since the probe before. When the cluster answers after it `waited` for the guard, the
+    /// time of its silence is not observed.
+    fn count(&mut self, report: &Report, waited: bool, policy: &Policy) {
+        let is_unreachable = report.finding.verdict() == Verdict::Unreachable;
+        let found = match self.health() {
+            _ if report.finding.is_ok() => Found::Well,
+            _ if self.path_down => Found::InDoubt,
+            Some(Health::Unreachable) => Found::Bad,
+            _ if is_unreachable && self.guarded => Found::InDoubt,
+            _ => Found::Bad,
+        };
+        self.availability.record(found, report.started, policy.longest_gap());
+        if found != Found::InDoubt || self.path_down {
+            self.availability.settle(!waited && !self.path_down, report.started);
+        }
+    }
+
     /// How what is published changes, and whether its cause alone does.
     fn publish(&mut self, report: &Report, now: Instant) -> (Change, bool) {
         let change = Published::publish(&mut self.published, report);
@@ -267,15 +304,6 @@ impl Member {
             Some(last) => !last.finding.is_ok(),
             None => self.ready() == Some(Status::False),
         }
-    }
-
-    /// `rule:what-we-could-not-ask-changes-nothing`
-    fn learn_nothing(&mut self, policy: &Policy, now: Instant, draw: f64) -> Effect {
-        self.task_began = now;
-        self.availability.skip();
-        let regular = self.cause == Cause::Regular;
-        self.schedule.complete(regular, policy.cadence.interval(self.is_confirming(), draw));
-        Effect::NONE
     }
 
     /// A failure found because of an event counts only when failures have had time to be two
@@ -361,16 +389,6 @@ impl Member {
     pub fn restart(&mut self, now: Instant) {
         self.task_began = now;
         self.schedule.abandon(now);
-    }
-
-    /// Stops probing on purpose: the state is unknown until the next probe,
-    /// and the result of that probe is published at once
-    /// (`rule:a-pause-knows-nothing`).
-    pub fn pause(&mut self) {
-        (self.held, self.unreachable_since, self.path_down) = (None, None, false);
-        self.availability.skip();
-        self.published = None;
-        self.tally = Tally::default();
     }
 
     /// Resumes probing after a pause: the time of the pause does not count as silence.

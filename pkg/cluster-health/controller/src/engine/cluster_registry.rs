@@ -269,7 +269,7 @@ impl ClusterRegistry {
     pub(crate) fn completed(&self, member: &MemberCluster, report: &Report, effect: Effect) {
         self.counters.completed(member.flavour.name(), report);
         let is_silent = report.finding.verdict() == Verdict::Unreachable;
-        if is_silent && member.waits() {
+        if is_silent && member.view(|it| it.member.waits()) {
             self.guard.ask();
         }
         // While the guard is in doubt silence may be our fault, and gets no event.

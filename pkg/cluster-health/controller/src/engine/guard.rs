@@ -42,7 +42,7 @@ pub(crate) async fn guard(
             references: answers.references.len(),
         };
         let members = clusters.all();
-        let evidence: Vec<Evidence> = members.iter().filter_map(|it| it.evidence()).collect();
+        let evidence: Vec<Evidence> = members.iter().filter_map(|it| evidence(it)).collect();
         let ruling = guard.judge(&round, &evidence);
         report(&clusters, &ruling, &answers, lease.as_ref());
         clusters.guard.show(GuardView {
@@ -67,6 +67,11 @@ async fn until(status: &GuardStatus, earliest: Instant, latest: Instant) {
     }
 }
 
+/// The last probe of a member; `None` while it is paused.
+fn evidence(member: &MemberCluster) -> Option<Evidence> {
+    member.view(|it| if it.paused { None } else { it.member.evidence() })
+}
+
 fn apply(clusters: &ClusterRegistry, members: &[Arc<MemberCluster>], ruling: &Ruling) {
     let sample: HashSet<u64> = ruling.sample.iter().copied().collect();
     for member in members {
@@ -74,7 +79,7 @@ fn apply(clusters: &ClusterRegistry, members: &[Arc<MemberCluster>], ruling: &Ru
             continue;
         }
         let now = now();
-        if member.waits() {
+        if member.view(|it| it.member.waits()) {
             member.hear(clusters.beats.of(member));
         }
         if let Some(effect) = member.obey(ruling, now) {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use events::ObjectRef;
 use health::{
-    Arrival, Beat, Change, Effect, Evidence, EvidenceSource, Health, Heard, Member, Moment, Policy,
+    Arrival, Beat, Change, Effect, EvidenceSource, Health, Heard, Member, Moment, Policy,
     Published, Report, Ruling, Status, Urgency, explain, hash,
 };
 use jiff::Timestamp;
@@ -59,7 +59,7 @@ pub(crate) struct MemberState {
     pub(crate) queued: bool,
     notices: Notices,
     /// The status that its object showed while a write of ours was waiting or under way.
-    overlooked: Option<Overlooked>,
+    pub(crate) overlooked: Option<Overlooked>,
     /// In an audit: where its object says another thing.
     pub(crate) difference: Option<Difference>,
 }
@@ -177,7 +177,7 @@ impl MemberCluster {
     /// Waits until a probe is due.
     pub(crate) async fn until_due(&self) {
         loop {
-            let due = self.due();
+            let due = self.view(|it| if it.paused { None } else { it.member.due() });
             match due {
                 Some(due) if due <= now().monotonic => return,
                 Some(due) => {
@@ -189,11 +189,6 @@ impl MemberCluster {
                 None => self.wake.notified().await,
             }
         }
-    }
-
-    fn due(&self) -> Option<Instant> {
-        let state = self.state.lock();
-        if state.paused { None } else { state.member.due() }
     }
 
     /// A probe is due and waits for a permit.
@@ -272,17 +267,6 @@ impl MemberCluster {
     /// Takes in what its Lease says, for the probe that ends next.
     pub(crate) fn hear(&self, beat: Beat) {
         self.state.lock().member.hear(beat);
-    }
-
-    /// Its last probe, as evidence for the guard; `None` while it is paused.
-    pub(crate) fn evidence(&self) -> Option<Evidence> {
-        let state = self.state.lock();
-        if state.paused { None } else { state.member.evidence() }
-    }
-
-    /// Whether its failures wait for the guard.
-    pub(crate) fn waits(&self) -> bool {
-        self.view(|it| it.member.waits())
     }
 
     /// Applies what the guard has decided.
@@ -390,10 +374,7 @@ impl MemberCluster {
 
     /// Whether its state is worth a write now; if so, the caller hands it to the writer.
     pub(crate) fn write_due(&self, now: Moment) -> Option<Urgency> {
-        let (published, paused) = {
-            let state = self.state.lock();
-            (state.member.published().cloned(), state.paused)
-        };
+        let (published, paused) = self.view(|it| (it.member.published().cloned(), it.paused));
         if published.is_none() && !paused {
             return None;
         }
@@ -418,11 +399,6 @@ impl MemberCluster {
     /// Remembers the fingerprint that the object showed while a write of ours waits or is under way.
     pub(crate) fn overlook(&self, fingerprint: Option<u64>) {
         self.state.lock().overlooked = Some(Overlooked { fingerprint });
-    }
-
-    /// The status that was overlooked, until the object shows another one.
-    pub(crate) fn overlooked(&self) -> Option<Overlooked> {
-        self.state.lock().overlooked
     }
 
     /// The published health, whether the cluster is paused, and the message about it.

@@ -203,7 +203,7 @@ fn look_at(member: &Arc<MemberCluster>, clusters: &Arc<ClusterRegistry>) {
         clusters.noted(member, None, effect);
     }
     // The last status may be of another controller.
-    if let Some(shown) = member.overlooked() {
+    if let Some(shown) = member.view(|it| it.overlooked) {
         clusters.shows(member, shown.fingerprint);
     }
     if clusters.audit {

@@ -1,23 +1,19 @@
 //! A [`Member`] without an answer. Its failures have crossed the threshold: it waits for the guard, and its Lease, if it
-//! renews one, decides what is published (`rule:our-outage-is-not-theirs`). Or no probe was completed for too long.
+//! renews one, decides what is published (`rule:our-outage-is-not-theirs`). Or no probe was completed for too long, or
+//! none could be made, or it is paused.
 
 use std::time::Instant;
 
 use super::{Effect, Member};
-use crate::availability::Found;
 use crate::finding::one_line;
 use crate::guard::{Evidence, Held, Ruling};
 use crate::published::{Change, Published};
+use crate::schedule::Cause;
 use crate::thresholds::Tally;
 use crate::write_gate::next_probe;
 use crate::{Beat, Code, Finding, Health, Moment, Policy, Report, Verdict};
 
 impl Member {
-    /// Takes in what the Lease of the cluster says, for the probe that ends next.
-    pub fn hear(&mut self, beat: Beat) {
-        self.beat = beat;
-    }
-
     /// Whether probes do not reach the cluster, which still renews its Lease.
     pub fn is_path_down(&self) -> bool {
         self.path_down
@@ -26,21 +22,6 @@ impl Member {
     /// What its Lease said at the last probe.
     pub fn beat(&self) -> Beat {
         self.beat
-    }
-
-    /// An answer, or the end of the beats, ends the state of a path that is down; whether it was down before.
-    pub(super) fn begin_to_cross(&mut self, is_unreachable: bool) -> bool {
-        let before = self.path_down;
-        self.path_down &= is_unreachable && self.beat == Beat::Well;
-        before
-    }
-
-    /// Whether the path has gone down since. Its message is written when that begins and when it ends.
-    pub(super) fn path_has_gone_down(&mut self, before: bool) -> bool {
-        if before != self.path_down {
-            self.gate.outdate();
-        }
-        self.path_down && !before
     }
 
     /// Publishes silence, unless the Lease says otherwise.
@@ -72,23 +53,6 @@ impl Member {
     pub(super) fn hold(&mut self, report: &Report) {
         let crossed = self.held.as_ref().map_or(report.started.monotonic, |held| held.crossed);
         self.held = Some(Box::new(Held { crossed, report: report.clone() }));
-    }
-
-    /// Counts the time since the probe before. When the cluster answers after it `waited` for the guard, the
-    /// time of its silence is not observed.
-    pub(super) fn count(&mut self, report: &Report, waited: bool, policy: &Policy) {
-        let is_unreachable = report.finding.verdict() == Verdict::Unreachable;
-        let found = match self.health() {
-            _ if report.finding.is_ok() => Found::Well,
-            _ if self.path_down => Found::InDoubt,
-            Some(Health::Unreachable) => Found::Bad,
-            _ if is_unreachable && self.guarded => Found::InDoubt,
-            _ => Found::Bad,
-        };
-        self.availability.record(found, report.started, policy.longest_gap());
-        if found != Found::InDoubt || self.path_down {
-            self.availability.settle(!waited && !self.path_down, report.started);
-        }
     }
 
     /// Applies what the guard has decided.
@@ -196,5 +160,24 @@ impl Member {
 
     fn silent_since(&self) -> Instant {
         self.completed.map_or(self.judged_from, |at| at.max(self.judged_from))
+    }
+
+    /// `rule:what-we-could-not-ask-changes-nothing`
+    pub(super) fn learn_nothing(&mut self, policy: &Policy, now: Instant, draw: f64) -> Effect {
+        self.task_began = now;
+        self.availability.skip();
+        let regular = self.cause == Cause::Regular;
+        self.schedule.complete(regular, policy.cadence.interval(self.is_confirming(), draw));
+        Effect::NONE
+    }
+
+    /// Stops probing on purpose: the state is unknown until the next probe,
+    /// and the result of that probe is published at once
+    /// (`rule:a-pause-knows-nothing`).
+    pub fn pause(&mut self) {
+        (self.held, self.unreachable_since, self.path_down) = (None, None, false);
+        self.availability.skip();
+        self.published = None;
+        self.tally = Tally::default();
     }
 }
