@@ -96,7 +96,7 @@ pub struct Member {
     guarded: bool,
     /// Its failures have crossed the threshold, and wait for the guard.
     held: Option<Box<Held>>,
-    /// Since when it is published as unreachable.
+    /// Since when it is published as unreachable, or its Lease speaks for it while no probe reaches it.
     unreachable_since: Option<Instant>,
     /// What its Lease said at the last probe.
     beat: Beat,
@@ -215,7 +215,7 @@ impl Member {
         };
         let decision = self.tally.decide(ready, finding.is_ok(), counted, thresholds);
         let path_was_down = self.begin_to_cross(is_unreachable);
-        let waits = self.guarded && before != Some(Health::Unreachable) && self.beat != Beat::Well;
+        let waits = self.guarded && before != Some(Health::Unreachable) && !self.path_down;
         let (change, new_cause) = match decision {
             Decision::Publish if is_unreachable && waits => {
                 self.hold(report);
@@ -249,6 +249,9 @@ impl Member {
     fn begin_to_cross(&mut self, is_unreachable: bool) -> bool {
         let before = self.path_down;
         self.path_down &= is_unreachable && self.beat == Beat::Well;
+        if before && !self.path_down && self.health() != Some(Health::Unreachable) {
+            self.unreachable_since = None;
+        }
         before
     }
 

@@ -269,6 +269,11 @@ impl MemberCluster {
         self.state.lock().member.hear(beat);
     }
 
+    /// The probe of this report ends while the guard suspects our network.
+    pub(crate) fn excuse(&self, report: &Report) {
+        self.state.lock().member.excuse(report);
+    }
+
     /// Applies what the guard has decided.
     pub(crate) fn obey(&self, ruling: &Ruling, now: Moment) -> Option<Effect> {
         let mut state = self.state.lock();

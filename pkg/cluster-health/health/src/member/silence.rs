@@ -36,13 +36,26 @@ impl Member {
             }
             Beat::Well => {
                 self.path_down = true;
+                // For the guard its silence is explained.
+                self.unreachable_since.get_or_insert(now);
                 self.keep(report);
-                let change = match self.health() {
+                let is_unknown = match &self.published {
                     // No answer says how it is.
-                    None | Some(Health::HubPartition) => {
+                    None => true,
+                    Some(published) => match published.health {
+                        Health::HubPartition => true,
+                        // The Lease takes back what it alone said.
+                        Health::NotReady => {
+                            published.finding.and_then(Finding::code) == Some(Code::Beat)
+                        }
+                        _ => false,
+                    },
+                };
+                let change = match is_unknown {
+                    true => {
                         Published::withdraw(&mut self.published, Health::Unknown, report.started)
                     }
-                    Some(_) => Change::Nothing,
+                    false => Change::Nothing,
                 };
                 (change, false)
             }
@@ -53,6 +66,14 @@ impl Member {
     pub(super) fn hold(&mut self, report: &Report) {
         let crossed = self.held.as_ref().map_or(report.started.monotonic, |held| held.crossed);
         self.held = Some(Box::new(Held { crossed, report: report.clone() }));
+    }
+
+    /// The probe of this report ends while the guard suspects the network of this process: the time of a silence that it
+    /// ends is not observed.
+    pub fn excuse(&mut self, report: &Report) {
+        if report.finding.verdict() != Verdict::Unreachable {
+            self.availability.settle(false, report.started);
+        }
     }
 
     /// Applies what the guard has decided.
@@ -73,7 +94,9 @@ impl Member {
             let flapping = self.note_change(change, before, policy, now.monotonic);
             return Some(Effect { new_cause, flapping, path_down, ..Effect::of(change) });
         }
-        if !ruling.publish_partition || before == Some(Health::HubPartition) {
+        // Its Lease speaks for it, whoever is cut off.
+        let is_heard = self.beat == Beat::Well;
+        if !ruling.publish_partition || is_heard || before == Some(Health::HubPartition) {
             return None;
         }
         self.availability.settle(false, now);
