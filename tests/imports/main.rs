@@ -74,3 +74,30 @@ fn no_crate_has_files_that_import_from_each_other_in_a_circle() {
     let found: Vec<_> = roots.iter().flat_map(|root| Krate::read(root).circles()).collect();
     assert!(found.is_empty(), "{} circles:\n{found:#?}", found.len());
 }
+
+/// The tests that `tests/INCIDENTS.md` names, as `path.rs::name`.
+fn tests_of_incidents(table: &str) -> Vec<(&str, &str)> {
+    table.split('`').filter_map(|text| text.split_once("::")).collect()
+}
+
+fn has_test((path, name): (&str, &str)) -> bool {
+    let text = fs::read_to_string(workspace().join(path)).unwrap_or_default();
+    let Some((before, _)) = text.split_once(&format!("fn {name}()")) else { return false };
+    // Only attributes and `async` stand between it and the item before.
+    let attributes = before.rsplit_once("\n\n").map_or(before, |(_, attributes)| attributes);
+    attributes.contains("#[test]") || attributes.contains("#[tokio::test")
+}
+
+#[test]
+fn each_incident_names_tests_that_exist() {
+    let table = fs::read_to_string(workspace().join("tests/INCIDENTS.md")).unwrap();
+    let rows: Vec<_> = table.lines().filter(|line| line.starts_with("| ")).skip(1).collect();
+    assert!(rows.len() > 20, "only {} incidents", rows.len());
+    for row in rows {
+        let tests = tests_of_incidents(row);
+        assert!(!tests.is_empty(), "no test plays {row}");
+        let missing: Vec<_> = tests.into_iter().filter(|test| !has_test(*test)).collect();
+        assert!(missing.is_empty(), "{missing:?} of {row} does not exist");
+    }
+    assert!(!has_test(("tests/imports/main.rs", "roots")), "a function that is no test counts");
+}

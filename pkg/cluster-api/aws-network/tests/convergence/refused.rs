@@ -183,6 +183,23 @@ fn a_failed_nat_gateway_is_replaced_by_another_attempt_with_the_same_address() {
     assert_eq!(live, 3);
 }
 
+/// cluster-api-provider-aws#1752
+#[test]
+fn the_address_of_a_pending_nat_gateway_is_not_used_again_after_a_restart() {
+    let mut world = World::new(Nature { slow: 60, ..Nature::PROMPT }, 4);
+    let (_, rest) = world.run_once_for(&present(&seed()), 40);
+    let pending = |world: &World| {
+        let nats = world.cloud.nats.all();
+        nats.iter().filter(|nat| nat.state == NatState::Pending).count()
+    };
+    assert_eq!((rest, pending(&world)), (None, 3));
+    // The process is started again, and the status has lost what it made.
+    world.memory = aws_network::Memory::default();
+    let (_, rest) = world.run(&present(&seed()), &mut |_| None);
+    assert_eq!(rest, Rest::Reached);
+    assert_eq!((world.cloud.addresses.ever(), world.cloud.nats.ever()), (3, 3));
+}
+
 #[test]
 fn each_failure_of_a_nat_gateway_makes_the_next_attempt_wait_longer() {
     let mut world = World::new(Nature { slow: 10, failing_nats: 1000, ..Nature::PROMPT }, 4);

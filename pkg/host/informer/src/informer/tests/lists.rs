@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::time::{Instant, sleep};
 
 use crate::informer::tests::{Deltas, start};
@@ -39,6 +40,18 @@ async fn nothing_is_delivered_before_the_list_is_complete() {
     assert_eq!(run.deltas.next_sorted(2).await, ["added a@1", "added b@2"]);
     run.informer.synced().await;
     assert!(run.informer.is_synced());
+}
+
+/// cilium#21482
+#[tokio::test(start_paused = true)]
+async fn a_list_counts_only_when_every_handler_has_handled_all_of_it() {
+    let mut run = start();
+    let (informer, handled) = (run.informer.clone(), Arc::new(Mutex::new(Vec::new())));
+    let log = Arc::clone(&handled);
+    let _second = run.informer.subscribe(move |_| log.lock().push(informer.is_synced()));
+    let _wire = run.server.serve_list(5, &[node("a", 1), node("b", 2)]).await;
+    run.informer.synced().await;
+    assert_eq!(*handled.lock(), [false; 4], "the start, two Nodes, and the end of the list");
 }
 
 #[tokio::test(start_paused = true)]

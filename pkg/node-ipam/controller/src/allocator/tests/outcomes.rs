@@ -52,6 +52,23 @@ fn a_patch_that_can_still_be_applied_keeps_its_blocks_of_both_families() {
     assert_eq!((unresolved(&allocator), allocator.snapshot().foreign_total), (0, 0));
 }
 
+/// ovn-kubernetes#4067
+#[test]
+fn an_event_during_a_slow_write_reserves_no_second_block() {
+    let mut allocator = small();
+    let cidrs = reserve(&mut allocator, "a");
+    assert!(send(&mut allocator, "a", &cidrs));
+    let changed = Node { resource_version: 2, ..node("a", "a") };
+    drop(allocator.observe(&changed, now()));
+    if let Assignment::Send { cidrs: again, .. } = allocator.assign(&"a".into()).0 {
+        assert_eq!(again, cidrs);
+    }
+    assert_eq!(allocator.snapshot().pools[0].used, 1);
+    assert!(allocator.bound(&"a".into(), now()).is_some());
+    drop(allocator.gone("a", now()));
+    assert_eq!(allocator.snapshot().pools[0].used, 0);
+}
+
 #[test]
 fn a_contested_claim_is_given_up_whole_once_the_server_can_no_longer_apply_it() {
     let mut allocator = dual_stack();
