@@ -67,6 +67,15 @@ fn the_policy_allows_what_is_called_and_nothing_else() {
     assert_eq!(allowed, called);
 }
 
+#[test]
+fn the_policy_for_roles_allows_nothing_but_to_assume_roles() {
+    let text = fs::read_to_string(workspace().join("config/iam/identities.json")).unwrap();
+    let policy: Value = serde_json::from_str(&text).unwrap();
+    let [statement] = &policy["Statement"].as_array().unwrap()[..] else { panic!("{policy}") };
+    assert_eq!(statement["Action"], serde_json::json!(["sts:AssumeRole"]));
+    assert_eq!(statement["Resource"], "arn:*:iam::*:role/*");
+}
+
 /// An instance, a network or an address without an owner tag belongs to another program, whatever the product believes.
 #[test]
 fn the_policy_ends_only_what_has_an_owner_tag() {

@@ -11,11 +11,12 @@ const OWNER: &str = "aws.cluster.x-k8s.io/owner-id";
 
 /// Keys of another account, which moto knows by the role.
 pub(crate) async fn other_keys(stage: &Stage) -> [String; 3] {
-    let assume = [
-        ("Action", "AssumeRole"),
-        ("RoleArn", "arn:aws:iam::111111111111:role/other"),
-        ("RoleSessionName", "other"),
-    ];
+    keys_of(stage, "111111111111").await
+}
+
+pub(crate) async fn keys_of(stage: &Stage, account: &str) -> [String; 3] {
+    let role = format!("arn:aws:iam::{account}:role/other");
+    let assume = [("Action", "AssumeRole"), ("RoleArn", &*role), ("RoleSessionName", "other")];
     let answer = stage.proxy.upstream().sts(REGION, &assume).await;
     ["AccessKeyId", "SecretAccessKey", "SessionToken"].map(|name| {
         let (_, after) = answer.split_once(&format!("<{name}>")).unwrap();
@@ -108,7 +109,7 @@ async fn credentials_of_another_account_make_no_call_neither_to_keep_nor_to_dele
     stage.run(&format!("delete {CLUSTERS} means-another --wait=false"));
     stage.run(&format!("annotate {AWS_CLUSTERS} copy {OWNER}-"));
     let manager = stage.start_with_aws("");
-    let refused = says("Deleting", "cannot use spec.identityRef");
+    let refused = says("Deleting", "cannot use AWSClusterRoleIdentity other");
     stage.until(AWS_CLUSTERS, "means-another", "cannot be deleted", refused).await;
     stage.until_gone(AWS_CLUSTERS, "gone").await;
     stage.until(AWS_CLUSTERS, "copy", "is ready", is_ready).await;
@@ -117,7 +118,7 @@ async fn credentials_of_another_account_make_no_call_neither_to_keep_nor_to_dele
     stage.patch(
         &format!("{AWS_CLUSTERS} means-another"),
         "merge",
-        &json!({"spec": {"identityRef": null}}),
+        &json!({"spec": {"identityRef": {"kind": "AWSClusterControllerIdentity", "name": "default"}}}),
     );
     for name in ["kept", "copy"] {
         stage.run(&format!("delete {CLUSTERS} {name} --wait=false"));

@@ -203,11 +203,12 @@ pub(crate) fn of_their_own() -> Vec<Case> {
     {
         let mut spec = managed();
         spec["identityRef"] = json!({"kind": kind, "name": "absent"});
-        let message = "cannot use spec.identityRef: this program uses only its own credentials: remove the field, or set the kind AWSClusterControllerIdentity";
+        let message =
+            format!("cannot use {kind} absent: it is not served or does not exist; create it");
         let blocked = format!(
             "{message}; no created resource is known; if nothing was created, set the annotation {ABANDON}=true to finish the deletion"
         );
-        let case = Case::new(name, &spec).says("Ready", message);
+        let case = Case::new(name, &spec).says("PrincipalCredentialRetrieved", &message);
         cases.push(case.blocked(blocked, ABANDON));
     }
     cases

@@ -13,6 +13,7 @@ mod aws_accounts;
 mod aws_contracts;
 mod aws_crashes;
 mod aws_crowd;
+mod aws_identities;
 mod aws_leaks;
 mod aws_life;
 mod aws_obstacles;

@@ -18,6 +18,9 @@ pub(crate) const AWS_CLUSTERS: &str = "awsclusters.v1alpha2.infrastructure.clust
 pub(crate) const MACHINES: &str = "machines.v1alpha2.cluster.x-k8s.io";
 const KINDS: &str = "clusters.cluster.x-k8s.io,machines.cluster.x-k8s.io,\
                      awsclusters.infrastructure.cluster.x-k8s.io,secrets,events";
+/// Kinds without a namespace.
+const IDENTITIES: &str =
+    "awsclustercontrolleridentities,awsclusterroleidentities,awsclusterstaticidentities";
 /// User that the controllers work as.
 const ACCOUNT: &str = "system:serviceaccount:kube-system:cluster-api-infrastructure-controller";
 const OLDER: &str = "infrastructure.cluster.x-k8s.io/v1alpha2";
@@ -39,6 +42,7 @@ pub(crate) async fn hub() -> Lent<Kubectl> {
             hub.run(&format!("patch {held} -n default --type=merge -p {none}"));
         }
         hub.run(&format!("delete {KINDS} --all -n default"));
+        hub.run(&format!("delete {IDENTITIES} --all"));
     };
     HUBS.lend(make, clean).await
 }

@@ -12,8 +12,11 @@ use tests::kubectl::Kubectl;
 /// The service account of the bindings, as a token of it would be read.
 const USER: &str = "system:serviceaccount:kube-system:infra-controller-manager";
 /// Names of the CRDs, in the order of kubectl.
-const CRDS: [&str; 9] = [
+const CRDS: [&str; 12] = [
+    "awsclustercontrolleridentities.infrastructure.cluster.x-k8s.io",
+    "awsclusterroleidentities.infrastructure.cluster.x-k8s.io",
     "awsclusters.infrastructure.cluster.x-k8s.io",
+    "awsclusterstaticidentities.infrastructure.cluster.x-k8s.io",
     "clustercidrs.networking.x-k8s.io",
     "clustercredentials.platform.tkestack.io",
     "clusters.cluster.x-k8s.io",

@@ -38,7 +38,7 @@ impl Call {
 
     /// Whether the call changes something.
     pub fn is_write(&self) -> bool {
-        !self.action.starts_with("Describe") && self.action != "GetCallerIdentity"
+        !self.action.starts_with("Describe") && self.service != "sts"
     }
 
     /// Whether the call belongs to the API of classic load balancers; two APIs share some names.

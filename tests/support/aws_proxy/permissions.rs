@@ -11,9 +11,14 @@ use crate::programs::workspace;
 pub(super) struct Permissions(BTreeSet<String>);
 
 impl Permissions {
-    /// The permissions of `config/iam/controller.json`.
+    /// The permissions of `config/iam`.
     pub(super) fn shipped() -> Self {
-        let path = workspace().join("config/iam/controller.json");
+        let files = ["controller.json", "identities.json"];
+        Self(files.into_iter().flat_map(Self::of).collect())
+    }
+
+    fn of(file: &str) -> BTreeSet<String> {
+        let path = workspace().join("config/iam").join(file);
         let text = std::fs::read_to_string(path).expect("the policy can be read");
         let policy: Value = serde_json::from_str(&text).expect("the policy is JSON");
         let mut allowed = BTreeSet::new();
@@ -25,7 +30,7 @@ impl Permissions {
                 allowed.insert(action.to_owned());
             }
         }
-        Self(allowed)
+        allowed
     }
 
     pub(super) fn take_away(&mut self, action: &str) {

@@ -58,6 +58,14 @@ pub enum AwsError {
         /// Why, for people.
         reason: String,
     },
+    /// Nothing was sent: the role whose credentials are used cannot be assumed.
+    #[error("cannot assume the role {role}: {error}")]
+    NotAssumed {
+        /// ARN of the role.
+        role: String,
+        /// How STS answered.
+        error: Box<Self>,
+    },
 }
 
 impl AwsError {
@@ -70,8 +78,13 @@ impl AwsError {
     pub fn refused(&self) -> Option<&Refused> {
         match self {
             Self::Refused(refused) => Some(refused),
-            Self::Unanswered { .. } | Self::NotSent { .. } => None,
+            Self::Unanswered { .. } | Self::NotSent { .. } | Self::NotAssumed { .. } => None,
         }
+    }
+
+    /// Whether no request has left.
+    pub(crate) fn is_not_sent(&self) -> bool {
+        matches!(self, Self::NotSent { .. } | Self::NotAssumed { .. })
     }
 
     /// AWS's code; empty when it gave none.
@@ -100,7 +113,7 @@ impl AwsError {
         match self {
             Self::Refused(refused) => classify_read(refused) == Refusal::Failed,
             Self::Unanswered { .. } => true,
-            Self::NotSent { .. } => false,
+            Self::NotSent { .. } | Self::NotAssumed { .. } => false,
         }
     }
 
@@ -124,6 +137,9 @@ where
     E: ProvideErrorMetadata + Error + 'static,
 {
     fn from(error: SdkError<E, HttpResponse>) -> Self {
+        if let Some(not_assumed) = not_assumed(&error) {
+            return not_assumed;
+        }
         match &error {
             SdkError::ServiceError(answer) => Self::Refused(Refused {
                 code: error.code().unwrap_or_default().to_owned(),
@@ -147,6 +163,18 @@ fn clock_behind(answer: &HttpResponse, now: SystemTime) -> Option<i64> {
     let date = DateTime::from_str(answer.headers().get("date")?, Format::HttpDate).ok()?;
     let behind = date.secs() - DateTime::from(now).secs();
     (behind.unsigned_abs() > SIGNATURE_HOLDS).then_some(behind)
+}
+
+/// The error of the role that gives the credentials, if it has caused this one.
+fn not_assumed(error: &(dyn Error + 'static)) -> Option<AwsError> {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if let Some(found) = error.downcast_ref::<AwsError>() {
+            return Some(found.clone());
+        }
+        next = error.source();
+    }
+    None
 }
 
 /// Whether credentials were missing: no request is signed or sent without them.
@@ -250,6 +278,18 @@ mod tests {
             matches!(&error, AwsError::NotSent { reason } if reason.ends_with("missing")),
             "{error:?}"
         );
+    }
+
+    #[test]
+    fn a_role_that_cannot_be_assumed_is_named_with_the_code_of_sts() {
+        let error = Box::new(AwsError::Refused(Refused::with_code("AccessDenied")));
+        let not_assumed = AwsError::NotAssumed { role: "arn:r".to_owned(), error };
+        let error = undispatched(CredentialsError::provider_error(not_assumed));
+        assert_eq!(
+            error.to_string(),
+            "cannot assume the role arn:r: AWS refused the call: AccessDenied"
+        );
+        assert!(error.is_not_sent() && !error.leaves_doubt());
     }
 
     #[test]

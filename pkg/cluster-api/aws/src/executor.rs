@@ -91,7 +91,7 @@ impl Executor {
                 match error {
                     AwsError::Refused(refused) => Outcome::Refused(refused),
                     AwsError::Unanswered { .. } => Outcome::Unknown,
-                    AwsError::NotSent { .. } => Outcome::NotSent,
+                    AwsError::NotSent { .. } | AwsError::NotAssumed { .. } => Outcome::NotSent,
                 }
             }
         }

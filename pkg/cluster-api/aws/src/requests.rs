@@ -50,7 +50,7 @@ where
 /// AWS has looked at the call, or may have: a later answer then tells what became of an earlier
 /// request, too.
 fn was_looked_at(error: &AwsError) -> bool {
-    !error.is_throttle() && !matches!(error, AwsError::NotSent { .. })
+    !error.is_throttle() && !error.is_not_sent()
 }
 
 /// Whether another request may follow this one (`rule:a-call-is-not-doubled`).
@@ -74,7 +74,7 @@ where
     let sent = Instant::now();
     let ended = send().await;
     match &ended {
-        Err(AwsError::NotSent { .. }) => {}
+        Err(error) if error.is_not_sent() => {}
         Err(error) => region.metrics().request(region.labels(call), sent.elapsed(), Err(error)),
         Ok(_) => region.metrics().request(region.labels(call), sent.elapsed(), Ok(())),
     }

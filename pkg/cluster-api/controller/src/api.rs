@@ -3,6 +3,7 @@
 //! every write.
 
 pub(crate) mod aws_cluster;
+pub(crate) mod aws_identity;
 pub(crate) mod cluster;
 pub(crate) mod secret;
 
@@ -24,6 +25,7 @@ pub(crate) const CLUSTERS: Resource =
 pub(crate) const AWS_CLUSTERS: Resource =
     Resource::namespaced(INFRASTRUCTURE_GROUP, "v1beta2", "AWSCluster", "awsclusters");
 pub(crate) const SECRETS: Resource = Resource::namespaced("", "v1", "Secret", "secrets");
+pub(crate) const NAMESPACES: Resource = Resource::cluster("", "v1", "Namespace", "namespaces");
 
 /// Holds a Cluster until what it owns is gone.
 pub(crate) const CLUSTER_FINALIZER: &str = "cluster.cluster.x-k8s.io";

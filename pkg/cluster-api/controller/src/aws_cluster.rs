@@ -7,6 +7,7 @@
 //! | `aws_clusters.rs` | [`AwsClusters`]: what all reconciles share; status writes and events |
 //! | `reconcile.rs` | one reconcile of one AWSCluster |
 //! | `owner.rs` | the Cluster that owns an AWSCluster; who keeps a copied owner id |
+//! | `identities.rs` | the credentials of the identities that AWSClusters name |
 //! | `admission.rs` | the AWS account in which calls are made |
 //! | `goal.rs` | what AWS shall have, from the object and its Cluster; pure |
 //! | `build.rs`, `removal.rs` | creation and upkeep, with the endpoint; deletion |
@@ -22,6 +23,7 @@ mod admission;
 mod aws_clusters;
 mod build;
 mod goal;
+mod identities;
 mod leaks;
 mod metrics;
 mod owner;
@@ -39,6 +41,7 @@ use std::time::Duration;
 
 use aws::Account;
 use aws_clusters::AwsClusters;
+use identities::Identities;
 use informer::Informer;
 use kube_api::Kind;
 use manager::{Context, Failure};
@@ -70,7 +73,13 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<(), Fail
         client: context.objects(AWS_CLUSTERS),
         clusters: clusters(context, namespace, &queue),
         machines: KindCaches::new(context, namespace, |_, _, _| {}),
-        account: Account::load(options.aws.calls(), calls).await,
+        identities: Identities::new(
+            context,
+            Account::load(options.aws.calls(), calls).await,
+            &cache,
+            &queue,
+            !options.aws.plan_only && !context.settings.dry_run,
+        ),
         fence: context.fence.clone(),
         reconciliations: Reconciliations::default(),
         recorder: context.recorder.clone(),

@@ -35,6 +35,8 @@ pub(crate) struct Planned {
     pub(crate) namespace: String,
     pub(crate) name: String,
     pub(crate) region: String,
+    /// Kind and name of the identity whose credentials are used, if the spec names one.
+    pub(crate) identity: Option<String>,
     /// The writes, or the errors of the spec.
     pub(crate) outcome: Result<Forecast, Vec<SpecError>>,
 }
@@ -50,6 +52,8 @@ fn plan(object: &Value, objects: &[Value], given: &Given) -> Planned {
     let namespace = namespace_of(object).to_owned();
     let spec: Result<AwsClusterSpec, _> = read(&object["spec"], "spec");
     let region = spec.as_ref().map(|spec| spec.region.clone()).unwrap_or_default();
+    let identity = spec.as_ref().ok().and_then(|spec| spec.identity_ref.as_ref());
+    let identity = identity.map(|it| format!("{} {}", it.kind, it.name));
     let cluster = objects.iter().find(|it| {
         is_of(it, GROUP, "Cluster")
             && namespace_of(it) == namespace
@@ -57,7 +61,7 @@ fn plan(object: &Value, objects: &[Value], given: &Given) -> Planned {
             && it["spec"]["infrastructureRef"]["name"] == name.as_str()
     });
     let outcome = spec.and_then(|spec| forecast_of(object, &spec, cluster, given));
-    Planned { namespace, name, region, outcome }
+    Planned { namespace, name, region, identity, outcome }
 }
 
 fn forecast_of(
@@ -149,7 +153,8 @@ mod tests {
     fn the_sample_is_planned_as_its_cluster_says() {
         let objects: Vec<Value> = serde_saphyr::from_multiple(SAMPLE).unwrap();
         let planned = of_manifests(&objects, &given());
-        let [Planned { namespace, name, region, outcome: Ok(said) }] = &planned[..] else {
+        let [Planned { namespace, name, region, identity: None, outcome: Ok(said) }] = &planned[..]
+        else {
             panic!("{planned:?}")
         };
         assert_eq!((&**namespace, &**name, &**region), ("default", "testnetwork3", "us-east-2"));

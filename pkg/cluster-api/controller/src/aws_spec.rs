@@ -11,6 +11,7 @@ use aws_network::{
 use serde_json::Value;
 
 use crate::api::aws_cluster::{AwsClusterSpec, Network, Subnet};
+use crate::api::aws_identity::IdentityKind;
 use crate::api::cluster::{ClusterSpec, Endpoint};
 use rules::wrong_word;
 
@@ -18,8 +19,6 @@ use rules::wrong_word;
 pub(crate) const PORT_OF_CLUSTER: &str = "spec.clusterNetwork.apiServerPort of the Cluster";
 /// Where the Cluster names no port.
 const API_PORT: u16 = 6443;
-/// How upstream's users say that the controller's own credentials are meant.
-const OWN_IDENTITY: &str = "AWSClusterControllerIdentity";
 /// The key pair that upstream's v1alpha2 takes where none is named.
 const LEGACY_KEY: &str = "default";
 /// Fields of upstream's VPC that are only what its controller writes there.
@@ -84,7 +83,7 @@ pub(crate) fn read(spec: &AwsClusterSpec, given: &Circumstances) -> Result<Wante
     let mut errors = Vec::new();
     check_region(spec, &mut errors);
     check_partition(spec, &mut errors);
-    errors.extend(other_identity(spec));
+    errors.extend(unknown_identity(spec));
     let none = Network::default();
     let network = spec.network().unwrap_or(&none);
     let vpc = network.vpc.clone().unwrap_or_default();
@@ -162,11 +161,17 @@ fn check_region(spec: &AwsClusterSpec, errors: &mut Vec<SpecError>) {
     }
 }
 
+/// The partition of AWS that a region belongs to.
+pub(crate) fn partition(region: &str) -> &'static str {
+    let found = PARTITIONS.iter().find(|(prefix, _)| region.starts_with(prefix));
+    found.map_or("aws", |(_, partition)| partition)
+}
+
 fn check_partition(spec: &AwsClusterSpec, errors: &mut Vec<SpecError>) {
     let named = spec.others.get("partition").and_then(Value::as_str).unwrap_or_default();
     let region = &spec.region;
-    let right = PARTITIONS.iter().find(|(prefix, _)| region.starts_with(prefix));
-    if let Some((_, right)) = right.filter(|(_, right)| !named.is_empty() && named != *right) {
+    let right = partition(region);
+    if !named.is_empty() && named != right {
         let problem =
             format!("{named:?} does not contain the region {region}, which belongs to {right}");
         errors.push(SpecError::new("spec.partition", problem));
@@ -180,17 +185,12 @@ pub(crate) fn is_region(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(is_letter)
 }
 
-/// The error of a spec that asks for other credentials. With ours everything would be created, or
-/// deleted, in the wrong account.
-pub(crate) fn other_identity(spec: &AwsClusterSpec) -> Option<SpecError> {
-    let identity = spec.identity_ref.as_ref()?;
-    (identity["kind"] != OWN_IDENTITY).then(|| {
-        let problem = format!(
-            "this program uses only its own credentials: remove the field, or set the kind \
-             {OWN_IDENTITY}"
-        );
-        SpecError::new("spec.identityRef", problem)
-    })
+/// The error of a spec whose identity has a kind that does not exist.
+fn unknown_identity(spec: &AwsClusterSpec) -> Option<SpecError> {
+    let kind = &spec.identity_ref.as_ref()?.kind;
+    let kinds = IdentityKind::ALL.map(IdentityKind::as_str).join(", ");
+    let is_known = IdentityKind::of(kind).is_some();
+    (!is_known).then(|| wrong_word("spec.identityRef.kind", kind, &kinds))
 }
 
 fn subnet(subnet: &Subnet) -> SubnetSpec {

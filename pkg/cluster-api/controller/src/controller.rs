@@ -199,4 +199,13 @@ pub(crate) const CRDS: &[&str] = &[
     include_str!("../../../../config/crd/cluster.x-k8s.io_clusters.yaml"),
     include_str!("../../../../config/crd/cluster.x-k8s.io_machines.yaml"),
     include_str!("../../../../config/crd/infrastructure.cluster.x-k8s.io_awsclusters.yaml"),
+    include_str!(
+        "../../../../config/crd/infrastructure.cluster.x-k8s.io_awsclustercontrolleridentities.yaml"
+    ),
+    include_str!(
+        "../../../../config/crd/infrastructure.cluster.x-k8s.io_awsclusterroleidentities.yaml"
+    ),
+    include_str!(
+        "../../../../config/crd/infrastructure.cluster.x-k8s.io_awsclusterstaticidentities.yaml"
+    ),
 ];

@@ -11,6 +11,7 @@
 //! | `api.rs` | the kinds in all their dialects, labels and annotations |
 //! | `ownership.rs`, `infrastructure.rs` | owner references; the status of infrastructure objects; pure |
 //! | `contract.rs` | the contracts between Cluster API's core and infrastructure; pure |
+//! | `aws_identity.rs` | the identities that an AWSCluster gets its credentials from; pure |
 //! | `certificates.rs`, `kubeconfig.rs` | certificate authorities and kubeconfig of a cluster; pure |
 //! | `aws_spec.rs`, `aws_plan.rs` | an AWSCluster as the network planner takes it; the plan of a manifest; pure |
 //! | `plan_command.rs` | the command `plan` |
@@ -26,6 +27,11 @@
 mod api;
 #[cfg(feature = "aws")]
 mod aws_cluster;
+#[cfg_attr(
+    not(feature = "aws"),
+    allow(dead_code, unused_imports, reason = "only the controller of AWSClusters uses all of it")
+)]
+mod aws_identity;
 mod aws_plan;
 #[cfg_attr(
     not(feature = "aws"),

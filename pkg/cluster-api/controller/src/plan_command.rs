@@ -127,7 +127,7 @@ fn text(all: &[Planned]) -> String {
 }
 
 fn paragraph(planned: &Planned) -> String {
-    let Planned { namespace, name, region, outcome } = planned;
+    let Planned { namespace, name, region, identity, outcome } = planned;
     let mut text = format!("AWSCluster {namespace}/{name}");
     match outcome {
         Err(errors) => {
@@ -139,7 +139,8 @@ fn paragraph(planned: &Planned) -> String {
         Ok(said) => {
             let number = said.writes.len();
             let writes = if number == 1 { "write" } else { "writes" };
-            let _infallible = writeln!(text, " in {region}: {number} {writes}");
+            let identity = identity.as_ref().map_or_else(String::new, |it| format!(" as {it}"));
+            let _infallible = writeln!(text, " in {region}{identity}: {number} {writes}");
             for planned in &said.writes {
                 let _infallible = writeln!(text, "  {}", planned.action.in_full());
             }
@@ -159,8 +160,11 @@ fn json(all: &[Planned]) -> String {
 }
 
 fn object(planned: &Planned) -> Value {
-    let Planned { namespace, name, region, outcome } = planned;
+    let Planned { namespace, name, region, identity, outcome } = planned;
     let mut object = json!({"namespace": namespace, "name": name, "region": region});
+    if let Some(identity) = identity {
+        object["identity"] = json!(identity);
+    }
     match outcome {
         Err(errors) => {
             let errors: Vec<_> = errors.iter().map(ToString::to_string).collect();
@@ -240,6 +244,10 @@ mod printed_tests {
             assert!(lines.contains(&line), "{line} is not in {text}");
         }
         assert!(planned().iter().map(is_complete).eq([true, false]));
+        let mut other = planned();
+        other[0].identity = Some("AWSClusterRoleIdentity other".to_owned());
+        let line = "AWSCluster default/testnetwork3 in us-east-2 as AWSClusterRoleIdentity other: ";
+        assert!(super::text(&other).starts_with(line));
     }
 
     #[test]

@@ -115,6 +115,9 @@ fn changes(spec: &Field<'_>, old: &Field<'_>, findings: &mut Findings) {
     if vpc(old).is_some_and(|id| vpc(spec) != Some(id)) {
         findings.invalid(spec, "the id of the VPC does not change once it is set");
     }
+    if !old.field("identityRef").is_absent() && spec.field("identityRef").is_absent() {
+        findings.invalid(spec, "spec.identityRef is not removed once it is set");
+    }
     let (now, before) = (spec.field("controlPlaneEndpoint"), old.field("controlPlaneEndpoint"));
     if before.field("host").word().is_some() && now.value() != before.value() {
         findings.invalid(&now, IMMUTABLE);

@@ -41,14 +41,6 @@ pub struct Role {
     pub external_id: Option<String>,
 }
 
-/// Why a role has no credentials.
-#[derive(Debug, thiserror::Error)]
-#[error("cannot assume the role {role}: {error}")]
-struct NotAssumed {
-    role: String,
-    error: AwsError,
-}
-
 /// Gives the credentials of a role.
 #[derive(Debug)]
 pub(super) struct AssumedRole {
@@ -68,8 +60,10 @@ impl AssumedRole {
         let mut session = self.session.lock().await;
         let lifetime = Duration::from_secs(self.role.seconds.unsigned_abs().into());
         let found = session.credentials(lifetime, || self.ask()).await;
-        let role = self.role.arn.clone();
-        found.map_err(|error| CredentialsError::provider_error(NotAssumed { role, error }))
+        found.map_err(|error| {
+            let (role, error) = (self.role.arn.clone(), Box::new(error));
+            CredentialsError::provider_error(AwsError::NotAssumed { role, error })
+        })
     }
 
     async fn ask(&self) -> Result<Credentials, AwsError> {
@@ -86,7 +80,7 @@ impl AssumedRole {
         let answer = asked.send().await.map_err(AwsError::from);
         let labels = self.region.sts_labels(OPERATION);
         let outcome = answer.as_ref().map(drop);
-        if !matches!(outcome, Err(AwsError::NotSent { .. })) {
+        if !outcome.is_err_and(AwsError::is_not_sent) {
             self.region.metrics().request(labels, sent.elapsed(), outcome);
         }
         let keys = answer?.credentials.ok_or_else(|| AwsError::without("credentials"))?;

@@ -8,6 +8,7 @@ use objects::Schema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::aws_identity::IdentityReference;
 use super::cluster::Endpoint;
 
 pub(crate) use status::{
@@ -51,9 +52,9 @@ pub(crate) struct AwsClusterSpec {
     pub(crate) control_plane_load_balancer: Option<LoadBalancer>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) bastion: Option<Bastion>,
-    /// Upstream's choice of credentials.
+    /// The identity whose credentials are used.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) identity_ref: Option<Value>,
+    pub(crate) identity_ref: Option<IdentityReference>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) control_plane_endpoint: Option<Endpoint>,
     /// Other fields of upstream; `aws_spec::unsupported` lists those without effect.

@@ -51,7 +51,11 @@ impl AwsClusters {
         let metadata = &object.metadata;
         let noted = metadata.annotations.get(ACCOUNT_ANNOTATION);
         let region = &object.body.spec.region;
-        let caller = self.account.caller(region, noted.map(String::as_str)).await;
+        let credentials = match self.identities.account(object).await {
+            Ok(credentials) => credentials,
+            Err(denial) => return Ok(Admission::Denied(denial)),
+        };
+        let caller = credentials.caller(region, noted.map(String::as_str)).await;
         let account = match (caller, noted) {
             (Ok(account), _) => account,
             (Err(error), _) => {
@@ -59,12 +63,12 @@ impl AwsClusters {
                     return Ok(Admission::Denied(denial));
                 }
                 let message = format!("cannot find the account of the credentials: {error}");
-                let doubt = Some(Denial { reason: UNKNOWN, message });
-                let region = self.account.region(region);
+                let doubt = Some(Denial::new(UNKNOWN, message));
+                let region = credentials.region(region);
                 return Ok(Admission::Granted(Access { region, fence: Fence::closed(), doubt }));
             }
         };
-        let region = self.account.region_of(region, &account);
+        let region = credentials.region_of(region, &account);
         let granted = || {
             let (region, fence) = (region.clone(), self.fence.clone());
             Admission::Granted(Access { region, fence, doubt: None })
@@ -76,7 +80,7 @@ impl AwsClusters {
                     "the credentials belong to account {account}, but the cluster is in account \
                      {noted}"
                 );
-                return Ok(Admission::Denied(Denial { reason: WRONG_ACCOUNT, message }));
+                return Ok(Admission::Denied(Denial::new(WRONG_ACCOUNT, message)));
             }
             None => {}
         }
@@ -86,7 +90,7 @@ impl AwsClusters {
                 Ok(is_shown) => Some(vpc).filter(|_| !is_shown),
                 Err(error) => {
                     let message = format!("cannot look for {vpc} of the cluster: {error}");
-                    return Ok(Admission::Denied(Denial { reason: UNKNOWN, message }));
+                    return Ok(Admission::Denied(Denial::new(UNKNOWN, message)));
                 }
             },
         };
@@ -95,7 +99,7 @@ impl AwsClusters {
                 "the credentials belong to account {account}, which has no {vpc} of the cluster; \
                  set the annotation {ACCOUNT_ANNOTATION} to the account of the cluster"
             );
-            return Ok(Admission::Denied(Denial { reason: WRONG_ACCOUNT, message }));
+            return Ok(Admission::Denied(Denial::new(WRONG_ACCOUNT, message)));
         }
         if self.options.plan_only {
             return Ok(granted());

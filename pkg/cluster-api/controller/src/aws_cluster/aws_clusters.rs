@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use aws::Account;
 use aws_network::{Memory, Problem, Rest};
 use events::{EventType, ObjectRef, Recorder};
 use informer::Informer;
@@ -12,6 +11,7 @@ use objects::{Error, Object, ObjectClient, Why};
 use resilience::Fence;
 use tokio_util::sync::CancellationToken;
 
+use super::identities::Identities;
 use super::metrics::AwsClusterMetrics;
 use super::reconciliations::Reconciliations;
 use super::report::Report;
@@ -30,7 +30,7 @@ pub(super) struct AwsClusters {
     pub(super) clusters: KindCaches<Cluster>,
     /// Machines in the networks of clusters.
     pub(super) machines: KindCaches<Machine>,
-    pub(super) account: Account,
+    pub(super) identities: Identities,
     pub(super) fence: Fence,
     pub(super) reconciliations: Reconciliations,
     pub(super) recorder: Recorder,

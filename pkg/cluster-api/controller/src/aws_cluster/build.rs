@@ -37,9 +37,6 @@ impl AwsClusters {
         cluster: &Object<Cluster>,
     ) -> Result<Next, Retry> {
         let (key, uid) = (&object.metadata.key, &object.metadata.uid);
-        if let Some(error) = aws_spec::other_identity(&object.body.spec) {
-            return self.refuse(object, &[error]).await;
-        }
         let zones = match Self::known_zones(object) {
             Some(zones) => zones,
             None => match self.admit(object).await? {

@@ -39,11 +39,12 @@ impl AwsClusters {
     }
 
     /// Resources in the region without an owner; `None` while the AWSClusters are not all known.
-    /// One scan reads one account, also when the credentials change meanwhile.
+    /// Only the account of this program is scanned, not those of other identities. One scan reads one
+    /// account, also when the credentials change meanwhile.
     async fn leaked(&self, region: &str) -> Result<Option<Vec<Marked>>, AwsError> {
         let before = self.owners();
-        let account = self.account.caller(region, None).await?;
-        let region = self.account.region_of(region, &account);
+        let account = self.identities.process.caller(region, None).await?;
+        let region = self.identities.process.region_of(region, &account);
         let marked = region.marked(&self.options.owner_tag_key).await?;
         // Those that came meanwhile own something, too.
         let (Some(before), Some(after)) = (before, self.owners()) else { return Ok(None) };

@@ -67,14 +67,15 @@ impl AwsClusters {
         Pass { reconciliation, rest, before, denied, is_broken_off }
     }
 
-    /// Whether the object was paused or deleted since the pass began, which may take ten
-    /// minutes.
+    /// Whether the object was paused or deleted, or may no longer use its identities, since the pass
+    /// began, which may take ten minutes.
     fn has_turned(&self, begun: &Object<AwsCluster>, identity: &Identity) -> bool {
         let Some(now) = self.cache.get(&begun.metadata.key) else { return false };
         let namespace = now.metadata.namespace().unwrap_or_default();
         let clusters = self.clusters.get(GROUP, "Cluster").objects;
         let cluster = clusters.get(&format!("{namespace}/{}", identity.cluster));
-        now.metadata.annotations.contains_key(PAUSED_ANNOTATION)
+        !self.identities.permit(&now)
+            || now.metadata.annotations.contains_key(PAUSED_ANNOTATION)
             || now.metadata.deleting() != begun.metadata.deleting()
             || cluster.is_some_and(|cluster| is_paused(&cluster))
     }

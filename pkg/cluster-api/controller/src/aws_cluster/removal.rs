@@ -16,14 +16,13 @@ use super::aws_clusters::AwsClusters;
 use super::owner::Owner;
 use super::pass::Pass;
 use super::reconciliations::{Pause, Turn};
-use super::report::{Denial, READY, Report};
+use super::report::{READY, Report};
 use super::{goal, stored_memory};
 use crate::api::aws_cluster::{AwsCluster, AwsClusterStatus};
 use crate::api::{
     ABANDON_ANNOTATION, ADOPT_ANNOTATION, AWS_CLUSTER_FINALIZER, CLUSTER_NAME_LABEL, GROUP,
     INFRASTRUCTURE_GROUP, OWNER_ID_ANNOTATION,
 };
-use crate::aws_spec;
 use crate::kind_caches::Known;
 
 const DELETING: &str = "Deleting";
@@ -62,12 +61,6 @@ impl AwsClusters {
             report.conditions.mark_false(READY, DELETING, BEING_DELETED);
             self.publish(object, &report, None).await.map_err(manager::retry)?;
             return Ok(Next::After(DEPENDENTS_AGAIN));
-        }
-        if let Some(error) = aws_spec::other_identity(&object.body.spec) {
-            let denial = Denial { reason: "InvalidConfiguration", message: error.to_string() };
-            return self
-                .withhold(object, Report::of_a_pass(Some(&denial)), FAILED, &denial.message)
-                .await;
         }
         let access = match self.admission(object).await.map_err(manager::retry)? {
             Admission::Granted(access) => access,

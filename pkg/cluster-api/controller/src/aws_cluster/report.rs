@@ -23,6 +23,10 @@ pub(super) const READY: &str = "Ready";
 pub(super) const PLAN_ONLY: &str = "PlanOnly";
 /// Whether AWS is accessible.
 pub(super) const CREDENTIALS: &str = "PrincipalCredentialRetrieved";
+/// Whether the namespace may use the identities.
+const USAGE: &str = "PrincipalUsageAllowed";
+/// Upstream's reason for identities without credentials.
+const NOT_RETRIEVED: &str = "PrincipalCredentialRetrievalFailed";
 const SUPPORTED: &str = "SpecSupported";
 /// Upstream's reason for errors that need a change of the spec.
 const INVALID: &str = "InvalidConfiguration";
@@ -62,11 +66,23 @@ impl Report {
     /// A report of an AWSCluster that is not paused, with the state of the credentials.
     pub(super) fn of_a_pass(denied: Option<&Denial>) -> Self {
         let mut report = Self::not_paused();
+        let conditions = &mut report.conditions;
         match denied {
-            Some(denial) => {
-                report.conditions.mark_false(CREDENTIALS, denial.reason, &*denial.message);
+            Some(denial) if denial.is_about_usage => {
+                conditions.mark_false(USAGE, denial.reason, &*denial.message);
+                conditions.mark_false(CREDENTIALS, denial.reason, "no identity is permitted");
             }
-            None => report.conditions.mark_true(CREDENTIALS, "CredentialsUsed", ""),
+            Some(denial) => {
+                // Without the objects it is unknown whether they permit it.
+                if denial.reason != NOT_RETRIEVED {
+                    conditions.mark_true(USAGE, "UsageAllowed", "");
+                }
+                conditions.mark_false(CREDENTIALS, denial.reason, &*denial.message);
+            }
+            None => {
+                conditions.mark_true(USAGE, "UsageAllowed", "");
+                conditions.mark_true(CREDENTIALS, "CredentialsUsed", "");
+            }
         }
         report
     }
@@ -136,7 +152,9 @@ impl Report {
         };
         let mut lacking = self.conditions.stated.iter().filter(|it| !it.holds());
         let part = lacking.clone().find(mandatory);
-        let no_access = || lacking.find(|it| it.kind == CREDENTIALS).filter(|_| !self.is_ready);
+        let no_access = || {
+            lacking.find(|it| [USAGE, CREDENTIALS].contains(&&*it.kind)).filter(|_| !self.is_ready)
+        };
         let summary = match part.or_else(no_access) {
             Some(part) => {
                 let message = format!("{}: {}", part.kind, part.message);
@@ -329,12 +347,26 @@ fn bastion(desired: &Desired, observed: &Observed) -> Option<BastionStatus> {
 pub(super) struct Denial {
     pub(super) reason: &'static str,
     pub(super) message: String,
+    /// The namespace is not permitted to use an identity.
+    pub(super) is_about_usage: bool,
+}
+
+impl Denial {
+    pub(super) fn new(reason: &'static str, message: String) -> Self {
+        Self { reason, message, is_about_usage: false }
+    }
+
+    /// An identity has no credentials.
+    pub(super) fn of_credentials(message: String) -> Self {
+        Self::new(NOT_RETRIEVED, message)
+    }
 }
 
 /// Whether a failure of a read is about who asks.
 pub(super) fn denial(error: &AwsError) -> Option<Denial> {
     let reason = match error {
         // No read is held back by anything but credentials that are not there.
+        AwsError::NotAssumed { .. } => "CredentialProviderBuildFailed",
         AwsError::NotSent { .. } => "CredentialsNotFound",
         AwsError::Refused(refused) => match classify_read(refused) {
             Refusal::Permission => "PermissionDenied",
@@ -343,7 +375,7 @@ pub(super) fn denial(error: &AwsError) -> Option<Denial> {
         },
         AwsError::Unanswered { .. } => return None,
     };
-    Some(Denial { reason, message: error.to_string() })
+    Some(Denial::new(reason, error.to_string()))
 }
 
 #[cfg(test)]

@@ -189,14 +189,16 @@ fn the_defaults_that_upstream_stores_in_a_spec_ask_for_nothing_more() {
 }
 
 #[test]
-fn nothing_is_made_with_other_credentials_than_the_spec_means() {
+fn an_identity_of_another_kind_is_refused() {
     let of = |kind: &str| {
         wanted(json!({"region": "r", "identityRef": {"kind": kind, "name": "n"}}), NEWER)
     };
-    assert_eq!(of("AWSClusterControllerIdentity").unwrap().unsupported, [""; 0]);
-    let errors = of("AWSClusterRoleIdentity").unwrap_err();
+    for kind in ["Controller", "Role", "Static"] {
+        assert_eq!(of(&format!("AWSCluster{kind}Identity")).unwrap().unsupported, [""; 0]);
+    }
+    let errors = of("Identity").unwrap_err();
     assert_eq!(errors.len(), 1);
-    assert!(errors[0].to_string().starts_with("cannot use spec.identityRef: "), "{errors:?}");
+    assert!(errors[0].to_string().starts_with("cannot use spec.identityRef.kind: "), "{errors:?}");
 }
 
 /// The typed view loses nothing that a write would then take away.

@@ -103,6 +103,8 @@ fn changes() -> Vec<Row> {
     };
     let vpc = |id: &str| json!({"spec.network.vpc.id": id});
     let endpoint = |host: &str| json!({"spec.controlPlaneEndpoint": {"host": host, "port": 6443}});
+    let identity =
+        |name: &str| json!({"spec.identityRef": {"kind": "AWSClusterRoleIdentity", "name": name}});
     let gone = "spec: Invalid: Invalid value: \"object\": the id of the VPC does not change once it is set";
     vec![
         at(json!({"spec.sshKeyName": "k"}), json!({})),
@@ -113,6 +115,8 @@ fn changes() -> Vec<Row> {
         at(vpc("vpc-2"), vpc("vpc-1")).says(&[gone]),
         at(json!({}), vpc("vpc-1")).says(&[gone]),
         at(endpoint("b"), endpoint("a")).says(&["spec.controlPlaneEndpoint: Invalid: Invalid value: \"object\": field is immutable"]),
+        at(identity("other"), identity("one")),
+        at(json!({}), identity("one")).says(&["spec: Invalid: Invalid value: \"object\": spec.identityRef is not removed once it is set"]),
         at(balancer("name", "b"), balancer("name", "a")).says(&[&fixed("name", "b")]),
         at(balancer("scheme", "internal"), json!({})).says(&[&fixed("scheme", "internal")]),
         at(balancer("loadBalancerType", "classic"), balancer("loadBalancerType", "nlb")).says(&[&fixed("loadBalancerType", "classic")]),

@@ -124,7 +124,7 @@ fn the_first_part_that_lacks_something_says_why_it_is_not_ready_and_its_end_is_r
 
 #[test]
 fn what_cannot_be_read_at_all_for_want_of_credentials_is_not_ready_for_that_reason() {
-    let denial = Denial { reason: "CredentialsNotFound", message: "none anywhere".to_owned() };
+    let denial = Denial::new("CredentialsNotFound", "none anywhere".to_owned());
     let mut report = Report::of_a_pass(Some(&denial));
     report.sum_up();
     let mut status = AwsClusterStatus::default();
@@ -132,6 +132,35 @@ fn what_cannot_be_read_at_all_for_want_of_credentials_is_not_ready_for_that_reas
     let ready = condition(&status, "Ready");
     assert_eq!((&*ready.status, &*ready.reason), ("False", "CredentialsNotFound"));
     assert_eq!(ready.message, "PrincipalCredentialRetrieved: none anywhere");
+}
+
+#[test]
+fn an_identity_that_is_not_permitted_is_told_from_one_without_credentials() {
+    let published_for = |denial: &Denial| {
+        let mut report = Report::of_a_pass(Some(denial));
+        report.sum_up();
+        let mut status = AwsClusterStatus::default();
+        published(&report, &mut status);
+        status
+    };
+    let reason = "SourcePrincipalUsageUnauthorized";
+    let message = "Namespace is not permitted to use k: n".to_owned();
+    let refused = published_for(&Denial { reason, message, is_about_usage: true });
+    let usage = condition(&refused, "PrincipalUsageAllowed");
+    assert_eq!((&*usage.status, &*usage.reason), ("False", reason));
+    assert_eq!(condition(&refused, CREDENTIALS).status, "False");
+    let ready = condition(&refused, "Ready");
+    assert_eq!(ready.message, "PrincipalUsageAllowed: Namespace is not permitted to use k: n");
+
+    let missing = published_for(&Denial::of_credentials("no Secret".to_owned()));
+    assert_eq!(condition(&missing, CREDENTIALS).reason, "PrincipalCredentialRetrievalFailed");
+    assert!(missing.conditions.iter().all(|it| it.kind != "PrincipalUsageAllowed"));
+
+    let error = Box::new(AwsError::Refused(Refused::with_code("AccessDenied")));
+    let refused = denial(&AwsError::NotAssumed { role: "r".to_owned(), error }).unwrap();
+    assert_eq!(refused.reason, "CredentialProviderBuildFailed");
+    assert!(refused.message.ends_with("AccessDenied"), "{refused:?}");
+    assert_eq!(condition(&published_for(&refused), "PrincipalUsageAllowed").status, "True");
 }
 
 #[test]

@@ -1,0 +1,209 @@
+//! AWSClusters with the credentials of upstream's identities, in several AWS accounts at once.
+
+use serde_json::{Value, json};
+use tests::poll::poll;
+
+use crate::aws_accounts::{keys_of, says};
+use crate::aws_stage::{Stage, is_ready, ours, spec};
+use crate::scene::{AWS_CLUSTERS, CLUSTERS, cluster, condition};
+
+const ACCOUNT: &str = "aws.cluster.x-k8s.io/account-id";
+const OF_PROCESS: &str = "123456789012";
+const OF_ROLE: &str = "111111111111";
+const OF_KEYS: &str = "222222222222";
+const USAGE: &str = "PrincipalUsageAllowed";
+const CREDENTIALS: &str = "PrincipalCredentialRetrieved";
+
+fn identity(kind: &str, name: &str, spec: &Value) -> Value {
+    json!({"apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1",
+        "kind": format!("AWSCluster{kind}Identity"), "metadata": {"name": name}, "spec": spec})
+}
+
+/// A role of another account that namespaces of team a may use.
+fn role() -> Value {
+    let source = json!({"kind": "AWSClusterControllerIdentity", "name": "default"});
+    let spec = json!({"roleARN": format!("arn:aws:iam::{OF_ROLE}:role/icm"), "sourceIdentityRef": source,
+        "allowedNamespaces": {"selector": {"matchLabels": {"team": "a"}}}});
+    identity("Role", "role", &spec)
+}
+
+fn keys() -> Value {
+    let spec = json!({"secretRef": "aws-keys", "allowedNamespaces": {"list": ["default"]}});
+    identity("Static", "keys", &spec)
+}
+
+fn secret([key, secret, token]: &[String; 3]) -> Value {
+    json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "aws-keys", "namespace": "kube-system"},
+        "stringData": {"AccessKeyID": key, "SecretAccessKey": secret, "SessionToken": token}})
+}
+
+/// An AWSCluster that uses an identity.
+fn using(name: &str, kind: &str) -> Value {
+    let mut spec = spec("10.1.1.0/24");
+    spec["identityRef"] = json!({"kind": format!("AWSCluster{kind}Identity"), "name": name});
+    ours(name, &spec)
+}
+
+/// The keys that sign the calls about a cluster.
+fn keys_for(stage: &Stage, name: &str) -> Vec<String> {
+    let tag = format!("cluster/{name}");
+    let calls = stage.proxy.calls().into_iter().filter(|call| {
+        call.parameters.iter().any(|(key, value)| key.contains(&tag) || value.contains(&tag))
+    });
+    let mut keys: Vec<_> = calls.map(|call| call.key).collect();
+    keys.sort();
+    keys.dedup();
+    keys
+}
+
+/// Wants another tag, so that there is something to write.
+fn tag(stage: &Stage, name: &str, value: &str) {
+    let wanted = json!({"spec": {"additionalTags": {"value": value}}});
+    stage.patch(&format!("{AWS_CLUSTERS} {name}"), "merge", &wanted);
+}
+
+async fn tagged(stage: &Stage, value: &'static str) {
+    poll(&format!("the tag {value} is written"), async || {
+        let calls = stage.proxy.calls();
+        let mut writes = calls.iter().filter(|call| call.action == "CreateTags");
+        writes.find(|call| call.parameters.values().any(|it| it == value)).map(drop)
+    })
+    .await;
+}
+
+/// rule:an-awscluster-stays-in-its-account, rule:a-request-reaches-one-account
+#[tokio::test(flavor = "multi_thread")]
+async fn clusters_of_several_accounts_are_kept_at_once_and_a_secret_is_rotated_live() {
+    let Some(stage) = Stage::set().await else { return };
+    let before = stage.totals().await;
+    stage.run("label namespace default team=a --overwrite");
+    let first = keys_of(&stage, OF_KEYS).await;
+    stage.create_all(&[role(), keys(), secret(&first)]);
+    for name in ["role", "keys"] {
+        stage.create(&using(name, if name == "role" { "Role" } else { "Static" }));
+        stage.create(&cluster(name));
+    }
+    stage.create(&ours("own", &spec("10.1.1.0/24")));
+    stage.create(&cluster("own"));
+    let manager = stage.start_with_aws("");
+    for (name, account) in [("own", OF_PROCESS), ("role", OF_ROLE), ("keys", OF_KEYS)] {
+        let made = stage.until(AWS_CLUSTERS, name, "is ready", is_ready).await;
+        assert_eq!(made["metadata"]["annotations"][ACCOUNT], account);
+        assert_eq!(condition(&made, USAGE)["status"], "True");
+    }
+    assert_eq!(stage.added(&before).await["Vpcs"], 1, "each network is in its account");
+    assert_eq!(keys_for(&stage, "own"), ["AKIATEST"]);
+    assert_eq!(keys_for(&stage, "keys"), [&*first[0]]);
+    let of_role = keys_for(&stage, "role");
+    assert_eq!(of_role.len(), 1, "one session is used");
+    assert!(!["AKIATEST", &*first[0]].contains(&&*of_role[0]), "{of_role:?}");
+    let mut calls = stage.proxy.calls().into_iter();
+    let assumed = calls.find(|call| call.action == "AssumeRole").unwrap();
+    assert_eq!((&*assumed.key, assumed.parameter("RoleSessionName")), ("AKIATEST", "icm-role"));
+    let found = stage.object("secret aws-keys -n kube-system");
+    assert_eq!(found["metadata"]["ownerReferences"][0]["name"], "keys");
+
+    let second = keys_of(&stage, OF_KEYS).await;
+    let rotated = json!({"stringData": secret(&second)["stringData"]});
+    stage.patch("secret aws-keys -n kube-system", "merge", &rotated);
+    stage.proxy.forget();
+    tag(&stage, "keys", "rotated");
+    tagged(&stage, "rotated").await;
+    assert_eq!(keys_for(&stage, "keys"), [&*second[0]]);
+    assert!(stage.proxy.calls().iter().all(|call| call.key != first[0]), "the old key is not used");
+    for secret in [&first[1], &second[1], &first[2], &second[2]] {
+        assert!(!manager.has_said(secret), "the log has a secret");
+    }
+    for name in ["own", "role", "keys"] {
+        stage.run(&format!("delete {CLUSTERS} {name} --wait=false"));
+    }
+    for name in ["own", "role", "keys"] {
+        stage.until_gone(AWS_CLUSTERS, name).await;
+    }
+    assert_eq!(stage.totals().await, before, "nothing is left");
+    stage.run("delete secret aws-keys -n kube-system");
+    stage.end(manager).await;
+}
+
+/// rule:an-awscluster-stays-in-its-account
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_permitted_identity_nothing_is_written_and_a_deletion_names_it() {
+    let Some(stage) = Stage::set().await else { return };
+    stage.run("label namespace default team=a --overwrite");
+    stage.create(&role());
+    stage.create(&using("role", "Role"));
+    stage.create(&cluster("role"));
+    let manager = stage.start_with_aws("");
+    stage.until(AWS_CLUSTERS, "role", "is ready", is_ready).await;
+
+    stage.run("label namespace default team-");
+    let refused = says(USAGE, "Namespace is not permitted to use AWSClusterRoleIdentity: role");
+    let found = stage.until(AWS_CLUSTERS, "role", "is not permitted", &refused).await;
+    assert_eq!(condition(&found, USAGE)["reason"], "PrincipalUsageUnauthorized");
+    assert_eq!(found["status"]["ready"], true);
+    stage.proxy.forget();
+    tag(&stage, "role", "unpermitted");
+    let is_judged = |it: &Value| it["status"]["observedGeneration"] == it["metadata"]["generation"];
+    stage.until(AWS_CLUSTERS, "role", "is judged again", is_judged).await;
+    assert_eq!(stage.proxy.calls(), []);
+    stage.run("label namespace default team=a");
+    tagged(&stage, "unpermitted").await;
+
+    // STS refuses, as when the trust policy of the role was changed.
+    stage.end(manager).await;
+    stage.proxy.decide(|_, call| match &*call.action {
+        "AssumeRole" => tests::aws_proxy::Fate::Refuse("AccessDenied"),
+        _ => tests::aws_proxy::Fate::Pass,
+    });
+    let manager = stage.start_with_aws("");
+    let refused = says(CREDENTIALS, "cannot assume the role arn:aws:iam::111111111111:role/icm: ");
+    let found = stage.until(AWS_CLUSTERS, "role", "has no session", refused).await;
+    let shown = condition(&found, CREDENTIALS);
+    assert_eq!(shown["reason"], "CredentialProviderBuildFailed");
+    assert!(shown["message"].as_str().unwrap().contains("AccessDenied"), "{shown}");
+    stage.end(manager).await;
+    stage.proxy.decide(|_, _| tests::aws_proxy::Fate::Pass);
+
+    let manager = stage.start_with_aws("");
+    stage.run("delete awsclusterroleidentity role");
+    stage.run(&format!("delete {CLUSTERS} role --wait=false"));
+    let lost = says(
+        "Deleting",
+        "cannot use AWSClusterRoleIdentity role: it is not served or does not exist",
+    );
+    let blocked = stage.until(AWS_CLUSTERS, "role", "cannot be deleted", lost).await;
+    let shown = condition(&blocked, CREDENTIALS);
+    assert_eq!(shown["reason"], "PrincipalCredentialRetrievalFailed");
+    stage.create(&role());
+    stage.until_gone(AWS_CLUSTERS, "role").await;
+    stage.end(manager).await;
+}
+
+/// Upstream's webhooks refuse the same.
+#[tokio::test(flavor = "multi_thread")]
+async fn identities_are_as_immutable_as_upstreams_and_a_reference_is_not_removed() {
+    let hub = crate::scene::hub().await;
+    let allowed = json!({"allowedNamespaces": {}});
+    assert!(hub.create_refused(&identity("Controller", "other", &allowed)).contains("only name"));
+    // As clients in Go write it.
+    let written = json!({"allowedNamespaces": {"list": null, "selector": {}}});
+    hub.create_all(&[identity("Controller", "default", &written), role(), keys()]);
+    let kept = hub.object("awsclustercontrolleridentity default");
+    assert_eq!(kept["spec"], written);
+    let mut sourceless = role();
+    sourceless["metadata"]["name"] = json!("sourceless");
+    sourceless["spec"].as_object_mut().unwrap().remove("sourceIdentityRef");
+    assert!(hub.create_refused(&sourceless).contains("sourceIdentityRef"));
+    hub.create(&using("keys", "Static"));
+    let none = r#"{"spec":{"identityRef":null}}"#;
+    for (object, patch, message) in [
+        ("awsci default", r#"{"spec":{"allowedNamespaces":null}}"#, "the spec does not change"),
+        ("awsci default", r#"{"spec":null}"#, "the spec does not change"),
+        ("awssi keys", r#"{"spec":{"secretRef":"other"}}"#, "secretRef does not change"),
+        ("awsri role", r#"{"spec":{"durationSeconds":899}}"#, "900"),
+        (&format!("{AWS_CLUSTERS} keys"), none, "identityRef is not removed"),
+    ] {
+        let refused = hub.refused(&format!("patch {object} --type=merge -p {patch}"));
+        assert!(refused.contains(message), "{object} {patch}: {refused}");
+    }
+}
