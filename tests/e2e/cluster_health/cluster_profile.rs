@@ -1,5 +1,7 @@
 //! ClusterProfiles, whose CRD and status belong to other programs too.
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -8,6 +10,7 @@ use tests::kubectl::{IDENTITY, Kubectl};
 use tests::member::{Account, member};
 use tests::planted::{Discreet, Planted};
 use tests::poll::poll;
+use tests::process::Launch;
 use tests::programs::workspace;
 use tests::{Process, Stopwatch};
 
@@ -46,15 +49,17 @@ async fn hub() -> Kubectl {
 }
 
 fn start(hub: &Kubectl, planted: &Planted, flags: &[&str]) -> Discreet {
+    Discreet::new(process(hub, flags).start(), planted, hub)
+}
+
+fn process(hub: &Kubectl, flags: &[&str]) -> Launch {
     let kubeconfig = hub.plane.kubeconfig(IDENTITY, &GROUPS).unwrap();
-    let manager = Process::with_kubeconfig(&kubeconfig)
+    Process::with_kubeconfig(&kubeconfig)
         .args(["--controllers=cluster-health-controller", "--leader-elect=false", "-v=2"])
         .args(["--use-service-account-credentials=true"])
         .args(["--cluster-health-flavours=clusterprofile", "--cluster-health-period=1s"])
         .args(["--cluster-health-timeout=900ms", "--cluster-health-confirm-interval=1s"])
         .args(flags)
-        .start();
-    Discreet::new(manager, planted, hub)
 }
 
 /// Creates a profile of this manager, and the part of its status that the manager writes.
@@ -254,4 +259,83 @@ async fn a_writer_that_rewrites_all_conditions_keeps_its_own_and_ours_come_back(
         (&writer["operation"], &writer["apiVersion"]),
         (&json!("Apply"), &json!("multicluster.x-k8s.io/v1alpha2"))
     );
+}
+
+/// A program in the folder of the control plane.
+fn program(hub: &Kubectl, name: &str, script: &str) -> String {
+    let path = hub.plane.dir().join(name);
+    fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    path.display().to_string()
+}
+
+/// rule:probes-ask-members-only
+#[tokio::test(flavor = "multi_thread")]
+async fn plugins_print_credentials_beside_the_probes_and_one_that_hangs_stops_no_other() {
+    const V1: &str = "client.authentication.k8s.io/v1";
+    let (hub, member) = futures::join!(hub(), member());
+    hub.run(&format!("apply --server-side -f {CRD}"));
+    hub.run("wait --for=condition=established --timeout=60s crd --all");
+    let account = Account::of(&member).await;
+    let planted = Planted::default();
+    for secret in [&account.token, "planted-bad-token", "planted-own-secret"] {
+        planted.plant(secret);
+    }
+    let file = |name: &str| hub.plane.dir().join(name);
+    let text = |name: &str| fs::read_to_string(file(name)).unwrap_or_default();
+    fs::write(file("token"), "planted-bad-token").unwrap();
+    let script = r#"cd "$FOLDER"; env >environment; token=$(cat token); echo "$token" >>runs
+echo "{\"kind\": \"ExecCredential\", \"status\": {\"token\": \"$token\"}}""#;
+    let folder = json!([{"name": "FOLDER", "value": hub.plane.dir()}]);
+    let exec = |command: String| {
+        json!({"command": command, "apiVersion": V1, "provideClusterInfo": true, "env": folder,
+            "interactiveMode": "Never"})
+    };
+    let providers = json!({"providers": [
+        {"name": "hang", "execConfig": exec(program(&hub, "hang", "sleep 1000"))},
+        {"name": "login", "execConfig": exec(program(&hub, "login", script))},
+    ]});
+    fs::write(file("providers"), providers.to_string()).unwrap();
+    let flag = format!("--cluster-health-profile-providers={}", file("providers").display());
+    let process = process(&hub, &[&flag, "--cluster-health-profile-exec"]);
+    let started = process.env("PLANTED", "planted-own-secret").start();
+    let manager = Discreet::new(started, &planted, &hub);
+    for (name, provider) in [("one", "login"), ("two", "hang")] {
+        create_profile(&hub, name, "another", &member);
+        let mut providers = hub.object(&of(name))["status"]["accessProviders"].take();
+        providers[0]["name"] = provider.into();
+        hub.patch_status(&of(name), &json!({ "accessProviders": providers }));
+    }
+    let says = |part: &'static str| {
+        move |status: &Value| condition(status, HEALTHY)["message"].to_string().contains(part)
+    };
+    until(&hub, "one", "refused with the bad token", says("unauthorized")).await;
+    fs::write(file("token"), &account.token).unwrap();
+    poll("the plugin printed the other token", async || {
+        text("runs").contains(&account.token).then_some(())
+    })
+    .await;
+    let watch = Stopwatch::start();
+    until(&hub, "one", "healthy with the other token", is_healthy).await;
+    let took = watch.elapsed();
+    println!("healthy {took:?} after the plugin printed another token");
+    assert!(took < Duration::from_secs(2), "{took:?}");
+
+    let hanging = until(&hub, "two", "without a credential", says("plugin-failed")).await;
+    let message = condition(&hanging, HEALTHY)["message"].to_string();
+    assert!(message.contains("did not end within 10 s"), "{message}");
+    assert_eq!(condition(&hanging, HEALTHY)["reason"], "MalformedClusterConfig");
+    assert!(is_healthy(&hub.object(&of("one"))["status"]));
+    let environment = text("environment");
+    let names: Vec<_> = environment.lines().filter_map(|line| line.split_once('=')).collect();
+    let told = names.iter().find(|(name, _)| *name == "KUBERNETES_EXEC_INFO").unwrap().1;
+    let told: Value = serde_json::from_str(told).unwrap();
+    assert_eq!(told["spec"]["cluster"]["server"], member.url());
+    assert_eq!(told["spec"]["cluster"]["config"], json!({"clusterName": "token"}));
+    assert!(!environment.contains("planted"), "{environment}");
+    for (provider, outcome) in [("login", "ok"), ("hang", "timeout")] {
+        let labels = [("provider", provider), ("outcome", outcome)];
+        let runs = manager.metric("clusterhealth_access_plugin_runs_total", &labels).await;
+        assert!(runs.unwrap_or_default() >= 1.0, "{provider} {outcome} {runs:?}");
+    }
 }

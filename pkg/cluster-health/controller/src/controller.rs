@@ -17,7 +17,7 @@ use crate::api::kubefed::KUBEFED_CLUSTERS;
 use crate::api::tke::CLUSTERS;
 use crate::beat_command;
 use crate::cluster_api::ClusterApi;
-use crate::cluster_profile::ClusterProfiles;
+use crate::cluster_profile::{ClusterProfiles, PluginCounter};
 use crate::engine::{self, Exposed, Guarding, Limits, Metrics, NetworkTargets, Source};
 use crate::flags::FLAGS;
 use crate::kubefed::{KubeFed, UpstreamMetrics};
@@ -140,7 +140,8 @@ impl Watch {
         let limits = ConnectionLimits { max_age, idle_max };
         let resolver = || Resolver::new(Names::default(), policy.clone());
         let prober = Arc::new(probe::Prober::new(meters, limits, resolver()));
-        let sources = sources(&self.options, &prober, upstream, summaries);
+        let plugins = context.metrics(PluginCounter::new)?;
+        let sources = sources(&self.options, &prober, upstream, summaries, plugins);
         let guarding = match &self.options.guard {
             Some(options) => Some(guarding(&context, options, prober, resolver())?),
             None => None,
@@ -272,6 +273,7 @@ fn sources(
     prober: &Arc<probe::Prober>,
     upstream: Option<UpstreamMetrics>,
     summaries: SummaryMetrics,
+    plugins: PluginCounter,
 ) -> Vec<Arc<dyn Source>> {
     let allow_plaintext = options.members.allow_plaintext;
     let kubefed = options.kubefed.clone().map(|options| {
@@ -283,7 +285,7 @@ fn sources(
         Arc::new(Tke::new(options, Arc::clone(prober), summaries)) as Arc<dyn Source>
     });
     let profiles = options.cluster_profile.clone().map(|options| {
-        Arc::new(ClusterProfiles::new(options, allow_plaintext, Arc::clone(prober)))
+        Arc::new(ClusterProfiles::new(options, allow_plaintext, Arc::clone(prober), plugins))
             as Arc<dyn Source>
     });
     let capi = options.cluster_api.clone().map(|options| {

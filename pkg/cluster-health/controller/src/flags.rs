@@ -21,6 +21,10 @@ flags::declare! {
         "Names in spec.clusterManager of the ClusterProfiles for which this program also writes ControlPlaneHealthy and version.kubernetes; other cluster managers write both themselves.";
     PROFILE_SECRET_NAMESPACES: Vec<String> = strings("cluster-health-profile-secret-namespaces", "")
         "Namespaces whose Secrets with the label infra-controller-manager/send-to-member every ClusterProfile may name, besides those of its own namespace. Whoever writes the status of a ClusterProfile can have any such kubeconfig and token there sent to a server of their choice.";
+    PROFILE_PROVIDERS: String = string("cluster-health-profile-providers", "")
+        "File with the access providers by which ClusterProfiles are reached, in the order in which they are looked for; the JSON of cluster-inventory-api. It is read at the start. kubeconfig-secretreader and secretreader are built in and run nothing; empty means these two.";
+    PROFILE_EXEC: bool = bool("cluster-health-profile-exec", "false")
+        "Run the exec plugins of --cluster-health-profile-providers, each for at most 10s, with the rights of this process. Whoever writes the status of a ClusterProfile can have what a plugin prints sent to a server of their choice.";
     CAPI_NAMESPACES: Vec<String> = strings("cluster-health-capi-namespaces", "")
         "Namespaces of Cluster API's Clusters; empty for all namespaces. With more than one, the Clusters of all namespaces are watched and those of other namespaces are ignored.";
     ZONES: bool = bool("cluster-health-zones", "true")

@@ -18,6 +18,7 @@ use crate::api::secret::json_text;
 use crate::api::tke::{CLUSTER_CREDENTIALS, CLUSTERS, Cluster, ClusterCredential};
 use crate::cluster_api::access as capi_access;
 use crate::cluster_profile::access::way;
+use crate::cluster_profile::providers::Providers;
 use crate::credential_policy::{Lookup, Target, may_ask};
 use crate::kubefed::access;
 use crate::secret_data::ReadError;
@@ -249,12 +250,17 @@ async fn profile_inputs(
     let is_newest = objects.find(newest, key).await?.is_some();
     let kind = if is_newest { newest } else { other };
     let profile: Object<ClusterProfile> = objects.whole(kind, key).await?;
-    let way = match way(&profile, &lookup.profile_secret_namespaces) {
+    let providers = Providers::built_in();
+    let way = match way(&profile, &lookup.profile_secret_namespaces, &providers) {
         Ok(way) => way,
         Err(problem) => return Ok(Err(problem)),
     };
-    let secret = objects.secret(&way.secret, way.entry.as_deref()).await?;
-    Ok(way.inputs(secret.as_ref(), false))
+    let secret = match &way.secret {
+        Some(key) => objects.secret(key, way.entry.as_deref()).await?,
+        None => None,
+    };
+    let credential = way.credential(secret.as_ref());
+    Ok(credential.and_then(|credential| way.inputs(credential, false)))
 }
 
 async fn capi_inputs(

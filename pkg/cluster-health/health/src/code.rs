@@ -89,6 +89,8 @@ pub enum Code {
     CredentialRefused,
     /// The token or the certificate is there and empty.
     TokenEmpty,
+    /// The exec plugin that prints the credential gives none, or may not be run.
+    PluginFailed,
     /// The address is missing or cannot be parsed, or plain HTTP is not allowed.
     BadEndpoint,
     /// The impersonated user, a group or a key cannot stand in a header.
@@ -118,6 +120,7 @@ impl Code {
             Self::SecretMissing
             | Self::CredentialRefused
             | Self::TokenEmpty
+            | Self::PluginFailed
             | Self::BadEndpoint
             | Self::BadImpersonation
             | Self::AddressDenied
@@ -163,6 +166,7 @@ impl Code {
             Self::SecretMissing => "secret-missing",
             Self::CredentialRefused => "credential-refused",
             Self::TokenEmpty => "token-empty",
+            Self::PluginFailed => "plugin-failed",
             Self::BadEndpoint => "bad-endpoint",
             Self::BadImpersonation => "bad-impersonation",
             Self::AddressDenied => "address-denied",
@@ -208,7 +212,7 @@ mod tests {
     use super::*;
 
     /// (code, its word, what it concludes)
-    const WORDS: [(Code, &str, Verdict); 28] = [
+    const WORDS: [(Code, &str, Verdict); 29] = [
         (Code::Dns, "dns", Verdict::Unreachable),
         (Code::ConnectRefused, "connect-refused", Verdict::Unreachable),
         (Code::ConnectTimeout, "connect-timeout", Verdict::Unreachable),
@@ -231,6 +235,7 @@ mod tests {
         (Code::SecretMissing, "secret-missing", Verdict::Config),
         (Code::CredentialRefused, "credential-refused", Verdict::Config),
         (Code::TokenEmpty, "token-empty", Verdict::Config),
+        (Code::PluginFailed, "plugin-failed", Verdict::Config),
         (Code::BadEndpoint, "bad-endpoint", Verdict::Config),
         (Code::BadImpersonation, "bad-impersonation", Verdict::Config),
         (Code::AddressDenied, "address-denied", Verdict::Config),

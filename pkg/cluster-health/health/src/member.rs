@@ -155,11 +155,6 @@ impl Member {
         }
     }
 
-    /// When its next probe starts; `None` while one is under way.
-    pub fn due(&self) -> Option<Instant> {
-        self.schedule.due()
-    }
-
     /// A probe starts at `now`.
     pub fn begin(&mut self, now: Instant) {
         self.cause = self.schedule.begin(now);
@@ -419,24 +414,12 @@ impl Member {
         self.gate.shows(fingerprint)
     }
 
-    /// The published state.
-    pub fn published(&self) -> Option<&Published> {
-        self.published.as_ref()
-    }
-
     fn health(&self) -> Option<Health> {
         self.published.as_ref().map(|published| published.health)
     }
 
     fn ready(&self) -> Option<Status> {
         self.published.as_ref().map(|published| published.ready.status)
-    }
-
-    /// Whether a run of results contradicts what is published without being long enough to change
-    /// it.
-    pub fn is_confirming(&self) -> bool {
-        let is_partition = self.health() == Some(Health::HubPartition);
-        self.tally.contradicts(self.ready()) || is_partition && self.failures() > 0
     }
 }
 

@@ -25,7 +25,7 @@ use crate::identity::credentials::Credentials;
 use crate::identity::snapshot::Snapshot;
 use crate::identity::token_request::{Token, TokenRequester};
 
-pub use plugin::PluginError;
+pub use plugin::{PluginError, PluginLimits, PluginRuns, Printed};
 pub use token_request::TokenError;
 
 /// Layer around what sends one request.

@@ -37,7 +37,7 @@ pub use call::{
 pub use caller::{Caller, Identity, Profile};
 pub use clients::Clients;
 pub use config::ClientOptions;
-pub use config::settings::{AddressError, check_address};
+pub use config::settings::{AddressError, PluginSpec, check_address};
 pub use error::{ConfigError, KubeconfigError};
-pub use identity::{PluginError, TokenError};
+pub use identity::{PluginError, PluginLimits, PluginRuns, Printed, TokenError};
 pub use throttle::{Throttle, ThrottleError, ThrottleMetrics};

@@ -155,7 +155,7 @@ pub(super) const STOCK: [(&str, &str); 150] = [
 ];
 
 /// Ours in addition, with the flags that the hosted controllers add.
-pub(super) const OURS: [&str; 97] = [
+pub(super) const OURS: [&str; 99] = [
     "additional-bind-addresses",
     "additional-cluster-cidrs",
     "allow-plaintext-endpoints",
@@ -193,8 +193,10 @@ pub(super) const OURS: [&str; 97] = [
     "cluster-health-objective",
     "cluster-health-per-cluster-metrics",
     "cluster-health-period",
+    "cluster-health-profile-exec",
     "cluster-health-profile-managers",
     "cluster-health-profile-namespaces",
+    "cluster-health-profile-providers",
     "cluster-health-profile-secret-namespaces",
     "cluster-health-profile-selector",
     "cluster-health-shards",

@@ -1,17 +1,19 @@
-//! How the cluster of a ClusterProfile is reached: by the first access provider that is built in, and the Secret that
-//! it names. Nothing is executed. Pure.
+//! How the cluster of a ClusterProfile is reached: by the first access provider that the profile has, and the Secret or
+//! exec plugin of it. Nothing is executed here. Pure.
 
+use client::PluginSpec;
 use health::Code;
 use objects::Object;
 use probe::{Address, Fields, Inputs, Problem, WaivedChecks};
 use secrecy::{ExposeSecret as _, SecretString};
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use super::providers::{CredentialSource, Provider, Providers};
 use crate::USER_AGENT;
 use crate::api::cluster_profile::{Cluster, ClusterProfile};
 use crate::api::{is_name, secret};
 use crate::credential_policy::{Reference, may_send};
-use crate::kubeconfig_user;
+use crate::kubeconfig_user::{self, Credential};
 use crate::secret_data::SecretData;
 
 /// Where the user of a member mends what is refused.
@@ -21,25 +23,14 @@ const FIELDS: Fields = Fields {
 };
 /// The extension of a cluster that has the configuration of its provider.
 const CONFIG: &str = "client.authentication.k8s.io/exec";
-/// The providers that need no plugin, in the order in which they are looked for.
-const BUILT_IN: [(&str, Provider); 2] =
-    [("kubeconfig-secretreader", Provider::Kubeconfig), ("secretreader", Provider::Token)];
-
-/// What the Secret of a built-in provider holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Provider {
-    /// A kubeconfig; the user of one context in it is used.
-    Kubeconfig,
-    /// The key `token`.
-    Token,
-}
-
 /// The way to a cluster that its profile names.
 pub(crate) struct Way<'a> {
-    provider: Provider,
+    provider: &'a Provider,
     cluster: &'a Cluster,
-    /// The Secret as `namespace/name`.
-    pub(crate) secret: String,
+    /// The extension with the configuration of the provider.
+    config: Option<&'a Value>,
+    /// The Secret as `namespace/name`; `None` with a plugin.
+    pub(crate) secret: Option<String>,
     reference: Reference,
     /// The key that has the kubeconfig.
     pub(crate) entry: Option<String>,
@@ -50,26 +41,30 @@ fn missing(text: impl Into<String>) -> Problem {
     Problem::new(Code::SecretMissing, text)
 }
 
-fn chosen(object: &Object<ClusterProfile>) -> Result<(Provider, &Cluster), Problem> {
+fn chosen<'a>(
+    object: &'a Object<ClusterProfile>,
+    providers: &'a Providers,
+) -> Result<(&'a Provider, &'a Cluster), Problem> {
     let offered = &object.status.access_providers;
-    let built_in = BUILT_IN.iter().find_map(|(name, provider)| {
-        let offer = offered.iter().find(|it| it.name == *name)?;
-        Some((*provider, &offer.cluster))
+    let first = providers.all.iter().find_map(|provider| {
+        let offer = offered.iter().find(|it| it.name == provider.name)?;
+        Some((provider, &offer.cluster))
     });
-    built_in.ok_or_else(|| {
-        let names = BUILT_IN.map(|(name, _)| name).join(" or ");
+    first.ok_or_else(|| {
         missing(match (offered.is_empty(), object.status.credential_providers.is_empty()) {
             (true, true) => "status.accessProviders is empty".to_owned(),
             (true, false) => "status.credentialProviders is deprecated and not used; the cluster manager has to write \
                  status.accessProviders".to_owned(),
-            (false, _) => format!("status.accessProviders has no provider {names}"),
+            (false, _) => {
+                format!("status.accessProviders has no provider {}", providers.names())
+            }
         })
     })
 }
 
 /// Where the cluster is reached, in one spelling for all that mean the same; empty without a provider.
-pub(crate) fn addresses(object: &Object<ClusterProfile>) -> Vec<Box<str>> {
-    let Ok((_, cluster)) = chosen(object) else { return Vec::new() };
+pub(crate) fn addresses(object: &Object<ClusterProfile>, providers: &Providers) -> Vec<Box<str>> {
+    let Ok((_, cluster)) = chosen(object, providers) else { return Vec::new() };
     let text = cluster.server.trim();
     vec![Address::parse(text).map_or_else(|_| text.into(), |address| address.to_string().into())]
 }
@@ -78,12 +73,13 @@ pub(crate) fn addresses(object: &Object<ClusterProfile>) -> Vec<Box<str>> {
 /// (`rule:secret-of-the-same-namespace`).
 ///
 /// # Errors
-/// No provider, or the first thing that is missing in its configuration.
+/// No provider, one that may not be run, or the first thing that is missing in its configuration.
 pub(crate) fn way<'a>(
     object: &'a Object<ClusterProfile>,
     allowed: &[String],
+    providers: &'a Providers,
 ) -> Result<Way<'a>, Problem> {
-    let (provider, cluster) = chosen(object)?;
+    let (provider, cluster) = chosen(object, providers)?;
     let config = cluster.extensions.iter().find(|it| it.name == CONFIG);
     let config = config.map(|it| &it.extension);
     let text = |field: &str| config?.get(field)?.as_str().filter(|text| !text.is_empty());
@@ -91,11 +87,23 @@ pub(crate) fn way<'a>(
         let of = format!("{field} of the extension {CONFIG} of the access provider is missing");
         text(field).ok_or_else(|| missing(of))
     };
-    let (name, entry) = match provider {
-        Provider::Kubeconfig => (needed("name")?, Some(needed("key")?.to_owned())),
-        Provider::Token => (needed("clusterName")?, None),
+    let (name, entry) = match &provider.source {
+        CredentialSource::Kubeconfig => (needed("name")?, Some(needed("key")?.to_owned())),
+        CredentialSource::Token => (needed("clusterName")?, None),
+        CredentialSource::Plugin(..) if !providers.may_run => {
+            let text = format!(
+                "access provider {} runs an exec plugin; set --cluster-health-profile-exec to run it",
+                provider.name
+            );
+            return Err(Problem::new(Code::PluginFailed, text));
+        }
+        CredentialSource::Plugin(..) => {
+            let reference = Reference::SameNamespace;
+            let (secret, entry, context) = (None, None, None);
+            return Ok(Way { provider, cluster, config, secret, reference, entry, context });
+        }
     };
-    let is_kubeconfig = provider == Provider::Kubeconfig;
+    let is_kubeconfig = entry.is_some();
     let own = object.metadata.namespace().unwrap_or_default();
     let namespace = text("namespace").filter(|_| is_kubeconfig).unwrap_or(own);
     if !is_name(name) || !is_name(namespace) {
@@ -113,38 +121,62 @@ pub(crate) fn way<'a>(
     let context = text("context").filter(|_| is_kubeconfig);
     let reference =
         if namespace == own { Reference::SameNamespace } else { Reference::OtherNamespace };
-    let secret = format!("{namespace}/{name}");
-    Ok(Way { provider, cluster, secret, reference, entry, context })
+    let secret = Some(format!("{namespace}/{name}"));
+    Ok(Way { provider, cluster, config, secret, reference, entry, context })
 }
 
 impl Way<'_> {
-    /// The inputs of the client of the cluster.
+    /// The name of the provider.
+    pub(super) fn provider(&self) -> &str {
+        &self.provider.name
+    }
+
+    /// The plugin that prints the credential, with what it is told; `None` for a provider that is built in.
+    pub(super) fn plugin(&self) -> Option<PluginSpec> {
+        let CredentialSource::Plugin(spec, is_told) = &self.provider.source else { return None };
+        let Cluster { server, proxy_url, tls_server_name, .. } = self.cluster;
+        let told = || {
+            json!({
+                "server": server,
+                "tls-server-name": tls_server_name,
+                "insecure-skip-tls-verify": self.cluster.insecure_skip_tls_verify,
+                "certificate-authority-data": self.cluster.certificate_authority_data,
+                "proxy-url": proxy_url,
+                "config": self.config,
+            })
+        };
+        Some(PluginSpec { cluster: is_told.then(told), ..spec.clone() })
+    }
+
+    /// The credential that is in a Secret.
     ///
     /// # Errors
     /// The first thing that is missing or cannot be used, by its field or key.
+    pub(crate) fn credential(&self, secret: Option<&SecretData>) -> Result<Credential, Problem> {
+        let key = self.secret.as_deref().unwrap_or_default();
+        let secret = secret.ok_or_else(|| missing(format!("Secret {key} does not exist")))?;
+        may_send(self.reference, secret.facts)
+            .map_err(|refusal| refusal.problem(&format!("Secret {key}")))?;
+        let Some(entry) = &self.entry else { return Ok((Some(token(secret, key)?), None)) };
+        let place = format!("key {entry} of Secret {key}");
+        kubeconfig_user::read(secret.entry.as_ref(), self.context, &place)?.credential(&place)
+    }
+
+    /// The inputs of the client of the cluster with this credential.
+    ///
+    /// # Errors
+    /// The first field that cannot be used.
     pub(crate) fn inputs(
         &self,
-        secret: Option<&SecretData>,
+        (token, pair): Credential,
         allow_plaintext: bool,
     ) -> Result<Inputs, Problem> {
-        let Self { cluster, secret: key, .. } = self;
+        let cluster = self.cluster;
         let server = cluster.server.trim();
         if server.is_empty() {
             let text = "cluster.server of the access provider is empty";
             return Err(Problem::new(Code::BadEndpoint, text));
         }
-        let secret = secret.ok_or_else(|| missing(format!("Secret {key} does not exist")))?;
-        may_send(self.reference, secret.facts)
-            .map_err(|refusal| refusal.problem(&format!("Secret {key}")))?;
-        let (token, pair) = match self.provider {
-            Provider::Token => (Some(self.token(secret)?), None),
-            Provider::Kubeconfig => {
-                let entry = self.entry.as_deref().unwrap_or_default();
-                let place = format!("key {entry} of Secret {key}");
-                kubeconfig_user::read(secret.entry.as_ref(), self.context, &place)?
-                    .credential(&place)?
-            }
-        };
         let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
         let everything = cluster.insecure_skip_tls_verify;
         Ok(Inputs {
@@ -157,7 +189,10 @@ impl Way<'_> {
             proxy: text(&cluster.proxy_url).map(SecretString::from),
             tls: WaivedChecks { everything, ..WaivedChecks::default() },
             fields: FIELDS,
-            renewed_in: "the Secret of the access provider",
+            renewed_in: match self.secret {
+                Some(_) => "the Secret of the access provider",
+                None => "the exec plugin of the access provider",
+            },
             allow_plaintext,
             user_agent: USER_AGENT.to_owned(),
         })
@@ -174,15 +209,14 @@ impl Way<'_> {
         let text = "certificate-authority-data of the access provider is not base64";
         decoded.ok_or_else(|| Problem::new(Code::CaParse, text))
     }
+}
 
-    fn token(&self, secret: &SecretData) -> Result<SecretString, Problem> {
-        let key = &self.secret;
-        if secret.token.is_none() {
-            return Err(missing(format!("Secret {key} has no key token")));
-        }
-        let text = format!("key token of Secret {key} is empty or not text");
-        secret.token().ok_or_else(|| Problem::new(Code::TokenEmpty, text))
+fn token(secret: &SecretData, key: &str) -> Result<SecretString, Problem> {
+    if secret.token.is_none() {
+        return Err(missing(format!("Secret {key} has no key token")));
     }
+    let text = format!("key token of Secret {key} is empty or not text");
+    secret.token().ok_or_else(|| Problem::new(Code::TokenEmpty, text))
 }
 
 /// A hash of the fields that the connection depends on.

@@ -3,20 +3,22 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use health::{Health, Policy};
+use health::{Code, Health, Policy, Report};
 use jiff::Timestamp;
 use kube_api::Resource;
 use objects::Object;
 use probe::{Inputs, Problem};
 
+use super::access::Way;
 use super::options::ClusterProfileOptions;
+use super::plugins::{PluginCounter, Plugins};
 use super::status::OfManager;
 use super::versions::Versions;
 use super::{access, status};
 use crate::api::cluster_profile::{CLUSTER_PROFILES, ClusterProfile};
 use crate::engine::{
     AnnouncedEnds, Connections, Flavour, MemberId, Members, ObjectModel, Objects, Resolve, Seed,
-    Statement, StatusWrite, Supervision,
+    Statement, StatusWrite, Supervision, identity,
 };
 use crate::secret_data::SecretData;
 
@@ -35,6 +37,7 @@ pub(crate) struct ClusterProfiles {
     /// The version of the API that is used; set when it is known that its status can be shared.
     kind: OnceLock<&'static Resource>,
     pub(super) versions: Versions,
+    pub(super) plugins: Plugins,
 }
 
 impl ClusterProfiles {
@@ -42,6 +45,7 @@ impl ClusterProfiles {
         options: ClusterProfileOptions,
         allow_plaintext: bool,
         prober: Arc<probe::Prober>,
+        plugins: PluginCounter,
     ) -> Self {
         Self {
             options,
@@ -51,6 +55,7 @@ impl ClusterProfiles {
             connections: Connections::default(),
             kind: OnceLock::new(),
             versions: Versions::default(),
+            plugins: Plugins::new(plugins),
         }
     }
 
@@ -66,6 +71,11 @@ impl ClusterProfiles {
 
     fn is_manager_ours(&self, object: &Object<ClusterProfile>) -> bool {
         self.options.managers.contains(&object.body.spec.cluster_manager.name)
+    }
+
+    fn way<'a>(&'a self, object: &'a Object<ClusterProfile>) -> Result<Way<'a>, Problem> {
+        let ClusterProfileOptions { secret_namespaces, providers, .. } = &self.options;
+        access::way(object, secret_namespaces, providers)
     }
 
     fn of_manager(&self, object: &Object<ClusterProfile>) -> OfManager {
@@ -116,8 +126,15 @@ impl Flavour for ClusterProfiles {
         seed.map(|published| published.health)
     }
 
+    fn probed(&self, cluster: &MemberId, report: &Report) {
+        if report.finding.code() == Some(Code::Unauthorized) {
+            self.plugins.refused(&cluster.uid);
+        }
+    }
+
     fn removed(&self, cluster: &MemberId) {
         self.connections.remove(cluster);
+        self.plugins.forget(&cluster.uid);
         self.retargeted(cluster);
     }
 }
@@ -178,7 +195,7 @@ impl Resolve for ClusterProfiles {
     }
 
     fn addresses(&self, object: &Object<ClusterProfile>) -> Vec<Box<str>> {
-        access::addresses(object)
+        access::addresses(object, &self.options.providers)
     }
 
     fn secret(
@@ -186,11 +203,15 @@ impl Resolve for ClusterProfiles {
         object: &Object<ClusterProfile>,
         _: Option<&()>,
     ) -> Result<Option<String>, Problem> {
-        access::way(object, &self.options.secret_namespaces).map(|way| Some(way.secret))
+        let way = self.way(object);
+        if !way.as_ref().is_ok_and(|way| way.plugin().is_some()) {
+            self.plugins.forget(&object.metadata.uid);
+        }
+        Ok(way?.secret)
     }
 
     fn secret_entry(&self, object: &Object<ClusterProfile>) -> Option<String> {
-        access::way(object, &self.options.secret_namespaces).ok()?.entry
+        self.way(object).ok()?.entry
     }
 
     fn inputs(
@@ -199,8 +220,12 @@ impl Resolve for ClusterProfiles {
         _: Option<()>,
         secret: Option<SecretData>,
     ) -> Result<Inputs, Problem> {
-        let way = access::way(object, &self.options.secret_namespaces)?;
-        way.inputs(secret.as_ref(), self.allow_plaintext)
+        let way = self.way(object)?;
+        let credential = match way.plugin() {
+            Some(plugin) => self.plugins.credential(&identity(object), way.provider(), plugin)?,
+            None => way.credential(secret.as_ref())?,
+        };
+        way.inputs(credential, self.allow_plaintext)
     }
 
     fn grace(&self, object: &Object<ClusterProfile>, _: &Problem) -> Option<Duration> {

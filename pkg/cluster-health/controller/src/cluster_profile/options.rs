@@ -1,12 +1,16 @@
 //! [`ClusterProfileOptions`]: the values of the flags of this flavour, checked.
 
+use std::fs;
+
 use flags::{Problem, Values};
 use health::Policy;
 use kube_api::LabelSelector;
 
+use super::providers::Providers;
 use crate::api::is_name;
 use crate::flags::{
-    PROFILE_MANAGERS, PROFILE_NAMESPACES, PROFILE_SECRET_NAMESPACES, PROFILE_SELECTOR,
+    PROFILE_EXEC, PROFILE_MANAGERS, PROFILE_NAMESPACES, PROFILE_PROVIDERS,
+    PROFILE_SECRET_NAMESPACES, PROFILE_SELECTOR,
 };
 
 #[derive(Clone, Debug)]
@@ -19,6 +23,8 @@ pub(crate) struct ClusterProfileOptions {
     pub managers: Vec<String>,
     /// Namespaces of Secrets in addition to that of the object.
     pub secret_namespaces: Vec<String>,
+    /// How the clusters are reached.
+    pub providers: Providers,
     pub policy: Policy,
 }
 
@@ -38,7 +44,12 @@ impl ClusterProfileOptions {
                 None
             }
         };
+        let providers = providers(values).unwrap_or_else(|why| {
+            problems.push(PROFILE_PROVIDERS.problem(why));
+            Providers::built_in()
+        });
         Self {
+            providers,
             namespaces: values.get(&PROFILE_NAMESPACES),
             selector,
             managers: values.get(&PROFILE_MANAGERS),
@@ -54,4 +65,14 @@ impl ClusterProfileOptions {
             _ => None,
         }
     }
+}
+
+fn providers(values: &Values) -> Result<Providers, String> {
+    let path = values.get(&PROFILE_PROVIDERS);
+    if path.is_empty() {
+        return Ok(Providers::built_in());
+    }
+    let text = fs::read(&path).map_err(|error| format!("cannot read {path}: {error}"))?;
+    let parsed = Providers::parse(&text, values.get(&PROFILE_EXEC));
+    parsed.map_err(|why| format!("cannot use {path}: {why}"))
 }

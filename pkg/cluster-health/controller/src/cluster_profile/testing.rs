@@ -7,6 +7,8 @@ use serde_json::{Value, json};
 
 use super::ClusterProfiles;
 use super::options::ClusterProfileOptions;
+use super::plugins::PluginCounter;
+use super::providers::Providers;
 use crate::api::Condition;
 use crate::api::cluster_profile::{CLUSTER_PROFILES, ClusterProfile};
 use crate::engine::tests::pipeline::{Conforming, prober};
@@ -19,6 +21,7 @@ pub(super) fn options() -> ClusterProfileOptions {
         selector: None,
         managers: vec!["infra-controller-manager".into()],
         secret_namespaces: Vec::new(),
+        providers: Providers::built_in(),
         policy: policy(),
     }
 }
@@ -50,7 +53,8 @@ impl Conforming for ClusterProfiles {
     fn make(_: &Scene) -> Self {
         let selector = kube_api::LabelSelector::parse("!ignored").ok();
         let options = ClusterProfileOptions { selector, ..options() };
-        Self::new(options, false, Arc::new(prober()))
+        let plugins = PluginCounter::new(&prometheus::Registry::new()).unwrap();
+        Self::new(options, false, Arc::new(prober()), plugins)
     }
 
     fn object(uid: &str, version: u64, credential: u64, supervision: &str) -> Value {

@@ -171,7 +171,7 @@ impl Connections {
         drop(removed);
     }
 
-    #[cfg(test)]
+    /// Whether a connection is kept for a cluster, or is being resolved.
     pub(crate) fn knows(&self, cluster: &MemberId) -> bool {
         self.0.lock().entries.get(&cluster.key).is_some_and(|entry| entry.uid == cluster.uid)
     }

@@ -47,6 +47,13 @@ impl Reconcile for MachineReconciler {
             details.known(id, |entry| entry.machines_saw = readiness);
         }
         let Some(next) = machines.next_list(name) else { return Ok(Next::Done) };
+        if id.as_ref().is_some_and(|id| registry.follows_lease(id)) {
+            let why =
+                format!("cluster {name} is judged by its Lease alone; its nodes are not listed");
+            let why = (UnknownReason::NodesNotListed, &*why);
+            machines.unknown(name, why, options.policy.heartbeat, now());
+            return Ok(self.next(name));
+        }
         match (ParentCluster::of(name, cluster.as_deref(), known, readiness), cluster) {
             (ParentCluster::Healthy, Some(cluster)) => self.list(&cluster, next).await,
             (ParentCluster::Healthy | ParentCluster::Undecided, _) => machines.release(name),

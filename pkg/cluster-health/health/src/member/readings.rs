@@ -11,6 +11,23 @@ use crate::finding::{MESSAGE_MAX, one_line, short_line};
 use crate::{Beat, Endpoints, Health, Moment, Published};
 
 impl Member {
+    /// The published state.
+    pub fn published(&self) -> Option<&Published> {
+        self.published.as_ref()
+    }
+
+    /// When its next probe starts; `None` while one is under way.
+    pub fn due(&self) -> Option<Instant> {
+        self.schedule.due()
+    }
+
+    /// Whether a run of results contradicts what is published without being long enough to change
+    /// it.
+    pub fn is_confirming(&self) -> bool {
+        let is_partition = self.health() == Some(Health::HubPartition);
+        self.tally.contradicts(self.ready()) || is_partition && self.failures() > 0
+    }
+
     /// Failures in a row that counted.
     pub fn failures(&self) -> u32 {
         self.tally.failures()

@@ -56,13 +56,17 @@ pub(crate) struct User {
 
 /// How an exec plugin is run.
 #[derive(Clone, PartialEq, Eq)]
-pub(crate) struct PluginSpec {
-    pub(crate) command: PathBuf,
-    pub(crate) args: Vec<String>,
-    pub(crate) env: Vec<(String, String)>,
-    pub(crate) api_version: String,
+pub struct PluginSpec {
+    /// The program; without a slash it is looked up in `PATH`.
+    pub command: PathBuf,
+    /// Its arguments.
+    pub args: Vec<String>,
+    /// Variables in addition to those of this process.
+    pub env: Vec<(String, String)>,
+    /// The version of the `ExecCredential` that it reads and prints.
+    pub api_version: String,
     /// For `provideClusterInfo`: the field `spec.cluster` of what the plugin is told.
-    pub(crate) cluster: Option<serde_json::Value>,
+    pub cluster: Option<serde_json::Value>,
 }
 
 impl fmt::Debug for Material {

@@ -1,18 +1,19 @@
-//! An exec plugin: a program that prints our credentials, and when it runs. The follower of the
+//! An exec plugin: a program that prints credentials, and when it runs. The follower of the
 //! credentials runs it, never a request: requests use the credentials of the last run.
 //!
 //! The output of a plugin may hold a secret. No word of it gets into an error
 //! (`rule:secrets-have-no-printed-form`).
 
-use std::io;
 use std::path::Path;
 use std::process::Stdio;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
+use std::{fmt, io};
 
 use http::HeaderValue;
 use k8s_openapi::jiff::Timestamp;
 use resilience::{Backoff, Jitter, Series};
+use rustix::process::{Pid, Signal, kill_process_group};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::Deserialize;
 use serde_json::json;
@@ -25,14 +26,30 @@ use zeroize::Zeroizing;
 use crate::config::settings::PluginSpec;
 use crate::identity::metrics::{PluginEnd, PluginMetrics};
 
-/// One run may take this long; then it is killed.
-const RUN_TIMEOUT: Duration = Duration::from_secs(60);
 /// The shortest time between two runs, even when the credentials of each run have already expired.
 const RENEWAL_PAUSE: Duration = Duration::from_secs(5);
-/// More output than this is not a credential.
-const OUTPUT_MAX: u64 = 1 << 20;
 /// A token or a certificate with its key is smaller.
 const OUTPUT_USUAL: usize = 64 << 10;
+
+/// The limits of a plugin.
+#[derive(Clone, Copy, Debug)]
+pub struct PluginLimits {
+    /// One run may take this long; then it is killed.
+    pub run: Duration,
+    /// Bytes; more output is not a credential.
+    pub output: u64,
+    /// When a credential without an end is renewed; `None` when only a refusal tells.
+    pub endless: Option<Duration>,
+    /// The only variables of this process that the plugin gets; `None` for all. With a list it also has a process group of
+    /// its own, which is killed as a whole.
+    pub environment: Option<&'static [&'static str]>,
+}
+
+impl PluginLimits {
+    /// Those of the plugin of this process's own identity.
+    pub(crate) const OWN: Self =
+        Self { run: Duration::from_secs(60), output: 1 << 20, endless: None, environment: None };
+}
 
 /// Why a plugin gives no credentials.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -44,6 +61,14 @@ pub enum PluginError {
         command: String,
         /// Why not.
         source: Arc<io::Error>,
+    },
+    /// A run did not end in time.
+    #[error("{command:?} did not end within {seconds} s and was stopped")]
+    Timeout {
+        /// The program.
+        command: String,
+        /// The limit.
+        seconds: u64,
     },
     /// Its configuration cannot work, or a run gave nothing that can be used.
     #[error("{0}")]
@@ -59,6 +84,22 @@ pub(crate) struct Issued {
     pub(crate) renew_at: Option<Instant>,
     /// When it ends, if that was said.
     pub(crate) ends_at: Option<Instant>,
+    printed: Printed,
+}
+
+/// A token, a client certificate, or both, as a plugin printed them.
+#[derive(Clone)]
+pub struct Printed {
+    /// The bearer token.
+    pub token: Option<SecretString>,
+    /// Chain and key in PEM.
+    pub pair: Option<(String, SecretString)>,
+}
+
+impl fmt::Debug for Printed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Printed(..)")
+    }
 }
 
 #[derive(Deserialize)]
@@ -77,17 +118,19 @@ struct ExecStatus {
 }
 
 /// Runs the plugin once.
-pub(crate) async fn run(spec: &PluginSpec) -> Result<Issued, PluginError> {
+pub(crate) async fn run(spec: &PluginSpec, limits: &PluginLimits) -> Result<Issued, PluginError> {
     let command = name(&spec.command);
-    let output = timeout(RUN_TIMEOUT, output(spec, &command)).await.map_err(|_| {
-        let limit = RUN_TIMEOUT.as_secs();
-        let problem = format!("{command:?} did not end within {limit} s and was stopped");
-        PluginError::Unusable(problem)
-    })??;
-    read(&output, &command, SystemTime::now())
+    let Ok(output) = timeout(limits.run, output(spec, &command, limits)).await else {
+        return Err(PluginError::Timeout { command, seconds: limits.run.as_secs() });
+    };
+    read(&output?, &command, SystemTime::now())
 }
 
-async fn output(spec: &PluginSpec, command: &str) -> Result<Zeroizing<Vec<u8>>, PluginError> {
+async fn output(
+    spec: &PluginSpec,
+    command: &str,
+    limits: &PluginLimits,
+) -> Result<Zeroizing<Vec<u8>>, PluginError> {
     let start = |error| PluginError::Start { command: command.to_owned(), source: Arc::new(error) };
     let mut info = json!({
         "apiVersion": spec.api_version,
@@ -97,7 +140,12 @@ async fn output(spec: &PluginSpec, command: &str) -> Result<Zeroizing<Vec<u8>>, 
     if let Some(cluster) = &spec.cluster {
         info["spec"]["cluster"] = cluster.clone();
     }
-    let mut child = Command::new(&spec.command)
+    let mut plugin = Command::new(&spec.command);
+    if let Some(passed) = limits.environment {
+        let passed = passed.iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
+        plugin.env_clear().envs(passed).process_group(0);
+    }
+    let mut child = plugin
         .args(&spec.args)
         .envs(spec.env.iter().map(|(name, value)| (name, value)))
         .env("KUBERNETES_EXEC_INFO", info.to_string())
@@ -107,13 +155,15 @@ async fn output(spec: &PluginSpec, command: &str) -> Result<Zeroizing<Vec<u8>>, 
         .kill_on_drop(true)
         .spawn()
         .map_err(start)?;
+    let _group = Group(child.id().filter(|_| limits.environment.is_some()));
     // So large that it does not move while it grows: what it held before would not be overwritten.
     let mut printed = Zeroizing::new(Vec::with_capacity(OUTPUT_USUAL));
     if let Some(stdout) = child.stdout.take() {
-        stdout.take(OUTPUT_MAX + 1).read_to_end(&mut printed).await.map_err(start)?;
+        stdout.take(limits.output + 1).read_to_end(&mut printed).await.map_err(start)?;
     }
-    if printed.len() as u64 > OUTPUT_MAX {
-        return Err(no_credential(command, "it is longer than 1 MiB"));
+    if printed.len() as u64 > limits.output {
+        let problem = format!("it is longer than {} KiB", limits.output >> 10);
+        return Err(no_credential(command, &problem));
     }
     let status = child.wait().await.map_err(start)?;
     if status.success() {
@@ -121,6 +171,19 @@ async fn output(spec: &PluginSpec, command: &str) -> Result<Zeroizing<Vec<u8>>, 
     }
     let problem = format!("{command:?} failed ({status}); run it by hand to see its output");
     Err(PluginError::Unusable(problem))
+}
+
+/// The process group of a plugin, which ends with the run: a program that the plugin started must not outlive it.
+struct Group(Option<u32>);
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        let id = self.0.and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
+        if let Some(id) = id {
+            // It fails when nothing is left of the group.
+            let _nothing_left = kill_process_group(id, Signal::KILL);
+        }
+    }
 }
 
 /// The output is not a credential of the version asked for.
@@ -142,26 +205,29 @@ fn read(output: &[u8], command: &str, now: SystemTime) -> Result<Issued, PluginE
         header.ok_or_else(|| fail("its token cannot be put into a header"))
     });
     let authorization = authorization.transpose()?;
-    let certificate = match (status.client_certificate_data, status.client_key_data) {
-        (Some(chain), Some(key)) => {
-            let key = key.expose_secret().as_bytes();
-            let pair = ClientCertificate::from_pem(chain.as_bytes(), key);
-            Some(pair.map_err(|error| {
-                PluginError::Unusable(format!(
-                    "{command:?} returned a certificate that cannot be used: {error}"
-                ))
-            })?)
-        }
+    let pair = match (status.client_certificate_data, status.client_key_data) {
+        (Some(chain), Some(key)) => Some((chain, key)),
         (None, None) => None,
         _ => return Err(fail("it has only one of certificate and key")),
     };
+    let certificate = pair.as_ref().map(|(chain, key)| {
+        let key = key.expose_secret().as_bytes();
+        ClientCertificate::from_pem(chain.as_bytes(), key).map_err(|error| {
+            PluginError::Unusable(format!(
+                "{command:?} returned a certificate that cannot be used: {error}"
+            ))
+        })
+    });
+    let certificate = certificate.transpose()?;
     if authorization.is_none() && certificate.is_none() {
         return Err(fail("it has neither a token nor a certificate"));
     }
     let end = status.expiration_timestamp;
     let renew_at = end.map(|end| Instant::now() + renewal(end, now));
     let ends_at = end.map(|end| Instant::now() + life(end, now));
-    Ok(Issued { authorization, certificate, renew_at, ends_at })
+    let token = authorization.is_some().then(|| token.map(|token| token.trim().into())).flatten();
+    let printed = Printed { token, pair };
+    Ok(Issued { authorization, certificate, renew_at, ends_at, printed })
 }
 
 /// Reads JSON, and otherwise YAML, as client-go does. JSON comes first because its parser makes no
@@ -203,8 +269,9 @@ pub(crate) fn name(command: &Path) -> String {
 const REFUSAL_PAUSE: Duration = Duration::from_secs(5);
 
 /// The runs of one plugin.
-pub(crate) struct PluginRuns {
+pub struct PluginRuns {
     spec: PluginSpec,
+    limits: PluginLimits,
     /// The credentials of the last successful run.
     issued: Option<Issued>,
     /// Why the last run failed, if it did.
@@ -212,26 +279,31 @@ pub(crate) struct PluginRuns {
     ran_at: Option<Instant>,
     retry_at: Option<Instant>,
     retries: Series,
-    metrics: PluginMetrics,
-    end: PluginEnd,
+    /// `None` for a plugin that gives credentials of others.
+    metrics: Option<(PluginMetrics, PluginEnd)>,
     /// Since when the certificate is in use that it gave.
     certified_at: Option<Instant>,
 }
 
 impl PluginRuns {
     pub(crate) fn new(spec: PluginSpec, metrics: &PluginMetrics) -> Self {
+        let metrics = Some((metrics.clone(), metrics.follow()));
+        Self { metrics, ..Self::limited(spec, PluginLimits::OWN) }
+    }
+
+    /// The runs of a plugin that gives credentials for another server than that of this process.
+    pub fn limited(spec: PluginSpec, limits: PluginLimits) -> Self {
         let (first, cap) = (Duration::from_secs(5), Duration::from_secs(60));
         let retries = Series::new(Backoff::doubling(first, cap, Jitter::None));
-        let (end, metrics) = (metrics.follow(), metrics.clone());
         Self {
             spec,
+            limits,
             issued: None,
             failure: None,
             ran_at: None,
             retry_at: None,
             retries,
-            metrics,
-            end,
+            metrics: None,
             certified_at: None,
         }
     }
@@ -257,31 +329,47 @@ impl PluginRuns {
         self.issued.clone().ok_or_else(failed)
     }
 
+    /// The credentials as they were printed: those of the last good run until they end.
+    ///
+    /// # Errors
+    /// The last run failed, and no credential is left that is valid.
+    pub fn printed(&self) -> Result<Printed, PluginError> {
+        let issued = self.issued()?;
+        match &self.failure {
+            Some(error) if issued.ends_at.is_some_and(|end| end <= Instant::now()) => {
+                Err(error.clone())
+            }
+            _ => Ok(issued.printed),
+        }
+    }
+
     /// Why the last run failed, if it did.
-    pub(crate) fn failure(&self) -> Option<&PluginError> {
+    pub fn failure(&self) -> Option<&PluginError> {
         self.failure.as_ref()
     }
 
     /// When the next run is due by itself; `None` when only a refusal of the server tells.
-    pub(crate) fn due_at(&self, now: Instant) -> Option<Instant> {
+    pub fn due_at(&self, now: Instant) -> Option<Instant> {
         match (&self.issued, self.retry_at) {
             (_, Some(retry_at)) => Some(retry_at),
-            (Some(issued), None) => issued.renew_at,
+            (Some(issued), None) => {
+                issued.renew_at.or_else(|| Some(self.ran_at? + self.limits.endless?))
+            }
             (None, None) => Some(now),
         }
     }
 
     /// Whether to run it now. `refused`: the server did not know us with what it gave.
-    pub(crate) fn is_due(&self, refused: bool) -> bool {
+    pub fn is_due(&self, refused: bool) -> bool {
         let now = Instant::now();
         let rested = self.ran_at.is_none_or(|at| now >= at + REFUSAL_PAUSE);
         (refused && rested) || self.due_at(now).is_some_and(|at| at <= now)
     }
 
     /// Runs it. A failure leaves what an earlier run gave.
-    pub(crate) async fn run(&mut self) {
+    pub async fn run(&mut self) {
         self.ran_at = Some(Instant::now());
-        match run(&self.spec).await {
+        match run(&self.spec, &self.limits).await {
             Ok(issued) => {
                 self.retries.reset();
                 self.measure(&issued);
@@ -295,12 +383,13 @@ impl PluginRuns {
     }
 
     fn measure(&mut self, next: &Issued) {
-        *self.end.lock() = next.ends_at;
+        let Some((metrics, end)) = &self.metrics else { return };
+        *end.lock() = next.ends_at;
         let before = self.issued.as_ref().and_then(|issued| issued.certificate.as_ref());
         let is_rotated = before.is_some() && before != next.certificate.as_ref();
         let now = Instant::now();
         if let Some(since) = self.certified_at.filter(|_| is_rotated) {
-            self.metrics.rotated(now.saturating_duration_since(since));
+            metrics.rotated(now.saturating_duration_since(since));
         }
         if before != next.certificate.as_ref() {
             self.certified_at = Some(now);

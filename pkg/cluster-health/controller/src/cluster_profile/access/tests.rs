@@ -26,9 +26,18 @@ fn provided(provider: &str, config: &Value) -> Object<ClusterProfile> {
     })
 }
 
+fn built_in() -> Providers {
+    Providers::built_in()
+}
+
+fn inputs(object: &Object<ClusterProfile>, secret: Option<&SecretData>) -> Result<Inputs, Problem> {
+    let providers = built_in();
+    let way = way(object, &[], &providers)?;
+    way.credential(secret).and_then(|credential| way.inputs(credential, false))
+}
+
 fn refused(object: &Object<ClusterProfile>, secret: Option<&SecretData>) -> (Code, String) {
-    let way = way(object, &[]).and_then(|way| way.inputs(secret, false).map(drop));
-    let problem = way.unwrap_err();
+    let problem = inputs(object, secret).unwrap_err();
     (problem.code(), problem.to_string())
 }
 
@@ -42,9 +51,10 @@ fn the_first_built_in_provider_is_used_whatever_the_order_of_the_profile() {
             "server": "https://10.0.0.2", "extensions": extensions}}));
         offers.insert(0, json!({"name": "google", "cluster": {"server": "https://10.0.0.3"}}));
     });
-    let way = way(&both, &[]).unwrap();
-    assert_eq!((&*way.secret, way.entry.as_deref()), ("ns/k", Some("value")));
-    assert_eq!(addresses(&both), ["https://10.0.0.2:443".into()]);
+    let providers = built_in();
+    let way = way(&both, &[], &providers).unwrap();
+    assert_eq!((way.secret.as_deref(), way.entry.as_deref()), (Some("ns/k"), Some("value")));
+    assert_eq!(addresses(&both, &providers), ["https://10.0.0.2:443".into()]);
 }
 
 #[test]
@@ -57,7 +67,7 @@ fn a_profile_without_a_provider_that_can_be_used_names_what_it_lacks() {
         let object = profile(|it| it["status"] = status);
         let (code, text) = refused(&object, None);
         assert!(code == Code::SecretMissing && text.contains(said), "{code} {text}");
-        assert!(addresses(&object).is_empty());
+        assert!(addresses(&object, &built_in()).is_empty());
     }
     for (provider, config, said) in [
         ("secretreader", json!({}), "clusterName of the extension"),
@@ -79,10 +89,10 @@ fn a_secret_of_another_namespace_is_read_only_where_the_operator_lists_it() {
     let (code, text) = refused(&object, None);
     assert_eq!(code, Code::CredentialRefused);
     assert!(text.contains("--cluster-health-profile-secret-namespaces"), "{text}");
-    assert_eq!(way(&object, &["other".into()]).unwrap().secret, "other/s");
+    assert_eq!(way(&object, &["other".into()], &built_in()).unwrap().secret.unwrap(), "other/s");
     // The provider for tokens has no namespace.
     let object = provided("secretreader", &json!({"clusterName": "s", "namespace": "other"}));
-    assert_eq!(way(&object, &["other".into()]).unwrap().secret, "ns/s");
+    assert_eq!(way(&object, &["other".into()], &built_in()).unwrap().secret.unwrap(), "ns/s");
 }
 
 #[test]
@@ -96,7 +106,7 @@ fn the_cluster_entry_of_the_provider_says_how_it_is_reached() {
         cluster["disable-compression"] = true.into();
     });
     let secret = secret(&json!({"token": "t"}), None);
-    let inputs = way(&object, &[]).unwrap().inputs(Some(&secret), false).unwrap();
+    let inputs = inputs(&object, Some(&secret)).unwrap();
     assert_eq!(inputs.addresses[0].to_string(), "https://10.0.0.1:443");
     assert_eq!(inputs.server_name.as_deref(), Some("api.example"));
     assert!(inputs.tls.everything && inputs.ca == b"ab" && inputs.pair.is_none());
@@ -128,10 +138,45 @@ fn what_cannot_be_used_is_named_with_its_field_or_key() {
 fn a_kubeconfig_is_read_from_the_key_and_for_the_context_that_the_provider_names() {
     let config = json!({"name": "s", "key": "value", "context": "two"});
     let object = provided("kubeconfig-secretreader", &config);
-    let way = way(&object, &[]).unwrap();
     let text = "{current-context: one, contexts: [{name: two, context: {cluster: c, user: u}}], \
         users: [{name: u, user: {token: t}}]}";
-    let secret = secret(&json!({"value": text}), way.entry.as_deref());
-    let inputs = way.inputs(Some(&secret), false).unwrap();
+    let secret = secret(&json!({"value": text}), Some("value"));
+    let inputs = inputs(&object, Some(&secret)).unwrap();
     assert_eq!(inputs.token.unwrap().expose_secret(), "t");
+}
+
+#[test]
+fn the_first_provider_of_the_file_wins_and_a_plugin_is_told_of_the_cluster_alone() {
+    let exec = json!({"command": "login", "apiVersion": "client.authentication.k8s.io/v1",
+        "provideClusterInfo": true});
+    let file = json!({"providers": [
+        {"name": "google", "execConfig": exec}, {"name": "secretreader"},
+    ]});
+    let parse = |may_run| Providers::parse(file.to_string().as_bytes(), may_run).unwrap();
+    let object = profile(|it| {
+        let extensions = json!([{"name": CONFIG, "extension": {"clusterName": "c"}},
+            {"name": "clusterprofiles.multicluster.x-k8s.io/exec/additional-args", "extension": ["-x"]}]);
+        let offer = json!({"name": "google", "cluster": {"server": "https://10.0.0.2",
+            "extensions": extensions}});
+        it["status"]["accessProviders"].as_array_mut().unwrap().push(offer);
+    });
+    let providers = parse(true);
+    let way = way(&object, &[], &providers).unwrap();
+    let plugin = way.plugin().unwrap();
+    assert!(way.secret.is_none() && plugin.args.is_empty() && plugin.env.is_empty());
+    let told = plugin.cluster.unwrap();
+    assert_eq!(
+        (&told["server"], &told["config"]),
+        (&json!("https://10.0.0.2"), &json!({"clusterName": "c"}))
+    );
+    let inputs = way.inputs((Some("t".into()), None), false).unwrap();
+    assert_eq!(inputs.addresses[0].to_string(), "https://10.0.0.2:443");
+
+    let providers = parse(false);
+    let problem = super::way(&object, &[], &providers).err().unwrap();
+    assert_eq!(problem.code(), Code::PluginFailed);
+    assert!(problem.to_string().contains("--cluster-health-profile-exec"), "{problem}");
+    // A profile without the first has the second.
+    let providers = parse(false);
+    assert_eq!(super::way(&profile(|_| {}), &[], &providers).unwrap().secret.unwrap(), "ns/s");
 }

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use health::EvidenceSource;
 use objects::Object;
 use parking_lot::Mutex;
 use probe::{ConnectionLimits, Meters, Names, Prober};
@@ -12,7 +13,7 @@ use tokio::time::sleep;
 use workqueue::Reconcile as _;
 
 use super::{MachineHealth, NextList, UnknownReason};
-use crate::api::tke::Machine;
+use crate::api::tke::{Cluster, Machine};
 use crate::engine::now;
 use crate::engine::tests::scene::Scene;
 use crate::options::TkeOptions;
@@ -20,7 +21,7 @@ use crate::tke::cluster_details::DetailStore;
 use crate::tke::machine_reconciler::MachineReconciler;
 use crate::tke::node_lists::NodeLists;
 use crate::tke::summary::{Roster, list_of};
-use crate::tke::testing::{machine, options};
+use crate::tke::testing::{cluster, machine, options};
 
 pub(crate) const UNHEALTHY: (UnknownReason, &str) =
     (UnknownReason::ClusterUnhealthy, "cluster cls-1 is not healthy");
@@ -72,8 +73,13 @@ impl Machines {
 
     /// Looks at the Machines of `cls-1`, which is gone.
     async fn look(&self) {
-        let lists = Arc::new(self.lists());
-        let reconciler = MachineReconciler { clusters: Box::new(|_| None), lists };
+        self.look_at(None).await;
+    }
+
+    /// Looks at the Machines of this `cls-1`.
+    async fn look_at(&self, cluster: Option<Object<Cluster>>) {
+        let (lists, cluster) = (Arc::new(self.lists()), cluster.map(Arc::new));
+        let reconciler = MachineReconciler { clusters: Box::new(move |_| cluster.clone()), lists };
         reconciler.reconcile(&"cls-1".into()).await.unwrap();
     }
 
@@ -274,4 +280,16 @@ async fn the_word_of_a_cluster_does_not_wait_for_a_thousand_machines() {
     assert_eq!(api.written("ns/a"), Some("paused".to_owned()));
     let written = (0..1000).filter(|number| api.machine(&format!("mc-{number}")).is_some()).count();
     assert!(written < 500, "{written} were written before");
+}
+
+/// rule:machines-of-an-unhealthy-cluster-are-unknown
+#[tokio::test(start_paused = true)]
+async fn machines_of_a_cluster_that_is_judged_by_its_lease_alone_are_unknown() {
+    let machines = Machines::new();
+    machines.show("mc-1", |_| {});
+    machines.observe(&[("10.0.0.1", "True")]);
+    machines.engine.add_with("cls-1", 1, |target| target.policy.evidence = EvidenceSource::Beats);
+    let object = cluster(|object| object["metadata"]["uid"] = "cls-1-1".into());
+    machines.look_at(Some(object)).await;
+    assert!(machines.told("mc-1").await.ends_with("Unknown NodesNotListed"));
 }

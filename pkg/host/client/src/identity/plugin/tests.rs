@@ -13,6 +13,10 @@ fn spec(script: &str) -> PluginSpec {
     }
 }
 
+async fn run_once(spec: &PluginSpec) -> Result<Issued, PluginError> {
+    run(spec, &PluginLimits::OWN).await
+}
+
 fn credential(status: &str) -> String {
     format!(
         r#"{{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":{status}}}"#
@@ -20,7 +24,7 @@ fn credential(status: &str) -> String {
 }
 
 async fn printing(text: &str) -> Result<Issued, PluginError> {
-    run(&spec(&format!("cat <<'EOF'\n{text}\nEOF\n"))).await
+    run_once(&spec(&format!("cat <<'EOF'\n{text}\nEOF\n"))).await
 }
 
 #[tokio::test]
@@ -81,8 +85,8 @@ async fn yaml_is_read_as_client_go_reads_it() {
 #[tokio::test]
 async fn output_without_end_and_aliases_of_aliases_are_refused_at_once() {
     let start = std::time::Instant::now();
-    let error = run(&spec("yes 'token: HUSH'")).await.unwrap_err().to_string();
-    assert!(error.contains("longer than 1 MiB"), "{error}");
+    let error = run_once(&spec("yes 'token: HUSH'")).await.unwrap_err().to_string();
+    assert!(error.contains("longer than 1024 KiB"), "{error}");
 
     let level = |n: u8| {
         let of = format!("*{}", char::from(b'a' + n));
@@ -116,7 +120,7 @@ async fn the_plugin_gets_the_version_its_environment_and_no_terminal() {
     );
     let mut spec = spec(&script);
     spec.cluster = Some(json!({"server": "https://a"}));
-    run(&spec).await.unwrap();
+    run_once(&spec).await.unwrap();
     let seen = std::fs::read_to_string(seen.path()).unwrap();
     let info: serde_json::Value =
         serde_json::from_str(seen.strip_prefix("hello ").unwrap()).unwrap();
@@ -140,20 +144,61 @@ async fn nothing_that_it_prints_gets_into_an_error() {
         format!("echo '{hushed}'"),
         format!("cat <<'EOF'\n{}\nEOF\n", credential(&certificate.to_string())),
     ] {
-        let error = run(&spec(&script)).await.unwrap_err();
+        let error = run_once(&spec(&script)).await.unwrap_err();
         let shown = format!("{error} {error:?} {}", transport::ErrorChain(&error));
         // Bytes are shown as numbers by their `Debug`.
         assert!(!shown.contains("HUSH") && !shown.contains("72, 85, 83, 72"), "{shown}");
         assert!(error.to_string().contains("\"sh\""), "{error}");
     }
-    let failed = run(&spec("exit 3")).await.unwrap_err().to_string();
+    let failed = run_once(&spec("exit 3")).await.unwrap_err().to_string();
     assert!(failed.contains("exit status: 3"), "{failed}");
 }
 
 #[tokio::test]
 async fn a_program_that_is_not_there_is_named() {
     let spec = PluginSpec { command: "/nonexistent/login".into(), ..spec("") };
-    let error = run(&spec).await.unwrap_err();
+    let error = run_once(&spec).await.unwrap_err();
     assert!(matches!(error, PluginError::Start { .. }), "{error}");
     assert!(error.to_string().contains("\"login\""), "{error}");
+}
+
+#[tokio::test]
+async fn a_plugin_with_a_list_of_variables_gets_no_others_and_leaves_no_process_behind() {
+    let limits = PluginLimits {
+        run: Duration::from_millis(500),
+        output: 64 << 10,
+        endless: Some(Duration::from_secs(600)),
+        environment: Some(&["PATH"]),
+    };
+    let seen = TempFile::new("");
+    let credential = credential(r#"{"token":" a "}"#);
+    let script = format!("env > {}; echo '{credential}'", seen.path().display());
+    let mut runs = PluginRuns::limited(spec(&script), limits);
+    assert!(runs.printed().is_err());
+    runs.run().await;
+    assert_eq!(runs.printed().unwrap().token.unwrap().expose_secret(), "a");
+    let now = Instant::now();
+    let due = runs.due_at(now).unwrap().saturating_duration_since(now);
+    assert!(due > Duration::from_secs(590) && due <= Duration::from_secs(600), "{due:?}");
+    let seen_by_it = std::fs::read_to_string(seen.path()).unwrap();
+    let mut names: Vec<_> = seen_by_it.lines().filter_map(|line| line.split_once('=')).collect();
+    // The shell sets these.
+    names.retain(|(name, _)| !["PWD", "OLDPWD", "SHLVL", "_"].contains(name));
+    let mut names: Vec<_> = names.into_iter().map(|(name, _)| name).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["GREETING", "KUBERNETES_EXEC_INFO", "PATH"]);
+
+    let script = format!("sleep 1000 & echo $! > {}; wait", seen.path().display());
+    let error = run(&spec(&script), &limits).await.unwrap_err();
+    assert!(matches!(error, PluginError::Timeout { .. }), "{error}");
+    let child = std::fs::read_to_string(seen.path()).unwrap();
+    let state = format!("/proc/{}/stat", child.trim());
+    // Killed, and a zombie until somebody waits for it.
+    let is_gone = || !std::fs::read_to_string(&state).is_ok_and(|it| !it.contains(") Z"));
+    let mut looks = 0;
+    while !is_gone() && looks < 1000 {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+        looks += 1;
+    }
+    assert!(is_gone(), "what the plugin started still runs");
 }

@@ -1,0 +1,292 @@
+//! [`Plugins`]: the exec plugins that print the credentials of ClusterProfiles. They run apart from all probing, few at a
+//! time; a probe uses what the last run printed, so a slow plugin delays no probe.
+//!
+//! A plugin is a program that the operator names in a file. What a profile says reaches it in `KUBERNETES_EXEC_INFO` and
+//! nowhere else, and of the environment of this process it gets [`PASSED`] alone: the rest may hold credentials of ours.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use client::{PluginError, PluginLimits, PluginRuns, PluginSpec, Printed};
+use health::Code;
+use parking_lot::Mutex;
+use probe::{ClientPair, Problem};
+use prometheus::{IntCounterVec, Registry};
+use secrecy::{ExposeSecret as _, SecretSlice};
+use tokio::sync::{Notify, Semaphore};
+
+use crate::engine::MemberId;
+use crate::kubeconfig_user::Credential;
+
+/// Plugins that run at the same time, over all members.
+const AT_ONCE: usize = 8;
+const LIMITS: PluginLimits = PluginLimits {
+    run: Duration::from_secs(10),
+    output: 64 << 10,
+    endless: Some(Duration::from_secs(600)),
+    environment: Some(&PASSED),
+};
+/// The variables of this process that a plugin gets, in addition to those of its `execConfig`.
+const PASSED: [&str; 8] = [
+    "PATH",
+    "HOME",
+    "LANG",
+    "TMPDIR",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "KUBERNETES_SERVICE_HOST",
+    "KUBERNETES_SERVICE_PORT",
+];
+
+/// Runs by provider and outcome.
+#[derive(Clone)]
+pub(crate) struct PluginCounter(IntCounterVec);
+
+impl PluginCounter {
+    pub(crate) fn new(registry: &Registry) -> Result<Self, prometheus::Error> {
+        let counter = metrics::counter(
+            registry,
+            "clusterhealth_access_plugin_runs_total",
+            "Runs of exec plugins of ClusterProfiles by outcome: ok, start, timeout or failed.",
+            &["provider", "outcome"],
+        )?;
+        Ok(Self(counter))
+    }
+
+    fn count(&self, provider: &str, failure: Option<&PluginError>) {
+        let outcome = match failure {
+            None => "ok",
+            Some(PluginError::Start { .. }) => "start",
+            Some(PluginError::Timeout { .. }) => "timeout",
+            Some(PluginError::Unusable(_)) => "failed",
+        };
+        self.0.with_label_values(&[provider, outcome]).inc();
+    }
+}
+
+/// The plugins of all members that have one.
+pub(crate) struct Plugins {
+    /// By UID.
+    entries: Mutex<HashMap<Arc<str>, Entry>>,
+    due: Notify,
+    turns: Semaphore,
+    counter: PluginCounter,
+}
+
+struct Entry {
+    cluster: MemberId,
+    provider: Box<str>,
+    spec: PluginSpec,
+    /// `None` while it runs.
+    runs: Option<PluginRuns>,
+    /// The member refused what it printed.
+    refused: bool,
+    is_failing: bool,
+    given: Option<Result<Printed, PluginError>>,
+}
+
+/// One run to make.
+pub(super) struct Run {
+    pub(super) cluster: MemberId,
+    provider: Box<str>,
+    spec: PluginSpec,
+    runs: PluginRuns,
+}
+
+impl Plugins {
+    pub(crate) fn new(counter: PluginCounter) -> Self {
+        let (entries, due) = (Mutex::default(), Notify::new());
+        Self { entries, due, turns: Semaphore::new(AT_ONCE), counter }
+    }
+
+    /// What the plugin of a member printed last. One that is new, or another one, runs soon.
+    ///
+    /// # Errors
+    /// It has printed nothing yet, or nothing that can be used.
+    pub(super) fn credential(
+        &self,
+        cluster: &MemberId,
+        provider: &str,
+        spec: PluginSpec,
+    ) -> Result<Credential, Problem> {
+        let mut entries = self.entries.lock();
+        let known = entries.get(&cluster.uid).filter(|it| it.spec == spec);
+        let given = match known {
+            Some(known) => known.given.clone(),
+            None => {
+                let entry = Entry {
+                    cluster: cluster.clone(),
+                    provider: provider.into(),
+                    runs: Some(PluginRuns::limited(spec.clone(), LIMITS)),
+                    spec,
+                    refused: false,
+                    is_failing: false,
+                    given: None,
+                };
+                entries.insert(Arc::clone(&cluster.uid), entry);
+                self.due.notify_one();
+                None
+            }
+        };
+        drop(entries);
+        match given {
+            Some(Ok(Printed { token, pair })) => {
+                let pair = pair.map(|(certificate, key)| ClientPair {
+                    certificate: certificate.into_bytes(),
+                    key: SecretSlice::from(key.expose_secret().as_bytes().to_vec()),
+                });
+                Ok((token, pair))
+            }
+            Some(Err(error)) => {
+                let text = format!("the exec plugin of access provider {provider}: {error}");
+                Err(Problem::new(Code::PluginFailed, text))
+            }
+            None => {
+                let text =
+                    format!("the exec plugin of access provider {provider} has not ended yet");
+                Err(Problem::new(Code::OwnLimit, text))
+            }
+        }
+    }
+
+    /// A member refused its credential: its plugin runs again, unless it just did.
+    pub(super) fn refused(&self, uid: &str) {
+        if let Some(entry) = self.entries.lock().get_mut(uid) {
+            entry.refused = true;
+            self.due.notify_one();
+        }
+    }
+
+    /// The member is gone, or has no plugin any more.
+    pub(super) fn forget(&self, uid: &str) {
+        let gone = self.entries.lock().remove(uid);
+        // Dropped after the lock: that wipes a credential.
+        drop(gone);
+    }
+
+    /// Waits until a plugin may be due that is not awaited by time.
+    pub(super) async fn demanded(&self) {
+        self.due.notified().await;
+    }
+
+    /// The runs that are due, of members that `is_used` names; those of others are forgotten.
+    pub(super) fn take_due(&self, is_used: impl Fn(&MemberId) -> bool) -> Vec<Run> {
+        let mut entries = self.entries.lock();
+        entries.retain(|_, entry| is_used(&entry.cluster));
+        let due = entries.values_mut().filter_map(|entry| {
+            let runs = entry.runs.take_if(|runs| runs.is_due(entry.refused))?;
+            entry.refused = false;
+            let (cluster, provider) = (entry.cluster.clone(), entry.provider.clone());
+            Some(Run { cluster, provider, spec: entry.spec.clone(), runs })
+        });
+        due.collect()
+    }
+
+    /// Makes a run when its turn comes; whether its result is wanted, and the error that is news.
+    pub(super) async fn make(&self, mut run: Run) -> (bool, Option<PluginError>) {
+        let turn = self.turns.acquire().await;
+        let is_it = |entry: &Entry| entry.spec == run.spec;
+        if !self.entries.lock().get(&run.cluster.uid).is_some_and(is_it) {
+            return (false, None);
+        }
+        run.runs.run().await;
+        drop(turn);
+        let failure = run.runs.failure().cloned();
+        self.counter.count(&run.provider, failure.as_ref());
+        let given = run.runs.printed();
+        let mut entries = self.entries.lock();
+        let is_it = |entry: &&mut Entry| entry.spec == run.spec;
+        let Some(entry) = entries.get_mut(&run.cluster.uid).filter(is_it) else {
+            return (false, None);
+        };
+        let was_failing = std::mem::replace(&mut entry.is_failing, failure.is_some());
+        entry.runs = Some(run.runs);
+        entry.given = Some(given);
+        (true, failure.filter(|_| !was_failing))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio_util::task::TaskTracker;
+
+    use super::*;
+
+    fn plugins() -> Plugins {
+        Plugins::new(PluginCounter::new(&Registry::new()).unwrap())
+    }
+
+    fn cluster(number: usize) -> MemberId {
+        MemberId { uid: number.to_string().into(), key: format!("ns/{number}").into() }
+    }
+
+    fn spec(script: &str) -> PluginSpec {
+        PluginSpec {
+            command: "sh".into(),
+            args: vec!["-c".into(), script.into()],
+            env: Vec::new(),
+            api_version: "client.authentication.k8s.io/v1".into(),
+            cluster: None,
+        }
+    }
+
+    fn printing(token: &str) -> PluginSpec {
+        spec(&format!(r#"echo '{{"kind":"ExecCredential","status":{{"token":"{token}"}}}}'"#))
+    }
+
+    fn token(plugins: &Plugins, spec: PluginSpec) -> Result<String, Code> {
+        let credential = plugins.credential(&cluster(1), "google", spec);
+        credential
+            .map(|(token, _)| token.unwrap().expose_secret().to_owned())
+            .map_err(|problem| problem.code())
+    }
+
+    #[tokio::test]
+    async fn a_credential_is_what_the_last_run_of_the_plugin_printed() {
+        let plugins = plugins();
+        assert_eq!(token(&plugins, printing("a")), Err(Code::OwnLimit));
+        let mut due = plugins.take_due(|_| true);
+        assert!(plugins.take_due(|_| true).is_empty(), "it runs");
+        assert!(plugins.make(due.remove(0)).await.0);
+        assert_eq!(token(&plugins, printing("a")).as_deref(), Ok("a"));
+        assert!(plugins.take_due(|_| true).is_empty(), "it is good for ten minutes");
+        // Another plugin: what the one before printed is not used for it.
+        assert_eq!(token(&plugins, spec("exit 3")), Err(Code::OwnLimit));
+        let (is_wanted, news) = plugins.make(plugins.take_due(|_| true).remove(0)).await;
+        assert!(is_wanted && news.is_some());
+        assert_eq!(token(&plugins, spec("exit 3")), Err(Code::PluginFailed));
+        plugins.forget("1");
+        assert_eq!(token(&plugins, spec("exit 3")), Err(Code::OwnLimit));
+        assert!(plugins.take_due(|_| false).is_empty() && plugins.entries.lock().is_empty());
+    }
+
+    #[tokio::test]
+    async fn the_result_of_a_run_that_nobody_wants_any_more_is_dropped() {
+        let plugins = plugins();
+        drop(token(&plugins, printing("a")));
+        let run = plugins.take_due(|_| true).remove(0);
+        assert_eq!(token(&plugins, printing("b")), Err(Code::OwnLimit));
+        assert!(!plugins.make(run).await.0);
+        assert_eq!(token(&plugins, printing("b")), Err(Code::OwnLimit));
+        assert_eq!(plugins.take_due(|_| true).len(), 1, "the other one is still due");
+    }
+
+    #[tokio::test]
+    async fn only_a_few_plugins_run_at_the_same_time() {
+        let plugins = Arc::new(plugins());
+        for number in 0..20 {
+            let hanging = spec("exec sleep 1000");
+            drop(plugins.credential(&cluster(number), "google", hanging));
+        }
+        let tasks = TaskTracker::new();
+        for run in plugins.take_due(|_| true) {
+            let plugins = Arc::clone(&plugins);
+            tasks.spawn(async move { plugins.make(run).await });
+        }
+        while plugins.turns.available_permits() > 0 {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(tasks.len(), 20);
+    }
+}
