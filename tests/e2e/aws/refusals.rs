@@ -5,7 +5,7 @@ use std::time::Duration;
 use aws::{Rate, Rates};
 use aws_fixtures::{identity, present, with_nats};
 use aws_network::{Action, NatMode, Outcome, Query, Refused, Rest, Tags};
-use resilience::{BootInstant, Fence};
+use resilience::Fence;
 use tests::aws_proxy::Fate;
 use tokio::time::Instant;
 
@@ -101,7 +101,7 @@ async fn a_closed_fence_lets_nothing_leave_not_even_a_second_attempt() {
     assert!(world.executor().read(&Query::TaggedVpcs).await.is_ok(), "reads need no lease");
 
     // It closes while the first attempt is under way: that one may have been carried out.
-    world.fence.open_for(BootInstant::now(), Duration::from_secs(3600));
+    world.fence.open_for(world.fence.read_clocks(), Duration::from_secs(3600));
     world.proxy.forget();
     let fence = world.fence.clone();
     world.proxy.decide(move |_, _| {

@@ -11,7 +11,7 @@ use aws_fixtures::identity;
 use aws_network::{Goal, Identity, Memory, Reconciliation, Rest, Timestamp};
 use parking_lot::Mutex;
 use prometheus::Registry;
-use resilience::{BootInstant, Fence};
+use resilience::Fence;
 use tests::PATIENCE;
 use tests::aws_proxy::{AwsProxy, Call, Fate};
 use tests::moto::Lent;
@@ -145,7 +145,7 @@ impl World {
     /// Waits until nothing of a dead process is on its way any more, and lets another one live.
     pub(crate) async fn come_back(&self) {
         self.proxy.revive().await;
-        self.fence.open_for(BootInstant::now(), Duration::from_secs(3600));
+        self.fence.open_for(self.fence.read_clocks(), Duration::from_secs(3600));
         self.stores_left.store(usize::MAX, Ordering::Relaxed);
         self.advance(1);
     }

@@ -13,5 +13,6 @@ mod clusters;
 mod faults;
 mod leftovers;
 mod processes;
+mod seeded_faults;
 mod test_script;
 mod watches;

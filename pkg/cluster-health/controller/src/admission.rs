@@ -20,7 +20,7 @@ use ::serving::{Access, Page, Pages};
 use futures::future::BoxFuture;
 use manager::command::Command;
 use manager::{Configured, Context, Controller, Failure, Permission, Placement, Runner, Stopped};
-use resilience::{BootInstant, LogGate};
+use resilience::LogGate;
 use tokio::time::{Instant, sleep};
 use tracing::warn;
 
@@ -141,7 +141,7 @@ impl Runner for Webhook {
     fn run(self: Arc<Self>, context: Context) -> BoxFuture<'static, Result<Stopped, Failure>> {
         Box::pin(async move {
             // Each of its writes is of one version of its object, so no lease is needed.
-            context.fence.open_for(BootInstant::now(), Duration::MAX);
+            context.fence.open_for(context.fence.read_clocks(), Duration::MAX);
             let pages = context.stop.run_until_cancelled(self.pages_of(&context)).await;
             if let Some(pages) = pages {
                 serve(&context, &self.options, pages?).await?;

@@ -216,7 +216,7 @@ impl<S: LeaseStore> Candidate<S> {
         let previous = current.as_ref().map(LeaseRecord::of);
         let (me, seconds) = (&self.config.identity, self.config.lease_seconds());
         let record = LeaseRecord::claim(previous.as_ref(), me, seconds, Timestamp::now());
-        let start = Moment::now();
+        let start = Moment::now(&self.shared.fence);
         let written = match current {
             Some(lease) => {
                 self.bounded(deadline, self.store.replace(record.into_lease(lease))).await?

@@ -20,7 +20,7 @@ use parking_lot::Mutex;
 use prometheus::{
     Histogram, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Registry,
 };
-use resilience::BootInstant;
+use resilience::{BootInstant, ClockReading, Fence};
 use tokio::time::Instant;
 
 use crate::record::LeaseRecord;
@@ -28,18 +28,18 @@ use crate::record::LeaseRecord;
 /// Value without a limit: the watchdog has nothing to enforce.
 const NEVER: u64 = u64::MAX;
 
-/// The moment a write of the lease left, on both clocks.
+/// The moment a write of the lease left, on all clocks.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Moment {
     /// For the elector's own deadlines; the clock that tests pause.
     pub(crate) at: Instant,
     /// For the fence and the watchdog.
-    pub(crate) boot: BootInstant,
+    pub(crate) clocks: ClockReading,
 }
 
 impl Moment {
-    pub(crate) fn now() -> Self {
-        Self { at: Instant::now(), boot: BootInstant::now() }
+    pub(crate) fn now(fence: &Fence) -> Self {
+        Self { at: Instant::now(), clocks: fence.read_clocks() }
     }
 }
 

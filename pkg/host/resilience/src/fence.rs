@@ -33,30 +33,59 @@ struct Ends {
     boot: AtomicU64,
     /// The end by the wall clock, in nanoseconds since 1970.
     wall: AtomicU64,
+    clocks: ReadClocks,
+}
+
+/// Both clocks of a machine at one moment.
+#[derive(Clone, Copy, Debug)]
+pub struct ClockReading {
+    /// The clock that goes on while the machine sleeps.
+    pub boot: BootInstant,
+    /// Nanoseconds since 1970 by the wall clock.
+    pub wall: u64,
+}
+
+/// Reads both clocks.
+pub type ReadClocks = fn() -> ClockReading;
+
+fn clocks_of_the_system() -> ClockReading {
+    ClockReading { boot: BootInstant::now(), wall: wall_nanos() }
 }
 
 impl Fence {
     /// A fence that never stops a write: for `--leader-elect=false`.
     pub fn always_open() -> Self {
-        Self::from_raw(ALWAYS)
+        Self::from_raw(ALWAYS, clocks_of_the_system)
     }
 
     /// A fence that stops every write until it is opened: the state of a candidate.
     pub fn closed() -> Self {
-        Self::from_raw(CLOSED)
+        Self::closed_by(clocks_of_the_system)
     }
 
-    fn from_raw(until: u64) -> Self {
-        Self(Arc::new(Ends { boot: AtomicU64::new(until), wall: AtomicU64::new(CLOSED) }))
+    /// A closed fence on other clocks than those of the system, for tests that set them.
+    pub fn closed_by(clocks: ReadClocks) -> Self {
+        Self::from_raw(CLOSED, clocks)
     }
 
-    /// Lets writes pass until `length` after `from`, in place of what was set before.
-    pub fn open_for(&self, from: BootInstant, length: Duration) {
+    fn from_raw(until: u64, clocks: ReadClocks) -> Self {
+        let (boot, wall) = (AtomicU64::new(until), AtomicU64::new(CLOSED));
+        Self(Arc::new(Ends { boot, wall, clocks }))
+    }
+
+    /// Both clocks of this fence now.
+    pub fn read_clocks(&self) -> ClockReading {
+        (self.0.clocks)()
+    }
+
+    /// Lets writes pass until `length` after `from`, in place of what was set before. Both ends count from
+    /// there: a machine may have stood still since (`rule:lease-time-counts-suspend`).
+    pub fn open_for(&self, from: ClockReading, length: Duration) {
         // The two marks stay out of reach of a computed moment.
-        let until = from.saturating_add(length).as_nanos().clamp(CLOSED + 1, ALWAYS - 1);
-        let left = until.saturating_sub(BootInstant::now().as_nanos());
+        let until = from.boot.saturating_add(length).as_nanos().clamp(CLOSED + 1, ALWAYS - 1);
+        let length = u64::try_from(length.as_nanos()).unwrap_or(u64::MAX);
         // A reader between the two sees an earlier end.
-        self.0.wall.store(wall_nanos().saturating_add(left), Ordering::Release);
+        self.0.wall.store(from.wall.saturating_add(length), Ordering::Release);
         self.0.boot.store(until, Ordering::Release);
     }
 
@@ -69,7 +98,8 @@ impl Fence {
     /// [`Duration::MAX`] when it never closes. The lease itself lasts longer, by the margin that
     /// the elector keeps for what is on its way.
     pub fn remaining(&self) -> Duration {
-        self.remaining_at(BootInstant::now(), wall_nanos())
+        let ClockReading { boot, wall } = self.read_clocks();
+        self.remaining_at(boot, wall)
     }
 
     /// The wall clock can only take time away: a machine whose clock is set forward may have stood
@@ -167,18 +197,18 @@ mod tests {
     #[test]
     fn writes_pass_until_the_end_of_the_renewed_time_and_not_after() {
         let fence = Fence::closed();
-        fence.open_for(BootInstant::now(), LONG);
+        fence.open_for(fence.read_clocks(), LONG);
         assert_eq!(fence.check(), Ok(()));
 
-        let an_hour_ago = BootInstant::from_nanos(1);
-        fence.open_for(an_hour_ago, Duration::from_nanos(1));
+        let after_boot = ClockReading { boot: BootInstant::from_nanos(1), wall: wall_nanos() };
+        fence.open_for(after_boot, Duration::from_nanos(1));
         assert_eq!(fence.check(), Err(Fenced));
     }
 
     #[test]
     fn what_remains_is_counted_from_the_start_of_the_renewal() {
         let fence = Fence::closed();
-        let now = BootInstant::now();
+        let now = fence.read_clocks();
         fence.open_for(now, LONG);
         let left = fence.remaining();
         assert!(left <= LONG && left + Duration::from_secs(60) > LONG, "{left:?}");
@@ -193,19 +223,23 @@ mod tests {
     fn a_wall_clock_that_was_set_forward_closes_the_fence_and_one_set_back_changes_nothing() {
         const SECOND: u64 = 1_000_000_000;
         let fence = Fence::closed();
-        let (boot, wall) = (BootInstant::now(), wall_nanos());
-        fence.open_for(boot, LONG);
+        let ClockReading { boot, wall } = fence.read_clocks();
+        fence.open_for(ClockReading { boot, wall }, LONG);
         assert_eq!(fence.remaining_at(boot, wall + 3601 * SECOND), Duration::ZERO);
         assert!(fence.remaining_at(boot, wall + 3000 * SECOND) <= Duration::from_secs(601));
         assert_eq!(fence.remaining_at(boot, wall - 3000 * SECOND), LONG);
         assert_eq!(Fence::always_open().remaining_at(boot, u64::MAX), Duration::MAX);
+
+        // It was paused while the renewal was under way.
+        fence.open_for(ClockReading { boot, wall: wall - 3601 * SECOND }, LONG);
+        assert_eq!(fence.remaining_at(boot, wall), Duration::ZERO);
     }
 
     #[test]
     fn closing_stops_every_clone_at_once() {
         let fence = Fence::closed();
         let seen_by_a_client = fence.clone();
-        fence.open_for(BootInstant::now(), LONG);
+        fence.open_for(fence.read_clocks(), LONG);
         fence.close();
         assert_eq!(seen_by_a_client.check(), Err(Fenced));
     }

@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 
 pub use backoff::{Backoff, Jitter, Series};
-pub use fence::{BootInstant, Fence, Fenced};
+pub use fence::{BootInstant, ClockReading, Fence, Fenced, ReadClocks};
 pub use token_bucket::{Rate, TokenBucket};
 
 /// Lets one line pass per interval. Can be a `static`.

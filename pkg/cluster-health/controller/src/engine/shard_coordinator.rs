@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use election::{ReplicaGroup, ReplicaLease, ReplicaLeases, StoreError};
 use futures::future::{join_all, join3};
 use health::{SHARD_MARGIN, SHARD_TERM, View};
-use resilience::{BootInstant, KeyedLogGate};
+use resilience::{ClockReading, KeyedLogGate};
 use tokio::time::{sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
@@ -70,7 +70,7 @@ type Read = (Instant, Result<Vec<ReplicaLease>, StoreError>);
 struct Renewal {
     claim: ShardClaim,
     sent: Instant,
-    boot: BootInstant,
+    clocks: ClockReading,
     result: Result<(), StoreError>,
 }
 
@@ -294,12 +294,12 @@ impl ShardCoordinator {
     }
 
     async fn renew(&self, claim: ShardClaim) -> Renewal {
-        let (sent, boot) = (now().monotonic, BootInstant::now());
+        let (sent, clocks) = (now().monotonic, self.share.fence.read_clocks());
         let result = self.leases.renew(&claim.to_string()).await;
-        Renewal { claim, sent, boot, result }
+        Renewal { claim, sent, clocks, result }
     }
 
-    fn take_in_renewal(&mut self, Renewal { claim, sent, boot, result }: Renewal) -> bool {
+    fn take_in_renewal(&mut self, Renewal { claim, sent, clocks, result }: Renewal) -> bool {
         if let Err(error) = result {
             if matches!(error, StoreError::Missing(_)) {
                 self.share.shards.write().lost();
@@ -309,7 +309,7 @@ impl ShardCoordinator {
         }
         self.share.shards.write().published(sent, now().monotonic);
         if !self.share.leads {
-            self.share.fence.open_for(boot, SHARD_TERM.saturating_sub(SHARD_MARGIN));
+            self.share.fence.open_for(clocks, SHARD_TERM.saturating_sub(SHARD_MARGIN));
         }
         self.renewed = Some((sent, claim));
         true

@@ -51,11 +51,10 @@ impl Member {
                         _ => false,
                     },
                 };
-                let change = match is_unknown {
-                    true => {
-                        Published::withdraw(&mut self.published, Health::Unknown, report.started)
-                    }
-                    false => Change::Nothing,
+                let change = if is_unknown {
+                    Published::withdraw(&mut self.published, Health::Unknown, report.started)
+                } else {
+                    Change::Nothing
                 };
                 (change, false)
             }

@@ -134,11 +134,11 @@ async fn over_http2_too_a_fence_that_closes_during_the_handshake_stops_the_write
     let (root, server) = root_with_certificate().await;
     let clients = load(&root.options, &Registry::new()).await.unwrap();
     let fence = resilience::Fence::closed();
-    fence.open_for(resilience::BootInstant::now(), LONG);
+    fence.open_for(fence.read_clocks(), LONG);
     let client = clients.build(Profile { fence: Some(fence.clone()), ..profile() }).unwrap();
     let bare = || http::Request::delete("/work").body(kube::client::Body::empty()).unwrap();
     for request in [request(Method::PATCH, "/work"), bare()] {
-        fence.open_for(resilience::BootInstant::now(), LONG);
+        fence.open_for(fence.read_clocks(), LONG);
         let client = load(&root.options, &Registry::new()).await.unwrap();
         let client = client.build(Profile { fence: Some(fence.clone()), ..profile() }).unwrap();
         let mut writing = Box::pin(answer(&client, request, LONG));
@@ -151,7 +151,7 @@ async fn over_http2_too_a_fence_that_closes_during_the_handshake_stops_the_write
         assert!(matches!(error, CallError::Fenced), "{error}");
     }
     assert!(server.seen().is_empty());
-    fence.open_for(resilience::BootInstant::now(), LONG);
+    fence.open_for(fence.read_clocks(), LONG);
     answer(&client, bare(), LONG).await.unwrap();
     assert_eq!(server.seen()[0].body.len(), 0);
 }

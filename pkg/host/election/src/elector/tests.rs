@@ -14,6 +14,7 @@ use super::*;
 use crate::term::ElectionMetrics;
 
 mod absent;
+mod explored;
 mod leaving;
 mod rivals;
 mod server;

@@ -87,8 +87,8 @@ impl<S: LeaseStore> Candidate<S> {
 
     /// The write that left at `start` succeeded: every right counts from there.
     pub(super) fn renewed(&self, start: &Moment) {
-        self.shared.term.renew(start.boot, self.config.watchdog_term());
-        self.shared.fence.open_for(start.boot, self.config.fence_term());
+        self.shared.term.renew(start.clocks.boot, self.config.watchdog_term());
+        self.shared.fence.open_for(start.clocks, self.config.fence_term());
         self.shared.metrics.renew.observe(start.at.elapsed().as_secs_f64());
     }
 

@@ -256,7 +256,7 @@ async fn a_controller_of_every_replica_starts_before_there_is_a_leader_and_opens
     let (_, own, won) = fences.recv().await.unwrap();
     assert_eq!(won, Won::default());
     assert!(own.check().is_err(), "no lease has opened it");
-    options.fence.open_for(resilience::BootInstant::now(), secs(3600));
+    options.fence.open_for(options.fence.read_clocks(), secs(3600));
     assert!(own.check().is_err(), "it is not the leader's");
     let won = Won { transitions: 3, lease_went_back: true };
     host.start_more(&options, vec![hosted("leading", Placement::Leader)], won).unwrap();

@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use http::{Method, header};
-use resilience::BootInstant;
 use tokio::net::{TcpListener, TcpSocket};
 
 use crate::call::request::Reach;
@@ -31,7 +30,7 @@ fn poll(body: &mut GuardedBody) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> 
 #[test]
 fn a_body_is_given_out_while_the_fence_is_open_and_refused_once_it_closed() {
     let fence = Fence::closed();
-    fence.open_for(BootInstant::now(), LONG);
+    fence.open_for(fence.read_clocks(), LONG);
     let (mut body, progress) = guarded(&fence);
     assert!(matches!(poll(&mut body), Poll::Ready(Some(Ok(_)))));
     assert!(matches!(progress.end(), Reach::MayHaveLeft(Some(_))));
@@ -42,7 +41,7 @@ fn a_body_is_given_out_while_the_fence_is_open_and_refused_once_it_closed() {
         Poll::Ready(Some(Err(error))) => assert!(error.is::<Fenced>(), "{error}"),
         _ => panic!("the body left"),
     }
-    fence.open_for(BootInstant::now(), LONG);
+    fence.open_for(fence.read_clocks(), LONG);
     assert!(matches!(poll(&mut body), Poll::Ready(Some(Err(_)))), "not a second time either");
     assert_eq!(progress.end(), Reach::Refused);
 }
@@ -50,7 +49,7 @@ fn a_body_is_given_out_while_the_fence_is_open_and_refused_once_it_closed() {
 #[test]
 fn a_write_without_a_body_is_asked_for_it_all_the_same() {
     let fence = Fence::closed();
-    fence.open_for(BootInstant::now(), LONG);
+    fence.open_for(fence.read_clocks(), LONG);
     let bare = || {
         let request = Request::delete("/a").body(Body::empty()).unwrap();
         let progress = Arc::new(Progress::new(&request, None));
@@ -77,7 +76,7 @@ fn a_write_without_a_body_is_asked_for_it_all_the_same() {
 #[test]
 fn a_body_is_never_sent_after_its_caller_got_not_sent() {
     let fence = Fence::closed();
-    fence.open_for(BootInstant::now(), LONG);
+    fence.open_for(fence.read_clocks(), LONG);
     let (mut body, progress) = guarded(&fence);
     assert!(matches!(CallError::timed_out(&progress), CallError::NotSent(_)));
     assert!(matches!(poll(&mut body), Poll::Ready(Some(Err(_)))), "the body left");
@@ -92,7 +91,7 @@ fn a_body_is_never_sent_after_its_caller_got_not_sent() {
 #[test]
 fn either_the_connection_has_the_body_or_the_caller_gets_not_sent() {
     let fence = Fence::closed();
-    fence.open_for(BootInstant::now(), LONG);
+    fence.open_for(fence.read_clocks(), LONG);
     for _ in 0..2_000 {
         let (mut body, progress) = guarded(&fence);
         let start = std::sync::Barrier::new(2);
@@ -129,7 +128,7 @@ async fn a_closed_fence_stops_the_four_writing_methods_and_lets_reads_pass() {
     assert!((sample(&registry, "icm_fenced_requests_total") - 5.0).abs() < 1e-9);
 
     answer(&client, request(Method::GET, "/a"), LONG).await.unwrap();
-    fence.open_for(BootInstant::now(), LONG);
+    fence.open_for(fence.read_clocks(), LONG);
     answer(&client, request(Method::PATCH, "/a"), LONG).await.unwrap();
     assert_eq!(server.seen().len(), 2);
 }
@@ -141,7 +140,7 @@ async fn the_fence_is_asked_after_the_wait_in_the_throttle() {
     let m = ThrottleMetrics::new(&registry).unwrap();
     let throttle = Throttle::new("work", 5.0, 1, &m).unwrap().unwrap();
     let fence = Fence::closed();
-    fence.open_for(BootInstant::now(), LONG);
+    fence.open_for(fence.read_clocks(), LONG);
     let profile =
         Profile { fence: Some(fence.clone()), throttle: Some(throttle.clone()), ..profile() };
     let client = clients.build(profile).unwrap();
@@ -188,13 +187,13 @@ async fn a_fence_that_closes_while_the_connection_opens_still_stops_the_write() 
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
     let fence = Fence::closed();
-    fence.open_for(BootInstant::now(), LONG);
+    fence.open_for(fence.read_clocks(), LONG);
     let (clients, _) = clients(&address).await;
     let client = clients.build(Profile { fence: Some(fence.clone()), ..profile() }).unwrap();
 
     let bare = Request::delete("/a").body(Body::empty()).unwrap();
     for request in [request(Method::PATCH, "/a"), bare] {
-        fence.open_for(BootInstant::now(), LONG);
+        fence.open_for(fence.read_clocks(), LONG);
         let mut writing = Box::pin(answer(&client, request, LONG));
         // One poll takes the request past the first look at the fence and into the pool.
         assert!(futures::poll!(&mut writing).is_pending());
@@ -329,7 +328,7 @@ async fn the_end_of_the_lease_is_the_end_of_a_write_that_is_sent_under_it() {
     let (clients, _) = clients(&server.url()).await;
     let fence = Fence::closed();
     let client = clients.build(Profile { fence: Some(fence.clone()), ..profile() }).unwrap();
-    fence.open_for(BootInstant::now(), Duration::from_secs(20));
+    fence.open_for(fence.read_clocks(), Duration::from_secs(20));
     answer(&client, request(Method::PATCH, "/a"), LONG).await.unwrap();
     let time_limit = time_limit(&server.seen().remove(0)).unwrap();
     assert!((5_000..=19_750).contains(&time_limit), "{time_limit}: 20 s minus the time to send");
@@ -341,7 +340,7 @@ async fn a_write_whose_lease_leaves_the_server_no_time_is_fenced() {
     let (clients, _) = clients(&server.url()).await;
     let fence = Fence::closed();
     let client = clients.build(Profile { fence: Some(fence.clone()), ..profile() }).unwrap();
-    fence.open_for(BootInstant::now(), Duration::from_millis(200));
+    fence.open_for(fence.read_clocks(), Duration::from_millis(200));
     let error = answer(&client, request(Method::PATCH, "/a"), LONG).await.unwrap_err();
     assert!(matches!(error, CallError::Fenced), "{error}");
     assert_eq!(error.settled_at(), None);
@@ -351,7 +350,7 @@ async fn a_write_whose_lease_leaves_the_server_no_time_is_fenced() {
 #[test]
 fn a_body_is_refused_when_the_lease_no_longer_covers_the_timeout_of_the_server() {
     let fence = Fence::closed();
-    fence.open_for(BootInstant::now(), Duration::from_secs(4)); // time_limit: 5 s
+    fence.open_for(fence.read_clocks(), Duration::from_secs(4)); // time_limit: 5 s
     let (mut body, progress) = guarded(&fence);
     match poll(&mut body) {
         Poll::Ready(Some(Err(error))) => assert!(error.is::<Fenced>(), "{error}"),

@@ -98,7 +98,11 @@ impl Server {
         self.0.lock().unwrap().calls.clear();
     }
 
-    fn act(&self, verb: Verb, wanted: Option<Lease>) -> Result<Option<Lease>, StoreError> {
+    pub(super) fn act(
+        &self,
+        verb: Verb,
+        wanted: Option<Lease>,
+    ) -> Result<Option<Lease>, StoreError> {
         let mut state = self.0.lock().unwrap();
         let current = state.lease.as_ref().and_then(|l| l.metadata.resource_version.clone());
         let Some(lease) = wanted else { return Ok(state.lease.clone()) };

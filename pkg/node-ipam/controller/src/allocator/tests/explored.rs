@@ -1,14 +1,13 @@
 //! Every order of events, PATCHes, reads, faults and crashes within small bounds, on the real allocator.
 
-mod explorer;
 mod process;
 mod store;
 mod world;
 
 use std::collections::BTreeMap;
 
-use explorer::{Explored, Model as _, explore};
 use process::Process;
+use state_explorer::{Explored, Model as _, explore};
 use world::{Action, Bounds, Budget, World};
 
 /// At a push.
@@ -92,14 +91,28 @@ impl World {
     }
 }
 
-/// Explores and prints what was reached. At a push the bounds are small; `EXPLORED_STATES` is the number of
-/// states for more.
-fn explored(bounds: Bounds, left: Budget) -> Explored<Action> {
+/// Explores and reports. At a push the bounds are small; `EXPLORED_STATES` is the number of states for more.
+fn explored(claims: &str, bounds: Bounds, left: Budget) -> Explored<Action> {
     let limit = std::env::var("EXPLORED_STATES").ok().and_then(|it| it.parse().ok());
     let explored = explore(World::new(bounds, left), limit.unwrap_or(STATES), SETTLE_EVERY);
-    println!("{bounds:?}, {left:?}: {explored:?}");
-    assert_eq!(explored.violation, None);
+    explored.report(claims, &described(bounds, left));
     explored
+}
+
+/// The bounds of an exploration in words.
+fn described(bounds: Bounds, left: Budget) -> String {
+    let Budget { crashes, faults, deletions, foreign } = left;
+    let limits = [
+        (bounds.nodes, "Node"),
+        (bounds.pools()[0].blocks().try_into().unwrap_or_default(), "block"),
+        (bounds.lag, "late event"),
+        (faults.into(), "fault"),
+        (crashes.into(), "crash"),
+        (deletions.into(), "deletion"),
+        (foreign.into(), "foreign write"),
+    ];
+    let present = limits.iter().filter(|(number, _)| *number > 0);
+    present.map(|(number, what)| format!("{what}: {number}")).collect::<Vec<_>>().join(", ")
 }
 
 fn assert_happened(explored: &Explored<Action>, kinds: &[&str]) {
@@ -114,7 +127,8 @@ const FAULTS: [&str; 6] = ["lose", "refuse", "accept", "drop", "read", "take rea
 /// `rule:block-has-one-holder`, `rule:no-block-is-lost`
 #[test]
 fn lost_answers_and_crashes_give_no_block_twice_and_lose_none() {
-    let explored = explored(bounds(2, TWO), Budget { faults: 1, crashes: 1, ..NOTHING });
+    let left = Budget { faults: 1, crashes: 1, ..NOTHING };
+    let explored = explored("C1, C2, C6", bounds(2, TWO), left);
     assert_happened(&explored, &FAULTS);
     assert_happened(&explored, &["crash", "start"]);
 }
@@ -123,7 +137,7 @@ fn lost_answers_and_crashes_give_no_block_twice_and_lose_none() {
 #[test]
 fn a_patch_counts_as_unwritten_only_when_it_can_no_longer_be_written() {
     let left = Budget { faults: 2, crashes: 1, deletions: 1, ..NOTHING };
-    let explored = explored(bounds(1, ONE), left);
+    let explored = explored("C2, C3", bounds(1, ONE), left);
     assert_happened(&explored, &FAULTS);
     assert_happened(&explored, &["delete", "remove", "crash"]);
 }
@@ -131,7 +145,8 @@ fn a_patch_counts_as_unwritten_only_when_it_can_no_longer_be_written() {
 /// `rule:first-starved-first-served`
 #[test]
 fn a_block_that_is_freed_goes_to_the_node_that_waits_and_to_no_other() {
-    let explored = explored(bounds(2, ONE), Budget { faults: 1, deletions: 1, ..NOTHING });
+    let left = Budget { faults: 1, deletions: 1, ..NOTHING };
+    let explored = explored("C2, C4", bounds(2, ONE), left);
     assert_happened(&explored, &FAULTS);
     assert_happened(&explored, &["delete", "remove"]);
 }
@@ -139,7 +154,8 @@ fn a_block_that_is_freed_goes_to_the_node_that_waits_and_to_no_other() {
 /// `rule:second-allocator-is-told`
 #[test]
 fn a_block_that_another_allocator_sets_at_any_moment_costs_nobody_another_one() {
-    let explored = explored(bounds(2, TWO), Budget { faults: 1, foreign: 1, ..NOTHING });
+    let left = Budget { faults: 1, foreign: 1, ..NOTHING };
+    let explored = explored("C1", bounds(2, TWO), left);
     assert_happened(&explored, &FAULTS);
     assert_happened(&explored, &["set by another allocator"]);
 }
@@ -149,8 +165,7 @@ fn a_block_that_another_allocator_sets_at_any_moment_costs_nobody_another_one() 
 fn three_nodes_share_two_blocks_under_all_faults() {
     let left = Budget { faults: 1, crashes: 1, deletions: 1, ..NOTHING };
     let explored = explore(World::new(bounds(3, TWO), left), 1_000_000, SETTLE_EVERY);
-    println!("{explored:?}");
-    assert_eq!(explored.violation, None);
+    explored.report("C1, C2, C3, C4", &described(bounds(3, TWO), left));
 }
 
 /// What the exploration would not find proves nothing: without the fence of a term
@@ -160,7 +175,7 @@ fn without_the_fence_the_exploration_finds_a_block_that_is_given_twice() {
     let left = Budget { faults: 1, crashes: 1, ..NOTHING };
     let bounds = Bounds { is_fenced: false, ..bounds(2, TWO) };
     let explored = explore(World::new(bounds, left), STATES, SETTLE_EVERY);
-    let (violated, way) = explored.violation.expect("nothing was found");
-    println!("{violated} after {} states: {way:?}", explored.states);
+    let without = format!("{}; without the fence", described(bounds, left));
+    let violated = explored.report_violation("C1, C5", &without);
     assert!(violated.contains("hold"), "{violated}");
 }

@@ -4,9 +4,9 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::time::Duration;
 
 use cidr::{IpNet, Pool};
+use state_explorer::Model;
 use tokio::time::Instant;
 
-use super::explorer::Model;
 use super::process::{Absent, Process, Worker};
 use super::store::{Event, Id, PATCH_LIMIT, Place, Request, Shown, Store};
 use crate::patch::Class;
