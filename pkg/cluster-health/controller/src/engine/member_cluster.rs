@@ -251,6 +251,11 @@ impl MemberCluster {
         self.state.lock().member.hear(beat);
     }
 
+    /// The probe of this report ends while the guard suspects our network.
+    pub(crate) fn excuse(&self, report: &Report) {
+        self.state.lock().member.excuse(report);
+    }
+
     /// Its last probe, as evidence for the guard; `None` while it is paused.
     pub(crate) fn evidence(&self) -> Option<Evidence> {
         let state = self.state.lock();

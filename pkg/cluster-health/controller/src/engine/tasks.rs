@@ -104,6 +104,9 @@ async fn probe_for_ever(
         match report {
             Some(Some(report)) => {
                 member.hear(clusters.beats.of(member));
+                if !clusters.guard.is_clear() {
+                    member.excuse(&report);
+                }
                 if let Some(effect) = member.complete(&job, &report) {
                     clusters.completed(member, &report, effect);
                 }

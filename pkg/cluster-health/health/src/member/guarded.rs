@@ -15,6 +15,14 @@ impl Member {
         self.held = Some(Box::new(Held { crossed, report: report.clone() }));
     }
 
+    /// The probe of this report ends while the guard suspects the network of this process: the time of a silence that it
+    /// ends is not observed.
+    pub fn excuse(&mut self, report: &Report) {
+        if report.finding.verdict() != Verdict::Unreachable {
+            self.availability.settle(false, report.started);
+        }
+    }
+
     /// Counts the time since the probe before. When the cluster answers after it `waited` for the guard, the
     /// time of its silence is not observed.
     pub(super) fn count(&mut self, report: &Report, waited: bool, policy: &Policy) {

@@ -62,6 +62,18 @@ impl Bench {
         Moment { monotonic: self.start + S(self.second), wall }
     }
 
+    fn report(&self, letter: char) -> Report {
+        Report {
+            finding: finding(letter),
+            started: self.now(),
+            took: S(1),
+            attempts: 1,
+            endpoints: Endpoints { down: 0, total: 1 },
+            new_connection: true,
+            detail: None,
+        }
+    }
+
     /// One letter per probe; `~` changes the endpoint, `s` lets the sweeper find it stale.
     fn play(&mut self, script: &str) -> Vec<Effect> {
         script.chars().filter_map(|letter| self.step(letter)).collect()
@@ -79,16 +91,7 @@ impl Bench {
                 self.member.sweep(&self.policy, now);
             }
             letter => {
-                let started = self.now();
-                let report = Report {
-                    finding: finding(letter),
-                    started,
-                    took: S(1),
-                    attempts: 1,
-                    endpoints: Endpoints { down: 0, total: 1 },
-                    new_connection: true,
-                    detail: None,
-                };
+                let (started, report) = (self.now(), self.report(letter));
                 self.member.begin(started.monotonic);
                 let effect =
                     self.member.complete(&report, &self.policy, started.monotonic + S(1), 0.5);

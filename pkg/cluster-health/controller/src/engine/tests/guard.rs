@@ -112,6 +112,29 @@ async fn members_that_a_cut_off_process_cannot_reach_are_unknown_and_never_offli
 
 /// rule:our-outage-is-not-theirs
 #[tokio::test(start_paused = true)]
+async fn a_short_outage_of_our_network_is_no_bad_time_of_members() {
+    let (scene, answers) = scene().await;
+    *answers.lock() = Answers { api: true, references: vec![false; 2], local_down: false };
+    set(&scene, Answer::Unreachable);
+    sleep(S(12)).await;
+    // The members answer before the next round of the guard.
+    set(&scene, Answer::Ok);
+    sleep(S(60)).await;
+    *answers.lock() = Answers { api: true, references: vec![true; 2], local_down: false };
+    sleep(S(60)).await;
+    let bad = |key: &str| {
+        let cluster = key.trim_start_matches("ns/");
+        scene.number(&format!(
+            "clusterhealth_cluster_bad_seconds_total{{cluster=\"{cluster}\",flavour=\"fake\",namespace=\"ns\"}} "
+        ))
+    };
+    for key in KEYS {
+        assert_eq!(bad(key), Some(0.0), "{key}");
+    }
+}
+
+/// rule:our-outage-is-not-theirs
+#[tokio::test(start_paused = true)]
 async fn members_that_are_silent_while_references_answer_are_published_as_offline() {
     let (scene, _) = scene().await;
     scene.members.set("ns/a", Answer::Unreachable);

@@ -129,6 +129,9 @@ fn time_of_which_a_probe_says_nothing_is_not_observed() {
         // It answered before it waited, or the failures were ours before.
         ("kxxkk", true, 40, 20),
         ("kxxfkk", true, 20, 0),
+        // It answered (a) before it waited, while the guard suspects our network.
+        ("kxxak", true, 20, 0),
+        ("kuuak", true, 40, 20),
         ("kuuukk", true, 50, 30),
         ("kxxxxkk", false, 60, 40),
         ("kpkk", false, 10, 0),
@@ -157,6 +160,10 @@ fn time_of_which_a_probe_says_nothing_is_not_observed() {
                         next_in: S(5),
                     };
                     bench.member.obey(&ruling, &policy(3, 1), now);
+                }
+                'a' => {
+                    bench.member.excuse(&bench.report('k'));
+                    bench.step('k');
                 }
                 letter => drop(bench.step(letter)),
             }
