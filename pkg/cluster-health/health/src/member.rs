@@ -97,7 +97,7 @@ pub struct Member {
     guarded: bool,
     /// Its failures have crossed the threshold, and wait for the guard.
     held: Option<Box<Held>>,
-    /// Since when it is published as unreachable.
+    /// Since when it is published as unreachable, or its Lease speaks for it while no probe reaches it.
     unreachable_since: Option<Instant>,
     /// What its Lease said at the last probe.
     beat: Beat,
@@ -207,7 +207,7 @@ impl Member {
         };
         let decision = self.tally.decide(ready, finding.is_ok(), counted, thresholds);
         let path_was_down = self.begin_to_cross(is_unreachable);
-        let waits = self.guarded && before != Some(Health::Unreachable) && self.beat != Beat::Well;
+        let waits = self.guarded && before != Some(Health::Unreachable) && !self.path_down;
         let (change, new_cause) = match decision {
             Decision::Publish if is_unreachable && waits => {
                 self.hold(report);

@@ -27,6 +27,9 @@ impl Member {
     pub(super) fn begin_to_cross(&mut self, is_unreachable: bool) -> bool {
         let before = self.path_down;
         self.path_down &= is_unreachable && self.beat == Beat::Well;
+        if before && !self.path_down && self.health() != Some(Health::Unreachable) {
+            self.unreachable_since = None;
+        }
         before
     }
 
@@ -50,13 +53,25 @@ impl Member {
             }
             Beat::Well => {
                 self.path_down = true;
+                // For the guard its silence is explained.
+                self.unreachable_since.get_or_insert(now);
                 self.keep(report);
-                let change = match self.health() {
+                let is_unknown = match &self.published {
                     // No answer says how it is.
-                    None | Some(Health::HubPartition) => {
-                        Published::withdraw(&mut self.published, Health::Unknown, report.started)
-                    }
-                    Some(_) => Change::Nothing,
+                    None => true,
+                    Some(published) => match published.health {
+                        Health::HubPartition => true,
+                        // The Lease takes back what it alone said.
+                        Health::NotReady => {
+                            published.finding.and_then(Finding::code) == Some(Code::Beat)
+                        }
+                        _ => false,
+                    },
+                };
+                let change = if is_unknown {
+                    Published::withdraw(&mut self.published, Health::Unknown, report.started)
+                } else {
+                    Change::Nothing
                 };
                 (change, false)
             }

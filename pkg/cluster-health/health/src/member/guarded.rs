@@ -6,7 +6,7 @@ use super::{Effect, Member};
 use crate::availability::Found;
 use crate::guard::{Evidence, Held, Ruling};
 use crate::write_gate::next_probe;
-use crate::{Health, Moment, Policy, Published, Report, Verdict};
+use crate::{Beat, Health, Moment, Policy, Published, Report, Verdict};
 
 impl Member {
     /// The failures have crossed the threshold, and wait for the guard (`rule:our-outage-is-not-theirs`).
@@ -58,7 +58,9 @@ impl Member {
             let flapping = self.note_change(change, before, policy, now.monotonic);
             return Some(Effect { new_cause, flapping, path_down, ..Effect::of(change) });
         }
-        if !ruling.publish_partition || before == Some(Health::HubPartition) {
+        // Its Lease speaks for it, whoever is cut off.
+        let is_heard = self.beat == Beat::Well;
+        if !ruling.publish_partition || is_heard || before == Some(Health::HubPartition) {
             return None;
         }
         self.availability.settle(false, now);

@@ -1,6 +1,7 @@
 //! A cluster whose Lease speaks for it while no probe is answered.
 
 use super::*;
+use crate::guard::{GuardState, Ruling};
 use crate::{Beat, explain};
 
 /// Plays the script while the Lease says `beat`; how often an effect told that the path went down.
@@ -82,6 +83,69 @@ fn of_a_cluster_that_never_answered_a_lease_says_nothing() {
     assert!(told.starts_with("probes do not reach the cluster"), "{told}");
     bench.play("k");
     assert_eq!(bench.ready, "UT");
+}
+
+/// How often an effect of this ruling says that the path went down.
+fn obey(bench: &mut Bench, release: bool, publish_partition: bool) -> usize {
+    let (now, state) = (bench.now(), GuardState::Clear);
+    let ruling = Ruling {
+        before: state,
+        state,
+        ratio: 0.0,
+        waiting: 1,
+        release: release.then_some(now.monotonic),
+        publish_partition,
+        forgive: !release && !publish_partition,
+        sample: Vec::new(),
+        next_in: S(5),
+    };
+    let effect = bench.member.obey(&ruling, &bench.policy, now);
+    usize::from(effect.is_some_and(|effect| effect.path_down))
+}
+
+/// `rule:our-outage-is-not-theirs`
+#[test]
+fn a_path_counts_as_down_when_the_guard_says_that_our_network_works() {
+    let mut bench = Bench::new(policy(3, 1), None);
+    bench.member.guarded = true;
+    assert_eq!(play(&mut bench, Beat::Well, "kxxx"), 0);
+    assert!(bench.member.waits());
+    // We are cut off, which says nothing against its Lease.
+    assert_eq!(obey(&mut bench, false, true), 0);
+    assert_eq!(obey(&mut bench, false, false), 0);
+    assert_eq!((&*bench.ready, bench.member.is_path_down()), ("TTTT", false));
+    assert_eq!(play(&mut bench, Beat::Well, "xxx"), 0);
+    assert_eq!(obey(&mut bench, true, false), 1);
+    assert_eq!(play(&mut bench, Beat::Well, "xxx"), 0);
+    assert!(!bench.member.waits() && bench.member.is_path_down());
+    assert_eq!((&*bench.ready, &*bench.offline), ("TTTTTTTTTT", "FFFFFFFFFF"));
+}
+
+/// Else a few members behind a broken way would keep the guard from being clear for days.
+#[test]
+fn the_silence_of_a_member_whose_path_is_down_is_no_evidence_against_our_network() {
+    let mut bench = Bench::new(policy(3, 1), None);
+    let since = |bench: &Bench| bench.member.evidence().unwrap().unreachable_since;
+    play(&mut bench, Beat::Well, "kxx");
+    assert_eq!(since(&bench), None);
+    bench.play("x");
+    let began = since(&bench);
+    bench.play("xx");
+    assert!(began.is_some() && since(&bench) == began);
+    bench.play("u");
+    assert_eq!(since(&bench), None);
+}
+
+#[test]
+fn a_lease_takes_back_what_it_said_and_no_answer() {
+    let mut bench = Bench::new(policy(3, 1), None);
+    play(&mut bench, Beat::Unwell, "kxxx");
+    play(&mut bench, Beat::Well, "x");
+    play(&mut bench, Beat::Unwell, "x");
+    assert_eq!((&*bench.ready, &*bench.offline), ("TTTFUF", "FFFFUF"));
+    let mut bench = Bench::new(policy(3, 1), None);
+    play(&mut bench, Beat::Well, "kuuuxxx");
+    assert_eq!((&*bench.ready, &*bench.offline), ("TTTFFFF", "FFFFFFF"));
 }
 
 /// The time of a path that is down is not observed.
