@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 /// Renewals that may be missed before a cluster counts as silent.
 const RENEWALS: u32 = 3;
-/// The least time of silence: the watch may lag or hang that long before that is noticed.
-const SILENT_AT_LEAST: Duration = Duration::from_secs(90);
+/// The least time of silence: longer than the watch may lag or hang before that is noticed.
+const SILENT_AT_LEAST: Duration = Duration::from_secs(100);
 /// Lease durations that clusters get to be heard again after a time in which nothing could be heard.
 const GRACE: u32 = 2;
 /// After so many times the limit a cluster is silent without that grace: a watch or guard that fails again and again must
@@ -61,6 +61,8 @@ struct Lease {
     time: Box<str>,
     duration: Duration,
     is_well: bool,
+    /// A renewal was seen, and not only a Lease that may be of any age.
+    is_renewed: bool,
     /// What `heard` was at the last renewal.
     renewed: Duration,
 }
@@ -94,9 +96,15 @@ impl Beats {
         let duration = seconds.map_or(USUAL, Duration::from_secs);
         let duration = duration.clamp(DURATIONS[0], DURATIONS[1]);
         let is_well = readyz.is_none_or(|said| *said == *"ok");
-        let before = self.leases.get(name).filter(|before| before.time == time);
+        let known = self.leases.get(name);
+        let before = known.filter(|before| before.time == time);
         let renewed = before.map_or(self.heard, |before| before.renewed);
-        let lease = Lease { time, duration, is_well, renewed };
+        // What the first list shows may be of any age.
+        let is_renewed = match before {
+            Some(before) => before.is_renewed,
+            None => known.is_some() || self.resumed.is_some(),
+        };
+        let lease = Lease { time, duration, is_well, is_renewed, renewed };
         self.leases.insert(Arc::clone(name), lease);
     }
 
@@ -118,6 +126,11 @@ impl Beats {
             false if lease.is_well => Beat::Well,
             false => Beat::Unwell,
         }
+    }
+
+    /// Whether a renewal of the Lease of this name was seen.
+    pub fn is_renewed(&self, name: &str) -> bool {
+        self.leases.get(name).is_some_and(|lease| lease.is_renewed)
     }
 
     /// How long ago the Lease of this name was renewed, by the time in which a renewal could be seen.
@@ -181,6 +194,20 @@ mod tests {
     }
 
     #[test]
+    fn what_the_first_list_shows_is_no_renewal() {
+        let start = Instant::now();
+        let (mut beats, [first, new]) = (Beats::new(start), ["tke-1", "tke-2"].map(Arc::from));
+        beats.seen(&first, renewal("1"), start);
+        beats.live(true, start);
+        // It is listed again.
+        beats.seen(&first, renewal("1"), start);
+        beats.seen(&new, renewal("1"), start);
+        assert_eq!((beats.is_renewed(&first), beats.is_renewed(&new)), (false, true));
+        beats.seen(&first, renewal("2"), start);
+        assert!(beats.is_renewed(&first));
+    }
+
+    #[test]
     fn a_cluster_that_says_it_is_not_well_is_heard() {
         let start = Instant::now();
         let (mut beats, name) = heard(start);
@@ -195,10 +222,10 @@ mod tests {
     #[test]
     fn odd_durations_are_bounded() {
         let rows = [
-            (Some(1), 90),
+            (Some(1), 100),
             (Some(-5), 180),
             (None, 180),
-            (Some(30), 90),
+            (Some(30), 100),
             (Some(600), 1800),
             (Some(i64::MAX), 1800),
         ];

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use health::{Beat, Beats, Renewal};
+use health::{Beat, Beats, Health, Renewal};
 use parking_lot::Mutex;
 
 use super::flavour::now;
@@ -20,10 +20,16 @@ impl BeatWatch {
         Self(is_on.then(|| Mutex::new(Beats::new(now().monotonic))))
     }
 
-    /// What the Lease of a cluster says now.
+    /// What the Lease of a cluster says now. Of a cluster that is published as offline a Lease that may be of any age says
+    /// nothing: after a restart each would look as if it was just renewed.
     pub(crate) fn of(&self, member: &MemberCluster) -> Beat {
         let Some(beats) = &self.0 else { return Beat::Absent };
-        beats.lock().of(&lease_name(member), now().monotonic)
+        let (name, is_offline) = (lease_name(member), member.health() == Some(Health::Unreachable));
+        let beats = beats.lock();
+        if is_offline && !beats.is_renewed(&name) {
+            return Beat::Absent;
+        }
+        beats.of(&name, now().monotonic)
     }
 
     /// How long ago a cluster renewed its Lease.

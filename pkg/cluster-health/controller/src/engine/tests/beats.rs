@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use health::{Health, Renewal};
+use health::{Health, Published, Renewal};
+use jiff::Timestamp;
 use tokio::time::sleep;
 
 use super::S;
@@ -47,4 +48,23 @@ async fn a_lease_speaks_for_a_member_until_it_is_silent_or_the_member_answers() 
     scene.members.set("ns/a", Answer::Ok);
     sleep(S(15)).await;
     assert_eq!(scene.health("ns/a"), Some(Health::Ready), "an answer decides");
+}
+
+/// rule:a-restart-changes-nothing
+#[tokio::test(start_paused = true)]
+async fn of_a_member_that_was_offline_before_a_restart_a_lease_of_any_age_says_nothing() {
+    let scene = Scene::new(0);
+    scene.members.set("ns/a", Answer::Unreachable);
+    let since = Timestamp::now();
+    scene.add_with("ns/a", 1, |target| {
+        target.published = Some(Published::seed(Health::Unreachable, since, since, None));
+    });
+    renew(&scene, "ns/a", "1", None);
+    scene.clusters.beats.set_live(true);
+    let is_told = || scene.api.events().iter().any(|it| it == "ProbePathDown");
+    sleep(S(60)).await;
+    assert!(!is_told() && scene.health("ns/a") == Some(Health::Unreachable));
+    renew(&scene, "ns/a", "2", None);
+    sleep(S(15)).await;
+    assert!(is_told() && scene.health("ns/a") == Some(Health::Unreachable));
 }
