@@ -95,7 +95,10 @@ impl<R: Resolve> Reconcile for Pipeline<R> {
             Look::At(object) => self.register(&object, self.together(&object)).await,
             Look::Later => Ok(Next::After(LATER)),
             // The engine and the flavour know already.
-            Look::Gone | Look::Elsewhere => Ok(Next::Done),
+            Look::Gone | Look::Elsewhere => {
+                self.secrets.end_unused(self.flavour.members().connections);
+                Ok(Next::Done)
+            }
         }
     }
 }
@@ -156,6 +159,7 @@ impl<R: Resolve> Pipeline<R> {
         let is_written = self.registry.is_writing(&cluster);
         let was_ours = is_written || self.registry.knows(&cluster);
         self.registry.remove(&cluster);
+        self.secrets.end_unused(self.flavour.members().connections);
         if !self.flavour.is_to_be_withdrawn(object, is_written) {
             return Next::Done;
         }
