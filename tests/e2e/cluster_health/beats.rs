@@ -52,7 +52,8 @@ async fn a_member_that_renews_its_lease_is_not_published_as_offline() {
     let lease = format!("kubefed-{}", object["metadata"]["uid"].as_str().unwrap());
     let missing = beat(&hub, &at_home, &lease);
     let text = String::from_utf8_lossy(&missing.stderr).into_owned();
-    assert!(!missing.status.success() && text.contains("it does not exist"), "{text}");
+    let expected = format!("cannot renew Lease {NAMESPACE}/{lease}: it does not exist");
+    assert!(!missing.status.success() && text.contains(&expected), "{text}");
     scene.hub.create(&json!({
         "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
         "metadata": {"name": lease, "namespace": NAMESPACE},

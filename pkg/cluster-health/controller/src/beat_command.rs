@@ -79,12 +79,13 @@ async fn beat(program: Program, arguments: &Arguments) -> anyhow::Result<()> {
         rounds.tick().await;
         let said = readyz(&member).await;
         let renewed = renew(&hub, arguments, &said).await;
+        let renewed = renewed.with_context(|| format!("cannot renew Lease {}", arguments.lease));
         if arguments.once {
             return renewed;
         }
         let line = match renewed {
             Ok(()) => format!("renewing Lease {}: /readyz says {said}\n", arguments.lease),
-            Err(error) => format!("cannot renew Lease {}: {error:#}\n", arguments.lease),
+            Err(error) => format!("{error:#}\n"),
         };
         // Only what is new.
         if line != told {
@@ -178,7 +179,7 @@ fn command() -> clap::Command {
                 "lease",
                 "NAMESPACE/NAME",
                 "The Lease to renew: FLAVOUR-UID of the object that represents this cluster, with the flavour kubefed, \
-                 tke or clusterprofile, in --cluster-health-beats-namespace of the controller",
+                 tke, clusterprofile or capi, in --cluster-health-beats-namespace of the controller",
             )
             .required(true)
             .value_parser(lease),

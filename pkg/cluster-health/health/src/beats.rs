@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 /// Renewals that may be missed before a cluster counts as silent.
 const RENEWALS: u32 = 3;
-/// The least time of silence: the watch may lag or hang that long before that is noticed.
-const SILENT_AT_LEAST: Duration = Duration::from_secs(90);
+/// The least time of silence: longer than the watch may lag or hang before that is noticed.
+const SILENT_AT_LEAST: Duration = Duration::from_secs(100);
 /// Lease durations that clusters get to be heard again after a time in which nothing could be heard.
 const GRACE: u32 = 2;
 /// After so many times the limit a cluster is silent without that grace: a watch or guard that fails again and again must
@@ -174,13 +174,18 @@ impl Beats {
     /// What is known by the Lease of this name alone. A Lease that was listed and not renewed since proves nothing, so a
     /// restart publishes nothing by it (`rule:a-restart-changes-nothing`).
     pub fn alone(&self, name: &str, now: Instant) -> Heard {
-        let is_renewed = self.leases.get(name).is_some_and(|lease| lease.is_renewed);
+        let is_renewed = self.is_renewed(name);
         match (self.deaf_since, self.of(name, now)) {
             (Some(since), _) if now.saturating_duration_since(since) >= DEAF => Heard::Nothing,
             (Some(_), Beat::Absent) => Heard::Awaited,
             (_, Beat::Well | Beat::Unwell) if !is_renewed => Heard::Awaited,
             (_, beat) => Heard::Beat(beat),
         }
+    }
+
+    /// Whether a renewal of the Lease of this name was seen.
+    pub fn is_renewed(&self, name: &str) -> bool {
+        self.leases.get(name).is_some_and(|lease| lease.is_renewed)
     }
 
     /// How long ago the Lease of this name was renewed, by the time in which a renewal could be seen.
@@ -244,6 +249,20 @@ mod tests {
     }
 
     #[test]
+    fn what_the_first_list_shows_is_no_renewal() {
+        let start = Instant::now();
+        let (mut beats, [first, new]) = (Beats::new(start), ["tke-1", "tke-2"].map(Arc::from));
+        beats.seen(&first, renewal("1"), start);
+        beats.live(true, start);
+        // It is listed again.
+        beats.seen(&first, renewal("1"), start);
+        beats.seen(&new, renewal("1"), start);
+        assert_eq!((beats.is_renewed(&first), beats.is_renewed(&new)), (false, true));
+        beats.seen(&first, renewal("2"), start);
+        assert!(beats.is_renewed(&first));
+    }
+
+    #[test]
     fn a_cluster_that_says_it_is_not_well_is_heard() {
         let start = Instant::now();
         let (mut beats, name) = heard(start);
@@ -258,10 +277,10 @@ mod tests {
     #[test]
     fn odd_durations_are_bounded() {
         let rows = [
-            (Some(1), 90),
+            (Some(1), 100),
             (Some(-5), 180),
             (None, 180),
-            (Some(30), 90),
+            (Some(30), 100),
             (Some(600), 1800),
             (Some(i64::MAX), 1800),
         ];

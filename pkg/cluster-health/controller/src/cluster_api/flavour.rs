@@ -185,9 +185,9 @@ impl ObjectModel for ClusterApi {
 
     /// Nobody reads the conditions of a Cluster that is being deleted, and those in other namespaces may be of another
     /// installation.
-    fn is_to_be_withdrawn(&self, object: &Object<Cluster>) -> bool {
+    fn is_to_be_withdrawn(&self, object: &Object<Cluster>, is_under_way: bool) -> bool {
         let is_read = self.is_ours(object) && !object.metadata.deleting();
-        is_read && shared_conditions::has_ours(&object.status.conditions)
+        is_read && (is_under_way || shared_conditions::has_ours(&object.status.conditions))
     }
 }
 

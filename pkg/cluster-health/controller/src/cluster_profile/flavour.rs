@@ -175,8 +175,8 @@ impl ObjectModel for ClusterProfiles {
         status::shown(&object.status, &self.of_manager(object))
     }
 
-    fn is_to_be_withdrawn(&self, object: &Object<ClusterProfile>) -> bool {
-        status::has_ours(&object.status)
+    fn is_to_be_withdrawn(&self, object: &Object<ClusterProfile>, is_under_way: bool) -> bool {
+        is_under_way || status::has_ours(&object.status)
     }
 }
 

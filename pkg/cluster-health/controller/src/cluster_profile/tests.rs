@@ -1,6 +1,11 @@
 //! ClusterProfiles through the pipeline.
 
+use std::time::Duration;
+
+use jiff::Timestamp;
 use serde_json::{Value, json};
+use tokio::time::sleep;
+use workqueue::Next;
 
 use super::ClusterProfiles;
 use super::testing::sent;
@@ -29,6 +34,45 @@ async fn an_object_that_is_no_longer_selected_gets_one_empty_apply() {
     bench.change("MODIFIED", ClusterProfiles::object("u1", 10, 1, "left alone")).await;
     bench.look().await.unwrap();
     assert_eq!(bench.scene.api.writes(), writes + 1, "nothing of ours is left");
+}
+
+/// rule:a-shared-status-is-shared
+#[tokio::test(start_paused = true)]
+async fn a_first_write_that_is_under_way_when_an_object_is_no_longer_selected_is_taken_back() {
+    let bench = Bench::<ClusterProfiles>::start(ClusterProfiles::object("u1", 1, 1, "")).await;
+    bench.scene.api.delay_writes(Duration::from_secs(30));
+    bench.look().await.unwrap();
+    assert_eq!(bench.written(), None, "it is under way");
+    // The cache shows no condition of ours.
+    bench.change("MODIFIED", ClusterProfiles::object("u1", 9, 1, "left alone")).await;
+    bench.look().await.unwrap();
+    sleep(Duration::from_secs(90)).await;
+    assert_eq!((written(&bench), bench.scene.api.writes()), (json!({}), 2));
+}
+
+/// rule:a-shared-status-is-shared
+#[tokio::test(start_paused = true)]
+async fn conditions_that_another_installation_renews_stay() {
+    // (age of the conditions, whether they are withdrawn)
+    for (minutes, withdrawn) in [(1, false), (14, false), (16, true)] {
+        let probed = Timestamp::now() - Duration::from_secs(60 * minutes);
+        let mut listed = ClusterProfiles::object("u1", 1, 1, "left alone");
+        listed["status"]["conditions"] = json!([{
+            "type": "infra-controller-manager/Healthy", "status": "True", "reason": "ClusterReady",
+            "message": "/readyz responded with ok",
+        }]);
+        listed["status"]["properties"] = json!([{
+            "name": "infra-controller-manager/probe", "value": "ok",
+            "lastObservedTime": format!("{probed:.0}"),
+        }]);
+        let bench = Bench::<ClusterProfiles>::start(listed).await;
+        let next = bench.look().await.unwrap();
+        assert_eq!(bench.scene.api.writes(), usize::from(withdrawn), "{minutes}");
+        match next {
+            Next::After(left) => assert!(left <= Duration::from_secs(60 * (15 - minutes))),
+            Next::Done => assert!(withdrawn, "it is looked at again"),
+        }
+    }
 }
 
 #[tokio::test(start_paused = true)]

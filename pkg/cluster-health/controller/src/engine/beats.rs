@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use health::{Beat, Beats, EvidenceSource, Heard, Renewal};
+use health::{Beat, Beats, EvidenceSource, Health, Heard, Renewal};
 use parking_lot::Mutex;
 
 use super::flavour::now;
@@ -31,10 +31,16 @@ impl BeatWatch {
         self.0.is_some()
     }
 
-    /// What the Lease of a cluster says now; nothing of one that is judged by probes alone.
+    /// What the Lease of a cluster says now; nothing of one that is judged by probes alone. Of a cluster that is published
+    /// as offline a Lease that may be of any age says nothing: after a restart each would look as if it was just renewed.
     pub(crate) fn of(&self, member: &MemberCluster) -> Beat {
-        let beat = |it: &Watched| it.beats.lock().of(&lease_name(member), now().monotonic);
-        self.source(member).map(beat).unwrap_or_default()
+        let Some(Watched { beats, .. }) = self.source(member) else { return Beat::Absent };
+        let (name, is_offline) = (lease_name(member), member.health() == Some(Health::Unreachable));
+        let beats = beats.lock();
+        if is_offline && !beats.is_renewed(&name) {
+            return Beat::Absent;
+        }
+        beats.of(&name, now().monotonic)
     }
 
     /// How long ago a cluster renewed its Lease; `None` for one that is judged by probes alone.

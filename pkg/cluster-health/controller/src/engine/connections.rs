@@ -11,6 +11,7 @@ use kube_api::Metadata;
 use parking_lot::Mutex;
 use probe::{Client, Problem};
 use tokio::time::{Instant, timeout};
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::flavour::{MemberId, is_another};
 use crate::secret_data::ReadError;
@@ -188,6 +189,11 @@ impl Connections {
         self.0.lock().users.get(secret).into_iter().flatten().cloned().collect()
     }
 
+    /// The namespaces with a Secret that a cluster uses.
+    fn secret_namespaces(&self) -> HashSet<Box<str>> {
+        self.0.lock().users.keys().map(|secret| namespace_of(secret).into()).collect()
+    }
+
     /// The keys of the clusters that use this credential object, or name it.
     pub(crate) fn users_of_credential(&self, name: &str) -> Vec<Arc<str>> {
         let state = self.0.lock();
@@ -246,8 +252,12 @@ pub(crate) struct SecretCache {
 }
 
 /// Starts the watch of a namespace.
-type Begin = Box<dyn Fn(&str) -> Informer<Metadata> + Send + Sync>;
-type Watch = (Informer<Metadata>, Subscription<Metadata>);
+type Begin = Box<dyn Fn(&str, CancellationToken) -> Informer<Metadata> + Send + Sync>;
+type Watch = (Informer<Metadata>, Subscription<Metadata>, DropGuard);
+
+fn namespace_of(key: &str) -> &str {
+    key.split_once('/').map_or("", |(namespace, _)| namespace)
+}
 
 impl SecretCache {
     /// `begin` starts the watch; `changed` is called with the key of each Secret that changes.
@@ -255,12 +265,13 @@ impl SecretCache {
         begin: impl Fn() -> Informer<Metadata> + Send + Sync + 'static,
         changed: impl Fn(&str) + Send + Sync + 'static,
     ) -> Self {
-        Self { is_by_namespace: false, ..Self::by_namespace(move |_| begin(), changed) }
+        Self { is_by_namespace: false, ..Self::by_namespace(move |_, _| begin(), changed) }
     }
 
-    /// Like [`Self::new`], with a watch for each namespace that has a Secret in use.
+    /// Like [`Self::new`], with a watch for each namespace that has a Secret in use; its token is cancelled when there is
+    /// none any more.
     pub(crate) fn by_namespace(
-        begin: impl Fn(&str) -> Informer<Metadata> + Send + Sync + 'static,
+        begin: impl Fn(&str, CancellationToken) -> Informer<Metadata> + Send + Sync + 'static,
         changed: impl Fn(&str) + Send + Sync + 'static,
     ) -> Self {
         let (begin, changed) = (Box::new(begin), Arc::new(changed));
@@ -270,8 +281,7 @@ impl SecretCache {
     /// The version of a Secret; `None` when it does not exist. Waits a moment for the first list, and no
     /// longer: clusters that need no Secret must not wait for Secrets that cannot be listed.
     pub(crate) async fn version(&self, key: &str) -> Result<Option<u64>, ReadError> {
-        let namespace = key.split_once('/').map_or("", |(namespace, _)| namespace);
-        let cache = self.cache(if self.is_by_namespace { namespace } else { "" });
+        let cache = self.cache(if self.is_by_namespace { namespace_of(key) } else { "" });
         if !cache.is_synced() {
             let denied = cache.denied();
             let listed = match denied {
@@ -292,10 +302,24 @@ impl SecretCache {
         (!self.is_by_namespace).then(|| self.cache(""))
     }
 
+    /// Ends the watches of namespaces without a Secret that a cluster uses. Those that are deleted take the right to their
+    /// Secrets with them: their watches would be refused for ever.
+    pub(crate) fn end_unused(&self, connections: &Connections) {
+        if !self.is_by_namespace {
+            return;
+        }
+        let mut caches = self.caches.lock();
+        let used = connections.secret_namespaces();
+        let unused: Vec<_> = caches.extract_if(|namespace, _| !used.contains(namespace)).collect();
+        drop(caches);
+        drop(unused);
+    }
+
     fn cache(&self, namespace: &str) -> Informer<Metadata> {
         let mut caches = self.caches.lock();
-        let (informer, _) = caches.entry(namespace.into()).or_insert_with(|| {
-            let informer = (self.begin)(namespace);
+        let (informer, ..) = caches.entry(namespace.into()).or_insert_with(|| {
+            let end = CancellationToken::new();
+            let informer = (self.begin)(namespace, end.clone());
             let changed = Arc::clone(&self.changed);
             let subscription = informer.subscribe(move |delta| match delta {
                 Delta::Added(secret)
@@ -303,7 +327,7 @@ impl SecretCache {
                 | Delta::Updated { new: secret, .. } => changed(&secret.key),
                 Delta::ListStarts | Delta::ListEnds => {}
             });
-            (informer, subscription)
+            (informer, subscription, end.drop_guard())
         });
         informer.clone()
     }
@@ -311,10 +335,47 @@ impl SecretCache {
 
 #[cfg(test)]
 mod tests {
+    use tokio::sync::mpsc::unbounded_channel;
+
     use super::*;
+    use crate::secret_data::SECRETS;
+    use crate::testing::informer;
 
     fn cluster(key: &str, uid: &str) -> MemberId {
         MemberId { key: key.into(), uid: uid.into() }
+    }
+
+    /// rule:nothing-outlives-its-object
+    #[tokio::test]
+    async fn the_watch_of_a_namespace_ends_with_the_last_cluster_that_uses_a_secret_in_it() {
+        let (_, told) = unbounded_channel();
+        let informer = informer::<Metadata>(&SECRETS, vec![], told).await;
+        let begun = Arc::<Mutex<Vec<(String, CancellationToken)>>>::default();
+        let watches = Arc::clone(&begun);
+        let begin = move |namespace: &str, end| {
+            watches.lock().push((namespace.to_owned(), end));
+            informer.clone()
+        };
+        let (secrets, connections) =
+            (SecretCache::by_namespace(begin, |_| {}), Connections::default());
+        let (a, b) = (cluster("a/x", "1"), cluster("b/x", "2"));
+        for (it, key) in [(&a, "a/s"), (&b, "b/s")] {
+            connections.use_secret(it, Some(&Arc::from(key)));
+            assert_eq!(secrets.version(key).await.unwrap(), None);
+        }
+        let ended = || {
+            let begun = begun.lock();
+            begun.iter().map(|(name, end)| (name.clone(), end.is_cancelled())).collect::<Vec<_>>()
+        };
+        secrets.end_unused(&connections);
+        connections.remove(&b);
+        assert_eq!(ended(), [("a".to_owned(), false), ("b".to_owned(), false)]);
+        secrets.end_unused(&connections);
+        assert_eq!(ended(), [("a".to_owned(), false), ("b".to_owned(), true)]);
+        for key in ["a/s", "b/s"] {
+            secrets.version(key).await.unwrap();
+        }
+        assert_eq!(ended().len(), 3, "one of them begins again");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use events::ObjectRef;
 use futures::future::BoxFuture;
 use health::{
     Code, Endpoints, Finding, Health, Lifetime, Moment, Policy, ProbePath, Published, Record,
-    Report, WithinObjective,
+    Report, WithinObjective, Written,
 };
 use kube_api::Resource;
 use objects::{Object, Schema};
@@ -249,6 +249,11 @@ pub(crate) trait Pending: Send + Sync + 'static {
 
     /// The write, made when it is sent; `None` when there is nothing left to write.
     fn write(&self, now: Moment) -> Option<StatusWrite>;
+
+    /// What becomes of it when its turn comes while another replica has the cluster.
+    fn given_up(&self) -> Written {
+        Written::Failed
+    }
 }
 
 /// The credentials, certificates and addresses by which a cluster is reached.

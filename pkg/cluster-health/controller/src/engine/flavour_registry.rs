@@ -3,15 +3,14 @@
 use std::sync::{Arc, Once, Weak};
 use std::time::Duration;
 
-use health::{Code, EvidenceSource, Health, Moment, Status, Urgency};
+use health::{Code, EvidenceSource, Health, Moment, Status, Urgency, Written};
 use informer::Informer;
 use kube_api::{Cached, OwnWrite, Resource};
 use objects::Error;
-use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::cluster_registry::{ClusterRegistry, HeldBack, Known};
-use super::flavour::{Flavour, MemberId, Pending, StatusWrite, Target, now};
+use super::flavour::{Flavour, MemberId, Pending, Statement, StatusWrite, Target, now};
 use super::member_cluster::MemberCluster;
 use super::tasks;
 
@@ -208,8 +207,14 @@ impl FlavourRegistry {
 
     /// Takes the fields of ours from the status of a cluster that is no longer ours to probe.
     pub(crate) fn withdraw(&self, cluster: MemberId) {
-        let pending = Withdrawal { flavour: Arc::clone(&self.flavour), cluster };
+        let (flavour, clusters) = (Arc::clone(&self.flavour), Arc::downgrade(&self.clusters));
+        let pending = Withdrawal { flavour, clusters, cluster };
         self.write(Arc::new(pending), Urgency::Change);
+    }
+
+    /// Whether a write of the status of a cluster is under way.
+    pub(crate) fn is_writing(&self, cluster: &MemberId) -> bool {
+        self.clusters.writer.is_writing(&cluster.uid)
     }
 
     /// Whether a write of the object with this UID waits or is under way.
@@ -244,6 +249,7 @@ const WITHDRAWN_WITHIN: Duration = Duration::from_secs(30);
 /// One empty apply, which gives up all fields of ours.
 struct Withdrawal {
     flavour: Arc<dyn Flavour>,
+    clusters: Weak<ClusterRegistry>,
     cluster: MemberId,
 }
 
@@ -264,8 +270,19 @@ impl Pending for Withdrawal {
         WITHDRAWN_WITHIN
     }
 
-    fn write(&self, _: Moment) -> Option<StatusWrite> {
-        Some(StatusWrite::Shared(json!({"status": {}})))
+    /// Nothing when the cluster was selected again meanwhile.
+    fn write(&self, now: Moment) -> Option<StatusWrite> {
+        let (published, record, within) = (None, None, None);
+        let statement = Statement { published, message: "", record, within, paused: false, now };
+        self.flavour.write(&self.cluster, &statement)
+    }
+
+    /// The replica that has the cluster by now looks at it itself, and this one when it is back.
+    fn given_up(&self) -> Written {
+        if let Some(clusters) = self.clusters.upgrade() {
+            clusters.leave(&*self.flavour, &self.cluster);
+        }
+        Written::Gone
     }
 }
 

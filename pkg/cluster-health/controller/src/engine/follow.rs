@@ -183,10 +183,10 @@ fn secret_cache<R: Resolve>(
     manifest: &'static str,
 ) -> SecretCache {
     let context = context.clone();
-    let begin = move |namespace: Option<&String>| {
+    let begin = move |namespace: Option<&String>, end: CancellationToken| {
         let source = in_namespace(&context, Kind::BuiltIn(SECRETS), namespace);
         let cache = context.informers.get_from::<Metadata>(source);
-        report(&context, &cache, manifest);
+        report_until(end, &context, &cache, manifest);
         cache
     };
     let (flavour, queue) = (Arc::clone(flavour), queue.clone());
@@ -197,10 +197,13 @@ fn secret_cache<R: Resolve>(
     };
     match scope {
         SecretScope::Namespace(namespace) => {
-            SecretCache::new(move || begin(namespace.as_ref()), changed)
+            let until = CancellationToken::new();
+            SecretCache::new(move || begin(namespace.as_ref(), until.clone()), changed)
         }
         SecretScope::InUse => {
-            SecretCache::by_namespace(move |namespace| begin(Some(&namespace.to_owned())), changed)
+            let begin =
+                move |namespace: &str, end: CancellationToken| begin(Some(&namespace.into()), end);
+            SecretCache::by_namespace(begin, changed)
         }
     }
 }
@@ -213,9 +216,23 @@ const LOOK: Duration = Duration::from_secs(1);
 /// Logs until the run stops what the server says while it refuses to list this cache. `manifest`
 /// grants what the cache needs.
 pub(crate) fn report<T: Cached>(context: &Context, cache: &Informer<T>, manifest: &'static str) {
+    report_until(CancellationToken::new(), context, cache, manifest);
+}
+
+/// Like [`report`], until `end` as well.
+fn report_until<T: Cached>(
+    end: CancellationToken,
+    context: &Context,
+    cache: &Informer<T>,
+    manifest: &'static str,
+) {
     let (stop, cache) = (context.stop.clone(), cache.clone());
     context.spawn(async move {
-        let _stopped = stop.run_until_cancelled(look(|| cache.denied(), manifest)).await;
+        tokio::select! {
+            () = stop.cancelled() => {}
+            () = end.cancelled() => {}
+            _ = look(|| cache.denied(), manifest) => {}
+        }
     });
 }
 
@@ -272,7 +289,11 @@ pub(crate) fn subscribe<M: ObjectModel>(
                 add(&new.metadata.key);
             }
         }
-        Delta::Deleted(object) => registry.remove(&identity(object)),
+        Delta::Deleted(object) => {
+            registry.remove(&identity(object));
+            // What only it used ends.
+            add(&object.metadata.key);
+        }
         Delta::ListStarts | Delta::ListEnds => {}
     })
 }

@@ -35,6 +35,9 @@ use crate::secret_data::{ReadError, SecretData};
 /// Until a cluster is looked at again whose last write has not ended.
 const LATER: Duration = Duration::from_millis(100);
 
+/// Heartbeats without a renewal after which fields in the status of a cluster that is left alone belong to no installation.
+const RENEWALS_MISSED: u32 = 3;
+
 /// Something to look at again.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Work {
@@ -93,7 +96,10 @@ impl<R: Resolve> Reconcile for Pipeline<R> {
             Look::At(object) => self.register(&object, self.together(&object)).await,
             Look::Later => Ok(Next::After(LATER)),
             // The engine and the flavour know already.
-            Look::Gone | Look::Elsewhere => Ok(Next::Done),
+            Look::Gone | Look::Elsewhere => {
+                self.secrets.end_unused(self.flavour.members().connections);
+                Ok(Next::Done)
+            }
         }
     }
 }
@@ -126,11 +132,7 @@ impl<R: Resolve> Pipeline<R> {
         let cluster = identity(object);
         let next = match self.flavour.supervision(object) {
             Supervision::LeftAlone => {
-                self.registry.remove(&cluster);
-                if self.flavour.is_to_be_withdrawn(object) {
-                    self.registry.withdraw(cluster);
-                }
-                return Ok(Next::Done);
+                return Ok(self.leave_alone(cluster, object));
             }
             Supervision::Locked => {
                 self.arrive(&cluster, object);
@@ -149,6 +151,32 @@ impl<R: Resolve> Pipeline<R> {
             self.registry.remove(&cluster);
         }
         next
+    }
+
+    /// Ends the probes of a cluster, and takes away the fields of ours from its status, a first one that is being written
+    /// included. Fields that another process wrote may be of another installation, with another selector: they go when
+    /// nobody has renewed them for some heartbeats.
+    fn leave_alone(&self, cluster: MemberId, object: &Object<R::Schema>) -> Next {
+        let is_written = self.registry.is_writing(&cluster);
+        let was_ours = is_written || self.registry.knows(&cluster);
+        self.registry.remove(&cluster);
+        self.secrets.end_unused(self.flavour.members().connections);
+        if !self.flavour.is_to_be_withdrawn(object, is_written) {
+            return Next::Done;
+        }
+        let (now, Policy { heartbeat, cadence, .. }) =
+            (Timestamp::now(), self.flavour.policy(object));
+        let renewed = self.flavour.seed(object, now).published.and_then(|it| it.probed);
+        let age = renewed.and_then(|at| Duration::try_from(now.duration_since(at)).ok());
+        let outdated_in =
+            age.and_then(|age| (RENEWALS_MISSED * heartbeat.max(cadence.period)).checked_sub(age));
+        match outdated_in {
+            Some(left) if !was_ours && !left.is_zero() => Next::After(left),
+            _ => {
+                self.registry.withdraw(cluster);
+                Next::Done
+            }
+        }
     }
 
     async fn resolve(

@@ -47,11 +47,11 @@ pub(crate) trait ObjectModel: Flavour {
     /// published.
     fn shown(&self, object: &Object<Self::Schema>) -> Option<u64>;
 
-    /// Whether a cluster that is left alone still shows fields of ours, which an empty
-    /// [`StatusWrite::Shared`] takes away.
+    /// Whether a cluster that is left alone still shows fields of ours, or will when a write `is_under_way`; an empty
+    /// [`StatusWrite::Shared`] takes them away.
     ///
     /// [`StatusWrite::Shared`]: super::StatusWrite::Shared
-    fn is_to_be_withdrawn(&self, _object: &Object<Self::Schema>) -> bool {
+    fn is_to_be_withdrawn(&self, _object: &Object<Self::Schema>, _is_under_way: bool) -> bool {
         false
     }
 }

@@ -237,7 +237,7 @@ impl Writer {
         };
         // Checked after it counts as under way, so giving the cluster up waits for it.
         if !self.ownership.is_ours(pending.shard()) {
-            return Written::Failed.into();
+            return pending.given_up().into();
         }
         let Some(write) = pending.write(now()) else { return Written::Done.into() };
         let sent = match write {

@@ -54,9 +54,10 @@ impl Objective {
     }
 
     /// The part of the budget that is left: 1 at first, negative when more was spent, at least -10;
-    /// `None` without observed time.
+    /// `None` before a cluster was observed for a day: one bad probe after the first would spend it all.
     pub fn budget_left(self, sums: &Sums) -> Option<f64> {
-        self.burn(sums).map(|burn| (1.0 - burn).max(BUDGET_LEFT_MIN))
+        let burn = self.burn(sums).filter(|_| sums.observed >= OBSERVED_MIN);
+        burn.map(|burn| (1.0 - burn).max(BUDGET_LEFT_MIN))
     }
 
     /// How fast the budget is spent: at 1, all of it within 28 days.
@@ -142,11 +143,11 @@ mod tests {
         assert_eq!(objective("99.9").budget(whole.observed).as_secs(), 40 * 60 + 19);
         // (observed and bad seconds, objective; budget left, burn)
         let rows = [
-            (1000, 0, "99", 1.0, 0.0),
-            (1000, 5, "99", 0.5, 0.5),
-            (1000, 10, "99", 0.0, 1.0),
-            (1000, 30, "99", -2.0, 3.0),
-            (1000, 1000, "99", -10.0, 100.0),
+            (100_000, 0, "99", 1.0, 0.0),
+            (100_000, 500, "99", 0.5, 0.5),
+            (100_000, 1000, "99", 0.0, 1.0),
+            (100_000, 3000, "99", -2.0, 3.0),
+            (100_000, 100_000, "99", -10.0, 100.0),
         ];
         for (observed, bad, percent, left, burn) in rows {
             let sums = Sums { observed: S(observed), bad: S(bad) };
@@ -155,7 +156,10 @@ mod tests {
             assert!(close(objective.budget_left(&sums), left), "{bad}");
             assert!(close(objective.burn(&sums), burn), "{bad}");
         }
-        assert_eq!(objective("99").budget_left(&Sums::default()), None);
+        for observed in [0, 10, 86_399] {
+            let sums = Sums { observed: S(observed), bad: S(observed.min(10)) };
+            assert_eq!(objective("99").budget_left(&sums), None);
+        }
         let quarter = Sums { observed: WINDOW / 4, bad: Duration::ZERO };
         assert_eq!((observed_ratio(&quarter), observed_ratio(&whole)), (0.25, 1.0));
     }

@@ -20,7 +20,7 @@ const READ: usize = 4096;
 const PLAIN_MAX: usize = 16 * 1024;
 /// Bytes of a record in addition to its plaintext.
 const OVERHEAD: usize = 256;
-/// Bytes that may wait for the rest of their record or handshake message, or for the server to read.
+/// Bytes that may wait for the rest of their record or handshake message.
 const WAITING_MAX: usize = 64 * 1024;
 
 /// A client's end of a connection.
@@ -240,11 +240,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> TlsStream<S> {
                 return Poll::Ready(Err(cut_off("without a closing alert")));
             }
             self.process(context)?;
-            // An answer to the server, such as new keys. What comes next waits only for many of them.
-            match self.poll_send(context) {
-                Poll::Ready(sent) => sent?,
-                Poll::Pending if self.outgoing.len() > WAITING_MAX => return Poll::Pending,
-                Poll::Pending => {}
+            // An answer to the server, for which what comes next does not wait. rustls keeps one at a time, so they are few.
+            if let Poll::Ready(sent) = self.poll_send(context) {
+                sent?;
             }
         }
         Poll::Ready(Ok(()))

@@ -84,7 +84,7 @@ const FAMILIES: [(&str, Option<&str>, &str); 17] = [
     (
         "clusterhealth_cluster_error_budget_remaining_ratio",
         None,
-        "Fraction of the unhealthy time that the objective allows in 28 days that is left; negative when it is exceeded, at least -10.",
+        "Fraction of the unhealthy time that the objective allows in 28 days that is left; negative when it is exceeded, at least -10. Absent until the cluster was observed for a day.",
     ),
     (
         "clusterhealth_credential_expiry_timestamp_seconds",

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use health::{EvidenceSource, Health, Policy, Renewal};
+use health::{EvidenceSource, Health, Policy, Published, Renewal};
+use jiff::Timestamp;
 use tokio::time::sleep;
 
 use super::S;
@@ -67,4 +68,23 @@ async fn without_a_namespace_of_leases_a_member_that_is_judged_by_one_becomes_un
     }
     assert_eq!(scene.members.probes("ns/a"), 0);
     assert_eq!(scene.api.written("ns/a").as_deref(), Some("Unknown"));
+}
+
+/// rule:a-restart-changes-nothing
+#[tokio::test(start_paused = true)]
+async fn of_a_member_that_was_offline_before_a_restart_a_lease_of_any_age_says_nothing() {
+    let scene = Scene::new(0);
+    scene.members.set("ns/a", Answer::Unreachable);
+    let since = Timestamp::now();
+    scene.add_with("ns/a", 1, |target| {
+        target.published = Some(Published::seed(Health::Unreachable, since, since, None));
+    });
+    renew(&scene, "ns/a", "1", None);
+    scene.clusters.beats.set_live(true);
+    let is_told = || scene.api.events().iter().any(|it| it == "ProbePathDown");
+    sleep(S(60)).await;
+    assert!(!is_told() && scene.health("ns/a") == Some(Health::Unreachable));
+    renew(&scene, "ns/a", "2", None);
+    sleep(S(15)).await;
+    assert!(is_told() && scene.health("ns/a") == Some(Health::Unreachable));
 }

@@ -20,6 +20,7 @@ use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use super::scene::{Answer, Api, KIND, Members, Scene, cluster, target};
+use crate::engine::flavour::now;
 use crate::engine::flavour_registry::Look;
 use crate::engine::ownership::{Ownership, Share};
 use crate::engine::shard_coordinator::{ShardCoordinator, group};
@@ -392,4 +393,15 @@ fn late(object: Value) -> futures::stream::BoxStream<'static, Value> {
         json!({"type": "MODIFIED", "object": object})
     };
     futures::stream::once(event).chain(futures::stream::pending()).boxed()
+}
+
+/// rule:one-owner-at-a-time
+#[tokio::test(start_paused = true)]
+async fn fields_of_a_cluster_that_moves_are_taken_away_by_the_replica_that_has_it() {
+    let scene = Scene::of_others();
+    scene.registry.withdraw(cluster("ns/a", 1));
+    sleep(S(60)).await;
+    assert_eq!((scene.api.writes(), scene.clusters.writer.oldest(now().monotonic)), (0, S(0)));
+    // When it comes back its object is looked at again.
+    assert_eq!(scene.clusters.elsewhere(), [("fake", cluster("ns/a", 1))]);
 }
