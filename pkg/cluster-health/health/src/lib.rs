@@ -14,6 +14,7 @@
 //! | `member.rs`, `member/` | [`Member`]: the state of one cluster; how it waits for the guard; [`explain`]: its message |
 //! | `beats.rs` | [`Beats`]: signs of life of clusters that cannot be probed |
 //! | `guard.rs` | [`Guard`]: whether silent members are down, or this process is cut off |
+//! | `checks.rs`, `checks/` | [`Checks`]: what objects of a cluster say while it answers |
 //! | `thresholds.rs` | [`Tally`]: equal results in a row; [`Damping`]: higher thresholds for a cluster that flaps |
 //! | `published.rs` | [`Health`]: the published verdict; [`Published`]: the published state with its times |
 //! | `message.rs` | [`one_line`]: text for messages; whether a new cause of a failure gets an event |
@@ -29,6 +30,7 @@ mod attempts;
 mod availability;
 mod beats;
 mod capacity;
+mod checks;
 mod code;
 mod finding;
 mod guard;
@@ -49,6 +51,10 @@ pub use availability::objective::{Objective, WithinObjective, observed_ratio, wi
 pub use availability::record::{Record, Sums};
 pub use beats::{Beat, Beats, Renewal};
 pub use capacity::{Load, is_insufficient, probes_at_once};
+pub use checks::{
+    Check, CheckChange, CheckEvidence, CheckKind, CheckReport, CheckStatus, Checks, SeenLease,
+    Workload,
+};
 pub use code::{Code, Verdict};
 pub use finding::{Endpoints, Finding, Moment, PathMemory, ProbePath, Report, classify};
 pub use guard::{Evidence, Guard, GuardPolicy, GuardState, Round, Ruling};

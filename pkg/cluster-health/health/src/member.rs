@@ -1,5 +1,6 @@
 //! [`Member`]: everything that is remembered about one cluster, and what each probe does to it.
 
+mod checked;
 mod crossing;
 mod guarded;
 pub(crate) mod readings;
@@ -13,7 +14,9 @@ use crate::published::{Change, Published};
 use crate::schedule::{Cause, Schedule};
 use crate::thresholds::{Decision, Flaps, Tally};
 use crate::write_gate::{WriteGate, first_probe, next_probe, share_of};
-use crate::{Beat, Finding, Health, Moment, Policy, Record, Report, Status, Urgency, Verdict};
+use crate::{
+    Beat, Checks, Code, Finding, Health, Moment, Policy, Record, Report, Status, Urgency, Verdict,
+};
 
 /// How a cluster comes to this process.
 #[derive(Clone, Debug, Default)]
@@ -103,6 +106,7 @@ pub struct Member {
     beat: Beat,
     /// Its failures have crossed the threshold, and its Lease says that it is well.
     path_down: bool,
+    checks: Checks,
 }
 
 /// The last probe, for pages and metrics.
@@ -150,6 +154,7 @@ impl Member {
             obstacle: None,
             beat: Beat::Absent,
             path_down: false,
+            checks: Checks::default(),
         }
     }
 
@@ -197,7 +202,9 @@ impl Member {
         let first_failure = !finding.is_ok() && !self.was_failing();
         let counts = self.counts(finding, policy, started);
         let thresholds = self.flaps.effective(policy.thresholds, now, &policy.damping);
-        let counted = counts.then_some(started);
+        // A check has thresholds of its own.
+        let is_check = finding.code() == Some(Code::Check);
+        let counted = (counts && !is_check).then_some(started);
         let before = self.health();
         let is_unreachable = finding.verdict() == Verdict::Unreachable;
         // A partition is published: silence counts from its end on, as for a cluster that was ready.
@@ -216,6 +223,7 @@ impl Member {
             }
             Decision::Publish if is_unreachable => self.cross(report, now),
             Decision::Publish => self.publish(report, now),
+            Decision::Keep if is_check => self.publish(report, now),
             Decision::Keep => {
                 self.keep(report);
                 (Change::Nothing, false)

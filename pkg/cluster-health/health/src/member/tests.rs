@@ -1,6 +1,7 @@
 //! A cluster that is probed by a script of letters. The child modules hold the tests.
 
 mod beats;
+mod checked;
 mod explaining;
 mod publishing;
 mod time;
@@ -89,6 +90,7 @@ impl Bench {
                     new_connection: true,
                     detail: None,
                 };
+                let report = self.member.gated(report, true);
                 self.member.begin(started.monotonic);
                 let effect =
                     self.member.complete(&report, &self.policy, started.monotonic + S(1), 0.5);
