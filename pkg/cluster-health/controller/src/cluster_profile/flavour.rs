@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use health::{Health, Policy};
+use health::{Health, Policy, Status};
 use jiff::Timestamp;
 use kube_api::Resource;
 use objects::Object;
@@ -19,6 +19,7 @@ use crate::engine::{
     Statement, StatusWrite, Supervision,
 };
 use crate::secret_data::SecretData;
+use crate::shared_conditions;
 
 /// How long a new profile may wait for its access providers before it is published as malformed: its manager creates it
 /// first and writes the status later.
@@ -114,6 +115,14 @@ impl Flavour for ClusterProfiles {
     fn stored(&self, cluster: &MemberId) -> Option<Health> {
         let seed = status::seed(&self.objects.get(cluster)?.status, Timestamp::now());
         seed.map(|published| published.health)
+    }
+
+    fn keeps_checks(&self) -> bool {
+        true
+    }
+
+    fn stored_check(&self, cluster: &MemberId, check: &str) -> Option<Status> {
+        shared_conditions::stored_check(&self.objects.get(cluster)?.status.conditions, check)
     }
 
     fn removed(&self, cluster: &MemberId) {

@@ -103,6 +103,7 @@ async fn probe_for_ever(
         drop((permit, busy));
         match report {
             Some(Some(report)) => {
+                let report = member.gated(report, &clusters.checks);
                 member.hear(clusters.beats.of(member));
                 if let Some(effect) = member.complete(&job, &report) {
                     clusters.completed(member, &report, effect);
