@@ -43,7 +43,8 @@ fn member_role() -> ClusterRole {
 /// A service account of a member, at first with the rights that everybody has.
 pub struct Account {
     client: Client,
-    name: String,
+    /// In the namespace `default`.
+    pub name: String,
     /// Good for an hour.
     pub token: String,
 }

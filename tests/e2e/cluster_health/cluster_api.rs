@@ -11,13 +11,13 @@ use tests::{Process, Stopwatch};
 use crate::probe_command::probe;
 
 const GROUPS: [&str; 2] = ["system:serviceaccounts", "system:serviceaccounts:kube-system"];
-const NAMESPACE: &str = "fleet";
-const HEALTHY: &str = "infra-controller-manager/Healthy";
-const REACHABLE: &str = "infra-controller-manager/Reachable";
+pub(crate) const NAMESPACE: &str = "fleet";
+pub(crate) const HEALTHY: &str = "infra-controller-manager/Healthy";
+pub(crate) const REACHABLE: &str = "infra-controller-manager/Reachable";
 const CRD: &str = "tests/cluster-api-core/clusters.yaml";
 
 /// A management cluster with the rights of `config/rbac` and the CRD of upstream.
-async fn hub() -> Kubectl {
+pub(crate) async fn hub() -> Kubectl {
     let hub = Kubectl::without_crds().await;
     for namespace in [NAMESPACE, "kube-federation-system"] {
         hub.run(&format!("create namespace {namespace}"));
@@ -32,19 +32,20 @@ async fn hub() -> Kubectl {
     hub
 }
 
-fn start(hub: &Kubectl, planted: &Planted) -> Discreet {
+pub(crate) fn start(hub: &Kubectl, planted: &Planted, flags: &[&str]) -> Discreet {
     let kubeconfig = hub.plane.kubeconfig(IDENTITY, &GROUPS).unwrap();
     let manager = Process::with_kubeconfig(&kubeconfig)
         .args(["--controllers=cluster-health-controller", "--leader-elect=false", "-v=2"])
         .args(["--use-service-account-credentials=true"])
         .args(["--cluster-health-flavours=capi", "--cluster-health-period=1s"])
         .args(["--cluster-health-timeout=900ms", "--cluster-health-confirm-interval=1s"])
+        .args(flags)
         .start();
     Discreet::new(manager, planted, hub)
 }
 
 /// What the control plane provider keeps in the Secret of a Cluster.
-fn kubeconfig(member: &ControlPlane, user: &Value) -> String {
+pub(crate) fn kubeconfig(member: &ControlPlane, user: &Value) -> String {
     use base64::Engine as _;
     let ca = base64::engine::general_purpose::STANDARD.encode(member.ca_pem());
     let server = json!({"server": member.url(), "certificate-authority-data": ca});
@@ -57,11 +58,11 @@ fn kubeconfig(member: &ControlPlane, user: &Value) -> String {
     config.to_string()
 }
 
-fn of(name: &str) -> String {
+pub(crate) fn of(name: &str) -> String {
     format!("-n {NAMESPACE} clusters.cluster.x-k8s.io {name}")
 }
 
-fn condition(status: &Value, kind: &str) -> Value {
+pub(crate) fn condition(status: &Value, kind: &str) -> Value {
     let all = status["conditions"].as_array().into_iter().flatten();
     all.into_iter().find(|it| it["type"] == kind).cloned().unwrap_or_default()
 }
@@ -94,7 +95,7 @@ async fn a_cluster_is_probed_with_its_kubeconfig_beside_the_controllers_that_own
     for token in [&first.token, &second.token] {
         planted.plant(token);
     }
-    let manager = start(&hub, &planted);
+    let manager = start(&hub, &planted, &[]);
     hub.create(&json!({
         "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster",
         "metadata": {"name": "one", "namespace": NAMESPACE},

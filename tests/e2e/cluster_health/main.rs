@@ -9,6 +9,7 @@
 mod audit;
 mod beats;
 mod certificates;
+mod checks;
 mod cluster_api;
 mod cluster_profile;
 mod dormant;

@@ -5,10 +5,13 @@
 //! fields are kept. A [`tke::ClusterCredential`] is never cached: it is fetched singly and decoded
 //! into memory that is wiped.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use health::Status;
 use jiff::Timestamp;
+use kube_api::Resource;
+use objects::Schema;
 use serde::{Deserialize, Serialize};
 
 pub(crate) mod cluster_api;
@@ -24,6 +27,25 @@ pub(crate) mod tke;
 pub(crate) struct WithSpec<T> {
     #[serde(deserialize_with = "tolerant::null_is_default")]
     pub spec: T,
+}
+
+/// Where ConfigMaps are.
+pub(crate) const CONFIG_MAPS: Resource = Resource::namespaced("", "v1", "ConfigMap", "configmaps");
+
+/// A ConfigMap, by its texts.
+#[derive(Debug)]
+pub(crate) enum ConfigMap {}
+
+impl Schema for ConfigMap {
+    type Body = ConfigMapBody;
+    type Status = ();
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct ConfigMapBody {
+    #[serde(deserialize_with = "tolerant::null_is_default")]
+    pub data: BTreeMap<String, String>,
 }
 
 /// A condition of a Cluster, a Machine or a KubeFedCluster: their fields are the same.
@@ -73,6 +95,18 @@ impl From<Status> for ConditionStatus {
             Status::True => Self::True,
             Status::False => Self::False,
             Status::Unknown => Self::Unknown,
+        }
+    }
+}
+
+impl ConditionStatus {
+    /// The status; `None` for a word that the API does not have.
+    pub(crate) fn known(&self) -> Option<Status> {
+        match self {
+            Self::True => Some(Status::True),
+            Self::False => Some(Status::False),
+            Self::Unknown => Some(Status::Unknown),
+            Self::Other(_) => None,
         }
     }
 }

@@ -16,6 +16,7 @@
 //! | `ownership.rs`, `shard_coordinator.rs`, `lease_thread.rs` | the clusters of this replica, and how replicas share them |
 //! | `guard.rs`, `guard_targets.rs` | the guard against outages of this process, and what it asks in addition to the clusters |
 //! | `beat_leases.rs`, `beats.rs` | the Leases that clusters renew |
+//! | `checks.rs` | runs the checks of clusters, and watches which there are |
 //! | `cluster_events.rs` | events |
 //! | `metrics.rs`, `gauges.rs` | metrics counted as things happen, and metrics read at scrape time |
 //! | `page.rs` | the debug page |
@@ -24,6 +25,7 @@ use std::sync::Arc;
 
 use beat_leases::BeatLeases;
 use beats::BeatWatch;
+use checks::ChecksConfig;
 use cluster_registry::ClusterRegistry;
 use events::{ObjectRef, Recorder};
 use futures::future::{BoxFuture, pending, try_join_all};
@@ -41,8 +43,11 @@ use serving::{Access, Endpoints, Page};
 use tracing::info;
 use writer::{Clients, Writer};
 
+use crate::checks::ConfiguredChecks;
+
 mod beat_leases;
 mod beats;
+mod checks;
 mod cluster_events;
 mod cluster_registry;
 pub(crate) mod connections;
@@ -144,18 +149,21 @@ pub(crate) async fn run(
         ownership,
         GuardStatus::new(guarding.is_some()),
         BeatWatch::new(limits.beats_namespace.clone()),
+        ConfiguredChecks::new(limits.checks_config.is_some()),
     ));
     metrics.attach(&clusters);
     show(&context, &clusters);
     let leases = limits.beats_namespace.as_ref();
     let leases = leases.map(|namespace| BeatLeases::watch(&context, namespace, &clusters));
+    let checks = limits.checks_config.as_ref();
+    let checks = checks.map(|key| ChecksConfig::watch(&context, key, &clusters));
     let guard = guarding.map(|guarding| (guarding, share.as_deref().map(lease_ref)));
     let mut lease = match share {
         Some(share) => Some(LeaseThread::start(&context, &share, &clusters).await?),
         None => None,
     };
     let ended = tokio::select! {
-        ended = watch_all(&context, flavours, &clusters, guard, leases) => ended,
+        ended = watch_all(&context, flavours, &clusters, guard, (leases, checks)) => ended,
         lost = lease_lost(lease.as_mut()) => Err(lost),
     };
     clusters.stop.cancel();
@@ -188,7 +196,7 @@ async fn watch_all(
     flavours: &[Arc<dyn Source>],
     clusters: &Arc<ClusterRegistry>,
     guard: Option<(Guarding, Option<ObjectRef>)>,
-    leases: Option<BeatLeases>,
+    (leases, checks): (Option<BeatLeases>, Option<ChecksConfig>),
 ) -> Result<(), Failure> {
     let writer = Arc::clone(&clusters.writer).run(clusters.counters.clone(), clusters.stop.clone());
     let sweeper = tasks::sweep(Arc::clone(clusters), clusters.stop.clone());
@@ -207,6 +215,12 @@ async fn watch_all(
             None => Ok(()),
         }
     };
+    let checks = async {
+        match checks {
+            Some(checks) => serve(clusters, checks.run(Arc::clone(clusters))).await,
+            None => Ok(()),
+        }
+    };
     let watches = flavours.iter().map(|flavour| {
         let status: Arc<dyn Flavour> = Arc::clone(flavour) as _;
         let registry = FlavourRegistry::new(status, Arc::clone(clusters));
@@ -218,7 +232,7 @@ async fn watch_all(
         clusters.stop.cancel();
         Ok(())
     };
-    try_join!(watches, serve(clusters, writer), serve(clusters, sweeper), guard, beats)?;
+    try_join!(watches, serve(clusters, writer), serve(clusters, sweeper), guard, beats, checks)?;
     Ok(())
 }
 
@@ -295,4 +309,6 @@ pub(crate) struct Limits {
     pub shards_namespace: String,
     /// Namespace of the Leases that members renew; `None` when they renew none.
     pub beats_namespace: Option<String>,
+    /// The ConfigMap of the checks, as `namespace/name`; `None` when there are no checks.
+    pub checks_config: Option<String>,
 }

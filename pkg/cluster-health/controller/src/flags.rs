@@ -87,6 +87,8 @@ flags::declare! {
         "How long this process must be cut off before it publishes the clusters that it cannot reach as unknown, with the reason HubPartition; at least 1s.";
     BEATS_NAMESPACE: String = string("cluster-health-beats-namespace", "")
         "Namespace of Leases that member clusters renew themselves, each named FLAVOUR-UID after the object of its cluster, with the command beat; empty for none. A cluster that probes do not reach is not published as offline while it renews its Lease. The program neither creates nor writes these Leases.";
+    CHECKS_CONFIG: String = string("cluster-health-checks-config", "")
+        "ConfigMap with checks of the clusters, as NAMESPACE/NAME: its key checks.yaml names objects of the clusters, such as Nodes or a Deployment, whose state each cluster publishes as a condition; empty for none. The ConfigMap is followed without a restart.";
     PER_CLUSTER_METRICS: bool = bool("cluster-health-per-cluster-metrics", "true")
         "Export metrics for each cluster.";
     UPSTREAM_METRICS: bool = bool("upstream-metrics", "true")

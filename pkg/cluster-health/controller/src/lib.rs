@@ -9,6 +9,7 @@
 pub mod admission;
 mod api;
 mod beat_command;
+mod checks;
 mod cluster_api;
 mod cluster_profile;
 mod controller;

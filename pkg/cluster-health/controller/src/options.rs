@@ -15,11 +15,11 @@ use crate::cluster_api::ClusterApiOptions;
 use crate::cluster_profile::options::ClusterProfileOptions;
 use crate::engine::{Limits, Reference};
 use crate::flags::{
-    ALLOW_PLAINTEXT_ENDPOINTS, AUDIT, BEATS_NAMESPACE, CONFIRM_INTERVAL, CONNECTION_MAX_AGE,
-    DIAL_ALLOW_CIDRS, DIAL_DENY_CIDRS, FAILURE_THRESHOLD, FLAP_MIN_SUCCESS, FLAP_TRANSITIONS,
-    FLAP_WINDOW, FLAVOURS, GUARD, GUARD_ENDPOINTS, GUARD_HOLD, GUARD_INTERVAL, GUARD_MIN,
-    GUARD_RATIO, GUARD_TIMEOUT, HEALTHCHECK_PERIOD, HEARTBEAT_INTERVAL, IDLE_TIMEOUT, JITTER,
-    KUBEFED_CONFIG, KUBEFED_NAMESPACE, MACHINE_PERIOD, MACHINE_REQUIRE_NODE_READY,
+    ALLOW_PLAINTEXT_ENDPOINTS, AUDIT, BEATS_NAMESPACE, CHECKS_CONFIG, CONFIRM_INTERVAL,
+    CONNECTION_MAX_AGE, DIAL_ALLOW_CIDRS, DIAL_DENY_CIDRS, FAILURE_THRESHOLD, FLAP_MIN_SUCCESS,
+    FLAP_TRANSITIONS, FLAP_WINDOW, FLAVOURS, GUARD, GUARD_ENDPOINTS, GUARD_HOLD, GUARD_INTERVAL,
+    GUARD_MIN, GUARD_RATIO, GUARD_TIMEOUT, HEALTHCHECK_PERIOD, HEARTBEAT_INTERVAL, IDLE_TIMEOUT,
+    JITTER, KUBEFED_CONFIG, KUBEFED_NAMESPACE, MACHINE_PERIOD, MACHINE_REQUIRE_NODE_READY,
     MAX_CONCURRENT_PROBES, NODES_READY_MIN_RATIO, OBJECTIVE, PER_CLUSTER_METRICS, PERIOD,
     RANDOM_PERIOD_MAX, RANDOM_PERIOD_MIN, READY_REQUIRES_NODES, SHARDS, SHARDS_NAMESPACE,
     STALE_AFTER, SUCCESS_THRESHOLD, SUMMARY_CONCURRENCY, SUMMARY_INTERVAL, SUMMARY_PAGE_SIZE,
@@ -109,6 +109,7 @@ pub(crate) fn judge(values: &Values) -> Result<(Options, Vec<String>), Vec<Probl
         shards_namespace: judge.shards_namespace(),
         audit: values.get(&AUDIT),
         beats_namespace: judge.beats_namespace(),
+        checks_config: judge.checks_config(),
     };
     judge.audit_alone(&limits);
     let policy = judge.kubefed_policy();
@@ -224,6 +225,16 @@ impl Judge<'_> {
             self.problems.push(BEATS_NAMESPACE.problem(why));
         }
         (!namespace.is_empty()).then_some(namespace)
+    }
+
+    fn checks_config(&mut self) -> Option<String> {
+        let key = self.values.get(&CHECKS_CONFIG);
+        let is_key = |(namespace, name): (&str, &str)| is_name(namespace) && is_name(name);
+        if !key.is_empty() && !key.split_once('/').is_some_and(is_key) {
+            let why = format!("{key:?} is not NAMESPACE/NAME");
+            self.problems.push(CHECKS_CONFIG.problem(why));
+        }
+        (!key.is_empty()).then_some(key)
     }
 
     fn kubefed_policy(&mut self) -> Policy {

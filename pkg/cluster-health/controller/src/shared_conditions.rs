@@ -3,7 +3,7 @@
 
 use std::fmt::Debug;
 
-use health::{Health, Published, Record, Status};
+use health::{CheckReport, Health, Published, Record, Status};
 use jiff::Timestamp;
 
 use crate::api::{Condition, ConditionStatus};
@@ -48,7 +48,7 @@ pub(crate) fn conditions(
     statement: &Statement<'_>,
     stored: &[Condition],
 ) -> Vec<Condition> {
-    let Statement { message, within, now, .. } = *statement;
+    let Statement { message, within, checks, now, .. } = *statement;
     let Published { health, ready, offline, probed, .. } = published;
     let reachable = reachable(*health);
     let about = match reachable {
@@ -73,15 +73,38 @@ pub(crate) fn conditions(
             message: within.message.clone(),
         });
     }
+    conditions.extend(checks.iter().filter_map(|check| of_check(check, stored)));
     conditions
 }
 
+/// The condition about a check: that of the object until this process has a status.
+fn of_check(check: &CheckReport, stored: &[Condition]) -> Option<Condition> {
+    let kind = type_of(&check.name);
+    let Some(status) = check.status else { return Condition::find(stored, &kind).cloned() };
+    let said = (&*check.message, check.probed);
+    let new = condition(&kind, status.status(), check.since, status.reason(), said);
+    let since = since(stored, &kind, &new.status, check.since);
+    Some(Condition { last_transition_time: Some(since), ..new })
+}
+
+/// The type of the condition about a check.
+fn type_of(check: &str) -> String {
+    format!("{OWN_PREFIX}{check}")
+}
+
+/// The status that the condition about a check has.
+pub(crate) fn stored_check(stored: &[Condition], check: &str) -> Option<Status> {
+    Condition::find(stored, &type_of(check))?.status.known()
+}
+
 /// The conditions about a cluster that is not probed on purpose, because of `why`.
-pub(crate) fn paused(why: &str, stored: &[Condition], now: Timestamp) -> Vec<Condition> {
+pub(crate) fn paused(why: &str, statement: &Statement<'_>, stored: &[Condition]) -> Vec<Condition> {
+    let now = statement.now.wall;
     let since = |kind: &str| since(stored, kind, &ConditionStatus::Unknown, now);
-    let unknown = |kind| condition(kind, Status::Unknown, since(kind), PAUSED, (why, None));
+    let unknown = |kind: &str| condition(kind, Status::Unknown, since(kind), PAUSED, (why, None));
     let record = Condition::find(stored, WITHIN_OBJECTIVE).cloned();
-    [HEALTHY, REACHABLE].map(unknown).into_iter().chain(record).collect()
+    let checks = statement.checks.iter().map(|check| unknown(&type_of(&check.name)));
+    [HEALTHY, REACHABLE].map(unknown).into_iter().chain(record).chain(checks).collect()
 }
 
 /// Since when a condition has had this status.
@@ -131,12 +154,7 @@ fn hash(ready: &State<'_>, reachable: &State<'_>, more: &impl Debug) -> u64 {
 pub(crate) fn seed(stored: &[Condition], now: Timestamp) -> Option<Published> {
     let healthy = Condition::find(stored, HEALTHY)?;
     let reachable = Condition::find(stored, REACHABLE);
-    let ready = match healthy.status {
-        ConditionStatus::True => Status::True,
-        ConditionStatus::False => Status::False,
-        ConditionStatus::Unknown => Status::Unknown,
-        ConditionStatus::Other(_) => return None,
-    };
+    let ready = healthy.status.known()?;
     let by_reason = Health::from_ready_reason(&healthy.reason);
     let health = by_reason.filter(|it| it.ready() == ready).unwrap_or(Health::from_ready(ready));
     // The clocks of others may be ahead.

@@ -83,6 +83,8 @@ pub enum Code {
     NodeMissing,
     /// No probe reaches the cluster, and its Lease says that it is not well.
     Beat,
+    /// The server is ready, and a check that decides about readiness fails or has no result yet.
+    Check,
     /// The Secret or credential object is missing, or lacks the key that is needed.
     SecretMissing,
     /// The credential is there, and its owner does not let it be sent to this cluster.
@@ -116,7 +118,8 @@ impl Code {
             | Self::NodesNotReady
             | Self::NodeNotReady
             | Self::NodeMissing
-            | Self::Beat => Verdict::Unhealthy,
+            | Self::Beat
+            | Self::Check => Verdict::Unhealthy,
             Self::SecretMissing
             | Self::CredentialRefused
             | Self::TokenEmpty
@@ -163,6 +166,7 @@ impl Code {
             Self::NodeNotReady => "node-not-ready",
             Self::NodeMissing => "node-missing",
             Self::Beat => "beat",
+            Self::Check => "check",
             Self::SecretMissing => "secret-missing",
             Self::CredentialRefused => "credential-refused",
             Self::TokenEmpty => "token-empty",
@@ -212,7 +216,7 @@ mod tests {
     use super::*;
 
     /// (code, its word, what it concludes)
-    const WORDS: [(Code, &str, Verdict); 29] = [
+    const WORDS: [(Code, &str, Verdict); 30] = [
         (Code::Dns, "dns", Verdict::Unreachable),
         (Code::ConnectRefused, "connect-refused", Verdict::Unreachable),
         (Code::ConnectTimeout, "connect-timeout", Verdict::Unreachable),
@@ -232,6 +236,7 @@ mod tests {
         (Code::NodeNotReady, "node-not-ready", Verdict::Unhealthy),
         (Code::NodeMissing, "node-missing", Verdict::Unhealthy),
         (Code::Beat, "beat", Verdict::Unhealthy),
+        (Code::Check, "check", Verdict::Unhealthy),
         (Code::SecretMissing, "secret-missing", Verdict::Config),
         (Code::CredentialRefused, "credential-refused", Verdict::Config),
         (Code::TokenEmpty, "token-empty", Verdict::Config),

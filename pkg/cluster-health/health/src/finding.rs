@@ -116,6 +116,13 @@ impl fmt::Display for Finding {
                     "probes do not reach the cluster, and its Lease says that it is not well: {code}"
                 )
             }
+            _ if code == Code::Check => {
+                write!(
+                    f,
+                    "{} responded with ok, but the cluster does not pass a check: {code}",
+                    self.path
+                )
+            }
             Verdict::Ok | Verdict::Unhealthy => {
                 write!(f, "{} responded without ok: {code}", self.path)
             }

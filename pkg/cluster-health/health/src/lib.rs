@@ -14,6 +14,7 @@
 //! | `member.rs`, `member/` | [`Member`]: the state of one cluster; what becomes of one that does not answer, or is judged by its Lease alone; [`explain`]: its message |
 //! | `beats.rs` | [`Beats`]: signs of life of clusters that cannot be probed |
 //! | `guard.rs` | [`Guard`]: whether silent members are down, or this process is cut off |
+//! | `checks.rs`, `checks/` | [`Checks`]: what objects of a cluster say while it answers |
 //! | `thresholds.rs` | [`Tally`]: equal results in a row; [`Damping`]: higher thresholds for a cluster that flaps |
 //! | `published.rs` | [`Health`]: the published verdict; [`Published`]: the published state with its times; whether a new cause of a failure gets an event |
 //! | `lifetime.rs` | [`Lifetime`]: validity of a credential, and notices before its end |
@@ -28,6 +29,7 @@ mod attempts;
 mod availability;
 mod beats;
 mod capacity;
+mod checks;
 mod code;
 mod finding;
 mod guard;
@@ -47,6 +49,10 @@ pub use availability::objective::{Objective, WithinObjective, observed_ratio, wi
 pub use availability::record::{Record, Sums};
 pub use beats::{Beat, Beats, EvidenceSource, Heard, Renewal};
 pub use capacity::{Load, is_insufficient, probes_at_once};
+pub use checks::{
+    Check, CheckChange, CheckEvidence, CheckKind, CheckReport, CheckStatus, Checks, SeenLease,
+    Workload,
+};
 pub use code::{Code, Verdict};
 pub use finding::{Endpoints, Finding, Moment, PathMemory, ProbePath, Report, classify, one_line};
 pub use guard::{Evidence, Guard, GuardPolicy, GuardState, Round, Ruling};

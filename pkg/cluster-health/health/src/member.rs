@@ -1,6 +1,7 @@
 //! [`Member`]: everything that is remembered about one cluster, and what each probe does to it.
 
 mod by_lease;
+mod checked;
 pub(crate) mod readings;
 mod silence;
 
@@ -12,7 +13,9 @@ use crate::published::{Causes, Change, Published};
 use crate::schedule::{Cause, Schedule};
 use crate::thresholds::{Decision, Flaps, Tally};
 use crate::write_gate::{WriteGate, first_probe, next_probe, share_of};
-use crate::{Beat, Finding, Health, Moment, Policy, Record, Report, Status, Urgency, Verdict};
+use crate::{
+    Beat, Checks, Code, Finding, Health, Moment, Policy, Record, Report, Status, Urgency, Verdict,
+};
 
 /// How a cluster comes to this process.
 #[derive(Clone, Debug, Default)]
@@ -104,6 +107,7 @@ pub struct Member {
     path_down: bool,
     /// It was judged by its Lease alone since it was last probed.
     by_lease: bool,
+    checks: Checks,
 }
 
 /// The last probe, for pages and metrics.
@@ -152,6 +156,7 @@ impl Member {
             beat: Beat::Absent,
             path_down: false,
             by_lease: false,
+            checks: Checks::default(),
         }
     }
 
@@ -200,7 +205,9 @@ impl Member {
         let first_failure = !finding.is_ok() && !self.was_failing();
         let counts = self.counts(finding, policy, started);
         let thresholds = self.flaps.effective(policy.thresholds, now, &policy.damping);
-        let counted = counts.then_some(started);
+        // A check has thresholds of its own.
+        let is_check = finding.code() == Some(Code::Check);
+        let counted = (counts && !is_check).then_some(started);
         let before = self.health();
         let is_unreachable = finding.verdict() == Verdict::Unreachable;
         // A partition is published: silence counts from its end on, as for a cluster that was ready.
@@ -219,6 +226,7 @@ impl Member {
             }
             Decision::Publish if is_unreachable => self.cross(report, now),
             Decision::Publish => self.publish(report, now),
+            Decision::Keep if is_check => self.publish(report, now),
             Decision::Keep => {
                 self.keep(report);
                 (Change::Nothing, false)

@@ -155,7 +155,7 @@ pub(super) const STOCK: [(&str, &str); 150] = [
 ];
 
 /// Ours in addition, with the flags that the hosted controllers add.
-pub(super) const OURS: [&str; 99] = [
+pub(super) const OURS: [&str; 100] = [
     "additional-bind-addresses",
     "additional-cluster-cidrs",
     "allow-plaintext-endpoints",
@@ -168,6 +168,7 @@ pub(super) const OURS: [&str; 99] = [
     "cluster-health-audit",
     "cluster-health-beats-namespace",
     "cluster-health-capi-namespaces",
+    "cluster-health-checks-config",
     "cluster-health-confirm-interval",
     "cluster-health-connection-max-age",
     "cluster-health-failure-threshold",

@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use flags::Values;
-use health::{Code, Health, Policy};
+use health::{Code, Health, Policy, Status};
 use jiff::Timestamp;
 use kube_api::Resource;
 use objects::Object;
@@ -129,7 +129,7 @@ impl Flavour for ClusterApi {
             (Supervision::LeftAlone, _) => {
                 return Some(StatusWrite::Shared(json!({ "status": {} })));
             }
-            (_, Some(why)) => shared_conditions::paused(why, stored, statement.now.wall),
+            (_, Some(why)) => shared_conditions::paused(why, statement, stored),
             (_, None) => shared_conditions::conditions(statement.published?, statement, stored),
         };
         Some(StatusWrite::Shared(json!({ "status": { "conditions": conditions } })))
@@ -139,6 +139,14 @@ impl Flavour for ClusterApi {
         let object = self.objects.get(cluster)?;
         let seed = shared_conditions::seed(&object.status.conditions, Timestamp::now());
         seed.map(|published| published.health)
+    }
+
+    fn keeps_checks(&self) -> bool {
+        true
+    }
+
+    fn stored_check(&self, cluster: &MemberId, check: &str) -> Option<Status> {
+        shared_conditions::stored_check(&self.objects.get(cluster)?.status.conditions, check)
     }
 
     fn removed(&self, cluster: &MemberId) {

@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use health::{Code, Health, Policy, Report};
+use health::{Code, Health, Policy, Report, Status};
 use jiff::Timestamp;
 use kube_api::Resource;
 use objects::Object;
@@ -21,6 +21,7 @@ use crate::engine::{
     Statement, StatusWrite, Supervision, identity,
 };
 use crate::secret_data::SecretData;
+use crate::shared_conditions;
 
 /// How long a new profile may wait for its access providers before it is published as malformed: its manager creates it
 /// first and writes the status later.
@@ -130,6 +131,14 @@ impl Flavour for ClusterProfiles {
         if report.finding.code() == Some(Code::Unauthorized) {
             self.plugins.refused(&cluster.uid);
         }
+    }
+
+    fn keeps_checks(&self) -> bool {
+        true
+    }
+
+    fn stored_check(&self, cluster: &MemberId, check: &str) -> Option<Status> {
+        shared_conditions::stored_check(&self.objects.get(cluster)?.status.conditions, check)
     }
 
     fn removed(&self, cluster: &MemberId) {

@@ -66,6 +66,7 @@ fn first_failure_reason(report: &Report) -> &'static str {
         (_, Some(Code::Unauthorized | Code::Forbidden)) => "CredentialRejected",
         // Its health was retrieved.
         (_, Some(Code::NodesNotReady)) => "NodesNotReady",
+        (_, Some(Code::Check)) => "CheckFailed",
         _ => "RetrievingClusterHealthFailed",
     }
 }

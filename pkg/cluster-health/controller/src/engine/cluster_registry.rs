@@ -19,6 +19,7 @@ use super::metrics::Counters;
 use super::ownership::Ownership;
 use super::probes::Permits;
 use super::writer::Writer;
+use crate::checks::ConfiguredChecks;
 
 /// The clusters of a flavour, by the key of their object.
 type Clusters = HashMap<Arc<str>, Known>;
@@ -65,6 +66,7 @@ pub(crate) struct ClusterRegistry {
     pub(crate) ownership: Ownership,
     pub(crate) guard: GuardStatus,
     pub(crate) beats: BeatWatch,
+    pub(crate) checks: ConfiguredChecks,
     /// By UID: since when a cluster has been ours whose object is being read.
     looked_at: Mutex<HashMap<Arc<str>, Instant>>,
     look_again: RwLock<HashMap<&'static str, LookAgain>>,
@@ -94,6 +96,7 @@ impl ClusterRegistry {
         ownership: Ownership,
         guard: GuardStatus,
         beats: BeatWatch,
+        checks: ConfiguredChecks,
     ) -> Self {
         Self {
             clusters: RwLock::default(),
@@ -107,6 +110,7 @@ impl ClusterRegistry {
             ownership,
             guard,
             beats,
+            checks,
             looked_at: Mutex::default(),
             look_again: RwLock::default(),
         }

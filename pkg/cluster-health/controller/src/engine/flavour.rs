@@ -7,13 +7,15 @@ use std::time::Duration;
 use events::ObjectRef;
 use futures::future::BoxFuture;
 use health::{
-    Code, Endpoints, Finding, Health, Lifetime, Moment, Policy, ProbePath, Published, Record,
-    Report, WithinObjective, Written,
+    Check, CheckEvidence, CheckReport, Code, Endpoints, Finding, Health, Lifetime, Moment, Policy,
+    ProbePath, Published, Record, Report, Status, WithinObjective, Written,
 };
 use kube_api::Resource;
 use objects::{Object, Schema};
 use probe::WaivedChecks;
 use serde_json::Value;
+
+use crate::checks::Labels;
 
 /// One object model of member clusters: its status, as the engine asks for it. The engine does
 /// everything else: when a cluster is probed, what is published, when it is written, events,
@@ -52,6 +54,22 @@ pub(crate) trait Flavour: Send + Sync + 'static {
 
     /// The health that its object shows now, for an audit; `None` when it shows none.
     fn stored(&self, cluster: &MemberId) -> Option<Health>;
+
+    /// Whether its objects have a condition for each check.
+    fn keeps_checks(&self) -> bool {
+        false
+    }
+
+    /// The status of a check that its object shows now, where it has conditions for checks.
+    fn stored_check(&self, _cluster: &MemberId, _check: &str) -> Option<Status> {
+        None
+    }
+
+    /// How many Nodes of the cluster are ready, of how many, by a list not older than `max_age`; `None` without such a
+    /// list.
+    fn nodes(&self, _cluster: &MemberId, _max_age: Duration) -> Option<(usize, usize)> {
+        None
+    }
 
     /// Whether its objects distinguish an unreachable cluster from an unhealthy one.
     fn tells_offline(&self) -> bool {
@@ -99,6 +117,8 @@ pub(crate) struct Statement<'a> {
     pub record: Option<&'a str>,
     /// Whether it is within its objective, for a condition that keeps the record; `None` as `record` is.
     pub within: Option<&'a WithinObjective>,
+    /// What is published about its checks; empty for a fingerprint: a change of a check is a reason to write of its own.
+    pub checks: &'a [CheckReport],
     /// The cluster is known and on purpose not probed.
     pub paused: bool,
     /// The time of the write.
@@ -120,6 +140,8 @@ pub(crate) struct Target {
     pub prober: Box<dyn FnOnce() -> Arc<dyn ClusterProber> + Send>,
     /// How it is watched over.
     pub policy: Policy,
+    /// The labels of its object, by which checks select it.
+    pub labels: Labels,
     /// The cluster is locked: not probed, and never published as unknown for that.
     pub paused: bool,
     /// The health that its object shows; used only when the cluster is new to this process.
@@ -161,6 +183,11 @@ pub(crate) trait ClusterProber: Send + Sync + 'static {
     /// refused (`rule:probes-ask-members-only`). The engine cancels it by dropping the
     /// future, which leaves the prober usable.
     fn probe(&self, budget: Duration) -> BoxFuture<'_, Report>;
+
+    /// One run of a check, within its time limit and on a connection of its own.
+    fn examine<'a>(&'a self, _check: &'a Check) -> BoxFuture<'a, CheckEvidence> {
+        Box::pin(std::future::ready(CheckEvidence::Nothing("the cluster cannot be probed".into())))
+    }
 
     /// Has the next probe open a new connection.
     fn close_connection(&self) {}

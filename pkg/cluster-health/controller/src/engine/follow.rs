@@ -285,7 +285,8 @@ pub(crate) fn subscribe<M: ObjectModel>(
             if old.status != new.status {
                 registry.shows(&identity(new), flavour.shown(new));
             }
-            if flavour.is_work(old, new) || is_annotated_otherwise(old, new) {
+            let other_labels = old.metadata.labels != new.metadata.labels;
+            if flavour.is_work(old, new) || is_annotated_otherwise(old, new) || other_labels {
                 add(&new.metadata.key);
             }
         }

@@ -24,6 +24,9 @@ use super::flavour::{
     now,
 };
 use super::probes::Job;
+use crate::checks::Labels;
+
+mod checked;
 
 /// A cluster that is known. Its lock is held for moments only, and never while anything waits.
 pub(crate) struct MemberCluster {
@@ -49,6 +52,9 @@ pub(crate) struct MemberState {
     addresses: Vec<Box<str>>,
     pub(crate) policy: Policy,
     pub(crate) paused: bool,
+    labels: Labels,
+    /// The generation of the checks that it has; 0 when they have to be selected again.
+    checks_of: u64,
     /// Ends the task that is in charge now.
     task: CancellationToken,
     /// Voids the probe under way; a child of `task`, and another one for each probe.
@@ -117,6 +123,8 @@ impl MemberCluster {
             addresses: target.addresses,
             policy: target.policy,
             paused: target.paused,
+            labels: target.labels,
+            checks_of: 0,
             probe: task.child_token(),
             task,
             transitions: [0; 3],
@@ -158,6 +166,9 @@ impl MemberCluster {
         // Of a list that cannot be read, or of a paused cluster, nothing is known.
         if !target.addresses.is_empty() {
             state.addresses = target.addresses;
+        }
+        if state.labels != target.labels {
+            (state.labels, state.checks_of) = (target.labels, 0);
         }
         match (state.paused, target.paused) {
             (false, true) => state.member.pause(),
@@ -384,8 +395,15 @@ impl MemberCluster {
             return None;
         }
         let published = published.as_ref();
-        let statement =
-            Statement { published, message: "", record: None, within: None, paused, now };
+        let statement = Statement {
+            published,
+            message: "",
+            record: None,
+            within: None,
+            checks: &[],
+            paused,
+            now,
+        };
         let fingerprint = self.flavour.fingerprint(&self.cluster, &statement);
         let mut state = self.state.lock();
         let state = &mut *state;
@@ -448,8 +466,9 @@ impl Pending for MemberCluster {
         });
         let (record, within) = kept.unzip();
         let (record, within) = (record.as_deref(), within.as_ref());
+        let checks = &*self.view(|it| it.member.check_reports());
         let (published, message) = (published.as_ref(), &*message);
-        let statement = Statement { published, message, record, within, paused, now };
+        let statement = Statement { published, message, record, within, checks, paused, now };
         self.flavour.write(&self.cluster, &statement)
     }
 }

@@ -19,6 +19,8 @@ pub(crate) struct Counters {
     restarts: IntCounterVec,
     moves: IntCounterVec,
     episodes: IntCounterVec,
+    checks: IntCounterVec,
+    dropped_checks: IntCounterVec,
 }
 
 impl Counters {
@@ -66,7 +68,18 @@ impl Counters {
                 "How often the guard against outages of this process entered a state that is not clear.",
                 &["state"],
             )?,
+            checks: counter(
+                "clusterhealth_checks_total",
+                "Runs of the checks of --cluster-health-checks-config by result: passed, failed, or not-asked without an answer that can be judged.",
+                &["check", "outcome"],
+            )?,
+            dropped_checks: counter(
+                "clusterhealth_checks_dropped_total",
+                "Runs of checks that waited for their turn until the next one was due, and were not made.",
+                &[],
+            )?,
         };
+        counters.dropped_checks.with_label_values(&[] as &[&str]);
         for state in [GuardState::Suspect, GuardState::MassOutage, GuardState::Partition] {
             counters.episodes.with_label_values(&[state.label()]);
         }
@@ -89,6 +102,16 @@ impl Counters {
         let code = finding.code().map_or("", Code::label);
         self.duration.with_label_values(&[flavour, result]).observe(report.took.as_secs_f64());
         self.probes.with_label_values(&[flavour, result, code]).inc();
+    }
+
+    /// A check ran.
+    pub(crate) fn checked(&self, check: &str, outcome: &str) {
+        self.checks.with_label_values(&[check, outcome]).inc();
+    }
+
+    /// A run of a check came too late.
+    pub(crate) fn dropped_check(&self) {
+        self.dropped_checks.with_label_values(&[] as &[&str]).inc();
     }
 
     pub(crate) fn wrote(&self, flavour: &str, outcome: &str) {

@@ -259,6 +259,7 @@ impl<R: Resolve> Pipeline<R> {
             inputs,
             prober: self.prober(cluster.clone(), client),
             policy: Policy { objective, ..policy },
+            labels: object.metadata.labels.clone(),
             paused: false,
             published,
             record,

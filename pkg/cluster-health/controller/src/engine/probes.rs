@@ -1,13 +1,13 @@
-//! [`Permits`]: how many probes are under way at once. [`Job`]: one probe to make. [`ClientProber`]: one
+//! [`Permits`]: how many probes are under way at once. [`Job`]: one probe to make; [`CheckRun`]: one check. [`ClientProber`]: one
 //! member cluster as the engine probes it, in any flavour.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
-use health::{Code, Load, Moment, Report, is_insufficient, probes_at_once};
+use health::{Check, CheckEvidence, Code, Load, Moment, Report, is_insufficient, probes_at_once};
 use parking_lot::Mutex;
 use probe::{Client, Inputs, Reread};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -16,6 +16,7 @@ use tracing::warn;
 
 use super::flavour::{ClusterProber, Contact, MemberId};
 use super::resolve::Resolve;
+use crate::checks::requests::examine;
 use crate::secret_data::SecretData;
 
 /// A cap that follows the number of clusters, or stays where the operator put it.
@@ -73,6 +74,14 @@ impl Permits {
     pub(crate) fn is_insufficient(&self) -> bool {
         self.cap.lock().insufficient
     }
+}
+
+/// One run of a check.
+pub(crate) struct CheckRun {
+    pub(crate) check: Arc<Check>,
+    pub(crate) prober: Arc<dyn ClusterProber>,
+    /// Since when it has waited for its turn.
+    pub(crate) queued: Instant,
 }
 
 /// One probe to make.
@@ -162,6 +171,14 @@ impl<R: Resolve> ClusterProber for ClientProber<R> {
                 rotation.was_read.store(false, Ordering::Relaxed);
             }
             self.flavour.judge(&self.cluster, probed)
+        })
+    }
+
+    fn examine<'a>(&'a self, check: &'a Check) -> BoxFuture<'a, CheckEvidence> {
+        Box::pin(async move {
+            // A list that was made since the last run will do.
+            let nodes = self.flavour.nodes(&self.cluster, check.interval / 2);
+            examine(self.flavour.members().prober, &self.client(), check, nodes).await
         })
     }
 

@@ -115,6 +115,7 @@ async fn probe_for_ever(
         drop((permit, busy));
         match report {
             Some(Some(report)) => {
+                let report = member.gated(report, &clusters.checks);
                 member.hear(clusters.beats.of(member));
                 if !clusters.guard.is_clear() {
                     member.excuse(&report);

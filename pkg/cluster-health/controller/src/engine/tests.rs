@@ -11,6 +11,7 @@ use super::tasks;
 
 mod audit;
 mod beats;
+mod checks;
 mod exposition;
 mod guard;
 mod objective;

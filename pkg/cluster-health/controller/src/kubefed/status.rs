@@ -1,11 +1,13 @@
 //! The conditions of a member: written from the published health, and read back. Pure.
 
-use health::{Health, Published, Status};
+use std::borrow::Cow;
+
+use health::{CheckReport, CheckStatus, Health, Published, Status};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use crate::api::Condition;
 use crate::api::kubefed::KubeFedClusterStatus;
-use crate::api::{Condition, ConditionStatus};
 
 const READY: &str = "Ready";
 const OFFLINE: &str = "Offline";
@@ -45,6 +47,17 @@ pub(crate) fn fields(published: &Published, message: &str, held: &KubeFedCluster
     json!({ "status": status })
 }
 
+/// The message with the failed checks that it does not tell of yet: upstream's status has no other place for them.
+pub(crate) fn with_checks<'a>(message: &'a str, checks: &[CheckReport]) -> Cow<'a, str> {
+    let failed = checks.iter().filter(|it| it.status == Some(CheckStatus::Failed));
+    let texts = failed.map(|it| format!("{}: {}", it.name, it.message));
+    let texts: Vec<_> = texts.filter(|text| !message.contains(text)).collect();
+    if texts.is_empty() {
+        return message.into();
+    }
+    health::one_line(&format!("{message}; failed checks: {}", texts.join(", "))).into()
+}
+
 /// A hash of what matters in the status.
 pub(crate) fn fingerprint(health: Health, held: &KubeFedClusterStatus) -> u64 {
     let KubeFedClusterStatus { zones, region, .. } = held;
@@ -77,8 +90,8 @@ fn is_whole(status: &KubeFedClusterStatus) -> bool {
 }
 
 fn health(ready: Option<&Condition>, offline: Option<&Condition>) -> Option<Health> {
-    let ready = ready.and_then(|ready| Some((ready, from_api(&ready.status)?)));
-    let offline = offline.and_then(|offline| from_api(&offline.status));
+    let ready = ready.and_then(|ready| Some((ready, ready.status.known()?)));
+    let offline = offline.and_then(|offline| offline.status.known());
     match (ready, offline) {
         (Some((ready, status)), _) => {
             let told = Health::from_ready_reason(&ready.reason);
@@ -89,15 +102,6 @@ fn health(ready: Option<&Condition>, offline: Option<&Condition>) -> Option<Heal
         }
         (None, Some(Status::True)) => Some(Health::Unreachable),
         (None, _) => None,
-    }
-}
-
-fn from_api(status: &ConditionStatus) -> Option<Status> {
-    match status {
-        ConditionStatus::True => Some(Status::True),
-        ConditionStatus::False => Some(Status::False),
-        ConditionStatus::Unknown => Some(Status::Unknown),
-        ConditionStatus::Other(_) => None,
     }
 }
 

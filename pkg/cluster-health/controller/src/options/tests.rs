@@ -52,6 +52,7 @@ fn every_value_that_cannot_be_is_refused_with_its_flag() {
         "--cluster-health-capi-namespaces=a,b/c",
         "--cluster-health-shards-namespace=",
         "--cluster-health-beats-namespace=a/b",
+        "--cluster-health-checks-config=a",
         "--healthcheck-period=0s",
         "--cluster-health-tke-timeout=0s",
         "--cluster-health-tke-failure-threshold=0",

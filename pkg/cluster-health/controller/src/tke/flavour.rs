@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use health::{Code, Finding, Health, Policy, ProbePath, Report};
+use health::{Code, Finding, Health, Policy, ProbePath, Report, Status};
 use jiff::Timestamp;
 use kube_api::Resource;
 use objects::Object;
@@ -21,7 +21,8 @@ use super::status::{
     write,
 };
 use super::summary_metrics::SummaryMetrics;
-use crate::api::tke::{self, CLUSTERS, ClusterCredential, Phase};
+use crate::api::Condition;
+use crate::api::tke::{self, CLUSTERS, ClusterCredential, NodeCounts, Phase};
 use crate::engine::{
     Contact, Flavour, FlavourRegistry, MemberId, Members, ObjectModel, Objects, Resolve, Seed,
     Statement, StatusWrite, Supervision, ends_soon, identity,
@@ -125,6 +126,23 @@ impl Flavour for Tke {
 
     fn stored(&self, cluster: &MemberId) -> Option<Health> {
         seed(&*self.objects.get(cluster)?, Timestamp::now()).map(|published| published.health)
+    }
+
+    fn keeps_checks(&self) -> bool {
+        true
+    }
+
+    fn stored_check(&self, cluster: &MemberId, check: &str) -> Option<Status> {
+        let object = self.objects.get(cluster)?;
+        Condition::find(&object.status.conditions, check)?.status.known()
+    }
+
+    fn nodes(&self, cluster: &MemberId, max_age: Duration) -> Option<(usize, usize)> {
+        let (_, latest) = self.details.target(cluster)?;
+        let latest = latest.try_lock().ok()?;
+        let (_, totals) = latest.as_ref().filter(|(begun, _)| begun.elapsed() < max_age)?;
+        let NodeCounts { total, ready, .. } = totals.counts;
+        Some((usize::try_from(ready).ok()?, usize::try_from(total).ok()?))
     }
 
     fn tells_offline(&self) -> bool {

@@ -3,7 +3,7 @@
 //!
 //! All fields of ours are written each time: server-side apply removes what is left out.
 
-use health::{Code, Finding, Health, ProbePath, Published, Status};
+use health::{CheckReport, Code, Finding, Health, ProbePath, Published, Status};
 use jiff::Timestamp;
 use objects::Object;
 use serde_json::{Value, json};
@@ -60,6 +60,8 @@ pub(crate) struct Written {
     headline: Option<Headline>,
     version: String,
     conditions: Vec<Condition>,
+    /// The conditions of checks, which are in no fingerprint.
+    checks: Vec<Condition>,
     resource: Option<ResourceSummary>,
     /// None while those of the status are not ours.
     addresses: Option<Vec<ClusterAddress>>,
@@ -95,6 +97,7 @@ pub(crate) fn write(
         headline: owns_phase(cluster).then(|| headline(status, health, check.as_ref())),
         version: facts.version.clone().unwrap_or_else(|| status.version.clone()),
         conditions: check.into_iter().chain(others).collect(),
+        checks: statement.checks.iter().filter_map(|check| of_check(check, status)).collect(),
         resource: resource.map(|summary| schema.of(summary)),
         addresses: are_ours(cluster).then(|| cluster.body.spec.addresses.clone()),
         record: statement.record.map(str::to_owned),
@@ -104,7 +107,8 @@ pub(crate) fn write(
 impl Written {
     /// The fields to write, with the resourceVersion they rest on: another actor may own the phase now (`rule:phases-of-others-are-kept`).
     pub(crate) fn fields(&self, cluster: &Object<Cluster>) -> Value {
-        let mut status = json!({ "conditions": self.conditions });
+        let conditions: Vec<_> = self.conditions.iter().chain(&self.checks).collect();
+        let mut status = json!({ "conditions": conditions });
         if let Some(Headline { phase, reason, message }) = &self.headline {
             if let Some(phase) = phase {
                 status["phase"] = json!(phase);
@@ -264,6 +268,24 @@ fn health_check(cached: Option<&Condition>, statement: &Statement<'_>) -> Option
         last_transition_time: Some(since),
         reason: reason.to_owned(),
         message: message.to_owned(),
+    })
+}
+
+/// The condition about a check: that of the object until this process has a status.
+fn of_check(check: &CheckReport, stored: &ClusterStatus) -> Option<Condition> {
+    let cached = cached(stored, &check.name);
+    let Some(status) = check.status else { return cached.cloned() };
+    let (kind, reason) = (check.name.to_string(), status.reason());
+    let status = ConditionStatus::from(status.status());
+    let same = cached.filter(|cached| cached.status == status);
+    let since = same.and_then(|same| same.last_transition_time).unwrap_or(check.since);
+    Some(Condition {
+        kind,
+        status,
+        last_probe_time: check.probed,
+        last_transition_time: Some(since),
+        reason: reason.to_owned(),
+        message: check.message.to_string(),
     })
 }
 

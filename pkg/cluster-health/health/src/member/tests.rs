@@ -2,6 +2,7 @@
 
 mod beats;
 mod by_lease;
+mod checked;
 mod explaining;
 mod publishing;
 mod time;
@@ -93,7 +94,9 @@ impl Bench {
                 self.member.sweep(&self.policy, now);
             }
             letter => {
-                let (started, report) = (self.now(), self.report(letter));
+                let started = self.now();
+                let report = self.report(letter);
+                let report = self.member.gated(report, true);
                 self.member.begin(started.monotonic);
                 let effect =
                     self.member.complete(&report, &self.policy, started.monotonic + S(1), 0.5);

@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use health::{Code, ProbePath, one_line};
-use http::StatusCode;
+use http::{StatusCode, header};
+use jiff::Timestamp;
+use jiff::fmt::rfc2822::DateTimeParser;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use super::run::Shared;
@@ -29,6 +31,8 @@ pub struct Read {
     pub status: StatusCode,
     /// All of the body.
     pub body: Vec<u8>,
+    /// The header `Date`: when it was sent, by the clock of the server.
+    pub date: Option<Timestamp>,
 }
 
 /// A read without an answer.
@@ -142,15 +146,20 @@ impl<'a> Reader<'a> {
     /// Keeps the connection when the answer was read to its end.
     async fn exchange(&mut self, mut link: Link, path: &str, most: usize) -> Result<Read, Failure> {
         let head = link.send(self.client.request(link.endpoint, path)?).await?;
-        let status = head.status();
+        let (status, date) = (head.status(), date(&head));
         match link.read(head, most).await? {
             Body::Whole(body) => {
                 self.link = Some(link);
-                Ok(Read { status, body })
+                Ok(Read { status, body, date })
             }
             Body::TooLong => Err(too_long(most)),
         }
     }
+}
+
+fn date(head: &Head) -> Option<Timestamp> {
+    let text = head.headers().get(header::DATE)?.to_str().ok()?;
+    DateTimeParser::new().parse_timestamp(text).ok()
 }
 
 /// Half of the time until `end` is for a connection that is open already.

@@ -14,7 +14,15 @@ fn published(health: Health) -> Published {
 }
 
 fn says(message: &str) -> Statement<'_> {
-    Statement { published: None, message, record: None, within: None, paused: false, now: now() }
+    Statement {
+        published: None,
+        message,
+        record: None,
+        within: None,
+        checks: &[],
+        paused: false,
+        now: now(),
+    }
 }
 
 fn status_of(fields: &Value) -> ClusterProfileStatus {
@@ -156,4 +164,49 @@ fn the_condition_about_the_objective_keeps_the_record_and_changes_no_fingerprint
     assert_eq!(shown(&later, &manager), Some(fingerprint(Health::Ready, &manager)));
     assert!(since(&written(&spent, &stored)) > long_ago, "the status has changed");
     assert_eq!(record(&ClusterProfileStatus::default()), None);
+}
+
+/// rule:a-restart-changes-nothing
+#[test]
+fn a_check_has_a_condition_of_its_own_and_that_of_the_object_stays_until_there_is_a_result() {
+    let check = |status| health::CheckReport {
+        name: "DNS".into(),
+        status,
+        message: "it is there".into(),
+        since: time("2026-11-21T12:20:00Z"),
+        probed: Some(time("2026-11-21T12:25:00Z")),
+    };
+    let written = |status, stored: &ClusterProfileStatus| {
+        let statement = Statement { checks: &[check(status)], ..says("ok") };
+        status_of(&fields(&published(Health::Ready), &statement, &OfManager::default(), stored))
+    };
+    let kind = "infra-controller-manager/DNS";
+    let none = ClusterProfileStatus::default();
+    assert_eq!(Condition::find(&written(None, &none).conditions, kind), None);
+    let failed = written(Some(health::CheckStatus::Failed), &none);
+    let expected = json!({
+        "type": kind, "status": "False", "reason": "CheckFailed",
+        "lastTransitionTime": "2026-11-21T12:20:00Z",
+        "message": "it is there; probed 2026-11-21T12:25:00Z",
+    });
+    assert_eq!(json!(Condition::find(&failed.conditions, kind)), expected);
+    assert_eq!(shared_conditions::stored_check(&failed.conditions, "DNS"), Some(Status::False));
+    assert_eq!(written(None, &failed).conditions, failed.conditions);
+    let mut older = failed.clone();
+    let long_ago = Some(time("2026-11-01T00:00:00Z"));
+    for condition in &mut older.conditions {
+        condition.last_transition_time = long_ago;
+    }
+    let since = |status: &ClusterProfileStatus| {
+        Condition::find(&status.conditions, kind).unwrap().last_transition_time
+    };
+    assert_eq!(since(&written(Some(health::CheckStatus::Failed), &older)), long_ago);
+    assert_ne!(since(&written(Some(health::CheckStatus::NotAsked), &older)), long_ago);
+    let gone =
+        status_of(&fields(&published(Health::Ready), &says("ok"), &OfManager::default(), &failed));
+    assert_eq!(Condition::find(&gone.conditions, kind), None, "the check is no more");
+    let statement = Statement { checks: &[check(None)], ..says("") };
+    let paused = shared_conditions::paused("it moves", &statement, &failed.conditions);
+    let paused = Condition::find(&paused, kind).unwrap();
+    assert_eq!((paused.status.known(), &*paused.reason), (Some(Status::Unknown), "ClusterPaused"));
 }

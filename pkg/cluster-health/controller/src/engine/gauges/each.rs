@@ -34,12 +34,13 @@ enum Which {
     Endpoints,
     Waived,
     Beat,
+    Check,
     Differs,
     Transitions,
 }
 
 /// Name, further label and help, in the order of [`Which`].
-const FAMILIES: [(&str, Option<&str>, &str); 17] = [
+const FAMILIES: [(&str, Option<&str>, &str); 18] = [
     (
         "clusterhealth_cluster_ready",
         None,
@@ -112,6 +113,11 @@ const FAMILIES: [(&str, Option<&str>, &str); 17] = [
         "Time since the cluster renewed its Lease in --cluster-health-beats-namespace, in which a renewal could be seen.",
     ),
     (
+        "clusterhealth_check_status",
+        Some("check"),
+        "Published status of a check of --cluster-health-checks-config: 1 passed, 0 failed, -1 unknown.",
+    ),
+    (
         "clusterhealth_cluster_audit_differs",
         None,
         "In an audit, 1 when the stored health differs from the result of the probes for a while, else 0.",
@@ -160,6 +166,7 @@ fn read(families: &[Family], registry: &ClusterRegistry, audit: bool) -> Vec<Vec
             reading.health(labels, it);
             reading.availability(labels, it, now);
             reading.contact(labels, &it.contact());
+            reading.checks(labels, it);
             if audit {
                 let differs = it.difference.as_ref().is_some_and(Difference::is_lasting);
                 reading.put(Which::Differs, labels, f64::from(u8::from(differs)));
@@ -221,6 +228,14 @@ impl Reading<'_> {
         }
     }
 
+    fn checks(&mut self, labels: [&str; 3], it: &MemberState) {
+        for check in it.member.check_reports() {
+            if let Some(status) = check.status {
+                self.put_with(Which::Check, labels, &check.name, number(status.status()));
+            }
+        }
+    }
+
     fn contact(&mut self, labels: [&str; 3], contact: &Contact) {
         let Contact { credential, certificate, endpoints, waived } = contact;
         self.end(Which::Credential, labels, credential.as_ref());
@@ -244,7 +259,11 @@ impl Reading<'_> {
 }
 
 fn ready(published: Option<&Published>) -> f64 {
-    match published.map_or(Status::Unknown, |published| published.ready.status) {
+    number(published.map_or(Status::Unknown, |published| published.ready.status))
+}
+
+fn number(status: Status) -> f64 {
+    match status {
         Status::True => 1.0,
         Status::False => 0.0,
         Status::Unknown => -1.0,

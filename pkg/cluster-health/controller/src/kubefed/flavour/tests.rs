@@ -124,8 +124,10 @@ fn written(flavour: &KubeFed, member: &MemberId, record: Option<&str>) -> serde_
     let now = now();
     let published = health::Published::seed(Health::Ready, now.wall, now.wall, None);
     let (published, message, paused) = (Some(&published), "", false);
-    let write =
-        flavour.write(member, &Statement { published, message, record, within: None, paused, now });
+    let write = flavour.write(
+        member,
+        &Statement { published, message, record, within: None, checks: &[], paused, now },
+    );
     match write.unwrap() {
         StatusWrite::Apply(fields)
         | StatusWrite::Shared(fields)

@@ -157,3 +157,19 @@ fn the_fingerprint_follows_what_matters() {
     assert_eq!(distinct.len(), all.len());
     assert_ne!(fingerprint(Health::Ready, &zoned), fingerprint(Health::Ready, &held));
 }
+
+#[test]
+fn failed_checks_stand_in_the_message_once() {
+    let check = |name: &str, status| CheckReport {
+        name: name.into(),
+        status,
+        message: "gone".into(),
+        since: time(0),
+        probed: None,
+    };
+    let (failed, passed) = (Some(CheckStatus::Failed), Some(CheckStatus::Passed));
+    let checks = [check("A", failed), check("B", passed), check("C", None), check("D", failed)];
+    assert_eq!(with_checks("ok", &checks), "ok; failed checks: A: gone, D: gone");
+    assert_eq!(with_checks("check: A: gone", &checks), "check: A: gone; failed checks: D: gone");
+    assert_eq!(with_checks("ok", &checks[1..3]), "ok");
+}

@@ -27,7 +27,15 @@ fn written(cluster: &Object<Cluster>, said: &Said<'_>, facts: &Facts) -> Written
     let (published, paused) = (said.published, said.paused);
     write(
         cluster,
-        &Statement { published, message: "how it is", record: None, within: None, paused, now },
+        &Statement {
+            published,
+            message: "how it is",
+            record: None,
+            within: None,
+            checks: &[],
+            paused,
+            now,
+        },
         facts,
         StatusSchema::Ours,
     )
@@ -222,8 +230,15 @@ fn a_schema_without_our_extensions_gets_none_of_them_and_shows_what_was_written(
     let mut facts = Facts::default();
     (facts.summary, facts.notable) = (Some(summary.clone()), Some(summary.clone()));
     let now = Moment { monotonic: std::time::Instant::now(), wall: time(NOW) };
-    let statement =
-        Statement { published: None, message: "", record: None, within: None, paused: false, now };
+    let statement = Statement {
+        published: None,
+        message: "",
+        record: None,
+        within: None,
+        checks: &[],
+        paused: false,
+        now,
+    };
     let before = cluster(|_| {});
     let written = write(&before, &statement, &facts, StatusSchema::Upstream);
     assert_eq!(written.fields(&before)["status"]["resource"], upstream);
@@ -322,7 +337,8 @@ fn a_record_is_written_and_changes_no_fingerprint() {
     let with = |record| {
         let now = Moment { monotonic: std::time::Instant::now(), wall: time(NOW) };
         let (published, message, paused) = (Some(&ready), "", false);
-        let statement = Statement { published, message, record, within: None, paused, now };
+        let statement =
+            Statement { published, message, record, within: None, checks: &[], paused, now };
         write(&cluster, &statement, &Facts::default(), StatusSchema::Ours)
     };
     let [none, first, second] = [None, Some("v1.1."), Some("v1.2.")].map(with);
@@ -336,4 +352,47 @@ fn a_record_is_written_and_changes_no_fingerprint() {
         fingerprint_of(&cluster, None, StatusSchema::Ours)
     };
     assert_eq!(shown("v1.1."), shown("v1.2."));
+}
+
+#[test]
+fn a_check_has_a_condition_of_its_name_that_no_fingerprint_has() {
+    let check = |status| CheckReport {
+        name: "CoreDNS".into(),
+        status,
+        message: "it is there".into(),
+        since: time(BEFORE),
+        probed: Some(time(NOW)),
+    };
+    let now = Moment { monotonic: std::time::Instant::now(), wall: time(NOW) };
+    let published = published(Health::Ready, BEFORE);
+    let written = |object: &Object<Cluster>, checks: &[CheckReport]| {
+        let (published, message) = (Some(&published), "");
+        let statement = Statement {
+            published,
+            message,
+            record: None,
+            within: None,
+            checks,
+            paused: false,
+            now,
+        };
+        write(object, &statement, &Facts::default(), StatusSchema::Ours)
+    };
+    let object = in_phase("Running");
+    let passed = written(&object, &[check(Some(health::CheckStatus::Passed))]);
+    let expected = json!({
+        "type": "CoreDNS", "status": "True", "reason": "CheckPassed", "message": "it is there",
+        "lastProbeTime": NOW, "lastTransitionTime": BEFORE,
+    });
+    assert_eq!(passed.fields(&object)["status"]["conditions"][1], expected);
+    assert_eq!(passed.fingerprint(None), written(&object, &[]).fingerprint(None));
+    let mut older = expected;
+    older["lastTransitionTime"] = LONG_AGO.into();
+    let stored = cluster(|object| {
+        object["status"] = json!({"phase": "Running", "conditions": [older]});
+    });
+    let again = written(&stored, &[check(Some(health::CheckStatus::Passed))]).fields(&stored);
+    assert_eq!(again["status"]["conditions"][1]["lastTransitionTime"], LONG_AGO);
+    let unknown = written(&stored, &[check(None)]).fields(&stored);
+    assert_eq!(unknown["status"]["conditions"][1], older, "no result yet");
 }

@@ -144,3 +144,19 @@ async fn a_connection_that_is_too_old_or_idled_too_long_carries_no_other_read() 
         assert_eq!(server.connections(), 2);
     }
 }
+
+#[tokio::test]
+async fn the_clock_of_the_server_is_read_with_the_answer() {
+    let server = Server::plain(|asked: &Asked| match &*asked.path {
+        "/dated" => Reply::Last(
+            "HTTP/1.1 200 OK\r\ndate: Tue, 24 Nov 2026 12:00:00 GMT\r\ncontent-length: 0\r\n\r\n",
+        ),
+        _ => Reply::Last("HTTP/1.1 200 OK\r\ndate: today\r\ncontent-length: 0\r\n\r\n"),
+    })
+    .await;
+    let bench = Bench::new(&inputs(&[server.url()]));
+    let mut reader = bench.prober.reader(&bench.client);
+    let dated = reader.get("/dated", MOST, AMPLE).await.unwrap();
+    assert_eq!(dated.date, Some("2026-11-24T12:00:00Z".parse().unwrap()));
+    assert_eq!(reader.get("/other", MOST, AMPLE).await.unwrap().date, None);
+}
