@@ -26,35 +26,7 @@ use thiserror::Error;
 pub use ipnet::IpNet;
 pub use ledger::{Allocated, Change, Conflict, Ledger, Occupied};
 pub use pool::{Candidate, Pool};
-pub use prefix::{Family, canonical, parse};
-
-/// The text is not a CIDR. The quoted text is cut after a few dozen characters, since it may come
-/// from any Node object.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum ParseError {
-    /// The text has no `/`.
-    #[error(
-        "cannot read CIDR {text:?}: the prefix length is missing, write it as <address>/<length>"
-    )]
-    NoPrefix {
-        /// The text that was read.
-        text: String,
-    },
-    /// The part before the `/` is not an IP address.
-    #[error("cannot read CIDR {text:?}: the part before '/' is not an IPv4 or IPv6 address")]
-    Address {
-        /// The text that was read.
-        text: String,
-    },
-    /// The part after the `/` is not a number, or longer than the address.
-    #[error("cannot read CIDR {text:?}: the prefix length must be a number from 0 to {max}")]
-    PrefixLength {
-        /// The text that was read.
-        text: String,
-        /// The longest prefix of the address family.
-        max: u8,
-    },
-}
+pub use prefix::{Family, ParseError, canonical, parse};
 
 /// A cluster CIDR cannot be cut with the node mask asked for.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]

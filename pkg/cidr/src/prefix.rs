@@ -12,14 +12,41 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::IpNet;
-
-use crate::ParseError;
+use thiserror::Error;
 
 /// How much of a text an error repeats. The longest valid CIDR has 49 characters.
 const QUOTED_CHARS: usize = 64;
 
 /// The prefix under which IPv6 writes IPv4 addresses (RFC 4291 2.5.5.2).
 const MAPPED_PREFIX: u8 = 96;
+
+/// The text is not a CIDR. The quoted text is cut after a few dozen characters, since it may come
+/// from any Node object.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ParseError {
+    /// The text has no `/`.
+    #[error(
+        "cannot read CIDR {text:?}: the prefix length is missing, write it as <address>/<length>"
+    )]
+    NoPrefix {
+        /// The text that was read.
+        text: String,
+    },
+    /// The part before the `/` is not an IP address.
+    #[error("cannot read CIDR {text:?}: the part before '/' is not an IPv4 or IPv6 address")]
+    Address {
+        /// The text that was read.
+        text: String,
+    },
+    /// The part after the `/` is not a number, or longer than the address.
+    #[error("cannot read CIDR {text:?}: the prefix length must be a number from 0 to {max}")]
+    PrefixLength {
+        /// The text that was read.
+        text: String,
+        /// The longest prefix of the address family.
+        max: u8,
+    },
+}
 
 /// Reads a CIDR and masks its host bits.
 ///
