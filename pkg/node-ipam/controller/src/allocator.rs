@@ -18,7 +18,6 @@ mod cluster_cidrs;
 mod findings;
 mod observing;
 mod pool_source;
-mod selecting;
 mod sending;
 mod shortage;
 mod unassigned;

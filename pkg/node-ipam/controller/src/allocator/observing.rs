@@ -83,6 +83,17 @@ impl Allocator {
         effects
     }
 
+    /// Takes in a Node without CIDRs that is not selected. Its key comes into the queue only to
+    /// settle a PATCH of unknown outcome.
+    fn see_unselected(&mut self, uid: &Uid) -> Effects {
+        let Some(node) = self.unassigned.get_mut(uid) else { return Effects::default() };
+        node.is_selected = false;
+        let unsettled = node.outcome().is_open().then(|| node.name.clone());
+        let mut effects = self.end_unselected(uid);
+        effects.wake.extend(unsettled);
+        effects
+    }
+
     fn see_assigned(&mut self, node: &Node, now: Instant) -> Effects {
         let mut effects = Effects::default();
         let (cidrs, garbage) = parse_cidrs(node);
@@ -137,6 +148,16 @@ impl Allocator {
             self.after_release(&mut effects);
         }
         effects
+    }
+
+    /// Notes whether a Node with CIDRs is selected; true when that was otherwise before.
+    fn note_selection(&mut self, node: &Node) -> bool {
+        let was_unselected = self.unselected.contains(&node.uid);
+        match (was_unselected, node.is_selected) {
+            (true, true) => self.unselected.remove(&node.uid),
+            (false, false) => self.unselected.insert(node.uid.clone()),
+            (true, false) | (false, true) => false,
+        }
     }
 
     /// Counts the CIDRs of a Node that lie outside of all pools.

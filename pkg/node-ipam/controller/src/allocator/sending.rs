@@ -9,7 +9,7 @@ use cidr::IpNet;
 use tokio::time::Instant;
 
 use super::findings::Skipped;
-use super::unassigned::{QueuePosition, Route};
+use super::unassigned::{QueuePosition, Route, Unassigned};
 use super::{Allocator, Assignment, Effects, Owner, Phase, Shortage, Uid};
 
 /// The next step after a consistent read that shows a Node still without CIDRs.
@@ -211,6 +211,22 @@ impl Allocator {
             }
         }
         self.after_release(effects);
+    }
+
+    /// Frees what is reserved for a Node that is no longer selected, unless it may yet get it.
+    pub(crate) fn end_unselected(&mut self, uid: &Uid) -> Effects {
+        let mut effects = Effects::default();
+        let is_over = |node: &Unassigned| !node.may_get() && !node.outcome().is_open();
+        if !self.unassigned.get(uid).is_some_and(|node| is_over(node)) {
+            return effects;
+        }
+        self.close(uid);
+        self.clear_findings(uid);
+        self.ledger.release(&Owner::Node(uid.clone()));
+        self.cloud.waiting.remove(uid);
+        effects.merge(self.vm_was_read(uid));
+        self.after_release(&mut effects);
+        effects
     }
 
     /// Whether others are to take the place of the blocks that are reserved for a Node: another owner's claim

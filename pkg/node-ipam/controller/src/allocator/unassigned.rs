@@ -110,6 +110,12 @@ impl Unassigned {
         self.outcome().is_open() || self.route() != Route::NotRequested
     }
 
+    /// Whether the Node may get its block. What the cloud may have routed already is finished
+    /// (`rule:begun-alias-is-finished`).
+    pub(super) fn may_get(&self) -> bool {
+        self.is_selected || self.route() != Route::NotRequested
+    }
+
     /// A PATCH was refused by 429 at `now`; when the first one was.
     pub(super) fn throttled_first(&mut self, now: Instant) -> Instant {
         *self.history.get_or_insert_default().throttled_first.get_or_insert(now)
