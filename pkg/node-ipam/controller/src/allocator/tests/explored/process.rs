@@ -48,6 +48,8 @@ pub(super) struct Process {
     /// Events on their way to it.
     pub(super) events: VecDeque<Event>,
     pub(super) workers: [Worker; 3],
+    /// The server may have another history than the cache.
+    pub(super) is_doubted: bool,
 }
 
 impl Process {
@@ -60,7 +62,8 @@ impl Process {
         }
         allocator.set_in_list(false);
         let shown = store.nodes;
-        Self { allocator, shown, events: VecDeque::new(), workers: [Worker::Idle; 3] }
+        let workers = [Worker::Idle; 3];
+        Self { allocator, shown, events: VecDeque::new(), workers, is_doubted: false }
     }
 
     /// Takes in the next event.
@@ -164,8 +167,8 @@ impl Process {
 
     /// Adds all that its future depends on. What is only told, in events and metrics, is left out.
     pub(super) fn hash_into(&self, hasher: &mut DefaultHasher, now: Instant) {
-        let Self { allocator, shown, events, workers } = self;
-        (shown, events).hash(hasher);
+        let Self { allocator, shown, events, workers, is_doubted } = self;
+        (shown, events, is_doubted).hash(hasher);
         for worker in workers {
             match *worker {
                 Worker::Idle => 0_u8.hash(hasher),

@@ -112,6 +112,8 @@ impl Request {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Store {
     pub(super) nodes: [Option<Shown>; 3],
+    /// The Nodes before the last change.
+    pub(super) past: Option<[Option<Shown>; 3]>,
     pub(super) requests: Vec<Request>,
     /// The next life of each name.
     lives: [u8; 3],
@@ -127,11 +129,13 @@ impl Store {
     }
 
     pub(super) fn set(&mut self, shown: Shown) -> Event {
+        self.past = Some(self.nodes);
         self.nodes[shown.id.name] = Some(shown);
         Event::Seen(shown)
     }
 
     pub(super) fn remove(&mut self, name: usize) -> Option<Event> {
+        self.past = Some(self.nodes);
         self.nodes[name].take().map(|shown| Event::Gone(shown.id))
     }
 
@@ -166,6 +170,12 @@ impl Store {
         let mut of_name = self.requests.iter().filter(|it| it.id.name == name);
         of_name
             .all(|it| !matches!(it.place, Place::Accepted(reads) if reads >= READS_BEFORE_COMMIT))
+    }
+
+    /// The last change is undone, and nothing is written any more that was under way.
+    pub(super) fn restore(&mut self) {
+        self.nodes = self.past.take().unwrap_or(self.nodes);
+        self.requests.clear();
     }
 
     /// Forgets what nothing follows from.

@@ -7,6 +7,7 @@ use cidr::{IpNet, Pool};
 use state_explorer::Model;
 use tokio::time::Instant;
 
+use super::action::Action;
 use super::process::{Absent, Process, Worker};
 use super::store::{Event, Id, PATCH_LIMIT, Place, Request, Shown, Store};
 use crate::patch::Class;
@@ -21,6 +22,10 @@ pub(super) struct Budget {
     pub(super) deletions: u8,
     /// Blocks that another allocator sets.
     pub(super) foreign: u8,
+    /// Terms that end while their process is stopped.
+    pub(super) deposed: u8,
+    /// Restores of etcd.
+    pub(super) restores: u8,
 }
 
 /// What is the same in all states.
@@ -30,9 +35,22 @@ pub(super) struct Bounds {
     pub(super) pool: (&'static str, u8),
     /// Events that the watch is behind by at the most.
     pub(super) lag: usize,
-    /// Whether the next process waits until no PATCH of the one before can be applied, as the fence
-    /// of a term ensures (`rule:lease-rights-end-before-the-lease`).
-    pub(super) is_fenced: bool,
+    /// What does not hold of the rest of the world.
+    pub(super) without: Option<Assumption>,
+}
+
+/// What the claims rest on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Assumption {
+    /// The next process waits until no PATCH of the one before can be applied, as the fence of a term
+    /// ensures (`rule:lease-rights-end-before-the-lease`).
+    Fence,
+    /// The server applies a PATCH before the deadline that it names, or never.
+    Deadline,
+    /// A process that was stopped looks at the fence again before a PATCH leaves.
+    SecondLook,
+    /// A process whose connection broke sends nothing until it has listed all Nodes.
+    ListInDoubt,
 }
 
 impl Bounds {
@@ -40,49 +58,14 @@ impl Bounds {
         vec![Pool::new(cidr::parse(self.pool.0).unwrap(), self.pool.1, 16).unwrap()]
     }
 
+    fn has(&self, assumption: Assumption) -> bool {
+        self.without != Some(assumption)
+    }
+
     fn blocks(&self) -> impl Iterator<Item = IpNet> {
         let pool = self.pools().remove(0);
         (0..pool.blocks()).filter_map(move |index| pool.block(index))
     }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Action {
-    /// A Node of this name is created.
-    Join(usize),
-    /// A Node is to go, and a finalizer holds it.
-    Delete(usize),
-    /// It goes.
-    Remove(usize),
-    /// Another allocator gives it the block of this number.
-    SetByOther(usize, usize),
-    /// The process gets the next event.
-    Watch,
-    /// A worker takes the key of a Node.
-    Work(usize),
-    /// Its PATCH leaves.
-    Send(usize),
-    /// The store answers its read.
-    Read(usize),
-    /// The answer to the read arrives.
-    TakeRead(usize),
-    /// A PATCH arrives in time and is written.
-    Apply(usize),
-    /// A PATCH arrives in time and waits for the disk.
-    Accept(usize),
-    /// The server refuses a PATCH by 429.
-    Refuse(usize),
-    /// A PATCH never arrives; nothing is answered.
-    Drop(usize),
-    /// The process gets the answer to a PATCH.
-    Answer(usize),
-    /// It does not.
-    Lose(usize),
-    /// Nothing happens until the next deadline.
-    Wait,
-    Crash,
-    /// The next process lists all Nodes.
-    Start,
 }
 
 /// One state.
@@ -92,6 +75,8 @@ pub(super) struct World {
     pub(super) left: Budget,
     pub(super) store: Store,
     pub(super) process: Option<Process>,
+    /// What a stopped process of an ended term is about to send.
+    pub(super) late: Vec<(Id, IpNet)>,
     pub(super) now: Instant,
 }
 
@@ -99,7 +84,7 @@ impl World {
     pub(super) fn new(bounds: Bounds, left: Budget) -> Self {
         let (store, now) = (Store::default(), Instant::now());
         let process = Some(Process::start(bounds.pools(), &store, now));
-        Self { bounds, left, store, process, now }
+        Self { bounds, left, store, process, late: Vec::new(), now }
     }
 
     fn tell(&mut self, event: Option<Event>) {
@@ -127,13 +112,15 @@ impl World {
     /// A PATCH on the wire is gone by the end of its time.
     fn can_wait(&self) -> bool {
         let mut requests = self.store.requests.iter();
-        self.next_deadline()
-            .is_some_and(|next| requests.all(|it| it.place != Place::Wire || it.left > next))
+        let has_deadline = self.bounds.has(Assumption::Deadline);
+        self.next_deadline().is_some_and(|next| {
+            !has_deadline || requests.all(|it| it.place != Place::Wire || it.left > next)
+        })
     }
 
     fn can_start(&self) -> bool {
         let mut requests = self.store.requests.iter();
-        !self.bounds.is_fenced || requests.all(|it| it.place != Place::Wire)
+        !self.bounds.has(Assumption::Fence) || requests.all(|it| it.place != Place::Wire)
     }
 
     /// What others are known to have is not sent.
@@ -141,6 +128,10 @@ impl World {
         let now = self.now;
         let Some(process) = &mut self.process else { return Ok(()) };
         let Worker::Ready { id, block } = process.workers[name] else { return Ok(()) };
+        if process.is_doubted {
+            process.workers[name] = Worker::Idle;
+            return Ok(());
+        }
         // A read may have told that a Node is gone before the watch does.
         let others = process.shown.iter().flatten().filter(|it| it.id != id);
         let mut others = others.filter(|it| process.allocator.is_live(&it.id.uid()));
@@ -155,6 +146,45 @@ impl World {
         match taken.filter(|_| departure.is_some()) {
             Some(other) => Err(format!("{block} of {} is sent for {id}", other.id)),
             None => Ok(()),
+        }
+    }
+
+    fn wait(&mut self) {
+        let next = self.next_deadline().unwrap_or_default();
+        self.now += next;
+        for request in &mut self.store.requests {
+            request.left = request.left.saturating_sub(next);
+        }
+    }
+
+    /// The term ends, and with it all that the process waits for.
+    fn depose(&mut self) {
+        self.left.deposed -= 1;
+        let process = self.process.take();
+        for worker in process.iter().flat_map(|it| it.workers) {
+            if let Worker::Ready { id, block } = worker {
+                self.late.push((id, block));
+            }
+        }
+        self.store.requests.iter_mut().for_each(|it| it.is_awaited = false);
+    }
+
+    /// What the API servers were about to write is lost with the last change.
+    fn restore(&mut self) {
+        self.left.restores -= 1;
+        for number in 0..self.store.requests.len() {
+            if self.store.requests[number].is_awaited {
+                self.answer(number, None);
+            }
+        }
+        self.store.restore();
+        let Some(process) = &mut self.process else { return };
+        process.events.clear();
+        process.is_doubted = self.bounds.has(Assumption::ListInDoubt);
+        for worker in &mut process.workers {
+            if matches!(worker, Worker::Reading { .. }) {
+                *worker = Worker::Idle;
+            }
         }
     }
 
@@ -192,9 +222,11 @@ impl World {
             }
         }
         let Some(process) = &self.process else { return Ok(()) };
+        let is_kept =
+            [Assumption::Fence, Assumption::SecondLook].map(|it| self.bounds.has(it)) == [true; 2];
         for request in self.store.requests.iter().filter(|it| it.is_open()) {
             let node = process.allocator.unassigned.get(&request.id.uid());
-            if self.bounds.is_fenced && node.is_some_and(|it| !it.outcome().is_open()) {
+            if is_kept && node.is_some_and(|it| !it.outcome().is_open()) {
                 return Err(format!("{request:?} is open, and its Node counts as unwritten"));
             }
         }
@@ -214,6 +246,7 @@ impl Model for World {
         };
         let (left, tells) = (self.left, self.may_tell());
         let runs = self.process.is_some();
+        let is_doubted = self.process.as_ref().is_some_and(|it| it.is_doubted);
         for name in 0..self.bounds.nodes {
             let node = self.store.nodes[name];
             may(tells && node.is_none(), Action::Join(name));
@@ -227,7 +260,7 @@ impl Model for World {
             }
             let known = self.process.as_ref().and_then(|it| it.shown[name]);
             match self.worker(name) {
-                Some(Worker::Idle) => may(known.is_some(), Action::Work(name)),
+                Some(Worker::Idle) => may(known.is_some() && !is_doubted, Action::Work(name)),
                 Some(Worker::Ready { .. }) => may(true, Action::Send(name)),
                 Some(Worker::Reading { read: None, .. }) => {
                     may(self.store.can_read(name), Action::Read(name));
@@ -250,6 +283,12 @@ impl Model for World {
         may(self.can_wait(), Action::Wait);
         may(runs && left.crashes > 0, Action::Crash);
         may(!runs && self.can_start(), Action::Start);
+        may(runs && left.deposed > 0, Action::Depose);
+        for number in 0..self.late.len() {
+            may(!self.bounds.has(Assumption::SecondLook), Action::SendLate(number));
+        }
+        may(left.restores > 0 && self.store.past.is_some(), Action::Restore);
+        may(is_doubted, Action::Relist);
         actions
     }
 
@@ -312,13 +351,7 @@ impl Model for World {
                     *read = Some(found);
                 }
             }
-            Action::Wait => {
-                let next = self.next_deadline().unwrap_or_default();
-                self.now += next;
-                for request in &mut self.store.requests {
-                    request.left = request.left.saturating_sub(next);
-                }
-            }
+            Action::Wait => self.wait(),
             Action::Crash => {
                 self.left.crashes -= 1;
                 self.process = None;
@@ -333,6 +366,17 @@ impl Model for World {
                 }
                 self.process = Some(Process::start(self.bounds.pools(), &self.store, now));
             }
+            Action::Depose => self.depose(),
+            Action::SendLate(number) => {
+                let (id, block) = self.late.remove(number);
+                let (left, place) = (PATCH_LIMIT, Place::Wire);
+                self.store.requests.push(Request { id, block, left, place, is_awaited: false });
+            }
+            Action::Restore => self.restore(),
+            Action::Relist => {
+                // All users of the cache begin anew with the list.
+                self.process = Some(Process::start(self.bounds.pools(), &self.store, now));
+            }
             Action::Watch | Action::Work(_) | Action::TakeRead(_) => {
                 let Some(process) = &mut self.process else { return Ok(()) };
                 match action {
@@ -343,6 +387,12 @@ impl Model for World {
             }
         }
         self.store.forget();
+        if self.left.restores == 0 {
+            self.store.past = None;
+        }
+        if self.bounds.has(Assumption::SecondLook) {
+            self.late.clear();
+        }
         self.check()
     }
 
@@ -352,7 +402,7 @@ impl Model for World {
 
     fn fingerprint(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
-        (self.left, &self.store).hash(&mut hasher);
+        (self.left, &self.store, &self.late).hash(&mut hasher);
         self.process.is_some().hash(&mut hasher);
         if let Some(process) = &self.process {
             process.hash_into(&mut hasher, self.now);
@@ -361,26 +411,7 @@ impl Model for World {
     }
 
     fn kind(action: Action) -> &'static str {
-        match action {
-            Action::Join(_) => "join",
-            Action::Delete(_) => "delete",
-            Action::Remove(_) => "remove",
-            Action::SetByOther(..) => "set by another allocator",
-            Action::Watch => "watch",
-            Action::Work(_) => "work",
-            Action::Send(_) => "send",
-            Action::Read(_) => "read",
-            Action::TakeRead(_) => "take read",
-            Action::Apply(_) => "apply",
-            Action::Accept(_) => "accept",
-            Action::Refuse(_) => "refuse",
-            Action::Drop(_) => "drop",
-            Action::Answer(_) => "answer",
-            Action::Lose(_) => "lose",
-            Action::Wait => "wait",
-            Action::Crash => "crash",
-            Action::Start => "start",
-        }
+        action.kind()
     }
 }
 
