@@ -112,11 +112,11 @@ async fn a_credential_that_comes_while_it_is_looked_for_is_used() {
 async fn a_credential_that_is_rotated_while_it_is_read_is_read_again() {
     let object = sent(&[("10.0.0.1", 6443)], |_| {});
     let (bench, object) = (Bench::start(&[&object]).await, read(&object));
-    bench.credentials.rotations.store(5, Ordering::Relaxed);
+    bench.credentials.rotations.store(9, Ordering::Relaxed);
     bench
         .look_while(async || {
-            bench.credentials.rotations.store(6, Ordering::Relaxed);
-            bench.touch(6, true).await;
+            bench.credentials.rotations.store(10, Ordering::Relaxed);
+            bench.touch(10, true).await;
         })
         .await;
     let first = bench.connection(&object);
@@ -159,8 +159,8 @@ async fn a_credential_that_may_not_be_read_ends_its_client_and_is_read_when_it_m
         let forbidden =
             if in_secret { &credentials.secrets_forbidden } else { &credentials.forbidden };
         forbidden.store(true, Ordering::Relaxed);
-        credentials.rotations.store(1, Ordering::Relaxed);
-        bench.touch(1, true).await;
+        credentials.rotations.store(9, Ordering::Relaxed);
+        bench.touch(9, true).await;
         assert!(bench.pipeline.reconcile(&cluster).await.is_err(), "it is retried");
         assert_eq!(bench.connection(&object), None);
         // No object changes when a right is granted.
