@@ -10,7 +10,7 @@ use futures::channel::mpsc;
 use futures::stream::{self, StreamExt as _};
 use kube::Client;
 use serde_json::{Value, json};
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 /// More than any wait of the informer; time is paused in tests that get this far.
 const PATIENCE: Duration = Duration::from_secs(2000);
@@ -52,6 +52,17 @@ impl Server {
         let call = self.any_call().await;
         assert!(call.is_comparison(), "{:?}", call.query);
         call
+    }
+
+    /// Watches from that version come and end twice; whether the store was compared meanwhile.
+    pub(crate) async fn compares_between_watches(&mut self, version: &str, wire: Wire) -> bool {
+        let mut wire = wire;
+        for _ in 0..2 {
+            sleep(Duration::from_secs(2)).await;
+            drop(wire);
+            wire = self.watch_from(version).await.stream();
+        }
+        !self.comparisons.is_empty()
     }
 
     async fn any_call(&mut self) -> Call {

@@ -195,9 +195,12 @@ fn the_address_of_a_pending_nat_gateway_is_not_used_again_after_a_restart() {
     assert_eq!((rest, pending(&world)), (None, 3));
     // The process is started again, and the status has lost what it made.
     world.memory = aws_network::Memory::default();
+    world.writes.clear();
     let (_, rest) = world.run(&present(&seed()), &mut |_| None);
     assert_eq!(rest, Rest::Reached);
     assert_eq!((world.cloud.addresses.ever(), world.cloud.nats.ever()), (3, 3));
+    let released = world.writes.iter().find(|write| write.action.operation() == "ReleaseAddress");
+    assert!(released.is_none(), "{released:?}");
 }
 
 #[test]

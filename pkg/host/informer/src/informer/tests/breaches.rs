@@ -160,6 +160,7 @@ async fn an_equal_or_unknown_number_of_objects_is_no_reason_to_list() {
             2 => call.page(30, "more", &[node("a", 10)]),
             _ => call.refuse(410, "Expired"),
         }
+        sleep(Duration::from_millis(1)).await;
     }
     wire.event("ADDED", &node("c", 31));
     assert_eq!(run.deltas.next(1).await, ["added c@31"]);

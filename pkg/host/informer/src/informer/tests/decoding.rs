@@ -129,6 +129,15 @@ async fn an_unreadable_object_that_a_later_list_does_not_have_is_named_again_whe
 }
 
 #[tokio::test(start_paused = true)]
+async fn objects_are_not_counted_while_one_cannot_be_read() {
+    for (second, is_compared) in [(node("b", 2), true), (broken("b", 2), false)] {
+        let mut run = tolerant();
+        let wire = run.server.serve_list(5, &[node("a", 1), second]).await;
+        assert_eq!(run.server.compares_between_watches("5", wire).await, is_compared);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_copy_of_a_namesake_is_not_kept() {
     let mut run = tolerant();
     let wire = run.server.serve_list(5, &[node("a", 1)]).await;

@@ -112,6 +112,17 @@ async fn a_source_says_what_is_asked_for() {
     assert_eq!(again.get("labelSelector"), Some("role in (a,b)"));
 }
 
+#[tokio::test(start_paused = true)]
+async fn objects_of_a_selection_are_not_counted() {
+    let (client, mut server) = Server::new();
+    let mut source = Source::new(crate::Server::own(client), Node::KIND);
+    source.labels = Some("role in (a,b)".into());
+    let metrics = InformerMetrics::new(&Registry::new(), PRODUCT).unwrap();
+    run(&Informer::<Node>::new(source, &metrics, Format::Json));
+    let wire = server.serve_list(5, &[node("a", 1)]).await;
+    assert!(!server.compares_between_watches("5", wire).await);
+}
+
 /// An informer that may make its first list from the server's cache, and its server.
 fn cached() -> (Informer<Node>, Server) {
     let (client, server) = Server::new();
