@@ -101,5 +101,5 @@ fn all_versions_of_a_crd_have_one_schema_and_print_alike() {
             }
         }
     }
-    assert_eq!(several, 2, "Cluster and AWSCluster");
+    assert_eq!(several, 5, "Cluster, AWSCluster and the three identities");
 }
