@@ -1,7 +1,8 @@
 //! The flags that cluster-health owns; their values are judged in `options.rs`. Flags that TKEStack
 //! has keep its names.
 
-use flags::GoDuration;
+use flags::{GoDuration, Problem, Values};
+use transport::DialPolicy;
 
 flags::declare! {
     /// Every flag that the controller reads, without those of the webhook.
@@ -125,4 +126,16 @@ flags::declare! {
         "Publish a TKEStack Cluster as failed while its condition NodesReady is False.";
     TKE_INSECURE_WHEN_NO_CA: bool = bool("tke-insecure-when-no-ca", "false")
         "Do not verify the server certificate of a TKEStack Cluster whose ClusterCredential has no caCert, as in TKEStack. If false, the CAs of this machine verify it.";
+}
+
+/// The addresses of objects that probes and the webhook may dial.
+pub(crate) fn dial_policy(values: &Values, problems: &mut Vec<Problem>) -> DialPolicy {
+    let refused = values.get(&DIAL_DENY_CIDRS);
+    let allowed = values.get(&DIAL_ALLOW_CIDRS);
+    for (flag, texts) in [(&DIAL_DENY_CIDRS, &refused), (&DIAL_ALLOW_CIDRS, &allowed)] {
+        if let Err(error) = DialPolicy::new(texts, &[]) {
+            problems.push(flag.problem(error.to_string()));
+        }
+    }
+    DialPolicy::new(&refused, &allowed).unwrap_or_default()
 }

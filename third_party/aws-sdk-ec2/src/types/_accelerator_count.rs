@@ -6,6 +6,9 @@ pub struct AcceleratorCount {
     pub max: ::std::option::Option<i32>,
 }
 impl AcceleratorCount {
+    pub fn min(&self) -> ::std::option::Option<i32> {
+        self.min
+    }
 }
 impl AcceleratorCount {
     pub fn builder() -> crate::types::builders::AcceleratorCountBuilder {
@@ -19,6 +22,10 @@ pub struct AcceleratorCountBuilder {
     pub(crate) max: ::std::option::Option<i32>,
 }
 impl AcceleratorCountBuilder {
+    pub fn min(mut self, input: i32) -> Self {
+        self.min = ::std::option::Option::Some(input);
+        self
+    }
     pub fn build(self) -> crate::types::AcceleratorCount {
         crate::types::AcceleratorCount {
             min: self.min,

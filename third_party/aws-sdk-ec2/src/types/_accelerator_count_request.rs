@@ -6,6 +6,9 @@ pub struct AcceleratorCountRequest {
     pub max: ::std::option::Option<i32>,
 }
 impl AcceleratorCountRequest {
+    pub fn min(&self) -> ::std::option::Option<i32> {
+        self.min
+    }
 }
 impl AcceleratorCountRequest {
     pub fn builder() -> crate::types::builders::AcceleratorCountRequestBuilder {
@@ -19,6 +22,10 @@ pub struct AcceleratorCountRequestBuilder {
     pub(crate) max: ::std::option::Option<i32>,
 }
 impl AcceleratorCountRequestBuilder {
+    pub fn min(mut self, input: i32) -> Self {
+        self.min = ::std::option::Option::Some(input);
+        self
+    }
     pub fn build(self) -> crate::types::AcceleratorCountRequest {
         crate::types::AcceleratorCountRequest {
             min: self.min,

@@ -6,6 +6,9 @@ pub struct AcceleratorTotalMemoryMiB {
     pub max: ::std::option::Option<i32>,
 }
 impl AcceleratorTotalMemoryMiB {
+    pub fn min(&self) -> ::std::option::Option<i32> {
+        self.min
+    }
 }
 impl AcceleratorTotalMemoryMiB {
     pub fn builder() -> crate::types::builders::AcceleratorTotalMemoryMiBBuilder {
@@ -19,6 +22,10 @@ pub struct AcceleratorTotalMemoryMiBBuilder {
     pub(crate) max: ::std::option::Option<i32>,
 }
 impl AcceleratorTotalMemoryMiBBuilder {
+    pub fn min(mut self, input: i32) -> Self {
+        self.min = ::std::option::Option::Some(input);
+        self
+    }
     pub fn build(self) -> crate::types::AcceleratorTotalMemoryMiB {
         crate::types::AcceleratorTotalMemoryMiB {
             min: self.min,

@@ -6,6 +6,9 @@ pub struct AcceleratorTotalMemoryMiBRequest {
     pub max: ::std::option::Option<i32>,
 }
 impl AcceleratorTotalMemoryMiBRequest {
+    pub fn min(&self) -> ::std::option::Option<i32> {
+        self.min
+    }
 }
 impl AcceleratorTotalMemoryMiBRequest {
     pub fn builder() -> crate::types::builders::AcceleratorTotalMemoryMiBRequestBuilder {
@@ -19,6 +22,10 @@ pub struct AcceleratorTotalMemoryMiBRequestBuilder {
     pub(crate) max: ::std::option::Option<i32>,
 }
 impl AcceleratorTotalMemoryMiBRequestBuilder {
+    pub fn min(mut self, input: i32) -> Self {
+        self.min = ::std::option::Option::Some(input);
+        self
+    }
     pub fn build(self) -> crate::types::AcceleratorTotalMemoryMiBRequest {
         crate::types::AcceleratorTotalMemoryMiBRequest {
             min: self.min,

@@ -6,6 +6,9 @@ pub struct BaselineEbsBandwidthMbps {
     pub max: ::std::option::Option<i32>,
 }
 impl BaselineEbsBandwidthMbps {
+    pub fn min(&self) -> ::std::option::Option<i32> {
+        self.min
+    }
 }
 impl BaselineEbsBandwidthMbps {
     pub fn builder() -> crate::types::builders::BaselineEbsBandwidthMbpsBuilder {
@@ -19,6 +22,10 @@ pub struct BaselineEbsBandwidthMbpsBuilder {
     pub(crate) max: ::std::option::Option<i32>,
 }
 impl BaselineEbsBandwidthMbpsBuilder {
+    pub fn min(mut self, input: i32) -> Self {
+        self.min = ::std::option::Option::Some(input);
+        self
+    }
     pub fn build(self) -> crate::types::BaselineEbsBandwidthMbps {
         crate::types::BaselineEbsBandwidthMbps {
             min: self.min,

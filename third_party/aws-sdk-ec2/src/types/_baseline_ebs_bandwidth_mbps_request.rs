@@ -6,6 +6,9 @@ pub struct BaselineEbsBandwidthMbpsRequest {
     pub max: ::std::option::Option<i32>,
 }
 impl BaselineEbsBandwidthMbpsRequest {
+    pub fn min(&self) -> ::std::option::Option<i32> {
+        self.min
+    }
 }
 impl BaselineEbsBandwidthMbpsRequest {
     pub fn builder() -> crate::types::builders::BaselineEbsBandwidthMbpsRequestBuilder {
@@ -19,6 +22,10 @@ pub struct BaselineEbsBandwidthMbpsRequestBuilder {
     pub(crate) max: ::std::option::Option<i32>,
 }
 impl BaselineEbsBandwidthMbpsRequestBuilder {
+    pub fn min(mut self, input: i32) -> Self {
+        self.min = ::std::option::Option::Some(input);
+        self
+    }
     pub fn build(self) -> crate::types::BaselineEbsBandwidthMbpsRequest {
         crate::types::BaselineEbsBandwidthMbpsRequest {
             min: self.min,

@@ -6,6 +6,9 @@ pub struct IamInstanceProfile {
     pub id: ::std::option::Option<::std::string::String>,
 }
 impl IamInstanceProfile {
+    pub fn arn(&self) -> ::std::option::Option<&str> {
+        self.arn.as_deref()
+    }
     pub fn id(&self) -> ::std::option::Option<&str> {
         self.id.as_deref()
     }
@@ -22,6 +25,10 @@ pub struct IamInstanceProfileBuilder {
     pub(crate) id: ::std::option::Option<::std::string::String>,
 }
 impl IamInstanceProfileBuilder {
+    pub fn arn(mut self, input: impl ::std::convert::Into<::std::string::String>) -> Self {
+        self.arn = ::std::option::Option::Some(input.into());
+        self
+    }
     pub fn set_arn(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.arn = input;
         self

@@ -6,6 +6,9 @@ pub struct IamInstanceProfileSpecification {
     pub name: ::std::option::Option<::std::string::String>,
 }
 impl IamInstanceProfileSpecification {
+    pub fn arn(&self) -> ::std::option::Option<&str> {
+        self.arn.as_deref()
+    }
     pub fn name(&self) -> ::std::option::Option<&str> {
         self.name.as_deref()
     }
@@ -22,6 +25,10 @@ pub struct IamInstanceProfileSpecificationBuilder {
     pub(crate) name: ::std::option::Option<::std::string::String>,
 }
 impl IamInstanceProfileSpecificationBuilder {
+    pub fn arn(mut self, input: impl ::std::convert::Into<::std::string::String>) -> Self {
+        self.arn = ::std::option::Option::Some(input.into());
+        self
+    }
     pub fn set_arn(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.arn = input;
         self

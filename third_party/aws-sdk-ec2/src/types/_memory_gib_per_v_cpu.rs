@@ -6,6 +6,9 @@ pub struct MemoryGiBPerVCpu {
     pub max: ::std::option::Option<f64>,
 }
 impl MemoryGiBPerVCpu {
+    pub fn min(&self) -> ::std::option::Option<f64> {
+        self.min
+    }
 }
 impl MemoryGiBPerVCpu {
     pub fn builder() -> crate::types::builders::MemoryGiBPerVCpuBuilder {
@@ -19,6 +22,10 @@ pub struct MemoryGiBPerVCpuBuilder {
     pub(crate) max: ::std::option::Option<f64>,
 }
 impl MemoryGiBPerVCpuBuilder {
+    pub fn min(mut self, input: f64) -> Self {
+        self.min = ::std::option::Option::Some(input);
+        self
+    }
     pub fn build(self) -> crate::types::MemoryGiBPerVCpu {
         crate::types::MemoryGiBPerVCpu {
             min: self.min,

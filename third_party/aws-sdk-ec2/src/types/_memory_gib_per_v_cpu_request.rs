@@ -6,6 +6,9 @@ pub struct MemoryGiBPerVCpuRequest {
     pub max: ::std::option::Option<f64>,
 }
 impl MemoryGiBPerVCpuRequest {
+    pub fn min(&self) -> ::std::option::Option<f64> {
+        self.min
+    }
 }
 impl MemoryGiBPerVCpuRequest {
     pub fn builder() -> crate::types::builders::MemoryGiBPerVCpuRequestBuilder {
@@ -19,6 +22,10 @@ pub struct MemoryGiBPerVCpuRequestBuilder {
     pub(crate) max: ::std::option::Option<f64>,
 }
 impl MemoryGiBPerVCpuRequestBuilder {
+    pub fn min(mut self, input: f64) -> Self {
+        self.min = ::std::option::Option::Some(input);
+        self
+    }
     pub fn build(self) -> crate::types::MemoryGiBPerVCpuRequest {
         crate::types::MemoryGiBPerVCpuRequest {
             min: self.min,

@@ -6,6 +6,9 @@ pub struct MemoryMiB {
     pub max: ::std::option::Option<i32>,
 }
 impl MemoryMiB {
+    pub fn min(&self) -> ::std::option::Option<i32> {
+        self.min
+    }
 }
 impl MemoryMiB {
     pub fn builder() -> crate::types::builders::MemoryMiBBuilder {
@@ -19,6 +22,10 @@ pub struct MemoryMiBBuilder {
     pub(crate) max: ::std::option::Option<i32>,
 }
 impl MemoryMiBBuilder {
+    pub fn min(mut self, input: i32) -> Self {
+        self.min = ::std::option::Option::Some(input);
+        self
+    }
     pub fn build(self) -> crate::types::MemoryMiB {
         crate::types::MemoryMiB {
             min: self.min,

@@ -6,6 +6,9 @@ pub struct MemoryMiBRequest {
     pub max: ::std::option::Option<i32>,
 }
 impl MemoryMiBRequest {
+    pub fn min(&self) -> ::std::option::Option<i32> {
+        self.min
+    }
 }
 impl MemoryMiBRequest {
     pub fn builder() -> crate::types::builders::MemoryMiBRequestBuilder {
@@ -19,6 +22,10 @@ pub struct MemoryMiBRequestBuilder {
     pub(crate) max: ::std::option::Option<i32>,
 }
 impl MemoryMiBRequestBuilder {
+    pub fn min(mut self, input: i32) -> Self {
+        self.min = ::std::option::Option::Some(input);
+        self
+    }
     pub fn build(self) -> crate::types::MemoryMiBRequest {
         crate::types::MemoryMiBRequest {
             min: self.min,

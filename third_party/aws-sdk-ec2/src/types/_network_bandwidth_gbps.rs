@@ -6,6 +6,9 @@ pub struct NetworkBandwidthGbps {
     pub max: ::std::option::Option<f64>,
 }
 impl NetworkBandwidthGbps {
+    pub fn min(&self) -> ::std::option::Option<f64> {
+        self.min
+    }
 }
 impl NetworkBandwidthGbps {
     pub fn builder() -> crate::types::builders::NetworkBandwidthGbpsBuilder {
@@ -19,6 +22,10 @@ pub struct NetworkBandwidthGbpsBuilder {
     pub(crate) max: ::std::option::Option<f64>,
 }
 impl NetworkBandwidthGbpsBuilder {
+    pub fn min(mut self, input: f64) -> Self {
+        self.min = ::std::option::Option::Some(input);
+        self
+    }
     pub fn build(self) -> crate::types::NetworkBandwidthGbps {
         crate::types::NetworkBandwidthGbps {
             min: self.min,

@@ -6,6 +6,9 @@ pub struct NetworkBandwidthGbpsRequest {
     pub max: ::std::option::Option<f64>,
 }
 impl NetworkBandwidthGbpsRequest {
+    pub fn min(&self) -> ::std::option::Option<f64> {
+        self.min
+    }
 }
 impl NetworkBandwidthGbpsRequest {
     pub fn builder() -> crate::types::builders::NetworkBandwidthGbpsRequestBuilder {
@@ -19,6 +22,10 @@ pub struct NetworkBandwidthGbpsRequestBuilder {
     pub(crate) max: ::std::option::Option<f64>,
 }
 impl NetworkBandwidthGbpsRequestBuilder {
+    pub fn min(mut self, input: f64) -> Self {
+        self.min = ::std::option::Option::Some(input);
+        self
+    }
     pub fn build(self) -> crate::types::NetworkBandwidthGbpsRequest {
         crate::types::NetworkBandwidthGbpsRequest {
             min: self.min,

@@ -6,6 +6,9 @@ pub struct NetworkInterfaceCount {
     pub max: ::std::option::Option<i32>,
 }
 impl NetworkInterfaceCount {
+    pub fn min(&self) -> ::std::option::Option<i32> {
+        self.min
+    }
 }
 impl NetworkInterfaceCount {
     pub fn builder() -> crate::types::builders::NetworkInterfaceCountBuilder {
@@ -19,6 +22,10 @@ pub struct NetworkInterfaceCountBuilder {
     pub(crate) max: ::std::option::Option<i32>,
 }
 impl NetworkInterfaceCountBuilder {
+    pub fn min(mut self, input: i32) -> Self {
+        self.min = ::std::option::Option::Some(input);
+        self
+    }
     pub fn build(self) -> crate::types::NetworkInterfaceCount {
         crate::types::NetworkInterfaceCount {
             min: self.min,

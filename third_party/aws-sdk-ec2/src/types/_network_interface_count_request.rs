@@ -6,6 +6,9 @@ pub struct NetworkInterfaceCountRequest {
     pub max: ::std::option::Option<i32>,
 }
 impl NetworkInterfaceCountRequest {
+    pub fn min(&self) -> ::std::option::Option<i32> {
+        self.min
+    }
 }
 impl NetworkInterfaceCountRequest {
     pub fn builder() -> crate::types::builders::NetworkInterfaceCountRequestBuilder {
@@ -19,6 +22,10 @@ pub struct NetworkInterfaceCountRequestBuilder {
     pub(crate) max: ::std::option::Option<i32>,
 }
 impl NetworkInterfaceCountRequestBuilder {
+    pub fn min(mut self, input: i32) -> Self {
+        self.min = ::std::option::Option::Some(input);
+        self
+    }
     pub fn build(self) -> crate::types::NetworkInterfaceCountRequest {
         crate::types::NetworkInterfaceCountRequest {
             min: self.min,

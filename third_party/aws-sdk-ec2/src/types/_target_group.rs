@@ -5,6 +5,9 @@ pub struct TargetGroup {
     pub arn: ::std::option::Option<::std::string::String>,
 }
 impl TargetGroup {
+    pub fn arn(&self) -> ::std::option::Option<&str> {
+        self.arn.as_deref()
+    }
 }
 impl TargetGroup {
     pub fn builder() -> crate::types::builders::TargetGroupBuilder {
@@ -17,6 +20,10 @@ pub struct TargetGroupBuilder {
     pub(crate) arn: ::std::option::Option<::std::string::String>,
 }
 impl TargetGroupBuilder {
+    pub fn arn(mut self, input: impl ::std::convert::Into<::std::string::String>) -> Self {
+        self.arn = ::std::option::Option::Some(input.into());
+        self
+    }
     pub fn set_arn(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.arn = input;
         self

@@ -6,6 +6,9 @@ pub struct TotalLocalStorageGb {
     pub max: ::std::option::Option<f64>,
 }
 impl TotalLocalStorageGb {
+    pub fn min(&self) -> ::std::option::Option<f64> {
+        self.min
+    }
 }
 impl TotalLocalStorageGb {
     pub fn builder() -> crate::types::builders::TotalLocalStorageGbBuilder {
@@ -19,6 +22,10 @@ pub struct TotalLocalStorageGbBuilder {
     pub(crate) max: ::std::option::Option<f64>,
 }
 impl TotalLocalStorageGbBuilder {
+    pub fn min(mut self, input: f64) -> Self {
+        self.min = ::std::option::Option::Some(input);
+        self
+    }
     pub fn build(self) -> crate::types::TotalLocalStorageGb {
         crate::types::TotalLocalStorageGb {
             min: self.min,

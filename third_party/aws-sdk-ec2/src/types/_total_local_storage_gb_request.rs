@@ -6,6 +6,9 @@ pub struct TotalLocalStorageGbRequest {
     pub max: ::std::option::Option<f64>,
 }
 impl TotalLocalStorageGbRequest {
+    pub fn min(&self) -> ::std::option::Option<f64> {
+        self.min
+    }
 }
 impl TotalLocalStorageGbRequest {
     pub fn builder() -> crate::types::builders::TotalLocalStorageGbRequestBuilder {
@@ -19,6 +22,10 @@ pub struct TotalLocalStorageGbRequestBuilder {
     pub(crate) max: ::std::option::Option<f64>,
 }
 impl TotalLocalStorageGbRequestBuilder {
+    pub fn min(mut self, input: f64) -> Self {
+        self.min = ::std::option::Option::Some(input);
+        self
+    }
     pub fn build(self) -> crate::types::TotalLocalStorageGbRequest {
         crate::types::TotalLocalStorageGbRequest {
             min: self.min,

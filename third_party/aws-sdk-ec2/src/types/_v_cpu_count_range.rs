@@ -6,6 +6,9 @@ pub struct VCpuCountRange {
     pub max: ::std::option::Option<i32>,
 }
 impl VCpuCountRange {
+    pub fn min(&self) -> ::std::option::Option<i32> {
+        self.min
+    }
 }
 impl VCpuCountRange {
     pub fn builder() -> crate::types::builders::VCpuCountRangeBuilder {
@@ -19,6 +22,10 @@ pub struct VCpuCountRangeBuilder {
     pub(crate) max: ::std::option::Option<i32>,
 }
 impl VCpuCountRangeBuilder {
+    pub fn min(mut self, input: i32) -> Self {
+        self.min = ::std::option::Option::Some(input);
+        self
+    }
     pub fn build(self) -> crate::types::VCpuCountRange {
         crate::types::VCpuCountRange {
             min: self.min,

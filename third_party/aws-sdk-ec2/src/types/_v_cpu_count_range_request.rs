@@ -6,6 +6,9 @@ pub struct VCpuCountRangeRequest {
     pub max: ::std::option::Option<i32>,
 }
 impl VCpuCountRangeRequest {
+    pub fn min(&self) -> ::std::option::Option<i32> {
+        self.min
+    }
 }
 impl VCpuCountRangeRequest {
     pub fn builder() -> crate::types::builders::VCpuCountRangeRequestBuilder {
@@ -19,6 +22,10 @@ pub struct VCpuCountRangeRequestBuilder {
     pub(crate) max: ::std::option::Option<i32>,
 }
 impl VCpuCountRangeRequestBuilder {
+    pub fn min(mut self, input: i32) -> Self {
+        self.min = ::std::option::Option::Some(input);
+        self
+    }
     pub fn build(self) -> crate::types::VCpuCountRangeRequest {
         crate::types::VCpuCountRangeRequest {
             min: self.min,

@@ -9,6 +9,9 @@ impl TargetGroupStickinessConfig {
     pub fn enabled(&self) -> ::std::option::Option<bool> {
         self.enabled
     }
+    pub fn duration_seconds(&self) -> ::std::option::Option<i32> {
+        self.duration_seconds
+    }
 }
 impl TargetGroupStickinessConfig {
     pub fn builder() -> crate::types::builders::TargetGroupStickinessConfigBuilder {
@@ -28,6 +31,10 @@ impl TargetGroupStickinessConfigBuilder {
     }
     pub fn set_enabled(mut self, input: ::std::option::Option<bool>) -> Self {
         self.enabled = input;
+        self
+    }
+    pub fn duration_seconds(mut self, input: i32) -> Self {
+        self.duration_seconds = ::std::option::Option::Some(input);
         self
     }
     pub fn set_duration_seconds(mut self, input: ::std::option::Option<i32>) -> Self {

@@ -8,10 +8,8 @@ use ::flags::{Flag, Problem, Values};
 use validation::{Environment, Licence};
 
 use super::flags;
-use crate::flags::KUBEFED_NAMESPACE;
-use crate::flags::TKE_INSECURE_WHEN_NO_CA;
+use crate::flags::{KUBEFED_NAMESPACE, TKE_INSECURE_WHEN_NO_CA, dial_policy};
 use crate::network::NetworkOptions;
-use crate::options::dial_policy;
 
 /// Options of the webhook.
 #[derive(Clone, Debug)]

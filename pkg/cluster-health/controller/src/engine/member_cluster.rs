@@ -2,15 +2,14 @@
 
 use std::mem;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use events::ObjectRef;
 use health::{
     Arrival, Beat, Change, Effect, EvidenceSource, Health, Heard, Member, Moment, Policy,
-    Published, Report, Ruling, Status, Urgency, explain, hash,
+    Published, Report, Ruling, Status, explain, hash,
 };
 use jiff::Timestamp;
-use kube_api::Resource;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
@@ -19,14 +18,12 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::cluster_events::{Notice, Notices};
 use super::difference::{Difference, patience};
-use super::flavour::{
-    ClusterProber, Contact, Flavour, MemberId, Pending, Statement, StatusWrite, Target, is_another,
-    now,
-};
+use super::flavour::{ClusterProber, Contact, Flavour, MemberId, Target, is_another, now};
 use super::probes::Job;
 use crate::checks::Labels;
 
 mod checked;
+mod writing;
 
 /// A cluster that is known. Its lock is held for moments only, and never while anything waits.
 pub(crate) struct MemberCluster {
@@ -388,42 +385,6 @@ impl MemberCluster {
         (before, after)
     }
 
-    /// Whether its state is worth a write now; if so, the caller hands it to the writer.
-    pub(crate) fn write_due(&self, now: Moment) -> Option<Urgency> {
-        let (published, paused) = self.view(|it| (it.member.published().cloned(), it.paused));
-        if published.is_none() && !paused {
-            return None;
-        }
-        let published = published.as_ref();
-        let statement = Statement {
-            published,
-            message: "",
-            record: None,
-            within: None,
-            checks: &[],
-            paused,
-            now,
-        };
-        let fingerprint = self.flavour.fingerprint(&self.cluster, &statement);
-        let mut state = self.state.lock();
-        let state = &mut *state;
-        let urgency = state.member.write_due(fingerprint, &state.policy, now.monotonic)?;
-        state.member.handed_over(fingerprint, now.monotonic);
-        Some(urgency)
-    }
-
-    /// Takes in the fingerprint that the object shows; whether it differs from the one known.
-    pub(crate) fn shows(&self, fingerprint: Option<u64>) -> bool {
-        let mut state = self.state.lock();
-        state.overlooked = None;
-        state.member.shows(fingerprint)
-    }
-
-    /// Remembers the fingerprint that the object showed while a write of ours waits or is under way.
-    pub(crate) fn overlook(&self, fingerprint: Option<u64>) {
-        self.state.lock().overlooked = Some(Overlooked { fingerprint });
-    }
-
     /// The published health, whether the cluster is paused, and the message about it.
     pub(crate) fn said(&self, now: Instant) -> (Option<Published>, bool, String) {
         let state = self.state.lock();
@@ -438,37 +399,5 @@ impl MemberCluster {
     /// The published health.
     pub(crate) fn health(&self) -> Option<Health> {
         self.view(|it| it.member.published().map(|published| published.health))
-    }
-}
-
-impl Pending for MemberCluster {
-    fn flavour(&self) -> &'static str {
-        self.flavour.name()
-    }
-
-    fn resource(&self) -> &'static Resource {
-        self.flavour.resource()
-    }
-
-    fn object(&self) -> &MemberId {
-        &self.cluster
-    }
-
-    fn period(&self) -> Duration {
-        self.view(|it| it.policy.cadence.period)
-    }
-
-    fn write(&self, now: Moment) -> Option<StatusWrite> {
-        let (published, paused, message) = self.said(now.monotonic);
-        let kept = self.view(|it| {
-            let (objective, record) = it.policy.objective.zip(it.member.record())?;
-            Some((record.encode(), health::within_objective(objective, record, now.wall)))
-        });
-        let (record, within) = kept.unzip();
-        let (record, within) = (record.as_deref(), within.as_ref());
-        let checks = &*self.view(|it| it.member.check_reports());
-        let (published, message) = (published.as_ref(), &*message);
-        let statement = Statement { published, message, record, within, checks, paused, now };
-        self.flavour.write(&self.cluster, &statement)
     }
 }
