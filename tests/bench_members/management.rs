@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
 use futures::{StreamExt as _, TryStreamExt as _};
-use k8s_openapi::api::core::v1::{Namespace, Secret};
+use k8s_openapi::api::core::v1::Secret;
 use kube::api::{ApiResource, DynamicObject, PostParams, WatchEvent, WatchParams};
 use kube::{Api, Client};
 use parking_lot::Mutex;
@@ -42,6 +42,7 @@ impl Management {
     pub(crate) async fn start() -> anyhow::Result<Self> {
         let plane = ControlPlane::start(ControlPlaneOptions::default()).await?;
         kubectl(&plane, &["apply", "-f", "config/crd"])?;
+        kubectl(&plane, &["create", "namespace", NAMESPACE])?;
         for file in ["cluster-health", "cluster-health-account"] {
             kubectl(&plane, &["apply", "-f", &format!("config/rbac/{file}.yaml")])?;
         }
@@ -64,8 +65,6 @@ impl Management {
     /// Makes one Secret, and an object for each member.
     pub(crate) async fn populate(&self, fleet: &Fleet, members: u32) -> anyhow::Result<()> {
         let params = PostParams::default();
-        let namespace = from_json(json!({"metadata": {"name": NAMESPACE}}))?;
-        Api::<Namespace>::all(self.client.clone()).create(&params, &namespace).await?;
         let secret: Secret = from_json(json!({
             "metadata": {"name": "member"}, "stringData": {"token": TOKEN},
         }))?;

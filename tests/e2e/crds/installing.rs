@@ -215,7 +215,7 @@ async fn an_operator_applies_the_crds_of_one_group_and_none_over_those_of_others
     assert!(checked.status.success(), "{checked:?}");
     assert_eq!(crds(&kubectl).len(), 2, "a check applies nothing");
     assert!(apply_groups(&kubectl, &["tke", "cluster-api"]).status.success());
-    assert_eq!(crds(&kubectl).len(), 8);
+    assert_eq!(crds(&kubectl).len(), 11);
     kubectl.run(&format!("delete crd {KUBEFED_CLUSTERS}"));
     assert!(apply_groups(&kubectl, &["all"]).status.success());
     assert_eq!(crds(&kubectl), CRDS);
