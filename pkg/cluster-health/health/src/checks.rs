@@ -229,7 +229,8 @@ impl Checks {
         if let Some(state) = self.find(name) {
             let interval = state.interval();
             let next = state.due + interval;
-            state.due = if next > now { next } else { now + interval };
+            // The results that it decides by come one after the other.
+            state.due = if state.is_undecided() || next <= now { now + interval } else { next };
         }
     }
 
@@ -249,6 +250,14 @@ impl Checks {
         // Another check may have its name by now.
         let state = self.states.iter_mut().find(|it| it.check == *check);
         state.map_or((CheckStatus::NotAsked, None), |state| state.complete(evidence, now))
+    }
+
+    /// Another cluster is checked from now on: nothing is known of it.
+    pub(crate) fn restart(&mut self, now: Instant) {
+        for state in &mut self.states {
+            (state.status, state.run, state.lapsed) = (None, None, false);
+            (state.due, state.leases) = (now, LeaseReads::default());
+        }
     }
 
     /// The checks could not run up to `now`, for a reason of this process: that time does not make them unknown.

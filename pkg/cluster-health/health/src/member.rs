@@ -211,10 +211,17 @@ impl Member {
         let before = self.health();
         let is_unreachable = finding.verdict() == Verdict::Unreachable;
         // A partition is published: silence counts from its end on, as for a cluster that was ready.
+        // So it does for one that answered, and that a check alone made not ready.
+        let by_check =
+            self.published.as_ref().and_then(|it| it.finding?.code()) == Some(Code::Check);
         let ready = match before {
             Some(Health::HubPartition) if is_unreachable => Some(Status::True),
+            Some(Health::NotReady) if is_unreachable && by_check => Some(Status::True),
             _ => self.ready(),
         };
+        if is_check {
+            self.tally.forget_failures();
+        }
         let decision = self.tally.decide(ready, finding.is_ok(), counted, thresholds);
         let path_was_down = self.begin_to_cross(is_unreachable);
         let waits = self.guarded && before != Some(Health::Unreachable) && !self.path_down;
@@ -361,6 +368,7 @@ impl Member {
     pub fn retarget(&mut self, now: Instant) {
         self.held = None;
         self.tally.new_target();
+        self.checks.restart(now);
         self.schedule.trigger(now);
     }
 

@@ -24,8 +24,10 @@ const PAGE: usize = 500;
 pub(crate) struct Comparison {
     version: u64,
     objects: u64,
-    /// Sum of [`digest`] over all objects; without it only their number is compared.
-    sum: Option<u64>,
+    /// Sum of [`digest`] over all objects.
+    sum: u64,
+    /// All objects are compared, not only their number.
+    all: bool,
 }
 
 /// Hash of what distinguishes two states of a collection.
@@ -45,16 +47,30 @@ impl Comparison {
         is_comparable.then(|| Self {
             version: shared.version(),
             objects: cache.len() as u64,
-            sum: all.then(|| cache.digest()),
+            sum: cache.digest(),
+            all,
         })
     }
 
     /// Asks the server. Returns whether all objects were compared; [`Fault::Untrusted`] when they
-    /// differ, another fault when the server did not answer.
+    /// differ, another fault when the server did not answer. The number of objects is a hint only
+    /// (kine#271 counts two for any collection), so another number has all objects compared.
     pub(crate) async fn ask(self, shared: &Shared, collection: &Collection) -> Result<bool, Fault> {
         let metadata = collection.metadata();
-        let limit = if self.sum.is_some() { PAGE } else { 1 };
-        let mut request = metadata.page_at(self.version, limit)?;
+        if !self.all {
+            let request = metadata.page_at(self.version, 1)?;
+            let (encoding, body) = stream::fetch(shared.client(), request, LONGEST_PAGE).await?;
+            let page: Page<Metadata> = decode::page(encoding, &body)?;
+            let counted = match (&page.next, page.remaining) {
+                (Some(_), None) => None,
+                (_, remaining) => Some(page.items.len() as u64 + remaining.unwrap_or_default()),
+            };
+            let is_equal = counted.is_none_or(|counted| counted == self.objects);
+            if page.version != self.version || is_equal {
+                return Ok(false);
+            }
+        }
+        let mut request = metadata.page_at(self.version, PAGE)?;
         let (mut objects, mut sum) = (0, 0_u64);
         loop {
             let (encoding, body) = stream::fetch(shared.client(), request, LONGEST_PAGE).await?;
@@ -64,27 +80,18 @@ impl Comparison {
             }
             objects += page.items.len() as u64;
             sum = page.items.iter().fold(sum, |sum, object| sum.wrapping_add(digest(object)));
-            match (page.next, self.sum, page.remaining) {
-                (None, ..) => break,
-                (Some(token), Some(_), _) => {
-                    request = metadata.page(PAGE, Some(&token), FirstList::Consistent)?;
-                }
-                (Some(_), None, Some(remaining)) => {
-                    objects += remaining;
-                    break;
-                }
-                (Some(_), None, None) => return Ok(false),
-            }
+            let Some(token) = page.next else { break };
+            request = metadata.page(PAGE, Some(&token), FirstList::Consistent)?;
         }
         let (version, shown) = (self.version, self.objects);
         let breach = if objects != shown {
             format!(
                 "it showed {shown} objects up to resource version {version}, and there were {objects}"
             )
-        } else if self.sum.is_some_and(|ours| ours != sum) {
+        } else if self.sum != sum {
             format!("it did not show all changes up to resource version {version}")
         } else {
-            return Ok(self.sum.is_some());
+            return Ok(true);
         };
         Err(Fault::Untrusted { resource: shared.resource.clone(), breach })
     }

@@ -20,7 +20,6 @@ use crate::api::aws_identity::{AwsIdentity, IdentityKind};
 use crate::api::secret::{Secret, text};
 use crate::api::{NAMESPACES, SECRETS};
 use crate::aws_identity::{ChainError, Known, Labels, Link, chain};
-use crate::aws_spec;
 
 /// How long a reconcile waits for the first lists.
 const FIRST_LIST: Duration = Duration::from_secs(10);
@@ -34,8 +33,9 @@ const PROVIDER: &str = "AWSClusterStaticIdentity";
 /// UID, generation and, of keys, the version of the Secret, for each identity of a chain.
 type Versions = Vec<(String, i64, String)>;
 
-/// Kind and name of an identity, and the partition whose STS gives the credentials.
-type Place = (IdentityKind, String, &'static str);
+/// Kind and name of an identity, and the region whose STS gives the credentials: a region that does not answer stops
+/// only its own clusters.
+type Place = (IdentityKind, String, String);
 
 /// The last credentials of each identity.
 type Accounts = Arc<Mutex<HashMap<Place, (Versions, Account)>>>;
@@ -145,7 +145,7 @@ impl Identities {
             };
             let version = secret.as_ref().map(|it| version(&it.metadata)).unwrap_or_default();
             versions.push((uid, generation, version));
-            let place = (link.kind, link.name.clone(), aws_spec::partition(region));
+            let place = (link.kind, link.name.clone(), region.to_owned());
             let mut accounts = self.accounts.lock();
             let known = accounts.get(&place).filter(|(of, _)| *of == versions);
             account = match (known, secret) {

@@ -75,6 +75,7 @@ impl AwsClusters {
         let clusters = self.clusters.get(GROUP, "Cluster").objects;
         let cluster = clusters.get(&format!("{namespace}/{}", identity.cluster));
         !self.identities.permit(&now)
+            || now.body.spec.identity_ref != begun.body.spec.identity_ref
             || now.metadata.annotations.contains_key(PAUSED_ANNOTATION)
             || now.metadata.deleting() != begun.metadata.deleting()
             || cluster.is_some_and(|cluster| is_paused(&cluster))

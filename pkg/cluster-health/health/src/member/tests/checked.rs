@@ -61,6 +61,29 @@ fn a_failed_check_makes_a_cluster_not_ready_only_where_it_decides_and_never_offl
 }
 
 #[test]
+fn a_cluster_with_a_failed_check_is_offline_after_as_many_lost_probes_as_any_other() {
+    let check = check(true);
+    let mut bench = bench(&check, None);
+    run(&mut bench, &check, &[0, 0, 0]);
+    bench.play("kxkxkxxxx");
+    assert_eq!((&*bench.ready, &*bench.offline), ("FFFFFFFFF", "FFFFFFFTT"));
+}
+
+#[test]
+fn another_cluster_at_another_place_does_not_inherit_a_failed_check() {
+    let check = check(true);
+    let mut bench = bench(&check, None);
+    run(&mut bench, &check, &[0, 0, 0]);
+    bench.play("k");
+    let now = bench.now().monotonic;
+    bench.member.retarget(now);
+    assert!(bench.member.due_check(now).is_some(), "it is checked at once");
+    run(&mut bench, &check, &[4]);
+    bench.play("k");
+    assert_eq!(bench.ready, "FT");
+}
+
+#[test]
 fn a_failed_check_counts_as_time_without_health() {
     let check = check(true);
     let mut bench = bench(&check, None);
