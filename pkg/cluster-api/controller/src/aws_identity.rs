@@ -1,5 +1,5 @@
-//! [`chain`]: the identities that an AWSCluster gets its credentials from, each of which must permit
-//! its namespace (`rule:an-awscluster-stays-in-its-account`). Pure.
+//! [`chain`]: the identities that an AWSCluster gets its credentials from. Each must permit its
+//! namespace (`rule:an-awscluster-stays-in-its-account`). Pure.
 
 mod allowed_namespaces;
 
@@ -15,9 +15,9 @@ pub(crate) use allowed_namespaces::Labels;
 
 /// Maximum of identities in a chain.
 const LONGEST: usize = 5;
-/// AWS allows no longer session for a role that a role has assumed.
+/// The longest session that AWS allows when one role assumes another.
 const CHAINED_SECONDS: i32 = 3600;
-/// Where an identity names no duration.
+/// The duration of a session when the identity names none.
 const DEFAULT_SECONDS: i32 = 900;
 /// Maximum length of the name of a session at AWS.
 const SESSION_NAME: usize = 64;

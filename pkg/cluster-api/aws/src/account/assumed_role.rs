@@ -14,13 +14,13 @@ use tokio::time::Instant;
 use crate::call::AwsError;
 use crate::region::Region;
 
-/// So long before their end credentials are renewed.
+/// Credentials are renewed this long before their end.
 const RENEWED_EARLY: Duration = Duration::from_secs(300);
-/// Credentials that could not be renewed are used until so long before their end.
+/// Credentials that could not be renewed are used until this long before their end.
 const LAST_USE: Duration = Duration::from_secs(30);
-/// After the first refusal.
+/// The pause after the first refusal.
 const PAUSE: Duration = Duration::from_secs(60);
-/// After many.
+/// The longest pause: it doubles with each refusal.
 const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 const OPERATION: &str = "AssumeRole";
 

@@ -55,7 +55,7 @@ impl Known for Objects {
     }
 }
 
-fn nobody() -> Value {
+fn no_namespace() -> Value {
     json!({"allowedNamespaces": {"list": []}})
 }
 
@@ -74,11 +74,12 @@ fn a_chain_begins_with_the_innermost_source() {
 fn without_a_reference_the_object_of_the_controller_decides_if_there_is_one() {
     let own = |objects: &Objects| chain(None, "ns", objects).map(|chain| chain.len());
     assert_eq!(own(&Objects::default()), Ok(1));
-    let refused = own(&Objects::default().with("Controller", "default", nobody())).unwrap_err();
+    let refused =
+        own(&Objects::default().with("Controller", "default", no_namespace())).unwrap_err();
     assert_eq!(refused.reason(), "PrincipalUsageUnauthorized");
     let text = "Namespace is not permitted to use AWSClusterControllerIdentity: default";
     assert_eq!(refused.to_string(), text);
-    // Upstream's null permits nobody.
+    // Upstream's null permits no namespace.
     assert!(own(&Objects::default().with("Controller", "default", json!({}))).is_err());
     let problem = Objects::default().problem("Controller/other");
     assert!(problem.ends_with("its only name is default"), "{problem}");
@@ -88,13 +89,14 @@ fn without_a_reference_the_object_of_the_controller_decides_if_there_is_one() {
 #[test]
 fn each_identity_of_a_chain_must_permit_the_namespace() {
     let objects = Objects::default()
-        .with("Controller", "default", nobody())
+        .with("Controller", "default", no_namespace())
         .role("middle", "Controller/default", json!({}))
         .role("outer", "Role/middle", json!({}));
     let refused = objects.chain("Role/outer").unwrap_err();
     assert!(refused.is_about_usage());
     assert_eq!(refused.reason(), "SourcePrincipalUsageUnauthorized");
-    let refused = objects.role("outer", "Role/middle", nobody()).chain("Role/outer").unwrap_err();
+    let refused =
+        objects.role("outer", "Role/middle", no_namespace()).chain("Role/outer").unwrap_err();
     assert_eq!(refused.reason(), "PrincipalUsageUnauthorized");
     assert!(refused.to_string().ends_with("AWSClusterRoleIdentity: outer"), "{refused}");
 }
