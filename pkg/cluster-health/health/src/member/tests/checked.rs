@@ -84,6 +84,19 @@ fn another_cluster_at_another_place_does_not_inherit_a_failed_check() {
 }
 
 #[test]
+fn the_results_that_a_cluster_waits_for_follow_each_other() {
+    let since = wall(-100);
+    let check = check(true);
+    let mut bench = bench(&check, Some(Published::seed(Health::NotReady, since, since, None)));
+    bench.play("k");
+    let now = bench.now().monotonic;
+    assert!(bench.member.due_check(now).is_some());
+    bench.member.begin_check(&check.name, now);
+    run(&mut bench, &check, &[9]);
+    assert!(bench.member.due_check(now + S(10)).is_some());
+}
+
+#[test]
 fn a_failed_check_counts_as_time_without_health() {
     let check = check(true);
     let mut bench = bench(&check, None);
