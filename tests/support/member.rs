@@ -74,12 +74,21 @@ impl Account {
             Err(kube::Error::Api(status)) if status.is_already_exists() => {}
             made => drop(made.expect("a role is made")),
         }
+        self.bind(role.metadata.name.as_deref().expect("a name")).await;
+    }
+
+    /// Grants the account all permissions, as kubeconfigs of Cluster API have them.
+    pub async fn make_admin(&self) {
+        self.bind("cluster-admin").await;
+    }
+
+    async fn bind(&self, role: &str) {
         let binding = ClusterRoleBinding {
             metadata: ObjectMeta { name: Some(self.name.clone()), ..ObjectMeta::default() },
             role_ref: RoleRef {
                 api_group: Some("rbac.authorization.k8s.io".into()),
                 kind: "ClusterRole".into(),
-                name: role.metadata.name.clone().expect("a name"),
+                name: role.to_owned(),
             },
             subjects: Some(vec![Subject {
                 kind: "ServiceAccount".into(),

@@ -18,6 +18,14 @@ const CRD: &str = "tests/cluster-api-core/clusters.yaml";
 
 /// A management cluster with the rights of `config/rbac` and the CRD of upstream.
 pub(crate) async fn hub() -> Kubectl {
+    let hub = hub_without_crds().await;
+    hub.run(&format!("apply --server-side -f {CRD}"));
+    hub.run("wait --for=condition=established --timeout=60s crd --all");
+    hub
+}
+
+/// A management cluster with the rights of `config/rbac`.
+pub(crate) async fn hub_without_crds() -> Kubectl {
     let hub = Kubectl::without_crds().await;
     for namespace in [NAMESPACE, "kube-federation-system"] {
         hub.run(&format!("create namespace {namespace}"));
@@ -27,8 +35,6 @@ pub(crate) async fn hub() -> Kubectl {
         hub.run(&format!("apply -f config/rbac/{file}.yaml"));
     }
     hub.run(&format!("apply -n {NAMESPACE} -f config/rbac/namespaces/member-secrets.yaml"));
-    hub.run(&format!("apply --server-side -f {CRD}"));
-    hub.run("wait --for=condition=established --timeout=60s crd --all");
     hub
 }
 

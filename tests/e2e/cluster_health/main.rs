@@ -8,6 +8,7 @@
 
 mod audit;
 mod beats;
+mod beside_core;
 mod certificates;
 mod checks;
 mod cluster_api;

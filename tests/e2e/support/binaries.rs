@@ -12,10 +12,11 @@ use tests::temp_dir::TempDir;
 const GO: &str = r#"#!/bin/sh
 here=$(dirname "$0")
 [ "$1" != env ] || { echo go-of-the-test; exit; }
+[ "$3 $4" != "list -m" ] || { echo "$here/module"; exit; }
 [ "$3" != list ] || { echo a/package; exit; }
 echo "$@" >>"$here/calls"
 while [ "$1" != -o ]; do shift; done
-touch "$2/server" "$2/kube-apiserver" "$2/kubectl" "$2/kube-controller-manager"
+touch "$2/server" "$2/kube-apiserver" "$2/kubectl" "$2/kube-controller-manager" "$2/core"
 chmod +x "$2"/*
 while [ -e "$here" ] && [ ! -e "$here/go-on" ]; do sleep 0.02; done
 "#;
@@ -58,7 +59,11 @@ impl Sandbox {
 
     /// The only folder below `control-plane`: that of the pinned version.
     fn cache(&self) -> PathBuf {
-        let versions = self.0.join("infra-controller-manager/control-plane");
+        self.cache_of("control-plane")
+    }
+
+    fn cache_of(&self, module: &str) -> PathBuf {
+        let versions = self.0.join("infra-controller-manager").join(module);
         fs::read_dir(versions).unwrap().next().unwrap().unwrap().path()
     }
 
@@ -148,4 +153,24 @@ async fn without_go_the_message_says_what_to_install_or_to_set() {
     for part in ["needs Go 1.", "go.dev/dl", "KUBEBUILDER_ASSETS", "no kube-controller-manager"] {
         assert!(text.contains(part), "{part:?} is not in: {text}");
     }
+}
+
+#[tokio::test]
+async fn the_core_of_cluster_api_is_kept_with_its_crds_and_webhooks() {
+    let sandbox = Sandbox::new();
+    sandbox.go_on();
+    for file in ["crd/bases/kind.yaml", "webhook/manifests.yaml"] {
+        let file = sandbox.0.join("module/core/config").join(file);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(&file, "").unwrap();
+    }
+    let call = sandbox.call(&["etcd", "cluster-api-core", "kubectl"]);
+    assert_eq!(code(&call).await, Some(0));
+    let (plane, core) = (sandbox.cache(), sandbox.cache_of("cluster-api-core"));
+    assert_prints(
+        &call,
+        &[plane.join("etcd"), core.join("cluster-api-core"), plane.join("kubectl")],
+    );
+    let config = core.join("config");
+    assert!(config.join("kind.yaml").is_file() && config.join("manifests.yaml").is_file());
 }

@@ -1,0 +1,96 @@
+//! Cluster API's own core beside the product: its CRDs, its webhooks, and its program.
+
+use std::fs;
+use std::path::PathBuf;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+use tokio::net::TcpStream;
+
+use crate::kubectl::Kubectl;
+use crate::poll::poll;
+use crate::programs::control_plane_binaries;
+use crate::temp_dir::TempDir;
+use crate::{Process, ports};
+
+/// Contracts of the core's own kinds, which it looks up as those of any other kind.
+const CONTRACTS: [&str; 2] = ["v1beta1", "v1beta2"];
+
+/// The core at one management cluster; [`Self::start`] starts it.
+pub struct ClusterApiCore {
+    program: PathBuf,
+    kubeconfig: PathBuf,
+    /// The certificate of its webhooks.
+    folder: TempDir,
+    port: u16,
+}
+
+impl ClusterApiCore {
+    /// Installs the CRDs of the core, with their conversion, and its webhooks. Builds the core first where that is
+    /// needed, which takes minutes.
+    pub fn install(hub: &Kubectl) -> Self {
+        let program = control_plane_binaries(&["cluster-api-core"]).unwrap().remove(0);
+        let folder = TempDir::new("cluster-api-core").unwrap();
+        let server = hub.plane.ca().server().unwrap();
+        fs::write(folder.join("tls.crt"), server.certificate_pem).unwrap();
+        fs::write(folder.join("tls.key"), server.key_pem).unwrap();
+        let (kubeconfig, port) = (hub.plane.admin_kubeconfig(), ports::free_port());
+        let core = Self { program, kubeconfig, folder, port };
+        let config = core.program.with_file_name("config");
+        let mut files: Vec<_> =
+            fs::read_dir(config).unwrap().map(|it| it.unwrap().path()).collect();
+        files.sort();
+        let mut objects = Vec::new();
+        for file in files {
+            let text = fs::read_to_string(&file).unwrap();
+            let read: Vec<Value> = serde_saphyr::from_multiple(&text).unwrap();
+            objects.extend(read.into_iter().map(|object| core.adapted(hub.plane.ca_pem(), object)));
+        }
+        let list = core.folder.join("list.json");
+        let items = json!({"apiVersion": "v1", "kind": "List", "items": objects});
+        fs::write(&list, items.to_string()).unwrap();
+        // An apply that is not of the server would keep each CRD in an annotation, which is too small for it.
+        hub.run(&format!("apply --server-side --force-conflicts -f {}", list.display()));
+        hub.run("wait --for=condition=established --timeout=60s crd --all");
+        core
+    }
+
+    /// An object of the core for a program outside of the cluster.
+    fn adapted(&self, ca: &str, mut object: Value) -> Value {
+        let ca = STANDARD.encode(ca);
+        let client = |path: &str| json!({"url": format!("https://127.0.0.1:{}{path}", self.port), "caBundle": ca});
+        if object["kind"] == "CustomResourceDefinition" {
+            for contract in CONTRACTS {
+                object["metadata"]["labels"][format!("cluster.x-k8s.io/{contract}")] =
+                    json!(contract);
+            }
+            object["spec"]["conversion"] = json!({"strategy": "Webhook", "webhook":
+                {"conversionReviewVersions": ["v1"], "clientConfig": client("/convert")}});
+        }
+        for webhook in
+            object.get_mut("webhooks").and_then(Value::as_array_mut).into_iter().flatten()
+        {
+            let path = webhook["clientConfig"]["service"]["path"].as_str().unwrap().to_owned();
+            webhook["clientConfig"] = client(&path);
+        }
+        object
+    }
+
+    /// Starts the core and waits until its webhooks can be called.
+    pub async fn start(&self, args: &[&str]) -> Process {
+        let core = Process::bare()
+            .program(&self.program)
+            .args([format!("--webhook-port={}", self.port)])
+            .args([format!("--webhook-cert-dir={}", self.folder.display())])
+            .args(["--diagnostics-address=0", "--health-addr=0"])
+            .args(args.iter().copied())
+            .env("KUBECONFIG", &self.kubeconfig.display().to_string())
+            .start();
+        poll("the webhooks of the core can be called", async || {
+            TcpStream::connect(("127.0.0.1", self.port)).await.ok()
+        })
+        .await;
+        core
+    }
+}
