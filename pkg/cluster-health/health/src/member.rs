@@ -133,13 +133,12 @@ impl Member {
             }
             members => first_probe(arrival.hash, members, policy.cadence.period),
         };
-        let is_unreachable =
-            arrival.published.as_ref().is_some_and(|it| it.health == Health::Unreachable);
+        let published = arrival.published.as_ref();
+        let is_unreachable = published.is_some_and(|it| it.health == Health::Unreachable);
         Self {
             guarded: arrival.guarded,
             held: None,
             unreachable_since: is_unreachable.then_some(now),
-            published: arrival.published,
             tally: Tally::default(),
             flaps: Flaps::default(),
             causes: Causes::default(),
@@ -156,7 +155,8 @@ impl Member {
             beat: Beat::Absent,
             path_down: false,
             by_lease: false,
-            checks: Checks::default(),
+            checks: Checks::of(published.is_some_and(|it| it.ready.status == Status::False)),
+            published: arrival.published,
         }
     }
 
@@ -342,6 +342,7 @@ impl Member {
         now: Instant,
     ) -> bool {
         let Change::Ready { from, to } = change else { return false };
+        self.checks.came_unready &= to != Status::True;
         if from.is_some() {
             self.gate.changed();
         }
