@@ -27,6 +27,10 @@ checks:
 - {name: NoRight, selector: rights=none, interval: 30s, available: {kind: DaemonSet, namespace: a, name: b}, gatesReady: true}
 ";
 
+const UNUSABLE: &str = "checks: [{name: One, command: [rm]}]";
+const GATE: &str = "checks: [{name: AllNodesUp, interval: 30s, nodesReady: {minRatio: 1}, gatesReady: true, \
+    selector: rights=all}]";
+
 /// The ConfigMap with this document.
 fn config(text: &str) -> Value {
     json!({
@@ -207,7 +211,7 @@ async fn checks_publish_what_the_objects_of_a_member_say_and_gate_only_where_the
     let patch = |text: &str| {
         hub.patch(&format!("-n {NAMESPACE} configmap {CONFIG}"), "merge", &config(text));
     };
-    patch("checks: [{name: One, command: [rm]}]");
+    patch(UNUSABLE);
     poll("the event is there", async || {
         hub.run(&format!("get events -n {NAMESPACE}")).contains("InvalidChecks").then_some(())
     })
@@ -216,9 +220,7 @@ async fn checks_publish_what_the_objects_of_a_member_say_and_gate_only_where_the
     assert_eq!(of_check(&status, "Bad")["status"], "False", "{status}");
 
     // The check that fails is to decide about readiness, and all others go.
-    patch(
-        "checks: [{name: AllNodesUp, interval: 30s, nodesReady: {minRatio: 1}, gatesReady: true, selector: rights=all}]",
-    );
+    patch(GATE);
     let gated =
         until(&hub, "one", "not healthy", |status| condition(status, HEALTHY)["status"] == "False")
             .await;
@@ -229,7 +231,24 @@ async fn checks_publish_what_the_objects_of_a_member_say_and_gate_only_where_the
     assert_eq!(of_check(&gated, "Bad"), Value::Null, "{gated}");
     until(&hub, "two", "without checks", |it| of_check(it, "NoRight").is_null() && is_healthy(it))
         .await;
+
+    // After a restart with a document that cannot be used the gate stays shut, and its condition stays.
+    patch(UNUSABLE);
+    drop(manager);
+    let manager = start(&hub, &planted, &[&flag]);
+    manager
+        .line_where("it is told", |line| line.contains("until it can be used no check runs"))
+        .await;
     set_ready(&at_home, "two", "True");
+    let probes = async || {
+        let labels = [("flavour", "capi"), ("code", "check")];
+        manager.metric("clusterhealth_probes_total", &labels).await.unwrap_or_default()
+    };
+    poll("it was probed", async || (probes().await >= 5.0).then_some(())).await;
+    let status = hub.object(&of("one"))["status"].clone();
+    assert_eq!(condition(&status, HEALTHY)["status"], "False", "{status}");
+    assert_eq!(of_check(&status, "AllNodesUp"), of_check(&gated, "AllNodesUp"));
+    patch(GATE);
     until(&hub, "one", "healthy again", is_healthy).await;
     assert!(!manager.has_said("Missing permission"), "{:?}", manager.lines());
     clear(&at_home);

@@ -45,28 +45,26 @@ pub(crate) struct ConfiguredChecks(RwLock<Configured>);
 
 #[derive(Default)]
 struct Configured {
-    /// Counts the documents; 0 until the first one is read.
+    /// Counts the documents; 0 until the first one that can be used.
     generation: u64,
     document: Arc<Document>,
-    is_on: bool,
 }
 
 impl ConfiguredChecks {
     /// No checks; with `is_on` it is not known yet which.
     pub(crate) fn new(is_on: bool) -> Self {
-        Self(RwLock::new(Configured { is_on, ..Configured::default() }))
+        Self(RwLock::new(Configured { generation: u64::from(!is_on), ..Configured::default() }))
     }
 
     /// Whether it is known which checks there are.
     pub(crate) fn are_known(&self) -> bool {
-        let configured = self.0.read();
-        !configured.is_on || configured.generation > 0
+        self.0.read().generation > 0
     }
 
     /// Forgets the checks, as at a start.
     #[cfg(test)]
     pub(crate) fn await_first(&self) {
-        *self.0.write() = Configured { is_on: true, ..Configured::default() };
+        *self.0.write() = Configured::default();
     }
 
     /// The checks are these from now on.

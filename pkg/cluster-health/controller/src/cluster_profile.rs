@@ -150,6 +150,10 @@ async fn run_plugins(
             _ = rounds.tick() => {}
             () = flavour.plugins.demanded() => {}
         }
+        for cluster in flavour.plugins.take_ended() {
+            flavour.connections.invalidate(&cluster.key);
+            queue.add(Work::Cluster(cluster.key));
+        }
         for run in flavour.plugins.take_due(|cluster| flavour.connections.knows(cluster)) {
             let (flavour, queue, recorder) =
                 (Arc::clone(&flavour), queue.clone(), recorder.clone());

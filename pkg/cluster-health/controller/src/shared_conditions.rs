@@ -73,7 +73,10 @@ pub(crate) fn conditions(
             message: within.message.clone(),
         });
     }
-    conditions.extend(checks.iter().filter_map(|check| of_check(check, stored)));
+    match checks {
+        Some(checks) => conditions.extend(checks.iter().filter_map(|it| of_check(it, stored))),
+        None => conditions.extend(of_checks(stored).cloned()),
+    }
     conditions
 }
 
@@ -85,6 +88,12 @@ fn of_check(check: &CheckReport, stored: &[Condition]) -> Option<Condition> {
     let new = condition(&kind, status.status(), check.since, status.reason(), said);
     let since = since(stored, &kind, &new.status, check.since);
     Some(Condition { last_transition_time: Some(since), ..new })
+}
+
+/// The conditions of an object that are about checks.
+fn of_checks(stored: &[Condition]) -> impl Iterator<Item = &Condition> {
+    let is_other = |kind: &str| [HEALTHY, REACHABLE, WITHIN_OBJECTIVE].contains(&kind);
+    stored.iter().filter(move |it| it.kind.starts_with(OWN_PREFIX) && !is_other(&it.kind))
 }
 
 /// The type of the condition about a check.
@@ -103,7 +112,10 @@ pub(crate) fn paused(why: &str, statement: &Statement<'_>, stored: &[Condition])
     let since = |kind: &str| since(stored, kind, &ConditionStatus::Unknown, now);
     let unknown = |kind: &str| condition(kind, Status::Unknown, since(kind), PAUSED, (why, None));
     let record = Condition::find(stored, WITHIN_OBJECTIVE).cloned();
-    let checks = statement.checks.iter().map(|check| unknown(&type_of(&check.name)));
+    let checks: Vec<_> = match statement.checks {
+        Some(checks) => checks.iter().map(|check| unknown(&type_of(&check.name))).collect(),
+        None => of_checks(stored).map(|it| unknown(&it.kind)).collect(),
+    };
     [HEALTHY, REACHABLE].map(unknown).into_iter().chain(record).chain(checks).collect()
 }
 

@@ -134,6 +134,11 @@ impl CheckStatus {
         }
     }
 
+    /// Whether a condition with this reason is about a check.
+    pub fn has_reason(text: &str) -> bool {
+        [Self::Passed, Self::Failed, Self::NotAsked].iter().any(|it| it.reason() == text)
+    }
+
     /// The label of metrics.
     pub const fn label(self) -> &'static str {
         match self {
@@ -175,6 +180,8 @@ pub struct CheckChange {
 pub struct Checks {
     states: Vec<CheckState>,
     under_way: bool,
+    /// The cluster came as one that is not ready, and was not ready since.
+    pub(crate) came_unready: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -195,6 +202,11 @@ struct CheckState {
 }
 
 impl Checks {
+    /// No checks yet, of a cluster that came as one that is not ready, or not.
+    pub(crate) fn of(came_unready: bool) -> Self {
+        Self { came_unready, ..Self::default() }
+    }
+
     /// Takes over the checks of the cluster. Those that stay the same keep their state. First runs are spread over their
     /// interval by the hash of the cluster. Whether one is gone.
     pub fn follow(&mut self, checks: &[Arc<Check>], hash_of_cluster: u64, now: Moment) -> bool {

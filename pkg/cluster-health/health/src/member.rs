@@ -103,6 +103,8 @@ pub struct Member {
     unreachable_since: Option<Instant>,
     /// What its Lease said at the last probe.
     beat: Beat,
+    /// Probes in a row without an answer that counted.
+    lost: u32,
     /// Its failures have crossed the threshold, and its Lease says that it is well.
     path_down: bool,
     /// It was judged by its Lease alone since it was last probed.
@@ -133,13 +135,12 @@ impl Member {
             }
             members => first_probe(arrival.hash, members, policy.cadence.period),
         };
-        let is_unreachable =
-            arrival.published.as_ref().is_some_and(|it| it.health == Health::Unreachable);
+        let published = arrival.published.as_ref();
+        let is_unreachable = published.is_some_and(|it| it.health == Health::Unreachable);
         Self {
             guarded: arrival.guarded,
             held: None,
             unreachable_since: is_unreachable.then_some(now),
-            published: arrival.published,
             tally: Tally::default(),
             flaps: Flaps::default(),
             causes: Causes::default(),
@@ -154,9 +155,11 @@ impl Member {
             last: None,
             obstacle: None,
             beat: Beat::Absent,
+            lost: 0,
             path_down: false,
             by_lease: false,
-            checks: Checks::default(),
+            checks: Checks::of(published.is_some_and(|it| it.ready.status == Status::False)),
+            published: arrival.published,
         }
     }
 
@@ -210,6 +213,7 @@ impl Member {
         let counted = (counts && !is_check).then_some(started);
         let before = self.health();
         let is_unreachable = finding.verdict() == Verdict::Unreachable;
+        self.lost = if is_unreachable { self.lost.saturating_add(counts.into()) } else { 0 };
         // A partition is published: silence counts from its end on, as for a cluster that was ready.
         // So it does for one that answered, and that a check alone made not ready.
         let by_check =
@@ -231,7 +235,7 @@ impl Member {
                 self.keep(report);
                 (Change::Nothing, false)
             }
-            Decision::Publish if is_unreachable => self.cross(report, now),
+            Decision::Publish if is_unreachable => self.cross(report, policy, now),
             Decision::Publish => self.publish(report, now),
             Decision::Keep if is_check => self.publish(report, now),
             Decision::Keep => {
@@ -342,6 +346,7 @@ impl Member {
         now: Instant,
     ) -> bool {
         let Change::Ready { from, to } = change else { return false };
+        self.checks.came_unready &= to != Status::True;
         if from.is_some() {
             self.gate.changed();
         }

@@ -206,6 +206,31 @@ mod tests {
         listed.iter().map(|listed| history.judge(*listed, known, SOON)).collect()
     }
 
+    #[tokio::test(start_paused = true)]
+    async fn a_lost_connection_calls_for_a_list_after_two_silent_seconds_and_rarely() {
+        let ago = |seconds| Some(Instant::now() - Duration::from_secs(seconds));
+        tokio::time::advance(Duration::from_secs(1000)).await;
+        let (lost, failed) = (
+            Doubt { lost: true, ..Doubt::default() },
+            Doubt { lost: true, opening_failed: true, ..Doubt::default() },
+        );
+        let millis = Duration::from_millis;
+        let rows = [
+            (&lost, millis(2000), ago(300), true),
+            (&lost, millis(2000), None, true),
+            (&lost, millis(2000), ago(299), false),
+            (&lost, millis(1999), ago(300), false),
+            (&failed, millis(2000), ago(0), true),
+            (&failed, millis(1999), ago(300), false),
+            (&Doubt { lost: false, ..Doubt::default() }, millis(9000), ago(300), false),
+            (&Doubt { opening_failed: true, ..Doubt::default() }, millis(9000), ago(300), false),
+        ];
+        for (doubt, silent, listed, expected) in rows {
+            let calls = doubt.calls_for_list(silent, listed);
+            assert_eq!(calls, expected, "{doubt:?} {silent:?} {listed:?}");
+        }
+    }
+
     #[test]
     fn three_lists_in_a_row_that_do_not_go_back_are_believed() {
         use Verdict::{Current, Past, Restored};

@@ -72,7 +72,8 @@ pub(crate) struct Reflector<'a> {
     doubt: Doubt,
     /// What the store had when the last watch ended.
     comparison: Option<Comparison>,
-    /// When all objects were last compared or listed.
+    /// When the last comparison of all objects began, or they were last compared or listed. One that fails is not repeated
+    /// sooner than one that succeeds: it costs the server as much.
     compared_at: Instant,
     /// Reason of the failure logged last, until something works again.
     logged_reason: Option<&'static str>,
@@ -304,7 +305,11 @@ impl<'a> Reflector<'a> {
         }
         let next = self.after_watch(end, events, stream.age()).await;
         if matches!(next, State::Opening) {
-            self.comparison = Comparison::of(cache, self.compared_at.elapsed() >= ALL_APART);
+            let all = self.compared_at.elapsed() >= ALL_APART;
+            self.comparison = Comparison::of(cache, all);
+            if all && self.comparison.is_some() {
+                self.compared_at = Instant::now();
+            }
         }
         next
     }

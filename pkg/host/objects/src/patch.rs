@@ -74,7 +74,7 @@ fn take(free: &mut [bool], matches: impl Fn(usize) -> bool) -> Option<usize> {
 }
 
 /// `raw` with these `fields`; all other fields stay. In a list whose elements all have an identity
-/// the other elements stay as well; any other list is replaced.
+/// the other elements stay as well, unless `fields` has them with `"$patch": "delete"`; any other list is replaced.
 pub(crate) fn lay(raw: &Value, fields: &Value) -> Value {
     match (raw, fields) {
         (Value::Object(raw), Value::Object(fields)) => {
@@ -86,7 +86,8 @@ pub(crate) fn lay(raw: &Value, fields: &Value) -> Value {
             Value::Object(whole)
         }
         (Value::Array(raw), Value::Array(fields)) => {
-            Value::Array(lay_elements(raw, fields).unwrap_or_else(|| fields.clone()))
+            let replaced = || fields.iter().filter(|it| !is_deleted(it)).cloned().collect();
+            Value::Array(lay_elements(raw, fields).unwrap_or_else(replaced))
         }
         _ => fields.clone(),
     }
@@ -95,17 +96,21 @@ pub(crate) fn lay(raw: &Value, fields: &Value) -> Value {
 /// `None` when an element has no identity, or shares it with another one.
 fn lay_elements(raw: &[Value], fields: &[Value]) -> Option<Vec<Value>> {
     let (held, new) = (by_identity(raw)?, by_identity(fields)?);
-    let mut whole: Vec<_> = held
-        .iter()
-        .zip(raw)
-        .map(|(identity, raw)| {
-            let at = new.iter().position(|new| new == identity);
-            at.map_or_else(|| raw.clone(), |at| lay(raw, &fields[at]))
-        })
-        .collect();
+    let laid = held.iter().zip(raw).filter_map(|(identity, raw)| {
+        let field = new.iter().position(|new| new == identity).map(|at| &fields[at]);
+        match field {
+            Some(field) if is_deleted(field) => None,
+            Some(field) => Some(lay(raw, field)),
+            None => Some(raw.clone()),
+        }
+    });
     let added = new.iter().zip(fields).filter(|(identity, _)| !held.contains(identity));
-    whole.extend(added.map(|(_, field)| field.clone()));
-    Some(whole)
+    let added = added.map(|(_, field)| field).filter(|field| !is_deleted(field)).cloned();
+    Some(laid.chain(added).collect())
+}
+
+fn is_deleted(field: &Value) -> bool {
+    field["$patch"] == "delete"
 }
 
 fn by_identity(elements: &[Value]) -> Option<Vec<(&'static str, &str)>> {

@@ -15,12 +15,15 @@ use probe::{ClientPair, Problem};
 use prometheus::{IntCounterVec, Registry};
 use secrecy::{ExposeSecret as _, SecretSlice};
 use tokio::sync::{Notify, Semaphore};
+use tokio::time::Instant;
 
 use crate::engine::MemberId;
 use crate::kubeconfig_user::Credential;
 
 /// Plugins that run at the same time, over all members.
 const AT_ONCE: usize = 8;
+/// Those of one provider: when they hang, the others run in the places that are left.
+const OF_PROVIDER: usize = AT_ONCE / 2;
 const LIMITS: PluginLimits = PluginLimits {
     run: Duration::from_secs(10),
     output: 64 << 10,
@@ -71,6 +74,7 @@ pub(crate) struct Plugins {
     entries: Mutex<HashMap<Arc<str>, Entry>>,
     due: Notify,
     turns: Semaphore,
+    turns_of_providers: Mutex<HashMap<Box<str>, Arc<Semaphore>>>,
     counter: PluginCounter,
 }
 
@@ -84,6 +88,14 @@ struct Entry {
     refused: bool,
     is_failing: bool,
     given: Option<Result<Printed, PluginError>>,
+    /// When that ends, unless it had ended by our clock when it was printed.
+    ends_at: Option<Instant>,
+}
+
+impl Entry {
+    fn has_ended(&self) -> bool {
+        self.ends_at.is_some_and(|end| end <= Instant::now())
+    }
 }
 
 /// One run to make.
@@ -96,8 +108,9 @@ pub(super) struct Run {
 
 impl Plugins {
     pub(crate) fn new(counter: PluginCounter) -> Self {
-        let (entries, due) = (Mutex::default(), Notify::new());
-        Self { entries, due, turns: Semaphore::new(AT_ONCE), counter }
+        let (entries, turns_of_providers) = (Mutex::default(), Mutex::default());
+        let (due, turns) = (Notify::new(), Semaphore::new(AT_ONCE));
+        Self { entries, due, turns, turns_of_providers, counter }
     }
 
     /// What the plugin of a member printed last. One that is new, or another one, runs soon.
@@ -113,6 +126,7 @@ impl Plugins {
         let mut entries = self.entries.lock();
         let known = entries.get(&cluster.uid).filter(|it| it.spec == spec);
         let given = match known {
+            Some(known) if known.has_ended() => None,
             Some(known) => known.given.clone(),
             None => {
                 let entry = Entry {
@@ -123,6 +137,7 @@ impl Plugins {
                     refused: false,
                     is_failing: false,
                     given: None,
+                    ends_at: None,
                 };
                 entries.insert(Arc::clone(&cluster.uid), entry);
                 self.due.notify_one();
@@ -140,11 +155,17 @@ impl Plugins {
             }
             Some(Err(error)) => {
                 let text = format!("the exec plugin of access provider {provider}: {error}");
-                Err(Problem::new(Code::PluginFailed, text))
+                // The limit is ours, and says nothing about the member.
+                let code = match error {
+                    PluginError::Timeout { .. } => Code::OwnLimit,
+                    PluginError::Start { .. } | PluginError::Unusable(_) => Code::PluginFailed,
+                };
+                Err(Problem::new(code, text))
             }
             None => {
-                let text =
-                    format!("the exec plugin of access provider {provider} has not ended yet");
+                let text = format!(
+                    "the exec plugin of access provider {provider} has not printed a credential in time"
+                );
                 Err(Problem::new(Code::OwnLimit, text))
             }
         }
@@ -183,9 +204,27 @@ impl Plugins {
         due.collect()
     }
 
+    /// The members whose credentials have ended before their plugins ran again; each is named once.
+    pub(super) fn take_ended(&self) -> Vec<MemberId> {
+        let mut entries = self.entries.lock();
+        let ended = entries.values_mut().filter(|entry| entry.has_ended());
+        let named = ended.map(|entry| {
+            (entry.given, entry.ends_at) = (None, None);
+            entry.cluster.clone()
+        });
+        named.collect()
+    }
+
+    fn turns_of(&self, provider: &str) -> Arc<Semaphore> {
+        let mut turns = self.turns_of_providers.lock();
+        let of_provider = turns.entry(provider.into());
+        Arc::clone(of_provider.or_insert_with(|| Arc::new(Semaphore::new(OF_PROVIDER))))
+    }
+
     /// Makes a run when its turn comes; whether its result is wanted, and the error that is news.
     pub(super) async fn make(&self, mut run: Run) -> (bool, Option<PluginError>) {
-        let turn = self.turns.acquire().await;
+        let of_provider = self.turns_of(&run.provider);
+        let turn = (of_provider.acquire().await, self.turns.acquire().await);
         let is_it = |entry: &Entry| entry.spec == run.spec;
         if !self.entries.lock().get(&run.cluster.uid).is_some_and(is_it) {
             return (false, None);
@@ -195,6 +234,7 @@ impl Plugins {
         let failure = run.runs.failure().cloned();
         self.counter.count(&run.provider, failure.as_ref());
         let given = run.runs.printed();
+        let ends_at = run.runs.ends_at().filter(|end| given.is_ok() && *end > Instant::now());
         let mut entries = self.entries.lock();
         let is_it = |entry: &&mut Entry| entry.spec == run.spec;
         let Some(entry) = entries.get_mut(&run.cluster.uid).filter(is_it) else {
@@ -202,7 +242,7 @@ impl Plugins {
         };
         let was_failing = std::mem::replace(&mut entry.is_failing, failure.is_some());
         entry.runs = Some(run.runs);
-        entry.given = Some(given);
+        (entry.given, entry.ends_at) = (Some(given), ends_at);
         (true, failure.filter(|_| !was_failing))
     }
 }
@@ -273,20 +313,59 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn only_a_few_plugins_run_at_the_same_time() {
+    async fn only_a_few_plugins_run_at_the_same_time_and_of_one_provider_half_of_them() {
         let plugins = Arc::new(plugins());
-        for number in 0..20 {
-            let hanging = spec("exec sleep 1000");
-            drop(plugins.credential(&cluster(number), "google", hanging));
-        }
         let tasks = TaskTracker::new();
-        for run in plugins.take_due(|_| true) {
-            let plugins = Arc::clone(&plugins);
-            tasks.spawn(async move { plugins.make(run).await });
+        let run_all = || {
+            for run in plugins.take_due(|_| true) {
+                let plugins = Arc::clone(&plugins);
+                tasks.spawn(async move { plugins.make(run).await });
+            }
+        };
+        let hang = |first: usize, provider: &str| {
+            for number in first..first + 20 {
+                let hanging = spec("exec sleep 1000");
+                drop(plugins.credential(&cluster(number), provider, hanging));
+            }
+        };
+        hang(100, "google");
+        run_all();
+        while plugins.turns_of("google").available_permits() > 0 {
+            tokio::task::yield_now().await;
         }
+        let ask = || plugins.credential(&cluster(1), "aws", printing("a"));
+        assert!(ask().is_err());
+        run_all();
+        while ask().is_err() {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(plugins.turns.available_permits(), AT_ONCE - OF_PROVIDER);
+        hang(200, "azure");
+        run_all();
         while plugins.turns.available_permits() > 0 {
             tokio::task::yield_now().await;
         }
-        assert_eq!(tasks.len(), 20);
+        assert_eq!(tasks.len(), 40, "the others wait");
+    }
+
+    #[tokio::test]
+    async fn what_our_limits_delay_says_nothing_about_the_member() {
+        let plugins = plugins();
+        assert_eq!(token(&plugins, printing("a")), Err(Code::OwnLimit));
+        plugins.make(plugins.take_due(|_| true).remove(0)).await;
+        assert!(plugins.take_ended().is_empty());
+        let set = |given| {
+            let mut entries = plugins.entries.lock();
+            let entry = entries.get_mut("1").unwrap();
+            (entry.given, entry.ends_at) = (Some(given), Some(Instant::now()));
+        };
+        let printed = plugins.entries.lock().get("1").unwrap().given.clone().unwrap();
+        set(printed);
+        assert_eq!(token(&plugins, printing("a")), Err(Code::OwnLimit), "it has ended");
+        assert_eq!(plugins.take_ended(), [cluster(1)]);
+        assert!(plugins.take_ended().is_empty());
+        assert_eq!(token(&plugins, printing("a")), Err(Code::OwnLimit));
+        set(Err(PluginError::Timeout { command: "sh".into(), seconds: 10 }));
+        assert_eq!(token(&plugins, printing("a")), Err(Code::OwnLimit));
     }
 }

@@ -71,7 +71,9 @@ impl ChecksConfig {
         let stop = clusters.stop.clone();
         let read = stop.run_until_cancelled(self.cache.synced_or_denied());
         // rule:a-missing-right-is-no-failure
-        if read.await.is_some() && !clusters.checks.are_known() {
+        let is_absent = read.await.is_some() && self.cache.is_empty();
+        // After a restart a document that cannot be used leaves all conditions and gates as they are.
+        if is_absent && !clusters.checks.are_known() {
             clusters.checks.set(Document::default());
         }
         run(clusters).await;
@@ -92,12 +94,16 @@ fn take(checks: &ConfiguredChecks, object: &Object<ConfigMap>, recorder: &Record
         }
         Err(error) => {
             let error = health::one_line(&error);
+            let meanwhile = if checks.are_known() {
+                "the checks stay as they were"
+            } else {
+                "until it can be used no check runs, and the conditions of checks stay as they are"
+            };
             warn!(
                 config,
-                error,
-                "Cannot use the ConfigMap of --cluster-health-checks-config; the checks stay as they were"
+                error, "Cannot use the ConfigMap of --cluster-health-checks-config; {meanwhile}"
             );
-            let text = format!("cannot use {ENTRY}: {error}; the checks stay as they were");
+            let text = format!("cannot use {ENTRY}: {error}; {meanwhile}");
             let reference = identity(object).object_ref(&CONFIG_MAPS);
             recorder.event(reference, EventType::Warning, "InvalidChecks", text);
         }

@@ -117,8 +117,9 @@ pub(crate) struct Statement<'a> {
     pub record: Option<&'a str>,
     /// Whether it is within its objective, for a condition that keeps the record; `None` as `record` is.
     pub within: Option<&'a WithinObjective>,
-    /// What is published about its checks; empty for a fingerprint: a change of a check is a reason to write of its own.
-    pub checks: &'a [CheckReport],
+    /// What is published about its checks, which is in no fingerprint: a change of a check is a reason to write of its
+    /// own. `None` while it is not known which checks it has: their conditions stay as the object has them.
+    pub checks: Option<&'a [CheckReport]>,
     /// The cluster is known and on purpose not probed.
     pub paused: bool,
     /// The time of the write.

@@ -273,7 +273,7 @@ impl Pending for Withdrawal {
     /// Nothing when the cluster was selected again meanwhile.
     fn write(&self, now: Moment) -> Option<StatusWrite> {
         let (published, record, within) = (None, None, None);
-        let (message, checks) = ("", [].as_slice());
+        let (message, checks) = ("", Some([].as_slice()));
         let statement =
             Statement { published, message, record, within, checks, paused: false, now };
         self.flavour.write(&self.cluster, &statement)

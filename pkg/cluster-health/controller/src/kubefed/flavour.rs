@@ -207,7 +207,7 @@ impl Flavour for KubeFed {
         let object = self.objects.get(cluster)?;
         let mut held = self.held(&object);
         held.availability = self.objects.kept(statement.record, &RESOURCE).map(str::to_owned);
-        let message = status::with_checks(statement.message, statement.checks);
+        let message = status::with_checks(statement.message, statement.checks.unwrap_or_default());
         let fields = status::fields(statement.published?, &message, &held);
         Some(StatusWrite::of(&object, fields, self.objects.schema_is_ours()))
     }

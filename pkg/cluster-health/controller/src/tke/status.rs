@@ -3,7 +3,7 @@
 //!
 //! All fields of ours are written each time: server-side apply removes what is left out.
 
-use health::{CheckReport, Code, Finding, Health, ProbePath, Published, Status};
+use health::{CheckReport, CheckStatus, Code, Finding, Health, ProbePath, Published, Status};
 use jiff::Timestamp;
 use objects::Object;
 use serde_json::{Value, json};
@@ -62,6 +62,8 @@ pub(crate) struct Written {
     conditions: Vec<Condition>,
     /// The conditions of checks, which are in no fingerprint.
     checks: Vec<Condition>,
+    /// Types of the conditions of checks that the cluster has no more, where leaving them out does not remove them.
+    withdrawn: Vec<String>,
     resource: Option<ResourceSummary>,
     /// None while those of the status are not ours.
     addresses: Option<Vec<ClusterAddress>>,
@@ -92,12 +94,14 @@ pub(crate) fn write(
     });
     let health = statement.published.filter(|_| !statement.paused).map(|it| it.health);
     let resource = facts.summary.as_ref().or(status.resource.as_ref());
+    let (checks, withdrawn) = checks(statement.checks, status);
     Written {
         schema,
         headline: owns_phase(cluster).then(|| headline(status, health, check.as_ref())),
         version: facts.version.clone().unwrap_or_else(|| status.version.clone()),
         conditions: check.into_iter().chain(others).collect(),
-        checks: statement.checks.iter().filter_map(|check| of_check(check, status)).collect(),
+        checks,
+        withdrawn: if schema == StatusSchema::Upstream { withdrawn } else { Vec::new() },
         resource: resource.map(|summary| schema.of(summary)),
         addresses: are_ours(cluster).then(|| cluster.body.spec.addresses.clone()),
         record: statement.record.map(str::to_owned),
@@ -107,8 +111,9 @@ pub(crate) fn write(
 impl Written {
     /// The fields to write, with the resourceVersion they rest on: another actor may own the phase now (`rule:phases-of-others-are-kept`).
     pub(crate) fn fields(&self, cluster: &Object<Cluster>) -> Value {
-        let conditions: Vec<_> = self.conditions.iter().chain(&self.checks).collect();
-        let mut status = json!({ "conditions": conditions });
+        let conditions = self.conditions.iter().chain(&self.checks).map(|it| json!(it));
+        let withdrawn = self.withdrawn.iter().map(|kind| json!({"type": kind, "$patch": "delete"}));
+        let mut status = json!({ "conditions": conditions.chain(withdrawn).collect::<Vec<_>>() });
         if let Some(Headline { phase, reason, message }) = &self.headline {
             if let Some(phase) = phase {
                 status["phase"] = json!(phase);
@@ -269,6 +274,18 @@ fn health_check(cached: Option<&Condition>, statement: &Statement<'_>) -> Option
         reason: reason.to_owned(),
         message: message.to_owned(),
     })
+}
+
+/// The conditions of checks, and the types of those that the object has besides: checks that are gone. While it is not
+/// known which checks there are, those of the object stay.
+fn checks(checks: Option<&[CheckReport]>, stored: &ClusterStatus) -> (Vec<Condition>, Vec<String>) {
+    let is_of_check =
+        |it: &&Condition| CheckStatus::has_reason(&it.reason) && !OURS.contains(&&*it.kind);
+    let of_checks = stored.conditions.iter().filter(is_of_check);
+    let Some(checks) = checks else { return (of_checks.cloned().collect(), Vec::new()) };
+    let is_gone = |it: &&Condition| checks.iter().all(|check| *check.name != *it.kind);
+    let gone = of_checks.filter(is_gone).map(|it| it.kind.clone()).collect();
+    (checks.iter().filter_map(|check| of_check(check, stored)).collect(), gone)
 }
 
 /// The condition about a check: that of the object until this process has a status.

@@ -9,6 +9,9 @@ use crate::{
     Status,
 };
 
+const UNKNOWN: &str =
+    "the checks are not known: --cluster-health-checks-config is not read yet, or cannot be used";
+
 impl Member {
     /// Has these checks from now on. Whether one is gone: then the object has to be written.
     pub fn follow_checks(&mut self, checks: &[Arc<Check>], now: Moment) -> bool {
@@ -71,15 +74,18 @@ impl Member {
         self.checks.reports()
     }
 
-    /// The report of a probe, after the checks. While it is not known which checks there are, one that is not ready stays
-    /// so (`rule:a-restart-changes-nothing`).
+    /// The report of a probe, after the checks. While it is not known which checks there are, one that came as not ready
+    /// stays so: a check may have made it so (`rule:a-restart-changes-nothing`).
     pub fn gated(&self, report: Report, are_known: bool) -> Report {
         if !report.finding.is_ok() {
             return report;
         }
         let is_unready = self.is_unready();
-        let unknown = || "--cluster-health-checks-config is not read yet".to_owned();
-        let why = if are_known { self.checks.gate(is_unready) } else { is_unready.then(unknown) };
+        let why = if are_known {
+            self.checks.gate(is_unready)
+        } else {
+            (is_unready && self.checks.came_unready).then(|| UNKNOWN.to_owned())
+        };
         match why {
             Some(why) => {
                 let finding = Finding::failed(Code::Check, report.finding.path());

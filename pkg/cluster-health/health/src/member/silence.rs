@@ -25,7 +25,12 @@ impl Member {
     }
 
     /// Publishes silence, unless the Lease says otherwise.
-    pub(super) fn cross(&mut self, report: &Report, now: Instant) -> (Change, bool) {
+    pub(super) fn cross(
+        &mut self,
+        report: &Report,
+        policy: &Policy,
+        now: Instant,
+    ) -> (Change, bool) {
         // It waits for no guard any more.
         self.held = None;
         match self.beat {
@@ -33,6 +38,14 @@ impl Member {
             Beat::Unwell => {
                 let finding = Finding::failed(Code::Beat, report.finding.path());
                 self.publish(&Report { finding, ..report.clone() }, now)
+            }
+            // One lost probe of a cluster that is not ready by its answers is no path that is down.
+            Beat::Well
+                if self.published.as_ref().is_some_and(is_unready_by_answer)
+                    && self.lost < policy.thresholds.failure =>
+            {
+                self.keep(report);
+                (Change::Nothing, false)
             }
             Beat::Well => {
                 self.path_down = true;
@@ -45,9 +58,7 @@ impl Member {
                     Some(published) => match published.health {
                         Health::HubPartition => true,
                         // The Lease takes back what it alone said.
-                        Health::NotReady => {
-                            published.finding.and_then(Finding::code) == Some(Code::Beat)
-                        }
+                        Health::NotReady => !is_unready_by_answer(published),
                         _ => false,
                     },
                 };
@@ -87,7 +98,7 @@ impl Member {
         if ruling.release.is_some_and(|by| held.crossed <= by) {
             let Held { report, .. } = *self.held.take()?;
             let path_was_down = self.path_down;
-            let (change, new_cause) = self.cross(&report, now.monotonic);
+            let (change, new_cause) = self.cross(&report, policy, now.monotonic);
             self.availability.settle(!self.path_down, now);
             let path_down = self.path_has_gone_down(path_was_down);
             let flapping = self.note_change(change, before, policy, now.monotonic);
@@ -111,6 +122,7 @@ impl Member {
         let failed = self.last.is_some_and(|it| it.finding.verdict() == Verdict::Unreachable);
         if failed && self.health() != Some(Health::Unreachable) {
             self.tally.forget_failures();
+            self.lost = 0;
         }
         if waited {
             let wait = next_probe(self.hash, others, policy.cadence.period);
@@ -202,4 +214,9 @@ impl Member {
         self.published = None;
         self.tally = Tally::default();
     }
+}
+
+fn is_unready_by_answer(published: &Published) -> bool {
+    let by_lease = published.finding.and_then(Finding::code) == Some(Code::Beat);
+    published.health == Health::NotReady && !by_lease
 }

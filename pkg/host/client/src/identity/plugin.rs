@@ -13,13 +13,14 @@ use std::{fmt, io};
 use http::HeaderValue;
 use k8s_openapi::jiff::Timestamp;
 use resilience::{Backoff, Jitter, Series};
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, WaitOptions, kill_process_group, waitpgid};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::Deserialize;
 use serde_json::json;
 use tokio::io::AsyncReadExt as _;
 use tokio::process::Command;
-use tokio::time::{Instant, timeout};
+use tokio::runtime::Handle;
+use tokio::time::{Instant, sleep, timeout};
 use transport::{ClientCertificate, sensitive_header};
 use zeroize::Zeroizing;
 
@@ -28,6 +29,9 @@ use crate::identity::metrics::{PluginEnd, PluginMetrics};
 
 /// The shortest time between two runs, even when the credentials of each run have already expired.
 const RENEWAL_PAUSE: Duration = Duration::from_secs(5);
+/// Looks for ended processes of a killed group, and the pause after one that found none: ten seconds at most.
+const REAPS: u32 = 1000;
+const REAP_PAUSE: Duration = Duration::from_millis(10);
 /// A token or a certificate with its key is smaller.
 const OUTPUT_USUAL: usize = 64 << 10;
 
@@ -40,8 +44,7 @@ pub struct PluginLimits {
     pub output: u64,
     /// When a credential without an end is renewed; `None` when only a refusal tells.
     pub endless: Option<Duration>,
-    /// The only variables of this process that the plugin gets; `None` for all. With a list it also has a process group of
-    /// its own, which is killed as a whole.
+    /// The only variables of this process that the plugin gets; `None` for all.
     pub environment: Option<&'static [&'static str]>,
 }
 
@@ -143,7 +146,7 @@ async fn output(
     let mut plugin = Command::new(&spec.command);
     if let Some(passed) = limits.environment {
         let passed = passed.iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
-        plugin.env_clear().envs(passed).process_group(0);
+        plugin.env_clear().envs(passed);
     }
     let mut child = plugin
         .args(&spec.args)
@@ -152,10 +155,12 @@ async fn output(
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
+        .process_group(0)
         .kill_on_drop(true)
         .spawn()
         .map_err(start)?;
-    let _group = Group(child.id().filter(|_| limits.environment.is_some()));
+    let id = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
+    let _group = id.map(Group);
     // So large that it does not move while it grows: what it held before would not be overwritten.
     let mut printed = Zeroizing::new(Vec::with_capacity(OUTPUT_USUAL));
     if let Some(stdout) = child.stdout.take() {
@@ -174,14 +179,27 @@ async fn output(
 }
 
 /// The process group of a plugin, which ends with the run: a program that the plugin started must not outlive it.
-struct Group(Option<u32>);
+struct Group(Pid);
 
 impl Drop for Group {
     fn drop(&mut self) {
-        let id = self.0.and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
-        if let Some(id) = id {
-            // It fails when nothing is left of the group.
-            let _nothing_left = kill_process_group(id, Signal::KILL);
+        // It fails when nothing is left of the group.
+        let _nothing_left = kill_process_group(self.0, Signal::KILL);
+        if let Ok(runtime) = Handle::try_current() {
+            runtime.spawn(reap(self.0));
+        }
+    }
+}
+
+/// Waits for what was left of a group. As the first process of a container, as in our image, this process inherits it,
+/// and nothing else removes its zombies; elsewhere there is nothing to wait for. A program that left the group, as a
+/// daemon does, is not waited for.
+async fn reap(group: Pid) {
+    for _ in 0..REAPS {
+        match waitpgid(group, WaitOptions::NOHANG) {
+            Ok(Some(_)) => {}
+            Ok(None) => sleep(REAP_PAUSE).await,
+            Err(_) => return,
         }
     }
 }
@@ -341,6 +359,11 @@ impl PluginRuns {
             }
             _ => Ok(issued.printed),
         }
+    }
+
+    /// When the credentials of the last good run end, if that was said.
+    pub fn ends_at(&self) -> Option<Instant> {
+        self.issued.as_ref()?.ends_at
     }
 
     /// Why the last run failed, if it did.

@@ -104,6 +104,12 @@ fn fields_that_are_laid_over_an_object_leave_everything_that_they_do_not_name() 
             json!([ours]),
             json!([condition("Theirs", "True"), ours]),
         ),
+        (
+            json!([condition("Ours", "False"), condition("Theirs", "True")]),
+            json!([{"type": "Ours", "$patch": "delete"}, {"type": "Gone", "$patch": "delete"}]),
+            json!([condition("Theirs", "True")]),
+        ),
+        (addresses.clone(), json!([{"type": "Real", "$patch": "delete"}]), json!([])),
         // Two of one identity, or none, tell no element from another.
         (addresses.clone(), addresses.clone(), addresses.clone()),
         (addresses, json!([{"type": "Real", "host": "c"}]), json!([{"type": "Real", "host": "c"}])),

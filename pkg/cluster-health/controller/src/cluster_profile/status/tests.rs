@@ -19,7 +19,7 @@ fn says(message: &str) -> Statement<'_> {
         message,
         record: None,
         within: None,
-        checks: &[],
+        checks: None,
         paused: false,
         now: now(),
     }
@@ -177,7 +177,7 @@ fn a_check_has_a_condition_of_its_own_and_that_of_the_object_stays_until_there_i
         probed: Some(time("2026-11-21T12:25:00Z")),
     };
     let written = |status, stored: &ClusterProfileStatus| {
-        let statement = Statement { checks: &[check(status)], ..says("ok") };
+        let statement = Statement { checks: Some(&[check(status)]), ..says("ok") };
         status_of(&fields(&published(Health::Ready), &statement, &OfManager::default(), stored))
     };
     let kind = "infra-controller-manager/DNS";
@@ -202,11 +202,18 @@ fn a_check_has_a_condition_of_its_own_and_that_of_the_object_stays_until_there_i
     };
     assert_eq!(since(&written(Some(health::CheckStatus::Failed), &older)), long_ago);
     assert_ne!(since(&written(Some(health::CheckStatus::NotAsked), &older)), long_ago);
-    let gone =
-        status_of(&fields(&published(Health::Ready), &says("ok"), &OfManager::default(), &failed));
-    assert_eq!(Condition::find(&gone.conditions, kind), None, "the check is no more");
-    let statement = Statement { checks: &[check(None)], ..says("") };
-    let paused = shared_conditions::paused("it moves", &statement, &failed.conditions);
-    let paused = Condition::find(&paused, kind).unwrap();
-    assert_eq!((paused.status.known(), &*paused.reason), (Some(Status::Unknown), "ClusterPaused"));
+    let with = |checks| {
+        let statement = Statement { checks, ..says("ok") };
+        status_of(&fields(&published(Health::Ready), &statement, &OfManager::default(), &failed))
+    };
+    assert_eq!(Condition::find(&with(Some(&[])).conditions, kind), None, "the check is no more");
+    assert_eq!(with(None).conditions, failed.conditions, "it is not known which there are");
+    for checks in [Some(&[check(None)][..]), None] {
+        let statement = Statement { checks, ..says("") };
+        let paused = shared_conditions::paused("it moves", &statement, &failed.conditions);
+        assert_eq!(paused.len(), 3);
+        let paused = Condition::find(&paused, kind).unwrap();
+        let expected = (Some(Status::Unknown), "ClusterPaused");
+        assert_eq!((paused.status.known(), &*paused.reason), expected);
+    }
 }

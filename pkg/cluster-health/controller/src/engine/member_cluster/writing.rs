@@ -21,7 +21,7 @@ impl MemberCluster {
             message: "",
             record: None,
             within: None,
-            checks: &[],
+            checks: None,
             paused,
             now,
         };
@@ -71,7 +71,8 @@ impl Pending for MemberCluster {
         });
         let (record, within) = kept.unzip();
         let (record, within) = (record.as_deref(), within.as_ref());
-        let checks = &*self.view(|it| it.member.check_reports());
+        let checks = self.view(|it| (it.checks_of > 0).then(|| it.member.check_reports()));
+        let checks = checks.as_deref();
         let (published, message) = (published.as_ref(), &*message);
         let statement = Statement { published, message, record, within, checks, paused, now };
         self.flavour.write(&self.cluster, &statement)

@@ -126,7 +126,7 @@ fn written(flavour: &KubeFed, member: &MemberId, record: Option<&str>) -> serde_
     let (published, message, paused) = (Some(&published), "", false);
     let write = flavour.write(
         member,
-        &Statement { published, message, record, within: None, checks: &[], paused, now },
+        &Statement { published, message, record, within: None, checks: None, paused, now },
     );
     match write.unwrap() {
         StatusWrite::Apply(fields)

@@ -32,7 +32,7 @@ fn written(cluster: &Object<Cluster>, said: &Said<'_>, facts: &Facts) -> Written
             message: "how it is",
             record: None,
             within: None,
-            checks: &[],
+            checks: None,
             paused,
             now,
         },
@@ -235,7 +235,7 @@ fn a_schema_without_our_extensions_gets_none_of_them_and_shows_what_was_written(
         message: "",
         record: None,
         within: None,
-        checks: &[],
+        checks: None,
         paused: false,
         now,
     };
@@ -338,7 +338,7 @@ fn a_record_is_written_and_changes_no_fingerprint() {
         let now = Moment { monotonic: std::time::Instant::now(), wall: time(NOW) };
         let (published, message, paused) = (Some(&ready), "", false);
         let statement =
-            Statement { published, message, record, within: None, checks: &[], paused, now };
+            Statement { published, message, record, within: None, checks: None, paused, now };
         write(&cluster, &statement, &Facts::default(), StatusSchema::Ours)
     };
     let [none, first, second] = [None, Some("v1.1."), Some("v1.2.")].map(with);
@@ -365,7 +365,7 @@ fn a_check_has_a_condition_of_its_name_that_no_fingerprint_has() {
     };
     let now = Moment { monotonic: std::time::Instant::now(), wall: time(NOW) };
     let published = published(Health::Ready, BEFORE);
-    let written = |object: &Object<Cluster>, checks: &[CheckReport]| {
+    let of_schema = |object: &Object<Cluster>, checks: Option<&[CheckReport]>, schema| {
         let (published, message) = (Some(&published), "");
         let statement = Statement {
             published,
@@ -376,7 +376,10 @@ fn a_check_has_a_condition_of_its_name_that_no_fingerprint_has() {
             paused: false,
             now,
         };
-        write(object, &statement, &Facts::default(), StatusSchema::Ours)
+        write(object, &statement, &Facts::default(), schema)
+    };
+    let written = |object: &Object<Cluster>, checks: &[CheckReport]| {
+        of_schema(object, Some(checks), StatusSchema::Ours)
     };
     let object = in_phase("Running");
     let passed = written(&object, &[check(Some(health::CheckStatus::Passed))]);
@@ -395,4 +398,15 @@ fn a_check_has_a_condition_of_its_name_that_no_fingerprint_has() {
     assert_eq!(again["status"]["conditions"][1]["lastTransitionTime"], LONG_AGO);
     let unknown = written(&stored, &[check(None)]).fields(&stored);
     assert_eq!(unknown["status"]["conditions"][1], older, "no result yet");
+    // The check is gone, or it is not known which there are. What the schema of upstream keeps is removed by name.
+    let gone = json!({"type": "CoreDNS", "$patch": "delete"});
+    for (schema, checks, expected) in [
+        (StatusSchema::Ours, Some(&[][..]), None),
+        (StatusSchema::Upstream, Some(&[]), Some(&gone)),
+        (StatusSchema::Ours, None, Some(&older)),
+        (StatusSchema::Upstream, None, Some(&older)),
+    ] {
+        let fields = of_schema(&stored, checks, schema).fields(&stored);
+        assert_eq!(fields["status"]["conditions"].get(1), expected, "{schema:?}");
+    }
 }

@@ -58,6 +58,24 @@ fn a_path_that_is_down_is_told_once_until_the_cluster_answers_or_its_lease_ends(
 }
 
 #[test]
+fn the_path_of_a_cluster_that_is_not_ready_is_down_after_as_many_lost_probes_as_of_any_other() {
+    for guarded in [false, true] {
+        let mut bench = Bench::new(policy(3, 1), None);
+        play(&mut bench, Beat::Well, "kuuu");
+        bench.member.guarded = guarded;
+        for (lost, expected) in [(1, 0), (2, 0), (3, 1), (4, 0)] {
+            let told = play(&mut bench, Beat::Well, "x");
+            let told = told + if guarded { obey(&mut bench, true, false) } else { 0 };
+            assert_eq!(told, expected, "{lost} {guarded}");
+            assert_eq!(bench.member.is_path_down(), lost >= 3, "{lost} {guarded}");
+        }
+        assert_eq!(bench.ready, "TTTFFFFF", "{guarded}");
+        play(&mut bench, Beat::Well, "u");
+        assert!(!bench.member.is_path_down());
+    }
+}
+
+#[test]
 fn the_message_is_written_when_a_path_goes_down_and_when_it_is_up_again() {
     let mut bench = Bench::new(policy(3, 1), None);
     let due = |bench: &Bench| bench.member.write_due(7, &bench.policy, bench.now().monotonic);

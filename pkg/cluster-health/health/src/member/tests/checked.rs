@@ -125,7 +125,13 @@ fn a_cluster_that_was_not_ready_stays_so_until_its_checks_pass() {
     let member = Bench::new(policy(3, 1), Some(unready)).member;
     let report = Report { finding: finding('k'), ..report_of(&bench) };
     assert_eq!(member.gated(report.clone(), false).finding.code(), Some(Code::Check));
-    assert!(bench.member.gated(report, false).finding.is_ok(), "a ready cluster does not wait");
+    assert!(
+        bench.member.gated(report.clone(), false).finding.is_ok(),
+        "a ready cluster does not wait"
+    );
+    bench.play("xxx");
+    assert_eq!(bench.member.published().unwrap().health.ready(), Status::False);
+    assert!(bench.member.gated(report, false).finding.is_ok(), "it was ready in this process");
 }
 
 fn report_of(bench: &Bench) -> Report {

@@ -1,5 +1,7 @@
 //! Real programs: what they give, and that nothing they print is shown.
 
+use rustix::process::set_child_subreaper;
+
 use super::*;
 use crate::testing::TempFile;
 
@@ -187,18 +189,28 @@ async fn a_plugin_with_a_list_of_variables_gets_no_others_and_leaves_no_process_
     let mut names: Vec<_> = names.into_iter().map(|(name, _)| name).collect();
     names.sort_unstable();
     assert_eq!(names, ["GREETING", "KUBERNETES_EXEC_INFO", "PATH"]);
+}
 
-    let script = format!("sleep 1000 & echo $! > {}; wait", seen.path().display());
-    let error = run(&spec(&script), &limits).await.unwrap_err();
-    assert!(matches!(error, PluginError::Timeout { .. }), "{error}");
-    let child = std::fs::read_to_string(seen.path()).unwrap();
-    let state = format!("/proc/{}/stat", child.trim());
-    // Killed, and a zombie until somebody waits for it.
-    let is_gone = || !std::fs::read_to_string(&state).is_ok_and(|it| !it.contains(") Z"));
-    let mut looks = 0;
-    while !is_gone() && looks < 1000 {
-        tokio::time::sleep(Duration::from_millis(10)).await;
-        looks += 1;
+#[tokio::test]
+async fn what_a_plugin_started_is_killed_with_it_and_leaves_no_zombie() {
+    // As the first process of a container inherits what its children leave behind.
+    set_child_subreaper(Pid::from_raw(1)).unwrap();
+    let seen = TempFile::new("");
+    let start = format!("sleep 1000 >&- & echo $! > {}", seen.path().display());
+    let limits = PluginLimits { run: Duration::from_millis(500), ..PluginLimits::OWN };
+    for (rest, times_out) in
+        [("wait".to_owned(), true), (format!("echo '{}'", credential(r#"{"token":"a"}"#)), false)]
+    {
+        let run = run(&spec(&format!("{start}; {rest}")), &limits).await;
+        assert_eq!(matches!(run, Err(PluginError::Timeout { .. })), times_out, "{run:?}");
+        let child = std::fs::read_to_string(seen.path()).unwrap();
+        let entry = std::path::PathBuf::from(format!("/proc/{}", child.trim()));
+        for _ in 0..1000 {
+            if !entry.exists() {
+                break;
+            }
+            sleep(Duration::from_millis(10)).await;
+        }
+        assert!(!entry.exists(), "what the plugin started is still there");
     }
-    assert!(is_gone(), "what the plugin started still runs");
 }

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, advance, sleep, timeout};
 
 use crate::Session;
+use crate::comparison::ALL_APART;
 use crate::informer::tests::{Fixture, start};
 use crate::testing::{Call, Wire, node};
 
@@ -201,6 +202,16 @@ async fn compares_all(run: &mut Fixture, mut wire: Wire) -> (Call, Wire) {
         }
         count(call, 30, 2);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_comparison_of_all_objects_that_fails_is_repeated_as_late_as_one_that_succeeds() {
+    let (mut run, wire) = at_twenty().await;
+    let (call, wire) = compares_all(&mut run, wire).await;
+    let begun = Instant::now();
+    call.refuse(429, "TooManyRequests");
+    let (_call, _wire) = compares_all(&mut run, wire).await;
+    assert!(begun.elapsed() >= ALL_APART, "{:?}", begun.elapsed());
 }
 
 #[tokio::test(start_paused = true)]

@@ -117,6 +117,22 @@ async fn a_watch_that_was_refused_makes_a_cold_start() {
     }
     sleep(Duration::from_secs(5)).await;
     assert_eq!(scene.beacon().await, Err(Cold::Broken), "no list has followed");
+    assert_eq!(scene.beacons(), [""; 0], "nothing has to be proven");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_is_refused_during_the_proof_makes_a_cold_start() {
+    let scene = Scene::new().await;
+    // After two silent seconds a list would follow.
+    scene.world.0.lock().write("b", |_| {});
+    sleep(Duration::from_millis(100)).await;
+    let refuse = async {
+        let mut state = scene.world.0.lock();
+        state.end_watches(false);
+        state.stop_servers(Duration::from_millis(10), Down::Refuse);
+    };
+    assert_eq!(futures::join!(scene.beacon(), refuse).0, Err(Cold::Broken));
+    assert_eq!(scene.beacons(), ["me/7"], "the watch has shown it");
 }
 
 #[tokio::test(start_paused = true)]
