@@ -185,7 +185,32 @@ impl Flaps {
 
 #[cfg(test)]
 mod tests {
+    use std::hash::Hash;
+
     use super::*;
+
+    /// How long ago that was; all that is longer ago than `most` is the same.
+    fn age(at: Instant, now: Instant, most: Duration) -> Duration {
+        now.saturating_duration_since(at).min(most)
+    }
+
+    impl Tally {
+        /// What its decisions depend on. A run is counted up to 3.
+        pub(crate) fn relative(self, now: Instant, spacing: Duration) -> impl Hash {
+            let Self { failures, successes, counted_at, new_target } = self;
+            let counted = counted_at.map(|at| age(at, now, spacing));
+            (failures.min(3), successes.min(3), counted, new_target)
+        }
+    }
+
+    impl Flaps {
+        /// What its decisions depend on.
+        pub(crate) fn relative(&self, now: Instant, window: Duration) -> impl Hash {
+            let Self { changes, damped, told: _ } = self;
+            let ages = changes.iter().map(|at| age(*at, now, window + Duration::from_secs(1)));
+            (ages.collect::<Vec<_>>(), *damped)
+        }
+    }
 
     const fn secs(seconds: u64) -> Duration {
         Duration::from_secs(seconds)

@@ -4,6 +4,7 @@ mod beats;
 mod by_lease;
 mod checked;
 mod explaining;
+mod explored;
 mod publishing;
 mod time;
 

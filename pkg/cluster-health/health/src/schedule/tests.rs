@@ -1,4 +1,16 @@
+use std::hash::Hash;
+
 use super::*;
+
+impl Schedule {
+    /// What its decisions depend on: times to come, and how long ago the last probe started.
+    pub(crate) fn relative(&self, now: Instant, period: Duration) -> impl Hash {
+        let Self { regular, triggered, started, probing } = *self;
+        let left = |at: Instant| at.saturating_duration_since(now);
+        let age = started.map(|at| now.saturating_duration_since(at).min(2 * period));
+        (left(regular), triggered.map(left), age, probing)
+    }
+}
 
 const fn secs(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
