@@ -12,7 +12,7 @@ use aws_network::NatMode;
 use clap::builder::PossibleValuesParser;
 use clap::{ArgAction, ArgMatches};
 use manager::command::{
-    Command, Parsed, Program, manifests, option, output, print_output, to_stdout, wants_json,
+    Command, Parsed, Program, objects_of_file, option, output, print_output, to_stdout, wants_json,
 };
 use serde_json::{Value, json};
 
@@ -45,7 +45,7 @@ fn start(_: Program, args: Vec<OsString>) -> ExitCode {
 fn run(arguments: &Arguments) -> anyhow::Result<Vec<Planned>> {
     let mut objects = Vec::new();
     for file in &arguments.files {
-        objects.extend(manifests::objects(file)?);
+        objects.extend(objects_of_file(file)?);
     }
     let planned = of_manifests(&objects, &arguments.given);
     if planned.is_empty() {

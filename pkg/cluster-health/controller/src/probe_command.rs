@@ -13,7 +13,9 @@ use arguments::Arguments;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use kube::config::{AuthInfo, Cluster, Kubeconfig, KubeconfigError};
-use manager::command::{Command, Parsed, Program, client_of_kubeconfig, manifests, print_output};
+use manager::command::{
+    Command, Parsed, Program, client_of_kubeconfig, objects_of_file, print_output,
+};
 use probe::{
     Address, ClientPair, ConnectionLimits, Fields, Inputs, Meters, Names, Order, Probed, Prober,
     Problem, WaivedChecks,
@@ -262,7 +264,7 @@ struct Found {
 /// # Errors
 /// One of them could not be read, or none is meant.
 async fn find(program: Program, arguments: &Arguments) -> anyhow::Result<Found> {
-    let documents = arguments.file.as_deref().map(manifests::objects).transpose()?;
+    let documents = arguments.file.as_deref().map(objects_of_file).transpose()?;
     // A manifest may have all objects; the management API is asked only if it is named.
     let asked = arguments.kubeconfig.is_some() || arguments.context.is_some();
     let api = if documents.is_none() || asked {

@@ -16,7 +16,9 @@ use anyhow::{anyhow, bail};
 use arguments::Arguments;
 use judged::Judged;
 use judged::Network;
-use manager::command::{Command, Parsed, Program, manifests, print_output, to_stderr, to_stdout};
+use manager::command::{
+    Command, Parsed, Program, document_of_file, objects_of_file, print_output, to_stderr, to_stdout,
+};
 use serde_json::Value;
 use validation::Environment;
 
@@ -69,7 +71,7 @@ fn run(arguments: &Arguments) -> anyhow::Result<Vec<Judged>> {
 fn all(files: &[PathBuf]) -> anyhow::Result<Vec<Value>> {
     let mut objects = Vec::new();
     for file in files {
-        objects.extend(manifests::objects(file)?);
+        objects.extend(objects_of_file(file)?);
     }
     Ok(objects)
 }
@@ -79,7 +81,7 @@ fn all(files: &[PathBuf]) -> anyhow::Result<Vec<Value>> {
 /// # Errors
 /// It cannot be read, or has a field that means nothing. Its values are not quoted.
 fn read(path: &Path) -> anyhow::Result<Environment> {
-    let document = manifests::document(path)?;
+    let document = document_of_file(path)?;
     parse(&document).map_err(|why| anyhow!("cannot use the environment {}: {why}", path.display()))
 }
 

@@ -3,7 +3,7 @@
 use ipnet::IpNet;
 use serde_json::Value;
 
-use super::cluster::ranges;
+use super::cluster::read_ranges;
 use super::field::Field;
 use super::findings::Findings;
 use super::formats::IMMUTABLE;
@@ -61,7 +61,7 @@ fn in_cluster(
     };
     let cluster = Field::root(cluster);
     let Some(text) = cluster.at(&["spec", "clusterCIDR"]).word() else { return };
-    match ranges::read(text, true) {
+    match read_ranges(text, true) {
         Ok(ranges) => check_room(subject, &cluster, &ranges, findings),
         Err(_) => findings.invalid(at, "spec.clusterCIDR of this Cluster is no CIDR"),
     }

@@ -25,7 +25,7 @@ use tracing::debug;
 
 use crate::guard::{Clients, SharedGuard};
 use crate::sources::Activity;
-use crate::{Pages, Peer, Reply, dispatch};
+use crate::{Pages, Peer, Reply, answer};
 
 /// From the accepted connection to agreed TLS.
 const HANDSHAKE: Duration = Duration::from_secs(10);
@@ -113,7 +113,7 @@ impl Connections {
             let (pages, guard) = (self.pages.clone(), self.guard.clone());
             let (peer, running) = (peer.clone(), activity.begin());
             async move {
-                let reply = dispatch::answer(&pages, guard.get(), peer, request).await;
+                let reply = answer(&pages, guard.get(), peer, request).await;
                 drop(running);
                 Ok::<Reply, Infallible>(reply)
             }

@@ -14,7 +14,7 @@
 //! | `connection.rs`, `sources.rs` | connections: TLS, limits of time and size, how many of one source |
 //! | `tls.rs`, `certificate.rs`, `reloader.rs` | the certificate that is shown, its ciphers, and how files are read again |
 //! | `guard.rs`, `client_ca.rs` | the interface of the guard, which decides about a request; certificates of clients |
-//! | `dispatch.rs`, `page.rs`, `pages.rs`, `reply.rs` | from a request to its page and answer |
+//! | `page.rs`, `pages.rs`, `reply.rs` | from a request to its page and answer |
 //! | `health.rs`, `process_metrics.rs` | health checks; metrics of the process |
 //!
 //! A page is a path, an access rule and an async handler:
@@ -30,7 +30,6 @@
 mod certificate;
 mod client_ca;
 mod connection;
-mod dispatch;
 mod guard;
 mod health;
 mod options;
@@ -49,12 +48,11 @@ use std::path::PathBuf;
 pub use certificate::SuppliedCertificate;
 pub use client_ca::{ClientRoots, ShownChain};
 pub use connection::ServingMetrics;
-pub use dispatch::answer;
 pub use guard::{Access, Everyone, Guard, Judgement, Peer, PeerCertificate, Visit};
 pub use health::{Endpoints, Health};
 pub use options::{CertificateSource, ClientCertificates, ListenerOptions, NamedCertificate};
 pub use page::{Page, PageRequest};
-pub use pages::{Exposition, Pages};
+pub use pages::{Exposition, Pages, answer};
 pub use process_metrics::{BuildInfo, register_process_metrics};
 pub use reply::Reply;
 pub use server::Server;

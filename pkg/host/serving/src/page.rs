@@ -1,5 +1,5 @@
 //! [`Page`]: a path, its access rule and its handler. [`BodyLimit`]: how much of a request body is read.
-//! Controllers and the host make pages; `dispatch` serves them.
+//! Controllers and the host make pages; `pages` serves them.
 
 use std::error::Error;
 use std::pin::{Pin, pin};

@@ -6,7 +6,6 @@ mod cloud;
 mod cluster_cidrs;
 mod pools;
 mod ranges;
-mod single;
 
 use std::time::Duration;
 
@@ -18,10 +17,9 @@ use crate::flags::{
     ADDITIONAL_CLUSTER_CIDRS, ALLOCATE_NODE_CIDRS, CIDR_ALLOCATOR_TYPE, CLOUD_PROVIDER,
     CLUSTER_CIDR, CONCURRENT_NODE_CIDR_PATCHES, DRAIN_CLUSTER_CIDRS, NODE_CIDR_EXCLUDE,
     NODE_CIDR_MAX_IPV6_BITS, ON_SECOND_ALLOCATOR, PUBLISH_POOLS, SERVICE_CLUSTER_IP_RANGE,
-    WARM_PROOF, WARM_STANDBY,
+    WARM_PROOF, WARM_STANDBY, named, node_selector, reuse_delay, within,
 };
 use crate::second_allocator::{Hold, OnSecondAllocator};
-use single::{named, node_selector, reuse_delay, within};
 
 pub(crate) use cloud::{CloudOptions, Direction, Families, Mode};
 pub(crate) use cluster_cidrs::ClusterCidrOptions;

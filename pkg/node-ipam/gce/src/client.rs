@@ -18,10 +18,9 @@ use super::metadata::Channel;
 use crate::config::Config;
 use crate::error::GceError;
 use crate::exchange::{Call, Exchange, IsWanted};
-use crate::instance::{AliasRange, FIELDS, Instance, NetworkInterface};
+use crate::instance::{AliasRange, FIELDS, Instance, NetworkInterface, ProviderId};
 use crate::metadata::Metadata;
 use crate::metrics::Metrics;
-use crate::provider_id::ProviderId;
 use crate::tokens::{ClientError, Tokens};
 
 /// VMs of one page; the most that Google gives.

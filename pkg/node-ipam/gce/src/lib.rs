@@ -7,8 +7,7 @@
 //! | file | holds |
 //! |---|---|
 //! | `config.rs`, `gcfg.rs` | [`Config`]: the file of `--cloud-config` |
-//! | `provider_id.rs` | [`ProviderId`]: which VM a Node is |
-//! | `instance.rs` | the ranges of a VM, as Google answers |
+//! | `instance.rs` | [`ProviderId`]: which VM a Node is; its ranges, as Google answers |
 //! | `client.rs` | [`Client`]: the calls |
 //! | `exchange.rs` | one call, from its turn to its answer; how many at once, and how often |
 //! | `zone.rs` | [`Readings`]: one VM, or all of a zone |
@@ -25,7 +24,6 @@ mod gcfg;
 mod instance;
 mod metadata;
 mod metrics;
-mod provider_id;
 mod tokens;
 mod zone;
 
@@ -35,8 +33,7 @@ pub use credentials::CredentialsError;
 pub use error::GceError;
 pub use exchange::{CALLS_AT_ONCE, IsWanted};
 pub use gcfg::SyntaxError;
-pub use instance::{BadRange, Instance, PodRanges};
+pub use instance::{BadRange, Instance, PodRanges, ProviderId, ProviderIdError};
 pub use metrics::Metrics;
-pub use provider_id::{ProviderId, ProviderIdError};
 pub use tokens::ClientError;
 pub use zone::Readings;

@@ -16,8 +16,7 @@ use tokio::time::{Instant, sleep};
 
 use super::client::Client;
 use super::error::GceError;
-use super::instance::Instance;
-use super::provider_id::ProviderId;
+use super::instance::{Instance, ProviderId};
 
 /// Where more VMs than this are asked for, one list costs less than a call for each.
 const FEW: usize = 20;

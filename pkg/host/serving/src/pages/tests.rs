@@ -1,5 +1,6 @@
 //! The standard pages to the byte, and how a path finds its page.
 
+mod dispatch;
 mod metrics;
 
 use super::*;
@@ -9,7 +10,7 @@ use bytes::Bytes;
 use http::{Method, Request, request};
 use http_body_util::{BodyExt, Empty};
 
-use crate::{Endpoints, Everyone, Guard, Judgement, Peer, PeerCertificate, Reply, Visit, dispatch};
+use crate::{Endpoints, Everyone, Guard, Judgement, Peer, PeerCertificate, Reply, Visit};
 
 const BUILD: BuildInfo =
     BuildInfo { version: "0.1.2", commit: "abc", rustc: "rustc 1.95.0", k8s_compat: "1.31-1.37" };
@@ -56,7 +57,7 @@ async fn ask_guarded(guard: &dyn Guard, standard: &Standard, method: Method, uri
 async fn ask(guard: &dyn Guard, standard: &Standard, request: request::Builder) -> Answer {
     let peer = Peer::new([10, 1, 2, 3].into(), PeerCertificate::Absent);
     let request = request.body(Empty::<Bytes>::new()).unwrap();
-    let reply: Reply = dispatch::answer(&standard.pages, guard, peer, request).await;
+    let reply: Reply = answer(&standard.pages, guard, peer, request).await;
     let (parts, body) = reply.into_parts();
     let body = body.collect().await.unwrap().to_bytes();
     Answer {

@@ -5,13 +5,12 @@ use std::time::Duration;
 use cidr::Pool;
 use flags::{Problem, Values};
 
-use super::single::named;
 use crate::cluster_cidr::plan::Rules;
 use crate::cluster_cidr::selector::Terms;
 use crate::cluster_cidr::{ClusterCidrSpec, Plan, plan};
 use crate::flags::{
     ADDITIONAL_CLUSTER_CIDRS, CLUSTER_CIDR, CLUSTER_CIDR_LABEL_WAIT, CLUSTER_CIDR_SELECTOR_TERMS,
-    NODE_CIDR_MASK_SIZE, NODE_CIDR_MASK_SIZE_IPV4, NODE_CIDR_MASK_SIZE_IPV6,
+    NODE_CIDR_MASK_SIZE, NODE_CIDR_MASK_SIZE_IPV4, NODE_CIDR_MASK_SIZE_IPV6, named,
 };
 
 /// The longest that a Node is waited for.

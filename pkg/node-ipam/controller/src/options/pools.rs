@@ -3,11 +3,10 @@
 use cidr::{Family, IpNet, ParseError, Pool, PoolError};
 use flags::{Flag, Problem, Values};
 
-use super::single::within;
 use crate::flags::{
     ADDITIONAL_CLUSTER_CIDRS, CLUSTER_CIDR, DRAIN_CLUSTER_CIDRS, NODE_CIDR_EXCLUDE,
     NODE_CIDR_MASK_SIZE, NODE_CIDR_MASK_SIZE_IPV4, NODE_CIDR_MASK_SIZE_IPV6,
-    SERVICE_CLUSTER_IP_RANGE,
+    SERVICE_CLUSTER_IP_RANGE, within,
 };
 
 /// The cluster CIDRs, or `None` when they cannot be used.
