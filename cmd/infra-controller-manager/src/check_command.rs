@@ -15,9 +15,9 @@
 //! | `pool.rs`, `recorded.rs` | one pool, with `--pool`; what the leader recorded about it |
 
 mod allocators;
-mod cluster;
+pub(crate) mod cluster;
 mod host;
-mod leases;
+pub(crate) mod leases;
 mod nodes;
 mod pool;
 mod recorded;

@@ -2,8 +2,8 @@
 //! before anything else happens. Manifests of kube-controller-manager start this program unchanged:
 //! every flag of its 1.36 parses, in every spelling of pflag, with its default.
 //!
-//! [`argv`] normalises the spellings; the strict parser after it is clap with our flag specifications, and with the error
-//! texts of kube-controller-manager.
+//! [`argv`] normalises the spellings; [`Values`] reads what it leaves, with the error texts of
+//! kube-controller-manager.
 //!
 //! `main` calls [`parse`], prints or runs, then [`validate()`] and [`warnings`]. Nothing here does
 //! network or file I/O.
@@ -16,15 +16,12 @@ mod validate;
 use std::ffi::OsString;
 use std::fmt;
 
-use clap::builder::ValueParser;
-use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Arg, ArgAction, Command};
 use flags::argv::{self, Argv};
 use flags::controllers::Known;
 use flags::{Spec, Value, Values, VersionRequest};
 
 pub use super::build::{VersionInfo, reported_version};
-pub use rates::{election_config, event_rate, label_values, own_rates, tls_choice, work_rate};
+pub use rates::{election_config, label_values, own_rates, tls_choice, work_rate};
 pub use rates::{features, has_alpha_logging, has_flagz, has_statusz, release_on_exit};
 pub use validate::{validate, warnings};
 
@@ -115,7 +112,7 @@ fn read(
     let kind_of = |name: &str| specs.iter().find(|spec| spec.name == name).map(|spec| spec.kind);
     let Argv { flags, positionals } =
         argv::normalise(args, kind_of).map_err(|error| error.to_string())?;
-    let given = occurrences(specs, flags)?;
+    let given = occurrences(specs, &flags)?;
     let values =
         Values::from_given(specs.iter().copied(), given).map_err(|problem| problem.to_string())?;
     if values.get(&HELP) {
@@ -144,83 +141,33 @@ fn text(argument: OsString) -> Result<String, String> {
 /// One flag as it was given: name and text.
 type Occurrence = (&'static str, String);
 
-/// Splits `--name=value` arguments into the occurrences of declared flags.
-fn occurrences(specs: &[&'static Spec], flags: Vec<String>) -> Result<Vec<Occurrence>, String> {
-    let mut matches =
-        command(specs).try_get_matches_from(flags).map_err(|error| in_our_words(&error))?;
-    let mut given = Vec::new();
-    for spec in specs {
-        if let Some(texts) = matches.remove_many::<String>(spec.name) {
-            given.extend(texts.map(|text| (spec.name, text)));
-        }
-    }
-    Ok(given)
+/// Splits `--name=value` arguments into the occurrences of declared flags. The first one that cannot be
+/// read ends it; typed values are made later, from all occurrences.
+fn occurrences(specs: &[&'static Spec], flags: &[String]) -> Result<Vec<Occurrence>, String> {
+    let occurrence = |flag: &String| {
+        let flag = flag.trim_start_matches('-');
+        let (name, text) = flag.split_once('=').unwrap_or((flag, ""));
+        let spec = specs.iter().find(|spec| spec.name == name);
+        let spec = spec.ok_or_else(|| unknown(name, specs))?;
+        Value::read(spec.kind, text)
+            .map_err(|error| format!("invalid argument {text:?} for \"--{name}\" flag: {error}"))?;
+        Ok((spec.name, text.to_owned()))
+    };
+    flags.iter().map(occurrence).collect()
 }
 
-fn command(specs: &[&'static Spec]) -> Command {
-    Command::new("flags")
-        .no_binary_name(true)
-        .disable_help_flag(true)
-        .disable_version_flag(true)
-        .args(specs.iter().map(|spec| argument(spec)))
-}
+/// How much alike two names are, at least, for one to be proposed instead of the other.
+const NEAR: f64 = 0.7;
 
-fn argument(spec: &'static Spec) -> Arg {
-    Arg::new(spec.name)
-        .long(spec.name)
-        .num_args(1)
-        .require_equals(true)
-        .action(ArgAction::Append)
-        .value_parser(ValueParser::new(move |text: &str| checked(spec, text)))
-}
-
-/// Lets clap stop at the first bad value; the typed value is made later, from all occurrences.
-fn checked(spec: &'static Spec, text: &str) -> Result<String, String> {
-    match Value::read(spec.kind, text) {
-        Ok(_) => Ok(text.to_owned()),
-        Err(error) => {
-            Err(format!("invalid argument {text:?} for \"--{}\" flag: {error}", spec.name))
-        }
-    }
-}
-
-fn in_our_words(error: &clap::Error) -> String {
-    match error.kind() {
-        ErrorKind::UnknownArgument => unknown(error),
-        ErrorKind::ValueValidation => match std::error::Error::source(error) {
-            Some(reason) => reason.to_string(),
-            None => first_line(error),
-        },
-        _ => first_line(error),
-    }
-}
-
-fn unknown(error: &clap::Error) -> String {
-    let argument = shown(error.get(ContextKind::InvalidArg)).unwrap_or_default();
-    let argument = argument.split('=').next().unwrap_or_default();
-    let name = argument.trim_start_matches('-');
+fn unknown(name: &str, specs: &[&'static Spec]) -> String {
     if let Some(reason) = reason_of_removal(name) {
-        return format!("unknown flag: {argument} (kube-controller-manager removed it: {reason})");
+        return format!("unknown flag: --{name} (kube-controller-manager removed it: {reason})");
     }
-    let escaped = argument.escape_debug();
-    match shown(error.get(ContextKind::SuggestedArg)) {
-        Some(near) => format!("unknown flag: {escaped} (did you mean {near}?)"),
-        None => format!("unknown flag: {escaped}"),
-    }
-}
-
-fn shown(context: Option<&ContextValue>) -> Option<&str> {
-    match context {
-        Some(ContextValue::String(text)) => Some(text),
-        Some(ContextValue::Strings(texts)) => texts.first().map(String::as_str),
-        _ => None,
-    }
-}
-
-fn first_line(error: &clap::Error) -> String {
-    let text = error.to_string();
-    let line = text.lines().next().unwrap_or_default();
-    line.strip_prefix("error: ").unwrap_or(line).to_owned()
+    let likeness = specs.iter().map(|spec| (strsim::jaro(name, spec.name), spec.name));
+    let near = likeness.filter(|(likeness, _)| *likeness > NEAR);
+    let near = near.max_by(|(one, _), (other, _)| one.total_cmp(other));
+    let hint = near.map_or_else(String::new, |(_, near)| format!(" (did you mean --{near}?)"));
+    format!("unknown flag: --{}{hint}", name.escape_debug())
 }
 
 const SERVING: &str = "the insecure port was removed; use --secure-port and --bind-address";

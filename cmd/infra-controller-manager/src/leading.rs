@@ -1,22 +1,28 @@
-//! Leader election of the process, and the events that it sends.
+//! Leader election of the process, and the events that it sends. [`watch_stock`] warns when no
+//! kube-controller-manager renews its lease for a minute: after a swap of the two programs its other
+//! controllers run nowhere.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 use client::{Clients, Profile, Throttle, ThrottleMetrics};
 use election::{
     Election, ElectionConfig, ElectionMetrics, Elector, Leadership, LeaseEvent, PredecessorCheck,
 };
 use events::{Broadcaster, EventMetrics, EventType, ObjectRef, Recorder};
-use manager::Runner;
+use manager::{Permission, Runner, is_allowed};
 use prometheus::Registry;
 use resilience::Fence;
 use serving::{Endpoints, Health};
 use tokio::runtime::Handle;
+use tokio::time::sleep;
 use tokio_util::task::AbortOnDropHandle;
+use tracing::{debug, warn};
 
 use super::build;
+use crate::check_command::cluster::Cluster;
+use crate::check_command::leases::{self, STOCK};
 
 /// Starts the elector's threads and registers its health check. `runners` are what it will lead.
 pub(crate) fn spawn(
@@ -149,5 +155,90 @@ impl Events {
     /// Sends what is still on its way.
     pub(crate) async fn flush(self) {
         self.broadcaster.flush(FLUSH).await;
+    }
+}
+
+/// Before the first look, and between the two: a lease that is held is renewed more often.
+const WAIT: Duration = Duration::from_secs(60);
+const RIGHT: Permission = Permission::new("get", "coordination.k8s.io", "leases")
+    .in_namespace("kube-system")
+    .named("kube-controller-manager");
+
+/// Looks twice, in its own time; ends with the handle. It asks only with an identity that may read the
+/// lease, because a refused request would be a line in the API server's audit log.
+pub(crate) fn watch_stock(client: kube::Client) -> AbortOnDropHandle<()> {
+    AbortOnDropHandle::new(tokio::spawn(look(Cluster::new(client))))
+}
+
+async fn look(cluster: Cluster) {
+    match is_absent(&cluster).await {
+        Ok(Some(true)) => warn!(
+            "No process renews the lease kube-system/kube-controller-manager: controllers for \
+             workloads, tokens and garbage collection do not run; start kube-controller-manager"
+        ),
+        Ok(_) => {}
+        // The cluster works or does not, whether or not we know.
+        Err(err) => debug!(%err, "Cannot read the lease of kube-controller-manager"),
+    }
+}
+
+/// `None` where this identity may not know.
+async fn is_absent(cluster: &Cluster) -> Result<Option<bool>> {
+    sleep(WAIT).await;
+    if !is_allowed(cluster.client(), &RIGHT, None).await? {
+        return Ok(None);
+    }
+    let before = renewal(cluster).await?;
+    sleep(WAIT).await;
+    let after = renewal(cluster).await?;
+    Ok(Some(after.is_none() || after == before))
+}
+
+async fn renewal(cluster: &Cluster) -> Result<Option<String>> {
+    let lease = leases::read(cluster, STOCK.0, STOCK.1).await.map_err(|error| anyhow!(error))?;
+    Ok(lease.and_then(|lease| lease.renewal().map(str::to_owned)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use api_server_double::{Reply, client};
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// The result for the lease at the first and at the second read.
+    async fn found(allowed: bool, looks: [Value; 2]) -> Option<bool> {
+        let looked = AtomicU32::new(0);
+        let client = client(move |asked| {
+            if asked.path().ends_with("selfsubjectaccessreviews") {
+                return Reply::Json(201, json!({"status": {"allowed": allowed}}));
+            }
+            assert!(asked.path().ends_with("/leases/kube-controller-manager"));
+            let look = &looks[usize::from(looked.fetch_add(1, Ordering::Relaxed) > 0)];
+            if look.is_null() {
+                return Reply::Json(404, json!({"kind": "Status", "reason": "NotFound"}));
+            }
+            Reply::Json(200, json!({"spec": look}))
+        });
+        is_absent(&Cluster::new(client)).await.unwrap()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_lease_without_renewals_is_not_a_running_program() {
+        let held = |at: &str| json!({"holderIdentity": "a_1", "renewTime": at});
+        let given_up = json!({"holderIdentity": "", "renewTime": "1"});
+        for (looks, absent) in [
+            ([held("1"), held("2")], false),
+            ([Value::Null, held("2")], false),
+            ([held("1"), held("1")], true),
+            ([Value::Null, Value::Null], true),
+            ([held("1"), given_up], true),
+        ] {
+            let told = format!("{looks:?}");
+            assert_eq!(found(true, looks).await, Some(absent), "{told}");
+        }
+        assert_eq!(found(false, [Value::Null, Value::Null]).await, None, "it may not know");
     }
 }

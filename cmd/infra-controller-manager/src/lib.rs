@@ -15,7 +15,6 @@ pub mod build;
 pub mod check_command;
 pub mod controllers;
 pub mod crds;
-mod feature_metrics;
 pub mod flags;
 mod leading;
 mod pages;
@@ -23,7 +22,6 @@ pub mod process;
 mod serve;
 pub mod settings;
 mod signals;
-mod stock_absent;
 
 use std::ffi::OsString;
 use std::io::Write;

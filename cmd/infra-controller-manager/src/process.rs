@@ -26,7 +26,7 @@ use crate::crds::Installing;
 use crate::pages::Facts;
 use crate::serve::{Bound, Serving};
 use crate::settings::{ProcessSettings, is_for_leaders};
-use crate::{build, crds, feature_metrics, leading, pages, signals, stock_absent};
+use crate::{build, crds, leading, pages, signals};
 
 /// Time for writes under way after leadership is lost.
 const LOST_GRACE: Duration = Duration::from_secs(1);
@@ -41,10 +41,10 @@ pub async fn run(settings: ProcessSettings, log: &LogHandle) -> Result<()> {
     let health = Health::new();
     let build = build::info(&settings.version);
     serving::register_process_metrics(&registry, &build)?;
-    feature_metrics::register(&registry, &settings.shown.features)?;
-    feature_metrics::register_version(&registry, &settings.version)?;
+    pages::register_features(&registry, &settings.shown.features)?;
+    pages::register_version(&registry, &settings.version)?;
     let manifest = settings.label_manifest.as_deref();
-    let exposition = feature_metrics::with_manifest(settings.exposition.clone(), manifest).await?;
+    let exposition = pages::with_manifest(settings.exposition.clone(), manifest).await?;
     let pages = Pages::standard(&health, &registry, &build, &exposition);
     let controllers = settings.controllers.iter().map(|planned| planned.name).collect();
     let facts = Facts { shown: &settings.shown, version: &settings.version, controllers };
@@ -78,11 +78,11 @@ pub async fn run(settings: ProcessSettings, log: &LogHandle) -> Result<()> {
     let _giving_back = AbortOnDropHandle::new(tokio::spawn(malloc_trim::trim_periodically()));
     info!(server = clients.server(), "Using API server");
     let _probing = probe(&clients, settings.election.as_ref(), &health)?;
-    let _looking = stock_absent::watch(clients.build(Profile::root("stock-absence"))?);
+    let _looking = leading::watch_stock(clients.build(Profile::root("stock-absence"))?);
     let fence = if settings.election.is_some() { Fence::closed() } else { Fence::always_open() };
     let identity = settings.election.as_ref().map_or_else(build::identity, |e| e.identity.clone());
     tell_rates(&settings);
-    let sending = Sending { rate: settings.event_rate, dry_run: settings.dry_run };
+    let sending = Sending { rate: settings.work_rate, dry_run: settings.dry_run };
     let events = Events::start(&clients, &registry, &throttles, sending, &identity)?;
     let options = HostOptions {
         clients: clients.clone(),
@@ -158,7 +158,7 @@ fn tell_rates(settings: &ProcessSettings) {
         let (qps, burst) = rate.copied().unwrap_or(settings.work_rate);
         info!(client = planned.name, qps, burst, "Rate limit of requests");
     }
-    let (qps, burst) = settings.event_rate;
+    let (qps, burst) = settings.work_rate;
     info!(client = "events", qps, burst, "Rate limit of requests");
     if settings.dry_run {
         warn!(

@@ -231,18 +231,24 @@ fn unexpected(found: Token<'_>, expected: &'static str) -> LabelSelectorError {
 /// Whether a label can have this key: a name, with a DNS subdomain and a slash before it or without.
 pub fn is_label_key(key: &str) -> bool {
     match key.split_once('/') {
-        Some((domain, name)) => is_domain(domain) && is_name(name),
+        Some((domain, name)) => is_dns_subdomain(domain) && is_name(name),
         None => is_name(key),
     }
 }
 
-fn is_domain(text: &str) -> bool {
-    let is_part = |part: &str| {
-        let mut bytes = part.bytes();
-        bytes.all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'-')
-            && is_enclosed(part)
-    };
-    text.len() <= 253 && text.split('.').all(is_part)
+/// Whether a text is a subdomain of RFC 1123: labels with dots between them.
+pub fn is_dns_subdomain(text: &str) -> bool {
+    text.len() <= 253 && text.split('.').all(is_dns_part)
+}
+
+/// Whether a text is a label of RFC 1123, such as the name of a namespace.
+pub fn is_dns_label(text: &str) -> bool {
+    text.len() <= 63 && is_dns_part(text)
+}
+
+fn is_dns_part(part: &str) -> bool {
+    let mut bytes = part.bytes();
+    bytes.all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'-') && is_enclosed(part)
 }
 
 /// A label value that is not empty, or the name in a key.

@@ -32,7 +32,9 @@ mod status;
 pub use kind::Kind;
 pub use kind::Resource;
 pub use kind::{Cached, Decoding, FromProtobuf, StaticKind, View};
-pub use label_selector::{LabelSelector, LabelSelectorError, LabelTest, is_label_key};
+pub use label_selector::{
+    LabelSelector, LabelSelectorError, LabelTest, is_dns_label, is_dns_subdomain, is_label_key,
+};
 pub use metadata::{ListMeta, Metadata, object_key, printable, resource_version};
 pub use node::{CloudNode, LabelledNode, Node, NodeMarks, PodCidrs};
 pub use own_writes::{OwnWrite, OwnWrites};

@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error, IgnoredAny, Unexpected, Visitor};
 
 use super::kind::share;
+use super::protobuf::version;
 use super::{Cached, Decoding, View};
 
 /// Metadata of one object. Annotations are left out: `kubectl apply` keeps whole objects there.
@@ -121,10 +122,8 @@ pub fn resource_version<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Er
         }
 
         fn visit_str<E: Error>(self, text: &str) -> Result<u64, E> {
-            // `u64::from_str` takes a leading plus sign, which is no resource version.
-            let digits = text.as_bytes().first().is_some_and(u8::is_ascii_digit);
-            let value = if digits { text.parse().ok() } else { None };
-            value.ok_or_else(|| E::invalid_value(Unexpected::Str(text), &self))
+            let version = version(text).ok().filter(|_| !text.is_empty());
+            version.ok_or_else(|| E::invalid_value(Unexpected::Str(text), &self))
         }
     }
     from.deserialize_str(Version)

@@ -123,6 +123,18 @@ pub fn only(message: &[u8], number: u64) -> Result<&[u8], Malformed> {
     Err(Malformed("a field is missing"))
 }
 
+/// The text field of this number; empty when it is absent, as in protobuf.
+pub(crate) fn text(message: &[u8], number: u64) -> Result<&str, Malformed> {
+    let mut found = "";
+    for field in Fields::of(message) {
+        let field = field?;
+        if field.number == number {
+            found = field.text()?;
+        }
+    }
+    Ok(found)
+}
+
 /// The parts of an `ObjectMeta` that slim objects have.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Meta {
@@ -160,12 +172,12 @@ impl Meta {
 /// A `resourceVersion`; empty text, as in the metadata of an object yet to be stored, is 0.
 pub fn version(text: &str) -> Result<u64, Malformed> {
     match text.as_bytes().first() {
-        None => Ok(0),
-        Some(first) if first.is_ascii_digit() => {
-            text.parse().map_err(|_| Malformed("a resourceVersion that is no number"))
-        }
-        Some(_) => Err(Malformed("a resourceVersion that is no number")),
+        None => return Ok(0),
+        // `u64::from_str` takes a leading plus sign, which is no resource version.
+        Some(first) if first.is_ascii_digit() => text.parse().ok(),
+        Some(_) => None,
     }
+    .ok_or(Malformed("a resourceVersion that is no number"))
 }
 
 #[cfg(test)]

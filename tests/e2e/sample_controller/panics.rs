@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use objects::{Draft, Dynamic, Propagation};
+use objects::{Draft, Dynamic};
 use sample::{BOMB, NAME, SHIPMENTS};
 use serde_json::json;
 use tests::churn::{Churn, Going};
@@ -42,7 +42,7 @@ async fn a_controller_that_panics_turns_red_and_green_again_and_the_other_one_wo
     until_check(&manager, NAME, 500).await;
     until_check(&manager, OTHER, 200).await;
     let bomb = shipments.read("default/bomb").await.unwrap().unwrap();
-    shipments.delete(&bomb, false, Propagation::Background).await.unwrap();
+    shipments.delete(&bomb).await.unwrap();
     until_check(&manager, NAME, 200).await;
 
     calm.cancel();

@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use http::Method;
 use objects::{
-    Apply, Created, Deletion, Draft, Dynamic, Error, Object, ObjectClient, Outcome, Part,
-    Propagation, Why,
+    Apply, Created, Deletion, Draft, Dynamic, Error, Object, ObjectClient, Outcome, Part, Why,
 };
 use sample::{Item, SHIPMENTS, Shipment};
 use serde_json::{Value, json};
@@ -59,7 +58,7 @@ async fn whole_objects_are_written_as_the_server_takes_them() {
 async fn end(scene: &Scene) {
     let client = scene.objects::<Shipment>(&SHIPMENTS);
     let Some(object) = now(scene).await else { return };
-    client.delete(&object, false, Propagation::Background).await.unwrap();
+    client.delete(&object).await.unwrap();
     client.remove_finalizer(&object, OURS).await.unwrap();
     assert!(now(scene).await.is_none());
 }
@@ -106,9 +105,7 @@ async fn finalizers_hold_until_ours_is_removed(scene: &Scene) {
     let writes = client.own_writes();
     let shipment = made(scene).await;
     let held = client.add_finalizer(&shipment, OURS).await.unwrap().object;
-    let Deletion::Pending(going) =
-        client.delete(&held, true, Propagation::Background).await.unwrap()
-    else {
+    let Deletion::Pending(going) = client.delete(&held).await.unwrap() else {
         panic!("a finalizer holds it");
     };
     assert!(matches!(refused(client.add_finalizer(&going, "late/one").await), Why::Deleting));
@@ -124,13 +121,13 @@ async fn finalizers_hold_until_ours_is_removed(scene: &Scene) {
 async fn another_object_of_the_same_name_is_left_alone(scene: &Scene) {
     let client = scene.objects::<Shipment>(&SHIPMENTS);
     let old = made(scene).await;
-    client.delete(&old, false, Propagation::Background).await.unwrap();
+    client.delete(&old).await.unwrap();
     assert!(matches!(refused(client.change(&old, pack).await), Why::Gone));
     let new = made(scene).await;
     assert!(matches!(refused(client.change(&old, pack).await), Why::Gone));
     let status = client.change_status(&old, |_, status| status.writes = 9).await;
     assert!(matches!(refused(status), Why::Gone));
-    let deletion = client.delete(&old, false, Propagation::Background).await.unwrap();
+    let deletion = client.delete(&old).await.unwrap();
     assert!(matches!(deletion, Deletion::Gone));
     let left = now(scene).await.unwrap();
     assert_eq!(left.metadata.resource_version, new.metadata.resource_version);
@@ -173,7 +170,7 @@ async fn lost_answers_are_settled(scene: &Scene) {
     assert!(matches!(made, Created::Existing(_)));
     lost.hit(1).await;
 
-    let object = made.into_object();
+    let (Created::New(object) | Created::Existing(object)) = made;
     let lost = lose(Method::PATCH);
     let insure = |_: &Object<Dynamic>, draft: &mut Draft<Dynamic>| {
         draft.body["spec"]["insured"] = Value::Bool(false);
@@ -184,7 +181,7 @@ async fn lost_answers_are_settled(scene: &Scene) {
     assert_eq!(proxy.requests_like(&Match::method(Method::PATCH)).len(), 1, "sent once");
 
     let lost = lose(Method::DELETE);
-    let deletion = client.delete(&object, false, Propagation::Background).await.unwrap();
+    let deletion = client.delete(&object).await.unwrap();
     assert!(matches!(deletion, Deletion::Gone));
     lost.hit(1).await;
 }

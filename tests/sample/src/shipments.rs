@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use events::{EventType, ObjectRef, Recorder};
 use informer::Informer;
-use objects::{Draft, Error, Object, ObjectClient, OwnerReference, Propagation};
+use objects::{Draft, Error, Object, ObjectClient, OwnerReference};
 use workqueue::{Next, Reconcile, Retry};
 
 use crate::carriers::Carriers;
@@ -74,7 +74,7 @@ impl Shipments {
             return Ok(Next::Done);
         }
         if let Some(parcel) = self.parcels.get(&shipment.metadata.key) {
-            self.parcel_client.delete(&parcel, false, Propagation::Background).await?;
+            self.parcel_client.delete(&parcel).await?;
         }
         self.carriers.unload(shipment).await?;
         self.client.remove_finalizer(shipment, FINALIZER).await?;

@@ -8,7 +8,7 @@ use client::AnswerError;
 use http::{Request, StatusCode};
 use informer::MANAGED_BY;
 use kube::client::Body;
-use kube_api::{ListMeta, Resource};
+use kube_api::ListMeta;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -24,7 +24,7 @@ const LIMIT: Duration = Duration::from_secs(30);
 const PAGE: usize = 500;
 
 /// The API server, asked as the identity of `--kubeconfig`.
-pub(super) struct Cluster {
+pub(crate) struct Cluster {
     client: kube::Client,
 }
 
@@ -35,24 +35,13 @@ struct Page<T> {
     items: Vec<T>,
 }
 
-/// Discovery of one group and version.
-#[derive(Deserialize)]
-struct Served {
-    resources: Vec<ServedKind>,
-}
-
-#[derive(Deserialize)]
-struct ServedKind {
-    name: String,
-}
-
 impl Cluster {
-    pub(super) fn new(client: kube::Client) -> Self {
+    pub(crate) fn new(client: kube::Client) -> Self {
         Self { client }
     }
 
     /// For reviews of access.
-    pub(super) fn client(&self) -> &kube::Client {
+    pub(crate) fn client(&self) -> &kube::Client {
         &self.client
     }
 
@@ -72,11 +61,9 @@ impl Cluster {
         }
     }
 
-    /// Whether a kind is served.
-    pub(super) async fn serves(&self, kind: &Resource) -> Result<bool, AnswerError> {
-        let path = format!("/apis/{}/{}", kind.group, kind.version);
-        let served: Option<Served> = self.find(&path).await?;
-        Ok(served.is_some_and(|it| it.resources.iter().any(|it| it.name == *kind.plural)))
+    /// The CRD of this name. The program may list CRDs, and get none by its name.
+    pub(super) async fn crd(&self, name: &str) -> Result<Option<Value>, AnswerError> {
+        Ok(self.list(&format!("{CRDS}?fieldSelector=metadata.name%3D{name}")).await?.pop())
     }
 
     /// All objects of a collection, whose path ends with a `?` or a query.
@@ -110,10 +97,8 @@ const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 pub(super) async fn check_crds(cluster: &Cluster, settings: &ProcessSettings, report: &mut Report) {
     let runs = |name: &str| settings.controllers.iter().any(|planned| planned.name == name);
     for name in names(ALL, runs) {
-        // The program may list CRDs, and get none by its name.
-        let path = format!("{CRDS}?fieldSelector=metadata.name%3D{name}");
-        match cluster.list::<Value>(&path).await {
-            Ok(found) => judge(&name, found.first(), settings.install_crds, report),
+        match cluster.crd(&name).await {
+            Ok(found) => judge(&name, found.as_ref(), settings.install_crds, report),
             Err(error) => {
                 let message =
                     format!("cannot check whether another program owns CRD {name}: {error}");
@@ -134,10 +119,14 @@ fn names(controllers: Controllers, runs: impl Fn(&str) -> bool) -> Vec<String> {
     names.collect()
 }
 
+/// Whether a CRD is of this program.
+pub(super) fn is_ours(crd: &Value) -> bool {
+    crd["metadata"]["labels"][MANAGED_BY] == build::PRODUCT
+}
+
 fn judge(name: &str, crd: Option<&Value>, install: bool, report: &mut Report) {
     let Some(crd) = crd else { return };
-    let owner = crd["metadata"]["labels"][MANAGED_BY].as_str();
-    if owner == Some(build::PRODUCT) {
+    if is_ours(crd) {
         report.note(Check::Crds, format!("CRD {name} is ours"));
         return;
     }

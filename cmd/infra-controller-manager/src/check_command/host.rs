@@ -6,7 +6,7 @@ use prometheus::Registry;
 use serving::{ServeError, Server};
 
 use super::report::{Check, Report};
-use crate::feature_metrics;
+use crate::pages;
 use crate::serve;
 use crate::serve::Common;
 use crate::settings::ProcessSettings;
@@ -20,8 +20,7 @@ const ADVICE: &str =
 /// Checks that need no API server.
 pub(super) async fn check(settings: &ProcessSettings, report: &mut Report) {
     let manifest = settings.label_manifest.as_deref();
-    if let Err(error) = feature_metrics::with_manifest(settings.exposition.clone(), manifest).await
-    {
+    if let Err(error) = pages::with_manifest(settings.exposition.clone(), manifest).await {
         report.error(Check::Flags, format!("{error:#}"), ADVICE);
     }
     let Some(serving) = &settings.serving else { return };

@@ -12,14 +12,14 @@ use super::report::{Check, Report};
 use crate::build;
 
 /// The lease of kube-controller-manager.
-const STOCK: (&str, &str) = ("kube-system", "kube-controller-manager");
+pub(crate) const STOCK: (&str, &str) = ("kube-system", "kube-controller-manager");
 /// A lease that was renewed so long ago is held; clocks may differ.
 const RENEWED: Duration = Duration::from_secs(60);
 
 /// A lease as far as it matters.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Lease {
+pub(crate) struct Lease {
     metadata: Metadata,
     spec: Spec,
 }
@@ -55,6 +55,11 @@ impl Lease {
         (is_fresh && !holder.is_empty()).then_some(holder)
     }
 
+    /// When it was renewed last, if anybody holds it.
+    pub(crate) fn renewal(&self) -> Option<&str> {
+        (!self.spec.holder_identity.is_empty()).then_some(&*self.spec.renew_time)
+    }
+
     /// The program that renewed it last, by the name that the API server noted.
     fn renewed_by(&self) -> Option<&str> {
         let renews = |fields: &&ManagedFields| !fields.fields_v1["f:spec"]["f:renewTime"].is_null();
@@ -87,7 +92,7 @@ pub(super) async fn check(
 }
 
 /// Reads a Lease.
-pub(super) async fn read(
+pub(crate) async fn read(
     cluster: &Cluster,
     namespace: &str,
     name: &str,

@@ -1,15 +1,13 @@
 //! Rights of the program and of its service accounts.
 
 use client::AnswerError;
-use informer::MANAGED_BY;
-use manager::dormancy::{Awaited, CrdOf};
+use manager::dormancy::{Awaited, CrdOf, is_served};
 use manager::{Hosted, Permission, Runner, is_allowed};
 use serde_json::{Value, json};
 
-use super::cluster::Cluster;
+use super::cluster::{Cluster, is_ours};
 use super::report::{Check, Report, Severity};
 use super::stock::NODE_IPAM;
-use crate::build;
 use crate::settings::ProcessSettings;
 
 const VERBS: [&str; 2] = ["list", "watch"];
@@ -138,19 +136,14 @@ async fn is_dormant(
     kind: &Awaited,
 ) -> Result<Option<bool>, AnswerError> {
     let resource = &kind.kind;
-    if !cluster.serves(resource).await? {
+    if !is_served(cluster.client(), resource).await? {
         return Ok(None);
     }
     if kind.crd == CrdOf::Anybody || (kind.crd == CrdOf::Default && planned.by_name) {
         return Ok(Some(false));
     }
-    // The program lists them, too, and gets none by its name.
-    let crds =
-        "/apis/apiextensions.k8s.io/v1/customresourcedefinitions?fieldSelector=metadata.name";
-    let crds: Vec<Value> =
-        cluster.list(&format!("{crds}%3D{}.{}", resource.plural, resource.group)).await?;
-    let owner = crds.first().and_then(|crd| crd["metadata"]["labels"][MANAGED_BY].as_str());
-    Ok(Some(owner != Some(build::PRODUCT)))
+    let crd = cluster.crd(&format!("{}.{}", resource.plural, resource.group)).await?;
+    Ok(Some(!crd.as_ref().is_some_and(is_ours)))
 }
 
 /// Rights on one kind: those of the controller, and list and watch of the process.

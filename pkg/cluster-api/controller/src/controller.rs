@@ -121,7 +121,7 @@ impl Runner for Group {
         client: kube::Client,
     ) -> BoxFuture<'static, Result<bool, Failure>> {
         let kinds = self.kinds();
-        Box::pin(async move { dormancy::is_any_there(&client, &kinds).await })
+        Box::pin(async move { dormancy::is_any_there(&client, &kinds).await.map_err(Failure::new) })
     }
 
     fn run(self: Arc<Self>, context: Context) -> BoxFuture<'static, Result<Stopped, Failure>> {

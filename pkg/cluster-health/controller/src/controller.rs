@@ -107,7 +107,7 @@ impl Runner for Watch {
         client: kube::Client,
     ) -> BoxFuture<'static, Result<bool, Failure>> {
         let kinds = self.kinds.clone();
-        Box::pin(async move { dormancy::is_any_there(&client, &kinds).await })
+        Box::pin(async move { dormancy::is_any_there(&client, &kinds).await.map_err(Failure::new) })
     }
 
     fn run(self: Arc<Self>, context: Context) -> BoxFuture<'static, Result<Stopped, Failure>> {

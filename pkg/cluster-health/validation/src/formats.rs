@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use ipnet::IpNet;
+use kube_api::{is_dns_label, is_dns_subdomain};
 
 pub(crate) const IP: &str = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
 pub(crate) const CIDR: &str = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
@@ -20,7 +21,7 @@ pub(crate) fn label_problem(text: &str) -> Option<&'static str> {
     if text.len() > 63 {
         return Some("must be no more than 63 characters");
     }
-    (!is_label(text)).then_some(LABEL)
+    (!is_dns_label(text)).then_some(LABEL)
 }
 
 /// Why a text is no RFC 1123 subdomain.
@@ -28,12 +29,7 @@ pub(crate) fn subdomain_problem(text: &str) -> Option<&'static str> {
     if text.len() > 253 {
         return Some("must be no more than 253 characters");
     }
-    (!text.split('.').all(is_label)).then_some(SUBDOMAIN)
-}
-
-fn is_label(text: &str) -> bool {
-    let inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-    !text.is_empty() && text.bytes().all(inner) && !text.starts_with('-') && !text.ends_with('-')
+    (!is_dns_subdomain(text)).then_some(SUBDOMAIN)
 }
 
 /// An IP address. An IPv4 address in IPv6 notation is refused.

@@ -51,17 +51,6 @@ impl Clients {
         Self::from_source(source, options, metrics).await
     }
 
-    /// Clients of the server of a kubeconfig that comes from an object, as that of a member
-    /// cluster. It may hold no path and no plugin (`rule:objects-name-nothing-local`), and is not
-    /// followed: whoever watches the object loads it again. Of `options` only the names count.
-    pub async fn from_object(
-        kubeconfig: &str,
-        options: &ClientOptions,
-        metrics: &RequestMetrics,
-    ) -> Result<Self, ConfigError> {
-        Self::from_source(Source::Object(kubeconfig.into()), options, metrics).await
-    }
-
     /// Clients of the server of the current context of a kubeconfig that `kube` has read for whoever
     /// runs the process, and has made its paths absolute. It is not followed. Of `options` only the
     /// names count.
@@ -71,11 +60,6 @@ impl Clients {
         metrics: &RequestMetrics,
     ) -> Result<Self, ConfigError> {
         Self::from_source(Source::Own(Arc::new(kubeconfig)), options, metrics).await
-    }
-
-    /// Like [`Clients::from_object`], with the names and metrics of these clients.
-    pub async fn of_object(&self, kubeconfig: &str) -> Result<Self, ConfigError> {
-        Self::from_object(kubeconfig, &self.0.options, &self.0.metrics).await
     }
 
     /// Clients of the server at `host` and `port` with the files `token` and `ca.crt` of `folder`,

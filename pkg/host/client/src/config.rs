@@ -13,7 +13,6 @@ use kube::config::Kubeconfig;
 use transport::Proxy;
 use zeroize::Zeroizing;
 
-use crate::config::kubeconfig::Origin;
 use crate::config::settings::{Material, Settings, TrustSource};
 use crate::error::{ConfigError, KubeconfigError};
 
@@ -44,8 +43,6 @@ pub(crate) enum Source {
     Address(String),
     /// The service account of the pod, with the server's host and port.
     Pod { folder: PathBuf, host: String, port: String },
-    /// The text of a kubeconfig that somebody else wrote.
-    Object(Arc<str>),
     /// A kubeconfig that was read by whoever runs the process, with no relative path in it.
     Own(Arc<Kubeconfig>),
 }
@@ -87,12 +84,9 @@ impl Source {
             Self::File { path, master } => from_file(path, master.as_deref())?,
             Self::Address(master) => Settings::bare(parse_master(master, false)?),
             Self::Pod { folder, host, port } => of_pod(folder, host, port)?,
-            Self::Object(text) => {
-                kubeconfig::parse(text, Origin::Object, None).map_err(ConfigError::Object)?
-            }
             Self::Own(file) => {
-                let origin = Origin::Folder(Path::new(""));
-                kubeconfig::settings(file, origin, None).map_err(ConfigError::Object)?
+                let folder = Path::new("");
+                kubeconfig::settings(file, folder, None).map_err(ConfigError::Object)?
             }
         };
         if settings.proxy.is_none() {
@@ -106,7 +100,7 @@ impl Source {
         match self {
             Self::File { path, .. } => ConfigError::Kubeconfig { path: path.clone(), problem },
             Self::Pod { .. } => ConfigError::Pod(problem),
-            Self::Address(_) | Self::Object(_) | Self::Own(_) => ConfigError::Object(problem),
+            Self::Address(_) | Self::Own(_) => ConfigError::Object(problem),
         }
     }
 }
@@ -118,12 +112,11 @@ fn from_file(path: &Path, master: Option<&str>) -> Result<Settings, ConfigError>
     // The parser of YAML makes copies of its own, which stay.
     let text = Zeroizing::new(text);
     let folder = path.parent().unwrap_or(Path::new(""));
-    let origin = Origin::Folder(folder);
     let Some(master) = master else {
-        return kubeconfig::parse(&text, origin, None).map_err(blame);
+        return kubeconfig::parse(&text, folder, None).map_err(blame);
     };
     // Which scheme a bare address gets depends on what the file says of TLS.
-    let mut settings = kubeconfig::parse(&text, origin, Some(Uri::default())).map_err(blame)?;
+    let mut settings = kubeconfig::parse(&text, folder, Some(Uri::default())).map_err(blame)?;
     settings.server = parse_master(master, settings.tls_is_configured())?;
     Ok(settings)
 }

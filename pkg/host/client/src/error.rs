@@ -81,12 +81,6 @@ pub enum KubeconfigError {
     /// The plugin is configured in a way that cannot work.
     #[error("its exec plugin cannot be used: {0}")]
     Plugin(#[from] PluginError),
-    /// A kubeconfig out of an object may neither run a program here nor read a file of ours.
-    #[error(
-        "its {0} names a file or program of the machine that wrote it, and is refused here; put \
-         the data itself into the kubeconfig (certificate-authority-data, token, …)"
-    )]
-    Local(&'static str),
 }
 
 impl KubeconfigError {

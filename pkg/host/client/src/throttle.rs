@@ -9,15 +9,15 @@
 pub(crate) mod signals;
 mod wait_queue;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use resilience::{Rate, TokenBucket};
 use tokio::time::{Instant, sleep, sleep_until};
 
-use crate::throttle::signals::{BucketMetrics, Cost, Level, Refusals};
+use crate::throttle::signals::{BucketMetrics, Cost, Refusals};
 use crate::throttle::wait_queue::{Head, Turn, WaitQueue};
 
 pub use signals::ThrottleMetrics;
@@ -74,7 +74,7 @@ struct Bucket {
 
 struct Limit {
     qps: f64,
-    tokens: Mutex<TokenBucket>,
+    tokens: Arc<Mutex<TokenBucket>>,
 }
 
 #[derive(Clone, Debug)]
@@ -107,10 +107,8 @@ impl Throttle {
             return Ok(None);
         }
         let limit = Limit::new(name, qps, burst)?;
-        let bucket = Arc::new(Bucket::new(name, Some(limit), Some(metrics.bucket(name))));
-        let level: Weak<dyn Level> = Arc::<Bucket>::downgrade(&bucket);
-        metrics.follow(&level);
-        Ok(Some(Self(bucket)))
+        let metrics = metrics.follow(name, &limit.tokens);
+        Ok(Some(Self(Arc::new(Bucket::new(name, Some(limit), Some(metrics))))))
     }
 
     /// A throttle without a limit; only 429s of the server stop it.
@@ -240,16 +238,6 @@ impl Bucket {
     }
 }
 
-impl Level for Bucket {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn utilization(&self) -> f64 {
-        self.limit.as_ref().map_or(0.0, Limit::utilization)
-    }
-}
-
 impl Limit {
     fn new(client: &str, qps: f64, burst: u32) -> Result<Self, ThrottleError> {
         let client = client.to_owned();
@@ -260,17 +248,13 @@ impl Limit {
         if burst == 0 || refill > LONGEST_REFILL.as_secs_f64() {
             return Err(ThrottleError::Burst { client, qps, burst });
         }
-        let rate = Rate { per_second: qps, burst };
-        Ok(Self { qps, tokens: Mutex::new(TokenBucket::new(rate, Instant::now())) })
+        let bucket = TokenBucket::new(Rate { per_second: qps, burst }, Instant::now());
+        Ok(Self { qps, tokens: Arc::new(Mutex::new(bucket)) })
     }
 
     /// Takes a token, or returns the time until there is one.
     fn take(&self) -> Result<(), Duration> {
         self.tokens.lock().take(Instant::now())
-    }
-
-    fn utilization(&self) -> f64 {
-        self.tokens.lock().utilization(Instant::now())
     }
 }
 

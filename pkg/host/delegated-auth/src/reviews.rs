@@ -3,11 +3,12 @@
 //! of the API server (rule:readers-outlive-an-outage). So a flood of bad tokens costs bounded
 //! memory and a bounded rate of reviews.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use resilience::Lru;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::{Instant, timeout, timeout_at};
 
@@ -233,55 +234,28 @@ impl<V: Clone> State<V> {
 /// A question as a hash: nothing of what it holds is kept.
 pub(crate) type Key = [u8; 32];
 
-/// At most `capacity` answers. Every operation is logarithmic in their number at worst.
+/// The answers that were asked for last, each with the time when it was given.
 #[derive(Debug)]
-pub(crate) struct AnswerCache<V> {
-    capacity: usize,
-    clock: u64,
-    answers: HashMap<Key, CachedAnswer<V>>,
-    /// Keys by last use, oldest first.
-    uses: BTreeMap<u64, Key>,
-}
-
-#[derive(Debug)]
-struct CachedAnswer<V> {
-    value: V,
-    given: Instant,
-    used: u64,
-}
+pub(crate) struct AnswerCache<V>(Lru<Key, (V, Instant)>);
 
 impl<V: Clone> AnswerCache<V> {
     pub(crate) fn new(capacity: usize) -> Self {
-        Self { capacity, clock: 0, answers: HashMap::new(), uses: BTreeMap::new() }
+        Self(Lru::new(capacity))
     }
 
     /// The answer when it was given less than `life` ago.
     pub(crate) fn get(&mut self, key: &Key, life: Duration) -> Option<V> {
-        let kept = self.answers.get_mut(key).filter(|kept| kept.given.elapsed() < life)?;
-        self.uses.remove(&kept.used);
-        self.clock += 1;
-        kept.used = self.clock;
-        self.uses.insert(self.clock, *key);
-        Some(kept.value.clone())
+        let (value, given) = self.0.get(key)?;
+        (given.elapsed() < life).then(|| value.clone())
     }
 
     /// Keeps an answer that was given just now.
     pub(crate) fn insert(&mut self, key: Key, value: V) {
-        self.remove(&key);
-        if self.answers.len() >= self.capacity
-            && let Some((_, oldest)) = self.uses.pop_first()
-        {
-            self.answers.remove(&oldest);
-        }
-        self.clock += 1;
-        self.uses.insert(self.clock, key);
-        self.answers.insert(key, CachedAnswer { value, given: Instant::now(), used: self.clock });
+        self.0.insert(&key, (value, Instant::now()));
     }
 
     pub(crate) fn remove(&mut self, key: &Key) {
-        if let Some(kept) = self.answers.remove(key) {
-            self.uses.remove(&kept.used);
-        }
+        self.0.remove(key);
     }
 }
 

@@ -12,13 +12,12 @@
 //!
 //! Source, reporting component and instance are those of the recorder, hence in no key here.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
-use std::hash::Hash;
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use resilience::{Rate, TokenBucket};
+use resilience::{Lru, Rate, TokenBucket};
 use tokio::time::Instant;
 
 use crate::object::{EventType, ObjectRef, event_name, fingerprint};
@@ -165,44 +164,6 @@ impl Correlator {
 /// client-go's numbers: 25 events at once, then one in five minutes. Unlike there each reason counts for
 /// itself, so a frequent reason does not silence a rare one.
 const SPAM_LIMIT: Rate = Rate { per_second: 1.0 / 300.0, burst: 25 };
-
-/// At most `capacity` entries. Every operation is logarithmic in their number at worst.
-#[derive(Debug)]
-pub(crate) struct Lru<K, V> {
-    capacity: usize,
-    clock: u64,
-    entries: HashMap<K, (u64, V)>,
-    /// Keys by last use, oldest first.
-    uses: BTreeMap<u64, K>,
-}
-
-impl<K: Hash + Eq + Clone, V> Lru<K, V> {
-    /// `capacity` must be positive; a smaller one counts as 1.
-    pub(crate) fn new(capacity: usize) -> Self {
-        let capacity = capacity.max(1);
-        Self { capacity, clock: 0, entries: HashMap::new(), uses: BTreeMap::new() }
-    }
-
-    /// The value of `key`, made by `new` when absent, and used just now.
-    pub(crate) fn entry(&mut self, key: &K, new: impl FnOnce() -> V) -> &mut V {
-        self.clock += 1;
-        match self.entries.get(key).map(|(used, _)| *used) {
-            Some(used) => {
-                self.uses.remove(&used);
-            }
-            None if self.entries.len() >= self.capacity => {
-                if let Some((_, oldest)) = self.uses.pop_first() {
-                    self.entries.remove(&oldest);
-                }
-            }
-            None => {}
-        }
-        self.uses.insert(self.clock, key.clone());
-        let (used, value) = self.entries.entry(key.clone()).or_insert_with(|| (0, new()));
-        *used = self.clock;
-        value
-    }
-}
 
 #[cfg(test)]
 mod tests;

@@ -7,6 +7,7 @@ pub mod composite;
 use std::net::{IpAddr, Ipv4Addr};
 
 use kube_api::go::DurationError;
+use kube_api::quantity::Quantity;
 use thiserror::Error;
 
 /// Why a text is not a value of its kind. Shown after `invalid argument "x" for "--f" flag: `.
@@ -147,65 +148,10 @@ pub fn float(text: &str, max: f64, type_name: &'static str) -> Result<f64, Synta
     Ok(number)
 }
 
-/// A Kubernetes quantity in whole bytes, parts of a byte rounded up.
+/// A Kubernetes quantity in whole bytes, parts of a byte rounded up; at most 2^63-1.
 pub fn quantity(text: &str) -> Result<i64, SyntaxError> {
-    let (negative, unsigned) = match text.as_bytes().first() {
-        Some(b'-') => (true, &text[1..]),
-        Some(b'+') => (false, &text[1..]),
-        _ => (false, text),
-    };
-    let end = unsigned.find(|c: char| c != '.' && !c.is_ascii_digit()).unwrap_or(unsigned.len());
-    let (number, suffix) = unsigned.split_at(end);
-    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-    if (whole.is_empty() && fraction.is_empty()) || fraction.contains('.') {
-        return Err(SyntaxError::Quantity);
-    }
-    let (binary, exponent) = scale(suffix)?;
-    let out_of_range = || SyntaxError::OutOfRange("a quantity");
-    let digits: i128 = format!("{whole}{fraction}").parse().map_err(|_| out_of_range())?;
-    let decimals = i32::try_from(fraction.len()).map_err(|_| out_of_range())?;
-    let shift = exponent.checked_sub(decimals).ok_or_else(out_of_range)?;
-    let bytes = digits
-        .checked_mul(binary)
-        .and_then(|scaled| times_power_of_ten(scaled, shift))
-        .ok_or_else(out_of_range)?;
-    i64::try_from(if negative { -bytes } else { bytes }).map_err(|_| out_of_range())
-}
-
-/// The multiplier of a suffix: a factor and a power of ten.
-fn scale(suffix: &str) -> Result<(i128, i32), SyntaxError> {
-    const BINARY: [&str; 6] = ["Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
-    if let Some(power) = BINARY.iter().position(|known| *known == suffix) {
-        return Ok((1 << (10 * (power + 1)), 0));
-    }
-    let exponent = match suffix {
-        "n" => -9,
-        "u" => -6,
-        "m" => -3,
-        "" => 0,
-        "k" => 3,
-        "M" => 6,
-        "G" => 9,
-        "T" => 12,
-        "P" => 15,
-        "E" => 18,
-        _ => {
-            let digits = suffix.strip_prefix(['e', 'E']).ok_or(SyntaxError::Quantity)?;
-            digits.parse().map_err(|_| SyntaxError::Quantity)?
-        }
-    };
-    Ok((1, exponent))
-}
-
-fn times_power_of_ten(number: i128, exponent: i32) -> Option<i128> {
-    match u32::try_from(exponent) {
-        Ok(up) => number.checked_mul(10_i128.checked_pow(up)?),
-        // A divisor too big to hold leaves less than one byte.
-        Err(_) => match 10_i128.checked_pow(exponent.unsigned_abs()) {
-            Some(divisor) => Some(number.checked_add(divisor - 1)? / divisor),
-            None => Some(i128::from(number > 0)),
-        },
-    }
+    let quantity: Quantity = text.parse().map_err(|_| SyntaxError::Quantity)?;
+    Ok(i64::try_from(quantity.as_whole()).unwrap_or(i64::MAX))
 }
 
 #[cfg(test)]

@@ -138,15 +138,13 @@ pub async fn following_client(
 /// # Errors
 /// The address can be that of no server.
 pub async fn client_of_stranger(program: Program, address: &str) -> anyhow::Result<kube::Client> {
-    let kubeconfig = json!({
+    let kubeconfig = serde_json::from_value(json!({
         "current-context": "it",
         "contexts": [{"name": "it", "context": {"cluster": "it", "user": "anonymous"}}],
         "clusters": [{"name": "it", "cluster": {"server": address, "insecure-skip-tls-verify": true}}],
         "users": [{"name": "anonymous", "user": {}}],
-    });
-    let clients =
-        Clients::from_object(&kubeconfig.to_string(), &options(program), &metrics()?).await?;
-    Ok(clients.build(Profile::root(AGENT))?)
+    }))?;
+    client_of_kubeconfig(program, kubeconfig).await
 }
 
 fn options(program: Program) -> ClientOptions {

@@ -34,7 +34,7 @@ pub struct Context {
     /// [`Context::client`] for raw requests, without the queue and the task of kube's: for writes by
     /// the thousand.
     pub caller: Caller,
-    /// Further clients: for another purpose, or another cluster.
+    /// Further clients, for another purpose.
     pub clients: ClientSource,
     /// Whether this process still leads. Its clients ask it by themselves; whatever changes
     /// something in another way, such as a call to a cloud, asks it before each call.
@@ -194,17 +194,6 @@ impl ClientSource {
         let throttle = Throttle::new(purpose, qps, burst, &self.throttle_metrics)?;
         let (fence, dry_run) = (Some(self.fence.clone()), self.dry_run);
         Ok(self.clients.caller(Profile { throttle, fence, dry_run, ..self.unfenced_profile() })?)
-    }
-
-    /// The source of clients of another cluster, whose kubeconfig an object holds; it acts as that
-    /// kubeconfig's user, behind the same fence. The kubeconfig is not followed: whoever watches
-    /// the object asks again.
-    ///
-    /// # Errors
-    /// The kubeconfig cannot be used, or names something on this machine.
-    pub async fn of_cluster(&self, kubeconfig: &str) -> Result<Self, ClientError> {
-        let clients = self.clients.of_object(kubeconfig).await?;
-        Ok(Self { clients, identity: Identity::Root, ..self.clone() })
     }
 
     /// The factory for clients of this cluster, for a profile of the controller's own.

@@ -3,14 +3,16 @@
 
 use std::time::Duration;
 
+use client::AnswerError;
 use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
 use http::{Request, StatusCode};
 use kube::client::Body;
 use kube_api::{Kind, Resource};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
-use crate::context::{Context, Failure};
+use crate::context::Context;
 use crate::permissions::Permission;
 
 /// Limit of one question.
@@ -76,41 +78,41 @@ pub fn check_rights(context: &Context, kinds: &[Awaited]) {
 ///
 /// # Errors
 /// The server does not say.
-pub async fn is_any_there(client: &kube::Client, kinds: &[Awaited]) -> Result<bool, Failure> {
+pub async fn is_any_there(client: &kube::Client, kinds: &[Awaited]) -> Result<bool, AnswerError> {
     for Awaited { kind, namespace, .. } in kinds {
-        let Resource { group, version, plural, .. } = kind;
-        // Everybody may ask this, and only of a kind that is served one needs rights.
-        let Some(served) = read::<Served>(client, &format!("/apis/{group}/{version}")).await?
-        else {
-            continue;
-        };
-        if !served.resources.iter().any(|resource| resource.name == **plural) {
-            continue;
-        }
-        let collection = kind.collection_path(namespace.as_deref());
-        let listed = read::<Listed>(client, &format!("{collection}?limit=1")).await?;
-        if listed.is_some_and(|listed| !listed.items.is_empty()) {
-            return Ok(true);
+        // Only of a kind that is served one needs rights.
+        if is_served(client, kind).await? {
+            let collection = kind.collection_path(namespace.as_deref());
+            let listed = read::<Listed>(client, &format!("{collection}?limit=1")).await?;
+            if listed.is_some_and(|listed| !listed.items.is_empty()) {
+                return Ok(true);
+            }
         }
     }
     Ok(false)
 }
 
+/// Whether a kind is served. Everybody may ask this.
+///
+/// # Errors
+/// The server does not say.
+pub async fn is_served(client: &kube::Client, kind: &Resource) -> Result<bool, AnswerError> {
+    let path = format!("/apis/{}/{}", kind.group, kind.version);
+    let served = read::<Served>(client, &path).await?;
+    Ok(served.is_some_and(|it| it.resources.iter().any(|it| it.name == *kind.plural)))
+}
+
 /// `None` for what is not there, or not shown to us, and then was not to a predecessor.
-async fn read<T: for<'de> Deserialize<'de>>(
+async fn read<T: DeserializeOwned>(
     client: &kube::Client,
     path: &str,
-) -> Result<Option<T>, Failure> {
-    let request = Request::get(path).body(Body::empty()).map_err(Failure::new)?;
-    let answer = client::answer(client, request, TIMEOUT).await.map_err(Failure::new)?;
-    match answer.status {
-        StatusCode::NOT_FOUND | StatusCode::FORBIDDEN => Ok(None),
-        status if status.is_success() => {
-            serde_json::from_slice(&answer.body).map(Some).map_err(Failure::new)
-        }
-        status => {
-            Err(Failure::new(format!("cannot check whether the kind is served: HTTP {status}")))
-        }
+) -> Result<Option<T>, AnswerError> {
+    let request = Request::get(path).body(Body::empty())?;
+    match client::answer(client, request, TIMEOUT).await?.decode() {
+        Err(AnswerError::Refused {
+            status: StatusCode::NOT_FOUND | StatusCode::FORBIDDEN, ..
+        }) => Ok(None),
+        other => other.map(Some),
     }
 }
 

@@ -20,9 +20,8 @@ use tracing::{Instrument, error_span, info, warn};
 use workqueue::{PanicLimit, QueueMetrics, ReconcileMetrics};
 
 use crate::context::{ClientError, ClientSource, Context, Settings, StartError};
-use crate::controller::{Placement, Stopped};
+use crate::controller::{HostOptions, Hosted, Placement, Stopped};
 use crate::informers::{Informers, InformersOptions};
-use crate::options::{HostOptions, Hosted};
 use crate::permissions::{PermissionCheck, Subject};
 use crate::supervisor;
 use crate::supervisor::{ControllerHealth, Supervisor};

@@ -6,11 +6,11 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `controller.rs` | [`Controller`], [`Runner`]: the interface of a controller |
+//! | `controller.rs` | [`Controller`], [`Runner`]: the interface of a controller; [`HostOptions`] |
 //! | `command.rs` | [`command`]: commands of the program, and what they share |
 //! | `context.rs`, `informers.rs` | [`Context`] of a running controller; [`Failure`], and [`retry`] after a failed write |
 //! | `run.rs` | [`Run`]: caches that feed a queue, workers, start, audit and stop |
-//! | `host.rs`, `options.rs` | [`Host`]: starts and stops all controllers |
+//! | `host.rs` | [`Host`]: starts and stops all controllers |
 //! | `supervisor.rs`, `work.rs` | keeps a controller running, reports its health, and shows its page |
 //! | `own_threads.rs` | [`OwnThreads`]: threads of a controller with much work |
 //! | `permissions.rs` | [`Permission`]: which rights are missing |
@@ -25,7 +25,6 @@ mod controller;
 pub mod dormancy;
 mod host;
 mod informers;
-mod options;
 mod own_threads;
 mod permissions;
 mod reachability;
@@ -36,10 +35,11 @@ mod testing;
 mod work;
 
 pub use context::{ClientError, ClientSource, Context, Failure, Settings, StartError, retry};
-pub use controller::{Activity, Configured, Controller, CrdLabel, Placement, Runner, Stopped};
+pub use controller::{
+    Activity, Configured, Controller, CrdLabel, HostOptions, Hosted, Placement, Runner, Stopped,
+};
 pub use host::{Ended, Host};
 pub use informers::{Informers, InformersOptions};
-pub use options::{HostOptions, Hosted};
 pub use own_threads::OwnThreads;
 pub use permissions::{Permission, is_allowed};
 pub use reachability::watch_api_server;

@@ -20,9 +20,8 @@ use tokio::time::{Instant, sleep, timeout};
 use tracing::{error, warn};
 
 use crate::context::{Context, Failure};
-use crate::controller::{Runner, Stopped};
+use crate::controller::{Hosted, Runner, Stopped};
 use crate::informers::Informers;
-use crate::options::Hosted;
 use crate::work::{Tasks, WatchedQueues};
 
 /// Pauses before a failed controller is started again.

@@ -54,6 +54,6 @@ mod testing;
 pub use calls::Part;
 pub use error::{Error, Outcome, Why};
 pub use object::{DecodeError, Draft, DraftMetadata, Dynamic, Object, Schema};
-pub use object_client::{Apply, Created, Deletion, Merge, ObjectClient, Propagation, Written};
+pub use object_client::{Apply, Created, Deletion, Merge, ObjectClient, Written};
 pub use object_meta::{ObjectMeta, OwnerReference};
 pub use own_writes::OpenWrites;

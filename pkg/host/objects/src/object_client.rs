@@ -18,7 +18,7 @@ use crate::object::{Draft, Object, Schema};
 use crate::own_writes::{Answered, OpenWrites};
 
 pub use change::Merge;
-pub use delete::{Deletion, Propagation};
+pub use delete::Deletion;
 
 /// Reads and writes the whole objects of one kind on behalf of one controller. Cheap to clone.
 ///
@@ -179,15 +179,6 @@ pub enum Created<S: Schema> {
     /// The object existed, or an attempt of unknown outcome created it; it may differ from the
     /// draft.
     Existing(Arc<Object<S>>),
-}
-
-impl<S: Schema> Created<S> {
-    /// The object.
-    pub fn into_object(self) -> Arc<Object<S>> {
-        match self {
-            Self::New(object) | Self::Existing(object) => object,
-        }
-    }
 }
 
 impl<S: Schema> ObjectClient<S> {

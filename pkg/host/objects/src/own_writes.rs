@@ -2,10 +2,10 @@
 //! change of an object begins with what the last one made of it although the cache lags;
 //! [`OpenWrites`] says until when the server may still carry out a write of unknown outcome.
 
-use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use resilience::Lru;
 use tokio::time::{Instant, sleep_until};
 
 use crate::object::{Object, Schema};
@@ -21,18 +21,10 @@ pub(crate) struct Answered<S: Schema>(Arc<Mutex<Copies<S>>>);
 
 struct Copies<S: Schema> {
     /// By key.
-    kept: HashMap<Arc<str>, Copy<S>>,
-    /// Keys by the turn of the copy.
-    by_age: BTreeMap<u64, Arc<str>>,
-    next_turn: u64,
+    kept: Lru<Arc<str>, Arc<Object<S>>>,
     bytes: usize,
     /// Bytes of all copies at most.
     most: usize,
-}
-
-struct Copy<S: Schema> {
-    turn: u64,
-    object: Arc<Object<S>>,
 }
 
 impl<S: Schema> Answered<S> {
@@ -42,8 +34,7 @@ impl<S: Schema> Answered<S> {
     }
 
     fn with(most: usize) -> Self {
-        let (kept, by_age) = (HashMap::new(), BTreeMap::new());
-        Self(Arc::new(Mutex::new(Copies { kept, by_age, next_turn: 0, bytes: 0, most })))
+        Self(Arc::new(Mutex::new(Copies { kept: Lru::new(usize::MAX), bytes: 0, most })))
     }
 
     /// Keeps what an answer brought, unless the write was the object's end.
@@ -52,14 +43,9 @@ impl<S: Schema> Answered<S> {
         let key = &object.metadata.key;
         if object.metadata.has_ended() {
             copies.remove(key);
-            return;
+        } else if !copies.kept.get(key).is_some_and(|kept| is_newer(kept, object)) {
+            copies.insert(object);
         }
-        if copies.kept.get(key).is_some_and(|kept| is_newer(&kept.object, object)) {
-            return;
-        }
-        copies.remove(key);
-        copies.insert(object);
-        copies.make_room();
     }
 
     /// The newest copy of this object. One that is not newer than what the caller has is not needed
@@ -67,7 +53,7 @@ impl<S: Schema> Answered<S> {
     pub(crate) fn newest(&self, object: &Arc<Object<S>>) -> Arc<Object<S>> {
         let mut copies = self.0.lock();
         match copies.kept.get(&object.metadata.key) {
-            Some(kept) if is_newer(&kept.object, object) => return Arc::clone(&kept.object),
+            Some(kept) if is_newer(kept, object) => return Arc::clone(kept),
             Some(_) => copies.remove(&object.metadata.key),
             None => {}
         }
@@ -82,25 +68,20 @@ impl<S: Schema> Answered<S> {
 
 impl<S: Schema> Copies<S> {
     fn insert(&mut self, object: &Arc<Object<S>>) {
-        let (key, turn) = (&object.metadata.key, self.next_turn);
-        self.next_turn += 1;
+        let key = &object.metadata.key;
+        self.remove(key);
         self.bytes += bytes_of(object);
-        self.by_age.insert(turn, Arc::clone(key));
-        self.kept.insert(Arc::clone(key), Copy { turn, object: Arc::clone(object) });
-    }
-
-    fn remove(&mut self, key: &str) {
-        if let Some(Copy { turn, object }) = self.kept.remove(key) {
-            self.by_age.remove(&turn);
-            self.bytes -= bytes_of(&object);
+        self.kept.insert(key, Arc::clone(object));
+        while self.bytes > self.most
+            && let Some(oldest) = self.kept.pop_oldest()
+        {
+            self.bytes -= bytes_of(&oldest);
         }
     }
 
-    fn make_room(&mut self) {
-        while self.bytes > self.most
-            && let Some((_, oldest)) = self.by_age.pop_first()
-        {
-            self.remove(&oldest);
+    fn remove(&mut self, key: &str) {
+        if let Some(object) = self.kept.remove(key) {
+            self.bytes -= bytes_of(&object);
         }
     }
 }

@@ -1,17 +1,19 @@
 //! Building blocks that keep a failure small: waits after failures, rate limits, log
-//! gates, contained panics, and the fence that stops writes without the lease. No task of its own; except for the fence, callers pass
+//! gates, bounded maps, contained panics, and the fence that stops writes without the lease. No task of its own; except for the fence, callers pass
 //! the time in, so tests use a paused clock.
 //!
 //! | file | holds | used by |
 //! |---|---|---|
 //! | `backoff.rs` | [`Backoff`], [`Series`]: waits after failures | work queues, informers, the supervisor |
 //! | `token_bucket.rs` | [`TokenBucket`]: a rate limit | clients, writers of statuses, events |
+//! | `lru.rs` | [`Lru`]: a bounded map | events, caches of reviews and of answers |
 //! | `panics.rs` | [`panics::contain`]: turns a panic into an error | work queues, the manager |
 //! | `fence.rs` | [`Fence`]: no write without the lease; [`BootInstant`]: its clock | election, clients |
 //! | here | [`LogGate`], [`KeyedLogGate`]: one line per interval, the rest counted | all that log failures |
 
 mod backoff;
 mod fence;
+mod lru;
 pub mod panics;
 mod token_bucket;
 
@@ -23,6 +25,7 @@ use parking_lot::Mutex;
 
 pub use backoff::{Backoff, Jitter, Series};
 pub use fence::{BootInstant, ClockReading, Fence, Fenced, ReadClocks};
+pub use lru::Lru;
 pub use token_bucket::{Rate, TokenBucket};
 
 /// Lets one line pass per interval. Can be a `static`.

@@ -9,7 +9,7 @@ use serde::de::IgnoredAny;
 use super::{Node, WireMeta, list_or_single};
 use crate::kind::share;
 use crate::metadata::shared_text;
-use crate::protobuf::{Fields, Malformed};
+use crate::protobuf::{Fields, Malformed, text};
 use crate::{Cached, Decoding, FromProtobuf, Kind, StaticKind};
 
 /// The type of the condition that says that the network of a Node is not ready.
@@ -165,8 +165,8 @@ fn read_spec(spec: &[u8], read: &mut CloudNode) -> Result<(), Malformed> {
         match field.number {
             3 => read.provider_id = field.text()?.into(),
             5 => {
-                let (key, effect) = texts(field.bytes()?, 1, 3)?;
-                read.network_taint |= is_network_taint(key, effect);
+                let taint = field.bytes()?;
+                read.network_taint |= is_network_taint(text(taint, 1)?, text(taint, 3)?);
             }
             _ => {}
         }
@@ -179,25 +179,11 @@ fn read_status(status: &[u8], read: &mut CloudNode) -> Result<(), Malformed> {
     for field in Fields::of(status) {
         let field = field?;
         if field.number == 4 {
-            let (kind, status) = texts(field.bytes()?, 1, 2)?;
-            read.network_is_ready |= says_ready(kind, status);
+            let condition = field.bytes()?;
+            read.network_is_ready |= says_ready(text(condition, 1)?, text(condition, 2)?);
         }
     }
     Ok(())
-}
-
-/// The text fields of these numbers; empty when they are absent, as in protobuf.
-fn texts(message: &[u8], one: u64, other: u64) -> Result<(&str, &str), Malformed> {
-    let (mut first, mut second) = ("", "");
-    for field in Fields::of(message) {
-        let field = field?;
-        if field.number == one {
-            first = field.text()?;
-        } else if field.number == other {
-            second = field.text()?;
-        }
-    }
-    Ok((first, second))
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 
 use super::{Node, WireNode};
-use crate::protobuf::{Fields, Malformed};
+use crate::protobuf::{Fields, Malformed, text};
 use crate::{Cached, Decoding, FromProtobuf, Kind, StaticKind};
 
 /// One Node. It has marks only while it has no pod CIDRs: no pool is chosen for it
@@ -128,18 +128,6 @@ fn read_taints(spec: &[u8], marks: &mut NodeMarks) -> Result<(), Malformed> {
         }
     }
     Ok(())
-}
-
-/// The text field of this number; empty when it is absent, as in protobuf.
-fn text(message: &[u8], number: u64) -> Result<&str, Malformed> {
-    let mut found = "";
-    for field in Fields::of(message) {
-        let field = field?;
-        if field.number == number {
-            found = field.text()?;
-        }
-    }
-    Ok(found)
 }
 
 #[cfg(test)]

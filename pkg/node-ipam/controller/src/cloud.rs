@@ -2,18 +2,16 @@
 //! IPAMFromCloud does so too and goes on looking; IPAMFromCluster gives out blocks and has the
 //! cloud route them. Claims, PATCHes and reads are those of all allocators (`allocator`, `reconciler`).
 //!
-//! This file runs each of them.
+//! This file runs each of them, and has the condition that says that the network of a Node is ready.
 //!
 //! | file | holds |
 //! |---|---|
 //! | `provider.rs` | [`Cloud`](provider::Cloud): what is asked of a cloud |
 //! | `cloud_nodes.rs` | the Nodes of a run, and the calls of the cloud for one of them |
-//! | `condition.rs` | the condition that says that the network of a Node is ready |
 //! | `copying.rs` | the CloudAllocator: what it does for a Node, and its pass over one |
 //! | `syncer.rs` | IPAMFromCluster and IPAMFromCloud: what they do for a Node, and their pass over one |
 
 mod cloud_nodes;
-mod condition;
 mod copying;
 mod provider;
 mod syncer;
@@ -22,18 +20,25 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use bytes::Bytes;
 use gce::Client;
 use informer::Subscription;
+use jiff::Timestamp;
 use kube_api::CloudNode;
 use manager::{Context, Failure, Stopped};
 use parking_lot::Mutex;
 use prometheus::Registry;
+use serde_json::json;
+use tokio::time::Instant;
 use tracing::info;
-use workqueue::{Backoff, Reconcile};
+use workqueue::{Backoff, Next, Reconcile, Retry};
 
 use crate::allocator::{Allocator, CloudSource};
 use crate::metrics::{IpamMetrics, PoolsOf};
+use crate::node_events::NOT_READY;
 use crate::options::{Direction, Families, Mode, Options};
+use crate::reconciler::Ended;
+use crate::writer::Written;
 use crate::{LOGGER, node_work};
 use cloud_nodes::CloudNodes;
 use copying::Copier;
@@ -153,5 +158,69 @@ fn register(registry: &Registry, queue: &str) -> Result<IpamMetrics, prometheus:
     IpamMetrics::new(registry, PoolsOf::Flags)
 }
 
+impl<C: Cloud> CloudNodes<C> {
+    /// Says on a Node that its network is ready, unless it says so already: every write goes to all
+    /// watchers of Nodes. A PATCH that is applied late says the truth, too, so an unknown outcome
+    /// needs no reads.
+    async fn make_ready(&self, node: &CloudNode, message: &str) -> Result<(), Ended> {
+        if node.network_is_ready {
+            return Ok(());
+        }
+        if self.core.stop.is_cancelled() {
+            return Err(Ok(Next::Done));
+        }
+        let node = &node.node;
+        let body = ready_body(&node.uid, message, Timestamp::now());
+        let answer = self.core.api.patch_status(&node.name, body, Instant::now()).await;
+        match self.core.writer().judge(node, answer, false) {
+            Written::Done => Ok(()),
+            Written::Stopped => Err(Ok(Next::Done)),
+            Written::Changed => Err(Err(Retry::expected("the Node has changed since it was read"))),
+            Written::Not(retry) | Written::Withdrawn(retry) | Written::Unknown(_, retry) => {
+                Err(Err(retry))
+            }
+            Written::Rejected(why, pause) => {
+                self.core.events.report(node, NOT_READY, &why);
+                Err(Err(Retry::expected(why).at_least(pause)))
+            }
+        }
+    }
+}
+
+/// The body of the strategic merge patch that says that the network of a Node is ready; conditions
+/// are merged by their type. It is sent only when the condition says something else or is missing,
+/// so the time of its last change is now.
+fn ready_body(uid: &str, message: &str, now: Timestamp) -> Bytes {
+    let now = now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+    let condition = json!({
+        "type": "NetworkUnavailable", "status": "False", "reason": "RouteCreated",
+        "message": message, "lastHeartbeatTime": now, "lastTransitionTime": now,
+    });
+    let body = json!({"metadata": {"uid": uid}, "status": {"conditions": [condition]}});
+    Bytes::from(body.to_string())
+}
+
 #[cfg(test)]
 mod tests;
+
+#[cfg(test)]
+mod condition_tests {
+    use serde_json::Value;
+
+    use super::*;
+
+    #[test]
+    fn the_condition_has_stocks_form() {
+        let now = "2026-11-22T10:11:12.345Z".parse().unwrap();
+        let body: Value = serde_json::from_slice(&ready_body("u", "the message", now)).unwrap();
+        let expected = json!({
+            "metadata": {"uid": "u"},
+            "status": {"conditions": [{
+                "type": "NetworkUnavailable", "status": "False", "reason": "RouteCreated",
+                "message": "the message", "lastHeartbeatTime": "2026-11-22T10:11:12Z",
+                "lastTransitionTime": "2026-11-22T10:11:12Z",
+            }]},
+        });
+        assert_eq!(body, expected);
+    }
+}

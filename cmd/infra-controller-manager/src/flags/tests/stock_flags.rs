@@ -155,11 +155,10 @@ pub(super) const STOCK: [(&str, &str); 150] = [
 ];
 
 /// Ours in addition, with the flags that the hosted controllers add.
-pub(super) const OURS: [&str; 100] = [
+pub(super) const OURS: [&str; 97] = [
     "additional-bind-addresses",
     "additional-cluster-cidrs",
     "allow-plaintext-endpoints",
-    "allow-stock-lease-name",
     "authz-outage-grace",
     "capi-mode",
     "cluster-cidr-label-wait",
@@ -220,8 +219,6 @@ pub(super) const OURS: [&str; 100] = [
     "dial-deny-cidrs",
     "drain-cluster-cidrs",
     "dry-run",
-    "event-burst",
-    "event-qps",
     "generate-cluster-ca",
     "healthcheck-period",
     "import-check",

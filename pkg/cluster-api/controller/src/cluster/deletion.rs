@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aws_network::listed;
-use objects::{Dynamic, Object, ObjectClient, Propagation};
+use objects::{Dynamic, Object, ObjectClient};
 
 use super::reconcile::Clusters;
 use super::references;
@@ -113,7 +113,7 @@ impl Descendant {
         let Some(client) = &self.client else { return Ok(()) };
         let ours = ownership::is_owned_by(&self.object.metadata, cluster);
         if ours && !self.object.metadata.deleting() {
-            client.delete(&self.object, false, Propagation::Background).await?;
+            client.delete(&self.object).await?;
         }
         Ok(())
     }
@@ -138,7 +138,7 @@ fn of_cluster<'a>(
 
 async fn delete(client: &ObjectClient<Dynamic>, object: &Object<Dynamic>) -> Result<(), StepError> {
     if !object.metadata.deleting() {
-        client.delete(object, false, Propagation::Background).await?;
+        client.delete(object).await?;
     }
     Ok(())
 }

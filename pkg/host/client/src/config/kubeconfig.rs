@@ -1,10 +1,7 @@
 //! Reads a kubeconfig into [`Settings`]. kube's types do the parsing; what the fields mean, and
 //! which of them win, is client-go's.
-//!
-//! A kubeconfig out of an object (a member cluster's Secret) is somebody else's text: it may
-//! neither run a program nor name a file of this machine (`rule:objects-name-nothing-local`).
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use base64::Engine as _;
@@ -23,33 +20,24 @@ use crate::config::settings::{
 use crate::error::KubeconfigError;
 use crate::identity::PluginError;
 
-/// Where a kubeconfig comes from.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Origin<'a> {
-    /// A file in this folder, to which its paths are relative.
-    Folder(&'a Path),
-    /// An object of an API server.
-    Object,
-}
-
-/// Reads `text`; `master` replaces the server.
+/// Reads `text`, whose paths are relative to `folder`; `master` replaces the server.
 pub(crate) fn parse(
     text: &str,
-    origin: Origin<'_>,
+    folder: &Path,
     master: Option<Uri>,
 ) -> Result<Settings, KubeconfigError> {
     let file = Kubeconfig::from_yaml(text).map_err(|error| KubeconfigError::not_yaml(&error))?;
-    settings(&file, origin, master)
+    settings(&file, folder, master)
 }
 
 /// Settings of the current context of `file`; `master` replaces the server.
 pub(crate) fn settings(
     file: &Kubeconfig,
-    origin: Origin<'_>,
+    folder: &Path,
     master: Option<Uri>,
 ) -> Result<Settings, KubeconfigError> {
     let (cluster, user) = current(file)?;
-    let reader = Reader { origin };
+    let reader = Reader { folder };
     let mut settings = Settings {
         server: Uri::default(),
         trust: reader.trust(cluster)?,
@@ -88,17 +76,10 @@ fn current(file: &Kubeconfig) -> Result<(&Cluster, &AuthInfo), KubeconfigError> 
 }
 
 struct Reader<'a> {
-    origin: Origin<'a>,
+    folder: &'a Path,
 }
 
 impl Reader<'_> {
-    fn path(&self, field: &'static str, path: &str) -> Result<PathBuf, KubeconfigError> {
-        match self.origin {
-            Origin::Folder(folder) => Ok(folder.join(path)),
-            Origin::Object => Err(KubeconfigError::Local(field)),
-        }
-    }
-
     /// The data of one field, or the file of another; data wins.
     fn material(
         &self,
@@ -116,7 +97,7 @@ impl Reader<'_> {
         }
         match file {
             (field, Some(path)) if !path.is_empty() => {
-                Ok(Some(Material::File(field, self.path(field, path)?)))
+                Ok(Some(Material::File(field, self.folder.join(path))))
             }
             _ => Ok(None),
         }
@@ -160,16 +141,13 @@ impl Reader<'_> {
         Ok(User {
             certificate,
             authorization: authorization(user)?,
-            token_file: token_file.map(|path| self.path("tokenFile", path)).transpose()?,
+            token_file: token_file.map(|path| self.folder.join(path)),
             impersonation: impersonation(user)?,
             plugin: user.exec.as_ref().map(|exec| self.plugin(exec, cluster)).transpose()?,
         })
     }
 
     fn plugin(&self, exec: &ExecConfig, cluster: &Cluster) -> Result<PluginSpec, KubeconfigError> {
-        let Origin::Folder(folder) = self.origin else {
-            return Err(KubeconfigError::Local("exec"));
-        };
         let command = exec.command.as_deref().filter(|command| !command.is_empty());
         let unusable = PluginError::Unusable;
         let command = command.ok_or_else(|| unusable("it has no command".to_owned()))?;
@@ -191,7 +169,7 @@ impl Reader<'_> {
             pairs.filter_map(|pair| Some((pair.get("name")?.clone(), pair.get("value")?.clone())));
         Ok(PluginSpec {
             // A bare name is looked up in PATH, as client-go does.
-            command: if command.contains('/') { folder.join(command) } else { command.into() },
+            command: if command.contains('/') { self.folder.join(command) } else { command.into() },
             args: exec.args.clone().unwrap_or_default(),
             env: env.collect(),
             api_version: api_version.to_owned(),

@@ -12,7 +12,7 @@ use std::time::Duration;
 use metrics::{Family, Held, SeriesByLabel};
 use parking_lot::Mutex;
 use prometheus::{Histogram, HistogramVec, IntCounter, IntCounterVec, Registry};
-use resilience::LogGate;
+use resilience::{LogGate, TokenBucket};
 use tokio::time::Instant;
 use tracing::warn;
 
@@ -111,14 +111,6 @@ impl Span {
 pub(crate) const LATENCY_BUCKETS: [f64; 12] =
     [0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0];
 
-/// A bucket whose level can be read at any time.
-pub(crate) trait Level: Send + Sync {
-    /// Value of the label `client`.
-    fn name(&self) -> &str;
-    /// Share of the bucket that is spent right now: 0 full, 1 empty.
-    fn utilization(&self) -> f64;
-}
-
 /// The registered families; clones share them.
 #[derive(Clone)]
 pub struct ThrottleMetrics {
@@ -126,8 +118,11 @@ pub struct ThrottleMetrics {
     throttled: IntCounterVec,
     /// Series go with the last bucket of their client (`rule:series-end-with-their-thing`).
     clients: SeriesByLabel,
-    buckets: Arc<Mutex<Vec<Weak<dyn Level>>>>,
+    buckets: Arc<Mutex<Vec<FollowedBucket>>>,
 }
+
+/// The name of a client, and its bucket while that is used.
+type FollowedBucket = (String, Weak<Mutex<TokenBucket>>);
 
 impl ThrottleMetrics {
     /// Registers the families.
@@ -150,33 +145,31 @@ impl ThrottleMetrics {
             "Used fraction of a client's token bucket: 0 when all tokens are left, 1 when none is left",
             &["client"],
         )?;
-        let buckets = Arc::<Mutex<Vec<Weak<dyn Level>>>>::default();
+        let buckets = Arc::<Mutex<Vec<FollowedBucket>>>::default();
         let shown = Arc::clone(&buckets);
         // Read at the scrape: a bucket refills while nothing uses it.
         metrics::at_scrape(registry, [utilization], move |[family]| {
             let mut buckets = shown.lock();
-            buckets.retain(|bucket| bucket.strong_count() > 0);
+            buckets.retain(|(_, bucket)| bucket.strong_count() > 0);
+            let level = |(client, bucket): &FollowedBucket| {
+                Some((client.clone(), bucket.upgrade()?.lock().utilization(Instant::now())))
+            };
             // Of several buckets of one client the last is shown.
-            let buckets = buckets.iter().filter_map(Weak::upgrade);
-            let levels: BTreeMap<_, _> =
-                buckets.map(|bucket| (bucket.name().to_owned(), bucket.utilization())).collect();
+            let levels: BTreeMap<_, _> = buckets.iter().filter_map(level).collect();
             [levels.iter().map(|(client, level)| family.series(&[client], *level)).collect()]
         })?;
         Ok(Self { wait, throttled, clients: SeriesByLabel::default(), buckets })
     }
 
-    pub(crate) fn bucket(&self, client: &str) -> BucketMetrics {
+    /// The metrics of a client, and from now on the level of its bucket, for as long as that lives.
+    pub(crate) fn follow(&self, client: &str, bucket: &Arc<Mutex<TokenBucket>>) -> BucketMetrics {
+        self.buckets.lock().push((client.to_owned(), Arc::downgrade(bucket)));
         let held = self.clients.hold(client);
         BucketMetrics {
             wait: held.series(&self.wait, &[client]),
             throttled: held.series(&self.throttled, &[client]),
             _held: held,
         }
-    }
-
-    /// Shows the level of `bucket` for as long as it lives.
-    pub(crate) fn follow(&self, bucket: &Weak<dyn Level>) {
-        self.buckets.lock().push(Weak::clone(bucket));
     }
 }
 

@@ -1,12 +1,16 @@
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use api_server_double::{Reply, client};
+use client::{Profile, ThrottleMetrics};
 use election::Won;
+use events::{EventMetrics, ObjectRef};
 use futures::future::pending;
+use informer::Format;
 use log_capture::Capture;
 use prometheus::Registry;
 use resilience::Fence;
-use serving::{Access, Everyone, Page, Peer, PeerCertificate};
+use serving::{Access, Everyone, Health, Page, Pages, Peer, PeerCertificate, ServingMetrics};
 use tokio::time::{Instant, sleep};
 
 use super::*;
@@ -90,8 +94,29 @@ async fn without_a_limit_it_waits_as_long_as_it_takes_and_keeps_telling() {
 async fn options(registry: &Registry) -> HostOptions {
     // Nothing of this is contacted: what the controllers do is up to the test.
     let clients = crate::testing::clients(registry).await;
-    let options = HostOptions::new("test", clients, registry).unwrap();
-    HostOptions { start_interval: secs(10), ..options }
+    HostOptions {
+        event_client: clients.build(Profile::root("events")).unwrap(),
+        clients,
+        registry: registry.clone(),
+        health: Health::new(),
+        pages: Pages::new(),
+        listeners: ServingMetrics::new(registry).unwrap(),
+        fence: Fence::always_open(),
+        product: "test",
+        identity: "test".to_owned(),
+        format: Format::default(),
+        min_resync: secs(12 * 3600),
+        service_accounts: false,
+        work_rate: (20.0, 30),
+        own_rates: BTreeMap::new(),
+        dry_run: false,
+        lease: ObjectRef::lease("kube-system", "test", ""),
+        throttle_metrics: ThrottleMetrics::new(registry).unwrap(),
+        event_metrics: EventMetrics::new(registry).unwrap(),
+        start_interval: secs(10),
+        shutdown_timeout: LIMIT,
+        write_timeout: secs(5),
+    }
 }
 
 fn until_stopped(context: Context) -> Run {

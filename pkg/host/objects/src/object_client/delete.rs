@@ -9,17 +9,7 @@ use crate::calls::{Part, Verb};
 use crate::error::{Error, Outcome, Why};
 use crate::object::{Object, Schema};
 use crate::object_client::{ObjectClient, Written};
-
-/// Deletion of the objects that the deleted object owns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Propagation {
-    /// Owned objects are deleted after it.
-    Background,
-    /// Owned objects are deleted before it.
-    Foreground,
-    /// Owned objects stay.
-    Orphan,
-}
+use crate::object_meta::ObjectMeta;
 
 /// Result of a deletion.
 #[derive(Debug)]
@@ -31,20 +21,19 @@ pub enum Deletion<S: Schema> {
 }
 
 impl<S: Schema> ObjectClient<S> {
-    /// Deletes the object that was seen, not another that has its name by now. With
-    /// `only_this_version` it is deleted only if it was not changed since.
+    /// Deletes the object that was seen, not another that has its name by now; objects that it owns
+    /// are deleted after it.
     ///
     /// # Errors
-    /// [`Why::Conflict`]: somebody has changed it. [`Error::outcome`] says whether it may have been
-    /// deleted.
-    pub async fn delete(
-        &self,
-        object: &Object<S>,
-        only_this_version: bool,
-        propagation: Propagation,
-    ) -> Result<Deletion<S>, Error> {
-        let key = &object.metadata.key;
-        let options = options(object, only_this_version, propagation);
+    /// [`Error::outcome`] says whether it may have been deleted.
+    pub async fn delete(&self, object: &Object<S>) -> Result<Deletion<S>, Error> {
+        let ObjectMeta { key, uid, .. } = &object.metadata;
+        let options = json!({
+            "apiVersion": "v1",
+            "kind": "DeleteOptions",
+            "preconditions": {"uid": &**uid},
+            "propagationPolicy": "Background",
+        });
         match self.calls.write(key, Part::Main, Verb::Delete, &options).await {
             Ok(answer) => self.deleted(object, answer),
             Err(error) => match error.why {
@@ -92,28 +81,6 @@ impl<S: Schema> ObjectClient<S> {
         self.note_write(&metadata.key, OwnWrite::deleted(Arc::clone(&metadata.uid)));
         Deletion::Gone
     }
-}
-
-fn options<S: Schema>(
-    object: &Object<S>,
-    only_this_version: bool,
-    propagation: Propagation,
-) -> Value {
-    let metadata = &object.metadata;
-    let mut preconditions = json!({ "uid": &*metadata.uid });
-    if only_this_version {
-        preconditions["resourceVersion"] = metadata.resource_version.to_string().into();
-    }
-    json!({
-        "apiVersion": "v1",
-        "kind": "DeleteOptions",
-        "preconditions": preconditions,
-        "propagationPolicy": match propagation {
-            Propagation::Background => "Background",
-            Propagation::Foreground => "Foreground",
-            Propagation::Orphan => "Orphan",
-        },
-    })
 }
 
 impl<S: Schema> ObjectClient<S> {

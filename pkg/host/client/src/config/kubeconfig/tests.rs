@@ -1,16 +1,11 @@
-//! Meaning and precedence of fields, and fields that an object may not hold.
+//! Meaning and precedence of fields.
 
 use super::*;
 use crate::testing::kubeconfig_text;
 
 fn read(cluster: &str, user: &str) -> Result<Settings, KubeconfigError> {
     let text = kubeconfig_text(&format!("server: 'https://a', {cluster}"), user);
-    parse(&text, Origin::Folder(Path::new("/etc/kube")), None)
-}
-
-fn of_object(cluster: &str, user: &str) -> Result<Settings, KubeconfigError> {
-    let text = kubeconfig_text(&format!("server: 'https://a', {cluster}"), user);
-    parse(&text, Origin::Object, None)
+    parse(&text, Path::new("/etc/kube"), None)
 }
 
 #[test]
@@ -128,24 +123,6 @@ fn a_plugin_gets_its_arguments_its_environment_and_if_asked_its_cluster() {
     let user = "exec: {command: aws, apiVersion: client.authentication.k8s.io/v1}";
     let plugin = read("", user).unwrap().user.plugin.unwrap();
     assert_eq!((plugin.command.to_str(), plugin.cluster), (Some("aws"), None));
-}
-
-#[test]
-fn a_kubeconfig_out_of_an_object_names_nothing_of_this_machine() {
-    let exec = "exec: {command: aws, apiVersion: client.authentication.k8s.io/v1}";
-    for (cluster, user, field) in [
-        ("certificate-authority: /etc/passwd", "", "certificate-authority"),
-        ("", "client-certificate: a, client-key-data: aGk=", "client-certificate"),
-        ("", "client-key: a, client-certificate-data: aGk=", "client-key"),
-        ("", "tokenFile: /var/run/secrets/token", "tokenFile"),
-        ("", exec, "exec"),
-    ] {
-        match of_object(cluster, user) {
-            Err(KubeconfigError::Local(refused)) => assert_eq!(refused, field),
-            other => panic!("{field}: {other:?}"),
-        }
-    }
-    of_object("certificate-authority-data: aGk=, proxy-url: 'http://p:1'", "token: t").unwrap();
 }
 
 #[test]

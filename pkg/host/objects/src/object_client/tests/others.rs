@@ -4,7 +4,7 @@ use kube_api::OwnWrite;
 use serde_json::json;
 
 use crate::testing::{Fault, Server, Widget};
-use crate::{Apply, Created, Deletion, Draft, Dynamic, Merge, Outcome, Part, Propagation, Why};
+use crate::{Apply, Created, Deletion, Draft, Dynamic, Merge, Outcome, Part, Why};
 
 const OURS: &str = "example.org/ours";
 
@@ -150,21 +150,19 @@ async fn a_deletion_is_of_the_object_that_was_seen() {
     let client = server.client::<Widget>();
     let old = server.widget::<Widget>();
     server.0.lock().change_as_another(|object| object["metadata"]["uid"] = json!("u9"));
-    let deletion = client.delete(&old, false, Propagation::Background).await.unwrap();
+    let deletion = client.delete(&old).await.unwrap();
     assert!(matches!(deletion, Deletion::Gone), "the one that was seen is gone");
     assert_eq!(server.raw()["metadata"]["uid"], "u9", "its successor is not");
     assert_eq!(client.own_writes().last("ns/a"), Some(OwnWrite::deleted("u1".into())));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_deletion_of_one_version_only_does_not_take_a_later_one() {
+async fn a_deletion_takes_a_later_version_of_the_object_too() {
     let server = Server::with_widget();
     let client = server.client::<Widget>();
     let old = server.widget::<Widget>();
     server.0.lock().change_as_another(|object| object["spec"]["colour"] = json!("blue"));
-    let error = client.delete(&old, true, Propagation::Orphan).await.unwrap_err();
-    assert!(matches!(error.why, Why::Conflict { .. }), "{error}");
-    let deletion = client.delete(&old, false, Propagation::Foreground).await.unwrap();
+    let deletion = client.delete(&old).await.unwrap();
     assert!(matches!(deletion, Deletion::Gone));
     assert!(server.0.lock().objects.is_empty());
 }
@@ -174,7 +172,7 @@ async fn what_finalizers_hold_is_pending() {
     let server = Server::with_widget();
     hold(&server, &["other"]);
     let client = server.client::<Widget>();
-    let deletion = client.delete(&server.widget(), true, Propagation::Background).await.unwrap();
+    let deletion = client.delete(&server.widget()).await.unwrap();
     assert!(matches!(deletion, Deletion::Pending(object) if object.metadata.deleting()));
     assert_eq!(client.own_writes().last("ns/a"), Some(OwnWrite::version(3)));
 }
@@ -185,13 +183,13 @@ async fn a_deletion_of_unknown_outcome_is_looked_for() {
     server.fail(Fault::LostAnswer);
     let client = server.client::<Widget>();
     let widget = server.widget();
-    let deletion = client.delete(&widget, false, Propagation::Background).await.unwrap();
+    let deletion = client.delete(&widget).await.unwrap();
     assert!(matches!(deletion, Deletion::Gone));
 
     let server = Server::with_widget();
     server.fail(Fault::LostRequest);
     let client = server.client::<Widget>();
-    let error = client.delete(&widget, false, Propagation::Background).await.unwrap_err();
+    let error = client.delete(&widget).await.unwrap_err();
     assert_eq!(error.outcome(), Outcome::Unknown, "it may be deleted yet");
 }
 
