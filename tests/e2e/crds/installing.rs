@@ -12,11 +12,12 @@ use tests::kubectl::Kubectl;
 /// The service account of the bindings, as a token of it would be read.
 const USER: &str = "system:serviceaccount:kube-system:infra-controller-manager";
 /// Names of the CRDs, in the order of kubectl.
-const CRDS: [&str; 12] = [
+const CRDS: [&str; 13] = [
     "awsclustercontrolleridentities.infrastructure.cluster.x-k8s.io",
     "awsclusterroleidentities.infrastructure.cluster.x-k8s.io",
     "awsclusters.infrastructure.cluster.x-k8s.io",
     "awsclusterstaticidentities.infrastructure.cluster.x-k8s.io",
+    "awsclustertemplates.infrastructure.cluster.x-k8s.io",
     "clustercidrs.networking.x-k8s.io",
     "clustercredentials.platform.tkestack.io",
     "clusters.cluster.x-k8s.io",
@@ -215,7 +216,7 @@ async fn an_operator_applies_the_crds_of_one_group_and_none_over_those_of_others
     assert!(checked.status.success(), "{checked:?}");
     assert_eq!(crds(&kubectl).len(), 2, "a check applies nothing");
     assert!(apply_groups(&kubectl, &["tke", "cluster-api"]).status.success());
-    assert_eq!(crds(&kubectl).len(), 11);
+    assert_eq!(crds(&kubectl).len(), 12);
     kubectl.run(&format!("delete crd {KUBEFED_CLUSTERS}"));
     assert!(apply_groups(&kubectl, &["all"]).status.success());
     assert_eq!(crds(&kubectl), CRDS);
