@@ -261,3 +261,62 @@ fn what_cannot_be_a_region_is_reported_and_none_is_asked() {
     );
     assert!(is_region("us-gov-east-1") && !is_region("") && !is_region("evil.example.org/"));
 }
+
+/// A value of each field of a schema of upstream, other than its default.
+fn filled(schema: &Value) -> Value {
+    if let Some(word) = schema["enum"].as_array().and_then(|words| words.last()) {
+        return word.clone();
+    }
+    match schema["type"].as_str() {
+        Some("object") => {
+            let fields = schema["properties"].as_object().into_iter().flatten();
+            let mut made: Value =
+                fields.map(|(name, field)| (name.clone(), filled(field))).collect();
+            if schema["additionalProperties"].is_object() {
+                made["key"] = filled(&schema["additionalProperties"]);
+            }
+            made
+        }
+        Some("array") => json!([filled(&schema["items"])]),
+        Some("boolean") => json!(true),
+        Some("integer") => json!(7),
+        _ => json!("text"),
+    }
+}
+
+#[test]
+fn each_field_of_upstream_is_kept_and_acted_upon_or_named_or_known_to_change_nothing() {
+    const UPSTREAM: &str =
+        include_str!("../../../../../tests/cluster-api-provider-aws/awsclusters.yaml");
+    let crd: Value = serde_saphyr::from_str(UPSTREAM).unwrap();
+    for version in crd["spec"]["versions"].as_array().unwrap() {
+        let schema = &version["schema"]["openAPIV3Schema"]["properties"]["spec"];
+        let mut spec = filled(schema);
+        spec["controlPlaneLoadBalancer"]["loadBalancerType"] = json!("nlb");
+        let read: AwsClusterSpec = serde_json::from_value(spec.clone()).unwrap();
+        assert_eq!(serde_json::to_value(&read).unwrap(), spec, "nothing is lost");
+        let network = read.network.as_ref().unwrap();
+        let balancer = read.control_plane_load_balancer.as_ref().unwrap();
+        let levels = [
+            ("spec", &read.others),
+            ("spec.controlPlaneLoadBalancer", &balancer.others),
+            ("spec.network.vpc", &network.vpc.as_ref().unwrap().others),
+            ("spec.network.subnets[0]", &network.subnets[0].others),
+        ];
+        let changes_nothing = [
+            &FOR_MACHINES[..],
+            &OBSERVED_OF_VPC,
+            &OBSERVED_OF_SUBNET,
+            &["partition", "disableHostsRewrite"],
+        ]
+        .concat();
+        let in_levels = levels.into_iter().flat_map(|(path, others)| {
+            let mut fields: Vec<_> = others.keys().map(String::as_str).collect();
+            fields.retain(|field| !changes_nothing.contains(field));
+            fields.into_iter().map(move |field| format!("{path}.{field}"))
+        });
+        let named: BTreeSet<_> = unsupported(&read).into_iter().map(|it| it.path).collect();
+        assert_eq!(named, in_levels.collect(), "{}", version["name"]);
+        assert!(named.len() > 5, "{named:?}");
+    }
+}
