@@ -89,6 +89,11 @@ impl Shell {
         String::from_utf8(output.stdout).unwrap()
     }
 
+    /// Whether kubectl ends without an error.
+    pub fn succeeds(&self, arguments: &str) -> bool {
+        self.output(arguments).status.success()
+    }
+
     /// Error text of kubectl, which must be refused.
     pub fn refused(&self, arguments: &str) -> String {
         let output = self.output(arguments);

@@ -196,6 +196,7 @@ It reports:
   - invalid flags and files, and a port in use
   - missing permissions
   - CRDs of other programs that config/crd or --install-crds would overwrite
+  - CRDs whose objects may be stored in older versions
   - a lease that another program holds
   - a kube-controller-manager that still assigns pod CIDRs, found by its pods and its /healthz on this host
   - pod CIDRs of Nodes that overlap, are invalid, or lie outside the pools or inside a service range

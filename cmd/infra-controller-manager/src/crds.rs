@@ -1,5 +1,7 @@
 //! `--install-crds`: a leader installs the CRDs of `config/crd`
-//! (rule:crds-of-others-are-not-touched).
+//! (rule:crds-of-others-are-not-touched), and has objects of older versions stored again.
+
+pub(crate) mod stored_versions;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -19,6 +21,7 @@ use tracing::{info, warn};
 
 use super::build;
 use super::controllers::ALL;
+use stored_versions::Migration;
 
 /// The CRDs of all controllers.
 pub fn manifests() -> impl Iterator<Item = &'static str> {
@@ -92,9 +95,11 @@ const API_SERVICES: Resource =
     Resource::cluster("apiregistration.k8s.io", "v1", "APIService", "apiservices");
 
 struct Installer {
+    client: kube::Client,
     crds: ObjectClient<Dynamic>,
     api_services: ObjectClient<Dynamic>,
     labels: Vec<CrdLabel>,
+    open: OpenWrites,
 }
 
 /// The decision about one CRD.
@@ -111,8 +116,8 @@ impl Installer {
     fn new(client: kube::Client, labels: Vec<CrdLabel>, open: &OpenWrites) -> Self {
         let crds =
             ObjectClient::new(client.clone(), Resource::CRDS, build::PRODUCT, ATTEMPT).noting(open);
-        let api_services = ObjectClient::new(client, API_SERVICES, build::PRODUCT, ATTEMPT);
-        Self { crds, api_services, labels }
+        let api_services = ObjectClient::new(client.clone(), API_SERVICES, build::PRODUCT, ATTEMPT);
+        Self { client, crds, api_services, labels, open: open.clone() }
     }
 
     /// Tries until nothing is left to do for it, or it is asked to stop: it sends nothing more
@@ -157,6 +162,12 @@ impl Installer {
                 .await?;
         }
         info!(logger = LOGGER, crd, "{told}");
+        let (client, crds, open) = (&self.client, &self.crds, &self.open);
+        if let Some(objects) =
+            (Migration { client, crds, open, stop, attempt: ATTEMPT }).run(&applied).await?
+        {
+            info!(logger = LOGGER, crd, objects, "Objects of the CRD are stored in one version");
+        }
         Ok(())
     }
 
@@ -172,6 +183,10 @@ impl Installer {
         }
         if let Some(release) = newer_release(&crd) {
             return Ok(Verdict::Leave(format!("the newer release {release} installed it")));
+        }
+        let unserved = stored_versions::unserved(&crd.whole(), fields);
+        if !unserved.is_empty() {
+            return Ok(Verdict::Leave(stored_versions::refusal(&unserved)));
         }
         Ok(Verdict::Update(crd.metadata.uid.to_string()))
     }

@@ -1,8 +1,9 @@
 //! `--install-crds`, with the rights of `config/rbac/install-crds.yaml` and no others.
 
+use std::fs;
 use std::process::{Command, Output};
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tests::poll::poll;
 use tests::programs::{control_plane_binaries, workspace};
 use tests::{PATIENCE, Process};
@@ -12,11 +13,12 @@ use tests::kubectl::Kubectl;
 /// The service account of the bindings, as a token of it would be read.
 const USER: &str = "system:serviceaccount:kube-system:infra-controller-manager";
 /// Names of the CRDs, in the order of kubectl.
-const CRDS: [&str; 12] = [
+const CRDS: [&str; 13] = [
     "awsclustercontrolleridentities.infrastructure.cluster.x-k8s.io",
     "awsclusterroleidentities.infrastructure.cluster.x-k8s.io",
     "awsclusters.infrastructure.cluster.x-k8s.io",
     "awsclusterstaticidentities.infrastructure.cluster.x-k8s.io",
+    "awsclustertemplates.infrastructure.cluster.x-k8s.io",
     "clustercidrs.networking.x-k8s.io",
     "clustercredentials.platform.tkestack.io",
     "clusters.cluster.x-k8s.io",
@@ -177,6 +179,95 @@ async fn without_the_flag_no_crd_is_installed_and_a_missing_right_is_tried_again
     poll("all CRDs", async || (crds(&kubectl) == CRDS).then_some(())).await;
 }
 
+/// The CRD of Clusters as an earlier release had it: stored in v1alpha2.
+fn older_clusters() -> Value {
+    let path = workspace().join("config/crd/cluster.x-k8s.io_clusters.yaml");
+    let mut crd: Value = serde_saphyr::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+    let versions = crd["spec"]["versions"].as_array_mut().unwrap();
+    versions.retain(|version| version["name"] != "v1beta1");
+    for version in versions {
+        version["storage"] = json!(version["name"] == "v1alpha2");
+    }
+    crd
+}
+
+async fn create_clusters(kubectl: &Kubectl, version: &str) -> Vec<Value> {
+    let reference = json!({"apiVersion": "i/v1alpha2", "kind": "K", "name": "n"});
+    let spec = json!({"clusterNetwork": {"apiServerPort": 443}, "infrastructureRef": reference});
+    let clusters = ["a", "b"].map(|name| {
+        json!({"apiVersion": format!("cluster.x-k8s.io/{version}"), "kind": "Cluster",
+            "metadata": {"name": name, "namespace": "default"}, "spec": spec})
+    });
+    let first = &clusters[0];
+    poll("Clusters are served", async || kubectl.may_create(first).then_some(())).await;
+    kubectl.create(&clusters[1]);
+    clusters.to_vec()
+}
+
+fn stored_versions(kubectl: &Kubectl) -> Value {
+    kubectl.object("crd clusters.cluster.x-k8s.io")["status"]["storedVersions"].clone()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn objects_of_an_older_release_are_stored_again_so_that_their_version_can_go() {
+    let kubectl = empty().await;
+    let mut crd = older_clusters();
+    kubectl.create(&crd);
+    let clusters = create_clusters(&kubectl, "v1alpha2").await;
+    assert_eq!(stored_versions(&kubectl), json!(["v1alpha2"]));
+    let read = || kubectl.object("clusters.v1beta2.cluster.x-k8s.io -A")["items"].clone();
+    let before = read();
+    let manager = installer(&kubectl);
+    manager.line("Objects of the CRD are stored in one version").await;
+    installed(&manager, &["machines.cluster.x-k8s.io"]).await;
+    stop(&manager).await;
+    assert_eq!(stored_versions(&kubectl), json!(["v1beta2"]));
+    let after = read();
+    for (place, cluster) in clusters.iter().enumerate() {
+        let [before, after] = [&before[place], &after[place]];
+        assert_eq!(after["spec"], cluster["spec"]);
+        let [was, is] = [before, after].map(|it| it["metadata"].clone());
+        assert_ne!(was["resourceVersion"], is["resourceVersion"], "it was stored again");
+        for field in ["generation", "managedFields", "uid"] {
+            assert_eq!(was[field], is[field], "{field}");
+        }
+    }
+    // Another program's CRD does not have the old version, and reads each object.
+    crd = kubectl.object("crd clusters.cluster.x-k8s.io");
+    let versions = crd["spec"]["versions"].as_array_mut().unwrap();
+    versions.retain(|version| version["name"] == "v1beta2");
+    let versions = json!({"spec": {"versions": versions}});
+    kubectl.patch("crd clusters.cluster.x-k8s.io", "merge", &versions);
+    let older = "get clusters.v1alpha2.cluster.x-k8s.io -A";
+    poll("the version is gone", async || (!kubectl.succeeds(older)).then_some(())).await;
+    assert_eq!(read(), after);
+}
+
+/// rule:crds-of-others-are-not-touched
+#[tokio::test(flavor = "multi_thread")]
+async fn a_crd_with_objects_in_a_version_that_is_not_served_is_left_to_upstreams_release() {
+    let kubectl = empty().await;
+    let mut crd = older_clusters();
+    crd["spec"]["versions"][0]["name"] = json!("v1alpha3");
+    kubectl.create(&crd);
+    create_clusters(&kubectl, "v1alpha3").await;
+    let needed =
+        "stored in v1alpha3, which is not served here; migrate with the upstream release first";
+    let refused = apply_groups(&kubectl, &["cluster-api"]);
+    let told = String::from_utf8_lossy(&refused.stderr);
+    assert!(refused.status.code() == Some(1) && told.contains(needed), "{told}");
+    assert_eq!(crds(&kubectl), ["clusters.cluster.x-k8s.io"]);
+    let manager = installer(&kubectl);
+    manager
+        .line_where("the version", |line| {
+            line.contains("CRD not installed") && line.contains(needed)
+        })
+        .await;
+    manager.terminate();
+    assert!(manager.exit(PATIENCE).await.success());
+    assert_eq!(stored_versions(&kubectl), json!(["v1alpha3"]));
+}
+
 /// `deploy/crds`, as an operator runs it.
 fn apply_groups(kubectl: &Kubectl, arguments: &[&str]) -> Output {
     let program = control_plane_binaries(&["kubectl"]).unwrap().remove(0);
@@ -215,7 +306,7 @@ async fn an_operator_applies_the_crds_of_one_group_and_none_over_those_of_others
     assert!(checked.status.success(), "{checked:?}");
     assert_eq!(crds(&kubectl).len(), 2, "a check applies nothing");
     assert!(apply_groups(&kubectl, &["tke", "cluster-api"]).status.success());
-    assert_eq!(crds(&kubectl).len(), 11);
+    assert_eq!(crds(&kubectl).len(), 12);
     kubectl.run(&format!("delete crd {KUBEFED_CLUSTERS}"));
     assert!(apply_groups(&kubectl, &["all"]).status.success());
     assert_eq!(crds(&kubectl), CRDS);

@@ -15,4 +15,5 @@ mod schemas;
 mod static_rules;
 mod status_writes;
 mod stored_before;
+mod upstream;
 mod validate_command;

@@ -16,6 +16,7 @@ use serde_json::Value;
 use super::report::{Check, Report, Severity};
 use crate::build;
 use crate::controllers::{ALL, Controllers};
+use crate::crds::stored_versions;
 use crate::settings::ProcessSettings;
 
 /// For one answer, to its last byte.
@@ -96,9 +97,9 @@ const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 /// Looks for the CRDs of the controllers that run.
 pub(super) async fn check_crds(cluster: &Cluster, settings: &ProcessSettings, report: &mut Report) {
     let runs = |name: &str| settings.controllers.iter().any(|planned| planned.name == name);
-    for name in names(ALL, runs) {
+    for (name, manifest) in manifests(ALL, runs) {
         match cluster.crd(&name).await {
-            Ok(found) => judge(&name, found.as_ref(), settings.install_crds, report),
+            Ok(found) => judge(&name, &manifest, found.as_ref(), settings.install_crds, report),
             Err(error) => {
                 let message =
                     format!("cannot check whether another program owns CRD {name}: {error}");
@@ -108,15 +109,15 @@ pub(super) async fn check_crds(cluster: &Cluster, settings: &ProcessSettings, re
     }
 }
 
-/// The names of the CRDs of these controllers.
-fn names(controllers: Controllers, runs: impl Fn(&str) -> bool) -> Vec<String> {
+/// The CRDs of these controllers, by name.
+fn manifests(controllers: Controllers, runs: impl Fn(&str) -> bool) -> Vec<(String, Value)> {
     let running = controllers.iter().filter(|controller| runs(controller.name()));
     let manifests = running.flat_map(|controller| controller.crds());
-    let names = manifests.filter_map(|manifest| {
+    let named = manifests.filter_map(|manifest| {
         let fields: Value = serde_saphyr::from_str(manifest).ok()?;
-        fields["metadata"]["name"].as_str().map(str::to_owned)
+        Some((fields["metadata"]["name"].as_str()?.to_owned(), fields))
     });
-    names.collect()
+    named.collect()
 }
 
 /// Whether a CRD is of this program.
@@ -124,10 +125,29 @@ pub(super) fn is_ours(crd: &Value) -> bool {
     crd["metadata"]["labels"][MANAGED_BY] == build::PRODUCT
 }
 
-fn judge(name: &str, crd: Option<&Value>, install: bool, report: &mut Report) {
+fn judge(name: &str, manifest: &Value, crd: Option<&Value>, install: bool, report: &mut Report) {
     let Some(crd) = crd else { return };
+    let unserved = stored_versions::unserved(crd, manifest);
+    if !unserved.is_empty() {
+        let message = format!("CRD {name}: {}", stored_versions::refusal(&unserved));
+        report.warn(
+            Check::Crds,
+            message,
+            "the API server refuses the CRD of config/crd until then",
+        );
+        return;
+    }
     if is_ours(crd) {
-        report.note(Check::Crds, format!("CRD {name} is ours"));
+        match stored_versions::pending(crd) {
+            None => report.note(Check::Crds, format!("CRD {name} is ours")),
+            Some(version) => {
+                let message =
+                    format!("objects of CRD {name} may be stored in older versions than {version}");
+                let advice =
+                    "start with --install-crds, which stores them again, or see deploy/UPGRADE.md";
+                report.warn(Check::Crds, message, advice);
+            }
+        }
         return;
     }
     let label = format!("{MANAGED_BY}={}", build::PRODUCT);
@@ -152,7 +172,9 @@ mod tests {
     fn a_crd_of_another_program_is_an_error_where_it_would_be_installed_and_a_warning_elsewhere() {
         let judged = |crd: Option<Value>, install| {
             let mut report = Report::default();
-            judge("clusters.cluster.x-k8s.io", crd.as_ref(), install, &mut report);
+            let manifest = json!({"spec": {"versions": [{"name": "v2"}]}});
+            let name = "clusters.cluster.x-k8s.io";
+            judge(name, &manifest, crd.as_ref(), install, &mut report);
             report.lines().first().map(|line| line.severity)
         };
         let labelled = |owner: &str| Some(json!({"metadata": {"labels": {MANAGED_BY: owner}}}));
@@ -167,9 +189,30 @@ mod tests {
     }
 
     #[test]
+    fn versions_that_objects_may_be_stored_in_are_told() {
+        let judged = |stored: Value| {
+            let mut report = Report::default();
+            let versions = json!([{"name": "v1"}, {"name": "v2", "storage": true}]);
+            let crd = json!({"metadata": {"labels": {MANAGED_BY: build::PRODUCT}},
+                "spec": {"versions": versions}, "status": {"storedVersions": stored}});
+            judge("a", &crd, Some(&crd), false, &mut report);
+            let line = &report.lines()[0];
+            (line.severity, line.message.clone())
+        };
+        let (severity, message) = judged(json!(["v1", "v2"]));
+        let expected = "objects of CRD a may be stored in older versions than v2";
+        assert_eq!((severity, &*message), (Severity::Warning, expected));
+        assert_eq!(judged(json!(["v2"])).0, Severity::Note);
+        let (severity, message) = judged(json!(["v0", "v2"]));
+        assert_eq!(severity, Severity::Warning);
+        assert!(message.ends_with("migrate with the upstream release first"), "{message}");
+    }
+
+    #[test]
     fn only_the_crds_of_controllers_that_run_are_looked_for() {
-        assert_eq!(names(ALL, |_| true).len(), crate::crds::manifests().count());
-        let ours = names(ALL, |name| name == "node-ipam-controller");
-        assert_eq!(ours, ["clustercidrs.networking.x-k8s.io"]);
+        assert_eq!(manifests(ALL, |_| true).len(), crate::crds::manifests().count());
+        let ours = manifests(ALL, |name| name == "node-ipam-controller");
+        assert_eq!(ours.len(), 1);
+        assert_eq!(ours[0].0, "clustercidrs.networking.x-k8s.io");
     }
 }

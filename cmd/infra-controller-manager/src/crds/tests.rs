@@ -197,3 +197,92 @@ async fn a_crd_gets_the_label_that_a_flag_asks_for_and_loses_the_one_that_it_exc
         manifests().count() + 1
     );
 }
+
+const CLUSTERS: &str = "clusters.cluster.x-k8s.io";
+
+/// A server on which objects of Clusters are stored in two versions. It pages, and one object is
+/// changed after the list.
+fn stored_in_two_versions(asked: &Asked) -> Reply {
+    let old = || {
+        stored(json!({
+            "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+            "metadata": {"name": CLUSTERS, "labels": {MANAGED_BY: build::PRODUCT}},
+            "spec": {
+                "group": "cluster.x-k8s.io", "scope": "Namespaced",
+                "names": {"kind": "Cluster", "plural": "clusters"},
+                "versions": [{"name": "v1alpha2"}, {"name": "v1beta2", "storage": true}],
+            },
+            "status": {"storedVersions": ["v1alpha2", "v1beta2"]},
+        }))
+    };
+    let item = |name: &str| json!({"metadata": {"namespace": "ns", "name": name, "uid": name, "resourceVersion": "5"}});
+    let list = |item: Value, token: &str| {
+        Reply::Json(200, json!({"metadata": {"continue": token}, "items": [item]}))
+    };
+    let path = asked.path();
+    match (asked.method().as_str(), path) {
+        (_, path) if path.ends_with(&format!("{CLUSTERS}/status")) => Reply::Json(200, old()),
+        (_, path) if path.ends_with(CLUSTERS) => Reply::Json(200, old()),
+        ("GET", "/apis/cluster.x-k8s.io/v1beta2/clusters") => {
+            if asked.query().contains("continue=more") {
+                list(item("b"), "")
+            } else {
+                list(item("a"), "more")
+            }
+        }
+        ("PATCH", path) if path.ends_with("/clusters/a") => Reply::failure(409, "Conflict"),
+        ("PATCH", path) if path.ends_with("/clusters/b") => Reply::Json(200, stored(item("b"))),
+        _ => empty_cluster(asked),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn objects_of_an_older_version_are_stored_again_unchanged_before_the_crd_names_one_version() {
+    let server = ApiServer::new(stored_in_two_versions);
+    let mut installing = Installing::start(server.client(), labels(&[]));
+    assert!(installing.ended().await);
+    let asked = server.asked();
+    let of_clusters = asked.iter().filter(|asked| asked.path().contains("clusters"));
+    let written: Vec<_> = of_clusters
+        .filter(|asked| {
+            asked.method() == "PATCH" && asked.path().contains("/ns/")
+                || asked.path().ends_with("/status")
+        })
+        .map(|asked| (name(asked).to_owned(), asked.json()))
+        .collect();
+    let same = |name: &str| json!({"metadata": {"uid": name, "resourceVersion": "5"}});
+    let crd = json!({"status": {"storedVersions": ["v1beta2"]},
+        "metadata": {"uid": "u1", "resourceVersion": "7"}});
+    let expected = [("a", same("a")), ("b", same("b")), ("status", crd)];
+    assert_eq!(written, expected.map(|(name, body)| (name.to_owned(), body)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_crd_whose_objects_cannot_all_be_stored_again_keeps_its_versions() {
+    let server = ApiServer::new(|asked| {
+        if asked.method() == "PATCH" && asked.path().ends_with("/clusters/b") {
+            return Reply::failure(422, "Invalid");
+        }
+        stored_in_two_versions(asked)
+    });
+    let installing = Installing::start(server.client(), labels(&[]));
+    sleep(Duration::from_secs(60)).await;
+    assert!(!server.asked().iter().any(|asked| asked.path().ends_with("/status")));
+    installing.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_crd_with_objects_in_versions_that_are_not_served_is_left() {
+    let server = ApiServer::new(|asked| {
+        let Reply::Json(status, mut crd) = stored_in_two_versions(asked) else {
+            return stored_in_two_versions(asked);
+        };
+        if name(asked) == CLUSTERS {
+            crd["status"]["storedVersions"] = json!(["v1alpha3", "v1beta1"]);
+        }
+        Reply::Json(status, crd)
+    });
+    let mut installing = Installing::start(server.client(), labels(&[]));
+    assert!(installing.ended().await);
+    assert!(!applied(&server).iter().any(|crd| crd == CLUSTERS));
+}

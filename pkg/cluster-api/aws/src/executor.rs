@@ -31,7 +31,12 @@ pub struct Executor {
 impl Executor {
     /// Makes an executor that checks `fence` before each write.
     pub fn new(region: Region, identity: &Identity, fence: Fence) -> Self {
-        Self { region, fence, cluster_tag: identity.cluster_tag() }
+        Self { region: region.counting(), fence, cluster_tag: identity.cluster_tag() }
+    }
+
+    /// Number of requests that it has sent to read, repeated ones included.
+    pub fn reads(&self) -> u32 {
+        self.region.reads()
     }
 
     /// Answers a query as a whole. What does not exist is missing from the reply.

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use aws_config::SdkConfig;
@@ -13,13 +14,14 @@ use aws_smithy_runtime_api::client::http::SharedHttpClient;
 use crate::call::Call;
 use crate::callers::{AccountGuard, Callers};
 use crate::gate::Gate;
-use crate::limits::{Limits, Rates};
+use crate::limits::{Class, Limits, Rates};
 use crate::metrics::Metrics;
 use crate::polls::Polls;
 
-/// The APIs of one region with the credentials of one account. Clones are the same.
+/// The APIs of one region with the credentials of one account, and a number of reads. Clones are the
+/// same.
 #[derive(Clone, Debug)]
-pub struct Region(Arc<Inner>);
+pub struct Region(Arc<Inner>, Arc<AtomicU32>);
 
 #[derive(Debug)]
 struct Inner {
@@ -72,7 +74,7 @@ impl Region {
             ec2 = ec2.http_client(guarded.clone());
             (elb, elbv2) = (elb.http_client(guarded.clone()), elbv2.http_client(guarded));
         }
-        Self(Arc::new(Inner {
+        let inner = Inner {
             name: name.to_owned(),
             controller: options.controller,
             http,
@@ -85,7 +87,25 @@ impl Region {
             metrics,
             nats_by_vpc: Polls::default(),
             nats_by_tag: Polls::default(),
-        }))
+        };
+        Self(Arc::new(inner), Arc::default())
+    }
+
+    /// The same region, which counts reads from 0.
+    pub(crate) fn counting(self) -> Self {
+        Self(self.0, Arc::default())
+    }
+
+    /// Counts a request.
+    pub(crate) fn count(&self, call: Call) {
+        if call.class == Class::Read {
+            self.1.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Number of the requests that read.
+    pub(crate) fn reads(&self) -> u32 {
+        self.1.load(Ordering::Relaxed)
     }
 
     /// Name, such as `us-east-2`.

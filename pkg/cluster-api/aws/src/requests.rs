@@ -71,6 +71,7 @@ where
     let turn = take_turn(region, call, leaves_by).await;
     region.metrics().waited(call, asked.elapsed());
     turn?;
+    region.count(call);
     let sent = Instant::now();
     let ended = send().await;
     match &ended {

@@ -18,9 +18,8 @@ pub(crate) const GROUP: &str = "cluster.x-k8s.io";
 /// Group of what makes infrastructure.
 pub(crate) const INFRASTRUCTURE_GROUP: &str = "infrastructure.cluster.x-k8s.io";
 
-/// Clusters, in the version that they are stored in; the other one has the same fields.
-pub(crate) const CLUSTERS: Resource =
-    Resource::namespaced(GROUP, "v1alpha2", "Cluster", "clusters");
+/// Clusters, in the version that they are stored in; the others have the same fields.
+pub(crate) const CLUSTERS: Resource = Resource::namespaced(GROUP, "v1beta2", "Cluster", "clusters");
 /// AWSClusters, in the version that they are stored in.
 pub(crate) const AWS_CLUSTERS: Resource =
     Resource::namespaced(INFRASTRUCTURE_GROUP, "v1beta2", "AWSCluster", "awsclusters");

@@ -13,6 +13,7 @@
 //! | `build.rs`, `removal.rs` | creation and upkeep, with the endpoint; deletion |
 //! | `pass.rs` | one pass of a reconciliation, sent or, with `--plan-only`, planned |
 //! | `reconciliations.rs` | reconciliations between their passes, and when they go on |
+//! | `idle_budget.rs` | when AWS is read for clusters at rest |
 //! | `stored_memory.rs` | the planner's memory in the status; pure |
 //! | `report.rs`, `write_events.rs` | the status and the events that follow from a pass; pure |
 //! | `leaks.rs` | the scan for resources whose AWSCluster is gone |
@@ -24,6 +25,7 @@ mod aws_clusters;
 mod build;
 mod goal;
 mod identities;
+mod idle_budget;
 mod leaks;
 mod metrics;
 mod owner;
@@ -81,7 +83,7 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<(), Fail
             !options.aws.plan_only && !context.settings.dry_run,
         ),
         fence: context.fence.clone(),
-        reconciliations: Reconciliations::default(),
+        reconciliations: Reconciliations::new(options.aws.idle_read_qps),
         recorder: context.recorder.clone(),
         metrics,
         options: options.aws.clone(),

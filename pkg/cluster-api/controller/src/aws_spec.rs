@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::api::aws_cluster::{AwsClusterSpec, Network, Subnet};
 use crate::api::aws_identity::IdentityKind;
 use crate::api::cluster::{ClusterSpec, Endpoint};
-use rules::wrong_word;
+use rules::{asks_for_more, wrong_word};
 
 /// Where a Cluster says its port.
 pub(crate) const PORT_OF_CLUSTER: &str = "spec.clusterNetwork.apiServerPort of the Cluster";
@@ -75,8 +75,8 @@ pub(crate) struct Circumstances {
 #[derive(Clone, Debug)]
 pub(crate) struct Wanted {
     pub(crate) spec: Spec,
-    /// Fields that are set and not acted upon, by path.
-    pub(crate) unsupported: Vec<String>,
+    /// Fields that are set and not acted upon, and why.
+    pub(crate) unsupported: Vec<SpecError>,
 }
 
 pub(crate) fn read(spec: &AwsClusterSpec, given: &Circumstances) -> Result<Wanted, Vec<SpecError>> {
@@ -255,9 +255,9 @@ fn bastion(spec: &AwsClusterSpec, dialect: Dialect) -> Option<BastionSpec> {
     })
 }
 
-fn unsupported(spec: &AwsClusterSpec) -> Vec<String> {
+fn unsupported(spec: &AwsClusterSpec) -> Vec<SpecError> {
     fn name<'a>(
-        found: &mut Vec<String>,
+        found: &mut Vec<SpecError>,
         path: &str,
         fields: impl IntoIterator<Item = (&'a String, &'a Value)>,
         harmless: &[&str],
@@ -265,13 +265,20 @@ fn unsupported(spec: &AwsClusterSpec) -> Vec<String> {
         let fields = fields
             .into_iter()
             .filter(|(field, value)| !harmless.contains(&&***field) && asks_for_more(field, value));
-        found.extend(fields.map(|(field, _)| format!("{path}.{field}")));
+        let error = |field| SpecError::new(format!("{path}.{field}"), NOT_BUILT);
+        found.extend(fields.map(|(field, _)| error(field)));
     }
     let mut found = Vec::new();
     name(&mut found, "spec", &spec.others, &[&FOR_MACHINES[..], &["partition"]].concat());
-    if let Some(balancer) = &spec.control_plane_load_balancer {
-        let for_machines = ["disableHostsRewrite"];
-        name(&mut found, "spec.controlPlaneLoadBalancer", &balancer.others, &for_machines);
+    match &spec.control_plane_load_balancer {
+        Some(balancer) if balancer.kind.as_deref() == Some("disabled") => {
+            found.extend(rules::fields_of_disabled(balancer));
+        }
+        Some(balancer) => {
+            let for_machines = ["disableHostsRewrite"];
+            name(&mut found, "spec.controlPlaneLoadBalancer", &balancer.others, &for_machines);
+        }
+        None => {}
     }
     let Some(network) = spec.network() else { return found };
     if let Some(vpc) = &network.vpc {
@@ -284,33 +291,11 @@ fn unsupported(spec: &AwsClusterSpec) -> Vec<String> {
     found
 }
 
-/// Whether a field of upstream asks for something that is not built. Upstream stores its defaults in
-/// the spec, and what they say is what is made here.
-fn asks_for_more(field: &str, value: &Value) -> bool {
-    let is_nothing = match value {
-        Value::Null | Value::Bool(false) => true,
-        Value::String(text) => text.is_empty(),
-        Value::Array(items) => items.is_empty(),
-        Value::Bool(true) | Value::Number(_) | Value::Object(_) => false,
-    };
-    let default = match field {
-        "availabilityZoneUsageLimit" => Value::from(3),
-        "availabilityZoneSelection" => Value::from("Ordered"),
-        "subnetSchema" => Value::from("PreferPrivate"),
-        "zoneType" => Value::from("availability-zone"),
-        "privateDnsHostnameTypeOnLaunch" => Value::from("ip-name"),
-        "targetGroupIPType" => Value::from("ipv4"),
-        _ => Value::Null,
-    };
-    !is_nothing && *value != default
-}
-
 /// Unsupported fields as errors, for a cluster that has nothing on AWS yet. A plain VPC could never
 /// become what they ask for. A cluster that has something keeps the condition `SpecSupported=False`
 /// instead: an error would stop its upkeep.
-pub(crate) fn refuse_unsupported(fields: &[String]) -> Result<(), Vec<SpecError>> {
-    let refuse = |path: &String| SpecError::new(path, NOT_BUILT);
-    if fields.is_empty() { Ok(()) } else { Err(fields.iter().map(refuse).collect()) }
+pub(crate) fn refuse_unsupported(fields: &[SpecError]) -> Result<(), Vec<SpecError>> {
+    if fields.is_empty() { Ok(()) } else { Err(fields.to_vec()) }
 }
 
 #[cfg(test)]

@@ -199,6 +199,7 @@ pub(crate) const CRDS: &[&str] = &[
     include_str!("../../../../config/crd/cluster.x-k8s.io_clusters.yaml"),
     include_str!("../../../../config/crd/cluster.x-k8s.io_machines.yaml"),
     include_str!("../../../../config/crd/infrastructure.cluster.x-k8s.io_awsclusters.yaml"),
+    include_str!("../../../../config/crd/infrastructure.cluster.x-k8s.io_awsclustertemplates.yaml"),
     include_str!(
         "../../../../config/crd/infrastructure.cluster.x-k8s.io_awsclustercontrolleridentities.yaml"
     ),

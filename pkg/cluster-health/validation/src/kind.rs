@@ -5,8 +5,9 @@ use std::fmt;
 
 use serde_json::Value;
 
-/// With the same fields as the newer one.
-const OLDER_AWS: &str = "infrastructure.cluster.x-k8s.io/v1alpha2";
+/// With the same fields as the newest one.
+const OLDER_AWS: [&str; 2] =
+    ["infrastructure.cluster.x-k8s.io/v1beta1", "infrastructure.cluster.x-k8s.io/v1alpha2"];
 
 /// A kind with rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -23,7 +24,7 @@ pub enum Kind {
     KubeFedConfig,
     /// `networking.x-k8s.io/v1`.
     ClusterCidr,
-    /// `infrastructure.cluster.x-k8s.io`, `v1beta2` and `v1alpha2`.
+    /// `infrastructure.cluster.x-k8s.io`, `v1beta2`, `v1beta1` and `v1alpha2`.
     AwsCluster,
 }
 
@@ -43,7 +44,7 @@ impl Kind {
     pub fn of(object: &Value) -> Option<Self> {
         let (version, name) = (object.get("apiVersion")?.as_str()?, object.get("kind")?.as_str()?);
         let is_it = |kind: &Self| {
-            let is_older = *kind == Self::AwsCluster && version == OLDER_AWS;
+            let is_older = *kind == Self::AwsCluster && OLDER_AWS.contains(&version);
             kind.name() == name && (kind.api_version() == version || is_older)
         };
         Self::ALL.into_iter().find(is_it)
@@ -134,6 +135,9 @@ pub(crate) fn purpose(kind: Kind, path: &str) -> Option<&'static str> {
         }
         (Kind::AwsCluster, "spec") => "what the cluster has on AWS",
         (Kind::AwsCluster, "spec.region") => "the region of AWS",
+        (Kind::AwsCluster, _) if path.ends_with("additionalListeners[].port") => {
+            "the port of the listener"
+        }
         _ => return None,
     })
 }

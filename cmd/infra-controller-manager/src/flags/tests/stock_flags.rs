@@ -256,7 +256,8 @@ pub(super) const OURS: [&str; 97] = [
 ];
 
 /// Flags of builds with the feature `aws`.
-pub(super) const OF_AWS: [&str; 16] = [
+pub(super) const OF_AWS: [&str; 17] = [
+    "aws-idle-read-qps",
     "aws-read-burst",
     "aws-read-qps",
     "aws-region-endpoints",

@@ -17,7 +17,7 @@ use super::aws_clusters::AwsClusters;
 use super::goal::Wanted;
 use super::owner::Owner;
 use super::pass::Pass;
-use super::reconciliations::{Pause, Turn};
+use super::reconciliations::{Pause, Turn, place};
 use super::report::{CREDENTIALS, Findings, Report};
 use super::{goal, metrics, stored_memory};
 use crate::api::APPLIED_TAGS_ANNOTATION;
@@ -59,7 +59,8 @@ impl AwsClusters {
         let noted = self.note(object, true).await.map_err(manager::retry)?;
         let is_news = noted.status.observed_generation != Some(noted.metadata.generation);
         let stored = || stored_memory::read(&object.status);
-        let pass = match self.reconciliations.turn(key, uid, &goal, is_news, stored) {
+        let turn = self.reconciliations.turn(key, uid, &goal, &place(object), is_news, stored);
+        let pass = match turn {
             Turn::Rest(left) => return Ok(Next::After(left)),
             Turn::Publish(reconciliation, left) => Pass::at_rest(*reconciliation, left),
             Turn::Go(reconciliation) => {
@@ -78,11 +79,12 @@ impl AwsClusters {
         let length = self.length(pass.rest);
         let pause = match published {
             // The next pass comes at once, and publishes again.
-            Err(_) => Pause { length: Duration::ZERO, publish: None },
-            Ok(None) => Pause { length, publish: None },
-            Ok(Some(Again::Read(after))) => Pause { length: length.min(after), publish: None },
-            Ok(Some(Again::Publish(after))) => Pause { length, publish: Some(after) },
+            Err(_) => Pause::of(Duration::ZERO),
+            Ok(None) => Pause { is_idle: pass.rest == Rest::Reached, ..Pause::of(length) },
+            Ok(Some(Again::Read(after))) => Pause::of(length.min(after)),
+            Ok(Some(Again::Publish(after))) => Pause { publish: Some(after), ..Pause::of(length) },
         };
+        let pause = Pause { reads: pass.reads, ..pause };
         let next = self.reconciliations.keep(key, uid, goal, pass.reconciliation, pause);
         published.map_err(manager::retry)?;
         if pass.rest == Rest::Reached {
@@ -104,7 +106,7 @@ impl AwsClusters {
     ) -> Result<Option<Again>, Error> {
         let problems = pass.reconciliation.problems();
         let counts = metrics::of(&wanted.desired.identity, pass.reconciliation.observed());
-        self.metrics.saw(object, wanted.desired.nat.word(), &counts);
+        self.metrics.saw(object, wanted.desired.nat.word(), &counts, pass.reads > 0);
         let mut report = Report::of_a_pass(pass.denied.as_ref());
         report.unsupported(&wanted.unsupported);
         let is_complete = report.judge(&wanted.desired, &pass.reconciliation, &problems);

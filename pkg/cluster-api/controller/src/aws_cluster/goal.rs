@@ -72,7 +72,7 @@ pub(super) fn present(
     if !was_begun(object) {
         aws_spec::refuse_unsupported(&read.unsupported)?;
     }
-    let mut unsupported = read.unsupported;
+    let mut unsupported: Vec<_> = read.unsupported.into_iter().map(|it| it.path).collect();
     if wanted_port != api_port && aws_spec::names_port(&cluster.body.spec) {
         let fact = format!("{PORT_OF_CLUSTER} (the published endpoint has port {api_port})");
         unsupported.push(fact);

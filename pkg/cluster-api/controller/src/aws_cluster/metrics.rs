@@ -7,12 +7,14 @@ use aws_network::{
     Action, AwsResource, Identity, InstanceState, NatMode, NatState, Observed, Outcome, Seen,
 };
 use jiff::Timestamp;
-use metrics::{Held, SeriesByLabel, counter, gauge, register};
+use metrics::{Family, Held, SeriesByLabel, at_scrape, counter, gauge, register};
 use objects::Object;
 use parking_lot::Mutex;
 use prometheus::{
     Histogram, HistogramOpts, IntCounterVec, IntGaugeVec, Registry, exponential_buckets,
 };
+
+use tokio::time::Instant;
 
 use crate::api::aws_cluster::AwsCluster;
 
@@ -29,6 +31,8 @@ pub(super) struct AwsClusterMetrics {
 }
 
 struct Counted {
+    /// The last read of AWS.
+    looked: Instant,
     /// Series that end with the AWSCluster.
     series: Held,
     mode: &'static str,
@@ -53,20 +57,39 @@ impl AwsClusterMetrics {
         let help = "Resources on AWS whose AWSCluster does not exist, found by the last scan; \
             see --leak-scan-period.";
         let leaked = gauge(registry, "awscluster_leaked_resources", help, &["kind"])?;
-        let (by_cluster, seen) = (SeriesByLabel::default(), Arc::default());
+        let (by_cluster, seen) = (SeriesByLabel::default(), Arc::<Mutex<HashMap<_, _>>>::default());
+        at_scrape(registry, [oldest_look()?], {
+            let seen = Arc::clone(&seen);
+            move |[family]| {
+                let seen = seen.lock();
+                let ages = seen.values().map(|it: &Counted| it.looked.elapsed().as_secs_f64());
+                let oldest = ages.reduce(f64::max);
+                [oldest.iter().map(|age| family.series(&[], *age)).collect()]
+            }
+        })?;
         Ok(Self { provision, repairs, resources, nat_gateways, leaked, by_cluster, seen })
     }
 
-    /// Sets the numbers of resources of an AWSCluster.
-    pub(super) fn saw(&self, object: &Object<AwsCluster>, mode: &'static str, counts: &Counts) {
+    /// Sets the numbers of resources of an AWSCluster, which was looked at just now or before.
+    pub(super) fn saw(
+        &self,
+        object: &Object<AwsCluster>,
+        mode: &'static str,
+        counts: &Counts,
+        just_now: bool,
+    ) {
         let metadata = &object.metadata;
         let (namespace, name) = (metadata.namespace().unwrap_or_default(), metadata.name());
         let mut all = self.seen.lock();
         let seen = all.entry(Arc::clone(&metadata.key)).or_insert_with(|| Counted {
             series: self.by_cluster.hold(&metadata.key),
+            looked: Instant::now(),
             mode,
             nat_gateways: 0,
         });
+        if just_now {
+            seen.looked = Instant::now();
+        }
         seen.mode = mode;
         seen.nat_gateways = 0;
         for (kind, state, number) in counts {
@@ -117,6 +140,12 @@ impl AwsClusterMetrics {
             self.repairs.with_label_values(&[action.operation()]).inc();
         }
     }
+}
+
+fn oldest_look() -> Result<Family, prometheus::Error> {
+    let help = "Time since the last look at AWS for the AWSCluster whose look is the oldest; see \
+        --aws-idle-read-qps.";
+    Family::gauge("icm_aws_oldest_look_seconds", help, &[])
 }
 
 /// Kind and state of resources, and how many there are. The same kinds and states each time.
@@ -177,20 +206,48 @@ mod tests {
         assert_eq!(metrics.repairs.with_label_values(&["DeleteRoute"]).get(), 1);
     }
 
+    #[tokio::test(start_paused = true)]
+    async fn the_oldest_look_ages_and_ends_with_its_cluster() {
+        let registry = Registry::new();
+        let metrics = AwsClusterMetrics::new(&registry).unwrap();
+        let oldest = || {
+            let families = registry.gather();
+            let found = families.iter().find(|it| it.name() == "icm_aws_oldest_look_seconds")?;
+            Some(found.get_metric()[0].get_gauge().get_value())
+        };
+        assert_eq!(oldest(), None);
+        let looks = |name: &str, just_now| {
+            metrics.saw(&object(name), "PerAZ", &Vec::new(), just_now);
+        };
+        let later = || tokio::time::advance(std::time::Duration::from_secs(10));
+        looks("a", true);
+        later().await;
+        looks("b", true);
+        assert_eq!(oldest(), Some(10.0));
+        looks("a", false);
+        later().await;
+        assert_eq!(oldest(), Some(20.0), "published without a look");
+        looks("a", true);
+        assert_eq!(oldest(), Some(10.0));
+        metrics.forget("ns/b");
+        assert_eq!(oldest(), Some(0.0));
+    }
+
+    fn object(name: &str) -> Object<AwsCluster> {
+        Object::read(json!({"metadata": {"name": name, "namespace": "ns", "uid": "u",
+            "resourceVersion": "1"}, "spec": {"region": "r"}}))
+        .unwrap()
+    }
+
     #[test]
     fn what_was_seen_is_shown_until_its_cluster_is_gone() {
         let metrics = AwsClusterMetrics::new(&Registry::new()).unwrap();
-        let object = |name: &str| -> Object<AwsCluster> {
-            Object::read(json!({"metadata": {"name": name, "namespace": "ns", "uid": "u",
-                "resourceVersion": "1"}, "spec": {"region": "r"}}))
-            .unwrap()
-        };
         let nats = |mode: &str| metrics.nat_gateways.with_label_values(&[mode]).get();
         let counts = |number| vec![("vpc", "present", 1), ("nat_gateway", "available", number)];
-        metrics.saw(&object("a"), "PerAZ", &counts(3));
-        metrics.saw(&object("b"), "PerAZ", &counts(2));
+        metrics.saw(&object("a"), "PerAZ", &counts(3), true);
+        metrics.saw(&object("b"), "PerAZ", &counts(2), true);
         assert_eq!((nats("PerAZ"), nats("Single"), nats("None")), (5, 0, 0));
-        metrics.saw(&object("a"), "Single", &counts(1));
+        metrics.saw(&object("a"), "Single", &counts(1), true);
         assert_eq!((nats("PerAZ"), nats("Single")), (2, 1));
         let labels = ["ns", "a", "nat_gateway", "available"];
         assert_eq!(metrics.resources.with_label_values(&labels).get(), 1);

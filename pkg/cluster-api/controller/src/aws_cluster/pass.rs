@@ -15,7 +15,7 @@ use workqueue::{Next, Retry};
 
 use super::admission::Access;
 use super::aws_clusters::AwsClusters;
-use super::reconciliations::{Pause, Turn};
+use super::reconciliations::{Pause, Turn, place};
 use super::report::{Denial, PLAN_ONLY, Report, denial};
 use super::{stored_memory, write_events};
 use crate::api::aws_cluster::{AwsCluster, PlanStatus};
@@ -32,13 +32,15 @@ pub(super) struct Pass {
     pub(super) denied: Option<Denial>,
     /// Interrupted by a stop of the process or a change of the object: its result is ignored.
     pub(super) is_broken_off: bool,
+    /// Requests that read; 0 without a look at AWS.
+    pub(super) reads: u32,
 }
 
 impl Pass {
     /// A pass that did nothing, because the reconciliation waits.
     pub(super) fn at_rest(reconciliation: Reconciliation, left: Duration) -> Self {
         let (rest, before) = (Rest::For(left.as_secs().max(1)), reconciliation.problems());
-        Self { reconciliation, rest, before, denied: None, is_broken_off: false }
+        Self { reconciliation, rest, before, denied: None, is_broken_off: false, reads: 0 }
     }
 }
 
@@ -64,7 +66,7 @@ impl AwsClusters {
         let rest = Box::pin(run_pass(&mut reconciliation, &executor, &here)).await;
         let is_broken_off = here.is_over();
         let denied = here.denied.into_inner().or_else(|| access.doubt.clone());
-        Pass { reconciliation, rest, before, denied, is_broken_off }
+        Pass { reconciliation, rest, before, denied, is_broken_off, reads: executor.reads() }
     }
 
     /// Whether the object was paused or deleted, or may no longer use its identities, since the pass
@@ -132,17 +134,21 @@ impl AwsClusters {
     ) -> Result<Next, Retry> {
         let (key, uid) = (&object.metadata.key, &object.metadata.uid);
         let stored = || stored_memory::read(&object.status);
-        let reconciliation = match self.reconciliations.turn(key, uid, &goal, false, stored) {
+        let place = place(object);
+        let turn = self.reconciliations.turn(key, uid, &goal, &place, false, stored);
+        let reconciliation = match turn {
             Turn::Rest(left) => return Ok(Next::After(left)),
             Turn::Publish(reconciliation, _) | Turn::Go(reconciliation) => *reconciliation,
         };
         let here = Here { clusters: self, object, identity, denied: Mutex::default() };
-        let looked = Box::pin(look(&reconciliation, &access.executor(identity), &here)).await;
+        let executor = access.executor(identity);
+        let looked = Box::pin(look(&reconciliation, &executor, &here)).await;
         let (now, denied) = (here.now(), here.denied.into_inner());
         if self.stop.is_cancelled() {
             return Ok(Next::Done);
         }
         let mut report = Report::of_a_pass(denied.as_ref());
+        let looked_at_all = looked.is_ok();
         let reconciliation = match looked {
             Ok(looked) => {
                 add_plan(&mut report, &forecast(&looked, now));
@@ -154,14 +160,12 @@ impl AwsClusters {
                 reconciliation
             }
         };
-        let length = self.length(Rest::Reached);
-        let next = self.reconciliations.keep(
-            key,
-            uid,
-            goal,
-            reconciliation,
-            Pause { length, publish: None },
-        );
+        let pause = Pause {
+            is_idle: matches!(goal, Goal::Present(_)) && looked_at_all,
+            reads: executor.reads(),
+            ..Pause::of(self.length(Rest::Reached))
+        };
+        let next = self.reconciliations.keep(key, uid, goal, reconciliation, pause);
         self.publish(object, &report, None).await.map_err(manager::retry)?;
         Ok(Next::After(next))
     }

@@ -78,7 +78,7 @@ impl AwsClusters {
         let stored = || stored_memory::read(&object.status);
         // Who says now that it may go does not wait for the next look.
         let is_news = is_stuck(object) && goal::may_be_abandoned(object);
-        let reconciliation = match self.reconciliations.turn(key, uid, &goal, is_news, stored) {
+        let reconciliation = match self.reconciliations.turn(key, uid, &goal, "", is_news, stored) {
             Turn::Rest(left) => return Ok(Next::After(left)),
             Turn::Publish(reconciliation, _) | Turn::Go(reconciliation) => *reconciliation,
         };
@@ -125,7 +125,7 @@ impl AwsClusters {
             uid,
             goal,
             pass.reconciliation,
-            Pause { length, publish: None },
+            Pause { reads: pass.reads, ..Pause::of(length) },
         );
         self.report_problems(object, &pass.before, &problems);
         published.map_err(manager::retry)?;

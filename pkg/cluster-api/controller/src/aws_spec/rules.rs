@@ -1,9 +1,10 @@
 //! Ingress rules of security groups and the load balancer of the API server, as the spec of an
-//! AWSCluster states them.
+//! AWSCluster states them; which fields of upstream ask for what is not built.
 
 use aws_network::{
     HealthCheckSpec, IngressRuleSpec, LoadBalancerKind, LoadBalancerSpec, Role, Scheme, SpecError,
 };
+use serde_json::Value;
 
 use crate::api::aws_cluster::{IngressRule, LoadBalancer};
 
@@ -69,7 +70,7 @@ pub(super) fn load_balancer(
         Some("nlb") => LoadBalancerKind::Network,
         Some("disabled") => return None,
         Some(other @ ("alb" | "elb")) => {
-            let problem = format!("{other:?} is not supported; use classic, nlb or disabled");
+            let problem = format!("{other:?} cannot forward TCP; use classic, nlb or disabled");
             errors.push(SpecError::new(format!("{PATH}.loadBalancerType"), problem));
             return None;
         }
@@ -94,6 +95,27 @@ pub(super) fn load_balancer(
         ),
         preserve_client_ip: said.preserve_client_ip.unwrap_or_default(),
     })
+}
+
+/// Fields that say how a load balancer is made, where none is made. Upstream refuses them, too.
+pub(super) fn fields_of_disabled(said: &LoadBalancer) -> Vec<SpecError> {
+    const FIELDS: [&str; 10] = [
+        "name",
+        "crossZoneLoadBalancing",
+        "subnets",
+        "healthCheckProtocol",
+        "additionalSecurityGroups",
+        "additionalListeners",
+        "ingressRules",
+        "preserveClientIP",
+        "disableHostsRewrite",
+        "targetGroupIPType",
+    ];
+    let fields = serde_json::to_value(said).unwrap_or_default();
+    let is_set = |field: &&str| fields.get(*field).is_some_and(|it| asks_for_more(field, it));
+    let problem = "must be empty when loadBalancerType is disabled";
+    let error = |field| SpecError::new(format!("{PATH}.{field}"), problem);
+    FIELDS.into_iter().filter(is_set).map(error).collect()
 }
 
 /// Upstream's v1alpha2 writes `Internet-facing`.
@@ -125,4 +147,25 @@ fn health_check(said: &LoadBalancer) -> HealthCheckSpec {
 /// The field has this value, and what would be right.
 pub(super) fn wrong_word(path: &str, value: &str, right: &str) -> SpecError {
     SpecError::new(path, format!("{value:?} is not {right}"))
+}
+
+/// Whether a field of upstream asks for something that is not built. Upstream stores its defaults in
+/// the spec, and what they say is what is made here.
+pub(super) fn asks_for_more(field: &str, value: &Value) -> bool {
+    let is_nothing = match value {
+        Value::Null | Value::Bool(false) => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Bool(true) | Value::Number(_) | Value::Object(_) => false,
+    };
+    let default = match field {
+        "availabilityZoneUsageLimit" => Value::from(3),
+        "availabilityZoneSelection" => Value::from("Ordered"),
+        "subnetSchema" => Value::from("PreferPrivate"),
+        "zoneType" => Value::from("availability-zone"),
+        "privateDnsHostnameTypeOnLaunch" => Value::from("ip-name"),
+        "targetGroupIPType" => Value::from("ipv4"),
+        _ => Value::Null,
+    };
+    !is_nothing && *value != default
 }

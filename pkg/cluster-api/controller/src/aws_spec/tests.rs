@@ -45,7 +45,7 @@ fn the_sample_is_six_subnets_in_three_zones_with_the_defaults_of_its_dialect() {
     let mut given = given(OLDER);
     given.pods_in_vpc = true;
     let Wanted { spec, unsupported } = read(&sample(), &given).unwrap();
-    assert_eq!(unsupported, [""; 0]);
+    assert_eq!(unsupported, []);
     assert_eq!((&*spec.region, spec.vpc_cidr.as_deref()), ("us-east-2", Some("10.66.0.0/24")));
     assert_eq!(spec.subnets.len(), 6);
     assert_eq!(spec.subnets.iter().filter(|subnet| subnet.is_public).count(), 3);
@@ -105,7 +105,7 @@ fn every_wrong_word_is_reported_with_its_path() {
         json!({"region": "r",
             "network": {"natGateways": {"mode": "Many"}, "securityGroupOverrides": {"king": "sg-1"},
                 "additionalNodeIngressRules": [{"protocol": "tcp", "fromPort": 1, "toPort": 1,
-                    "sourceSecurityGroupRoles": ["queen"]}]},
+                    "sourceSecurityGroupRoles": ["queen", "node-eks-additional"]}]},
             "controlPlaneLoadBalancer": {"scheme": "public", "loadBalancerType": "alb"}}),
         NEWER,
     );
@@ -114,7 +114,8 @@ fn every_wrong_word_is_reported_with_its_path() {
         "cannot use spec.network.natGateways.mode: \"Many\" is not PerAZ, Single or None",
         "spec.network.securityGroupOverrides: \"king\"",
         "spec.network.additionalNodeIngressRules[0].sourceSecurityGroupRoles: \"queen\"",
-        "spec.controlPlaneLoadBalancer.loadBalancerType: \"alb\"",
+        "sourceSecurityGroupRoles: \"node-eks-additional\" is not bastion, node",
+        "spec.controlPlaneLoadBalancer.loadBalancerType: \"alb\" cannot forward TCP",
     ] {
         assert!(messages.iter().any(|it| it.contains(words)), "{words}: {messages:?}");
     }
@@ -126,10 +127,11 @@ fn fields_of_upstream_that_are_not_acted_upon_are_named_and_those_it_only_writes
         "vpc": {"tags": {"a": "b"}, "internetGatewayId": "igw-1", "ipv6": {}},
         "subnets": [{"cidrBlock": "10.0.0.0/24", "natGatewayId": "nat-1", "zoneType": "local-zone"}]}});
     let unsupported = wanted(spec, NEWER).unwrap().unsupported;
-    let names = ["spec.network.vpc.ipv6", "spec.network.subnets[0].zoneType"];
-    assert_eq!(unsupported, names);
     let errors = refuse_unsupported(&unsupported).unwrap_err();
-    assert_eq!(errors[0].to_string(), "cannot use spec.network.vpc.ipv6: not supported yet");
+    let messages: Vec<_> = errors.iter().map(ToString::to_string).collect();
+    let expected = ["vpc.ipv6", "subnets[0].zoneType"]
+        .map(|field| format!("cannot use spec.network.{field}: not supported yet"));
+    assert_eq!(messages, expected);
 }
 
 /// Upstream's schema admits them, so they are kept; without this an object would lose them silently.
@@ -155,7 +157,32 @@ fn fields_of_upstream_outside_of_the_network_are_kept_and_refused_where_they_cha
     assert_eq!(serde_json::to_value(read).unwrap(), spec, "nothing is lost");
     let usual = json!({"region": "r", "partition": "", "s3Bucket": null,
         "controlPlaneLoadBalancer": {"targetGroupIPType": "ipv4", "additionalListeners": []}});
-    assert_eq!(wanted(usual, NEWER).unwrap().unsupported, [""; 0]);
+    assert_eq!(wanted(usual, NEWER).unwrap().unsupported, []);
+}
+
+/// Each field that upstream's webhook refuses with a load balancer that is disabled.
+#[test]
+fn fields_of_a_load_balancer_that_is_disabled_are_named() {
+    let rule = json!({"description": "", "protocol": "tcp", "fromPort": 1, "toPort": 1});
+    let set = json!({"name": "n", "crossZoneLoadBalancing": true, "subnets": ["subnet-1"],
+        "healthCheckProtocol": "TCP", "additionalSecurityGroups": ["sg-1"],
+        "additionalListeners": [{"port": 1}], "ingressRules": [rule], "preserveClientIP": true,
+        "disableHostsRewrite": true, "targetGroupIPType": "ipv6"});
+    let of = |mut balancer: Value| {
+        balancer["loadBalancerType"] = json!("disabled");
+        let spec = json!({"region": "r", "controlPlaneLoadBalancer": balancer});
+        let unsupported = wanted(spec, NEWER).unwrap().unsupported;
+        unsupported.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    for (field, value) in set.as_object().unwrap() {
+        let path = format!("cannot use spec.controlPlaneLoadBalancer.{field}");
+        let expected = format!("{path}: must be empty when loadBalancerType is disabled");
+        assert_eq!(of(json!({field: value})), [expected]);
+    }
+    assert_eq!(of(set).len(), 10);
+    let empty = json!({"name": "", "subnets": [], "preserveClientIP": false, "scheme": "internal",
+        "targetGroupIPType": "ipv4"});
+    assert_eq!(of(empty), [""; 0]);
 }
 
 #[test]
@@ -181,7 +208,7 @@ fn the_defaults_that_upstream_stores_in_a_spec_ask_for_nothing_more() {
     let of_subnet = json!({"cidrBlock": "10.0.0.0/24", "zoneType": "availability-zone",
         "isIpv6": false, "ipv6CidrBlock": "", "parentZoneName": null});
     let spec = json!({"region": "r", "network": {"vpc": of_vpc, "subnets": [of_subnet]}});
-    assert_eq!(wanted(spec, NEWER).unwrap().unsupported, [""; 0]);
+    assert_eq!(wanted(spec, NEWER).unwrap().unsupported, []);
     let other = json!({"availabilityZoneUsageLimit": 2, "emptyRoutesDefaultVPCSecurityGroup": true,
         "ipamPool": {"id": "ipam-pool-1"}, "secondaryCidrBlocks": [{"ipv4CidrBlock": "10.1.0.0/16"}]});
     let spec = json!({"region": "r", "network": {"vpc": other}});
@@ -194,7 +221,7 @@ fn an_identity_of_another_kind_is_refused() {
         wanted(json!({"region": "r", "identityRef": {"kind": kind, "name": "n"}}), NEWER)
     };
     for kind in ["Controller", "Role", "Static"] {
-        assert_eq!(of(&format!("AWSCluster{kind}Identity")).unwrap().unsupported, [""; 0]);
+        assert_eq!(of(&format!("AWSCluster{kind}Identity")).unwrap().unsupported, []);
     }
     let errors = of("Identity").unwrap_err();
     assert_eq!(errors.len(), 1);
@@ -233,4 +260,63 @@ fn what_cannot_be_a_region_is_reported_and_none_is_asked() {
         "cannot use spec.region: \"US EAST\" is not the name of a region"
     );
     assert!(is_region("us-gov-east-1") && !is_region("") && !is_region("evil.example.org/"));
+}
+
+/// A value of each field of a schema of upstream, other than its default.
+fn filled(schema: &Value) -> Value {
+    if let Some(word) = schema["enum"].as_array().and_then(|words| words.last()) {
+        return word.clone();
+    }
+    match schema["type"].as_str() {
+        Some("object") => {
+            let fields = schema["properties"].as_object().into_iter().flatten();
+            let mut made: Value =
+                fields.map(|(name, field)| (name.clone(), filled(field))).collect();
+            if schema["additionalProperties"].is_object() {
+                made["key"] = filled(&schema["additionalProperties"]);
+            }
+            made
+        }
+        Some("array") => json!([filled(&schema["items"])]),
+        Some("boolean") => json!(true),
+        Some("integer") => json!(7),
+        _ => json!("text"),
+    }
+}
+
+#[test]
+fn each_field_of_upstream_is_kept_and_acted_upon_or_named_or_known_to_change_nothing() {
+    const UPSTREAM: &str =
+        include_str!("../../../../../tests/cluster-api-provider-aws/awsclusters.yaml");
+    let crd: Value = serde_saphyr::from_str(UPSTREAM).unwrap();
+    for version in crd["spec"]["versions"].as_array().unwrap() {
+        let schema = &version["schema"]["openAPIV3Schema"]["properties"]["spec"];
+        let mut spec = filled(schema);
+        spec["controlPlaneLoadBalancer"]["loadBalancerType"] = json!("nlb");
+        let read: AwsClusterSpec = serde_json::from_value(spec.clone()).unwrap();
+        assert_eq!(serde_json::to_value(&read).unwrap(), spec, "nothing is lost");
+        let network = read.network.as_ref().unwrap();
+        let balancer = read.control_plane_load_balancer.as_ref().unwrap();
+        let levels = [
+            ("spec", &read.others),
+            ("spec.controlPlaneLoadBalancer", &balancer.others),
+            ("spec.network.vpc", &network.vpc.as_ref().unwrap().others),
+            ("spec.network.subnets[0]", &network.subnets[0].others),
+        ];
+        let changes_nothing = [
+            &FOR_MACHINES[..],
+            &OBSERVED_OF_VPC,
+            &OBSERVED_OF_SUBNET,
+            &["partition", "disableHostsRewrite"],
+        ]
+        .concat();
+        let in_levels = levels.into_iter().flat_map(|(path, others)| {
+            let mut fields: Vec<_> = others.keys().map(String::as_str).collect();
+            fields.retain(|field| !changes_nothing.contains(field));
+            fields.into_iter().map(move |field| format!("{path}.{field}"))
+        });
+        let named: BTreeSet<_> = unsupported(&read).into_iter().map(|it| it.path).collect();
+        assert_eq!(named, in_levels.collect(), "{}", version["name"]);
+        assert!(named.len() > 5, "{named:?}");
+    }
 }

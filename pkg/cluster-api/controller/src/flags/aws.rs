@@ -36,6 +36,8 @@ flags::declare! {
         "Describe calls per second to each AWS API in each region.";
     AWS_READ_BURST: i64 = int32("aws-read-burst", "40")
         "Describe calls to each AWS API in each region that may be sent at once before --aws-read-qps limits them.";
+    AWS_IDLE_READ_QPS: f64 = float32("aws-idle-read-qps", "2")
+        "Describe calls per second in each region of an account for AWSClusters that are ready and unchanged. With many of them, each is looked at less often than --sync-period says: 500 every 38 minutes. Changes, deletions and what is awaited do not count.";
     AWS_WRITE_QPS: f64 = float32("aws-write-qps", "5")
         "Write calls per second to each AWS API in each region.";
     AWS_WRITE_BURST: i64 = int32("aws-write-burst", "50")

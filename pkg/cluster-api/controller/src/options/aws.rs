@@ -45,6 +45,8 @@ pub(crate) struct AwsOptions {
     pub(crate) plan_only: bool,
     /// How often AWS is called.
     pub(crate) rates: Rates,
+    /// How often AWS is read for clusters at rest.
+    pub(crate) idle_read_qps: f64,
 }
 
 impl AwsOptions {
@@ -84,6 +86,7 @@ pub(super) fn judge(values: &Values, problems: &mut Vec<Problem>) -> AwsOptions 
             read: rate(values, &flags::AWS_READ_QPS, &flags::AWS_READ_BURST, problems),
             write: rate(values, &flags::AWS_WRITE_QPS, &flags::AWS_WRITE_BURST, problems),
         },
+        idle_read_qps: qps(values, &flags::AWS_IDLE_READ_QPS, problems),
     }
 }
 
@@ -189,11 +192,16 @@ fn endpoints(text: &str) -> Option<(String, Endpoints)> {
     (!region.is_empty()).then(|| (region.to_owned(), endpoints))
 }
 
-fn rate(values: &Values, qps: &Flag<f64>, burst: &Flag<i64>, problems: &mut Vec<Problem>) -> Rate {
-    let (per_second, at_once) = (values.get(qps), values.get(burst));
+fn qps(values: &Values, flag: &Flag<f64>, problems: &mut Vec<Problem>) -> f64 {
+    let per_second = values.get(flag);
     if !per_second.is_finite() || per_second <= 0.0 {
-        problems.push(qps.problem(format!("{per_second} is not greater than 0")));
+        problems.push(flag.problem(format!("{per_second} is not greater than 0")));
     }
+    per_second
+}
+
+fn rate(values: &Values, flag: &Flag<f64>, burst: &Flag<i64>, problems: &mut Vec<Problem>) -> Rate {
+    let (per_second, at_once) = (qps(values, flag, problems), values.get(burst));
     if !(1..=BURST_MAX).contains(&at_once) {
         problems.push(burst.problem(format!("{at_once} is not between 1 and {BURST_MAX}")));
     }

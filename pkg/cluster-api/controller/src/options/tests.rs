@@ -33,6 +33,7 @@ fn by_default_all_clusters_are_kept_where_their_crd_is_ours() {
             leak_scan_regions: std::collections::BTreeSet::new(),
             plan_only: false,
             rates: ::aws::Rates::default(),
+            idle_read_qps: 2.0,
         },
     };
     assert_eq!(verdict("").unwrap(), wanted);
@@ -74,6 +75,7 @@ fn every_value_about_aws_that_cannot_be_is_refused_with_its_flag() {
         "--leak-scan-regions=us-east-2,us/east",
         "--aws-read-qps=0",
         "--aws-read-burst=0",
+        "--aws-idle-read-qps=0",
         "--aws-write-qps=-1",
         "--aws-write-burst=10001",
     ];

@@ -25,6 +25,7 @@ fn fields() -> Vec<Row> {
     vec![
         whole(json!({})),
         whole(json!({"apiVersion": "infrastructure.cluster.x-k8s.io/v1alpha2"})),
+        whole(json!({"apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1"})),
         whole(json!({"spec.region": null})).says(&["spec.region: Required: Required value: the region of AWS"]),
         whole(json!({"spec.region": ""})).says(&["spec.region: Invalid: Invalid value: \"\": should be at least 1 chars long"]),
         whole(json!({"spec.region": long})).says(&["spec.region: TooLong: Too long: may not be more than 64 bytes"]),

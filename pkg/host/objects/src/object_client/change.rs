@@ -179,6 +179,19 @@ impl<'a, S: Schema> Settling<'a, S> {
     }
 }
 
+impl<S: Schema> ObjectClient<S> {
+    /// Has the server store this version of an object again, unchanged: in the version in which the
+    /// kind is stored now.
+    ///
+    /// # Errors
+    /// [`Why::Conflict`]: the object was changed since. [`Error::outcome`] says whether it may have
+    /// been stored.
+    pub async fn store_again(&self, key: &str, uid: &str, version: &str) -> Result<(), Error> {
+        let same = json!({"metadata": {"uid": uid, "resourceVersion": version}});
+        self.write(key, Part::Main, Verb::MergePatch, &same).await.map(drop)
+    }
+}
+
 /// Fields for an object of a kind whose schema is not ours.
 #[derive(Clone, Debug)]
 pub struct Merge {

@@ -20,6 +20,7 @@ fn options() -> AwsOptions {
         leak_scan_regions: BTreeSet::new(),
         plan_only: false,
         rates: aws::Rates::default(),
+        idle_read_qps: 2.0,
     }
 }
 
