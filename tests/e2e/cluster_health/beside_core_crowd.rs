@@ -182,3 +182,21 @@ async fn no_condition_of_1000_clusters_is_lost_while_the_core_is_killed() {
     assert!(!events.contains("ConditionOwnedByOther"), "{events}");
     drop(manager);
 }
+
+#[test]
+fn a_condition_that_is_lost_or_older_than_before_is_noticed() {
+    let at = |second: u32| format!("2026-01-01T00:00:{second:02}Z");
+    let cluster = |conditions: Value| json!({"metadata": {"name": "a"}, "status": {"conditions": conditions}});
+    let healthy = |second| json!({"type": HEALTHY, "lastTransitionTime": at(second)});
+    let mirrored = |round: u32| json!({"type": MIRRORED, "message": format!("round {round}")});
+    let mut ledger = Ledger::default();
+    ledger.take(&cluster(json!([healthy(1), mirrored(1)])));
+    ledger.take(&cluster(json!([healthy(2), mirrored(2)])));
+    assert_eq!(ledger.lost, [""; 0]);
+    ledger.take(&cluster(json!([healthy(1), mirrored(2)])));
+    ledger.take(&cluster(json!([healthy(1), mirrored(1)])));
+    assert_eq!(ledger.lost.len(), 2);
+    ledger.take(&cluster(json!([mirrored(1)])));
+    ledger.take(&cluster(json!([])));
+    assert_eq!(ledger.lost.len(), 4);
+}
