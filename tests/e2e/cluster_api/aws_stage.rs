@@ -42,12 +42,17 @@ impl Deref for Stage {
 impl Stage {
     /// Starts a stage; `None`, with a message, where the tests on moto are left out.
     pub(crate) async fn set() -> Option<Self> {
+        Self::set_at(Scene::set).await
+    }
+
+    /// Like [`Self::set`], with this scene.
+    pub(crate) async fn set_at(scene: impl AsyncFnOnce() -> Scene) -> Option<Self> {
         if tests::moto::is_left_out() {
             return None;
         }
         let moto = Moto::start().await;
         let proxy = AwsProxy::start(&moto).await;
-        Some(Self { scene: Scene::set().await, proxy, _moto: moto })
+        Some(Self { scene: scene().await, proxy, _moto: moto })
     }
 
     /// The product with an account of this AWS.

@@ -21,6 +21,14 @@ const KINDS: &str = "clusters.cluster.x-k8s.io,machines.cluster.x-k8s.io,\
 /// Kinds without a namespace.
 const IDENTITIES: &str =
     "awsclustercontrolleridentities,awsclusterroleidentities,awsclusterstaticidentities";
+const INFRASTRUCTURE: &str = "infrastructure.cluster.x-k8s.io";
+/// Our kinds that the core does not have.
+pub(crate) const OUR_KINDS: [&str; 4] = [
+    "awsclusters",
+    "awsclustercontrolleridentities",
+    "awsclusterroleidentities",
+    "awsclusterstaticidentities",
+];
 /// User that the controllers work as.
 const ACCOUNT: &str = "system:serviceaccount:kube-system:cluster-api-infrastructure-controller";
 const OLDER: &str = "infrastructure.cluster.x-k8s.io/v1alpha2";
@@ -34,17 +42,38 @@ pub(crate) async fn hub() -> Lent<Kubectl> {
         rights_are_known(&hub).await;
         hub
     };
-    let clean = async |hub: &Kubectl| {
-        hub.run(&format!("delete {KINDS} --all -n default --wait=false"));
-        // The product is not there any more to let go of them.
-        for held in hub.run(&format!("get {KINDS} -n default -o name")).lines() {
-            let none = r#"{"metadata":{"finalizers":null}}"#;
-            hub.run(&format!("patch {held} -n default --type=merge -p {none}"));
+    HUBS.lend(make, async |hub: &Kubectl| clean(hub)).await
+}
+
+/// A management cluster for one test with the kinds of Cluster API's own core in place of ours.
+pub(crate) async fn hub_of_core() -> Lent<Kubectl> {
+    static HUBS: Pool<Kubectl> = Pool::new();
+    let make = async || {
+        let hub = Kubectl::without_crds().await;
+        for kind in OUR_KINDS {
+            hub.run(&format!("apply -f config/crd/{INFRASTRUCTURE}_{kind}.yaml"));
         }
-        hub.run(&format!("delete {KINDS} --all -n default"));
-        hub.run(&format!("delete {IDENTITIES} --all"));
+        hub.run("apply -f config/rbac/cluster-api.yaml");
+        rights_are_known(&hub).await;
+        hub
+    };
+    let clean = async |hub: &Kubectl| {
+        // The core is not there any more to answer them.
+        hub.run("delete mutatingwebhookconfigurations,validatingwebhookconfigurations --all");
+        clean(hub);
     };
     HUBS.lend(make, clean).await
+}
+
+fn clean(hub: &Kubectl) {
+    hub.run(&format!("delete {KINDS} --all -n default --wait=false"));
+    // The product is not there any more to let go of them.
+    for held in hub.run(&format!("get {KINDS} -n default -o name")).lines() {
+        let none = r#"{"metadata":{"finalizers":null}}"#;
+        hub.run(&format!("patch {held} -n default --type=merge -p {none}"));
+    }
+    hub.run(&format!("delete {KINDS} --all -n default"));
+    hub.run(&format!("delete {IDENTITIES} --all"));
 }
 
 /// The API server hears of roles by its own watches.
@@ -101,7 +130,11 @@ impl Deref for Scene {
 
 impl Scene {
     pub(crate) async fn set() -> Self {
-        let hub = hub().await;
+        Self::at(hub().await).await
+    }
+
+    /// A scene at this management cluster.
+    pub(crate) async fn at(hub: Lent<Kubectl>) -> Self {
         let client = hub.plane.client().await;
         Self { hub, client }
     }

@@ -74,14 +74,14 @@ impl Scene {
 }
 
 /// An account whose kubeconfig the core can use, too.
-async fn admin(member: &ControlPlane) -> Account {
+pub(crate) async fn admin(member: &ControlPlane) -> Account {
     let account = Account::of(member).await;
     account.make_admin().await;
     account
 }
 
 /// The CRDs of the core, and those of a provider of infrastructure and one of control planes.
-fn install(hub: &Kubectl) -> ClusterApiCore {
+pub(crate) fn install(hub: &Kubectl) -> ClusterApiCore {
     for (group, kind) in GROUPS {
         let singular = kind.to_lowercase();
         hub.create(&json!({
@@ -97,7 +97,7 @@ fn install(hub: &Kubectl) -> ClusterApiCore {
 }
 
 /// What providers have made for a Cluster.
-fn provided(name: &str, port: u16) -> [Value; 2] {
+pub(crate) fn provided(name: &str, port: u16) -> [Value; 2] {
     let done = |kind: &str| {
         json!([{"type": kind, "status": "True", "reason": kind, "message": "",
         "lastTransitionTime": "2026-01-01T00:00:00Z"}])
@@ -114,7 +114,7 @@ fn provided(name: &str, port: u16) -> [Value; 2] {
 }
 
 /// A Cluster with our gate.
-fn cluster(name: &str) -> Value {
+pub(crate) fn cluster(name: &str) -> Value {
     let [infrastructure, control_plane] =
         GROUPS.map(|(group, kind)| json!({"apiGroup": group, "kind": kind, "name": name}));
     json!({
@@ -125,7 +125,7 @@ fn cluster(name: &str) -> Value {
     })
 }
 
-fn secret(cluster: &str, kubeconfig: &str) -> Value {
+pub(crate) fn secret(cluster: &str, kubeconfig: &str) -> Value {
     json!({
         "apiVersion": "v1", "kind": "Secret", "type": "cluster.x-k8s.io/secret",
         "metadata": {"name": format!("{cluster}-kubeconfig"), "namespace": NAMESPACE,

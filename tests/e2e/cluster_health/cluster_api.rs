@@ -52,9 +52,14 @@ pub(crate) fn start(hub: &Kubectl, planted: &Planted, flags: &[&str]) -> Discree
 
 /// What the control plane provider keeps in the Secret of a Cluster.
 pub(crate) fn kubeconfig(member: &ControlPlane, user: &Value) -> String {
+    kubeconfig_at(member.url(), member, user)
+}
+
+/// Like [`kubeconfig`], for the member at another address.
+pub(crate) fn kubeconfig_at(url: &str, member: &ControlPlane, user: &Value) -> String {
     use base64::Engine as _;
     let ca = base64::engine::general_purpose::STANDARD.encode(member.ca_pem());
-    let server = json!({"server": member.url(), "certificate-authority-data": ca});
+    let server = json!({"server": url, "certificate-authority-data": ca});
     let config = json!({
         "apiVersion": "v1", "kind": "Config", "current-context": "admin@one",
         "clusters": [{"name": "one", "cluster": server}],

@@ -9,6 +9,7 @@
 mod audit;
 mod beats;
 mod beside_core;
+mod beside_core_crowd;
 mod certificates;
 mod checks;
 mod cluster_api;

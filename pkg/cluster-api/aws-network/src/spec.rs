@@ -207,7 +207,7 @@ pub struct Spec {
     pub prune_subnets: bool,
     /// The load balancer; none when the endpoint is given from outside.
     pub load_balancer: Option<LoadBalancerSpec>,
-    /// The endpoint was published: a new load balancer would have another name.
+    /// The name of the load balancer was published: a new load balancer would have another name.
     pub endpoint_published: bool,
     /// A lost load balancer may be replaced all the same.
     pub allow_load_balancer_recreate: bool,

@@ -39,7 +39,8 @@ pub(crate) const CONTROL_PLANE_LABEL: &str = "cluster.x-k8s.io/control-plane";
 pub(crate) const WATCH_FILTER_LABEL: &str = "cluster.x-k8s.io/watch-filter";
 /// Annotation of objects that must not be changed for now.
 pub(crate) const PAUSED_ANNOTATION: &str = "cluster.x-k8s.io/paused";
-/// Annotation of infrastructure that is made by somebody else, whatever its value.
+/// Annotation of infrastructure that is made by somebody else, whatever its value. The text of the contract calls it
+/// a label, and the core's code reads the annotation, so a label of this name means the same.
 pub(crate) const MANAGED_BY_ANNOTATION: &str = "cluster.x-k8s.io/managed-by";
 /// On a Cluster: the dialect in which it was written, `v1alpha2` or `v1beta2`; it never changes.
 pub(crate) const DIALECT_ANNOTATION: &str = "infra-controller-manager/dialect";

@@ -87,7 +87,7 @@ pub(crate) fn read(spec: &AwsClusterSpec, given: &Circumstances) -> Result<Wante
     let none = Network::default();
     let network = spec.network().unwrap_or(&none);
     let vpc = network.vpc.clone().unwrap_or_default();
-    let endpoint_published = spec.control_plane_endpoint.as_ref().is_some_and(Endpoint::is_set);
+    let endpoint_published = spec.control_plane_endpoint.as_ref().is_some_and(is_of_load_balancer);
     let read = Spec {
         identity: given.identity.clone(),
         namespace: given.namespace.clone(),
@@ -127,6 +127,11 @@ pub(crate) fn read(spec: &AwsClusterSpec, given: &Circumstances) -> Result<Wante
     } else {
         Err(errors)
     }
+}
+
+/// Whether clients know the API server by the name that AWS has given a load balancer, and not by a name of the user.
+fn is_of_load_balancer(endpoint: &Endpoint) -> bool {
+    endpoint.host.split('.').any(|label| label.eq_ignore_ascii_case("elb"))
 }
 
 /// Whether subnets have to be chosen, for which the zones of the region count.

@@ -37,7 +37,9 @@ impl Reconcile for AwsClusters {
             self.metrics.forget(key);
             return Ok(Next::Done);
         };
-        if object.metadata.annotations.contains_key(MANAGED_BY_ANNOTATION) {
+        let metadata = &object.metadata;
+        let marks = [&metadata.annotations, &metadata.labels];
+        if marks.iter().any(|it| it.contains_key(MANAGED_BY_ANNOTATION)) {
             // Another program manages it: no finalizer, no call to AWS, no status.
             self.reconciliations.forget(key);
             self.metrics.forget(key);

@@ -56,6 +56,21 @@ fn the_sample_is_six_subnets_in_three_zones_with_the_defaults_of_its_dialect() {
     assert_eq!(desired.subnets.len(), 6);
 }
 
+#[test]
+fn an_endpoint_of_the_user_is_no_load_balancer_that_is_lost() {
+    let is_published = |host: &str| {
+        let endpoint = json!({"host": host, "port": 6443});
+        let spec = json!({"region": "us-east-2", "controlPlaneEndpoint": endpoint});
+        wanted(spec, NEWER).unwrap().spec.endpoint_published
+    };
+    for host in ["a-1.us-east-2.elb.amazonaws.com", "a-1.elb.cn-north-1.amazonaws.com.cn"] {
+        assert!(is_published(host), "{host}");
+    }
+    for host in ["api.example.org", "elb-of-one.example.org", "10.0.0.1", ""] {
+        assert!(!is_published(host), "{host}");
+    }
+}
+
 /// Both dialects describe one network.
 #[test]
 fn both_dialects_mean_the_same() {
