@@ -65,7 +65,8 @@ impl Server {
         !self.comparisons.is_empty()
     }
 
-    async fn any_call(&mut self) -> Call {
+    /// The next request.
+    pub(crate) async fn any_call(&mut self) -> Call {
         let call = timeout(PATIENCE, self.calls.next()).await;
         let call = call.expect("the informer must send another request");
         let query = form_urlencoded::parse(call.asked.query().as_bytes()).into_owned().collect();

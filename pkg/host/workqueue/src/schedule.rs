@@ -264,4 +264,4 @@ impl<K: Key> Quarantine<K> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

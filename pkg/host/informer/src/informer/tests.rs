@@ -11,6 +11,7 @@ use crate::testing::Server;
 
 mod breaches;
 mod decoding;
+mod explored;
 mod failures;
 mod history;
 mod lists;

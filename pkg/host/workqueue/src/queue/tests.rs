@@ -1,5 +1,7 @@
 //! The contract of the queue, clause by clause. Time is paused: it moves only when all wait.
 
+mod explored;
+
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use prometheus::{Registry, TextEncoder};

@@ -1,6 +1,7 @@
 //! The schedule against a naive model: random sequences of everything that can happen to a key.
 
 use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash as _};
 use std::time::Duration;
 
 use proptest::prelude::*;
@@ -35,22 +36,22 @@ fn step() -> impl Strategy<Value = Step> {
 
 /// Model of the promises about a key.
 #[derive(Debug, Default, Clone)]
-struct Model {
-    in_hand: bool,
+pub(crate) struct Naive {
+    pub(crate) in_hand: bool,
     /// The key was added and has not been taken since.
-    wanted: bool,
+    pub(crate) wanted: bool,
     /// Time at which the key comes back.
-    returns: Option<u64>,
+    pub(crate) returns: Option<u64>,
     kept_away_until: u64,
     panics: u32,
 }
 
-impl Model {
-    fn is_takeable(&self) -> bool {
+impl Naive {
+    pub(crate) fn is_takeable(&self) -> bool {
         self.wanted && !self.in_hand
     }
 
-    fn want(&mut self, now: u64) {
+    pub(crate) fn want(&mut self, now: u64) {
         if now < self.kept_away_until {
             self.come_back(self.kept_away_until);
         } else {
@@ -58,11 +59,11 @@ impl Model {
         }
     }
 
-    fn come_back(&mut self, at: u64) {
+    pub(crate) fn come_back(&mut self, at: u64) {
         self.returns = Some(self.returns.map_or(at, |sooner| sooner.min(at)));
     }
 
-    fn pass(&mut self, now: u64) {
+    pub(crate) fn pass(&mut self, now: u64) {
         if self.returns.is_some_and(|at| at <= now) {
             self.returns = None;
             self.want(now);
@@ -77,9 +78,28 @@ impl Model {
     }
 }
 
+impl Schedule<u8> {
+    /// Adds what its future depends on while no key panics or is put back: the order of keys, and times to come.
+    pub(crate) fn hash_into(
+        &self,
+        now: Instant,
+        name: impl Fn(&u8) -> u8,
+        hasher: &mut DefaultHasher,
+    ) {
+        let Self { state, delays, quarantine: _, closed } = self;
+        closed.hash(hasher);
+        state.hash_into(&name, hasher);
+        let Delays { due, by_time, arrivals: _ } = delays;
+        for key in by_time.values() {
+            let (Return { at, lane, since: _ }, _) = due[key];
+            (name(key), at - now, lane == Lane::Added).hash(hasher);
+        }
+    }
+}
+
 struct Both {
     schedule: Schedule<u8>,
-    keys: BTreeMap<u8, Model>,
+    keys: BTreeMap<u8, Naive>,
     in_hand: Vec<u8>,
     start: Instant,
     now: u64,
@@ -90,7 +110,7 @@ impl Both {
         self.start + Duration::from_secs(self.now)
     }
 
-    fn model(&mut self, key: u8) -> &mut Model {
+    fn model(&mut self, key: u8) -> &mut Naive {
         self.keys.entry(key).or_default()
     }
 
@@ -156,7 +176,7 @@ impl Both {
         let at = self.at();
         match self.schedule.take(at) {
             Taken::Nothing => {
-                assert!(!self.keys.values().any(Model::is_takeable), "missed: {:?}", self.keys);
+                assert!(!self.keys.values().any(Naive::is_takeable), "missed: {:?}", self.keys);
             }
             Taken::Key { key, .. } => {
                 let model = self.model(key);

@@ -1,6 +1,23 @@
+use std::hash::{DefaultHasher, Hash as _};
 use std::time::Duration;
 
 use super::*;
+
+impl State<u8> {
+    /// Adds what its future depends on while no key is put back: an age decides by its order alone.
+    pub(crate) fn hash_into(&self, name: impl Fn(&u8) -> u8, hasher: &mut DefaultHasher) {
+        let Self { epoch: _, added: _, returned: _, waiting, in_hand, arrivals: _, added_in_a_row } =
+            self;
+        let mut in_order: Vec<(&u8, &Waiting)> = waiting.iter().collect();
+        in_order.sort_unstable_by_key(|(_, waiting)| waiting.order);
+        for (key, waiting) in in_order {
+            (name(key), waiting.lane == Lane::Added).hash(hasher);
+        }
+        let mut held: Vec<u8> = in_hand.keys().map(name).collect();
+        held.sort_unstable();
+        (waiting.len(), held, (*added_in_a_row).min(ADDED_IN_A_ROW)).hash(hasher);
+    }
+}
 
 fn take_all(state: &mut State<&'static str>) -> Vec<&'static str> {
     let mut order = Vec::new();

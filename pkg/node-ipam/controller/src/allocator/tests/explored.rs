@@ -2,6 +2,7 @@
 
 mod action;
 mod process;
+mod source;
 mod store;
 mod world;
 
@@ -9,6 +10,7 @@ use std::collections::BTreeMap;
 
 use action::Action;
 use process::Process;
+use source::Source;
 use state_explorer::{Explored, Model as _, explore};
 use world::{Assumption, Bounds, Budget, World};
 
@@ -18,15 +20,19 @@ const STATES: usize = 20_000;
 const SETTLE_EVERY: u64 = 16;
 
 const NOTHING: Budget =
-    Budget { crashes: 0, faults: 0, deletions: 0, foreign: 0, deposed: 0, restores: 0 };
+    Budget { crashes: 0, faults: 0, deletions: 0, foreign: 0, deposed: 0, restores: 0, drains: 0 };
 
 /// Two blocks.
-const TWO: &str = "10.0.0.0/29";
+const TWO: Source = Source::Flags(&[("10.0.0.0/29", 30)]);
 /// One block.
-const ONE: &str = "10.0.0.0/30";
+const ONE: Source = Source::Flags(&[("10.0.0.0/30", 30)]);
+/// Two blocks of IPv4, and one of IPv6.
+const FAMILIES: Source = Source::Flags(&[("10.0.0.0/29", 30), ("fd00::/64", 64)]);
+/// A block of each.
+const CLUSTER_CIDRS: Source = Source::ClusterCidrs(&["10.0.0.0/28", "10.0.0.16/28"]);
 
-fn bounds(nodes: usize, cluster_cidr: &'static str) -> Bounds {
-    Bounds { nodes, pool: (cluster_cidr, 30), lag: 2, without: None }
+fn bounds(nodes: usize, source: Source) -> Bounds {
+    Bounds { nodes, source, lag: 2, without: None }
 }
 
 impl World {
@@ -66,13 +72,13 @@ impl World {
         let kept = |process: &Process| -> BTreeMap<_, _> {
             process.claims().into_iter().filter(|(uid, _)| !may_hold(uid)).collect()
         };
-        let next = Process::start(bounds.pools(), store, *now);
+        let next = Process::start(bounds.source, store, *now);
         if kept(process) != kept(&next) {
             return Err(format!("{:?} are claimed, {:?} used", process.claims(), next.claims()));
         }
         let waits = nodes().find(|it| it.block.is_none() && !it.deleting);
         match waits {
-            Some(node) if process.allocator.ledger.pools()[0].free() > 0 => {
+            Some(node) if process.has_free() => {
                 Err(format!("{} has no block, and one is free", node.id))
             }
             _ => Ok(()),
@@ -90,10 +96,12 @@ fn explored(claims: &str, bounds: Bounds, left: Budget) -> Explored<Action> {
 
 /// The bounds of an exploration in words.
 fn described(bounds: Bounds, left: Budget) -> String {
-    let Budget { crashes, faults, deletions, foreign, deposed, restores } = left;
+    let Budget { crashes, faults, deletions, foreign, deposed, restores, drains } = left;
     let limits = [
         (bounds.nodes, "Node"),
-        (bounds.pools()[0].blocks().try_into().unwrap_or_default(), "block"),
+        (bounds.source.blocks().len(), "block"),
+        (bounds.source.families(), "family"),
+        (bounds.source.cluster_cidrs(), "ClusterCIDR"),
         (bounds.lag, "late event"),
         (faults.into(), "fault"),
         (crashes.into(), "crash"),
@@ -101,6 +109,7 @@ fn described(bounds: Bounds, left: Budget) -> String {
         (foreign.into(), "foreign write"),
         (deposed.into(), "stopped leader"),
         (restores.into(), "restore of etcd"),
+        (drains.into(), "drain"),
     ];
     let present = limits.iter().filter(|(number, _)| *number > 0);
     present.map(|(number, what)| format!("{what}: {number}")).collect::<Vec<_>>().join(", ")
@@ -149,6 +158,47 @@ fn a_block_that_another_allocator_sets_at_any_moment_costs_nobody_another_one() 
     let explored = explored("C1", bounds(2, TWO), left);
     assert_happened(&explored, &FAULTS);
     assert_happened(&explored, &["set by another allocator"]);
+}
+
+/// `rule:block-has-one-holder`, `rule:no-block-is-lost`
+#[test]
+fn a_node_gets_a_block_of_each_family_or_none() {
+    let left = Budget { faults: 1, deletions: 1, ..NOTHING };
+    let bounds = Bounds { lag: 1, ..bounds(2, FAMILIES) };
+    let explored = explored("C1, C2, C4", bounds, left);
+    assert_happened(&explored, &FAULTS);
+    assert_happened(&explored, &["delete", "remove"]);
+}
+
+/// `rule:block-has-one-holder`, `rule:no-block-is-lost`
+#[test]
+fn two_cluster_cidrs_give_no_block_twice_and_lose_none() {
+    let left = Budget { faults: 1, crashes: 1, ..NOTHING };
+    let explored = explored("C1, C2, C4, C6", bounds(2, CLUSTER_CIDRS), left);
+    assert_happened(&explored, &FAULTS);
+    assert_happened(&explored, &["crash", "start"]);
+}
+
+/// `rule:cluster-cidr-outlives-its-claims`
+#[test]
+fn a_cluster_cidr_that_drains_at_any_moment_gives_out_nothing_and_loses_nothing() {
+    let left = Budget { faults: 1, drains: 1, ..NOTHING };
+    let bounds = Bounds { lag: 1, ..bounds(2, CLUSTER_CIDRS) };
+    let explored = explored("C1, C2, C4", bounds, left);
+    assert_happened(&explored, &FAULTS);
+    assert_happened(&explored, &["drain"]);
+}
+
+#[test]
+#[ignore = "a million states"]
+fn three_nodes_share_blocks_of_two_families_and_of_two_cluster_cidrs() {
+    let left = Budget { faults: 1, crashes: 1, deletions: 1, ..NOTHING };
+    for source in [FAMILIES, CLUSTER_CIDRS] {
+        let drains = u8::from(!source.is_flags());
+        let left = Budget { drains, ..left };
+        let explored = explore(World::new(bounds(3, source), left), 1_000_000, SETTLE_EVERY);
+        explored.report("C1, C2, C3, C4", &described(bounds(3, source), left));
+    }
 }
 
 #[test]

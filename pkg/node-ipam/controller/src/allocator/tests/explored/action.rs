@@ -10,6 +10,8 @@ pub(super) enum Action {
     Remove(usize),
     /// Another allocator gives it the block of this number.
     SetByOther(usize, usize),
+    /// A ClusterCIDR drains, and the process is told at once.
+    Drain(usize),
     /// The process gets the next event.
     Watch,
     /// A worker takes the key of a Node.
@@ -70,6 +72,7 @@ impl Action {
             Self::Delete(_) => "delete",
             Self::Remove(_) => "remove",
             Self::SetByOther(..) => "set by another allocator",
+            Self::Drain(_) => "drain",
             Self::Watch => "watch",
             Self::Work(_) => "work",
             Self::Send(_) => "send",

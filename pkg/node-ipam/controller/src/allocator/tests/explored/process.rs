@@ -3,12 +3,15 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::hash::{DefaultHasher, Hash as _};
+use std::sync::Arc;
 use std::time::Duration;
 
 use cidr::{IpNet, Pool};
+use kube_api::LabelledNode;
 use tokio::time::Instant;
 
-use super::store::{Event, Id, Shown, Store};
+use super::source::Source;
+use super::store::{Block, Event, Id, Shown, Store};
 use crate::allocator::unassigned::Phase;
 use crate::allocator::{AfterRead, Allocator, Assignment, Owner};
 
@@ -26,7 +29,7 @@ pub(super) enum Worker {
     /// Waits for its turn to send.
     Ready {
         id: Id,
-        block: IpNet,
+        block: Block,
     },
     /// Waits for the answer to a PATCH.
     Waiting,
@@ -42,6 +45,8 @@ pub(super) struct Absent;
 /// All that a process knows.
 #[derive(Clone)]
 pub(super) struct Process {
+    source: Source,
+    draining: [bool; 2],
     pub(super) allocator: Allocator,
     /// Its cache.
     pub(super) shown: [Option<Shown>; 3],
@@ -54,16 +59,24 @@ pub(super) struct Process {
 
 impl Process {
     /// A process that has listed all Nodes.
-    pub(super) fn start(pools: Vec<Pool>, store: &Store, now: Instant) -> Self {
-        let mut allocator = Allocator::new(pools, &[]);
+    pub(super) fn start(source: Source, store: &Store, now: Instant) -> Self {
+        let mut allocator = source.allocator(store.draining);
         allocator.set_in_list(true);
         for shown in store.nodes.iter().flatten() {
-            drop(allocator.observe(&shown.node(), now));
+            drop(allocator.observe(&labelled(shown), now));
         }
         allocator.set_in_list(false);
         let shown = store.nodes;
         let workers = [Worker::Idle; 3];
-        Self { allocator, shown, events: VecDeque::new(), workers, is_doubted: false }
+        Self {
+            source,
+            draining: store.draining,
+            allocator,
+            shown,
+            events: VecDeque::new(),
+            workers,
+            is_doubted: false,
+        }
     }
 
     /// Takes in the next event.
@@ -71,7 +84,7 @@ impl Process {
         match self.events.pop_front() {
             Some(Event::Seen(shown)) => {
                 self.shown[shown.id.name] = Some(shown);
-                drop(self.allocator.observe(&shown.node(), now));
+                drop(self.allocator.observe(&labelled(&shown), now));
             }
             Some(Event::Gone(id)) => {
                 self.shown[id.name] = None;
@@ -88,7 +101,7 @@ impl Process {
             self.workers[name] = if unresolved {
                 Worker::Reading { id, begun: now, read: None, resend: true }
             } else {
-                Worker::Ready { id, block: cidrs[0] }
+                Block::of(&cidrs).map_or(Worker::Idle, |block| Worker::Ready { id, block })
             };
         }
     }
@@ -102,7 +115,7 @@ impl Process {
         match read {
             Ok(shown) if shown.id == id && shown.block.is_none() => {
                 let (after, _) = self.allocator.read_empty(&id.uid(), begun, now);
-                let block = self.allocator.claim(&id.uid()).first().copied();
+                let block = Block::of(self.allocator.claim(&id.uid()));
                 if after == AfterRead::Send
                     && resend
                     && let Some(block) = block
@@ -128,7 +141,7 @@ impl Process {
         let Allocator { ledger, unassigned, .. } = &self.allocator;
         let starved = unassigned.values().filter(|it| matches!(it.phase, Phase::Starved(_)));
         if let Some(node) = starved.clone().next()
-            && ledger.pools()[0].free() > 0
+            && self.has_free()
         {
             return Err(format!("Node {} waits while a block is free", node.name));
         }
@@ -139,11 +152,25 @@ impl Process {
                 used += usize::from(others.first().is_some_and(|it| it.0 == owner(&uid)));
             }
         }
-        let marked = ledger.pools()[0].used();
+        let marked: u128 = ledger.pools().iter().map(Pool::used).sum();
         if u128::try_from(used).ok() != Some(marked) || ledger.len() > self.known().len() {
             return Err(format!("{marked} blocks are used, and claims are on {used}"));
         }
         Ok(())
+    }
+
+    /// Whether a Node without a block can get one.
+    pub(super) fn has_free(&self) -> bool {
+        let pools = self.allocator.ledger.pools().iter().zip(self.draining);
+        let mut pools = pools.map(|(pool, drains)| pool.free() > 0 && !drains);
+        // A block of each pool of the flags, or of one ClusterCIDR.
+        if self.source.is_flags() { pools.all(|it| it) } else { pools.any(|it| it) }
+    }
+
+    /// A ClusterCIDR drains from now on.
+    pub(super) fn drain(&mut self, number: usize) {
+        self.draining[number] = true;
+        self.source.see(&mut self.allocator, number, true);
     }
 
     /// The UIDs of all Nodes that it knows of.
@@ -167,7 +194,7 @@ impl Process {
 
     /// Adds all that its future depends on. What is only told, in events and metrics, is left out.
     pub(super) fn hash_into(&self, hasher: &mut DefaultHasher, now: Instant) {
-        let Self { allocator, shown, events, workers, is_doubted } = self;
+        let Self { source: _, draining: _, allocator, shown, events, workers, is_doubted } = self;
         (shown, events, is_doubted).hash(hasher);
         for worker in workers {
             match *worker {
@@ -219,6 +246,10 @@ impl Process {
             }
         }
     }
+}
+
+fn labelled(shown: &Shown) -> LabelledNode {
+    LabelledNode { node: shown.node(), marks: Some(Arc::default()) }
 }
 
 fn ticket(phase: &Phase) -> Option<u64> {

@@ -36,11 +36,48 @@ impl Id {
 
 const NAMES: [&str; 3] = ["a", "b", "c"];
 
+/// The pod CIDRs of a Node: one of each family.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Block([Option<IpNet>; 2]);
+
+impl Block {
+    /// None of no CIDR.
+    pub(super) fn of(cidrs: &[IpNet]) -> Option<Self> {
+        cidrs.first().map(|first| Self([Some(*first), cidrs.get(1).copied()]))
+    }
+
+    pub(super) fn cidrs(self) -> Vec<IpNet> {
+        self.0.into_iter().flatten().collect()
+    }
+
+    pub(super) fn overlaps(self, other: Self) -> bool {
+        let pairs = self
+            .0
+            .iter()
+            .flatten()
+            .flat_map(|it| other.0.iter().flatten().map(move |theirs| (it, theirs)));
+        pairs.into_iter().any(|(ours, theirs)| ours == theirs)
+    }
+}
+
+impl std::fmt::Display for Block {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let cidrs: Vec<String> = self.cidrs().iter().map(ToString::to_string).collect();
+        f.write_str(&cidrs.join(", "))
+    }
+}
+
+impl std::fmt::Debug for Block {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{self}")
+    }
+}
+
 /// A Node as a read or an event shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Shown {
     pub(super) id: Id,
-    pub(super) block: Option<IpNet>,
+    pub(super) block: Option<Block>,
     pub(super) deleting: bool,
 }
 
@@ -52,7 +89,12 @@ impl Shown {
             resource_version: 1,
             deleting: self.deleting,
             is_selected: true,
-            pod_cidrs: self.block.iter().map(cidr::canonical).collect(),
+            pod_cidrs: self
+                .block
+                .iter()
+                .flat_map(|it| it.cidrs())
+                .map(|it| cidr::canonical(&it))
+                .collect(),
         }
     }
 }
@@ -79,7 +121,7 @@ pub(super) enum Place {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Request {
     pub(super) id: Id,
-    pub(super) block: IpNet,
+    pub(super) block: Block,
     /// When the server can no longer accept it, from now on.
     pub(super) left: Duration,
     pub(super) place: Place,
@@ -117,6 +159,8 @@ pub(super) struct Store {
     pub(super) requests: Vec<Request>,
     /// The next life of each name.
     lives: [u8; 3],
+    /// Which ClusterCIDRs drain.
+    pub(super) draining: [bool; 2],
     /// Nodes whose blocks another allocator set.
     pub(super) foreign: Vec<Id>,
 }
@@ -184,9 +228,9 @@ impl Store {
     }
 
     /// What each Node has or may get from a PATCH under way.
-    pub(super) fn held(&self) -> Vec<(Id, IpNet)> {
+    pub(super) fn held(&self) -> Vec<(Id, Block)> {
         let live: Vec<&Shown> = self.nodes.iter().flatten().collect();
-        let mut held: Vec<(Id, IpNet)> =
+        let mut held: Vec<(Id, Block)> =
             live.iter().filter_map(|it| Some((it.id, it.block?))).collect();
         let open = self.requests.iter().filter(|it| it.is_open());
         held.extend(open.filter_map(|request| {

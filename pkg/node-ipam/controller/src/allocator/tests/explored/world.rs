@@ -3,13 +3,13 @@
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::time::Duration;
 
-use cidr::{IpNet, Pool};
 use state_explorer::Model;
 use tokio::time::Instant;
 
 use super::action::Action;
 use super::process::{Absent, Process, Worker};
-use super::store::{Event, Id, PATCH_LIMIT, Place, Request, Shown, Store};
+use super::source::Source;
+use super::store::{Block, Event, Id, PATCH_LIMIT, Place, Request, Shown, Store};
 use crate::patch::Class;
 
 /// What may go wrong, and how often.
@@ -26,13 +26,15 @@ pub(super) struct Budget {
     pub(super) deposed: u8,
     /// Restores of etcd.
     pub(super) restores: u8,
+    /// ClusterCIDRs that drain.
+    pub(super) drains: u8,
 }
 
 /// What is the same in all states.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bounds {
     pub(super) nodes: usize,
-    pub(super) pool: (&'static str, u8),
+    pub(super) source: Source,
     /// Events that the watch is behind by at the most.
     pub(super) lag: usize,
     /// What does not hold of the rest of the world.
@@ -54,17 +56,8 @@ pub(super) enum Assumption {
 }
 
 impl Bounds {
-    pub(super) fn pools(&self) -> Vec<Pool> {
-        vec![Pool::new(cidr::parse(self.pool.0).unwrap(), self.pool.1, 16).unwrap()]
-    }
-
     fn has(&self, assumption: Assumption) -> bool {
         self.without != Some(assumption)
-    }
-
-    fn blocks(&self) -> impl Iterator<Item = IpNet> {
-        let pool = self.pools().remove(0);
-        (0..pool.blocks()).filter_map(move |index| pool.block(index))
     }
 }
 
@@ -76,14 +69,14 @@ pub(super) struct World {
     pub(super) store: Store,
     pub(super) process: Option<Process>,
     /// What a stopped process of an ended term is about to send.
-    pub(super) late: Vec<(Id, IpNet)>,
+    pub(super) late: Vec<(Id, Block)>,
     pub(super) now: Instant,
 }
 
 impl World {
     pub(super) fn new(bounds: Bounds, left: Budget) -> Self {
         let (store, now) = (Store::default(), Instant::now());
-        let process = Some(Process::start(bounds.pools(), &store, now));
+        let process = Some(Process::start(bounds.source, &store, now));
         Self { bounds, left, store, process, late: Vec::new(), now }
     }
 
@@ -135,13 +128,20 @@ impl World {
         // A read may have told that a Node is gone before the watch does.
         let others = process.shown.iter().flatten().filter(|it| it.id != id);
         let mut others = others.filter(|it| process.allocator.is_live(&it.id.uid()));
-        let taken = others.find(|it| it.block == Some(block)).copied();
+        let taken = others.find(|it| it.block.is_some_and(|it| it.overlaps(block))).copied();
         let until = now + PATCH_LIMIT;
-        let departure = process.allocator.begin_send(&id.uid(), &[block], now, until);
+        let departure = process.allocator.begin_send(&id.uid(), &block.cidrs(), now, until);
         process.workers[name] = if departure.is_some() { Worker::Waiting } else { Worker::Idle };
         if departure.is_some() {
             let (left, place) = (PATCH_LIMIT, Place::Wire);
             self.store.requests.push(Request { id, block, left, place, is_awaited: true });
+        }
+        let source = self.bounds.source;
+        if departure.is_some() && source.is_drained(block, self.store.draining) {
+            return Err(format!("{block} of a ClusterCIDR that drains is sent for {id}"));
+        }
+        if departure.is_some() && block.cidrs().len() != source.families().max(1) {
+            return Err(format!("{block} alone is sent for {id}"));
         }
         match taken.filter(|_| departure.is_some()) {
             Some(other) => Err(format!("{block} of {} is sent for {id}", other.id)),
@@ -188,6 +188,24 @@ impl World {
         }
     }
 
+    fn drain(&mut self, number: usize) {
+        self.left.drains -= 1;
+        self.store.draining[number] = true;
+        if let Some(process) = &mut self.process {
+            process.drain(number);
+        }
+    }
+
+    fn set_by_other(&mut self, name: usize, block: usize) {
+        self.left.foreign -= 1;
+        let block = self.bounds.source.blocks().get(block).copied();
+        let event = self.store.nodes[name].map(|it| {
+            self.store.foreign.push(it.id);
+            self.store.set(Shown { block, ..it })
+        });
+        self.tell(event);
+    }
+
     /// The process gets the answer to a PATCH, or knows that it will not.
     fn answer(&mut self, request: usize, class: Option<Class>) {
         self.store.requests[request].is_awaited = false;
@@ -216,7 +234,7 @@ impl World {
             for (other, theirs) in &held[..place] {
                 let is_ours =
                     !self.store.foreign.contains(one) && !self.store.foreign.contains(other);
-                if one != other && block == theirs && is_ours {
+                if one != other && block.overlaps(*theirs) && is_ours {
                     return Err(format!("{one:?} and {other:?} hold {block}"));
                 }
             }
@@ -254,7 +272,7 @@ impl Model for World {
             may(tells && is_first && left.deletions > 0, Action::Delete(name));
             may(tells && node.is_some_and(|it| it.deleting), Action::Remove(name));
             if left.foreign > 0 && tells && node.is_some_and(|it| it.block.is_none()) {
-                for block in 0..self.bounds.blocks().count() {
+                for block in 0..self.bounds.source.blocks().len() {
                     may(true, Action::SetByOther(name, block));
                 }
             }
@@ -289,6 +307,9 @@ impl Model for World {
         }
         may(left.restores > 0 && self.store.past.is_some(), Action::Restore);
         may(is_doubted, Action::Relist);
+        for number in 0..self.bounds.source.cluster_cidrs() {
+            may(left.drains > 0 && !self.store.draining[number], Action::Drain(number));
+        }
         actions
     }
 
@@ -309,16 +330,8 @@ impl Model for World {
                 let event = self.store.remove(name);
                 self.tell(event);
             }
-            Action::SetByOther(name, block) => {
-                self.left.foreign -= 1;
-                let block = self.bounds.blocks().nth(block);
-                let node = self.store.nodes[name];
-                let event = node.map(|it| {
-                    self.store.foreign.push(it.id);
-                    self.store.set(Shown { block, ..it })
-                });
-                self.tell(event);
-            }
+            Action::SetByOther(name, block) => self.set_by_other(name, block),
+            Action::Drain(number) => self.drain(number),
             Action::Apply(number) => {
                 let event = self.store.apply(number);
                 self.tell(event);
@@ -364,7 +377,7 @@ impl Model for World {
                 {
                     let _no_watch = self.store.apply(number);
                 }
-                self.process = Some(Process::start(self.bounds.pools(), &self.store, now));
+                self.process = Some(Process::start(self.bounds.source, &self.store, now));
             }
             Action::Depose => self.depose(),
             Action::SendLate(number) => {
@@ -375,7 +388,7 @@ impl Model for World {
             Action::Restore => self.restore(),
             Action::Relist => {
                 // All users of the cache begin anew with the list.
-                self.process = Some(Process::start(self.bounds.pools(), &self.store, now));
+                self.process = Some(Process::start(self.bounds.source, &self.store, now));
             }
             Action::Watch | Action::Work(_) | Action::TakeRead(_) => {
                 let Some(process) = &mut self.process else { return Ok(()) };
