@@ -50,6 +50,15 @@ async fn a_check_that_gates_makes_its_member_not_ready_after_three_failures_and_
         assert_eq!(scene.health("ns/a"), Some(expected), "{gates}");
         assert_eq!(scene.number(STATUS), Some(0.0));
         assert_eq!(events(&scene, "CheckFailed"), 1);
+        let page = scene.page("/debug", None).await;
+        let mut lines = page.lines().map(|line| line.rsplit("  ").next());
+        assert_eq!(
+            (lines.next(), lines.next()),
+            (Some(Some("CHECKS")), Some(Some("NodesUp"))),
+            "{page}"
+        );
+        let page = scene.page("/debug?format=json", None).await;
+        assert!(page.contains(r#""NodesUp": "failed""#), "{page}");
         assert_eq!(events(&scene, "ClusterNotReady"), usize::from(gates == "true"));
         let code = (gates == "true").then_some(Code::Check);
         assert_eq!(scene.last_code("ns/a"), code);
