@@ -125,6 +125,9 @@ async fn checks_follow_their_document_and_the_labels_of_the_member() {
     scene.add_with("ns/a", 1, |target| {
         target.labels.insert("tier".to_owned(), "a".to_owned());
     });
+    let member = scene.clusters.find(&*scene.flavour, "ns/a").unwrap();
+    let reports = member.view(|it| it.member.check_reports());
+    assert_eq!(reports.len(), 1, "a write before the next look keeps its condition");
     sleep(S(120)).await;
     assert_eq!(scene.health("ns/a"), Some(Health::NotReady));
     configure(&scene, "checks: []");
