@@ -13,9 +13,11 @@ use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
+use k8s_openapi::jiff::Timestamp;
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use rustls::ServerConfig;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+use serde_json::json;
 use tokio::io::AsyncReadExt as _;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::sleep;
@@ -30,6 +32,9 @@ const SHARED_ANSWER: Duration = Duration::from_millis(250);
 
 /// Path of a probe.
 const PROBED: &str = "/readyz";
+/// Nodes of a member with checks, and bytes of one.
+const NODES: usize = 10;
+const NODE_BYTES: usize = 4096;
 
 /// All members, which answer until this is dropped.
 pub(crate) struct Fleet {
@@ -41,6 +46,10 @@ pub(crate) struct Fleet {
     pub(crate) muted: AtomicBool,
     /// Filled when several processes share the members.
     pub(crate) probers: Probers,
+    /// Requests of checks.
+    pub(crate) check_requests: AtomicU64,
+    /// The list of Nodes of a member.
+    nodes: Bytes,
     answer_takes: Duration,
     port: u16,
     ca: String,
@@ -62,6 +71,8 @@ impl Fleet {
             outage: AtomicBool::new(false),
             muted: AtomicBool::new(false),
             probers: Probers::default(),
+            check_requests: AtomicU64::new(0),
+            nodes: nodes(if options.checks > 0 { NODES } else { 0 }),
             answer_takes: if options.shards > 1 { SHARED_ANSWER } else { Duration::ZERO },
             port,
             ca,
@@ -129,10 +140,39 @@ impl Fleet {
         if self.is_silent(member) {
             std::future::pending::<()>().await;
         }
-        // No Nodes: the product asks a member only for its health and for the list of Nodes.
-        let body = if path == PROBED { "ok" } else { r#"{"items":[]}"# };
-        Ok(Response::new(Full::new(Bytes::from_static(body.as_bytes()))))
+        if path == PROBED {
+            return Ok(Response::new(Full::new(Bytes::from_static(b"ok"))));
+        }
+        // The product asks a member for its health, for the list of Nodes, and for what its checks read.
+        self.check_requests.fetch_add(1, Ordering::Relaxed);
+        let body = match path {
+            "/api/v1/nodes" => self.nodes.clone(),
+            _ if path.ends_with("/leases") => leases(),
+            _ => Bytes::from_static(
+                br#"{"status":{"conditions":[{"type":"Available","status":"True"}]}}"#,
+            ),
+        };
+        Ok(Response::new(Full::new(body)))
     }
+}
+
+fn nodes(number: usize) -> Bytes {
+    let node = |number: usize| {
+        json!({
+            "metadata": {"name": format!("node-{number}"), "annotations": {"size": "x".repeat(NODE_BYTES)}},
+            "status": {"conditions": [{"type": "Ready", "status": "True"}]},
+        })
+    };
+    let items: Vec<_> = (0..number).map(node).collect();
+    json!({"items": items}).to_string().into()
+}
+
+/// All renewed now.
+fn leases() -> Bytes {
+    let now = format!("{:.6}", Timestamp::now());
+    let lease = |number: usize| json!({"metadata": {"name": format!("node-{number}")}, "spec": {"renewTime": now}});
+    let items: Vec<_> = (0..NODES).map(lease).collect();
+    json!({"items": items}).to_string().into()
 }
 
 /// 127.1.0.1 and on.

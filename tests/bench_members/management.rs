@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
 use futures::{StreamExt as _, TryStreamExt as _};
-use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::api::{ApiResource, DynamicObject, PostParams, WatchEvent, WatchParams};
 use kube::{Api, Client};
 use parking_lot::Mutex;
@@ -19,6 +19,8 @@ use tokio::time::sleep;
 use crate::fleet::Fleet;
 
 pub(crate) const NAMESPACE: &str = "kube-federation-system";
+/// The checks of members.
+pub(crate) const CHECKS: &str = "kube-federation-system/checks";
 /// Token in the Secret of all members; no other place may contain it.
 pub(crate) const TOKEN: &str = "planted-token-of-a-bench";
 
@@ -55,6 +57,26 @@ impl Management {
     /// Creates the namespace for the leases of replicas.
     pub(crate) fn make_room_for_leases(&self) -> anyhow::Result<()> {
         self.kubectl(&["apply", "-f", "config/rbac/cluster-health-shards.yaml"]).map(drop)
+    }
+
+    /// Makes the ConfigMap [`CHECKS`] with so many checks of each member.
+    pub(crate) async fn make_checks(&self, number: u32) -> anyhow::Result<()> {
+        let role = "config/rbac/namespaces/health-checks.yaml";
+        self.kubectl(&["apply", "-n", NAMESPACE, "-f", role])?;
+        let kinds = [
+            "nodesReady: {}",
+            "nodeLeases: {}",
+            "available: {kind: Deployment, namespace: kube-system, name: coredns}",
+        ];
+        let checks =
+            kinds.iter().zip(0..number).map(|(kind, at)| format!("- {{name: C{at}, {kind}}}\n"));
+        let config: ConfigMap = from_json(json!({
+            "metadata": {"name": "checks"},
+            "data": {"checks.yaml": format!("checks:\n{}", checks.collect::<String>())},
+        }))?;
+        let configs = Api::<ConfigMap>::namespaced(self.client.clone(), NAMESPACE);
+        configs.create(&PostParams::default(), &config).await?;
+        Ok(())
     }
 
     /// Output of kubectl for the administrator.

@@ -8,7 +8,7 @@ use tests::{Process, programs, usage};
 use tokio::time::sleep;
 
 use crate::fleet::Fleet;
-use crate::management::Management;
+use crate::management::{CHECKS, Management};
 use crate::options::Options;
 use crate::report::Report;
 
@@ -30,13 +30,20 @@ pub(crate) async fn measure(options: &Options) -> anyhow::Result<Report> {
     management.populate(&fleet, options.members).await?;
     management.watch();
     let rss_unconnected_bytes = unconnected(&fleet, &management, options).await?;
-    let manager = launch(&management, &[]);
+    let config = format!("--cluster-health-checks-config={CHECKS}");
+    let manager = if options.checks > 0 {
+        management.make_checks(options.checks).await?;
+        launch(&management, &[&config])
+    } else {
+        launch(&management, &[])
+    };
     let (first_round, first_results) = settle(&fleet, &management, options).await?;
     eprintln!("measuring for {:?}", options.length);
     fleet.ledger.begin();
     let counted = Counted::of(&manager).await;
     let (before, handshakes) =
         (usage::of(manager.pid())?, fleet.handshakes.load(Ordering::Relaxed));
+    let check_requests = fleet.check_requests.load(Ordering::Relaxed);
     let begin = Instant::now();
     sleep(options.length / 2).await;
     // Those with an outage wait for nothing that is measured of the healthy.
@@ -63,6 +70,7 @@ pub(crate) async fn measure(options: &Options) -> anyhow::Result<Report> {
     Ok(Report {
         members: options.members,
         silent: options.silent(),
+        affected: options.outage(),
         healthy_wait_max: healthy.last().copied().unwrap_or_default(),
         healthy_wait_p99: healthy.get(p99).copied().unwrap_or_default(),
         silent_wait_max: silent.last().copied().unwrap_or_default(),
@@ -80,6 +88,11 @@ pub(crate) async fn measure(options: &Options) -> anyhow::Result<Report> {
         writes: counted.writes,
         scrape,
         handshakes: fleet.handshakes.load(Ordering::Relaxed) - handshakes,
+        checks: options.checks,
+        check_runs: counted.check_runs,
+        check_runs_unpassed: counted.check_runs_unpassed,
+        check_runs_dropped: counted.check_runs_dropped,
+        check_requests: fleet.check_requests.load(Ordering::Relaxed) - check_requests,
         length,
     })
 }
@@ -180,6 +193,9 @@ struct Counted {
     transitions: f64,
     /// Probes that began more than a second after their time.
     late: f64,
+    check_runs: f64,
+    check_runs_unpassed: f64,
+    check_runs_dropped: f64,
 }
 
 impl Counted {
@@ -188,10 +204,14 @@ impl Counted {
         let sum = |name: &str, labels: &[_]| metrics.value(name, labels).unwrap_or_default();
         let lag = "clusterhealth_schedule_lag_seconds";
         let in_time = sum(&format!("{lag}_bucket"), &[("le", "1")]);
+        let runs = sum("clusterhealth_checks_total", &[]);
         Self {
             writes: sum("clusterhealth_status_writes_total", &[]),
             transitions: sum("clusterhealth_cluster_transitions_total", &[]),
             late: sum(&format!("{lag}_count"), &[]) - in_time,
+            check_runs: runs,
+            check_runs_unpassed: runs - sum("clusterhealth_checks_total", &[("outcome", "passed")]),
+            check_runs_dropped: sum("clusterhealth_checks_dropped_total", &[]),
         }
     }
 }
@@ -204,6 +224,9 @@ impl std::ops::Sub for Counted {
             writes: self.writes - before.writes,
             transitions: self.transitions - before.transitions,
             late: self.late - before.late,
+            check_runs: self.check_runs - before.check_runs,
+            check_runs_unpassed: self.check_runs_unpassed - before.check_runs_unpassed,
+            check_runs_dropped: self.check_runs_dropped - before.check_runs_dropped,
         }
     }
 }

@@ -18,6 +18,8 @@ One JSON line on standard output, progress on standard error.
                  turn meanwhile; --silent and --outage do not go with it (1)
   --rolls N      with --shards, instead: replicas whose leader probes all members are replaced one by one
                  by replicas that share, and those by such ones again, N times; --length is not used (0)
+  --checks N     so many checks of each member, one run of each in a minute, at most 3: ready Nodes, Leases of
+                 Nodes, a Deployment; a member has 10 Nodes of 4 KiB. Compare the CPU with a run without (0)
   -h, --help     this text
 
 The product is built from this checkout, with --release when this program was, or taken from
@@ -32,12 +34,14 @@ pub(crate) struct Options {
     pub(crate) length: Duration,
     pub(crate) shards: u32,
     pub(crate) rolls: u32,
+    pub(crate) checks: u32,
 }
 
 impl Options {
     /// `None` when help is asked for.
     pub(crate) fn parse(arguments: impl Iterator<Item = String>) -> anyhow::Result<Option<Self>> {
         let (mut members, mut length, mut shards, mut rolls) = (10_000, 600, 1, 0);
+        let mut checks = 0;
         let (mut silent, mut outage) = (None, None);
         let mut arguments = arguments.flat_map(|argument| match argument.split_once('=') {
             Some((flag, value)) => vec![flag.to_owned(), value.to_owned()],
@@ -52,6 +56,7 @@ impl Options {
                 "--length" => &mut length,
                 "--shards" => &mut shards,
                 "--rolls" => &mut rolls,
+                "--checks" => &mut checks,
                 other => bail!("unknown argument {other:?}"),
             };
             let value = arguments.next().with_context(|| format!("{flag} needs a number"))?;
@@ -65,12 +70,13 @@ impl Options {
             && length >= if shared { 10 } else { 180 }
             && (1..=8).contains(&shards)
             && (rolls == 0 || shared)
+            && checks <= if shared { 0 } else { 3 }
             && !(shared && (silent.is_some() || outage.is_some()));
         if !sensible {
             bail!("a number is out of its range");
         }
         let length = Duration::from_secs(u64::from(length));
-        Ok(Some(Self { members, silent_per_cent, outage_per_cent, length, shards, rolls }))
+        Ok(Some(Self { members, silent_per_cent, outage_per_cent, length, shards, rolls, checks }))
     }
 
     /// Members that never answer: those of the highest numbers.

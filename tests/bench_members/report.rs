@@ -23,6 +23,8 @@ const HEARTBEAT: Duration = Duration::from_secs(300);
 pub(crate) struct Report {
     pub(crate) members: u32,
     pub(crate) silent: u32,
+    /// Members that fall silent half-way.
+    pub(crate) affected: u32,
     pub(crate) healthy_wait_max: Duration,
     pub(crate) healthy_wait_p99: Duration,
     pub(crate) silent_wait_max: Duration,
@@ -44,6 +46,13 @@ pub(crate) struct Report {
     pub(crate) scrape: Duration,
     pub(crate) handshakes: u64,
     pub(crate) length: Duration,
+    /// Of each member.
+    pub(crate) checks: u32,
+    pub(crate) check_runs: f64,
+    pub(crate) check_runs_unpassed: f64,
+    pub(crate) check_runs_dropped: f64,
+    /// Requests that members got for them.
+    pub(crate) check_requests: u64,
 }
 
 impl Report {
@@ -92,8 +101,19 @@ impl Report {
             "scrape_seconds": seconds(self.scrape),
             "transitions": self.transitions,
             "tls_handshakes": self.handshakes,
+            "checks": self.checks,
+            "check_runs": self.check_runs,
+            "check_runs_not_passed": self.check_runs_unpassed,
+            "check_runs_dropped": self.check_runs_dropped,
+            "check_requests": self.check_requests,
         })
         .to_string()
+    }
+
+    /// Runs of checks that are expected of the members that answer, with room for those with an outage.
+    fn check_runs_wanted(&self) -> f64 {
+        let members = f64::from(self.members.saturating_sub(self.silent));
+        0.9 * f64::from(self.checks) * members * (self.length.as_secs_f64() / 60.0).floor()
     }
 
     /// The targets that were missed, as text.
@@ -133,6 +153,15 @@ impl Report {
         if self.recovery_after_probe_max.is_some_and(|time| time > RECOVERY_AFTER_PROBE) {
             let after = self.recovery_after_probe_max;
             faults.push(format!("a recovery was published {after:?} after its probe"));
+        }
+        if self.check_runs < self.check_runs_wanted() {
+            let (runs, wanted) = (self.check_runs, self.check_runs_wanted());
+            faults.push(format!("{runs} runs of checks instead of {wanted}"));
+        }
+        // One run of each member that falls silent may be under way then.
+        if self.check_runs_unpassed > f64::from(self.affected) || self.check_runs_dropped > 0.0 {
+            let (unpassed, dropped) = (self.check_runs_unpassed, self.check_runs_dropped);
+            faults.push(format!("{unpassed} runs of checks did not pass, {dropped} were dropped"));
         }
         faults
     }

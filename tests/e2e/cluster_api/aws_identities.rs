@@ -1,10 +1,14 @@
 //! AWSClusters with the credentials of upstream's identities, in several AWS accounts at once.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
+use tests::Stopwatch;
+use tests::aws_proxy::{Call, Fate};
 use tests::poll::poll;
 
 use crate::aws_accounts::{keys_of, says};
-use crate::aws_stage::{Stage, is_ready, ours, spec};
+use crate::aws_stage::{REGION, Stage, is_ready, ours, spec};
 use crate::scene::{AWS_CLUSTERS, CLUSTERS, cluster, condition};
 
 const ACCOUNT: &str = "aws.cluster.x-k8s.io/account-id";
@@ -152,8 +156,8 @@ async fn without_a_permitted_identity_nothing_is_written_and_a_deletion_names_it
     // STS refuses, as when the trust policy of the role was changed.
     stage.end(manager).await;
     stage.proxy.decide(|_, call| match &*call.action {
-        "AssumeRole" => tests::aws_proxy::Fate::Refuse("AccessDenied"),
-        _ => tests::aws_proxy::Fate::Pass,
+        "AssumeRole" => Fate::Refuse("AccessDenied"),
+        _ => Fate::Pass,
     });
     let manager = stage.start_with_aws("");
     let refused = says(CREDENTIALS, "cannot assume the role arn:aws:iam::111111111111:role/icm: ");
@@ -162,7 +166,7 @@ async fn without_a_permitted_identity_nothing_is_written_and_a_deletion_names_it
     assert_eq!(shown["reason"], "CredentialProviderBuildFailed");
     assert!(shown["message"].as_str().unwrap().contains("AccessDenied"), "{shown}");
     stage.end(manager).await;
-    stage.proxy.decide(|_, _| tests::aws_proxy::Fate::Pass);
+    stage.proxy.decide(|_, _| Fate::Pass);
 
     let manager = stage.start_with_aws("");
     stage.run("delete awsclusterroleidentity role");
@@ -177,6 +181,87 @@ async fn without_a_permitted_identity_nothing_is_written_and_a_deletion_names_it
     stage.create(&role());
     stage.until_gone(AWS_CLUSTERS, "role").await;
     stage.end(manager).await;
+}
+
+/// A region whose STS does not answer stops only its own clusters.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_role_is_assumed_in_the_region_of_each_cluster() {
+    const WEST: &str = "us-west-2";
+    let Some(stage) = Stage::set().await else { return };
+    stage.run("label namespace default team=a --overwrite");
+    stage.create(&role());
+    let mut west = using("west", "Role");
+    west["spec"] = serde_json::from_str(&west["spec"].to_string().replace(REGION, WEST)).unwrap();
+    west["spec"]["identityRef"]["name"] = json!("role");
+    stage.create_all(&[using("role", "Role"), west, cluster("role"), cluster("west")]);
+    stage.proxy.decide(|_, call| match (&*call.action, &*call.region) {
+        ("AssumeRole", REGION) => Fate::Refuse("AccessDenied"),
+        _ => Fate::Pass,
+    });
+    let manager = stage.start_with_aws("");
+    stage.until(AWS_CLUSTERS, "west", "is ready", is_ready).await;
+    let refused = says(CREDENTIALS, "AccessDenied");
+    stage.until(AWS_CLUSTERS, "role", "has no session", refused).await;
+    let calls = stage.proxy.calls().into_iter().filter(|call| call.action == "AssumeRole");
+    let mut regions: Vec<_> = calls.map(|call| call.region).collect();
+    regions.sort();
+    assert_eq!(regions, [REGION, WEST]);
+    stage.end(manager).await;
+}
+
+/// rule:an-awscluster-stays-in-its-account
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pass_ends_at_its_next_call_when_another_identity_is_named() {
+    let Some(stage) = Stage::set().await else { return };
+    stage.run("label namespace default team=a --overwrite");
+    let mut second = role();
+    second["metadata"]["name"] = json!("second");
+    stage.create_all(&[role(), second, using("role", "Role"), cluster("role")]);
+    stage.proxy.decide(|_, call| {
+        if call.is_write() { Fate::Delay(Duration::from_secs(2)) } else { Fate::Pass }
+    });
+    let manager = stage.start_with_aws("");
+    let writes = || {
+        let calls = stage.proxy.calls().into_iter();
+        calls.filter(Call::is_write).map(|call| call.key).collect::<Vec<_>>()
+    };
+    poll("the first write is under way", async || writes().first().map(drop)).await;
+    let other = json!({"spec": {"identityRef": {"name": "second"}}});
+    stage.patch(&format!("{AWS_CLUSTERS} role"), "merge", &other);
+    let written = writes().len();
+    let old = writes()[0].clone();
+    poll("the other session writes", async || writes().iter().find(|key| **key != old).map(drop))
+        .await;
+    let of_old = writes().iter().filter(|key| **key == old).count();
+    assert!(of_old <= written + 2, "{of_old} writes with the old session, {written} before");
+    stage.proxy.decide(|_, _| Fate::Pass);
+    stage.until(AWS_CLUSTERS, "role", "is ready", is_ready).await;
+    stage.end(manager).await;
+}
+
+/// Each look at the identities would wait ten seconds for the list.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_kind_of_identities_that_cannot_be_listed_is_waited_for_once() {
+    let Some(stage) = Stage::set().await else { return };
+    let listed = ["awsclusters", "awsclustercontrolleridentities", "awsclusterroleidentities"];
+    let rights = json!([{"op": "replace", "path": "/rules/2/resources", "value": listed}]);
+    stage.patch("clusterrole infra-controller-manager-cluster-api", "json", &rights);
+    let manager = stage.start_with_aws("");
+    let make = async |name: &str| {
+        stage.create_all(&[ours(name, &spec("10.1.1.0/24")), cluster(name)]);
+        stage.until(AWS_CLUSTERS, name, "is ready", is_ready).await;
+    };
+    make("first").await;
+    let watch = Stopwatch::start();
+    make("second").await;
+    let took = watch.elapsed();
+    println!("the second is ready after {took:?}");
+    let is_refused =
+        |line: &str| line.contains("awsclusterstaticidentities") && line.contains("403");
+    manager.line_where("the list is refused", is_refused).await;
+    assert!(took < Duration::from_secs(10), "{took:?}");
+    stage.run("apply -f config/rbac/cluster-api.yaml");
+    drop(manager);
 }
 
 /// Upstream's webhooks refuse the same.

@@ -9,6 +9,7 @@ use tests::planted::Planted;
 use tests::poll::poll;
 
 use crate::cluster_api::{HEALTHY, NAMESPACE, REACHABLE, condition, hub, kubeconfig, of, start};
+use crate::cluster_profile as profiles;
 
 const CONFIG: &str = "cluster-health-checks";
 const CHECKS: &str = "
@@ -33,8 +34,12 @@ const GATE: &str = "checks: [{name: AllNodesUp, interval: 30s, nodesReady: {minR
 
 /// The ConfigMap with this document.
 fn config(text: &str) -> Value {
+    config_in(NAMESPACE, text)
+}
+
+fn config_in(namespace: &str, text: &str) -> Value {
     json!({
-        "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": CONFIG, "namespace": NAMESPACE},
+        "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": CONFIG, "namespace": namespace},
         "data": {"checks.yaml": text},
     })
 }
@@ -240,11 +245,8 @@ async fn checks_publish_what_the_objects_of_a_member_say_and_gate_only_where_the
         .line_where("it is told", |line| line.contains("until it can be used no check runs"))
         .await;
     set_ready(&at_home, "two", "True");
-    let probes = async || {
-        let labels = [("flavour", "capi"), ("code", "check")];
-        manager.metric("clusterhealth_probes_total", &labels).await.unwrap_or_default()
-    };
-    poll("it was probed", async || (probes().await >= 5.0).then_some(())).await;
+    let code = [("flavour", "capi"), ("code", "check")];
+    manager.until_metric("clusterhealth_probes_total", &code, |it| it >= 5.0).await;
     let status = hub.object(&of("one"))["status"].clone();
     assert_eq!(condition(&status, HEALTHY)["status"], "False", "{status}");
     assert_eq!(of_check(&status, "AllNodesUp"), of_check(&gated, "AllNodesUp"));
@@ -252,4 +254,54 @@ async fn checks_publish_what_the_objects_of_a_member_say_and_gate_only_where_the
     until(&hub, "one", "healthy again", is_healthy).await;
     assert!(!manager.has_said("Missing permission"), "{:?}", manager.lines());
     clear(&at_home);
+}
+
+/// rule:a-shared-status-is-shared
+#[tokio::test(flavor = "multi_thread")]
+async fn a_profile_has_a_condition_for_each_check_next_to_those_of_others() {
+    let namespace = profiles::NAMESPACE;
+    let (hub, member) = futures::join!(profiles::hub(), member());
+    hub.run(&format!("apply --server-side -f {}", profiles::CRD));
+    hub.run("wait --for=condition=established --timeout=60s crd --all");
+    let at_home = Shell::new(member.admin_kubeconfig());
+    let [able, _] = accounts(&member, &at_home).await;
+    let planted = Planted::default();
+    planted.plant(&able.token);
+    hub.run(&format!("apply -n {namespace} -f config/rbac/namespaces/health-checks.yaml"));
+    hub.create(&config_in(
+        namespace,
+        "checks:
+        - {name: Apps, flavours: [clusterprofile], interval: 30s, apiService: {name: v1.apps}}
+        - {name: Metrics, selector: tier=web, interval: 30s, apiService: {name: v1beta1.metrics.k8s.io}}
+        - {name: OfOthers, flavours: [capi], interval: 30s, nodesReady: {}}",
+    ));
+    profiles::create_token(&hub, &able.token);
+    profiles::create_profile(&hub, "one", "another", &member);
+    let joined = json!({"type": "Joined", "status": "True", "reason": "Joined", "message": "m",
+        "lastTransitionTime": "2026-01-01T00:00:00Z"});
+    hub.patch_status(&profiles::of("one"), &json!({"conditions": [joined]}));
+    let flag = format!("--cluster-health-checks-config={namespace}/{CONFIG}");
+    let manager = profiles::start(&hub, &planted, &[&flag]);
+    let checked = profiles::until(&hub, "one", "checked", |it| {
+        of_check(it, "Apps")["status"] == "True" && of_check(it, "Metrics")["status"] == "False"
+    })
+    .await;
+    assert_eq!(of_check(&checked, "Metrics")["reason"], "CheckFailed", "{checked}");
+    assert_eq!(of_check(&checked, "OfOthers"), Value::Null, "{checked}");
+    hub.patch(
+        &format!("-n {namespace} configmap {CONFIG}"),
+        "merge",
+        &config_in(namespace, "checks: [{name: Apps, interval: 30s, apiService: {name: v1.apps}}]"),
+    );
+    let fewer = profiles::until(&hub, "one", "without the removed check", |it| {
+        of_check(it, "Metrics").is_null()
+    })
+    .await;
+    assert_eq!(of_check(&fewer, "Apps")["status"], "True", "{fewer}");
+    for status in [&checked, &fewer] {
+        assert_eq!(condition(status, "Joined"), joined);
+        assert!(is_healthy(status), "{status}");
+    }
+    assert!(!manager.has_said("Missing permission"), "{:?}", manager.lines());
+    at_home.run("delete -f config/member/checks.yaml");
 }

@@ -17,12 +17,12 @@ use tests::{Process, Stopwatch};
 use crate::probe_command::probe;
 
 const GROUPS: [&str; 2] = ["system:serviceaccounts", "system:serviceaccounts:kube-system"];
-const NAMESPACE: &str = "cluster-inventory";
+pub(crate) const NAMESPACE: &str = "cluster-inventory";
 const HEALTHY: &str = "infra-controller-manager/Healthy";
 const REACHABLE: &str = "infra-controller-manager/Reachable";
 const WITHIN_OBJECTIVE: &str = "infra-controller-manager/WithinObjective";
 const CONTROL_PLANE: &str = "ControlPlaneHealthy";
-const CRD: &str = "tests/cluster-inventory-api/clusterprofiles.yaml";
+pub(crate) const CRD: &str = "tests/cluster-inventory-api/clusterprofiles.yaml";
 
 /// The CRD of upstream.
 fn crd() -> Value {
@@ -31,7 +31,7 @@ fn crd() -> Value {
 }
 
 /// A management cluster with the rights of `config/rbac`, and no CRD.
-async fn hub() -> Kubectl {
+pub(crate) async fn hub() -> Kubectl {
     let hub = Kubectl::without_crds().await;
     for namespace in [NAMESPACE, "kube-federation-system"] {
         hub.run(&format!("create namespace {namespace}"));
@@ -48,7 +48,7 @@ async fn hub() -> Kubectl {
     hub
 }
 
-fn start(hub: &Kubectl, planted: &Planted, flags: &[&str]) -> Discreet {
+pub(crate) fn start(hub: &Kubectl, planted: &Planted, flags: &[&str]) -> Discreet {
     Discreet::new(process(hub, flags).start(), planted, hub)
 }
 
@@ -63,7 +63,7 @@ fn process(hub: &Kubectl, flags: &[&str]) -> Launch {
 }
 
 /// Creates a profile of this manager, and the part of its status that the manager writes.
-fn create_profile(hub: &Kubectl, name: &str, manager: &str, member: &ControlPlane) {
+pub(crate) fn create_profile(hub: &Kubectl, name: &str, manager: &str, member: &ControlPlane) {
     hub.create(&json!({
         "apiVersion": "multicluster.x-k8s.io/v1alpha1", "kind": "ClusterProfile",
         "metadata": {"name": name, "namespace": NAMESPACE, "labels": {"tier": "web"}},
@@ -85,11 +85,11 @@ fn base64(text: &str) -> String {
     base64::engine::general_purpose::STANDARD.encode(text)
 }
 
-fn of(name: &str) -> String {
+pub(crate) fn of(name: &str) -> String {
     format!("-n {NAMESPACE} clusterprofile {name}")
 }
 
-fn create_token(hub: &Kubectl, token: &str) {
+pub(crate) fn create_token(hub: &Kubectl, token: &str) {
     hub.create(&json!({
         "apiVersion": "v1", "kind": "Secret", "stringData": {"token": token},
         "metadata": {"name": "token", "namespace": NAMESPACE},
@@ -107,7 +107,12 @@ fn is_healthy(status: &Value) -> bool {
 }
 
 /// The status of a profile, as soon as it is as wanted.
-async fn until(hub: &Kubectl, name: &str, what: &str, wanted: impl Fn(&Value) -> bool) -> Value {
+pub(crate) async fn until(
+    hub: &Kubectl,
+    name: &str,
+    what: &str,
+    wanted: impl Fn(&Value) -> bool,
+) -> Value {
     poll(&format!("{name} is {what}"), async || {
         let status = hub.object(&of(name))["status"].clone();
         wanted(&status).then_some(status)

@@ -49,6 +49,8 @@ struct Inner {
     metrics: Metrics,
     /// Credentials are asked for in the region of each cluster.
     has_no_home: bool,
+    /// How many roles are assumed one after the other for its credentials.
+    roles: u32,
     callers: Callers,
     /// By name, by the account whose rates they use, and whether no other account may be reached.
     regions: Mutex<HashMap<(String, String, bool), Region>>,
@@ -109,6 +111,7 @@ impl Account {
             http,
             metrics,
             has_no_home,
+            roles: 0,
             callers,
             regions,
             limits,
@@ -118,17 +121,20 @@ impl Account {
     /// The account of these keys. Rates are those of the account, whoever has credentials for it.
     #[must_use]
     pub fn with_keys(&self, keys: Credentials) -> Self {
-        self.with_provider(SharedCredentialsProvider::new(keys))
+        self.with_provider(SharedCredentialsProvider::new(keys), 0)
     }
 
     /// The account of a role, which the credentials of this one assume at the STS of this region.
     #[must_use]
     pub fn assuming(&self, role: Role, region: &str) -> Self {
-        let provider = AssumedRole::new(role, self.region(region));
-        self.with_provider(SharedCredentialsProvider::new(provider))
+        let (roles, whole) = (self.0.roles + 1, self.0.options.request_timeout);
+        // Half of it for the first, and more for each that has to wait for another one.
+        let limit = whole * roles / (roles + 1);
+        let provider = AssumedRole::new(role, self.region(region), limit);
+        self.with_provider(SharedCredentialsProvider::new(provider), roles)
     }
 
-    fn with_provider(&self, provider: SharedCredentialsProvider) -> Self {
+    fn with_provider(&self, provider: SharedCredentialsProvider, roles: u32) -> Self {
         let inner = &self.0;
         let config = inner.config.to_builder().credentials_provider(provider);
         // The provider has them in memory, and renews them earlier than the SDK would.
@@ -139,6 +145,7 @@ impl Account {
             http: inner.http.clone(),
             metrics: inner.metrics.clone(),
             has_no_home: false,
+            roles,
             callers: Callers::default(),
             regions: Mutex::default(),
             limits: Arc::clone(&inner.limits),

@@ -53,6 +53,13 @@ impl Controller for ClusterApi {
 
     fn configure(&self, values: &Values) -> Result<Configured, Vec<Problem>> {
         let options = judge(values)?;
+        #[cfg(feature = "aws")]
+        {
+            let problems = crate::options::environment(|name| std::env::var(name).ok());
+            if !problems.is_empty() {
+                return Err(problems);
+            }
+        }
         if options.mode == Mode::Provider && !cfg!(feature = "aws") {
             let reason = "no controller to run: --capi-mode=provider disables the controller of \
                 Clusters, and this program was built without AWS";

@@ -13,7 +13,7 @@ use crate::flags::{
 };
 
 #[cfg(feature = "aws")]
-pub(crate) use aws::AwsOptions;
+pub(crate) use aws::{AwsOptions, environment};
 
 /// Whether this program or Cluster API's own core reconciles Clusters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

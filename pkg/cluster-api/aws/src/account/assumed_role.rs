@@ -9,7 +9,7 @@ use aws_credential_types::provider::future::ProvideCredentials as Provided;
 use aws_credential_types::provider::{self, ProvideCredentials};
 use aws_sdk_sts::types::PolicyDescriptorType;
 use tokio::sync::Mutex;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
 use crate::call::AwsError;
 use crate::region::Region;
@@ -47,19 +47,22 @@ pub(super) struct AssumedRole {
     role: Role,
     /// The STS that is asked, with the credentials of the identity that assumes the role.
     region: Region,
+    /// How long STS is waited for: less than the request that needs the credentials may take, so that those of before
+    /// are used while STS is silent.
+    limit: Duration,
     session: Mutex<Session>,
 }
 
 impl AssumedRole {
-    pub(super) fn new(role: Role, region: Region) -> Self {
-        Self { role, region, session: Mutex::default() }
+    pub(super) fn new(role: Role, region: Region, limit: Duration) -> Self {
+        Self { role, region, limit, session: Mutex::default() }
     }
 
     async fn credentials(&self) -> provider::Result {
         // One question at a time.
         let mut session = self.session.lock().await;
         let lifetime = Duration::from_secs(self.role.seconds.unsigned_abs().into());
-        let found = session.credentials(lifetime, || self.ask()).await;
+        let found = session.credentials(lifetime, self.limit, || self.ask()).await;
         found.map_err(|error| {
             let (role, error) = (self.role.arn.clone(), Box::new(error));
             CredentialsError::provider_error(AwsError::NotAssumed { role, error })
@@ -123,6 +126,7 @@ impl Session {
     async fn credentials(
         &mut self,
         lifetime: Duration,
+        limit: Duration,
         ask: impl AsyncFnOnce() -> Result<Credentials, AwsError>,
     ) -> Result<Credentials, AwsError> {
         let now = Instant::now();
@@ -132,7 +136,11 @@ impl Session {
         if let Some(refusal) = self.refusal.as_ref().filter(|refusal| now < refusal.again) {
             return self.usable(now + LAST_USE).ok_or_else(|| refusal.error.clone());
         }
-        match ask().await {
+        let silent = |_| {
+            let reason = format!("no answer of STS within {limit:?}");
+            Err(AwsError::Unanswered { reason })
+        };
+        match timeout(limit, ask()).await.unwrap_or_else(silent) {
             Ok(credentials) => {
                 let ends = now + lifetime;
                 self.current = Some(Current { credentials: credentials.clone(), ends });
@@ -163,6 +171,7 @@ mod tests {
     use super::*;
 
     const LIFETIME: Duration = Duration::from_secs(900);
+    const LIMIT: Duration = Duration::from_secs(5);
 
     fn keys(name: &str) -> Credentials {
         Credentials::new(name, "s", None, None, "test")
@@ -171,7 +180,7 @@ mod tests {
     async fn key(session: &mut Session, answer: Option<&str>) -> Result<String, AwsError> {
         let refused = AwsError::Refused(Refused::with_code("AccessDenied"));
         let answer = answer.map(keys).ok_or(refused);
-        let found = session.credentials(LIFETIME, async || answer).await;
+        let found = session.credentials(LIFETIME, LIMIT, async || answer).await;
         found.map(|found| found.access_key_id().to_owned())
     }
 
@@ -208,5 +217,17 @@ mod tests {
         assert_eq!(key(&mut session, Some("early")).await.unwrap(), "a");
         advance(Duration::from_secs(270)).await;
         assert!(key(&mut session, None).await.is_err());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn while_sts_is_silent_the_credentials_of_before_are_used_in_time() {
+        let mut session = Session::default();
+        assert_eq!(key(&mut session, Some("a")).await.unwrap(), "a");
+        advance(Duration::from_secs(600)).await;
+        let begun = Instant::now();
+        let found = session.credentials(LIFETIME, LIMIT, async || std::future::pending().await);
+        assert_eq!(found.await.unwrap().access_key_id(), "a");
+        assert_eq!(begun.elapsed(), LIMIT);
+        assert_eq!(key(&mut session, Some("early")).await.unwrap(), "a", "without another wait");
     }
 }

@@ -6,11 +6,13 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use aws::{Account, Credentials, Role};
+use futures::future::join_all;
 use informer::{Delta, Informer, Subscription};
 use kube_api::{Kind, Metadata};
 use manager::Context;
 use objects::{Object, ObjectClient, ObjectMeta, OwnerReference};
 use parking_lot::Mutex;
+use tokio::sync::OnceCell;
 use tokio::time::timeout;
 use workqueue::WorkQueue;
 
@@ -21,7 +23,7 @@ use crate::api::secret::{Secret, text};
 use crate::api::{NAMESPACES, SECRETS};
 use crate::aws_identity::{ChainError, Known, Labels, Link, chain};
 
-/// How long a reconcile waits for the first lists.
+/// How long reconciles wait for the first lists, once.
 const FIRST_LIST: Duration = Duration::from_secs(10);
 /// Upstream's keys of a Secret with access keys.
 const ACCESS_KEY: &str = "AccessKeyID";
@@ -46,6 +48,8 @@ pub(super) struct Identities {
     pub(super) process: Account,
     context: Context,
     objects: HashMap<IdentityKind, Informer<Object<AwsIdentity>>>,
+    /// They were waited for.
+    first_lists: OnceCell<()>,
     /// Watched when the first identity selects namespaces by label.
     namespaces: OnceLock<(Informer<Metadata>, Subscription<Metadata>)>,
     secrets: ObjectClient<Secret>,
@@ -92,6 +96,7 @@ impl Identities {
             process,
             context: context.clone(),
             objects,
+            first_lists: OnceCell::new(),
             namespaces: OnceLock::new(),
             secrets: context.objects(SECRETS),
             accounts,
@@ -104,10 +109,10 @@ impl Identities {
 
     /// The account that an AWSCluster may use.
     pub(super) async fn account(&self, object: &Object<AwsCluster>) -> Result<Account, Denial> {
-        for cache in self.objects.values() {
-            // A kind that is not listed then is unknown, which the chain reports.
-            let _listed = timeout(FIRST_LIST, cache.synced_or_dormant()).await;
-        }
+        // A kind that is not listed then is unknown, which the chain reports.
+        let lists = || join_all(self.objects.values().map(Informer::synced_or_dormant));
+        let first = async || drop(timeout(FIRST_LIST, lists()).await);
+        self.first_lists.get_or_init(first).await;
         let mut chain = self.chain(object);
         if matches!(chain, Err(ChainError::Unknown(_)))
             && let Some((namespaces, _)) = self.namespaces.get()

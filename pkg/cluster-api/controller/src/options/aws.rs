@@ -172,19 +172,46 @@ fn region_endpoints(values: &Values, problems: &mut Vec<Problem>) -> BTreeMap<St
     found
 }
 
+/// Endpoints in the environment. The SDK panics at an empty one.
+const ENDPOINT_VARIABLES: [&str; 5] = [
+    "AWS_ENDPOINT_URL",
+    "AWS_ENDPOINT_URL_EC2",
+    "AWS_ENDPOINT_URL_ELASTIC_LOAD_BALANCING",
+    "AWS_ENDPOINT_URL_ELASTIC_LOAD_BALANCING_V2",
+    "AWS_ENDPOINT_URL_STS",
+];
+
+/// What the SDK cannot use of the environment, which `variable` reads.
+pub(crate) fn environment(variable: impl Fn(&str) -> Option<String>) -> Vec<Problem> {
+    let is_wrong = |name: &&str| variable(name).is_some_and(|url| host(&url).is_none());
+    let wrong = ENDPOINT_VARIABLES.into_iter().filter(is_wrong).map(|name| {
+        let problem = format!(
+            "the environment variable {name} is not a URL of http or https; correct or remove it"
+        );
+        flags::AWS_REGION_ENDPOINTS.problem(problem)
+    });
+    wrong.collect()
+}
+
+/// Host, port and path of a URL of http or https.
+fn host(url: &str) -> Option<&str> {
+    let host = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://"))?;
+    Some(host).filter(|host| !host.is_empty())
+}
+
 fn endpoints(text: &str) -> Option<(String, Endpoints)> {
     let (region, apis) = text.split_once(':')?;
     let mut endpoints = Endpoints::default();
     for api in apis.split(',') {
         let (name, url) = api.split_once('=')?;
-        let host = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://"))?;
+        let host = host(url)?;
         let url_of_api = match name {
             "ec2" => &mut endpoints.ec2,
             "elasticloadbalancing" => &mut endpoints.load_balancing,
             "sts" => &mut endpoints.sts,
             _ => return None,
         };
-        if host.is_empty() || host.contains(['@', ' ']) || url_of_api.is_some() {
+        if host.contains(['@', ' ']) || url_of_api.is_some() {
             return None;
         }
         *url_of_api = Some(url.to_owned());

@@ -63,6 +63,27 @@ fn every_value_that_cannot_be_is_refused_with_its_flag() {
 
 #[cfg(feature = "aws")]
 #[test]
+fn an_endpoint_in_the_environment_that_is_no_url_is_refused_by_its_name() {
+    for (url, is_refused) in [
+        (None, false),
+        (Some("http://127.0.0.1:9"), false),
+        (Some("https://ec2.example.org/path"), false),
+        (Some(""), true),
+        (Some("ec2.example.org"), true),
+        (Some("https://"), true),
+    ] {
+        let variable =
+            |name: &str| url.filter(|_| name == "AWS_ENDPOINT_URL_STS").map(str::to_owned);
+        let problems: Vec<_> = environment(variable).iter().map(ToString::to_string).collect();
+        let told =
+            "--aws-region-endpoints: the environment variable AWS_ENDPOINT_URL_STS is not a URL";
+        assert_eq!(problems.len(), usize::from(is_refused), "{url:?}");
+        assert!(problems.iter().all(|it| it.starts_with(told)), "{problems:?}");
+    }
+}
+
+#[cfg(feature = "aws")]
+#[test]
 fn every_value_about_aws_that_cannot_be_is_refused_with_its_flag() {
     let rows = [
         "--awscluster-concurrency=1001",

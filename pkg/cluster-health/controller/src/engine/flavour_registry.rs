@@ -101,6 +101,7 @@ impl FlavourRegistry {
         match self.find(&target.cluster) {
             Some(known) => {
                 known.update(target, now);
+                known.select_checks(&self.clusters.checks);
                 self.clusters.consider(&known);
             }
             None => {
@@ -110,6 +111,7 @@ impl FlavourRegistry {
                 let stop = &self.clusters.stop;
                 let member =
                     Arc::new(MemberCluster::new(target, flavour, stop, (has_waited, guarded), now));
+                member.select_checks(&self.clusters.checks);
                 self.clusters.put(&*self.flavour, Known::Probed(Arc::clone(&member)));
                 // It may have gone to another replica since it was looked at, and be back.
                 if !self.clusters.is_still_ours(&member.cluster.uid) {

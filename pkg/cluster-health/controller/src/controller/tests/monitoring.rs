@@ -58,8 +58,8 @@ fn is_balanced(expression: &str) -> bool {
 
 #[test]
 fn every_alert_rule_is_whole_and_names_labels_that_there_are() {
-    const LABELS: [&str; 8] =
-        ["flavour", "namespace", "cluster", "reason", "ours", "stored", "state", "window"];
+    const LABELS: [&str; 9] =
+        ["flavour", "namespace", "cluster", "reason", "ours", "stored", "state", "window", "check"];
     let rules: Value = serde_saphyr::from_str(ALERTS).unwrap();
     let rules = rules["groups"][0]["rules"].as_array().unwrap();
     let mut names = BTreeSet::new();

@@ -11,6 +11,11 @@ use super::{MemberCluster, MemberState};
 use crate::checks::ConfiguredChecks;
 
 impl MemberCluster {
+    /// Takes in which checks there are. The caller considers whether its object has to be written.
+    pub(crate) fn select_checks(&self, checks: &ConfiguredChecks) {
+        let _is_gone = self.follow_checks(&mut self.state.lock(), checks);
+    }
+
     /// The report of a probe after the checks: one that gates readiness and failed makes an ok probe a failure.
     pub(crate) fn gated(&self, report: Report, checks: &ConfiguredChecks) -> Report {
         let mut state = self.state.lock();

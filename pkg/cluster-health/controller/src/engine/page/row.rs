@@ -1,8 +1,9 @@
 //! [`Row`]: one cluster on the debug page, and the rows as a table for people.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use health::{Endpoints, Lifetime, Moment, explain};
+use health::{CheckReport, CheckStatus, Endpoints, Lifetime, Moment, explain};
 use serde::Serialize;
 
 use crate::engine::cluster_registry::{ClusterRegistry, HeldBack, Known};
@@ -40,6 +41,8 @@ pub(super) struct Row {
     credential_ends: Option<String>,
     serving_certificate_ends: Option<String>,
     tls_checks_waived: Vec<&'static str>,
+    /// The checks that have a status, by name.
+    pub(super) checks: BTreeMap<Box<str>, &'static str>,
     /// In an audit, and there while it differs from what would be published.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) stored: Option<&'static str>,
@@ -109,11 +112,16 @@ impl Row {
                 credential_ends: contact.credential.map(end),
                 serving_certificate_ends: contact.certificate.map(end),
                 tls_checks_waived: contact.waived.names().collect(),
+                checks: health.check_reports().into_iter().filter_map(check).collect(),
                 stored: it.difference.map(|difference| difference.stored_label()),
                 differs_for_seconds: it.difference.map(|difference| since(difference.since)),
             }
         })
     }
+}
+
+fn check(report: CheckReport) -> Option<(Box<str>, &'static str)> {
+    Some((report.name, report.status?.label()))
 }
 
 fn doing(it: &MemberState) -> &'static str {
@@ -154,22 +162,25 @@ const HEADINGS: [&str; 12] = [
     "24H",
 ];
 
-/// One line for each row, below the headings; in an audit with what differs, and with several
-/// shards with its owner.
+/// What a column shows about a cluster.
+type Cell = fn(&Row) -> Option<String>;
+
+/// One line for each row, below the headings; with the failed checks where there are checks, in an audit with what
+/// differs, and with several shards with its owner.
 pub(super) fn table(rows: &[Row], audit: bool) -> String {
     let mut lines: Vec<Vec<String>> = vec![HEADINGS.map(str::to_owned).to_vec()];
     lines.extend(rows.iter().map(|row| cells(row).to_vec()));
-    if audit {
-        let stored = rows.iter().map(|row| or_dash(row.stored.map(str::to_owned)));
-        let column = std::iter::once("STORED".to_owned()).chain(stored);
+    let further: [(&str, bool, Cell); 3] = [
+        ("CHECKS", rows.iter().any(|row| !row.checks.is_empty()), failed_checks),
+        ("STORED", audit, |row| row.stored.map(str::to_owned)),
+        ("OWNER", rows.iter().any(|row| row.owner.is_some()), |row| row.owner.clone()),
+    ];
+    for (heading, _, cell) in further.iter().filter(|(_, is_shown, _)| *is_shown) {
+        let column = rows.iter().map(|row| or_dash(cell(row)));
+        let column = std::iter::once((*heading).to_owned()).chain(column);
         lines.iter_mut().zip(column).for_each(|(line, cell)| line.push(cell));
     }
-    if rows.iter().any(|row| row.owner.is_some()) {
-        let owners = rows.iter().map(|row| or_dash(row.owner.clone()));
-        let column = std::iter::once("OWNER".to_owned()).chain(owners);
-        lines.iter_mut().zip(column).for_each(|(line, cell)| line.push(cell));
-    }
-    let mut widths = vec![0; HEADINGS.len() + 2];
+    let mut widths = vec![0; HEADINGS.len() + further.len()];
     for line in &lines {
         for (width, cell) in widths.iter_mut().zip(line) {
             *width = cell.chars().count().max(*width);
@@ -181,6 +192,13 @@ pub(super) fn table(rows: &[Row], audit: bool) -> String {
         format!("{}\n", line.trim_end())
     });
     padded.collect()
+}
+
+/// Names of the checks that fail, as far as there are checks.
+fn failed_checks(row: &Row) -> Option<String> {
+    let is_failed = |(_, label): &(_, &&str)| **label == CheckStatus::Failed.label();
+    let failed: Vec<_> = row.checks.iter().filter(is_failed).map(|(name, _)| &**name).collect();
+    (!failed.is_empty()).then(|| failed.join(","))
 }
 
 fn cells(row: &Row) -> [String; 12] {

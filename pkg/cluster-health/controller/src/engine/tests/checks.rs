@@ -50,6 +50,15 @@ async fn a_check_that_gates_makes_its_member_not_ready_after_three_failures_and_
         assert_eq!(scene.health("ns/a"), Some(expected), "{gates}");
         assert_eq!(scene.number(STATUS), Some(0.0));
         assert_eq!(events(&scene, "CheckFailed"), 1);
+        let page = scene.page("/debug", None).await;
+        let mut lines = page.lines().map(|line| line.rsplit("  ").next());
+        assert_eq!(
+            (lines.next(), lines.next()),
+            (Some(Some("CHECKS")), Some(Some("NodesUp"))),
+            "{page}"
+        );
+        let page = scene.page("/debug?format=json", None).await;
+        assert!(page.contains(r#""NodesUp": "failed""#), "{page}");
         assert_eq!(events(&scene, "ClusterNotReady"), usize::from(gates == "true"));
         let code = (gates == "true").then_some(Code::Check);
         assert_eq!(scene.last_code("ns/a"), code);
@@ -116,6 +125,9 @@ async fn checks_follow_their_document_and_the_labels_of_the_member() {
     scene.add_with("ns/a", 1, |target| {
         target.labels.insert("tier".to_owned(), "a".to_owned());
     });
+    let member = scene.clusters.find(&*scene.flavour, "ns/a").unwrap();
+    let reports = member.view(|it| it.member.check_reports());
+    assert_eq!(reports.len(), 1, "a write before the next look keeps its condition");
     sleep(S(120)).await;
     assert_eq!(scene.health("ns/a"), Some(Health::NotReady));
     configure(&scene, "checks: []");
