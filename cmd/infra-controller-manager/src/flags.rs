@@ -21,7 +21,7 @@ use flags::controllers::Known;
 use flags::{Spec, Value, Values, VersionRequest};
 
 pub use super::build::{VersionInfo, reported_version};
-pub use rates::{election_config, label_values, own_rates, tls_choice, work_rate};
+pub use rates::{election_config, event_rate, label_values, own_rates, tls_choice, work_rate};
 pub use rates::{features, has_alpha_logging, has_flagz, has_statusz, release_on_exit};
 pub use validate::{validate, warnings};
 

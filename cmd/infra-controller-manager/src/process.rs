@@ -82,7 +82,7 @@ pub async fn run(settings: ProcessSettings, log: &LogHandle) -> Result<()> {
     let fence = if settings.election.is_some() { Fence::closed() } else { Fence::always_open() };
     let identity = settings.election.as_ref().map_or_else(build::identity, |e| e.identity.clone());
     tell_rates(&settings);
-    let sending = Sending { rate: settings.work_rate, dry_run: settings.dry_run };
+    let sending = Sending { rate: settings.event_rate, dry_run: settings.dry_run };
     let events = Events::start(&clients, &registry, &throttles, sending, &identity)?;
     let options = HostOptions {
         clients: clients.clone(),
@@ -158,7 +158,7 @@ fn tell_rates(settings: &ProcessSettings) {
         let (qps, burst) = rate.copied().unwrap_or(settings.work_rate);
         info!(client = planned.name, qps, burst, "Rate limit of requests");
     }
-    let (qps, burst) = settings.work_rate;
+    let (qps, burst) = settings.event_rate;
     info!(client = "events", qps, burst, "Rate limit of requests");
     if settings.dry_run {
         warn!(

@@ -27,8 +27,8 @@ use super::flags::table::serving::{
     ALLOW_METRIC_LABELS, ALLOW_METRIC_LABELS_MANIFEST, DISABLED_METRICS, PROFILING,
 };
 use super::flags::{
-    election_config, features, has_flagz, has_statusz, label_values, own_rates, release_on_exit,
-    reported_version, work_rate,
+    election_config, event_rate, features, has_flagz, has_statusz, label_values, own_rates,
+    release_on_exit, reported_version, work_rate,
 };
 
 pub use serving::ServingSettings;
@@ -75,12 +75,14 @@ pub struct ProcessSettings {
     pub crd_labels: Vec<CrdLabel>,
     /// `--use-service-account-credentials`.
     pub service_accounts: bool,
-    /// For each controller's client, and the one that sends events.
+    /// For each controller's client.
     pub work_rate: (f64, u32),
     /// `--controller-qps`, by canonical name.
     pub own_rates: BTreeMap<&'static str, (f64, u32)>,
     /// `--dry-run`.
     pub dry_run: bool,
+    /// For the client that sends events.
+    pub event_rate: (f64, u32),
     /// `--controller-start-interval`.
     pub start_interval: Duration,
     /// `--controller-shutdown-timeout`.
@@ -162,6 +164,7 @@ impl ProcessSettings {
             work_rate: work_rate(values),
             own_rates,
             dry_run,
+            event_rate: event_rate(values),
             start_interval: values.get(&CONTROLLER_START_INTERVAL).to_std(),
             shutdown_timeout: values.get(&CONTROLLER_SHUTDOWN_TIMEOUT).to_std(),
         })

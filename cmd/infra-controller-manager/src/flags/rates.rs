@@ -10,17 +10,24 @@ use flags::{Problem, Values};
 use serving::TlsChoice;
 
 use super::table::generic::{
-    CONTROLLER_QPS, DRY_RUN, FEATURE_GATES, KUBE_API_BURST, KUBE_API_QPS,
+    CONTROLLER_QPS, DRY_RUN, EVENT_BURST, EVENT_QPS, FEATURE_GATES, KUBE_API_BURST, KUBE_API_QPS,
     LEADER_ELECT_LEASE_DURATION, LEADER_ELECT_RELEASE_ON_EXIT, LEADER_ELECT_RENEW_DEADLINE,
     LEADER_ELECT_RESOURCE_NAME, LEADER_ELECT_RESOURCE_NAMESPACE, LEADER_ELECT_RETRY_PERIOD,
 };
 use super::table::serving::{TLS_CIPHER_SUITES, TLS_CURVE_PREFERENCES, TLS_MIN_VERSION};
 
-/// The limit of each controller's client, and of the client of events: requests per second (negative
-/// means unlimited) and requests that may go at once. A negative burst has no effect, since validation
-/// refuses it with a positive rate.
+/// The limit of each controller's client: requests per second (negative means unlimited) and
+/// requests that may go at once.
 pub fn work_rate(values: &Values) -> (f64, u32) {
-    (values.get(&KUBE_API_QPS), u32::try_from(values.get(&KUBE_API_BURST)).unwrap_or(0))
+    (values.get(&KUBE_API_QPS), burst(values.get(&KUBE_API_BURST)))
+}
+
+/// The limit of the event client; what is 0, as by default, follows [`work_rate`].
+pub fn event_rate(values: &Values) -> (f64, u32) {
+    let (work_qps, work_burst) = work_rate(values);
+    let qps = values.get(&EVENT_QPS);
+    let given = burst(values.get(&EVENT_BURST));
+    (if qps == 0.0 { work_qps } else { qps }, if given == 0 { work_burst } else { given })
 }
 
 /// `--controller-qps`: rates of single controllers, by canonical name.
@@ -57,6 +64,11 @@ fn rate(text: &str) -> Option<(f64, u32)> {
     let (qps, burst): (f64, u32) = (qps.trim().parse().ok()?, burst.trim().parse().ok()?);
     let limits = qps.is_finite() && qps > 0.0 && burst > 0;
     (limits || qps < 0.0).then_some((qps, burst))
+}
+
+/// A negative burst has no effect, since validation refuses it with a positive rate.
+fn burst(value: i64) -> u32 {
+    u32::try_from(value).unwrap_or(0)
 }
 
 /// The lease and timings for the candidate `identity`. A negative duration counts as zero, which

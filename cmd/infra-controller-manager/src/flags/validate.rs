@@ -5,15 +5,15 @@ use std::net::IpAddr;
 
 use delegated_auth::OpenPaths;
 use flags::{Flag, Problem, Spec, Values, Verdict, controllers};
-use kube_api::{is_dns_label, is_dns_subdomain};
 
 use super::rates;
 use super::rates::{LOGGING_ALPHA, LOGGING_BETA, election_config, label_values, tls_choice};
 use super::table::generic::{
-    CONTROLLER_SHUTDOWN_TIMEOUT, CONTROLLER_START_INTERVAL, CONTROLLERS, DRY_RUN,
-    ENABLE_LEADER_MIGRATION, INSTALL_CRDS, KUBE_API_BURST, KUBE_API_CONTENT_TYPE, KUBE_API_QPS,
-    LEADER_ELECT, LEADER_ELECT_RESOURCE_LOCK, LEADER_ELECT_RESOURCE_NAME,
-    LEADER_ELECT_RESOURCE_NAMESPACE, LEADER_MIGRATION_CONFIG, MASTER, MIN_RESYNC_PERIOD,
+    ALLOW_STOCK_LEASE_NAME, CONTROLLER_SHUTDOWN_TIMEOUT, CONTROLLER_START_INTERVAL, CONTROLLERS,
+    DRY_RUN, ENABLE_LEADER_MIGRATION, EVENT_BURST, EVENT_QPS, INSTALL_CRDS, KUBE_API_BURST,
+    KUBE_API_CONTENT_TYPE, KUBE_API_QPS, LEADER_ELECT, LEADER_ELECT_RESOURCE_LOCK,
+    LEADER_ELECT_RESOURCE_NAME, LEADER_ELECT_RESOURCE_NAMESPACE, LEADER_MIGRATION_CONFIG, MASTER,
+    MIN_RESYNC_PERIOD,
 };
 use super::table::serving::{
     ADDITIONAL_BIND_ADDRESSES, ALLOW_METRIC_LABELS, AUTHENTICATION_TOKEN_WEBHOOK_CACHE_TTL,
@@ -152,41 +152,69 @@ fn lease(values: &Values, problems: &mut Vec<Problem>) {
 fn names(values: &Values, problems: &mut Vec<Problem>) {
     let namespace = values.get(&LEADER_ELECT_RESOURCE_NAMESPACE);
     let name = values.get(&LEADER_ELECT_RESOURCE_NAME);
-    if !name.is_empty() && !is_dns_subdomain(&name) {
+    if !name.is_empty() && !is_dns_name(&name, 253, true) {
         problems.push(
             LEADER_ELECT_RESOURCE_NAME.problem(format!("{name:?} is not a valid object name")),
         );
     }
-    if !namespace.is_empty() && !is_dns_label(&namespace) {
+    if !namespace.is_empty() && !is_dns_name(&namespace, 63, false) {
         problems.push(
             LEADER_ELECT_RESOURCE_NAMESPACE
                 .problem(format!("{namespace:?} is not a valid namespace")),
         );
     }
-    if (namespace.as_str(), name.as_str()) == STOCK_LEASE {
+    if (namespace.as_str(), name.as_str()) == STOCK_LEASE && !values.get(&ALLOW_STOCK_LEASE_NAME) {
         problems.push(LEADER_ELECT_RESOURCE_NAME.problem(
             "kube-system/kube-controller-manager is the lease of kube-controller-manager; sharing \
              it would silently stop the controllers of one of the two programs. Choose another \
-             name",
+             name, or set --allow-stock-lease-name if kube-controller-manager never runs",
         ));
     }
 }
 
+/// Lower-case letters, digits and `-`, ends alphanumeric; with `dotted`, several such joined by
+/// dots.
+fn is_dns_name(text: &str, longest: usize, dotted: bool) -> bool {
+    let label = |label: &str| {
+        let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        !label.is_empty()
+            && label.chars().all(inner)
+            && !label.starts_with('-')
+            && !label.ends_with('-')
+    };
+    text.len() <= longest && if dotted { text.split('.').all(label) } else { label(text) }
+}
+
 fn rates(values: &Values, problems: &mut Vec<Problem>) {
     let qps = values.get(&KUBE_API_QPS);
-    if !qps.is_finite() {
-        let advice = format!("{qps} is not a rate; use -1 for no limit");
-        problems.push(KUBE_API_QPS.problem(advice));
-    }
+    finite(&KUBE_API_QPS, qps, problems);
     if qps == 0.0 {
         let advice = "0 would stop all requests; use -1 for no limit, or a positive number";
         problems.push(KUBE_API_QPS.problem(advice));
     }
     let burst = values.get(&KUBE_API_BURST);
     if qps > 0.0 && burst <= 0 {
-        let rule =
-            format!("{burst} allows no request although {KUBE_API_QPS} is positive; use 1 or more");
-        problems.push(KUBE_API_BURST.problem(rule));
+        problems.push(KUBE_API_BURST.problem(too_small(burst, &KUBE_API_QPS)));
+    }
+    let event_qps = values.get(&EVENT_QPS);
+    finite(&EVENT_QPS, event_qps, problems);
+    let event_burst = values.get(&EVENT_BURST);
+    if event_burst < 0 {
+        let rule = format!("{event_burst} is negative; use 0 to follow {KUBE_API_BURST}");
+        problems.push(EVENT_BURST.problem(rule));
+    } else if event_burst == 0 && burst <= 0 && qps < 0.0 && event_qps > 0.0 {
+        problems.push(EVENT_BURST.problem(too_small(burst, &EVENT_QPS)));
+    }
+}
+
+fn too_small(burst: i64, rate: &Flag<f64>) -> String {
+    format!("{burst} allows no request although {rate} is positive; use 1 or more")
+}
+
+fn finite(flag: &Flag<f64>, value: f64, problems: &mut Vec<Problem>) {
+    if !value.is_finite() {
+        let advice = format!("{value} is not a rate; use -1 for no limit");
+        problems.push(flag.problem(advice));
     }
 }
 

@@ -18,8 +18,7 @@ flags::declare! {
     FEATURE_GATES: Vec<Gate> = feature_gates("feature-gates", "")
         "Feature gates to set, as [component:]Gate=bool; the default component is kube.";
     KUBE_API_QPS: f64 = float32("kube-api-qps", "500")
-        "Requests per second that each controller may send to the API server, and as many events; -1 \
-         is unlimited.";
+        "Requests per second that each controller may send to the API server; -1 is unlimited.";
     KUBE_API_BURST: i64 = int32("kube-api-burst", "1000")
         "Requests that each controller may send at once before --kube-api-qps limits it.";
     CONTROLLER_QPS: Vec<(String, String)> = string_map("controller-qps", "")
@@ -35,6 +34,12 @@ flags::declare! {
         "Encoding in which the program reads Nodes and other kinds that the API server serves as \
          protobuf: application/vnd.kubernetes.protobuf or application/json. Custom resources and \
          all writes are always JSON.";
+    EVENT_QPS: f64 = float32("event-qps", "0")
+        "Events per second that each controller may send; 0 means the value of --kube-api-qps, -1 \
+         is unlimited.";
+    EVENT_BURST: i64 = int32("event-burst", "0")
+        "Events that each controller may send at once before --event-qps limits it; 0 means the \
+         value of --kube-api-burst.";
     MIN_RESYNC_PERIOD: GoDuration = duration("min-resync-period", "12h0m0s")
         "Shortest time between two resyncs, in which controllers get all cached objects again; \
          extended at random, to at most twice this value. A resync sends no request to the API \
@@ -94,6 +99,9 @@ flags::declare! {
     LEADER_ELECT_RELEASE_ON_EXIT: bool = bool("leader-elect-release-on-exit", "true")
         "Release the Lease on a clean exit, so that another replica leads at once. Needs the \
          feature gate ControllerManagerReleaseLeaderElectionLockOnExit, which is on by default.";
+    ALLOW_STOCK_LEASE_NAME: bool = bool("allow-stock-lease-name", "false")
+        "Allow --leader-elect-resource-name=kube-controller-manager in kube-system. Only for \
+         clusters where kube-controller-manager never runs.";
 }
 
 flags::declare! {

@@ -60,9 +60,10 @@ fn only_leases_are_locks() {
 }
 
 #[test]
-fn the_lease_of_the_stock_manager_is_refused() {
+fn the_lease_of_the_stock_manager_is_refused_unless_allowed() {
     const NAME: &str = "--leader-elect-resource-name=kube-controller-manager";
     assert_refused(&[NAME], "--leader-elect-resource-name: kube-system/kube-controller-manager");
+    assert_fine(&[NAME, "--allow-stock-lease-name"]);
     assert_fine(&[NAME, "--leader-elect-resource-namespace=other"]);
 }
 
@@ -142,6 +143,11 @@ fn rates_that_would_stop_all_requests_are_refused() {
     assert_refused(&["--kube-api-burst=-1"], "--kube-api-burst: -1 allows no request");
     assert_fine(&["--kube-api-qps=-1", "--kube-api-burst=0"]);
     assert_refused(&["--kube-api-qps=nan"], "--kube-api-qps: NaN is not a rate");
+    assert_refused(&["--event-qps=inf"], "--event-qps: inf is not a rate");
+    assert_refused(&["--event-burst=-1"], "--event-burst: -1 is negative");
+    let borrowed = ["--kube-api-qps=-1", "--kube-api-burst=0", "--event-qps=5"];
+    assert_refused(&borrowed, "--event-burst: 0 allows no request although --event-qps");
+    assert_fine(&["--event-qps=-1", "--event-burst=0"]);
 }
 
 #[test]

@@ -155,10 +155,11 @@ pub(super) const STOCK: [(&str, &str); 150] = [
 ];
 
 /// Ours in addition, with the flags that the hosted controllers add.
-pub(super) const OURS: [&str; 97] = [
+pub(super) const OURS: [&str; 100] = [
     "additional-bind-addresses",
     "additional-cluster-cidrs",
     "allow-plaintext-endpoints",
+    "allow-stock-lease-name",
     "authz-outage-grace",
     "capi-mode",
     "cluster-cidr-label-wait",
@@ -219,6 +220,8 @@ pub(super) const OURS: [&str; 97] = [
     "dial-deny-cidrs",
     "drain-cluster-cidrs",
     "dry-run",
+    "event-burst",
+    "event-qps",
     "generate-cluster-ca",
     "healthcheck-period",
     "import-check",

@@ -145,7 +145,7 @@ proptest! {
     fn no_command_line_makes_the_program_panic(args in proptest::collection::vec(argument(), 0..5)) {
         match parsed(args.into_iter().map(OsString::from)) {
             Ok(Parsed::Run(values)) => {
-                let _judged = (validate(&values), warnings(&values), work_rate(&values));
+                let _judged = (validate(&values), warnings(&values), event_rate(&values));
             }
             Ok(Parsed::Print(text)) => prop_assert!(text.ends_with('\n')),
             Err(error) => prop_assert_eq!(error.message().lines().count(), 1),

@@ -112,9 +112,11 @@ fn authentication_and_authorization_are_enforced() {
 }
 
 #[test]
-fn the_rate_of_clients_is_that_of_the_flags() {
-    assert_eq!(work_rate(&values(&[])), (500.0, 1000));
-    assert_eq!(work_rate(&values(&["--kube-api-qps=20", "--kube-api-burst=30"])), (20.0, 30));
+fn event_limits_follow_the_work_limits_until_they_are_set() {
+    assert_eq!(event_rate(&values(&[])), (500.0, 1000));
+    assert_eq!(event_rate(&values(&["--kube-api-qps=20", "--kube-api-burst=30"])), (20.0, 30));
+    assert_eq!(event_rate(&values(&["--event-qps=5", "--event-burst=9"])), (5.0, 9));
+    assert_eq!(work_rate(&values(&["--event-qps=5"])), (500.0, 1000));
     assert_eq!(work_rate(&values(&["--kube-api-qps=-1", "--kube-api-burst=-1"])), (-1.0, 0));
 }
 

@@ -39,6 +39,7 @@ impl Member {
             held,
             unreachable_since: _,
             beat,
+            lost,
             path_down,
             by_lease: _,
             checks: _,
@@ -81,6 +82,7 @@ impl Member {
         }
         last.is_some_and(|it| it.finding.verdict() == Verdict::Unreachable).hash(hasher);
         held.as_ref().map(|it| it.report.finding).hash(hasher);
-        (format!("{beat:?}"), path_down).hash(hasher);
+        let most = policies.iter().map(|it| it.thresholds.failure).max().unwrap_or_default();
+        (format!("{beat:?}"), (*lost).min(most), path_down).hash(hasher);
     }
 }
