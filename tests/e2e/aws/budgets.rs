@@ -1,7 +1,8 @@
 //! Number of calls and resources of the sample cluster.
 
+use aws::run_pass;
 use aws_fixtures::{absent, counted, counts, present, with_nats};
-use aws_network::{NatMode, Rest};
+use aws_network::{NatMode, Reconciliation, Rest};
 
 use crate::inventory::inventory;
 use crate::totals::totals;
@@ -61,6 +62,24 @@ async fn with_one_nat_gateway_it_takes_no_more_calls() {
 #[tokio::test(flavor = "multi_thread")]
 async fn without_nat_gateways_it_takes_no_more_calls() {
     create_reconcile_and_delete_need_few_calls(NatMode::None, 0).await;
+}
+
+/// The controller limits the reads of clusters at rest by this number.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_executor_counts_its_reads_and_a_cluster_at_rest_needs_no_write() {
+    let Some(world) = World::new().await else { return };
+    let goal = present(&with_nats(NatMode::Single));
+    world.run(&goal).await;
+    let before = world.actions().len();
+    let executor = world.executor();
+    let mut reconciliation = Reconciliation::new(goal, world.memory());
+    for _ in 0..2 {
+        assert_eq!(run_pass(&mut reconciliation, &executor, &world).await, Rest::Reached);
+        reconciliation.resume();
+    }
+    let actions = world.actions();
+    assert_eq!(executor.reads() as usize, actions.len() - before, "{:?}", &actions[before..]);
+    assert!(executor.reads() > 8 && world.executor().reads() == 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -243,3 +243,48 @@ async fn clusters_of_v1beta2_are_reconciled_in_v1beta2() {
     assert_eq!(condition(&bare, "TopologyReconciled")["reason"], "Unsupported");
     scene.end(manager).await;
 }
+
+/// rule:the-dialect-is-remembered
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cluster_has_the_dialect_of_its_writer_for_good() {
+    let scene = Scene::set().await;
+    let group = "infrastructure.cluster.x-k8s.io";
+    // (version of the writer, of the reference, whether an earlier release holds it, dialect)
+    let rows = [
+        ("v1alpha2", "v1alpha2", false, "v1alpha2"),
+        // The usual YAML of upstream.
+        ("v1beta1", "v1beta2", false, "v1beta2"),
+        ("v1beta1", "v1alpha2", false, "v1beta2"),
+        // Earlier releases went by the form of the reference.
+        ("v1beta1", "v1beta2", true, "v1alpha2"),
+    ];
+    let named = |place: usize| format!("dialect-{place}");
+    for (place, (writer, referred, is_held, _)) in rows.into_iter().enumerate() {
+        let name = named(place);
+        let mut cluster = cluster(&name);
+        cluster["apiVersion"] = json!(format!("cluster.x-k8s.io/{writer}"));
+        cluster["spec"]["infrastructureRef"]["apiVersion"] = json!(format!("{group}/{referred}"));
+        if is_held {
+            cluster["metadata"]["finalizers"] = json!(["cluster.cluster.x-k8s.io"]);
+        }
+        scene.create(&cluster);
+    }
+    let manager = scene.start("");
+    let dialect =
+        |it: &Value| it["metadata"]["annotations"]["infra-controller-manager/dialect"].clone();
+    for (place, (.., expected)) in rows.into_iter().enumerate() {
+        let is_known = |it: &Value| dialect(it).is_string();
+        let held = scene.until(CLUSTERS, &named(place), "has a dialect", is_known).await;
+        assert_eq!(dialect(&held), expected, "{:?}", rows[place]);
+        assert_eq!(held["metadata"]["finalizers"], json!(["cluster.cluster.x-k8s.io"]));
+        // A migration to another storage writes each object in its own version.
+        let newer = format!("clusters.v1beta2.cluster.x-k8s.io {}", named(place));
+        let reference = json!({"apiVersion": null, "apiGroup": group});
+        scene.patch(&newer, "merge", &json!({"spec": {"infrastructureRef": reference}}));
+        let phase = if expected == "v1alpha2" { "provisioning" } else { "Provisioning" };
+        let has_phase = |it: &Value| it["status"]["phase"] == phase;
+        let later = scene.until(CLUSTERS, &named(place), phase, has_phase).await;
+        assert_eq!(dialect(&later), expected);
+    }
+    scene.end(manager).await;
+}

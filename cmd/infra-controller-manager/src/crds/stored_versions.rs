@@ -93,7 +93,7 @@ impl Migration<'_> {
         {
             return Ok(None);
         }
-        // Whoever changes the CRD from here on, its versions for example, makes the last write fail.
+        // The last write fails if the CRD changes from here on: it may store another version then.
         let name = &*crd.metadata.key;
         let Some(crd) = self.crds.read(name).await? else { return Ok(None) };
         let whole = crd.whole();
@@ -140,8 +140,7 @@ impl Migration<'_> {
     }
 }
 
-/// Stores an object again. One that was changed or deleted since the list is stored as it shall be,
-/// or gone.
+/// Stores an object again. An object that was changed since the list is in the new version already.
 async fn store(objects: &ObjectClient<Dynamic>, object: &ItemMetadata) -> Result<(), Error> {
     let key = match &object.namespace {
         Some(namespace) => format!("{namespace}/{}", object.name),
