@@ -245,6 +245,7 @@ async fn checks_publish_what_the_objects_of_a_member_say_and_gate_only_where_the
         .line_where("it is told", |line| line.contains("until it can be used no check runs"))
         .await;
     set_ready(&at_home, "two", "True");
+    assert_eq!(manager.metric("clusterhealth_checks_config_unusable", &[]).await, Some(1.0));
     let code = [("flavour", "capi"), ("code", "check")];
     manager.until_metric("clusterhealth_probes_total", &code, |it| it >= 5.0).await;
     let status = hub.object(&of("one"))["status"].clone();

@@ -19,7 +19,7 @@ use crate::upstream_crds;
 const TOKEN: &str = "planted-token-behind-another-server";
 
 /// Lets the API server of `hub` serve the group by the API server of `behind`, which accepts every client.
-fn aggregate(hub: &Kubectl, behind: &Kubectl) {
+pub(crate) fn aggregate(hub: &Kubectl, behind: &Kubectl) {
     behind.create(&json!({
         "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding",
         "metadata": {"name": "everybody"},

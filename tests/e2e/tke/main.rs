@@ -7,6 +7,7 @@
 )]
 
 mod aggregated;
+mod checks;
 mod credentials;
 mod health;
 mod incident;

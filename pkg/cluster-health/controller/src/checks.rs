@@ -48,12 +48,16 @@ struct Configured {
     /// Counts the documents; 0 until the first one that can be used.
     generation: u64,
     document: Arc<Document>,
+    is_on: bool,
+    /// The ConfigMap cannot be used as it is now.
+    is_unusable: bool,
 }
 
 impl ConfiguredChecks {
     /// No checks; with `is_on` it is not known yet which.
     pub(crate) fn new(is_on: bool) -> Self {
-        Self(RwLock::new(Configured { generation: u64::from(!is_on), ..Configured::default() }))
+        let generation = u64::from(!is_on);
+        Self(RwLock::new(Configured { generation, is_on, ..Configured::default() }))
     }
 
     /// Whether it is known which checks there are.
@@ -72,6 +76,18 @@ impl ConfiguredChecks {
         let mut configured = self.0.write();
         configured.generation += 1;
         configured.document = Arc::new(document);
+        configured.is_unusable = false;
+    }
+
+    /// The ConfigMap cannot be used as it is now: the checks stay as they are.
+    pub(crate) fn note_unusable(&self) {
+        self.0.write().is_unusable = true;
+    }
+
+    /// Whether the ConfigMap cannot be used as it is now; `None` where none is asked for.
+    pub(crate) fn is_unusable(&self) -> Option<bool> {
+        let configured = self.0.read();
+        configured.is_on.then_some(configured.is_unusable)
     }
 
     /// The document, with its generation, unless that is `known`.

@@ -119,12 +119,17 @@ fn what_cannot_be_used_is_refused_by_its_field() {
 #[test]
 fn the_checks_are_unknown_until_they_are_read() {
     assert!(ConfiguredChecks::new(false).are_known());
+    assert_eq!(ConfiguredChecks::new(false).is_unusable(), None);
     let checks = ConfiguredChecks::new(true);
     assert!(!checks.are_known() && checks.newer_than(0).is_none());
+    checks.note_unusable();
+    assert!(!checks.are_known() && checks.is_unusable() == Some(true));
     checks.set(Document::parse(FULL).unwrap());
     let (generation, document) = checks.newer_than(0).unwrap();
     assert_eq!((generation, document.len(), checks.are_known()), (1, 4, true));
-    assert!(checks.newer_than(1).is_none());
+    assert!(checks.newer_than(1).is_none() && checks.is_unusable() == Some(false));
+    checks.note_unusable();
+    assert!(checks.newer_than(1).is_none() && checks.is_unusable() == Some(true));
 }
 
 #[test]

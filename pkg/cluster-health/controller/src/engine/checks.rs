@@ -93,6 +93,7 @@ fn take(checks: &ConfiguredChecks, object: &Object<ConfigMap>, recorder: &Record
             checks.set(document);
         }
         Err(error) => {
+            checks.note_unusable();
             let error = health::one_line(&error);
             let meanwhile = if checks.are_known() {
                 "the checks stay as they were"

@@ -103,6 +103,11 @@ fn register(
             "Clusters that probes do not reach and that still renew their Lease.",
             &["flavour"],
         )?,
+        gauge(
+            "clusterhealth_checks_config_unusable",
+            "1 while the ConfigMap of --cluster-health-checks-config cannot be used as it is: the checks stay as they were, and after a restart none runs.",
+            &[],
+        )?,
     ];
     let of_all = Arc::clone(shown);
     metrics::at_scrape(registry, families, move |families| {
@@ -128,8 +133,8 @@ fn register(
 }
 
 /// The series of the families of [`register`], in their order.
-fn read(families: &[Family; 14], registry: &ClusterRegistry) -> [Vec<Metric>; 14] {
-    let [families @ .., state, ratio, waiting, targets, beats, path_down] = families;
+fn read(families: &[Family; 15], registry: &ClusterRegistry) -> [Vec<Metric>; 15] {
+    let [families @ .., state, ratio, waiting, targets, beats, path_down, unusable] = families;
     let [in_flight, insufficient, queue_age, states, stale_after, owners, replicas, unread] =
         families;
     let (now, clusters) = (now().monotonic, registry.all());
@@ -162,6 +167,12 @@ fn read(families: &[Family; 14], registry: &ClusterRegistry) -> [Vec<Metric>; 14
         targets,
         heard(beats, registry, &clusters),
         paths_down(path_down, &clusters),
+        registry
+            .checks
+            .is_unusable()
+            .map(|is| unusable.series(&[], number(is)))
+            .into_iter()
+            .collect(),
     ]
 }
 
