@@ -214,13 +214,11 @@ impl Member {
         let before = self.health();
         let is_unreachable = finding.verdict() == Verdict::Unreachable;
         self.lost = if is_unreachable { self.lost.saturating_add(counts.into()) } else { 0 };
-        // A partition is published: silence counts from its end on, as for a cluster that was ready.
-        // So it does for one that answered, and that a check alone made not ready; or that the object says is not
-        // ready, without the reason.
-        let by_check = self
-            .published
-            .as_ref()
-            .is_some_and(|it| it.finding.is_none_or(|it| it.code() == Some(Code::Check)));
+        // A partition is published: silence counts from its end on, as for a cluster that was ready. So it does for one
+        // that answered and that a check alone made not ready, and for one whose object says not ready without a reason.
+        let is_check_or_unknown =
+            |it: &Published| it.finding.is_none_or(|it| it.code() == Some(Code::Check));
+        let by_check = self.published.as_ref().is_some_and(is_check_or_unknown);
         let ready = match before {
             Some(Health::HubPartition) if is_unreachable => Some(Status::True),
             Some(Health::NotReady) if is_unreachable && by_check => Some(Status::True),
