@@ -99,7 +99,7 @@ fn a_watch_that_breaks_its_contract_tells_nothing_wrong_and_the_cache_is_right_a
 }
 
 #[test]
-#[ignore = "twenty thousand histories"]
+#[ignore = "ten thousand histories"]
 fn three_breaches_and_ends_of_a_watch_tell_nothing_wrong() {
-    explored(3, 2, 3);
+    explored(3, 1, 3);
 }
