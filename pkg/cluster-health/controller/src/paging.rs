@@ -176,6 +176,11 @@ impl<'a> MemberReader<'a> {
     pub(crate) fn new(prober: &'a Prober, client: &'a Arc<Client>) -> Self {
         Self(prober.reader(client))
     }
+
+    /// See [`Prober::borrowing_reader`].
+    pub(crate) fn borrowing(prober: &'a Prober, client: &'a Arc<Client>) -> Self {
+        Self(prober.borrowing_reader(client))
+    }
 }
 
 impl Member for MemberReader<'_> {

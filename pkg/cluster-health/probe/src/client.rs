@@ -59,6 +59,8 @@ struct Server {
 pub(crate) struct Session {
     /// A connection that may still be used.
     pub(crate) link: Option<Link>,
+    /// A reader has it, and may give it back.
+    pub(crate) is_lent: bool,
     pub(crate) learnt: Learnt,
 }
 
@@ -162,7 +164,10 @@ impl Client {
 
     /// Closes the connection that is kept, so that the next probe opens one.
     pub fn close_connection(&self) {
-        let link = self.session.lock().link.take();
+        let mut session = self.session.lock();
+        session.is_lent = false;
+        let link = session.link.take();
+        drop(session);
         drop(link);
     }
 

@@ -55,6 +55,12 @@ impl Prober {
         Reader::new(&self.shared, Arc::clone(client))
     }
 
+    /// Short reads of the cluster of `client` that are no probes, on the connection that probes keep, if there is one. A
+    /// probe that begins meanwhile does not wait for it, but opens another one.
+    pub fn borrowing_reader(&self, client: &Arc<Client>) -> Reader<'_> {
+        Reader::borrowing(&self.shared, Arc::clone(client))
+    }
+
     /// Asks the addresses of a cluster that probes do not ask while another one answers them, each
     /// within `limit` and once more when it does not answer; see [`Client::endpoints`].
     pub async fn look_around(&self, client: &Client, limit: Duration) {

@@ -26,7 +26,7 @@ const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/le
 /// Ready Nodes, and all.
 pub(crate) type NodeCount = (usize, usize);
 
-/// Makes one run of a check, on a connection of its own, so that no probe waits for it. `nodes` are those of a list that
+/// Makes one run of a check, for which no probe waits. `nodes` are those of a list that
 /// was made for another purpose and is new enough.
 pub(crate) async fn examine(
     prober: &Prober,
@@ -63,7 +63,8 @@ fn nothing(why: impl Into<Box<str>>) -> CheckEvidence {
 }
 
 async fn count_nodes(prober: &Prober, client: &Arc<Client>) -> CheckEvidence {
-    let mut member = Bounded { member: MemberReader::new(prober, client), left: REQUESTS_MAX };
+    let mut member =
+        Bounded { member: MemberReader::borrowing(prober, client), left: REQUESTS_MAX };
     match list(&mut member, NODES, &[], PAGE_NODES, Counter::default).await {
         Ok(Counter { ready, total }) => CheckEvidence::Nodes { ready, total },
         Err(abort) => nothing(format!("cannot list the Nodes: {abort}")),
@@ -175,7 +176,7 @@ async fn leases(prober: &Prober, client: &Arc<Client>, limit: Duration) -> Check
         renewed: lease.spec.renew_time,
     };
     let what = "the Leases in kube-node-lease";
-    match read(&mut prober.reader(client), (LEASES, what), limit).await {
+    match read(&mut prober.borrowing_reader(client), (LEASES, what), limit).await {
         Ok(Found::Object(Read { body, date, .. })) => match decode::<List>(&body, what) {
             Ok(list) => {
                 CheckEvidence::Leases { leases: list.items.into_iter().map(seen).collect(), date }
@@ -198,7 +199,7 @@ async fn object(
     limit: Duration,
     judge: Judge,
 ) -> CheckEvidence {
-    let judged = match read(&mut prober.reader(client), (path, what), limit).await {
+    let judged = match read(&mut prober.borrowing_reader(client), (path, what), limit).await {
         Ok(Found::Missing) => Ok((false, format!("{what} does not exist"))),
         Ok(Found::Object(read)) => {
             decode::<Observed>(&read.body, what).map(|object| judge(&object, what))

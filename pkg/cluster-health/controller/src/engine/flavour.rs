@@ -185,7 +185,7 @@ pub(crate) trait ClusterProber: Send + Sync + 'static {
     /// future, which leaves the prober usable.
     fn probe(&self, budget: Duration) -> BoxFuture<'_, Report>;
 
-    /// One run of a check, within its time limit and on a connection of its own.
+    /// One run of a check, within its time limit. No probe waits for it.
     fn examine<'a>(&'a self, _check: &'a Check) -> BoxFuture<'a, CheckEvidence> {
         Box::pin(std::future::ready(CheckEvidence::Nothing("the cluster cannot be probed".into())))
     }

@@ -1,5 +1,5 @@
 //! [`Reader`]: reads of a member cluster that are no probes, such as its lists, on a connection of
-//! their own, so that no probe waits for them. [`look_around`] asks the addresses that probes do not ask.
+//! their own or one that probes lend, so that no probe waits for them. [`look_around`] asks the addresses that probes do not ask.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,11 +17,13 @@ use crate::client::Client;
 use crate::failure::Failure;
 use crate::link::{Body, Head, Link};
 
-/// Reads of one member cluster, one at a time. Dropping it closes its connection.
+/// Reads of one member cluster, one at a time. Dropping it closes its connection, or gives it back.
 pub struct Reader<'a> {
     shared: &'a Shared,
     client: Arc<Client>,
     link: Option<Link>,
+    /// Its connection was that of the probes.
+    borrows: bool,
 }
 
 /// Answer of a member cluster.
@@ -47,7 +49,15 @@ pub struct ReadError {
 
 impl<'a> Reader<'a> {
     pub(super) fn new(shared: &'a Shared, client: Arc<Client>) -> Self {
-        Self { shared, client, link: None }
+        Self { shared, client, link: None, borrows: false }
+    }
+
+    pub(super) fn borrowing(shared: &'a Shared, client: Arc<Client>) -> Self {
+        let mut session = client.session.lock();
+        let link = session.link.take();
+        session.is_lent |= link.is_some();
+        drop(session);
+        Self { shared, client, borrows: link.is_some(), link }
     }
 
     /// One GET of `path`, with its query, within `limit`, of a body of at most `most` bytes. A
@@ -153,6 +163,17 @@ impl<'a> Reader<'a> {
                 Ok(Read { status, body, date })
             }
             Body::TooLong => Err(too_long(most)),
+        }
+    }
+}
+
+impl Drop for Reader<'_> {
+    fn drop(&mut self) {
+        let Some(link) = self.link.take().filter(|_| self.borrows) else { return };
+        let mut session = self.client.session.lock();
+        if session.is_lent {
+            session.is_lent = false;
+            session.link = link.at_rest(self.shared.limits.idle_max);
         }
     }
 }

@@ -109,6 +109,8 @@ impl<'a> Run<'a> {
         let link = self.link.take().filter(|_| expected);
         let mut session = self.client.session.lock();
         session.link = link.and_then(|link| link.at_rest(idle_max));
+        // What a reader gives back now is older.
+        session.is_lent = false;
         session.learnt.certificate = self.certificate.or(session.learnt.certificate);
         if let Some(endpoint) = conclusion.answered {
             session.learnt.first_endpoint = endpoint;

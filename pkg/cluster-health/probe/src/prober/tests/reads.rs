@@ -24,6 +24,52 @@ async fn reads_share_a_connection_that_no_probe_uses() {
 }
 
 #[tokio::test]
+async fn a_borrowing_read_uses_the_connection_of_probes_and_gives_it_back() {
+    let server = Server::plain(|_| Reply::Status(200, "ok")).await;
+    let bench = Bench::new(&inputs(&[server.url()]));
+    for _ in 0..3 {
+        bench.probe().await;
+        let mut reader = bench.prober.borrowing_reader(&bench.client);
+        for _ in 0..2 {
+            assert_eq!(&*reader.get("/version", MOST, AMPLE).await.unwrap().body, b"ok");
+        }
+    }
+    assert_eq!(server.connections(), 1);
+    // Where probes keep none, none is left.
+    bench.client.close_connection();
+    bench.prober.borrowing_reader(&bench.client).get("/version", MOST, AMPLE).await.unwrap();
+    server.closed(2).await;
+}
+
+#[tokio::test]
+async fn a_probe_waits_for_no_borrowing_read_and_keeps_its_own_connection() {
+    let server = Server::plain(|asked: &Asked| match &*asked.path {
+        "/hanging" => Reply::Hang,
+        _ => Reply::Status(200, "ok"),
+    })
+    .await;
+    let bench = Bench::new(&inputs(&[server.url()]));
+    bench.probe().await;
+    let mut hanging = bench.prober.borrowing_reader(&bench.client);
+    assert_eq!(hanging.get("/hanging", MOST, SHORT).await.unwrap_err().code, Code::Timeout);
+    assert_eq!(conclusion(&bench.probe().await), (Verdict::Ok, None));
+    let mut reader = bench.prober.borrowing_reader(&bench.client);
+    reader.get("/version", MOST, AMPLE).await.unwrap();
+    let before = server.connections();
+    assert_eq!(conclusion(&bench.probe().await), (Verdict::Ok, None));
+    assert_eq!(server.connections(), before + 1, "the probe opens its own");
+    drop(reader);
+    bench.probe().await;
+    assert_eq!(server.connections(), before + 1, "and that is kept");
+    // A connection that has to be closed is not given back.
+    let reader = bench.prober.borrowing_reader(&bench.client);
+    bench.client.close_connection();
+    drop(reader);
+    bench.probe().await;
+    assert_eq!(server.connections(), before + 2);
+}
+
+#[tokio::test]
 async fn a_connection_that_the_server_closed_is_replaced() {
     let server =
         Server::plain(|_| Reply::Last("HTTP/1.1 403 Forbidden\r\ncontent-length: 1\r\n\r\nx"))
