@@ -9,6 +9,9 @@ impl ElasticInferenceAccelerator {
     pub fn r#type(&self) -> ::std::option::Option<&str> {
         self.r#type.as_deref()
     }
+    pub fn count(&self) -> ::std::option::Option<i32> {
+        self.count
+    }
 }
 impl ElasticInferenceAccelerator {
     pub fn builder() -> crate::types::builders::ElasticInferenceAcceleratorBuilder {
@@ -28,6 +31,10 @@ impl ElasticInferenceAcceleratorBuilder {
     }
     pub fn set_type(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.r#type = input;
+        self
+    }
+    pub fn count(mut self, input: i32) -> Self {
+        self.count = ::std::option::Option::Some(input);
         self
     }
     pub fn build(self) -> crate::types::ElasticInferenceAccelerator {
