@@ -91,6 +91,10 @@ const ATTEMPT: Duration = Duration::from_secs(5);
 const RETRY: Backoff =
     Backoff::doubling(Duration::from_secs(1), Duration::from_secs(60), Jitter::Around(0.5));
 
+/// Between runs over all objects of a CRD.
+const STORE_RETRY: Backoff =
+    Backoff::doubling(Duration::from_secs(60), Duration::from_secs(600), Jitter::Around(0.5));
+
 const API_SERVICES: Resource =
     Resource::cluster("apiregistration.k8s.io", "v1", "APIService", "apiservices");
 
@@ -124,17 +128,32 @@ impl Installer {
     /// then, and waits for the answer of what it sent.
     async fn settle(self: Arc<Self>, manifest: &'static str, stop: CancellationToken) {
         let mut failures = Series::new(RETRY);
-        while let Err(error) = self.put(manifest, &stop).await {
-            let wait = failures.fail(Instant::now());
-            let err = format!("{error:#}");
-            warn!(logger = LOGGER, err, ?wait, "Cannot install a CRD");
-            if stop.run_until_cancelled(sleep(wait)).await.is_none() {
+        let crd = loop {
+            match self.put(manifest, &stop).await {
+                Ok(Some(crd)) => break crd,
+                Ok(None) => return,
+                Err(error) => {
+                    if !again("Cannot install a CRD", &error, &mut failures, &stop).await {
+                        return;
+                    }
+                }
+            }
+        };
+        let mut failures = Series::new(STORE_RETRY);
+        while let Err(error) = self.store_again(&crd, &stop).await {
+            let told = "Cannot store the objects of a CRD again, which config/rbac/install-crds.yaml permits";
+            if !again(told, &error, &mut failures, &stop).await {
                 return;
             }
         }
     }
 
-    async fn put(&self, manifest: &str, stop: &CancellationToken) -> Result<()> {
+    /// The CRD as it was installed; `None` when that is left alone.
+    async fn put(
+        &self,
+        manifest: &str,
+        stop: &CancellationToken,
+    ) -> Result<Option<Arc<Object<Dynamic>>>> {
         let mut fields: Value =
             serde_saphyr::from_str(manifest).context("cannot read a manifest")?;
         let label = put_label(&mut fields, &self.labels);
@@ -142,12 +161,12 @@ impl Installer {
             bail!("cannot install a manifest without a name");
         };
         let Some(verdict) = stop.run_until_cancelled(self.judge(&crd, &fields)).await else {
-            return Ok(());
+            return Ok(None);
         };
         let (uid, told) = match verdict? {
             Verdict::Leave(reason) => {
                 warn!(logger = LOGGER, crd, reason, "CRD not installed");
-                return Ok(());
+                return Ok(None);
             }
             Verdict::Install => (None, "CRD installed"),
             Verdict::Update(uid) => (Some(uid), "CRD is up to date"),
@@ -162,10 +181,14 @@ impl Installer {
                 .await?;
         }
         info!(logger = LOGGER, crd, "{told}");
+        Ok(Some(applied))
+    }
+
+    async fn store_again(&self, crd: &Object<Dynamic>, stop: &CancellationToken) -> Result<()> {
         let (client, crds, open) = (&self.client, &self.crds, &self.open);
-        if let Some(objects) =
-            (Migration { client, crds, open, stop, attempt: ATTEMPT }).run(&applied).await?
-        {
+        let migration = Migration { client, crds, open, stop, attempt: ATTEMPT };
+        if let Some(objects) = migration.run(crd).await? {
+            let crd = &*crd.metadata.key;
             info!(logger = LOGGER, crd, objects, "Objects of the CRD are stored in one version");
         }
         Ok(())
@@ -207,6 +230,19 @@ impl Installer {
         }
         Ok(None)
     }
+}
+
+/// Logs a failure and waits for the next attempt; false at a stop.
+async fn again(
+    told: &str,
+    error: &anyhow::Error,
+    failures: &mut Series,
+    stop: &CancellationToken,
+) -> bool {
+    let wait = failures.fail(Instant::now());
+    let err = format!("{error:#}");
+    warn!(logger = LOGGER, err, ?wait, "{told}");
+    stop.run_until_cancelled(sleep(wait)).await.is_some()
 }
 
 fn is_ours(crd: &Object<Dynamic>) -> bool {

@@ -135,9 +135,11 @@ fn judge(name: &str, manifest: &Value, crd: Option<&Value>, install: bool, repor
             message,
             "the API server refuses the CRD of config/crd until then",
         );
-        return;
     }
     if is_ours(crd) {
+        if !unserved.is_empty() {
+            return;
+        }
         match stored_versions::pending(crd) {
             None => report.note(Check::Crds, format!("CRD {name} is ours")),
             Some(version) => {

@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use client::{AnswerError, answer};
 use http::Request;
 use kube::client::Body;
@@ -24,6 +24,8 @@ const SETTLES: Duration = Duration::from_secs(10);
 /// Time limit of a page of a list.
 const LIST: Duration = Duration::from_secs(30);
 const PAGE: usize = 500;
+/// Between two objects: a migration may take long, and must not take the API server from others.
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// Versions in which objects of a CRD are stored that are not among these: an API server refuses a
 /// CRD without them.
@@ -108,22 +110,28 @@ impl Migration<'_> {
         .keeping_no_answers()
         .noting(self.open);
         let (mut count, mut next) = (0, String::new());
+        let mut refused = Vec::new();
         loop {
-            let page = self
-                .page(&kind, &next)
-                .await
+            let page = self.stop.run_until_cancelled(self.page(&kind, &next)).await;
+            let Some(page) = page else { return Ok(None) };
+            let page = page
                 .with_context(|| format!("cannot list {name} to store its objects in {version}"))?;
             for Item { metadata } in page.items {
-                if self.stop.is_cancelled() {
+                if self.stop.run_until_cancelled(sleep(PAUSE)).await.is_none() {
                     return Ok(None);
                 }
                 count += 1;
-                store(&objects, &metadata).await?;
+                // One that is refused stops no other one.
+                refused.extend(store(&objects, &metadata).await.err());
             }
             next = page.metadata.token.unwrap_or_default().into();
             if next.is_empty() {
                 break;
             }
+        }
+        if let Some(first) = refused.first() {
+            let number = refused.len();
+            bail!("cannot store {number} of {count} objects of {name} in {version}: {first}");
         }
         let fields = json!({"status": {"storedVersions": [version]}});
         self.crds.merge(name, &Merge { fields, over: whole, part: Part::Status }).await?;
