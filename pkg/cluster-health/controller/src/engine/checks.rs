@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use events::{EventType, Recorder};
+use futures::join;
 use health::{CheckReport, CheckStatus};
 use informer::{Delta, Informer, Subscription};
 use kube_api::Kind;
@@ -68,15 +69,19 @@ impl ChecksConfig {
 
     /// Runs the checks until the stop.
     pub(crate) async fn run(self, clusters: Arc<ClusterRegistry>) {
-        let stop = clusters.stop.clone();
-        let read = stop.run_until_cancelled(self.cache.synced_or_denied());
-        // rule:a-missing-right-is-no-failure
-        let is_absent = read.await.is_some() && self.cache.is_empty();
-        // After a restart a document that cannot be used leaves all conditions and gates as they are.
-        if is_absent && !clusters.checks.are_known() {
-            clusters.checks.set(Document::default());
-        }
-        run(clusters).await;
+        let (stop, checks) = (clusters.stop.clone(), &clusters.checks);
+        let first_list = async {
+            self.cache.synced_or_denied().await;
+            // After a restart a document that cannot be read or used leaves all conditions and gates as they are.
+            if !self.cache.is_synced() && !checks.are_known() {
+                checks.note_unusable();
+            }
+            self.cache.synced().await;
+            if self.cache.is_empty() && !checks.are_known() {
+                checks.set(Document::default());
+            }
+        };
+        join!(stop.run_until_cancelled(first_list), run(Arc::clone(&clusters)));
     }
 }
 
