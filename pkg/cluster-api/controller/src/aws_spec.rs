@@ -129,9 +129,23 @@ pub(crate) fn read(spec: &AwsClusterSpec, given: &Circumstances) -> Result<Wante
     }
 }
 
+/// The ends of AWS's own names, for each partition.
+const DOMAINS: [&str; 7] = [
+    ".amazonaws.com",
+    ".amazonaws.com.cn",
+    ".amazonaws.eu",
+    ".c2s.ic.gov",
+    ".sc2s.sgov.gov",
+    ".cloud.adc-e.uk",
+    ".csp.hci.ic.gov",
+];
+
 /// Whether clients know the API server by the name that AWS has given a load balancer, and not by a name of the user.
 fn is_of_load_balancer(endpoint: &Endpoint) -> bool {
-    endpoint.host.split('.').any(|label| label.eq_ignore_ascii_case("elb"))
+    let labels: Vec<_> = endpoint.host.split('.').map(str::to_ascii_lowercase).collect();
+    // NAME.REGION.elb.DOMAIN of a classic one, NAME.elb.REGION.DOMAIN of a network one.
+    let is_after_name = |it: &[String]| it.len() > 4 && (it[1] == "elb" || it[2] == "elb");
+    is_after_name(&labels) && DOMAINS.iter().any(|it| endpoint.host.ends_with(it))
 }
 
 /// Whether subnets have to be chosen, for which the zones of the region count.

@@ -106,7 +106,7 @@ impl AwsClusters {
     ) -> Result<Option<Again>, Error> {
         let problems = pass.reconciliation.problems();
         let counts = metrics::of(&wanted.desired.identity, pass.reconciliation.observed());
-        self.metrics.saw(object, wanted.desired.nat.word(), &counts, pass.reads > 0);
+        self.metrics.saw(object, wanted.desired.nat.word(), &counts, pass.looked());
         let mut report = Report::of_a_pass(pass.denied.as_ref());
         report.unsupported(&wanted.unsupported);
         let is_complete = report.judge(&wanted.desired, &pass.reconciliation, &problems);
@@ -198,6 +198,7 @@ impl AwsClusters {
         let texts: Vec<_> = errors.iter().map(ToString::to_string).collect();
         let message = texts.join("; ");
         self.reconciliations.forget(&object.metadata.key);
+        self.metrics.rests(&object.metadata.key);
         if object.status.error_message.as_ref() != Some(&message) {
             self.event(object, EventType::Warning, "InvalidConfiguration", &message);
         }

@@ -12,7 +12,6 @@ use kube_api::{Kind, Metadata};
 use manager::Context;
 use objects::{Object, ObjectClient, ObjectMeta, OwnerReference};
 use parking_lot::Mutex;
-use tokio::sync::OnceCell;
 use tokio::time::timeout;
 use workqueue::WorkQueue;
 
@@ -23,7 +22,7 @@ use crate::api::secret::{Secret, text};
 use crate::api::{NAMESPACES, SECRETS};
 use crate::aws_identity::{ChainError, Known, Labels, Link, chain};
 
-/// How long reconciles wait for the first lists, once.
+/// How long a reconcile waits for the first lists.
 const FIRST_LIST: Duration = Duration::from_secs(10);
 /// Upstream's keys of a Secret with access keys.
 const ACCESS_KEY: &str = "AccessKeyID";
@@ -48,8 +47,6 @@ pub(super) struct Identities {
     pub(super) process: Account,
     context: Context,
     objects: HashMap<IdentityKind, Informer<Object<AwsIdentity>>>,
-    /// They were waited for.
-    first_lists: OnceCell<()>,
     /// Watched when the first identity selects namespaces by label.
     namespaces: OnceLock<(Informer<Metadata>, Subscription<Metadata>)>,
     secrets: ObjectClient<Secret>,
@@ -96,7 +93,6 @@ impl Identities {
             process,
             context: context.clone(),
             objects,
-            first_lists: OnceCell::new(),
             namespaces: OnceLock::new(),
             secrets: context.objects(SECRETS),
             accounts,
@@ -109,10 +105,9 @@ impl Identities {
 
     /// The account that an AWSCluster may use.
     pub(super) async fn account(&self, object: &Object<AwsCluster>) -> Result<Account, Denial> {
-        // A kind that is not listed then is unknown, which the chain reports.
-        let lists = || join_all(self.objects.values().map(Informer::synced_or_dormant));
-        let first = async || drop(timeout(FIRST_LIST, lists()).await);
-        self.first_lists.get_or_init(first).await;
+        // A kind that is not listed then is unknown, which the chain reports; one that may not be listed is not awaited.
+        let lists = join_all(self.objects.values().map(Informer::synced_or_denied));
+        let _listed = timeout(FIRST_LIST, lists).await;
         let mut chain = self.chain(object);
         if matches!(chain, Err(ChainError::Unknown(_)))
             && let Some((namespaces, _)) = self.namespaces.get()

@@ -31,8 +31,8 @@ pub(super) struct AwsClusterMetrics {
 }
 
 struct Counted {
-    /// The last read of AWS.
-    looked: Instant,
+    /// The last read of AWS; `None` while it is not to be read.
+    looked: Option<Instant>,
     /// Series that end with the AWSCluster.
     series: Held,
     mode: &'static str,
@@ -62,7 +62,8 @@ impl AwsClusterMetrics {
             let seen = Arc::clone(&seen);
             move |[family]| {
                 let seen = seen.lock();
-                let ages = seen.values().map(|it: &Counted| it.looked.elapsed().as_secs_f64());
+                let looks = seen.values().filter_map(|it: &Counted| it.looked);
+                let ages = looks.map(|at| at.elapsed().as_secs_f64());
                 let oldest = ages.reduce(f64::max);
                 [oldest.iter().map(|age| family.series(&[], *age)).collect()]
             }
@@ -83,12 +84,12 @@ impl AwsClusterMetrics {
         let mut all = self.seen.lock();
         let seen = all.entry(Arc::clone(&metadata.key)).or_insert_with(|| Counted {
             series: self.by_cluster.hold(&metadata.key),
-            looked: Instant::now(),
+            looked: Some(Instant::now()),
             mode,
             nat_gateways: 0,
         });
         if just_now {
-            seen.looked = Instant::now();
+            seen.looked = Some(Instant::now());
         }
         seen.mode = mode;
         seen.nat_gateways = 0;
@@ -107,6 +108,13 @@ impl AwsClusterMetrics {
         for (kind, number) in counts {
             let gauge = self.leaked.with_label_values(&[*kind]);
             gauge.set(i64::try_from(*number).unwrap_or(i64::MAX));
+        }
+    }
+
+    /// An AWSCluster is not looked at until the next time that it is seen.
+    pub(super) fn rests(&self, key: &str) {
+        if let Some(seen) = self.seen.lock().get_mut(key) {
+            seen.looked = None;
         }
     }
 
@@ -229,8 +237,12 @@ mod tests {
         assert_eq!(oldest(), Some(20.0), "published without a look");
         looks("a", true);
         assert_eq!(oldest(), Some(10.0));
-        metrics.forget("ns/b");
+        metrics.rests("ns/b");
         assert_eq!(oldest(), Some(0.0));
+        looks("b", true);
+        later().await;
+        metrics.forget("ns/b");
+        assert_eq!(oldest(), Some(10.0));
     }
 
     fn object(name: &str) -> Object<AwsCluster> {

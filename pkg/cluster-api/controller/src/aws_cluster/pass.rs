@@ -42,6 +42,11 @@ impl Pass {
         let (rest, before) = (Rest::For(left.as_secs().max(1)), reconciliation.problems());
         Self { reconciliation, rest, before, denied: None, is_broken_off: false, reads: 0 }
     }
+
+    /// Whether it saw the network on AWS.
+    pub(super) fn looked(&self) -> bool {
+        self.reads > 0 && self.denied.is_none()
+    }
 }
 
 struct Here<'a> {

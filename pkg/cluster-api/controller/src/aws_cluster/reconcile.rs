@@ -88,6 +88,7 @@ impl AwsClusters {
     async fn pause(&self, object: &Arc<Object<AwsCluster>>) -> Result<Next, Retry> {
         // What is done to AWS meanwhile is looked at afterwards.
         self.reconciliations.forget(&object.metadata.key);
+        self.metrics.rests(&object.metadata.key);
         let mut message = "reconciliation is paused; remove the annotation \
             cluster.x-k8s.io/paused and spec.paused of the Cluster to continue"
             .to_owned();
@@ -137,6 +138,7 @@ impl AwsClusters {
             return self.withhold(object, report, CONFLICT, message).await;
         }
         self.reconciliations.forget(&object.metadata.key);
+        self.metrics.rests(&object.metadata.key);
         self.event_once(object, READY, CONFLICT, message);
         report.conditions.mark_false(READY, CONFLICT, message.to_owned());
         self.publish(object, &report, None).await.map_err(manager::retry)?;

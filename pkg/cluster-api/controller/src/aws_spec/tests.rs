@@ -66,7 +66,8 @@ fn an_endpoint_of_the_user_is_no_load_balancer_that_is_lost() {
     for host in ["a-1.us-east-2.elb.amazonaws.com", "a-1.elb.cn-north-1.amazonaws.com.cn"] {
         assert!(is_published(host), "{host}");
     }
-    for host in ["api.example.org", "elb-of-one.example.org", "10.0.0.1", ""] {
+    for host in ["api.example.org", "api.elb.example.org", "elb-of-one.example.org", "10.0.0.1", ""]
+    {
         assert!(!is_published(host), "{host}");
     }
 }

@@ -219,10 +219,13 @@ fn endpoints(text: &str) -> Option<(String, Endpoints)> {
     (!region.is_empty()).then(|| (region.to_owned(), endpoints))
 }
 
+/// One request in a quarter of an hour; less is a mistake.
+const QPS_MIN: f64 = 0.001;
+
 fn qps(values: &Values, flag: &Flag<f64>, problems: &mut Vec<Problem>) -> f64 {
     let per_second = values.get(flag);
-    if !per_second.is_finite() || per_second <= 0.0 {
-        problems.push(flag.problem(format!("{per_second} is not greater than 0")));
+    if !per_second.is_finite() || per_second < QPS_MIN {
+        problems.push(flag.problem(format!("{per_second} is not a rate of {QPS_MIN} or more")));
     }
     per_second
 }
