@@ -22,12 +22,18 @@ pub(crate) async fn informer<T: Cached>(
         query if query.contains("watch=true") => Reply::Watch(events(told.lock().take())),
         _ => Reply::Json(200, json!({"metadata": {"resourceVersion": "8"}, "items": listed})),
     });
+    let cache = informer_of(kind, &server);
+    cache.synced().await;
+    cache
+}
+
+/// A cache that `server` fills, or not.
+pub(crate) fn informer_of<T: Cached>(kind: &Resource, server: &ApiServer) -> Informer<T> {
     let metrics = InformerMetrics::new(&Metrics::new(), "test").unwrap();
     let source = Source::new(Server::own(server.client()), Kind::BuiltIn(kind.clone()));
     let cache = Informer::new(source, &metrics, Format::Json);
     let running = cache.clone();
     tokio::spawn(async move { running.run(CancellationToken::new()).await });
-    cache.synced().await;
     cache
 }
 

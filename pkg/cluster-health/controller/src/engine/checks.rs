@@ -69,19 +69,22 @@ impl ChecksConfig {
 
     /// Runs the checks until the stop.
     pub(crate) async fn run(self, clusters: Arc<ClusterRegistry>) {
-        let (stop, checks) = (clusters.stop.clone(), &clusters.checks);
-        let first_list = async {
-            self.cache.synced_or_denied().await;
-            // After a restart a document that cannot be read or used leaves all conditions and gates as they are.
-            if !self.cache.is_synced() && !checks.are_known() {
-                checks.note_unusable();
-            }
-            self.cache.synced().await;
-            if self.cache.is_empty() && !checks.are_known() {
-                checks.set(Document::default());
-            }
-        };
-        join!(stop.run_until_cancelled(first_list), run(Arc::clone(&clusters)));
+        let stop = clusters.stop.clone();
+        let first = await_first(&self.cache, &clusters.checks);
+        join!(stop.run_until_cancelled(first), run(Arc::clone(&clusters)));
+    }
+}
+
+/// Awaits the first list: an absent ConfigMap has no checks. One that may not be read, or cannot be used, leaves all
+/// conditions and gates as they were before a restart.
+pub(super) async fn await_first(cache: &Informer<Object<ConfigMap>>, checks: &ConfiguredChecks) {
+    cache.synced_or_denied().await;
+    if !cache.is_synced() && !checks.are_known() {
+        checks.note_unusable();
+    }
+    cache.synced().await;
+    if cache.is_empty() && !checks.are_known() {
+        checks.set(Document::default());
     }
 }
 

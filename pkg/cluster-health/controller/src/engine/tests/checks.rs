@@ -1,16 +1,23 @@
 //! Checks of members at work: which run, what they publish, and that no probe waits for them.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use api_server_double::{ApiServer, Reply};
+use futures::join;
+use futures::stream::{StreamExt as _, pending};
 use health::{Code, Health, Published};
 use jiff::Timestamp;
+use serde_json::json;
 use tokio::time::sleep;
 
 use super::S;
 use super::scene::{Answer, Scene, cluster};
-use crate::checks::Document;
-use crate::engine::checks::run;
+use crate::api::CONFIG_MAPS;
+use crate::checks::{ConfiguredChecks, Document};
+use crate::engine::checks::{await_first, run};
+use crate::testing::informer_of;
 
 const GATED: &str = "checks: [{name: NodesUp, nodesReady: {}, gatesReady: true}]";
 const STATUS: &str = "clusterhealth_check_status{check=\"NodesUp\",cluster=\"a\",flavour=\"fake\",namespace=\"ns\"} ";
@@ -175,4 +182,27 @@ async fn a_check_of_a_member_that_does_not_answer_becomes_unknown_without_an_eve
     sleep(S(15)).await;
     assert_eq!(scene.health("ns/a"), Some(Health::Ready), "its checks run at once");
     assert_eq!(scene.number(STATUS), Some(1.0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn checks_that_may_not_be_read_are_not_taken_for_none() {
+    let may_read = Arc::new(AtomicBool::new(false));
+    let permits = Arc::clone(&may_read);
+    let server = ApiServer::new(move |asked| match asked.query() {
+        _ if !permits.load(Ordering::Relaxed) => Reply::failure(403, "Forbidden"),
+        query if query.contains("sendInitialEvents") => Reply::failure(400, "BadRequest"),
+        query if query.contains("watch=true") => Reply::Watch(pending().boxed()),
+        _ => Reply::Json(200, json!({"metadata": {"resourceVersion": "8"}, "items": []})),
+    });
+    let (cache, checks) = (informer_of(&CONFIG_MAPS, &server), ConfiguredChecks::new(true));
+    let permit = async {
+        cache.synced_or_denied().await;
+        sleep(S(60)).await;
+        assert!(!checks.are_known(), "conditions and gates stay");
+        assert_eq!(checks.is_unusable(), Some(true));
+        may_read.store(true, Ordering::Relaxed);
+    };
+    join!(await_first(&cache, &checks), permit);
+    assert!(checks.are_known(), "the ConfigMap does not exist");
+    assert_eq!(checks.is_unusable(), Some(false));
 }
