@@ -1,4 +1,4 @@
-// Cluster API's core, which tests run beside the product, built from a pinned module. Its own go.mod points
+// Cluster API's core, which tests run together with the product, built from a pinned module. Its own go.mod points
 // the module of its API into its tree, which a consumer does not inherit.
 module infra-controller-manager/tests/cluster-api-core
 

@@ -1,4 +1,4 @@
-//! Cluster API's own core beside the product: its CRDs, its webhooks, and its program.
+//! Cluster API's own core, which runs together with the product: its CRDs, its webhooks, and its program.
 
 use std::fs;
 use std::path::PathBuf;

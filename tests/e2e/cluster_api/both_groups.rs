@@ -1,4 +1,4 @@
-//! Cluster API's group of the product and the flavour `capi` of its health on one Cluster, alone and beside the core.
+//! Cluster API's group of the product and the flavour `capi` of its health on one Cluster, alone and together with the core.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

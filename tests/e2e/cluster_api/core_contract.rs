@@ -1,4 +1,4 @@
-//! The contract of Cluster API between its own core and what makes infrastructure: the real core beside the product.
+//! The contract of Cluster API between its own core and what makes infrastructure: the real core together with the product.
 
 use std::collections::BTreeSet;
 

@@ -48,7 +48,7 @@ impl CoreStage {
         Some(Self { core, stage, _installed: installed })
     }
 
-    /// Starts the product beside the core.
+    /// Starts the product together with the core.
     pub(crate) fn product(&self, args: &str) -> Process {
         self.start_with_aws(&format!("--capi-mode=provider {args}"))
     }

@@ -91,7 +91,7 @@ impl Region {
         Self(Arc::new(inner), Arc::default())
     }
 
-    /// The same region, which counts reads from 0.
+    /// The same region, with no reads counted yet.
     pub(crate) fn counting(self) -> Self {
         Self(self.0, Arc::default())
     }

@@ -296,7 +296,7 @@ mod tests {
         assert_eq!(rests(&bench.turn(&wanted, false)), seconds(585), "it was published");
     }
 
-    /// Passes of many clusters at rest, each of which takes a second and nine reads.
+    /// Passes of many clusters at rest. Each takes a second and nine reads.
     struct Crowd {
         reconciliations: Reconciliations,
         goals: Mutex<HashMap<Arc<str>, &'static str>>,
