@@ -163,7 +163,7 @@ impl ElectionConfig {
     }
 
     /// Pause of a standby before it looks at the lease again; `draw` is uniform in `[0, 1)`.
-    pub(crate) fn standby_pause(&self, draw: f64) -> Duration {
+    pub(crate) fn jittered_pause(&self, draw: f64) -> Duration {
         self.retry_period.mul_f64(STANDBY_SHARE * (1.0 + STANDBY_JITTER * draw))
     }
 

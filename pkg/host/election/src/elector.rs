@@ -132,7 +132,7 @@ impl<S: LeaseStore> Candidate<S> {
 
     /// Never past the moment at which the lease can be taken over.
     fn standby_pause(&self) -> Duration {
-        let pause = self.config.standby_pause((self.shared.draw)());
+        let pause = self.config.jittered_pause((self.shared.draw)());
         let expiry = self.observed.expiry(self.config.lease_duration);
         let left = expiry.map(|at| at.saturating_duration_since(Instant::now()));
         match left {

@@ -20,7 +20,7 @@ mod observing;
 mod pool_source;
 mod sending;
 mod shortage;
-mod unassigned;
+mod unassigned_nodes;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -30,7 +30,7 @@ use cidr::{IpNet, Pool};
 use findings::Findings;
 use pool_source::{CloudMemory, Entry, PoolSource};
 use tokio::time::Instant;
-use unassigned::{Phase, Unassigned, WaitQueues};
+use unassigned_nodes::{Phase, Unassigned, WaitQueues};
 
 use super::ledger::{CountedLedger, Owner};
 use super::pressure::{PoolState, Servable, Snapshot};

@@ -2,10 +2,10 @@
 //!
 //! All problems are found in one pass, so that a user mends the command line once.
 
+mod check_ranges;
 mod cloud;
 mod cluster_cidrs;
 mod pools;
-mod ranges;
 
 use std::time::Duration;
 
@@ -21,9 +21,9 @@ use crate::flags::{
 };
 use crate::second_allocator::{Hold, OnSecondAllocator};
 
+pub use check_ranges::Ranges;
 pub(crate) use cloud::{CloudOptions, Direction, Families, Mode};
 pub(crate) use cluster_cidrs::ClusterCidrOptions;
-pub use ranges::Ranges;
 
 /// The allocator types that exist.
 const ALLOCATOR_TYPES: [&str; 5] =

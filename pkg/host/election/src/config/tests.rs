@@ -109,7 +109,7 @@ fn default_and_short_timings_give_these_terms() {
 #[test]
 fn a_standby_looks_twice_in_a_retry_period_with_a_little_jitter() {
     let config = timings(15_000, 10_000, 2_000);
-    assert_eq!(config.standby_pause(0.0), Duration::from_secs(1));
-    assert!(config.standby_pause(0.999_999) < Duration::from_millis(1_100));
-    assert!(config.standby_pause(0.999_999) > Duration::from_millis(1_099));
+    assert_eq!(config.jittered_pause(0.0), Duration::from_secs(1));
+    assert!(config.jittered_pause(0.999_999) < Duration::from_millis(1_100));
+    assert!(config.jittered_pause(0.999_999) > Duration::from_millis(1_099));
 }

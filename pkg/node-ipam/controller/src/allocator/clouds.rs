@@ -8,7 +8,7 @@ use kube_api::Node;
 use tokio::time::Instant;
 
 use super::pool_source::{CloudSource, PoolSource};
-use super::unassigned::Route;
+use super::unassigned_nodes::Route;
 use super::{Allocator, Assignment, Effects, Owner, Phase, Shortage, Uid};
 
 /// The first block is given out after this time, even if the VM of a Node cannot be read.

@@ -9,7 +9,7 @@ use cidr::{Conflict, IpNet, Pool};
 use kube_api::Node;
 use tokio::time::Instant;
 
-use super::unassigned::EventTimes;
+use super::unassigned_nodes::EventTimes;
 use crate::ledger::{Owner, Uid};
 use crate::second_allocator::Suspect;
 

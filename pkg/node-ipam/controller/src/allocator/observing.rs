@@ -8,7 +8,7 @@ use cidr::{Conflict, IpNet};
 use kube_api::{Node, NodeMarks};
 use tokio::time::Instant;
 
-use super::unassigned::{Route, Unassigned};
+use super::unassigned_nodes::{Route, Unassigned};
 use super::{Allocator, Effects, Owner, Phase, Uid, findings};
 use crate::reconciler::CachedNode;
 use crate::second_allocator::{Evidence, Suspect};

@@ -9,7 +9,7 @@ use cidr::IpNet;
 use tokio::time::Instant;
 
 use super::findings::Skipped;
-use super::unassigned::{QueuePosition, Route, Unassigned};
+use super::unassigned_nodes::{QueuePosition, Route, Unassigned};
 use super::{Allocator, Assignment, Effects, Owner, Phase, Shortage, Uid};
 
 /// The next step after a consistent read that shows a Node still without CIDRs.

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use super::source::Source;
 use super::store::{Block, Event, Id, Shown, Store};
-use crate::allocator::unassigned::Phase;
+use crate::allocator::unassigned_nodes::Phase;
 use crate::allocator::{AfterRead, Allocator, Assignment, Owner};
 
 /// What a worker does with the key that it has in hand.
