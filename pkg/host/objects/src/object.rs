@@ -49,15 +49,16 @@ impl<S: Schema> Object<S> {
             reduce(&mut whole, kept);
         }
         let metadata: ObjectMeta = typed(whole.get("metadata"), "metadata")?;
-        let status = match whole.get("status") {
-            None | Some(Value::Null) => S::Status::default(),
-            status => typed(status, "status")?,
-        };
         let written_as = S::TELLS_VERSION.and_then(|field| version_of_writer(&whole, field));
         if let Some(metadata) = whole.get_mut("metadata").and_then(Value::as_object_mut) {
             metadata.remove("managedFields");
         }
         let text = whole.to_string().into_boxed_str();
+        drop_nulls(&mut whole);
+        let status = match whole.get("status") {
+            None => S::Status::default(),
+            status => typed(status, "status")?,
+        };
         let body = typed(body_of(whole).as_ref(), "")?;
         Ok(Self { metadata, body, status, written_as, text })
     }
@@ -106,6 +107,18 @@ fn reduce(whole: &mut Value, kept: &[&str]) {
     let annotations = whole.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut);
     if let Some(annotations) = annotations {
         annotations.remove("kubectl.kubernetes.io/last-applied-configuration");
+    }
+}
+
+/// Drops fields that are `null`: Go writes that for an empty list or map, and reads it as an absent field.
+fn drop_nulls(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            fields.retain(|_, field| !field.is_null());
+            fields.values_mut().for_each(drop_nulls);
+        }
+        Value::Array(items) => items.iter_mut().for_each(drop_nulls),
+        _ => {}
     }
 }
 

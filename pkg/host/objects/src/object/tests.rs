@@ -34,6 +34,16 @@ fn a_kind_learnt_at_run_time_is_read_as_json() {
 }
 
 #[test]
+fn null_is_an_absent_field_of_the_typed_view_and_stays_in_the_object() {
+    let mut whole = widget();
+    whole["metadata"].as_object_mut().unwrap().remove("managedFields");
+    (whole["status"]["ready"], whole["spec"]["sizes"]) = (json!(null), json!(null));
+    let object = Object::<Widget>::read(whole.clone()).unwrap();
+    assert!(!object.status.ready && object.body.spec.sizes.is_empty());
+    assert_eq!(object.whole(), whole);
+}
+
+#[test]
 fn the_key_of_a_namespaced_object_has_its_namespace() {
     let metadata = Object::<Widget>::read(widget()).unwrap().metadata;
     assert_eq!((&*metadata.key, metadata.name(), metadata.namespace()), ("ns/a", "a", Some("ns")));
