@@ -9,10 +9,10 @@ use std::process::ExitCode;
 
 use anyhow::bail;
 use aws_network::NatMode;
+use clap::Parser;
 use clap::builder::PossibleValuesParser;
-use clap::{ArgAction, ArgMatches};
 use manager::command::{
-    Command, Parsed, Program, objects_of_file, option, output, print_output, to_stdout, wants_json,
+    Command, Output, Parsed, Program, objects_of_file, print_output, to_stdout,
 };
 use serde_json::{Value, json};
 
@@ -26,13 +26,13 @@ pub(crate) const COMMAND: Command = Command {
 
 /// Runs it with the arguments after its name.
 fn start(_: Program, args: Vec<OsString>) -> ExitCode {
-    let arguments = match Arguments::parse(args) {
+    let arguments = match Parsed::from(Arguments::try_parse_from(args)) {
         Parsed::Run(arguments) => arguments,
         Parsed::Print { text, is_error } => return print_output(&text, is_error),
     };
     match run(&arguments) {
         Ok(planned) => {
-            let print = if arguments.json { json } else { text };
+            let print = if arguments.output.is_json() { json } else { text };
             let text = print(&planned);
             to_stdout(&text);
             let is_complete = planned.iter().all(is_complete);
@@ -44,42 +44,14 @@ fn start(_: Program, args: Vec<OsString>) -> ExitCode {
 
 fn run(arguments: &Arguments) -> anyhow::Result<Vec<Planned>> {
     let mut objects = Vec::new();
-    for file in &arguments.files {
+    for file in &arguments.filename {
         objects.extend(objects_of_file(file)?);
     }
-    let planned = of_manifests(&objects, &arguments.given);
+    let planned = of_manifests(&objects, &arguments.given());
     if planned.is_empty() {
         bail!("cannot plan: the manifests of -f contain no AWSCluster");
     }
     Ok(planned)
-}
-
-#[derive(Debug)]
-struct Arguments {
-    /// At least one.
-    files: Vec<PathBuf>,
-    given: Given,
-    json: bool,
-}
-
-impl Arguments {
-    fn parse(args: impl IntoIterator<Item = OsString>) -> Parsed<Self> {
-        command().try_get_matches_from(args).map(|matches| Self::read(&matches)).into()
-    }
-
-    fn read(matches: &ArgMatches) -> Self {
-        let texts = |name: &str| matches.get_many::<String>(name).into_iter().flatten();
-        let text = |name: &str| matches.get_one::<String>(name);
-        let mode = text("default-nat-mode").and_then(|word| NatMode::from_word(word));
-        Self {
-            files: texts("filename").map(PathBuf::from).collect(),
-            given: Given {
-                zones: texts("zones").cloned().collect(),
-                default_nat_mode: mode.unwrap_or_default(),
-            },
-            json: wants_json(matches),
-        }
-    }
 }
 
 const ABOUT: &str = "Shows what the controller would create on AWS for new AWSClusters: all writes, in a possible order. It \
@@ -93,26 +65,28 @@ Examples:
   # An AWSCluster without spec.network.subnets.
   infra-controller-manager plan -f cluster.yaml --zones us-east-2a,us-east-2b,us-east-2c -o json";
 
-fn command() -> clap::Command {
-    clap::Command::new("infra-controller-manager plan")
-        .no_binary_name(true)
-        .about(ABOUT)
-        .after_help(HELP)
-        .args([
-            option("filename", "FILE", "Manifests with AWSClusters and the Clusters that refer to them, in YAML or JSON; - for standard input")
-                .short('f')
-                .num_args(1..)
-                .action(ArgAction::Append)
-                .required(true),
-            option("zones", "NAME,…", "Zones of the region, for AWSClusters without \
-                spec.network.subnets")
-                .value_delimiter(','),
-            option("default-nat-mode", "MODE", "NAT gateways of AWSClusters without \
-                natGateways.mode, like the flag of the manager")
-                .default_value("PerAZ")
-                .value_parser(PossibleValuesParser::new(NatMode::WORDS)),
-            output("Output format"),
-        ])
+#[derive(Debug, Parser)]
+#[command(name = "infra-controller-manager plan", no_binary_name = true, about = ABOUT, after_help = HELP)]
+struct Arguments {
+    /// Manifests with AWSClusters and the Clusters that refer to them, in YAML or JSON; - for standard input.
+    #[arg(short, long, value_name = "FILE", num_args = 1.., required = true)]
+    filename: Vec<PathBuf>,
+    /// Zones of the region, for AWSClusters without spec.network.subnets.
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
+    zones: Vec<String>,
+    /// NAT gateways of AWSClusters without natGateways.mode, like the flag of the manager.
+    #[arg(long, value_name = "MODE", default_value = "PerAZ")]
+    #[arg(value_parser = PossibleValuesParser::new(NatMode::WORDS))]
+    default_nat_mode: String,
+    #[command(flatten)]
+    output: Output,
+}
+
+impl Arguments {
+    fn given(&self) -> Given {
+        let default_nat_mode = NatMode::from_word(&self.default_nat_mode).unwrap_or_default();
+        Given { zones: self.zones.clone(), default_nat_mode }
+    }
 }
 
 /// Whether all of it can be made.
@@ -185,17 +159,17 @@ mod tests {
     use super::*;
 
     fn parse(args: &[&str]) -> Parsed<Arguments> {
-        Arguments::parse(args.iter().map(OsString::from))
+        Arguments::try_parse_from(args.iter().map(OsString::from)).into()
     }
 
     #[test]
     fn arguments_are_read() {
         let args = ["-f", "a", "b", "--zones=x,y", "--default-nat-mode=Single", "-ojson"];
         let Parsed::Run(arguments) = parse(&args) else { panic!("they are refused") };
-        assert_eq!(arguments.files, ["a", "b"].map(PathBuf::from));
-        assert_eq!(arguments.given.zones, ["x", "y"]);
-        assert_eq!(arguments.given.default_nat_mode, NatMode::Single);
-        assert!(arguments.json);
+        assert_eq!(arguments.filename, ["a", "b"].map(PathBuf::from));
+        let Given { zones, default_nat_mode } = arguments.given();
+        assert_eq!((zones, default_nat_mode), (vec!["x".into(), "y".into()], NatMode::Single));
+        assert!(arguments.output.is_json());
     }
 
     #[test]

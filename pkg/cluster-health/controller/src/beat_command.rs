@@ -7,15 +7,13 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
-use clap::{Arg, ArgAction, ArgMatches};
+use clap::Parser;
 use client::Answer;
 use flags::GoDuration;
 use http::{Request, StatusCode, header};
 use jiff::Timestamp;
 use kube::client::Body;
-use manager::command::{
-    Command, Parsed, Program, following_client, option, print_output, to_stderr,
-};
+use manager::command::{Command, Parsed, Program, following_client, print_output, to_stderr};
 use serde_json::{Value, json};
 use tokio::time::{MissedTickBehavior, interval};
 
@@ -36,20 +34,8 @@ const RENEWALS: u32 = 3;
 /// Durations that the controller knows.
 const DURATIONS: [Duration; 2] = [Duration::from_secs(10), Duration::from_secs(600)];
 
-#[derive(Debug)]
-struct Arguments {
-    /// The management cluster.
-    kubeconfig: PathBuf,
-    /// The member cluster; `None` for that of the pod.
-    member: Option<PathBuf>,
-    /// `namespace/name`.
-    lease: String,
-    duration: Duration,
-    once: bool,
-}
-
 fn start(program: Program, args: Vec<OsString>) -> ExitCode {
-    let arguments = match Arguments::parse(args) {
+    let arguments = match Parsed::from(Arguments::try_parse_from(args)) {
         Parsed::Run(arguments) => arguments,
         Parsed::Print { text, is_error } => return print_output(&text, is_error),
     };
@@ -67,12 +53,12 @@ fn start(program: Program, args: Vec<OsString>) -> ExitCode {
 async fn beat(program: Program, arguments: &Arguments) -> anyhow::Result<()> {
     let hub = following_client(program, Some(arguments.kubeconfig.clone())).await;
     let hub = hub.context("cannot use --kubeconfig")?;
-    let member = following_client(program, arguments.member.clone()).await;
+    let member = following_client(program, arguments.member_kubeconfig.clone()).await;
     let member = member.context(
         "cannot reach the API server of this cluster; run in a pod with a service account, or name \
          --member-kubeconfig",
     )?;
-    let mut rounds = interval(arguments.duration / RENEWALS);
+    let mut rounds = interval(arguments.lease_duration / RENEWALS);
     rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut told = String::new();
     loop {
@@ -112,7 +98,7 @@ async fn renew(hub: &kube::Client, arguments: &Arguments, said: &str) -> anyhow:
     let get = Request::get(&path).header(header::ACCEPT, "application/json");
     let lease = send(hub, get.body(Body::empty())?).await?;
     let mut lease: Value = serde_json::from_slice(&lease).context("the answer is no Lease")?;
-    set(&mut lease, arguments.duration, said, Timestamp::now())?;
+    set(&mut lease, arguments.lease_duration, said, Timestamp::now())?;
     let put = Request::put(&path).header(header::CONTENT_TYPE, "application/json");
     send(hub, put.body(serde_json::to_vec(&lease)?.into())?).await.map(drop)
 }
@@ -151,52 +137,25 @@ const ABOUT: &str = "Runs in a member cluster and renews the Lease of that clust
 const EXAMPLES: &str = "Example:
   infra-controller-manager beat --kubeconfig=management.conf --lease=beats/kubefed-0f3c0a52-6d0c-4c5e-9f6e-3d1f5a2b7c11";
 
-impl Arguments {
-    fn parse(args: impl IntoIterator<Item = OsString>) -> Parsed<Self> {
-        command().try_get_matches_from(args).map(|matches| Self::read(&matches)).into()
-    }
-
-    fn read(matches: &ArgMatches) -> Self {
-        let path = |name: &str| matches.get_one::<String>(name).map(PathBuf::from);
-        Self {
-            kubeconfig: path("kubeconfig").unwrap_or_default(),
-            member: path("member-kubeconfig"),
-            lease: matches.get_one("lease").cloned().unwrap_or_default(),
-            duration: matches.get_one("lease-duration").copied().unwrap_or_default(),
-            once: matches.get_flag("once"),
-        }
-    }
-}
-
-fn command() -> clap::Command {
-    clap::Command::new("infra-controller-manager beat")
-        .no_binary_name(true)
-        .about(ABOUT)
-        .after_help(EXAMPLES)
-        .args([
-            option("kubeconfig", "FILE", "Kubeconfig of the management cluster").required(true),
-            option(
-                "lease",
-                "NAMESPACE/NAME",
-                "The Lease to renew: FLAVOUR-UID of the object that represents this cluster, with the flavour kubefed, \
-                 tke, clusterprofile or capi, in --cluster-health-beats-namespace of the controller",
-            )
-            .required(true)
-            .value_parser(lease),
-            option(
-                "member-kubeconfig",
-                "FILE",
-                "Kubeconfig of the member cluster. Default: the service account of the pod",
-            ),
-            option(
-                "lease-duration",
-                "DURATION",
-                "Duration of the Lease, which is renewed three times in it; 10s to 10m",
-            )
-            .default_value("1m")
-            .value_parser(duration),
-            Arg::new("once").long("once").action(ArgAction::SetTrue).help("Renew once and end"),
-        ])
+#[derive(Debug, Parser)]
+#[command(name = "infra-controller-manager beat", no_binary_name = true, about = ABOUT, after_help = EXAMPLES)]
+struct Arguments {
+    /// Kubeconfig of the management cluster.
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: PathBuf,
+    /// The Lease to renew: FLAVOUR-UID of the object that represents this cluster, with the flavour kubefed, tke,
+    /// clusterprofile or capi, in --cluster-health-beats-namespace of the controller.
+    #[arg(long, value_name = "NAMESPACE/NAME", value_parser = lease)]
+    lease: String,
+    /// Kubeconfig of the member cluster. Default: the service account of the pod.
+    #[arg(long, value_name = "FILE")]
+    member_kubeconfig: Option<PathBuf>,
+    /// Duration of the Lease, which is renewed three times in it; 10s to 10m.
+    #[arg(long, value_name = "DURATION", default_value = "1m", value_parser = duration)]
+    lease_duration: Duration,
+    /// Renew once and end.
+    #[arg(long)]
+    once: bool,
 }
 
 fn lease(text: &str) -> Result<String, String> {
@@ -220,7 +179,7 @@ mod tests {
     use super::*;
 
     fn parse(args: &[&str]) -> Parsed<Arguments> {
-        Arguments::parse(args.iter().map(OsString::from))
+        Arguments::try_parse_from(args.iter().map(OsString::from)).into()
     }
 
     #[test]
@@ -228,10 +187,10 @@ mod tests {
         let args = ["--kubeconfig=hub", "--lease=beats/tke-1", "--lease-duration=30s", "--once"];
         let Parsed::Run(arguments) = parse(&args) else { panic!("they are refused") };
         assert_eq!(
-            (&*arguments.lease, arguments.duration),
+            (&*arguments.lease, arguments.lease_duration),
             ("beats/tke-1", Duration::from_secs(30))
         );
-        assert!(arguments.once && arguments.member.is_none());
+        assert!(arguments.once && arguments.member_kubeconfig.is_none());
     }
 
     #[test]

@@ -12,6 +12,7 @@ use anyhow::{Context as _, bail};
 use arguments::Arguments;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use clap::Parser as _;
 use kube::config::{AuthInfo, Cluster, Kubeconfig, KubeconfigError};
 use manager::command::{
     Command, Parsed, Program, client_of_kubeconfig, objects_of_file, print_output,
@@ -35,13 +36,13 @@ pub(crate) const COMMAND: Command =
 
 /// Runs it with the arguments after its name.
 fn start(program: Program, args: Vec<OsString>) -> ExitCode {
-    let arguments = match Arguments::parse(args) {
+    let arguments = match Parsed::from(Arguments::try_parse_from(args)) {
         Parsed::Run(arguments) => arguments,
         Parsed::Print { text, is_error } => return print_output(&text, is_error),
     };
     match run(program, &arguments) {
         Ok(probed) => {
-            let text = printed::of(&probed, arguments.json);
+            let text = printed::of(&probed, arguments.output.is_json());
             let is_well = probed.report.finding.is_ok();
             print_output(&text, false);
             if is_well { ExitCode::SUCCESS } else { ExitCode::FAILURE }
@@ -60,7 +61,7 @@ fn run(program: Program, arguments: &Arguments) -> anyhow::Result<Probed> {
 
 async fn look(program: Program, arguments: &Arguments) -> anyhow::Result<Probed> {
     let mut authenticated_read = arguments.authenticated_read;
-    let by_object = arguments.object.is_some() || arguments.file.is_some();
+    let by_object = arguments.object.is_some() || arguments.filename.is_some();
     let inputs = if by_object {
         let Found { subject, inputs } = find(program, arguments).await?;
         authenticated_read |= subject.is_read();
@@ -110,9 +111,9 @@ fn inputs(program: Program, arguments: &Arguments) -> anyhow::Result<Inputs> {
 
 /// Applies the arguments that are not about the target.
 fn adjusted(program: Program, mut inputs: Inputs, arguments: &Arguments) -> Inputs {
-    inputs.allow_plaintext = arguments.allow_plaintext;
+    inputs.allow_plaintext = arguments.allow_plaintext_endpoints;
     inputs.user_agent = format!("{}/probe", program.product);
-    let WaivedChecks { subject_name, validity_period, everything } = arguments.tls;
+    let WaivedChecks { subject_name, validity_period, everything } = arguments.waived();
     inputs.tls.subject_name |= subject_name;
     inputs.tls.validity_period |= validity_period;
     inputs.tls.everything |= everything;
@@ -120,7 +121,7 @@ fn adjusted(program: Program, mut inputs: Inputs, arguments: &Arguments) -> Inpu
 }
 
 fn of_arguments(server: &str, arguments: &Arguments) -> anyhow::Result<Inputs> {
-    let pair = match (&arguments.certificate, &arguments.key) {
+    let pair = match (&arguments.client_certificate, &arguments.client_key) {
         (Some(certificate), Some(key)) => {
             Some(ClientPair { certificate: read(certificate)?, key: read(key)?.into() })
         }
@@ -128,10 +129,10 @@ fn of_arguments(server: &str, arguments: &Arguments) -> anyhow::Result<Inputs> {
     };
     Ok(Inputs {
         addresses: vec![Address::parse(server)?],
-        ca: arguments.ca.as_deref().map(read).transpose()?.unwrap_or_default(),
-        token: arguments.token.as_deref().map(read_token).transpose()?,
+        ca: arguments.certificate_authority.as_deref().map(read).transpose()?.unwrap_or_default(),
+        token: arguments.token_file.as_deref().map(read_token).transpose()?,
         pair,
-        proxy: arguments.proxy.clone().map(SecretString::from),
+        proxy: arguments.proxy_url.clone().map(SecretString::from),
         fields: ARGUMENTS,
         renewed_in: "--token-file or --client-certificate",
         ..Inputs::default()
@@ -264,7 +265,7 @@ struct Found {
 /// # Errors
 /// One of them could not be read, or none is meant.
 async fn find(program: Program, arguments: &Arguments) -> anyhow::Result<Found> {
-    let documents = arguments.file.as_deref().map(objects_of_file).transpose()?;
+    let documents = arguments.filename.as_deref().map(objects_of_file).transpose()?;
     // A manifest may have all objects; the management API is asked only if it is named.
     let asked = arguments.kubeconfig.is_some() || arguments.context.is_some();
     let api = if documents.is_none() || asked {
@@ -277,7 +278,7 @@ async fn find(program: Program, arguments: &Arguments) -> anyhow::Result<Found> 
         Some(subject) => subject.clone(),
         None => only(Subject::all_of(&objects))?,
     };
-    let inputs = timeout(LIMIT, subject.inputs(&objects, &arguments.lookup)).await;
+    let inputs = timeout(LIMIT, subject.inputs(&objects, &arguments.lookup())).await;
     let inputs = inputs.context("the management API did not answer within 30 s")??;
     Ok(Found { subject, inputs: inputs.map(|inputs| adjusted(program, inputs, arguments)) })
 }
@@ -330,7 +331,9 @@ mod tests {
         let path = std::env::temp_dir().join(format!("icm-target-{}", std::process::id()));
         fs::write(&path, "users:\n- name: me\n  user:\n    token: [SECRETTOKEN\n").unwrap();
         let named = OsString::from(format!("--kubeconfig={}", path.display()));
-        let Parsed::Run(arguments) = Arguments::parse([named]) else { panic!("it is refused") };
+        let Parsed::Run(arguments) = Arguments::try_parse_from([named]).into() else {
+            panic!("it is refused")
+        };
         let told = format!("{:#}", inputs(PROGRAM, &arguments).err().unwrap());
         fs::remove_file(&path).unwrap();
         assert!(told.contains("not the YAML of a kubeconfig, see line"), "{told}");

@@ -31,13 +31,13 @@ pub(crate) const COMMAND: Command = Command {
 
 /// Runs it with the arguments after its name.
 fn start(_: Program, args: Vec<OsString>) -> ExitCode {
-    let arguments = match Arguments::parse(args) {
+    let arguments = match Arguments::read(args) {
         Parsed::Run(arguments) => arguments,
         Parsed::Print { text, is_error } => return print_output(&text, is_error),
     };
     match run(&arguments) {
         Ok(judged) => {
-            if arguments.json {
+            if arguments.output.is_json() {
                 to_stdout(&printed::json(&judged));
             } else {
                 to_stdout(&printed::errors(&judged));
@@ -51,7 +51,7 @@ fn start(_: Program, args: Vec<OsString>) -> ExitCode {
 }
 
 fn run(arguments: &Arguments) -> anyhow::Result<Vec<Judged>> {
-    let objects = all(&arguments.files)?;
+    let objects = all(&arguments.filename)?;
     if objects.is_empty() {
         bail!("the files of -f contain no object");
     }

@@ -8,9 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, anyhow};
-use clap::builder::PossibleValuesParser;
+use clap::Args;
 use clap::error::ErrorKind;
-use clap::{Arg, ArgMatches};
 use client::{ClientOptions, Clients, Profile, RequestMetrics};
 use kube::config::Kubeconfig;
 use prometheus::Registry;
@@ -37,9 +36,6 @@ pub struct Program {
     pub commit: &'static str,
 }
 
-const OUTPUT: &str = "output";
-const JSON: &str = "json";
-
 /// Result of parsing a command line.
 pub enum Parsed<Arguments> {
     /// To do the work.
@@ -65,22 +61,20 @@ impl<Arguments> From<Result<Arguments, clap::Error>> for Parsed<Arguments> {
     }
 }
 
-/// `--name VALUE`.
-pub fn option(name: &'static str, value: &'static str, help: &'static str) -> Arg {
-    Arg::new(name).long(name).value_name(value).help(help)
+/// How the result of a command is printed.
+#[derive(Debug, Args)]
+pub struct Output {
+    /// Output format.
+    #[arg(short = 'o', long = "output", value_name = "FORMAT", default_value = "text")]
+    #[arg(value_parser = ["text", "json"])]
+    format: String,
 }
 
-/// `-o`: how the result is printed, as [`wants_json`] reads it.
-pub fn output(help: &'static str) -> Arg {
-    option(OUTPUT, "FORMAT", help)
-        .short('o')
-        .default_value("text")
-        .value_parser(PossibleValuesParser::new(["text", JSON]))
-}
-
-/// Whether the output is JSON for programs instead of text for people.
-pub fn wants_json(matches: &ArgMatches) -> bool {
-    matches.get_one::<String>(OUTPUT).is_some_and(|format| format == JSON)
+impl Output {
+    /// Whether it is JSON for programs instead of text for people.
+    pub fn is_json(&self) -> bool {
+        self.format == "json"
+    }
 }
 
 /// Prints it where it belongs; an error ends with code 1. Nothing can be done about a closed

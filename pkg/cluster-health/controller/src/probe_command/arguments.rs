@@ -1,78 +1,14 @@
 //! The command line of `probe`.
 
-use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::builder::PossibleValuesParser;
-use clap::{Arg, ArgAction, ArgMatches, Command};
+use clap::Parser;
 use flags::GoDuration;
-use manager::command::{Parsed, option, output, wants_json};
+use manager::command::Output;
 use probe::WaivedChecks;
 
 use crate::{Asker, Lookup, Subject};
-
-/// The API server to probe, and how the answer is printed.
-#[derive(Debug)]
-pub(super) struct Arguments {
-    /// A kubeconfig and one of its contexts; the file of the environment when there is no `server`.
-    pub(super) kubeconfig: Option<PathBuf>,
-    pub(super) context: Option<String>,
-    /// A cluster by its object, which the kubeconfig leads to, or the file.
-    pub(super) object: Option<Subject>,
-    /// How its credential is looked up.
-    pub(super) lookup: Lookup,
-    pub(super) file: Option<PathBuf>,
-    /// An address, instead of a kubeconfig.
-    pub(super) server: Option<String>,
-    pub(super) ca: Option<PathBuf>,
-    pub(super) token: Option<PathBuf>,
-    pub(super) certificate: Option<PathBuf>,
-    pub(super) key: Option<PathBuf>,
-    pub(super) proxy: Option<String>,
-    pub(super) tls: WaivedChecks,
-    pub(super) allow_plaintext: bool,
-    pub(super) authenticated_read: bool,
-    pub(super) timeout: Duration,
-    pub(super) json: bool,
-}
-
-impl Arguments {
-    pub(super) fn parse(args: impl IntoIterator<Item = OsString>) -> Parsed<Box<Self>> {
-        let parsed = command().try_get_matches_from(args);
-        parsed.map(|matches| Box::new(Self::read(&matches))).into()
-    }
-
-    fn read(matches: &ArgMatches) -> Self {
-        let text = |name: &str| matches.get_one::<String>(name).cloned();
-        let path = |name: &str| text(name).map(PathBuf::from);
-        let profile_secrets = matches.get_many::<String>("profile-secret-namespaces");
-        let names = matches.get_many::<String>("disabled-tls-validations");
-        Self {
-            kubeconfig: path("kubeconfig"),
-            context: text("context"),
-            object: matches.get_one("object").cloned(),
-            lookup: Lookup {
-                asker: Asker::Command,
-                secret_namespace: text("namespace").filter(|name| !name.is_empty()),
-                profile_secret_namespaces: profile_secrets.into_iter().flatten().cloned().collect(),
-                insecure_without_ca: matches.get_flag("tke-insecure-when-no-ca"),
-            },
-            file: path("filename"),
-            server: text("server"),
-            ca: path("certificate-authority"),
-            token: path("token-file"),
-            certificate: path("client-certificate"),
-            key: path("client-key"),
-            proxy: text("proxy-url"),
-            tls: WaivedChecks::from_names(names.into_iter().flatten().map(String::as_str)),
-            allow_plaintext: matches.get_flag("allow-plaintext-endpoints"),
-            authenticated_read: matches.get_flag("authenticated-read"),
-            timeout: matches.get_one("timeout").copied().unwrap_or_default(),
-            json: wants_json(matches),
-        }
-    }
-}
 
 const ABOUT: &str = "Probes an API server once, as the cluster-health controller does, and prints the result with \
     the time of each step. Exit code 0 if the server is healthy, else 1.";
@@ -84,87 +20,84 @@ const EXAMPLES: &str = "Examples:
   # A member cluster from a manifest with its object and Secret, before the manifest is applied.
   infra-controller-manager probe -f member.yaml -o json";
 
-fn command() -> Command {
-    let switch = |name: &'static str, help: &'static str| {
-        Arg::new(name).long(name).action(ArgAction::SetTrue).help(help)
-    };
-    Command::new("infra-controller-manager probe")
-        .no_binary_name(true)
-        .about(ABOUT)
-        .after_help(EXAMPLES)
-        .args([
-            Arg::new("object")
-                .value_name("OBJECT")
-                .help(
-                    "kubefedcluster/NAME, cluster/NAME, clusterprofile/NAMESPACE/NAME or capi/NAMESPACE/NAME: probe the \
-                    member of this object, with its credential, both read from the management API",
-                )
-                .value_parser(|text: &str| text.parse::<Subject>())
-                .conflicts_with("server"),
-            option(
-                "filename",
-                "FILE",
-                "Manifest with the object and its credential; - for \
-                standard input. With --kubeconfig or --context, what is missing in it is read \
-                from the management API",
-            )
-            .short('f')
-            .conflicts_with("server"),
-            option(
-                "namespace",
-                "NAME",
-                "Namespace of a KubeFedCluster and of Secrets, like \
-                --cluster-health-kubefed-namespace of the controller; \"\" allows the Secret of \
-                a Cluster in any namespace",
-            )
-            .short('n')
-            .default_value("kube-federation-system"),
-            option(
-                "profile-secret-namespaces",
-                "LIST",
-                "Namespaces whose Secrets a ClusterProfile may name, like \
-                --cluster-health-profile-secret-namespaces of the controller",
-            )
-            .value_delimiter(','),
-            option(
-                "kubeconfig",
-                "FILE",
-                "Kubeconfig of the cluster to probe, or of the \
-                management API when OBJECT is given. Default: $KUBECONFIG",
-            ),
-            option("context", "NAME", "Context of the kubeconfig. Default: the current one"),
-            option("server", "URL", "Address of the API server, instead of a kubeconfig")
-                .conflicts_with_all(["kubeconfig", "context"]),
-            option("certificate-authority", "FILE", "CA certificates in PEM, with --server")
-                .requires("server"),
-            option("token-file", "FILE", "File with the bearer token, with --server")
-                .requires("server"),
-            option("client-certificate", "FILE", "Client certificate in PEM, with --server")
-                .requires_all(["server", "client-key"]),
-            option("client-key", "FILE", "Key of the client certificate, with --server")
-                .requires_all(["server", "client-certificate"]),
-            option("proxy-url", "URL", "http, https or socks5 proxy, with --server")
-                .requires("server"),
-            option("disabled-tls-validations", "LIST", "TLS checks to skip")
-                .value_delimiter(',')
-                .value_parser(PossibleValuesParser::new(["*", "SubjectName", "ValidityPeriod"])),
-            option("timeout", "DURATION", "Maximum duration of the probe")
-                .default_value("5s")
-                .value_parser(timeout),
-            output("Output format"),
-            switch(
-                "authenticated-read",
-                "Also read a namespace to verify the credential; always \
-                done for a Cluster",
-            ),
-            switch("allow-plaintext-endpoints", "Also send the credential over plain http"),
-            switch(
-                "tke-insecure-when-no-ca",
-                "Do not verify the server certificate of a Cluster \
-                without a CA, like the flag of the controller",
-            )
-            .conflicts_with("server"),
-        ])
+/// The API server to probe, and how the answer is printed.
+#[derive(Debug, Parser)]
+#[command(name = "infra-controller-manager probe", no_binary_name = true, about = ABOUT, after_help = EXAMPLES)]
+pub(super) struct Arguments {
+    /// kubefedcluster/NAME, cluster/NAME, clusterprofile/NAMESPACE/NAME or capi/NAMESPACE/NAME: probe the member of this
+    /// object, with its credential, both read from the management API.
+    #[arg(value_name = "OBJECT", conflicts_with = "server")]
+    pub(super) object: Option<Subject>,
+    /// Manifest with the object and its credential; - for standard input. With --kubeconfig or --context, what is missing
+    /// in it is read from the management API.
+    #[arg(short, long, value_name = "FILE", conflicts_with = "server")]
+    pub(super) filename: Option<PathBuf>,
+    /// Namespace of a KubeFedCluster and of Secrets, like --cluster-health-kubefed-namespace of the controller; "" allows
+    /// the Secret of a Cluster in any namespace.
+    #[arg(short, long, value_name = "NAME", default_value = "kube-federation-system")]
+    namespace: String,
+    /// Namespaces whose Secrets a ClusterProfile may name, like --cluster-health-profile-secret-namespaces of the
+    /// controller.
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    profile_secret_namespaces: Vec<String>,
+    /// Kubeconfig of the cluster to probe, or of the management API when OBJECT is given. Default: $KUBECONFIG.
+    #[arg(long, value_name = "FILE")]
+    pub(super) kubeconfig: Option<PathBuf>,
+    /// Context of the kubeconfig. Default: the current one.
+    #[arg(long, value_name = "NAME")]
+    pub(super) context: Option<String>,
+    /// Address of the API server, instead of a kubeconfig.
+    #[arg(long, value_name = "URL", conflicts_with_all = ["kubeconfig", "context"])]
+    pub(super) server: Option<String>,
+    /// CA certificates in PEM, with --server.
+    #[arg(long, value_name = "FILE", requires = "server")]
+    pub(super) certificate_authority: Option<PathBuf>,
+    /// File with the bearer token, with --server.
+    #[arg(long, value_name = "FILE", requires = "server")]
+    pub(super) token_file: Option<PathBuf>,
+    /// Client certificate in PEM, with --server.
+    #[arg(long, value_name = "FILE", requires_all = ["server", "client_key"])]
+    pub(super) client_certificate: Option<PathBuf>,
+    /// Key of the client certificate, with --server.
+    #[arg(long, value_name = "FILE", requires_all = ["server", "client_certificate"])]
+    pub(super) client_key: Option<PathBuf>,
+    /// http, https or socks5 proxy, with --server.
+    #[arg(long, value_name = "URL", requires = "server")]
+    pub(super) proxy_url: Option<String>,
+    /// TLS checks to skip.
+    #[arg(long = "disabled-tls-validations", value_name = "LIST", value_delimiter = ',')]
+    #[arg(value_parser = ["*", "SubjectName", "ValidityPeriod"])]
+    waived: Vec<String>,
+    /// Maximum duration of the probe.
+    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = timeout)]
+    pub(super) timeout: Duration,
+    #[command(flatten)]
+    pub(super) output: Output,
+    /// Also read a namespace to verify the credential; always done for a Cluster.
+    #[arg(long)]
+    pub(super) authenticated_read: bool,
+    /// Also send the credential over plain http.
+    #[arg(long)]
+    pub(super) allow_plaintext_endpoints: bool,
+    /// Do not verify the server certificate of a Cluster without a CA, like the flag of the controller.
+    #[arg(long, conflicts_with = "server")]
+    tke_insecure_when_no_ca: bool,
+}
+
+impl Arguments {
+    /// How the credential of the object is looked up.
+    pub(super) fn lookup(&self) -> Lookup {
+        Lookup {
+            asker: Asker::Command,
+            secret_namespace: Some(self.namespace.clone()).filter(|name| !name.is_empty()),
+            profile_secret_namespaces: self.profile_secret_namespaces.clone(),
+            insecure_without_ca: self.tke_insecure_when_no_ca,
+        }
+    }
+
+    pub(super) fn waived(&self) -> WaivedChecks {
+        WaivedChecks::from_names(self.waived.iter().map(String::as_str))
+    }
 }
 
 fn timeout(text: &str) -> Result<Duration, String> {
@@ -175,10 +108,14 @@ fn timeout(text: &str) -> Result<Duration, String> {
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::OsString;
+
+    use manager::command::Parsed;
+
     use super::*;
 
-    fn parse(args: &[&str]) -> Parsed<Box<Arguments>> {
-        Arguments::parse(args.iter().map(OsString::from))
+    fn parse(args: &[&str]) -> Parsed<Arguments> {
+        Arguments::try_parse_from(args.iter().map(OsString::from)).into()
     }
 
     #[test]
@@ -194,7 +131,8 @@ mod tests {
         let Parsed::Run(arguments) = parse(&args) else { panic!("they are refused") };
         assert_eq!(arguments.server.as_deref(), Some("https://a"));
         assert_eq!(arguments.timeout, Duration::from_secs(90));
-        assert!(arguments.json && arguments.tls.subject_name && arguments.tls.validity_period);
+        let waived = arguments.waived();
+        assert!(arguments.output.is_json() && waived.subject_name && waived.validity_period);
     }
 
     #[test]
@@ -221,9 +159,9 @@ mod tests {
     fn an_object_is_named_or_found_in_a_file() {
         let args = ["cluster/cls-1", "-n", "fed", "-f", "-"];
         let Parsed::Run(arguments) = parse(&args) else { panic!("they are refused") };
-        assert_eq!(arguments.object.unwrap().to_string(), "cluster/cls-1");
-        let namespace = arguments.lookup.secret_namespace.as_deref();
-        assert_eq!((namespace, arguments.file), (Some("fed"), Some(PathBuf::from("-"))));
+        assert_eq!(arguments.object.as_ref().unwrap().to_string(), "cluster/cls-1");
+        assert_eq!(arguments.lookup().secret_namespace.as_deref(), Some("fed"));
+        assert_eq!(arguments.filename, Some(PathBuf::from("-")));
     }
 
     #[test]

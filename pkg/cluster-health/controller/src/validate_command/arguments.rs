@@ -3,64 +3,15 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use clap::builder::PossibleValuesParser;
 use clap::error::ErrorKind;
-use clap::{Arg, ArgAction, ArgMatches, Command};
-use manager::command::{Parsed, option, output, wants_json};
-
-/// The objects to judge, and the format of the output.
-#[derive(Debug)]
-pub(super) struct Arguments {
-    /// At least one.
-    pub(super) files: Vec<PathBuf>,
-    /// The stored objects.
-    pub(super) old: Vec<PathBuf>,
-    /// `None` leaves it to what is stored.
-    pub(super) operation: Option<Wanted>,
-    pub(super) environment: Option<PathBuf>,
-    /// The network is not asked.
-    pub(super) offline: bool,
-    pub(super) json: bool,
-}
+use clap::{CommandFactory as _, Parser, ValueEnum};
+use manager::command::{Output, Parsed};
 
 /// The operation on all objects.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Wanted {
     Create,
     Update,
-}
-
-impl Arguments {
-    pub(super) fn parse(args: impl IntoIterator<Item = OsString>) -> Parsed<Self> {
-        let mut command = command();
-        let parsed = command.try_get_matches_from_mut(args).and_then(|matches| {
-            let arguments = Self::read(&matches);
-            let stdin = Path::new("-");
-            let files = arguments.files.iter().chain(&arguments.old).chain(&arguments.environment);
-            if files.filter(|file| *file == stdin).count() > 1 {
-                let why = "standard input can be read only once\n";
-                return Err(command.error(ErrorKind::ArgumentConflict, why));
-            }
-            Ok(arguments)
-        });
-        parsed.into()
-    }
-
-    fn read(matches: &ArgMatches) -> Self {
-        let texts = |name: &str| matches.get_many::<String>(name).into_iter().flatten();
-        let text = |name: &str| matches.get_one::<String>(name);
-        Self {
-            files: texts("filename").map(PathBuf::from).collect(),
-            old: texts("old").map(PathBuf::from).collect(),
-            operation: text("operation").map(|operation| match operation.as_str() {
-                "create" => Wanted::Create,
-                _ => Wanted::Update,
-            }),
-            environment: text("environment").map(PathBuf::from),
-            offline: matches.get_flag("offline"),
-            json: wants_json(matches),
-        }
-    }
 }
 
 const ABOUT: &str = "Validates objects before you apply them: Cluster, ClusterCredential and Machine of \
@@ -91,41 +42,44 @@ Examples:
   # With the stored objects of the management cluster, and without network checks.
   infra-controller-manager validate -f new.yaml --environment environment.yaml -o json";
 
-fn command() -> Command {
-    let files = |name, help| option(name, "FILE", help).num_args(1..).action(ArgAction::Append);
-    Command::new("infra-controller-manager validate")
-        .no_binary_name(true)
-        .about(ABOUT)
-        .after_help(HELP)
-        .args([
-            files(
-                "filename",
-                "Manifests with the objects, in YAML or JSON; - for standard \
-                input. The rules for each object treat the objects before it as stored",
-            )
-            .short('f')
-            .required(true),
-            files("old", "Manifests with the stored versions of the objects"),
-            option(
-                "operation",
-                "NAME",
-                "Operation to check for all objects. Default: update for \
-                objects in --old, create for the others",
-            )
-            .value_parser(PossibleValuesParser::new(["create", "update"]))
-            .requires_if("update", "old"),
-            option(
-                "environment",
-                "FILE",
-                "File with other objects and results of network \
-                checks; no host is dialled",
-            ),
-            Arg::new("offline").long("offline").action(ArgAction::SetTrue).help(
-                "Skip the \
-                network checks",
-            ),
-            output("Output format"),
-        ])
+/// The objects to judge, and the format of the output.
+#[derive(Debug, Parser)]
+#[command(name = "infra-controller-manager validate", no_binary_name = true, about = ABOUT, after_help = HELP)]
+pub(super) struct Arguments {
+    /// Manifests with the objects, in YAML or JSON; - for standard input. The rules for each object treat the objects
+    /// before it as stored.
+    #[arg(short, long, value_name = "FILE", num_args = 1.., required = true)]
+    pub(super) filename: Vec<PathBuf>,
+    /// Manifests with the stored versions of the objects.
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    pub(super) old: Vec<PathBuf>,
+    /// Operation to check for all objects. Default: update for objects in --old, create for the others.
+    #[arg(long, value_name = "NAME", requires_if("update", "old"))]
+    pub(super) operation: Option<Wanted>,
+    /// File with other objects and results of network checks; no host is dialled.
+    #[arg(long, value_name = "FILE")]
+    pub(super) environment: Option<PathBuf>,
+    /// Skip the network checks.
+    #[arg(long)]
+    pub(super) offline: bool,
+    #[command(flatten)]
+    pub(super) output: Output,
+}
+
+impl Arguments {
+    pub(super) fn read(args: impl IntoIterator<Item = OsString>) -> Parsed<Self> {
+        let parsed = Self::try_parse_from(args).and_then(|arguments| {
+            let stdin = Path::new("-");
+            let Self { filename, old, environment, .. } = &arguments;
+            let files = filename.iter().chain(old).chain(environment);
+            if files.filter(|file| *file == stdin).count() > 1 {
+                let why = "standard input can be read only once\n";
+                return Err(Self::command().error(ErrorKind::ArgumentConflict, why));
+            }
+            Ok(arguments)
+        });
+        parsed.into()
+    }
 }
 
 #[cfg(test)]
@@ -133,7 +87,7 @@ mod tests {
     use super::*;
 
     fn parse(args: &[&str]) -> Parsed<Arguments> {
-        Arguments::parse(args.iter().map(OsString::from))
+        Arguments::read(args.iter().map(OsString::from))
     }
 
     #[test]
@@ -151,11 +105,11 @@ mod tests {
             "--offline",
         ];
         let Parsed::Run(arguments) = parse(&args) else { panic!("they are refused") };
-        assert_eq!(arguments.files, ["a", "b", "c"].map(PathBuf::from));
+        assert_eq!(arguments.filename, ["a", "b", "c"].map(PathBuf::from));
         assert_eq!(arguments.old, [PathBuf::from("d")]);
         assert_eq!(arguments.operation, Some(Wanted::Update));
         assert_eq!(arguments.environment, Some(PathBuf::from("-")));
-        assert!(arguments.json && arguments.offline);
+        assert!(arguments.output.is_json() && arguments.offline);
     }
 
     #[test]
