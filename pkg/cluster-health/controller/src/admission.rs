@@ -31,7 +31,7 @@ use self::object_caches::ObjectCaches;
 use self::options::{WebhookOptions, judge};
 use self::serving::{LOG_EVERY, REGISTRATION, SECRET, SECRET_NAMESPACE, serve};
 
-use crate::network::{NetworkChecker, NetworkOptions};
+use crate::network_checker::{NetworkChecker, NetworkOptions};
 use crate::validate_command::COMMAND;
 
 mod flags;

@@ -8,16 +8,15 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use health::Status;
+use health::{Renewal, Status};
 use jiff::Timestamp;
 use kube_api::Resource;
-use objects::Schema;
+use objects::{Object, Schema};
 use serde::{Deserialize, Serialize};
 
 pub(crate) mod cluster_api;
 pub(crate) mod cluster_profile;
 pub(crate) mod kubefed;
-pub(crate) mod lease;
 pub(crate) mod secret;
 pub(crate) mod tke;
 
@@ -25,7 +24,6 @@ pub(crate) mod tke;
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default, bound(deserialize = "T: Deserialize<'de> + Default"))]
 pub(crate) struct WithSpec<T> {
-    #[serde(deserialize_with = "tolerant::null_is_default")]
     pub spec: T,
 }
 
@@ -44,8 +42,40 @@ impl Schema for ConfigMap {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct ConfigMapBody {
-    #[serde(deserialize_with = "tolerant::null_is_default")]
     pub data: BTreeMap<String, String>,
+}
+
+/// Where Leases are.
+pub(crate) const LEASES: Resource =
+    Resource::namespaced("coordination.k8s.io", "v1", "Lease", "leases");
+/// What the cluster says about its own `/readyz`: `ok`, or a short code.
+pub(crate) const READYZ: &str = "infra-controller-manager/readyz";
+
+/// The Lease that a member cluster renews, as far as it is read.
+#[derive(Debug)]
+pub(crate) enum Lease {}
+
+impl Schema for Lease {
+    type Body = WithSpec<LeaseSpec>;
+    type Status = ();
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(crate) struct LeaseSpec {
+    pub renew_time: String,
+    pub lease_duration_seconds: Option<i64>,
+}
+
+/// What a Lease says.
+pub(crate) fn renewal(lease: &Object<Lease>) -> Renewal {
+    let spec = &lease.body.spec;
+    let readyz = lease.metadata.annotations.get(READYZ);
+    Renewal {
+        time: (!spec.renew_time.is_empty()).then(|| spec.renew_time.as_str().into()),
+        duration: spec.lease_duration_seconds,
+        readyz: readyz.map(|said| said.as_str().into()),
+    }
 }
 
 /// A condition of a Cluster, a Machine or a KubeFedCluster: their fields are the same.
@@ -53,25 +83,46 @@ pub(crate) struct ConfigMapBody {
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct Condition {
     /// The type of the condition; unique in its list.
-    #[serde(rename = "type", deserialize_with = "tolerant::null_is_default")]
+    #[serde(rename = "type")]
     pub kind: String,
-    #[serde(deserialize_with = "tolerant::null_is_default")]
     pub status: ConditionStatus,
     /// When it was last looked at.
-    #[serde(with = "tolerant::time", skip_serializing_if = "Option::is_none")]
+    #[serde(with = "time", skip_serializing_if = "Option::is_none")]
     pub last_probe_time: Option<Timestamp>,
     /// When `status` last changed.
-    #[serde(with = "tolerant::time", skip_serializing_if = "Option::is_none")]
+    #[serde(with = "time", skip_serializing_if = "Option::is_none")]
     pub last_transition_time: Option<Timestamp>,
     /// The reason as one CamelCase word for programs. Written when it is empty as well: server-side apply keeps the
     /// text of another field manager where ours says nothing.
-    #[serde(deserialize_with = "tolerant::null_is_default")]
     pub reason: String,
-    #[serde(deserialize_with = "tolerant::null_is_default")]
     pub message: String,
 }
 
 impl Condition {
+    /// The condition of this type, with this status since then.
+    pub(crate) fn new(
+        kind: &str,
+        (status, since): (impl Into<ConditionStatus>, Timestamp),
+        probed: Option<Timestamp>,
+        (reason, message): (&str, &str),
+    ) -> Self {
+        Self {
+            kind: kind.to_owned(),
+            status: status.into(),
+            last_probe_time: probed,
+            last_transition_time: Some(since),
+            reason: reason.to_owned(),
+            message: message.to_owned(),
+        }
+    }
+
+    /// This condition, since when the object has it with this status.
+    pub(crate) fn kept_since(self, stored: Option<&Self>) -> Self {
+        let same = stored.filter(|it| it.status == self.status);
+        let since = same.and_then(|it| it.last_transition_time);
+        Self { last_transition_time: since.or(self.last_transition_time), ..self }
+    }
+
     /// The condition of this type.
     pub(crate) fn find<'a>(all: &'a [Self], kind: &str) -> Option<&'a Self> {
         all.iter().find(|condition| condition.kind == kind)
@@ -129,32 +180,27 @@ pub(crate) fn is_name(text: &str) -> bool {
     !text.is_empty() && !text.starts_with('.') && text.bytes().all(legal)
 }
 
-/// Readers of what others may have written oddly, and the writer of times.
-mod tolerant {
-    pub(super) use kube_api::go::null_is_default;
+/// For `#[serde(with = …)]`: RFC 3339 as the API writes it, in whole seconds; `None` for a text of another form.
+mod time {
+    use jiff::Timestamp;
+    use serde::{Deserialize, Deserializer, Serializer};
 
-    /// For `#[serde(with = "tolerant::time")]`: RFC 3339 as the API writes it, in whole seconds.
-    pub(super) mod time {
-        use jiff::Timestamp;
-        use serde::{Deserialize, Deserializer, Serializer};
-
-        #[expect(clippy::ref_option, reason = "serde calls it so")]
-        pub(in crate::api) fn serialize<S: Serializer>(
-            time: &Option<Timestamp>,
-            to: S,
-        ) -> Result<S::Ok, S::Error> {
-            match time {
-                Some(time) => to.collect_str(&time.strftime("%Y-%m-%dT%H:%M:%SZ")),
-                None => to.serialize_none(),
-            }
+    #[expect(clippy::ref_option, reason = "serde calls it so")]
+    pub(super) fn serialize<S: Serializer>(
+        time: &Option<Timestamp>,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        match time {
+            Some(time) => to.collect_str(&time.strftime("%Y-%m-%dT%H:%M:%SZ")),
+            None => to.serialize_none(),
         }
+    }
 
-        pub(in crate::api) fn deserialize<'de, D: Deserializer<'de>>(
-            from: D,
-        ) -> Result<Option<Timestamp>, D::Error> {
-            let text = Option::<Box<str>>::deserialize(from)?;
-            Ok(text.and_then(|text| text.parse().ok()))
-        }
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Option<Timestamp>, D::Error> {
+        let text = Option::<Box<str>>::deserialize(from)?;
+        Ok(text.and_then(|text| text.parse().ok()))
     }
 }
 

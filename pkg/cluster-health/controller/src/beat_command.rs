@@ -17,8 +17,7 @@ use manager::command::{Command, Parsed, Program, following_client, print_output,
 use serde_json::{Value, json};
 use tokio::time::{MissedTickBehavior, interval};
 
-use crate::api::is_name;
-use crate::api::lease::{LEASES, READYZ};
+use crate::api::{LEASES, READYZ, is_name};
 
 /// The command for the table of the program.
 pub(crate) const COMMAND: Command = Command {

@@ -1,63 +1,120 @@
-//! The flavour `capi`: the Clusters of Cluster API, whose kubeconfigs their control plane providers keep in Secrets.
-//!
-//! | file | holds |
-//! |---|---|
-//! | `flavour.rs` | [`ClusterApi`]: the Clusters as the engine sees them |
-//! | `access.rs` | how a cluster is reached |
+//! The flavour `capi`: the Clusters of Cluster API, whose kubeconfigs their control plane providers keep in Secrets;
+//! `access.rs` has how a cluster is reached.
 
-use std::future::ready;
-use std::sync::Arc;
+use std::time::Duration;
 
-use futures::future::BoxFuture;
-use manager::{Context, Failure};
+use health::Code;
+use objects::Object;
+use probe::{Inputs, Problem};
 
-use crate::api::cluster_api::{CLUSTERS, CRD};
-use crate::engine::{
-    Companions, FlavourRegistry, Followed, SecretScope, SharedKind, Source, Watched,
-    watch_shared_clusters,
-};
+use crate::api::Condition;
+use crate::api::cluster_api::{CLUSTERS, CRD, Cluster, ClusterStatus, pause};
+use crate::engine::{Members, Resolve, SharedKind};
+use crate::secret_data::SecretData;
+use crate::shared_flavour::{Shared, SharedFlavour, SharedOptions, SharedSource};
 
 pub(crate) mod access;
-mod flavour;
 #[cfg(test)]
 pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use flavour::{ClusterApi, ClusterApiOptions};
+/// How long the Secret of a Cluster whose control plane answers may be missing before that is published: its provider
+/// makes it at about the same time.
+const SECRET_GRACE: Duration = Duration::from_secs(60);
 
-/// Grants what is read and written here.
-const MANIFEST: &str = "config/rbac/cluster-health-capi.yaml";
-/// Grants the Secrets of one namespace.
-const MANIFEST_OF_SECRETS: &str =
-    "config/rbac/namespaces/member-secrets.yaml, in each namespace of Clusters";
-/// Secrets that are read at the same time.
-const WORKERS: usize = 64;
+/// The Clusters of Cluster API, in one run of the controller.
+pub(crate) struct ClusterApi {
+    options: SharedOptions,
+    shared: Shared<Cluster>,
+}
 
-impl Source for ClusterApi {
-    fn watch(
-        self: Arc<Self>,
-        context: Context,
-        registry: FlavourRegistry,
-    ) -> BoxFuture<'static, Result<(), Failure>> {
-        let watched = Watched {
-            namespace: self.watched_namespace(),
-            secrets: SecretScope::InUse,
-            credentials: None,
-            manifest: MANIFEST,
-            secrets_manifest: MANIFEST_OF_SECRETS,
-            queue: "cluster_health_capi",
-            workers: WORKERS,
-            purpose: "cluster-health-secrets",
-        };
-        let watched = (watched, SharedKind { crd: CRD, versions: &CLUSTERS });
-        let served = Arc::clone(&self);
-        let serve = move |kind| served.serve(kind);
-        Box::pin(watch_shared_clusters(self, context, registry, watched, serve, companions))
+impl ClusterApi {
+    pub(crate) fn new(options: SharedOptions, shared: Shared<Cluster>) -> Self {
+        Self { options, shared }
     }
 }
 
-/// Nothing but probes.
-fn companions(_: &Followed<'_, ClusterApi>) -> Companions {
-    Companions { ready: Box::pin(ready(())), run: Box::pin(ready(Ok(()))) }
+impl SharedFlavour for ClusterApi {
+    type Schema = Cluster;
+
+    const NAME: &'static str = "capi";
+    const KIND: SharedKind = SharedKind { crd: CRD, versions: &CLUSTERS };
+
+    fn shared(&self) -> &Shared<Cluster> {
+        &self.shared
+    }
+
+    fn options(&self) -> &SharedOptions {
+        &self.options
+    }
+
+    fn is_live(&self, object: &Object<Cluster>) -> bool {
+        object.status.initialization.control_plane_initialized && !object.metadata.deleting()
+    }
+
+    fn pause(object: &Object<Cluster>) -> Option<&'static str> {
+        pause(object)
+    }
+
+    fn access_of(object: &Object<Cluster>) -> u64 {
+        access::access(object)
+    }
+
+    fn conditions(status: &ClusterStatus) -> &[Condition] {
+        &status.conditions
+    }
+
+    /// Nobody reads the conditions of a Cluster that is being deleted, and those in other namespaces may be of another
+    /// installation.
+    fn may_withdraw(&self, object: &Object<Cluster>) -> bool {
+        self.options.include(object) && !object.metadata.deleting()
+    }
+}
+
+impl SharedSource for ClusterApi {
+    const QUEUE: &'static str = "cluster_health_capi";
+    const MANIFEST: &'static str = "config/rbac/cluster-health-capi.yaml";
+    const SECRETS_MANIFEST: &'static str =
+        "config/rbac/namespaces/member-secrets.yaml, in each namespace of Clusters";
+}
+
+impl Resolve for ClusterApi {
+    type Credential = ();
+
+    const AUTHENTICATED_READ: bool = false;
+
+    fn members(&self) -> Members<'_, Cluster> {
+        self.shared.members()
+    }
+
+    fn access(&self, object: &Object<Cluster>) -> u64 {
+        access::access(object)
+    }
+
+    fn addresses(&self, object: &Object<Cluster>) -> Vec<Box<str>> {
+        access::addresses(object)
+    }
+
+    fn secret(&self, object: &Object<Cluster>, _: Option<&()>) -> Result<Option<String>, Problem> {
+        access::secret_key(object).map(Some)
+    }
+
+    fn secret_entry(&self, _: &Object<Cluster>) -> Option<String> {
+        Some(access::KEY.to_owned())
+    }
+
+    fn inputs(
+        &self,
+        object: &Object<Cluster>,
+        _: Option<()>,
+        secret: Option<SecretData>,
+    ) -> Result<Inputs, Problem> {
+        access::inputs(object, secret.as_ref(), self.shared.allow_plaintext)
+    }
+
+    fn grace(&self, object: &Object<Cluster>, problem: &Problem) -> Option<Duration> {
+        let is_new = !Self::has_ours(&object.status);
+        (is_new && problem.code() == Code::SecretMissing).then_some(SECRET_GRACE)
+    }
 }

@@ -1,12 +1,12 @@
 //! ClusterProfiles of the Cluster Inventory API: how each cluster is reached, and the part of its status that is ours.
 //! Other programs own the objects and write the rest (`rule:a-shared-status-is-shared`).
 //!
-//! This file watches the objects and their Secrets, and has the versions read.
+//! This file has the versions read, and the plugins run.
 //!
 //! | file | holds |
 //! |---|---|
 //! | `options.rs` | the flags |
-//! | `flavour.rs` | [`ClusterProfiles`]: the flavour, as the engine sees it |
+//! | `flavour.rs` | [`ClusterProfiles`]: what the objects mean |
 //! | `access.rs` | how a cluster is reached |
 //! | `providers.rs`, `plugins.rs` | the access providers; the exec plugins that print credentials |
 //! | `versions.rs` | the versions of clusters; how one is read |
@@ -17,20 +17,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use events::{EventType, Recorder};
-use futures::future::BoxFuture;
 use futures::join;
-use manager::{Context, Failure};
-use tokio::sync::Semaphore;
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use workqueue::WorkQueue;
 
-use crate::api::cluster_profile::{CLUSTER_PROFILES, CRD};
-use crate::engine::{
-    Companions, Flavour as _, FlavourRegistry, Followed, SecretScope, SharedKind, Source, Watched,
-    Work, watch_shared_clusters,
-};
+use crate::engine::follow::read_facts;
+use crate::engine::{Companions, Flavour as _, FlavourRegistry, Followed, MemberId, Work};
+use crate::shared_flavour::{Shared, SharedSource};
 
 pub(crate) mod access;
 mod flavour;
@@ -47,90 +42,56 @@ mod versions;
 pub(crate) use flavour::ClusterProfiles;
 pub(crate) use plugins::PluginCounter;
 
-/// Grants what is read and written here.
-const MANIFEST: &str = "config/rbac/cluster-health-clusterprofile.yaml";
-/// Grants the Secrets of one namespace.
-const MANIFEST_OF_SECRETS: &str =
-    "config/rbac/namespaces/member-secrets.yaml, in each namespace of ClusterProfiles";
-/// Secrets that are read at the same time.
-const WORKERS: usize = 64;
-/// Between looks for versions and plugins that are due.
+/// Between looks for plugins that are due.
 const ROUND: Duration = Duration::from_secs(1);
 /// Versions read at the same time.
 const AT_ONCE: usize = 16;
 
-impl Source for ClusterProfiles {
-    fn watch(
-        self: Arc<Self>,
-        context: Context,
-        registry: FlavourRegistry,
-    ) -> BoxFuture<'static, Result<(), Failure>> {
-        let watched = Watched {
-            namespace: self.options.watched_namespace(),
-            secrets: SecretScope::InUse,
-            credentials: None,
-            manifest: MANIFEST,
-            secrets_manifest: MANIFEST_OF_SECRETS,
-            queue: "cluster_health_clusterprofile",
-            workers: WORKERS,
-            purpose: "cluster-health-secrets",
+impl SharedSource for ClusterProfiles {
+    const QUEUE: &'static str = "cluster_health_clusterprofile";
+    const MANIFEST: &'static str = "config/rbac/cluster-health-clusterprofile.yaml";
+    const SECRETS_MANIFEST: &'static str =
+        "config/rbac/namespaces/member-secrets.yaml, in each namespace of ClusterProfiles";
+
+    /// The reads of versions, and the exec plugins.
+    fn companions(flavour: Arc<Self>, followed: &Followed<'_, Self>) -> Companions {
+        let (registry, stop) = (followed.registry.clone(), followed.context.stop.clone());
+        let (queue, recorder) = (followed.queue.clone(), followed.context.recorder.clone());
+        let run = async move {
+            let running = run_plugins(Arc::clone(&flavour), queue, recorder, stop.clone());
+            join!(read_versions(flavour, registry, stop), running);
+            Ok(())
         };
-        let watched = (watched, SharedKind { crd: CRD, versions: &CLUSTER_PROFILES });
-        let (served, of) = (Arc::clone(&self), Arc::clone(&self));
-        let serve = move |kind| served.serve(kind);
-        let companions = move |followed: &Followed<'_, Self>| companions(of, followed);
-        Box::pin(watch_shared_clusters(self, context, registry, watched, serve, companions))
+        Companions { ready: Box::pin(ready(())), run: Box::pin(run) }
     }
 }
 
-/// The reads of versions, and the exec plugins.
-fn companions(
-    flavour: Arc<ClusterProfiles>,
-    followed: &Followed<'_, ClusterProfiles>,
-) -> Companions {
-    let (registry, stop) = (followed.registry.clone(), followed.context.stop.clone());
-    let (queue, recorder) = (followed.queue.clone(), followed.context.recorder.clone());
-    let run = async move {
-        let running = run_plugins(Arc::clone(&flavour), queue, recorder, stop.clone());
-        join!(read_versions(flavour, registry, stop), running);
-        Ok(())
-    };
-    Companions { ready: Box::pin(ready(())), run: Box::pin(run) }
-}
-
-/// Reads the versions of ready clusters whose manager is one of ours, apart from all probing, until `stop`.
+/// Reads the versions of ready clusters whose manager is one of ours, until `stop`.
 async fn read_versions(
     flavour: Arc<ClusterProfiles>,
     registry: FlavourRegistry,
     stop: CancellationToken,
 ) {
-    let (slots, under_way) = (Arc::new(Semaphore::new(AT_ONCE)), TaskTracker::new());
-    let mut rounds = interval(ROUND);
-    rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    while stop.run_until_cancelled(rounds.tick()).await.is_some() {
-        for cluster in flavour.connections.reachable() {
-            let is_wanted = flavour.is_managed(&cluster) && registry.is_ready(&cluster);
-            let Some(life) = registry.life(&cluster).filter(|_| is_wanted) else { continue };
-            if !flavour.versions.begin(&cluster.uid) {
-                continue;
-            }
-            let (flavour, registry, slots) =
-                (Arc::clone(&flavour), registry.clone(), Arc::clone(&slots));
-            under_way.spawn(async move {
-                let read = async {
-                    let _slot = slots.acquire().await;
-                    versions::read(&flavour.prober, &flavour.connections, &cluster).await
-                };
-                // Ends with the cluster, and at a stop (`rule:nothing-outlives-its-object`).
-                if let Some(Some(version)) = life.run_until_cancelled(read).await {
-                    flavour.versions.set(&cluster.uid, version);
-                    registry.facts_changed(&cluster);
-                }
-            });
+    let due = || {
+        let mut due = flavour.shared.connections.reachable();
+        due.retain(|cluster| {
+            let object = flavour.shared.objects.get(cluster);
+            let is_managed = object.is_some_and(|it| flavour.is_manager_ours(&it));
+            is_managed && registry.is_ready(cluster) && flavour.versions.begin(&cluster.uid)
+        });
+        due
+    };
+    let read = |cluster: MemberId| {
+        let (flavour, registry) = (Arc::clone(&flavour), registry.clone());
+        async move {
+            let Shared { prober, connections, .. } = &flavour.shared;
+            let version = versions::read(prober, connections, &cluster).await?;
+            flavour.versions.set(&cluster.uid, version);
+            registry.facts_changed(&cluster);
+            Some(())
         }
-    }
-    under_way.close();
-    under_way.wait().await;
+    };
+    read_facts(&registry, &stop, AT_ONCE, due, read).await;
 }
 
 /// Runs the exec plugins that are due, apart from all probing, until `stop`, and has the members looked at whose
@@ -151,10 +112,10 @@ async fn run_plugins(
             () = flavour.plugins.demanded() => {}
         }
         for cluster in flavour.plugins.take_ended() {
-            flavour.connections.invalidate(&cluster.key);
+            flavour.shared.connections.invalidate(&cluster.key);
             queue.add(Work::Cluster(cluster.key));
         }
-        for run in flavour.plugins.take_due(|cluster| flavour.connections.knows(cluster)) {
+        for run in flavour.plugins.take_due(|cluster| flavour.shared.connections.knows(cluster)) {
             let (flavour, queue, recorder) =
                 (Arc::clone(&flavour), queue.clone(), recorder.clone());
             let stop = stop.clone();
@@ -167,7 +128,7 @@ async fn run_plugins(
                     let text = format!("cannot get a credential of the cluster: {error}");
                     recorder.event(object, EventType::Warning, "AccessPluginFailed", text);
                 }
-                flavour.connections.invalidate(&cluster.key);
+                flavour.shared.connections.invalidate(&cluster.key);
                 queue.add(Work::Cluster(cluster.key));
             });
         }

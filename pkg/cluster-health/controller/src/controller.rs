@@ -1,5 +1,6 @@
 //! [`ClusterHealth`]: the controller as the manager sees it.
 
+use std::iter;
 use std::sync::Arc;
 
 use flags::{Problem, Spec, Values};
@@ -23,6 +24,7 @@ use crate::flags::FLAGS;
 use crate::kubefed::{KubeFed, UpstreamMetrics};
 use crate::options::{GuardOptions, KubeFedOptions, MemberOptions, Options, TkeOptions, judge};
 use crate::probe_command::COMMAND;
+use crate::shared_flavour::{Shared, SharedOptions};
 use crate::tke::{SummaryMetrics, Tke};
 
 const NAME: &str = "cluster-health-controller";
@@ -181,10 +183,10 @@ fn kinds(options: &Options) -> Vec<Awaited> {
         CLUSTER_PROFILES.each_ref().map(|kind| Awaited {
             kind: kind.clone(),
             crd: CrdOf::Anybody,
-            namespace: profiles.watched_namespace(),
+            namespace: profiles.shared.watched_namespace(),
             rights: shared_rights(
                 (CRD, GROUP, "clusterprofiles"),
-                (&profiles.namespaces, &profiles.secret_namespaces),
+                (&profiles.shared, &profiles.secret_namespaces),
                 &options.limits,
             ),
         })
@@ -195,76 +197,61 @@ fn kinds(options: &Options) -> Vec<Awaited> {
         namespace: capi.watched_namespace(),
         rights: shared_rights(
             (cluster_api::CRD, cluster_api::GROUP, "clusters"),
-            (&capi.namespaces, &[]),
+            (capi, &[]),
             &options.limits,
         ),
     });
     kubefed.into_iter().chain(tke).chain(profiles).chain(capi).collect()
 }
 
+/// The rights to the clusters of a kind: to write their status, and, as what a cluster says is read when it comes from
+/// another replica, to read them. The process watches them.
+fn cluster_rights(
+    (group, plural): (&'static str, &'static str),
+    namespace: Option<&str>,
+    limits: &Limits,
+) -> impl Iterator<Item = Permission> {
+    let status = Permission::new("patch", group, plural).subresource("status");
+    let status = (!limits.audit).then_some(status);
+    let read = (limits.shards > 1).then(|| Permission::new("get", group, plural));
+    status.into_iter().chain(read).map(move |it| it.in_namespace_of(namespace))
+}
+
+fn secrets_in(namespace: Option<&str>) -> Permission {
+    Permission::new("get", "", "secrets").in_namespace_of(namespace)
+}
+
 /// The rights for objects of others, by CRD, group and plural. With those of all namespaces it is not known where Secrets
 /// have to be read.
 fn shared_rights(
     (crd, group, plural): (&'static str, &'static str, &'static str),
-    (namespaces, of_secrets): (&[String], &[String]),
+    (options, of_secrets): (&SharedOptions, &[String]),
     limits: &Limits,
 ) -> Vec<Permission> {
-    let mut needed = vec![
-        Permission::new("get", "apiextensions.k8s.io", "customresourcedefinitions").named(crd),
-    ];
-    for namespace in namespaces.iter().chain(of_secrets) {
-        needed.push(Permission::new("get", "", "secrets").in_namespace_of(Some(namespace)));
-    }
-    let namespace = match namespaces {
-        [one] => Some(one.as_str()),
-        _ => None,
-    };
-    if !limits.audit {
-        let status = Permission::new("patch", group, plural).subresource("status");
-        needed.push(status.in_namespace_of(namespace));
-    }
-    if limits.shards > 1 {
-        needed.push(Permission::new("get", group, plural).in_namespace_of(namespace));
-    }
-    needed
+    let crd =
+        Permission::new("get", "apiextensions.k8s.io", "customresourcedefinitions").named(crd);
+    let secrets = options.namespaces.iter().chain(of_secrets).map(|it| secrets_in(Some(it)));
+    let namespace = options.watched_namespace();
+    let clusters = cluster_rights((group, plural), namespace.as_deref(), limits);
+    iter::once(crd).chain(secrets).chain(clusters).collect()
 }
 
-/// The rights of the controller itself; the process watches its objects.
 fn kubefed_rights(kubefed: &KubeFedOptions, limits: &Limits) -> Vec<Permission> {
-    const GROUP: &str = "core.kubefed.io";
     let namespace = kubefed.namespace.as_deref();
-    let mut needed = vec![Permission::new("get", "", "secrets").in_namespace_of(namespace)];
-    if !limits.audit {
-        let clusters = Permission::new("patch", GROUP, "kubefedclusters");
-        needed.push(clusters.subresource("status").in_namespace_of(namespace));
-    }
-    // What a cluster says is read when it comes from another replica.
-    if limits.shards > 1 {
-        let clusters = Permission::new("get", GROUP, "kubefedclusters");
-        needed.push(clusters.in_namespace_of(namespace));
-    }
-    needed
+    let clusters = cluster_rights(("core.kubefed.io", "kubefedclusters"), namespace, limits);
+    iter::once(secrets_in(namespace)).chain(clusters).collect()
 }
 
 /// The rights for TKEStack's Clusters; the right to Secrets only if KubeFed's members do not need it.
 fn tke_rights(tke: &TkeOptions, secrets: bool, limits: &Limits) -> Vec<Permission> {
     const GROUP: &str = "platform.tkestack.io";
-    let mut needed = vec![Permission::new("get", GROUP, "clustercredentials")];
-    if secrets {
-        let namespace = tke.secret_namespace.as_deref();
-        needed.push(Permission::new("get", "", "secrets").in_namespace_of(namespace));
-    }
-    if limits.audit {
-        return needed;
-    }
-    needed.push(Permission::new("patch", GROUP, "clusters").subresource("status"));
-    if !tke.machine_period.is_zero() {
-        needed.push(Permission::new("patch", GROUP, "machines").subresource("status"));
-    }
-    if limits.shards > 1 {
-        needed.push(Permission::new("get", GROUP, "clusters"));
-    }
-    needed
+    let credentials = Permission::new("get", GROUP, "clustercredentials");
+    let secrets = secrets.then(|| secrets_in(tke.secret_namespace.as_deref()));
+    let machines = Permission::new("patch", GROUP, "machines").subresource("status");
+    // An audit writes none: then the period is zero.
+    let machines = (!tke.machine_period.is_zero()).then_some(machines);
+    let clusters = cluster_rights((GROUP, "clusters"), None, limits);
+    iter::once(credentials).chain(secrets).chain(clusters).chain(machines).collect()
 }
 
 /// The flavours that are asked for; a new one is added here.
@@ -285,11 +272,12 @@ fn sources(
         Arc::new(Tke::new(options, Arc::clone(prober), summaries)) as Arc<dyn Source>
     });
     let profiles = options.cluster_profile.clone().map(|options| {
-        Arc::new(ClusterProfiles::new(options, allow_plaintext, Arc::clone(prober), plugins))
-            as Arc<dyn Source>
+        let shared = Shared::new(allow_plaintext, Arc::clone(prober));
+        Arc::new(ClusterProfiles::new(options, shared, plugins)) as Arc<dyn Source>
     });
     let capi = options.cluster_api.clone().map(|options| {
-        Arc::new(ClusterApi::new(options, allow_plaintext, Arc::clone(prober))) as Arc<dyn Source>
+        let shared = Shared::new(allow_plaintext, Arc::clone(prober));
+        Arc::new(ClusterApi::new(options, shared)) as Arc<dyn Source>
     });
     kubefed.into_iter().chain(tke).chain(profiles).chain(capi).collect()
 }

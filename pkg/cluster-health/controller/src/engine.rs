@@ -43,7 +43,7 @@ use serving::{Access, Endpoints, Page};
 use tracing::info;
 use writer::{Clients, Writer};
 
-use crate::checks::ConfiguredChecks;
+use crate::check_document::ConfiguredChecks;
 
 mod beat_leases;
 mod beats;
@@ -198,29 +198,13 @@ async fn watch_all(
     guard: Option<(Guarding, Option<ObjectRef>)>,
     (leases, checks): (Option<BeatLeases>, Option<ChecksConfig>),
 ) -> Result<(), Failure> {
-    let writer = Arc::clone(&clusters.writer).run(clusters.counters.clone(), clusters.stop.clone());
-    let sweeper = tasks::sweep(Arc::clone(clusters), clusters.stop.clone());
-    let guard = async {
-        match guard {
-            Some((guarding, lease)) => {
-                let stop = clusters.stop.clone();
-                serve(clusters, guard::guard(Arc::clone(clusters), guarding, lease, stop)).await
-            }
-            None => Ok(()),
-        }
-    };
-    let beats = async {
-        match leases {
-            Some(leases) => serve(clusters, leases.follow(Arc::clone(clusters))).await,
-            None => Ok(()),
-        }
-    };
-    let checks = async {
-        match checks {
-            Some(checks) => serve(clusters, checks.run(Arc::clone(clusters))).await,
-            None => Ok(()),
-        }
-    };
+    let stop = || clusters.stop.clone();
+    let writer = Arc::clone(&clusters.writer).run(clusters.counters.clone(), stop());
+    let sweeper = tasks::sweep(Arc::clone(clusters), stop());
+    let guard =
+        guard.map(|(guarding, lease)| guard::guard(Arc::clone(clusters), guarding, lease, stop()));
+    let beats = leases.map(|leases| leases.follow(Arc::clone(clusters)));
+    let checks = checks.map(|checks| checks.run(Arc::clone(clusters)));
     let watches = flavours.iter().map(|flavour| {
         let status: Arc<dyn Flavour> = Arc::clone(flavour) as _;
         let registry = FlavourRegistry::new(status, Arc::clone(clusters));
@@ -232,16 +216,24 @@ async fn watch_all(
         clusters.stop.cancel();
         Ok(())
     };
-    try_join!(watches, serve(clusters, writer), serve(clusters, sweeper), guard, beats, checks)?;
+    try_join!(
+        watches,
+        serve(clusters, Some(writer)),
+        serve(clusters, Some(sweeper)),
+        serve(clusters, guard),
+        serve(clusters, beats),
+        serve(clusters, checks),
+    )?;
     Ok(())
 }
 
-/// Runs a task that all clusters need: without it the controller fails instead of writing nothing
+/// Runs a task that all clusters need, if there is one: without it the controller fails instead of writing nothing
 /// (`rule:panics-end-no-service`). The task ends its work even when the caller is dropped.
 async fn serve(
     clusters: &ClusterRegistry,
-    service: impl Future<Output = ()> + Send + 'static,
+    service: Option<impl Future<Output = ()> + Send + 'static>,
 ) -> Result<(), Failure> {
+    let Some(service) = service else { return Ok(()) };
     match clusters.tasks.spawn(contain(service)).await {
         Ok(ended) => ended.map_err(Failure::Panicked),
         Err(lost) => Err(Failure::new(lost)),

@@ -3,13 +3,14 @@
 //! [`ClusterHealth`] is what the manager registers. `flags` and `options` judge the command line,
 //! [`engine`] probes and publishes, and each flavour registers its clusters. [`Subject`] is one
 //! cluster for the command `probe`. [`ValidationWebhook`] judges objects before they are stored, and
-//! [`network`] asks what it must know, for the command `validate` too. The rules that code and tests
+//! [`network_checker`] asks what it must know, for the command `validate` too. The rules that code and tests
 //! cite stand in `RULES.md`.
 
 pub mod admission;
 mod api;
 mod beat_command;
-mod checks;
+mod check_document;
+mod check_requests;
 mod cluster_api;
 mod cluster_profile;
 mod controller;
@@ -18,12 +19,13 @@ mod engine;
 mod flags;
 mod kubeconfig_user;
 mod kubefed;
-mod network;
+mod network_checker;
 mod options;
 mod paging;
 mod probe_command;
 mod secret_data;
 mod shared_conditions;
+mod shared_flavour;
 mod stored_objects;
 mod subject;
 #[cfg(test)]

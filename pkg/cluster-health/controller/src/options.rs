@@ -11,21 +11,21 @@ use resilience::Rate;
 use transport::DialPolicy;
 
 use crate::api::is_name;
-use crate::cluster_api::ClusterApiOptions;
 use crate::cluster_profile::options::ClusterProfileOptions;
 use crate::engine::{Limits, Reference};
 use crate::flags::{
-    ALLOW_PLAINTEXT_ENDPOINTS, AUDIT, BEATS_NAMESPACE, CHECKS_CONFIG, CONFIRM_INTERVAL,
-    CONNECTION_MAX_AGE, FAILURE_THRESHOLD, FLAP_MIN_SUCCESS, FLAP_TRANSITIONS, FLAP_WINDOW,
-    FLAVOURS, GUARD, GUARD_ENDPOINTS, GUARD_HOLD, GUARD_INTERVAL, GUARD_MIN, GUARD_RATIO,
-    GUARD_TIMEOUT, HEALTHCHECK_PERIOD, HEARTBEAT_INTERVAL, IDLE_TIMEOUT, JITTER, KUBEFED_CONFIG,
-    KUBEFED_NAMESPACE, MACHINE_PERIOD, MACHINE_REQUIRE_NODE_READY, MAX_CONCURRENT_PROBES,
-    NODES_READY_MIN_RATIO, OBJECTIVE, PER_CLUSTER_METRICS, PERIOD, RANDOM_PERIOD_MAX,
-    RANDOM_PERIOD_MIN, READY_REQUIRES_NODES, SHARDS, SHARDS_NAMESPACE, STALE_AFTER,
-    SUCCESS_THRESHOLD, SUMMARY_CONCURRENCY, SUMMARY_INTERVAL, SUMMARY_PAGE_SIZE, TIMEOUT,
-    TKE_FAILURE_THRESHOLD, TKE_INSECURE_WHEN_NO_CA, TKE_SUCCESS_THRESHOLD, TKE_TIMEOUT,
+    ALLOW_PLAINTEXT_ENDPOINTS, AUDIT, BEATS_NAMESPACE, CAPI_NAMESPACES, CHECKS_CONFIG,
+    CONFIRM_INTERVAL, CONNECTION_MAX_AGE, FAILURE_THRESHOLD, FLAP_MIN_SUCCESS, FLAP_TRANSITIONS,
+    FLAP_WINDOW, FLAVOURS, GUARD, GUARD_ENDPOINTS, GUARD_HOLD, GUARD_INTERVAL, GUARD_MIN,
+    GUARD_RATIO, GUARD_TIMEOUT, HEALTHCHECK_PERIOD, HEARTBEAT_INTERVAL, IDLE_TIMEOUT, JITTER,
+    KUBEFED_CONFIG, KUBEFED_NAMESPACE, MACHINE_PERIOD, MACHINE_REQUIRE_NODE_READY,
+    MAX_CONCURRENT_PROBES, NODES_READY_MIN_RATIO, OBJECTIVE, PER_CLUSTER_METRICS, PERIOD,
+    RANDOM_PERIOD_MAX, RANDOM_PERIOD_MIN, READY_REQUIRES_NODES, SHARDS, SHARDS_NAMESPACE,
+    STALE_AFTER, SUCCESS_THRESHOLD, SUMMARY_CONCURRENCY, SUMMARY_INTERVAL, SUMMARY_PAGE_SIZE,
+    TIMEOUT, TKE_FAILURE_THRESHOLD, TKE_INSECURE_WHEN_NO_CA, TKE_SUCCESS_THRESHOLD, TKE_TIMEOUT,
     UPSTREAM_METRICS, WRITE_BURST, WRITE_QPS, ZONES, dial_policy,
 };
+use crate::shared_flavour::SharedOptions;
 
 /// Changes that damping remembers of each cluster at most.
 const FLAP_TRANSITIONS_MAX: i32 = 100;
@@ -60,7 +60,7 @@ pub(crate) struct Options {
     /// `None` when that flavour is not asked for.
     pub cluster_profile: Option<ClusterProfileOptions>,
     /// `None` when that flavour is not asked for.
-    pub cluster_api: Option<ClusterApiOptions>,
+    pub cluster_api: Option<SharedOptions>,
 }
 
 /// The guard against outages of this process.
@@ -122,7 +122,7 @@ pub(crate) fn judge(values: &Values) -> Result<(Options, Vec<String>), Vec<Probl
     };
     let tke = judge.tke(values, &policy);
     let profiles = ClusterProfileOptions::judge(values, policy, &mut judge.problems);
-    let capi = ClusterApiOptions::judge(values, policy, &mut judge.problems);
+    let capi = SharedOptions::judge(values, &CAPI_NAMESPACES, policy, &mut judge.problems);
     let members = MemberOptions {
         connection_max_age: judge.span(&CONNECTION_MAX_AGE),
         idle_timeout: judge.positive(&IDLE_TIMEOUT),

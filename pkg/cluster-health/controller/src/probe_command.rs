@@ -25,6 +25,7 @@ use prometheus::Registry;
 use secrecy::{ExposeSecret, SecretString};
 use tokio::time::timeout;
 
+use crate::secret_data::ReadError;
 use crate::{StoredObjects, Subject};
 
 mod arguments;
@@ -81,13 +82,7 @@ async fn look(program: Program, arguments: &Arguments) -> anyhow::Result<Probed>
         Err(problem) => return Err(problem.into()),
     };
     drop(inputs);
-    let order = Order {
-        budget: arguments.timeout,
-        authenticated_read,
-        next_in: Duration::MAX,
-        newest: &|| None,
-        reread: None,
-    };
+    let order = Order::once(arguments.timeout, authenticated_read);
     Ok(prober.probe(&client, &order).await)
 }
 
@@ -279,8 +274,11 @@ async fn find(program: Program, arguments: &Arguments) -> anyhow::Result<Found> 
         None => only(Subject::all_of(&objects))?,
     };
     let inputs = timeout(LIMIT, subject.inputs(&objects, &arguments.lookup())).await;
-    let inputs = inputs.context("the management API did not answer within 30 s")??;
-    Ok(Found { subject, inputs: inputs.map(|inputs| adjusted(program, inputs, arguments)) })
+    let inputs = match inputs.context("the management API did not answer within 30 s")? {
+        Err(ReadError::Problem(problem)) => Err(problem),
+        inputs => Ok(adjusted(program, inputs?, arguments)),
+    };
+    Ok(Found { subject, inputs })
 }
 
 fn only(mut subjects: Vec<Subject>) -> anyhow::Result<Subject> {

@@ -11,12 +11,15 @@ use health::Code;
 use http::{Request, StatusCode, header};
 use kube::client::Body;
 use kube_api::Resource;
+use probe::Problem;
 use secrecy::{ExposeSecret as _, SecretSlice, SecretString};
 use serde::Deserialize;
 use transport::wipe;
 
 use crate::api::secret;
-use crate::credential_policy::{SEND_LABEL, SERVICE_ACCOUNT_TOKEN, SecretFacts};
+use crate::credential_policy::{
+    Reference, SEND_LABEL, SERVICE_ACCOUNT_TOKEN, SecretFacts, may_send,
+};
 
 /// Where Secrets are.
 pub(crate) const SECRETS: Resource = Resource::namespaced("", "v1", "Secret", "secrets");
@@ -75,6 +78,9 @@ pub(crate) enum ReadError {
     /// The object was read and cannot be used.
     #[error("{0}")]
     Unusable(String),
+    /// The objects were read, and the cluster cannot be reached as they say.
+    #[error(transparent)]
+    Problem(#[from] Problem),
 }
 
 impl ReadError {
@@ -89,7 +95,7 @@ impl ReadError {
     /// Whether the credential that was read before no longer counts. After other errors it is used
     /// until another attempt to read it succeeds.
     pub(crate) fn ends_the_client(&self) -> bool {
-        matches!(self, Self::Denied { .. } | Self::Unusable(_))
+        matches!(self, Self::Denied { .. } | Self::Unusable(_) | Self::Problem(_))
     }
 
     /// The code for the cluster: a mistake in its set-up, or a limit of ours, as a missing right, which
@@ -97,6 +103,7 @@ impl ReadError {
     pub(crate) fn code(&self) -> Code {
         match self {
             Self::Unusable(_) => Code::SecretMissing,
+            Self::Problem(problem) => problem.code(),
             Self::Call { .. } | Self::Refused { .. } | Self::Denied { .. } | Self::Unlisted(_) => {
                 Code::OwnLimit
             }
@@ -190,6 +197,36 @@ impl SecretData {
             has_ca: data.ca.is_some(),
         };
         Some(data)
+    }
+
+    /// The Secret of this name, if it is there and its content may be sent.
+    ///
+    /// # Errors
+    /// It is not, or may not.
+    pub(crate) fn to_send<'a>(
+        found: Option<&'a Self>,
+        reference: Reference,
+        name: &str,
+    ) -> Result<&'a Self, Problem> {
+        let missing = || Problem::new(Code::SecretMissing, format!("Secret {name} does not exist"));
+        let secret = found.ok_or_else(missing)?;
+        may_send(reference, secret.facts)
+            .map_err(|refusal| refusal.problem(&format!("Secret {name}")))?;
+        Ok(secret)
+    }
+
+    /// The token of the Secret of this name.
+    ///
+    /// # Errors
+    /// It is missing, empty or not text.
+    pub(crate) fn needed_token(&self, name: &str) -> Result<SecretString, Problem> {
+        self.token().ok_or_else(|| match self.token {
+            Some(_) => {
+                let text = format!("key token of Secret {name} is empty or not text");
+                Problem::new(Code::TokenEmpty, text)
+            }
+            None => Problem::new(Code::SecretMissing, format!("Secret {name} has no key token")),
+        })
     }
 
     /// The token as text; `None` when it is missing or not text.

@@ -25,17 +25,11 @@ pub(crate) fn condition(
     reason: &str,
     (message, probed): (&str, Option<Timestamp>),
 ) -> Condition {
-    Condition {
-        kind: kind.to_owned(),
-        status: status.into(),
-        last_probe_time: None,
-        last_transition_time: Some(since),
-        reason: reason.to_owned(),
-        message: match probed {
-            Some(probed) => format!("{message}{PROBED}{}", rfc3339(probed)),
-            None => message.to_owned(),
-        },
-    }
+    let message = match probed {
+        Some(probed) => format!("{message}{PROBED}{}", rfc3339(probed)),
+        None => message.to_owned(),
+    };
+    Condition::new(kind, (status, since), None, (reason, &message))
 }
 
 fn rfc3339(time: Timestamp) -> impl std::fmt::Display {
@@ -62,16 +56,10 @@ pub(crate) fn conditions(
         condition(REACHABLE, reachable, offline.since, reason, (about, *probed)),
     ];
     if let Some(within) = within {
-        let status = within.status.into();
-        conditions.push(Condition {
-            last_transition_time: Some(since(stored, WITHIN_OBJECTIVE, &status, now.wall)),
-            kind: WITHIN_OBJECTIVE.to_owned(),
-            status,
-            last_probe_time: None,
-            reason: within.reason.to_owned(),
-            // The record is at its end.
-            message: within.message.clone(),
-        });
+        // The record is at the end of the message.
+        let texts = (within.reason, &*within.message);
+        let new = Condition::new(WITHIN_OBJECTIVE, (within.status, now.wall), None, texts);
+        conditions.push(new.kept_since(Condition::find(stored, WITHIN_OBJECTIVE)));
     }
     match checks {
         Some(checks) => conditions.extend(checks.iter().filter_map(|it| of_check(it, stored))),
@@ -83,11 +71,11 @@ pub(crate) fn conditions(
 /// The condition about a check: that of the object until this process has a status.
 fn of_check(check: &CheckReport, stored: &[Condition]) -> Option<Condition> {
     let kind = type_of(&check.name);
-    let Some(status) = check.status else { return Condition::find(stored, &kind).cloned() };
+    let stored = Condition::find(stored, &kind);
+    let Some(status) = check.status else { return stored.cloned() };
     let said = (&*check.message, check.probed);
     let new = condition(&kind, status.status(), check.since, status.reason(), said);
-    let since = since(stored, &kind, &new.status, check.since);
-    Some(Condition { last_transition_time: Some(since), ..new })
+    Some(new.kept_since(stored))
 }
 
 /// The conditions of an object that are about checks.
@@ -109,20 +97,16 @@ pub(crate) fn stored_check(stored: &[Condition], check: &str) -> Option<Status> 
 /// The conditions about a cluster that is not probed on purpose, because of `why`.
 pub(crate) fn paused(why: &str, statement: &Statement<'_>, stored: &[Condition]) -> Vec<Condition> {
     let now = statement.now.wall;
-    let since = |kind: &str| since(stored, kind, &ConditionStatus::Unknown, now);
-    let unknown = |kind: &str| condition(kind, Status::Unknown, since(kind), PAUSED, (why, None));
+    let unknown = |kind: &str| {
+        let new = condition(kind, Status::Unknown, now, PAUSED, (why, None));
+        new.kept_since(Condition::find(stored, kind))
+    };
     let record = Condition::find(stored, WITHIN_OBJECTIVE).cloned();
     let checks: Vec<_> = match statement.checks {
         Some(checks) => checks.iter().map(|check| unknown(&type_of(&check.name))).collect(),
         None => of_checks(stored).map(|it| unknown(&it.kind)).collect(),
     };
     [HEALTHY, REACHABLE].map(unknown).into_iter().chain(record).chain(checks).collect()
-}
-
-/// Since when a condition has had this status.
-fn since(stored: &[Condition], kind: &str, status: &ConditionStatus, now: Timestamp) -> Timestamp {
-    let same = Condition::find(stored, kind).filter(|it| it.status == *status);
-    same.and_then(|it| it.last_transition_time).unwrap_or(now)
 }
 
 fn reachable(health: Health) -> Status {

@@ -120,46 +120,41 @@ impl Subject {
     /// The inputs of the client of the cluster, by its object and its credential.
     ///
     /// # Errors
-    /// An object could not be read; or, inside, it was, and cannot be used.
+    /// An object could not be read, or it was, and cannot be used.
     pub(crate) async fn inputs(
         &self,
         objects: &StoredObjects,
         lookup: &Lookup,
-    ) -> Result<Result<Inputs, Problem>, ReadError> {
+    ) -> Result<Inputs, ReadError> {
+        let credential = match self.kind {
+            Kind::KubeFedCluster => "the Secret of the KubeFedCluster",
+            Kind::Cluster => "the credential of the Cluster",
+            Kind::ClusterProfile => "the Secret of the ClusterProfile",
+            Kind::ClusterApi => "the Secret of the Cluster",
+        };
+        may_ask(lookup.asker).map_err(|refusal| refusal.problem(credential))?;
         match self.kind {
             Kind::KubeFedCluster => kubefed_inputs(objects, &self.name, lookup).await,
             Kind::Cluster => tke_inputs(objects, &self.name, lookup).await,
             Kind::ClusterProfile => profile_inputs(objects, &self.name, lookup).await,
-            Kind::ClusterApi => capi_inputs(objects, &self.name, lookup).await,
+            Kind::ClusterApi => capi_inputs(objects, &self.name).await,
         }
     }
 }
 
 /// The inputs of the client of a Cluster, as the controller would make them.
-///
-/// # Errors
-/// An object could not be read; or, inside, it was, and cannot be used.
 async fn tke_inputs(
     objects: &StoredObjects,
     name: &str,
     lookup: &Lookup,
-) -> Result<Result<Inputs, Problem>, ReadError> {
-    if let Err(refusal) = may_ask(lookup.asker) {
-        return Ok(Err(refusal.problem("the credential of the Cluster")));
-    }
+) -> Result<Inputs, ReadError> {
     let cluster: Object<Cluster> = objects.whole(&CLUSTERS, name).await?;
     let found = match reference(&cluster) {
         Some(reference) => named(objects, &reference).await?,
         None => of_cluster(objects, target(&cluster)).await?,
     };
-    let credential = match found {
-        Ok(credential) => credential,
-        Err(nothing) => return Ok(Err(Problem::new(Code::SecretMissing, nothing))),
-    };
-    let key = match secret_key(&cluster, &credential, lookup.secret_namespace.as_deref()) {
-        Ok(key) => key,
-        Err(problem) => return Ok(Err(problem)),
-    };
+    let credential = found.map_err(|nothing| Problem::new(Code::SecretMissing, nothing))?;
+    let key = secret_key(&cluster, &credential, lookup.secret_namespace.as_deref())?;
     let secret = match &key {
         Some(key) => objects.secret(key, None).await?,
         None => None,
@@ -167,13 +162,13 @@ async fn tke_inputs(
     let elsewhere = key.is_some() && secret.is_none() && objects.api().is_none();
     let insecure = lookup.insecure_without_ca;
     let made = addresses(&cluster).and_then(|it| inputs(it, credential, secret, insecure));
-    Ok(made.map_err(|problem| match problem.code() {
+    made.map_err(|problem| match problem.code() {
         Code::SecretMissing if elsewhere => {
             let text = format!("{problem}: add it to the file, or set --kubeconfig");
-            Problem::new(Code::SecretMissing, text)
+            Problem::new(Code::SecretMissing, text).into()
         }
-        _ => problem,
-    }))
+        _ => problem.into(),
+    })
 }
 
 /// A ClusterCredential, or why it cannot be used.
@@ -213,17 +208,11 @@ fn unusable(name: &str, why: &dyn fmt::Display) -> ReadError {
 }
 
 /// The inputs of the client of a KubeFedCluster.
-///
-/// # Errors
-/// An object could not be read; or, inside, it was, and cannot be used.
 async fn kubefed_inputs(
     objects: &StoredObjects,
     name: &str,
     lookup: &Lookup,
-) -> Result<Result<Inputs, Problem>, ReadError> {
-    if let Err(refusal) = may_ask(lookup.asker) {
-        return Ok(Err(refusal.problem("the Secret of the KubeFedCluster")));
-    }
+) -> Result<Inputs, ReadError> {
     let namespace = lookup.secret_namespace.as_deref().unwrap_or_default();
     let key = format!("{namespace}/{name}");
     let cluster: Object<KubeFedCluster> = objects.whole(&KUBEFED_CLUSTERS, &key).await?;
@@ -231,53 +220,35 @@ async fn kubefed_inputs(
         Some(key) => objects.secret(&key, None).await?,
         None => None,
     };
-    Ok(access::inputs(&cluster, secret.as_ref(), false))
+    Ok(access::inputs(&cluster, secret.as_ref(), false)?)
 }
 
 /// The inputs of the client of the ClusterProfile with this key.
-///
-/// # Errors
-/// An object could not be read; or, inside, it was, and cannot be used.
 async fn profile_inputs(
     objects: &StoredObjects,
     key: &str,
     lookup: &Lookup,
-) -> Result<Result<Inputs, Problem>, ReadError> {
-    if let Err(refusal) = may_ask(lookup.asker) {
-        return Ok(Err(refusal.problem("the Secret of the ClusterProfile")));
-    }
+) -> Result<Inputs, ReadError> {
     let [newest, other] = &CLUSTER_PROFILES;
     let is_newest = objects.find(newest, key).await?.is_some();
     let kind = if is_newest { newest } else { other };
     let profile: Object<ClusterProfile> = objects.whole(kind, key).await?;
     let providers = Providers::built_in();
-    let way = match way(&profile, &lookup.profile_secret_namespaces, &providers) {
-        Ok(way) => way,
-        Err(problem) => return Ok(Err(problem)),
-    };
+    let way = way(&profile, &lookup.profile_secret_namespaces, &providers)?;
     let secret = match &way.secret {
         Some(key) => objects.secret(key, way.entry.as_deref()).await?,
         None => None,
     };
-    let credential = way.credential(secret.as_ref());
-    Ok(credential.and_then(|credential| way.inputs(credential, false)))
+    Ok(way.inputs(way.credential(secret.as_ref())?, false)?)
 }
 
-async fn capi_inputs(
-    objects: &StoredObjects,
-    key: &str,
-    lookup: &Lookup,
-) -> Result<Result<Inputs, Problem>, ReadError> {
-    if let Err(refusal) = may_ask(lookup.asker) {
-        return Ok(Err(refusal.problem("the Secret of the Cluster")));
-    }
+/// The inputs of the client of the Cluster of Cluster API with this key.
+async fn capi_inputs(objects: &StoredObjects, key: &str) -> Result<Inputs, ReadError> {
     let cluster: Object<cluster_api::Cluster> =
         objects.whole(&cluster_api::CLUSTERS[0], key).await?;
-    let secret = match capi_access::secret_key(&cluster) {
-        Ok(key) => objects.secret(&key, Some(capi_access::KEY)).await?,
-        Err(problem) => return Ok(Err(problem)),
-    };
-    Ok(capi_access::inputs(&cluster, secret.as_ref(), false))
+    let secret = capi_access::secret_key(&cluster)?;
+    let secret = objects.secret(&secret, Some(capi_access::KEY)).await?;
+    Ok(capi_access::inputs(&cluster, secret.as_ref(), false)?)
 }
 
 #[cfg(test)]
@@ -334,11 +305,10 @@ mod tests {
         let found = objects(&[cluster.clone(), secret]);
         assert_eq!(Subject::all_of(&found), ["kubefedcluster/one".parse().unwrap()]);
         let subject: Subject = "kubefedcluster/one".parse().unwrap();
-        let inputs = subject.inputs(&found, &lookup("fed")).await.unwrap().unwrap();
+        let inputs = subject.inputs(&found, &lookup("fed")).await.unwrap();
         assert_eq!(inputs.addresses[0].to_string(), "https://10.0.0.1:6443");
         assert_eq!(inputs.token.unwrap().expose_secret(), "t");
-        let problem =
-            subject.inputs(&objects(&[cluster]), &lookup("fed")).await.unwrap().unwrap_err();
+        let problem = subject.inputs(&objects(&[cluster]), &lookup("fed")).await.unwrap_err();
         assert_eq!(problem.code(), Code::SecretMissing);
         let missing = subject.inputs(&objects(&[]), &lookup("fed")).await.unwrap_err().to_string();
         assert!(missing.starts_with("cannot find KubeFedCluster fed/one"), "{missing}");
@@ -362,12 +332,12 @@ mod tests {
         let found = objects(&[profile, marked]);
         let subject: Subject = "clusterprofile/ns/one".parse().unwrap();
         assert_eq!(Subject::all_of(&found), std::slice::from_ref(&subject));
-        let problem = subject.inputs(&found, &lookup("")).await.unwrap().unwrap_err();
+        let problem = subject.inputs(&found, &lookup("")).await.unwrap_err();
         assert_eq!(problem.code(), Code::CredentialRefused);
         let listed = Lookup { profile_secret_namespaces: vec!["other".into()], ..lookup("") };
-        let problem = subject.inputs(&unmarked, &listed).await.unwrap().unwrap_err();
+        let problem = subject.inputs(&unmarked, &listed).await.unwrap_err();
         assert_eq!(problem.code(), Code::CredentialRefused, "the Secret has no label");
-        let inputs = subject.inputs(&found, &listed).await.unwrap().unwrap();
+        let inputs = subject.inputs(&found, &listed).await.unwrap();
         assert_eq!(inputs.token.unwrap().expose_secret(), "t");
         assert!(!subject.is_read());
     }
@@ -387,21 +357,19 @@ mod tests {
         let named = json!({"clusterCredentialRef": {"name": "cc-1"}});
         for (spec, token) in [(named, "one"), (json!({}), "two")] {
             let documents = [cluster(spec), credential("cc-1", "one"), credential("cc-2", "two")];
-            let inputs = subject.inputs(&objects(&documents), &lookup("")).await.unwrap().unwrap();
+            let inputs = subject.inputs(&objects(&documents), &lookup("")).await.unwrap();
             assert_eq!(inputs.token.unwrap().expose_secret(), token);
         }
         let mut elsewhere = credential("cc-3", "");
         elsewhere["token"] = Value::Null;
         elsewhere["secretRef"] = json!({"namespace": "other", "name": "s"});
         let documents = objects(&[cluster(json!({})), elsewhere]);
-        let problem =
-            subject.inputs(&documents, &lookup("fed")).await.unwrap().unwrap_err().to_string();
+        let problem = subject.inputs(&documents, &lookup("fed")).await.unwrap_err().to_string();
         assert!(problem.contains("has to be in namespace fed, not other"), "{problem}");
-        let problem =
-            subject.inputs(&documents, &lookup("")).await.unwrap().unwrap_err().to_string();
+        let problem = subject.inputs(&documents, &lookup("")).await.unwrap_err().to_string();
         assert!(!problem.contains("has to be in namespace"), "{problem}");
         let alone = objects(&[cluster(json!({}))]);
-        let problem = subject.inputs(&alone, &lookup("")).await.unwrap().unwrap_err();
+        let problem = subject.inputs(&alone, &lookup("")).await.unwrap_err();
         assert_eq!(problem.code(), Code::SecretMissing);
         assert!(subject.is_read());
         // rule:a-credential-goes-where-its-owner-sent-it
@@ -410,18 +378,18 @@ mod tests {
             foreign[field] = json!("other");
             let named = json!({"clusterCredentialRef": {"name": "cc-1"}});
             let documents = objects(&[cluster(named), foreign.clone()]);
-            let problem = subject.inputs(&documents, &lookup("")).await.unwrap().unwrap_err();
+            let problem = subject.inputs(&documents, &lookup("")).await.unwrap_err();
             assert_eq!(problem.code(), Code::CredentialRefused);
             assert!(problem.to_string().contains(told), "{problem}");
             foreign = credential("cc-1", "one");
         }
         let unknown = Lookup { asker: Asker::UnauthenticatedReview, ..lookup("") };
         let documents = objects(&[cluster(json!({})), credential("cc-1", "one")]);
-        let problem = subject.inputs(&documents, &unknown).await.unwrap().unwrap_err();
+        let problem = subject.inputs(&documents, &unknown).await.unwrap_err();
         assert_eq!(problem.code(), Code::CredentialRefused);
         let insecure = Lookup { insecure_without_ca: true, ..lookup("") };
         for (lookup, everything) in [(lookup(""), false), (insecure, true)] {
-            let inputs = subject.inputs(&documents, &lookup).await.unwrap().unwrap();
+            let inputs = subject.inputs(&documents, &lookup).await.unwrap();
             assert_eq!(inputs.tls.everything, everything);
         }
     }

@@ -4,7 +4,6 @@
 //! that file has the answers or it is told to stay offline.
 
 mod arguments;
-mod identity;
 mod judged;
 mod printed;
 

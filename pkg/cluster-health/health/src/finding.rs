@@ -152,6 +152,21 @@ pub struct Report {
     pub detail: Option<Box<str>>,
 }
 
+impl Report {
+    /// A finding without a request: no time, no attempt, no address.
+    pub fn new(finding: Finding, started: Moment) -> Self {
+        Self {
+            finding,
+            started,
+            took: Duration::ZERO,
+            attempts: 0,
+            endpoints: Endpoints::default(),
+            new_connection: false,
+            detail: None,
+        }
+    }
+}
+
 /// How many addresses of a cluster answered when each was last asked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Endpoints {

@@ -11,8 +11,8 @@ mod random;
 use std::time::{Duration, Instant};
 
 use health::{
-    Arrival, Cadence, Code, Damping, Endpoints, EvidenceSource, Finding, Health, Member, Moment,
-    Objective, Policy, ProbePath, Published, Record, Report, Sums, Thresholds, Urgency,
+    Arrival, Cadence, Code, Damping, EvidenceSource, Finding, Health, Member, Moment, Objective,
+    Policy, ProbePath, Published, Record, Report, Sums, Thresholds, Urgency,
 };
 use jiff::Timestamp;
 
@@ -95,15 +95,7 @@ impl World {
         let path = ProbePath::Readyz;
         let bad = if self.random.one_in(3) { Code::Timeout } else { Code::Http(500) };
         let finding = if self.is_bad() { Finding::failed(bad, path) } else { Finding::ok(path) };
-        let report = Report {
-            finding,
-            started: self.moment(),
-            took: Duration::ZERO,
-            attempts: 1,
-            endpoints: Endpoints { down: 0, total: 1 },
-            new_connection: true,
-            detail: None,
-        };
+        let report = Report::new(finding, self.moment());
         let now = self.moment().monotonic;
         self.member.begin(now);
         let draw = self.random.share();

@@ -23,7 +23,7 @@ use super::serving::LOG_EVERY;
 use crate::api::secret::wipe_json;
 use crate::api::tke::CLUSTER_CREDENTIALS;
 use crate::credential_policy::may_ask;
-use crate::network::NetworkChecker;
+use crate::network_checker::NetworkChecker;
 use crate::{Asker, StoredObjects};
 
 /// Default timeout of an API server for a webhook.

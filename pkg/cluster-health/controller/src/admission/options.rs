@@ -9,7 +9,7 @@ use validation::{Environment, Licence};
 
 use super::flags;
 use crate::flags::{KUBEFED_NAMESPACE, TKE_INSECURE_WHEN_NO_CA, dial_policy};
-use crate::network::NetworkOptions;
+use crate::network_checker::NetworkOptions;
 
 /// Options of the webhook.
 #[derive(Clone, Debug)]

@@ -4,7 +4,7 @@ use kube_api::Resource;
 use objects::{Object, Schema};
 use serde::{Deserialize, Serialize};
 
-use crate::api::{Condition, WithSpec, tolerant};
+use crate::api::{Condition, WithSpec};
 
 pub(crate) const GROUP: &str = "cluster.x-k8s.io";
 /// Name of the CRD.
@@ -28,34 +28,27 @@ impl Schema for Cluster {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct ClusterSpec {
-    #[serde(deserialize_with = "tolerant::null_is_default")]
     pub paused: bool,
-    #[serde(deserialize_with = "tolerant::null_is_default")]
     pub control_plane_endpoint: Endpoint,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Endpoint {
-    #[serde(deserialize_with = "tolerant::null_is_default")]
     pub host: String,
-    #[serde(deserialize_with = "tolerant::null_is_default")]
     pub port: i64,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct ClusterStatus {
-    #[serde(deserialize_with = "tolerant::null_is_default")]
     pub conditions: Vec<Condition>,
-    #[serde(deserialize_with = "tolerant::null_is_default")]
     pub initialization: Initialization,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct Initialization {
-    #[serde(deserialize_with = "tolerant::null_is_default")]
     pub control_plane_initialized: bool,
 }
 

@@ -5,7 +5,7 @@ use objects::Schema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::api::{Condition, WithSpec, tolerant};
+use crate::api::{Condition, WithSpec, time};
 
 pub(crate) const GROUP: &str = "multicluster.x-k8s.io";
 /// Name of the CRD.
@@ -28,7 +28,6 @@ impl Schema for ClusterProfile {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct ClusterProfileSpec {
-    #[serde(deserialize_with = "tolerant::null_is_default")]
     pub cluster_manager: ClusterManager,
 }
 
@@ -36,30 +35,23 @@ pub(crate) struct ClusterProfileSpec {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct ClusterManager {
-    #[serde(deserialize_with = "tolerant::null_is_default")]
     pub name: String,
 }
 
 #[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct ClusterProfileStatus {
-    #[serde(deserialize_with = "tolerant::null_is_default")]
     pub conditions: Vec<Condition>,
-    #[serde(deserialize_with = "tolerant::null_is_default")]
     pub version: ClusterVersion,
-    #[serde(deserialize_with = "tolerant::null_is_default")]
     pub properties: Vec<Property>,
-    #[serde(deserialize_with = "tolerant::null_is_default")]
     pub access_providers: Vec<AccessProvider>,
     /// The name of `accessProviders` in older releases; v1alpha2 does not have it.
-    #[serde(deserialize_with = "tolerant::null_is_default")]
     pub credential_providers: Vec<AccessProvider>,
 }
 
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct ClusterVersion {
-    #[serde(deserialize_with = "tolerant::null_is_default")]
     pub kubernetes: String,
 }
 
@@ -67,11 +59,9 @@ pub(crate) struct ClusterVersion {
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct Property {
-    #[serde(deserialize_with = "tolerant::null_is_default")]
     pub name: String,
-    #[serde(deserialize_with = "tolerant::null_is_default")]
     pub value: String,
-    #[serde(with = "tolerant::time", skip_serializing_if = "Option::is_none")]
+    #[serde(with = "time", skip_serializing_if = "Option::is_none")]
     pub last_observed_time: Option<jiff::Timestamp>,
 }
 
@@ -79,9 +69,7 @@ pub(crate) struct Property {
 #[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct AccessProvider {
-    #[serde(deserialize_with = "tolerant::null_is_default")]
     pub name: String,
-    #[serde(deserialize_with = "tolerant::null_is_default")]
     pub cluster: Cluster,
 }
 
@@ -89,28 +77,20 @@ pub(crate) struct AccessProvider {
 #[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "kebab-case")]
 pub(crate) struct Cluster {
-    #[serde(deserialize_with = "tolerant::null_is_default")]
     pub server: String,
-    #[serde(deserialize_with = "tolerant::null_is_default")]
     pub tls_server_name: String,
-    #[serde(deserialize_with = "tolerant::null_is_default")]
     pub insecure_skip_tls_verify: bool,
     /// A file, which is not read.
-    #[serde(deserialize_with = "tolerant::null_is_default")]
     pub certificate_authority: String,
     /// Base64 of PEM.
-    #[serde(deserialize_with = "tolerant::null_is_default")]
     pub certificate_authority_data: String,
-    #[serde(deserialize_with = "tolerant::null_is_default")]
     pub proxy_url: String,
-    #[serde(deserialize_with = "tolerant::null_is_default")]
     pub extensions: Vec<NamedExtension>,
 }
 
 #[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct NamedExtension {
-    #[serde(deserialize_with = "tolerant::null_is_default")]
     pub name: String,
     pub extension: Value,
 }

@@ -6,7 +6,7 @@ use kube_api::Resource;
 use objects::Schema;
 use serde::{Deserialize, Serialize};
 
-use crate::api::{Condition, WithSpec, tolerant};
+use crate::api::{Condition, WithSpec};
 
 const GROUP: &str = "core.kubefed.io";
 
@@ -31,26 +31,22 @@ impl Schema for KubeFedCluster {
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct KubeFedClusterSpec {
     /// Host, `host:port`, IP, `IP:port`, or a URL.
-    #[serde(deserialize_with = "tolerant::null_is_default")]
     pub api_endpoint: String,
     /// Authorities of the server's certificate: base64 of PEM.
-    #[serde(deserialize_with = "tolerant::null_is_default")]
     pub ca_bundle: String,
     /// The Secret with the token, in the same namespace.
-    #[serde(deserialize_with = "tolerant::null_is_default")]
     pub secret_ref: LocalSecretRef,
     /// Checks of the server's certificate to leave out: `*`, `SubjectName`, `ValidityPeriod`.
-    #[serde(rename = "disabledTLSValidations", deserialize_with = "tolerant::null_is_default")]
+    #[serde(rename = "disabledTLSValidations")]
     pub disabled_tls_validations: Vec<String>,
     /// The proxy on the way; its user part is a secret.
-    #[serde(rename = "proxyURL", deserialize_with = "tolerant::null_is_default")]
+    #[serde(rename = "proxyURL")]
     pub proxy_url: String,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct LocalSecretRef {
-    #[serde(deserialize_with = "tolerant::null_is_default")]
     pub name: String,
 }
 
@@ -58,10 +54,8 @@ pub(crate) struct LocalSecretRef {
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct KubeFedClusterStatus {
     /// `Ready` and `Offline`, and no others: upstream's webhook refuses them.
-    #[serde(deserialize_with = "tolerant::null_is_default")]
     pub conditions: Vec<Condition>,
     /// Zones of its Nodes, sorted, each once.
-    #[serde(deserialize_with = "tolerant::null_is_default")]
     pub zones: Vec<String>,
     /// Region of its Nodes.
     pub region: Option<String>,

@@ -8,7 +8,7 @@ use kube_api::quantity::Resources;
 use objects::Schema;
 use serde::{Deserialize, Serialize};
 
-use crate::api::{Condition, WithSpec, tolerant};
+use crate::api::{Condition, WithSpec, time};
 
 mod credential;
 
@@ -39,22 +39,20 @@ impl Schema for Cluster {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct ClusterSpec {
-    #[serde(rename = "tenantID", deserialize_with = "tolerant::null_is_default")]
+    #[serde(rename = "tenantID")]
     pub tenant_id: String,
     /// The provider of the cluster: `Imported`, `Baremetal`, or another one.
-    #[serde(rename = "type", deserialize_with = "tolerant::null_is_default")]
+    #[serde(rename = "type")]
     pub kind: String,
     pub cluster_credential_ref: Option<CredentialRef>,
     /// Go before `status.addresses`, which the API server drops when the object is made, and are
     /// published there.
-    #[serde(deserialize_with = "tolerant::null_is_default")]
     pub addresses: Vec<ClusterAddress>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct CredentialRef {
-    #[serde(deserialize_with = "tolerant::null_is_default")]
     pub name: String,
 }
 
@@ -64,19 +62,13 @@ pub(crate) struct ClusterStatus {
     /// True: the object is locked.
     pub locked: Option<bool>,
     /// Version of its API server, `major.minor.patch`.
-    #[serde(deserialize_with = "tolerant::null_is_default")]
     pub version: String,
-    #[serde(deserialize_with = "tolerant::null_is_default")]
     pub phase: Phase,
     /// The conditions in the order of their first appearance; the last one is the progress of upstream's installer.
-    #[serde(deserialize_with = "tolerant::null_is_default")]
     pub conditions: Vec<Condition>,
-    #[serde(deserialize_with = "tolerant::null_is_default")]
     pub reason: String,
-    #[serde(deserialize_with = "tolerant::null_is_default")]
     pub message: String,
     /// Where its API server can be reached.
-    #[serde(deserialize_with = "tolerant::null_is_default")]
     pub addresses: Vec<ClusterAddress>,
     /// The resources of the cluster and their use.
     pub resource: Option<ResourceSummary>,
@@ -89,19 +81,13 @@ pub(crate) struct ClusterStatus {
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct ResourceSummary {
     /// Capacity of all Nodes.
-    #[serde(deserialize_with = "tolerant::null_is_default")]
     pub capacity: Resources,
     /// Resources of all Nodes that Pods can use.
-    #[serde(deserialize_with = "tolerant::null_is_default")]
     pub allocatable: Resources,
     /// Requested by Pods on Nodes.
-    #[serde(deserialize_with = "tolerant::null_is_default")]
     pub allocated: Resources,
     /// Requested by Pods that have no Node yet.
-    #[serde(
-        deserialize_with = "tolerant::null_is_default",
-        skip_serializing_if = "Resources::is_empty"
-    )]
+    #[serde(skip_serializing_if = "Resources::is_empty")]
     pub allocating: Resources,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nodes: Option<NodeCounts>,
@@ -112,7 +98,7 @@ pub(crate) struct ResourceSummary {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pods: Option<i64>,
     /// When all this was so.
-    #[serde(with = "tolerant::time", skip_serializing_if = "Option::is_none")]
+    #[serde(with = "time", skip_serializing_if = "Option::is_none")]
     pub observed_time: Option<Timestamp>,
 }
 
@@ -133,14 +119,10 @@ pub(crate) struct ClusterAddress {
     #[serde(rename = "type")]
     pub kind: AddressType,
     /// IP address or name, without brackets.
-    #[serde(deserialize_with = "tolerant::null_is_default")]
     pub host: String,
     pub port: i32,
     /// Prefix of every path, such as that of a proxy.
-    #[serde(
-        deserialize_with = "tolerant::null_is_default",
-        skip_serializing_if = "String::is_empty"
-    )]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub path: String,
 }
 
@@ -218,10 +200,8 @@ impl Schema for Machine {
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct MachineSpec {
     /// Name of the Cluster it belongs to.
-    #[serde(deserialize_with = "tolerant::null_is_default")]
     pub cluster_name: String,
     /// The address of the Machine, by which its Node is found.
-    #[serde(deserialize_with = "tolerant::null_is_default")]
     pub ip: String,
 }
 
@@ -230,14 +210,10 @@ pub(crate) struct MachineSpec {
 pub(crate) struct MachineStatus {
     /// True: the object is locked.
     pub locked: Option<bool>,
-    #[serde(deserialize_with = "tolerant::null_is_default")]
     pub phase: Phase,
     /// The conditions in the order of their first appearance.
-    #[serde(deserialize_with = "tolerant::null_is_default")]
     pub conditions: Vec<Condition>,
-    #[serde(deserialize_with = "tolerant::null_is_default")]
     pub reason: String,
-    #[serde(deserialize_with = "tolerant::null_is_default")]
     pub message: String,
     pub machine_info: Option<MachineInfo>,
 }

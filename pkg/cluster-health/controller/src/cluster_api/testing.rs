@@ -5,11 +5,12 @@ use std::sync::Arc;
 use objects::Object;
 use serde_json::{Value, json};
 
-use super::{ClusterApi, ClusterApiOptions};
+use super::ClusterApi;
 use crate::api::Condition;
 use crate::api::cluster_api::{CLUSTERS, Cluster};
 use crate::engine::tests::pipeline::{Conforming, prober};
 use crate::engine::tests::scene::{Scene, policy};
+use crate::shared_flavour::{Shared, SharedOptions};
 
 /// A Cluster whose control plane answers, as `change` leaves it.
 pub(super) fn sent(change: impl FnOnce(&mut Value)) -> Value {
@@ -39,8 +40,8 @@ impl Conforming for ClusterApi {
     const LOCKS: bool = true;
 
     fn make(_: &Scene) -> Self {
-        let options = ClusterApiOptions { namespaces: Vec::new(), policy: policy() };
-        Self::new(options, false, Arc::new(prober()))
+        let options = SharedOptions { namespaces: Vec::new(), policy: policy() };
+        Self::new(options, Shared::new(false, Arc::new(prober())))
     }
 
     fn object(uid: &str, version: u64, credential: u64, supervision: &str) -> Value {

@@ -12,7 +12,7 @@ use super::providers::{CredentialSource, Provider, Providers};
 use crate::USER_AGENT;
 use crate::api::cluster_profile::{Cluster, ClusterProfile};
 use crate::api::{is_name, secret};
-use crate::credential_policy::{Reference, may_send};
+use crate::credential_policy::Reference;
 use crate::kubeconfig_user::{self, Credential};
 use crate::secret_data::SecretData;
 
@@ -154,10 +154,8 @@ impl Way<'_> {
     /// The first thing that is missing or cannot be used, by its field or key.
     pub(crate) fn credential(&self, secret: Option<&SecretData>) -> Result<Credential, Problem> {
         let key = self.secret.as_deref().unwrap_or_default();
-        let secret = secret.ok_or_else(|| missing(format!("Secret {key} does not exist")))?;
-        may_send(self.reference, secret.facts)
-            .map_err(|refusal| refusal.problem(&format!("Secret {key}")))?;
-        let Some(entry) = &self.entry else { return Ok((Some(token(secret, key)?), None)) };
+        let secret = SecretData::to_send(secret, self.reference, key)?;
+        let Some(entry) = &self.entry else { return Ok((Some(secret.needed_token(key)?), None)) };
         let place = format!("key {entry} of Secret {key}");
         kubeconfig_user::read(secret.entry.as_ref(), self.context, &place)?.credential(&place)
     }
@@ -209,14 +207,6 @@ impl Way<'_> {
         let text = "certificate-authority-data of the access provider is not base64";
         decoded.ok_or_else(|| Problem::new(Code::CaParse, text))
     }
-}
-
-fn token(secret: &SecretData, key: &str) -> Result<SecretString, Problem> {
-    if secret.token.is_none() {
-        return Err(missing(format!("Secret {key} has no key token")));
-    }
-    let text = format!("key token of Secret {key} is empty or not text");
-    secret.token().ok_or_else(|| Problem::new(Code::TokenEmpty, text))
 }
 
 /// A hash of the fields that the connection depends on.

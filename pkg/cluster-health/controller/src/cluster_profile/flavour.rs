@@ -1,13 +1,13 @@
-//! [`ClusterProfiles`]: the ClusterProfiles of the Cluster Inventory API, as the engine sees them.
+//! [`ClusterProfiles`]: what the ClusterProfiles of the Cluster Inventory API mean.
 
-use std::sync::{Arc, OnceLock};
+use std::fmt::Debug;
 use std::time::Duration;
 
-use health::{Code, Health, Policy, Report, Status};
+use health::{Code, Published, Report};
 use jiff::Timestamp;
-use kube_api::Resource;
 use objects::Object;
 use probe::{Inputs, Problem};
+use serde_json::Value;
 
 use super::access::Way;
 use super::options::ClusterProfileOptions;
@@ -15,28 +15,20 @@ use super::plugins::{PluginCounter, Plugins};
 use super::status::OfManager;
 use super::versions::Versions;
 use super::{access, status};
-use crate::api::cluster_profile::{CLUSTER_PROFILES, ClusterProfile};
-use crate::engine::{
-    AnnouncedEnds, Connections, Flavour, MemberId, Members, ObjectModel, Objects, Resolve, Seed,
-    Statement, StatusWrite, Supervision, identity,
-};
+use crate::api::Condition;
+use crate::api::cluster_profile::{CLUSTER_PROFILES, CRD, ClusterProfile, ClusterProfileStatus};
+use crate::engine::{MemberId, Members, Resolve, SharedKind, Statement, identity};
 use crate::secret_data::SecretData;
-use crate::shared_conditions;
+use crate::shared_flavour::{Shared, SharedFlavour, SharedOptions};
 
 /// How long a new profile may wait for its access providers before it is published as malformed: its manager creates it
 /// first and writes the status later.
 const PROVIDER_GRACE: Duration = Duration::from_secs(60);
 
-/// The flavour `clusterprofile`, in one run of the controller.
+/// The ClusterProfiles, in one run of the controller.
 pub(crate) struct ClusterProfiles {
-    pub(super) options: ClusterProfileOptions,
-    /// Whether credentials may be sent over plain http.
-    allow_plaintext: bool,
-    pub(super) prober: Arc<probe::Prober>,
-    pub(super) objects: Objects<ClusterProfile>,
-    pub(super) connections: Connections,
-    /// The version of the API that is used; set when it is known that its status can be shared.
-    kind: OnceLock<&'static Resource>,
+    options: ClusterProfileOptions,
+    pub(super) shared: Shared<ClusterProfile>,
     pub(super) versions: Versions,
     pub(super) plugins: Plugins,
 }
@@ -44,39 +36,19 @@ pub(crate) struct ClusterProfiles {
 impl ClusterProfiles {
     pub(crate) fn new(
         options: ClusterProfileOptions,
-        allow_plaintext: bool,
-        prober: Arc<probe::Prober>,
+        shared: Shared<ClusterProfile>,
         plugins: PluginCounter,
     ) -> Self {
-        Self {
-            options,
-            allow_plaintext,
-            prober,
-            objects: Objects::default(),
-            connections: Connections::default(),
-            kind: OnceLock::new(),
-            versions: Versions::default(),
-            plugins: Plugins::new(plugins),
-        }
-    }
-
-    /// Uses this version of the API from now on; each run sets it once.
-    pub(super) fn serve(&self, kind: &'static Resource) {
-        self.kind.get_or_init(|| kind);
+        Self { options, shared, versions: Versions::default(), plugins: Plugins::new(plugins) }
     }
 
     /// Whether the manager of the cluster is one of ours.
-    pub(super) fn is_managed(&self, cluster: &MemberId) -> bool {
-        self.objects.get(cluster).is_some_and(|object| self.is_manager_ours(&object))
-    }
-
-    fn is_manager_ours(&self, object: &Object<ClusterProfile>) -> bool {
+    pub(super) fn is_manager_ours(&self, object: &Object<ClusterProfile>) -> bool {
         self.options.managers.contains(&object.body.spec.cluster_manager.name)
     }
 
     fn way<'a>(&'a self, object: &'a Object<ClusterProfile>) -> Result<Way<'a>, Problem> {
-        let ClusterProfileOptions { secret_namespaces, providers, .. } = &self.options;
-        access::way(object, secret_namespaces, providers)
+        access::way(object, &self.options.secret_namespaces, &self.options.providers)
     }
 
     fn of_manager(&self, object: &Object<ClusterProfile>) -> OfManager {
@@ -88,104 +60,63 @@ impl ClusterProfiles {
     }
 }
 
-impl Flavour for ClusterProfiles {
-    fn name(&self) -> &'static str {
-        "clusterprofile"
+impl SharedFlavour for ClusterProfiles {
+    type Schema = ClusterProfile;
+
+    const NAME: &'static str = "clusterprofile";
+    const KIND: SharedKind = SharedKind { crd: CRD, versions: &CLUSTER_PROFILES };
+
+    fn shared(&self) -> &Shared<ClusterProfile> {
+        &self.shared
     }
 
-    /// Until the version is known nothing is written.
-    fn resource(&self) -> &'static Resource {
-        self.kind.get().copied().unwrap_or(&CLUSTER_PROFILES[0])
+    fn options(&self) -> &SharedOptions {
+        &self.options.shared
     }
 
-    /// A run may use either version.
-    fn further_kinds(&self) -> &'static [Resource] {
-        &CLUSTER_PROFILES
+    fn is_live(&self, object: &Object<ClusterProfile>) -> bool {
+        let label = |key: &str| object.metadata.labels.get(key).map(String::as_str);
+        self.options.selector.as_ref().is_none_or(|selector| selector.selects(label))
     }
 
-    fn fingerprint(&self, cluster: &MemberId, statement: &Statement<'_>) -> u64 {
-        let (Some(object), Some(published)) = (self.objects.get(cluster), statement.published)
-        else {
-            return 0;
-        };
-        status::fingerprint(published.health, &self.of_manager(&object))
+    fn access_of(object: &Object<ClusterProfile>) -> u64 {
+        access::access(object)
     }
 
-    fn write(&self, cluster: &MemberId, statement: &Statement<'_>) -> Option<StatusWrite> {
-        let object = self.objects.get(cluster)?;
-        if self.supervision(&object) == Supervision::LeftAlone {
-            // It was selected when this was submitted.
-            return Some(StatusWrite::Shared(serde_json::json!({ "status": {} })));
-        }
-        let (published, manager) = (statement.published?, self.of_manager(&object));
-        let fields = status::fields(published, statement, &manager, &object.status);
-        Some(StatusWrite::Shared(fields))
+    fn conditions(status: &ClusterProfileStatus) -> &[Condition] {
+        &status.conditions
     }
 
-    fn stored(&self, cluster: &MemberId) -> Option<Health> {
-        let seed = status::seed(&self.objects.get(cluster)?.status, Timestamp::now());
-        seed.map(|published| published.health)
+    fn has_ours(status: &ClusterProfileStatus) -> bool {
+        status::has_ours(status)
     }
 
-    fn probed(&self, cluster: &MemberId, report: &Report) {
+    fn seed_of(status: &ClusterProfileStatus, now: Timestamp) -> Option<Published> {
+        status::seed(status, now)
+    }
+
+    fn further(&self, object: &Object<ClusterProfile>) -> impl Debug {
+        self.of_manager(object)
+    }
+
+    fn status(
+        &self,
+        object: &Object<ClusterProfile>,
+        published: &Published,
+        statement: &Statement<'_>,
+    ) -> Value {
+        status::fields(published, statement, &self.of_manager(object), &object.status)
+    }
+
+    fn after_probe(&self, cluster: &MemberId, report: &Report) {
         if report.finding.code() == Some(Code::Unauthorized) {
             self.plugins.refused(&cluster.uid);
         }
     }
 
-    fn keeps_checks(&self) -> bool {
-        true
-    }
-
-    fn stored_check(&self, cluster: &MemberId, check: &str) -> Option<Status> {
-        shared_conditions::stored_check(&self.objects.get(cluster)?.status.conditions, check)
-    }
-
-    fn removed(&self, cluster: &MemberId) {
-        self.connections.remove(cluster);
+    fn forget(&self, cluster: &MemberId) {
         self.plugins.forget(&cluster.uid);
-        self.retargeted(cluster);
-    }
-}
-
-impl ObjectModel for ClusterProfiles {
-    type Schema = ClusterProfile;
-
-    fn supervision(&self, object: &Object<ClusterProfile>) -> Supervision {
-        let ClusterProfileOptions { namespaces, selector, .. } = &self.options;
-        let namespace = object.metadata.namespace().unwrap_or_default();
-        let is_in = namespaces.is_empty() || namespaces.iter().any(|it| it == namespace);
-        let label = |key: &str| object.metadata.labels.get(key).map(String::as_str);
-        let is_selected = selector.as_ref().is_none_or(|selector| selector.selects(label));
-        if is_in && is_selected { Supervision::Probed } else { Supervision::LeftAlone }
-    }
-
-    fn is_work(&self, old: &Object<ClusterProfile>, new: &Object<ClusterProfile>) -> bool {
-        old.metadata.labels != new.metadata.labels || access::access(old) != access::access(new)
-    }
-
-    fn policy(&self, _: &Object<ClusterProfile>) -> Policy {
-        self.options.policy
-    }
-
-    fn seed(&self, object: &Object<ClusterProfile>, now: Timestamp) -> Seed {
-        let published = status::seed(&object.status, now);
-        // The conditions have no room for announced ends.
-        let announced_ends =
-            if published.is_some() { AnnouncedEnds::Unknown } else { AnnouncedEnds::Nothing };
-        Seed { published, announced_ends }
-    }
-
-    fn record<'a>(&self, object: &'a Object<ClusterProfile>) -> Option<&'a str> {
-        status::record(&object.status)
-    }
-
-    fn shown(&self, object: &Object<ClusterProfile>) -> Option<u64> {
-        status::shown(&object.status, &self.of_manager(object))
-    }
-
-    fn is_to_be_withdrawn(&self, object: &Object<ClusterProfile>, is_under_way: bool) -> bool {
-        is_under_way || status::has_ours(&object.status)
+        self.versions.forget(&cluster.uid);
     }
 }
 
@@ -195,8 +126,7 @@ impl Resolve for ClusterProfiles {
     const AUTHENTICATED_READ: bool = false;
 
     fn members(&self) -> Members<'_, ClusterProfile> {
-        let Self { objects, connections, prober, .. } = self;
-        Members { objects, connections, prober }
+        self.shared.members()
     }
 
     fn access(&self, object: &Object<ClusterProfile>) -> u64 {
@@ -234,13 +164,13 @@ impl Resolve for ClusterProfiles {
             Some(plugin) => self.plugins.credential(&identity(object), way.provider(), plugin)?,
             None => way.credential(secret.as_ref())?,
         };
-        way.inputs(credential, self.allow_plaintext)
+        way.inputs(credential, self.shared.allow_plaintext)
     }
 
     fn grace(&self, object: &Object<ClusterProfile>, _: &Problem) -> Option<Duration> {
-        let status = &object.status;
-        let is_new = status.access_providers.is_empty() && status.credential_providers.is_empty();
-        (is_new && !status::has_ours(status)).then_some(PROVIDER_GRACE)
+        let ClusterProfileStatus { access_providers, credential_providers, .. } = &object.status;
+        let is_new = access_providers.is_empty() && credential_providers.is_empty();
+        (is_new && !Self::has_ours(&object.status)).then_some(PROVIDER_GRACE)
     }
 
     /// The version is read again.

@@ -7,16 +7,16 @@ use health::Policy;
 use kube_api::LabelSelector;
 
 use super::providers::Providers;
-use crate::api::is_name;
 use crate::flags::{
     PROFILE_EXEC, PROFILE_MANAGERS, PROFILE_NAMESPACES, PROFILE_PROVIDERS,
     PROFILE_SECRET_NAMESPACES, PROFILE_SELECTOR,
 };
+use crate::shared_flavour::{SharedOptions, namespaces};
 
 #[derive(Clone, Debug)]
 pub(crate) struct ClusterProfileOptions {
-    /// Namespaces of the objects; empty for all.
-    pub namespaces: Vec<String>,
+    /// Namespaces and policy.
+    pub shared: SharedOptions,
     /// The objects that are probed; `None` for all.
     pub selector: Option<LabelSelector>,
     /// The cluster managers in whose name `ControlPlaneHealthy` and the version are written.
@@ -25,17 +25,13 @@ pub(crate) struct ClusterProfileOptions {
     pub secret_namespaces: Vec<String>,
     /// How the clusters are reached.
     pub providers: Providers,
-    pub policy: Policy,
 }
 
 impl ClusterProfileOptions {
     /// Judges the flags of this flavour; `policy` is that of the flags that it shares with KubeFed.
     pub(crate) fn judge(values: &Values, policy: Policy, problems: &mut Vec<Problem>) -> Self {
-        for flag in [&PROFILE_NAMESPACES, &PROFILE_SECRET_NAMESPACES] {
-            for name in values.get(flag).iter().filter(|name| !is_name(name)) {
-                problems.push(flag.problem(format!("{name:?} is not the name of a namespace")));
-            }
-        }
+        let shared = SharedOptions::judge(values, &PROFILE_NAMESPACES, policy, problems);
+        let secret_namespaces = namespaces(values, &PROFILE_SECRET_NAMESPACES, problems);
         let text = values.get(&PROFILE_SELECTOR);
         let selector = match LabelSelector::parse(&text) {
             Ok(selector) => Some(selector).filter(|_| !text.trim().is_empty()),
@@ -48,22 +44,8 @@ impl ClusterProfileOptions {
             problems.push(PROFILE_PROVIDERS.problem(why));
             Providers::built_in()
         });
-        Self {
-            providers,
-            namespaces: values.get(&PROFILE_NAMESPACES),
-            selector,
-            managers: values.get(&PROFILE_MANAGERS),
-            secret_namespaces: values.get(&PROFILE_SECRET_NAMESPACES),
-            policy,
-        }
-    }
-
-    /// The only namespace that is watched; `None` for all.
-    pub(crate) fn watched_namespace(&self) -> Option<String> {
-        match &self.namespaces[..] {
-            [one] => Some(one.clone()),
-            _ => None,
-        }
+        let managers = values.get(&PROFILE_MANAGERS);
+        Self { shared, selector, managers, secret_namespaces, providers }
     }
 }
 

@@ -1,6 +1,6 @@
 //! The part of a ClusterProfile's status that is ours: written from the published health, and read back. Pure.
 
-use health::{Health, Published};
+use health::Published;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -50,17 +50,7 @@ pub(super) fn fields(
     if let Some(property) = observed.as_ref().or(stored) {
         status["properties"] = json!([property]);
     }
-    json!({ "status": status })
-}
-
-/// A hash of what matters in the status.
-pub(super) fn fingerprint(health: Health, manager: &OfManager) -> u64 {
-    shared_conditions::fingerprint(Some(health), manager)
-}
-
-/// The fingerprint of what an object shows; `None` when it is not all that is published.
-pub(super) fn shown(status: &ClusterProfileStatus, manager: &OfManager) -> Option<u64> {
-    shared_conditions::shown(&status.conditions, manager)
+    status
 }
 
 /// The health that an object shows; `None` when it shows none.
@@ -69,11 +59,6 @@ pub(super) fn seed(status: &ClusterProfileStatus, now: Timestamp) -> Option<Publ
     let probe = status.properties.iter().find(|it| it.name == PROBE);
     let probed = probe.and_then(|it| it.last_observed_time).map(|time| time.min(now));
     Some(Published { probed, ..seed })
-}
-
-/// The record of the availability that a status keeps.
-pub(super) fn record(status: &ClusterProfileStatus) -> Option<&str> {
-    shared_conditions::record(&status.conditions)
 }
 
 /// Whether a status has fields of ours.

@@ -13,16 +13,16 @@ use crate::api::Condition;
 use crate::api::cluster_profile::{CLUSTER_PROFILES, ClusterProfile};
 use crate::engine::tests::pipeline::{Conforming, prober};
 use crate::engine::tests::scene::{Scene, policy};
+use crate::shared_flavour::{Shared, SharedOptions};
 
 /// The options of the flags' defaults.
 pub(super) fn options() -> ClusterProfileOptions {
     ClusterProfileOptions {
-        namespaces: Vec::new(),
+        shared: SharedOptions { namespaces: Vec::new(), policy: policy() },
         selector: None,
         managers: vec!["infra-controller-manager".into()],
         secret_namespaces: Vec::new(),
         providers: Providers::built_in(),
-        policy: policy(),
     }
 }
 
@@ -54,7 +54,7 @@ impl Conforming for ClusterProfiles {
         let selector = kube_api::LabelSelector::parse("!ignored").ok();
         let options = ClusterProfileOptions { selector, ..options() };
         let plugins = PluginCounter::new(&prometheus::Registry::new()).unwrap();
-        Self::new(options, false, Arc::new(prober()), plugins)
+        Self::new(options, Shared::new(false, Arc::new(prober())), plugins)
     }
 
     fn object(uid: &str, version: u64, credential: u64, supervision: &str) -> Value {

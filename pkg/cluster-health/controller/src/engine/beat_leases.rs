@@ -12,7 +12,7 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use super::cluster_registry::ClusterRegistry;
 use super::follow::{in_namespace, report};
-use crate::api::lease::{LEASES, Lease, renewal};
+use crate::api::{LEASES, Lease, renewal};
 
 /// Grants the Leases.
 const MANIFEST: &str =

@@ -23,7 +23,7 @@ use super::member_cluster::MemberCluster;
 use super::probes::CheckRun;
 use super::resolve::identity;
 use crate::api::{CONFIG_MAPS, ConfigMap};
-use crate::checks::{ConfiguredChecks, Document};
+use crate::check_document::{ConfiguredChecks, Document};
 
 /// Grants the ConfigMap.
 const MANIFEST: &str = "config/rbac/namespaces/health-checks.yaml in its namespace";

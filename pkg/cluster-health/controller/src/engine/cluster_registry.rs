@@ -19,7 +19,7 @@ use super::metrics::Counters;
 use super::ownership::Ownership;
 use super::probes::Permits;
 use super::writer::Writer;
-use crate::checks::ConfiguredChecks;
+use crate::check_document::ConfiguredChecks;
 
 /// The clusters of a flavour, by the key of their object.
 type Clusters = HashMap<Arc<str>, Known>;
@@ -252,11 +252,8 @@ impl ClusterRegistry {
 
     /// The clusters that other replicas have, with their flavours.
     pub(crate) fn elsewhere(&self) -> Vec<(&'static str, MemberId)> {
-        let clusters = self.clusters.read();
-        let all =
-            clusters.iter().flat_map(|(flavour, all)| all.values().map(move |it| (*flavour, it)));
-        let elsewhere = all.filter_map(|(flavour, known)| match known {
-            Known::Elsewhere(cluster) => Some((flavour, cluster.clone())),
+        let elsewhere = self.known().into_iter().filter_map(|(flavour, known)| match known {
+            Known::Elsewhere(cluster) => Some((flavour, cluster)),
             Known::Probed(_) | Known::HeldBack(_) => None,
         });
         elsewhere.collect()

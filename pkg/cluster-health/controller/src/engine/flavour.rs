@@ -15,7 +15,7 @@ use objects::{Object, Schema};
 use probe::WaivedChecks;
 use serde_json::Value;
 
-use crate::checks::Labels;
+use crate::check_document::Labels;
 
 /// One object model of member clusters: its status, as the engine asks for it. The engine does
 /// everything else: when a cluster is probed, what is published, when it is written, events,
@@ -126,6 +126,14 @@ pub(crate) struct Statement<'a> {
     pub now: Moment,
 }
 
+impl<'a> Statement<'a> {
+    /// Nothing but the published health.
+    pub(crate) fn new(published: Option<&'a Published>, now: Moment) -> Self {
+        let (record, within, checks) = (None, None, None);
+        Self { published, message: "", record, within, checks, paused: false, now }
+    }
+}
+
 /// Everything that the engine has to know of one cluster, made from its object, its credential and
 /// the settings of its flavour.
 pub(crate) struct Target {
@@ -212,15 +220,9 @@ pub(crate) struct Misconfigured {
 
 impl ClusterProber for Misconfigured {
     fn probe(&self, _: Duration) -> BoxFuture<'_, Report> {
-        let report = Report {
-            finding: Finding::failed(self.code, ProbePath::Readyz),
-            started: now(),
-            took: Duration::ZERO,
-            attempts: 0,
-            endpoints: Endpoints::default(),
-            new_connection: false,
-            detail: Some(self.detail.clone()),
-        };
+        let finding = Finding::failed(self.code, ProbePath::Readyz);
+        let detail = Some(self.detail.clone());
+        let report = Report { detail, ..Report::new(finding, now()) };
         Box::pin(std::future::ready(report))
     }
 }

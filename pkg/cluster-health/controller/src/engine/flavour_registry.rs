@@ -274,10 +274,7 @@ impl Pending for Withdrawal {
 
     /// Nothing when the cluster was selected again meanwhile.
     fn write(&self, now: Moment) -> Option<StatusWrite> {
-        let (published, record, within) = (None, None, None);
-        let (message, checks) = ("", Some([].as_slice()));
-        let statement =
-            Statement { published, message, record, within, checks, paused: false, now };
+        let statement = Statement { checks: Some(&[]), ..Statement::new(None, now) };
         self.flavour.write(&self.cluster, &statement)
     }
 

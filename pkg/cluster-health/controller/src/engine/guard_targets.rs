@@ -200,13 +200,7 @@ impl NetworkTargets {
                 Asked::Tcp(address) => self.connects(address).await,
                 Asked::Https(client) => {
                     client.close_connection();
-                    let order = Order {
-                        budget: limit,
-                        authenticated_read: false,
-                        next_in: Duration::MAX,
-                        newest: &|| None,
-                        reread: None,
-                    };
+                    let order = Order::once(limit, false);
                     let probed = self.prober.probe(client, &order).await;
                     probed.report.finding.verdict() != Verdict::Unreachable
                 }

@@ -20,7 +20,7 @@ use super::cluster_events::{Notice, Notices};
 use super::difference::{Difference, patience};
 use super::flavour::{ClusterProber, Contact, Flavour, MemberId, Target, is_another, now};
 use super::probes::Job;
-use crate::checks::Labels;
+use crate::check_document::Labels;
 
 mod checked;
 mod writing;

@@ -310,7 +310,8 @@ impl<R: Resolve> Pipeline<R> {
         }
         let mut resolved_from = ResolvedFrom { access, credential: None, secret: None };
         let (client, error) = match self.look_up(object, cluster, &mut resolved_from).await {
-            Ok(inputs) => (inputs.and_then(|inputs| members.prober.client(&inputs)), None),
+            Ok(inputs) => (members.prober.client(&inputs), None),
+            Err(ReadError::Problem(problem)) => (Err(problem), None),
             Err(error) if error.ends_the_client() => {
                 (Err(Problem::new(error.code(), error.to_string())), Some(error))
             }
@@ -349,7 +350,7 @@ impl<R: Resolve> Pipeline<R> {
         object: &Object<R::Schema>,
         cluster: &MemberId,
         from: &mut ResolvedFrom,
-    ) -> Result<Result<Inputs, Problem>, ReadError> {
+    ) -> Result<Inputs, ReadError> {
         let flavour = &*self.flavour;
         let found = match &self.credentials {
             Some(credentials) => Some(credentials.reader.find(object).await?),
@@ -368,13 +369,10 @@ impl<R: Resolve> Pipeline<R> {
                 // When it comes it has another version than none.
                 let missing = |key| ObjectVersion { key, version: None };
                 from.credential = flavour.reference(object).map(missing);
-                return Ok(Err(Problem::new(Code::SecretMissing, text)));
+                return Err(Problem::new(Code::SecretMissing, text).into());
             }
         };
-        let key = match flavour.secret(object, credential.as_ref()) {
-            Ok(key) => key.map(Arc::from),
-            Err(problem) => return Ok(Err(problem)),
-        };
+        let key = flavour.secret(object, credential.as_ref())?.map(Arc::from);
         flavour.members().connections.use_secret(cluster, key.as_ref());
         let secret = match key {
             None => None,
@@ -385,7 +383,7 @@ impl<R: Resolve> Pipeline<R> {
                 SecretData::read(&self.client, &key, entry.as_deref()).await?
             }
         };
-        Ok(flavour.inputs(object, credential, secret))
+        Ok(flavour.inputs(object, credential, secret)?)
     }
 
     fn warn(&self, cluster: &MemberId, reason: &'static str, text: String) {

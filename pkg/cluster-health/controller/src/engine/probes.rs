@@ -16,7 +16,7 @@ use tracing::warn;
 
 use super::flavour::{ClusterProber, Contact, MemberId};
 use super::resolve::Resolve;
-use crate::checks::requests::examine;
+use crate::check_requests::examine;
 use crate::secret_data::SecretData;
 
 /// A cap that follows the number of clusters, or stays where the operator put it.

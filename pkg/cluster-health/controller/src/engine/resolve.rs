@@ -170,6 +170,15 @@ pub(crate) struct Seed {
     pub(crate) announced_ends: AnnouncedEnds,
 }
 
+impl Seed {
+    /// The state of a status that has no room for announced ends.
+    pub(crate) fn without_ends(published: Option<Published>) -> Self {
+        let announced_ends =
+            if published.is_some() { AnnouncedEnds::Unknown } else { AnnouncedEnds::Nothing };
+        Self { published, announced_ends }
+    }
+}
+
 /// A hash that is the same in one process only.
 pub(crate) fn hash_of(value: &impl Hash) -> u64 {
     let mut hash = DefaultHasher::new();

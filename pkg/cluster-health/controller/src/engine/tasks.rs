@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use health::{Code, Endpoints, EvidenceSource, Finding, Load, Moment, ProbePath, Report};
+use health::{Code, EvidenceSource, Finding, Load, Moment, ProbePath, Report};
 use resilience::panics::{contain, contain_call};
 use rustix::process::{Resource, getrlimit};
 use tokio::task::yield_now;
@@ -154,15 +154,8 @@ async fn probe(job: &Job) -> Report {
 
 /// The report of a probe that its prober did not end in time.
 pub(crate) fn timed_out(started: Moment, took: Duration) -> Report {
-    Report {
-        finding: Finding::failed(Code::Timeout, ProbePath::Readyz),
-        started,
-        took,
-        attempts: 1,
-        endpoints: Endpoints::default(),
-        new_connection: true,
-        detail: None,
-    }
+    let finding = Finding::failed(Code::Timeout, ProbePath::Readyz);
+    Report { took, attempts: 1, new_connection: true, ..Report::new(finding, started) }
 }
 
 const EVERY: Duration = Duration::from_secs(1);

@@ -14,7 +14,7 @@ use secrecy::ExposeSecret as _;
 use crate::USER_AGENT;
 use crate::api::is_name;
 use crate::api::kubefed::{ClusterHealthCheck, KubeFedCluster, KubeFedClusterSpec};
-use crate::credential_policy::{Reference, may_send};
+use crate::credential_policy::Reference;
 use crate::options::{PERIOD_MIN, TIMEOUT_MIN};
 use crate::secret_data::SecretData;
 
@@ -53,20 +53,12 @@ pub(crate) fn inputs(
     }
     let address = Address::parse(spec.api_endpoint.trim())?;
     let name = &spec.secret_ref.name;
-    let missing = |why: String| Problem::new(Code::SecretMissing, why);
     if secret_key(cluster).is_none() {
-        return Err(missing("spec.secretRef.name is empty or is not the name of a Secret".into()));
+        let text = "spec.secretRef.name is empty or is not the name of a Secret";
+        return Err(Problem::new(Code::SecretMissing, text));
     }
-    let secret = secret.ok_or_else(|| missing(format!("Secret {name} does not exist")))?;
-    may_send(Reference::SameNamespace, secret.facts)
-        .map_err(|refusal| refusal.problem(&format!("Secret {name}")))?;
-    if secret.token.is_none() {
-        return Err(missing(format!("Secret {name} has no key token")));
-    }
-    let token = secret.token().ok_or_else(|| {
-        let text = format!("key token of Secret {name} is empty or not text");
-        Problem::new(Code::TokenEmpty, text)
-    })?;
+    let secret = SecretData::to_send(secret, Reference::SameNamespace, name)?;
+    let token = secret.needed_token(name)?;
     Ok(Inputs {
         addresses: vec![address],
         ca: ca(spec, secret)?,

@@ -19,8 +19,8 @@ use crate::api::kubefed::{
     ClusterHealthCheck, KUBEFED_CLUSTERS, KubeFedCluster, KubeFedClusterStatus,
 };
 use crate::engine::{
-    AnnouncedEnds, Connections, Flavour, MemberId, Members, ObjectModel, Objects, Resolve, Seed,
-    Statement, StatusWrite, hash_of,
+    Connections, Flavour, MemberId, Members, ObjectModel, Objects, Resolve, Seed, Statement,
+    StatusWrite, hash_of,
 };
 use crate::options::KubeFedOptions;
 use crate::secret_data::SecretData;
@@ -241,11 +241,7 @@ impl ObjectModel for KubeFed {
     }
 
     fn seed(&self, object: &Object<KubeFedCluster>, now: Timestamp) -> Seed {
-        let published = status::seed(&object.status, now);
-        // The conditions have no room for announced ends.
-        let announced_ends =
-            if published.is_some() { AnnouncedEnds::Unknown } else { AnnouncedEnds::Nothing };
-        Seed { published, announced_ends }
+        Seed::without_ends(status::seed(&object.status, now))
     }
 
     fn record<'a>(&self, object: &'a Object<KubeFedCluster>) -> Option<&'a str> {

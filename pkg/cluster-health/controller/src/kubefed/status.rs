@@ -15,23 +15,26 @@ const OFFLINE: &str = "Offline";
 /// The fields of the status: both conditions, and the zones, the region and the record that are known.
 pub(crate) fn fields(published: &Published, message: &str, held: &KubeFedClusterStatus) -> Value {
     let Published { health, ready, offline, probed, .. } = published;
-    let condition = |kind: &str, status: Status, since, reason: &str, message: &str| Condition {
-        kind: kind.to_owned(),
-        status: status.into(),
-        // The schema requires it; no probe was completed since then.
-        last_probe_time: Some(probed.unwrap_or(ready.since)),
-        last_transition_time: Some(since),
-        reason: reason.to_owned(),
-        message: message.to_owned(),
-    };
+    // The schema requires it; no probe was completed since then.
+    let probed = Some(probed.unwrap_or(ready.since));
     let about_offline = match offline.status {
         Status::True => "cluster is not reachable",
         Status::False => "cluster is reachable",
         Status::Unknown => message,
     };
     let conditions = [
-        condition(READY, ready.status, ready.since, health.ready_reason(), message),
-        condition(OFFLINE, offline.status, offline.since, health.offline_reason(), about_offline),
+        Condition::new(
+            READY,
+            (ready.status, ready.since),
+            probed,
+            (health.ready_reason(), message),
+        ),
+        Condition::new(
+            OFFLINE,
+            (offline.status, offline.since),
+            probed,
+            (health.offline_reason(), about_offline),
+        ),
     ];
     let mut status = json!({ "conditions": conditions });
     // What this process does not know it must not take away.

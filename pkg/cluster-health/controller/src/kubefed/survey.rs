@@ -5,18 +5,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use events::{EventType, Recorder};
-use tokio::sync::Semaphore;
-use tokio::time::{MissedTickBehavior, interval, timeout};
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
 use super::flavour::KubeFed;
 use super::topology::{self, Identity, Topology, TopologyCounter};
+use crate::engine::follow::read_facts;
 use crate::engine::{Flavour as _, FlavourRegistry, MemberId};
 use crate::paging::{MemberReader, list};
 
-/// Time between looks for members that are due.
-const ROUND: Duration = Duration::from_secs(1);
 /// Members read at the same time.
 const AT_ONCE: usize = 16;
 /// For one member.
@@ -30,33 +27,21 @@ pub(super) async fn run(
     recorder: Recorder,
     stop: CancellationToken,
 ) {
-    let (slots, under_way) = (Arc::new(Semaphore::new(AT_ONCE)), TaskTracker::new());
-    let mut rounds = interval(ROUND);
-    rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    while stop.run_until_cancelled(rounds.tick()).await.is_some() {
-        for cluster in flavour.due_for_survey(|cluster| registry.is_ready(cluster)) {
-            let Some(life) = registry.life(&cluster) else { continue };
-            let (flavour, registry, slots) =
-                (Arc::clone(&flavour), registry.clone(), Arc::clone(&slots));
-            let recorder = recorder.clone();
-            under_way.spawn(async move {
-                let survey = async {
-                    let _slot = slots.acquire().await;
-                    // The one of now: it may have waited for long.
-                    let client = flavour.client(&cluster)?;
-                    let read = timeout(LIMIT, read(&flavour.prober, &client)).await;
-                    let late = |_| (Err("no end within a minute".to_owned()), Identity::default());
-                    Some((client, read.unwrap_or_else(late)))
-                };
-                // Ends with the cluster, and at a stop (`rule:nothing-outlives-its-object`).
-                if let Some(Some((client, found))) = life.run_until_cancelled(survey).await {
-                    take(&flavour, &registry, &recorder, &cluster, &client, found);
-                }
-            });
+    let due = || flavour.due_for_survey(|cluster| registry.is_ready(cluster));
+    let survey = |cluster: MemberId| {
+        let (flavour, registry) = (Arc::clone(&flavour), registry.clone());
+        let recorder = recorder.clone();
+        async move {
+            // The one of now: it may have waited for long.
+            let client = flavour.client(&cluster)?;
+            let read = timeout(LIMIT, read(&flavour.prober, &client)).await;
+            let late = |_| (Err("no end within a minute".to_owned()), Identity::default());
+            let found = read.unwrap_or_else(late);
+            take(&flavour, &registry, &recorder, &cluster, &client, found);
+            Some(())
         }
-    }
-    under_way.close();
-    under_way.wait().await;
+    };
+    read_facts(&registry, &stop, AT_ONCE, due, survey).await;
 }
 
 /// The facts that were read of a member: its topology, `None` when no Node says where it is, and its

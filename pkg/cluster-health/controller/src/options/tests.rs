@@ -180,13 +180,13 @@ fn cluster_profiles_are_watched_only_where_they_are_named() {
     let (options, _) = verdict(line).expect("it is right");
     assert!(options.kubefed.is_none() && options.tke.is_none());
     let profiles = options.cluster_profile.expect("it is named");
-    assert_eq!(profiles.policy.cadence.period.as_secs(), 7);
+    assert_eq!(profiles.shared.policy.cadence.period.as_secs(), 7);
     assert_eq!(profiles.managers, ["infra-controller-manager"]);
-    assert_eq!((profiles.namespaces.len(), profiles.watched_namespace()), (2, None));
+    assert_eq!((profiles.shared.namespaces.len(), profiles.shared.watched_namespace()), (2, None));
     assert!(profiles.selector.is_some() && profiles.secret_namespaces.is_empty());
     let one = "--cluster-health-flavours=clusterprofile --cluster-health-profile-namespaces=a";
     let profiles = verdict(one).expect("it is right").0.cluster_profile.expect("it is named");
-    assert_eq!(profiles.watched_namespace().as_deref(), Some("a"));
+    assert_eq!(profiles.shared.watched_namespace().as_deref(), Some("a"));
 }
 
 #[test]

@@ -149,13 +149,8 @@ mod tests {
         let wall = Timestamp::UNIX_EPOCH;
         Probed {
             report: Report {
-                finding,
-                started: Moment { monotonic: std::time::Instant::now(), wall },
                 took: Duration::from_millis(12),
-                attempts: 2,
-                endpoints: Endpoints::default(),
-                new_connection: true,
-                detail: None,
+                ..Report::new(finding, Moment { monotonic: std::time::Instant::now(), wall })
             },
             attempts: vec![
                 trace(Finding::failed(Code::Reset, ProbePath::Readyz), 5),

@@ -115,15 +115,9 @@ impl Facts {
     pub(crate) fn condition(&self, kind: &str, cached: Option<&Condition>) -> Option<Condition> {
         let fact = self.conditions.iter().find(|fact| fact.kind == kind)?;
         let status = if fact.holds { ConditionStatus::True } else { ConditionStatus::False };
-        let kept = cached.filter(|cached| cached.status == status);
-        Some(Condition {
-            kind: kind.to_owned(),
-            status,
-            last_probe_time: Some(fact.at),
-            last_transition_time: kept.and_then(|kept| kept.last_transition_time).or(Some(fact.at)),
-            reason: fact.reason.to_owned(),
-            message: fact.message.clone(),
-        })
+        let texts = (fact.reason, &*fact.message);
+        let new = Condition::new(kind, (status, fact.at), Some(fact.at), texts);
+        Some(new.kept_since(cached))
     }
 
     fn set(

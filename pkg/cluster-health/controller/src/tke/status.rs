@@ -266,14 +266,7 @@ fn health_check(cached: Option<&Condition>, statement: &Statement<'_>) -> Option
         Some((other, before)) if *other != status && before > since => statement.now.wall,
         _ => since,
     };
-    Some(Condition {
-        kind: HEALTH_CHECK.to_owned(),
-        status,
-        last_probe_time: probed,
-        last_transition_time: Some(since),
-        reason: reason.to_owned(),
-        message: message.to_owned(),
-    })
+    Some(Condition::new(HEALTH_CHECK, (status, since), probed, (reason, message)))
 }
 
 /// The conditions of checks, and the types of those that the object has besides: checks that are gone. While it is not
@@ -292,18 +285,9 @@ fn checks(checks: Option<&[CheckReport]>, stored: &ClusterStatus) -> (Vec<Condit
 fn of_check(check: &CheckReport, stored: &ClusterStatus) -> Option<Condition> {
     let cached = cached(stored, &check.name);
     let Some(status) = check.status else { return cached.cloned() };
-    let (kind, reason) = (check.name.to_string(), status.reason());
-    let status = ConditionStatus::from(status.status());
-    let same = cached.filter(|cached| cached.status == status);
-    let since = same.and_then(|same| same.last_transition_time).unwrap_or(check.since);
-    Some(Condition {
-        kind,
-        status,
-        last_probe_time: check.probed,
-        last_transition_time: Some(since),
-        reason: reason.to_owned(),
-        message: check.message.to_string(),
-    })
+    let (reason, status) = (status.reason(), (status.status(), check.since));
+    let new = Condition::new(&check.name, status, check.probed, (reason, &check.message));
+    Some(new.kept_since(cached))
 }
 
 fn reason(published: &Published) -> &'static str {

@@ -1,9 +1,11 @@
-//! The judgement of each object.
+//! The judgement of each object, and [`Identity`]: which object it is.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use kube_api::printable;
 use serde_json::Value;
 use tokio::time::Instant;
 use validation::{
@@ -12,8 +14,7 @@ use validation::{
 };
 
 use super::arguments::Wanted;
-use super::identity::Identity;
-use crate::network::{DialPolicy, NetworkChecker, NetworkOptions};
+use crate::network_checker::{DialPolicy, NetworkChecker, NetworkOptions};
 use crate::{Asker, StoredObjects};
 
 /// Kinds without rules that a manifest may contain too: group or version, and kind.
@@ -127,6 +128,47 @@ fn store(kind: Kind, object: &Value, environment: &mut Environment) {
         let identity = Identity::of(object);
         list.retain(|stored| identity.name.is_empty() || Identity::of(stored) != identity);
         list.push(Arc::new(object.clone()));
+    }
+}
+
+/// Group, version, kind, namespace and name, as far as an object says them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Identity {
+    pub(super) api_version: String,
+    pub(super) kind: String,
+    pub(super) namespace: String,
+    pub(super) name: String,
+}
+
+impl Identity {
+    pub(super) fn of(object: &Value) -> Self {
+        let text = |path: &str| {
+            object.pointer(path).and_then(Value::as_str).unwrap_or_default().to_owned()
+        };
+        Self {
+            api_version: text("/apiVersion"),
+            kind: text("/kind"),
+            namespace: text("/metadata/namespace"),
+            name: text("/metadata/name"),
+        }
+    }
+
+    /// The stored object of the same name.
+    pub(super) fn find<'a>(&self, objects: &'a [Value]) -> Option<&'a Value> {
+        let mut objects = objects.iter().filter(|_| !self.name.is_empty());
+        objects.find(|object| Self::of(object) == *self)
+    }
+}
+
+/// `Machine/mc-1`, `KubeFedCluster/fed/one`.
+impl fmt::Display for Identity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let or = |text: &str, other| if text.is_empty() { other } else { printable(text) };
+        f.write_str(&or(&self.kind, "(no kind)".to_owned()))?;
+        if !self.namespace.is_empty() {
+            write!(f, "/{}", printable(&self.namespace))?;
+        }
+        write!(f, "/{}", or(&self.name, "(no name)".to_owned()))
     }
 }
 

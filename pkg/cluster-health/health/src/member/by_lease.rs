@@ -4,13 +4,9 @@
 //! count the time between outages alone would show each cluster as available all the time. For the guard it is no
 //! evidence either: its renewals come over the API server, and say nothing about the network of the probes.
 
-use std::time::Duration;
-
 use super::{Effect, Member};
 use crate::published::Published;
-use crate::{
-    Beat, Code, Endpoints, Finding, Health, Heard, Moment, Policy, ProbePath, Report, Tally,
-};
+use crate::{Beat, Code, Finding, Health, Heard, Moment, Policy, ProbePath, Report, Tally};
 
 impl Member {
     /// Takes in what is known by its Lease alone. `lease` names the Lease, or says why nothing could be heard; `draw` is a
@@ -51,16 +47,7 @@ impl Member {
             Beat::Unwell => Finding::failed(Code::Beat, ProbePath::default()),
             Beat::Silent | Beat::Absent => return self.stop(lease, policy, now),
         };
-        let report = Report {
-            finding,
-            started: now,
-            took: Duration::ZERO,
-            attempts: 0,
-            endpoints: Endpoints::default(),
-            new_connection: false,
-            detail: None,
-        };
-        let (effect, _) = self.judge(&report, policy, now.monotonic);
+        let (effect, _) = self.judge(&Report::new(finding, now), policy, now.monotonic);
         Effect { first_failure: false, ..effect }
     }
 

@@ -67,15 +67,9 @@ impl Bench {
     }
 
     fn report(&self, letter: char) -> Report {
-        Report {
-            finding: finding(letter),
-            started: self.now(),
-            took: S(1),
-            attempts: 1,
-            endpoints: Endpoints { down: 0, total: 1 },
-            new_connection: true,
-            detail: None,
-        }
+        let endpoints = Endpoints { down: 0, total: 1 };
+        let report = Report::new(finding(letter), self.now());
+        Report { took: S(1), attempts: 1, endpoints, new_connection: true, ..report }
     }
 
     /// One letter per probe; `~` changes the endpoint, `s` lets the sweeper find it stale.

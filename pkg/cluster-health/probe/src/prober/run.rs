@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use health::{
-    Attempts, Code, Conclusion, Endpoints, Finding, Lifetime, Moment, Outcome, ProbePath, Report,
-    Setup, Step, Verdict,
+    Attempts, Code, Conclusion, Finding, Lifetime, Moment, Outcome, ProbePath, Report, Setup, Step,
+    Verdict,
 };
 use jiff::Timestamp;
 use tokio::time::{Instant, sleep_until, timeout};
@@ -171,6 +171,13 @@ pub struct Order<'a> {
     pub reread: Option<&'a dyn Reread>,
 }
 
+impl Order<'_> {
+    /// The only probe of a client.
+    pub fn once(budget: Duration, authenticated_read: bool) -> Self {
+        Self { budget, authenticated_read, next_in: Duration::MAX, newest: &|| None, reread: None }
+    }
+}
+
 /// Reads a credential that was refused from its source.
 pub trait Reread: Send + Sync {
     /// A client of what the source has now; `None` when it cannot be read or has not changed.
@@ -229,15 +236,9 @@ pub struct Probed {
 impl Probed {
     /// Result for a cluster for which no client can be made.
     pub fn of_problem(problem: &Problem) -> Self {
-        let report = Report {
-            finding: Finding::failed(problem.code(), ProbePath::default()),
-            started: now(),
-            took: Duration::ZERO,
-            attempts: 0,
-            endpoints: Endpoints::default(),
-            new_connection: false,
-            detail: Some(problem.to_string().into()),
-        };
+        let finding = Finding::failed(problem.code(), ProbePath::default());
+        let detail = Some(problem.to_string().into());
+        let report = Report { detail, ..Report::new(finding, now()) };
         Self { report, attempts: Vec::new(), certificate: None, credential: None }
     }
 }

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use kube_api::ListMeta;
+use kube_api::go::null_is_default;
 use secrecy::{SecretSlice, SecretString};
 use serde::{Deserialize, Deserializer};
 
-use crate::api::{secret, tolerant};
+use crate::api::secret;
 
 /// The fields of a ClusterCredential that a probe needs. Keys of authorities, of etcd and of
 /// bootstrapping are not decoded. It cannot be printed (`rule:secrets-are-never-shown`).
@@ -15,10 +16,10 @@ use crate::api::{secret, tolerant};
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct ClusterCredential {
     pub metadata: CredentialMetadata,
-    #[serde(rename = "tenantID", deserialize_with = "tolerant::null_is_default")]
+    #[serde(rename = "tenantID", deserialize_with = "null_is_default")]
     pub tenant_id: Box<str>,
     /// Name of the Cluster it is for.
-    #[serde(deserialize_with = "tolerant::null_is_default")]
+    #[serde(deserialize_with = "null_is_default")]
     pub cluster_name: Box<str>,
     /// Authorities of the API server's certificate, in PEM.
     #[serde(deserialize_with = "secret::bytes")]
@@ -31,12 +32,12 @@ pub(crate) struct ClusterCredential {
     pub client_key: Option<SecretSlice<u8>>,
     #[serde(deserialize_with = "secret::text")]
     pub token: Option<SecretString>,
-    #[serde(rename = "as", deserialize_with = "tolerant::null_is_default")]
+    #[serde(rename = "as", deserialize_with = "null_is_default")]
     pub as_user: Box<str>,
-    #[serde(rename = "as-groups", deserialize_with = "tolerant::null_is_default")]
+    #[serde(rename = "as-groups", deserialize_with = "null_is_default")]
     pub as_groups: Vec<Box<str>>,
     /// Further facts about the user to act as; each value is a comma list.
-    #[serde(rename = "as-user-extra", deserialize_with = "tolerant::null_is_default")]
+    #[serde(rename = "as-user-extra", deserialize_with = "null_is_default")]
     pub as_user_extra: BTreeMap<Box<str>, Box<str>>,
     /// The Secret with what is not here.
     pub secret_ref: Option<SecretRef>,
@@ -50,7 +51,7 @@ pub(crate) struct CredentialMetadata {
     #[serde(deserialize_with = "version")]
     pub resource_version: Option<u64>,
     /// When it was made, in RFC 3339, so that later is greater.
-    #[serde(deserialize_with = "tolerant::null_is_default")]
+    #[serde(deserialize_with = "null_is_default")]
     pub creation_timestamp: Box<str>,
 }
 

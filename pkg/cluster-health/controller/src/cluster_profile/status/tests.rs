@@ -1,8 +1,8 @@
-use health::{Code, Finding, ProbePath, Status};
+use health::{Code, Finding, Health, ProbePath, Status};
 
 use super::*;
 use crate::engine::now;
-use crate::shared_conditions::WITHIN_OBJECTIVE;
+use crate::shared_conditions::{WITHIN_OBJECTIVE, fingerprint, record};
 
 fn time(text: &str) -> Timestamp {
     text.parse().unwrap()
@@ -14,15 +14,20 @@ fn published(health: Health) -> Published {
 }
 
 fn says(message: &str) -> Statement<'_> {
-    Statement {
-        published: None,
-        message,
-        record: None,
-        within: None,
-        checks: None,
-        paused: false,
-        now: now(),
-    }
+    Statement { message, ..Statement::new(None, now()) }
+}
+
+fn fields(
+    published: &Published,
+    statement: &Statement<'_>,
+    manager: &OfManager,
+    stored: &ClusterProfileStatus,
+) -> Value {
+    json!({ "status": super::fields(published, statement, manager, stored) })
+}
+
+fn shown(status: &ClusterProfileStatus, manager: &OfManager) -> Option<u64> {
+    shared_conditions::shown(&status.conditions, manager)
 }
 
 fn status_of(fields: &Value) -> ClusterProfileStatus {
@@ -92,7 +97,7 @@ fn what_is_written_is_read_back_and_has_the_same_fingerprint() {
             let status = status_of(&fields);
             let after = seed(&status, now).unwrap();
             assert_eq!(after, published(health));
-            assert_eq!(shown(&status, &manager), Some(fingerprint(health, &manager)));
+            assert_eq!(shown(&status, &manager), Some(fingerprint(Some(health), &manager)));
             assert!(has_ours(&status));
         }
     }
@@ -117,7 +122,10 @@ fn a_status_that_lacks_something_of_ours_has_no_fingerprint() {
     let same = shown(&status_of(&whole), &manager);
     assert_eq!(shown(&status_of(&theirs), &manager), same, "another manager may own them");
     let newer = ours("v1.34.0");
-    assert_ne!(fingerprint(Health::Ready, &manager), fingerprint(Health::Ready, &newer));
+    assert_ne!(
+        fingerprint(Some(Health::Ready), &manager),
+        fingerprint(Some(Health::Ready), &newer)
+    );
     let foreign = json!({"status": {"conditions": [{"type": CONTROL_PLANE, "status": "True"}]}});
     assert!(seed(&status_of(&foreign), Timestamp::now()).is_none());
     assert!(!has_ours(&status_of(&foreign)));
@@ -154,16 +162,16 @@ fn the_condition_about_the_objective_keeps_the_record_and_changes_no_fingerprint
         Condition::find(&status.conditions, WITHIN_OBJECTIVE).unwrap().last_transition_time
     };
     let mut stored = written(&first, &ClusterProfileStatus::default());
-    assert_eq!(record(&stored), Some("v1.1.a"));
+    assert_eq!(record(&stored.conditions), Some("v1.1.a"));
     let long_ago = Some(time("2026-11-01T00:00:00Z"));
     for condition in &mut stored.conditions {
         condition.last_transition_time = long_ago;
     }
     let later = written(&more, &stored);
-    assert_eq!((record(&later), since(&later)), (Some("v1.2.b"), long_ago));
-    assert_eq!(shown(&later, &manager), Some(fingerprint(Health::Ready, &manager)));
+    assert_eq!((record(&later.conditions), since(&later)), (Some("v1.2.b"), long_ago));
+    assert_eq!(shown(&later, &manager), Some(fingerprint(Some(Health::Ready), &manager)));
     assert!(since(&written(&spent, &stored)) > long_ago, "the status has changed");
-    assert_eq!(record(&ClusterProfileStatus::default()), None);
+    assert_eq!(record(&ClusterProfileStatus::default().conditions), None);
 }
 
 /// rule:a-restart-changes-nothing

@@ -8,7 +8,7 @@ use tracing::warn;
 use super::super::flavour::now;
 use super::super::probes::CheckRun;
 use super::{MemberCluster, MemberState};
-use crate::checks::ConfiguredChecks;
+use crate::check_document::ConfiguredChecks;
 
 impl MemberCluster {
     /// Takes in which checks there are. The caller considers whether its object has to be written.

@@ -15,16 +15,7 @@ impl MemberCluster {
         if published.is_none() && !paused {
             return None;
         }
-        let published = published.as_ref();
-        let statement = Statement {
-            published,
-            message: "",
-            record: None,
-            within: None,
-            checks: None,
-            paused,
-            now,
-        };
+        let statement = Statement { paused, ..Statement::new(published.as_ref(), now) };
         let fingerprint = self.flavour.fingerprint(&self.cluster, &statement);
         let mut state = self.state.lock();
         let state = &mut *state;

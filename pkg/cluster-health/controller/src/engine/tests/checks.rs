@@ -15,7 +15,7 @@ use tokio::time::sleep;
 use super::S;
 use super::scene::{Answer, Scene, cluster};
 use crate::api::CONFIG_MAPS;
-use crate::checks::{ConfiguredChecks, Document};
+use crate::check_document::{ConfiguredChecks, Document};
 use crate::engine::checks::{await_first, run};
 use crate::testing::informer_of;
 

@@ -78,7 +78,7 @@ async fn a_panic_in_a_round_of_the_patrol_ends_nothing_but_the_look_at_one_clust
 #[tokio::test(start_paused = true)]
 async fn a_service_that_panics_fails_the_controller_and_one_that_ends_does_not() {
     let scene = Scene::new(0);
-    let broken = serve(&scene.clusters, async { panic!("a service that panics") }).await;
+    let broken = serve(&scene.clusters, Some(async { panic!("a service that panics") })).await;
     assert!(matches!(broken, Err(manager::Failure::Panicked(_))));
-    assert!(serve(&scene.clusters, async {}).await.is_ok());
+    assert!(serve(&scene.clusters, Some(async {})).await.is_ok());
 }

@@ -23,7 +23,7 @@ use tokio_util::sync::CancellationToken;
 use crate::api::cluster_api;
 use crate::api::cluster_profile::CLUSTER_PROFILES;
 use crate::api::tke::{CLUSTERS, MACHINES};
-use crate::checks::ConfiguredChecks;
+use crate::check_document::ConfiguredChecks;
 use crate::engine::beats::BeatWatch;
 use crate::engine::cluster_registry::ClusterRegistry;
 use crate::engine::flavour::{Flavour, MemberId, Statement, StatusWrite, Target};

@@ -1,11 +1,11 @@
 //! [`MachineState`]: what is remembered of one Machine. A [`health::Member`] whose probes are the
 //! lists of the Nodes of its Cluster. Pure.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use health::{
-    Arrival, Change, Code, Damping, Decision, Endpoints, Finding, Health, Member, Moment, Policy,
-    ProbePath, Published, Report, Status, Tally, Urgency, hash, one_line,
+    Arrival, Change, Code, Damping, Decision, Finding, Health, Member, Moment, Policy, ProbePath,
+    Published, Report, Status, Tally, Urgency, hash, one_line,
 };
 
 use crate::api::tke::MachineInfo;
@@ -137,15 +137,8 @@ impl MachineState {
     ) -> Change {
         let Observation { finding, message, info } = observation;
         self.failed_lists = Tally::default();
-        let report = Report {
-            finding,
-            started: now,
-            took: Duration::ZERO,
-            attempts: 1,
-            endpoints: Endpoints::default(),
-            new_connection: false,
-            detail: Some(message.into()),
-        };
+        let detail = Some(message.into());
+        let report = Report { attempts: 1, detail, ..Report::new(finding, now) };
         let change = self.member.observe(&report, policy, now.monotonic).change;
         // Until a run is long enough what is published contradicts the list.
         if self.member.published().is_some_and(|it| it.finding == Some(finding)) {

@@ -40,16 +40,11 @@ impl<'a> Written<'a> {
             // Unknown: keep the last phase, reason and message.
             Status::Unknown => (status.phase.clone(), &*status.reason, &*status.message),
         };
-        let condition = Some(Condition {
-            kind: HEALTH_CHECK.to_owned(),
-            status: published.status().into(),
-            last_probe_time: published.health.probed,
-            last_transition_time: Some(published.health.ready.since),
-            reason: published.reason().to_owned(),
-            message: published.message().to_owned(),
-        });
+        let since = (published.status(), published.health.ready.since);
+        let texts = (published.reason(), published.message());
+        let condition = Condition::new(HEALTH_CHECK, since, published.health.probed, texts);
         let info = published.info.as_ref().or(status.machine_info.as_ref());
-        Self { phase, reason, message, condition, info }
+        Self { phase, reason, message, condition: Some(condition), info }
     }
 
     /// The status that `machine` shows now.

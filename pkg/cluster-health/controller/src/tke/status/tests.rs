@@ -27,15 +27,7 @@ fn written(cluster: &Object<Cluster>, said: &Said<'_>, facts: &Facts) -> Written
     let (published, paused) = (said.published, said.paused);
     write(
         cluster,
-        &Statement {
-            published,
-            message: "how it is",
-            record: None,
-            within: None,
-            checks: None,
-            paused,
-            now,
-        },
+        &Statement { message: "how it is", paused, ..Statement::new(published, now) },
         facts,
         StatusSchema::Ours,
     )
@@ -230,15 +222,7 @@ fn a_schema_without_our_extensions_gets_none_of_them_and_shows_what_was_written(
     let mut facts = Facts::default();
     (facts.summary, facts.notable) = (Some(summary.clone()), Some(summary.clone()));
     let now = Moment { monotonic: std::time::Instant::now(), wall: time(NOW) };
-    let statement = Statement {
-        published: None,
-        message: "",
-        record: None,
-        within: None,
-        checks: None,
-        paused: false,
-        now,
-    };
+    let statement = Statement::new(None, now);
     let before = cluster(|_| {});
     let written = write(&before, &statement, &facts, StatusSchema::Upstream);
     assert_eq!(written.fields(&before)["status"]["resource"], upstream);

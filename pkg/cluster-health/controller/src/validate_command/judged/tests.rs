@@ -113,3 +113,16 @@ fn programs_read_all_of_it() {
     }]});
     assert_eq!(read, expected);
 }
+
+#[test]
+fn an_object_is_known_by_kind_namespace_and_name() {
+    let object = |namespace: &str, name: &str| json!({"apiVersion": "a/v1", "kind": "K", "metadata": {"namespace": namespace, "name": name}});
+    let (one, unnamed) = (Identity::of(&object("n", "one")), Identity::of(&object("", "")));
+    let stored = [object("n", "two"), object("m", "one"), object("n", "one"), object("", "")];
+    assert_eq!(one.find(&stored), Some(&stored[2]));
+    assert_eq!(one.find(&stored[..2]), None);
+    assert_eq!(unnamed.find(&stored), None, "the API server makes its name");
+    assert_eq!([one, unnamed].map(|it| it.to_string()), ["K/n/one", "K/(no name)"]);
+    assert_eq!(Identity::of(&json!(7)).to_string(), "(no kind)/(no name)");
+    assert_eq!(Identity::of(&object("n\n", "a\nvalid")).to_string(), "K/n?/a?valid");
+}

@@ -123,7 +123,7 @@ fn a_cluster_that_was_not_ready_stays_so_until_its_checks_pass() {
     assert_eq!(bench.ready, "FFFT");
     // Before the checks are known.
     let member = Bench::new(policy(3, 1), Some(unready)).member;
-    let report = Report { finding: finding('k'), ..report_of(&bench) };
+    let report = Report { finding: finding('k'), ..bench.report('k') };
     assert_eq!(member.gated(report.clone(), false).finding.code(), Some(Code::Check));
     assert!(
         bench.member.gated(report.clone(), false).finding.is_ok(),
@@ -132,18 +132,6 @@ fn a_cluster_that_was_not_ready_stays_so_until_its_checks_pass() {
     bench.play("xxx");
     assert_eq!(bench.member.published().unwrap().health.ready(), Status::False);
     assert!(bench.member.gated(report, false).finding.is_ok(), "it was ready in this process");
-}
-
-fn report_of(bench: &Bench) -> Report {
-    Report {
-        finding: finding('k'),
-        started: bench.now(),
-        took: S(1),
-        attempts: 1,
-        endpoints: Endpoints::default(),
-        new_connection: true,
-        detail: None,
-    }
 }
 
 #[test]

@@ -17,15 +17,8 @@ fn a_message_tells_code_run_and_the_wait_before_the_next_probe() {
 #[test]
 fn a_long_detail_cuts_off_neither_the_run_nor_the_next_probe() {
     let mut bench = Bench::new(policy(3, 1), None);
-    let report = Report {
-        finding: finding('x'),
-        started: bench.now(),
-        took: S(1),
-        attempts: 3,
-        endpoints: Endpoints { down: 2, total: 3 },
-        new_connection: true,
-        detail: Some("why ".repeat(400).into()),
-    };
+    let detail = Some("why ".repeat(400).into());
+    let report = Report { endpoints: Endpoints { down: 2, total: 3 }, detail, ..bench.report('x') };
     bench.member.begin(bench.start);
     bench.member.complete(&report, &bench.policy, bench.start, 0.5);
     let told = explain(&bench.member, bench.now().monotonic);
@@ -38,15 +31,7 @@ fn a_long_detail_cuts_off_neither_the_run_nor_the_next_probe() {
 #[test]
 fn a_ready_cluster_tells_which_of_its_addresses_are_down() {
     let mut bench = Bench::new(policy(3, 1), None);
-    let report = Report {
-        finding: finding('k'),
-        started: bench.now(),
-        took: S(1),
-        attempts: 2,
-        endpoints: Endpoints { down: 1, total: 3 },
-        new_connection: true,
-        detail: None,
-    };
+    let report = Report { endpoints: Endpoints { down: 1, total: 3 }, ..bench.report('k') };
     bench.member.begin(bench.start);
     bench.member.complete(&report, &bench.policy, bench.start, 0.5);
     let told = "/readyz responded with ok; 1 of 3 API endpoints down";
@@ -71,15 +56,8 @@ fn a_cluster_that_nobody_asks_tells_of_no_addresses() {
 fn a_cluster_that_we_could_not_ask_tells_why_once_it_is_unknown_and_not_longer() {
     let mut bench = Bench::new(policy(3, 1), None);
     bench.play("k");
-    let report = Report {
-        finding: finding('v'),
-        started: bench.now(),
-        took: S(0),
-        attempts: 0,
-        endpoints: Endpoints::default(),
-        new_connection: true,
-        detail: Some("the right to get secrets is missing".into()),
-    };
+    let detail = Some("the right to get secrets is missing".into());
+    let report = Report { detail, ..Report::new(finding('v'), bench.now()) };
     bench.member.begin(bench.now().monotonic);
     bench.member.complete(&report, &bench.policy, bench.now().monotonic, 0.5);
     bench.play("s");

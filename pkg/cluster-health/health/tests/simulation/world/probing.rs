@@ -1,6 +1,6 @@
 //! The tasks of clusters: when they probe, and what they find.
 
-use health::{Change, Code, Endpoints, Report};
+use health::{Change, Code, Report};
 
 use super::{Event, World};
 use crate::member_cluster::probe;
@@ -37,15 +37,9 @@ impl World {
         truth.last_probe = self.now;
         let (conclusion, took) = probe(truth.behaviour, timeout, now, &mut self.random);
         assert!(took <= timeout, "a probe took {took:?}");
-        let report = Report {
-            finding: conclusion.finding,
-            started: moment,
-            took,
-            attempts: conclusion.attempts,
-            endpoints: Endpoints::default(),
-            new_connection: true,
-            detail: None,
-        };
+        let attempts = conclusion.attempts;
+        let report = Report::new(conclusion.finding, moment);
+        let report = Report { took, attempts, new_connection: true, ..report };
         self.found.insert(number, report);
         let held = self.replicas[replica].held.get_mut(&uid).expect("it is still held");
         held.probe = Some(number);

@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::cluster;
-use crate::checks::Labels;
+use crate::check_document::Labels;
 use crate::engine::flavour::{AnnouncedEnds, ClusterProber, Contact, Target, now};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

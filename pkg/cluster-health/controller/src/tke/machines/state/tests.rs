@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use health::Thresholds;
 use jiff::Timestamp;
 use serde_json::json;

@@ -11,7 +11,7 @@ use super::action::{Action, Found, Lease};
 use super::fingerprint::age;
 use crate::guard::{GuardState, Ruling};
 use crate::published::Change;
-use crate::{Arrival, Damping, Endpoints, Health, Moment, Policy, Published, Report};
+use crate::{Arrival, Damping, Health, Moment, Policy, Published, Report};
 
 const SECOND: Duration = Duration::from_secs(1);
 /// A run is counted up to the largest threshold.
@@ -145,15 +145,9 @@ impl World {
         let Some(began) = self.began.take() else { return };
         let since_start = (began - self.start).as_secs();
         let started = Moment { monotonic: began, wall: wall(since_start.try_into().unwrap()) };
-        let report = Report {
-            finding: found.finding(),
-            started,
-            took: self.now - began,
-            attempts: 1,
-            endpoints: Endpoints { down: 0, total: 1 },
-            new_connection: true,
-            detail: None,
-        };
+        let took = self.now - began;
+        let report = Report::new(found.finding(), started);
+        let report = Report { took, attempts: 1, new_connection: true, ..report };
         self.count(found, began);
         self.member.hear(lease.beat());
         let policy = *self.policy();

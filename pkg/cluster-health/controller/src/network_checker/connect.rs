@@ -17,6 +17,7 @@ use tokio::time::timeout;
 use transport::{DialPolicy, Unresolved, Way};
 use validation::CheckResult;
 
+use crate::secret_data::ReadError;
 use crate::{Asker, Lookup, StoredObjects, Subject};
 
 /// Longest time for all addresses of a target together.
@@ -138,13 +139,7 @@ impl Members {
             Ok(client) => Arc::new(client),
             Err(answer) => return answer,
         };
-        let order = Order {
-            budget: MEMBER_LIMIT,
-            authenticated_read: true,
-            next_in: Duration::MAX,
-            newest: &|| None,
-            reread: None,
-        };
+        let order = Order::once(MEMBER_LIMIT, true);
         let finding = self.prober.probe(&client, &order).await.report.finding;
         match finding.code() {
             None => result(Ok(())),
@@ -206,12 +201,12 @@ impl Members {
             insecure_without_ca: self.insecure_without_ca,
         };
         let inputs = subject.inputs(&objects.with(cluster), &lookup).await;
-        let inputs = inputs.map_err(|error| not_checked(&error))?;
-        let inputs = inputs.map_err(|problem| match problem.code() {
-            Code::SecretMissing | Code::CredentialRefused | Code::BadEndpoint => {
-                not_checked(&problem)
+        let may_be_mended = [Code::SecretMissing, Code::CredentialRefused, Code::BadEndpoint];
+        let inputs = inputs.map_err(|error| match error {
+            ReadError::Problem(problem) if !may_be_mended.contains(&problem.code()) => {
+                result(Err(problem.code().label()))
             }
-            code => result(Err(code.label())),
+            error => not_checked(&error),
         })?;
         self.prober.client(&inputs).map_err(|problem| result(Err(problem.code().label())))
     }

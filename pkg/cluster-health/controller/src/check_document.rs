@@ -1,7 +1,5 @@
 //! The checks of `--cluster-health-checks-config`: [`Document`] is the text in the ConfigMap, [`ConfiguredChecks`] the
-//! checks that hold now. Pure, except for `requests.rs`, which reads from a member what a check judges.
-
-pub(crate) mod requests;
+//! checks that hold now. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
