@@ -77,6 +77,18 @@ impl Output {
     }
 }
 
+/// A table for people, of lines of equal length: each column is as wide as its longest cell.
+pub fn table(lines: &[Vec<String>]) -> String {
+    let longest = |column: usize| lines.iter().map(move |line| line[column].chars().count()).max();
+    let columns = lines.first().map_or(0, Vec::len);
+    let widths: Vec<_> = (0..columns).map(|at| longest(at).unwrap_or_default()).collect();
+    let line = |line: &Vec<String>| {
+        let cells = line.iter().zip(&widths).map(|(cell, &width)| format!("{cell:width$}"));
+        format!("{}\n", cells.collect::<Vec<_>>().join("  ").trim_end())
+    };
+    lines.iter().map(line).collect()
+}
+
 /// Prints it where it belongs; an error ends with code 1. Nothing can be done about a closed
 /// stream.
 pub fn print_output(text: &str, is_error: bool) -> ExitCode {

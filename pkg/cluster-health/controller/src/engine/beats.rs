@@ -70,22 +70,22 @@ impl BeatWatch {
 
     /// A Lease was seen.
     pub(crate) fn renew(&self, name: &Arc<str>, said: Renewal) {
-        if let Some(Watched { beats, .. }) = &self.0 {
-            beats.lock().seen(name, said, now().monotonic);
-        }
+        self.edit(|beats| beats.seen(name, said, now().monotonic));
     }
 
     /// Whether renewals can be seen from now on.
     pub(crate) fn set_live(&self, is_live: bool) {
-        if let Some(Watched { beats, .. }) = &self.0 {
-            beats.lock().live(is_live, now().monotonic);
-        }
+        self.edit(|beats| beats.live(is_live, now().monotonic));
     }
 
     /// A Lease was deleted.
     pub(crate) fn gone(&self, name: &str) {
+        self.edit(|beats| beats.gone(name));
+    }
+
+    fn edit(&self, edit: impl FnOnce(&mut Beats)) {
         if let Some(Watched { beats, .. }) = &self.0 {
-            beats.lock().gone(name);
+            edit(&mut beats.lock());
         }
     }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use health::{Endpoints, Lifetime};
 use jiff::Timestamp;
+use manager::command::table;
 use probe::{Probed, Timings, Trace};
 use serde_json::{Value, json};
 
@@ -65,23 +66,13 @@ const HEADINGS: [&str; 11] = [
 ];
 
 fn text(probed: &Probed) -> String {
-    let mut rows = vec![HEADINGS.map(str::to_owned)];
+    let mut rows = vec![HEADINGS.map(str::to_owned).to_vec()];
     rows.extend(probed.attempts.iter().map(row));
-    let width = |column: usize| rows.iter().map(|row| row[column].len()).max().unwrap_or_default();
-    let mut lines: Vec<String> = Vec::new();
     // There is no row when no address was asked.
-    for row in rows.iter().filter(|_| !probed.attempts.is_empty()) {
-        let cells = row.iter().enumerate().map(|(column, cell)| {
-            let width = width(column);
-            format!("{cell:width$}")
-        });
-        lines.push(cells.collect::<Vec<_>>().join("  ").trim_end().to_owned());
-    }
+    let mut text = if probed.attempts.is_empty() { String::new() } else { table(&rows) + "\n" };
+    let mut lines: Vec<String> = Vec::new();
     let (finding, took) = (probed.report.finding, time(probed.report.took));
     let detail = probed.report.detail.as_ref().map_or_else(String::new, |it| format!(": {it}"));
-    if !lines.is_empty() {
-        lines.push(String::new());
-    }
     lines.push(format!("{}: {finding}{detail} ({took})", finding.verdict()));
     let Endpoints { down, total } = probed.report.endpoints;
     if total > 1 && down > 0 {
@@ -94,11 +85,11 @@ fn text(probed: &Probed) -> String {
         let word = if end < Timestamp::now() { "expired" } else { "expires" };
         lines.push(format!("{what} {word} at {}.", end.strftime("%Y-%m-%dT%H:%M:%SZ")));
     }
-    lines.push(String::new());
-    lines.join("\n")
+    text.extend(lines.iter().flat_map(|line| [line, "\n"]));
+    text
 }
 
-fn row(trace: &Trace) -> [String; 11] {
+fn row(trace: &Trace) -> Vec<String> {
     let Timings { dns, tcp, proxy, tls, first_byte, body } = trace.timings;
     let phase = |span: Option<Duration>| span.map_or_else(|| "-".to_owned(), time);
     [
@@ -114,6 +105,7 @@ fn row(trace: &Trace) -> [String; 11] {
         time(trace.took),
         result(trace),
     ]
+    .into()
 }
 
 fn connection(trace: &Trace) -> &'static str {

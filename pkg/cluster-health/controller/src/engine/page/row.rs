@@ -1,9 +1,11 @@
 //! [`Row`]: one cluster on the debug page, and the rows as a table for people.
 
 use std::collections::BTreeMap;
+use std::iter::once;
 use std::time::{Duration, Instant};
 
 use health::{CheckReport, CheckStatus, Endpoints, Lifetime, Moment, explain};
+use manager::command;
 use serde::Serialize;
 
 use crate::engine::cluster_registry::{ClusterRegistry, HeldBack, Known};
@@ -147,51 +149,46 @@ fn seconds(time: Duration) -> f64 {
     (time.as_secs_f64() * 1000.0).round() / 1000.0
 }
 
-const HEADINGS: [&str; 12] = [
-    "FLAVOUR",
-    "CLUSTER",
-    "PUBLISHED",
-    "LAST",
-    "CODE",
-    "PROBED",
-    "TOOK",
-    "FAILED",
-    "NEXT",
-    "DOING",
-    "WRITE",
-    "24H",
+/// What a column shows about a cluster; a dash without it.
+type Cell = fn(&Row) -> Option<String>;
+
+const COLUMNS: [(&str, Cell); 12] = [
+    ("FLAVOUR", |row| Some(row.flavour.to_owned())),
+    ("CLUSTER", |row| Some(row.cluster.clone())),
+    ("PUBLISHED", |row| Some(row.published.to_owned())),
+    ("LAST", |row| row.last_result.map(str::to_owned)),
+    ("CODE", |row| row.code.clone()),
+    ("PROBED", |row| row.last_probe.clone()),
+    ("TOOK", |row| row.took_seconds.map(|took| format!("{took:.3}s"))),
+    ("FAILED", |row| Some(row.failures.to_string())),
+    ("NEXT", |row| row.next_probe_in_seconds.map(tenths)),
+    ("DOING", |row| Some(row.doing.to_owned())),
+    ("WRITE", |row| row.write_waits_seconds.map(tenths)),
+    ("24H", |row| row.available_24h.map(|ratio| format!("{:.2}%", ratio * 100.0))),
 ];
 
-/// What a column shows about a cluster.
-type Cell = fn(&Row) -> Option<String>;
+fn tenths(seconds: f64) -> String {
+    format!("{seconds:.1}s")
+}
 
 /// One line for each row, below the headings; with the failed checks where there are checks, in an audit with what
 /// differs, and with several shards with its owner.
 pub(super) fn table(rows: &[Row], audit: bool) -> String {
-    let mut lines: Vec<Vec<String>> = vec![HEADINGS.map(str::to_owned).to_vec()];
-    lines.extend(rows.iter().map(|row| cells(row).to_vec()));
-    let further: [(&str, bool, Cell); 3] = [
-        ("CHECKS", rows.iter().any(|row| !row.checks.is_empty()), failed_checks),
-        ("STORED", audit, |row| row.stored.map(str::to_owned)),
-        ("OWNER", rows.iter().any(|row| row.owner.is_some()), |row| row.owner.clone()),
+    let further: [(bool, &str, Cell); 3] = [
+        (rows.iter().any(|row| !row.checks.is_empty()), "CHECKS", failed_checks),
+        (audit, "STORED", |row| row.stored.map(str::to_owned)),
+        (rows.iter().any(|row| row.owner.is_some()), "OWNER", |row| row.owner.clone()),
     ];
-    for (heading, _, cell) in further.iter().filter(|(_, is_shown, _)| *is_shown) {
-        let column = rows.iter().map(|row| or_dash(cell(row)));
-        let column = std::iter::once((*heading).to_owned()).chain(column);
-        lines.iter_mut().zip(column).for_each(|(line, cell)| line.push(cell));
-    }
-    let mut widths = vec![0; HEADINGS.len() + further.len()];
-    for line in &lines {
-        for (width, cell) in widths.iter_mut().zip(line) {
-            *width = cell.chars().count().max(*width);
-        }
-    }
-    let padded = lines.iter().map(|line| {
-        let cells = line.iter().zip(&widths).map(|(cell, &width)| format!("{cell:width$}"));
-        let line = cells.collect::<Vec<_>>().join("  ");
-        format!("{}\n", line.trim_end())
-    });
-    padded.collect()
+    let further = further.into_iter().filter(|(is_shown, ..)| *is_shown);
+    let further = further.map(|(_, heading, cell)| (heading, cell));
+    let columns: Vec<_> = COLUMNS.into_iter().chain(further).collect();
+    let head = columns.iter().map(|(heading, _)| (*heading).to_owned()).collect();
+    let line = |row: &Row| {
+        let cells = columns.iter().map(|(_, cell)| cell(row).unwrap_or_else(|| "-".to_owned()));
+        cells.collect()
+    };
+    let lines: Vec<Vec<String>> = once(head).chain(rows.iter().map(line)).collect();
+    command::table(&lines)
 }
 
 /// Names of the checks that fail, as far as there are checks.
@@ -199,28 +196,6 @@ fn failed_checks(row: &Row) -> Option<String> {
     let is_failed = |(_, label): &(_, &&str)| **label == CheckStatus::Failed.label();
     let failed: Vec<_> = row.checks.iter().filter(is_failed).map(|(name, _)| &**name).collect();
     (!failed.is_empty()).then(|| failed.join(","))
-}
-
-fn cells(row: &Row) -> [String; 12] {
-    let time = |seconds: Option<f64>| or_dash(seconds.map(|seconds| format!("{seconds:.1}s")));
-    [
-        row.flavour.to_owned(),
-        row.cluster.clone(),
-        row.published.to_owned(),
-        or_dash(row.last_result.map(str::to_owned)),
-        or_dash(row.code.clone()),
-        or_dash(row.last_probe.clone()),
-        or_dash(row.took_seconds.map(|took| format!("{took:.3}s"))),
-        row.failures.to_string(),
-        time(row.next_probe_in_seconds),
-        row.doing.to_owned(),
-        time(row.write_waits_seconds),
-        or_dash(row.available_24h.map(|ratio| format!("{:.2}%", ratio * 100.0))),
-    ]
-}
-
-fn or_dash(text: Option<String>) -> String {
-    text.unwrap_or_else(|| "-".to_owned())
 }
 
 /// The state of a cluster about which nothing was published yet.
