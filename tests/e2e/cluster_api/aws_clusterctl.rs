@@ -1,4 +1,5 @@
-//! What clusterctl expects of the program: the rights, the Lease and the keys of identities in its own namespace.
+//! What clusterctl expects of the program: the rights, the Lease and the keys of identities in its own namespace, and
+//! moves.
 
 use serde_json::{Value, json};
 use tests::Process;
@@ -8,7 +9,7 @@ use tests::poll::poll;
 use tests::pool::Pool;
 
 use crate::aws_stage::{Stage, is_ready, ours, spec};
-use crate::scene::{AWS_CLUSTERS, CLUSTERS, Scene, cluster};
+use crate::scene::{AWS_CLUSTERS, CLUSTERS, Scene, cluster, condition};
 
 /// Flags of the package that a test sets itself.
 const OF_THE_TEST: [&str; 2] = ["--bind-address=", "--secure-port="];
@@ -87,5 +88,34 @@ async fn the_program_of_the_package_needs_no_other_rights_and_leads_in_its_own_n
     assert_eq!(manager.metric("icm_missing_permissions", &[]).await, Some(0.0));
     let refused = manager.metric("rest_client_requests_total", &[("code", "403")]).await;
     assert_eq!(refused, None);
+    stage.end(manager).await;
+}
+
+/// clusterctl pauses the Cluster first, which a cache that is late may show as gone.
+/// rule:held-before-the-first-write
+#[tokio::test(flavor = "multi_thread")]
+async fn what_clusterctl_deletes_at_the_source_of_a_move_keeps_its_network() {
+    const MOVED: &str = "clusterctl.cluster.x-k8s.io/delete-for-move";
+    let Some(stage) = Stage::set().await else { return };
+    let before = stage.totals().await;
+    let manager = stage.start_with_aws("");
+    stage.create_all(&[ours("one", &spec("10.1.1.0/24")), cluster("one")]);
+    stage.until(AWS_CLUSTERS, "one", "is ready", is_ready).await;
+    stage.proxy.forget();
+    let of = format!("{AWS_CLUSTERS} one");
+    let only = json!([{"op": "add", "path": "/metadata/annotations", "value": {MOVED: ""}}]);
+    stage.patch(&of, "json", &only);
+    stage.run(&format!("delete {of} --wait=false"));
+    let stays = |it: &Value| {
+        let paused = condition(it, "Paused");
+        paused["status"] == "True"
+            && paused["message"].as_str().unwrap().contains("clusterctl moves it")
+    };
+    stage.until(AWS_CLUSTERS, "one", "waits for the move", stays).await;
+    assert_eq!(stage.writes(), [""; 0]);
+    // The move was broken off, and the user wants the cluster to go.
+    stage.run(&format!("annotate {of} {MOVED}-"));
+    stage.until_gone(AWS_CLUSTERS, "one").await;
+    assert_eq!(stage.totals().await, before, "nothing is left");
     stage.end(manager).await;
 }

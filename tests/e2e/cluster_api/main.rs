@@ -28,6 +28,7 @@ mod aws_stage;
 mod aws_upstream;
 mod birth;
 mod both_groups;
+mod core_clusterctl;
 mod core_contract;
 mod core_crds;
 mod core_stage;
