@@ -2,6 +2,7 @@
 //! AWSClusters for it.
 
 use std::ops::Deref;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures::StreamExt as _;
@@ -22,9 +23,9 @@ pub(crate) const AWS_CLUSTERS: &str = "awsclusters.v1beta2.infrastructure.cluste
 
 pub(crate) struct CoreStage {
     // Fields drop in this order.
-    core: Process,
+    pub(crate) core: Process,
     stage: Stage,
-    _installed: ClusterApiCore,
+    pub(crate) installed: ClusterApiCore,
 }
 
 impl Deref for CoreStage {
@@ -42,10 +43,18 @@ impl CoreStage {
 
     /// Like [`Self::set`], with these flags of the core.
     pub(crate) async fn set_with(args: &[&str]) -> Option<Self> {
+        Self::set_as(async |stage| stage.plane.admin_kubeconfig(), args).await
+    }
+
+    /// Like [`Self::set_with`], with a user for the core.
+    pub(crate) async fn set_as(
+        user: impl AsyncFnOnce(&Stage) -> PathBuf,
+        args: &[&str],
+    ) -> Option<Self> {
         let stage = Stage::set_at(async || Scene::at(hub_of_core().await).await).await?;
         let installed = ClusterApiCore::install(&stage);
-        let core = installed.start(args).await;
-        Some(Self { core, stage, _installed: installed })
+        let core = installed.start_as(&user(&stage).await, args).await;
+        Some(Self { core, stage, installed })
     }
 
     /// Starts the product together with the core.

@@ -32,6 +32,7 @@ mod core_clusterctl;
 mod core_contract;
 mod core_crds;
 mod core_stage;
+mod core_topology;
 mod death;
 mod dialects;
 mod printing;
