@@ -16,7 +16,7 @@ use tests::cluster_api_core::ClusterApiCore;
 use tokio::task::JoinHandle;
 
 use crate::aws_stage::{Stage, ours, spec};
-use crate::scene::{Scene, hub_of_core};
+use crate::scene::{Scene, hub_of_core, hub_of_older_core};
 
 pub(crate) const CLUSTERS: &str = "clusters.v1beta2.cluster.x-k8s.io";
 pub(crate) const AWS_CLUSTERS: &str = "awsclusters.v1beta2.infrastructure.cluster.x-k8s.io";
@@ -66,6 +66,14 @@ impl CoreStage {
     pub(crate) fn create_pair(&self, name: &str) {
         self.create(&ours(name, &spec("10.1.1.0/24")));
         self.create(&cluster(name));
+    }
+
+    /// Like [`Self::set`], with the core of release 1.10.
+    pub(crate) async fn set_older() -> Option<Self> {
+        let stage = Stage::set_at(async || Scene::at(hub_of_older_core().await).await).await?;
+        let installed = ClusterApiCore::install_older(&stage);
+        let core = installed.start(&[]).await;
+        Some(Self { core, stage, installed })
     }
 
     /// Records all versions of an object from now on.

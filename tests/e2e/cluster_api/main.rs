@@ -31,6 +31,7 @@ mod both_groups;
 mod core_clusterctl;
 mod core_contract;
 mod core_crds;
+mod core_older;
 mod core_rights;
 mod core_stage;
 mod core_topology;
