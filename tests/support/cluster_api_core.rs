@@ -1,7 +1,7 @@
 //! Cluster API's own core, which runs together with the product: its CRDs, its webhooks, and its program.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -27,17 +27,45 @@ pub struct ClusterApiCore {
 }
 
 impl ClusterApiCore {
-    /// Installs the CRDs of the core, with their conversion, and its webhooks. Builds the core first where that is
-    /// needed, which takes minutes.
-    pub fn install(hub: &Kubectl) -> Self {
-        let program = control_plane_binaries(&["cluster-api-core"]).unwrap().remove(0);
+    /// The core for one management cluster, where nothing of it is installed yet. Builds it first where that is needed,
+    /// which takes minutes.
+    pub fn new(hub: &Kubectl) -> Self {
+        Self::of(hub, "cluster-api-core")
+    }
+
+    fn of(hub: &Kubectl, name: &str) -> Self {
+        let program = control_plane_binaries(&[name]).unwrap().remove(0);
         let folder = TempDir::new("cluster-api-core").unwrap();
         let server = hub.plane.ca().server().unwrap();
         fs::write(folder.join("tls.crt"), server.certificate_pem).unwrap();
         fs::write(folder.join("tls.key"), server.key_pem).unwrap();
         let (kubeconfig, port) = (hub.plane.admin_kubeconfig(), ports::free_port());
-        let core = Self { program, kubeconfig, folder, port };
-        let config = core.program.with_file_name("config");
+        Self { program, kubeconfig, folder, port }
+    }
+
+    /// Like [`Self::new`], with the CRDs of the core, with their conversion, and its webhooks.
+    pub fn install(hub: &Kubectl) -> Self {
+        Self::new(hub).installed(hub)
+    }
+
+    /// Like [`Self::install`], of the release 1.10, which knows no newer contract than v1beta1.
+    pub fn install_older(hub: &Kubectl) -> Self {
+        Self::of(hub, "cluster-api-core-1.10").installed(hub)
+    }
+
+    fn installed(self, hub: &Kubectl) -> Self {
+        let list = self.folder.join("list.json");
+        let items = json!({"apiVersion": "v1", "kind": "List", "items": self.components(hub)});
+        fs::write(&list, items.to_string()).unwrap();
+        // An apply that is not of the server would keep each CRD in an annotation, which is too small for it.
+        hub.run(&format!("apply --server-side --force-conflicts -f {}", list.display()));
+        hub.run("wait --for=condition=established --timeout=60s crd --all");
+        self
+    }
+
+    /// The CRDs of the core, with their conversion, and its webhooks.
+    pub fn components(&self, hub: &Kubectl) -> Vec<Value> {
+        let config = self.program.with_file_name("config");
         let mut files: Vec<_> =
             fs::read_dir(config).unwrap().map(|it| it.unwrap().path()).collect();
         files.sort();
@@ -45,15 +73,9 @@ impl ClusterApiCore {
         for file in files {
             let text = fs::read_to_string(&file).unwrap();
             let read: Vec<Value> = serde_saphyr::from_multiple(&text).unwrap();
-            objects.extend(read.into_iter().map(|object| core.adapted(hub.plane.ca_pem(), object)));
+            objects.extend(read.into_iter().map(|object| self.adapted(hub.plane.ca_pem(), object)));
         }
-        let list = core.folder.join("list.json");
-        let items = json!({"apiVersion": "v1", "kind": "List", "items": objects});
-        fs::write(&list, items.to_string()).unwrap();
-        // An apply that is not of the server would keep each CRD in an annotation, which is too small for it.
-        hub.run(&format!("apply --server-side --force-conflicts -f {}", list.display()));
-        hub.run("wait --for=condition=established --timeout=60s crd --all");
-        core
+        objects
     }
 
     /// An object of the core for a program outside of the cluster.
@@ -77,15 +99,20 @@ impl ClusterApiCore {
         object
     }
 
-    /// Starts the core and waits until its webhooks can be called.
+    /// Starts the core as an administrator, and waits until its webhooks can be called.
     pub async fn start(&self, args: &[&str]) -> Process {
+        self.start_as(&self.kubeconfig, args).await
+    }
+
+    /// Like [`Self::start`], as the user of this kubeconfig.
+    pub async fn start_as(&self, kubeconfig: &Path, args: &[&str]) -> Process {
         let core = Process::bare()
             .program(&self.program)
             .args([format!("--webhook-port={}", self.port)])
             .args([format!("--webhook-cert-dir={}", self.folder.display())])
             .args(["--diagnostics-address=0", "--health-addr=0"])
             .args(args.iter().copied())
-            .env("KUBECONFIG", &self.kubeconfig.display().to_string())
+            .env("KUBECONFIG", &kubeconfig.display().to_string())
             .start();
         poll("the webhooks of the core can be called", async || {
             TcpStream::connect(("127.0.0.1", self.port)).await.ok()

@@ -25,7 +25,7 @@
 //! | [`cluster`](mod@cluster) | hands the at most two control planes of a test process to one test at a time |
 //! | [`kubectl`], [`dynamic`] | a control plane with our CRDs, kubectl, and the API of objects of whatever kind |
 //! | [`member`] | member clusters, and accounts at them |
-//! | [`cluster_api_core`] | Cluster API's own core |
+//! | [`cluster_api_core`], [`clusterctl`] | Cluster API's own core and command |
 //! | [`planted`] | secrets that no program may show, the product included |
 //! | [`pool`] | what is lent from one test to the next |
 //! | [`allocator`], [`vms`] | where the product takes pod CIDRs from, and the VMs of a cloud that has them |
@@ -60,6 +60,7 @@ pub mod aws_totals;
 pub mod churn;
 pub mod cluster;
 pub mod cluster_api_core;
+pub mod clusterctl;
 pub mod dynamic;
 pub mod fault_proxy;
 pub mod history;

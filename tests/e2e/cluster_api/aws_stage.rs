@@ -1,6 +1,7 @@
 //! A management cluster, an emulation of AWS, and the product between them.
 
 use std::ops::Deref;
+use std::path::Path;
 
 use serde_json::{Value, json};
 use tests::aws_proxy::{AwsProxy, Call, Fate};
@@ -57,8 +58,12 @@ impl Stage {
 
     /// The product with an account of this AWS.
     pub(crate) fn launch(&self, args: &str) -> Launch {
-        let kubeconfig = self.plane.kubeconfig(IDENTITY, &[]).unwrap();
-        launch(&kubeconfig, ARGS)
+        self.launch_by(&self.plane.kubeconfig(IDENTITY, &[]).unwrap(), args)
+    }
+
+    /// Like [`Self::launch`], with this kubeconfig.
+    pub(crate) fn launch_by(&self, kubeconfig: &Path, args: &str) -> Launch {
+        launch(kubeconfig, ARGS)
             .args(args.split_whitespace())
             .env("AWS_ENDPOINT_URL", &self.proxy.url())
             .env("AWS_ACCESS_KEY_ID", "AKIATEST")

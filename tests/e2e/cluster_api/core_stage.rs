@@ -2,6 +2,7 @@
 //! AWSClusters for it.
 
 use std::ops::Deref;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures::StreamExt as _;
@@ -15,16 +16,16 @@ use tests::cluster_api_core::ClusterApiCore;
 use tokio::task::JoinHandle;
 
 use crate::aws_stage::{Stage, ours, spec};
-use crate::scene::{Scene, hub_of_core};
+use crate::scene::{Scene, hub_of_core, hub_of_older_core};
 
 pub(crate) const CLUSTERS: &str = "clusters.v1beta2.cluster.x-k8s.io";
 pub(crate) const AWS_CLUSTERS: &str = "awsclusters.v1beta2.infrastructure.cluster.x-k8s.io";
 
 pub(crate) struct CoreStage {
     // Fields drop in this order.
-    core: Process,
+    pub(crate) core: Process,
     stage: Stage,
-    _installed: ClusterApiCore,
+    pub(crate) installed: ClusterApiCore,
 }
 
 impl Deref for CoreStage {
@@ -42,10 +43,18 @@ impl CoreStage {
 
     /// Like [`Self::set`], with these flags of the core.
     pub(crate) async fn set_with(args: &[&str]) -> Option<Self> {
+        Self::set_as(async |stage| stage.plane.admin_kubeconfig(), args).await
+    }
+
+    /// Like [`Self::set_with`], with a user for the core.
+    pub(crate) async fn set_as(
+        user: impl AsyncFnOnce(&Stage) -> PathBuf,
+        args: &[&str],
+    ) -> Option<Self> {
         let stage = Stage::set_at(async || Scene::at(hub_of_core().await).await).await?;
         let installed = ClusterApiCore::install(&stage);
-        let core = installed.start(args).await;
-        Some(Self { core, stage, _installed: installed })
+        let core = installed.start_as(&user(&stage).await, args).await;
+        Some(Self { core, stage, installed })
     }
 
     /// Starts the product together with the core.
@@ -57,6 +66,14 @@ impl CoreStage {
     pub(crate) fn create_pair(&self, name: &str) {
         self.create(&ours(name, &spec("10.1.1.0/24")));
         self.create(&cluster(name));
+    }
+
+    /// Like [`Self::set`], with the core of release 1.10.
+    pub(crate) async fn set_older() -> Option<Self> {
+        let stage = Stage::set_at(async || Scene::at(hub_of_older_core().await).await).await?;
+        let installed = ClusterApiCore::install_older(&stage);
+        let core = installed.start(&[]).await;
+        Some(Self { core, stage, installed })
     }
 
     /// Records all versions of an object from now on.

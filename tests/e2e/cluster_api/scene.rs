@@ -48,6 +48,16 @@ pub(crate) async fn hub() -> Lent<Kubectl> {
 /// A management cluster for one test with the kinds of Cluster API's own core in place of ours.
 pub(crate) async fn hub_of_core() -> Lent<Kubectl> {
     static HUBS: Pool<Kubectl> = Pool::new();
+    hub_for_a_core(&HUBS).await
+}
+
+/// Like [`hub_of_core`], for an older core: the CRDs of the newer one may not be replaced by its own.
+pub(crate) async fn hub_of_older_core() -> Lent<Kubectl> {
+    static HUBS: Pool<Kubectl> = Pool::new();
+    hub_for_a_core(&HUBS).await
+}
+
+async fn hub_for_a_core(hubs: &'static Pool<Kubectl>) -> Lent<Kubectl> {
     let make = async || {
         let hub = Kubectl::without_crds().await;
         for kind in OUR_KINDS {
@@ -62,7 +72,7 @@ pub(crate) async fn hub_of_core() -> Lent<Kubectl> {
         hub.run("delete mutatingwebhookconfigurations,validatingwebhookconfigurations --all");
         clean(hub);
     };
-    HUBS.lend(make, clean).await
+    hubs.lend(make, clean).await
 }
 
 fn clean(hub: &Kubectl) {

@@ -10,6 +10,7 @@
 mod alerts;
 mod audit;
 mod cluster_health;
+mod clusterctl;
 mod files;
 mod helm;
 mod hosted;

@@ -16,7 +16,7 @@ here=$(dirname "$0")
 [ "$3" != list ] || { echo a/package; exit; }
 echo "$@" >>"$here/calls"
 while [ "$1" != -o ]; do shift; done
-touch "$2/server" "$2/kube-apiserver" "$2/kubectl" "$2/kube-controller-manager" "$2/core"
+touch "$2/server" "$2/kube-apiserver" "$2/kubectl" "$2/kube-controller-manager" "$2/core" "$2/clusterctl"
 chmod +x "$2"/*
 while [ -e "$here" ] && [ ! -e "$here/go-on" ]; do sleep 0.02; done
 "#;
@@ -65,6 +65,15 @@ impl Sandbox {
     fn cache_of(&self, module: &str) -> PathBuf {
         let versions = self.0.join("infra-controller-manager").join(module);
         fs::read_dir(versions).unwrap().next().unwrap().unwrap().path()
+    }
+
+    /// Files of the module that go finds.
+    fn add_to_module(&self, files: &[&str]) {
+        for file in files {
+            let file = self.0.join("module").join(file);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(&file, "").unwrap();
+        }
     }
 
     fn stages(&self) -> usize {
@@ -159,11 +168,8 @@ async fn without_go_the_message_says_what_to_install_or_to_set() {
 async fn the_core_of_cluster_api_is_kept_with_its_crds_and_webhooks() {
     let sandbox = Sandbox::new();
     sandbox.go_on();
-    for file in ["crd/bases/kind.yaml", "webhook/manifests.yaml"] {
-        let file = sandbox.0.join("module/core/config").join(file);
-        fs::create_dir_all(file.parent().unwrap()).unwrap();
-        fs::write(&file, "").unwrap();
-    }
+    sandbox
+        .add_to_module(&["core/config/crd/bases/kind.yaml", "core/config/webhook/manifests.yaml"]);
     let call = sandbox.call(&["etcd", "cluster-api-core", "kubectl"]);
     assert_eq!(code(&call).await, Some(0));
     let (plane, core) = (sandbox.cache(), sandbox.cache_of("cluster-api-core"));
@@ -173,4 +179,24 @@ async fn the_core_of_cluster_api_is_kept_with_its_crds_and_webhooks() {
     );
     let config = core.join("config");
     assert!(config.join("kind.yaml").is_file() && config.join("manifests.yaml").is_file());
+}
+
+#[tokio::test]
+async fn clusterctl_is_kept_with_roles_and_crds_of_providers_and_leaves_the_core() {
+    let sandbox = Sandbox::new();
+    sandbox.go_on();
+    sandbox.add_to_module(&[
+        "core/config/rbac/role.yaml",
+        "core/config/rbac/aggregated_role.yaml",
+        "controlplane/kubeadm/config/crd/bases/kind.yaml",
+        "metadata.yaml",
+    ]);
+    let call = sandbox.call(&["clusterctl"]);
+    assert_eq!(code(&call).await, Some(0));
+    let cache = sandbox.cache_of("cluster-api-core");
+    assert_prints(&call, &[cache.join("clusterctl")]);
+    for file in ["role.yaml", "aggregated_role.yaml", "kind.yaml", "metadata.yaml"] {
+        assert!(cache.join("providers").join(file).is_file(), "{file}");
+    }
+    assert!(!cache.join("config").exists(), "that is of the core");
 }

@@ -37,6 +37,11 @@ pub(crate) const CLUSTER_NAME_LABEL: &str = "cluster.x-k8s.io/cluster-name";
 pub(crate) const CONTROL_PLANE_LABEL: &str = "cluster.x-k8s.io/control-plane";
 /// Label that `--watch-filter` selects by.
 pub(crate) const WATCH_FILTER_LABEL: &str = "cluster.x-k8s.io/watch-filter";
+/// Label of an object that the core makes of a template of a ClusterClass, and keeps by server-side apply.
+pub(crate) const TOPOLOGY_OWNED_LABEL: &str = "topology.cluster.x-k8s.io/owned";
+/// Annotation that `clusterctl move` puts in place of all others before it deletes an object at the source, whatever its
+/// value.
+pub(crate) const MOVED_ANNOTATION: &str = "clusterctl.cluster.x-k8s.io/delete-for-move";
 /// Annotation of objects that must not be changed for now.
 pub(crate) const PAUSED_ANNOTATION: &str = "cluster.x-k8s.io/paused";
 /// Annotation of infrastructure that is made by somebody else, whatever its value. The text of the contract calls it

@@ -15,7 +15,7 @@ use crate::api::aws_cluster::AwsCluster;
 use crate::api::cluster::is_paused;
 use crate::api::{
     ADOPT_ANNOTATION, AWS_CLUSTER_FINALIZER, CLUSTER_NAME_LABEL, MANAGED_BY_ANNOTATION,
-    OWNER_ID_ANNOTATION, PAUSED_ANNOTATION,
+    MOVED_ANNOTATION, OWNER_ID_ANNOTATION, PAUSED_ANNOTATION,
 };
 use crate::kind_caches::Known;
 
@@ -25,6 +25,11 @@ const EKS_CONTROL_PLANE: &str = "AWSManagedControlPlane";
 
 /// Until an AWSCluster whose owner id another one has is looked at again.
 const HOLDER_AGAIN: Duration = Duration::from_secs(60);
+const PAUSED: &str = "reconciliation is paused; remove the annotation cluster.x-k8s.io/paused and \
+    spec.paused of the Cluster to continue";
+/// The caches may show the deletion of its Cluster, which was paused, first.
+const MOVED: &str = "clusterctl moves it to another management cluster, so its network stays; remove the \
+    annotation clusterctl.cluster.x-k8s.io/delete-for-move to delete the network";
 /// While a cache is being filled.
 const SOON: Duration = Duration::from_secs(2);
 
@@ -59,7 +64,10 @@ impl Reconcile for AwsClusters {
         let is_paused = owner.cluster.as_deref().is_some_and(is_paused)
             || object.metadata.annotations.contains_key(PAUSED_ANNOTATION);
         if is_paused {
-            return self.pause(&object).await;
+            return self.pause(&object, PAUSED).await;
+        }
+        if metadata.deleting() && metadata.annotations.contains_key(MOVED_ANNOTATION) {
+            return self.pause(&object, MOVED).await;
         }
         let holder = self.cache.frozen(|all| {
             holder_of_its_owner_id(&object.metadata, all.values().map(|it| &it.metadata))
@@ -85,13 +93,11 @@ impl Reconcile for AwsClusters {
 
 impl AwsClusters {
     /// Writes the condition `Paused`, and nothing else; a deletion waits, too.
-    async fn pause(&self, object: &Arc<Object<AwsCluster>>) -> Result<Next, Retry> {
+    async fn pause(&self, object: &Arc<Object<AwsCluster>>, why: &str) -> Result<Next, Retry> {
         // What is done to AWS meanwhile is looked at afterwards.
         self.reconciliations.forget(&object.metadata.key);
         self.metrics.rests(&object.metadata.key);
-        let mut message = "reconciliation is paused; remove the annotation \
-            cluster.x-k8s.io/paused and spec.paused of the Cluster to continue"
-            .to_owned();
+        let mut message = why.to_owned();
         if object.metadata.deleting() {
             message.push_str("; the deletion waits, too");
         }

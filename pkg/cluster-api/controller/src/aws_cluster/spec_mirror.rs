@@ -9,8 +9,8 @@ use objects::{Error, Object};
 use serde_json::Value;
 
 use super::aws_clusters::AwsClusters;
-use crate::api::Dialect;
 use crate::api::aws_cluster::{AwsCluster, AwsClusterSpec, Subnet};
+use crate::api::{Dialect, TOPOLOGY_OWNED_LABEL};
 
 impl AwsClusters {
     /// Writes where everything lies into the spec of an AWSCluster whose owner is of this dialect.
@@ -21,29 +21,35 @@ impl AwsClusters {
         ids: &NetworkIds,
     ) -> Result<(), Error> {
         let written = self.client.change(object, |_, draft| {
-            mirror(&mut draft.body.spec, owner, ids);
+            let is_of_topology = draft.metadata.labels.contains_key(TOPOLOGY_OWNED_LABEL);
+            mirror(&mut draft.body.spec, owner, ids, is_of_topology);
         });
         written.await.map(drop)
     }
 }
 
-/// In the words in which the network is written, or else in those of the owner.
-fn mirror(spec: &mut AwsClusterSpec, owner: Dialect, ids: &NetworkIds) {
+/// Writes the ids in the words in which the network is written, or else in those of the owner. The subnets of an object
+/// that the core keeps by server-side apply are left: the list has one owner, so core and this program would write it in
+/// turns.
+fn mirror(spec: &mut AwsClusterSpec, owner: Dialect, ids: &NetworkIds, is_of_topology: bool) {
     let is_said = spec.network().is_some();
     let is_older = spec.network_spec.is_some() || (!is_said && owner == Dialect::V1Alpha2);
     let network = if is_older { &mut spec.network_spec } else { &mut spec.network };
     let network = network.get_or_insert_default();
-    if network.subnets.is_empty() {
+    if network.subnets.is_empty() && !is_of_topology {
         // Those that were chosen for it.
         network.subnets = vec![Subnet::default(); ids.subnets.len()];
     }
-    if network.subnets.len() != ids.subnets.len() {
+    if network.subnets.len() != ids.subnets.len() && !is_of_topology {
         return;
     }
     let vpc = network.vpc.get_or_insert_default();
     fill(&mut vpc.id, &ids.vpc);
     fill(&mut vpc.cidr_block, &ids.cidr.to_string());
     note(&mut vpc.others, "internetGatewayId", ids.internet_gateway.as_deref());
+    if is_of_topology {
+        return;
+    }
     for (subnet, ids) in network.subnets.iter_mut().zip(&ids.subnets) {
         if is_older {
             mirror_older(subnet, ids);
@@ -115,9 +121,9 @@ mod tests {
 
     fn mirrored(spec: Value, owner: Dialect) -> Value {
         let mut spec: AwsClusterSpec = serde_json::from_value(spec).unwrap();
-        mirror(&mut spec, owner, &ids());
+        mirror(&mut spec, owner, &ids(), false);
         let once = serde_json::to_value(&spec).unwrap();
-        mirror(&mut spec, owner, &ids());
+        mirror(&mut spec, owner, &ids(), false);
         assert_eq!(serde_json::to_value(&spec).unwrap(), once, "and nothing more the next time");
         once
     }
@@ -157,5 +163,18 @@ mod tests {
         assert_eq!(subnets[1]["zoneType"], "availability-zone");
         let other = json!({"region": "us-east-2", "network": {"subnets": [{"id": "subnet-1"}]}});
         assert_eq!(mirrored(other.clone(), Dialect::V1Beta2), other);
+    }
+
+    #[test]
+    fn the_subnets_of_an_object_of_a_topology_are_left() {
+        let vpc = json!({"id": "vpc-1", "cidrBlock": "10.0.0.0/16", "internetGatewayId": "igw-1"});
+        for subnets in [json!([]), json!([{"id": "a"}]), json!([{"id": "a"}, {"id": "b"}])] {
+            let said = json!({"region": "us-east-2", "network": {"subnets": subnets}});
+            let mut spec: AwsClusterSpec = serde_json::from_value(said).unwrap();
+            mirror(&mut spec, Dialect::V1Beta2, &ids(), true);
+            let network = &serde_json::to_value(&spec).unwrap()["network"];
+            assert_eq!(network["vpc"], vpc);
+            assert_eq!(network.get("subnets").unwrap_or(&json!([])), &subnets);
+        }
     }
 }

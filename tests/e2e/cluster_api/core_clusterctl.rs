@@ -1,0 +1,143 @@
+//! The real clusterctl with the package of this program: it installs the package next to the core, makes a cluster of its
+//! template, moves the cluster to another management cluster, and deletes the program.
+
+use serde_json::{Value, json};
+use tests::Process;
+use tests::cluster_api_core::ClusterApiCore;
+use tests::clusterctl::{Clusterctl, NAMESPACE};
+use tests::kubectl::Kubectl;
+use tests::poll::poll;
+use tests::pool::Pool;
+
+use crate::aws_clusterctl::{identity_ref, keys, start};
+use crate::aws_stage::{Stage, is_ready};
+use crate::core_stage::{AWS_CLUSTERS, CLUSTERS, History, is_provisioned};
+use crate::scene::{Scene, condition};
+
+const INITIALIZED: &str = "ControlPlaneInitialized";
+
+/// An empty management cluster, which is used once.
+async fn empty() -> Scene {
+    static EMPTY: Pool<Kubectl> = Pool::new();
+    let used = async |_: &Kubectl| panic!("a used management cluster");
+    Scene::at(EMPTY.lend(Kubectl::without_crds, used).await).await
+}
+
+/// Core and program at one management cluster, installed by clusterctl.
+struct Side {
+    // Fields drop in this order.
+    manager: Process,
+    _core: Process,
+    clusterctl: Clusterctl,
+    _installed: ClusterApiCore,
+}
+
+impl Side {
+    async fn init(stage: &Stage, scene: &Scene) -> Self {
+        let installed = ClusterApiCore::new(scene);
+        let clusterctl = Clusterctl::new(scene, &installed);
+        scene.create_all(&["issuers", "certificates"].map(certificates));
+        scene.run("wait --for=condition=established --timeout=60s crd --all");
+        clusterctl.run("init --bootstrap=- --control-plane=- --infrastructure=icm-aws");
+        scene.run("wait --for=condition=established --timeout=60s crd --all");
+        let core = installed.start(&[]).await;
+        let manager = start(stage, scene);
+        Self { manager, _core: core, clusterctl, _installed: installed }
+    }
+}
+
+/// A CRD of cert-manager, by which clusterctl sees that it is there. Nothing here needs its certificates.
+fn certificates(plural: &str) -> Value {
+    let kind = if plural == "issuers" { "Issuer" } else { "Certificate" };
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": format!("{plural}.cert-manager.io")},
+        "spec": {"group": "cert-manager.io", "scope": "Namespaced",
+            "names": {"plural": plural, "singular": kind.to_lowercase(), "kind": kind, "listKind": format!("{kind}List")},
+            "versions": [{"name": "v1", "served": true, "storage": true, "schema":
+                {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}]},
+    })
+}
+
+/// The part of a control plane, without which clusterctl moves no cluster.
+async fn initialize(scene: &Scene) {
+    poll("the control plane is initialized", async || {
+        let object = scene.find(CLUSTERS, "one").await?;
+        if condition(&object, INITIALIZED)["status"] == "True" {
+            return Some(());
+        }
+        let mut conditions = object["status"]["conditions"].as_array()?.clone();
+        let found = conditions.iter_mut().find(|it| it["type"] == INITIALIZED)?;
+        found["status"] = json!("True");
+        found["reason"] = json!("Initialized");
+        found["message"] = json!("");
+        scene.patch_status(&format!("{CLUSTERS} one"), &json!({"conditions": conditions}));
+        None
+    })
+    .await;
+}
+
+#[ignore = "item core of scripts/nightly"]
+#[tokio::test(flavor = "multi_thread")]
+async fn clusterctl_init_generate_move_delete() {
+    let Some(stage) = Stage::set_at(empty).await else { return };
+    let target = empty().await;
+    let before = stage.totals().await;
+    let (from, to) = (Side::init(&stage, &stage).await, Side::init(&stage, &target).await);
+
+    let mut objects = from.clusterctl.generate("one");
+    let found = objects.iter_mut().find(|it| it["kind"] == "AWSCluster").unwrap();
+    found["spec"]["identityRef"] = identity_ref();
+    stage.create_all(&keys(&json!({})));
+    stage.create_all(&objects);
+    stage.until(CLUSTERS, "one", "is provisioned", is_provisioned).await;
+    let made = stage.until(AWS_CLUSTERS, "one", "is ready", is_ready).await;
+    let with_cluster = stage.totals().await;
+    initialize(&stage).await;
+
+    let history = History::begin(stage.plane.client().await, AWS_CLUSTERS, "one");
+    stage.proxy.forget();
+    let there = target.plane.admin_kubeconfig();
+    from.clusterctl.run(&format!("move --namespace=default --to-kubeconfig={}", there.display()));
+    for kind in [AWS_CLUSTERS, CLUSTERS] {
+        assert_eq!(stage.find(kind, "one").await, None);
+    }
+    let moved = target.until(AWS_CLUSTERS, "one", "is ready after the move", is_ready).await;
+    target.until(CLUSTERS, "one", "is provisioned after the move", is_provisioned).await;
+    let same = [
+        "/spec",
+        "/metadata/labels",
+        "/metadata/annotations",
+        "/status/resources/vpc",
+        "/status/failureDomains",
+    ];
+    for part in same {
+        assert_eq!(moved.pointer(part), made.pointer(part), "{part}");
+        assert!(made.pointer(part).is_some(), "{part}");
+    }
+    assert_ne!(moved["metadata"]["uid"], made["metadata"]["uid"]);
+    assert_eq!(stage.writes(), [""; 0], "neither program writes to AWS");
+    assert_eq!(stage.totals().await, with_cluster);
+    let versions = history.versions();
+    assert!(versions.iter().all(|it| condition(it, "Deleting").is_null()), "{versions:#?}");
+    for scene in [&*stage, &target] {
+        let secret = scene.object(&format!("secret keys -n {NAMESPACE}"));
+        assert_eq!(secret["metadata"]["ownerReferences"][0]["kind"], "AWSClusterStaticIdentity");
+    }
+
+    target.run(&format!("delete {CLUSTERS} one --wait=false"));
+    target.until_gone(CLUSTERS, "one").await;
+    target.until_gone(AWS_CLUSTERS, "one").await;
+    assert_eq!(stage.totals().await, before, "nothing is left");
+    stage.end(from.manager).await;
+    target.end(to.manager).await;
+    to.clusterctl.run("delete --infrastructure=icm-aws");
+    assert_eq!(
+        target.run(&format!("get deployments,roles,rolebindings -n {NAMESPACE} -o name")),
+        ""
+    );
+    assert!(
+        target.succeeds("get crd awsclusters.infrastructure.cluster.x-k8s.io"),
+        "objects are kept"
+    );
+}
