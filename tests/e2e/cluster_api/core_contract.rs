@@ -291,6 +291,8 @@ async fn watch_filter_and_namespace() {
             assert_eq!(touched, (&Value::Null, &Value::Null), "{kind} {of}");
         }
     }
+    // No controller deletes what is in a namespace, and the next test reconciles all.
+    stage.run(&format!("delete {CLUSTERS},{AWS_CLUSTERS} --all -n elsewhere"));
     stage.run("delete namespace elsewhere --wait=false");
     stage.finish(manager).await;
 }
