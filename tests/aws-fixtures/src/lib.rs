@@ -46,6 +46,7 @@ pub fn load_balancer(kind: LoadBalancerKind) -> LoadBalancerSpec {
         additional_groups: Vec::new(),
         ingress_rules: Vec::new(),
         preserve_client_ip: false,
+        listeners: Vec::new(),
     }
 }
 

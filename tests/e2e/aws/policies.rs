@@ -2,7 +2,7 @@
 //! generation.
 
 use aws_fixtures::{absent, load_balancer, present, with_nats};
-use aws_network::{LoadBalancerKind, NatMode, Part, Reason, Rest};
+use aws_network::{ListenerSpec, LoadBalancerKind, NatMode, Part, Reason, Rest, Spec};
 use tests::aws_proxy::Fate;
 
 use crate::inventory::inventory;
@@ -102,5 +102,46 @@ async fn a_network_load_balancer_is_created_reconciled_and_deleted() {
     assert_eq!(world.writes(), Vec::<String>::new());
     let (reconciliation, rest) = world.run_later(&absent(&spec)).await;
     assert_eq!(rest, Rest::Reached, "{:#?}", reconciliation.problems());
+    assert_eq!(totals(&world).await, before);
+}
+
+/// Each additional listener comes, is checked by another path, and goes, while the cluster lives.
+#[tokio::test(flavor = "multi_thread")]
+async fn additional_listeners_of_a_network_load_balancer_follow_the_spec() {
+    let Some(world) = World::new().await else { return };
+    let before = totals(&world).await;
+    let with = |listeners: Vec<ListenerSpec>| {
+        let mut balancer = load_balancer(LoadBalancerKind::Network);
+        balancer.listeners = listeners;
+        Spec { load_balancer: Some(balancer), ..with_nats(NatMode::None) }
+    };
+    let listener = |port: u16| ListenerSpec { port, ..ListenerSpec::default() };
+    let mut checked = listener(8443);
+    checked.health_check.protocol = Some("HTTP".to_owned());
+    let mut last = with(Vec::new());
+    for (listeners, writes) in [
+        (vec![listener(8443)], None),
+        (vec![listener(8443), listener(9345)], Some(4)),
+        (vec![checked, listener(9345)], Some(1)),
+        (vec![listener(9345)], Some(3)),
+        (Vec::new(), Some(3)),
+    ] {
+        last = with(listeners.clone());
+        let (reconciliation, rest) = world.run_later(&present(&last)).await;
+        assert_eq!(rest, Rest::Reached, "{listeners:?}: {:#?}", reconciliation.problems());
+        let made = world.writes();
+        assert!(writes.is_none_or(|writes| made.len() == writes), "{listeners:?}: {made:?}");
+        let lines = inventory(&world).await;
+        let balancer = lines.iter().find(|line| line.starts_with("nlb")).unwrap();
+        let found = |port: u16| balancer.contains(&format!("\"{port} to "));
+        for port in [8443, 9345] {
+            let is_wanted = listeners.iter().any(|it| it.port == port);
+            assert_eq!(found(port), is_wanted, "{listeners:?}: {balancer}");
+        }
+        assert!(found(6443), "{balancer}");
+        world.run_later(&present(&last)).await;
+        assert_eq!(world.writes(), Vec::<String>::new(), "{listeners:?}");
+    }
+    world.run_later(&absent(&last)).await;
     assert_eq!(totals(&world).await, before);
 }

@@ -14,6 +14,9 @@ use crate::spec::{Dialect, LoadBalancerKind, NatMode};
 /// The port of the API server on its instances, whatever the port of the load balancer.
 pub(crate) const INSTANCE_PORT: u16 = 6443;
 
+/// How upstream describes the rules of [`Role::Lb`] for network load balancers.
+pub(crate) const NLB_TRAFFIC: &str = "Allow NLB traffic to the control plane instances";
+
 /// Where a spec names groups that are used as they are.
 pub(crate) const OVERRIDES: &str = "spec.network.securityGroupOverrides";
 
@@ -95,7 +98,18 @@ pub struct DesiredGroups {
     pub keep_foreign_rules: bool,
 }
 
-/// The load balancer of the API server.
+/// A listener of a network load balancer, with the target group that it leads to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DesiredListener {
+    pub port: u16,
+    /// The name of the target group.
+    pub target_group: String,
+    /// The port of the instances.
+    pub instance_port: u16,
+    pub health_check: HealthCheck,
+}
+
+/// A load balancer of the API server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DesiredLoadBalancer {
     pub kind: LoadBalancerKind,
@@ -111,8 +125,34 @@ pub struct DesiredLoadBalancer {
     pub cross_zone: bool,
     /// Instances see the address of the client (network load balancers only).
     pub preserve_client_ip: bool,
+    /// Listeners on more ports (network load balancers only).
+    pub additional_listeners: Vec<DesiredListener>,
     /// If it is missing it is made, although clients may know an earlier one.
     pub may_be_created: bool,
+}
+
+impl Desired {
+    /// The names of the target groups of network load balancers, that of the API server, which is
+    /// the name of its load balancer, first.
+    pub(crate) fn target_group_names(&self) -> Vec<String> {
+        let is_network = |it: &&DesiredLoadBalancer| it.kind == LoadBalancerKind::Network;
+        let balancers = self.load_balancer.iter().filter(is_network);
+        let listeners = balancers.flat_map(DesiredLoadBalancer::listeners);
+        listeners.map(|listener| listener.target_group).collect()
+    }
+}
+
+impl DesiredLoadBalancer {
+    /// The listeners of a network load balancer, that of the API server first.
+    pub(crate) fn listeners(&self) -> Vec<DesiredListener> {
+        let of_api_server = DesiredListener {
+            port: self.port,
+            target_group: self.name.clone(),
+            instance_port: INSTANCE_PORT,
+            health_check: self.health_check.clone(),
+        };
+        [&[of_api_server], &*self.additional_listeners].concat()
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

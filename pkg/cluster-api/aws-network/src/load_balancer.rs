@@ -4,9 +4,11 @@ use std::collections::BTreeSet;
 
 use both_kinds::{Input, Site};
 
-use crate::desired::DesiredLoadBalancer;
+use crate::desired::{Desired, DesiredLoadBalancer};
 use crate::load_balancers::Scheme;
+use crate::memory::Memory;
 use crate::plan::{Part, Plan, Reason, Situation};
+use crate::query::Query;
 use crate::rule::Role;
 use crate::security_groups::Groups;
 use crate::spec::LoadBalancerKind;
@@ -15,7 +17,18 @@ use crate::vpc::Home;
 
 mod both_kinds;
 mod classic;
+mod listeners;
 mod network;
+
+pub(crate) use network::is_deeply_known;
+
+/// The query for a load balancer.
+pub(crate) fn query(desired: &Desired, memory: &Memory, wanted: &DesiredLoadBalancer) -> Query {
+    match wanted.kind {
+        LoadBalancerKind::Classic => Query::ClassicLoadBalancers(classic::lookup(wanted)),
+        LoadBalancerKind::Network => Query::NetworkLoadBalancers(network::lookup(desired, memory)),
+    }
+}
 
 /// Plans the load balancer.
 pub(crate) fn plan(
@@ -30,7 +43,7 @@ pub(crate) fn plan(
     let faces_internet = wanted.scheme == Scheme::InternetFacing;
     let is_reachable = gateway.is_some() || !faces_internet || !home.is_managed;
     let site = site(wanted, home, subnets, groups, plan).filter(|_| is_reachable);
-    let input = Input { situation, home, wanted, site };
+    let input = Input { part: Part::LoadBalancer, situation, home, wanted, site };
     match wanted.kind {
         LoadBalancerKind::Classic => classic::plan(&input, plan),
         LoadBalancerKind::Network => network::plan(&input, plan),

@@ -127,8 +127,10 @@ pub enum LogicalId {
     Bastion,
     /// The load balancer of the API server.
     LoadBalancer,
-    /// The target group of a network load balancer.
+    /// The target group of the API server.
     TargetGroup,
+    /// The target group of an additional listener, by its name.
+    NamedTargetGroup(String),
 }
 
 impl LogicalId {
@@ -157,6 +159,7 @@ impl LogicalId {
             Self::Bastion => ("bastion", ""),
             Self::LoadBalancer => ("load-balancer", ""),
             Self::TargetGroup => ("target-group", ""),
+            Self::NamedTargetGroup(name) => ("target-group", name),
         }
     }
 }
@@ -191,6 +194,7 @@ impl FromStr for LogicalId {
             ("bastion", true) => Ok(Self::Bastion),
             ("load-balancer", true) => Ok(Self::LoadBalancer),
             ("target-group", true) => Ok(Self::TargetGroup),
+            ("target-group", false) => Ok(Self::NamedTargetGroup(owned)),
             ("subnet", false) => Ok(Self::Subnet(owned)),
             ("address", false) => Ok(Self::Address(owned)),
             ("nat-gateway", false) => Ok(Self::NatGateway(owned)),
@@ -327,6 +331,7 @@ mod tests {
             LogicalId::Bastion,
             LogicalId::LoadBalancer,
             LogicalId::TargetGroup,
+            LogicalId::NamedTargetGroup("name".to_owned()),
         ];
         for logical in logicals {
             memory.records.insert(logical, Record { since: NOW, id: None, attempt: 0 });

@@ -129,7 +129,17 @@ pub struct HealthCheckSpec {
     pub unhealthy: Option<u32>,
 }
 
-/// The load balancer of the API server.
+/// A port of a network load balancer besides that of the API server. Its protocol is TCP.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ListenerSpec {
+    /// The port of the listener and of the instances.
+    pub port: u16,
+    pub health_check: HealthCheckSpec,
+    /// The port that is checked, when it is not that of the listener.
+    pub check_port: Option<u16>,
+}
+
+/// A load balancer of the API server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoadBalancerSpec {
     pub kind: LoadBalancerKind,
@@ -147,6 +157,8 @@ pub struct LoadBalancerSpec {
     pub ingress_rules: Vec<IngressRuleSpec>,
     /// Instances see the address of the client (network load balancers only).
     pub preserve_client_ip: bool,
+    /// More ports (network load balancers only).
+    pub listeners: Vec<ListenerSpec>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::checks::read_cidr;
-use crate::desired::{DesiredGroups, INSTANCE_PORT, OVERRIDES, RuleSource, RuleTemplate, VPC_ID};
+use crate::desired::{
+    DesiredGroups, INSTANCE_PORT, NLB_TRAFFIC, OVERRIDES, RuleSource, RuleTemplate, VPC_ID,
+};
 use crate::rule::Role;
 use crate::spec::{CniSpec, IngressRuleSpec, LoadBalancerKind, Spec, SpecError};
 
@@ -134,18 +136,19 @@ fn api_server_load_balancer(spec: &Spec, errors: &mut Vec<SpecError>) -> Vec<Rul
 /// or with those of its clients. Traffic arrives at the port of the instance, whatever that of the
 /// listener.
 fn network_load_balancer(spec: &Spec, errors: &mut Vec<SpecError>) -> Vec<RuleTemplate> {
-    let port = i32::from(INSTANCE_PORT);
-    match &spec.load_balancer {
-        Some(balancer) if balancer.kind == LoadBalancerKind::Network => {
-            let sources = if balancer.preserve_client_ip {
-                cidrs("", &[], errors)
-            } else {
-                vec![RuleSource::Vpc]
-            };
-            vec![tcp("Kubernetes API", port, port, sources)]
-        }
-        _ => Vec::new(),
+    let Some(balancer) = &spec.load_balancer else { return Vec::new() };
+    if balancer.kind != LoadBalancerKind::Network {
+        return Vec::new();
     }
+    let sources =
+        if balancer.preserve_client_ip { cidrs("", &[], errors) } else { vec![RuleSource::Vpc] };
+    let port = i32::from(INSTANCE_PORT);
+    let mut rules = vec![tcp("Kubernetes API", port, port, sources.clone())];
+    rules.extend(balancer.listeners.iter().map(|listener| {
+        let port = i32::from(listener.port);
+        tcp(&format!("{NLB_TRAFFIC} on port {port}."), port, port, sources.clone())
+    }));
+    rules
 }
 
 fn given(path: &str, rules: &[IngressRuleSpec], errors: &mut Vec<SpecError>) -> Vec<RuleTemplate> {

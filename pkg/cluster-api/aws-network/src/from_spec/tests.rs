@@ -54,6 +54,7 @@ fn spec() -> Spec {
             additional_groups: Vec::new(),
             ingress_rules: Vec::new(),
             preserve_client_ip: false,
+            listeners: Vec::new(),
         }),
         endpoint_published: false,
         allow_load_balancer_recreate: false,

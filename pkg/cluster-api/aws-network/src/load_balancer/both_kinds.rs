@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use crate::action::{Action, ElbV2Action};
 use crate::desired::DesiredLoadBalancer;
 use crate::identity::{Ownership, Tags};
 use crate::load_balancers::Scheme;
 use crate::memory::{Absence, LogicalId};
 use crate::plan::{Part, Plan, Reason, Situation};
-use crate::query::{Lookup, Query};
+use crate::query::Query;
 use crate::tags::difference;
 use crate::vpc::Home;
 
@@ -24,6 +25,8 @@ pub(super) struct Site {
 
 /// The input of a plan for the load balancer.
 pub(super) struct Input<'a> {
+    /// The part of the cluster that the load balancer is.
+    pub(super) part: Part,
     pub(super) situation: &'a Situation<'a>,
     pub(super) home: &'a Home<'a>,
     pub(super) wanted: &'a DesiredLoadBalancer,
@@ -51,7 +54,8 @@ impl Input<'_> {
 
     /// Whether a load balancer of our name is ours; otherwise that is the problem, for names are
     /// unique in an account.
-    pub(super) fn is_ours(&self, vpc: &str, ownership: Ownership, plan: &mut Plan) -> bool {
+    pub(super) fn is_ours(&self, vpc: &str, tags: &Tags, id: &str, plan: &mut Plan) -> bool {
+        let ownership = self.situation.ownership(tags, id, &LogicalId::LoadBalancer);
         let is_ours = ownership == Ownership::Ours && vpc == self.home.id;
         if !is_ours {
             let (cluster, name) = (&self.situation.identity().cluster, &self.wanted.name);
@@ -81,10 +85,6 @@ impl Input<'_> {
         }
     }
 
-    pub(super) fn lookup(&self) -> Lookup {
-        Lookup { names: vec![self.wanted.name.clone()], vpc: None }
-    }
-
     pub(super) fn tags(&self) -> Tags {
         self.situation.desired.load_balancer_tags(&self.wanted.name)
     }
@@ -92,6 +92,20 @@ impl Input<'_> {
     /// Tags to set, and keys to remove.
     pub(super) fn tag_drift(&self, present: &Tags) -> (Tags, Vec<String>) {
         difference(present, &self.tags(), &self.situation.desired.retired_tags)
+    }
+
+    /// Corrects the tags of a resource of the second generation.
+    pub(super) fn repair_tags(&self, arn: &str, present: &Tags, plan: &mut Plan) {
+        let (tags, keys) = self.tag_drift(present);
+        let arns = || vec![arn.to_owned()];
+        if !tags.is_empty() {
+            let add = ElbV2Action::AddTags { arns: arns(), tags };
+            plan.act(self.part, Action::ElbV2(add));
+        }
+        if !keys.is_empty() {
+            let remove = ElbV2Action::RemoveTags { arns: arns(), keys };
+            plan.act(self.part, Action::ElbV2(remove));
+        }
     }
 }
 

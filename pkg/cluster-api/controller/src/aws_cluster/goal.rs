@@ -23,7 +23,7 @@ pub(super) struct Wanted {
     pub(super) desired: Desired,
     /// Port of the API server as clients see it.
     pub(super) api_port: u16,
-    /// Fields that are set and not acted upon, by path.
+    /// Fields that are set and not acted upon, by path, with the cause.
     pub(super) unsupported: Vec<String>,
 }
 
@@ -72,7 +72,7 @@ pub(super) fn present(
     if !was_begun(object) {
         aws_spec::refuse_unsupported(&read.unsupported)?;
     }
-    let mut unsupported: Vec<_> = read.unsupported.into_iter().map(|it| it.path).collect();
+    let mut unsupported: Vec<_> = read.unsupported.into_iter().map(aws_spec::named).collect();
     if wanted_port != api_port && aws_spec::names_port(&cluster.body.spec) {
         let fact = format!("{PORT_OF_CLUSTER} (the published endpoint has port {api_port})");
         unsupported.push(fact);
