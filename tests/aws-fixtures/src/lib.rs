@@ -81,6 +81,7 @@ pub fn seed() -> Spec {
         keep_foreign_rules: false,
         prune_subnets: false,
         load_balancer: Some(load_balancer(LoadBalancerKind::Classic)),
+        secondary_load_balancer: None,
         endpoint_published: false,
         allow_load_balancer_recreate: false,
         bastion: Some(BastionSpec { key: Some("guohao".to_owned()), ..BastionSpec::default() }),

@@ -2,7 +2,9 @@
 //! generation.
 
 use aws_fixtures::{absent, load_balancer, present, with_nats};
-use aws_network::{ListenerSpec, LoadBalancerKind, NatMode, Part, Reason, Rest, Spec};
+use aws_network::{
+    ListenerSpec, LoadBalancerKind, LoadBalancerSpec, NatMode, Part, Reason, Rest, Scheme, Spec,
+};
 use tests::aws_proxy::Fate;
 
 use crate::inventory::inventory;
@@ -144,4 +146,49 @@ async fn additional_listeners_of_a_network_load_balancer_follow_the_spec() {
     }
     world.run_later(&absent(&last)).await;
     assert_eq!(totals(&world).await, before);
+}
+
+/// The process dies at each kind of call that makes the second one.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_secondary_load_balancer_is_created_through_crashes_kept_and_deleted() {
+    let Some(world) = World::new().await else { return };
+    let before = totals(&world).await;
+    for kind in [LoadBalancerKind::Classic, LoadBalancerKind::Network] {
+        let second = LoadBalancerSpec {
+            name: Some("second".to_owned()),
+            scheme: Scheme::Internal,
+            listeners: vec![ListenerSpec { port: 8443, ..ListenerSpec::default() }],
+            ..load_balancer(LoadBalancerKind::Network)
+        };
+        let alone = Spec { load_balancer: Some(load_balancer(kind)), ..with_nats(NatMode::None) };
+        let both = Spec { secondary_load_balancer: Some(Box::new(second)), ..alone.clone() };
+        world.run_later(&present(&alone)).await;
+        world.proxy.forget();
+        let left = world.hit_first(&[
+            ("CreateLoadBalancer", Fate::CrashAfter),
+            ("CreateTargetGroup", Fate::AnswerLost),
+            ("CreateListener", Fate::CrashAfter),
+        ]);
+        world.advance(1800);
+        let (reconciliation, rest) = world.run(&present(&both)).await;
+        assert_eq!(rest, Rest::Reached, "{kind:?}: {:#?}", reconciliation.problems());
+        assert!(left.lock().is_empty(), "{kind:?}: {left:?}");
+        let balancers: Vec<_> = reconciliation
+            .observed()
+            .network
+            .all()
+            .iter()
+            .map(|it| (it.name.clone(), it.scheme, it.listeners.len()))
+            .collect();
+        assert!(balancers.contains(&("second".to_owned(), Scheme::Internal, 2)), "{balancers:?}");
+        assert_eq!(balancers.len(), if kind == LoadBalancerKind::Network { 2 } else { 1 });
+        // What a crash has kept from being set is repaired by the next deep look.
+        world.advance(3600);
+        world.run_later(&present(&both)).await;
+        world.run_later(&present(&both)).await;
+        assert_eq!(world.writes(), Vec::<String>::new(), "{kind:?}");
+        world.run_later(&absent(&both)).await;
+        assert_eq!(totals(&world).await, before, "{kind:?}");
+        world.advance(3600);
+    }
 }

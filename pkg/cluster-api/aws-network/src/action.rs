@@ -130,10 +130,11 @@ impl Action {
             }
             Self::CreateSecurityGroup { role, .. } => (LogicalId::SecurityGroup(role.clone()), 0),
             Self::RunBastion { attempt, .. } => (LogicalId::Bastion, *attempt),
-            Self::Elb(ElbAction::Create { .. }) | Self::ElbV2(ElbV2Action::Create { .. }) => {
-                (LogicalId::LoadBalancer, 0)
-            }
-            Self::ElbV2(ElbV2Action::CreateTargetGroup { logical, .. }) => (logical.clone(), 0),
+            Self::Elb(ElbAction::Create { .. }) => (LogicalId::LoadBalancer, 0),
+            Self::ElbV2(
+                ElbV2Action::Create { logical, .. }
+                | ElbV2Action::CreateTargetGroup { logical, .. },
+            ) => (logical.clone(), 0),
             _ => return None,
         };
         Some((logical, attempt))
@@ -218,6 +219,7 @@ pub enum ElbAction {
 pub enum ElbV2Action {
     /// CreateLoadBalancer of the type `network`.
     Create {
+        logical: LogicalId,
         vpc: String,
         name: String,
         scheme: Scheme,

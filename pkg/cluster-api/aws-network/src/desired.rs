@@ -8,6 +8,7 @@ use cidr::IpNet;
 
 use crate::identity::{Identity, Tags};
 use crate::load_balancers::{HealthCheck, Scheme};
+use crate::memory::LogicalId;
 use crate::rule::Role;
 use crate::spec::{Dialect, LoadBalancerKind, NatMode};
 
@@ -109,14 +110,37 @@ pub struct DesiredListener {
     pub health_check: HealthCheck,
 }
 
+/// Which load balancer of the API server it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rank {
+    /// The one whose name is the endpoint.
+    Primary,
+    /// The other one, with another scheme.
+    Secondary,
+}
+
+impl Rank {
+    /// Its field of the spec.
+    pub(crate) fn path(self) -> &'static str {
+        match self {
+            Self::Primary => "spec.controlPlaneLoadBalancer",
+            Self::Secondary => "spec.secondaryControlPlaneLoadBalancer",
+        }
+    }
+}
+
 /// A load balancer of the API server.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub struct DesiredLoadBalancer {
+    pub rank: Rank,
     pub kind: LoadBalancerKind,
     pub name: String,
     pub scheme: Scheme,
     /// Ids or names of its subnets; the first of each zone when empty.
     pub subnets: Vec<String>,
+    /// Whether the region has security groups for it.
+    pub takes_groups: bool,
     /// More security groups, by id.
     pub additional_groups: Vec<String>,
     pub port: u16,
@@ -132,17 +156,29 @@ pub struct DesiredLoadBalancer {
 }
 
 impl Desired {
-    /// The names of the target groups of network load balancers, that of the API server, which is
-    /// the name of its load balancer, first.
+    /// The load balancers of the API server.
+    pub(crate) fn load_balancers(&self) -> impl Iterator<Item = &DesiredLoadBalancer> {
+        self.load_balancer.iter().chain(&self.secondary_load_balancer)
+    }
+
+    /// The names of the target groups of network load balancers. The first of each has the name of
+    /// its load balancer.
     pub(crate) fn target_group_names(&self) -> Vec<String> {
         let is_network = |it: &&DesiredLoadBalancer| it.kind == LoadBalancerKind::Network;
-        let balancers = self.load_balancer.iter().filter(is_network);
+        let balancers = self.load_balancers().filter(is_network);
         let listeners = balancers.flat_map(DesiredLoadBalancer::listeners);
         listeners.map(|listener| listener.target_group).collect()
     }
 }
 
 impl DesiredLoadBalancer {
+    pub(crate) fn logical_id(&self) -> LogicalId {
+        match self.rank {
+            Rank::Primary => LogicalId::LoadBalancer,
+            Rank::Secondary => LogicalId::NamedLoadBalancer(self.name.clone()),
+        }
+    }
+
     /// The listeners of a network load balancer, that of the API server first.
     pub(crate) fn listeners(&self) -> Vec<DesiredListener> {
         let of_api_server = DesiredListener {
@@ -185,6 +221,7 @@ pub struct Desired {
     pub nat: NatPolicy,
     pub groups: DesiredGroups,
     pub load_balancer: Option<DesiredLoadBalancer>,
+    pub secondary_load_balancer: Option<DesiredLoadBalancer>,
     pub bastion: Option<DesiredBastion>,
     /// Owned subnets that are not desired are deleted.
     pub prune_subnets: bool,

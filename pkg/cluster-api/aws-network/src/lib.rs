@@ -70,7 +70,7 @@ pub use action::{Action, BastionLaunch, ElbAction, ElbV2Action};
 pub use deletion::{Removal, ServiceResources};
 pub use desired::{
     Desired, DesiredBastion, DesiredGroups, DesiredListener, DesiredLoadBalancer, DesiredSubnet,
-    NatPolicy, RuleSource, RuleTemplate,
+    NatPolicy, Rank, RuleSource, RuleTemplate,
 };
 pub use forecast::{Forecast, forecast};
 pub use identity::{DEFAULT_OWNER_TAG, Identity, Ownership, ROLE_TAG, Tags};

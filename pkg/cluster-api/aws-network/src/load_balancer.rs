@@ -1,4 +1,4 @@
-//! The plan of the load balancer of the API server: its kind and its subnets.
+//! The plan of the load balancers of the API server: their kind and their subnets.
 
 use std::collections::BTreeSet;
 
@@ -30,7 +30,7 @@ pub(crate) fn query(desired: &Desired, memory: &Memory, wanted: &DesiredLoadBala
     }
 }
 
-/// Plans the load balancer.
+/// Plans the load balancers.
 pub(crate) fn plan(
     situation: &Situation<'_>,
     home: &Home<'_>,
@@ -39,14 +39,16 @@ pub(crate) fn plan(
     groups: &Groups,
     plan: &mut Plan,
 ) {
-    let Some(wanted) = &situation.desired.load_balancer else { return };
-    let faces_internet = wanted.scheme == Scheme::InternetFacing;
-    let is_reachable = gateway.is_some() || !faces_internet || !home.is_managed;
-    let site = site(wanted, home, subnets, groups, plan).filter(|_| is_reachable);
-    let input = Input { part: Part::LoadBalancer, situation, home, wanted, site };
-    match wanted.kind {
-        LoadBalancerKind::Classic => classic::plan(&input, plan),
-        LoadBalancerKind::Network => network::plan(&input, plan),
+    for wanted in situation.desired.load_balancers() {
+        let faces_internet = wanted.scheme == Scheme::InternetFacing;
+        let is_reachable = gateway.is_some() || !faces_internet || !home.is_managed;
+        let site = site(wanted, home, subnets, groups, plan).filter(|_| is_reachable);
+        let input =
+            Input { part: Part::of_load_balancer(wanted.rank), situation, home, wanted, site };
+        match wanted.kind {
+            LoadBalancerKind::Classic => classic::plan(&input, plan),
+            LoadBalancerKind::Network => network::plan(&input, plan),
+        }
     }
 }
 
@@ -68,6 +70,7 @@ fn site(
     };
     let mut all = vec![group.clone()];
     all.extend(wanted.additional_groups.iter().cloned());
+    all.retain(|_| wanted.takes_groups);
     Some(Site { vpc: home.id.to_owned(), subnets: chosen, groups: all })
 }
 
@@ -102,7 +105,11 @@ fn named(
         Err(name) => {
             let message =
                 format!("subnet {name:?} of the load balancer is not one of spec.network.subnets");
-            plan.problem(Part::LoadBalancer, Reason::InvalidConfiguration, message);
+            plan.problem(
+                Part::of_load_balancer(wanted.rank),
+                Reason::InvalidConfiguration,
+                message,
+            );
             None
         }
     }

@@ -127,9 +127,11 @@ pub enum LogicalId {
     Bastion,
     /// The load balancer of the API server.
     LoadBalancer,
+    /// The second load balancer of the API server, by its name.
+    NamedLoadBalancer(String),
     /// The target group of the API server.
     TargetGroup,
-    /// The target group of an additional listener, by its name.
+    /// Another target group, by its name.
     NamedTargetGroup(String),
 }
 
@@ -158,6 +160,7 @@ impl LogicalId {
             Self::SecurityGroup(role) => ("security-group", role),
             Self::Bastion => ("bastion", ""),
             Self::LoadBalancer => ("load-balancer", ""),
+            Self::NamedLoadBalancer(name) => ("load-balancer", name),
             Self::TargetGroup => ("target-group", ""),
             Self::NamedTargetGroup(name) => ("target-group", name),
         }
@@ -193,6 +196,7 @@ impl FromStr for LogicalId {
             ("internet-gateway", true) => Ok(Self::InternetGateway),
             ("bastion", true) => Ok(Self::Bastion),
             ("load-balancer", true) => Ok(Self::LoadBalancer),
+            ("load-balancer", false) => Ok(Self::NamedLoadBalancer(owned)),
             ("target-group", true) => Ok(Self::TargetGroup),
             ("target-group", false) => Ok(Self::NamedTargetGroup(owned)),
             ("subnet", false) => Ok(Self::Subnet(owned)),
@@ -331,6 +335,7 @@ mod tests {
             LogicalId::Bastion,
             LogicalId::LoadBalancer,
             LogicalId::TargetGroup,
+            LogicalId::NamedLoadBalancer("name".to_owned()),
             LogicalId::NamedTargetGroup("name".to_owned()),
         ];
         for logical in logicals {

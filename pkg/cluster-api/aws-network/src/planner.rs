@@ -77,8 +77,8 @@ fn first_reads(desired: &Desired, memory: &Memory) -> Vec<Query> {
         reads.push(Query::SecurityGroups(scope()));
         reads.extend(desired.bastion.as_ref().map(|_| Query::bastion(memory)));
     }
-    let balancer = desired.load_balancer.as_ref();
-    reads.extend(balancer.map(|balancer| load_balancer::query(desired, memory, balancer)));
+    reads.extend(desired.load_balancers().map(|it| load_balancer::query(desired, memory, it)));
+    reads.dedup();
     reads
 }
 
@@ -89,7 +89,7 @@ pub(crate) fn is_deeply_known(desired: &Desired, observed: &Observed) -> bool {
         .filter(|vpc| desired.identity.owns(&vpc.tags))
         .all(|vpc| vpc.dns_support == Some(true) && vpc.dns_hostnames == Some(true));
     managed
-        && desired.load_balancer.as_ref().is_none_or(|wanted| match wanted.kind {
+        && desired.load_balancers().all(|wanted| match wanted.kind {
             LoadBalancerKind::Classic => {
                 let found = observed.classic.of_id(&wanted.name);
                 found.is_some_and(|found| found.attributes.is_some() && found.tags.is_some())

@@ -219,7 +219,11 @@ impl Reconciliation {
                 let before = self.memory.records.insert(logical.clone(), record);
                 self.pass.before.insert(logical, before);
             }
-            if matches!(planned.part, Part::Vpc | Part::LoadBalancer) {
+            let has_attributes = matches!(
+                planned.part,
+                Part::Vpc | Part::LoadBalancer | Part::SecondaryLoadBalancer
+            );
+            if has_attributes {
                 self.memory.deep_checked = None;
             }
         }

@@ -146,12 +146,12 @@ fn is_of_balancer(situation: &Situation<'_>, rule: &Rule, wanted: &[Rule]) -> bo
         let source = rule.key.source.clone();
         Rule { key: RuleKey { source, ..wanted.key.clone() }, ..wanted.clone() } == *rule
     };
-    let balancers = || situation.desired.load_balancer.iter();
     let uses_addresses_of_clients = situation.observed.target_groups.all().iter().any(|group| {
         let shows = group.attributes.as_ref().is_some_and(|found| found.preserve_client_ip);
         shows && situation.owns(&group.tags, &group.arn)
     });
-    let is_used = uses_addresses_of_clients && !balancers().any(|wanted| wanted.preserve_client_ip);
+    let is_used = uses_addresses_of_clients
+        && !situation.desired.load_balancers().any(|wanted| wanted.preserve_client_ip);
     !is_used && (rule.description.starts_with(NLB_TRAFFIC) || wanted.iter().any(differs_in_source))
 }
 

@@ -96,6 +96,15 @@ pub struct IngressRuleSpec {
     pub from_nat_gateways: bool,
 }
 
+impl IngressRuleSpec {
+    pub(crate) fn has_source(&self) -> bool {
+        !self.cidr_blocks.is_empty()
+            || !self.source_group_ids.is_empty()
+            || !self.source_roles.is_empty()
+            || self.from_nat_gateways
+    }
+}
+
 /// Rules that the network plug-in needs between nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CniSpec {
@@ -219,6 +228,8 @@ pub struct Spec {
     pub prune_subnets: bool,
     /// The load balancer; none when the endpoint is given from outside.
     pub load_balancer: Option<LoadBalancerSpec>,
+    /// The second load balancer, which is not the endpoint.
+    pub secondary_load_balancer: Option<Box<LoadBalancerSpec>>,
     /// The name of the load balancer was published: a new load balancer would have another name.
     pub endpoint_published: bool,
     /// A lost load balancer may be replaced all the same.

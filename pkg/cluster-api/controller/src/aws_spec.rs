@@ -91,8 +91,14 @@ pub(crate) fn read(spec: &AwsClusterSpec, given: &Circumstances) -> Result<Wante
     let vpc = network.vpc.clone().unwrap_or_default();
     let mut refused = Vec::new();
     let mut both = Errors { fatal: &mut errors, refused: &mut refused };
-    let load_balancer = balancers::primary(spec, given, &mut both);
-    balancers::secondary(spec, load_balancer.as_ref(), given, &mut both);
+    let owner = balancers::Owner {
+        cluster: &given.identity.cluster,
+        namespace: &given.namespace,
+        api_port: given.api_port,
+    };
+    let load_balancer = balancers::primary(spec, &owner, &mut both);
+    let secondary_load_balancer =
+        balancers::secondary(spec, load_balancer.as_ref(), &owner, &mut both);
     let endpoint_published = spec.control_plane_endpoint.as_ref().is_some_and(is_of_load_balancer);
     let read = Spec {
         identity: given.identity.clone(),
@@ -124,6 +130,7 @@ pub(crate) fn read(spec: &AwsClusterSpec, given: &Circumstances) -> Result<Wante
         keep_foreign_rules: given.keep_foreign_rules,
         prune_subnets: given.prune_subnets,
         load_balancer,
+        secondary_load_balancer: secondary_load_balancer.map(Box::new),
         endpoint_published,
         allow_load_balancer_recreate: given.allow_load_balancer_recreate,
         bastion: bastion(spec, given.owner),

@@ -111,7 +111,7 @@ pub(super) fn fold_network(seen: &mut Observed, action: &ElbV2Action, answer: &A
 }
 
 fn create_load_balancer(seen: &mut Observed, action: ElbV2Action, answer: &Answer) {
-    let ElbV2Action::Create { vpc, name, scheme, subnets, groups, tags } = action else {
+    let ElbV2Action::Create { vpc, name, scheme, subnets, groups, tags, .. } = action else {
         return;
     };
     seen.network.add(NetworkLoadBalancer {

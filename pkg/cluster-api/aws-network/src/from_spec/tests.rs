@@ -8,6 +8,8 @@ use crate::spec::{
     LoadBalancerSpec,
 };
 
+mod balancers;
+
 fn subnet(zone: &str, cidr: &str, is_public: bool) -> SubnetSpec {
     SubnetSpec {
         cidr_block: Some(cidr.to_owned()),
@@ -56,6 +58,7 @@ fn spec() -> Spec {
             preserve_client_ip: false,
             listeners: Vec::new(),
         }),
+        secondary_load_balancer: None,
         endpoint_published: false,
         allow_load_balancer_recreate: false,
         bastion: None,

@@ -6,7 +6,7 @@ use crate::action::{Action, ElbV2Action};
 use crate::desired::DesiredLoadBalancer;
 use crate::identity::{Ownership, Tags};
 use crate::load_balancers::Scheme;
-use crate::memory::{Absence, LogicalId};
+use crate::memory::Absence;
 use crate::plan::{Part, Plan, Reason, Situation};
 use crate::query::Query;
 use crate::tags::difference;
@@ -38,7 +38,7 @@ impl Input<'_> {
     /// (`rule:a-published-endpoint-is-not-replaced`).
     pub(super) fn may_be_made(&self, plan: &mut Plan) -> bool {
         let Self { situation, wanted, .. } = self;
-        let absence = situation.memory.absence(&LogicalId::LoadBalancer, situation.now);
+        let absence = situation.memory.absence(&wanted.logical_id(), situation.now);
         if wanted.may_be_created || absence != Absence::Certain {
             return true;
         }
@@ -48,14 +48,14 @@ impl Input<'_> {
              aws.cluster.x-k8s.io/allow-lb-recreate=true to create it",
             wanted.name
         );
-        plan.problem(Part::LoadBalancer, Reason::LoadBalancerMissing, message);
+        plan.problem(self.part, Reason::LoadBalancerMissing, message);
         false
     }
 
     /// Whether a load balancer of our name is ours; otherwise that is the problem, for names are
     /// unique in an account.
     pub(super) fn is_ours(&self, vpc: &str, tags: &Tags, id: &str, plan: &mut Plan) -> bool {
-        let ownership = self.situation.ownership(tags, id, &LogicalId::LoadBalancer);
+        let ownership = self.situation.ownership(tags, id, &self.wanted.logical_id());
         let is_ours = ownership == Ownership::Ours && vpc == self.home.id;
         if !is_ours {
             let (cluster, name) = (&self.situation.identity().cluster, &self.wanted.name);
@@ -63,7 +63,7 @@ impl Input<'_> {
                 "a load balancer in {vpc} that does not belong to cluster {cluster} has the name \
                  {name}"
             );
-            plan.problem(Part::LoadBalancer, Reason::OwnershipConflict, message);
+            plan.problem(self.part, Reason::OwnershipConflict, message);
         }
         is_ours
     }
@@ -74,14 +74,14 @@ impl Input<'_> {
                 "the scheme of load balancer {} cannot change; the spec has another scheme",
                 self.wanted.name
             );
-            plan.problem(Part::LoadBalancer, Reason::Immutable, message);
+            plan.problem(self.part, Reason::Immutable, message);
         }
     }
 
     pub(super) fn await_name(&self, dns_name: &str, look: Query, plan: &mut Plan) {
         if dns_name.is_empty() {
             let what = format!("load balancer {} has no DNS name yet", self.wanted.name);
-            plan.wait(Part::LoadBalancer, what, DNS_NAME, look);
+            plan.wait(self.part, what, DNS_NAME, look);
         }
     }
 

@@ -3,11 +3,11 @@
 
 use super::both_kinds::Input;
 use crate::action::{Action, ElbV2Action};
-use crate::desired::DesiredListener;
+use crate::desired::{DesiredListener, Rank};
 use crate::identity::Tags;
 use crate::load_balancers::{NetworkListener, NetworkLoadBalancer, TargetAttributes, TargetGroup};
 use crate::memory::LogicalId;
-use crate::plan::{Part, Plan, Reason};
+use crate::plan::{Plan, Reason};
 use crate::query::Query;
 
 /// Upstream's time until connections to an unhealthy target end, in seconds.
@@ -148,7 +148,7 @@ fn target_group_of_name<'a>(
 }
 
 fn logical_id(input: &Input<'_>, wanted: &DesiredListener) -> LogicalId {
-    if input.part == Part::LoadBalancer && wanted.port == input.wanted.port {
+    if input.wanted.rank == Rank::Primary && wanted.port == input.wanted.port {
         LogicalId::TargetGroup
     } else {
         LogicalId::NamedTargetGroup(wanted.target_group.clone())

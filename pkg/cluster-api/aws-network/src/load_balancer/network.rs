@@ -10,12 +10,14 @@ use crate::observed::Observed;
 use crate::plan::{Plan, RECHECK, Reason};
 use crate::query::{Lookup, Query};
 
-/// The network load balancers of a cluster, with the names of their target groups. Recorded target
-/// groups may be left of listeners that the spec does not name any more.
+/// The network load balancers of a cluster, with the names of their target groups. Recorded ones
+/// may be left of what the spec does not name any more.
 pub(crate) fn lookup(desired: &Desired, memory: &Memory) -> Lookup {
     let mut names = desired.target_group_names();
     let recorded = memory.records.keys().filter_map(|logical| match logical {
-        LogicalId::NamedTargetGroup(name) => Some(name.clone()),
+        LogicalId::NamedLoadBalancer(name) | LogicalId::NamedTargetGroup(name) => {
+            Some(name.clone())
+        }
         _ => None,
     });
     for name in recorded {
@@ -92,7 +94,8 @@ pub(super) fn plan(input: &Input<'_>, plan: &mut Plan) {
 fn create(input: &Input<'_>, site: &Site) -> Action {
     let Site { vpc, subnets, groups } = site.clone();
     let (name, scheme, tags) = (input.wanted.name.clone(), input.wanted.scheme, input.tags());
-    Action::ElbV2(ElbV2Action::Create { vpc, name, scheme, subnets, groups, tags })
+    let logical = input.wanted.logical_id();
+    Action::ElbV2(ElbV2Action::Create { logical, vpc, name, scheme, subnets, groups, tags })
 }
 
 fn repair(input: &Input<'_>, found: &NetworkLoadBalancer, plan: &mut Plan) {
@@ -110,12 +113,15 @@ fn repair(input: &Input<'_>, found: &NetworkLoadBalancer, plan: &mut Plan) {
         let subnets = site.subnets.clone();
         act(ElbV2Action::SetSubnets { load_balancer: load_balancer(), subnets }, plan);
     }
+    if !wanted.takes_groups {
+        return;
+    }
     if found.groups.is_empty() {
         let message = format!(
             "load balancer {} was created without security groups, and AWS cannot add them \
-             later: security groups and ingress rules of spec.controlPlaneLoadBalancer have no \
-             effect until it is replaced",
-            wanted.name
+             later: security groups and ingress rules of {} have no effect until it is replaced",
+            wanted.name,
+            wanted.rank.path()
         );
         plan.problem(input.part, Reason::NoSecurityGroups, message);
     } else if as_set(&found.groups) != as_set(&site.groups) {

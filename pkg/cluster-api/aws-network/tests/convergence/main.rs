@@ -14,6 +14,7 @@
 //! | `states` | states that calls of others can lead to, with a second cluster of the same name |
 //! | `mirrored` | specs with the ids of what was made |
 //! | `listeners` | additional listeners of a network load balancer |
+//! | `secondary` | the secondary load balancer |
 //! | `policies`, `drift`, `adoption`, `foreign`, `refused` | what else must hold |
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 #![allow(clippy::print_stdout, reason = "a table of results is shown with --nocapture")]
@@ -34,5 +35,6 @@ mod owned;
 mod ownership;
 mod policies;
 mod refused;
+mod secondary;
 mod states;
 mod store;

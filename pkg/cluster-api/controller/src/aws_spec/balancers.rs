@@ -9,13 +9,21 @@ use aws_network::{
 };
 
 use super::rules::{asks_for_more, ingress_rules, wrong_word};
-use super::{Circumstances, NOT_BUILT};
 use crate::api::aws_cluster::{AdditionalListener, AwsClusterSpec, HealthCheck, LoadBalancer};
 
 const PRIMARY: &str = "spec.controlPlaneLoadBalancer";
 const SECONDARY: &str = "spec.secondaryControlPlaneLoadBalancer";
 /// The port of the API server on its instances.
 const INSTANCE_PORT: u16 = 6443;
+
+/// The Cluster that the load balancers belong to.
+pub(super) struct Owner<'a> {
+    /// Name of the Cluster.
+    pub(super) cluster: &'a str,
+    pub(super) namespace: &'a str,
+    /// Port of the API server as clients see it.
+    pub(super) api_port: u16,
+}
 
 /// Errors of a spec.
 pub(super) struct Errors<'a> {
@@ -34,7 +42,7 @@ impl Errors<'_> {
 /// `None` where the endpoint is given from outside.
 pub(super) fn primary(
     spec: &AwsClusterSpec,
-    given: &Circumstances,
+    owner: &Owner<'_>,
     errors: &mut Errors<'_>,
 ) -> Option<LoadBalancerSpec> {
     let none = LoadBalancer::default();
@@ -58,14 +66,14 @@ pub(super) fn primary(
         }
     };
     let scheme = scheme(PRIMARY, said, Scheme::InternetFacing, errors.fatal);
-    Some(load_balancer(PRIMARY, said, kind, scheme, given, errors))
+    Some(load_balancer(PRIMARY, said, kind, scheme, owner, errors))
 }
 
 /// `None` as well where it is refused.
 pub(super) fn secondary(
     spec: &AwsClusterSpec,
     primary: Option<&LoadBalancerSpec>,
-    given: &Circumstances,
+    owner: &Owner<'_>,
     errors: &mut Errors<'_>,
 ) -> Option<LoadBalancerSpec> {
     let said = spec.secondary_control_plane_load_balancer.as_ref()?;
@@ -78,7 +86,7 @@ pub(super) fn secondary(
         errors.refuse(format!("{SECONDARY}.loadBalancerType"), "must be nlb");
     }
     let name = said.name.as_deref().unwrap_or_default();
-    if name.is_empty() || *name == name_of(primary, given) {
+    if name.is_empty() || *name == name_of(primary, owner) {
         errors.refuse(format!("{SECONDARY}.name"), "must be set and differ from the primary");
     }
     let scheme = scheme(SECONDARY, said, Scheme::Internal, errors.fatal);
@@ -88,17 +96,16 @@ pub(super) fn secondary(
     if errors.refused.len() > before {
         return None;
     }
-    errors.refuse(SECONDARY.to_owned(), NOT_BUILT);
-    Some(load_balancer(SECONDARY, said, LoadBalancerKind::Network, scheme, given, errors))
+    Some(load_balancer(SECONDARY, said, LoadBalancerKind::Network, scheme, owner, errors))
 }
 
-fn name_of(balancer: &LoadBalancerSpec, given: &Circumstances) -> String {
-    let cluster = &given.identity.cluster;
+fn name_of(balancer: &LoadBalancerSpec, owner: &Owner<'_>) -> String {
+    let cluster = owner.cluster;
     match (&balancer.name, balancer.kind) {
         (Some(name), _) => name.clone(),
         (None, LoadBalancerKind::Classic) => load_balancer_name(cluster),
         (None, LoadBalancerKind::Network) => {
-            load_balancer_name(&format!("{}-{cluster}", given.namespace))
+            load_balancer_name(&format!("{}-{cluster}", owner.namespace))
         }
     }
 }
@@ -108,7 +115,7 @@ fn load_balancer(
     said: &LoadBalancer,
     kind: LoadBalancerKind,
     scheme: Scheme,
-    given: &Circumstances,
+    owner: &Owner<'_>,
     errors: &mut Errors<'_>,
 ) -> LoadBalancerSpec {
     refuse_ipv6(path, said.target_group_ip_type.as_deref(), errors);
@@ -117,7 +124,7 @@ fn load_balancer(
         errors.refuse(format!("{path}.additionalListeners"), "requires nlb");
     }
     let listeners = if is_network {
-        listeners(path, &said.additional_listeners, given, errors)
+        listeners(path, &said.additional_listeners, owner, errors)
     } else {
         Vec::new()
     };
@@ -145,7 +152,7 @@ fn load_balancer(
 fn listeners(
     path: &str,
     all: &[AdditionalListener],
-    given: &Circumstances,
+    owner: &Owner<'_>,
     errors: &mut Errors<'_>,
 ) -> Vec<ListenerSpec> {
     let (mut ports, mut listeners) = (BTreeSet::new(), Vec::new());
@@ -160,7 +167,7 @@ fn listeners(
         let number = listener.port;
         let problem = match u16::try_from(number) {
             Err(_) | Ok(0) => "is not a port",
-            Ok(port) if [given.api_port, INSTANCE_PORT].contains(&port) => "is the API server port",
+            Ok(port) if [owner.api_port, INSTANCE_PORT].contains(&port) => "is the API server port",
             Ok(port) if !ports.insert(port) => "is in the list twice",
             Ok(port) => {
                 let check = listener.health_check.clone().unwrap_or_default();

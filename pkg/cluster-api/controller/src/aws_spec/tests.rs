@@ -166,7 +166,6 @@ fn fields_of_upstream_outside_of_the_network_are_kept_and_refused_where_they_cha
     let refused = [
         "s3Bucket: not supported yet",
         "controlPlaneLoadBalancer.targetGroupIPType: ipv6 requires vpc.ipv6",
-        "secondaryControlPlaneLoadBalancer: not supported yet",
     ]
     .map(|rest| format!("cannot use spec.{rest}"));
     assert_eq!(messages, refused);
@@ -302,10 +301,9 @@ fn filled(schema: &Value) -> Value {
 }
 
 /// Fields of load balancers that are named when they are set, by their place in the spec.
-const OF_BALANCERS: [&str; 5] = [
+const OF_BALANCERS: [&str; 4] = [
     "/controlPlaneLoadBalancer/targetGroupIPType",
     "/controlPlaneLoadBalancer/additionalListeners/0/targetGroupIPType",
-    "/secondaryControlPlaneLoadBalancer",
     "/secondaryControlPlaneLoadBalancer/targetGroupIPType",
     "/secondaryControlPlaneLoadBalancer/additionalListeners/0/targetGroupIPType",
 ];
@@ -358,8 +356,9 @@ fn each_field_of_upstream_is_kept_and_acted_upon_or_named_or_known_to_change_not
             of_balancers.map(|path| format!("spec{}", path.replace("/0", "[0]").replace('/', ".")));
         let (mut fatal, mut refused) = (Vec::new(), Vec::new());
         let mut errors = Errors { fatal: &mut fatal, refused: &mut refused };
-        let first = super::balancers::primary(&read, &given(NEWER), &mut errors);
-        super::balancers::secondary(&read, first.as_ref(), &given(NEWER), &mut errors);
+        let owner = super::balancers::Owner { cluster: "c", namespace: "ns", api_port: 6443 };
+        let first = super::balancers::primary(&read, &owner, &mut errors);
+        super::balancers::secondary(&read, first.as_ref(), &owner, &mut errors);
         let named = unsupported(&read).into_iter().chain(refused).map(|it| it.path);
         let named: BTreeSet<_> = named.collect();
         assert_eq!(named, in_levels.chain(of_balancers).collect(), "{}", version["name"]);

@@ -100,7 +100,7 @@ impl Cloud {
     pub(super) fn call_elbv2(&mut self, action: &ElbV2Action) -> Called {
         let now = self.now;
         match action.clone() {
-            ElbV2Action::Create { vpc, name, scheme, subnets, groups, tags } => {
+            ElbV2Action::Create { vpc, name, scheme, subnets, groups, tags, .. } => {
                 if self.network.all().iter().any(|found| found.name == name) {
                     return Err("DuplicateLoadBalancerName");
                 }
