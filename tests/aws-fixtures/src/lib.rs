@@ -46,6 +46,7 @@ pub fn load_balancer(kind: LoadBalancerKind) -> LoadBalancerSpec {
         additional_groups: Vec::new(),
         ingress_rules: Vec::new(),
         preserve_client_ip: false,
+        listeners: Vec::new(),
     }
 }
 
@@ -80,6 +81,7 @@ pub fn seed() -> Spec {
         keep_foreign_rules: false,
         prune_subnets: false,
         load_balancer: Some(load_balancer(LoadBalancerKind::Classic)),
+        secondary_load_balancer: None,
         endpoint_published: false,
         allow_load_balancer_recreate: false,
         bastion: Some(BastionSpec { key: Some("guohao".to_owned()), ..BastionSpec::default() }),

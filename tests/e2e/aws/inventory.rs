@@ -207,9 +207,11 @@ impl Inventory {
         }
         for one in found {
             let listener = |listener: &aws_network::NetworkListener| {
-                format!("{} to {}", listener.port, self.name(&listener.target_group))
+                let (group, tags) = (self.name(&listener.target_group), words(&listener.tags));
+                format!("{} to {group} {tags}", listener.port)
             };
-            let listeners: Vec<_> = one.listeners.iter().map(listener).collect();
+            let mut listeners: Vec<_> = one.listeners.iter().map(listener).collect();
+            listeners.sort();
             let (subnets, groups) = (self.all(&one.subnets), self.all(&one.groups));
             self.lines.push(format!(
                 "nlb {} {:?} {listeners:?} in {subnets:?} with {groups:?} {}",

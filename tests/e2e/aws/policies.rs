@@ -2,7 +2,9 @@
 //! generation.
 
 use aws_fixtures::{absent, load_balancer, present, with_nats};
-use aws_network::{LoadBalancerKind, NatMode, Part, Reason, Rest};
+use aws_network::{
+    ListenerSpec, LoadBalancerKind, LoadBalancerSpec, NatMode, Part, Reason, Rest, Scheme, Spec,
+};
 use tests::aws_proxy::Fate;
 
 use crate::inventory::inventory;
@@ -103,4 +105,90 @@ async fn a_network_load_balancer_is_created_reconciled_and_deleted() {
     let (reconciliation, rest) = world.run_later(&absent(&spec)).await;
     assert_eq!(rest, Rest::Reached, "{:#?}", reconciliation.problems());
     assert_eq!(totals(&world).await, before);
+}
+
+/// Each additional listener comes, is checked by another path, and goes, while the cluster lives.
+#[tokio::test(flavor = "multi_thread")]
+async fn additional_listeners_of_a_network_load_balancer_follow_the_spec() {
+    let Some(world) = World::new().await else { return };
+    let before = totals(&world).await;
+    let with = |listeners: Vec<ListenerSpec>| {
+        let mut balancer = load_balancer(LoadBalancerKind::Network);
+        balancer.listeners = listeners;
+        Spec { load_balancer: Some(balancer), ..with_nats(NatMode::None) }
+    };
+    let listener = |port: u16| ListenerSpec { port, ..ListenerSpec::default() };
+    let mut checked = listener(8443);
+    checked.health_check.protocol = Some("HTTP".to_owned());
+    let mut last = with(Vec::new());
+    for (listeners, writes) in [
+        (vec![listener(8443)], None),
+        (vec![listener(8443), listener(9345)], Some(4)),
+        (vec![checked, listener(9345)], Some(1)),
+        (vec![listener(9345)], Some(3)),
+        (Vec::new(), Some(3)),
+    ] {
+        last = with(listeners.clone());
+        let (reconciliation, rest) = world.run_later(&present(&last)).await;
+        assert_eq!(rest, Rest::Reached, "{listeners:?}: {:#?}", reconciliation.problems());
+        let made = world.writes();
+        assert!(writes.is_none_or(|writes| made.len() == writes), "{listeners:?}: {made:?}");
+        let lines = inventory(&world).await;
+        let balancer = lines.iter().find(|line| line.starts_with("nlb")).unwrap();
+        let found = |port: u16| balancer.contains(&format!("\"{port} to "));
+        for port in [8443, 9345] {
+            let is_wanted = listeners.iter().any(|it| it.port == port);
+            assert_eq!(found(port), is_wanted, "{listeners:?}: {balancer}");
+        }
+        assert!(found(6443), "{balancer}");
+        world.run_later(&present(&last)).await;
+        assert_eq!(world.writes(), Vec::<String>::new(), "{listeners:?}");
+    }
+    world.run_later(&absent(&last)).await;
+    assert_eq!(totals(&world).await, before);
+}
+
+/// The process dies at each kind of call that makes the second one.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_secondary_load_balancer_is_created_through_crashes_kept_and_deleted() {
+    let Some(world) = World::new().await else { return };
+    let before = totals(&world).await;
+    for kind in [LoadBalancerKind::Classic, LoadBalancerKind::Network] {
+        let second = LoadBalancerSpec {
+            name: Some("second".to_owned()),
+            scheme: Scheme::Internal,
+            listeners: vec![ListenerSpec { port: 8443, ..ListenerSpec::default() }],
+            ..load_balancer(LoadBalancerKind::Network)
+        };
+        let alone = Spec { load_balancer: Some(load_balancer(kind)), ..with_nats(NatMode::None) };
+        let both = Spec { secondary_load_balancer: Some(Box::new(second)), ..alone.clone() };
+        world.run_later(&present(&alone)).await;
+        world.proxy.forget();
+        let left = world.hit_first(&[
+            ("CreateLoadBalancer", Fate::CrashAfter),
+            ("CreateTargetGroup", Fate::AnswerLost),
+            ("CreateListener", Fate::CrashAfter),
+        ]);
+        world.advance(1800);
+        let (reconciliation, rest) = world.run(&present(&both)).await;
+        assert_eq!(rest, Rest::Reached, "{kind:?}: {:#?}", reconciliation.problems());
+        assert!(left.lock().is_empty(), "{kind:?}: {left:?}");
+        let balancers: Vec<_> = reconciliation
+            .observed()
+            .network
+            .all()
+            .iter()
+            .map(|it| (it.name.clone(), it.scheme, it.listeners.len()))
+            .collect();
+        assert!(balancers.contains(&("second".to_owned(), Scheme::Internal, 2)), "{balancers:?}");
+        assert_eq!(balancers.len(), if kind == LoadBalancerKind::Network { 2 } else { 1 });
+        // What a crash has kept from being set is repaired by the next deep look.
+        world.advance(3600);
+        world.run_later(&present(&both)).await;
+        world.run_later(&present(&both)).await;
+        assert_eq!(world.writes(), Vec::<String>::new(), "{kind:?}");
+        world.run_later(&absent(&both)).await;
+        assert_eq!(totals(&world).await, before, "{kind:?}");
+        world.advance(3600);
+    }
 }

@@ -69,7 +69,7 @@ fn queries() -> [Query; 20] {
         Query::NetworkLoadBalancers(lookup()),
         Query::NetworkAttributes {
             load_balancer: "arn:1".to_owned(),
-            target_group: "arn:2".to_owned(),
+            target_groups: vec!["arn:2".to_owned()],
         },
         Query::NetworkInterfaces("vpc-1".to_owned()),
         Query::Residents("vpc-1".to_owned()),

@@ -4,7 +4,9 @@
 use cidr::IpNet;
 
 use crate::identity::Tags;
-use crate::load_balancers::{ClassicAttributes, ClassicListener, HealthCheck, Scheme};
+use crate::load_balancers::{
+    ClassicAttributes, ClassicListener, HealthCheck, Scheme, TargetAttributes,
+};
 use crate::memory::LogicalId;
 use crate::resources::Target;
 use crate::rule::Rule;
@@ -128,10 +130,11 @@ impl Action {
             }
             Self::CreateSecurityGroup { role, .. } => (LogicalId::SecurityGroup(role.clone()), 0),
             Self::RunBastion { attempt, .. } => (LogicalId::Bastion, *attempt),
-            Self::Elb(ElbAction::Create { .. }) | Self::ElbV2(ElbV2Action::Create { .. }) => {
-                (LogicalId::LoadBalancer, 0)
-            }
-            Self::ElbV2(ElbV2Action::CreateTargetGroup { .. }) => (LogicalId::TargetGroup, 0),
+            Self::Elb(ElbAction::Create { .. }) => (LogicalId::LoadBalancer, 0),
+            Self::ElbV2(
+                ElbV2Action::Create { logical, .. }
+                | ElbV2Action::CreateTargetGroup { logical, .. },
+            ) => (logical.clone(), 0),
             _ => return None,
         };
         Some((logical, attempt))
@@ -216,6 +219,7 @@ pub enum ElbAction {
 pub enum ElbV2Action {
     /// CreateLoadBalancer of the type `network`.
     Create {
+        logical: LogicalId,
         vpc: String,
         name: String,
         scheme: Scheme,
@@ -230,13 +234,20 @@ pub enum ElbV2Action {
     /// SetSecurityGroups, the whole list.
     SetGroups { load_balancer: String, groups: Vec<String> },
     /// CreateTargetGroup for instances, TCP.
-    CreateTargetGroup { vpc: String, name: String, port: u16, check: HealthCheck, tags: Tags },
+    CreateTargetGroup {
+        logical: LogicalId,
+        vpc: String,
+        name: String,
+        port: u16,
+        check: HealthCheck,
+        tags: Tags,
+    },
     /// ModifyTargetGroup.
     ConfigureHealthCheck { target_group: String, check: HealthCheck },
-    /// ModifyTargetGroupAttributes `preserve_client_ip.enabled`.
-    SetPreserveClientIp { target_group: String, enabled: bool },
+    /// ModifyTargetGroupAttributes.
+    SetTargetAttributes { target_group: String, attributes: TargetAttributes },
     /// CreateListener, TCP.
-    CreateListener { load_balancer: String, port: u16, target_group: String },
+    CreateListener { load_balancer: String, port: u16, target_group: String, tags: Tags },
     /// DeleteListener.
     DeleteListener { listener: String },
     /// AddTags.

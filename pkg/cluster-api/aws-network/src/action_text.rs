@@ -98,7 +98,7 @@ impl ElbV2Action {
             Self::SetGroups { load_balancer, .. } => ("SetSecurityGroups", load_balancer),
             Self::CreateTargetGroup { name, .. } => ("CreateTargetGroup", name),
             Self::ConfigureHealthCheck { target_group, .. } => ("ModifyTargetGroup", target_group),
-            Self::SetPreserveClientIp { target_group, .. } => {
+            Self::SetTargetAttributes { target_group, .. } => {
                 ("ModifyTargetGroupAttributes", target_group)
             }
             Self::CreateListener { load_balancer, .. } => ("CreateListener", load_balancer),
@@ -185,9 +185,11 @@ impl Action {
             Self::ElbV2(ElbV2Action::SetCrossZone { enabled, .. }) => {
                 format!("{} cross zone", sign(*enabled))
             }
-            Self::ElbV2(ElbV2Action::SetPreserveClientIp { enabled, .. }) => {
-                format!("{} addresses of clients", sign(*enabled))
-            }
+            Self::ElbV2(ElbV2Action::SetTargetAttributes { attributes, .. }) => format!(
+                "{} addresses of clients, {} s until connections to unhealthy targets end",
+                sign(attributes.preserve_client_ip),
+                attributes.draining_interval
+            ),
             Self::ElbV2(ElbV2Action::CreateListener { port, .. }) => format!("+ port {port}"),
             create if create.creates().is_some() => "the old resource was missing".to_owned(),
             _ => String::new(),

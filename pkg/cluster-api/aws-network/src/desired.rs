@@ -8,11 +8,15 @@ use cidr::IpNet;
 
 use crate::identity::{Identity, Tags};
 use crate::load_balancers::{HealthCheck, Scheme};
+use crate::memory::LogicalId;
 use crate::rule::Role;
 use crate::spec::{Dialect, LoadBalancerKind, NatMode};
 
 /// The port of the API server on its instances, whatever the port of the load balancer.
 pub(crate) const INSTANCE_PORT: u16 = 6443;
+
+/// How upstream describes the rules of [`Role::Lb`] for network load balancers.
+pub(crate) const NLB_TRAFFIC: &str = "Allow NLB traffic to the control plane instances";
 
 /// Where a spec names groups that are used as they are.
 pub(crate) const OVERRIDES: &str = "spec.network.securityGroupOverrides";
@@ -95,14 +99,48 @@ pub struct DesiredGroups {
     pub keep_foreign_rules: bool,
 }
 
-/// The load balancer of the API server.
+/// A listener of a network load balancer, with the target group that it leads to.
 #[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DesiredListener {
+    pub port: u16,
+    /// The name of the target group.
+    pub target_group: String,
+    /// The port of the instances.
+    pub instance_port: u16,
+    pub health_check: HealthCheck,
+}
+
+/// Which load balancer of the API server it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rank {
+    /// The one whose name is the endpoint.
+    Primary,
+    /// The other one, with another scheme.
+    Secondary,
+}
+
+impl Rank {
+    /// Its field of the spec.
+    pub(crate) fn path(self) -> &'static str {
+        match self {
+            Self::Primary => "spec.controlPlaneLoadBalancer",
+            Self::Secondary => "spec.secondaryControlPlaneLoadBalancer",
+        }
+    }
+}
+
+/// A load balancer of the API server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub struct DesiredLoadBalancer {
+    pub rank: Rank,
     pub kind: LoadBalancerKind,
     pub name: String,
     pub scheme: Scheme,
     /// Ids or names of its subnets; the first of each zone when empty.
     pub subnets: Vec<String>,
+    /// Whether the region has security groups for it.
+    pub takes_groups: bool,
     /// More security groups, by id.
     pub additional_groups: Vec<String>,
     pub port: u16,
@@ -111,8 +149,46 @@ pub struct DesiredLoadBalancer {
     pub cross_zone: bool,
     /// Instances see the address of the client (network load balancers only).
     pub preserve_client_ip: bool,
+    /// Listeners on more ports (network load balancers only).
+    pub additional_listeners: Vec<DesiredListener>,
     /// If it is missing it is made, although clients may know an earlier one.
     pub may_be_created: bool,
+}
+
+impl Desired {
+    /// The load balancers of the API server.
+    pub(crate) fn load_balancers(&self) -> impl Iterator<Item = &DesiredLoadBalancer> {
+        self.load_balancer.iter().chain(&self.secondary_load_balancer)
+    }
+
+    /// The names of the target groups of network load balancers. The first of each has the name of
+    /// its load balancer.
+    pub(crate) fn target_group_names(&self) -> Vec<String> {
+        let is_network = |it: &&DesiredLoadBalancer| it.kind == LoadBalancerKind::Network;
+        let balancers = self.load_balancers().filter(is_network);
+        let listeners = balancers.flat_map(DesiredLoadBalancer::listeners);
+        listeners.map(|listener| listener.target_group).collect()
+    }
+}
+
+impl DesiredLoadBalancer {
+    pub(crate) fn logical_id(&self) -> LogicalId {
+        match self.rank {
+            Rank::Primary => LogicalId::LoadBalancer,
+            Rank::Secondary => LogicalId::NamedLoadBalancer(self.name.clone()),
+        }
+    }
+
+    /// The listeners of a network load balancer, that of the API server first.
+    pub(crate) fn listeners(&self) -> Vec<DesiredListener> {
+        let of_api_server = DesiredListener {
+            port: self.port,
+            target_group: self.name.clone(),
+            instance_port: INSTANCE_PORT,
+            health_check: self.health_check.clone(),
+        };
+        [&[of_api_server], &*self.additional_listeners].concat()
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -145,6 +221,7 @@ pub struct Desired {
     pub nat: NatPolicy,
     pub groups: DesiredGroups,
     pub load_balancer: Option<DesiredLoadBalancer>,
+    pub secondary_load_balancer: Option<DesiredLoadBalancer>,
     pub bastion: Option<DesiredBastion>,
     /// Owned subnets that are not desired are deleted.
     pub prune_subnets: bool,

@@ -7,8 +7,8 @@ use checks::read_network;
 use cidr::IpNet;
 
 use crate::default_subnets::default_subnets;
-use crate::desired::{Desired, DesiredBastion, DesiredSubnet, NatPolicy};
-use crate::spec::{NatMode, Spec, SpecError, SubnetSpec};
+use crate::desired::{Desired, DesiredBastion, DesiredSubnet, NatPolicy, Rank};
+use crate::spec::{LoadBalancerSpec, NatMode, Spec, SpecError, SubnetSpec};
 
 mod checks;
 mod groups;
@@ -29,7 +29,12 @@ impl Desired {
         let Some(subnets) = read_subnets(spec, vpc_cidr, &mut errors) else { return Err(errors) };
         let nat = read_nat_policy(spec, &subnets, &mut errors);
         let groups = groups::read(spec, &mut errors);
-        let load_balancer = load_balancer::read(spec, &subnets, &mut errors);
+        let read = |rank, balancer: Option<&LoadBalancerSpec>, errors: &mut Vec<SpecError>| {
+            Some(load_balancer::read(spec, rank, balancer?, &subnets, errors))
+        };
+        let load_balancer = read(Rank::Primary, spec.load_balancer.as_ref(), &mut errors);
+        let secondary_load_balancer =
+            read(Rank::Secondary, spec.secondary_load_balancer.as_deref(), &mut errors);
         match vpc_cidr {
             Some(vpc_cidr) if errors.is_empty() => Ok(Self {
                 identity: spec.identity.clone(),
@@ -43,6 +48,7 @@ impl Desired {
                 nat,
                 groups,
                 load_balancer,
+                secondary_load_balancer,
                 bastion: read_bastion(spec),
                 prune_subnets: spec.prune_subnets,
             }),

@@ -69,14 +69,14 @@ mod vpc;
 pub use action::{Action, BastionLaunch, ElbAction, ElbV2Action};
 pub use deletion::{Removal, ServiceResources};
 pub use desired::{
-    Desired, DesiredBastion, DesiredGroups, DesiredLoadBalancer, DesiredSubnet, NatPolicy,
-    RuleSource, RuleTemplate,
+    Desired, DesiredBastion, DesiredGroups, DesiredListener, DesiredLoadBalancer, DesiredSubnet,
+    NatPolicy, Rank, RuleSource, RuleTemplate,
 };
 pub use forecast::{Forecast, forecast};
 pub use identity::{DEFAULT_OWNER_TAG, Identity, Ownership, ROLE_TAG, Tags};
 pub use load_balancers::{
     BalancerState, ClassicAttributes, ClassicListener, ClassicLoadBalancer, HealthCheck,
-    NetworkListener, NetworkLoadBalancer, Scheme, TargetGroup,
+    NetworkListener, NetworkLoadBalancer, Scheme, TargetAttributes, TargetGroup,
 };
 pub use memory::{LogicalId, LogicalIdError, Memory, Record, SEND_WITHIN, Timestamp};
 pub use observed::{Observed, Seen};
@@ -93,7 +93,7 @@ pub use resources::{
 };
 pub use rule::{Role, Rule, RuleKey, Source};
 pub use spec::{
-    BastionSpec, CniSpec, Dialect, HealthCheckSpec, IngressRuleSpec, LoadBalancerKind,
-    LoadBalancerSpec, NatMode, Spec, SpecError, SubnetSpec,
+    BastionSpec, CniSpec, Dialect, HealthCheckSpec, IngressRuleSpec, ListenerSpec,
+    LoadBalancerKind, LoadBalancerSpec, NatMode, Spec, SpecError, SubnetSpec,
 };
 pub use tags::{ATTEMPT_TAG, NAT_ZONE_TAG, ROUTE_TABLE_TAG, load_balancer_name};

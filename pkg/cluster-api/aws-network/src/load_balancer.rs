@@ -1,12 +1,14 @@
-//! The plan of the load balancer of the API server: its kind and its subnets.
+//! The plan of the load balancers of the API server: their kind and their subnets.
 
 use std::collections::BTreeSet;
 
 use both_kinds::{Input, Site};
 
-use crate::desired::DesiredLoadBalancer;
+use crate::desired::{Desired, DesiredLoadBalancer};
 use crate::load_balancers::Scheme;
+use crate::memory::Memory;
 use crate::plan::{Part, Plan, Reason, Situation};
+use crate::query::Query;
 use crate::rule::Role;
 use crate::security_groups::Groups;
 use crate::spec::LoadBalancerKind;
@@ -15,9 +17,20 @@ use crate::vpc::Home;
 
 mod both_kinds;
 mod classic;
+mod listeners;
 mod network;
 
-/// Plans the load balancer.
+pub(crate) use network::is_deeply_known;
+
+/// The query for a load balancer.
+pub(crate) fn query(desired: &Desired, memory: &Memory, wanted: &DesiredLoadBalancer) -> Query {
+    match wanted.kind {
+        LoadBalancerKind::Classic => Query::ClassicLoadBalancers(classic::lookup(wanted)),
+        LoadBalancerKind::Network => Query::NetworkLoadBalancers(network::lookup(desired, memory)),
+    }
+}
+
+/// Plans the load balancers.
 pub(crate) fn plan(
     situation: &Situation<'_>,
     home: &Home<'_>,
@@ -26,14 +39,16 @@ pub(crate) fn plan(
     groups: &Groups,
     plan: &mut Plan,
 ) {
-    let Some(wanted) = &situation.desired.load_balancer else { return };
-    let faces_internet = wanted.scheme == Scheme::InternetFacing;
-    let is_reachable = gateway.is_some() || !faces_internet || !home.is_managed;
-    let site = site(wanted, home, subnets, groups, plan).filter(|_| is_reachable);
-    let input = Input { situation, home, wanted, site };
-    match wanted.kind {
-        LoadBalancerKind::Classic => classic::plan(&input, plan),
-        LoadBalancerKind::Network => network::plan(&input, plan),
+    for wanted in situation.desired.load_balancers() {
+        let faces_internet = wanted.scheme == Scheme::InternetFacing;
+        let is_reachable = gateway.is_some() || !faces_internet || !home.is_managed;
+        let site = site(wanted, home, subnets, groups, plan).filter(|_| is_reachable);
+        let input =
+            Input { part: Part::of_load_balancer(wanted.rank), situation, home, wanted, site };
+        match wanted.kind {
+            LoadBalancerKind::Classic => classic::plan(&input, plan),
+            LoadBalancerKind::Network => network::plan(&input, plan),
+        }
     }
 }
 
@@ -55,6 +70,7 @@ fn site(
     };
     let mut all = vec![group.clone()];
     all.extend(wanted.additional_groups.iter().cloned());
+    all.retain(|_| wanted.takes_groups);
     Some(Site { vpc: home.id.to_owned(), subnets: chosen, groups: all })
 }
 
@@ -89,7 +105,11 @@ fn named(
         Err(name) => {
             let message =
                 format!("subnet {name:?} of the load balancer is not one of spec.network.subnets");
-            plan.problem(Part::LoadBalancer, Reason::InvalidConfiguration, message);
+            plan.problem(
+                Part::of_load_balancer(wanted.rank),
+                Reason::InvalidConfiguration,
+                message,
+            );
             None
         }
     }

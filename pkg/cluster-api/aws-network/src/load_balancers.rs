@@ -74,6 +74,24 @@ pub struct NetworkListener {
     pub port: u16,
     /// ARN of the target group it leads to.
     pub target_group: String,
+    pub tags: Tags,
+}
+
+/// Attributes of a target group, which an extra call shows.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct TargetAttributes {
+    /// Targets see the address of the client.
+    pub preserve_client_ip: bool,
+    /// Connections to a target end when it becomes unhealthy.
+    pub terminates_connections: bool,
+    /// Seconds until they end otherwise.
+    pub draining_interval: u32,
+}
+
+impl TargetAttributes {
+    /// The attributes that AWS gives to a new target group for instances.
+    pub const OF_AWS: Self =
+        Self { preserve_client_ip: true, terminates_connections: true, draining_interval: 0 };
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -85,8 +103,8 @@ pub struct TargetGroup {
     pub vpc: String,
     /// How targets are checked.
     pub health_check: HealthCheck,
-    /// Targets see the address of the client; none when the attribute was not read.
-    pub preserve_client_ip: Option<bool>,
+    /// Attributes; none when they were not read.
+    pub attributes: Option<TargetAttributes>,
     pub tags: Tags,
 }
 

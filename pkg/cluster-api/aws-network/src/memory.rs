@@ -127,8 +127,12 @@ pub enum LogicalId {
     Bastion,
     /// The load balancer of the API server.
     LoadBalancer,
-    /// The target group of a network load balancer.
+    /// The second load balancer of the API server, by its name.
+    NamedLoadBalancer(String),
+    /// The target group of the API server.
     TargetGroup,
+    /// Another target group, by its name.
+    NamedTargetGroup(String),
 }
 
 impl LogicalId {
@@ -156,7 +160,9 @@ impl LogicalId {
             Self::SecurityGroup(role) => ("security-group", role),
             Self::Bastion => ("bastion", ""),
             Self::LoadBalancer => ("load-balancer", ""),
+            Self::NamedLoadBalancer(name) => ("load-balancer", name),
             Self::TargetGroup => ("target-group", ""),
+            Self::NamedTargetGroup(name) => ("target-group", name),
         }
     }
 }
@@ -190,7 +196,9 @@ impl FromStr for LogicalId {
             ("internet-gateway", true) => Ok(Self::InternetGateway),
             ("bastion", true) => Ok(Self::Bastion),
             ("load-balancer", true) => Ok(Self::LoadBalancer),
+            ("load-balancer", false) => Ok(Self::NamedLoadBalancer(owned)),
             ("target-group", true) => Ok(Self::TargetGroup),
+            ("target-group", false) => Ok(Self::NamedTargetGroup(owned)),
             ("subnet", false) => Ok(Self::Subnet(owned)),
             ("address", false) => Ok(Self::Address(owned)),
             ("nat-gateway", false) => Ok(Self::NatGateway(owned)),
@@ -327,6 +335,8 @@ mod tests {
             LogicalId::Bastion,
             LogicalId::LoadBalancer,
             LogicalId::TargetGroup,
+            LogicalId::NamedLoadBalancer("name".to_owned()),
+            LogicalId::NamedTargetGroup("name".to_owned()),
         ];
         for logical in logicals {
             memory.records.insert(logical, Record { since: NOW, id: None, attempt: 0 });

@@ -178,15 +178,11 @@ impl Observed {
                     self.classic.refine(&name, |found| found.tags = Some(tags));
                 }
             }
-            Reply::NetworkAttributes {
-                load_balancer,
-                cross_zone,
-                target_group,
-                preserve_client_ip,
-            } => {
-                let preserve = Some(preserve_client_ip);
+            Reply::NetworkAttributes { load_balancer, cross_zone, target_groups } => {
                 self.network.refine(&load_balancer, |found| found.cross_zone = Some(cross_zone));
-                self.target_groups.refine(&target_group, |it| it.preserve_client_ip = preserve);
+                for (arn, attributes) in target_groups {
+                    self.target_groups.refine(&arn, |it| it.attributes = Some(attributes));
+                }
             }
             _ => {}
         }
@@ -240,8 +236,8 @@ impl Observed {
         }
         for group in &mut groups {
             let known = self.target_groups.of_id(&group.arn);
-            group.preserve_client_ip =
-                group.preserve_client_ip.or(known.and_then(|known| known.preserve_client_ip));
+            let known = known.and_then(|known| known.attributes.clone());
+            group.attributes = group.attributes.take().or(known);
         }
         self.network.set(found, at);
         self.target_groups.set(groups, at);

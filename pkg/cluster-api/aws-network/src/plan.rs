@@ -3,7 +3,7 @@
 //! calls them.
 
 use crate::action::Action;
-use crate::desired::Desired;
+use crate::desired::{Desired, Rank};
 use crate::identity::{Identity, Ownership, Tags};
 use crate::memory::{Absence, LogicalId, Memory, Timestamp};
 use crate::observed::{Observed, Seen};
@@ -190,13 +190,15 @@ pub enum Part {
     /// The bastion, which nothing waits for.
     Bastion,
     LoadBalancer,
+    /// The second load balancer, which nothing waits for.
+    SecondaryLoadBalancer,
     /// The removal of everything.
     Deletion,
 }
 
 impl Part {
     /// The parts that a cluster is made of.
-    pub const OF_A_CLUSTER: [Self; 8] = [
+    pub const OF_A_CLUSTER: [Self; 9] = [
         Self::Vpc,
         Self::Subnets,
         Self::InternetGateway,
@@ -205,7 +207,16 @@ impl Part {
         Self::SecurityGroups,
         Self::Bastion,
         Self::LoadBalancer,
+        Self::SecondaryLoadBalancer,
     ];
+
+    /// The part that a load balancer is.
+    pub(crate) fn of_load_balancer(rank: Rank) -> Self {
+        match rank {
+            Rank::Primary => Self::LoadBalancer,
+            Rank::Secondary => Self::SecondaryLoadBalancer,
+        }
+    }
 
     /// The type of its condition.
     pub fn condition(self) -> &'static str {
@@ -218,13 +229,14 @@ impl Part {
             Self::SecurityGroups => "ClusterSecurityGroupsReady",
             Self::Bastion => "BastionHostReady",
             Self::LoadBalancer => "LoadBalancerReady",
+            Self::SecondaryLoadBalancer => "SecondaryLoadBalancerReady",
             Self::Deletion => "Deleting",
         }
     }
 
     /// Whether the cluster is ready only with it.
     pub fn is_mandatory(self) -> bool {
-        self != Self::Bastion
+        !matches!(self, Self::Bastion | Self::SecondaryLoadBalancer)
     }
 }
 

@@ -6,7 +6,7 @@ use crate::desired::Desired;
 use crate::memory::{LogicalId, Memory};
 use crate::observed::Observed;
 use crate::plan::{Part, Plan, Planned, Situation};
-use crate::query::{Lookup, Query, Scope};
+use crate::query::{Query, Scope};
 use crate::spec::LoadBalancerKind;
 use crate::{
     addresses, bastion, load_balancer, nat_gateways, route_tables, security_groups, subnets, vpc,
@@ -77,13 +77,8 @@ fn first_reads(desired: &Desired, memory: &Memory) -> Vec<Query> {
         reads.push(Query::SecurityGroups(scope()));
         reads.extend(desired.bastion.as_ref().map(|_| Query::bastion(memory)));
     }
-    reads.extend(desired.load_balancer.as_ref().map(|balancer| {
-        let lookup = Lookup { names: vec![balancer.name.clone()], vpc: None };
-        match balancer.kind {
-            LoadBalancerKind::Classic => Query::ClassicLoadBalancers(lookup),
-            LoadBalancerKind::Network => Query::NetworkLoadBalancers(lookup),
-        }
-    }));
+    reads.extend(desired.load_balancers().map(|it| load_balancer::query(desired, memory, it)));
+    reads.dedup();
     reads
 }
 
@@ -94,17 +89,11 @@ pub(crate) fn is_deeply_known(desired: &Desired, observed: &Observed) -> bool {
         .filter(|vpc| desired.identity.owns(&vpc.tags))
         .all(|vpc| vpc.dns_support == Some(true) && vpc.dns_hostnames == Some(true));
     managed
-        && desired.load_balancer.as_ref().is_none_or(|wanted| match wanted.kind {
+        && desired.load_balancers().all(|wanted| match wanted.kind {
             LoadBalancerKind::Classic => {
                 let found = observed.classic.of_id(&wanted.name);
                 found.is_some_and(|found| found.attributes.is_some() && found.tags.is_some())
             }
-            LoadBalancerKind::Network => {
-                let mut found =
-                    observed.network.all().iter().filter(|found| found.name == wanted.name);
-                let groups = observed.target_groups.all();
-                found.any(|found| found.cross_zone.is_some())
-                    && groups.iter().any(|group| group.preserve_client_ip.is_some())
-            }
+            LoadBalancerKind::Network => load_balancer::is_deeply_known(desired, wanted, observed),
         })
 }

@@ -6,7 +6,7 @@ use std::fmt;
 
 use crate::identity::Tags;
 use crate::load_balancers::{
-    ClassicAttributes, ClassicLoadBalancer, NetworkLoadBalancer, TargetGroup,
+    ClassicAttributes, ClassicLoadBalancer, NetworkLoadBalancer, TargetAttributes, TargetGroup,
 };
 use crate::memory::{LogicalId, Memory};
 use crate::resources::{
@@ -76,12 +76,13 @@ pub enum Query {
     /// Load balancers of the second generation with their listeners and tags, and the target groups
     /// of that name or behind them with theirs (up to 5).
     NetworkLoadBalancers(Lookup),
-    /// The attributes of a load balancer of the second generation, and of a target group (2).
+    /// The attributes of a load balancer of the second generation, and of target groups (1 for
+    /// each).
     NetworkAttributes {
         /// ARN of the load balancer.
         load_balancer: String,
-        /// ARN of the target group.
-        target_group: String,
+        /// ARNs of the target groups.
+        target_groups: Vec<String>,
     },
     /// Interfaces in a VPC.
     NetworkInterfaces(String),
@@ -153,8 +154,7 @@ pub enum Reply {
     NetworkAttributes {
         load_balancer: String,
         cross_zone: bool,
-        target_group: String,
-        preserve_client_ip: bool,
+        target_groups: Vec<(String, TargetAttributes)>,
     },
     NetworkInterfaces(Vec<NetworkInterface>),
     Residents(Vec<String>),

@@ -8,7 +8,7 @@
 
 use pass::{MaySend, Pass, Rejection, lengthened, needs_memory};
 
-use crate::action::Action;
+use crate::action::{Action, ElbV2Action};
 use crate::deletion::{Ending, Removal, plan_removal};
 use crate::desired::Desired;
 use crate::guard::hold_back;
@@ -219,7 +219,11 @@ impl Reconciliation {
                 let before = self.memory.records.insert(logical.clone(), record);
                 self.pass.before.insert(logical, before);
             }
-            if matches!(planned.part, Part::Vpc | Part::LoadBalancer) {
+            let has_attributes = matches!(
+                planned.part,
+                Part::Vpc | Part::LoadBalancer | Part::SecondaryLoadBalancer
+            );
+            if has_attributes {
                 self.memory.deep_checked = None;
             }
         }
@@ -314,6 +318,12 @@ impl Reconciliation {
         if let Some((logical, attempt)) = action.creates() {
             let id = Some(answer.id.clone());
             self.memory.records.insert(logical, Record { since: now, id, attempt });
+        }
+        // Names of target groups that are gone need not be looked for.
+        if let (Goal::Present(_), Action::ElbV2(ElbV2Action::DeleteTargetGroup { target_group })) =
+            (&self.goal, action)
+        {
+            self.memory.records.retain(|_, record| record.id.as_ref() != Some(target_group));
         }
     }
 

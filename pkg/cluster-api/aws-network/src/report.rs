@@ -29,10 +29,15 @@ pub struct Condition {
 
 /// The condition of each part, given what a reconciliation that rests has planned and met.
 pub fn conditions(desired: &Desired, plan: &Plan, problems: &[Problem]) -> Vec<Condition> {
+    let is_wanted = |part: &Part| match part {
+        Part::Bastion => desired.bastion.is_some(),
+        Part::LoadBalancer => desired.load_balancer.is_some(),
+        Part::SecondaryLoadBalancer => desired.secondary_load_balancer.is_some(),
+        _ => true,
+    };
     Part::OF_A_CLUSTER
         .into_iter()
-        .filter(|part| *part != Part::Bastion || desired.bastion.is_some())
-        .filter(|part| *part != Part::LoadBalancer || desired.load_balancer.is_some())
+        .filter(is_wanted)
         .map(|part| condition(part, plan, problems))
         .collect()
 }

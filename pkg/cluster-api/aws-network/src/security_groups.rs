@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use crate::action::Action;
 use crate::addresses;
-use crate::desired::{OVERRIDES, RuleSource, RuleTemplate, VPC_ID};
+use crate::desired::{NLB_TRAFFIC, OVERRIDES, RuleSource, RuleTemplate, VPC_ID};
 use crate::identity::Tags;
 use crate::memory::LogicalId;
 use crate::plan::{Part, Plan, Reason, Situation};
 use crate::query::Query;
 use crate::resources::SecurityGroup;
-use crate::rule::{Role, Rule, Source, diff};
+use crate::rule::{Role, Rule, RuleKey, Source, diff};
 use crate::tags::security_group_name;
 use crate::vpc::Home;
 
@@ -114,7 +114,15 @@ fn rules(
     let diff = diff(&wanted, &group.rules);
     let id = || group.id.clone();
     let is_shared = role == Role::Lb || situation.desired.groups.keep_foreign_rules;
-    if !diff.missing.is_empty() {
+    if diff.missing.is_empty() {
+        let mut rules = diff.surplus;
+        if is_shared {
+            rules.retain(|rule| role == Role::Lb && is_of_balancer(situation, rule, &wanted));
+        }
+        if !rules.is_empty() {
+            plan.act(Part::SecurityGroups, Action::RevokeIngress { group: id(), rules });
+        }
+    } else {
         // AWS refuses a call as a whole, and a group that the user has named may not exist.
         let is_of_cluster = |rule: &Rule| match &rule.key.source {
             Source::Group(id) => groups.values().any(|own| own == id),
@@ -124,14 +132,27 @@ fn rules(
         for rules in [certain, named].into_iter().filter(|rules| !rules.is_empty()) {
             plan.act(Part::SecurityGroups, Action::AuthorizeIngress { group: id(), rules });
         }
-    } else if !diff.surplus.is_empty() && !is_shared {
-        let rules = diff.surplus;
-        plan.act(Part::SecurityGroups, Action::RevokeIngress { group: id(), rules });
     }
     if !diff.described_otherwise.is_empty() {
         let rules = diff.described_otherwise;
         plan.act(Part::SecurityGroups, Action::DescribeIngress { group: id(), rules });
     }
+}
+
+/// Whether a rule among those of the cloud controller was made for a network load balancer, by its
+/// description, and is not used any more.
+fn is_of_balancer(situation: &Situation<'_>, rule: &Rule, wanted: &[Rule]) -> bool {
+    let differs_in_source = |wanted: &Rule| {
+        let source = rule.key.source.clone();
+        Rule { key: RuleKey { source, ..wanted.key.clone() }, ..wanted.clone() } == *rule
+    };
+    let uses_addresses_of_clients = situation.observed.target_groups.all().iter().any(|group| {
+        let shows = group.attributes.as_ref().is_some_and(|found| found.preserve_client_ip);
+        shows && situation.owns(&group.tags, &group.arn)
+    });
+    let is_used = uses_addresses_of_clients
+        && !situation.desired.load_balancers().any(|wanted| wanted.preserve_client_ip);
+    !is_used && (rule.description.starts_with(NLB_TRAFFIC) || wanted.iter().any(differs_in_source))
 }
 
 /// The rules with the ids and addresses that they mean. None as long as those are not known.

@@ -96,6 +96,15 @@ pub struct IngressRuleSpec {
     pub from_nat_gateways: bool,
 }
 
+impl IngressRuleSpec {
+    pub(crate) fn has_source(&self) -> bool {
+        !self.cidr_blocks.is_empty()
+            || !self.source_group_ids.is_empty()
+            || !self.source_roles.is_empty()
+            || self.from_nat_gateways
+    }
+}
+
 /// Rules that the network plug-in needs between nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CniSpec {
@@ -129,7 +138,17 @@ pub struct HealthCheckSpec {
     pub unhealthy: Option<u32>,
 }
 
-/// The load balancer of the API server.
+/// A port of a network load balancer besides that of the API server. Its protocol is TCP.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ListenerSpec {
+    /// The port of the listener and of the instances.
+    pub port: u16,
+    pub health_check: HealthCheckSpec,
+    /// The port that is checked, when it is not that of the listener.
+    pub check_port: Option<u16>,
+}
+
+/// A load balancer of the API server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoadBalancerSpec {
     pub kind: LoadBalancerKind,
@@ -147,6 +166,8 @@ pub struct LoadBalancerSpec {
     pub ingress_rules: Vec<IngressRuleSpec>,
     /// Instances see the address of the client (network load balancers only).
     pub preserve_client_ip: bool,
+    /// More ports (network load balancers only).
+    pub listeners: Vec<ListenerSpec>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -207,6 +228,8 @@ pub struct Spec {
     pub prune_subnets: bool,
     /// The load balancer; none when the endpoint is given from outside.
     pub load_balancer: Option<LoadBalancerSpec>,
+    /// The second load balancer, which is not the endpoint.
+    pub secondary_load_balancer: Option<Box<LoadBalancerSpec>>,
     /// The name of the load balancer was published: a new load balancer would have another name.
     pub endpoint_published: bool,
     /// A lost load balancer may be replaced all the same.

@@ -135,6 +135,11 @@ pub fn load_balancer_name(cluster: &str) -> String {
     if plain.len() <= LOAD_BALANCER_NAME { plain } else { format!("{}-k8s", hashed(cluster)) }
 }
 
+/// The name of the target group of an additional listener.
+pub(crate) fn target_group_name(balancer: &str, port: u16) -> String {
+    format!("{}-k8s", hashed(&format!("{balancer}:{port}")))
+}
+
 /// The 28 bytes of BLAKE2b, each as one digit of base 36.
 fn hashed(text: &str) -> String {
     let digest = Blake2b::<U28>::digest(text.as_bytes());

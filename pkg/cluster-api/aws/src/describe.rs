@@ -73,8 +73,8 @@ impl Describe<'_> {
             Query::ClassicAttributes(name) => self.classic_attributes(name).await?,
             Query::ClassicTags(names) => Reply::ClassicTags(self.classic_tags(names).await?),
             Query::NetworkLoadBalancers(lookup) => self.network_balancers(lookup).await?,
-            Query::NetworkAttributes { load_balancer, target_group } => {
-                self.network_attributes(load_balancer, target_group).await?
+            Query::NetworkAttributes { load_balancer, target_groups } => {
+                self.network_attributes(load_balancer, target_groups).await?
             }
             Query::Residents(vpc) => Reply::Residents(self.residents(vpc).await?),
             Query::NetworkInterfaces(vpc) => Reply::NetworkInterfaces(self.interfaces(vpc).await?),

@@ -1,6 +1,7 @@
 //! [`read`]: an AWSCluster of either dialect as the network planner takes it. Pure. What only AWS
 //! or the planner can judge, such as ranges of subnets, is left to it.
 
+mod balancers;
 mod rules;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,6 +14,7 @@ use serde_json::Value;
 use crate::api::aws_cluster::{AwsClusterSpec, Network, Subnet};
 use crate::api::aws_identity::IdentityKind;
 use crate::api::cluster::{ClusterSpec, Endpoint};
+use balancers::Errors;
 use rules::{asks_for_more, wrong_word};
 
 /// Where a Cluster says its port.
@@ -87,6 +89,16 @@ pub(crate) fn read(spec: &AwsClusterSpec, given: &Circumstances) -> Result<Wante
     let none = Network::default();
     let network = spec.network().unwrap_or(&none);
     let vpc = network.vpc.clone().unwrap_or_default();
+    let mut refused = Vec::new();
+    let mut both = Errors { fatal: &mut errors, refused: &mut refused };
+    let owner = balancers::Owner {
+        cluster: &given.identity.cluster,
+        namespace: &given.namespace,
+        api_port: given.api_port,
+    };
+    let load_balancer = balancers::primary(spec, &owner, &mut both);
+    let secondary_load_balancer =
+        balancers::secondary(spec, load_balancer.as_ref(), &owner, &mut both);
     let endpoint_published = spec.control_plane_endpoint.as_ref().is_some_and(is_of_load_balancer);
     let read = Spec {
         identity: given.identity.clone(),
@@ -117,13 +129,15 @@ pub(crate) fn read(spec: &AwsClusterSpec, given: &Circumstances) -> Result<Wante
         group_overrides: group_overrides(network, &mut errors),
         keep_foreign_rules: given.keep_foreign_rules,
         prune_subnets: given.prune_subnets,
-        load_balancer: rules::load_balancer(spec.control_plane_load_balancer.as_ref(), &mut errors),
+        load_balancer,
+        secondary_load_balancer: secondary_load_balancer.map(Box::new),
         endpoint_published,
         allow_load_balancer_recreate: given.allow_load_balancer_recreate,
         bastion: bastion(spec, given.owner),
     };
     if errors.is_empty() {
-        Ok(Wanted { spec: read, unsupported: unsupported(spec) })
+        let unsupported = [unsupported(spec), refused].concat();
+        Ok(Wanted { spec: read, unsupported })
     } else {
         Err(errors)
     }
@@ -289,15 +303,14 @@ fn unsupported(spec: &AwsClusterSpec) -> Vec<SpecError> {
     }
     let mut found = Vec::new();
     name(&mut found, "spec", &spec.others, &[&FOR_MACHINES[..], &["partition"]].concat());
-    match &spec.control_plane_load_balancer {
-        Some(balancer) if balancer.kind.as_deref() == Some("disabled") => {
-            found.extend(rules::fields_of_disabled(balancer));
-        }
-        Some(balancer) => {
-            let for_machines = ["disableHostsRewrite"];
-            name(&mut found, "spec.controlPlaneLoadBalancer", &balancer.others, &for_machines);
-        }
-        None => {}
+    for (path, balancer) in [
+        ("spec.controlPlaneLoadBalancer", &spec.control_plane_load_balancer),
+        ("spec.secondaryControlPlaneLoadBalancer", &spec.secondary_control_plane_load_balancer),
+    ] {
+        // `disableHostsRewrite` only concerns machines, and is one of the fields of a load balancer
+        // that is disabled.
+        let others = balancer.iter().flat_map(|it| &it.others);
+        name(&mut found, path, others, &["disableHostsRewrite"]);
     }
     let Some(network) = spec.network() else { return found };
     if let Some(vpc) = &network.vpc {
@@ -308,6 +321,16 @@ fn unsupported(spec: &AwsClusterSpec) -> Vec<SpecError> {
         name(&mut found, &path, &subnet.others, &OBSERVED_OF_SUBNET);
     }
     found
+}
+
+/// An unsupported field as a condition names it: with the cause, where that is not that it is not
+/// built.
+pub(crate) fn named(field: SpecError) -> String {
+    if field.problem == NOT_BUILT {
+        field.path
+    } else {
+        format!("{}: {}", field.path, field.problem)
+    }
 }
 
 /// Unsupported fields as errors, for a cluster that has nothing on AWS yet. A plain VPC could never

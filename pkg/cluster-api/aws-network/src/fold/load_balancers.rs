@@ -4,7 +4,7 @@ use crate::action::{ElbAction, ElbV2Action};
 use crate::identity::Tags;
 use crate::load_balancers::{
     BalancerState, ClassicAttributes, ClassicLoadBalancer, HealthCheck, NetworkListener,
-    NetworkLoadBalancer, TargetGroup,
+    NetworkLoadBalancer, TargetAttributes, TargetGroup,
 };
 use crate::observed::Observed;
 use crate::outcome::Answer;
@@ -89,9 +89,9 @@ pub(super) fn fold_network(seen: &mut Observed, action: &ElbV2Action, answer: &A
         ElbV2Action::SetGroups { load_balancer, groups } => {
             seen.network.edit(load_balancer, |found| found.groups.clone_from(groups));
         }
-        ElbV2Action::CreateListener { load_balancer, port, target_group } => {
+        ElbV2Action::CreateListener { load_balancer, port, target_group, tags } => {
             let (arn, target_group) = (answer.id.clone(), target_group.clone());
-            let listener = NetworkListener { arn, port: *port, target_group };
+            let listener = NetworkListener { arn, port: *port, target_group, tags: tags.clone() };
             seen.network.edit(load_balancer, |found| found.listeners.push(listener));
         }
         ElbV2Action::DeleteListener { listener } => {
@@ -102,15 +102,16 @@ pub(super) fn fold_network(seen: &mut Observed, action: &ElbV2Action, answer: &A
         ElbV2Action::ConfigureHealthCheck { target_group, check } => {
             seen.target_groups.edit(target_group, |found| found.health_check = check.clone());
         }
-        ElbV2Action::SetPreserveClientIp { target_group, enabled } => {
-            seen.target_groups.edit(target_group, |it| it.preserve_client_ip = Some(*enabled));
+        ElbV2Action::SetTargetAttributes { target_group, attributes } => {
+            let attributes = Some(attributes.clone());
+            seen.target_groups.edit(target_group, |found| found.attributes = attributes);
         }
         ElbV2Action::DeleteTargetGroup { target_group } => seen.target_groups.remove(target_group),
     }
 }
 
 fn create_load_balancer(seen: &mut Observed, action: ElbV2Action, answer: &Answer) {
-    let ElbV2Action::Create { vpc, name, scheme, subnets, groups, tags } = action else {
+    let ElbV2Action::Create { vpc, name, scheme, subnets, groups, tags, .. } = action else {
         return;
     };
     seen.network.add(NetworkLoadBalancer {
@@ -137,8 +138,7 @@ fn create_target_group(seen: &mut Observed, action: ElbV2Action, answer: &Answer
         name,
         vpc,
         health_check: check,
-        // AWS: targets by instance id see the client's address unless told otherwise.
-        preserve_client_ip: Some(true),
+        attributes: Some(TargetAttributes::OF_AWS),
         tags,
     });
 }
@@ -147,4 +147,12 @@ fn edit_tags(seen: &mut Observed, arns: &[String], change: impl Fn(&mut Tags)) {
     let is_meant = |arn: &String| arns.contains(arn);
     seen.network.edit_where(|found| is_meant(&found.arn), |found| change(&mut found.tags));
     seen.target_groups.edit_where(|found| is_meant(&found.arn), |found| change(&mut found.tags));
+    let leads_on = |found: &NetworkLoadBalancer| found.listeners.iter().any(|it| is_meant(&it.arn));
+    seen.network.edit_where(leads_on, |found| {
+        found
+            .listeners
+            .iter_mut()
+            .filter(|it| is_meant(&it.arn))
+            .for_each(|it| change(&mut it.tags));
+    });
 }

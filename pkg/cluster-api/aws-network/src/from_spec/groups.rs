@@ -3,9 +3,12 @@
 use std::collections::BTreeMap;
 
 use super::checks::read_cidr;
-use crate::desired::{DesiredGroups, INSTANCE_PORT, OVERRIDES, RuleSource, RuleTemplate, VPC_ID};
+use crate::desired::{
+    DesiredGroups, INSTANCE_PORT, NLB_TRAFFIC, OVERRIDES, Rank, RuleSource, RuleTemplate, VPC_ID,
+};
+use crate::load_balancers::Scheme;
 use crate::rule::Role;
-use crate::spec::{CniSpec, IngressRuleSpec, LoadBalancerKind, Spec, SpecError};
+use crate::spec::{CniSpec, IngressRuleSpec, LoadBalancerKind, LoadBalancerSpec, Spec, SpecError};
 
 const EVERYBODY: &str = "0.0.0.0/0";
 
@@ -113,20 +116,32 @@ fn cni(spec: &Spec, errors: &mut Vec<SpecError>) -> Vec<RuleTemplate> {
     }
 }
 
-/// Without rules of the spec everybody; with them, also what must reach the API server from inside.
+fn balancers(spec: &Spec) -> impl Iterator<Item = (Rank, &LoadBalancerSpec)> {
+    let primary = spec.load_balancer.iter().map(|it| (Rank::Primary, it));
+    primary.chain(spec.secondary_load_balancer.as_deref().map(|it| (Rank::Secondary, it)))
+}
+
+/// Both load balancers have this group. Without rules of the spec everybody; with them, also what
+/// must reach the API server from inside.
 fn api_server_load_balancer(spec: &Spec, errors: &mut Vec<SpecError>) -> Vec<RuleTemplate> {
     let port = i32::from(spec.api_port);
-    let balancer = spec.load_balancer.as_ref();
-    let rules = balancer.map(|balancer| balancer.ingress_rules.as_slice()).unwrap_or_default();
-    if rules.is_empty() {
+    if balancers(spec).all(|(_, balancer)| balancer.ingress_rules.is_empty()) {
         let everybody = cidrs("", &[], errors);
         return vec![tcp("Kubernetes API", port, port, everybody)];
     }
-    let internal =
-        balancer.is_some_and(|balancer| balancer.scheme == crate::load_balancers::Scheme::Internal);
-    let inside = if internal { RuleSource::Vpc } else { RuleSource::NatAddresses };
-    let mut all = vec![tcp("Kubernetes API", port, port, vec![inside])];
-    all.extend(given("spec.controlPlaneLoadBalancer.ingressRules", rules, errors));
+    let inside = balancers(spec).map(|(_, balancer)| match balancer.scheme {
+        Scheme::Internal => RuleSource::Vpc,
+        Scheme::InternetFacing => RuleSource::NatAddresses,
+    });
+    let mut all = vec![tcp("Kubernetes API", port, port, inside.collect())];
+    for (rank, balancer) in balancers(spec) {
+        let mut rules = balancer.ingress_rules.clone();
+        // Upstream's default of these rules alone.
+        for rule in rules.iter_mut().filter(|rule| !rule.has_source()) {
+            rule.source_roles = vec![Role::ControlPlane];
+        }
+        all.extend(given(&format!("{}.ingressRules", rank.path()), &rules, errors));
+    }
     all
 }
 
@@ -134,18 +149,21 @@ fn api_server_load_balancer(spec: &Spec, errors: &mut Vec<SpecError>) -> Vec<Rul
 /// or with those of its clients. Traffic arrives at the port of the instance, whatever that of the
 /// listener.
 fn network_load_balancer(spec: &Spec, errors: &mut Vec<SpecError>) -> Vec<RuleTemplate> {
-    let port = i32::from(INSTANCE_PORT);
-    match &spec.load_balancer {
-        Some(balancer) if balancer.kind == LoadBalancerKind::Network => {
-            let sources = if balancer.preserve_client_ip {
-                cidrs("", &[], errors)
-            } else {
-                vec![RuleSource::Vpc]
-            };
-            vec![tcp("Kubernetes API", port, port, sources)]
-        }
-        _ => Vec::new(),
+    let mut rules = Vec::new();
+    for (_, balancer) in balancers(spec).filter(|(_, it)| it.kind == LoadBalancerKind::Network) {
+        let sources = if balancer.preserve_client_ip {
+            cidrs("", &[], errors)
+        } else {
+            vec![RuleSource::Vpc]
+        };
+        let port = i32::from(INSTANCE_PORT);
+        rules.push(tcp("Kubernetes API", port, port, sources.clone()));
+        rules.extend(balancer.listeners.iter().map(|listener| {
+            let port = i32::from(listener.port);
+            tcp(&format!("{NLB_TRAFFIC} on port {port}."), port, port, sources.clone())
+        }));
     }
+    rules
 }
 
 fn given(path: &str, rules: &[IngressRuleSpec], errors: &mut Vec<SpecError>) -> Vec<RuleTemplate> {

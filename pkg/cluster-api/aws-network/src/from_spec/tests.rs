@@ -8,6 +8,8 @@ use crate::spec::{
     LoadBalancerSpec,
 };
 
+mod balancers;
+
 fn subnet(zone: &str, cidr: &str, is_public: bool) -> SubnetSpec {
     SubnetSpec {
         cidr_block: Some(cidr.to_owned()),
@@ -54,7 +56,9 @@ fn spec() -> Spec {
             additional_groups: Vec::new(),
             ingress_rules: Vec::new(),
             preserve_client_ip: false,
+            listeners: Vec::new(),
         }),
+        secondary_load_balancer: None,
         endpoint_published: false,
         allow_load_balancer_recreate: false,
         bastion: None,

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use crate::action::{Action, ElbV2Action};
 use crate::desired::DesiredLoadBalancer;
 use crate::identity::{Ownership, Tags};
 use crate::load_balancers::Scheme;
-use crate::memory::{Absence, LogicalId};
+use crate::memory::Absence;
 use crate::plan::{Part, Plan, Reason, Situation};
-use crate::query::{Lookup, Query};
+use crate::query::Query;
 use crate::tags::difference;
 use crate::vpc::Home;
 
@@ -24,6 +25,8 @@ pub(super) struct Site {
 
 /// The input of a plan for the load balancer.
 pub(super) struct Input<'a> {
+    /// The part of the cluster that the load balancer is.
+    pub(super) part: Part,
     pub(super) situation: &'a Situation<'a>,
     pub(super) home: &'a Home<'a>,
     pub(super) wanted: &'a DesiredLoadBalancer,
@@ -35,7 +38,7 @@ impl Input<'_> {
     /// (`rule:a-published-endpoint-is-not-replaced`).
     pub(super) fn may_be_made(&self, plan: &mut Plan) -> bool {
         let Self { situation, wanted, .. } = self;
-        let absence = situation.memory.absence(&LogicalId::LoadBalancer, situation.now);
+        let absence = situation.memory.absence(&wanted.logical_id(), situation.now);
         if wanted.may_be_created || absence != Absence::Certain {
             return true;
         }
@@ -45,13 +48,14 @@ impl Input<'_> {
              aws.cluster.x-k8s.io/allow-lb-recreate=true to create it",
             wanted.name
         );
-        plan.problem(Part::LoadBalancer, Reason::LoadBalancerMissing, message);
+        plan.problem(self.part, Reason::LoadBalancerMissing, message);
         false
     }
 
     /// Whether a load balancer of our name is ours; otherwise that is the problem, for names are
     /// unique in an account.
-    pub(super) fn is_ours(&self, vpc: &str, ownership: Ownership, plan: &mut Plan) -> bool {
+    pub(super) fn is_ours(&self, vpc: &str, tags: &Tags, id: &str, plan: &mut Plan) -> bool {
+        let ownership = self.situation.ownership(tags, id, &self.wanted.logical_id());
         let is_ours = ownership == Ownership::Ours && vpc == self.home.id;
         if !is_ours {
             let (cluster, name) = (&self.situation.identity().cluster, &self.wanted.name);
@@ -59,7 +63,7 @@ impl Input<'_> {
                 "a load balancer in {vpc} that does not belong to cluster {cluster} has the name \
                  {name}"
             );
-            plan.problem(Part::LoadBalancer, Reason::OwnershipConflict, message);
+            plan.problem(self.part, Reason::OwnershipConflict, message);
         }
         is_ours
     }
@@ -70,19 +74,15 @@ impl Input<'_> {
                 "the scheme of load balancer {} cannot change; the spec has another scheme",
                 self.wanted.name
             );
-            plan.problem(Part::LoadBalancer, Reason::Immutable, message);
+            plan.problem(self.part, Reason::Immutable, message);
         }
     }
 
     pub(super) fn await_name(&self, dns_name: &str, look: Query, plan: &mut Plan) {
         if dns_name.is_empty() {
             let what = format!("load balancer {} has no DNS name yet", self.wanted.name);
-            plan.wait(Part::LoadBalancer, what, DNS_NAME, look);
+            plan.wait(self.part, what, DNS_NAME, look);
         }
-    }
-
-    pub(super) fn lookup(&self) -> Lookup {
-        Lookup { names: vec![self.wanted.name.clone()], vpc: None }
     }
 
     pub(super) fn tags(&self) -> Tags {
@@ -92,6 +92,20 @@ impl Input<'_> {
     /// Tags to set, and keys to remove.
     pub(super) fn tag_drift(&self, present: &Tags) -> (Tags, Vec<String>) {
         difference(present, &self.tags(), &self.situation.desired.retired_tags)
+    }
+
+    /// Corrects the tags of a resource of the second generation.
+    pub(super) fn repair_tags(&self, arn: &str, present: &Tags, plan: &mut Plan) {
+        let (tags, keys) = self.tag_drift(present);
+        let arns = || vec![arn.to_owned()];
+        if !tags.is_empty() {
+            let add = ElbV2Action::AddTags { arns: arns(), tags };
+            plan.act(self.part, Action::ElbV2(add));
+        }
+        if !keys.is_empty() {
+            let remove = ElbV2Action::RemoveTags { arns: arns(), keys };
+            plan.act(self.part, Action::ElbV2(remove));
+        }
     }
 }
 

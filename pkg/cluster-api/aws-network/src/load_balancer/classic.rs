@@ -7,14 +7,18 @@ use crate::desired::{DesiredLoadBalancer, INSTANCE_PORT};
 use crate::load_balancers::{ClassicAttributes, ClassicListener, ClassicLoadBalancer};
 use crate::memory::LogicalId;
 use crate::plan::{Part, Plan, Situation};
-use crate::query::Query;
+use crate::query::{Lookup, Query};
 
 /// Upstream's limit for idle connections, in seconds: watches are quiet for minutes.
 const IDLE_TIMEOUT: u32 = 600;
 
+pub(crate) fn lookup(wanted: &DesiredLoadBalancer) -> Lookup {
+    Lookup { names: vec![wanted.name.clone()], vpc: None }
+}
+
 pub(super) fn plan(input: &Input<'_>, plan: &mut Plan) {
-    let Input { situation, home, wanted, site } = input;
-    let look = Query::ClassicLoadBalancers(input.lookup());
+    let Input { situation, home, wanted, site, .. } = input;
+    let look = Query::ClassicLoadBalancers(lookup(wanted));
     if situation.observed.classic.get().is_none() {
         plan.read(look);
         return;
@@ -45,8 +49,7 @@ pub(super) fn plan(input: &Input<'_>, plan: &mut Plan) {
         input.await_name(&found.dns_name, look, plan);
         return;
     };
-    let ownership = situation.identity().ownership(tags, is_recorded);
-    if input.is_ours(&found.vpc, ownership, plan) {
+    if input.is_ours(&found.vpc, tags, &wanted.name, plan) {
         let (tags, keys) = input.tag_drift(tags);
         if !tags.is_empty() {
             act(ElbAction::AddTags { name: wanted.name.clone(), tags }, plan);

@@ -1,6 +1,6 @@
 use super::*;
 use crate::action::ElbV2Action;
-use crate::{BastionLaunch, Scheme, Tags, Target};
+use crate::{BastionLaunch, LogicalId, Scheme, Tags, Target};
 
 /// A write of each kind, by what a code may mean to it.
 fn writes() -> [(&'static str, Action); 9] {
@@ -15,6 +15,7 @@ fn writes() -> [(&'static str, Action); 9] {
         tags: tags(),
     };
     let balancer = ElbV2Action::Create {
+        logical: LogicalId::LoadBalancer,
         vpc: id(),
         name: id(),
         scheme: Scheme::Internal,

@@ -50,9 +50,8 @@ pub(crate) struct World {
 fn calls(query: &Query) -> usize {
     match query {
         // Where there is no load balancer: load balancers and target groups by name.
-        Query::NetworkLoadBalancers(_)
-        | Query::VpcAttributes(_)
-        | Query::NetworkAttributes { .. } => 2,
+        Query::NetworkLoadBalancers(_) | Query::VpcAttributes(_) => 2,
+        Query::NetworkAttributes { target_groups, .. } => 1 + target_groups.len(),
         _ => 1,
     }
 }

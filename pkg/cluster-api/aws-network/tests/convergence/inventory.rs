@@ -164,8 +164,12 @@ fn balancers(cloud: &Cloud, names: &BTreeMap<String, String>) -> Vec<String> {
         ));
     }
     for found in cloud.network.all() {
-        let listeners: Vec<_> =
-            found.listeners.iter().map(|one| (one.port, name(names, &one.target_group))).collect();
+        let mut listeners: Vec<_> = found
+            .listeners
+            .iter()
+            .map(|one| (one.port, name(names, &one.target_group), words(&one.tags)))
+            .collect();
+        listeners.sort();
         lines.push(format!(
             "nlb {} {:?} {:?} cross-zone {:?} {listeners:?} in {:?} with {:?} {}",
             found.name,
@@ -179,10 +183,10 @@ fn balancers(cloud: &Cloud, names: &BTreeMap<String, String>) -> Vec<String> {
     }
     for found in cloud.target_groups.all() {
         lines.push(format!(
-            "target group {} {:?} preserves {:?} {}",
+            "target group {} {:?} {:?} {}",
             found.name,
             found.health_check,
-            found.preserve_client_ip,
+            found.attributes,
             words(&found.tags)
         ));
     }

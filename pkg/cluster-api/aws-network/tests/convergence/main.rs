@@ -13,6 +13,8 @@
 //! | `histories` | random specs, faults, stale reads and refusals |
 //! | `states` | states that calls of others can lead to, with a second cluster of the same name |
 //! | `mirrored` | specs with the ids of what was made |
+//! | `listeners` | additional listeners of a network load balancer |
+//! | `secondary` | the secondary load balancer |
 //! | `policies`, `drift`, `adoption`, `foreign`, `refused` | what else must hold |
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 #![allow(clippy::print_stdout, reason = "a table of results is shown with --nocapture")]
@@ -27,10 +29,12 @@ mod forecasts;
 mod foreign;
 mod histories;
 mod inventory;
+mod listeners;
 mod mirrored;
 mod owned;
 mod ownership;
 mod policies;
 mod refused;
+mod secondary;
 mod states;
 mod store;

@@ -175,8 +175,12 @@ fn upstreams_network() -> (World, Spec) {
     let extra = TargetGroup { arn: arn.clone(), name: "additional-listener-1".to_owned(), ..api };
     world.cloud.target_groups.put(&arn, now, extra);
     let balancer = world.cloud.network.all().remove(0).arn;
-    let listener =
-        NetworkListener { arn: "arn:listener-extra".to_owned(), port: 9345, target_group: arn };
+    let listener = NetworkListener {
+        arn: "arn:listener-extra".to_owned(),
+        port: 9345,
+        target_group: arn,
+        tags: Tags::new(),
+    };
     world.cloud.network.edit(&balancer, now, |it| it.listeners.push(listener));
     as_upstream_made_it(&mut world.cloud);
     world.cloud.advance(1);
@@ -229,7 +233,7 @@ fn listeners_of_others_stay_and_one_on_our_port_is_a_conflict() {
     let mut elsewhere = world.clone();
     world.cloud.network.edit(&balancer.arn, now, |it| {
         let (arn, target_group) = ("arn:listener-theirs".to_owned(), "arn:tg-theirs".to_owned());
-        it.listeners.push(NetworkListener { arn, port: 8443, target_group });
+        it.listeners.push(NetworkListener { arn, port: 8443, target_group, tags: Tags::new() });
     });
     let (_, rest) = world.run_later(&present(&spec));
     assert_eq!((rest, world.writes), (Rest::Reached, Vec::new()));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use aws_network::{
     BalancerState, HealthCheck, Lookup, NetworkListener, NetworkLoadBalancer, Reply, Scheme, Tags,
-    TargetGroup,
+    TargetAttributes, TargetGroup,
 };
 use aws_sdk_elasticloadbalancingv2::operation::describe_load_balancers::builders::DescribeLoadBalancersFluentBuilder;
 use aws_sdk_elasticloadbalancingv2::types::{self, LoadBalancerSchemeEnum, LoadBalancerStateEnum};
@@ -13,6 +13,9 @@ use super::answers::{Flaws, balancer_pages, one, tags_of_elbv2};
 use super::classic::UNCHECKED;
 use super::{Describe, required};
 use crate::call::{AwsError, Call};
+use crate::perform::network_balancers::{
+    DRAINING_INTERVAL, PRESERVE_CLIENT_IP, TERMINATES_CONNECTIONS,
+};
 
 /// ARNs that fit in one DescribeTags.
 const ARNS: usize = 20;
@@ -31,11 +34,17 @@ impl Describe<'_> {
         let listeners = balancers.iter().flat_map(|(balancer, _)| &balancer.listeners);
         let used = listeners.map(|listener| listener.target_group.clone()).collect();
         let mut groups = self.target_groups(lookup, used).await?;
-        let arns = balancers.iter().map(|(balancer, _)| &balancer.arn);
+        let arns = balancers.iter().flat_map(|(balancer, _)| {
+            let listeners = balancer.listeners.iter().map(|listener| &listener.arn);
+            std::iter::once(&balancer.arn).chain(listeners)
+        });
         let arns = arns.chain(groups.iter().map(|(group, _)| &group.arn)).cloned().collect();
         let mut tags = self.tags_of_arns(arns).await?;
         for (balancer, _) in &mut balancers {
             balancer.tags = tags.remove(&balancer.arn).unwrap_or_default();
+            for listener in &mut balancer.listeners {
+                listener.tags = tags.remove(&listener.arn).unwrap_or_default();
+            }
         }
         for (group, _) in &mut groups {
             group.tags = tags.remove(&group.arn).unwrap_or_default();
@@ -128,7 +137,7 @@ impl Describe<'_> {
     pub(super) async fn network_attributes(
         self,
         load_balancer: &str,
-        target_group: &str,
+        target_groups: &[String],
     ) -> Result<Reply, AwsError> {
         let (elbv2, region) = (self.region.elbv2(), self.region);
         let request = elbv2.describe_load_balancer_attributes().load_balancer_arn(load_balancer);
@@ -136,17 +145,29 @@ impl Describe<'_> {
         let answer = one(region, call, || request.clone().send()).await?;
         let mut all = answer.attributes.into_iter().flatten().map(|one| (one.key, one.value));
         let cross_zone = all.any(|one| is_set(one, "load_balancing.cross_zone.enabled"));
-        let request = elbv2.describe_target_group_attributes().target_group_arn(target_group);
-        let call = Call::balancer_read("DescribeTargetGroupAttributes");
-        let answer = one(region, call, || request.clone().send()).await?;
-        let mut all = answer.attributes.into_iter().flatten().map(|one| (one.key, one.value));
-        let preserve_client_ip = all.any(|one| is_set(one, "preserve_client_ip.enabled"));
-        Ok(Reply::NetworkAttributes {
-            load_balancer: load_balancer.to_owned(),
-            cross_zone,
-            target_group: target_group.to_owned(),
-            preserve_client_ip,
-        })
+        let mut found = Vec::new();
+        for target_group in target_groups {
+            let request = elbv2.describe_target_group_attributes().target_group_arn(target_group);
+            let call = Call::balancer_read("DescribeTargetGroupAttributes");
+            let answer = one(region, call, || request.clone().send()).await?;
+            let all = answer.attributes.unwrap_or_default();
+            found.push((target_group.clone(), target_attributes(&all)));
+        }
+        let load_balancer = load_balancer.to_owned();
+        Ok(Reply::NetworkAttributes { load_balancer, cross_zone, target_groups: found })
+    }
+}
+
+/// An attribute that is not in an answer is off, or zero.
+fn target_attributes(all: &[types::TargetGroupAttribute]) -> TargetAttributes {
+    let value = |key: &str| {
+        let found = all.iter().find(|one| one.key.as_deref() == Some(key));
+        found.and_then(|one| one.value.as_deref()).unwrap_or_default()
+    };
+    TargetAttributes {
+        preserve_client_ip: value(PRESERVE_CLIENT_IP) == "true",
+        terminates_connections: value(TERMINATES_CONNECTIONS) == "true",
+        draining_interval: value(DRAINING_INTERVAL).parse().unwrap_or_default(),
     }
 }
 
@@ -191,6 +212,7 @@ fn listener(found: types::Listener) -> Result<NetworkListener, AwsError> {
         arn: required(found.listener_arn, "ARN of a listener")?,
         port: required(port, "port of a listener")?,
         target_group: actions.find_map(|action| action.target_group_arn).unwrap_or_default(),
+        tags: Tags::new(),
     })
 }
 
@@ -258,7 +280,7 @@ fn target_group(found: types::TargetGroup) -> (TargetGroup, Flaws) {
         name: flaws.needed(found.target_group_name, "name of a target group", String::new()),
         vpc: found.vpc_id.unwrap_or_default(),
         health_check,
-        preserve_client_ip: None,
+        attributes: None,
         tags: Tags::new(),
     };
     (group, flaws)

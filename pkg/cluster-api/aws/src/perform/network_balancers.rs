@@ -1,6 +1,6 @@
 //! Load balancers of the second generation.
 
-use aws_network::{Answer, ElbV2Action, Scheme, Tags};
+use aws_network::{Answer, ElbV2Action, Scheme, Tags, TargetAttributes};
 use aws_sdk_elasticloadbalancingv2::Client;
 use aws_sdk_elasticloadbalancingv2::types::{
     Action, ActionTypeEnum, LoadBalancerAttribute, LoadBalancerSchemeEnum, LoadBalancerTypeEnum,
@@ -9,6 +9,13 @@ use aws_sdk_elasticloadbalancingv2::types::{
 
 use super::{Performed, done, made, unbuildable};
 use crate::call::AwsError;
+
+/// Keys of the attributes of a target group.
+pub(crate) const PRESERVE_CLIENT_IP: &str = "preserve_client_ip.enabled";
+pub(crate) const TERMINATES_CONNECTIONS: &str =
+    "target_health_state.unhealthy.connection_termination.enabled";
+pub(crate) const DRAINING_INTERVAL: &str =
+    "target_health_state.unhealthy.draining_interval_seconds";
 
 /// The health check of a target group, which two calls set.
 macro_rules! with_health_check {
@@ -43,17 +50,18 @@ pub(crate) async fn perform(elbv2: &Client, action: &ElbV2Action) -> Performed {
                 found.map(|found| (found.load_balancer_arn, found.dns_name)).unwrap_or_default();
             Ok(Answer { dns_name, ..made(arn, "ARN of the load balancer")? })
         }
-        ElbV2Action::CreateTargetGroup { vpc, name, port, check, tags } => {
+        ElbV2Action::CreateTargetGroup { vpc, name, port, check, tags, .. } => {
             let call = elbv2.create_target_group().name(name).vpc_id(vpc).port(i32::from(*port));
             let call = call.protocol(ProtocolEnum::Tcp).target_type(TargetTypeEnum::Instance);
             let call = with_health_check!(call, check).set_tags(Some(tag_list(tags)));
             let found = call.send().await?.target_groups.into_iter().flatten().next();
             made(found.and_then(|found| found.target_group_arn), "ARN of the target group")
         }
-        ElbV2Action::CreateListener { load_balancer, port, target_group } => {
+        ElbV2Action::CreateListener { load_balancer, port, target_group, tags } => {
             let call = elbv2.create_listener().load_balancer_arn(load_balancer);
             let call = call.port(i32::from(*port)).protocol(ProtocolEnum::Tcp);
-            let call = call.default_actions(forward_to(target_group));
+            let call =
+                call.default_actions(forward_to(target_group)).set_tags(Some(tag_list(tags)));
             let found = call.send().await?.listeners.into_iter().flatten().next();
             made(found.and_then(|found| found.listener_arn), "ARN of the listener")
         }
@@ -76,12 +84,17 @@ pub(crate) async fn perform(elbv2: &Client, action: &ElbV2Action) -> Performed {
             let call = elbv2.set_security_groups().load_balancer_arn(load_balancer);
             done(call.set_security_groups(Some(groups.clone())).send().await)
         }
-        ElbV2Action::SetPreserveClientIp { target_group, enabled } => {
-            let attribute = TargetGroupAttribute::builder()
-                .key("preserve_client_ip.enabled")
-                .value(enabled.to_string());
+        ElbV2Action::SetTargetAttributes { target_group, attributes } => {
+            let TargetAttributes { preserve_client_ip, terminates_connections, draining_interval } =
+                attributes;
+            let pairs = [
+                (PRESERVE_CLIENT_IP, preserve_client_ip.to_string()),
+                (TERMINATES_CONNECTIONS, terminates_connections.to_string()),
+                (DRAINING_INTERVAL, draining_interval.to_string()),
+            ];
+            let pair = |(key, value)| TargetGroupAttribute::builder().key(key).value(value).build();
             let call = elbv2.modify_target_group_attributes().target_group_arn(target_group);
-            done(call.attributes(attribute.build()).send().await)
+            done(call.set_attributes(Some(pairs.map(pair).to_vec())).send().await)
         }
         ElbV2Action::DeleteListener { listener } => {
             done(elbv2.delete_listener().listener_arn(listener).send().await)

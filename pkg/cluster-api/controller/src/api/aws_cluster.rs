@@ -50,6 +50,9 @@ pub(crate) struct AwsClusterSpec {
     pub(crate) network_spec: Option<Network>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) control_plane_load_balancer: Option<LoadBalancer>,
+    /// A second load balancer of the API server, which is not its endpoint.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) secondary_control_plane_load_balancer: Option<LoadBalancer>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) bastion: Option<Bastion>,
     /// The identity whose credentials are used.
@@ -200,7 +203,32 @@ pub(crate) struct LoadBalancer {
     /// Instances see the address of the client.
     #[serde(rename = "preserveClientIP", skip_serializing_if = "Option::is_none")]
     pub(crate) preserve_client_ip: Option<bool>,
+    /// More ports of a network load balancer.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) additional_listeners: Vec<AdditionalListener>,
+    /// `ipv4` or `ipv6`.
+    #[serde(rename = "targetGroupIPType", skip_serializing_if = "Option::is_none")]
+    pub(crate) target_group_ip_type: Option<String>,
     /// Other fields of upstream; `aws_spec::unsupported` lists those without effect.
+    #[serde(flatten)]
+    pub(crate) others: BTreeMap<String, Value>,
+}
+
+/// A port of a network load balancer, with a target group of its own.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(crate) struct AdditionalListener {
+    pub(crate) port: i64,
+    /// `TCP`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) protocol: Option<String>,
+    /// `ipv4` or `ipv6`.
+    #[serde(rename = "targetGroupIPType", skip_serializing_if = "Option::is_none")]
+    pub(crate) target_group_ip_type: Option<String>,
+    /// How an instance is asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) health_check: Option<HealthCheck>,
+    /// Other fields, which are kept.
     #[serde(flatten)]
     pub(crate) others: BTreeMap<String, Value>,
 }
@@ -208,6 +236,12 @@ pub(crate) struct LoadBalancer {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct HealthCheck {
+    /// Of an additional listener: `TCP`, `HTTP` or `HTTPS`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) protocol: Option<String>,
+    /// Of an additional listener: the port that is asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) port: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) path: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]

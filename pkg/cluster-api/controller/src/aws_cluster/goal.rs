@@ -7,7 +7,7 @@ use objects::{Object, ObjectMeta};
 
 use super::owner::Owner;
 use super::stored_memory;
-use crate::api::aws_cluster::AwsCluster;
+use crate::api::aws_cluster::{AwsCluster, AwsClusterSpec, LoadBalancer};
 use crate::api::cluster::Cluster;
 use crate::api::{
     ABANDON_ANNOTATION, ADOPT_ANNOTATION, APPLIED_TAGS_ANNOTATION, CNI_ANNOTATION,
@@ -23,7 +23,7 @@ pub(super) struct Wanted {
     pub(super) desired: Desired,
     /// Port of the API server as clients see it.
     pub(super) api_port: u16,
-    /// Fields that are set and not acted upon, by path.
+    /// Fields that are set and not acted upon, by path, with the cause.
     pub(super) unsupported: Vec<String>,
 }
 
@@ -72,7 +72,7 @@ pub(super) fn present(
     if !was_begun(object) {
         aws_spec::refuse_unsupported(&read.unsupported)?;
     }
-    let mut unsupported: Vec<_> = read.unsupported.into_iter().map(|it| it.path).collect();
+    let mut unsupported: Vec<_> = read.unsupported.into_iter().map(aws_spec::named).collect();
     if wanted_port != api_port && aws_spec::names_port(&cluster.body.spec) {
         let fact = format!("{PORT_OF_CLUSTER} (the published endpoint has port {api_port})");
         unsupported.push(fact);
@@ -102,8 +102,8 @@ fn published_port(object: &Object<AwsCluster>) -> Option<u16> {
 pub(super) fn absent(object: &Object<AwsCluster>, cluster: &str, options: &AwsOptions) -> Removal {
     let (metadata, spec) = (&object.metadata, &object.body.spec);
     let namespace = metadata.namespace().unwrap_or_default();
-    let named = spec.control_plane_load_balancer.as_ref().and_then(|it| it.name.clone());
-    let mut names: Vec<_> = named.into_iter().filter(|name| !name.is_empty()).collect();
+    let named = balancers(spec).filter_map(|it| it.name.clone());
+    let mut names: Vec<_> = named.filter(|name| !name.is_empty()).collect();
     // Upstream's names of a classic one, and of a network load balancer.
     names.push(load_balancer_name(cluster));
     names.push(load_balancer_name(&format!("{namespace}-{cluster}")));
@@ -121,13 +121,16 @@ pub(super) fn absent(object: &Object<AwsCluster>, cluster: &str, options: &AwsOp
     }
 }
 
+fn balancers(spec: &AwsClusterSpec) -> impl Iterator<Item = &LoadBalancer> {
+    spec.control_plane_load_balancer.iter().chain(&spec.secondary_control_plane_load_balancer)
+}
+
 /// Security groups that the spec names: they are the user's.
 fn named_groups(object: &Object<AwsCluster>) -> BTreeSet<String> {
     let spec = &object.body.spec;
     let network = spec.network().into_iter();
     let overrides = network.flat_map(|it| it.security_group_overrides.values());
-    let balancer = spec.control_plane_load_balancer.iter();
-    let of_balancer = balancer.flat_map(|it| &it.additional_security_groups);
+    let of_balancer = balancers(spec).flat_map(|it| &it.additional_security_groups);
     overrides.chain(of_balancer).cloned().collect()
 }
 

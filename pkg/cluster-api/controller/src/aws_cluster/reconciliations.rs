@@ -104,11 +104,15 @@ impl Reconciliations {
             return Turn::Go(Box::new(Reconciliation::new(goal.clone(), stored())));
         };
         let is_same = resting.goal == *goal;
+        let is_content = is_same || differs_in_publication(&resting.goal, goal);
         if !is_same {
-            let memory = resting.reconciliation.memory().clone();
+            let mut memory = resting.reconciliation.memory().clone();
+            if !is_content {
+                // The spec may ask for attributes that only a deep look shows.
+                memory.deep_checked = None;
+            }
             resting.reconciliation = Reconciliation::new(goal.clone(), memory);
         }
-        let is_content = is_same || differs_in_publication(&resting.goal, goal);
         let mut left = resting.due.saturating_duration_since(Instant::now());
         if !is_content || now_anyway {
             // Not at rest: what was reserved is free again.

@@ -259,7 +259,11 @@ impl Findings {
             nat_mode: is_managed.then(|| desired.nat.word()),
             network: has_groups.then(|| NetworkStatus {
                 security_groups: groups(desired, observed).into_iter().collect(),
-                api_server_elb: balancer(desired, observed),
+                api_server_elb: balancer(desired.load_balancer.as_ref(), observed),
+                secondary_api_server_elb: balancer(
+                    desired.secondary_load_balancer.as_ref(),
+                    observed,
+                ),
                 nat_gateways_ips: seen.nat_addresses.iter().map(ToString::to_string).collect(),
             }),
             knows_bastions: observed.bastions.get().is_some(),
@@ -302,8 +306,8 @@ fn groups(desired: &Desired, observed: &Observed) -> Map<String, Value> {
     groups
 }
 
-fn balancer(desired: &Desired, observed: &Observed) -> Option<Value> {
-    let DesiredLoadBalancer { kind, name, .. } = desired.load_balancer.as_ref()?;
+fn balancer(desired: Option<&DesiredLoadBalancer>, observed: &Observed) -> Option<Value> {
+    let DesiredLoadBalancer { kind, name, .. } = desired?;
     match kind {
         LoadBalancerKind::Classic => {
             let found = observed.classic.of_id(name)?;

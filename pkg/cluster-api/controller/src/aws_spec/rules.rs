@@ -1,12 +1,10 @@
-//! Ingress rules of security groups and the load balancer of the API server, as the spec of an
-//! AWSCluster states them; which fields of upstream ask for what is not built.
+//! Ingress rules of security groups, as the spec of an AWSCluster states them; which fields of
+//! upstream ask for what is not built.
 
-use aws_network::{
-    HealthCheckSpec, IngressRuleSpec, LoadBalancerKind, LoadBalancerSpec, Role, Scheme, SpecError,
-};
+use aws_network::{IngressRuleSpec, Role, SpecError};
 use serde_json::Value;
 
-use crate::api::aws_cluster::{IngressRule, LoadBalancer};
+use crate::api::aws_cluster::IngressRule;
 
 /// The roles that a spec may name.
 pub(super) const ROLES: &str = "bastion, node, controlplane, apiserver-lb or lb";
@@ -53,94 +51,6 @@ pub(super) fn role(name: &str) -> Option<Role> {
         "apiserver-lb" => Some(Role::ApiServerLb),
         "lb" => Some(Role::Lb),
         _ => None,
-    }
-}
-
-const PATH: &str = "spec.controlPlaneLoadBalancer";
-
-/// `None` where the endpoint is given from outside.
-pub(super) fn load_balancer(
-    said: Option<&LoadBalancer>,
-    errors: &mut Vec<SpecError>,
-) -> Option<LoadBalancerSpec> {
-    let none = LoadBalancer::default();
-    let said = said.unwrap_or(&none);
-    let kind = match said.kind.as_deref() {
-        None | Some("classic") => LoadBalancerKind::Classic,
-        Some("nlb") => LoadBalancerKind::Network,
-        Some("disabled") => return None,
-        Some(other @ ("alb" | "elb")) => {
-            let problem = format!("{other:?} cannot forward TCP; use classic, nlb or disabled");
-            errors.push(SpecError::new(format!("{PATH}.loadBalancerType"), problem));
-            return None;
-        }
-        Some(other) => {
-            let path = format!("{PATH}.loadBalancerType");
-            errors.push(wrong_word(&path, other, "classic, nlb or disabled"));
-            return None;
-        }
-    };
-    Some(LoadBalancerSpec {
-        kind,
-        name: said.name.clone().filter(|name| !name.is_empty()),
-        scheme: scheme(said, errors),
-        subnets: said.subnets.clone(),
-        cross_zone: said.cross_zone_load_balancing.unwrap_or_default(),
-        health_check: health_check(said),
-        additional_groups: said.additional_security_groups.clone(),
-        ingress_rules: ingress_rules(
-            "spec.controlPlaneLoadBalancer.ingressRules",
-            &said.ingress_rules,
-            errors,
-        ),
-        preserve_client_ip: said.preserve_client_ip.unwrap_or_default(),
-    })
-}
-
-/// Fields that say how a load balancer is made, where none is made. Upstream refuses them, too.
-pub(super) fn fields_of_disabled(said: &LoadBalancer) -> Vec<SpecError> {
-    const FIELDS: [&str; 10] = [
-        "name",
-        "crossZoneLoadBalancing",
-        "subnets",
-        "healthCheckProtocol",
-        "additionalSecurityGroups",
-        "additionalListeners",
-        "ingressRules",
-        "preserveClientIP",
-        "disableHostsRewrite",
-        "targetGroupIPType",
-    ];
-    let fields = serde_json::to_value(said).unwrap_or_default();
-    let is_set = |field: &&str| fields.get(*field).is_some_and(|it| asks_for_more(field, it));
-    let problem = "must be empty when loadBalancerType is disabled";
-    let error = |field| SpecError::new(format!("{PATH}.{field}"), problem);
-    FIELDS.into_iter().filter(is_set).map(error).collect()
-}
-
-/// Upstream's v1alpha2 writes `Internet-facing`.
-fn scheme(said: &LoadBalancer, errors: &mut Vec<SpecError>) -> Scheme {
-    let scheme = said.scheme.as_deref().unwrap_or("internet-facing");
-    match &*scheme.to_ascii_lowercase() {
-        "internet-facing" => Scheme::InternetFacing,
-        "internal" => Scheme::Internal,
-        _ => {
-            let right = "internet-facing or internal";
-            errors.push(wrong_word(&format!("{PATH}.scheme"), scheme, right));
-            Scheme::InternetFacing
-        }
-    }
-}
-
-fn health_check(said: &LoadBalancer) -> HealthCheckSpec {
-    let check = said.health_check.clone().unwrap_or_default();
-    HealthCheckSpec {
-        protocol: said.health_check_protocol.clone(),
-        path: check.path,
-        interval: check.interval_seconds,
-        timeout: check.timeout_seconds,
-        healthy: check.threshold_count,
-        unhealthy: check.unhealthy_threshold_count,
     }
 }
 

@@ -4,6 +4,8 @@ use serde_json::{Value, json};
 use super::*;
 use crate::api::aws_cluster::AwsCluster;
 
+mod balancers;
+
 fn given(owner: Dialect) -> Circumstances {
     Circumstances {
         identity: Identity {
@@ -155,19 +157,17 @@ fn fields_of_upstream_that_are_not_acted_upon_are_named_and_those_it_only_writes
 fn fields_of_upstream_outside_of_the_network_are_kept_and_refused_where_they_change_what_is_made() {
     let spec = json!({"region": "cn-north-1", "partition": "aws-cn", "imageLookupOrg": "1",
         "imageLookupFormat": "f", "imageLookupBaseOS": "ubuntu", "s3Bucket": {"name": "b"},
-        "secondaryControlPlaneLoadBalancer": {"scheme": "internal"},
+        "secondaryControlPlaneLoadBalancer": {"name": "s", "scheme": "internal"},
         "network": {"vpc": {"carrierGatewayId": "cagw-1"}},
         "controlPlaneLoadBalancer": {"loadBalancerType": "nlb", "disableHostsRewrite": true,
             "targetGroupIPType": "ipv6", "additionalListeners": [{"port": 8443}]}});
     let errors = refuse_unsupported(&wanted(spec.clone(), NEWER).unwrap().unsupported).unwrap_err();
     let messages: Vec<_> = errors.iter().map(ToString::to_string).collect();
     let refused = [
-        "s3Bucket",
-        "secondaryControlPlaneLoadBalancer",
-        "controlPlaneLoadBalancer.additionalListeners",
-        "controlPlaneLoadBalancer.targetGroupIPType",
+        "s3Bucket: not supported yet",
+        "controlPlaneLoadBalancer.targetGroupIPType: ipv6 requires vpc.ipv6",
     ]
-    .map(|field| format!("cannot use spec.{field}: not supported yet"));
+    .map(|rest| format!("cannot use spec.{rest}"));
     assert_eq!(messages, refused);
     let read: AwsClusterSpec = serde_json::from_value(spec.clone()).unwrap();
     assert_eq!(serde_json::to_value(read).unwrap(), spec, "nothing is lost");
@@ -300,6 +300,14 @@ fn filled(schema: &Value) -> Value {
     }
 }
 
+/// Fields of load balancers that are named when they are set, by their place in the spec.
+const OF_BALANCERS: [&str; 4] = [
+    "/controlPlaneLoadBalancer/targetGroupIPType",
+    "/controlPlaneLoadBalancer/additionalListeners/0/targetGroupIPType",
+    "/secondaryControlPlaneLoadBalancer/targetGroupIPType",
+    "/secondaryControlPlaneLoadBalancer/additionalListeners/0/targetGroupIPType",
+];
+
 #[test]
 fn each_field_of_upstream_is_kept_and_acted_upon_or_named_or_known_to_change_nothing() {
     const UPSTREAM: &str =
@@ -308,14 +316,25 @@ fn each_field_of_upstream_is_kept_and_acted_upon_or_named_or_known_to_change_not
     for version in crd["spec"]["versions"].as_array().unwrap() {
         let schema = &version["schema"]["openAPIV3Schema"]["properties"]["spec"];
         let mut spec = filled(schema);
-        spec["controlPlaneLoadBalancer"]["loadBalancerType"] = json!("nlb");
+        for (balancer, scheme) in [
+            ("controlPlaneLoadBalancer", "internet-facing"),
+            ("secondaryControlPlaneLoadBalancer", "internal"),
+        ] {
+            let fields = spec.get_mut(balancer).and_then(Value::as_object_mut);
+            let Some(fields) = fields else { continue };
+            fields.insert("loadBalancerType".to_owned(), json!("nlb"));
+            fields.insert("scheme".to_owned(), json!(scheme));
+            fields.insert("name".to_owned(), json!(balancer));
+        }
         let read: AwsClusterSpec = serde_json::from_value(spec.clone()).unwrap();
         assert_eq!(serde_json::to_value(&read).unwrap(), spec, "nothing is lost");
         let network = read.network.as_ref().unwrap();
         let balancer = read.control_plane_load_balancer.as_ref().unwrap();
+        let second = read.secondary_control_plane_load_balancer.clone().unwrap_or_default();
         let levels = [
             ("spec", &read.others),
             ("spec.controlPlaneLoadBalancer", &balancer.others),
+            ("spec.secondaryControlPlaneLoadBalancer", &second.others),
             ("spec.network.vpc", &network.vpc.as_ref().unwrap().others),
             ("spec.network.subnets[0]", &network.subnets[0].others),
         ];
@@ -331,8 +350,18 @@ fn each_field_of_upstream_is_kept_and_acted_upon_or_named_or_known_to_change_not
             fields.retain(|field| !changes_nothing.contains(field));
             fields.into_iter().map(move |field| format!("{path}.{field}"))
         });
-        let named: BTreeSet<_> = unsupported(&read).into_iter().map(|it| it.path).collect();
-        assert_eq!(named, in_levels.collect(), "{}", version["name"]);
+        let is_there = |path: &&str| spec.pointer(path).is_some();
+        let of_balancers = OF_BALANCERS.into_iter().filter(is_there);
+        let of_balancers =
+            of_balancers.map(|path| format!("spec{}", path.replace("/0", "[0]").replace('/', ".")));
+        let (mut fatal, mut refused) = (Vec::new(), Vec::new());
+        let mut errors = Errors { fatal: &mut fatal, refused: &mut refused };
+        let owner = super::balancers::Owner { cluster: "c", namespace: "ns", api_port: 6443 };
+        let first = super::balancers::primary(&read, &owner, &mut errors);
+        super::balancers::secondary(&read, first.as_ref(), &owner, &mut errors);
+        let named = unsupported(&read).into_iter().chain(refused).map(|it| it.path);
+        let named: BTreeSet<_> = named.collect();
+        assert_eq!(named, in_levels.chain(of_balancers).collect(), "{}", version["name"]);
         assert!(named.len() > 5, "{named:?}");
     }
 }

@@ -2,7 +2,7 @@
 
 use aws_network::{
     Answer, BalancerState, ClassicAttributes, ClassicLoadBalancer, ElbAction, ElbV2Action,
-    HealthCheck, NetworkListener, NetworkLoadBalancer, TargetGroup,
+    HealthCheck, NetworkListener, NetworkLoadBalancer, TargetAttributes, TargetGroup,
 };
 
 use super::ec2::{DONE, made};
@@ -100,7 +100,7 @@ impl Cloud {
     pub(super) fn call_elbv2(&mut self, action: &ElbV2Action) -> Called {
         let now = self.now;
         match action.clone() {
-            ElbV2Action::Create { vpc, name, scheme, subnets, groups, tags } => {
+            ElbV2Action::Create { vpc, name, scheme, subnets, groups, tags, .. } => {
                 if self.network.all().iter().any(|found| found.name == name) {
                     return Err("DuplicateLoadBalancerName");
                 }
@@ -127,13 +127,12 @@ impl Cloud {
                     return Err("DuplicateTargetGroupName");
                 }
                 let arn = self.id("arn:tg");
-                let preserve_client_ip = Some(true);
                 let group = TargetGroup {
                     arn: arn.clone(),
                     name,
                     vpc,
                     health_check: check,
-                    preserve_client_ip,
+                    attributes: Some(TargetAttributes::OF_AWS),
                     tags,
                 };
                 self.target_groups.put(&arn, now, group);
@@ -164,14 +163,14 @@ impl Cloud {
     fn change_elbv2(&mut self, action: ElbV2Action) -> Called {
         let now = self.now;
         match action {
-            ElbV2Action::CreateListener { load_balancer, port, target_group } => {
+            ElbV2Action::CreateListener { load_balancer, port, target_group, tags } => {
                 let found = self.network.get(&load_balancer).ok_or("LoadBalancerNotFound")?;
                 self.target_groups.get(&target_group).ok_or("TargetGroupNotFound")?;
                 if found.listeners.iter().any(|listener| listener.port == port) {
                     return Err("DuplicateListener");
                 }
                 let arn = self.id("arn:listener");
-                let listener = NetworkListener { arn: arn.clone(), port, target_group };
+                let listener = NetworkListener { arn: arn.clone(), port, target_group, tags };
                 self.network.edit(&load_balancer, now, |found| found.listeners.push(listener));
                 return made(&arn);
             }
@@ -191,11 +190,15 @@ impl Cloud {
             ElbV2Action::ConfigureHealthCheck { target_group, check } => {
                 self.target_groups.edit(&target_group, now, |found| found.health_check = check);
             }
-            ElbV2Action::SetPreserveClientIp { target_group, enabled } => {
+            ElbV2Action::SetTargetAttributes { target_group, attributes } => {
                 self.target_groups
-                    .edit(&target_group, now, |found| found.preserve_client_ip = Some(enabled));
+                    .edit(&target_group, now, |found| found.attributes = Some(attributes));
             }
             ElbV2Action::AddTags { arns, tags } => {
+                self.edit_listeners(|listeners| {
+                    let named = listeners.iter_mut().filter(|it| arns.contains(&it.arn));
+                    named.for_each(|it| it.tags.extend(tags.clone()));
+                });
                 for arn in arns {
                     self.network.edit(&arn, now, |found| found.tags.extend(tags.clone()));
                     self.target_groups.edit(&arn, now, |found| found.tags.extend(tags.clone()));

@@ -115,20 +115,16 @@ impl Cloud {
                 Reply::ClassicTags(names.iter().filter_map(tags).collect())
             }
             Query::NetworkLoadBalancers(lookup) => self.read_network(lookup, then),
-            Query::NetworkAttributes { load_balancer, target_group } => Reply::NetworkAttributes {
-                load_balancer: load_balancer.clone(),
-                cross_zone: self
-                    .network
-                    .get(load_balancer)
-                    .and_then(|found| found.cross_zone)
-                    .unwrap(),
-                target_group: target_group.clone(),
-                preserve_client_ip: self
-                    .target_groups
-                    .get(target_group)
-                    .and_then(|found| found.preserve_client_ip)
-                    .unwrap(),
-            },
+            Query::NetworkAttributes { load_balancer, target_groups } => {
+                let cross_zone = self.network.get(load_balancer).unwrap().cross_zone.unwrap();
+                let of = |arn: &String| {
+                    let group = self.target_groups.get(arn).unwrap();
+                    (arn.clone(), group.attributes.clone().unwrap())
+                };
+                let target_groups = target_groups.iter().map(of).collect();
+                let load_balancer = load_balancer.clone();
+                Reply::NetworkAttributes { load_balancer, cross_zone, target_groups }
+            }
             other => panic!("{other:?} is answered elsewhere"),
         }
     }
@@ -153,7 +149,7 @@ impl Cloud {
             found.cross_zone = None;
         }
         for found in &mut groups {
-            found.preserve_client_ip = None;
+            found.attributes = None;
         }
         Reply::NetworkLoadBalancers(all, groups)
     }

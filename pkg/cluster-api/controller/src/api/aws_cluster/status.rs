@@ -142,6 +142,8 @@ pub(crate) struct NetworkStatus {
     pub(crate) security_groups: BTreeMap<String, Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) api_server_elb: Option<Value>,
+    #[serde(rename = "secondaryAPIServerELB", skip_serializing_if = "Option::is_none")]
+    pub(crate) secondary_api_server_elb: Option<Value>,
     #[serde(rename = "natGatewaysIPs", skip_serializing_if = "Vec::is_empty")]
     pub(crate) nat_gateways_ips: Vec<String>,
 }

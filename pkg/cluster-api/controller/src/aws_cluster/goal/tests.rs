@@ -124,11 +124,13 @@ fn a_removal_needs_nothing_of_a_spec_and_knows_every_name_that_a_load_balancer_m
     let given = object(
         &json!({"aws.cluster.x-k8s.io/external-resource-gc": "true"}),
         &json!({"network": {"securityGroupOverrides": {"node": "sg-1"}},
-            "controlPlaneLoadBalancer": {"additionalSecurityGroups": ["sg-2"]}}),
+            "controlPlaneLoadBalancer": {"additionalSecurityGroups": ["sg-2"]},
+            "secondaryControlPlaneLoadBalancer": {"name": "second", "additionalSecurityGroups": ["sg-3"]}}),
     );
     let removal = absent(&given, "c", &options());
     assert_eq!(removal.service_resources, ServiceResources::Go);
-    assert_eq!(Vec::from_iter(&removal.named_groups), ["sg-1", "sg-2"]);
+    assert_eq!(Vec::from_iter(&removal.named_groups), ["sg-1", "sg-2", "sg-3"]);
+    assert_eq!(removal.load_balancer_names[0], "second");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 use aws_network::{
-    Address, Goal, HealthCheck, Identity, Instance, InstanceState, Query, Reconciliation, Reply,
-    Scope, SecurityGroup, Subnet, Tags, Timestamp, Vpc,
+    Address, BalancerState, Goal, HealthCheck, Identity, Instance, InstanceState,
+    NetworkLoadBalancer, Query, Reconciliation, Reply, Scope, SecurityGroup, Subnet, Tags,
+    Timestamp, Vpc,
 };
 use serde_json::json;
 
@@ -151,6 +152,47 @@ fn what_machines_and_people_need_is_published_in_upstreams_words() {
     let bastion = found.bastion.unwrap();
     assert_eq!((&*bastion.id, bastion.instance_state.as_deref()), ("i-1", Some("running")));
     assert_eq!(bastion.public_ip.as_deref(), Some("192.0.2.1"));
+}
+
+#[test]
+fn a_secondary_load_balancer_is_published_and_is_not_the_endpoint() {
+    let mut wanted = desired();
+    let first = wanted.load_balancer.clone().unwrap();
+    let (kind, name) = (LoadBalancerKind::Network, "second".to_owned());
+    wanted.secondary_load_balancer = Some(DesiredLoadBalancer { kind, name, ..first });
+    let second = NetworkLoadBalancer {
+        arn: "arn:second".to_owned(),
+        name: "second".to_owned(),
+        vpc: "vpc-1".to_owned(),
+        scheme: Scheme::Internal,
+        dns_name: "second.example.org".to_owned(),
+        state: BalancerState::Active,
+        subnets: vec!["subnet-b".to_owned()],
+        groups: vec!["sg-1".to_owned()],
+        cross_zone: None,
+        listeners: Vec::new(),
+        tags: Tags::new(),
+    };
+    let found = Findings::of(
+        &wanted,
+        &observed(vec![
+            (Query::SecurityGroups(Scope::Tagged), Reply::SecurityGroups(Vec::new())),
+            (
+                Query::NetworkLoadBalancers(aws_network::Lookup::default()),
+                Reply::NetworkLoadBalancers(vec![second], Vec::new()),
+            ),
+        ]),
+        &Memory::default(),
+    );
+    assert_eq!(found.host, None);
+    let network = serde_json::to_value(found.network.unwrap()).unwrap();
+    assert_eq!(network.get("apiServerElb"), None);
+    let second = &network["secondaryAPIServerELB"];
+    assert_eq!(second["dnsName"], "second.example.org");
+    assert_eq!(
+        (&second["scheme"], &second["loadBalancerType"]),
+        (&json!("internal"), &json!("nlb"))
+    );
 }
 
 #[test]
