@@ -34,7 +34,8 @@ fn led(then: fn(&Term, &Fence)) -> (Arc<Term>, Fence, impl FnOnce() + Send + 'st
     (term, fence, lead)
 }
 
-/// A writer that finds the fence open finds a limit, or that the fence has closed since.
+/// A writer that finds the fence open finds a limit, or that the fence has closed since
+/// (`rule:fence-closes-before-the-lease-ends`).
 pub fn a_write_leaves_only_while_the_watchdog_has_a_limit() {
     crate::explore("C5", "elector, writer: 2 renewals, release", || {
         let (term, fence, lead) = led(Term::withdraw);

@@ -91,7 +91,8 @@ impl Bucket {
     }
 }
 
-/// Tokens go to the callers that waited longest, in whatever order they came, and when the oldest has left.
+/// Tokens go to the callers that waited longest, in whatever order they came, and when the oldest has left
+/// (`rule:the-oldest-goes-first`).
 pub fn the_oldest_caller_goes_first() {
     crate::run("C10", "throttle: 4 callers, 1 that leaves, 2 refills", || {
         let bucket = Bucket::new();
