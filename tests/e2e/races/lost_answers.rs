@@ -55,12 +55,6 @@ async fn a_patch_whose_answer_is_lost_after_it_was_applied_is_adopted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_connection_reset_before_the_server_got_the_patch_is_survived() {
-    let faults = [Cut::Stream, Cut::Connection].map(|cut| (Fault::Reset(cut), false));
-    each_is_survived(Allocator::Range, faults.into()).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn a_500_is_survived_whether_the_patch_was_applied_or_not() {
     for (allocator, codes) in [
         (Allocator::Range, &[500, 503][..]),
@@ -73,18 +67,6 @@ async fn a_500_is_survived_whether_the_patch_was_applied_or_not() {
         };
         each_is_survived(allocator, codes.iter().flat_map(both).collect()).await;
     }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_504_is_survived_whether_the_patch_was_applied_or_not() {
-    let late = Canned::status(504).because("ServerTimeout", "the operation is not complete");
-    let faults = vec![
-        (Fault::status(504), false),
-        (Fault::ReplaceAnswer(Canned::status(504)), true),
-        (Fault::Answer(late.clone()), false),
-        (Fault::ReplaceAnswer(late), true),
-    ];
-    each_is_survived(Allocator::Range, faults).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

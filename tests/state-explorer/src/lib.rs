@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::fmt::Debug;
+use std::hash::{DefaultHasher, Hash, Hasher as _};
 
 /// A state and the actions that are possible in it.
 pub trait Model: Clone {
@@ -21,13 +22,15 @@ pub trait Model: Clone {
     /// The claim that it violates.
     fn step(&mut self, action: Self::Action) -> Result<(), String>;
 
-    /// Follows the state to its end without more faults.
+    /// Follows the state to its end without more faults; one that is played from the start has been followed.
     ///
     /// # Errors
     /// The claim that the end violates.
-    fn settles(&self) -> Result<(), String>;
+    fn settles(&self) -> Result<(), String> {
+        Ok(())
+    }
 
-    /// A hash of all that the future depends on. Two states with the same hash count as one.
+    /// A hash of all that the future depends on, such as [`hash_of`]. Two states with the same hash count as one.
     fn fingerprint(&self) -> u64;
 
     /// The kind of an action. A test asserts that actions of a kind happened.
@@ -88,6 +91,13 @@ pub fn explore<M: Model>(start: M, limit: usize, settle_every: u64) -> Explored<
     explored
 }
 
+/// A hash, the same in each run.
+pub fn hash_of(value: &impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
+}
+
 impl<A: Debug> Explored<A> {
     /// Prints what was explored, and fails when something was violated.
     pub fn report(&self, claims: &str, bounds: &str) {
@@ -115,6 +125,11 @@ impl<A: Debug> Explored<A> {
     fn print(&self) {
         println!("{self:?}");
     }
+}
+
+/// Prints what a test checked that visits other things than states.
+pub fn report(claims: &str, bounds: &str, result: &str) {
+    line("checked", claims, bounds, result);
 }
 
 /// One line of the report, with the name of the test.

@@ -15,10 +15,10 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use resilience::{Rate, TokenBucket};
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::time::{Instant, Sleep, sleep, sleep_until};
 
 use crate::throttle::signals::{BucketMetrics, Cost, Refusals};
-use crate::throttle::wait_queue::{Head, Turn, WaitQueue};
+use crate::throttle::wait_queue::WaitQueue;
 
 pub use signals::ThrottleMetrics;
 
@@ -186,7 +186,7 @@ impl Bucket {
         let started = Instant::now();
         let place = QueueSlot::take(&self.in_line);
         let stopped = self.pause_now();
-        self.token(since).await;
+        self.waiting.pass(since, || self.take()).await;
         let time = started.elapsed();
         // Whoever waited while it was stopped waited for that, wherever in the queue.
         let stopped = stopped.or_else(|| self.last_pause().filter(|pause| pause.until > started));
@@ -201,32 +201,12 @@ impl Bucket {
         Wait { time, queue: place.position, stopped_by }
     }
 
-    async fn token(&self, since: Instant) {
-        let mut turn = self.waiting.turn(since).await;
-        loop {
-            let Turn::Head(head) = turn else { return };
-            if let Some(pause) = self.pause_now() {
-                sleep_until(pause.until).await;
-            } else if let Err(missing) = self.take() {
-                sleep(missing).await;
-            } else {
-                self.let_others_pass(&head);
-                return;
-            }
-            turn = head.give_way().await;
+    /// Takes a token, or returns the wait after which there may be one.
+    fn take(&self) -> Result<(), Sleep> {
+        if let Some(pause) = self.pause_now() {
+            return Err(sleep_until(pause.until));
         }
-    }
-
-    /// Lets as many waiters pass as there are tokens: waiters for the end of a pause leave
-    /// together, and one 429 among their answers does not stop the others one by one.
-    fn let_others_pass(&self, head: &Head) {
-        while head.is_followed() && self.pause_now().is_none() && self.take().is_ok() {
-            head.let_pass();
-        }
-    }
-
-    fn take(&self) -> Result<(), Duration> {
-        self.limit.as_ref().map_or(Ok(()), Limit::take)
+        self.limit.as_ref().map_or(Ok(()), Limit::take).map_err(sleep)
     }
 
     fn last_pause(&self) -> Option<Pause> {

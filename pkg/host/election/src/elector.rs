@@ -327,9 +327,7 @@ impl<S: LeaseStore> Candidate<S> {
 
     /// Gives up every right of a holder.
     fn withdraw(&mut self) {
-        self.shared.fence.close();
-        // After the fence: until it is closed, a stuck process must still be ended in time.
-        self.shared.term.end();
+        self.shared.term.withdraw(&self.shared.fence);
         self.shared.metrics.master.set(0);
         if matches!(*self.shared.status.borrow(), Leadership::Leading) {
             self.announce("stopped leading");

@@ -27,6 +27,11 @@ mod store;
 mod term;
 mod thread;
 
+/// Atomics of the term. `tests/memory-orders` compiles it with those of loom.
+mod sync {
+    pub(crate) use std::sync::atomic::{AtomicU64, Ordering};
+}
+
 pub use config::{ConfigProblem, ElectionConfig};
 pub use store::StoreError;
 pub use store::{ReplicaGroup, ReplicaLease, ReplicaLeases};

@@ -10,7 +10,6 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -24,6 +23,7 @@ use resilience::{BootInstant, ClockReading, Fence};
 use tokio::time::Instant;
 
 use crate::record::LeaseRecord;
+use crate::sync::{AtomicU64, Ordering};
 
 /// Value without a limit: the watchdog has nothing to enforce.
 const NEVER: u64 = u64::MAX;
@@ -46,7 +46,8 @@ impl Moment {
 /// When the term was last renewed and when the process must be gone, in nanoseconds since boot; and what
 /// was read of the Lease on the way.
 ///
-/// Relaxed ordering is enough: each number stands alone and nothing is published through it.
+/// A reader that finds the fence open finds a limit, or that the term has ended; one that finds that the limit has
+/// ended finds the fence closed.
 #[derive(Debug)]
 pub(crate) struct Term {
     renewed: AtomicU64,
@@ -97,8 +98,32 @@ impl Term {
 
     /// We lead no more and gave up every right to write: the process may take its time.
     pub(crate) fn end(&self) {
-        self.limit.store(NEVER, Ordering::Relaxed);
+        self.limit.store(NEVER, Ordering::Release);
         self.renewed.store(NEVER, Ordering::Relaxed);
+    }
+
+    /// The write that left at `start` succeeded: the process lives on for `allowed`, and writes pass for `open`.
+    pub(crate) fn grant(
+        &self,
+        fence: &Fence,
+        start: ClockReading,
+        allowed: Duration,
+        open: Duration,
+    ) {
+        self.renew(start.boot, allowed);
+        fence.open_for(start, open);
+    }
+
+    /// The lease is lost: no write passes, and the process must be gone after `grace`.
+    pub(crate) fn forfeit(&self, fence: &Fence, grace: Duration) {
+        fence.close();
+        self.lose(grace);
+    }
+
+    /// Gives up every right. First the fence: until it is closed, a stuck process must be ended in time.
+    pub(crate) fn withdraw(&self, fence: &Fence) {
+        fence.close();
+        self.end();
     }
 
     /// Since the start of the last successful renewal; `None` while not leading.
@@ -111,12 +136,12 @@ impl Term {
 
     /// Whether the process has outlived its right to exist at `now`.
     pub(crate) fn overdue(&self, now: BootInstant) -> bool {
-        now.as_nanos() >= self.limit.load(Ordering::Relaxed)
+        now.as_nanos() >= self.limit.load(Ordering::Acquire)
     }
 
     /// Whether there is a limit to enforce.
     pub(crate) fn is_limited(&self) -> bool {
-        self.limit.load(Ordering::Relaxed) != NEVER
+        self.limit.load(Ordering::Acquire) != NEVER
     }
 }
 

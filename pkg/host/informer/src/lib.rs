@@ -65,6 +65,11 @@ mod subscribers;
 #[cfg(test)]
 mod testing;
 
+/// Atomics of the store and its subscribers. `tests/memory-orders` compiles them with those of loom.
+mod sync {
+    pub(crate) use std::sync::atomic::{AtomicBool, Ordering};
+}
+
 pub use self::metrics::InformerMetrics;
 pub use informer::{Informer, Position, Subscription};
 pub use request::Format;

@@ -14,12 +14,12 @@ use std::collections::HashSet;
 use std::hash::{Hash, Hasher};
 use std::mem;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use kube_api::Cached;
 use parking_lot::{Mutex, MutexGuard, RwLock};
 
 use crate::subscribers::{Delta, Handler, Membership, Session, Subscribers};
+use crate::sync::{AtomicBool, Ordering};
 
 pub(crate) struct Store<T> {
     subscribers: Mutex<Subscribers<T>>,
@@ -55,7 +55,8 @@ impl<T: Cached> Store<T> {
 
     /// Frees the handlers that have left. Those of a delivery under way are freed before the next.
     pub(crate) fn sweep(&self) {
-        self.unswept.store(true, Ordering::Release);
+        // Not `store`: loom would let a swap of a delivery overwrite it without having read it.
+        self.unswept.swap(true, Ordering::Release);
         // A handler may drop its own subscription, on the thread that holds the lock.
         if let Some(mut subscribers) = self.subscribers.try_lock() {
             self.sweep_left(&mut subscribers);

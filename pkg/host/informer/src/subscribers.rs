@@ -1,12 +1,13 @@
 //! The users of an informer: handlers get each [`Delta`] in order, and a [`Session`] ends when what its
 //! user has learnt is void. A handler that panics is dropped; the others go on.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use resilience::panics::contain_call;
 use tokio_util::sync::CancellationToken;
 use tracing::error;
+
+use crate::sync::{AtomicBool, Ordering};
 
 pub(crate) type Handler<T> = Box<dyn Fn(Delta<'_, T>) + Send + Sync>;
 

@@ -9,10 +9,11 @@
 //! `std::time::Instant` does not promise.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
+
+use crate::sync::{AtomicU64, Ordering};
 
 const CLOSED: u64 = 0;
 const ALWAYS: u64 = u64::MAX;

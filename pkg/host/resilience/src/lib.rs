@@ -17,6 +17,11 @@ mod lru;
 pub mod panics;
 mod token_bucket;
 
+/// Atomics of the fence. `tests/memory-orders` compiles it with those of loom.
+mod sync {
+    pub(crate) use std::sync::atomic::{AtomicU64, Ordering};
+}
+
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::time::{Duration, Instant};

@@ -33,23 +33,14 @@ mod state;
 mod worker;
 
 use std::error::Error;
-use std::fmt;
-use std::hash::Hash;
 use std::time::Duration;
-
-use tokio::time::Instant;
 
 pub use metrics::{ControllerMetrics, QueueMetrics, ReconcileMetrics};
 pub use panic_limit::{PanicLimit, Verdict};
-pub use queue::{Item, WorkQueue};
+pub use queue::{Item, LastFailure, WorkQueue};
 pub use resilience::{Backoff, Jitter};
+pub use state::Key;
 pub use worker::{Ready, Reconcile, TooManyPanics, WorkerOptions, run_workers};
-
-/// A key of a queue: `Arc<str>` or a small enum. Keys are cloned several times per turn, and
-/// displayed as `object` in every line that is logged while they are handled.
-pub trait Key: Clone + Eq + Hash + fmt::Display + Send + Sync + 'static {}
-
-impl<K: Clone + Eq + Hash + fmt::Display + Send + Sync + 'static> Key for K {}
 
 /// When the server asks to come back later and does not say when.
 const THROTTLED: Duration = Duration::from_secs(1);
@@ -129,15 +120,4 @@ impl<E: Error + Send + Sync + 'static> From<E> for Retry {
     fn from(error: E) -> Self {
         Self::new(error)
     }
-}
-
-/// The latest failure of any key of a queue. A later success of the key does not take it away.
-#[derive(Clone, Debug)]
-pub struct LastFailure {
-    /// The key.
-    pub key: String,
-    /// The error as in the log.
-    pub error: String,
-    /// When it was.
-    pub at: Instant,
 }

@@ -14,8 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::metrics::{Counters, Probe, QueueMetrics, Sample};
 use crate::schedule::{Failures, Schedule};
-use crate::state::{Added, Taken};
-use crate::{Key, LastFailure};
+use crate::state::{Added, Key, Taken};
 
 /// A queue of keys; clones share it. See the crate for the contract.
 pub struct WorkQueue<K: Key> {
@@ -270,6 +269,17 @@ async fn make_due<K: Key>(queue: Weak<Inner<K>>, changed: Arc<Notify>) {
             },
         }
     }
+}
+
+/// The latest failure of any key of a queue. A later success of the key does not take it away.
+#[derive(Clone, Debug)]
+pub struct LastFailure {
+    /// The key.
+    pub key: String,
+    /// The error as in the log.
+    pub error: String,
+    /// When it was.
+    pub at: Instant,
 }
 
 /// A key in hand. While it lives no other worker gets this key; dropping it, also by a panic,

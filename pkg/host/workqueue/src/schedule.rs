@@ -9,8 +9,7 @@ use std::time::Duration;
 use resilience::{Backoff, Jitter};
 use tokio::time::Instant;
 
-use crate::Key;
-use crate::state::{Added, Lane, State, Taken};
+use crate::state::{Added, Key, Lane, State, Taken};
 
 /// A time no process lives to see, for waits that overflow the clock.
 const NEVER: Duration = Duration::from_secs(30 * 365 * 24 * 3600);

@@ -6,11 +6,17 @@
 //! missed.
 
 use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::hash::Hash;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::Key;
+/// A key of a queue: `Arc<str>` or a small enum. Keys are cloned several times per turn, and
+/// displayed as `object` in every line that is logged while they are handled.
+pub trait Key: Clone + Eq + Hash + fmt::Display + Send + Sync + 'static {}
+
+impl<K: Clone + Eq + Hash + fmt::Display + Send + Sync + 'static> Key for K {}
 
 /// Keys that were added are taken before keys that came back by themselves, but of every
 /// `ADDED_IN_A_ROW + 1` keys one is of those that came back.

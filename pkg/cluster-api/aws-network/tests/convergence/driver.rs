@@ -40,6 +40,8 @@ pub(crate) struct World {
     /// Calls of the run so far: reads as AWS counts them, and writes in order.
     pub(crate) reads: usize,
     pub(crate) writes: Vec<Planned>,
+    /// Steps of the last run since its last fault.
+    pub(crate) steps: usize,
     /// The identity of the cluster of the present run.
     identity: Identity,
     /// Checked after each write.
@@ -64,6 +66,7 @@ impl World {
             status_fails: false,
             reads: 0,
             writes: Vec::new(),
+            steps: 0,
             identity: identity(),
             invariant: |_| {},
         }
@@ -143,7 +146,9 @@ impl World {
         };
         let mut reconciliation = Reconciliation::new(goal.clone(), self.memory.clone());
         let mut sent = 0;
+        self.steps = 0;
         for _ in 0..5000 {
+            self.steps += 1;
             let step = reconciliation.next(self.now());
             let held = reconciliation
                 .plan()
@@ -206,6 +211,9 @@ impl World {
             let planned = writes.remove(usize::try_from(next).unwrap());
             let fault = faults(*sent);
             *sent += 1;
+            if fault.is_some() {
+                self.steps = 0;
+            }
             if fault == Some(Fault::CrashBefore) {
                 return false;
             }

@@ -9,6 +9,7 @@
 //! | `inventory` | what AWS has, in words that do not depend on ids |
 //! | `budgets` | how many calls it takes, and what it leads to |
 //! | `crash_points` | each write of a create and a delete, with each fault |
+//! | `explored` | each two writes, with each two faults |
 //! | `forecasts` | what would be written is what is written |
 //! | `histories` | random specs, faults, stale reads and refusals |
 //! | `states` | states that calls of others can lead to, with a second cluster of the same name |
@@ -25,6 +26,7 @@ mod cloud;
 mod crash_points;
 mod drift;
 mod driver;
+mod explored;
 mod forecasts;
 mod foreign;
 mod histories;

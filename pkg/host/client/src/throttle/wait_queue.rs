@@ -14,7 +14,7 @@ type Rank = (Instant, u64);
 
 /// The message to a waiting caller.
 #[derive(Debug)]
-pub(super) enum Turn {
+enum Turn {
     /// To deal with the bucket.
     Head(Head),
     /// The head took a token for it.
@@ -33,9 +33,27 @@ struct State {
 }
 
 impl WaitQueue {
-    /// Waits for a turn. Work that began at `since` comes before younger work. Giving up the future
-    /// leaves the queue.
-    pub(super) async fn turn(self: &Arc<Self>, since: Instant) -> Turn {
+    /// Waits for a turn and until `take` takes a token, which returns what to wait for when there is none. Work that
+    /// began at `since` comes before younger work. Giving up the future leaves the queue.
+    pub(super) async fn pass<W: Future<Output = ()>>(
+        self: &Arc<Self>,
+        since: Instant,
+        take: impl Fn() -> Result<(), W>,
+    ) {
+        let mut turn = self.turn(since).await;
+        while let Turn::Head(head) = turn {
+            turn = match head.try_pass(&take) {
+                Tried::Passed => return,
+                Tried::GaveWay(waiter) => waiter.called().await,
+                Tried::NoToken(head, wait) => {
+                    wait.await;
+                    Turn::Head(head)
+                }
+            };
+        }
+    }
+
+    async fn turn(self: &Arc<Self>, since: Instant) -> Turn {
         let waiter = {
             let mut state = self.0.lock();
             state.arrivals += 1;
@@ -96,47 +114,54 @@ impl Drop for Waiter {
     }
 }
 
+/// What the head could do.
+enum Tried<W> {
+    Passed,
+    GaveWay(Waiter),
+    /// There is no token; what to wait for.
+    NoToken(Head, W),
+}
+
 /// The right to deal with the bucket, handed to the next in queue when it is dropped.
 #[derive(Debug)]
-pub(super) struct Head {
+struct Head {
     queue: Arc<WaitQueue>,
     rank: Rank,
     held: bool,
 }
 
 impl Head {
-    /// After a wait: somebody older may have come meanwhile, and then goes first.
-    pub(super) async fn give_way(mut self) -> Turn {
-        let waiter = {
-            let queue = Arc::clone(&self.queue);
-            let mut state = queue.0.lock();
-            if state.waiting.first_key_value().is_none_or(|(first, _)| *first > self.rank) {
-                drop(state);
-                return Turn::Head(self);
-            }
+    /// Takes a token, and one for each waiter for whom there is one: waiters for the end of a pause leave
+    /// together, and one 429 among their answers does not stop the others one by one. A caller that is older
+    /// and came after this one was called goes first.
+    fn try_pass<W>(mut self, take: impl Fn() -> Result<(), W>) -> Tried<W> {
+        let queue = Arc::clone(&self.queue);
+        let mut state = queue.0.lock();
+        if state.waiting.first_key_value().is_some_and(|(first, _)| *first < self.rank) {
             self.held = false;
             let waiter = queue.enter(&mut state, self.rank);
             queue.call_next(&mut state);
-            waiter
-        };
-        waiter.called().await
+            return Tried::GaveWay(waiter);
+        }
+        if let Err(wait) = take() {
+            drop(state);
+            return Tried::NoToken(self, wait);
+        }
+        while !state.waiting.is_empty() && take().is_ok() {
+            state.let_pass();
+        }
+        Tried::Passed
     }
+}
 
-    /// Whether anybody waits behind.
-    pub(super) fn is_followed(&self) -> bool {
-        !self.queue.0.lock().waiting.is_empty()
-    }
-
-    /// Lets the first waiter pass with a token that was taken for it. False when no caller waits
-    /// any more.
-    pub(super) fn let_pass(&self) -> bool {
-        let mut state = self.queue.0.lock();
-        while let Some((_, call)) = state.waiting.pop_first() {
+impl State {
+    /// Lets the first waiter pass with a token that was taken for it.
+    fn let_pass(&mut self) {
+        while let Some((_, call)) = self.waiting.pop_first() {
             if call.send(Turn::Passed).is_ok() {
-                return true;
+                return;
             }
         }
-        false
     }
 }
 

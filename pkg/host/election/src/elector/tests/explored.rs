@@ -4,10 +4,9 @@
 mod process;
 mod world;
 
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::time::Duration;
 
-use state_explorer::{Explored, Model, explore};
+use state_explorer::{Explored, Model, explore, hash_of};
 
 use self::process::Pause;
 use self::world::{Action, Assumed, Choice, Fate, play};
@@ -72,14 +71,8 @@ impl Model for Schedule {
         Ok(())
     }
 
-    fn settles(&self) -> Result<(), String> {
-        Ok(())
-    }
-
     fn fingerprint(&self) -> u64 {
-        let mut hasher = DefaultHasher::new();
-        self.actions.hash(&mut hasher);
-        hasher.finish()
+        hash_of(&self.actions)
     }
 
     fn kind(action: Action) -> &'static str {

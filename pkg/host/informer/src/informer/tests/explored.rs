@@ -2,9 +2,7 @@
 
 mod world;
 
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-
-use state_explorer::{Model, explore};
+use state_explorer::{Model, explore, hash_of};
 use tokio::runtime::{Builder, Runtime};
 
 use self::world::{Action, Breach, Choice, End, LISTED, NEWEST, play};
@@ -60,14 +58,8 @@ impl Model for Schedule {
         RUNTIME.with(|runtime| runtime.block_on(play(&self.actions)))
     }
 
-    fn settles(&self) -> Result<(), String> {
-        Ok(())
-    }
-
     fn fingerprint(&self) -> u64 {
-        let mut hasher = DefaultHasher::new();
-        self.actions.hash(&mut hasher);
-        hasher.finish()
+        hash_of(&self.actions)
     }
 
     fn kind(action: Action) -> &'static str {

@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use prometheus::Registry;
 use resilience::Jitter;
-use state_explorer::{Model, explore};
+use state_explorer::{Model, explore, hash_of};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::yield_now;
 use tokio::time::advance;
@@ -342,9 +342,7 @@ impl Sequence {
             Action::Fail(_) => failures > 0,
             _ => true,
         });
-        let mut hasher = DefaultHasher::new();
-        (world.fingerprint(), later, failures).hash(&mut hasher);
-        self.fingerprint = hasher.finish();
+        self.fingerprint = hash_of(&(world.fingerprint(), later, failures));
     }
 
     fn play(&mut self, is_settled: bool) -> Result<(), String> {

@@ -98,47 +98,6 @@ fn a_contested_claim_is_given_up_whole_once_the_server_can_no_longer_apply_it() 
 }
 
 #[test]
-fn a_read_that_was_begun_too_early_settles_nothing() {
-    let mut allocator = small();
-    let start = now();
-    let cidrs = reserve(&mut allocator, "a");
-    send_at(&mut allocator, "a", &cidrs, start);
-    let early = start + LIMIT.checked_sub(Duration::from_nanos(1)).unwrap();
-    assert_eq!(read_at(&mut allocator, "a", early), AfterRead::Send, "no other Node wants it");
-    assert_eq!(unresolved(&allocator), 1);
-    assert_eq!(read_at(&mut allocator, "a", start + LIMIT), AfterRead::Send);
-    assert_eq!(unresolved(&allocator), 1, "the first read of a store that may have stood still");
-    let early = start + LIMIT + AFTERMATH / 2;
-    assert_eq!(read_at(&mut allocator, "a", early), AfterRead::Send);
-    assert_eq!(unresolved(&allocator), 1, "too soon after it");
-    for left in [1, 0] {
-        assert_eq!(read_at(&mut allocator, "a", start + LIMIT + AFTERMATH), AfterRead::Send);
-        assert_eq!(unresolved(&allocator), left);
-    }
-    assert_eq!(allocator.snapshot().pools[0].used, 1, "the claim stays for the next PATCH");
-}
-
-#[test]
-fn a_refusal_says_nothing_of_an_earlier_patch_and_does_not_outlive_it() {
-    let mut allocator = small();
-    let start = now();
-    let cidrs = reserve(&mut allocator, "a");
-    send_at(&mut allocator, "a", &cidrs, start);
-    let second = start + LIMIT / 2;
-    send_at(&mut allocator, "a", &cidrs, second);
-    assert_eq!(allocator.open_until(&"a".into()).unwrap(), second + LIMIT, "the later of the two");
-    allocator.refused(&"a".into());
-    assert_eq!(
-        allocator.open_until(&"a".into()).unwrap(),
-        start + LIMIT,
-        "the first is still open"
-    );
-    settle_by_reads(&mut allocator, "a", start + LIMIT);
-    assert!(matches!(allocator.assign(&"a".into()).0, Assignment::Send { unresolved: false, .. }));
-    assert!(allocator.open_outcomes().is_empty());
-}
-
-#[test]
 fn a_patch_whose_handling_was_cut_off_is_not_closed_by_one_that_never_left() {
     let mut allocator = dual_stack();
     let start = now();
