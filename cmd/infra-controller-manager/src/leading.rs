@@ -8,7 +8,8 @@ use std::time::Duration;
 use anyhow::{Result, anyhow, bail};
 use client::{Clients, Profile, Throttle, ThrottleMetrics};
 use election::{
-    Election, ElectionConfig, ElectionMetrics, Elector, Leadership, LeaseEvent, PredecessorCheck,
+    Election, ElectionConfig, ElectionMetrics, Elector, Leadership, LeaseEvent, Place,
+    PredecessorCheck,
 };
 use events::{Broadcaster, EventMetrics, EventType, ObjectRef, Recorder};
 use manager::{Permission, Runner, is_allowed};
@@ -30,7 +31,7 @@ pub(crate) fn spawn(
     clients: &Clients,
     registry: &Registry,
     health: &Health,
-    fence: Fence,
+    (fence, place): (Fence, Place),
     events: &Events,
     runners: Vec<Arc<dyn Runner>>,
 ) -> Result<Elector> {
@@ -46,6 +47,7 @@ pub(crate) fn spawn(
             recorder.event(lease, EventType::Normal, "LeaderElection", event.message);
         }),
         may_have_predecessor: predecessor_check(clients, runners)?,
+        place,
     })?;
 
     health.add("leaderElection", Endpoints::ALL, elector.health_check());

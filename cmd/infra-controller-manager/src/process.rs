@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use client::{Clients, Profile, RequestMetrics, ThrottleMetrics};
-use election::{ElectionConfig, Elector};
+use election::{ElectionConfig, Elector, Place};
 use logging::LogHandle;
 use manager::{Ended, Host, HostOptions, Hosted, Placement};
 use prometheus::Registry;
@@ -18,6 +18,7 @@ use serving::{Endpoints, Health, Pages, ServingMetrics};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::AbortOnDropHandle;
 use tracing::{info, warn};
+use transport::Wire;
 
 use super::leading::{Events, Fatal, Sending, is_lost_leadership};
 use super::serve;
@@ -31,12 +32,44 @@ use crate::{build, crds, leading, pages, signals};
 /// Time for writes under way after leadership is lost.
 const LOST_GRACE: Duration = Duration::from_secs(1);
 
+/// What a process has of its machine. A simulation has another one, without network, threads and clocks.
+pub struct Machine {
+    /// Asks for the end.
+    pub shutdown: CancellationToken,
+    /// Carries requests to the API server instead of connections.
+    pub wire: Option<Wire>,
+    /// Stops writes without the lease.
+    pub fence: Fence,
+    /// Where the lease is renewed.
+    pub place: Place,
+    /// Changes the verbosity of the log, or says that it cannot.
+    pub set_verbosity: Box<dyn Fn(u8) -> bool + Send + Sync>,
+}
+
 /// Runs until a signal asks for the end.
 ///
 /// # Errors
 /// Everything for which the exit code is 1.
 pub async fn run(settings: ProcessSettings, log: &LogHandle) -> Result<()> {
     let shutdown = signals::shutdown().context("cannot install signal handlers")?;
+    let _giving_back = AbortOnDropHandle::new(tokio::spawn(malloc_trim::trim_periodically()));
+    let log = log.clone();
+    let machine = Machine {
+        shutdown,
+        wire: None,
+        fence: if settings.election.is_some() { Fence::closed() } else { Fence::always_open() },
+        place: Place::Threads,
+        set_verbosity: Box::new(move |verbosity| log.set_verbosity(verbosity)),
+    };
+    run_on(machine, settings).await
+}
+
+/// Runs on this machine until its shutdown.
+///
+/// # Errors
+/// Everything for which the exit code is 1.
+pub async fn run_on(machine: Machine, settings: ProcessSettings) -> Result<()> {
+    let Machine { shutdown, wire, fence, place, set_verbosity } = machine;
     let registry = Registry::new();
     let health = Health::new();
     let build = build::info(&settings.version);
@@ -48,8 +81,7 @@ pub async fn run(settings: ProcessSettings, log: &LogHandle) -> Result<()> {
     let pages = Pages::standard(&health, &registry, &build, &exposition);
     let controllers = settings.controllers.iter().map(|planned| planned.name).collect();
     let facts = Facts { shown: &settings.shown, version: &settings.version, controllers };
-    let log = log.clone();
-    pages::add(&pages, &facts, move |verbosity| log.set_verbosity(verbosity));
+    pages::add(&pages, &facts, set_verbosity);
     manager::reserve_pages(&pages, &settings.controllers);
     let listeners = ServingMetrics::new(&registry)?;
     let bound = match &settings.serving {
@@ -57,7 +89,7 @@ pub async fn run(settings: ProcessSettings, log: &LogHandle) -> Result<()> {
         None => None,
     };
     let requests = RequestMetrics::new(&registry)?;
-    let clients = Clients::load(&settings.client, &requests).await?;
+    let clients = clients(wire, &settings, &requests).await?;
     let throttles = ThrottleMetrics::new(&registry)?;
     let (serving, refused) = match (bound, &settings.serving) {
         (Some(bound), Some(of)) => {
@@ -75,11 +107,9 @@ pub async fn run(settings: ProcessSettings, log: &LogHandle) -> Result<()> {
         }
         _ => (Serving::default(), None),
     };
-    let _giving_back = AbortOnDropHandle::new(tokio::spawn(malloc_trim::trim_periodically()));
     info!(server = clients.server(), "Using API server");
     let _probing = probe(&clients, settings.election.as_ref(), &health)?;
     let _looking = leading::watch_stock(clients.build(Profile::root("stock-absence"))?);
-    let fence = if settings.election.is_some() { Fence::closed() } else { Fence::always_open() };
     let identity = settings.election.as_ref().map_or_else(build::identity, |e| e.identity.clone());
     tell_rates(&settings);
     let sending = Sending { rate: settings.event_rate, dry_run: settings.dry_run };
@@ -122,8 +152,9 @@ pub async fn run(settings: ProcessSettings, log: &LogHandle) -> Result<()> {
             // What runs in every replica does not wait for a leader.
             let for_leaders = settings.controllers.iter().filter(|planned| is_for_leaders(planned));
             let runners = for_leaders.map(|planned| planned.runner.clone()).collect();
+            let rights = (fence, place);
             let elector =
-                leading::spawn(config, &clients, &registry, &health, fence, &events, runners)?;
+                leading::spawn(config, &clients, &registry, &health, rights, &events, runners)?;
             led(&options, settings, elector, &shutdown, &draining).await
         }
     };
@@ -136,6 +167,18 @@ pub async fn run(settings: ProcessSettings, log: &LogHandle) -> Result<()> {
         Some(refused) if outcome.is_ok() => Err(refused.await?.into()),
         _ => outcome,
     }
+}
+
+/// The clients of the API server, over connections unless there is a wire.
+async fn clients(
+    wire: Option<Wire>,
+    settings: &ProcessSettings,
+    requests: &RequestMetrics,
+) -> Result<Clients> {
+    Ok(match wire {
+        Some(wire) => Clients::over(wire, &settings.client, requests)?,
+        None => Clients::load(&settings.client, requests).await?,
+    })
 }
 
 /// The switch by which this process, which is about to stop, says that it is not ready.

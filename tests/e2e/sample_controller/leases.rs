@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use client::Clients;
 use election::{
-    Election, ElectionConfig, ElectionError, ElectionMetrics, Elector, Leadership, Released, spawn,
+    Election, ElectionConfig, ElectionError, ElectionMetrics, Elector, Leadership, Place, Released,
+    spawn,
 };
 use prometheus::{Registry, TextEncoder};
 use resilience::Fence;
@@ -48,6 +49,7 @@ impl Candidate {
             fence: fence.clone(),
             on_event: Box::new(|_| {}),
             may_have_predecessor: Box::new(|| Box::pin(async { Ok(false) })),
+            place: Place::Threads,
         })?;
         Ok((elector, fence))
     }

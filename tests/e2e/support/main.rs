@@ -14,5 +14,6 @@ mod faults;
 mod leftovers;
 mod processes;
 mod seeded_faults;
+mod simulated_api;
 mod test_script;
 mod watches;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use http::HeaderValue;
 use kube::config::Kubeconfig;
 use parking_lot::Mutex;
-use transport::{Protocol, TlsConfigs};
+use transport::{Protocol, TlsConfigs, TlsError, Wire};
 
 use crate::call::dispatch::Link;
 use crate::call::metrics::RequestMetrics;
@@ -75,6 +75,21 @@ impl Clients {
         Self::from_source(Source::Pod { folder, host, port }, options, metrics).await
     }
 
+    /// Clients of the server at `options.master` whose requests go over `wire` and not over connections:
+    /// for simulations. Nothing is read.
+    pub fn over(
+        wire: Wire,
+        options: &ClientOptions,
+        metrics: &RequestMetrics,
+    ) -> Result<Self, ConfigError> {
+        let address = options.master.as_deref().unwrap_or_default();
+        let plugins = metrics.plugins.clone();
+        let credentials = Credentials::of_address(address, Arc::default(), plugins)?;
+        Self::new(credentials, Some(wire), options, metrics).map_err(|source| {
+            ConfigError::Object(KubeconfigError::Tls { field: "certificate-authority", source })
+        })
+    }
+
     async fn from_source(
         source: Source,
         options: &ClientOptions,
@@ -88,10 +103,19 @@ impl Clients {
         let credentials =
             Credentials::load(source.clone(), &process_environment, tls, plugins, certificates);
         let credentials = credentials.await?;
+        Self::new(credentials, None, options, metrics).map_err(|error| fail(&source, error))
+    }
+
+    fn new(
+        credentials: Arc<Credentials>,
+        wire: Option<Wire>,
+        options: &ClientOptions,
+        metrics: &RequestMetrics,
+    ) -> Result<Self, TlsError> {
         let link = |shown| {
-            Link::new(Arc::clone(&credentials), shown, Protocol::Negotiated)
-                .map(Arc::new)
-                .map_err(|error| fail(&source, error))
+            let link =
+                Link::new(Arc::clone(&credentials), shown, Protocol::Negotiated, wire.clone());
+            link.map(Arc::new)
         };
         let (root, bare) = (link(Shown::Certificate)?, link(Shown::Nothing)?);
         let server = credentials.current().server.clone();

@@ -38,4 +38,4 @@ pub use store::{ReplicaGroup, ReplicaLease, ReplicaLeases};
 pub use term::ElectionMetrics;
 pub use term::{Leadership, LeaseEvent, Released, Won};
 pub use term::{PredecessorAnswer, PredecessorCheck};
-pub use thread::{Election, ElectionError, Elector, spawn};
+pub use thread::{Election, ElectionError, Elector, Exit, Place, spawn};

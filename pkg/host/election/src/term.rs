@@ -50,6 +50,7 @@ impl Moment {
 /// ended finds the fence closed.
 #[derive(Debug)]
 pub(crate) struct Term {
+    clocks: Fence,
     renewed: AtomicU64,
     limit: AtomicU64,
     /// The newest resource version of the Lease that any answer had, and the Lease of the last answer.
@@ -57,9 +58,10 @@ pub(crate) struct Term {
 }
 
 impl Term {
-    /// A term that does not lead and has no limit.
-    pub(crate) fn new() -> Self {
+    /// A term that does not lead and has no limit, on the clocks of this fence.
+    pub(crate) fn new(fence: &Fence) -> Self {
         Self {
+            clocks: fence.clone(),
             renewed: AtomicU64::new(NEVER),
             limit: AtomicU64::new(NEVER),
             lease: Mutex::default(),
@@ -91,7 +93,7 @@ impl Term {
 
     /// We lead no more; the process must be gone after `grace`, or at the earlier limit it had.
     pub(crate) fn lose(&self, grace: Duration) {
-        let soon = BootInstant::now().saturating_add(grace);
+        let soon = self.now().saturating_add(grace);
         self.limit.fetch_min(soon.as_nanos(), Ordering::Relaxed);
         self.renewed.store(NEVER, Ordering::Relaxed);
     }
@@ -130,8 +132,13 @@ impl Term {
     pub(crate) fn age(&self) -> Option<Duration> {
         match self.renewed.load(Ordering::Relaxed) {
             NEVER => None,
-            renewed => Some(BootInstant::from_nanos(renewed).elapsed()),
+            renewed => Some(self.now().saturating_since(BootInstant::from_nanos(renewed))),
         }
+    }
+
+    /// The boot clock.
+    pub(crate) fn now(&self) -> BootInstant {
+        self.clocks.read_clocks().boot
     }
 
     /// Whether the process has outlived its right to exist at `now`.

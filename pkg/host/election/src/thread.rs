@@ -9,8 +9,8 @@ use std::time::Duration;
 use std::{io, process};
 
 use client::{Clients, ConfigError};
+use resilience::Fence;
 use resilience::panics::contain_call;
-use resilience::{BootInstant, Fence};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::runtime;
 use tokio::sync::{oneshot, watch};
@@ -62,6 +62,16 @@ pub struct Election {
     pub on_event: Box<dyn Fn(LeaseEvent) + Send + Sync>,
     /// Asked when there is no Lease.
     pub may_have_predecessor: PredecessorCheck,
+    /// Where the elector runs.
+    pub place: Place,
+}
+
+/// Where the loop of a candidate and its watchdog run.
+pub enum Place {
+    /// On threads of their own. The watchdog ends the process.
+    Threads,
+    /// As tasks of the current runtime, for simulations. The watchdog calls this with the exit code.
+    Tasks(Exit),
 }
 
 /// Starts to campaign for a lease, and goes on until the elector is released, abandoned or has
@@ -74,13 +84,14 @@ pub struct Election {
 /// When the timings are invalid, the name is in use, the client cannot be built, or there is no
 /// thread to be had.
 pub fn spawn(election: Election) -> Result<Elector, ElectionError> {
-    let Election { config, clients, metrics, fence, on_event, may_have_predecessor } = election;
+    let Election { config, clients, metrics, fence, on_event, may_have_predecessor, place } =
+        election;
     let problems = config.validate();
     if !problems.is_empty() {
         let problems = problems.iter().map(ToString::to_string).collect();
         return Err(ElectionError::Config(problems));
     }
-    let term = Arc::new(Term::new());
+    let term = Arc::new(Term::new(&fence));
     let Some(metrics) = metrics.of_lease(&config.name, &term) else {
         return Err(ElectionError::NameInUse(config.name));
     };
@@ -99,10 +110,27 @@ pub fn spawn(election: Election) -> Result<Elector, ElectionError> {
         metrics,
         on_event,
         may_have_predecessor,
-        draw: Box::new(rand::random::<f64>),
+        draw: Box::new(resilience::draw),
     };
-    start_thread(config, clients, shared, inbox)?;
-    start_watchdog(term, Arc::new(|code| process::exit(code)))?;
+    match place {
+        Place::Threads => {
+            start_thread(config, clients, shared, inbox)?;
+            let exit = |code| {
+                last_words("lease-watchdog: the leader lease was not renewed in time, exiting\n");
+                process::exit(code)
+            };
+            start_watchdog(term, Arc::new(exit))?;
+        }
+        Place::Tasks(exit) => {
+            let store = KubeLease::new(&clients, &config.namespace, &config.name)?;
+            tokio::spawn(Candidate::new(config, store, shared).run(inbox));
+            tokio::spawn(async move {
+                while guards(&term, &exit) {
+                    tokio::time::sleep(WATCHDOG_POLL).await;
+                }
+            });
+        }
+    }
     Ok(elector)
 }
 
@@ -202,23 +230,26 @@ fn check(term: &Term, limit: Duration) -> Result<(), String> {
 /// The way out of the process; injected by tests. `process::exit` runs the C library's exit
 /// handlers: one that waits for a lock of a stuck thread would hold it up. Nothing here registers
 /// any; `_exit`, which runs none, would take `unsafe`, which is forbidden.
-pub(crate) type Exit = Arc<dyn Fn(i32) + Send + Sync>;
+pub type Exit = Arc<dyn Fn(i32) + Send + Sync>;
 
 /// Watches `term` for as long as it has a limit or anyone else holds it.
 pub(crate) fn start_watchdog(term: Arc<Term>, exit: Exit) -> io::Result<JoinHandle<()>> {
-    thread::Builder::new().name("lease-watchdog".to_owned()).spawn(move || guard(&term, &exit))
+    thread::Builder::new().name("lease-watchdog".to_owned()).spawn(move || {
+        while guards(&term, &exit) {
+            thread::sleep(WATCHDOG_POLL);
+        }
+    })
 }
 
-fn guard(term: &Arc<Term>, exit: &Exit) {
+/// Looks at the clock once; whether there is a reason to look again.
+fn guards(term: &Arc<Term>, exit: &Exit) -> bool {
     // A lost lease keeps its limit though the elector is gone: the process still has to end.
-    while term.is_limited() || Arc::strong_count(term) > 1 {
-        if term.overdue(BootInstant::now()) {
-            last_words("lease-watchdog: the leader lease was not renewed in time, exiting\n");
-            exit(1);
-            return;
-        }
-        thread::sleep(WATCHDOG_POLL);
+    let is_needed = term.is_limited() || Arc::strong_count(term) > 1;
+    if is_needed && term.overdue(term.now()) {
+        exit(1);
+        return false;
     }
+    is_needed
 }
 
 /// Writes `line` to file descriptor 2 if that cannot block: a full pipe must not keep a leader

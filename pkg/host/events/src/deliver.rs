@@ -94,7 +94,7 @@ impl Sink {
                 }
                 Err(Failure::Transient(err)) => last = err,
             }
-            let pause = if attempt == 0 { PAUSE.mul_f64(rand::random()) } else { PAUSE };
+            let pause = if attempt == 0 { PAUSE.mul_f64(resilience::draw()) } else { PAUSE };
             if attempt + 1 == TRIES || Instant::now() + pause >= give_up {
                 break;
             }

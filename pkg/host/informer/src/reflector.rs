@@ -411,5 +411,5 @@ impl<'a> Reflector<'a> {
 /// How long the server is asked to keep a watch open; spread, so that the watches of many clients
 /// do not end at once.
 fn lifetime() -> Duration {
-    Duration::from_secs(rand::random_range(300..=600))
+    Duration::from_secs(300).mul_f64(1.0 + resilience::draw())
 }

@@ -92,7 +92,7 @@ impl Host {
             self.broadcasters.push(broadcaster);
             self.running.names.push(hosted.name);
             self.running.controllers.push(self.wiring.spawn(options, hosted, context, delay));
-            delay += options.start_interval.mul_f64(rand::random_range(1.0..2.0));
+            delay += options.start_interval.mul_f64(1.0 + resilience::draw());
         }
         Ok(())
     }
@@ -322,7 +322,7 @@ fn span(controller: &'static str) -> tracing::Span {
 
 /// The period of this process; those that start together do not all do it at the same moment.
 fn resync(shortest: Duration) -> Option<Duration> {
-    (!shortest.is_zero()).then(|| shortest.mul_f64(rand::random_range(1.0..2.0)))
+    (!shortest.is_zero()).then(|| shortest.mul_f64(1.0 + resilience::draw()))
 }
 
 /// Reads for all controllers as the process's own identity; a list is too rare to throttle.

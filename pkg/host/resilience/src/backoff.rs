@@ -3,6 +3,8 @@
 
 use std::time::{Duration, Instant};
 
+use crate::draws::draw;
+
 /// Exponential backoff: `first · factorⁿ`, at most `cap`, then changed by `jitter`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Backoff {
@@ -36,7 +38,7 @@ impl Backoff {
 
     /// Wait after a failure that `failures` others in a row came before.
     pub fn delay(&self, failures: u32) -> Duration {
-        self.delay_drawn(failures, rand::random())
+        self.delay_drawn(failures, draw())
     }
 
     /// The wait after so many failures, with the random number `draw` in `[0, 1)`; [`delay`](Self::delay) draws one.

@@ -30,5 +30,6 @@ pub use error::{DialError, ErrorChain, PemProblem, ProxyFault};
 pub use names::{Asker, Names};
 pub use resolver::{DialPolicy, DialPolicyError, Resolver, Unresolved};
 pub use tls::{ClientCertificate, Fields, Protocol, TlsConfigs, TlsError, Trust, Waived};
-pub use wire::{AnswerBody, Answering, SendPermit, Wire, WireError, open, rest_if_busy};
+pub use wire::{AnswerBody, Answering, RequestBody, SendPermit, Wire, WireError};
 pub use wire::{RETRY_AFTER_MAX, retry_after, sensitive_header, wipe};
+pub use wire::{open, rest_if_busy};

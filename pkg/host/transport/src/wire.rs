@@ -34,11 +34,10 @@ use zeroize::{Zeroize as _, Zeroizing};
 
 use crate::endpoint::{Endpoint, Kind, Proxy};
 use crate::tls::Protocol;
-use crate::wire::exchange::RequestBody;
 use crate::wire::keep_alive::{PING_INTERVAL, PING_TIMEOUT};
 use crate::wire::multiplexed::Multiplexed;
 
-pub use exchange::{AnswerBody, Answering, Wire, WireError};
+pub use exchange::{AnswerBody, Answering, RequestBody, Wire, WireError};
 pub use keep_alive::rest_if_busy;
 pub use pending_sends::SendPermit;
 

@@ -197,6 +197,8 @@ pub(crate) struct Link {
     credentials: Arc<Credentials>,
     shown: Shown,
     protocol: Protocol,
+    /// Instead of connections.
+    given: Option<Wire>,
     pool: Mutex<Pool>,
 }
 
@@ -212,17 +214,18 @@ impl Link {
         credentials: Arc<Credentials>,
         shown: Shown,
         protocol: Protocol,
+        given: Option<Wire>,
     ) -> Result<Self, TlsError> {
         let snapshot = credentials.current();
         let endpoint = snapshot.endpoint(&credentials.tls, shown, protocol)?;
-        let wire = transport::open(&endpoint);
+        let wire = given.clone().unwrap_or_else(|| transport::open(&endpoint));
         let pool = Mutex::new(Pool { generation: snapshot.generation, endpoint, wire });
-        Ok(Self { credentials, shown, protocol, pool })
+        Ok(Self { credentials, shown, protocol, given, pool })
     }
 
     /// A second pool of connections with the same credentials.
     pub(crate) fn another(&self, protocol: Protocol) -> Result<Self, TlsError> {
-        Self::new(Arc::clone(&self.credentials), self.shown, protocol)
+        Self::new(Arc::clone(&self.credentials), self.shown, protocol, self.given.clone())
     }
 
     /// The pool for these credentials. A request that took them just before they changed gets a

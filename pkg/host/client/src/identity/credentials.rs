@@ -15,7 +15,7 @@ use tokio::time::{Instant, sleep, timeout};
 use tracing::{info, warn};
 use transport::TlsConfigs;
 
-use crate::config::settings::Settings;
+use crate::config::settings::{Settings, TrustSource};
 use crate::config::{Environment, Source};
 use crate::error::{ConfigError, KubeconfigError};
 use crate::identity::metrics::{CertificateEnd, CertificateMetrics, PluginMetrics};
@@ -83,6 +83,29 @@ impl Credentials {
             tokio::spawn(follow_source(Arc::downgrade(&credentials), refused, plugin));
         }
         Ok(credentials)
+    }
+
+    /// Credentials that consist of an address and never change.
+    pub(crate) fn of_address(
+        address: &str,
+        tls: Arc<TlsConfigs>,
+        plugins: PluginMetrics,
+    ) -> Result<Arc<Self>, ConfigError> {
+        let source = Source::Address(address.to_owned());
+        let nothing: Environment<'static> = &|_| None;
+        let settings = Settings { trust: TrustSource::Nothing, ..source.read(nothing)? };
+        let snapshot = Snapshot::read(settings, None, &tls);
+        let snapshot = snapshot.map_err(|problem| source.blame(problem))?;
+        Ok(Arc::new(Self {
+            source,
+            environment: nothing,
+            tls,
+            current: Mutex::new(Arc::new(snapshot)),
+            refused: Arc::default(),
+            unreadable: LogGate::new(Duration::from_secs(60)),
+            plugins,
+            certificate_end: None,
+        }))
     }
 
     /// The last good reading.

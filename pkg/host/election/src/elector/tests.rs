@@ -72,7 +72,8 @@ impl Running {
     ) -> Self {
         let registry = Registry::new();
         let metrics = ElectionMetrics::new(&registry).unwrap();
-        let (term, fence) = (Arc::new(Term::new()), Fence::closed());
+        let fence = Fence::closed();
+        let term = Arc::new(Term::new(&fence));
         let (status, watched) = watch::channel(Leadership::Standby { holder: None });
         let (orders, inbox) = oneshot::channel();
         let events = Arc::<Mutex<Vec<LeaseEvent>>>::default();

@@ -10,7 +10,7 @@ const fn secs(s: u64) -> Duration {
 
 #[test]
 fn a_candidate_has_no_age_and_no_limit() {
-    let term = Term::new();
+    let term = Term::new(&Fence::closed());
     assert_eq!(term.age(), None);
     assert!(!term.is_limited());
     assert!(!term.overdue(BootInstant::now().saturating_add(secs(1_000_000))));
@@ -18,7 +18,7 @@ fn a_candidate_has_no_age_and_no_limit() {
 
 #[test]
 fn the_limit_counts_from_the_start_of_the_last_renewal() {
-    let term = Term::new();
+    let term = Term::new(&Fence::closed());
     let start = BootInstant::now();
     term.renew(start, secs(10));
     assert!(!term.overdue(start.saturating_add(Duration::from_millis(9_999))));
@@ -31,7 +31,7 @@ fn the_limit_counts_from_the_start_of_the_last_renewal() {
 #[test]
 fn a_lost_term_keeps_the_earlier_of_its_limit_and_the_grace() {
     let long_ago = BootInstant::from_nanos(1);
-    let term = Term::new();
+    let term = Term::new(&Fence::closed());
     term.renew(BootInstant::now(), secs(100));
     term.lose(secs(2));
     assert_eq!(term.age(), None, "a loser is not an unhealthy leader");
@@ -44,7 +44,7 @@ fn a_lost_term_keeps_the_earlier_of_its_limit_and_the_grace() {
 
 #[test]
 fn a_released_term_enforces_nothing() {
-    let term = Term::new();
+    let term = Term::new(&Fence::closed());
     term.renew(BootInstant::from_nanos(1), Duration::from_nanos(1));
     assert!(term.overdue(BootInstant::now()));
     term.end();
@@ -62,7 +62,7 @@ fn series(registry: &Registry, family: &str) -> Vec<String> {
 fn every_lease_has_series_of_its_own() {
     let registry = Registry::new();
     let metrics = ElectionMetrics::new(&registry).unwrap();
-    let (one, two) = (Arc::new(Term::new()), Arc::new(Term::new()));
+    let (one, two) = (Arc::new(Term::new(&Fence::closed())), Arc::new(Term::new(&Fence::closed())));
     let first = metrics.of_lease("shard-0", &one).unwrap();
     metrics.of_lease("shard-1", &two).unwrap().master.set(1);
     assert_eq!(first.master.get(), 0);
@@ -75,7 +75,7 @@ fn every_lease_has_series_of_its_own() {
 #[test]
 fn two_elections_under_one_name_are_refused_until_the_first_has_ended() {
     let metrics = ElectionMetrics::new(&Registry::new()).unwrap();
-    let (one, two) = (Arc::new(Term::new()), Arc::new(Term::new()));
+    let (one, two) = (Arc::new(Term::new(&Fence::closed())), Arc::new(Term::new(&Fence::closed())));
     assert!(metrics.of_lease("shard-0", &one).is_some());
     assert!(metrics.of_lease("shard-0", &two).is_none());
     drop(one);

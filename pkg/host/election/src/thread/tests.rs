@@ -4,6 +4,7 @@ use std::time::Duration;
 use api_server_double::{ApiServer, Asked, Reply};
 use client::{ClientOptions, RequestMetrics};
 use prometheus::Registry;
+use resilience::BootInstant;
 use serde_json::Value;
 use tokio::net::TcpListener;
 
@@ -63,6 +64,7 @@ async fn start(config: ElectionConfig, master: String) -> (Result<Elector, Elect
         fence: fence.clone(),
         on_event: Box::new(|_| {}),
         may_have_predecessor: Box::new(|| Box::pin(async { Ok(false) })),
+        place: Place::Threads,
     };
     (spawn(election), fence)
 }
@@ -121,9 +123,9 @@ async fn timings_that_cannot_work_start_nothing() {
 #[test]
 fn only_a_leader_whose_lease_ran_out_long_ago_is_unhealthy() {
     let limit = Duration::from_secs(35);
-    let term = Term::new();
+    let term = Term::new(&Fence::closed());
     assert_eq!(check(&term, limit), Ok(()), "a standby");
-    let boot = resilience::BootInstant::now().as_nanos();
+    let boot = BootInstant::now().as_nanos();
     let before = |d: Duration| {
         resilience::BootInstant::from_nanos(
             boot.saturating_sub(u64::try_from(d.as_nanos()).unwrap()),
@@ -145,7 +147,7 @@ fn watched(term: &Arc<Term>) -> (mpsc::Receiver<i32>, JoinHandle<()>) {
 
 #[test]
 fn a_leader_that_stops_renewing_is_ended_with_code_1_and_not_before_its_limit() {
-    let term = Arc::new(Term::new());
+    let term = Arc::new(Term::new(&Fence::closed()));
     let start = BootInstant::now();
     term.renew(start, Duration::from_millis(250));
     let (exits, _thread) = watched(&term);
@@ -155,7 +157,7 @@ fn a_leader_that_stops_renewing_is_ended_with_code_1_and_not_before_its_limit() 
 
 #[test]
 fn a_lost_lease_ends_the_process_even_when_the_elector_is_gone() {
-    let term = Arc::new(Term::new());
+    let term = Arc::new(Term::new(&Fence::closed()));
     term.renew(BootInstant::now(), PATIENCE);
     term.lose(Duration::from_millis(50));
     let (exits, _thread) = watched(&term);
@@ -165,7 +167,7 @@ fn a_lost_lease_ends_the_process_even_when_the_elector_is_gone() {
 
 #[test]
 fn standbys_and_released_leaders_are_let_live_and_the_thread_ends_with_them() {
-    let term = Arc::new(Term::new());
+    let term = Arc::new(Term::new(&Fence::closed()));
     let (exits, thread) = watched(&term);
     term.renew(BootInstant::now(), PATIENCE);
     term.end();

@@ -33,6 +33,14 @@ impl Wire {
         Self(Arc::new(exchange))
     }
 
+    /// A wire that hands each request to `send` and has no connection: for simulations. `send` takes the
+    /// body when the request leaves, and asks its [`SendPermit`](crate::SendPermit) before that.
+    pub fn of(
+        send: impl Fn(Request<RequestBody>) -> Answering<'static> + Send + Sync + 'static,
+    ) -> Self {
+        Self(Arc::new(Function(send)))
+    }
+
     /// Sends one request, whose URI is absolute. Giving up the future gives up the request.
     pub fn send<B>(&self, request: Request<B>) -> Answering<'_>
     where
@@ -45,7 +53,7 @@ impl Wire {
 
 /// The body of a request. One type for all: each would be another copy of HTTP and TLS in the
 /// program.
-pub(super) type RequestBody = UnsyncBoxBody<Bytes, BoxError>;
+pub type RequestBody = UnsyncBoxBody<Bytes, BoxError>;
 
 /// A way to send requests.
 pub(super) trait Exchange: Send + Sync {
@@ -60,6 +68,15 @@ impl<C: Connect + Clone + Send + Sync + 'static> Exchange for legacy::Client<C, 
     }
 }
 
+/// A way without connections.
+struct Function<F>(F);
+
+impl<F: Fn(Request<RequestBody>) -> Answering<'static> + Send + Sync> Exchange for Function<F> {
+    fn send(&self, request: Request<RequestBody>) -> Answering<'_> {
+        (self.0)(request)
+    }
+}
+
 /// The body of an answer. Dropping it before its end gives up the rest.
 #[derive(Debug)]
 pub struct AnswerBody(Source);
@@ -68,9 +85,15 @@ pub struct AnswerBody(Source);
 enum Source {
     Hyper(Incoming),
     Stream(RecvStream, Arc<Heard>),
+    Made(UnsyncBoxBody<Bytes, BoxError>),
 }
 
 impl AnswerBody {
+    /// An answer of [`Wire::of`].
+    pub fn made(body: UnsyncBoxBody<Bytes, BoxError>) -> Self {
+        Self(Source::Made(body))
+    }
+
     pub(super) fn of_stream(stream: RecvStream, heard: Arc<Heard>) -> Self {
         Self(Source::Stream(stream, heard))
     }
@@ -98,6 +121,7 @@ impl Body for AnswerBody {
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         match &mut self.0 {
             Source::Hyper(body) => Pin::new(body).poll_frame(cx).map_err(Into::into),
+            Source::Made(body) => Pin::new(body).poll_frame(cx),
             Source::Stream(stream, heard) => {
                 let data = ready!(stream.poll_data(cx));
                 heard.note();
@@ -118,6 +142,7 @@ impl Body for AnswerBody {
     fn is_end_stream(&self) -> bool {
         match &self.0 {
             Source::Hyper(body) => body.is_end_stream(),
+            Source::Made(body) => body.is_end_stream(),
             Source::Stream(stream, _) => stream.is_end_stream(),
         }
     }
@@ -125,6 +150,7 @@ impl Body for AnswerBody {
     fn size_hint(&self) -> SizeHint {
         match &self.0 {
             Source::Hyper(body) => body.size_hint(),
+            Source::Made(body) => body.size_hint(),
             Source::Stream(..) => SizeHint::default(),
         }
     }

@@ -86,7 +86,7 @@ thread_local! {
     static CLOCKS: Cell<Option<(Instant, Duration, Duration)>> = const { Cell::new(None) };
     static METRICS: LeaseMetrics = ElectionMetrics::new(&Registry::new())
         .unwrap()
-        .of_lease("icm", &Arc::new(Term::new()))
+        .of_lease("icm", &Arc::new(Term::new(&Fence::closed())))
         .unwrap();
 }
 
@@ -125,7 +125,7 @@ impl Process {
         let (status, watched) = watch::channel(Leadership::Standby { holder: None });
         let (orders, inbox) = oneshot::channel();
         let shared = Shared {
-            term: Arc::new(Term::new()),
+            term: Arc::new(Term::new(&fence)),
             fence: fence.clone(),
             status,
             metrics: METRICS.with(|it| LeaseMetrics {

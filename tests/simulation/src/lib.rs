@@ -1,0 +1,74 @@
+//! [`run`]: replicas of the real program on API servers in memory, with faults, in virtual time and from one
+//! seed. Beside the doubles of API servers, clocks and network all code is that of the program.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `store.rs` | [`store::Store`]: the objects in all their versions |
+//! | `call.rs`, `api.rs`, `writes.rs` | [`api::answer`]: requests, and the answers of an API server |
+//! | `plan.rs` | [`Plan`]: what happens, by number |
+//! | `world.rs`, `claims.rs` | the state of a run, and what must hold after each step |
+//! | `wire.rs`, `replica.rs` | the way of requests; the processes |
+//! | `life.rs` | edits and failures, and the end of a run |
+//! | `shrink.rs` | [`shrink`]: fewer faults, Nodes and seconds for the same violation |
+
+pub mod api;
+pub mod call;
+mod claims;
+mod life;
+mod plan;
+mod replica;
+mod shrink;
+pub mod store;
+mod wire;
+mod world;
+mod writes;
+
+use std::collections::BTreeMap;
+
+use tokio::runtime::Builder;
+
+pub use plan::{Number, Plan};
+pub use shrink::shrink;
+use world::World;
+
+/// The end of a run.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// The first claim that was violated.
+    pub violation: Option<String>,
+    /// The faults and edits that happened.
+    pub happened: Vec<Number>,
+    /// How often each kind of them happened.
+    pub reach: BTreeMap<&'static str, u64>,
+    /// Hash of the trace.
+    pub trace_hash: u64,
+    /// The lines of the trace, if the plan keeps them.
+    pub trace: Vec<String>,
+}
+
+/// Runs a plan.
+///
+/// # Errors
+/// There is no runtime.
+pub fn run(plan: &Plan) -> std::io::Result<Report> {
+    let runtime = Builder::new_current_thread().enable_time().start_paused(true).build()?;
+    resilience::seed_draws(Some(plan.seed));
+    let report = runtime.block_on(async {
+        let world = World::new(plan);
+        tokio::select! {
+            biased;
+            () = world.violated() => {}
+            () = life::live(&world) => {}
+        }
+        world.with(|state| Report {
+            violation: state.violation.clone(),
+            happened: std::mem::take(&mut state.happened),
+            reach: state.reach_with_terms(),
+            trace_hash: state.trace_hash(),
+            trace: std::mem::take(&mut state.trace),
+        })
+    });
+    drop(runtime);
+    resilience::seed_draws(None);
+    Ok(report)
+}

@@ -1,0 +1,210 @@
+//! [`Plan`]: all that decides a run. Each fault has a number that does not depend on the faults before it, so
+//! that a plan without some of them is the same run but for what follows from those.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::time::Duration;
+
+use rand::rngs::SmallRng;
+use rand::{RngExt as _, SeedableRng as _};
+
+/// A fault or an edit: what draws it, and its number there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Number(pub char, pub u64);
+
+/// Requests to the API server.
+pub(crate) const REQUEST: char = 'r';
+/// Edits of Nodes, and what happens to processes and servers.
+pub(crate) const LIFE: char = 'l';
+/// Versions on their way to an API server, which are no faults.
+pub(crate) const LAG: char = 'g';
+
+impl fmt::Display for Number {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.0, self.1)
+    }
+}
+
+/// The plan of a run.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Seed of all draws.
+    pub seed: u64,
+    /// Number of names that Nodes have.
+    pub nodes: u64,
+    /// Time with faults and edits.
+    pub busy: Duration,
+    /// The faults and edits that happen; `None` for all that are drawn.
+    pub only: Option<BTreeSet<Number>>,
+    /// The lines of the trace are kept, not only their hash.
+    pub keeps_trace: bool,
+}
+
+impl Plan {
+    /// The plan of a seed.
+    pub fn new(seed: u64) -> Self {
+        let busy = Duration::from_secs(60);
+        Self { seed, nodes: 8, busy, only: None, keeps_trace: false }
+    }
+
+    /// The random numbers of one decision.
+    pub(crate) fn rng(&self, number: Number) -> SmallRng {
+        let Number(domain, number) = number;
+        let mixed = self.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (u64::from(domain) << 56);
+        SmallRng::seed_from_u64(mixed.wrapping_add(number.wrapping_mul(0xd1b5_4a32_d192_ed03)))
+    }
+
+    /// Whether this fault may happen.
+    pub(crate) fn permits(&self, number: Number) -> bool {
+        self.only.as_ref().is_none_or(|only| only.contains(&number))
+    }
+
+    /// The command that repeats the run.
+    pub fn command(&self) -> String {
+        let Self { seed, nodes, busy, only, .. } = self;
+        let mut set = vec![format!("SIMULATION_SEED={seed}")];
+        if *nodes != Self::new(0).nodes {
+            set.push(format!("SIMULATION_NODES={nodes}"));
+        }
+        if *busy != Self::new(0).busy {
+            set.push(format!("SIMULATION_SECONDS={}", busy.as_secs()));
+        }
+        if let Some(only) = only {
+            let numbers: Vec<_> = only.iter().map(ToString::to_string).collect();
+            set.push(format!("SIMULATION_ONLY={}", numbers.join(",")));
+        }
+        let set = set.join(" ");
+        format!("{set} cargo test -p simulation --test seeds -- --nocapture a_seed_is_replayed")
+    }
+
+    /// The plan of the variables that [`Plan::command`] sets.
+    pub fn of_environment() -> Option<Self> {
+        let number = |name: &str| std::env::var(name).ok()?.parse::<u64>().ok();
+        let mut plan = Self::new(number("SIMULATION_SEED")?);
+        plan.nodes = number("SIMULATION_NODES").unwrap_or(plan.nodes);
+        plan.busy = number("SIMULATION_SECONDS").map_or(plan.busy, Duration::from_secs);
+        plan.only = std::env::var("SIMULATION_ONLY").ok().map(|list| {
+            let read = |text: &str| {
+                let domain = text.chars().next()?;
+                Some(Number(domain, text.get(1..)?.parse().ok()?))
+            };
+            list.split(',').filter_map(read).collect()
+        });
+        Some(plan)
+    }
+}
+
+/// What becomes of a request on its way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// No connection: nothing is sent.
+    NotSent,
+    /// The connection breaks on the way to the server.
+    Reset,
+    /// The server refuses it with this code and does nothing.
+    Refused(u16),
+    /// The server carries it out, and the connection breaks.
+    AnswerReset,
+    /// The server carries it out, and the answer never arrives.
+    AnswerLost,
+    /// The server carries it out, and answers with this code.
+    Failed(u16),
+    /// The server works on it for seconds.
+    Slow,
+}
+
+impl Fault {
+    /// A name for the count of faults.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::NotSent => "request not sent",
+            Self::Reset => "request lost",
+            Self::Refused(429) => "429",
+            Self::Refused(_) => "5xx without effect",
+            Self::AnswerReset => "connection lost",
+            Self::AnswerLost => "answer lost",
+            Self::Failed(_) => "5xx after the effect",
+            Self::Slow => "slow request",
+        }
+    }
+
+    fn draw(rng: &mut SmallRng) -> Self {
+        match rng.random_range(0..12) {
+            0 => Self::NotSent,
+            1 => Self::Reset,
+            2 => Self::Refused(429),
+            3 => Self::Refused(if rng.random() { 500 } else { 503 }),
+            4 | 5 => Self::AnswerReset,
+            6 | 7 => Self::AnswerLost,
+            8 | 9 => Self::Failed(if rng.random() { 504 } else { 500 }),
+            _ => Self::Slow,
+        }
+    }
+}
+
+/// The times and the fault of a request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Fate {
+    /// Until the body is taken.
+    pub(crate) open: Duration,
+    /// From the client to the server: at most a second.
+    pub(crate) travel: Duration,
+    /// From its arrival to its effect.
+    pub(crate) work: Duration,
+    /// From the server to the client.
+    pub(crate) back: Duration,
+    pub(crate) fault: Option<Fault>,
+    /// A watch breaks after this time.
+    pub(crate) breaks_after: Option<Duration>,
+    /// By another API server than the last one.
+    pub(crate) is_moved: bool,
+}
+
+/// How often in a hundred requests of a kind have a fault.
+#[derive(Clone, Copy)]
+pub(crate) enum Share {
+    /// A write of a Node.
+    NodeWrite,
+    /// Anything else.
+    Other,
+    /// All is well.
+    None,
+}
+
+impl Plan {
+    /// The fate of the request with this number.
+    pub(crate) fn fate(&self, number: Number, share: Share) -> Fate {
+        let mut rng = self.rng(number);
+        let mut millis = |most: u64| Duration::from_millis(rng.random_range(1..=most));
+        let (open, travel, work, back) = (millis(4), millis(6), millis(6), millis(6));
+        let calm =
+            Fate { open, travel, work, back, fault: None, breaks_after: None, is_moved: false };
+        let percent = match share {
+            Share::NodeWrite => 45,
+            Share::Other => 6,
+            Share::None => 0,
+        };
+        let is_drawn = rng.random_range(0..100) < percent;
+        let breaks = percent > 0 && rng.random_range(0..2) == 0;
+        if !is_drawn && !breaks || !self.permits(number) {
+            return calm;
+        }
+        let breaks_after = breaks.then(|| Duration::from_millis(rng.random_range(1..20_000)));
+        let fault = is_drawn.then(|| Fault::draw(&mut rng));
+        let slow = if fault == Some(Fault::Slow) { rng.random_range(0..7_000) } else { 0 };
+        let is_moved = rng.random_range(0..4) == 0;
+        let mut long = |most: u64| match rng.random_range(0..3_u8) {
+            0 => Duration::from_millis(rng.random_range(1..=most)),
+            _ => Duration::ZERO,
+        };
+        Fate {
+            open: open + long(1_500),
+            travel: (travel + long(900)).min(Duration::from_secs(1)),
+            work: work + Duration::from_millis(slow),
+            back: back + long(2_000),
+            fault,
+            breaks_after,
+            is_moved,
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! [`World`]: the store, the API servers in front of it, the processes, and what is on the wire between
+//! them. Each step is judged at once by [`crate::claims`].
+
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use rand::RngExt as _;
+use resilience::Fence;
+use tokio::sync::watch;
+use tokio::task::AbortHandle;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::api::{Answer, answer};
+use crate::call::Call;
+use crate::claims::{Claims, Sent};
+use crate::plan::{LAG, Number, Plan};
+use crate::store::Store;
+
+/// Number of API servers.
+const FRONTS: usize = 2;
+
+/// An API server: when it gets to know each version.
+struct Front {
+    shows: Vec<(u64, Instant)>,
+    stalled_until: Option<Instant>,
+}
+
+/// A process, dead or alive.
+pub(crate) struct Process {
+    pub(crate) identity: String,
+    /// Which of the replicas it is.
+    pub(crate) slot: usize,
+    pub(crate) is_alive: bool,
+    pub(crate) fence: Fence,
+    pub(crate) shutdown: CancellationToken,
+    pub(crate) died: CancellationToken,
+    pub(crate) task: Option<AbortHandle>,
+    front: usize,
+}
+
+impl Process {
+    pub(crate) fn new(
+        identity: String,
+        slot: usize,
+        fence: Fence,
+        shutdown: CancellationToken,
+        died: CancellationToken,
+    ) -> Self {
+        Self { identity, slot, is_alive: true, fence, shutdown, died, task: None, front: slot }
+    }
+}
+
+/// The state of a run.
+pub(crate) struct State {
+    pub(crate) plan: Plan,
+    pub(crate) store: Store,
+    pub(crate) processes: Vec<Process>,
+    pub(crate) claims: Claims,
+    /// Faults happen.
+    pub(crate) is_busy: bool,
+    /// What happened, by number.
+    pub(crate) happened: Vec<Number>,
+    /// How often each kind of fault happened.
+    pub(crate) reach: BTreeMap<&'static str, u64>,
+    pub(crate) violation: Option<String>,
+    fronts: [Front; FRONTS],
+    requests: u64,
+    began: Instant,
+    hash: DefaultHasher,
+    pub(crate) trace: Vec<String>,
+}
+
+/// Clones are the same.
+#[derive(Clone)]
+pub(crate) struct World {
+    state: Arc<Mutex<State>>,
+    /// The newest version of the store.
+    commits: watch::Sender<u64>,
+    violated: CancellationToken,
+}
+
+impl World {
+    pub(crate) fn new(plan: &Plan) -> Self {
+        let (store, now) = (Store::default(), Instant::now());
+        let front = || Front { shows: vec![(store.revision(), now)], stalled_until: None };
+        let state = State {
+            plan: plan.clone(),
+            fronts: [front(), front()],
+            store,
+            processes: Vec::new(),
+            claims: Claims::default(),
+            is_busy: true,
+            happened: Vec::new(),
+            reach: BTreeMap::new(),
+            violation: None,
+            requests: 0,
+            began: now,
+            hash: DefaultHasher::new(),
+            trace: Vec::new(),
+        };
+        let (state, violated) = (Arc::new(Mutex::new(state)), CancellationToken::new());
+        Self { state, commits: watch::Sender::default(), violated }
+    }
+
+    /// Changes or reads the state, and judges it afterwards.
+    pub(crate) fn with<T>(&self, work: impl FnOnce(&mut State) -> T) -> T {
+        let mut state = self.state.lock();
+        let before = state.store.revision();
+        let result = work(&mut state);
+        state.after(before);
+        if state.violation.is_some() {
+            self.violated.cancel();
+        }
+        let revision = state.store.revision();
+        drop(state);
+        self.commits.send_if_modified(|known| std::mem::replace(known, revision) != revision);
+        result
+    }
+
+    /// Waits for the first violation of a claim.
+    pub(crate) async fn violated(&self) {
+        self.violated.cancelled().await;
+    }
+
+    /// The newest version of the store, at every change.
+    pub(crate) fn commits(&self) -> watch::Receiver<u64> {
+        self.commits.subscribe()
+    }
+}
+
+impl State {
+    /// Time since the beginning.
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.began.elapsed()
+    }
+
+    /// Adds a line to the trace.
+    pub(crate) fn note(&mut self, line: impl FnOnce() -> String) {
+        let line = format!("{:9.3} {}", self.elapsed().as_secs_f64(), line());
+        line.hash(&mut self.hash);
+        if self.plan.keeps_trace {
+            self.trace.push(line);
+        }
+    }
+
+    /// Hash of the trace so far.
+    pub(crate) fn trace_hash(&self) -> u64 {
+        self.hash.finish()
+    }
+
+    /// Counts a fault that happens.
+    pub(crate) fn count(&mut self, number: Number, what: &'static str) {
+        if self.happened.last() != Some(&number) {
+            self.happened.push(number);
+        }
+        *self.reach.entry(what).or_default() += 1;
+    }
+
+    /// A claim is violated.
+    pub(crate) fn violate(&mut self, claim: String) {
+        if self.violation.is_none() {
+            self.note(|| format!("VIOLATED {claim}"));
+            self.violation = Some(claim);
+        }
+    }
+
+    /// How often each kind of fault happened, and how many terms there were.
+    pub(crate) fn reach_with_terms(&self) -> BTreeMap<&'static str, u64> {
+        let more = [("term", self.claims.terms() as u64), ("PATCH applied", self.claims.written)];
+        self.reach.iter().map(|(what, count)| (*what, *count)).chain(more).collect()
+    }
+
+    /// The number of the next request.
+    pub(crate) fn next_request(&mut self) -> u64 {
+        self.requests += 1;
+        self.requests
+    }
+
+    /// The API server for a request of a process.
+    pub(crate) fn front(&mut self, process: usize, is_moved: bool) -> usize {
+        let front = &mut self.processes[process].front;
+        *front = (*front + usize::from(is_moved)) % FRONTS;
+        *front
+    }
+
+    /// An API server gets to know nothing new until then.
+    pub(crate) fn stall(&mut self, front: usize, until: Instant) {
+        self.fronts[front % FRONTS].stalled_until = Some(until);
+    }
+
+    /// The version that an API server shows now.
+    pub(crate) fn shown(&self, front: usize) -> u64 {
+        let (shows, now) = (&self.fronts[front].shows, Instant::now());
+        let known = shows.partition_point(|(_, at)| *at <= now);
+        known.checked_sub(1).map_or(0, |last| shows[last].0)
+    }
+
+    /// When an API server shows something newer than this version.
+    pub(crate) fn shows_newer(&self, front: usize, than: u64) -> Option<Instant> {
+        let shows = &self.fronts[front].shows;
+        shows.get(shows.partition_point(|(version, _)| *version <= than)).map(|(_, at)| *at)
+    }
+
+    /// Carries out a request of a process, or of the world itself.
+    pub(crate) fn apply(&mut self, front: usize, call: &Call) -> Answer {
+        let cached = self.shown(front);
+        answer(&mut self.store, call, cached)
+    }
+
+    /// What a process has sent and the server may yet apply is known to the claims.
+    pub(crate) fn send(&mut self, number: u64, process: usize, call: &Call) {
+        if let Some(sent) = Sent::of(process, call) {
+            let said = self.claims.send(number, sent, &self.store);
+            said.unwrap_or_else(|claim| self.violate(claim));
+        }
+    }
+
+    /// Judges what changed.
+    fn after(&mut self, before: u64) {
+        let now = Instant::now();
+        for revision in before + 1..=self.store.revision() {
+            for (nth, front) in self.fronts.iter_mut().enumerate() {
+                let number = revision * FRONTS as u64 + nth as u64;
+                let lag = self.plan.rng(Number(LAG, number)).random_range(1..12);
+                let at = now + Duration::from_millis(lag);
+                let last = front.shows.last().map_or(at, |(_, last)| *last);
+                let at = at.max(last).max(front.stalled_until.unwrap_or(at));
+                front.shows.push((revision, at));
+            }
+        }
+        let open = self.processes.iter().enumerate();
+        let open = open.filter(|(_, it)| it.is_alive && !it.fence.remaining().is_zero());
+        let open: Vec<_> = open.map(|(process, _)| process).collect();
+        if open.len() > 1 {
+            self.violate(format!("C5: the fences of processes {open:?} are open"));
+        }
+        if before != self.store.revision()
+            && let Err(claim) = self.claims.judge(&self.store)
+        {
+            self.violate(claim);
+        }
+    }
+}

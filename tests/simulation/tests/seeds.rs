@@ -1,0 +1,111 @@
+//! Runs of random seeds: no claim is violated. `tests/CHECKED.md` says what they find.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test fails by panicking"
+)]
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::{available_parallelism, scope};
+use std::time::Instant;
+
+use simulation::{Plan, Report, run, shrink};
+
+fn number(name: &str, default: u64) -> u64 {
+    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+}
+
+/// How often each kind of fault happened in the runs of these seeds, or the first violation.
+fn run_all(first: u64, last: u64) -> Result<BTreeMap<&'static str, u64>, Box<(Plan, Report)>> {
+    let next = AtomicU64::new(first);
+    let worker = || {
+        let mut reach = BTreeMap::<_, u64>::new();
+        loop {
+            let plan = Plan::new(next.fetch_add(1, Ordering::Relaxed));
+            if plan.seed > last {
+                return Ok(reach);
+            }
+            let report = run(&plan).unwrap();
+            if report.violation.is_some() {
+                next.store(last, Ordering::Relaxed);
+                return Err(Box::new((plan, report)));
+            }
+            for (what, count) in report.reach {
+                *reach.entry(what).or_default() += count;
+            }
+        }
+    };
+    let workers = available_parallelism().map_or(1, usize::from);
+    let ended: Vec<_> = scope(|scope| {
+        let workers: Vec<_> = (0..workers).map(|_| scope.spawn(worker)).collect();
+        workers.into_iter().map(|it| it.join().unwrap()).collect()
+    });
+    ended.into_iter().try_fold(BTreeMap::new(), |mut sum, reach| {
+        for (what, count) in reach? {
+            *sum.entry(what).or_default() += count;
+        }
+        Ok(sum)
+    })
+}
+
+#[test]
+fn replicas_of_node_ipam_violate_no_claim() {
+    let (first, runs) = (number("SIMULATION_FIRST", 1), number("SIMULATION_RUNS", 100));
+    let began = Instant::now();
+    let reach = run_all(first, first + runs - 1).unwrap_or_else(|found| {
+        let (plan, report) = *found;
+        let (shorter, shown) = shrink(&plan, &report).unwrap();
+        let (violation, found) = (report.violation.unwrap(), shown.violation.unwrap());
+        let (seed, faults) = (plan.seed, shown.happened.len());
+        panic!("seed {seed}: {violation}\nafter {faults} events: {found}\n{}", shorter.command());
+    });
+    println!("{runs} runs from seed {first} in {:.1?}: {reach:?}", began.elapsed());
+    let missing: Vec<_> = KINDS.iter().filter(|kind| !reach.contains_key(**kind)).collect();
+    assert!(missing.is_empty() || runs < 50, "never happened: {missing:?}");
+}
+
+/// What has to happen in the runs.
+const KINDS: [&str; 18] = [
+    "429",
+    "5xx after the effect",
+    "5xx without effect",
+    "Node changes",
+    "Node joins",
+    "Node leaves",
+    "Node replaced",
+    "answer lost",
+    "compaction",
+    "connection lost",
+    "crash",
+    "orderly stop",
+    "request lost",
+    "request not sent",
+    "slow request",
+    "stale API server",
+    "wall clock set forward",
+    "watch broken",
+];
+
+/// Two runs of a plan have the same trace.
+fn replay(plan: Plan) -> Report {
+    let plan = Plan { keeps_trace: true, ..plan };
+    let (one, two) = (run(&plan).unwrap(), run(&plan).unwrap());
+    let differs = one.trace.iter().zip(&two.trace).find(|(one, two)| one != two);
+    assert_eq!(differs, None, "seed {}: the traces differ", plan.seed);
+    assert_eq!(one.trace_hash, two.trace_hash);
+    one
+}
+
+#[test]
+fn a_seed_is_replayed() {
+    if let Some(plan) = Plan::of_environment() {
+        let report = replay(plan);
+        println!("{}\n{:?}", report.trace.join("\n"), report.violation);
+        return;
+    }
+    let first = number("SIMULATION_FIRST", 1);
+    (first..first + number("SIMULATION_REPLAYS", 10))
+        .for_each(|seed| drop(replay(Plan::new(seed))));
+}
