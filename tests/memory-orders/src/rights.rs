@@ -23,7 +23,8 @@ fn now() -> ClockReading {
 
 /// A term whose elector renews it twice, each time for 5 s of writes, and then gives it up.
 fn led(then: fn(&Term, &Fence)) -> (Arc<Term>, Fence, impl FnOnce() + Send + 'static) {
-    let (term, fence) = (Arc::new(Term::new()), Fence::closed_by(now));
+    let fence = Fence::closed_by(now);
+    let term = Arc::new(Term::new(&fence));
     let elector = (Arc::clone(&term), fence.clone());
     let lead = move || {
         let (term, fence) = elector;
