@@ -10,6 +10,7 @@
 mod first_list;
 mod foreign_writers;
 mod frozen_store;
+mod incidents;
 mod lost_answers;
 mod outages;
 mod refusals;

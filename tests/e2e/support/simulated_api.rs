@@ -177,7 +177,7 @@ fn random(rng: &mut StdRng) -> Template {
             let all =
                 ["{}", r#"{"uid":"UID"}"#, r#"{"uid":"other"}"#, r#"{"resourceVersion":"OLDER"}"#];
             template.body = format!(r#"{{"preconditions":{}}}"#, pick(rng, &all));
-            template.query = dry.to_owned();
+            template.query = dry.into();
         }
         9 | 10 => {
             template.name = String::new();
@@ -194,7 +194,7 @@ fn random(rng: &mut StdRng) -> Template {
                 "continue=nonsense",
                 "resourceVersion=0&resourceVersionMatch=Exact",
             ];
-            template.query = pick(rng, &queries).to_owned();
+            template.query = pick(rng, &queries).into();
         }
         _ => {}
     }
@@ -228,13 +228,11 @@ fn note(said: &mut Said, path: &str, read: &Value) -> [bool; 2] {
     let (uid, version) = (text("uid"), text("resourceVersion"));
     let known = said.objects.entry(path.to_owned()).or_default();
     let changed = [known[0] != uid, known[1] != version];
-    if !version.is_empty() {
-        *known = match changed[1] {
-            true => [uid, version, known[1].clone()],
-            false => [uid, version, known[2].clone()],
-        };
-    } else {
+    if version.is_empty() {
         known[0] = uid;
+    } else {
+        let older = known[if changed[1] { 1 } else { 2 }].clone();
+        *known = [uid, version, older];
     }
     changed
 }
