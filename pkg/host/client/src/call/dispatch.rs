@@ -23,7 +23,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::USER_AGENT;
-use http::{HeaderValue, Request, Response};
+use http::{HeaderValue, Method, Request, Response};
 use http_body::{Body as _, Frame, SizeHint};
 use kube::client::Body;
 use parking_lot::Mutex;
@@ -78,6 +78,10 @@ impl Dispatch {
         // Zero would mean no limit at all.
         let timeout = of_attempt.min(of_lease).max(Duration::from_millis(1));
         if self.dry_run {
+            // The API server takes the options of a DELETE from its body, and then none from the URL.
+            if request.method() == Method::DELETE && !request.body().is_end_stream() {
+                return Err("a DELETE with options is not sent in a dry run".into());
+            }
             set_dry_run(request.uri_mut())?;
         }
         if timeout < Duration::MAX {
