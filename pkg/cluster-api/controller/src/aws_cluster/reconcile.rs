@@ -27,9 +27,9 @@ const EKS_CONTROL_PLANE: &str = "AWSManagedControlPlane";
 const HOLDER_AGAIN: Duration = Duration::from_secs(60);
 const PAUSED: &str = "reconciliation is paused; remove the annotation cluster.x-k8s.io/paused and \
     spec.paused of the Cluster to continue";
-/// The caches may show the deletion of its Cluster, which was paused, first.
-const MOVED: &str = "clusterctl moves it to another management cluster, so its network stays; remove the \
-    annotation clusterctl.cluster.x-k8s.io/delete-for-move to delete the network";
+const MOVED: &str = "the annotation clusterctl.cluster.x-k8s.io/delete-for-move says that it was moved to another \
+    management cluster, so nothing is done on AWS; if it was not, give it its owner-id again where that is missing, and \
+    remove this annotation";
 /// While a cache is being filled.
 const SOON: Duration = Duration::from_secs(2);
 
@@ -66,7 +66,7 @@ impl Reconcile for AwsClusters {
         if is_paused {
             return self.pause(&object, PAUSED).await;
         }
-        if metadata.deleting() && metadata.annotations.contains_key(MOVED_ANNOTATION) {
+        if is_moved(metadata) {
             return self.pause(&object, MOVED).await;
         }
         let holder = self.cache.frozen(|all| {
@@ -89,6 +89,14 @@ impl Reconcile for AwsClusters {
         }
         self.keep(&object, &owner).await
     }
+}
+
+/// Whether `clusterctl move` has taken the AWSCluster to another management cluster. It replaces all annotations of the
+/// one that stays, the owner id included, and deletes it then; the caches may show the deletion of its Cluster, which was
+/// paused, first. A move that is repeated can bring these annotations to the other management cluster.
+fn is_moved(metadata: &ObjectMeta) -> bool {
+    metadata.annotations.contains_key(MOVED_ANNOTATION)
+        && (metadata.deleting() || !metadata.annotations.contains_key(OWNER_ID_ANNOTATION))
 }
 
 impl AwsClusters {
