@@ -6,6 +6,7 @@ use crate::action::Action;
 use crate::addresses;
 use crate::desired::{NLB_TRAFFIC, OVERRIDES, RuleSource, RuleTemplate, VPC_ID};
 use crate::identity::Tags;
+use crate::load_balancers::TargetGroup;
 use crate::memory::LogicalId;
 use crate::plan::{Part, Plan, Reason, Situation};
 use crate::query::Query;
@@ -113,11 +114,12 @@ fn rules(
     let Some(wanted) = resolve(situation, home, groups, templates, plan) else { return };
     let diff = diff(&wanted, &group.rules);
     let id = || group.id.clone();
-    let is_shared = role == Role::Lb || situation.desired.groups.keep_foreign_rules;
     if diff.missing.is_empty() {
         let mut rules = diff.surplus;
-        if is_shared {
-            rules.retain(|rule| role == Role::Lb && is_of_balancer(situation, rule, &wanted));
+        if situation.desired.groups.keep_foreign_rules {
+            rules.clear();
+        } else if role == Role::Lb {
+            rules.retain(|rule| is_of_balancer(situation, home, rule, &wanted));
         }
         if !rules.is_empty() {
             plan.act(Part::SecurityGroups, Action::RevokeIngress { group: id(), rules });
@@ -139,20 +141,33 @@ fn rules(
     }
 }
 
-/// Whether a rule among those of the cloud controller was made for a network load balancer, by its
+/// Whether a rule among those of the cloud controller was made for a network load balancer, by its source and
 /// description, and is not used any more.
-fn is_of_balancer(situation: &Situation<'_>, rule: &Rule, wanted: &[Rule]) -> bool {
+fn is_of_balancer(
+    situation: &Situation<'_>,
+    home: &Home<'_>,
+    rule: &Rule,
+    wanted: &[Rule],
+) -> bool {
+    let is_source_of_ours = match &rule.key.source {
+        Source::Cidr(cidr) => cidr.prefix_len() == 0 || *cidr == home.cidr,
+        Source::Group(_) | Source::PrefixList(_) => false,
+    };
     let differs_in_source = |wanted: &Rule| {
         let source = rule.key.source.clone();
         Rule { key: RuleKey { source, ..wanted.key.clone() }, ..wanted.clone() } == *rule
     };
-    let uses_addresses_of_clients = situation.observed.target_groups.all().iter().any(|group| {
-        let shows = group.attributes.as_ref().is_some_and(|found| found.preserve_client_ip);
+    // What was not read yet may be so.
+    let uses_addresses = |group: &TargetGroup| {
+        let shows = group.attributes.as_ref().is_none_or(|found| found.preserve_client_ip);
         shows && situation.owns(&group.tags, &group.arn)
-    });
+    };
+    let groups = situation.observed.target_groups.get();
+    let uses_addresses_of_clients = groups.is_none_or(|groups| groups.iter().any(uses_addresses));
     let is_used = uses_addresses_of_clients
         && !situation.desired.load_balancers().any(|wanted| wanted.preserve_client_ip);
-    !is_used && (rule.description.starts_with(NLB_TRAFFIC) || wanted.iter().any(differs_in_source))
+    let is_ours = rule.description.starts_with(NLB_TRAFFIC) || wanted.iter().any(differs_in_source);
+    is_ours && is_source_of_ours && !is_used
 }
 
 /// The rules with the ids and addresses that they mean. None as long as those are not known.

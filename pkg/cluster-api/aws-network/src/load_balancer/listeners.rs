@@ -91,8 +91,11 @@ fn keep<'a>(
             if used.iter().any(|other| other.arn == group.arn)
                 || input.wanted.listeners().iter().any(is_of_another)
             {
-                let listener = listener.arn.clone();
-                act(input, ElbV2Action::DeleteListener { listener }, plan);
+                // An adoption writes the owner id first.
+                if input.situation.identity().marks(&group.tags) {
+                    let listener = listener.arn.clone();
+                    act(input, ElbV2Action::DeleteListener { listener }, plan);
+                }
                 return Kept::Nothing;
             }
             group
@@ -203,9 +206,13 @@ fn delete_surplus(
         listeners.any(|listener| listener.target_group == group.arn)
     };
     for group in groups.all().iter().filter(|group| group.vpc == input.home.id) {
-        if identity.marks(&group.tags) && !names.contains(&group.name) && !is_led_to(group) {
-            let target_group = group.arn.clone();
-            act(input, ElbV2Action::DeleteTargetGroup { target_group }, plan);
+        let target_group = group.arn.clone();
+        let delete = Action::ElbV2(ElbV2Action::DeleteTargetGroup { target_group });
+        // The other load balancer may have led to it as well.
+        let is_planned = plan.actions.iter().any(|planned| planned.action == delete);
+        let is_unused = !names.contains(&group.name) && !is_led_to(group);
+        if identity.marks(&group.tags) && is_unused && !is_planned {
+            plan.act(input.part, delete);
         }
     }
 }
