@@ -52,7 +52,7 @@ fn run_all(first: u64, last: u64) -> Result<BTreeMap<&'static str, u64>, Box<(Pl
 
 #[test]
 fn replicas_of_node_ipam_violate_no_claim() {
-    let (first, runs) = (number("SIMULATION_FIRST", 1), number("SIMULATION_RUNS", 100));
+    let (first, runs) = (number("SIMULATION_FIRST", 1), number("SIMULATION_RUNS", 60));
     let began = Instant::now();
     let reach = run_all(first, first + runs - 1).unwrap_or_else(|found| {
         let (plan, report) = *found;
