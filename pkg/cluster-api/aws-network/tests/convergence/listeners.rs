@@ -156,6 +156,29 @@ fn clients_are_let_in_before_their_addresses_arrive_and_until_they_do_not() {
     assert_eq!(sources(&world), ["10.66.0.0/24", "10.66.0.0/24"]);
 }
 
+/// Attributes are read once an hour.
+#[test]
+fn rules_for_clients_stay_until_it_is_read_that_no_target_needs_them() {
+    let spec = with_ports(&[]);
+    let mut preserving = spec.clone();
+    preserving.load_balancer.as_mut().unwrap().preserve_client_ip = true;
+    let mut world = made(&preserving);
+    // A rule of the user has a source of its own.
+    let group = world.cloud.groups.all().into_iter().find(|it| it.name.ends_with("-lb")).unwrap();
+    let mut of_user = group.rules[0].clone();
+    of_user.key.source = aws_network::Source::Cidr("203.0.113.0/24".parse().unwrap());
+    let now = world.cloud.now;
+    world.cloud.groups.edit(&group.id, now, |it| it.rules.push(of_user.clone()));
+    let sources = |world: &World| -> Vec<String> {
+        rules(&world.cloud, Role::Lb).into_iter().map(|(_, source, _)| source).collect()
+    };
+    world.run_later(&present(&spec));
+    assert_eq!(sources(&world), ["0.0.0.0/0", "10.66.0.0/24", "203.0.113.0/24"]);
+    world.cloud.advance(3600);
+    world.run_later(&present(&spec));
+    assert_eq!(sources(&world), ["10.66.0.0/24", "203.0.113.0/24"]);
+}
+
 #[test]
 fn listeners_come_change_and_go_live_with_a_fault_at_any_write() {
     let mut changed = with_ports(&[8443]);
