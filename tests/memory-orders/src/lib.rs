@@ -1,5 +1,5 @@
 //! Files of the product, compiled with the atomics and locks of loom, which runs a function in every order of its
-//! threads and of their memory accesses. The modules `rights`, `body` and `leaving` are such functions; the tests of
+//! threads and of their memory accesses. The modules `rights` and `leaving` have such functions; the tests of
 //! this crate run them.
 
 // With their unit tests, which run with the product, the files would not compile here.
@@ -11,7 +11,6 @@
 extern crate self as parking_lot;
 extern crate self as resilience;
 
-pub mod body;
 pub mod leaving;
 pub mod rights;
 

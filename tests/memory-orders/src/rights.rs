@@ -1,11 +1,15 @@
-//! The elector gives and takes the rights of a leader; the watchdog and writers read them.
+//! The elector gives and takes the rights of a leader; the watchdog and writers read them. Connection, fence and the end
+//! of the attempt compete for the body of one write.
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use http::Request;
+use kube::client::Body;
 use loom::thread::spawn;
 
 use crate::fence::{BootInstant, ClockReading, Fence};
+use crate::request::{Progress, Reach};
 use crate::term::Term;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -73,5 +77,29 @@ pub fn a_lost_term_ends_the_process_in_time() {
         assert!(!was_limited || term.is_limited(), "the limit of a leader has gone");
         elector.join().unwrap();
         assert!(term.overdue(clocks(14).boot) && fence.check().is_err());
+    });
+}
+
+/// Whoever is told that a write was not sent is right: the connection does not get its body any more.
+pub fn a_body_is_taken_refused_or_given_up_once() {
+    crate::explore("C3, C5", "connection, fence, end of the attempt", || {
+        let request = Request::patch("/").body(Body::empty()).unwrap();
+        let progress = Arc::new(Progress::new(&request, None));
+        let (connection, fence) = (Arc::clone(&progress), Arc::clone(&progress));
+        let connection = spawn(move || connection.take_body(Duration::from_secs(1)));
+        let fence = spawn(move || fence.refuse_body());
+        let reach = progress.end();
+        let is_settled = progress.settled_at().is_some();
+        let is_taken = connection.join().unwrap();
+        fence.join().unwrap();
+        match reach {
+            Reach::NotSent | Reach::Refused => {
+                assert!(!is_taken, "sent, and the caller knows {reach:?}");
+            }
+            Reach::MayHaveLeft(until) => {
+                assert!(is_taken && until.is_some() && is_settled, "{until:?}");
+            }
+        }
+        assert_eq!(progress.end(), reach, "the outcome changes");
     });
 }

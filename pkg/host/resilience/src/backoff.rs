@@ -1,9 +1,11 @@
 //! [`Backoff`]: how long to wait after the n-th failure in a row. [`Series`]: a backoff that counts the
-//! failures of one activity.
+//! failures of one activity. [`draw`]: the random numbers that spread waits.
 
+use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
-use crate::draws::draw;
+use rand::rngs::StdRng;
+use rand::{RngExt as _, SeedableRng as _};
 
 /// Exponential backoff: `first · factorⁿ`, at most `cap`, then changed by `jitter`.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -126,6 +128,21 @@ impl Series {
         };
         now.saturating_duration_since(until) > quiet
     }
+}
+
+thread_local! {
+    static SEEDED: RefCell<Option<StdRng>> = const { RefCell::new(None) };
+}
+
+/// A random number in `[0, 1)`. A simulation seeds those of its thread, so that a run can be repeated.
+pub fn draw() -> f64 {
+    let seeded = SEEDED.with_borrow_mut(|seeded| Some(seeded.as_mut()?.random()));
+    seeded.unwrap_or_else(rand::random)
+}
+
+/// From now on [`draw`] returns the numbers of this seed on this thread; with `None`, those of the system.
+pub fn seed_draws(seed: Option<u64>) {
+    SEEDED.set(seed.map(StdRng::seed_from_u64));
 }
 
 #[cfg(test)]

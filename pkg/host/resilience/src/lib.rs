@@ -4,8 +4,7 @@
 //!
 //! | file | holds | used by |
 //! |---|---|---|
-//! | `backoff.rs` | [`Backoff`], [`Series`]: waits after failures | work queues, informers, the supervisor |
-//! | `draws.rs` | [`draw`]: random numbers that a simulation can repeat | all that spread waits |
+//! | `backoff.rs` | [`Backoff`], [`Series`]: waits after failures; [`draw`]: random numbers that spread waits | work queues, informers, the supervisor |
 //! | `token_bucket.rs` | [`TokenBucket`]: a rate limit | clients, writers of statuses, events |
 //! | `lru.rs` | [`Lru`]: a bounded map | events, caches of reviews and of answers |
 //! | `panics.rs` | [`panics::contain`]: turns a panic into an error | work queues, the manager |
@@ -13,7 +12,6 @@
 //! | here | [`LogGate`], [`KeyedLogGate`]: one line per interval, the rest counted | all that log failures |
 
 mod backoff;
-mod draws;
 mod fence;
 mod lru;
 pub mod panics;
@@ -30,8 +28,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-pub use backoff::{Backoff, Jitter, Series};
-pub use draws::{draw, seed_draws};
+pub use backoff::{Backoff, Jitter, Series, draw, seed_draws};
 pub use fence::{BootInstant, ClockReading, Fence, Fenced, ReadClocks};
 pub use lru::Lru;
 pub use token_bucket::{Rate, TokenBucket};

@@ -108,3 +108,20 @@ proptest! {
         prop_assert!(above >= wait - 1e-9 && above <= wait * (1.0 + fraction) + 1e-9);
     }
 }
+
+fn three() -> [u64; 3] {
+    [draw(), draw(), draw()].map(f64::to_bits)
+}
+
+#[test]
+fn a_seed_repeats_its_numbers_until_it_is_taken_away() {
+    seed_draws(Some(7));
+    let first = three();
+    seed_draws(Some(7));
+    assert_eq!(three(), first);
+    seed_draws(Some(8));
+    assert_ne!(three(), first);
+    seed_draws(None);
+    assert_ne!(three(), first);
+    assert!(first.iter().all(|it| (0.0..1.0).contains(&f64::from_bits(*it))), "{first:?}");
+}
