@@ -66,7 +66,7 @@ impl Allocator {
         if !is_ready(plane) {
             let admin = Shell::new(plane.admin_kubeconfig());
             admin.run("apply -f config/crd/networking.x-k8s.io_clustercidrs.yaml");
-            admin.run("wait --for=condition=established --timeout=60s crd --all");
+            admin.await_crds();
             for file in ["cluster-cidrs", "node-ipam-records"] {
                 admin.run(&format!("apply -f config/rbac/{file}.yaml"));
             }

@@ -59,7 +59,7 @@ impl ClusterApiCore {
         fs::write(&list, items.to_string()).unwrap();
         // An apply that is not of the server would keep each CRD in an annotation, which is too small for it.
         hub.run(&format!("apply --server-side --force-conflicts -f {}", list.display()));
-        hub.run("wait --for=condition=established --timeout=60s crd --all");
+        hub.await_crds();
         self
     }
 

@@ -4,6 +4,7 @@ use std::ops::Deref;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
+use crate::PATIENCE;
 use crate::control_plane::{ControlPlane, Options};
 use crate::pool::{Lent, Pool};
 use crate::programs::{control_plane_binaries, workspace};
@@ -62,7 +63,7 @@ impl Kubectl {
     pub async fn with_crds() -> Self {
         let kubectl = Self::without_crds().await;
         kubectl.run("apply -f config/crd");
-        kubectl.run("wait --for=condition=established --timeout=60s crd --all");
+        kubectl.await_crds();
         kubectl
     }
 
@@ -87,6 +88,12 @@ impl Shell {
         let errors = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "kubectl {arguments}: {errors}");
         String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// Waits until the API server serves the kinds of all CRDs.
+    pub fn await_crds(&self) {
+        let limit = PATIENCE.as_secs();
+        self.run(&format!("wait --for=condition=established --timeout={limit}s crd --all"));
     }
 
     /// Whether kubectl ends without an error.

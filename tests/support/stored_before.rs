@@ -40,7 +40,7 @@ pub async fn after_an_upgrade(objects: &[Value]) -> Kubectl {
         without_rules(&mut crd);
         kubectl.create(&crd);
     }
-    kubectl.run("wait --for=condition=established --timeout=60s crd --all");
+    kubectl.await_crds();
     for object in objects {
         poll("the kind is served", async || kubectl.may_create(object).then_some(())).await;
     }

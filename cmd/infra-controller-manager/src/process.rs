@@ -32,7 +32,7 @@ use crate::{build, crds, leading, pages, signals};
 /// Time for writes under way after leadership is lost.
 const LOST_GRACE: Duration = Duration::from_secs(1);
 
-/// What a process has of its machine. A simulation has another one, without network, threads and clocks.
+/// What the process takes from its host. The simulation passes its own, without network, threads and clocks.
 pub struct Machine {
     /// Asks for the end.
     pub shutdown: CancellationToken,
@@ -152,9 +152,9 @@ pub async fn run_on(machine: Machine, settings: ProcessSettings) -> Result<()> {
             // What runs in every replica does not wait for a leader.
             let for_leaders = settings.controllers.iter().filter(|planned| is_for_leaders(planned));
             let runners = for_leaders.map(|planned| planned.runner.clone()).collect();
-            let rights = (fence, place);
+            let of_lease = (fence, place);
             let elector =
-                leading::spawn(config, &clients, &registry, &health, rights, &events, runners)?;
+                leading::spawn(config, &clients, &registry, &health, of_lease, &events, runners)?;
             led(&options, settings, elector, &shutdown, &draining).await
         }
     };

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use aws_network::{
     BastionSpec, CniSpec, DEFAULT_OWNER_TAG, Desired, Dialect, Goal, HealthCheckSpec, Identity,
     LoadBalancerKind, LoadBalancerSpec, NatMode, Removal, Scheme, ServiceResources, Spec,
-    SubnetSpec, Tags, load_balancer_name,
+    SubnetSpec, Tags, default_load_balancer_name,
 };
 
 /// The name of the cluster that everybody starts with.
@@ -108,8 +108,8 @@ pub fn absent(spec: &Spec) -> Goal {
         identity: spec.identity.clone(),
         vpc_id: spec.vpc_id.clone(),
         load_balancer_names: vec![
-            load_balancer_name(cluster),
-            load_balancer_name(&format!("{}-{cluster}", spec.namespace)),
+            default_load_balancer_name(LoadBalancerKind::Classic, &spec.namespace, cluster),
+            default_load_balancer_name(LoadBalancerKind::Network, &spec.namespace, cluster),
         ],
         named_groups: spec.group_overrides.values().cloned().collect(),
         service_resources: ServiceResources::GoWithOurVpc,

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use aws_fixtures::CLUSTER;
 use aws_network::{
-    ATTEMPT_TAG, ClassicLoadBalancer, Lookup, NAT_ZONE_TAG, Query, ROUTE_TABLE_TAG, Reply, Scope,
-    Source, Tags, Target, load_balancer_name,
+    ATTEMPT_TAG, ClassicLoadBalancer, LoadBalancerKind, Lookup, NAT_ZONE_TAG, Query,
+    ROUTE_TABLE_TAG, Reply, Scope, Source, Tags, Target, default_load_balancer_name,
 };
 
 use crate::world::World;
@@ -40,7 +40,10 @@ async fn read(world: &World, query: Query) -> Reply {
 
 /// The load balancer that is named after this.
 fn named(text: &str) -> Lookup {
-    Lookup { names: vec![load_balancer_name(text)], vpc: None }
+    Lookup {
+        names: vec![default_load_balancer_name(LoadBalancerKind::Classic, "", text)],
+        vpc: None,
+    }
 }
 
 fn words(tags: &Tags) -> String {

@@ -48,7 +48,7 @@ async fn the_program_of_the_package_needs_no_other_rights_and_leads_in_its_own_n
         let hub = Kubectl::without_crds().await;
         hub.run("apply -f config/crd/cluster.x-k8s.io_clusters.yaml");
         hub.create_all(&components());
-        hub.run("wait --for=condition=established --timeout=60s crd --all");
+        hub.await_crds();
         // The API server learns of roles by its own watches.
         let namespaced = format!("get secrets -n {NAMESPACE}");
         for right in ["patch awsclusters", "create tokenreviews", &namespaced] {
@@ -107,7 +107,8 @@ async fn what_clusterctl_deletes_at_the_source_of_a_move_keeps_its_network() {
     stage.patch(&of, "json", &only);
     let stays = |it: &Value| {
         let paused = condition(it, "Paused");
-        paused["status"] == "True" && paused["message"].as_str().unwrap().contains("was moved")
+        paused["status"] == "True"
+            && paused["message"].as_str().unwrap().contains("clusterctl move has set")
     };
     // A move that is repeated can leave this at the target, too; another owner id would make another network.
     stage.until(AWS_CLUSTERS, "one", "gets no owner id", stays).await;

@@ -120,7 +120,7 @@ async fn the_network_of_an_eks_cluster_is_not_adopted() {
             "versions": [{"name": "v1beta2", "served": true, "storage": true,
                 "schema": {"openAPIV3Schema": schema}}]}}),
     );
-    stage.run("wait --for=condition=established --timeout=60s crd --all");
+    stage.await_crds();
     stage.create(
         &json!({"apiVersion": format!("{group}/v1beta2"), "kind": "AWSManagedControlPlane",
         "metadata": {"name": NAME, "namespace": "default"}}),

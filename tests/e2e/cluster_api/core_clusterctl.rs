@@ -23,7 +23,7 @@ async fn empty() -> Scene {
     Scene::at(EMPTY.lend(Kubectl::without_crds, used).await).await
 }
 
-/// Core and program at one management cluster, installed by clusterctl.
+/// Core and program in one management cluster, installed by clusterctl.
 struct Side {
     // Fields drop in this order.
     manager: Process,
@@ -37,9 +37,9 @@ impl Side {
         let installed = ClusterApiCore::new(scene);
         let clusterctl = Clusterctl::new(scene, &installed);
         scene.create_all(&["issuers", "certificates"].map(certificates));
-        scene.run("wait --for=condition=established --timeout=60s crd --all");
+        scene.await_crds();
         clusterctl.run("init --bootstrap=- --control-plane=- --infrastructure=icm-aws");
-        scene.run("wait --for=condition=established --timeout=60s crd --all");
+        scene.await_crds();
         let core = installed.start(&[]).await;
         let manager = start(stage, scene);
         Self { manager, _core: core, clusterctl, _installed: installed }

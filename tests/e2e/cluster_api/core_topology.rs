@@ -51,7 +51,7 @@ fn install(stage: &CoreStage) {
     for crd in &crds {
         stage.may_create(crd);
     }
-    stage.run("wait --for=condition=established --timeout=60s crd --all");
+    stage.await_crds();
 }
 
 /// The AWSCluster that the core has made, whose name has a suffix.

@@ -20,7 +20,7 @@ fn sample() -> Vec<Value> {
 async fn crds_and_samples_are_taken_by_server_side_apply_and_read_alike_in_both_versions() {
     let kubectl = Kubectl::without_crds().await;
     kubectl.run("apply --server-side -f config/crd");
-    kubectl.run("wait --for=condition=established --timeout=60s crd --all");
+    kubectl.await_crds();
     kubectl.run("apply --server-side -f config/samples/cluster-api.yaml");
     let sample = sample();
     for (older, newer, made) in

@@ -76,7 +76,7 @@ async fn infrastructure_of_a_kind_that_comes_later_is_watched_from_then_on() {
             "versions": [{"name": "v1", "served": true, "storage": true, "subresources": {"status": {}},
                 "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": open, "status": open}}}}]},
     }));
-    scene.run("wait --for=condition=established --timeout=60s crd fooclusters.infrastructure.cluster.x-k8s.io");
+    scene.await_crds();
     let object = json!({"apiVersion": "infrastructure.cluster.x-k8s.io/v1", "kind": "FooCluster",
         "metadata": {"name": "foo", "namespace": "default"}});
     // Discovery may tell of the kind a moment later.

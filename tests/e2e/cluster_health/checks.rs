@@ -263,7 +263,7 @@ async fn a_profile_has_a_condition_for_each_check_next_to_those_of_others() {
     let namespace = profiles::NAMESPACE;
     let (hub, member) = futures::join!(profiles::hub(), member());
     hub.run(&format!("apply --server-side -f {}", profiles::CRD));
-    hub.run("wait --for=condition=established --timeout=60s crd --all");
+    hub.await_crds();
     let at_home = Shell::new(member.admin_kubeconfig());
     let [able, _] = accounts(&member, &at_home).await;
     let planted = Planted::default();

@@ -20,7 +20,7 @@ const CRD: &str = "tests/cluster-api-core/clusters.yaml";
 pub(crate) async fn hub() -> Kubectl {
     let hub = hub_without_crds().await;
     hub.run(&format!("apply --server-side -f {CRD}"));
-    hub.run("wait --for=condition=established --timeout=60s crd --all");
+    hub.await_crds();
     hub
 }
 

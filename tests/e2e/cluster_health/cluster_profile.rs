@@ -139,7 +139,7 @@ async fn a_profile_is_probed_from_its_crd_to_its_deselection_and_nothing_is_writ
     let fields = atomic.pointer_mut(conditions).unwrap().as_object_mut().unwrap();
     fields.retain(|field, _| !field.starts_with("x-kubernetes-list"));
     hub.create(&atomic);
-    hub.run("wait --for=condition=established --timeout=60s crd --all");
+    hub.await_crds();
     create_token(&hub, &account.token);
     create_profile(&hub, "one", "another", &member);
     manager.line_where("it is refused", |line| line.contains("ConditionsNotMergeable")).await;
@@ -153,7 +153,7 @@ async fn a_profile_is_probed_from_its_crd_to_its_deselection_and_nothing_is_writ
     hub.run("delete crd clusterprofiles.multicluster.x-k8s.io");
     hub.run(&format!("apply --server-side -f {CRD}"));
     let since_crd = Stopwatch::start();
-    hub.run("wait --for=condition=established --timeout=60s crd --all");
+    hub.await_crds();
     create_profile(&hub, "one", "another", &member);
     let watch = Stopwatch::start();
     until(&hub, "one", "healthy", is_healthy).await;
@@ -161,7 +161,7 @@ async fn a_profile_is_probed_from_its_crd_to_its_deselection_and_nothing_is_writ
     println!("healthy {took:?} after its status, {:?} after the CRD", since_crd.elapsed());
     hub.patch_status(&of("one"), &json!({ "conditions": joined }));
     let status = until(&hub, "one", "healthy beside another condition", is_healthy).await;
-    assert!(took < Duration::from_secs(2), "{took:?}");
+    assert!(took < Duration::from_secs(5), "{took:?}");
     assert_eq!(condition(&status, CONTROL_PLANE), Value::Null, "its manager is another one");
     assert!(status.get("version").is_none(), "{status}");
     assert_eq!(condition(&status, "Joined"), joined[0]);
@@ -208,7 +208,7 @@ async fn a_writer_that_rewrites_all_conditions_keeps_its_own_and_ours_come_back(
     newer["storage"] = json!(false);
     both["spec"]["versions"].as_array_mut().unwrap().push(newer);
     hub.create(&both);
-    hub.run("wait --for=condition=established --timeout=60s crd --all");
+    hub.await_crds();
     let account = Account::of(&member).await;
     create_token(&hub, &account.token);
     let ours = "infra-controller-manager";
@@ -280,7 +280,7 @@ async fn plugins_print_credentials_beside_the_probes_and_one_that_hangs_stops_no
     const V1: &str = "client.authentication.k8s.io/v1";
     let (hub, member) = futures::join!(hub(), member());
     hub.run(&format!("apply --server-side -f {CRD}"));
-    hub.run("wait --for=condition=established --timeout=60s crd --all");
+    hub.await_crds();
     let account = Account::of(&member).await;
     let planted = Planted::default();
     for secret in [&account.token, "planted-bad-token", "planted-own-secret"] {
@@ -324,7 +324,7 @@ echo "{\"kind\": \"ExecCredential\", \"status\": {\"token\": \"$token\"}}""#;
     until(&hub, "one", "healthy with the other token", is_healthy).await;
     let took = watch.elapsed();
     println!("healthy {took:?} after the plugin printed another token");
-    assert!(took < Duration::from_secs(2), "{took:?}");
+    assert!(took < Duration::from_secs(5), "{took:?}");
 
     // The limit is ours: it says nothing about the member.
     let hangs = says("the exec plugin of access provider hang");

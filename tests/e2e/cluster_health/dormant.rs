@@ -47,7 +47,7 @@ async fn a_process_sleeps_with_the_rights_of_every_process_until_a_kind_of_membe
         hub.run(&format!("apply -f config/rbac/{file}.yaml"));
     }
     hub.run("apply -f config/crd/core.kubefed.io_kubefedclusters.yaml");
-    hub.run("wait --for=condition=established --timeout=60s crd --all");
+    hub.await_crds();
     planted.plant(TOKEN);
     hub.create(&json!({
         "apiVersion": "v1", "kind": "Secret", "stringData": {"token": TOKEN},

@@ -79,7 +79,7 @@ async fn the_flag_installs_the_crds_and_mends_those_that_are_ours() {
     installed(&manager, &CRDS).await;
     stop(&manager).await;
     assert_eq!(crds(&kubectl), CRDS);
-    kubectl.run("wait --for=condition=established --timeout=60s crd --all");
+    kubectl.await_crds();
     kubectl.run("apply -f config/samples");
 
     // What kubectl applied over them changes nothing; a field that was bent is mended.

@@ -24,7 +24,7 @@ async fn health_is_written_of_objects_that_no_rule_would_take_and_their_machines
     (stored[1]["spec"]["ip"], stored[1]["spec"]["port"]) = (json!("127.0.0.1"), json!(port));
     let hub = after_an_upgrade(&stored).await;
     hub.run("apply -f config/crd/platform.tkestack.io_clustercredentials.yaml");
-    hub.run("wait --for=condition=established --timeout=60s crd --all");
+    hub.await_crds();
     for object in ["cls cls.bad", "mc mc.bad"] {
         hub.patch_status(object, &json!({"phase": "Running"}));
     }

@@ -218,7 +218,7 @@ async fn the_accounts_rights_for_kinds_that_are_served_are_asked_for_whoever_has
     assert!(has(&findings, "warning", "rights", record), "{findings:#?}");
 
     hub.run("apply -f config/crd/core.kubefed.io_kubefedclusters.yaml");
-    hub.run(&format!("wait --for=condition=established --timeout=60s {CRD}"));
+    hub.await_crds();
     let (code, findings) = poll("the kind is served", async || {
         let (code, findings) = check(&kubeconfig, &args).await;
         (code != Some(0)).then_some((code, findings))

@@ -57,7 +57,7 @@ fn the_variables_are_of_this_provider_and_only_the_image_has_no_default() {
     let text = packaged(COMPONENTS);
     let variables = variables(&text);
     assert!(variables.iter().all(|(name, _)| name.starts_with("ICM_AWS_")), "{variables:?}");
-    // For clusterctl an empty default is none.
+    // clusterctl takes an empty default as no default.
     let is_needed = |(_, default): &&(&str, Option<&str>)| default.is_none_or(str::is_empty);
     let needed: Vec<_> = variables.iter().filter(is_needed).collect();
     assert_eq!(needed, [&("ICM_AWS_IMAGE", None)], "no image is published");
@@ -139,7 +139,7 @@ async fn the_api_server_takes_the_package_and_what_is_ours_in_its_templates() {
         let applied = apply(&client, object).await;
         applied.unwrap_or_else(|error| panic!("{kind} {name}: {error}"));
     }
-    kubectl.run("wait --for=condition=established --timeout=60s crd --all");
+    kubectl.await_crds();
     let mut taken = BTreeSet::new();
     for file in ["cluster-template.yaml", "clusterclass-minimal.yaml"] {
         let text =

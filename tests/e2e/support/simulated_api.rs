@@ -21,10 +21,12 @@ const NAMES: [&str; 3] = ["o0", "o1", "o2"];
 /// Requests of a sequence, after which all objects are removed.
 const REQUESTS: u32 = 60;
 const SEQUENCES: u32 = 15;
+const STRATEGIC: &str = "application/strategic-merge-patch+json";
 const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
 const METADATA_LIST: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
 
-/// A request in which `UID`, `NEWEST` and `OLDER` stand for what a server said of the object.
+/// A request in which `UID`, `NEWEST` and `OLDER` stand for what a server said of the object, and `LISTED` for the version
+/// of its last list.
 #[derive(Clone, Debug)]
 struct Template {
     method: Method,
@@ -163,12 +165,8 @@ fn random(rng: &mut StdRng) -> Template {
         }
         5..8 => {
             template.method = Method::PATCH;
-            let types =
-                ["strategic-merge-patch+json", "merge-patch+json", "strategic-merge-patch+json"];
-            template.content_type = match pick(rng, &types) {
-                "merge-patch+json" => "application/merge-patch+json",
-                _ => "application/strategic-merge-patch+json",
-            };
+            let types = [STRATEGIC, "application/merge-patch+json", STRATEGIC];
+            template.content_type = pick(rng, &types);
             template.body = object(rng, collection, &name, false).to_string();
             template.query = format!("{dry}{timeout}");
         }

@@ -41,7 +41,7 @@ pub(crate) fn aggregate(hub: &Kubectl, behind: &Kubectl) {
             "service": {"name": "tke-platform-api", "namespace": "default", "port": port},
         },
     }));
-    hub.run("wait --for=condition=Available --timeout=60s apiservice v1.platform.tkestack.io");
+    hub.run("wait --for=condition=Available --timeout=300s apiservice v1.platform.tkestack.io");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -88,7 +88,7 @@ async fn a_member_of_tkestack_s_own_api_is_followed_down_and_up_again_after_its_
     let (hub, behind, mut member) =
         futures::join!(Kubectl::without_crds(), Kubectl::without_crds(), member());
     behind.create_all(&upstream_crds::all());
-    behind.run("wait --for=condition=established --timeout=60s crd --all");
+    behind.await_crds();
     aggregate(&hub, &behind);
     let admin = member.client_certificate("admin", &[ADMIN_GROUP], Duration::from_secs(3600));
     let mut credential = json!({

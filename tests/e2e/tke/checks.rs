@@ -104,7 +104,7 @@ async fn checks_have_conditions_next_to_those_of_installers_until_they_are_gone(
     let (ours, hub, behind) =
         futures::join!(Kubectl::with_crds(), Kubectl::without_crds(), Kubectl::without_crds());
     behind.create_all(&upstream_crds::all());
-    behind.run("wait --for=condition=established --timeout=60s crd --all");
+    behind.await_crds();
     aggregate(&hub, &behind);
     futures::join!(
         checks_come_and_go(&ours, &ours, true),

@@ -38,4 +38,4 @@ use std::time::Duration;
 
 /// How long anything awaited may take before the test fails. Generous: it is only ever used up
 /// by a defect, and the machine may be busy with other builds.
-pub const PATIENCE: Duration = Duration::from_secs(120);
+pub const PATIENCE: Duration = Duration::from_secs(300);

@@ -26,15 +26,14 @@ fn now() -> ClockReading {
 }
 
 /// A term whose elector renews it twice, each time for 5 s of writes, and then gives it up.
-fn led(then: fn(&Term, &Fence)) -> (Arc<Term>, Fence, impl FnOnce() + Send + 'static) {
+fn led(then: fn(&Term)) -> (Arc<Term>, Fence, impl FnOnce() + Send + 'static) {
     let fence = Fence::closed_by(now);
     let term = Arc::new(Term::new(&fence));
-    let elector = (Arc::clone(&term), fence.clone());
+    let led = Arc::clone(&term);
     let lead = move || {
-        let (term, fence) = elector;
-        term.grant(&fence, clocks(5), 6 * SECOND, 5 * SECOND);
-        term.grant(&fence, clocks(8), 6 * SECOND, 5 * SECOND);
-        then(&term, &fence);
+        led.grant(clocks(5), 6 * SECOND, 5 * SECOND);
+        led.grant(clocks(8), 6 * SECOND, 5 * SECOND);
+        then(&led);
     };
     (term, fence, lead)
 }
@@ -71,7 +70,7 @@ pub fn a_limit_ends_only_behind_a_closed_fence() {
 /// The watchdog always finds the limit of a leader, and of one that lost the lease.
 pub fn a_lost_term_ends_the_process_in_time() {
     crate::explore("C5", "elector, watchdog: 2 renewals, loss", || {
-        let (term, fence, lead) = led(|term, fence| term.forfeit(fence, Duration::ZERO));
+        let (term, fence, lead) = led(|term| term.forfeit(Duration::ZERO));
         let elector = spawn(lead);
         let was_limited = term.is_limited();
         assert!(!was_limited || term.is_limited(), "the limit of a leader has gone");

@@ -7,8 +7,7 @@ use serde_json::{Value, json};
 
 use crate::store::Key;
 
-/// A kind that the server has: plural, kind, group and version, whether it has namespaces, and its group
-/// in messages.
+/// A kind that the server has.
 #[derive(Clone, Copy, Debug)]
 pub struct Kind {
     /// Plural name.

@@ -37,7 +37,7 @@ fn cidrs(node: &Value) -> Vec<IpNet> {
     all.filter_map(|it| cidr::parse(it.as_str()?).ok()).collect()
 }
 
-/// A term: of which process, and whether it has begun to work.
+/// A term of a process, and whether work has begun in it.
 #[derive(Clone, Copy, Debug)]
 struct Term {
     process: usize,
@@ -50,8 +50,8 @@ struct Term {
 pub(crate) struct Claims {
     wire: BTreeMap<u64, Sent>,
     terms: Vec<Term>,
-    /// PATCHes that were applied.
-    pub(crate) written: u64,
+    /// PATCHes of pod CIDRs that left.
+    pub(crate) sent: u64,
 }
 
 type Verdict = Result<(), String>;
@@ -59,6 +59,7 @@ type Verdict = Result<(), String>;
 impl Claims {
     /// A PATCH leaves.
     pub(crate) fn send(&mut self, number: u64, sent: Sent, store: &Store) -> Verdict {
+        self.sent += 1;
         let term = self.terms.iter().rev().find(|term| term.process == sent.process);
         match term {
             None => return Err(format!("C5: {} sends {sent:?} without the lease", sent.process)),
@@ -85,7 +86,6 @@ impl Claims {
     /// A PATCH is applied.
     pub(crate) fn applied(&mut self, number: u64) -> Verdict {
         let Some(sent) = self.wire.remove(&number) else { return Ok(()) };
-        self.written += 1;
         let own = self.terms.iter().rposition(|term| term.process == sent.process);
         let mut later = self.terms.iter().skip(own.map_or(0, |own| own + 1));
         match later.find(|term| term.has_begun) {

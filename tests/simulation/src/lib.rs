@@ -1,5 +1,5 @@
 //! [`run`]: replicas of the real program on API servers in memory, with faults, in virtual time and from one
-//! seed. Beside the doubles of API servers, clocks and network all code is that of the program.
+//! seed. Only API servers, clocks and network are simulated; all other code is that of the program.
 //!
 //! | file | holds |
 //! |---|---|
@@ -27,7 +27,7 @@ use std::collections::BTreeMap;
 
 use tokio::runtime::Builder;
 
-pub use plan::{Number, Plan};
+pub use plan::{Number, Plan, number_of};
 pub use shrink::shrink;
 use world::World;
 

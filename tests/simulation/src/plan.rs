@@ -78,20 +78,35 @@ impl Plan {
     }
 
     /// The plan of the variables that [`Plan::command`] sets.
+    ///
+    /// # Panics
+    /// One of them cannot be read.
+    #[allow(clippy::panic, reason = "a test fails by panicking")]
     pub fn of_environment() -> Option<Self> {
-        let number = |name: &str| std::env::var(name).ok()?.parse::<u64>().ok();
-        let mut plan = Self::new(number("SIMULATION_SEED")?);
-        plan.nodes = number("SIMULATION_NODES").unwrap_or(plan.nodes);
-        plan.busy = number("SIMULATION_SECONDS").map_or(plan.busy, Duration::from_secs);
+        let mut plan = Self::new(number_of("SIMULATION_SEED")?);
+        plan.nodes = number_of("SIMULATION_NODES").unwrap_or(plan.nodes);
+        plan.busy = number_of("SIMULATION_SECONDS").map_or(plan.busy, Duration::from_secs);
         plan.only = std::env::var("SIMULATION_ONLY").ok().map(|list| {
             let read = |text: &str| {
-                let domain = text.chars().next()?;
-                Some(Number(domain, text.get(1..)?.parse().ok()?))
+                let number = text.chars().next().zip(text.get(1..).and_then(|it| it.parse().ok()));
+                let (domain, number) =
+                    number.unwrap_or_else(|| panic!("SIMULATION_ONLY={list}: {text} is no fault"));
+                Number(domain, number)
             };
-            list.split(',').filter_map(read).collect()
+            list.split(',').filter(|text| !text.is_empty()).map(read).collect()
         });
         Some(plan)
     }
+}
+
+/// The number in a variable of the environment; `None` when it is not set.
+///
+/// # Panics
+/// It is no number.
+#[allow(clippy::panic, reason = "a test fails by panicking")]
+pub fn number_of(name: &str) -> Option<u64> {
+    let text = std::env::var(name).ok()?;
+    Some(text.parse().unwrap_or_else(|_| panic!("{name}={text}: set it to a number")))
 }
 
 /// What becomes of a request on its way.
@@ -160,7 +175,7 @@ pub(crate) struct Fate {
     pub(crate) is_moved: bool,
 }
 
-/// How often in a hundred requests of a kind have a fault.
+/// How many of a hundred requests of a kind have a fault.
 #[derive(Clone, Copy)]
 pub(crate) enum Share {
     /// A write of a Node.

@@ -23,7 +23,7 @@ use crate::world::{Process, World};
 /// Number of replicas.
 pub(crate) const REPLICAS: usize = 2;
 
-/// Pod CIDRs of 8 Nodes.
+/// Flags of each replica. The cluster CIDR has [`BLOCKS`] pod CIDRs.
 const FLAGS: [&str; 10] = [
     "--master=http://api",
     "--secure-port=0",

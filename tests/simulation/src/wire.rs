@@ -60,9 +60,8 @@ async fn carry(world: &World, process: usize, request: Request<RequestBody>) -> 
         (number, state.plan.fate(Number(REQUEST, number), share))
     });
     sleep(fate.open).await;
-    let carried = |call| Carried { world: world.clone(), number, process, call, fate };
     if fate.fault == Some(Fault::NotSent) {
-        carried(call).count("request not sent");
+        world.with(|state| state.count(Number(REQUEST, number), Fault::NotSent.name()));
         return Err(WireError::unprocessed("connection refused"));
     }
     // Here the client looks at its fence for the last time.
@@ -73,7 +72,7 @@ async fn carry(world: &World, process: usize, request: Request<RequestBody>) -> 
     if !world.with(|state| state.processes[process].is_alive) {
         return std::future::pending().await;
     }
-    let carried = carried(call);
+    let carried = Carried { world: world.clone(), number, process, call, fate };
     world.with(|state| state.send(number, process, &carried.call));
     let (answer, answered) = oneshot::channel();
     tokio::spawn(carried.travel(answer));

@@ -170,7 +170,7 @@ impl State {
 
     /// How often each kind of fault happened, and how many terms there were.
     pub(crate) fn reach_with_terms(&self) -> BTreeMap<&'static str, u64> {
-        let more = [("term", self.claims.terms() as u64), ("PATCH applied", self.claims.written)];
+        let more = [("term", self.claims.terms() as u64), ("PATCH sent", self.claims.sent)];
         self.reach.iter().map(|(what, count)| (*what, *count)).chain(more).collect()
     }
 

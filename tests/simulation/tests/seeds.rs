@@ -11,11 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{available_parallelism, scope};
 use std::time::Instant;
 
-use simulation::{Plan, Report, run, shrink};
-
-fn number(name: &str, default: u64) -> u64 {
-    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
-}
+use simulation::{Plan, Report, number_of, run, shrink};
 
 /// How often each kind of fault happened in the runs of these seeds, or the first violation.
 fn run_all(first: u64, last: u64) -> Result<BTreeMap<&'static str, u64>, Box<(Plan, Report)>> {
@@ -29,7 +25,7 @@ fn run_all(first: u64, last: u64) -> Result<BTreeMap<&'static str, u64>, Box<(Pl
             }
             let report = run(&plan).unwrap();
             if report.violation.is_some() {
-                next.store(last, Ordering::Relaxed);
+                next.store(last + 1, Ordering::Relaxed);
                 return Err(Box::new((plan, report)));
             }
             for (what, count) in report.reach {
@@ -52,7 +48,8 @@ fn run_all(first: u64, last: u64) -> Result<BTreeMap<&'static str, u64>, Box<(Pl
 
 #[test]
 fn replicas_of_node_ipam_violate_no_claim() {
-    let (first, runs) = (number("SIMULATION_FIRST", 1), number("SIMULATION_RUNS", 60));
+    let first = number_of("SIMULATION_FIRST").unwrap_or(1);
+    let runs = number_of("SIMULATION_RUNS").unwrap_or(60);
     let began = Instant::now();
     let reach = run_all(first, first + runs - 1).unwrap_or_else(|found| {
         let (plan, report) = *found;
@@ -105,7 +102,7 @@ fn a_seed_is_replayed() {
         println!("{}\n{:?}", report.trace.join("\n"), report.violation);
         return;
     }
-    let first = number("SIMULATION_FIRST", 1);
-    (first..first + number("SIMULATION_REPLAYS", 10))
+    let first = number_of("SIMULATION_FIRST").unwrap_or(1);
+    (first..first + number_of("SIMULATION_REPLAYS").unwrap_or(10))
         .for_each(|seed| drop(replay(Plan::new(seed))));
 }

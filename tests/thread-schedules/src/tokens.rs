@@ -125,7 +125,7 @@ pub fn a_caller_that_leaves_stops_no_other_caller() {
             caller.join().unwrap();
         }
         let counts = bucket.counts.lock().unwrap();
-        assert!([1, 2].iter().all(|caller| counts.passed.contains(caller)));
-        assert!(counts.tokens + counts.passed.len() >= 2, "more than a token is lost");
+        // When a second token is lost, a caller waits for ever, and its join does not end.
+        assert!(counts.tokens + counts.passed.len() <= 3, "a token was given twice");
     });
 }

@@ -13,7 +13,7 @@ use crate::rule::Role;
 use crate::spec::{Dialect, LoadBalancerKind, NatMode};
 
 /// The port of the API server on its instances, whatever the port of the load balancer.
-pub(crate) const INSTANCE_PORT: u16 = 6443;
+pub const INSTANCE_PORT: u16 = 6443;
 
 /// How upstream describes the rules of [`Role::Lb`] for network load balancers.
 pub(crate) const NLB_TRAFFIC: &str = "Allow NLB traffic to the control plane instances";

@@ -70,7 +70,7 @@ pub use action::{Action, BastionLaunch, ElbAction, ElbV2Action};
 pub use deletion::{Removal, ServiceResources};
 pub use desired::{
     Desired, DesiredBastion, DesiredGroups, DesiredListener, DesiredLoadBalancer, DesiredSubnet,
-    NatPolicy, Rank, RuleSource, RuleTemplate,
+    INSTANCE_PORT, NatPolicy, Rank, RuleSource, RuleTemplate,
 };
 pub use forecast::{Forecast, forecast};
 pub use identity::{DEFAULT_OWNER_TAG, Identity, Ownership, ROLE_TAG, Tags};
@@ -96,4 +96,4 @@ pub use spec::{
     BastionSpec, CniSpec, Dialect, HealthCheckSpec, IngressRuleSpec, ListenerSpec,
     LoadBalancerKind, LoadBalancerSpec, NatMode, Spec, SpecError, SubnetSpec,
 };
-pub use tags::{ATTEMPT_TAG, NAT_ZONE_TAG, ROUTE_TABLE_TAG, load_balancer_name};
+pub use tags::{ATTEMPT_TAG, NAT_ZONE_TAG, ROUTE_TABLE_TAG, default_load_balancer_name};

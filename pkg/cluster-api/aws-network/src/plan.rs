@@ -90,8 +90,11 @@ impl Plan {
         }
     }
 
+    /// Plans a write once, also when two parts need it.
     pub(crate) fn act(&mut self, part: Part, action: Action) {
-        self.actions.push(Planned { part, action });
+        if self.actions.iter().all(|planned| planned.action != action) {
+            self.actions.push(Planned { part, action });
+        }
     }
 
     pub(crate) fn wait(&mut self, part: Part, what: impl Into<String>, after: u64, read: Query) {

@@ -74,7 +74,8 @@ pub enum Query {
     /// The tags of classic load balancers (1 for 20 names).
     ClassicTags(Vec<String>),
     /// Load balancers of the second generation with their listeners and tags, and the target groups
-    /// of that name or behind them with theirs (up to 5).
+    /// with a name of the lookup or behind them (1 for each load balancer, for 20 tagged ARNs, and
+    /// for each page of load balancers or target groups; 1 more for target groups by ARN).
     NetworkLoadBalancers(Lookup),
     /// The attributes of a load balancer of the second generation, and of target groups (1 for
     /// each).

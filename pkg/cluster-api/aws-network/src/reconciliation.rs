@@ -8,7 +8,7 @@
 
 use pass::{MaySend, Pass, Rejection, lengthened, needs_memory};
 
-use crate::action::{Action, ElbV2Action};
+use crate::action::Action;
 use crate::deletion::{Ending, Removal, plan_removal};
 use crate::desired::Desired;
 use crate::guard::hold_back;
@@ -318,12 +318,6 @@ impl Reconciliation {
         if let Some((logical, attempt)) = action.creates() {
             let id = Some(answer.id.clone());
             self.memory.records.insert(logical, Record { since: now, id, attempt });
-        }
-        // Names of target groups that are gone need not be looked for.
-        if let (Goal::Present(_), Action::ElbV2(ElbV2Action::DeleteTargetGroup { target_group })) =
-            (&self.goal, action)
-        {
-            self.memory.records.retain(|_, record| record.id.as_ref() != Some(target_group));
         }
     }
 

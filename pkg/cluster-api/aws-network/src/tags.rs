@@ -12,7 +12,7 @@ use crate::action::Action;
 use crate::desired::{Desired, DesiredSubnet};
 use crate::identity::{ROLE_TAG, Tags};
 use crate::rule::Role;
-use crate::spec::Dialect;
+use crate::spec::{Dialect, LoadBalancerKind};
 
 /// Key of the tag with the zone of an elastic IP or a NAT gateway.
 pub const NAT_ZONE_TAG: &str = "aws.cluster.x-k8s.io/nat-az";
@@ -128,9 +128,21 @@ const LOAD_BALANCER_NAME: usize = 32;
 
 const BASE36: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
 
+/// The name of a load balancer for which the spec has none.
+pub fn default_load_balancer_name(
+    kind: LoadBalancerKind,
+    namespace: &str,
+    cluster: &str,
+) -> String {
+    match kind {
+        LoadBalancerKind::Classic => load_balancer_name(cluster),
+        LoadBalancerKind::Network => load_balancer_name(&format!("{namespace}-{cluster}")),
+    }
+}
+
 /// The name of the load balancer of a cluster's API server. Upstream gives a network load balancer
 /// of the current dialect the namespace and the cluster, joined by a dash, as `cluster`.
-pub fn load_balancer_name(cluster: &str) -> String {
+pub(crate) fn load_balancer_name(cluster: &str) -> String {
     let plain = format!("{}-apiserver", cluster.replace('.', "-"));
     if plain.len() <= LOAD_BALANCER_NAME { plain } else { format!("{}-k8s", hashed(cluster)) }
 }

@@ -116,7 +116,7 @@ impl Condition {
         }
     }
 
-    /// This condition, since when the object has it with this status.
+    /// Keeps the transition time of the stored condition if its status is the same.
     pub(crate) fn kept_since(self, stored: Option<&Self>) -> Self {
         let same = stored.filter(|it| it.status == self.status);
         let since = same.and_then(|it| it.last_transition_time);

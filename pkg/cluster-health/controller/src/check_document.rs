@@ -47,7 +47,7 @@ struct Configured {
     generation: u64,
     document: Arc<Document>,
     is_on: bool,
-    /// The ConfigMap cannot be used as it is now.
+    /// The ConfigMap cannot be read, or its text cannot be used.
     is_unusable: bool,
 }
 
@@ -77,12 +77,12 @@ impl ConfiguredChecks {
         configured.is_unusable = false;
     }
 
-    /// The ConfigMap cannot be used as it is now: the checks stay as they are.
+    /// The ConfigMap cannot be read, or its text cannot be used: the checks stay as they are.
     pub(crate) fn note_unusable(&self) {
         self.0.write().is_unusable = true;
     }
 
-    /// Whether the ConfigMap cannot be used as it is now; `None` where none is asked for.
+    /// Whether the ConfigMap cannot be read, or its text not used; `None` where none is asked for.
     pub(crate) fn is_unusable(&self) -> Option<bool> {
         let configured = self.0.read();
         configured.is_on.then_some(configured.is_unusable)

@@ -204,8 +204,8 @@ fn kinds(options: &Options) -> Vec<Awaited> {
     kubefed.into_iter().chain(tke).chain(profiles).chain(capi).collect()
 }
 
-/// The rights to the clusters of a kind: to write their status, and, as what a cluster says is read when it comes from
-/// another replica, to read them. The process watches them.
+/// The permissions for the objects of a kind: to write their status, and to read one whose member comes from another
+/// replica.
 fn cluster_rights(
     (group, plural): (&'static str, &'static str),
     namespace: Option<&str>,
@@ -221,8 +221,8 @@ fn secrets_in(namespace: Option<&str>) -> Permission {
     Permission::new("get", "", "secrets").in_namespace_of(namespace)
 }
 
-/// The rights for objects of others, by CRD, group and plural. With those of all namespaces it is not known where Secrets
-/// have to be read.
+/// The permissions for a kind whose CRD belongs to others. With objects of all namespaces it is not known which namespaces
+/// have Secrets, so the permissions for Secrets are left out.
 fn shared_rights(
     (crd, group, plural): (&'static str, &'static str, &'static str),
     (options, of_secrets): (&SharedOptions, &[String]),

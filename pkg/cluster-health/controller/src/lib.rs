@@ -1,10 +1,11 @@
-//! Health of member clusters: TKEStack's `Cluster` and `Machine`, and KubeFed's `KubeFedCluster`.
+//! Health of member clusters: TKEStack's `Cluster` and `Machine`, `KubeFedCluster`, `ClusterProfile`, and the `Cluster` of
+//! Cluster API.
 //!
 //! [`ClusterHealth`] is what the manager registers. `flags` and `options` judge the command line,
 //! [`engine`] probes and publishes, and each flavour registers its clusters. [`Subject`] is one
-//! cluster for the command `probe`. [`ValidationWebhook`] judges objects before they are stored, and
-//! [`network_checker`] asks what it must know, for the command `validate` too. The rules that code and tests
-//! cite stand in `RULES.md`.
+//! cluster for the command `probe`. [`ValidationWebhook`] judges objects before they are stored; it and
+//! the command `validate` check the network by [`network_checker`]. `RULES.md` has the rules that code
+//! and tests cite.
 
 pub mod admission;
 mod api;

@@ -202,7 +202,7 @@ impl SecretData {
     /// The Secret of this name, if it is there and its content may be sent.
     ///
     /// # Errors
-    /// It is not, or may not.
+    /// The Secret does not exist, or its content may not be sent.
     pub(crate) fn to_send<'a>(
         found: Option<&'a Self>,
         reference: Reference,

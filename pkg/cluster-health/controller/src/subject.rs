@@ -120,7 +120,7 @@ impl Subject {
     /// The inputs of the client of the cluster, by its object and its credential.
     ///
     /// # Errors
-    /// An object could not be read, or it was, and cannot be used.
+    /// An object cannot be read, or the objects that were read cannot be used.
     pub(crate) async fn inputs(
         &self,
         objects: &StoredObjects,

@@ -327,7 +327,7 @@ impl<S: LeaseStore> Candidate<S> {
 
     /// Gives up every right of a holder.
     fn withdraw(&mut self) {
-        self.shared.term.withdraw(&self.shared.fence);
+        self.shared.term.withdraw();
         self.shared.metrics.master.set(0);
         if matches!(*self.shared.status.borrow(), Leadership::Leading) {
             self.announce("stopped leading");

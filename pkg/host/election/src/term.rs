@@ -50,7 +50,7 @@ impl Moment {
 /// ended finds the fence closed.
 #[derive(Debug)]
 pub(crate) struct Term {
-    clocks: Fence,
+    fence: Fence,
     renewed: AtomicU64,
     limit: AtomicU64,
     /// The newest resource version of the Lease that any answer had, and the Lease of the last answer.
@@ -58,10 +58,10 @@ pub(crate) struct Term {
 }
 
 impl Term {
-    /// A term that does not lead and has no limit, on the clocks of this fence.
+    /// A term that does not lead and has no limit. It opens and closes this fence, and has its clocks.
     pub(crate) fn new(fence: &Fence) -> Self {
         Self {
-            clocks: fence.clone(),
+            fence: fence.clone(),
             renewed: AtomicU64::new(NEVER),
             limit: AtomicU64::new(NEVER),
             lease: Mutex::default(),
@@ -105,26 +105,20 @@ impl Term {
     }
 
     /// The write that left at `start` succeeded: the process lives on for `allowed`, and writes pass for `open`.
-    pub(crate) fn grant(
-        &self,
-        fence: &Fence,
-        start: ClockReading,
-        allowed: Duration,
-        open: Duration,
-    ) {
+    pub(crate) fn grant(&self, start: ClockReading, allowed: Duration, open: Duration) {
         self.renew(start.boot, allowed);
-        fence.open_for(start, open);
+        self.fence.open_for(start, open);
     }
 
     /// The lease is lost: no write passes, and the process must be gone after `grace`.
-    pub(crate) fn forfeit(&self, fence: &Fence, grace: Duration) {
-        fence.close();
+    pub(crate) fn forfeit(&self, grace: Duration) {
+        self.fence.close();
         self.lose(grace);
     }
 
     /// Gives up every right. First the fence: until it is closed, a stuck process must be ended in time.
-    pub(crate) fn withdraw(&self, fence: &Fence) {
-        fence.close();
+    pub(crate) fn withdraw(&self) {
+        self.fence.close();
         self.end();
     }
 
@@ -138,7 +132,7 @@ impl Term {
 
     /// The boot clock.
     pub(crate) fn now(&self) -> BootInstant {
-        self.clocks.read_clocks().boot
+        self.fence.read_clocks().boot
     }
 
     /// Whether the process has outlived its right to exist at `now`.

@@ -5,7 +5,7 @@ use crate::load_balancers::{HealthCheck, Scheme};
 use crate::spec::{
     Dialect, HealthCheckSpec, ListenerSpec, LoadBalancerKind, LoadBalancerSpec, Spec, SpecError,
 };
-use crate::tags::{load_balancer_name, target_group_name};
+use crate::tags::{default_load_balancer_name, target_group_name};
 
 /// Regions in which AWS takes no security groups for network load balancers.
 const WITHOUT_GROUPS: [&str; 3] = ["us-iso-east-1", "us-iso-west-1", "us-isob-east-1"];
@@ -23,7 +23,9 @@ pub(super) fn read(
     if facing && balancer.subnets.is_empty() && !subnets.iter().any(|subnet| subnet.public) {
         errors.push(SpecError::new(path, "an internet-facing load balancer needs a public subnet"));
     }
-    let name = balancer.name.clone().unwrap_or_else(|| default_name(spec, balancer.kind));
+    let name = balancer.name.clone().unwrap_or_else(|| {
+        default_load_balancer_name(balancer.kind, &spec.namespace, &spec.identity.cluster)
+    });
     let listeners = balancer.listeners.iter().map(|it| listener(path, &name, it, errors));
     let listeners = listeners.collect();
     let is_network = balancer.kind == LoadBalancerKind::Network;
@@ -44,14 +46,6 @@ pub(super) fn read(
         preserve_client_ip: balancer.preserve_client_ip,
         additional_listeners: listeners,
         may_be_created: !is_published || spec.allow_load_balancer_recreate,
-    }
-}
-
-fn default_name(spec: &Spec, kind: LoadBalancerKind) -> String {
-    let cluster = &spec.identity.cluster;
-    match kind {
-        LoadBalancerKind::Classic => load_balancer_name(cluster),
-        LoadBalancerKind::Network => load_balancer_name(&format!("{}-{cluster}", spec.namespace)),
     }
 }
 

@@ -91,11 +91,8 @@ fn keep<'a>(
             if used.iter().any(|other| other.arn == group.arn)
                 || input.wanted.listeners().iter().any(is_of_another)
             {
-                // An adoption writes the owner id first.
-                if input.situation.identity().marks(&group.tags) {
-                    let listener = listener.arn.clone();
-                    act(input, ElbV2Action::DeleteListener { listener }, plan);
-                }
+                let listener = listener.arn.clone();
+                act(input, ElbV2Action::DeleteListener { listener }, plan);
                 return Kept::Nothing;
             }
             group
@@ -130,8 +127,10 @@ fn target_group_of_name<'a>(
     match groups.all().iter().find(|group| group.name == *name) {
         Some(group) if is_our_group(input, group) => Kept::Group(group),
         Some(_) => {
-            let message =
-                format!("a target group that does not belong to this cluster has the name {name}");
+            let message = format!(
+                "cannot create target group {name}: another one with this name does not belong to \
+                 this cluster; delete it"
+            );
             plan.problem(input.part, Reason::OwnershipConflict, message);
             Kept::Conflict
         }
@@ -166,8 +165,9 @@ fn listener_on(balancer: &NetworkLoadBalancer, port: u16) -> Option<&NetworkList
 fn report_taken(input: &Input<'_>, listener: &NetworkListener, plan: &mut Plan) {
     let NetworkListener { arn, port, target_group, .. } = listener;
     let message = format!(
-        "port {port} is used by {arn}, which forwards to {target_group} and does not belong to \
-         this cluster"
+        "cannot listen on port {port}: {arn} has it, forwards to {target_group} and does not belong \
+         to this cluster; delete that listener, or change the port in {}",
+        input.wanted.rank.path()
     );
     plan.problem(input.part, Reason::OwnershipConflict, message);
 }
@@ -206,13 +206,9 @@ fn delete_surplus(
         listeners.any(|listener| listener.target_group == group.arn)
     };
     for group in groups.all().iter().filter(|group| group.vpc == input.home.id) {
-        let target_group = group.arn.clone();
-        let delete = Action::ElbV2(ElbV2Action::DeleteTargetGroup { target_group });
-        // The other load balancer may have led to it as well.
-        let is_planned = plan.actions.iter().any(|planned| planned.action == delete);
-        let is_unused = !names.contains(&group.name) && !is_led_to(group);
-        if identity.marks(&group.tags) && is_unused && !is_planned {
-            plan.act(input.part, delete);
+        if identity.marks(&group.tags) && !names.contains(&group.name) && !is_led_to(group) {
+            let target_group = group.arn.clone();
+            act(input, ElbV2Action::DeleteTargetGroup { target_group }, plan);
         }
     }
 }

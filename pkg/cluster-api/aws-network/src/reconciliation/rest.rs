@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::pass::{MaySend, Rejection, lengthened};
 use super::{Goal, Reconciliation, Rest, Step};
-use crate::memory::Timestamp;
+use crate::memory::{LATE, LogicalId, Timestamp};
 use crate::observed::Observed;
 use crate::outcome::{LONGEST_PAUSE, Refusal};
 use crate::plan::{Planned, Reason};
@@ -56,12 +56,35 @@ impl Reconciliation {
                 plan.actions.iter().any(|planned| rejection.is_about(&planned.action))
             };
             self.rejections.retain(is_wanted);
+            self.drop_unused_names();
         }
         if self.rejections.iter().any(|rejection| rejection.problem.reason == Reason::InUse) {
             self.memory.blocked_since.get_or_insert(now);
         } else {
             self.memory.blocked_since = None;
         }
+    }
+
+    /// Drops records of names that neither the spec nor a read shows: each pass would look for them.
+    fn drop_unused_names(&mut self) {
+        let Goal::Present(desired) = &self.goal else { return };
+        let (balancers, groups) = (&self.observed.network, &self.observed.target_groups);
+        if groups.get().is_none() {
+            return;
+        }
+        let (names, read_at) = (desired.target_group_names(), groups.read_at());
+        self.memory.records.retain(|logical, record| {
+            let (name, is_seen) = match logical {
+                LogicalId::NamedLoadBalancer(name) => {
+                    (name, balancers.all().iter().any(|it| it.name == *name))
+                }
+                LogicalId::NamedTargetGroup(name) => {
+                    (name, groups.all().iter().any(|it| it.name == *name))
+                }
+                _ => return true,
+            };
+            is_seen || names.contains(name) || record.since.age(read_at) < LATE
+        });
     }
 
     fn rest(&mut self, now: Timestamp) -> Rest {

@@ -3,8 +3,8 @@
 
 use aws_fixtures::{absent, load_balancer, present, seed};
 use aws_network::{
-    Action, ElbV2Action, HealthCheckSpec, ListenerSpec, LoadBalancerKind, Memory, NetworkListener,
-    Part, Rest, Role, Spec, Tags, TargetAttributes,
+    Action, ElbV2Action, HealthCheckSpec, ListenerSpec, LoadBalancerKind, LogicalId, Memory,
+    NetworkListener, Part, Rest, Role, Spec, Tags, TargetAttributes,
 };
 
 use crate::adoption::as_upstream_made_it;
@@ -213,6 +213,9 @@ fn listeners_come_change_and_go_live_with_a_fault_at_any_write() {
                 assert_eq!(differences, Vec::<String>::new(), "{what}");
                 world.run_later(&present(&to));
                 assert!(world.writes.is_empty(), "{what}: {:#?}", world.writes);
+                let is_name = |it: &&LogicalId| matches!(it, LogicalId::NamedTargetGroup(_));
+                let names = world.memory.records.keys().filter(is_name).count();
+                assert_eq!(names, ports_of(&to).len(), "{what}: {:?}", world.memory.records);
                 points += 1;
             }
         }
@@ -221,7 +224,7 @@ fn listeners_come_change_and_go_live_with_a_fault_at_any_write() {
 }
 
 /// A listener of others leads to a target group of theirs.
-fn add_listener_of_others(world: &mut World, port: u16) {
+pub(crate) fn add_listener_of_others(world: &mut World, port: u16) {
     let now = world.cloud.now;
     let balancer = world.cloud.network.all().remove(0).arn;
     let mut theirs = world.cloud.target_groups.all().remove(0);

@@ -15,6 +15,7 @@ use crate::cloud::{Cloud, Nature};
 use crate::driver::World;
 use crate::foreign::{in_theirs, theirs};
 use crate::inventory::{differences, inventory};
+use crate::listeners::add_listener_of_others;
 
 fn tags<const N: usize>(pairs: [(&str, &str); N]) -> Tags {
     Tags::from(pairs.map(|(key, value)| (key.to_owned(), value.to_owned())))
@@ -224,17 +225,10 @@ fn listeners_of_others_stay_and_one_on_our_port_is_a_conflict() {
     spec.load_balancer = Some(load_balancer(LoadBalancerKind::Network));
     let mut world = World::new(Nature::PROMPT, 9);
     world.run(&present(&spec), &mut |_| None);
-    let (now, balancer) = (world.cloud.now, world.cloud.network.all().remove(0));
-    let mut theirs = world.cloud.target_groups.all().remove(0);
-    "arn:tg-theirs".clone_into(&mut theirs.arn);
-    "theirs".clone_into(&mut theirs.name);
-    theirs.tags.clear();
-    world.cloud.target_groups.put("arn:tg-theirs", now, theirs);
     let mut elsewhere = world.clone();
-    world.cloud.network.edit(&balancer.arn, now, |it| {
-        let (arn, target_group) = ("arn:listener-theirs".to_owned(), "arn:tg-theirs".to_owned());
-        it.listeners.push(NetworkListener { arn, port: 8443, target_group, tags: Tags::new() });
-    });
+    add_listener_of_others(&mut world, 8443);
+    add_listener_of_others(&mut elsewhere, 9999);
+    let (now, balancer) = (world.cloud.now, world.cloud.network.all().remove(0));
     let (_, rest) = world.run_later(&present(&spec));
     assert_eq!((rest, world.writes), (Rest::Reached, Vec::new()));
 

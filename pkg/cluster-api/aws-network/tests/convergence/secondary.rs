@@ -2,8 +2,9 @@
 
 use aws_fixtures::{absent, load_balancer, present, seed};
 use aws_network::{
-    Desired, Goal, LoadBalancerKind, LoadBalancerSpec, Memory, NetworkLoadBalancer, Outputs, Part,
-    Reconciliation, Rest, Scheme, Spec, Tags, conditions, is_ready, outputs,
+    Action, Desired, ElbV2Action, Goal, LoadBalancerKind, LoadBalancerSpec, Memory,
+    NetworkLoadBalancer, Outputs, Part, Reconciliation, Rest, Scheme, Spec, Tags, conditions,
+    is_ready, outputs,
 };
 
 use crate::cloud::Nature;
@@ -157,4 +158,17 @@ fn a_secondary_load_balancer_that_the_spec_drops_stays_until_the_cluster_goes() 
     assert_eq!((rest, world.cloud.network.all().len()), (Rest::Reached, 2));
     let (_, rest) = world.run_later(&absent(&without));
     assert_eq!((rest, inventory(&world.cloud)), (Rest::Reached, Vec::new()));
+}
+
+#[test]
+fn a_target_group_of_a_dropped_listener_is_deleted_once() {
+    let mut spec = with_both(LoadBalancerKind::Network);
+    spec.load_balancer = with_ports(&[9345]).load_balancer;
+    let mut world = made(&spec);
+    spec.load_balancer = with_ports(&[]).load_balancer;
+    let (_, rest) = world.run_later(&present(&spec));
+    let deletes = world.writes.iter().filter(|write| {
+        matches!(write.action, Action::ElbV2(ElbV2Action::DeleteTargetGroup { .. }))
+    });
+    assert_eq!((rest, deletes.count()), (Rest::Reached, 1), "{:#?}", world.writes);
 }

@@ -55,7 +55,8 @@ impl Describe<'_> {
         ))
     }
 
-    /// One name is asked for by name. Of several, one that does not exist would spoil the call.
+    /// One name is asked for by name. With several, a missing one would fail the call, and one call
+    /// for each costs more than a page of 400.
     async fn second_generation(
         self,
         lookup: &Lookup,

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use aws_network::{Desired, Identity, Removal, ServiceResources, SpecError, load_balancer_name};
+use aws_network::{
+    Desired, Identity, LoadBalancerKind, Removal, ServiceResources, SpecError,
+    default_load_balancer_name,
+};
 use objects::{Object, ObjectMeta};
 
 use super::owner::Owner;
@@ -105,8 +108,8 @@ pub(super) fn absent(object: &Object<AwsCluster>, cluster: &str, options: &AwsOp
     let named = balancers(spec).filter_map(|it| it.name.clone());
     let mut names: Vec<_> = named.filter(|name| !name.is_empty()).collect();
     // Upstream's names of a classic one, and of a network load balancer.
-    names.push(load_balancer_name(cluster));
-    names.push(load_balancer_name(&format!("{namespace}-{cluster}")));
+    let kinds = [LoadBalancerKind::Classic, LoadBalancerKind::Network];
+    names.extend(kinds.map(|kind| default_load_balancer_name(kind, namespace, cluster)));
     names.dedup();
     Removal {
         identity: identity(object, cluster, options),

@@ -27,9 +27,9 @@ const EKS_CONTROL_PLANE: &str = "AWSManagedControlPlane";
 const HOLDER_AGAIN: Duration = Duration::from_secs(60);
 const PAUSED: &str = "reconciliation is paused; remove the annotation cluster.x-k8s.io/paused and \
     spec.paused of the Cluster to continue";
-const MOVED: &str = "the annotation clusterctl.cluster.x-k8s.io/delete-for-move says that it was moved to another \
-    management cluster, so nothing is done on AWS; if it was not, give it its owner-id again where that is missing, and \
-    remove this annotation";
+const MOVED: &str = "clusterctl move has set the annotation clusterctl.cluster.x-k8s.io/delete-for-move, so nothing \
+    is done on AWS; if this AWSCluster was not moved, restore its annotation aws.cluster.x-k8s.io/owner-id if it is \
+    missing, then remove delete-for-move";
 /// While a cache is being filled.
 const SOON: Duration = Duration::from_secs(2);
 

@@ -277,6 +277,17 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn another_goal_gets_a_deep_check_and_the_same_goal_keeps_its_time() {
+        let (bench, wanted) = (Bench::new(), goal("c"));
+        let checked = Memory { deep_checked: Some(Timestamp(5)), ..memory(2) };
+        let keep = || bench.keep(&wanted, Reconciliation::new(wanted.clone(), checked.clone()), 10);
+        keep();
+        assert_eq!(gone(bench.turn(&wanted, true)).memory(), &checked);
+        keep();
+        assert_eq!(gone(bench.turn(&goal("d"), false)).memory(), &memory(2));
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn what_could_not_be_published_is_published_again_while_the_rest_goes_on() {
         let (bench, wanted) = (Bench::new(), goal("c"));
         let seconds = Duration::from_secs;

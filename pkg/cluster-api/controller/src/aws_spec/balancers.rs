@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 
 use aws_network::{
-    HealthCheckSpec, ListenerSpec, LoadBalancerKind, LoadBalancerSpec, Scheme, SpecError,
-    load_balancer_name,
+    HealthCheckSpec, INSTANCE_PORT, ListenerSpec, LoadBalancerKind, LoadBalancerSpec, Scheme,
+    SpecError, default_load_balancer_name,
 };
 
 use super::rules::{asks_for_more, ingress_rules, wrong_word};
@@ -13,8 +13,6 @@ use crate::api::aws_cluster::{AdditionalListener, AwsClusterSpec, HealthCheck, L
 
 const PRIMARY: &str = "spec.controlPlaneLoadBalancer";
 const SECONDARY: &str = "spec.secondaryControlPlaneLoadBalancer";
-/// The port of the API server on its instances.
-const INSTANCE_PORT: u16 = 6443;
 
 /// The Cluster that the load balancers belong to.
 pub(super) struct Owner<'a> {
@@ -78,7 +76,8 @@ pub(super) fn secondary(
 ) -> Option<LoadBalancerSpec> {
     let said = spec.secondary_control_plane_load_balancer.as_ref()?;
     let Some(primary) = primary else {
-        errors.refuse(SECONDARY.to_owned(), "requires a primary load balancer");
+        errors.refuse(SECONDARY.to_owned(), "requires a primary load balancer; set spec.controlPlaneLoadBalancer.loadBalancerType to classic or nlb, or remove this \
+             field");
         return None;
     };
     let before = errors.refused.len();
@@ -100,14 +99,8 @@ pub(super) fn secondary(
 }
 
 fn name_of(balancer: &LoadBalancerSpec, owner: &Owner<'_>) -> String {
-    let cluster = owner.cluster;
-    match (&balancer.name, balancer.kind) {
-        (Some(name), _) => name.clone(),
-        (None, LoadBalancerKind::Classic) => load_balancer_name(cluster),
-        (None, LoadBalancerKind::Network) => {
-            load_balancer_name(&format!("{}-{cluster}", owner.namespace))
-        }
-    }
+    let default = || default_load_balancer_name(balancer.kind, owner.namespace, owner.cluster);
+    balancer.name.clone().unwrap_or_else(default)
 }
 
 fn load_balancer(
@@ -121,7 +114,7 @@ fn load_balancer(
     refuse_ipv6(path, said.target_group_ip_type.as_deref(), errors);
     let is_network = kind == LoadBalancerKind::Network;
     if !is_network && !said.additional_listeners.is_empty() {
-        errors.refuse(format!("{path}.additionalListeners"), "requires nlb");
+        errors.refuse(format!("{path}.additionalListeners"), "requires loadBalancerType nlb");
     }
     let listeners = if is_network {
         listeners(path, &said.additional_listeners, owner, errors)
@@ -167,8 +160,10 @@ fn listeners(
         let number = listener.port;
         let problem = match u16::try_from(number) {
             Err(_) | Ok(0) => "is not a port",
-            Ok(port) if [owner.api_port, INSTANCE_PORT].contains(&port) => "is the API server port",
-            Ok(port) if !ports.insert(port) => "is in the list twice",
+            Ok(port) if [owner.api_port, INSTANCE_PORT].contains(&port) => {
+                "is the API server port; choose another one"
+            }
+            Ok(port) if !ports.insert(port) => "is in the list twice; remove one entry",
             Ok(port) => {
                 let check = listener.health_check.clone().unwrap_or_default();
                 let check_port = check_port(&path, &check, errors.fatal);

@@ -127,7 +127,7 @@ pub(crate) struct Statement<'a> {
 }
 
 impl<'a> Statement<'a> {
-    /// Nothing but the published health.
+    /// A statement of the published health, without message, record or checks.
     pub(crate) fn new(published: Option<&'a Published>, now: Moment) -> Self {
         let (record, within, checks) = (None, None, None);
         Self { published, message: "", record, within, checks, paused: false, now }

@@ -213,8 +213,10 @@ fn secret_cache<R: Resolve>(
 
 /// Between lines.
 const EVERY: Duration = Duration::from_secs(60);
-/// How soon after the start the first line may come, and between looks for facts that are due.
+/// From the start to the first line.
 const LOOK: Duration = Duration::from_secs(1);
+/// Between two rounds of [`read_facts`].
+const ROUND: Duration = Duration::from_secs(1);
 
 /// Logs until the run stops what the server says while it refuses to list this cache. `manifest`
 /// grants what the cache needs.
@@ -260,7 +262,7 @@ pub(crate) async fn read_facts<F: Future<Output = Option<()>> + Send + 'static>(
     read: impl Fn(MemberId) -> F,
 ) {
     let (slots, under_way) = (Arc::new(Semaphore::new(at_once)), TaskTracker::new());
-    let mut rounds = interval(LOOK);
+    let mut rounds = interval(ROUND);
     rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
     while stop.run_until_cancelled(rounds.tick()).await.is_some() {
         for cluster in due() {

@@ -105,7 +105,7 @@ fn register(
         )?,
         gauge(
             "clusterhealth_checks_config_unusable",
-            "1 while the ConfigMap of --cluster-health-checks-config cannot be used as it is: the checks stay as they were, and after a restart none runs.",
+            "1 while the ConfigMap of --cluster-health-checks-config cannot be read or used: the checks stay as they were, and after a restart none runs.",
             &[],
         )?,
     ];

@@ -177,9 +177,8 @@ impl Members {
         }
     }
 
-    /// A client as health would have it, or what is answered without one. What is missing may come
-    /// later, and what may not be used becomes usable by another object: neither is a mistake of
-    /// this one.
+    /// The client that probes would use, or the answer without it. A missing or unusable object is "not
+    /// checked" and no failure: another object can still correct it.
     async fn client(
         &self,
         asker: Asker,

@@ -172,7 +172,7 @@ pub struct Order<'a> {
 }
 
 impl Order<'_> {
-    /// The only probe of a client.
+    /// An order for a single probe: no later one is planned.
     pub fn once(budget: Duration, authenticated_read: bool) -> Self {
         Self { budget, authenticated_read, next_in: Duration::MAX, newest: &|| None, reread: None }
     }

@@ -33,8 +33,8 @@ struct State {
 }
 
 impl WaitQueue {
-    /// Waits for a turn and until `take` takes a token, which returns what to wait for when there is none. Work that
-    /// began at `since` comes before younger work. Giving up the future leaves the queue.
+    /// Waits for a turn, and then until `take` succeeds: it takes a token, or returns what to wait for. Work that began
+    /// at `since` comes before younger work. Dropping the future leaves the queue.
     pub(super) async fn pass<W: Future<Output = ()>>(
         self: &Arc<Self>,
         since: Instant,

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 use tracing::{debug, error, info, warn};
 
-use super::{Candidate, Shared};
+use super::Candidate;
 use crate::store::{LeaseStore, StoreError};
 use crate::term::{Leadership, LeaseEvent, Moment};
 
@@ -87,14 +87,14 @@ impl<S: LeaseStore> Candidate<S> {
 
     /// The write that left at `start` succeeded: every right counts from there.
     pub(super) fn renewed(&self, start: &Moment) {
-        let Shared { term, fence, .. } = &self.shared;
-        term.grant(fence, start.clocks, self.config.watchdog_term(), self.config.fence_term());
+        let term = &self.shared.term;
+        term.grant(start.clocks, self.config.watchdog_term(), self.config.fence_term());
         self.shared.metrics.renew.observe(start.at.elapsed().as_secs_f64());
     }
 
     /// The lease is lost for this process; `reason` says how.
     pub(super) fn lose(&mut self, reason: String) {
-        self.shared.term.forfeit(&self.shared.fence, EXIT_GRACE);
+        self.shared.term.forfeit(EXIT_GRACE);
         self.may_hold = false;
         self.shared.metrics.master.set(0);
         error!(err = reason, "Failed to renew lease");

@@ -205,6 +205,10 @@ impl Cloud {
                 }
             }
             ElbV2Action::RemoveTags { arns, keys } => {
+                self.edit_listeners(|listeners| {
+                    let named = listeners.iter_mut().filter(|it| arns.contains(&it.arn));
+                    named.for_each(|it| it.tags.retain(|key, _| !keys.contains(key)));
+                });
                 for arn in arns {
                     self.network
                         .edit(&arn, now, |found| found.tags.retain(|key, _| !keys.contains(key)));

@@ -42,9 +42,9 @@ fn each_load_balancer_that_cannot_be_made_is_refused_with_the_cause() {
         (
             json!({"additionalListeners": [{"port": 8443}]}),
             none.clone(),
-            format!("{listeners}: requires nlb"),
+            format!("{listeners}: requires loadBalancerType nlb"),
         ),
-        (nlb(json!([{"port": 6443}])), none.clone(), listener("port: 6443 is the API server port")),
+        (nlb(json!([{"port": 6443}])), none.clone(), listener("port: 6443 is the API server port; choose another one")),
         (nlb(json!([{"port": 70000}])), none.clone(), listener("port: 70000 is not a port")),
         (
             nlb(json!([{"port": 6443, "protocol": "UDP"}])),
@@ -73,7 +73,8 @@ fn each_load_balancer_that_cannot_be_made_is_refused_with_the_cause() {
         (
             json!({"loadBalancerType": "disabled"}),
             second("second"),
-            "secondaryControlPlaneLoadBalancer: requires a primary load balancer".to_owned(),
+            "secondaryControlPlaneLoadBalancer: requires a primary load balancer; set \
+             spec.controlPlaneLoadBalancer.loadBalancerType to classic or nlb, or remove this field".to_owned(),
         ),
         (
             json!({"loadBalancerType": "disabled", "subnets": ["subnet-1"]}),
@@ -94,9 +95,9 @@ fn the_refusals_of_both_load_balancers_are_reported_together() {
     let second = json!({"loadBalancerType": "classic"});
     let refused = refusals(&first, &second);
     for path in [
-        "controlPlaneLoadBalancer.additionalListeners[0].port: 6443 is the API server port",
+        "controlPlaneLoadBalancer.additionalListeners[0].port: 6443 is the API server port; choose another one",
         "controlPlaneLoadBalancer.additionalListeners[1].targetGroupIPType: ipv6 requires vpc.ipv6",
-        "controlPlaneLoadBalancer.additionalListeners[2].port: 8443 is in the list twice",
+        "controlPlaneLoadBalancer.additionalListeners[2].port: 8443 is in the list twice; remove one entry",
         "secondaryControlPlaneLoadBalancer.loadBalancerType: must be nlb",
         "secondaryControlPlaneLoadBalancer.name: must be set and differ from the primary",
         "secondaryControlPlaneLoadBalancer.scheme: must differ from the primary",
