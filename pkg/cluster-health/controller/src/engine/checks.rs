@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use events::{EventType, Recorder};
 use futures::join;
-use health::{CheckReport, CheckStatus};
+use health::{CheckReport, CheckStatus, Moment};
 use informer::{Delta, Informer, Subscription};
 use kube_api::Kind;
 use manager::Context;
@@ -125,8 +125,9 @@ pub(crate) async fn run(clusters: Arc<ClusterRegistry>) {
     let mut rounds = interval(EVERY);
     rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
     while stop.run_until_cancelled(rounds.tick()).await.is_some() {
+        let (now, may_run) = (now(), clusters.guard.is_clear());
         for member in clusters.all() {
-            let look = || look_at(&member, &clusters, &turns);
+            let look = || look_at(&member, &clusters, &turns, (now, may_run));
             if let Err(panic) = contain_call(look) {
                 let cluster = &*member.cluster.key;
                 error!(cluster, %panic, "The search for due checks panicked; it continues with the next member");
@@ -135,18 +136,20 @@ pub(crate) async fn run(clusters: Arc<ClusterRegistry>) {
     }
 }
 
-fn look_at(member: &Arc<MemberCluster>, clusters: &Arc<ClusterRegistry>, turns: &Arc<Semaphore>) {
+fn look_at(
+    member: &Arc<MemberCluster>,
+    clusters: &Arc<ClusterRegistry>,
+    turns: &Arc<Semaphore>,
+    (now, may_run): (Moment, bool),
+) {
     if !clusters.ownership.is_ours(&member.cluster.uid) {
         return;
     }
-    let may_run = clusters.guard.is_clear();
-    if member.look_at_checks(&clusters.checks, may_run) {
+    let (is_outdated, run) = member.look_at_checks(&clusters.checks, may_run, now);
+    if is_outdated {
         clusters.consider(member);
     }
-    if !may_run {
-        return;
-    }
-    let Some(run) = member.begin_check() else { return };
+    let Some(run) = run else { return };
     let (member, clusters, turns) = (Arc::clone(member), Arc::clone(clusters), Arc::clone(turns));
     clusters.tasks.clone().spawn(async move {
         let stop = member.stop.clone();

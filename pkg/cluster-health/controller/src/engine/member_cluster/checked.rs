@@ -1,6 +1,7 @@
 //! The checks of a [`MemberCluster`]: which it has by its labels, and what a run of one does to it.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use health::{CheckChange, CheckEvidence, CheckStatus, Moment, Report};
 use tracing::warn;
@@ -24,25 +25,21 @@ impl MemberCluster {
         state.member.gated(report, checks.are_known())
     }
 
-    /// Takes in which checks there are, and for how long they have not run while they `may_run`.
-    /// Whether its object has to be written.
-    pub(crate) fn look_at_checks(&self, checks: &ConfiguredChecks, may_run: bool) -> bool {
+    /// Takes in which checks there are, and for how long they have not run while they `may_run`, and begins the run of one
+    /// that is due. The first is whether its object has to be written.
+    pub(crate) fn look_at_checks(
+        &self,
+        checks: &ConfiguredChecks,
+        may_run: bool,
+        now: Moment,
+    ) -> (bool, Option<CheckRun>) {
         let mut state = self.state.lock();
         let is_gone = self.follow_checks(&mut state, checks);
         if !may_run {
-            state.member.suspend_checks(now().monotonic);
+            state.member.suspend_checks(now.monotonic);
         }
-        is_gone | state.member.lapse_checks(now())
-    }
-
-    /// Begins the run of a check that is due.
-    pub(crate) fn begin_check(&self) -> Option<CheckRun> {
-        let now = now();
-        let mut state = self.state.lock();
-        let check = state.member.due_check(now.monotonic)?;
-        let prober = state.prober.clone().filter(|_| !state.paused)?;
-        state.member.begin_check(&check.name, now.monotonic);
-        Some(CheckRun { check, prober, queued: now.monotonic })
+        let is_outdated = is_gone | state.member.lapse_checks(now);
+        (is_outdated, if may_run { begin_check(&mut state, now.monotonic) } else { None })
     }
 
     /// The run under way has ended without a result.
@@ -88,4 +85,12 @@ impl MemberCluster {
         }
         is_gone
     }
+}
+
+/// Begins the run of a check that is due.
+fn begin_check(state: &mut MemberState, now: Instant) -> Option<CheckRun> {
+    let check = state.member.due_check(now)?;
+    let prober = state.prober.clone().filter(|_| !state.paused)?;
+    state.member.begin_check(&check.name, now);
+    Some(CheckRun { check, prober, queued: now })
 }
