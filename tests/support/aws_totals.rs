@@ -8,10 +8,11 @@ use roxmltree::{Document, Node};
 use crate::aws_proxy::Upstream;
 
 /// What stands for one resource in the answer of a describe call of EC2.
-const KINDS: [(&str, &str); 8] = [
+const KINDS: [(&str, &str); 9] = [
     ("DescribeVpcs", "vpcSet"),
     ("DescribeSubnets", "subnetSet"),
     ("DescribeInternetGateways", "internetGatewaySet"),
+    ("DescribeEgressOnlyInternetGateways", "egressOnlyInternetGatewaySet"),
     ("DescribeAddresses", "addressesSet"),
     ("DescribeNatGateways", "natGatewaySet"),
     ("DescribeRouteTables", "routeTableSet"),

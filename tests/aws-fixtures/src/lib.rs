@@ -30,7 +30,7 @@ pub fn subnet(zone: &str, cidr: &str, is_public: bool) -> SubnetSpec {
         cidr_block: Some(cidr.to_owned()),
         availability_zone: Some(format!("us-east-2{zone}")),
         is_public,
-        tags: Tags::new(),
+        ..SubnetSpec::default()
     }
 }
 
@@ -46,6 +46,7 @@ pub fn load_balancer(kind: LoadBalancerKind) -> LoadBalancerSpec {
         additional_groups: Vec::new(),
         ingress_rules: Vec::new(),
         preserve_client_ip: false,
+        ipv6_targets: None,
         listeners: Vec::new(),
     }
 }
@@ -63,6 +64,7 @@ pub fn seed() -> Spec {
         applied_tags: BTreeSet::new(),
         vpc_id: None,
         vpc_cidr: Some("10.66.0.0/24".to_owned()),
+        ipv6: false,
         subnets: vec![
             subnet("a", "10.66.0.0/27", true),
             subnet("a", "10.66.0.32/27", false),
@@ -91,6 +93,14 @@ pub fn seed() -> Spec {
 /// The cluster with this policy for its NAT gateways.
 pub fn with_nats(nat_mode: NatMode) -> Spec {
     Spec { nat_mode, ..seed() }
+}
+
+/// The cluster with IPv6 in each subnet, and a network load balancer.
+pub fn dual_stack() -> Spec {
+    let mut spec = Spec { ipv6: true, ..seed() };
+    spec.subnets.iter_mut().for_each(|subnet| subnet.is_ipv6 = true);
+    spec.load_balancer = Some(load_balancer(LoadBalancerKind::Network));
+    spec
 }
 
 /// The goal that the cluster exists as its spec says.

@@ -112,7 +112,10 @@ pub(crate) struct Reference {
 
 impl Reference {
     pub(crate) async fn new(world: &World, mode: NatMode) -> Self {
-        let spec = with_nats(mode);
+        Self::of(world, with_nats(mode)).await
+    }
+
+    pub(crate) async fn of(world: &World, spec: Spec) -> Self {
         world.reset().await;
         let before = totals(world).await;
         world.run(&present(&spec)).await;

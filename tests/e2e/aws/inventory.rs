@@ -2,10 +2,11 @@
 //! nothing that counts.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 use aws_fixtures::CLUSTER;
 use aws_network::{
-    ATTEMPT_TAG, ClassicLoadBalancer, LoadBalancerKind, Lookup, NAT_ZONE_TAG, Query,
+    ATTEMPT_TAG, ClassicLoadBalancer, Ipv6Range, LoadBalancerKind, Lookup, NAT_ZONE_TAG, Query,
     ROUTE_TABLE_TAG, Reply, Scope, Source, Tags, Target, default_load_balancer_name,
 };
 
@@ -18,6 +19,8 @@ type Names = BTreeMap<String, String>;
 struct Inventory {
     lines: Vec<String>,
     names: Names,
+    /// IPv6 CIDRs of VPCs, which moto draws.
+    ranges: Vec<String>,
 }
 
 /// One line for each resource with the cluster's tag that is not gone.
@@ -30,6 +33,9 @@ pub(crate) async fn inventory(world: &World) -> Vec<String> {
     inventory.tables(world).await;
     inventory.bastions(world).await;
     inventory.balancers(world).await;
+    for range in &inventory.ranges {
+        inventory.lines.iter_mut().for_each(|line| *line = line.replace(range, "RANGE"));
+    }
     inventory.lines.sort();
     inventory.lines
 }
@@ -75,6 +81,9 @@ impl Inventory {
             else {
                 panic!("no attributes")
             };
+            if let Some(Ipv6Range::Associated(range)) = vpc.ipv6 {
+                self.ranges.push(range.to_string());
+            }
             let line = format!(
                 "vpc {} support {dns_support} hostnames {dns_hostnames} {}",
                 vpc.cidr,
@@ -89,9 +98,16 @@ impl Inventory {
             panic!("no subnets")
         };
         for subnet in subnets {
+            let number = |address: IpAddr| match address {
+                IpAddr::V6(address) => address.segments()[3] & 0xff,
+                IpAddr::V4(_) => panic!("{address} is not of IPv6"),
+            };
+            let ipv6 = subnet.ipv6.map(|cidr| number(cidr.network()));
+            let assigned = |number| format!(" ipv6 {number} assigned {}", subnet.assigns_ipv6);
             let line = format!(
-                "subnet {} {} in {} maps {} {}",
+                "subnet {}{} {} in {} maps {} {}",
                 subnet.cidr,
+                ipv6.map(assigned).unwrap_or_default(),
                 subnet.zone,
                 self.name(&subnet.vpc),
                 subnet.map_public_ip,
@@ -113,6 +129,15 @@ impl Inventory {
                 "igw".to_owned(),
                 format!("igw at {vpc:?} {}", words(&gateway.tags)),
             );
+        }
+        let query = Query::EgressOnlyGateways;
+        let Reply::EgressOnlyGateways(found) = read(world, query).await else {
+            panic!("no gateways")
+        };
+        for gateway in found {
+            let vpc = gateway.attached_to.map(|vpc| self.name(&vpc));
+            let line = format!("egress-only at {vpc:?} {}", words(&gateway.tags));
+            self.note(&gateway.id, "egress-only".to_owned(), line);
         }
         let Reply::Addresses(found) = read(world, Query::Addresses).await else {
             panic!("no addresses")
@@ -147,7 +172,9 @@ impl Inventory {
                 .collect();
             let route = |route: &aws_network::Route| {
                 let target = match &route.target {
-                    Target::InternetGateway(id) | Target::NatGateway(id) => self.name(id),
+                    Target::InternetGateway(id)
+                    | Target::NatGateway(id)
+                    | Target::EgressOnlyGateway(id) => self.name(id),
                     Target::Other(id) => id.clone(),
                 };
                 format!("{} to {target}", route.destination)
@@ -205,7 +232,9 @@ impl Inventory {
         };
         for group in &groups {
             let check = &group.health_check;
-            let line = format!("target group {} {check:?} {}", group.name, words(&group.tags));
+            let family = if group.is_ipv6 { " ipv6" } else { "" };
+            let tags = words(&group.tags);
+            let line = format!("target group {}{family} {check:?} {tags}", group.name);
             self.note(&group.arn, group.name.clone(), line);
         }
         for one in found {
@@ -216,8 +245,9 @@ impl Inventory {
             let mut listeners: Vec<_> = one.listeners.iter().map(listener).collect();
             listeners.sort();
             let (subnets, groups) = (self.all(&one.subnets), self.all(&one.groups));
+            let family = if one.is_dualstack { " dualstack" } else { "" };
             self.lines.push(format!(
-                "nlb {} {:?} {listeners:?} in {subnets:?} with {groups:?} {}",
+                "nlb {}{family} {:?} {listeners:?} in {subnets:?} with {groups:?} {}",
                 one.name,
                 one.scheme,
                 words(&one.tags)

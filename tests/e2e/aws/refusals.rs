@@ -13,7 +13,7 @@ use crate::world::World;
 
 fn vpc() -> Action {
     let tags = Tags::from([(identity().cluster_tag(), "owned".to_owned())]);
-    Action::CreateVpc { cidr: "10.66.0.0/24".parse().unwrap(), tags }
+    Action::CreateVpc { cidr: "10.66.0.0/24".parse().unwrap(), ipv6: false, tags }
 }
 
 fn soon() -> Instant {

@@ -102,5 +102,5 @@ fn the_policy_ends_only_what_has_an_owner_tag() {
             }
         }
     }
-    assert_eq!(guarded, 8);
+    assert_eq!(guarded, 9);
 }

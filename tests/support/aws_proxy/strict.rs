@@ -160,7 +160,10 @@ impl Look<'_> {
         let groups = self.describe("DescribeSecurityGroups", &[("vpc-id", vpc)]).await;
         let document = Document::parse(&groups).expect("moto answers XML");
         let mut names = document.descendants().filter(|node| node.tag_name().name() == "groupName");
-        names.any(|name| name.text() != Some("default")) || self.has_gateway(vpc).await
+        let egress_only = self.describe("DescribeEgressOnlyInternetGateways", &[]).await;
+        names.any(|name| name.text() != Some("default"))
+            || self.has_gateway(vpc).await
+            || has(&egress_only, "vpcId", Some(vpc))
     }
 
     async fn is_associated(&self, table: &str) -> bool {

@@ -59,5 +59,6 @@ mod modify_load_balancer_attributes;
 mod modify_target_group;
 mod modify_target_group_attributes;
 mod remove_tags;
+mod set_ip_address_type;
 mod set_security_groups;
 mod set_subnets;

@@ -17,5 +17,6 @@ pub mod modify_load_balancer_attributes;
 pub mod modify_target_group;
 pub mod modify_target_group_attributes;
 pub mod remove_tags;
+pub mod set_ip_address_type;
 pub mod set_security_groups;
 pub mod set_subnets;

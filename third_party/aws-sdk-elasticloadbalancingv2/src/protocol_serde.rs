@@ -55,6 +55,8 @@ pub(crate) mod shape_modify_target_group_attributes_input;
 pub(crate) mod shape_modify_target_group_input;
 pub(crate) mod shape_remove_tags;
 pub(crate) mod shape_remove_tags_input;
+pub(crate) mod shape_set_ip_address_type;
+pub(crate) mod shape_set_ip_address_type_input;
 pub(crate) mod shape_set_security_groups;
 pub(crate) mod shape_set_security_groups_input;
 pub(crate) mod shape_set_subnets;

@@ -34,8 +34,8 @@ pub struct BastionLaunch {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[allow(missing_docs, reason = "the fields are the parameters of the call, ids throughout")]
 pub enum Action {
-    /// CreateVpc.
-    CreateVpc { cidr: IpNet, tags: Tags },
+    /// CreateVpc, with an IPv6 CIDR of Amazon if asked for.
+    CreateVpc { cidr: IpNet, ipv6: bool, tags: Tags },
     /// ModifyVpcAttribute: AWS resolves names in it.
     EnableDnsSupport { vpc: String },
     /// ModifyVpcAttribute: instances in it get names.
@@ -43,9 +43,11 @@ pub enum Action {
     /// DeleteVpc.
     DeleteVpc { vpc: String },
     /// CreateSubnet.
-    CreateSubnet { vpc: String, cidr: IpNet, zone: String, tags: Tags },
+    CreateSubnet { vpc: String, cidr: IpNet, ipv6: Option<IpNet>, zone: String, tags: Tags },
     /// ModifySubnetAttribute MapPublicIpOnLaunch.
     SetMapPublicIp { subnet: String, enabled: bool },
+    /// ModifySubnetAttribute AssignIpv6AddressOnCreation.
+    AssignIpv6 { subnet: String },
     /// DeleteSubnet.
     DeleteSubnet { subnet: String },
     /// CreateInternetGateway.
@@ -56,6 +58,10 @@ pub enum Action {
     DetachInternetGateway { gateway: String, vpc: String },
     /// DeleteInternetGateway.
     DeleteInternetGateway { gateway: String },
+    /// CreateEgressOnlyInternetGateway.
+    CreateEgressOnlyGateway { vpc: String, attempt: u32, token: String, tags: Tags },
+    /// DeleteEgressOnlyInternetGateway.
+    DeleteEgressOnlyGateway { gateway: String },
     /// AllocateAddress, in the domain `vpc`.
     AllocateAddress { zone: String, tags: Tags },
     /// ReleaseAddress.
@@ -74,12 +80,12 @@ pub enum Action {
     DeleteNatGateway { nat_gateway: String },
     /// CreateRouteTable.
     CreateRouteTable { vpc: String, subnet_cidr: IpNet, attempt: u32, token: String, tags: Tags },
-    /// CreateRoute to 0.0.0.0/0.
-    CreateRoute { table: String, target: Target },
-    /// ReplaceRoute to 0.0.0.0/0.
-    ReplaceRoute { table: String, target: Target },
-    /// DeleteRoute to 0.0.0.0/0.
-    DeleteRoute { table: String },
+    /// CreateRoute.
+    CreateRoute { table: String, destination: &'static str, target: Target },
+    /// ReplaceRoute.
+    ReplaceRoute { table: String, destination: &'static str, target: Target },
+    /// DeleteRoute.
+    DeleteRoute { table: String, destination: &'static str },
     /// AssociateRouteTable.
     AssociateRouteTable { table: String, subnet: String },
     /// ReplaceRouteTableAssociation.
@@ -120,6 +126,9 @@ impl Action {
         let (logical, attempt) = match self {
             Self::CreateVpc { .. } => (LogicalId::Vpc, 0),
             Self::CreateInternetGateway { .. } => (LogicalId::InternetGateway, 0),
+            Self::CreateEgressOnlyGateway { attempt, .. } => {
+                (LogicalId::EgressOnlyGateway, *attempt)
+            }
             Self::CreateSubnet { cidr, .. } => (LogicalId::Subnet(cidr.to_string()), 0),
             Self::AllocateAddress { zone, .. } => (LogicalId::Address(zone.clone()), 0),
             Self::CreateNatGateway { zone, attempt, .. } => {
@@ -143,9 +152,9 @@ impl Action {
     /// The client token of the call.
     pub fn token(&self) -> Option<&str> {
         match self {
-            Self::CreateNatGateway { token, .. } | Self::CreateRouteTable { token, .. } => {
-                Some(token)
-            }
+            Self::CreateNatGateway { token, .. }
+            | Self::CreateEgressOnlyGateway { token, .. }
+            | Self::CreateRouteTable { token, .. } => Some(token),
             Self::RunBastion { launch, .. } => Some(&launch.token),
             _ => None,
         }
@@ -223,12 +232,15 @@ pub enum ElbV2Action {
         vpc: String,
         name: String,
         scheme: Scheme,
+        dualstack: bool,
         subnets: Vec<String>,
         groups: Vec<String>,
         tags: Tags,
     },
     /// ModifyLoadBalancerAttributes `load_balancing.cross_zone.enabled`.
     SetCrossZone { load_balancer: String, enabled: bool },
+    /// SetIpAddressType `dualstack`.
+    MakeDualstack { load_balancer: String },
     /// SetSubnets, the whole list.
     SetSubnets { load_balancer: String, subnets: Vec<String> },
     /// SetSecurityGroups, the whole list.
@@ -239,6 +251,7 @@ pub enum ElbV2Action {
         vpc: String,
         name: String,
         port: u16,
+        ipv6: bool,
         check: HealthCheck,
         tags: Tags,
     },

@@ -6,7 +6,7 @@ use std::fmt;
 use crate::action::{Action, ElbAction, ElbV2Action};
 use crate::load_balancers::HealthCheck;
 use crate::report::listed;
-use crate::resources::{DEFAULT_ROUTE, Target};
+use crate::resources::Target;
 use crate::rule::{Rule, Source};
 
 impl Action {
@@ -28,12 +28,18 @@ impl Action {
             }
             Self::DeleteVpc { vpc } => ("DeleteVpc", vpc),
             Self::CreateSubnet { .. } => ("CreateSubnet", ""),
-            Self::SetMapPublicIp { subnet, .. } => ("ModifySubnetAttribute", subnet),
+            Self::SetMapPublicIp { subnet, .. } | Self::AssignIpv6 { subnet } => {
+                ("ModifySubnetAttribute", subnet)
+            }
             Self::DeleteSubnet { subnet } => ("DeleteSubnet", subnet),
             Self::CreateInternetGateway { .. } => ("CreateInternetGateway", ""),
             Self::AttachInternetGateway { gateway, .. } => ("AttachInternetGateway", gateway),
             Self::DetachInternetGateway { gateway, .. } => ("DetachInternetGateway", gateway),
             Self::DeleteInternetGateway { gateway } => ("DeleteInternetGateway", gateway),
+            Self::CreateEgressOnlyGateway { .. } => ("CreateEgressOnlyInternetGateway", ""),
+            Self::DeleteEgressOnlyGateway { gateway } => {
+                ("DeleteEgressOnlyInternetGateway", gateway)
+            }
             Self::AllocateAddress { .. } => ("AllocateAddress", ""),
             Self::ReleaseAddress { allocation } => ("ReleaseAddress", allocation),
             Self::CreateNatGateway { .. } => ("CreateNatGateway", ""),
@@ -41,7 +47,7 @@ impl Action {
             Self::CreateRouteTable { .. } => ("CreateRouteTable", ""),
             Self::CreateRoute { table, .. } => ("CreateRoute", table),
             Self::ReplaceRoute { table, .. } => ("ReplaceRoute", table),
-            Self::DeleteRoute { table } => ("DeleteRoute", table),
+            Self::DeleteRoute { table, .. } => ("DeleteRoute", table),
             Self::AssociateRouteTable { table, .. } => ("AssociateRouteTable", table),
             Self::ReplaceAssociation { table, .. } => ("ReplaceRouteTableAssociation", table),
             Self::DisassociateRouteTable { association } => ("DisassociateRouteTable", association),
@@ -94,6 +100,7 @@ impl ElbV2Action {
             Self::SetCrossZone { load_balancer, .. } => {
                 ("ModifyLoadBalancerAttributes", load_balancer)
             }
+            Self::MakeDualstack { load_balancer } => ("SetIpAddressType", load_balancer),
             Self::SetSubnets { load_balancer, .. } => ("SetSubnets", load_balancer),
             Self::SetGroups { load_balancer, .. } => ("SetSecurityGroups", load_balancer),
             Self::CreateTargetGroup { name, .. } => ("CreateTargetGroup", name),
@@ -150,10 +157,14 @@ impl Action {
             Self::SetMapPublicIp { enabled, .. } => {
                 format!("{} public addresses at launch", sign(*enabled))
             }
+            Self::AssignIpv6 { .. } => "+ IPv6 addresses at launch".to_owned(),
+            Self::ElbV2(ElbV2Action::MakeDualstack { .. }) => "now dualstack".to_owned(),
             Self::AttachInternetGateway { vpc, .. } => format!("+ attached to {vpc}"),
-            Self::CreateRoute { target, .. } => format!("+ {DEFAULT_ROUTE} to {target}"),
-            Self::ReplaceRoute { target, .. } => format!("{DEFAULT_ROUTE} now to {target}"),
-            Self::DeleteRoute { .. } => format!("- {DEFAULT_ROUTE}"),
+            Self::CreateRoute { destination, target, .. } => format!("+ {destination} to {target}"),
+            Self::ReplaceRoute { destination, target, .. } => {
+                format!("{destination} now to {target}")
+            }
+            Self::DeleteRoute { destination, .. } => format!("- {destination}"),
             Self::AssociateRouteTable { subnet, .. } => format!("+ used by {subnet}"),
             Self::AuthorizeIngress { rules, .. } => all("+ ", rules),
             Self::RevokeIngress { rules, .. } => all("- ", rules),
@@ -240,9 +251,10 @@ impl fmt::Display for HealthCheck {
 impl fmt::Display for Target {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::InternetGateway(id) | Self::NatGateway(id) | Self::Other(id) => {
-                formatter.write_str(id)
-            }
+            Self::InternetGateway(id)
+            | Self::NatGateway(id)
+            | Self::EgressOnlyGateway(id)
+            | Self::Other(id) => formatter.write_str(id),
         }
     }
 }
@@ -250,14 +262,14 @@ impl fmt::Display for Target {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ElbAction, Tags};
+    use crate::{DEFAULT_ROUTE, ElbAction, IPV6_ROUTE, Tags};
 
     #[test]
     fn a_write_is_shown_as_its_operation_and_its_object_only() {
         let tags = Tags::from([("secret-project".to_owned(), "x".to_owned())]);
         let cidr = "10.0.0.0/16".parse().unwrap();
         let text = |action: Action| action.to_string();
-        assert_eq!(text(Action::CreateVpc { cidr, tags: tags.clone() }), "CreateVpc");
+        assert_eq!(text(Action::CreateVpc { cidr, ipv6: true, tags: tags.clone() }), "CreateVpc");
         let zone = "us-east-2a".to_owned();
         let allocate = Action::AllocateAddress { zone, tags: tags.clone() };
         assert_eq!(text(allocate), "AllocateAddress for us-east-2a");
@@ -292,8 +304,9 @@ mod tests {
         let revoke = Action::RevokeIngress { group: group(), rules: rules[..1].to_vec() };
         assert_eq!(revoke.difference(), "- tcp 6443 from 0.0.0.0/0");
         let target = Target::NatGateway("nat-1".to_owned());
-        let route = Action::ReplaceRoute { table: "rtb-1".to_owned(), target };
-        assert_eq!(route.difference(), "0.0.0.0/0 now to nat-1");
+        let (table, destination) = ("rtb-1".to_owned(), IPV6_ROUTE);
+        let route = Action::ReplaceRoute { table, destination, target };
+        assert_eq!(route.difference(), "::/0 now to nat-1");
         let map = Action::SetMapPublicIp { subnet: "subnet-1".to_owned(), enabled: false };
         assert_eq!(map.difference(), "- public addresses at launch");
         let create = Action::CreateInternetGateway { tags: Tags::new() };
@@ -318,7 +331,8 @@ mod tests {
     #[test]
     fn a_plan_shows_the_change_of_a_write_and_only_the_object_of_a_create() {
         let target = Target::InternetGateway("internet-gateway".to_owned());
-        let route = Action::CreateRoute { table: "route-table/10.0.0.0/24".to_owned(), target };
+        let (table, destination) = ("route-table/10.0.0.0/24".to_owned(), DEFAULT_ROUTE);
+        let route = Action::CreateRoute { table, destination, target };
         let all = "CreateRoute of route-table/10.0.0.0/24: + 0.0.0.0/0 to internet-gateway";
         assert_eq!(route.in_full(), all);
         let allocate = Action::AllocateAddress { zone: "us-east-2a".to_owned(), tags: Tags::new() };

@@ -2,7 +2,7 @@
 
 use cidr::{IpNet, Pool};
 
-use crate::desired::DesiredSubnet;
+use crate::desired::{DesiredSubnet, Ipv6Block};
 use crate::identity::Tags;
 use crate::spec::Dialect;
 
@@ -16,11 +16,26 @@ const LONGEST_MASK: u8 = 28;
 pub(crate) fn default_subnets(
     dialect: Dialect,
     vpc: IpNet,
+    has_ipv6: bool,
     zones: &[String],
 ) -> Option<Vec<DesiredSubnet>> {
-    match dialect {
+    let mut subnets = match dialect {
         Dialect::V1Alpha2 => one_zone(vpc, zones),
         Dialect::V1Beta2 => many_zones(vpc, zones),
+    }?;
+    if has_ipv6 {
+        number(&mut subnets);
+    }
+    Some(subnets)
+}
+
+/// Upstream's first /64 of IPv6; private subnets come first.
+const FIRST_NUMBER: u8 = 2;
+
+fn number(subnets: &mut [DesiredSubnet]) {
+    let (public, private): (Vec<_>, Vec<_>) = subnets.iter_mut().partition(|it| it.public);
+    for (number, subnet) in (FIRST_NUMBER..).zip(private.into_iter().chain(public)) {
+        subnet.ipv6 = Some(Ipv6Block::Number(number));
     }
 }
 
@@ -72,6 +87,7 @@ fn subnet(cidr: IpNet, zone: &str, public: bool) -> DesiredSubnet {
         cidr: Some(cidr),
         zone: Some(zone.to_owned()),
         public,
+        ipv6: None,
         tags: Tags::new(),
     }
 }
@@ -85,7 +101,7 @@ mod tests {
     }
 
     fn texts(dialect: Dialect, vpc: &str, count: usize) -> Option<Vec<String>> {
-        let subnets = default_subnets(dialect, cidr::parse(vpc).unwrap(), &zones(count))?;
+        let subnets = default_subnets(dialect, cidr::parse(vpc).unwrap(), false, &zones(count))?;
         let text = |subnet: &DesiredSubnet| {
             let kind = if subnet.public { "public" } else { "private" };
             format!("{kind} {} {}", subnet.cidr.unwrap(), subnet.zone.as_ref().unwrap())
@@ -110,6 +126,21 @@ mod tests {
             texts(Dialect::V1Beta2, "10.0.0.0/16", 1).unwrap(),
             ["public 10.0.0.0/17 us-east-2b", "private 10.0.128.0/17 us-east-2b"]
         );
+    }
+
+    #[test]
+    fn numbers_of_ipv6_begin_with_those_of_private_subnets() {
+        let numbers = |dialect, count| -> Vec<(bool, Option<Ipv6Block>)> {
+            let vpc = cidr::parse("10.0.0.0/16").unwrap();
+            let subnets = default_subnets(dialect, vpc, true, &zones(count)).unwrap();
+            subnets.iter().map(|subnet| (subnet.public, subnet.ipv6)).collect()
+        };
+        let of = |public, number| (public, Some(Ipv6Block::Number(number)));
+        assert_eq!(
+            numbers(Dialect::V1Beta2, 3),
+            [of(true, 5), of(true, 6), of(true, 7), of(false, 2), of(false, 3), of(false, 4)]
+        );
+        assert_eq!(numbers(Dialect::V1Alpha2, 3), [of(false, 2), of(true, 3)]);
     }
 
     #[test]

@@ -35,6 +35,7 @@ pub(crate) fn plan_removal(ending: &Ending<'_>) -> Plan {
         && ending.nat_gateways_are_gone();
     if frees_addresses {
         network::plan_gateways(ending, &mut plan);
+        network::plan_egress_only_gateways(ending, &mut plan);
         network::plan_subnets(ending, &mut plan);
     }
     network::plan_vpcs(ending, &mut plan);
@@ -56,6 +57,10 @@ fn missing_reads(ending: &Ending<'_>) -> Vec<Query> {
     need(!is_located, Query::TaggedVpcs);
     need(observed.subnets.get().is_none(), Query::Subnets(Scope::Tagged));
     need(observed.internet_gateways.get().is_none(), Query::InternetGateways(Scope::Tagged));
+    need(
+        observed.egress_only_gateways.get().is_none() && ending.may_have_egress_only_gateways(),
+        Query::EgressOnlyGateways,
+    );
     need(observed.addresses.get().is_none(), Query::Addresses);
     need(observed.nat_gateways.get().is_none(), Query::NatGateways(Scope::Tagged));
     need(observed.route_tables.get().is_none(), Query::RouteTables(Scope::Tagged));
@@ -106,6 +111,8 @@ fn sweep(ending: &Ending<'_>) -> Option<u64> {
         observed.network.read_at(),
     ];
     let complete_from = ending.memory.reads_are_complete_from();
-    let is_early = read_at.iter().any(|at| *at < complete_from);
+    let gateways = &observed.egress_only_gateways;
+    let read_at = read_at.into_iter().chain(gateways.get().map(|_| gateways.read_at()));
+    let is_early = read_at.into_iter().any(|at| at < complete_from);
     is_early.then(|| complete_from.left(ending.now))
 }

@@ -24,6 +24,19 @@ pub(crate) const OVERRIDES: &str = "spec.network.securityGroupOverrides";
 /// Where a spec names a VPC that exists already.
 pub(crate) const VPC_ID: &str = "spec.network.vpc.id";
 
+/// How upstream describes the rules for clients of the API server.
+pub(crate) const API: &str = "Kubernetes API";
+
+/// The IPv6 CIDR of a subnet, a /64 of the VPC's, which AWS chooses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ipv6Block {
+    Cidr(IpNet),
+    /// The /64 with this number, from 0.
+    Number(u8),
+    /// The first one that no subnet has.
+    Free,
+}
+
 /// A subnet that shall exist.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DesiredSubnet {
@@ -37,6 +50,8 @@ pub struct DesiredSubnet {
     pub zone: Option<String>,
     /// Whether it has a route to the internet gateway.
     pub public: bool,
+    /// The IPv6 CIDR; `None` for a subnet with IPv4 only.
+    pub ipv6: Option<Ipv6Block>,
     /// More tags; they win over ours.
     pub tags: Tags,
 }
@@ -67,13 +82,18 @@ impl NatPolicy {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RuleSource {
     Cidr(IpNet),
+    /// All addresses, of IPv6 too where the VPC has it.
+    Everybody,
     /// A security group, by id.
     Group(String),
     /// A security group of the cluster.
     Role(Role),
+    /// The addresses of the VPC, of both families.
     Vpc,
     /// The public addresses of the NAT gateways.
     NatAddresses,
+    /// The IPv6 addresses of the VPC, which traffic through an egress-only gateway keeps.
+    VpcIpv6,
 }
 
 /// An ingress rule, before the ids of groups are known.
@@ -108,6 +128,8 @@ pub struct DesiredListener {
     /// The port of the instances.
     pub instance_port: u16,
     pub health_check: HealthCheck,
+    /// Whether targets are reached by IPv6; by the subnets when it is not given.
+    pub ipv6_targets: Option<bool>,
 }
 
 /// Which load balancer of the API server it is.
@@ -149,6 +171,8 @@ pub struct DesiredLoadBalancer {
     pub cross_zone: bool,
     /// Instances see the address of the client (network load balancers only).
     pub preserve_client_ip: bool,
+    /// Whether targets are reached by IPv6; by the subnets when it is not given.
+    pub ipv6_targets: Option<bool>,
     /// Listeners on more ports (network load balancers only).
     pub additional_listeners: Vec<DesiredListener>,
     /// If it is missing it is made, although clients may know an earlier one.
@@ -186,6 +210,7 @@ impl DesiredLoadBalancer {
             target_group: self.name.clone(),
             instance_port: INSTANCE_PORT,
             health_check: self.health_check.clone(),
+            ipv6_targets: self.ipv6_targets,
         };
         [&[of_api_server], &*self.additional_listeners].concat()
     }
@@ -216,6 +241,8 @@ pub struct Desired {
     pub vpc_cidr: IpNet,
     /// The spec says that CIDR; it is the default one otherwise.
     pub names_vpc_cidr: bool,
+    /// The VPC has an IPv6 CIDR, which AWS chooses.
+    pub ipv6: bool,
     /// The subnets, in the order of the spec.
     pub subnets: Vec<DesiredSubnet>,
     pub nat: NatPolicy,

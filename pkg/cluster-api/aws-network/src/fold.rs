@@ -7,7 +7,7 @@ use crate::memory::Timestamp;
 use crate::observed::Observed;
 use crate::outcome::Answer;
 use crate::resources::{
-    Address, Association, DEFAULT_ROUTE, Instance, InstanceState, InternetGateway, NatGateway,
+    Address, Association, Instance, InstanceState, InternetGateway, Ipv6Range, NatGateway,
     NatState, Route, RouteTable, SecurityGroup, Subnet, Vpc,
 };
 use crate::rule::{Rule, Source};
@@ -36,14 +36,20 @@ impl Observed {
 fn fold_create(seen: &mut Observed, action: &Action, answer: Answer, now: Timestamp) {
     let id = answer.id;
     match action.clone() {
-        Action::CreateVpc { cidr, tags } => {
+        Action::CreateVpc { cidr, ipv6, tags } => {
             let (dns_support, dns_hostnames) = (Some(true), Some(false));
-            seen.vpcs.add(Vpc { id, cidr, dns_support, dns_hostnames, tags });
+            let ipv6 = ipv6.then_some(Ipv6Range::Associating);
+            seen.vpcs.add(Vpc { id, cidr, ipv6, dns_support, dns_hostnames, tags });
             seen.know_to_be_empty(now);
         }
-        Action::CreateSubnet { vpc, cidr, zone, tags } => {
-            let (map_public_ip, available) = (false, false);
-            seen.subnets.add(Subnet { id, vpc, cidr, zone, map_public_ip, available, tags });
+        Action::CreateSubnet { vpc, cidr, ipv6, zone, tags } => {
+            let (map_public_ip, assigns_ipv6, available) = (false, false, false);
+            let subnet =
+                Subnet { id, vpc, cidr, ipv6, zone, map_public_ip, assigns_ipv6, available, tags };
+            seen.subnets.add(subnet);
+        }
+        Action::CreateEgressOnlyGateway { vpc, tags, .. } => {
+            seen.egress_only_gateways.add(InternetGateway { id, attached_to: Some(vpc), tags });
         }
         Action::CreateInternetGateway { tags } => {
             seen.internet_gateways.add(InternetGateway { id, attached_to: None, tags });
@@ -85,13 +91,17 @@ fn fold_change(seen: &mut Observed, action: &Action, answer: &Answer) {
         Action::SetMapPublicIp { subnet, enabled } => {
             seen.subnets.edit(subnet, |found| found.map_public_ip = *enabled);
         }
+        Action::AssignIpv6 { subnet } => {
+            seen.subnets.edit(subnet, |found| found.assigns_ipv6 = true);
+        }
         Action::AttachInternetGateway { gateway, vpc } => {
             seen.internet_gateways.edit(gateway, |found| found.attached_to = Some(vpc.clone()));
         }
-        Action::CreateRoute { table, target } | Action::ReplaceRoute { table, target } => {
-            let (destination, target) = (DEFAULT_ROUTE.to_owned(), target.clone());
+        Action::CreateRoute { table, destination, target }
+        | Action::ReplaceRoute { table, destination, target } => {
+            let (destination, target) = ((*destination).to_owned(), target.clone());
             seen.route_tables.edit(table, |found| {
-                found.routes.retain(|old| old.destination != DEFAULT_ROUTE);
+                found.routes.retain(|old| old.destination != destination);
                 found.routes.push(Route { destination, target, blackhole: false });
             });
         }
@@ -123,12 +133,13 @@ fn fold_removal(seen: &mut Observed, action: &Action) {
             seen.internet_gateways.edit(gateway, |found| found.attached_to = None);
         }
         Action::DeleteInternetGateway { gateway } => seen.internet_gateways.remove(gateway),
+        Action::DeleteEgressOnlyGateway { gateway } => seen.egress_only_gateways.remove(gateway),
         Action::ReleaseAddress { allocation } => seen.addresses.remove(allocation),
         Action::DeleteNatGateway { nat_gateway } => {
             seen.nat_gateways.edit(nat_gateway, |found| found.state = NatState::Deleting);
         }
-        Action::DeleteRoute { table } => {
-            let is_other = |route: &Route| route.destination != DEFAULT_ROUTE;
+        Action::DeleteRoute { table, destination } => {
+            let is_other = |route: &Route| route.destination != *destination;
             seen.route_tables.edit(table, |found| found.routes.retain(is_other));
         }
         Action::DisassociateRouteTable { association } => disassociate(seen, association),
@@ -171,5 +182,6 @@ fn edit_tags(seen: &mut Observed, ids: &[String], change: impl Fn(&mut Tags)) {
             seen.$kind.edit_where(|found| ids.contains(&found.id), |found| change(&mut found.tags));
         )*};
     }
-    kinds!(vpcs subnets internet_gateways addresses nat_gateways route_tables security_groups bastions);
+    kinds!(vpcs subnets internet_gateways egress_only_gateways addresses nat_gateways route_tables
+        security_groups bastions);
 }

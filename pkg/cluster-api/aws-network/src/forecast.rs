@@ -1,7 +1,9 @@
 //! [`forecast`]: what a reconciliation would write from where it is to its goal, if AWS did all of
 //! it at once. Nothing is sent; what only AWS can tell, such as ids, is named by its logical id.
 
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use cidr::IpNet;
 
 use crate::action::{Action, ElbAction};
 use crate::desired::Desired;
@@ -13,7 +15,7 @@ use crate::outcome::{Answer, Outcome};
 use crate::plan::{Planned, Problem};
 use crate::query::Query;
 use crate::reconciliation::{Goal, Reconciliation, Rest, Step};
-use crate::resources::{InstanceState, NatState, Subnet, Vpc};
+use crate::resources::{InstanceState, Ipv6Range, NatState, Subnet, Vpc};
 
 /// Steps after which a way without an end is given up; the longest that there is has forty.
 const STEPS: usize = 500;
@@ -85,6 +87,10 @@ fn answer(action: &Action, number: usize) -> Answer {
     Answer { id, address: Some(Ipv4Addr::new(192, 0, 2, last)), dns_name }
 }
 
+/// A CIDR that Amazon would choose, of the block that is kept for documentation.
+const IPV6_RANGE: IpNet =
+    IpNet::new_assert(IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0)), 56);
+
 /// An image that would be looked up.
 const IMAGE: &str = "the newest image";
 
@@ -94,6 +100,7 @@ fn add_named(world: &mut Observed, desired: &Desired, now: Timestamp) {
     let vpc = Vpc {
         id: id.clone(),
         cidr: desired.vpc_cidr,
+        ipv6: desired.ipv6.then_some(Ipv6Range::Associated(IPV6_RANGE)),
         dns_support: Some(true),
         dns_hostnames: Some(true),
         tags: Tags::new(),
@@ -104,6 +111,8 @@ fn add_named(world: &mut Observed, desired: &Desired, now: Timestamp) {
         Some(Subnet {
             vpc: id.clone(),
             cidr: subnet.cidr.unwrap_or(desired.vpc_cidr),
+            ipv6: desired.ipv6.then_some(IPV6_RANGE),
+            assigns_ipv6: desired.ipv6,
             zone: subnet.zone.clone().unwrap_or_else(|| format!("zone of {name}")),
             map_public_ip: subnet.public,
             available: true,
@@ -124,6 +133,10 @@ fn settle(world: &mut Observed) {
     world
         .nat_gateways
         .edit_where(|nat| nat.state == NatState::Pending, |nat| nat.state = NatState::Available);
+    world.vpcs.edit_where(
+        |vpc| vpc.ipv6 == Some(Ipv6Range::Associating),
+        |vpc| vpc.ipv6 = Some(Ipv6Range::Associated(IPV6_RANGE)),
+    );
     world.bastions.edit_where(
         |it| it.state == InstanceState::Pending,
         |it| it.state = InstanceState::Running,

@@ -3,11 +3,11 @@
 
 use std::collections::BTreeSet;
 
-use checks::read_network;
+use checks::{read_ipv6, read_network};
 use cidr::IpNet;
 
 use crate::default_subnets::default_subnets;
-use crate::desired::{Desired, DesiredBastion, DesiredSubnet, NatPolicy, Rank};
+use crate::desired::{Desired, DesiredBastion, DesiredSubnet, Ipv6Block, NatPolicy, Rank};
 use crate::spec::{LoadBalancerSpec, NatMode, Spec, SpecError, SubnetSpec};
 
 mod checks;
@@ -44,6 +44,7 @@ impl Desired {
                 vpc_id: spec.vpc_id.clone(),
                 vpc_cidr,
                 names_vpc_cidr: spec.vpc_cidr.is_some(),
+                ipv6: spec.ipv6,
                 subnets,
                 nat,
                 groups,
@@ -83,7 +84,7 @@ fn read_subnets(
 ) -> Option<Vec<DesiredSubnet>> {
     if spec.subnets.is_empty() && spec.vpc_id.is_none() {
         let vpc = vpc?;
-        let chosen = default_subnets(spec.dialect, vpc, &spec.zones);
+        let chosen = default_subnets(spec.dialect, vpc, spec.ipv6, &spec.zones);
         if chosen.is_none() {
             let problem = if spec.zones.is_empty() {
                 "the zones for default subnets are not known: set spec.network.subnets".to_owned()
@@ -135,19 +136,31 @@ fn read_subnet(
         }
         _ => {}
     }
-    let zone = subnet.availability_zone.clone();
-    DesiredSubnet { id, name, cidr, zone, public: subnet.is_public, tags: subnet.tags.clone() }
+    let (zone, public) = (subnet.availability_zone.clone(), subnet.is_public);
+    // Where the VPC has none, that of a subnet has no effect.
+    let ipv6 = match subnet.ipv6_cidr_block.as_ref().filter(|_| spec.ipv6) {
+        Some(text) => {
+            read_ipv6(&format!("{path}.ipv6CidrBlock"), text, errors).map(Ipv6Block::Cidr)
+        }
+        None => (subnet.is_ipv6 && spec.ipv6).then_some(Ipv6Block::Free),
+    };
+    DesiredSubnet { id, name, cidr, zone, public, ipv6, tags: subnet.tags.clone() }
 }
 
 fn check_ranges(subnets: &[DesiredSubnet], vpc: Option<IpNet>, errors: &mut Vec<SpecError>) {
-    let cidrs: Vec<_> = subnets
-        .iter()
-        .enumerate()
-        .filter_map(|(index, subnet)| Some((index, subnet.cidr?)))
-        .collect();
+    let numbered = || subnets.iter().enumerate();
+    let cidrs = numbered().filter_map(|(index, subnet)| Some((index, subnet.cidr?)));
+    let ipv6 = numbered().filter_map(|(index, subnet)| match subnet.ipv6? {
+        Ipv6Block::Cidr(cidr) => Some((index, cidr)),
+        Ipv6Block::Number(_) | Ipv6Block::Free => None,
+    });
+    let cidrs: Vec<_> = cidrs.chain(ipv6).collect();
     for (number, (index, cidr)) in cidrs.iter().enumerate() {
-        let path = format!("spec.network.subnets[{index}].cidrBlock");
-        if let Some(vpc) = vpc.filter(|vpc| !vpc.contains(cidr)) {
+        let is_ipv4 = matches!(cidr, IpNet::V4(_));
+        let field = if is_ipv4 { "cidrBlock" } else { "ipv6CidrBlock" };
+        let path = format!("spec.network.subnets[{index}].{field}");
+        // That of IPv6 is known once AWS has chosen it.
+        if let Some(vpc) = vpc.filter(|vpc| is_ipv4 && !vpc.contains(cidr)) {
             errors.push(SpecError::new(&path, format!("{cidr} is not inside the VPC's {vpc}")));
         }
         let overlaps = |other: &IpNet| cidr.contains(other) || other.contains(cidr);

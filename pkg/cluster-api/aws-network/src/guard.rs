@@ -56,8 +56,8 @@ fn tags_of<'a>(seen: &'a Observed, id: &str) -> Option<&'a Tags> {
             }
         )*};
     }
-    find!(vpcs subnets internet_gateways attached_gateways addresses nat_gateways route_tables
-        security_groups bastions network target_groups classic);
+    find!(vpcs subnets internet_gateways attached_gateways egress_only_gateways addresses
+        nat_gateways route_tables security_groups bastions network target_groups classic);
     let mut tables = seen.route_tables.all().iter();
     let used = tables.find(|table| table.associations.iter().any(|found| found.id == id));
     used.map(|table| &table.tags).or_else(|| {
@@ -82,7 +82,9 @@ impl Action {
             | Self::ElbV2(ElbV2Action::Create { .. } | ElbV2Action::CreateTargetGroup { .. })
             // A free interface in a VPC of ours has no tags.
             | Self::DeleteNetworkInterface { .. } => Vec::new(),
-            Self::CreateSubnet { vpc, .. } | Self::CreateRouteTable { vpc, .. } => vec![vpc],
+            Self::CreateSubnet { vpc, .. }
+            | Self::CreateEgressOnlyGateway { vpc, .. }
+            | Self::CreateRouteTable { vpc, .. } => vec![vpc],
             Self::AttachInternetGateway { gateway, vpc } => vec![gateway, vpc],
             Self::CreateNatGateway { allocation, .. } => vec![allocation],
             Self::ReplaceAssociation { association, table } => vec![association, table],
@@ -135,6 +137,7 @@ mod tests {
         let vpc = |(id, tags): (&str, Tags)| Vpc {
             id: id.to_owned(),
             cidr: "10.0.0.0/16".parse().unwrap(),
+            ipv6: None,
             dns_support: None,
             dns_hostnames: None,
             tags,

@@ -28,7 +28,7 @@
 //! | `memory.rs` | what makes a create happen once |
 //! | `planner.rs` | the plan of a cluster that shall exist: calls its parts in order |
 //! | `plan.rs` | what a plan consists of: writes, reads, waits, problems |
-//! | `vpc.rs`, `subnets.rs`, `nat_gateways.rs`, `addresses.rs`, `route_tables.rs`, `security_groups.rs`, `bastion.rs`, `load_balancer.rs` | the plan of each part |
+//! | `vpc.rs`, `gateways.rs`, `subnets.rs`, `nat_gateways.rs`, `addresses.rs`, `route_tables.rs`, `security_groups.rs`, `bastion.rs`, `load_balancer.rs` | the plan of each part |
 //! | `deletion.rs` | the plan of a deletion |
 //! | `guard.rs` | no write names a resource of somebody else |
 //! | `reconciliation.rs`, `forecast.rs` | [`Reconciliation`], and its writes found out without sending them |
@@ -44,6 +44,7 @@ mod desired;
 mod fold;
 mod forecast;
 mod from_spec;
+mod gateways;
 mod guard;
 mod identity;
 mod load_balancer;
@@ -70,7 +71,7 @@ pub use action::{Action, BastionLaunch, ElbAction, ElbV2Action};
 pub use deletion::{Removal, ServiceResources};
 pub use desired::{
     Desired, DesiredBastion, DesiredGroups, DesiredListener, DesiredLoadBalancer, DesiredSubnet,
-    INSTANCE_PORT, NatPolicy, Rank, RuleSource, RuleTemplate,
+    INSTANCE_PORT, Ipv6Block, NatPolicy, Rank, RuleSource, RuleTemplate,
 };
 pub use forecast::{Forecast, forecast};
 pub use identity::{DEFAULT_OWNER_TAG, Identity, Ownership, ROLE_TAG, Tags};
@@ -88,8 +89,9 @@ pub use report::{
     Condition, NetworkIds, Outputs, SubnetIds, conditions, is_ready, listed, network_ids, outputs,
 };
 pub use resources::{
-    Address, Association, AwsResource, DEFAULT_ROUTE, Instance, InstanceState, InternetGateway,
-    NatGateway, NatState, NetworkInterface, Route, RouteTable, SecurityGroup, Subnet, Target, Vpc,
+    Address, Association, AwsResource, DEFAULT_ROUTE, IPV6_ROUTE, Instance, InstanceState,
+    InternetGateway, Ipv6Range, NatGateway, NatState, NetworkInterface, Route, RouteTable,
+    SecurityGroup, Subnet, Target, Vpc,
 };
 pub use rule::{Role, Rule, RuleKey, Source};
 pub use spec::{

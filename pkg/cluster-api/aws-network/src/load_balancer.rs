@@ -43,8 +43,9 @@ pub(crate) fn plan(
         let faces_internet = wanted.scheme == Scheme::InternetFacing;
         let is_reachable = gateway.is_some() || !faces_internet || !home.is_managed;
         let site = site(wanted, home, subnets, groups, plan).filter(|_| is_reachable);
-        let input =
-            Input { part: Part::of_load_balancer(wanted.rank), situation, home, wanted, site };
+        let (part, reaches_ipv6) =
+            (Part::of_load_balancer(wanted.rank), reaches_ipv6(situation, home, subnets));
+        let input = Input { part, situation, home, wanted, site, reaches_ipv6 };
         match wanted.kind {
             LoadBalancerKind::Classic => classic::plan(&input, plan),
             LoadBalancerKind::Network => network::plan(&input, plan),
@@ -71,7 +72,20 @@ fn site(
     let mut all = vec![group.clone()];
     all.extend(wanted.additional_groups.iter().cloned());
     all.retain(|_| wanted.takes_groups);
-    Some(Site { vpc: home.id.to_owned(), subnets: chosen, groups: all })
+    let mut of_balancer = subnets.placed.iter().filter(|it| chosen.iter().any(|id| id == it.id));
+    let has_ipv6 = of_balancer.all(|subnet| subnet.ipv6);
+    Some(Site { vpc: home.id.to_owned(), subnets: chosen, has_ipv6, groups: all })
+}
+
+/// Whether each subnet has IPv6. In a network of ours the spec tells before all of them exist: the
+/// target groups keep what they are created with.
+fn reaches_ipv6(situation: &Situation<'_>, home: &Home<'_>, subnets: &Subnets<'_>) -> bool {
+    home.ipv6.is_some()
+        && if home.is_managed {
+            situation.desired.subnets.iter().all(|subnet| subnet.ipv6.is_some())
+        } else {
+            subnets.placed.iter().all(|subnet| subnet.ipv6)
+        }
 }
 
 /// The first public subnet of each zone; private ones when it is internal, or when there are no

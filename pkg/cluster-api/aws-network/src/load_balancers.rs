@@ -101,6 +101,8 @@ pub struct TargetGroup {
     pub name: String,
     /// The VPC of its targets.
     pub vpc: String,
+    /// Whether targets are reached by IPv6.
+    pub is_ipv6: bool,
     /// How targets are checked.
     pub health_check: HealthCheck,
     /// Attributes; none when they were not read.
@@ -127,6 +129,8 @@ pub struct NetworkLoadBalancer {
     pub name: String,
     pub vpc: String,
     pub scheme: Scheme,
+    /// Whether clients reach it by IPv6 too.
+    pub is_dualstack: bool,
     pub dns_name: String,
     pub state: BalancerState,
     pub subnets: Vec<String>,

@@ -113,6 +113,8 @@ pub enum LogicalId {
     Vpc,
     /// The internet gateway.
     InternetGateway,
+    /// The egress-only internet gateway.
+    EgressOnlyGateway,
     /// A subnet, by its CIDR.
     Subnet(String),
     /// The elastic IP of a zone.
@@ -153,6 +155,7 @@ impl LogicalId {
         match self {
             Self::Vpc => ("vpc", ""),
             Self::InternetGateway => ("internet-gateway", ""),
+            Self::EgressOnlyGateway => ("egress-only-gateway", ""),
             Self::Subnet(cidr) => ("subnet", cidr),
             Self::Address(zone) => ("address", zone),
             Self::NatGateway(zone) => ("nat-gateway", zone),
@@ -194,6 +197,7 @@ impl FromStr for LogicalId {
         match (kind, name.is_empty()) {
             ("vpc", true) => Ok(Self::Vpc),
             ("internet-gateway", true) => Ok(Self::InternetGateway),
+            ("egress-only-gateway", true) => Ok(Self::EgressOnlyGateway),
             ("bastion", true) => Ok(Self::Bastion),
             ("load-balancer", true) => Ok(Self::LoadBalancer),
             ("load-balancer", false) => Ok(Self::NamedLoadBalancer(owned)),

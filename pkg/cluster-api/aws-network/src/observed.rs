@@ -109,6 +109,8 @@ pub struct Observed {
     pub internet_gateways: Seen<InternetGateway>,
     /// Internet gateways that are attached to the VPC.
     pub attached_gateways: Seen<InternetGateway>,
+    /// Egress-only internet gateways with the tag of the cluster.
+    pub egress_only_gateways: Seen<InternetGateway>,
     /// Elastic IPs.
     pub addresses: Seen<Address>,
     /// NAT gateways.
@@ -145,6 +147,7 @@ impl Observed {
                 Query::InternetGateways(Scope::Vpc(_)) => self.attached_gateways.set(found, at),
                 _ => self.internet_gateways.set(found, at),
             },
+            Reply::EgressOnlyGateways(found) => self.egress_only_gateways.set(found, at),
             Reply::Addresses(found) => self.addresses.set(found, at),
             Reply::NatGateways(found) => self.nat_gateways.set(found, at),
             Reply::RouteTables(found) => self.route_tables.set(found, at),
@@ -252,9 +255,9 @@ impl Observed {
                 self.$kind.set(items.unwrap_or_default(), at);
             )*};
         }
-        know!(vpcs subnets internet_gateways attached_gateways addresses nat_gateways route_tables
-            security_groups bastions bastion_images classic network target_groups interfaces
-            residents);
+        know!(vpcs subnets internet_gateways attached_gateways egress_only_gateways addresses
+            nat_gateways route_tables security_groups bastions bastion_images classic network
+            target_groups interfaces residents);
         if self.bastion_images.all().is_empty() {
             self.bastion_images.add(image.to_owned());
         }
@@ -263,6 +266,7 @@ impl Observed {
     /// A VPC that was just created is known to be empty without a read.
     pub(crate) fn know_to_be_empty(&mut self, at: Timestamp) {
         self.attached_gateways.set(Vec::new(), at);
+        self.egress_only_gateways.set(Vec::new(), at);
         self.subnets.set(Vec::new(), at);
         self.nat_gateways.set(Vec::new(), at);
         self.route_tables.set(Vec::new(), at);

@@ -186,6 +186,8 @@ pub enum Part {
     Vpc,
     Subnets,
     InternetGateway,
+    /// The egress-only internet gateway of a VPC with IPv6.
+    EgressOnlyGateway,
     /// NAT gateways and their elastic IPs.
     NatGateways,
     RouteTables,
@@ -201,10 +203,11 @@ pub enum Part {
 
 impl Part {
     /// The parts that a cluster is made of.
-    pub const OF_A_CLUSTER: [Self; 9] = [
+    pub const OF_A_CLUSTER: [Self; 10] = [
         Self::Vpc,
         Self::Subnets,
         Self::InternetGateway,
+        Self::EgressOnlyGateway,
         Self::NatGateways,
         Self::RouteTables,
         Self::SecurityGroups,
@@ -227,6 +230,7 @@ impl Part {
             Self::Vpc => "VpcReady",
             Self::Subnets => "SubnetsReady",
             Self::InternetGateway => "InternetGatewayReady",
+            Self::EgressOnlyGateway => "EgressOnlyInternetGatewayReady",
             Self::NatGateways => "NatGatewaysReady",
             Self::RouteTables => "RouteTablesReady",
             Self::SecurityGroups => "ClusterSecurityGroupsReady",

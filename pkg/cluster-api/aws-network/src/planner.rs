@@ -9,7 +9,8 @@ use crate::plan::{Part, Plan, Planned, Situation};
 use crate::query::{Query, Scope};
 use crate::spec::LoadBalancerKind;
 use crate::{
-    addresses, bastion, load_balancer, nat_gateways, route_tables, security_groups, subnets, vpc,
+    addresses, bastion, gateways, load_balancer, nat_gateways, route_tables, security_groups,
+    subnets, vpc,
 };
 
 /// Plans the next writes, reads and waits of a cluster that shall exist.
@@ -23,18 +24,17 @@ pub(crate) fn plan(situation: &Situation<'_>) -> Plan {
         return plan;
     }
     let Some(home) = vpc::plan(situation, &mut plan) else { return plan };
-    let gateway =
-        if home.is_managed { vpc::plan_gateway(situation, &home, &mut plan) } else { None };
+    let gateways = gateways::plan(situation, &home, &mut plan);
     let groups = security_groups::plan(situation, &home, &mut plan);
     let Some(subnets) = subnets::plan(situation, &home, &mut plan) else {
         return with_tags(situation, plan);
     };
-    load_balancer::plan(situation, &home, &subnets, gateway, &groups, &mut plan);
+    load_balancer::plan(situation, &home, &subnets, gateways.internet, &groups, &mut plan);
     if home.is_managed {
         bastion::plan(situation, &home, &subnets, &groups, &mut plan);
         security_groups::discard_bastion_group(situation, &home, &mut plan);
-        let nats = nat_gateways::plan(situation, &home, &subnets, gateway, &mut plan);
-        route_tables::plan(situation, &home, &subnets, gateway, nats.as_ref(), &mut plan);
+        let nats = nat_gateways::plan(situation, &home, &subnets, gateways.internet, &mut plan);
+        route_tables::plan(situation, &home, &subnets, gateways, nats.as_ref(), &mut plan);
         if let Some(nats) = &nats {
             nat_gateways::retire(situation, &home, nats, &mut plan);
             addresses::settle(situation, &|zone| nats.lacks(zone), &mut plan);
@@ -75,6 +75,7 @@ fn first_reads(desired: &Desired, memory: &Memory) -> Vec<Query> {
         ]);
         reads.extend([Query::NatGateways(scope()), Query::RouteTables(scope())]);
         reads.push(Query::SecurityGroups(scope()));
+        reads.extend(desired.ipv6.then_some(Query::EgressOnlyGateways));
         reads.extend(desired.bastion.as_ref().map(|_| Query::bastion(memory)));
     }
     reads.extend(desired.load_balancers().map(|it| load_balancer::query(desired, memory, it)));

@@ -54,6 +54,9 @@ pub enum Query {
     Subnets(Scope),
     /// Internet gateways with the tag, or attached to the VPC.
     InternetGateways(Scope),
+    /// Egress-only internet gateways with the tag; no filter of AWS is about their VPC
+    /// (cluster-api-provider-aws#5684).
+    EgressOnlyGateways,
     /// Elastic IPs with the tag.
     Addresses,
     /// NAT gateways in every state.
@@ -87,8 +90,7 @@ pub enum Query {
     },
     /// Interfaces in a VPC.
     NetworkInterfaces(String),
-    /// Endpoints, VPN gateways, egress-only gateways and network ACLs in a VPC, which we never make
-    /// (4).
+    /// Endpoints, VPN gateways, egress-only gateways and network ACLs in a VPC (4).
     Residents(String),
 }
 
@@ -108,6 +110,9 @@ impl fmt::Display for Query {
             Self::VpcAttributes(id) => write!(formatter, "attributes of {id}"),
             Self::Subnets(scope) => write!(formatter, "subnets of {scope}"),
             Self::InternetGateways(scope) => write!(formatter, "internet gateways of {scope}"),
+            Self::EgressOnlyGateways => {
+                formatter.write_str("egress-only internet gateways of the cluster")
+            }
             Self::Addresses => formatter.write_str("elastic IPs of the cluster"),
             Self::NatGateways(scope) => write!(formatter, "NAT gateways of {scope}"),
             Self::RouteTables(scope) => write!(formatter, "route tables of {scope}"),
@@ -139,6 +144,7 @@ pub enum Reply {
     },
     Subnets(Vec<Subnet>),
     InternetGateways(Vec<InternetGateway>),
+    EgressOnlyGateways(Vec<InternetGateway>),
     Addresses(Vec<Address>),
     NatGateways(Vec<NatGateway>),
     RouteTables(Vec<RouteTable>),

@@ -30,6 +30,7 @@ pub struct Condition {
 /// The condition of each part, given what a reconciliation that rests has planned and met.
 pub fn conditions(desired: &Desired, plan: &Plan, problems: &[Problem]) -> Vec<Condition> {
     let is_wanted = |part: &Part| match part {
+        Part::EgressOnlyGateway => desired.ipv6,
         Part::Bastion => desired.bastion.is_some(),
         Part::LoadBalancer => desired.load_balancer.is_some(),
         Part::SecondaryLoadBalancer => desired.secondary_load_balancer.is_some(),
@@ -178,6 +179,8 @@ pub struct SubnetIds {
     pub name: String,
     /// CIDR.
     pub cidr: IpNet,
+    /// IPv6 CIDR, where the spec asks for one.
+    pub ipv6: Option<IpNet>,
     /// Zone.
     pub zone: String,
     /// Whether it has a route to an internet gateway.
@@ -205,7 +208,8 @@ pub fn network_ids(desired: &Desired, observed: &Observed) -> Option<NetworkIds>
     let ids_of = |wanted: &DesiredSubnet| {
         let found = *here.iter().find(|found| is_meant(wanted, found))?;
         let public = if is_managed { wanted.public } else { is_public(observed, &vpc.id, found) };
-        Some(subnet_ids(desired, observed, found, public))
+        let ids = subnet_ids(desired, observed, found, public);
+        Some(SubnetIds { ipv6: found.ipv6.filter(|_| wanted.ipv6.is_some()), ..ids })
     };
     let mut gateways =
         observed.attached_gateways.all().iter().chain(observed.internet_gateways.all());
@@ -231,6 +235,7 @@ fn subnet_ids(desired: &Desired, observed: &Observed, found: &Subnet, public: bo
         id: found.id.clone(),
         name: found.tags.get(NAME_TAG).cloned().unwrap_or_default(),
         cidr: found.cidr,
+        ipv6: None,
         zone: found.zone.clone(),
         public,
         route_table: tables.next().map(|table| table.id.clone()),

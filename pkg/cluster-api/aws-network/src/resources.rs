@@ -55,10 +55,19 @@ aws_resource!(NetworkLoadBalancer, |found| found.arn, Some(&found.vpc), Some(&fo
 aws_resource!(TargetGroup, |found| found.arn, Some(&found.vpc), Some(&found.tags));
 aws_resource!(NetworkInterface, |found| found.id, None, None);
 
+/// The IPv6 CIDR of a VPC, which AWS chooses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ipv6Range {
+    /// For a moment after the creation.
+    Associating,
+    Associated(IpNet),
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Vpc {
     pub id: String,
     pub cidr: IpNet,
+    pub ipv6: Option<Ipv6Range>,
     /// Whether AWS resolves names in it; none when the attribute was not read.
     pub dns_support: Option<bool>,
     /// Whether instances in it get names; none when the attribute was not read.
@@ -71,14 +80,19 @@ pub struct Subnet {
     pub id: String,
     pub vpc: String,
     pub cidr: IpNet,
+    /// IPv6 CIDR.
+    pub ipv6: Option<IpNet>,
     pub zone: String,
     /// Instances in it get a public address by default.
     pub map_public_ip: bool,
+    /// Instances in it get an IPv6 address by default.
+    pub assigns_ipv6: bool,
     /// Whether the state is `available`, not `pending`.
     pub available: bool,
     pub tags: Tags,
 }
 
+/// An internet gateway, or an egress-only one, which is attached from the beginning.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InternetGateway {
     pub id: String,
@@ -143,6 +157,7 @@ pub enum Target {
     /// An internet gateway (or another gateway whose id begins with `igw-`).
     InternetGateway(String),
     NatGateway(String),
+    EgressOnlyGateway(String),
     /// Anything else, by its id: `local`, a transit gateway, an interface.
     Other(String),
 }
@@ -174,13 +189,16 @@ pub struct RouteTable {
     pub tags: Tags,
 }
 
-/// The destination of the only route that we write.
+/// The destination of the route for IPv4 that has no better one.
 pub const DEFAULT_ROUTE: &str = "0.0.0.0/0";
 
+/// The destination of the route for IPv6 that has no better one.
+pub const IPV6_ROUTE: &str = "::/0";
+
 impl RouteTable {
-    /// The route for everything that has no better one.
-    pub fn default_route(&self) -> Option<&Route> {
-        self.routes.iter().find(|route| route.destination == DEFAULT_ROUTE)
+    /// The route to a destination.
+    pub fn route_to(&self, destination: &str) -> Option<&Route> {
+        self.routes.iter().find(|route| route.destination == destination)
     }
 
     /// Whether the table is the main table of its VPC.

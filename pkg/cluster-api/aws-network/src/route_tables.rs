@@ -1,12 +1,13 @@
 //! Route tables: one for each subnet, found by its tag even when nothing uses it yet.
 
 use crate::action::Action;
+use crate::gateways::Gateways;
 use crate::identity::Tags;
 use crate::memory::{LogicalId, client_token};
 use crate::nat_gateways::{Exit, Nats};
 use crate::plan::{Part, Plan, Reason, Situation};
 use crate::query::Query;
-use crate::resources::{RouteTable, Target};
+use crate::resources::{DEFAULT_ROUTE, IPV6_ROUTE, RouteTable, Target};
 use crate::subnets::{Placed, Subnets};
 use crate::tags::ROUTE_TABLE_TAG;
 use crate::vpc::Home;
@@ -16,7 +17,7 @@ pub(crate) fn plan(
     situation: &Situation<'_>,
     home: &Home<'_>,
     subnets: &Subnets<'_>,
-    gateway: Option<&str>,
+    gateways: Gateways<'_>,
     nats: Option<&Nats<'_>>,
     plan: &mut Plan,
 ) {
@@ -40,7 +41,10 @@ pub(crate) fn plan(
             Some(table) => {
                 kept.push(&table.id);
                 keep(situation, table, user.copied(), subnet, plan);
-                lead(table, subnet, gateway, nats, plan);
+                lead(table, subnet, gateways.internet, nats, plan);
+                if subnet.ipv6 {
+                    lead_ipv6(table, subnet, gateways, plan);
+                }
             }
             None => make(situation, home, subnet, plan),
         }
@@ -128,7 +132,7 @@ fn keep(
     }
 }
 
-/// Plans the default route of a table. Other routes are somebody else's.
+/// Plans the default route of IPv4 of a table. Other routes are somebody else's.
 fn lead(
     table: &RouteTable,
     subnet: &Placed<'_>,
@@ -148,22 +152,42 @@ fn lead(
             Some(Exit::Unchanged) | None => None,
         }
     };
-    let Some(target) = target else { return };
-    let id = table.id.clone();
-    match table.default_route() {
-        None => plan.act(Part::RouteTables, Action::CreateRoute { table: id, target }),
-        Some(route) if route.target != target || route.blackhole => {
-            plan.act(Part::RouteTables, Action::ReplaceRoute { table: id, target });
-        }
-        Some(_) => {}
+    if let Some(target) = target {
+        point(table, DEFAULT_ROUTE, target, plan);
     }
+}
+
+/// Plans the default route of IPv6. It needs no NAT gateway, so a private subnet has it whatever
+/// their policy.
+fn lead_ipv6(table: &RouteTable, subnet: &Placed<'_>, gateways: Gateways<'_>, plan: &mut Plan) {
+    let target = if subnet.public {
+        gateways.internet.map(|gateway| Target::InternetGateway(gateway.to_owned()))
+    } else {
+        gateways.egress_only.map(|gateway| Target::EgressOnlyGateway(gateway.to_owned()))
+    };
+    if let Some(target) = target {
+        point(table, IPV6_ROUTE, target, plan);
+    }
+}
+
+fn point(table: &RouteTable, destination: &'static str, target: Target, plan: &mut Plan) {
+    let id = table.id.clone();
+    let action = match table.route_to(destination) {
+        None => Action::CreateRoute { table: id, destination, target },
+        Some(route) if route.target != target || route.blackhole => {
+            Action::ReplaceRoute { table: id, destination, target }
+        }
+        Some(_) => return,
+    };
+    plan.act(Part::RouteTables, action);
 }
 
 /// Without NAT gateways a default route to one goes; one to anything else is the user's.
 fn close(table: &RouteTable, plan: &mut Plan) {
     let to_nat = |target: &Target| matches!(target, Target::NatGateway(_));
-    if table.default_route().is_some_and(|route| to_nat(&route.target)) {
-        plan.act(Part::RouteTables, Action::DeleteRoute { table: table.id.clone() });
+    if table.route_to(DEFAULT_ROUTE).is_some_and(|route| to_nat(&route.target)) {
+        let (table, destination) = (table.id.clone(), DEFAULT_ROUTE);
+        plan.act(Part::RouteTables, Action::DeleteRoute { table, destination });
     }
 }
 

@@ -1,10 +1,13 @@
 //! Security groups, found by name, and their rules.
 
 use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use cidr::IpNet;
 
 use crate::action::Action;
 use crate::addresses;
-use crate::desired::{NLB_TRAFFIC, OVERRIDES, RuleSource, RuleTemplate, VPC_ID};
+use crate::desired::{API, NLB_TRAFFIC, OVERRIDES, RuleSource, RuleTemplate, VPC_ID};
 use crate::identity::Tags;
 use crate::load_balancers::TargetGroup;
 use crate::memory::LogicalId;
@@ -14,6 +17,15 @@ use crate::resources::SecurityGroup;
 use crate::rule::{Role, Rule, RuleKey, Source, diff};
 use crate::tags::security_group_name;
 use crate::vpc::Home;
+
+/// How upstream describes the rules for clients of the API server that come by IPv6.
+const API_IPV6: &str = "Kubernetes API IPv6";
+
+/// All addresses of each family.
+const EVERYBODY: [IpNet; 2] = [
+    IpNet::new_assert(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0),
+    IpNet::new_assert(IpAddr::V6(Ipv6Addr::UNSPECIFIED), 0),
+];
 
 /// The ids of the groups that exist, by role.
 pub(crate) type Groups = BTreeMap<Role, String>;
@@ -150,7 +162,9 @@ fn is_of_balancer(
     wanted: &[Rule],
 ) -> bool {
     let is_source_of_ours = match &rule.key.source {
-        Source::Cidr(cidr) => cidr.prefix_len() == 0 || *cidr == home.cidr,
+        Source::Cidr(cidr) => {
+            cidr.prefix_len() == 0 || *cidr == home.cidr || Some(*cidr) == home.ipv6_cidr()
+        }
         Source::Group(_) | Source::PrefixList(_) => false,
     };
     let differs_in_source = |wanted: &Rule| {
@@ -183,7 +197,12 @@ fn resolve(
         for source in &template.sources {
             let sources = match source {
                 RuleSource::Cidr(cidr) => vec![Source::Cidr(*cidr)],
-                RuleSource::Vpc => vec![Source::Cidr(home.cidr)],
+                RuleSource::Everybody => {
+                    let families =
+                        if home.ipv6.is_some() { &EVERYBODY[..] } else { &EVERYBODY[..1] };
+                    families.iter().copied().map(Source::Cidr).collect()
+                }
+                RuleSource::Vpc | RuleSource::VpcIpv6 => of_vpc(home, source)?,
                 RuleSource::Group(id) => vec![Source::Group(id.clone())],
                 RuleSource::Role(role) => {
                     groups.get(role).cloned().map(Source::Group).into_iter().collect()
@@ -191,11 +210,24 @@ fn resolve(
                 RuleSource::NatAddresses => nat_addresses(situation, home, plan)?,
             };
             rules.extend(sources.into_iter().map(|source| {
-                Rule::new(&template.protocol, template.ports, source, &template.description)
+                let is_ipv6 = matches!(source, Source::Cidr(IpNet::V6(_)));
+                let is_of_clients = is_ipv6 && template.description == API;
+                let text = if is_of_clients { API_IPV6 } else { &template.description };
+                Rule::new(&template.protocol, template.ports, source, text)
             }));
         }
     }
     Some(rules)
+}
+
+/// The addresses of the VPC. None while AWS chooses those of IPv6.
+fn of_vpc(home: &Home<'_>, source: &RuleSource) -> Option<Vec<Source>> {
+    let mut all = vec![home.cidr];
+    all.retain(|_| *source == RuleSource::Vpc);
+    if home.ipv6.is_some() {
+        all.push(home.ipv6_cidr()?);
+    }
+    Some(all.into_iter().map(Source::Cidr).collect())
 }
 
 fn nat_addresses(
@@ -210,8 +242,7 @@ fn nat_addresses(
         plan.read(Query::Addresses);
         return None;
     }
-    let one =
-        |address: &crate::resources::Address| cidr::IpNet::from(std::net::IpAddr::V4(address.ip));
+    let one = |address: &crate::resources::Address| IpNet::from(IpAddr::V4(address.ip));
     Some(addresses::ours(situation).map(|address| Source::Cidr(one(address))).collect())
 }
 

@@ -46,6 +46,10 @@ pub struct SubnetSpec {
     pub availability_zone: Option<String>,
     /// Whether it has a route to the internet gateway.
     pub is_public: bool,
+    /// Whether it has an IPv6 CIDR, in a VPC that has one.
+    pub is_ipv6: bool,
+    /// That CIDR; the next free one when it is not given.
+    pub ipv6_cidr_block: Option<String>,
     /// More tags.
     pub tags: Tags,
 }
@@ -146,6 +150,8 @@ pub struct ListenerSpec {
     pub health_check: HealthCheckSpec,
     /// The port that is checked, when it is not that of the listener.
     pub check_port: Option<u16>,
+    /// Whether targets are reached by IPv6; by the subnets when it is not given.
+    pub ipv6_targets: Option<bool>,
 }
 
 /// A load balancer of the API server.
@@ -166,6 +172,8 @@ pub struct LoadBalancerSpec {
     pub ingress_rules: Vec<IngressRuleSpec>,
     /// Instances see the address of the client (network load balancers only).
     pub preserve_client_ip: bool,
+    /// Whether targets are reached by IPv6 (network load balancers only); by the subnets when it is not given.
+    pub ipv6_targets: Option<bool>,
     /// More ports (network load balancers only).
     pub listeners: Vec<ListenerSpec>,
 }
@@ -206,6 +214,8 @@ pub struct Spec {
     /// The VPC, when it exists already.
     pub vpc_id: Option<String>,
     pub vpc_cidr: Option<String>,
+    /// The VPC has an IPv6 CIDR, which AWS chooses.
+    pub ipv6: bool,
     /// The subnets; default ones when empty.
     pub subnets: Vec<SubnetSpec>,
     /// How many NAT gateways.

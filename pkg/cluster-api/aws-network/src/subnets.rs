@@ -1,9 +1,9 @@
 //! Subnets: known by their CIDR in the VPC, or by the id that the spec gives.
 
-use cidr::IpNet;
+use cidr::{IpNet, Pool};
 
 use crate::action::Action;
-use crate::desired::DesiredSubnet;
+use crate::desired::{DesiredSubnet, Ipv6Block};
 use crate::identity::{Ownership, ROLE_TAG};
 use crate::memory::LogicalId;
 use crate::observed::Observed;
@@ -11,6 +11,9 @@ use crate::plan::{Part, Plan, RECHECK, Reason, Situation};
 use crate::query::Query;
 use crate::resources::{RouteTable, Subnet, Target};
 use crate::vpc::Home;
+
+/// AWS takes no other mask for a subnet than this.
+const IPV6_MASK: u8 = 64;
 
 /// A desired subnet that exists.
 #[derive(Clone, Copy, Debug)]
@@ -20,6 +23,8 @@ pub(crate) struct Placed<'a> {
     pub(crate) cidr: IpNet,
     pub(crate) zone: &'a str,
     pub(crate) public: bool,
+    /// Whether it has an IPv6 CIDR that the network uses.
+    pub(crate) ipv6: bool,
     pub(crate) available: bool,
 }
 
@@ -53,10 +58,11 @@ pub(crate) fn plan<'a>(
         return None;
     }
     let mut placed = Vec::new();
-    for subnet in &situation.desired.subnets {
+    let blocks = ipv6_blocks(&situation.desired.subnets, &present, home.ipv6_cidr());
+    for (subnet, block) in situation.desired.subnets.iter().zip(blocks) {
         match present.iter().find(|found| is_meant(subnet, found)) {
             Some(found) => placed.extend(keep(situation, home, subnet, found, plan)),
-            None => make(situation, home, subnet, plan),
+            None => make(situation, home, subnet, block, plan),
         }
     }
     if home.is_managed {
@@ -73,12 +79,65 @@ pub(crate) fn is_meant(wanted: &DesiredSubnet, found: &Subnet) -> bool {
     }
 }
 
-fn make(situation: &Situation<'_>, home: &Home<'_>, subnet: &DesiredSubnet, plan: &mut Plan) {
+/// The IPv6 CIDR that each subnet has if it is created now. Free ones are given in the order of the
+/// spec, so that faults between creations do not change them.
+fn ipv6_blocks(
+    wanted: &[DesiredSubnet],
+    present: &[&Subnet],
+    range: Option<IpNet>,
+) -> Vec<Option<IpNet>> {
+    let pool = range.and_then(|range| Pool::new(range, IPV6_MASK, IPV6_MASK).ok());
+    let block = |number: u128| pool.as_ref()?.block(number);
+    let said = |subnet: &DesiredSubnet| match subnet.ipv6.filter(|_| range.is_some())? {
+        Ipv6Block::Cidr(cidr) => Some(cidr),
+        Ipv6Block::Number(number) => block(number.into()),
+        Ipv6Block::Free => None,
+    };
+    let mut taken: Vec<_> = present.iter().filter_map(|subnet| subnet.ipv6).collect();
+    taken.extend(wanted.iter().filter_map(said));
+    let mut free = move || {
+        let is_free =
+            |cidr: &IpNet| taken.iter().all(|it| !it.contains(cidr) && !cidr.contains(it));
+        let found = (0..).map_while(block).find(is_free)?;
+        taken.push(found);
+        Some(found)
+    };
+    let exists = |subnet: &DesiredSubnet| present.iter().any(|found| is_meant(subnet, found));
+    let choose = |subnet: &DesiredSubnet| match subnet.ipv6 {
+        Some(Ipv6Block::Free) if !exists(subnet) => free(),
+        _ => said(subnet),
+    };
+    wanted.iter().map(choose).collect()
+}
+
+fn make(
+    situation: &Situation<'_>,
+    home: &Home<'_>,
+    subnet: &DesiredSubnet,
+    ipv6: Option<IpNet>,
+    plan: &mut Plan,
+) {
+    let range = home.ipv6_cidr();
+    if subnet.ipv6.is_some() && home.ipv6.is_some() && ipv6.is_none() {
+        // That of the VPC is awaited, or all of it is used.
+        if let Some(range) = range {
+            let message = format!("{range} of {} has no free /64 for another subnet", home.id);
+            plan.problem(Part::Subnets, Reason::QuotaExceeded, message);
+        }
+        return;
+    }
+    if let (Some(range), Some(ipv6)) = (range, ipv6)
+        && !range.contains(&ipv6)
+    {
+        let message = format!("{ipv6} is not inside {range} of {}", home.id);
+        plan.problem(Part::Subnets, Reason::InvalidConfiguration, message);
+        return;
+    }
     match (subnet.cidr, &subnet.zone, &subnet.id) {
         (Some(cidr), Some(zone), None) if home.is_managed => {
             let tags = situation.desired.subnet_tags(subnet, zone);
-            let create =
-                Action::CreateSubnet { vpc: home.id.to_owned(), cidr, zone: zone.clone(), tags };
+            let (vpc, zone) = (home.id.to_owned(), zone.clone());
+            let create = Action::CreateSubnet { vpc, cidr, ipv6, zone, tags };
             situation.create(Part::Subnets, create, &situation.observed.subnets, plan);
         }
         _ => {
@@ -121,8 +180,12 @@ fn keep<'a>(
     }
     let public =
         if home.is_managed { wanted.public } else { is_public(situation.observed, home.id, found) };
+    // In a network of ours others may have given a subnet IPv6, with routes of their own.
+    let is_asked_for = wanted.ipv6.is_some() || !home.is_managed || !situation.desired.ipv6;
+    let ipv6 = home.ipv6.is_some() && is_asked_for && found.ipv6.is_some();
     if home.is_managed && ours {
         correct(situation, wanted, found, plan);
+        correct_ipv6(home, wanted, found, plan);
     }
     Some(Placed {
         id: &found.id,
@@ -130,6 +193,7 @@ fn keep<'a>(
         cidr: found.cidr,
         zone: &found.zone,
         public,
+        ipv6,
         available: found.available,
     })
 }
@@ -153,6 +217,21 @@ fn correct(situation: &Situation<'_>, wanted: &DesiredSubnet, found: &Subnet, pl
     if found.map_public_ip != wanted.public {
         let (subnet, enabled) = (found.id.clone(), wanted.public);
         plan.act(Part::Subnets, Action::SetMapPublicIp { subnet, enabled });
+    }
+}
+
+fn correct_ipv6(home: &Home<'_>, wanted: &DesiredSubnet, found: &Subnet, plan: &mut Plan) {
+    let Some(block) = wanted.ipv6.filter(|_| home.ipv6.is_some()) else { return };
+    let differs = matches!(block, Ipv6Block::Cidr(cidr) if found.ipv6 != Some(cidr));
+    if differs || found.ipv6.is_none() {
+        let has = found.ipv6.map_or_else(|| "no IPv6 CIDR".to_owned(), |cidr| cidr.to_string());
+        let message = format!(
+            "{} has {has}, but the spec has another: associate it with the subnet",
+            found.id
+        );
+        plan.problem(Part::Subnets, Reason::Immutable, message);
+    } else if !found.assigns_ipv6 {
+        plan.act(Part::Subnets, Action::AssignIpv6 { subnet: found.id.clone() });
     }
 }
 

@@ -20,6 +20,9 @@ pub const NAT_ZONE_TAG: &str = "aws.cluster.x-k8s.io/nat-az";
 /// Key of the tag with the CIDR of the subnet of a route table.
 pub const ROUTE_TABLE_TAG: &str = "aws.cluster.x-k8s.io/route-table-subnet";
 
+/// Key of the tag that says that a VPC is used with IPv6.
+pub(crate) const IPV6_TAG: &str = "aws.cluster.x-k8s.io/ipv6";
+
 /// Key of the tag with the number of the attempt that created a NAT gateway or a bastion, from the second on.
 pub const ATTEMPT_TAG: &str = "aws.cluster.x-k8s.io/attempt";
 
@@ -38,12 +41,20 @@ impl Desired {
         self.tags(role, resource_name(&self.identity.cluster, suffix))
     }
 
-    pub(crate) fn vpc_tags(&self) -> Tags {
-        self.named("common", "vpc")
+    pub(crate) fn vpc_tags(&self, has_ipv6: bool) -> Tags {
+        let mut tags = self.named("common", "vpc");
+        if has_ipv6 {
+            tags.insert(IPV6_TAG.to_owned(), "true".to_owned());
+        }
+        tags
     }
 
     pub(crate) fn internet_gateway_tags(&self) -> Tags {
         self.named("common", "igw")
+    }
+
+    pub(crate) fn egress_only_gateway_tags(&self) -> Tags {
+        self.named("common", "eigw")
     }
 
     pub(crate) fn subnet_tags(&self, subnet: &DesiredSubnet, zone: &str) -> Tags {

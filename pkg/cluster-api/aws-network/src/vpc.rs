@@ -1,20 +1,22 @@
 //! The VPC: found by its tags or its id, made once, and kept with the attributes that nodes need.
-//! And its internet gateway.
 
 use cidr::IpNet;
 
 use crate::action::Action;
 use crate::identity::{Ownership, shows_eks};
 use crate::memory::LogicalId;
-use crate::plan::{Part, Plan, Reason, Situation};
+use crate::plan::{Part, Plan, RECHECK, Reason, Situation};
 use crate::query::{Query, Scope};
-use crate::resources::{InternetGateway, Vpc};
+use crate::resources::{Ipv6Range, Vpc};
+use crate::tags::IPV6_TAG;
 
 /// The VPC that the cluster lies in.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Home<'a> {
     pub(crate) id: &'a str,
     pub(crate) cidr: IpNet,
+    /// The IPv6 CIDR, where the network uses it.
+    pub(crate) ipv6: Option<Ipv6Range>,
     /// Whether the VPC and the network in it are ours. Otherwise security groups and the load
     /// balancer are all that we make.
     pub(crate) is_managed: bool,
@@ -24,6 +26,14 @@ impl Home<'_> {
     /// Everything in the VPC.
     pub(crate) fn scope(&self) -> Scope {
         Scope::Vpc(self.id.to_owned())
+    }
+
+    /// The IPv6 CIDR, once it can be used.
+    pub(crate) fn ipv6_cidr(&self) -> Option<IpNet> {
+        match self.ipv6? {
+            Ipv6Range::Associated(cidr) => Some(cidr),
+            Ipv6Range::Associating => None,
+        }
     }
 }
 
@@ -35,9 +45,46 @@ pub(crate) fn plan<'a>(situation: &Situation<'a>, plan: &mut Plan) -> Option<Hom
     };
     if is_managed {
         check_adoption(situation, vpc, plan)?;
-        keep(situation, vpc, plan);
     }
-    Some(Home { id: &vpc.id, cidr: vpc.cidr, is_managed })
+    let ipv6 = ipv6_of(situation, vpc, is_managed, plan);
+    if is_managed {
+        keep(situation, vpc, ipv6.is_some(), plan);
+    }
+    Some(Home { id: &vpc.id, cidr: vpc.cidr, ipv6, is_managed })
+}
+
+/// The IPv6 CIDR that the network uses. A network of ours stays as it was made, whatever the spec
+/// says later: without its rules and routes Nodes would lose each other.
+fn ipv6_of(
+    situation: &Situation<'_>,
+    vpc: &Vpc,
+    is_managed: bool,
+    plan: &mut Plan,
+) -> Option<Ipv6Range> {
+    let id = &vpc.id;
+    let (reason, message) = match (vpc.ipv6, situation.desired.ipv6) {
+        (Some(Ipv6Range::Associating), true) => {
+            let what = format!("{id} has no IPv6 CIDR yet");
+            plan.wait(Part::Vpc, what, RECHECK, Query::Vpc(id.clone()));
+            return vpc.ipv6;
+        }
+        (None, false) | (Some(_), true) => return vpc.ipv6,
+        (Some(_), false) if !is_managed || !vpc.tags.contains_key(IPV6_TAG) => return None,
+        (Some(_), false) => {
+            let what = "was created with IPv6, which cannot be taken away: set the field to {}";
+            (Reason::Immutable, format!("spec.network.vpc.ipv6: {id} {what}"))
+        }
+        (None, true) if is_managed => {
+            let what = "was created without IPv6, which cannot be added: remove the field";
+            (Reason::Immutable, format!("spec.network.vpc.ipv6: {id} {what}"))
+        }
+        (None, true) => {
+            let what = "has no IPv6 CIDR: associate one with it, or remove the field";
+            (Reason::InvalidConfiguration, format!("spec.network.vpc.ipv6: {id} {what}"))
+        }
+    };
+    plan.problem(Part::Vpc, reason, message);
+    vpc.ipv6
 }
 
 /// A network that EKS uses is not adopted: its control plane and node groups live in it, and
@@ -148,7 +195,8 @@ fn missing<'a>(situation: &Situation<'a>, plan: &mut Plan) -> Option<&'a Vpc> {
         }
     }
     let desired = situation.desired;
-    let create = Action::CreateVpc { cidr: desired.vpc_cidr, tags: desired.vpc_tags() };
+    let (cidr, ipv6) = (desired.vpc_cidr, desired.ipv6);
+    let create = Action::CreateVpc { cidr, ipv6, tags: desired.vpc_tags(ipv6) };
     situation.create(Part::Vpc, create, &situation.observed.vpcs, plan);
     None
 }
@@ -194,9 +242,9 @@ fn one_of<'a>(situation: &Situation<'a>, all: &[&'a Vpc], plan: &mut Plan) -> Op
     Some(chosen)
 }
 
-fn keep(situation: &Situation<'_>, vpc: &Vpc, plan: &mut Plan) {
+fn keep(situation: &Situation<'_>, vpc: &Vpc, has_ipv6: bool, plan: &mut Plan) {
     let desired = situation.desired;
-    plan.tags.compare(&vpc.id, &vpc.tags, &desired.vpc_tags(), &desired.retired_tags);
+    plan.tags.compare(&vpc.id, &vpc.tags, &desired.vpc_tags(has_ipv6), &desired.retired_tags);
     if desired.names_vpc_cidr && vpc.cidr != desired.vpc_cidr {
         let message = format!(
             "{} has {}, not {}: the CIDR of a VPC is fixed",
@@ -212,90 +260,5 @@ fn keep(situation: &Situation<'_>, vpc: &Vpc, plan: &mut Plan) {
     } else if vpc.dns_hostnames == Some(false) {
         // AWS refuses names for instances while names are not resolved.
         plan.act(Part::Vpc, Action::EnableDnsHostnames { vpc: vpc.id.clone() });
-    }
-}
-
-/// Plans the internet gateway: found by its tags wherever it is, so that one that was never
-/// attached is not lost. Answers the id of the one that is attached to the VPC, ours or not.
-pub(crate) fn plan_gateway<'a>(
-    situation: &Situation<'a>,
-    home: &Home<'a>,
-    plan: &mut Plan,
-) -> Option<&'a str> {
-    let observed = situation.observed;
-    let Some(tagged) = observed.internet_gateways.get() else {
-        plan.read(Query::InternetGateways(Scope::Tagged));
-        return None;
-    };
-    let is_here = |gateway: &&InternetGateway| gateway.attached_to.as_deref() == Some(home.id);
-    let is_ours = |gateway: &&InternetGateway| {
-        situation.is_ours(&gateway.tags, &gateway.id, &LogicalId::InternetGateway)
-    };
-    let both = tagged.iter().chain(observed.attached_gateways.all());
-    if let Some(attached) = both.filter(is_ours).find(is_here) {
-        let surplus = tagged
-            .iter()
-            .filter(is_ours)
-            .filter(|gateway| gateway.id != attached.id && gateway.attached_to.is_none());
-        return Some(keep_gateway(situation, attached, surplus, plan));
-    }
-    // Somebody else's gateway has no tag of ours.
-    let Some(attached) = observed.attached_gateways.get() else {
-        plan.read(Query::InternetGateways(home.scope()));
-        return None;
-    };
-    let free = tagged.iter().filter(is_ours).filter(|gateway| gateway.attached_to.is_none());
-    if let Some(foreign) = attached.iter().filter(|gateway| !is_ours(gateway)).find(is_here) {
-        discard_gateways(free, plan);
-        return Some(&foreign.id);
-    }
-    match free.min_by_key(|gateway| &gateway.id) {
-        Some(gateway) => {
-            let (gateway, vpc) = (gateway.id.clone(), home.id.to_owned());
-            plan.act(Part::InternetGateway, Action::AttachInternetGateway { gateway, vpc });
-        }
-        None => make_gateway(situation, home, tagged, plan),
-    }
-    None
-}
-
-fn make_gateway(
-    situation: &Situation<'_>,
-    home: &Home<'_>,
-    tagged: &[InternetGateway],
-    plan: &mut Plan,
-) {
-    let elsewhere = tagged.iter().find(|gateway| situation.identity().owns(&gateway.tags));
-    if let Some(gateway) = elsewhere {
-        let vpc = gateway.attached_to.clone().unwrap_or_default();
-        let message = format!(
-            "{} belongs to this cluster but is attached to {vpc}, not to {}: detach it",
-            gateway.id, home.id
-        );
-        plan.problem(Part::InternetGateway, Reason::OwnershipConflict, message);
-        return;
-    }
-    let create = Action::CreateInternetGateway { tags: situation.desired.internet_gateway_tags() };
-    situation.create(Part::InternetGateway, create, &situation.observed.internet_gateways, plan);
-}
-
-fn keep_gateway<'a>(
-    situation: &Situation<'a>,
-    attached: &'a InternetGateway,
-    surplus: impl Iterator<Item = &'a InternetGateway>,
-    plan: &mut Plan,
-) -> &'a str {
-    let desired = situation.desired;
-    let wanted = desired.internet_gateway_tags();
-    plan.tags.compare(&attached.id, &attached.tags, &wanted, &desired.retired_tags);
-    discard_gateways(surplus, plan);
-    &attached.id
-}
-
-/// AWS refuses to delete a gateway that is attached.
-fn discard_gateways<'a>(surplus: impl Iterator<Item = &'a InternetGateway>, plan: &mut Plan) {
-    for gateway in surplus {
-        let gateway = gateway.id.clone();
-        plan.act(Part::InternetGateway, Action::DeleteInternetGateway { gateway });
     }
 }

@@ -51,6 +51,10 @@ impl Describe<'_> {
                 };
                 Reply::InternetGateways(self.within(scope, self.internet_gateways(filter).await?))
             }
+            Query::EgressOnlyGateways => {
+                let found = self.egress_only_gateways(Some(self.tag_filter())).await?;
+                Reply::EgressOnlyGateways(self.within(&Scope::Tagged, found))
+            }
             Query::Addresses => {
                 let found = self.addresses(self.tag_filter()).await?;
                 Reply::Addresses(self.within(&Scope::Tagged, found))

@@ -1,7 +1,7 @@
 //! Writes: each action is one request. This file has those of EC2, the files below it those of both
 //! kinds of load balancers.
 
-use aws_network::{Action, Answer, BastionLaunch, DEFAULT_ROUTE, Rule, Source, Tags, Target};
+use aws_network::{Action, Answer, BastionLaunch, Rule, Source, Tags, Target};
 use aws_sdk_ec2::Client;
 use aws_sdk_ec2::types::{
     AttributeBooleanValue, DomainType, HttpTokensState, InstanceMetadataOptionsRequest,
@@ -38,12 +38,24 @@ fn unbuildable(error: impl std::fmt::Display) -> AwsError {
     AwsError::NotSent { reason: error.to_string() }
 }
 
-/// The target of a default route, which two calls set: an internet gateway or a NAT gateway.
+/// The destination of a route, of either family, which three calls name.
+macro_rules! to_destination {
+    ($call:expr, $destination:expr) => {
+        if $destination.contains(':') {
+            $call.destination_ipv6_cidr_block(*$destination)
+        } else {
+            $call.destination_cidr_block(*$destination)
+        }
+    };
+}
+
+/// The target of a default route, which two calls set.
 macro_rules! to_target {
     ($call:expr, $target:expr) => {
         match $target {
             Target::InternetGateway(id) => $call.gateway_id(id),
             Target::NatGateway(id) => $call.nat_gateway_id(id),
+            Target::EgressOnlyGateway(id) => $call.egress_only_internet_gateway_id(id),
             Target::Other(id) => {
                 return Err(unbuildable(format!("{id} is not a gateway for a default route")));
             }
@@ -67,6 +79,10 @@ pub(crate) async fn perform(ec2: &Client, action: &Action) -> Performed {
             let call = ec2.modify_subnet_attribute().subnet_id(subnet);
             done(call.map_public_ip_on_launch(flag(*enabled)).send().await)
         }
+        Action::AssignIpv6 { subnet } => {
+            let call = ec2.modify_subnet_attribute().subnet_id(subnet);
+            done(call.assign_ipv6_address_on_creation(flag(true)).send().await)
+        }
         Action::DeleteSubnet { subnet } => done(ec2.delete_subnet().subnet_id(subnet).send().await),
         Action::AttachInternetGateway { gateway, vpc } => {
             let call = ec2.attach_internet_gateway().internet_gateway_id(gateway);
@@ -79,40 +95,15 @@ pub(crate) async fn perform(ec2: &Client, action: &Action) -> Performed {
         Action::DeleteInternetGateway { gateway } => {
             done(ec2.delete_internet_gateway().internet_gateway_id(gateway).send().await)
         }
+        Action::DeleteEgressOnlyGateway { gateway } => {
+            let call = ec2.delete_egress_only_internet_gateway();
+            done(call.egress_only_internet_gateway_id(gateway).send().await)
+        }
         Action::ReleaseAddress { allocation } => {
             done(ec2.release_address().allocation_id(allocation).send().await)
         }
         Action::DeleteNatGateway { nat_gateway } => {
             done(ec2.delete_nat_gateway().nat_gateway_id(nat_gateway).send().await)
-        }
-        Action::CreateRoute { table, target } => {
-            let call = ec2.create_route().route_table_id(table);
-            let call = to_target!(call.destination_cidr_block(DEFAULT_ROUTE), target);
-            done(call.send().await)
-        }
-        Action::ReplaceRoute { table, target } => {
-            let call = ec2.replace_route().route_table_id(table);
-            let call = to_target!(call.destination_cidr_block(DEFAULT_ROUTE), target);
-            done(call.send().await)
-        }
-        Action::DeleteRoute { table } => {
-            let call = ec2.delete_route().route_table_id(table);
-            done(call.destination_cidr_block(DEFAULT_ROUTE).send().await)
-        }
-        Action::AssociateRouteTable { table, subnet } => {
-            let call = ec2.associate_route_table().route_table_id(table);
-            made(call.subnet_id(subnet).send().await?.association_id, "id of the association")
-        }
-        Action::ReplaceAssociation { association, table } => {
-            let call = ec2.replace_route_table_association().association_id(association);
-            let answer = call.route_table_id(table).send().await?;
-            made(answer.new_association_id, "id of the new association")
-        }
-        Action::DisassociateRouteTable { association } => {
-            done(ec2.disassociate_route_table().association_id(association).send().await)
-        }
-        Action::DeleteRouteTable { table } => {
-            done(ec2.delete_route_table().route_table_id(table).send().await)
         }
         Action::AuthorizeIngress { group, rules } => {
             let call = ec2.authorize_security_group_ingress().group_id(group);
@@ -144,19 +135,56 @@ pub(crate) async fn perform(ec2: &Client, action: &Action) -> Performed {
             let call = ec2.delete_tags().set_resources(Some(resources.clone()));
             done(call.set_tags(Some(keys)).send().await)
         }
+        other => perform_on_routes(ec2, other).await,
+    }
+}
+
+async fn perform_on_routes(ec2: &Client, action: &Action) -> Performed {
+    match action {
+        Action::CreateRoute { table, destination, target } => {
+            let call = ec2.create_route().route_table_id(table);
+            let call = to_target!(to_destination!(call, destination), target);
+            done(call.send().await)
+        }
+        Action::ReplaceRoute { table, destination, target } => {
+            let call = ec2.replace_route().route_table_id(table);
+            let call = to_target!(to_destination!(call, destination), target);
+            done(call.send().await)
+        }
+        Action::DeleteRoute { table, destination } => {
+            let call = ec2.delete_route().route_table_id(table);
+            done(to_destination!(call, destination).send().await)
+        }
+        Action::AssociateRouteTable { table, subnet } => {
+            let call = ec2.associate_route_table().route_table_id(table);
+            made(call.subnet_id(subnet).send().await?.association_id, "id of the association")
+        }
+        Action::ReplaceAssociation { association, table } => {
+            let call = ec2.replace_route_table_association().association_id(association);
+            let answer = call.route_table_id(table).send().await?;
+            made(answer.new_association_id, "id of the new association")
+        }
+        Action::DisassociateRouteTable { association } => {
+            done(ec2.disassociate_route_table().association_id(association).send().await)
+        }
+        Action::DeleteRouteTable { table } => {
+            done(ec2.delete_route_table().route_table_id(table).send().await)
+        }
         create => make(ec2, create).await,
     }
 }
 
 async fn make(ec2: &Client, action: &Action) -> Performed {
     match action {
-        Action::CreateVpc { cidr, tags } => {
+        Action::CreateVpc { cidr, ipv6, tags } => {
             let call = ec2.create_vpc().cidr_block(cidr.to_string());
+            let call = call.set_amazon_provided_ipv6_cidr_block(ipv6.then_some(true));
             let answer = call.tag_specifications(marks(ResourceType::Vpc, tags)).send().await?;
             made(answer.vpc.and_then(|vpc| vpc.vpc_id), "id of the VPC")
         }
-        Action::CreateSubnet { vpc, cidr, zone, tags } => {
+        Action::CreateSubnet { vpc, cidr, ipv6, zone, tags } => {
             let call = ec2.create_subnet().vpc_id(vpc).cidr_block(cidr.to_string());
+            let call = call.set_ipv6_cidr_block(ipv6.map(|cidr| cidr.to_string()));
             let call = call.availability_zone(zone);
             let answer = call.tag_specifications(marks(ResourceType::Subnet, tags)).send().await?;
             made(answer.subnet.and_then(|subnet| subnet.subnet_id), "id of the subnet")
@@ -166,6 +194,14 @@ async fn make(ec2: &Client, action: &Action) -> Performed {
             let answer = ec2.create_internet_gateway().tag_specifications(marks).send().await?;
             let id = answer.internet_gateway.and_then(|gateway| gateway.internet_gateway_id);
             made(id, "id of the internet gateway")
+        }
+        Action::CreateEgressOnlyGateway { vpc, token, tags, .. } => {
+            let call = ec2.create_egress_only_internet_gateway().vpc_id(vpc).client_token(token);
+            let marks = marks(ResourceType::EgressOnlyInternetGateway, tags);
+            let answer = call.tag_specifications(marks).send().await?;
+            let gateway = answer.egress_only_internet_gateway;
+            let id = gateway.and_then(|gateway| gateway.egress_only_internet_gateway_id);
+            made(id, "id of the egress-only internet gateway")
         }
         Action::AllocateAddress { tags, .. } => {
             let call = ec2.allocate_address().domain(DomainType::Vpc);

@@ -25,6 +25,10 @@ const API_PORT: u16 = 6443;
 const LEGACY_KEY: &str = "default";
 /// Fields of upstream's VPC that are only what its controller writes there.
 const OBSERVED_OF_VPC: [&str; 3] = ["carrierGatewayId", "internetGatewayId", "tags"];
+/// Fields of a VPC's IPv6 that only upstream's controller writes; the CIDR, when the pool is Amazon's.
+const OBSERVED_OF_IPV6: [&str; 3] = ["egressOnlyInternetGatewayId", "cidrBlock", "poolId"];
+/// The pool of an IPv6 CIDR that AWS chooses.
+const AMAZON: &str = "Amazon";
 /// Fields of a subnet that only upstream's controller writes.
 const OBSERVED_OF_SUBNET: [&str; 3] = ["resourceID", "natGatewayId", "routeTableId"];
 
@@ -95,6 +99,7 @@ pub(crate) fn read(spec: &AwsClusterSpec, given: &Circumstances) -> Result<Wante
         cluster: &given.identity.cluster,
         namespace: &given.namespace,
         api_port: given.api_port,
+        has_ipv6: vpc.ipv6.is_some(),
     };
     let load_balancer = balancers::primary(spec, &owner, &mut both);
     let secondary_load_balancer =
@@ -111,6 +116,7 @@ pub(crate) fn read(spec: &AwsClusterSpec, given: &Circumstances) -> Result<Wante
         applied_tags: given.applied_tags.clone(),
         vpc_id: vpc.id.clone().filter(|id| !id.is_empty()),
         vpc_cidr: vpc.cidr_block.clone().filter(|cidr| !cidr.is_empty()),
+        ipv6: vpc.ipv6.is_some(),
         subnets: network.subnets.iter().map(subnet).collect(),
         nat_mode: nat_mode(network, given.default_nat_mode, &mut errors),
         nat_zone: network.nat_gateways.as_ref().and_then(|it| it.availability_zone.clone()),
@@ -232,6 +238,8 @@ fn subnet(subnet: &Subnet) -> SubnetSpec {
         cidr_block: subnet.cidr_block.clone().filter(|cidr| !cidr.is_empty()),
         availability_zone: subnet.availability_zone.clone().filter(|zone| !zone.is_empty()),
         is_public: subnet.is_public.unwrap_or_default(),
+        is_ipv6: subnet.is_ipv6.unwrap_or_default(),
+        ipv6_cidr_block: subnet.ipv6_cidr_block.clone().filter(|cidr| !cidr.is_empty()),
         tags: subnet.tags.clone(),
     }
 }
@@ -313,12 +321,23 @@ fn unsupported(spec: &AwsClusterSpec) -> Vec<SpecError> {
         name(&mut found, path, others, &["disableHostsRewrite"]);
     }
     let Some(network) = spec.network() else { return found };
+    let ipv6 = network.vpc.as_ref().and_then(|vpc| vpc.ipv6.as_ref());
     if let Some(vpc) = &network.vpc {
         name(&mut found, "spec.network.vpc", &vpc.others, &OBSERVED_OF_VPC);
+    }
+    if let Some(fields) = ipv6 {
+        let is_amazons = fields.get("poolId").is_some_and(|pool| pool == AMAZON);
+        let observed = if is_amazons { &OBSERVED_OF_IPV6[..] } else { &OBSERVED_OF_IPV6[..1] };
+        name(&mut found, "spec.network.vpc.ipv6", fields, observed);
     }
     for (index, subnet) in network.subnets.iter().enumerate() {
         let path = format!("spec.network.subnets[{index}]");
         name(&mut found, &path, &subnet.others, &OBSERVED_OF_SUBNET);
+        let has_cidr = subnet.ipv6_cidr_block.as_ref().is_some_and(|cidr| !cidr.is_empty());
+        if ipv6.is_none() && (has_cidr || subnet.is_ipv6 == Some(true)) {
+            let field = if has_cidr { "ipv6CidrBlock" } else { "isIpv6" };
+            found.push(SpecError::new(format!("{path}.{field}"), "requires vpc.ipv6"));
+        }
     }
     found
 }

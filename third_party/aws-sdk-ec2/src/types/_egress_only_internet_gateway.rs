@@ -7,6 +7,9 @@ pub struct EgressOnlyInternetGateway {
     pub tags: ::std::option::Option<::std::vec::Vec<crate::types::Tag>>,
 }
 impl EgressOnlyInternetGateway {
+    pub fn egress_only_internet_gateway_id(&self) -> ::std::option::Option<&str> {
+        self.egress_only_internet_gateway_id.as_deref()
+    }
 }
 impl EgressOnlyInternetGateway {
     pub fn builder() -> crate::types::builders::EgressOnlyInternetGatewayBuilder {
@@ -23,6 +26,10 @@ pub struct EgressOnlyInternetGatewayBuilder {
 impl EgressOnlyInternetGatewayBuilder {
     pub fn set_attachments(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::InternetGatewayAttachment>>) -> Self {
         self.attachments = input;
+        self
+    }
+    pub fn egress_only_internet_gateway_id(mut self, input: impl ::std::convert::Into<::std::string::String>) -> Self {
+        self.egress_only_internet_gateway_id = ::std::option::Option::Some(input.into());
         self
     }
     pub fn set_egress_only_internet_gateway_id(mut self, input: ::std::option::Option<::std::string::String>) -> Self {

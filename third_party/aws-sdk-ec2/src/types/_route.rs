@@ -25,6 +25,12 @@ impl Route {
     pub fn destination_cidr_block(&self) -> ::std::option::Option<&str> {
         self.destination_cidr_block.as_deref()
     }
+    pub fn destination_ipv6_cidr_block(&self) -> ::std::option::Option<&str> {
+        self.destination_ipv6_cidr_block.as_deref()
+    }
+    pub fn egress_only_internet_gateway_id(&self) -> ::std::option::Option<&str> {
+        self.egress_only_internet_gateway_id.as_deref()
+    }
     pub fn gateway_id(&self) -> ::std::option::Option<&str> {
         self.gateway_id.as_deref()
     }
@@ -74,12 +80,20 @@ impl RouteBuilder {
         self.destination_cidr_block = input;
         self
     }
+    pub fn destination_ipv6_cidr_block(mut self, input: impl ::std::convert::Into<::std::string::String>) -> Self {
+        self.destination_ipv6_cidr_block = ::std::option::Option::Some(input.into());
+        self
+    }
     pub fn set_destination_ipv6_cidr_block(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.destination_ipv6_cidr_block = input;
         self
     }
     pub fn set_destination_prefix_list_id(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.destination_prefix_list_id = input;
+        self
+    }
+    pub fn egress_only_internet_gateway_id(mut self, input: impl ::std::convert::Into<::std::string::String>) -> Self {
+        self.egress_only_internet_gateway_id = ::std::option::Option::Some(input.into());
         self
     }
     pub fn set_egress_only_internet_gateway_id(mut self, input: ::std::option::Option<::std::string::String>) -> Self {

@@ -27,6 +27,9 @@ pub struct Subnet {
     pub map_public_ip_on_launch: ::std::option::Option<bool>,
 }
 impl Subnet {
+    pub fn assign_ipv6_address_on_creation(&self) -> ::std::option::Option<bool> {
+        self.assign_ipv6_address_on_creation
+    }
     pub fn ipv6_cidr_block_association_set(&self) -> &[crate::types::SubnetIpv6CidrBlockAssociation] {
         self.ipv6_cidr_block_association_set.as_deref().unwrap_or_default()
     }
@@ -103,6 +106,10 @@ impl SubnetBuilder {
     }
     pub fn set_owner_id(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.owner_id = input;
+        self
+    }
+    pub fn assign_ipv6_address_on_creation(mut self, input: bool) -> Self {
+        self.assign_ipv6_address_on_creation = ::std::option::Option::Some(input);
         self
     }
     pub fn set_assign_ipv6_address_on_creation(mut self, input: ::std::option::Option<bool>) -> Self {

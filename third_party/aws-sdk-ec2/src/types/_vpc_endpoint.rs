@@ -39,6 +39,9 @@ impl VpcEndpoint {
     pub fn groups(&self) -> &[crate::types::SecurityGroupIdentifier] {
         self.groups.as_deref().unwrap_or_default()
     }
+    pub fn ip_address_type(&self) -> ::std::option::Option<&crate::types::IpAddressType> {
+        self.ip_address_type.as_ref()
+    }
 }
 impl VpcEndpoint {
     pub fn builder() -> crate::types::builders::VpcEndpointBuilder {
@@ -124,6 +127,10 @@ impl VpcEndpointBuilder {
     }
     pub fn set_groups(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::SecurityGroupIdentifier>>) -> Self {
         self.groups = input;
+        self
+    }
+    pub fn ip_address_type(mut self, input: crate::types::IpAddressType) -> Self {
+        self.ip_address_type = ::std::option::Option::Some(input);
         self
     }
     pub fn set_ip_address_type(mut self, input: ::std::option::Option<crate::types::IpAddressType>) -> Self {

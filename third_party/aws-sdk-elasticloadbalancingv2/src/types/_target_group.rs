@@ -59,6 +59,9 @@ impl TargetGroup {
     pub fn target_type(&self) -> ::std::option::Option<&crate::types::TargetTypeEnum> {
         self.target_type.as_ref()
     }
+    pub fn ip_address_type(&self) -> ::std::option::Option<&crate::types::TargetGroupIpAddressTypeEnum> {
+        self.ip_address_type.as_ref()
+    }
 }
 impl TargetGroup {
     pub fn builder() -> crate::types::builders::TargetGroupBuilder {
@@ -203,6 +206,10 @@ impl TargetGroupBuilder {
     }
     pub fn set_protocol_version(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.protocol_version = input;
+        self
+    }
+    pub fn ip_address_type(mut self, input: crate::types::TargetGroupIpAddressTypeEnum) -> Self {
+        self.ip_address_type = ::std::option::Option::Some(input);
         self
     }
     pub fn set_ip_address_type(mut self, input: ::std::option::Option<crate::types::TargetGroupIpAddressTypeEnum>) -> Self {

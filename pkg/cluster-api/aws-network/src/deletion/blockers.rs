@@ -57,11 +57,14 @@ fn name_strangers(ending: &Ending<'_>, vpc: &str, plan: &mut Plan) {
         return;
     };
     let tables = observed.route_tables.all().iter().filter(|found| !found.is_main());
+    let is_ours = |id: &&str| {
+        observed.egress_only_gateways.of_id(id).is_some_and(|gateway| ending.has(gateway))
+    };
     let all = [
         strangers(ending, observed.subnets.all().iter(), vpc),
         strangers(ending, tables, vpc),
         strangers(ending, gateways.iter(), vpc),
-        residents.iter().map(String::as_str).collect(),
+        residents.iter().map(String::as_str).filter(|id| !is_ours(id)).collect(),
     ];
     for id in all.concat() {
         plan.problem(
@@ -133,6 +136,7 @@ fn each_of_ec2(ending: &Ending<'_>, take: &mut dyn FnMut(&dyn AwsResource)) {
     seen.vpcs.all().iter().for_each(|found| take(found));
     seen.subnets.all().iter().for_each(|found| take(found));
     seen.internet_gateways.all().iter().for_each(|found| take(found));
+    seen.egress_only_gateways.all().iter().for_each(|found| take(found));
     seen.addresses.all().iter().for_each(|found| take(found));
     let nats = seen.nat_gateways.all().iter().filter(|found| !found.is_gone());
     nats.for_each(|found| take(found));

@@ -126,6 +126,12 @@ impl<'a> Ending<'a> {
         vpc.map_or(Scope::Tagged, Scope::Vpc)
     }
 
+    /// Whether an egress-only gateway may exist: it lies in a VPC with IPv6, and goes before it.
+    pub(super) fn may_have_egress_only_gateways(&self) -> bool {
+        self.observed.vpcs.all().iter().any(|vpc| vpc.ipv6.is_some())
+            || self.memory.records.contains_key(&LogicalId::EgressOnlyGateway)
+    }
+
     fn recorded_vpc(&self) -> Option<String> {
         let recorded = self.memory.id(&LogicalId::Vpc).map(str::to_owned);
         self.removal.vpc_id.clone().or(recorded)

@@ -65,6 +65,13 @@ pub(super) fn plan_gateways(ending: &Ending<'_>, plan: &mut Plan) {
     }
 }
 
+pub(super) fn plan_egress_only_gateways(ending: &Ending<'_>, plan: &mut Plan) {
+    for gateway in ending.ours(&ending.observed.egress_only_gateways) {
+        let gateway = gateway.id.clone();
+        plan.act(Part::Deletion, Action::DeleteEgressOnlyGateway { gateway });
+    }
+}
+
 pub(super) fn plan_subnets(ending: &Ending<'_>, plan: &mut Plan) {
     for subnet in ending.ours(&ending.observed.subnets) {
         plan.act(Part::Deletion, Action::DeleteSubnet { subnet: subnet.id.clone() });
@@ -85,6 +92,7 @@ pub(super) fn plan_vpcs(ending: &Ending<'_>, plan: &mut Plan) {
             // AWS would let it go, but by it the target groups of load balancers are found.
             || has(ending.balancers(&observed.target_groups), vpc)
             || has(ending.ours(&observed.internet_gateways), vpc)
+            || has(ending.ours(&observed.egress_only_gateways), vpc)
     };
     for vpc in ending.ours(&observed.vpcs).filter(|vpc| !is_occupied(&vpc.id)) {
         plan.act(Part::Deletion, Action::DeleteVpc { vpc: vpc.id.clone() });

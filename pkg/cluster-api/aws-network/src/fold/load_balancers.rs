@@ -83,6 +83,9 @@ pub(super) fn fold_network(seen: &mut Observed, action: &ElbV2Action, answer: &A
         ElbV2Action::SetCrossZone { load_balancer, enabled } => {
             seen.network.edit(load_balancer, |found| found.cross_zone = Some(*enabled));
         }
+        ElbV2Action::MakeDualstack { load_balancer } => {
+            seen.network.edit(load_balancer, |found| found.is_dualstack = true);
+        }
         ElbV2Action::SetSubnets { load_balancer, subnets } => {
             seen.network.edit(load_balancer, |found| found.subnets.clone_from(subnets));
         }
@@ -111,7 +114,8 @@ pub(super) fn fold_network(seen: &mut Observed, action: &ElbV2Action, answer: &A
 }
 
 fn create_load_balancer(seen: &mut Observed, action: ElbV2Action, answer: &Answer) {
-    let ElbV2Action::Create { vpc, name, scheme, subnets, groups, tags, .. } = action else {
+    let ElbV2Action::Create { vpc, name, scheme, dualstack, subnets, groups, tags, .. } = action
+    else {
         return;
     };
     seen.network.add(NetworkLoadBalancer {
@@ -119,6 +123,7 @@ fn create_load_balancer(seen: &mut Observed, action: ElbV2Action, answer: &Answe
         name,
         vpc,
         scheme,
+        is_dualstack: dualstack,
         dns_name: answer.dns_name.clone().unwrap_or_default(),
         state: BalancerState::Provisioning,
         subnets,
@@ -130,13 +135,14 @@ fn create_load_balancer(seen: &mut Observed, action: ElbV2Action, answer: &Answe
 }
 
 fn create_target_group(seen: &mut Observed, action: ElbV2Action, answer: &Answer) {
-    let ElbV2Action::CreateTargetGroup { vpc, name, check, tags, .. } = action else {
+    let ElbV2Action::CreateTargetGroup { vpc, name, ipv6, check, tags, .. } = action else {
         return;
     };
     seen.target_groups.add(TargetGroup {
         arn: answer.id.clone(),
         name,
         vpc,
+        is_ipv6: ipv6,
         health_check: check,
         attributes: Some(TargetAttributes::OF_AWS),
         tags,

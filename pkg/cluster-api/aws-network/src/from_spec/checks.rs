@@ -30,6 +30,16 @@ pub(super) fn read_network(path: &str, text: &str, errors: &mut Vec<SpecError>) 
     None
 }
 
+/// Reads the IPv6 CIDR of a subnet.
+pub(super) fn read_ipv6(path: &str, text: &str, errors: &mut Vec<SpecError>) -> Option<IpNet> {
+    let cidr = read_cidr(path, text, errors)?;
+    if matches!(cidr, IpNet::V6(_)) && cidr.prefix_len() == 64 {
+        return Some(cidr);
+    }
+    errors.push(SpecError::new(path, format!("{cidr} is not an IPv6 CIDR of /64")));
+    None
+}
+
 /// AWS allows 50 tags on a resource; no resource carries more than ten of ours.
 const MOST: usize = 40;
 

@@ -4,13 +4,12 @@ use std::collections::BTreeMap;
 
 use super::checks::read_cidr;
 use crate::desired::{
-    DesiredGroups, INSTANCE_PORT, NLB_TRAFFIC, OVERRIDES, Rank, RuleSource, RuleTemplate, VPC_ID,
+    API, DesiredGroups, INSTANCE_PORT, NLB_TRAFFIC, OVERRIDES, Rank, RuleSource, RuleTemplate,
+    VPC_ID,
 };
 use crate::load_balancers::Scheme;
 use crate::rule::Role;
 use crate::spec::{CniSpec, IngressRuleSpec, LoadBalancerKind, LoadBalancerSpec, Spec, SpecError};
-
-const EVERYBODY: &str = "0.0.0.0/0";
 
 pub(super) fn read(spec: &Spec, errors: &mut Vec<SpecError>) -> DesiredGroups {
     if !spec.group_overrides.is_empty() && spec.vpc_id.is_none() {
@@ -34,7 +33,7 @@ fn rules_of(role: Role, spec: &Spec, errors: &mut Vec<SpecError>) -> Vec<RuleTem
         Role::ControlPlane => control_plane(spec, errors),
         Role::Node => node(spec, errors),
         Role::ApiServerLb => api_server_load_balancer(spec, errors),
-        Role::Lb => network_load_balancer(spec, errors),
+        Role::Lb => network_load_balancer(spec),
     }
 }
 
@@ -44,8 +43,9 @@ fn tcp(description: &str, first: i32, last: i32, sources: Vec<RuleSource>) -> Ru
 }
 
 fn cidrs(path: &str, texts: &[String], errors: &mut Vec<SpecError>) -> Vec<RuleSource> {
-    let everybody = [EVERYBODY.to_owned()];
-    let texts = if texts.is_empty() { &everybody } else { texts };
+    if texts.is_empty() {
+        return vec![RuleSource::Everybody];
+    }
     texts.iter().filter_map(|text| read_cidr(path, text, errors)).map(RuleSource::Cidr).collect()
 }
 
@@ -73,7 +73,7 @@ fn control_plane(spec: &Spec, errors: &mut Vec<SpecError>) -> Vec<RuleTemplate> 
     let mut clients = vec![RuleSource::Role(Role::ApiServerLb)];
     clients.extend(machines());
     let mut rules: Vec<_> = ssh(spec).into_iter().collect();
-    rules.push(tcp("Kubernetes API", api, api, clients));
+    rules.push(tcp(API, api, api, clients));
     rules.push(tcp("etcd", 2379, 2379, own()));
     rules.push(tcp("etcd peer", 2380, 2380, own()));
     rules.extend(cni(spec, errors));
@@ -126,14 +126,13 @@ fn balancers(spec: &Spec) -> impl Iterator<Item = (Rank, &LoadBalancerSpec)> {
 fn api_server_load_balancer(spec: &Spec, errors: &mut Vec<SpecError>) -> Vec<RuleTemplate> {
     let port = i32::from(spec.api_port);
     if balancers(spec).all(|(_, balancer)| balancer.ingress_rules.is_empty()) {
-        let everybody = cidrs("", &[], errors);
-        return vec![tcp("Kubernetes API", port, port, everybody)];
+        return vec![tcp(API, port, port, vec![RuleSource::Everybody])];
     }
-    let inside = balancers(spec).map(|(_, balancer)| match balancer.scheme {
-        Scheme::Internal => RuleSource::Vpc,
-        Scheme::InternetFacing => RuleSource::NatAddresses,
+    let inside = balancers(spec).flat_map(|(_, balancer)| match balancer.scheme {
+        Scheme::Internal => vec![RuleSource::Vpc],
+        Scheme::InternetFacing => vec![RuleSource::NatAddresses, RuleSource::VpcIpv6],
     });
-    let mut all = vec![tcp("Kubernetes API", port, port, inside.collect())];
+    let mut all = vec![tcp(API, port, port, inside.collect())];
     for (rank, balancer) in balancers(spec) {
         let mut rules = balancer.ingress_rules.clone();
         // Upstream's default of these rules alone.
@@ -148,16 +147,13 @@ fn api_server_load_balancer(spec: &Spec, errors: &mut Vec<SpecError>) -> Vec<Rul
 /// Instances hold this group, and a network load balancer reaches them from addresses of the VPC,
 /// or with those of its clients. Traffic arrives at the port of the instance, whatever that of the
 /// listener.
-fn network_load_balancer(spec: &Spec, errors: &mut Vec<SpecError>) -> Vec<RuleTemplate> {
+fn network_load_balancer(spec: &Spec) -> Vec<RuleTemplate> {
     let mut rules = Vec::new();
     for (_, balancer) in balancers(spec).filter(|(_, it)| it.kind == LoadBalancerKind::Network) {
-        let sources = if balancer.preserve_client_ip {
-            cidrs("", &[], errors)
-        } else {
-            vec![RuleSource::Vpc]
-        };
+        let is_anybody = balancer.preserve_client_ip;
+        let sources = vec![if is_anybody { RuleSource::Everybody } else { RuleSource::Vpc }];
         let port = i32::from(INSTANCE_PORT);
-        rules.push(tcp("Kubernetes API", port, port, sources.clone()));
+        rules.push(tcp(API, port, port, sources.clone()));
         rules.extend(balancer.listeners.iter().map(|listener| {
             let port = i32::from(listener.port);
             tcp(&format!("{NLB_TRAFFIC} on port {port}."), port, port, sources.clone())

@@ -44,6 +44,7 @@ pub(super) fn read(
         health_check: health_check(path, balancer, default, errors),
         cross_zone: balancer.cross_zone,
         preserve_client_ip: balancer.preserve_client_ip,
+        ipv6_targets: balancer.ipv6_targets,
         additional_listeners: listeners,
         may_be_created: !is_published || spec.allow_load_balancer_recreate,
     }
@@ -100,7 +101,8 @@ fn listener(
     let path = format!("{path}.additionalListeners[port={port}].healthCheck");
     check_health(&format!("{path}.protocol"), &path, &TCP, &health_check, errors);
     let target_group = target_group_name(balancer, port);
-    DesiredListener { port, target_group, instance_port: port, health_check }
+    let ipv6_targets = spec.ipv6_targets;
+    DesiredListener { port, target_group, instance_port: port, health_check, ipv6_targets }
 }
 
 fn by_tcp(port: u16) -> HealthCheck {

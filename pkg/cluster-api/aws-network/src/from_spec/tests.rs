@@ -36,6 +36,7 @@ fn spec() -> Spec {
         applied_tags: BTreeSet::new(),
         vpc_id: None,
         vpc_cidr: None,
+        ipv6: false,
         subnets: vec![subnet("a", "10.0.0.0/24", true), subnet("a", "10.0.1.0/24", false)],
         nat_mode: NatMode::PerZone,
         nat_zone: None,
@@ -56,6 +57,7 @@ fn spec() -> Spec {
             additional_groups: Vec::new(),
             ingress_rules: Vec::new(),
             preserve_client_ip: false,
+            ipv6_targets: None,
             listeners: Vec::new(),
         }),
         secondary_load_balancer: None,
@@ -95,7 +97,23 @@ fn rule(description: &str, source: &str) -> IngressRuleSpec {
 /// A change that makes a spec wrong, the path of what is said about it, and a part of that.
 type Case = (fn(&mut Spec), &'static str, &'static str);
 
-const WRONG: [Case; 20] = [
+const WRONG: [Case; 22] = [
+    (
+        |spec| {
+            (spec.ipv6, spec.subnets[0].ipv6_cidr_block) = (true, Some("fd00::/56".to_owned()));
+        },
+        "subnets[0].ipv6CidrBlock",
+        "fd00::/56 is not an IPv6 CIDR of /64",
+    ),
+    (
+        |spec| {
+            spec.ipv6 = true;
+            let same = Some("2600:db8::/64".to_owned());
+            spec.subnets.iter_mut().for_each(|subnet| subnet.ipv6_cidr_block = same.clone());
+        },
+        "subnets[1].ipv6CidrBlock",
+        "overlaps 2600:db8::/64 of",
+    ),
     (|spec| spec.vpc_cidr = Some("10.0.0.0".to_owned()), "spec.network.vpc.cidrBlock", "10.0.0.0"),
     (
         |spec| spec.vpc_cidr = Some("10.0.0.0/8".to_owned()),
@@ -362,7 +380,8 @@ fn who_limits_access_to_the_api_server_keeps_it_for_the_cluster_itself() {
         rules.into_iter().flat_map(|rule| rule.sources).collect::<Vec<_>>()
     };
     let office = RuleSource::Cidr(cidr::parse("192.0.2.0/24").unwrap());
-    assert_eq!(sources(Scheme::InternetFacing), [RuleSource::NatAddresses, office.clone()]);
+    let inside = [RuleSource::NatAddresses, RuleSource::VpcIpv6, office.clone()];
+    assert_eq!(sources(Scheme::InternetFacing), inside);
     assert_eq!(sources(Scheme::Internal), [RuleSource::Vpc, office]);
 }
 

@@ -20,6 +20,8 @@ const DNS_NAME: u64 = 15;
 pub(super) struct Site {
     pub(super) vpc: String,
     pub(super) subnets: Vec<String>,
+    /// Whether all of these have IPv6.
+    pub(super) has_ipv6: bool,
     pub(super) groups: Vec<String>,
 }
 
@@ -31,6 +33,8 @@ pub(super) struct Input<'a> {
     pub(super) home: &'a Home<'a>,
     pub(super) wanted: &'a DesiredLoadBalancer,
     pub(super) site: Option<Site>,
+    /// Whether instances are reached by IPv6, in whichever subnet they are.
+    pub(super) reaches_ipv6: bool,
 }
 
 impl Input<'_> {

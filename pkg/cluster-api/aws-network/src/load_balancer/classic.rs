@@ -71,7 +71,7 @@ fn listener(wanted: &DesiredLoadBalancer) -> ClassicListener {
 }
 
 fn create(input: &Input<'_>, site: &Site) -> Action {
-    let Site { vpc, subnets, groups } = site.clone();
+    let Site { vpc, subnets, groups, .. } = site.clone();
     Action::Elb(ElbAction::Create {
         vpc,
         name: input.wanted.name.clone(),

@@ -140,6 +140,7 @@ fn target_group_of_name<'a>(
                 vpc: input.home.id.to_owned(),
                 name: name.clone(),
                 port: wanted.instance_port,
+                ipv6: wanted.ipv6_targets.unwrap_or(input.reaches_ipv6),
                 check: wanted.health_check.clone(),
                 tags: input.tags(),
             });
@@ -236,6 +237,17 @@ fn repair_target_group(
     plan: &mut Plan,
 ) {
     input.repair_tags(&group.arn, &group.tags, plan);
+    if wanted.ipv6_targets.is_some_and(|ipv6| ipv6 != group.is_ipv6) {
+        let family = if group.is_ipv6 { "ipv6" } else { "ipv4" };
+        let message = format!(
+            "target group {} has the address type {family}, which cannot change: set \
+             targetGroupIPType of port {} in {} to {family}",
+            group.name,
+            wanted.port,
+            input.wanted.rank.path()
+        );
+        plan.problem(input.part, Reason::Immutable, message);
+    }
     let target_group = || group.arn.clone();
     if group.health_check != wanted.health_check {
         let check = wanted.health_check.clone();

@@ -92,10 +92,19 @@ pub(super) fn plan(input: &Input<'_>, plan: &mut Plan) {
 }
 
 fn create(input: &Input<'_>, site: &Site) -> Action {
-    let Site { vpc, subnets, groups } = site.clone();
+    let Site { vpc, subnets, has_ipv6: dualstack, groups } = site.clone();
     let (name, scheme, tags) = (input.wanted.name.clone(), input.wanted.scheme, input.tags());
     let logical = input.wanted.logical_id();
-    Action::ElbV2(ElbV2Action::Create { logical, vpc, name, scheme, subnets, groups, tags })
+    Action::ElbV2(ElbV2Action::Create {
+        logical,
+        vpc,
+        name,
+        scheme,
+        dualstack,
+        subnets,
+        groups,
+        tags,
+    })
 }
 
 fn repair(input: &Input<'_>, found: &NetworkLoadBalancer, plan: &mut Plan) {
@@ -109,6 +118,10 @@ fn repair(input: &Input<'_>, found: &NetworkLoadBalancer, plan: &mut Plan) {
         act(ElbV2Action::SetCrossZone { load_balancer: load_balancer(), enabled }, plan);
     }
     let Some(site) = &input.site else { return };
+    // One of others that has more stays so.
+    if site.has_ipv6 && !found.is_dualstack {
+        act(ElbV2Action::MakeDualstack { load_balancer: load_balancer() }, plan);
+    }
     if as_set(&found.subnets) != as_set(&site.subnets) {
         let subnets = site.subnets.clone();
         act(ElbV2Action::SetSubnets { load_balancer: load_balancer(), subnets }, plan);

@@ -19,17 +19,18 @@ fn writes() -> [(&'static str, Action); 9] {
         vpc: id(),
         name: id(),
         scheme: Scheme::Internal,
+        dualstack: false,
         subnets: Vec::new(),
         groups: Vec::new(),
         tags: tags(),
     };
-    let target = Target::NatGateway(id());
+    let (destination, target) = (crate::DEFAULT_ROUTE, Target::NatGateway(id()));
     [
         ("create", Action::CreateInternetGateway { tags: tags() }),
         ("create with a token", Action::RunBastion { vpc: id(), attempt: 0, launch }),
         ("create of a load balancer", Action::ElbV2(balancer)),
         ("change", Action::SetMapPublicIp { subnet: id(), enabled: true }),
-        ("change of a route", Action::ReplaceRoute { table: id(), target }),
+        ("change of a route", Action::ReplaceRoute { table: id(), destination, target }),
         ("tags", Action::CreateTags { resources: Vec::new(), tags: tags() }),
         ("delete", Action::DeleteSubnet { subnet: id() }),
         ("release", Action::ReleaseAddress { allocation: id() }),

@@ -5,8 +5,8 @@ use std::net::Ipv4Addr;
 
 use aws_network::{
     Action, Address, Answer, BalancerState, ClassicLoadBalancer, Instance, InstanceState,
-    InternetGateway, NatGateway, NatState, NetworkInterface, NetworkLoadBalancer, Query, Reply,
-    RouteTable, SecurityGroup, Subnet, TargetGroup, Vpc,
+    InternetGateway, Ipv6Range, NatGateway, NatState, NetworkInterface, NetworkLoadBalancer, Query,
+    Reply, RouteTable, SecurityGroup, Subnet, TargetGroup, Vpc,
 };
 
 use crate::store::Store;
@@ -45,6 +45,7 @@ pub(crate) struct Cloud {
     pub(crate) vpcs: Store<Vpc>,
     pub(crate) subnets: Store<Subnet>,
     pub(crate) gateways: Store<InternetGateway>,
+    pub(crate) egress_only: Store<InternetGateway>,
     pub(crate) addresses: Store<Address>,
     pub(crate) nats: Store<NatGateway>,
     pub(crate) tables: Store<RouteTable>,
@@ -75,6 +76,7 @@ pub(crate) struct Cloud {
 enum Due {
     NatMade(String),
     NatGone(String),
+    Ipv6Chosen(String),
     InstanceRuns(String),
     InstanceGone(String),
     BalancerActive(String),
@@ -88,6 +90,7 @@ impl Cloud {
             vpcs: Store::default(),
             subnets: Store::default(),
             gateways: Store::default(),
+            egress_only: Store::default(),
             addresses: Store::default(),
             nats: Store::default(),
             tables: Store::default(),
@@ -153,6 +156,10 @@ impl Cloud {
                 for allocation in self.nats.get(&id).cloned().unwrap().allocations {
                     self.addresses.edit(&allocation, now, |address| address.association = None);
                 }
+            }
+            Due::Ipv6Chosen(id) => {
+                let range = "2600:db8:0:100::/56".parse().unwrap();
+                self.vpcs.edit(&id, now, |vpc| vpc.ipv6 = Some(Ipv6Range::Associated(range)));
             }
             Due::InstanceRuns(id) => self.instances.edit(&id, now, |instance| {
                 if instance.state == InstanceState::Pending {
@@ -241,6 +248,7 @@ impl Cloud {
             self.vpcs.is_younger(id, since)
                 || self.subnets.is_younger(id, since)
                 || self.gateways.is_younger(id, since)
+                || self.egress_only.is_younger(id, since)
                 || self.tables.is_younger(id, since)
                 || self.groups.is_younger(id, since)
         };

@@ -1,19 +1,19 @@
 //! Every write of a creation and a deletion, with each fault: the end is the same as without, and
 //! nothing is made twice.
 
-use aws_fixtures::{absent, present, seed};
+use aws_fixtures::{absent, dual_stack, present, seed};
 use aws_network::{Goal, Memory, NatMode, Rest, Spec};
 
 use crate::cloud::Nature;
 use crate::driver::{Fault, World};
 use crate::inventory::{differences, inventory};
 
-const MODES: [NatMode; 3] = [NatMode::PerZone, NatMode::Single, NatMode::None];
-
-fn spec(mode: NatMode) -> Spec {
-    let mut spec = seed();
-    spec.nat_mode = mode;
-    spec
+/// Each policy for NAT gateways, and with IPv6.
+fn specs() -> [(String, Spec); 4] {
+    let of = |mode: NatMode| (format!("{mode:?}"), Spec { nat_mode: mode, ..seed() });
+    let ipv6 = Spec { nat_mode: NatMode::Single, ..dual_stack() };
+    let [per_zone, single, none] = [NatMode::PerZone, NatMode::Single, NatMode::None].map(of);
+    [per_zone, single, none, ("dual stack".to_owned(), ipv6)]
 }
 
 /// A world in which the cluster is.
@@ -40,8 +40,8 @@ fn is_empty(world: &World) -> bool {
 #[test]
 fn a_fault_at_any_write_of_a_create_changes_nothing_of_the_end() {
     let mut points = 0;
-    for mode in MODES {
-        let (spec, reference) = (spec(mode), made(&spec(mode)));
+    for (mode, spec) in specs() {
+        let reference = made(&spec);
         let wanted = inventory(&reference.cloud);
         for point in 0..reference.writes.len() {
             for fault in Fault::ALL {
@@ -50,17 +50,17 @@ fn a_fault_at_any_write_of_a_create_changes_nothing_of_the_end() {
                 assert_eq!(
                     differences(&inventory(&world.cloud), &wanted),
                     Vec::<String>::new(),
-                    "{mode:?}, write {point} {call}, {fault:?}"
+                    "{mode}, write {point} {call}, {fault:?}"
                 );
                 if fault == Fault::AnswerLost {
                     let waited = world.cloud.now - World::new(Nature::PROMPT, 3).cloud.now;
-                    assert_eq!(waited, 0, "{mode:?}, {call}: what was done is seen at once");
+                    assert_eq!(waited, 0, "{mode}, {call}: what was done is seen at once");
                 }
                 let ever = |world: &World| {
                     let cloud = &world.cloud;
                     (
                         cloud.vpcs.ever(),
-                        cloud.gateways.ever(),
+                        cloud.gateways.ever() + cloud.egress_only.ever(),
                         cloud.addresses.ever(),
                         cloud.tables.ever(),
                     )
@@ -68,34 +68,30 @@ fn a_fault_at_any_write_of_a_create_changes_nothing_of_the_end() {
                 assert_eq!(
                     ever(&world),
                     ever(&reference),
-                    "{mode:?}, write {point} {call}, {fault:?}: made twice"
+                    "{mode}, write {point} {call}, {fault:?}: made twice"
                 );
                 world.run_later(&present(&spec));
-                assert!(
-                    world.writes.is_empty(),
-                    "{mode:?}, {call}, {fault:?}: {:#?}",
-                    world.writes
-                );
+                assert!(world.writes.is_empty(), "{mode}, {call}, {fault:?}: {:#?}", world.writes);
                 world.run_later(&absent(&spec));
                 assert!(
                     is_empty(&world),
-                    "{mode:?}, {call}, {fault:?}: {:#?}",
+                    "{mode}, {call}, {fault:?}: {:#?}",
                     inventory(&world.cloud)
                 );
                 points += 1;
-                println!("create {mode:?} write {point:2} {fault:11?} {call}: right");
+                println!("create {mode} write {point:2} {fault:11?} {call}: right");
             }
         }
     }
     println!("{points} points of a create, all right");
-    assert!(points >= 3 * 5 * 30, "only {points} points were tried");
+    assert!(points >= 4 * 5 * 30, "only {points} points were tried");
 }
 
 #[test]
 fn a_fault_at_any_write_of_a_delete_leaves_nothing() {
     let mut points = 0;
-    for mode in MODES {
-        let (spec, full) = (spec(mode), made(&spec(mode)));
+    for (mode, spec) in specs() {
+        let full = made(&spec);
         let mut whole = full.clone();
         whole.run_later(&absent(&spec));
         for point in 0..whole.writes.len() {
@@ -104,16 +100,16 @@ fn a_fault_at_any_write_of_a_delete_leaves_nothing() {
                 let call = run_with(&mut world, &absent(&spec), point, fault);
                 assert!(
                     is_empty(&world),
-                    "{mode:?}, {call}, {fault:?}: {:#?}",
+                    "{mode}, {call}, {fault:?}: {:#?}",
                     inventory(&world.cloud)
                 );
                 points += 1;
-                println!("delete {mode:?} write {point:2} {fault:11?} {call}: right");
+                println!("delete {mode} write {point:2} {fault:11?} {call}: right");
             }
         }
     }
     println!("{points} points of a delete, all right");
-    assert!(points >= 3 * 5 * 25, "only {points} points were tried");
+    assert!(points >= 4 * 5 * 25, "only {points} points were tried");
 }
 
 /// The process dies in a create, and the object is deleted before it is back.

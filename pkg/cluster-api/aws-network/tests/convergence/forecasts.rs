@@ -1,6 +1,6 @@
 //! A forecast names the writes that a reconciliation then sends, from any state.
 
-use aws_fixtures::{absent, load_balancer, present, seed, with_nats};
+use aws_fixtures::{absent, dual_stack, load_balancer, present, seed, with_nats};
 use aws_network::{Goal, LoadBalancerKind, NatMode, Rest, Spec, forecast};
 
 use crate::cloud::Nature;
@@ -28,7 +28,8 @@ fn comes_true(world: &mut World, goal: &Goal, what: &str) -> usize {
 #[test]
 fn what_is_forecast_for_nothing_for_a_change_and_for_the_end_comes_true() {
     let network = || Some(load_balancer(LoadBalancerKind::Network));
-    for spec in [seed(), with_nats(NatMode::None), Spec { load_balancer: network(), ..seed() }] {
+    let with_network = Spec { load_balancer: network(), ..seed() };
+    for spec in [seed(), with_nats(NatMode::None), with_network, dual_stack()] {
         let what = format!("{:?} {:?}", spec.nat_mode, spec.load_balancer.as_ref().unwrap().kind);
         let mut world = World::new(Nature { slow: 60, ..Nature::PROMPT }, 3);
         assert!(comes_true(&mut world, &present(&spec), &what) > 30, "{what}");

@@ -15,7 +15,8 @@ use crate::inventory::{differences, inventory};
 
 fn vpc(id: &str, cidr: &str, tags: Tags) -> Vpc {
     let cidr = cidr::parse(cidr).unwrap();
-    Vpc { id: id.to_owned(), cidr, dns_support: Some(true), dns_hostnames: Some(false), tags }
+    let (ipv6, dns_support, dns_hostnames) = (None, Some(true), Some(false));
+    Vpc { id: id.to_owned(), cidr, ipv6, dns_support, dns_hostnames, tags }
 }
 
 fn subnet(id: &str, cidr: &str, zone: &str) -> Subnet {
@@ -23,8 +24,10 @@ fn subnet(id: &str, cidr: &str, zone: &str) -> Subnet {
         id: id.to_owned(),
         vpc: "vpc-theirs".to_owned(),
         cidr: cidr::parse(cidr).unwrap(),
+        ipv6: None,
         zone: format!("us-east-2{zone}"),
         map_public_ip: false,
+        assigns_ipv6: false,
         available: true,
         tags: Tags::new(),
     }

@@ -20,10 +20,13 @@ prop_compose! {
         ],
         internal in any::<bool>(),
         has_bastion in any::<bool>(),
+        ipv6 in any::<bool>(),
         legacy in any::<bool>(),
     ) -> Spec {
         let mut spec = seed();
         spec.subnets.truncate(2 * zones);
+        spec.ipv6 = ipv6;
+        spec.subnets.iter_mut().for_each(|subnet| subnet.is_ipv6 = ipv6);
         spec.nat_mode = mode;
         spec.dialect = if legacy { Dialect::V1Alpha2 } else { Dialect::V1Beta2 };
         spec.load_balancer = kind.map(load_balancer);

@@ -13,12 +13,15 @@ pub(crate) fn inventory(cloud: &Cloud) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for vpc in cloud.vpcs.all() {
         let dns = (vpc.dns_support.unwrap(), vpc.dns_hostnames.unwrap());
-        lines.push(format!("vpc {} dns {dns:?} {}", vpc.cidr, words(&vpc.tags)));
+        let ipv6 = vpc.ipv6.map(|_| " ipv6").unwrap_or_default();
+        lines.push(format!("vpc {}{ipv6} dns {dns:?} {}", vpc.cidr, words(&vpc.tags)));
     }
     for subnet in cloud.subnets.all() {
         let public = subnet.map_public_ip;
+        let assigned = |cidr| format!(" {cidr} assigned {}", subnet.assigns_ipv6);
+        let ipv6 = subnet.ipv6.map(assigned).unwrap_or_default();
         lines.push(format!(
-            "subnet {} {} maps {public} {}",
+            "subnet {}{ipv6} {} maps {public} {}",
             subnet.cidr,
             subnet.zone,
             words(&subnet.tags)
@@ -27,6 +30,10 @@ pub(crate) fn inventory(cloud: &Cloud) -> Vec<String> {
     for gateway in cloud.gateways.all() {
         let vpc = gateway.attached_to.map(|vpc| names[&vpc].clone());
         lines.push(format!("igw at {vpc:?} {}", words(&gateway.tags)));
+    }
+    for gateway in cloud.egress_only.all() {
+        let vpc = gateway.attached_to.map(|vpc| names[&vpc].clone());
+        lines.push(format!("egress-only at {vpc:?} {}", words(&gateway.tags)));
     }
     for address in cloud.addresses.all() {
         lines.push(format!("eip used {} {}", address.association.is_some(), words(&address.tags)));
@@ -87,6 +94,8 @@ fn names(cloud: &Cloud) -> BTreeMap<String, String> {
         cloud.nats.all().into_iter().map(|found| (found.id, format!("nat {}", zone(&found.tags)))),
     );
     names.extend(cloud.gateways.all().into_iter().map(|found| (found.id, "igw".to_owned())));
+    let egress_only = cloud.egress_only.all().into_iter();
+    names.extend(egress_only.map(|found| (found.id, "egress-only".to_owned())));
     names.extend(cloud.groups.all().into_iter().map(|found| (found.id, found.name)));
     names.extend(cloud.target_groups.all().into_iter().map(|found| (found.arn, found.name)));
     names
@@ -108,7 +117,9 @@ fn tables(cloud: &Cloud, names: &BTreeMap<String, String>) -> Vec<String> {
             .iter()
             .map(|route| {
                 let target = match &route.target {
-                    Target::InternetGateway(id) | Target::NatGateway(id) => name(names, id),
+                    Target::InternetGateway(id)
+                    | Target::NatGateway(id)
+                    | Target::EgressOnlyGateway(id) => name(names, id),
                     Target::Other(id) => id.clone(),
                 };
                 let dead = if route.blackhole { " (dead)" } else { "" };
@@ -171,9 +182,10 @@ fn balancers(cloud: &Cloud, names: &BTreeMap<String, String>) -> Vec<String> {
             .collect();
         listeners.sort();
         lines.push(format!(
-            "nlb {} {:?} {:?} cross-zone {:?} {listeners:?} in {:?} with {:?} {}",
+            "nlb {} {:?} dualstack {} {:?} cross-zone {:?} {listeners:?} in {:?} with {:?} {}",
             found.name,
             found.scheme,
+            found.is_dualstack,
             found.state,
             found.cross_zone,
             all(&found.subnets),
@@ -183,8 +195,9 @@ fn balancers(cloud: &Cloud, names: &BTreeMap<String, String>) -> Vec<String> {
     }
     for found in cloud.target_groups.all() {
         lines.push(format!(
-            "target group {} {:?} {:?} {}",
+            "target group {} ipv6 {} {:?} {:?} {}",
             found.name,
+            found.is_ipv6,
             found.health_check,
             found.attributes,
             words(&found.tags)

@@ -16,6 +16,7 @@
 //! | `mirrored` | specs with the ids of what was made |
 //! | `listeners` | additional listeners of a network load balancer |
 //! | `secondary` | the secondary load balancer |
+//! | `dual_stack` | VPCs with IPv6 |
 //! | `policies`, `drift`, `adoption`, `foreign`, `refused` | what else must hold |
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 #![allow(clippy::print_stdout, reason = "a table of results is shown with --nocapture")]
@@ -26,6 +27,7 @@ mod cloud;
 mod crash_points;
 mod drift;
 mod driver;
+mod dual_stack;
 mod explored;
 mod forecasts;
 mod foreign;

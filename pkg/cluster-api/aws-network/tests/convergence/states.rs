@@ -19,7 +19,8 @@ fn deletes(cloud: &Cloud, owner: &str) -> Vec<Action> {
     let is_meant = |tags: &Tags| tags.get(DEFAULT_OWNER_TAG).is_some_and(|tag| tag == owner);
     let mut all = Vec::new();
     for table in cloud.tables.all().into_iter().filter(|table| is_meant(&table.tags)) {
-        all.push(Action::DeleteRoute { table: table.id.clone() });
+        let destination = aws_network::DEFAULT_ROUTE;
+        all.push(Action::DeleteRoute { table: table.id.clone(), destination });
         all.push(Action::DeleteRouteTable { table: table.id.clone() });
         let ends = table.associations.into_iter();
         all.extend(ends.map(|end| Action::DisassociateRouteTable { association: end.id }));
@@ -41,6 +42,9 @@ fn deletes(cloud: &Cloud, owner: &str) -> Vec<Action> {
         let vpc = found.attached_to.unwrap_or_default();
         all.push(Action::DetachInternetGateway { gateway: found.id.clone(), vpc });
         all.push(Action::DeleteInternetGateway { gateway: found.id });
+    }
+    for found in cloud.egress_only.all().into_iter().filter(|found| is_meant(&found.tags)) {
+        all.push(Action::DeleteEgressOnlyGateway { gateway: found.id });
     }
     for found in cloud.instances.all().into_iter().filter(|found| is_meant(&found.tags)) {
         all.push(Action::TerminateInstances { instances: vec![found.id] });

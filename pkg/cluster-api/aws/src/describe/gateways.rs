@@ -24,6 +24,22 @@ impl Describe<'_> {
         self.admit(found.into_iter().map(internet_gateway))
     }
 
+    /// A filter by VPC is unknown to AWS (cluster-api-provider-aws#5684).
+    pub(super) async fn egress_only_gateways(
+        self,
+        filter: Option<Filter>,
+    ) -> Result<Vec<InternetGateway>, AwsError> {
+        let request = self.region.ec2().describe_egress_only_internet_gateways();
+        let request = request.set_filters(filter.map(|it| vec![it])).max_results(PAGE);
+        let found = ec2_pages!(
+            self,
+            "DescribeEgressOnlyInternetGateways",
+            request,
+            egress_only_internet_gateways
+        )?;
+        self.admit(found.into_iter().map(egress_only_gateway))
+    }
+
     /// This call has no pages.
     pub(super) async fn addresses(self, filter: Filter) -> Result<Vec<Address>, AwsError> {
         let request = self.region.ec2().describe_addresses().filters(filter);
@@ -59,6 +75,18 @@ fn internet_gateway(gateway: types::InternetGateway) -> (InternetGateway, Flaws)
     let attachments = gateway.attachments.unwrap_or_default();
     let gateway = InternetGateway {
         id: flaws.id(gateway.internet_gateway_id, "id of an internet gateway"),
+        attached_to: attachments.into_iter().find_map(|attachment| attachment.vpc_id),
+        tags: tags_of_ec2(gateway.tags),
+    };
+    (gateway, flaws)
+}
+
+fn egress_only_gateway(gateway: types::EgressOnlyInternetGateway) -> (InternetGateway, Flaws) {
+    let mut flaws = Flaws::default();
+    let attachments = gateway.attachments.unwrap_or_default();
+    let id = gateway.egress_only_internet_gateway_id;
+    let gateway = InternetGateway {
+        id: flaws.id(id, "id of an egress-only internet gateway"),
         attached_to: attachments.into_iter().find_map(|attachment| attachment.vpc_id),
         tags: tags_of_ec2(gateway.tags),
     };
@@ -150,17 +178,18 @@ fn route(route: types::Route) -> Option<Route> {
         .destination_cidr_block
         .or(route.destination_ipv6_cidr_block)
         .or(route.destination_prefix_list_id)?;
-    let target = match (route.gateway_id, route.nat_gateway_id) {
-        (_, Some(nat)) => Target::NatGateway(nat),
-        (Some(gateway), None) if gateway.starts_with("igw-") => Target::InternetGateway(gateway),
-        (Some(gateway), None) => Target::Other(gateway),
-        (None, None) => Target::Other(
+    let egress_only = route.egress_only_internet_gateway_id;
+    let target = match (route.gateway_id, route.nat_gateway_id, egress_only) {
+        (_, Some(nat), _) => Target::NatGateway(nat),
+        (None, None, Some(gateway)) => Target::EgressOnlyGateway(gateway),
+        (Some(gateway), None, _) if gateway.starts_with("igw-") => Target::InternetGateway(gateway),
+        (Some(gateway), None, _) => Target::Other(gateway),
+        (None, None, None) => Target::Other(
             route
                 .transit_gateway_id
                 .or(route.vpc_peering_connection_id)
                 .or(route.network_interface_id)
                 .or(route.instance_id)
-                .or(route.egress_only_internet_gateway_id)
                 .or(route.local_gateway_id)
                 .or(route.carrier_gateway_id)
                 .or(route.core_network_arn)

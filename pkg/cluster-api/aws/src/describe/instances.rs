@@ -115,7 +115,9 @@ impl Describe<'_> {
     pub(super) async fn residents(self, vpc: &str) -> Result<Vec<String>, AwsError> {
         let mut found = if_permitted(self.endpoints(vpc).await)?;
         found.extend(if_permitted(self.vpn_gateways(vpc).await)?);
-        found.extend(if_permitted(self.egress_only_gateways(vpc).await)?);
+        let mut gateways = if_permitted(self.egress_only_gateways(None).await)?;
+        gateways.retain(|gateway| gateway.attached_to.as_deref() == Some(vpc));
+        found.extend(gateways.into_iter().map(|gateway| gateway.id));
         found.extend(if_permitted(self.network_acls(vpc).await)?);
         Ok(found)
     }
@@ -142,23 +144,6 @@ impl Describe<'_> {
         Ok(here.filter_map(|one| one.vpn_gateway_id).collect())
     }
 
-    /// This call has no filter by VPC (cluster-api-provider-aws#5684).
-    async fn egress_only_gateways(self, vpc: &str) -> Result<Vec<String>, AwsError> {
-        let request = self.region.ec2().describe_egress_only_internet_gateways().max_results(PAGE);
-        let found = ec2_pages!(
-            self,
-            "DescribeEgressOnlyInternetGateways",
-            request,
-            egress_only_internet_gateways
-        )?;
-        let is_here = |one: &types::EgressOnlyInternetGateway| {
-            let mut attachments = one.attachments.iter().flatten();
-            attachments.any(|attachment| attachment.vpc_id.as_deref() == Some(vpc))
-        };
-        let here = found.into_iter().filter(is_here);
-        Ok(here.filter_map(|one| one.egress_only_internet_gateway_id).collect())
-    }
-
     /// Network ACLs that are not deleted with the VPC.
     async fn network_acls(self, vpc: &str) -> Result<Vec<String>, AwsError> {
         let request = self.region.ec2().describe_network_acls();
@@ -172,7 +157,7 @@ impl Describe<'_> {
     }
 }
 
-fn if_permitted(read: Result<Vec<String>, AwsError>) -> Result<Vec<String>, AwsError> {
+fn if_permitted<T>(read: Result<Vec<T>, AwsError>) -> Result<Vec<T>, AwsError> {
     match read {
         Err(error)
             if error.refused().is_some_and(|it| classify_read(it) == Refusal::Permission) =>

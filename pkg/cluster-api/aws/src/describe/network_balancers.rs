@@ -7,7 +7,10 @@ use aws_network::{
     TargetAttributes, TargetGroup,
 };
 use aws_sdk_elasticloadbalancingv2::operation::describe_load_balancers::builders::DescribeLoadBalancersFluentBuilder;
-use aws_sdk_elasticloadbalancingv2::types::{self, LoadBalancerSchemeEnum, LoadBalancerStateEnum};
+use aws_sdk_elasticloadbalancingv2::types::{
+    self, IpAddressType, LoadBalancerSchemeEnum, LoadBalancerStateEnum,
+    TargetGroupIpAddressTypeEnum,
+};
 
 use super::answers::{Flaws, balancer_pages, one, tags_of_elbv2};
 use super::classic::UNCHECKED;
@@ -188,6 +191,7 @@ fn balancer(found: types::LoadBalancer) -> (NetworkLoadBalancer, Flaws) {
             Some(LoadBalancerSchemeEnum::Internal) => Scheme::Internal,
             _ => Scheme::InternetFacing,
         },
+        is_dualstack: found.ip_address_type == Some(IpAddressType::Dualstack),
         dns_name: found.dns_name.unwrap_or_default(),
         state: match state {
             Some(LoadBalancerStateEnum::Active | LoadBalancerStateEnum::ActiveImpaired) => {
@@ -280,6 +284,7 @@ fn target_group(found: types::TargetGroup) -> (TargetGroup, Flaws) {
         arn: flaws.id(found.target_group_arn, "ARN of a target group"),
         name: flaws.needed(found.target_group_name, "name of a target group", String::new()),
         vpc: found.vpc_id.unwrap_or_default(),
+        is_ipv6: found.ip_address_type == Some(TargetGroupIpAddressTypeEnum::Ipv6),
         health_check,
         attributes: None,
         tags: Tags::new(),

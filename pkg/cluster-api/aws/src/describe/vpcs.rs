@@ -2,8 +2,11 @@
 
 use std::net::{IpAddr, Ipv6Addr};
 
-use aws_network::{Reply, Subnet, Vpc};
-use aws_sdk_ec2::types::{self, Filter, SubnetState, VpcAttributeName};
+use aws_network::{Ipv6Range, Reply, Subnet, Vpc};
+use aws_sdk_ec2::types::{
+    self, Filter, SubnetCidrBlockStateCode, SubnetState, VpcAttributeName, VpcCidrBlockStateCode,
+    VpcIpv6CidrBlockAssociation,
+};
 use cidr::IpNet;
 
 use super::answers::{Flaws, ec2_pages, one, tags_of_ec2};
@@ -63,24 +66,50 @@ fn vpc(vpc: types::Vpc) -> Result<Vpc, AwsError> {
     Ok(Vpc {
         id: required(vpc.vpc_id, "id of a VPC")?,
         cidr: parsed(vpc.cidr_block.as_deref(), "CIDR of a VPC")?,
+        ipv6: vpc.ipv6_cidr_block_association_set.iter().flatten().find_map(ipv6_range),
         dns_support: None,
         dns_hostnames: None,
         tags: tags_of_ec2(vpc.tags),
     })
 }
 
+/// None for what has ended, or has failed.
+fn ipv6_range(one: &VpcIpv6CidrBlockAssociation) -> Option<Ipv6Range> {
+    match one.ipv6_cidr_block_state.as_ref()?.state.as_ref()? {
+        VpcCidrBlockStateCode::Associating => Some(Ipv6Range::Associating),
+        VpcCidrBlockStateCode::Associated => {
+            Some(Ipv6Range::Associated(one.ipv6_cidr_block.as_deref()?.parse().ok()?))
+        }
+        _ => None,
+    }
+}
+
 fn subnet(subnet: types::Subnet) -> (Subnet, Flaws) {
     let mut flaws = Flaws::default();
     let cidrs = subnet.ipv6_cidr_block_association_set.unwrap_or_default();
-    let ipv6 = cidrs.iter().find_map(|one| one.ipv6_cidr_block.as_deref()?.parse().ok());
+    let ipv6: Option<IpNet> = cidrs.iter().find_map(|one| {
+        let state = one.ipv6_cidr_block_state.as_ref().and_then(|state| state.state.as_ref());
+        let has_ended = matches!(
+            state,
+            Some(
+                SubnetCidrBlockStateCode::Disassociated
+                    | SubnetCidrBlockStateCode::Disassociating
+                    | SubnetCidrBlockStateCode::Failed
+                    | SubnetCidrBlockStateCode::Failing
+            )
+        );
+        one.ipv6_cidr_block.as_deref().filter(|_| !has_ended)?.parse().ok()
+    });
     // No subnet of a spec has the unspecified address.
     let otherwise = ipv6.unwrap_or_else(|| IpNet::from(IpAddr::from(Ipv6Addr::UNSPECIFIED)));
     let subnet = Subnet {
         id: flaws.id(subnet.subnet_id, "id of a subnet"),
         vpc: flaws.needed(subnet.vpc_id, "VPC of a subnet", String::new()),
         cidr: flaws.parsed(subnet.cidr_block.as_deref(), "CIDR of a subnet", otherwise),
+        ipv6,
         zone: flaws.needed(subnet.availability_zone, "zone of a subnet", String::new()),
         map_public_ip: subnet.map_public_ip_on_launch.unwrap_or_default(),
+        assigns_ipv6: subnet.assign_ipv6_address_on_creation.unwrap_or_default(),
         available: subnet.state == Some(SubnetState::Available),
         tags: tags_of_ec2(subnet.tags),
     };

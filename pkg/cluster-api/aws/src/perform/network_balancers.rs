@@ -3,8 +3,9 @@
 use aws_network::{Answer, ElbV2Action, Scheme, Tags, TargetAttributes};
 use aws_sdk_elasticloadbalancingv2::Client;
 use aws_sdk_elasticloadbalancingv2::types::{
-    Action, ActionTypeEnum, LoadBalancerAttribute, LoadBalancerSchemeEnum, LoadBalancerTypeEnum,
-    ProtocolEnum, Tag, TargetGroupAttribute, TargetTypeEnum,
+    Action, ActionTypeEnum, IpAddressType, LoadBalancerAttribute, LoadBalancerSchemeEnum,
+    LoadBalancerTypeEnum, ProtocolEnum, Tag, TargetGroupAttribute, TargetGroupIpAddressTypeEnum,
+    TargetTypeEnum,
 };
 
 use super::{Performed, done, made, unbuildable};
@@ -34,7 +35,7 @@ macro_rules! with_health_check {
 
 pub(crate) async fn perform(elbv2: &Client, action: &ElbV2Action) -> Performed {
     match action {
-        ElbV2Action::Create { name, scheme, subnets, groups, tags, .. } => {
+        ElbV2Action::Create { name, scheme, dualstack, subnets, groups, tags, .. } => {
             let internal =
                 (*scheme == Scheme::Internal).then_some(LoadBalancerSchemeEnum::Internal);
             let call = elbv2
@@ -42,6 +43,7 @@ pub(crate) async fn perform(elbv2: &Client, action: &ElbV2Action) -> Performed {
                 .name(name)
                 .r#type(LoadBalancerTypeEnum::Network)
                 .set_scheme(internal)
+                .set_ip_address_type(dualstack.then_some(IpAddressType::Dualstack))
                 .set_subnets(Some(subnets.clone()))
                 .set_security_groups(Some(groups.clone()))
                 .set_tags(Some(tag_list(tags)));
@@ -50,9 +52,11 @@ pub(crate) async fn perform(elbv2: &Client, action: &ElbV2Action) -> Performed {
                 found.map(|found| (found.load_balancer_arn, found.dns_name)).unwrap_or_default();
             Ok(Answer { dns_name, ..made(arn, "ARN of the load balancer")? })
         }
-        ElbV2Action::CreateTargetGroup { vpc, name, port, check, tags, .. } => {
+        ElbV2Action::CreateTargetGroup { vpc, name, port, ipv6, check, tags, .. } => {
             let call = elbv2.create_target_group().name(name).vpc_id(vpc).port(i32::from(*port));
             let call = call.protocol(ProtocolEnum::Tcp).target_type(TargetTypeEnum::Instance);
+            let ipv6 = ipv6.then_some(TargetGroupIpAddressTypeEnum::Ipv6);
+            let call = call.set_ip_address_type(ipv6);
             let call = with_health_check!(call, check).set_tags(Some(tag_list(tags)));
             let found = call.send().await?.target_groups.into_iter().flatten().next();
             made(found.and_then(|found| found.target_group_arn), "ARN of the target group")
@@ -75,6 +79,10 @@ pub(crate) async fn perform(elbv2: &Client, action: &ElbV2Action) -> Performed {
                 .value(enabled.to_string());
             let call = elbv2.modify_load_balancer_attributes().load_balancer_arn(load_balancer);
             done(call.attributes(attribute.build()).send().await)
+        }
+        ElbV2Action::MakeDualstack { load_balancer } => {
+            let call = elbv2.set_ip_address_type().load_balancer_arn(load_balancer);
+            done(call.ip_address_type(IpAddressType::Dualstack).send().await)
         }
         ElbV2Action::SetSubnets { load_balancer, subnets } => {
             let call = elbv2.set_subnets().load_balancer_arn(load_balancer);

@@ -107,6 +107,9 @@ pub(crate) struct Vpc {
     pub(crate) id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) cidr_block: Option<String>,
+    /// The VPC has an IPv6 CIDR. `aws_spec::unsupported` lists the fields without effect.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) ipv6: Option<BTreeMap<String, Value>>,
     /// Other fields of upstream; `aws_spec::unsupported` lists those without effect.
     #[serde(flatten)]
     pub(crate) others: BTreeMap<String, Value>,
@@ -125,6 +128,12 @@ pub(crate) struct Subnet {
     /// Whether it has a route to the internet gateway.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) is_public: Option<bool>,
+    /// Whether it has an IPv6 CIDR.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) is_ipv6: Option<bool>,
+    /// That CIDR; the next free one of the VPC where it is not given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) ipv6_cidr_block: Option<String>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) tags: BTreeMap<String, String>,
     /// Other fields of upstream; `aws_spec::unsupported` lists those without effect.

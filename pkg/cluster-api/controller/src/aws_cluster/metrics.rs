@@ -208,7 +208,8 @@ mod tests {
     #[test]
     fn repairs_that_were_carried_out_are_counted() {
         let metrics = AwsClusterMetrics::new(&Registry::new()).unwrap();
-        let action = Action::DeleteRoute { table: "rtb-1".to_owned() };
+        let (table, destination) = ("rtb-1".to_owned(), aws_network::DEFAULT_ROUTE);
+        let action = Action::DeleteRoute { table, destination };
         metrics.repaired(&action, &Outcome::Unknown);
         metrics.repaired(&action, &Outcome::Done(Answer::default()));
         assert_eq!(metrics.repairs.with_label_values(&["DeleteRoute"]).get(), 1);

@@ -61,6 +61,10 @@ fn mirror(spec: &mut AwsClusterSpec, owner: Dialect, ids: &NetworkIds, is_of_top
         if ids.public {
             subnet.is_public = Some(true);
         }
+        if let Some(ipv6) = ids.ipv6 {
+            subnet.is_ipv6 = Some(true);
+            fill(&mut subnet.ipv6_cidr_block, &ipv6.to_string());
+        }
         note(&mut subnet.others, "routeTableId", ids.route_table.as_deref());
         note(&mut subnet.others, "natGatewayId", ids.nat_gateway.as_deref());
     }
@@ -103,6 +107,7 @@ mod tests {
             id: id.to_owned(),
             name: name.to_owned(),
             cidr: cidr.parse().unwrap(),
+            ipv6: None,
             zone: "us-east-2a".to_owned(),
             public,
             route_table: Some(format!("rtb-of-{id}")),
@@ -163,6 +168,23 @@ mod tests {
         assert_eq!(subnets[1]["zoneType"], "availability-zone");
         let other = json!({"region": "us-east-2", "network": {"subnets": [{"id": "subnet-1"}]}});
         assert_eq!(mirrored(other.clone(), Dialect::V1Beta2), other);
+    }
+
+    #[test]
+    fn a_subnet_that_was_chosen_with_ipv6_has_it_in_the_spec_too() {
+        let mut ids = ids();
+        ids.subnets[0].ipv6 = Some("2600:db8:0:105::/64".parse().unwrap());
+        let said = json!({"region": "us-east-2", "network": {"vpc": {"ipv6": {}}}});
+        let mut spec: AwsClusterSpec = serde_json::from_value(said).unwrap();
+        mirror(&mut spec, Dialect::V1Beta2, &ids, false);
+        let network = &serde_json::to_value(&spec).unwrap()["network"];
+        assert_eq!(network["vpc"]["ipv6"], json!({}));
+        let of = |number: usize| {
+            let subnet = &network["subnets"][number];
+            [subnet["isIpv6"].clone(), subnet["ipv6CidrBlock"].clone()]
+        };
+        assert_eq!(of(0), [json!(true), json!("2600:db8:0:105::/64")]);
+        assert_eq!(of(1), [json!(null), json!(null)]);
     }
 
     #[test]

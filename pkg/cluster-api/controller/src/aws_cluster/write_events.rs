@@ -67,12 +67,16 @@ fn reasons_of(action: &Action) -> [&'static str; 2] {
         }
         Action::DeleteVpc { .. } => reasons!("DeleteVPC"),
         Action::CreateSubnet { .. } => reasons!("CreateSubnet"),
-        Action::SetMapPublicIp { .. } => reasons!("ModifySubnetAttributes"),
+        Action::SetMapPublicIp { .. } | Action::AssignIpv6 { .. } => {
+            reasons!("ModifySubnetAttributes")
+        }
         Action::DeleteSubnet { .. } => reasons!("DeleteSubnet"),
         Action::CreateInternetGateway { .. } => reasons!("CreateInternetGateway"),
         Action::AttachInternetGateway { .. } => reasons!("AttachInternetGateway"),
         Action::DetachInternetGateway { .. } => reasons!("DetachInternetGateway"),
         Action::DeleteInternetGateway { .. } => reasons!("DeleteInternetGateway"),
+        Action::CreateEgressOnlyGateway { .. } => reasons!("CreateEgressOnlyInternetGateway"),
+        Action::DeleteEgressOnlyGateway { .. } => reasons!("DeleteEgressOnlyInternetGateway"),
         Action::AllocateAddress { .. } => reasons!("AllocateAddress"),
         Action::ReleaseAddress { .. } => reasons!("ReleaseEIP"),
         Action::CreateNatGateway { .. } => reasons!("CreateNATGateway"),
@@ -135,7 +139,7 @@ mod tests {
     fn the_event_of_a_write_has_upstreams_reason_and_names_the_resource() {
         let event = |action: &Action, outcome| event_text(action, &outcome, false).unwrap();
         let cidr = "10.0.0.0/16".parse().unwrap();
-        let create = Action::CreateVpc { cidr, tags: aws_network::Tags::new() };
+        let create = Action::CreateVpc { cidr, ipv6: false, tags: aws_network::Tags::new() };
         let made = Outcome::Done(Answer { id: "vpc-1".to_owned(), ..Answer::default() });
         assert_eq!(
             event(&create, made),
@@ -154,7 +158,8 @@ mod tests {
     #[test]
     fn the_event_of_a_repair_names_the_change() {
         let target = aws_network::Target::NatGateway("nat-1".to_owned());
-        let route = Action::CreateRoute { table: "rtb-1".to_owned(), target };
+        let (table, destination) = ("rtb-1".to_owned(), aws_network::DEFAULT_ROUTE);
+        let route = Action::CreateRoute { table, destination, target };
         let done = Outcome::Done(Answer::default());
         let (_, _, message) = event_text(&route, &done, true).unwrap();
         assert_eq!(message, "CreateRoute of rtb-1; repairs drift: + 0.0.0.0/0 to nat-1");

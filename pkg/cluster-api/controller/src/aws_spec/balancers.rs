@@ -21,6 +21,8 @@ pub(super) struct Owner<'a> {
     pub(super) namespace: &'a str,
     /// Port of the API server as clients see it.
     pub(super) api_port: u16,
+    /// Whether its VPC has IPv6.
+    pub(super) has_ipv6: bool,
 }
 
 /// Errors of a spec.
@@ -111,8 +113,9 @@ fn load_balancer(
     owner: &Owner<'_>,
     errors: &mut Errors<'_>,
 ) -> LoadBalancerSpec {
-    refuse_ipv6(path, said.target_group_ip_type.as_deref(), errors);
     let is_network = kind == LoadBalancerKind::Network;
+    let ip_type = said.target_group_ip_type.as_deref();
+    let ipv6_targets = ipv6_targets(path, ip_type, is_network, owner, errors);
     if !is_network && !said.additional_listeners.is_empty() {
         errors.refuse(format!("{path}.additionalListeners"), "requires loadBalancerType nlb");
     }
@@ -138,6 +141,7 @@ fn load_balancer(
             errors.fatal,
         ),
         preserve_client_ip: said.preserve_client_ip.unwrap_or_default(),
+        ipv6_targets,
         listeners,
     }
 }
@@ -151,7 +155,8 @@ fn listeners(
     let (mut ports, mut listeners) = (BTreeSet::new(), Vec::new());
     for (index, listener) in all.iter().enumerate() {
         let path = format!("{path}.additionalListeners[{index}]");
-        refuse_ipv6(&path, listener.target_group_ip_type.as_deref(), errors);
+        let ip_type = listener.target_group_ip_type.as_deref();
+        let ipv6_targets = ipv6_targets(&path, ip_type, true, owner, errors);
         let protocol = listener.protocol.as_deref().unwrap_or("TCP");
         if protocol != "TCP" {
             errors.refused.push(wrong_word(&format!("{path}.protocol"), protocol, "TCP"));
@@ -168,7 +173,7 @@ fn listeners(
                 let check = listener.health_check.clone().unwrap_or_default();
                 let check_port = check_port(&path, &check, errors.fatal);
                 let health_check = health_check(check.protocol.clone(), check);
-                listeners.push(ListenerSpec { port, health_check, check_port });
+                listeners.push(ListenerSpec { port, health_check, check_port, ipv6_targets });
                 continue;
             }
         };
@@ -188,10 +193,23 @@ fn check_port(path: &str, check: &HealthCheck, errors: &mut Vec<SpecError>) -> O
     port
 }
 
-fn refuse_ipv6(path: &str, ip_type: Option<&str>, errors: &mut Errors<'_>) {
-    if ip_type == Some("ipv6") {
-        errors.refuse(format!("{path}.targetGroupIPType"), "ipv6 requires vpc.ipv6");
-    }
+/// Whether the spec asks for IPv6 or IPv4 between the load balancer and its targets.
+fn ipv6_targets(
+    path: &str,
+    ip_type: Option<&str>,
+    is_network: bool,
+    owner: &Owner<'_>,
+    errors: &mut Errors<'_>,
+) -> Option<bool> {
+    let is_ipv6 = ip_type? == "ipv6";
+    let problem = match (is_network, owner.has_ipv6) {
+        _ if !is_ipv6 => return Some(false),
+        (false, _) => "ipv6 requires loadBalancerType nlb",
+        (true, false) => "ipv6 requires vpc.ipv6",
+        (true, true) => return Some(true),
+    };
+    errors.refuse(format!("{path}.targetGroupIPType"), problem);
+    None
 }
 
 /// Fields that say how a load balancer is made, where none is made. Upstream refuses them, too.

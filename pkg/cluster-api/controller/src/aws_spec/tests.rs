@@ -142,14 +142,52 @@ fn every_wrong_word_is_reported_with_its_path() {
 #[test]
 fn fields_of_upstream_that_are_not_acted_upon_are_named_and_those_it_only_writes_are_not() {
     let spec = json!({"region": "r", "network": {
-        "vpc": {"tags": {"a": "b"}, "internetGatewayId": "igw-1", "ipv6": {}},
+        "vpc": {"tags": {"a": "b"}, "internetGatewayId": "igw-1",
+            "ipv6": {"cidrBlock": "2001:db8::/56", "poolId": "p", "egressOnlyInternetGatewayId": "eigw-1"}},
         "subnets": [{"cidrBlock": "10.0.0.0/24", "natGatewayId": "nat-1", "zoneType": "local-zone"}]}});
     let unsupported = wanted(spec, NEWER).unwrap().unsupported;
     let errors = refuse_unsupported(&unsupported).unwrap_err();
     let messages: Vec<_> = errors.iter().map(ToString::to_string).collect();
-    let expected = ["vpc.ipv6", "subnets[0].zoneType"]
+    let expected = ["vpc.ipv6.cidrBlock", "vpc.ipv6.poolId", "subnets[0].zoneType"]
         .map(|field| format!("cannot use spec.network.{field}: not supported yet"));
     assert_eq!(messages, expected);
+}
+
+/// Upstream writes CIDR and gateway of its own into the spec, and each of its Clusters has them.
+#[test]
+fn a_vpc_with_ipv6_of_amazon_is_read_as_upstream_stores_it() {
+    let spec = json!({"region": "r", "network": {
+        "vpc": {"ipv6": {"cidrBlock": "2600:db8::/56", "poolId": "Amazon",
+            "egressOnlyInternetGatewayId": "eigw-1"}},
+        "subnets": [{"cidrBlock": "10.0.0.0/24", "isIpv6": true, "ipv6CidrBlock": "2600:db8::/64"}]},
+        "controlPlaneLoadBalancer": {"loadBalancerType": "nlb", "targetGroupIPType": "ipv6",
+            "additionalListeners": [{"port": 8443, "targetGroupIPType": "ipv4"}]}});
+    let Wanted { spec, unsupported } = wanted(spec, NEWER).unwrap();
+    assert_eq!(unsupported, []);
+    assert!(spec.ipv6 && spec.subnets[0].is_ipv6);
+    assert_eq!(spec.subnets[0].ipv6_cidr_block.as_deref(), Some("2600:db8::/64"));
+    let balancer = spec.load_balancer.unwrap();
+    let asked_for = (balancer.ipv6_targets, balancer.listeners[0].ipv6_targets);
+    assert_eq!(asked_for, (Some(true), Some(false)));
+}
+
+#[test]
+fn fields_of_ipv6_without_effect_are_refused() {
+    let refused = |spec: Value| -> Vec<String> {
+        let all = wanted(spec, NEWER).unwrap().unsupported;
+        all.iter().map(|it| format!("{}: {}", it.path, it.problem)).collect()
+    };
+    let subnets = json!([{"cidrBlock": "10.0.0.0/24", "isIpv6": true},
+        {"cidrBlock": "10.0.1.0/24", "isIpv6": true, "ipv6CidrBlock": "2600:db8::/64"}]);
+    let without = json!({"region": "r", "network": {"subnets": subnets}});
+    let expected = ["[0].isIpv6", "[1].ipv6CidrBlock"]
+        .map(|field| format!("spec.network.subnets{field}: requires vpc.ipv6"));
+    assert_eq!(refused(without), expected);
+    let classic = json!({"region": "r", "network": {"vpc": {"ipv6": {}}},
+        "controlPlaneLoadBalancer": {"targetGroupIPType": "ipv6"}});
+    let expected =
+        ["spec.controlPlaneLoadBalancer.targetGroupIPType: ipv6 requires loadBalancerType nlb"];
+    assert_eq!(refused(classic), expected);
 }
 
 /// Upstream's schema admits them, so they are kept; without this an object would lose them silently.
@@ -300,14 +338,6 @@ fn filled(schema: &Value) -> Value {
     }
 }
 
-/// Fields of load balancers that are named when they are set, by their place in the spec.
-const OF_BALANCERS: [&str; 4] = [
-    "/controlPlaneLoadBalancer/targetGroupIPType",
-    "/controlPlaneLoadBalancer/additionalListeners/0/targetGroupIPType",
-    "/secondaryControlPlaneLoadBalancer/targetGroupIPType",
-    "/secondaryControlPlaneLoadBalancer/additionalListeners/0/targetGroupIPType",
-];
-
 #[test]
 fn each_field_of_upstream_is_kept_and_acted_upon_or_named_or_known_to_change_nothing() {
     const UPSTREAM: &str =
@@ -331,18 +361,21 @@ fn each_field_of_upstream_is_kept_and_acted_upon_or_named_or_known_to_change_not
         let network = read.network.as_ref().unwrap();
         let balancer = read.control_plane_load_balancer.as_ref().unwrap();
         let second = read.secondary_control_plane_load_balancer.clone().unwrap_or_default();
+        let none = BTreeMap::new();
+        let vpc = network.vpc.as_ref().unwrap();
         let levels = [
+            ("spec.network.vpc.ipv6", vpc.ipv6.as_ref().unwrap_or(&none)),
             ("spec", &read.others),
             ("spec.controlPlaneLoadBalancer", &balancer.others),
             ("spec.secondaryControlPlaneLoadBalancer", &second.others),
-            ("spec.network.vpc", &network.vpc.as_ref().unwrap().others),
+            ("spec.network.vpc", &vpc.others),
             ("spec.network.subnets[0]", &network.subnets[0].others),
         ];
         let changes_nothing = [
             &FOR_MACHINES[..],
             &OBSERVED_OF_VPC,
             &OBSERVED_OF_SUBNET,
-            &["partition", "disableHostsRewrite"],
+            &["partition", "disableHostsRewrite", "egressOnlyInternetGatewayId"],
         ]
         .concat();
         let in_levels = levels.into_iter().flat_map(|(path, others)| {
@@ -350,18 +383,16 @@ fn each_field_of_upstream_is_kept_and_acted_upon_or_named_or_known_to_change_not
             fields.retain(|field| !changes_nothing.contains(field));
             fields.into_iter().map(move |field| format!("{path}.{field}"))
         });
-        let is_there = |path: &&str| spec.pointer(path).is_some();
-        let of_balancers = OF_BALANCERS.into_iter().filter(is_there);
-        let of_balancers =
-            of_balancers.map(|path| format!("spec{}", path.replace("/0", "[0]").replace('/', ".")));
         let (mut fatal, mut refused) = (Vec::new(), Vec::new());
         let mut errors = Errors { fatal: &mut fatal, refused: &mut refused };
-        let owner = super::balancers::Owner { cluster: "c", namespace: "ns", api_port: 6443 };
+        let has_ipv6 = vpc.ipv6.is_some();
+        let owner =
+            super::balancers::Owner { cluster: "c", namespace: "ns", api_port: 6443, has_ipv6 };
         let first = super::balancers::primary(&read, &owner, &mut errors);
         super::balancers::secondary(&read, first.as_ref(), &owner, &mut errors);
         let named = unsupported(&read).into_iter().chain(refused).map(|it| it.path);
         let named: BTreeSet<_> = named.collect();
-        assert_eq!(named, in_levels.chain(of_balancers).collect(), "{}", version["name"]);
+        assert_eq!(named, in_levels.collect(), "{}", version["name"]);
         assert!(named.len() > 5, "{named:?}");
     }
 }

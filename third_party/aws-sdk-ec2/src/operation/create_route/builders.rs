@@ -124,8 +124,16 @@ impl CreateRouteFluentBuilder {
         self.inner = self.inner.set_gateway_id(input);
         self
     }
+    pub fn destination_ipv6_cidr_block(mut self, input: impl ::std::convert::Into<::std::string::String>) -> Self {
+        self.inner = self.inner.destination_ipv6_cidr_block(input.into());
+        self
+    }
     pub fn set_destination_ipv6_cidr_block(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.inner = self.inner.set_destination_ipv6_cidr_block(input);
+        self
+    }
+    pub fn egress_only_internet_gateway_id(mut self, input: impl ::std::convert::Into<::std::string::String>) -> Self {
+        self.inner = self.inner.egress_only_internet_gateway_id(input.into());
         self
     }
     pub fn set_egress_only_internet_gateway_id(mut self, input: ::std::option::Option<::std::string::String>) -> Self {

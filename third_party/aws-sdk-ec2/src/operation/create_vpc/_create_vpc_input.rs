@@ -81,6 +81,10 @@ impl CreateVpcInputBuilder {
         self.instance_tenancy = input;
         self
     }
+    pub fn set_amazon_provided_ipv6_cidr_block(mut self, input: ::std::option::Option<bool>) -> Self {
+        self.amazon_provided_ipv6_cidr_block = input;
+        self
+    }
     pub fn build(self) -> ::std::result::Result<crate::operation::create_vpc::CreateVpcInput, ::aws_smithy_types::error::operation::BuildError> {
         ::std::result::Result::Ok(crate::operation::create_vpc::CreateVpcInput {
             cidr_block: self.cidr_block,

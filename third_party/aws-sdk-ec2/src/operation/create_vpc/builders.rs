@@ -94,4 +94,8 @@ impl CreateVpcFluentBuilder {
         self.inner = self.inner.set_instance_tenancy(input);
         self
     }
+    pub fn set_amazon_provided_ipv6_cidr_block(mut self, input: ::std::option::Option<bool>) -> Self {
+        self.inner = self.inner.set_amazon_provided_ipv6_cidr_block(input);
+        self
+    }
 }

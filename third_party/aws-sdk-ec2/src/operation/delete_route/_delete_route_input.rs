@@ -16,6 +16,9 @@ impl DeleteRouteInput {
     pub fn destination_cidr_block(&self) -> ::std::option::Option<&str> {
         self.destination_cidr_block.as_deref()
     }
+    pub fn destination_ipv6_cidr_block(&self) -> ::std::option::Option<&str> {
+        self.destination_ipv6_cidr_block.as_deref()
+    }
 }
 impl DeleteRouteInput {
     pub fn builder() -> crate::operation::delete_route::builders::DeleteRouteInputBuilder {
@@ -50,6 +53,10 @@ impl DeleteRouteInputBuilder {
     }
     pub fn set_destination_cidr_block(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.destination_cidr_block = input;
+        self
+    }
+    pub fn destination_ipv6_cidr_block(mut self, input: impl ::std::convert::Into<::std::string::String>) -> Self {
+        self.destination_ipv6_cidr_block = ::std::option::Option::Some(input.into());
         self
     }
     pub fn set_destination_ipv6_cidr_block(mut self, input: ::std::option::Option<::std::string::String>) -> Self {

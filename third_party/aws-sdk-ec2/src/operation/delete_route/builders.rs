@@ -92,6 +92,10 @@ impl DeleteRouteFluentBuilder {
         self.inner = self.inner.set_destination_cidr_block(input);
         self
     }
+    pub fn destination_ipv6_cidr_block(mut self, input: impl ::std::convert::Into<::std::string::String>) -> Self {
+        self.inner = self.inner.destination_ipv6_cidr_block(input.into());
+        self
+    }
     pub fn set_destination_ipv6_cidr_block(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.inner = self.inner.set_destination_ipv6_cidr_block(input);
         self

@@ -16,6 +16,9 @@ pub struct ModifySubnetAttributeInput {
     pub disable_lni_at_device_index: ::std::option::Option<crate::types::AttributeBooleanValue>,
 }
 impl ModifySubnetAttributeInput {
+    pub fn assign_ipv6_address_on_creation(&self) -> ::std::option::Option<&crate::types::AttributeBooleanValue> {
+        self.assign_ipv6_address_on_creation.as_ref()
+    }
     pub fn map_public_ip_on_launch(&self) -> ::std::option::Option<&crate::types::AttributeBooleanValue> {
         self.map_public_ip_on_launch.as_ref()
     }
@@ -44,6 +47,10 @@ pub struct ModifySubnetAttributeInputBuilder {
     pub(crate) disable_lni_at_device_index: ::std::option::Option<crate::types::AttributeBooleanValue>,
 }
 impl ModifySubnetAttributeInputBuilder {
+    pub fn assign_ipv6_address_on_creation(mut self, input: crate::types::AttributeBooleanValue) -> Self {
+        self.assign_ipv6_address_on_creation = ::std::option::Option::Some(input);
+        self
+    }
     pub fn set_assign_ipv6_address_on_creation(mut self, input: ::std::option::Option<crate::types::AttributeBooleanValue>) -> Self {
         self.assign_ipv6_address_on_creation = input;
         self

@@ -72,6 +72,10 @@ impl ModifySubnetAttributeFluentBuilder {
         self.config_override = config_override;
         self
     }
+    pub fn assign_ipv6_address_on_creation(mut self, input: crate::types::AttributeBooleanValue) -> Self {
+        self.inner = self.inner.assign_ipv6_address_on_creation(input);
+        self
+    }
     pub fn set_assign_ipv6_address_on_creation(mut self, input: ::std::option::Option<crate::types::AttributeBooleanValue>) -> Self {
         self.inner = self.inner.set_assign_ipv6_address_on_creation(input);
         self

@@ -32,6 +32,12 @@ impl ReplaceRouteInput {
     pub fn gateway_id(&self) -> ::std::option::Option<&str> {
         self.gateway_id.as_deref()
     }
+    pub fn destination_ipv6_cidr_block(&self) -> ::std::option::Option<&str> {
+        self.destination_ipv6_cidr_block.as_deref()
+    }
+    pub fn egress_only_internet_gateway_id(&self) -> ::std::option::Option<&str> {
+        self.egress_only_internet_gateway_id.as_deref()
+    }
     pub fn network_interface_id(&self) -> ::std::option::Option<&str> {
         self.network_interface_id.as_deref()
     }
@@ -119,8 +125,16 @@ impl ReplaceRouteInputBuilder {
         self.gateway_id = input;
         self
     }
+    pub fn destination_ipv6_cidr_block(mut self, input: impl ::std::convert::Into<::std::string::String>) -> Self {
+        self.destination_ipv6_cidr_block = ::std::option::Option::Some(input.into());
+        self
+    }
     pub fn set_destination_ipv6_cidr_block(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.destination_ipv6_cidr_block = input;
+        self
+    }
+    pub fn egress_only_internet_gateway_id(mut self, input: impl ::std::convert::Into<::std::string::String>) -> Self {
+        self.egress_only_internet_gateway_id = ::std::option::Option::Some(input.into());
         self
     }
     pub fn set_egress_only_internet_gateway_id(mut self, input: ::std::option::Option<::std::string::String>) -> Self {

@@ -28,6 +28,9 @@ impl CreateLoadBalancerInput {
     pub fn r#type(&self) -> ::std::option::Option<&crate::types::LoadBalancerTypeEnum> {
         self.r#type.as_ref()
     }
+    pub fn ip_address_type(&self) -> ::std::option::Option<&crate::types::IpAddressType> {
+        self.ip_address_type.as_ref()
+    }
 }
 impl CreateLoadBalancerInput {
     pub fn builder() -> crate::operation::create_load_balancer::builders::CreateLoadBalancerInputBuilder {
@@ -92,6 +95,10 @@ impl CreateLoadBalancerInputBuilder {
     }
     pub fn set_type(mut self, input: ::std::option::Option<crate::types::LoadBalancerTypeEnum>) -> Self {
         self.r#type = input;
+        self
+    }
+    pub fn ip_address_type(mut self, input: crate::types::IpAddressType) -> Self {
+        self.ip_address_type = ::std::option::Option::Some(input);
         self
     }
     pub fn set_ip_address_type(mut self, input: ::std::option::Option<crate::types::IpAddressType>) -> Self {

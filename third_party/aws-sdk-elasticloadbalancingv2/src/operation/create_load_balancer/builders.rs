@@ -112,6 +112,10 @@ impl CreateLoadBalancerFluentBuilder {
         self.inner = self.inner.set_type(input);
         self
     }
+    pub fn ip_address_type(mut self, input: crate::types::IpAddressType) -> Self {
+        self.inner = self.inner.ip_address_type(input);
+        self
+    }
     pub fn set_ip_address_type(mut self, input: ::std::option::Option<crate::types::IpAddressType>) -> Self {
         self.inner = self.inner.set_ip_address_type(input);
         self

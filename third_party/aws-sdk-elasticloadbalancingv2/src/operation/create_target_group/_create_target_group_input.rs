@@ -59,6 +59,9 @@ impl CreateTargetGroupInput {
     pub fn target_type(&self) -> ::std::option::Option<&crate::types::TargetTypeEnum> {
         self.target_type.as_ref()
     }
+    pub fn ip_address_type(&self) -> ::std::option::Option<&crate::types::TargetGroupIpAddressTypeEnum> {
+        self.ip_address_type.as_ref()
+    }
 }
 impl CreateTargetGroupInput {
     pub fn builder() -> crate::operation::create_target_group::builders::CreateTargetGroupInputBuilder {
@@ -198,6 +201,10 @@ impl CreateTargetGroupInputBuilder {
     }
     pub fn set_tags(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::Tag>>) -> Self {
         self.tags = input;
+        self
+    }
+    pub fn ip_address_type(mut self, input: crate::types::TargetGroupIpAddressTypeEnum) -> Self {
+        self.ip_address_type = ::std::option::Option::Some(input);
         self
     }
     pub fn set_ip_address_type(mut self, input: ::std::option::Option<crate::types::TargetGroupIpAddressTypeEnum>) -> Self {

@@ -184,6 +184,10 @@ impl CreateTargetGroupFluentBuilder {
         self.inner = self.inner.set_tags(input);
         self
     }
+    pub fn ip_address_type(mut self, input: crate::types::TargetGroupIpAddressTypeEnum) -> Self {
+        self.inner = self.inner.ip_address_type(input);
+        self
+    }
     pub fn set_ip_address_type(mut self, input: ::std::option::Option<crate::types::TargetGroupIpAddressTypeEnum>) -> Self {
         self.inner = self.inner.set_ip_address_type(input);
         self

@@ -9,6 +9,9 @@ pub struct SetSubnetsOutput {
     _request_id: Option<String>,
 }
 impl SetSubnetsOutput {
+    pub fn ip_address_type(&self) -> ::std::option::Option<&crate::types::IpAddressType> {
+        self.ip_address_type.as_ref()
+    }
 }
 impl ::aws_types::request_id::RequestId for SetSubnetsOutput {
     fn request_id(&self) -> Option<&str> {
@@ -31,6 +34,10 @@ pub struct SetSubnetsOutputBuilder {
 impl SetSubnetsOutputBuilder {
     pub fn set_availability_zones(mut self, input: ::std::option::Option<::std::vec::Vec<crate::types::AvailabilityZone>>) -> Self {
         self.availability_zones = input;
+        self
+    }
+    pub fn ip_address_type(mut self, input: crate::types::IpAddressType) -> Self {
+        self.ip_address_type = ::std::option::Option::Some(input);
         self
     }
     pub fn set_ip_address_type(mut self, input: ::std::option::Option<crate::types::IpAddressType>) -> Self {

@@ -32,8 +32,8 @@ fn the_ingress_rules_of_both_load_balancers_go_to_the_group_of_both() {
     };
     let cidr = |text: &str| RuleSource::Cidr(cidr::parse(text).unwrap());
     let api = |sources: Vec<RuleSource>| ("Kubernetes API".to_owned(), sources);
-    assert_eq!(of([Vec::new(), Vec::new()]), [api(vec![cidr("0.0.0.0/0")])]);
-    let inside = api(vec![RuleSource::NatAddresses, RuleSource::Vpc]);
+    assert_eq!(of([Vec::new(), Vec::new()]), [api(vec![RuleSource::Everybody])]);
+    let inside = api(vec![RuleSource::NatAddresses, RuleSource::VpcIpv6, RuleSource::Vpc]);
     let office = || vec![rule("office", "192.0.2.0/24")];
     let of_office = ("office".to_owned(), vec![cidr("192.0.2.0/24")]);
     assert_eq!(of([office(), Vec::new()]), [inside.clone(), of_office.clone()]);
@@ -62,7 +62,7 @@ fn the_group_of_instances_opens_the_ports_of_both_network_load_balancers() {
     });
     let rules = desired.groups.rules[&Role::Lb].iter();
     let ports: Vec<_> = rules.map(|rule| (rule.ports.0, rule.sources.clone())).collect();
-    let everybody = || vec![RuleSource::Cidr(cidr::parse("0.0.0.0/0").unwrap())];
+    let everybody = || vec![RuleSource::Everybody];
     let expected = [(6443, vec![RuleSource::Vpc]), (6443, everybody()), (8443, everybody())];
     assert_eq!(ports, expected);
 }

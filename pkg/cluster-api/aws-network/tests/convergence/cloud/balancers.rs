@@ -100,7 +100,12 @@ impl Cloud {
     pub(super) fn call_elbv2(&mut self, action: &ElbV2Action) -> Called {
         let now = self.now;
         match action.clone() {
-            ElbV2Action::Create { vpc, name, scheme, subnets, groups, tags, .. } => {
+            ElbV2Action::Create { vpc, name, scheme, dualstack, subnets, groups, tags, .. } => {
+                let has_ipv6 =
+                    |id: &String| self.subnets.get(id).is_some_and(|found| found.ipv6.is_some());
+                if dualstack && !subnets.iter().all(has_ipv6) {
+                    return Err("InvalidConfigurationRequest");
+                }
                 if self.network.all().iter().any(|found| found.name == name) {
                     return Err("DuplicateLoadBalancerName");
                 }
@@ -110,6 +115,7 @@ impl Cloud {
                     name,
                     vpc,
                     scheme,
+                    is_dualstack: dualstack,
                     dns_name: dns_name.clone(),
                     state: BalancerState::Provisioning,
                     subnets,
@@ -122,7 +128,7 @@ impl Cloud {
                 self.later(Due::BalancerActive(arn.clone()));
                 Ok(Answer { id: arn, address: None, dns_name: Some(dns_name) })
             }
-            ElbV2Action::CreateTargetGroup { vpc, name, check, tags, .. } => {
+            ElbV2Action::CreateTargetGroup { vpc, name, ipv6, check, tags, .. } => {
                 if self.target_groups.all().iter().any(|found| found.name == name) {
                     return Err("DuplicateTargetGroupName");
                 }
@@ -131,6 +137,7 @@ impl Cloud {
                     arn: arn.clone(),
                     name,
                     vpc,
+                    is_ipv6: ipv6,
                     health_check: check,
                     attributes: Some(TargetAttributes::OF_AWS),
                     tags,
@@ -176,6 +183,9 @@ impl Cloud {
             }
             ElbV2Action::SetCrossZone { load_balancer, enabled } => {
                 self.network.edit(&load_balancer, now, |found| found.cross_zone = Some(enabled));
+            }
+            ElbV2Action::MakeDualstack { load_balancer } => {
+                self.network.edit(&load_balancer, now, |found| found.is_dualstack = true);
             }
             ElbV2Action::SetSubnets { load_balancer, subnets } => {
                 self.network.edit(&load_balancer, now, |found| found.subnets = subnets);

@@ -1,8 +1,8 @@
 //! VPCs, subnets, gateways, addresses, instances.
 
 use aws_network::{
-    Action, Address, Answer, BastionLaunch, Instance, InstanceState, InternetGateway, NatGateway,
-    NatState, Subnet, Tags, Vpc,
+    Action, Address, Answer, BastionLaunch, Instance, InstanceState, InternetGateway, Ipv6Range,
+    NatGateway, NatState, Subnet, Tags, Vpc,
 };
 
 use super::{Called, Cloud, Due};
@@ -18,11 +18,16 @@ pub(super) const DONE: Called = Ok(Answer { id: String::new(), address: None, dn
 impl Cloud {
     pub(super) fn call_ec2(&mut self, action: &Action) -> Called {
         match action.clone() {
-            Action::CreateVpc { cidr, tags } => {
+            Action::CreateVpc { cidr, ipv6, tags } => {
                 let id = self.id("vpc");
                 let (dns_support, dns_hostnames) = (Some(true), Some(false));
-                let vpc = Vpc { id: id.clone(), cidr, dns_support, dns_hostnames, tags };
+                let has_ipv6 = ipv6.then_some(Ipv6Range::Associating);
+                let vpc =
+                    Vpc { id: id.clone(), cidr, ipv6: has_ipv6, dns_support, dns_hostnames, tags };
                 self.vpcs.put(&id, self.now, vpc);
+                if ipv6 {
+                    self.later(Due::Ipv6Chosen(id.clone()));
+                }
                 made(&id)
             }
             Action::EnableDnsSupport { vpc } => {
@@ -34,8 +39,12 @@ impl Cloud {
                 DONE
             }
             Action::DeleteVpc { vpc } => self.delete_vpc(&vpc),
-            Action::CreateSubnet { vpc, cidr, zone, tags } => {
-                self.create_subnet(vpc, cidr, zone, tags)
+            create @ Action::CreateSubnet { .. } => self.create_subnet(create),
+            Action::AssignIpv6 { subnet } => {
+                let found = self.subnets.get(&subnet).ok_or("InvalidSubnetID.NotFound")?;
+                found.ipv6.ok_or("InvalidParameterValue")?;
+                self.subnets.edit(&subnet, self.now, |found| found.assigns_ipv6 = true);
+                DONE
             }
             Action::SetMapPublicIp { subnet, enabled } => {
                 self.subnets.get(&subnet).ok_or("InvalidSubnetID.NotFound")?;
@@ -63,6 +72,22 @@ impl Cloud {
             Action::DeleteTags { resources, keys } => self.delete_tags(&resources, &keys),
             Action::DeleteNetworkInterface { interface } => {
                 self.interfaces.remove(&interface, self.now);
+                DONE
+            }
+            Action::CreateEgressOnlyGateway { vpc, tags, .. } => {
+                self.vpcs.get(&vpc).ok_or("InvalidVpcID.NotFound")?;
+                let is_here = |found: &InternetGateway| found.attached_to.as_ref() == Some(&vpc);
+                if self.egress_only.all().iter().any(is_here) {
+                    return Err("Resource.AlreadyAssociated");
+                }
+                let id = self.id("eigw");
+                let gateway = InternetGateway { id: id.clone(), attached_to: Some(vpc), tags };
+                self.egress_only.put(&id, self.now, gateway);
+                made(&id)
+            }
+            Action::DeleteEgressOnlyGateway { gateway } => {
+                self.egress_only.get(&gateway).ok_or("InvalidGatewayID.NotFound")?;
+                self.egress_only.remove(&gateway, self.now);
                 DONE
             }
             gateway @ (Action::CreateInternetGateway { .. }
@@ -145,6 +170,7 @@ impl Cloud {
         self.vpcs.get(vpc).ok_or("InvalidVpcID.NotFound")?;
         let is_used = self.subnets.all().iter().any(|found| found.vpc == vpc)
             || self.gateways.all().iter().any(|found| found.attached_to.as_deref() == Some(vpc))
+            || self.egress_only.all().iter().any(|it| it.attached_to.as_deref() == Some(vpc))
             || self.tables.all().iter().any(|found| found.vpc == vpc && !found.is_main())
             || self.groups.all().iter().any(|found| found.vpc == vpc && found.name != "default")
             || self.nats.all().iter().any(|found| found.vpc == vpc && !found.is_gone());
@@ -155,21 +181,29 @@ impl Cloud {
         DONE
     }
 
-    fn create_subnet(
-        &mut self,
-        vpc: String,
-        cidr: cidr::IpNet,
-        zone: String,
-        tags: Tags,
-    ) -> Called {
-        self.vpcs.get(&vpc).ok_or("InvalidVpcID.NotFound")?;
-        let overlaps = |found: &Subnet| found.cidr.contains(&cidr) || cidr.contains(&found.cidr);
+    fn create_subnet(&mut self, create: Action) -> Called {
+        let Action::CreateSubnet { vpc, cidr, ipv6, zone, tags } = create else {
+            panic!("{create:?} creates no subnet")
+        };
+        let range = self.vpcs.get(&vpc).ok_or("InvalidVpcID.NotFound")?.ipv6;
+        let is_inside =
+            |ipv6| matches!(range, Some(Ipv6Range::Associated(range)) if range.contains(&ipv6));
+        if ipv6.is_some_and(|ipv6| !is_inside(ipv6)) {
+            return Err("InvalidSubnet.Range");
+        }
+        let overlaps = |found: &Subnet| {
+            found.cidr.contains(&cidr)
+                || cidr.contains(&found.cidr)
+                || (ipv6.is_some() && found.ipv6 == ipv6)
+        };
         if self.subnets.all().iter().any(|found| found.vpc == vpc && overlaps(found)) {
             return Err("InvalidSubnet.Conflict");
         }
         let id = self.id("subnet");
-        let (map_public_ip, available) = (false, true);
-        let subnet = Subnet { id: id.clone(), vpc, cidr, zone, map_public_ip, available, tags };
+        let (map_public_ip, assigns_ipv6, available) = (false, false, true);
+        let own = id.clone();
+        let subnet =
+            Subnet { id: own, vpc, cidr, ipv6, zone, map_public_ip, assigns_ipv6, available, tags };
         self.subnets.put(&id, self.now, subnet);
         made(&id)
     }

@@ -36,6 +36,11 @@ impl Cloud {
                 });
                 Reply::InternetGateways(all)
             }
+            Query::EgressOnlyGateways => {
+                let mut all = self.egress_only.at(then);
+                all.retain(|found| self.is_tagged(&found.tags));
+                Reply::EgressOnlyGateways(all)
+            }
             Query::Addresses => {
                 let mut all = self.addresses.at(then);
                 all.retain(|found| self.is_tagged(&found.tags));

@@ -1,6 +1,6 @@
 //! Route tables.
 
-use aws_network::{Action, Association, DEFAULT_ROUTE, Route, RouteTable, Tags, Target};
+use aws_network::{Action, Association, Ipv6Range, Route, RouteTable, Tags, Target};
 
 use super::ec2::{DONE, made};
 use super::{Called, Cloud};
@@ -9,13 +9,17 @@ impl Cloud {
     pub(super) fn call_routes_and_groups(&mut self, action: Action) -> Called {
         match action {
             Action::CreateRouteTable { vpc, tags, .. } => self.create_table(vpc, tags),
-            Action::CreateRoute { table, target } => self.set_route(&table, target, false),
-            Action::ReplaceRoute { table, target } => self.set_route(&table, target, true),
-            Action::DeleteRoute { table } => {
+            Action::CreateRoute { table, destination, target } => {
+                self.set_route(&table, destination, target, false)
+            }
+            Action::ReplaceRoute { table, destination, target } => {
+                self.set_route(&table, destination, target, true)
+            }
+            Action::DeleteRoute { table, destination } => {
                 let found = self.tables.get(&table).ok_or("InvalidRouteTableID.NotFound")?;
-                found.default_route().ok_or("InvalidRoute.NotFound")?;
+                found.route_to(destination).ok_or("InvalidRoute.NotFound")?;
                 self.tables.edit(&table, self.now, |found| {
-                    found.routes.retain(|route| route.destination != DEFAULT_ROUTE);
+                    found.routes.retain(|route| route.destination != destination);
                 });
                 DONE
             }
@@ -40,18 +44,31 @@ impl Cloud {
     }
 
     fn create_table(&mut self, vpc: String, tags: Tags) -> Called {
-        let cidr = self.vpcs.get(&vpc).ok_or("InvalidVpcID.NotFound")?.cidr.to_string();
+        let found = self.vpcs.get(&vpc).ok_or("InvalidVpcID.NotFound")?;
+        let ipv6 = found.ipv6.and_then(|range| match range {
+            Ipv6Range::Associated(cidr) => Some(cidr),
+            Ipv6Range::Associating => None,
+        });
+        let local = |cidr: cidr::IpNet| {
+            let target = Target::Other("local".to_owned());
+            Route { destination: cidr.to_string(), target, blackhole: false }
+        };
+        let routes = std::iter::once(found.cidr).chain(ipv6).map(local).collect();
         let id = self.id("rtb");
-        let target = Target::Other("local".to_owned());
-        let routes = vec![Route { destination: cidr, target, blackhole: false }];
         let table = RouteTable { id: id.clone(), vpc, associations: Vec::new(), routes, tags };
         self.tables.put(&id, self.now, table);
         made(&id)
     }
 
-    fn set_route(&mut self, table: &str, target: Target, replace: bool) -> Called {
+    fn set_route(
+        &mut self,
+        table: &str,
+        destination: &str,
+        target: Target,
+        replace: bool,
+    ) -> Called {
         let found = self.tables.get(table).ok_or("InvalidRouteTableID.NotFound")?.clone();
-        match found.default_route() {
+        match found.route_to(destination) {
             Some(_) if !replace => return Err("RouteAlreadyExists"),
             None if replace => return Err("InvalidParameterValue"),
             _ => {}
@@ -71,12 +88,18 @@ impl Cloud {
                     return Err("InvalidGatewayID.NotFound");
                 }
             }
-            _ => {}
+            Target::EgressOnlyGateway(id) => {
+                let gateway = self.egress_only.get(id).ok_or("InvalidGatewayID.NotFound")?;
+                if gateway.attached_to.as_ref() != Some(&found.vpc) {
+                    return Err("InvalidGatewayID.NotFound");
+                }
+            }
+            Target::NatGateway(_) | Target::Other(_) => {}
         }
         self.tables.edit(table, self.now, |found| {
-            found.routes.retain(|route| route.destination != DEFAULT_ROUTE);
+            found.routes.retain(|route| route.destination != destination);
             found.routes.push(Route {
-                destination: DEFAULT_ROUTE.to_owned(),
+                destination: destination.to_owned(),
                 target,
                 blackhole: false,
             });

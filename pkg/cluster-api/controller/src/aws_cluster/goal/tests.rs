@@ -152,12 +152,12 @@ fn whether_a_name_has_to_resolve_is_said_by_the_spec_and_else_by_the_flag() {
 
 #[test]
 fn what_is_not_built_is_refused_before_the_first_write_and_only_reported_later() {
-    let spec = json!({"region": "us-east-2", "network": {"vpc": {"ipv6": {}}}});
+    let spec = json!({"region": "us-east-2", "network": {"vpc": {"ipamPool": {"id": "p"}}}});
     let mut object = object(&json!({}), &spec);
     let errors = wanted(&object, &cluster(&json!({}), &Value::Null)).unwrap_err();
     let texts: Vec<_> = errors.iter().map(ToString::to_string).collect();
-    assert_eq!(texts, ["cannot use spec.network.vpc.ipv6: not supported yet"]);
+    assert_eq!(texts, ["cannot use spec.network.vpc.ipamPool: not supported yet"]);
     object.status.pending_creates.insert("vpc".to_owned(), "2026-01-01T00:00:00Z".to_owned());
     let read = wanted(&object, &cluster(&json!({}), &Value::Null)).unwrap();
-    assert_eq!(read.unsupported, ["spec.network.vpc.ipv6"]);
+    assert_eq!(read.unsupported, ["spec.network.vpc.ipamPool"]);
 }

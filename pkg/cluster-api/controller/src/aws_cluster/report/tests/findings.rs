@@ -55,8 +55,10 @@ fn subnet(id: &str, cidr: &str, zone: &str) -> Subnet {
         id: id.to_owned(),
         vpc: "vpc-1".to_owned(),
         cidr: cidr.parse().unwrap(),
+        ipv6: None,
         zone: zone.to_owned(),
         map_public_ip: false,
+        assigns_ipv6: false,
         available: true,
         tags: identity().base_tags("private"),
     }
@@ -67,6 +69,7 @@ fn everything() -> Observed {
     let vpc = |id: &str, tags: Tags| Vpc {
         id: id.to_owned(),
         cidr: "10.0.0.0/16".parse().unwrap(),
+        ipv6: None,
         dns_support: None,
         dns_hostnames: None,
         tags,
@@ -165,6 +168,7 @@ fn a_secondary_load_balancer_is_published_and_is_not_the_endpoint() {
         name: "second".to_owned(),
         vpc: "vpc-1".to_owned(),
         scheme: Scheme::Internal,
+        is_dualstack: false,
         dns_name: "second.example.org".to_owned(),
         state: BalancerState::Active,
         subnets: vec!["subnet-b".to_owned()],

@@ -1,0 +1,159 @@
+//! The gateways of a VPC of ours: the internet gateway, and the egress-only one, through which
+//! private subnets reach the internet by IPv6.
+
+use crate::action::Action;
+use crate::identity::Ownership;
+use crate::memory::{LogicalId, client_token};
+use crate::plan::{Part, Plan, Reason, Situation};
+use crate::query::{Query, Scope};
+use crate::resources::InternetGateway;
+use crate::vpc::Home;
+
+/// The gateways that exist, as routes and load balancers need them.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Gateways<'a> {
+    /// Id of the internet gateway.
+    pub(crate) internet: Option<&'a str>,
+    /// Id of the egress-only internet gateway.
+    pub(crate) egress_only: Option<&'a str>,
+}
+
+/// Plans the gateways.
+pub(crate) fn plan<'a>(
+    situation: &Situation<'a>,
+    home: &Home<'a>,
+    plan: &mut Plan,
+) -> Gateways<'a> {
+    if !home.is_managed {
+        return Gateways::default();
+    }
+    let internet = plan_internet(situation, home, plan);
+    let egress_only = home.ipv6.and_then(|_| plan_egress_only(situation, home, plan));
+    Gateways { internet, egress_only }
+}
+
+/// Plans the internet gateway: found by its tags wherever it is, so that one that was never
+/// attached is not lost. Answers the id of the one that is attached to the VPC, ours or not.
+fn plan_internet<'a>(
+    situation: &Situation<'a>,
+    home: &Home<'a>,
+    plan: &mut Plan,
+) -> Option<&'a str> {
+    let observed = situation.observed;
+    let Some(tagged) = observed.internet_gateways.get() else {
+        plan.read(Query::InternetGateways(Scope::Tagged));
+        return None;
+    };
+    let is_here = |gateway: &&InternetGateway| gateway.attached_to.as_deref() == Some(home.id);
+    let is_ours = |gateway: &&InternetGateway| {
+        situation.is_ours(&gateway.tags, &gateway.id, &LogicalId::InternetGateway)
+    };
+    let both = tagged.iter().chain(observed.attached_gateways.all());
+    if let Some(attached) = both.filter(is_ours).find(is_here) {
+        let surplus = tagged
+            .iter()
+            .filter(is_ours)
+            .filter(|gateway| gateway.id != attached.id && gateway.attached_to.is_none());
+        return Some(keep_gateway(situation, attached, surplus, plan));
+    }
+    // Somebody else's gateway has no tag of ours.
+    let Some(attached) = observed.attached_gateways.get() else {
+        plan.read(Query::InternetGateways(home.scope()));
+        return None;
+    };
+    let free = tagged.iter().filter(is_ours).filter(|gateway| gateway.attached_to.is_none());
+    if let Some(foreign) = attached.iter().filter(|gateway| !is_ours(gateway)).find(is_here) {
+        discard_gateways(free, plan);
+        return Some(&foreign.id);
+    }
+    match free.min_by_key(|gateway| &gateway.id) {
+        Some(gateway) => {
+            let (gateway, vpc) = (gateway.id.clone(), home.id.to_owned());
+            plan.act(Part::InternetGateway, Action::AttachInternetGateway { gateway, vpc });
+        }
+        None => make_gateway(situation, home, tagged, plan),
+    }
+    None
+}
+
+fn make_gateway(
+    situation: &Situation<'_>,
+    home: &Home<'_>,
+    tagged: &[InternetGateway],
+    plan: &mut Plan,
+) {
+    let elsewhere = tagged.iter().find(|gateway| situation.identity().owns(&gateway.tags));
+    if let Some(gateway) = elsewhere {
+        let vpc = gateway.attached_to.clone().unwrap_or_default();
+        let message = format!(
+            "{} belongs to this cluster but is attached to {vpc}, not to {}: detach it",
+            gateway.id, home.id
+        );
+        plan.problem(Part::InternetGateway, Reason::OwnershipConflict, message);
+        return;
+    }
+    let create = Action::CreateInternetGateway { tags: situation.desired.internet_gateway_tags() };
+    situation.create(Part::InternetGateway, create, &situation.observed.internet_gateways, plan);
+}
+
+fn keep_gateway<'a>(
+    situation: &Situation<'a>,
+    attached: &'a InternetGateway,
+    surplus: impl Iterator<Item = &'a InternetGateway>,
+    plan: &mut Plan,
+) -> &'a str {
+    let desired = situation.desired;
+    let wanted = desired.internet_gateway_tags();
+    plan.tags.compare(&attached.id, &attached.tags, &wanted, &desired.retired_tags);
+    discard_gateways(surplus, plan);
+    &attached.id
+}
+
+/// AWS refuses to delete a gateway that is attached.
+fn discard_gateways<'a>(surplus: impl Iterator<Item = &'a InternetGateway>, plan: &mut Plan) {
+    for gateway in surplus {
+        let gateway = gateway.id.clone();
+        plan.act(Part::InternetGateway, Action::DeleteInternetGateway { gateway });
+    }
+}
+
+/// Plans the egress-only gateway. AWS attaches it when it is made, and to one VPC for good.
+fn plan_egress_only<'a>(
+    situation: &Situation<'a>,
+    home: &Home<'_>,
+    plan: &mut Plan,
+) -> Option<&'a str> {
+    let (desired, seen) = (situation.desired, &situation.observed.egress_only_gateways);
+    let Some(tagged) = seen.get() else {
+        plan.read(Query::EgressOnlyGateways);
+        return None;
+    };
+    let logical = LogicalId::EgressOnlyGateway;
+    let here = || tagged.iter().filter(|found| found.attached_to.as_deref() == Some(home.id));
+    let ownership = |found: &InternetGateway| situation.ownership(&found.tags, &found.id, &logical);
+    let ours = here().filter(|found| ownership(found) == Ownership::Ours);
+    if let Some(found) = ours.min_by_key(|found| &found.id) {
+        let wanted = desired.egress_only_gateway_tags();
+        plan.tags.compare(&found.id, &found.tags, &wanted, &desired.retired_tags);
+        return Some(&found.id);
+    }
+    if let Some(found) = here().find(|found| ownership(found) == Ownership::Upstreams) {
+        let message = format!(
+            "{} has the tag of this cluster but no owner-id, and AWS allows no second egress-only \
+             internet gateway in {}: set the annotation aws.cluster.x-k8s.io/adopt=true to adopt \
+             it, or delete it",
+            found.id, home.id
+        );
+        plan.problem(Part::EgressOnlyGateway, Reason::OwnershipConflict, message);
+        return None;
+    }
+    let attempt = situation.memory.attempt(&logical, None, situation.now);
+    let create = Action::CreateEgressOnlyGateway {
+        vpc: home.id.to_owned(),
+        attempt,
+        token: client_token(&situation.identity().owner_id, &logical, attempt),
+        tags: desired.egress_only_gateway_tags(),
+    };
+    situation.create(Part::EgressOnlyGateway, create, seen, plan);
+    None
+}
