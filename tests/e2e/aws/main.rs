@@ -21,5 +21,6 @@ mod policies;
 mod polls;
 mod refusals;
 mod rights;
+mod strict;
 mod totals;
 mod world;
