@@ -9,9 +9,11 @@
 //! | `upstream.rs` | asks moto |
 //! | `permissions.rs` | refuses what the policy does not allow |
 //! | `strict.rs` | refuses what AWS refuses |
-//! | `idempotence.rs` | client tokens, which moto does not know |
+//! | `elements.rs` | answers of moto, as `strict.rs` reads them |
+//! | `idempotence.rs` | repeated creates, with and without client tokens |
 //! | `answer.rs` | error answers |
-//! | `nat_states.rs` | NAT gateways that take their time, or fail |
+//! | `states.rs` | NAT gateways, associations and load balancers that take their time, or fail |
+//! | `late.rs` | what was just made, and is not shown yet |
 //! | `neighbours.rs` | resources of others in unusual shapes |
 
 use std::net::Ipv4Addr;
@@ -34,16 +36,19 @@ use crate::moto::Moto;
 
 mod answer;
 mod call;
+mod elements;
 mod fate;
 mod idempotence;
-mod nat_states;
+mod late;
 mod neighbours;
 mod permissions;
+mod states;
 mod strict;
 mod upstream;
 
 pub use call::Call;
 pub use fate::Fate;
+pub use states::Pace;
 pub use upstream::Upstream;
 
 /// What decides about a call, given its number among all calls since the last [`AwsProxy::forget`],
@@ -65,7 +70,8 @@ struct State {
     /// The one who calls is dead: nothing it sends arrives, nothing it gets is read.
     is_dead: watch::Sender<bool>,
     under_way: watch::Sender<usize>,
-    nats: Mutex<nat_states::NatStates>,
+    states: Mutex<states::States>,
+    late: Mutex<late::Late>,
     neighbours: Mutex<neighbours::Neighbours>,
     permissions: Mutex<permissions::Permissions>,
 }
@@ -101,7 +107,8 @@ impl AwsProxy {
             tokens: idempotence::Tokens::default(),
             is_dead: watch::Sender::new(false),
             under_way: watch::Sender::new(0),
-            nats: Mutex::default(),
+            states: Mutex::new(states::States::new(Pace::PROMPT)),
+            late: Mutex::new(late::Late::never()),
             neighbours: Mutex::default(),
             permissions: Mutex::new(permissions::Permissions::shipped()),
         });
@@ -125,6 +132,11 @@ impl AwsProxy {
     /// The server behind it, asked without counting.
     pub fn upstream(&self) -> &Upstream {
         &self.state.upstream
+    }
+
+    /// The proxy itself, called as the product calls it.
+    pub fn itself(&self) -> Upstream {
+        Upstream::new(self.port)
     }
 
     /// The calls since the last [`forget`](Self::forget), in the order of their arrival.
@@ -164,19 +176,29 @@ impl AwsProxy {
         self.state.is_dead.send_replace(false);
     }
 
+    /// Has AWS take its time, also after a [`reset`](Self::reset).
+    pub fn set_pace(&self, pace: Pace) {
+        *self.state.states.lock().pace() = pace;
+    }
+
+    /// What is made from now on is not shown for so long, as this clock counts, also after a [`reset`](Self::reset).
+    pub fn shows_late(&self, by: Duration, clock: impl Fn() -> Duration + Send + 'static) {
+        *self.state.late.lock() = late::Late::by(by, Box::new(clock));
+    }
+
     /// NAT gateways are shown as pending in so many answers after they were made.
     pub fn nats_pending_for(&self, polls: u32) {
-        self.state.nats.lock().pending_for(polls);
+        self.state.states.lock().pace().pending = polls;
     }
 
     /// NAT gateways are shown as pending for so long after they were first shown.
     pub fn nats_pending_until(&self, time: Duration) {
-        self.state.nats.lock().pending_until(time);
+        self.state.states.lock().pending_until(time);
     }
 
     /// Shows the next `number` NAT gateways as failed until they are deleted.
     pub fn nats_fail(&self, number: u32) {
-        self.state.nats.lock().fail(number);
+        self.state.states.lock().fail(number);
     }
 
     /// Shows resources of others, in shapes that moto cannot make, in every VPC that is asked about.
@@ -198,7 +220,9 @@ impl AwsProxy {
     pub async fn reset(&self) {
         self.state.upstream.reset().await;
         self.state.tokens.forget();
-        *self.state.nats.lock() = nat_states::NatStates::default();
+        let pace = *self.state.states.lock().pace();
+        *self.state.states.lock() = states::States::new(pace);
+        self.state.late.lock().forget();
         *self.state.neighbours.lock() = neighbours::Neighbours::default();
         self.forget();
     }
@@ -274,23 +298,51 @@ async fn answer_to(
         return answer::refusal(call, code, 403);
     }
     let _turn = state.tokens.turn(call).await;
-    if let Some(known) = state.tokens.answer(call) {
+    if let Some(known) = state.tokens.answer(call)
+        && (idempotence::has_token(call) || strict::is_still_there(state, call).await)
+    {
         return known;
     }
-    if let Some(code) = strict::refuses(&state.upstream, call).await {
-        return answer::refusal(call, code, 400);
+    let unknown = state.late.lock().refuses(call);
+    if let Some(code) = unknown {
+        return answer::refusal_by(call, code, 400, "EC2 API, Eventual consistency");
+    }
+    if let Some((code, page)) = strict::refuses(state, call).await {
+        return answer::refusal_by(call, code, 400, page);
     }
     let has_neighbours = state.neighbours.lock().are_there();
     if has_neighbours && let Some(text) = neighbours::answer(&state.upstream, call).await {
         return Response::new(Full::new(Bytes::from(text)));
     }
+    let held = strict::holds_later(state, call).await;
     let (status, text) = state.upstream.forward(head, body).await;
-    let text = state.nats.lock().shown_as(call, text);
-    let text = state.neighbours.lock().shown_in(call, text);
-    if status.is_success() {
-        state.tokens.note(call, &text);
-        strict::carry_on(&state.upstream, call).await;
+    if !status.is_success() {
+        return answer_of(status, text);
     }
+    let text = state.states.lock().shown_as(call, text);
+    follow(state, call, &text, held).await;
+    let text = match state.late.lock().shown_as(call, text) {
+        Ok(text) => text,
+        Err(code) => return answer::refusal_by(call, code, 400, "EC2 API, Eventual consistency"),
+    };
+    answer_of(status, state.neighbours.lock().shown_in(call, text))
+}
+
+/// What follows from a call that was carried out.
+async fn follow(state: &State, call: &Call, text: &str, held: Vec<String>) {
+    state.tokens.note(call, text);
+    state.late.lock().note(call, text);
+    state.states.lock().hold(held.into_iter());
+    if call.action == "DeleteSubnet" {
+        strict::end_associations(&state.upstream, call).await;
+    }
+    let gone = state.states.lock().note(call, text);
+    for nat in gone {
+        strict::free_addresses(&state.upstream, call, &nat).await;
+    }
+}
+
+fn answer_of(status: http::StatusCode, text: String) -> Response<Full<Bytes>> {
     let mut answer = Response::new(Full::new(Bytes::from(text)));
     *answer.status_mut() = status;
     answer

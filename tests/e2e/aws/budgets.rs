@@ -4,12 +4,15 @@ use aws::run_pass;
 use aws_fixtures::{absent, counted, counts, present, with_nats};
 use aws_network::{NatMode, Reconciliation, Rest};
 
+use tests::aws_proxy::Pace;
+
 use crate::inventory::inventory;
 use crate::totals::totals;
 use crate::world::World;
 
 async fn create_reconcile_and_delete_need_few_calls(mode: NatMode, nats: usize) {
     let Some(world) = World::new().await else { return };
+    world.proxy.set_pace(Pace::PROMPT);
     let spec = with_nats(mode);
     let before = totals(&world).await;
 

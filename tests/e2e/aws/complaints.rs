@@ -16,7 +16,7 @@ use crate::totals::totals;
 use crate::world::{REGION, World};
 
 /// The text of the first element of a name in an answer.
-fn text(answer: &str, name: &str) -> String {
+pub(crate) fn text(answer: &str, name: &str) -> String {
     let document = Document::parse(answer).unwrap();
     let mut named = document.descendants().filter(|node| node.tag_name().name() == name);
     let found = named.next().and_then(|node| node.text());
@@ -182,6 +182,9 @@ async fn in_a_vpc_of_others_groups_and_the_load_balancer_are_all_that_comes_and_
         subnets.push(SubnetSpec { id: Some(id), ..SubnetSpec::default() });
     }
     another_client(&world, &[("Action", "AllocateAddress"), ("Domain", "vpc")]).await;
+    let answer = another_client(&world, &[("Action", "CreateInternetGateway")]).await;
+    let gateway = ("InternetGatewayId", &*text(&answer, "internetGatewayId"));
+    another_client(&world, &[("Action", "AttachInternetGateway"), gateway, ("VpcId", &vpc)]).await;
     let before = totals(&world).await;
 
     let spec = Spec { vpc_id: Some(vpc), vpc_cidr: None, subnets, ..with_nats(NatMode::PerZone) };

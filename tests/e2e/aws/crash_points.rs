@@ -23,9 +23,15 @@ fn kinds(calls: &[Call]) -> Vec<Point> {
     names.into_iter().map(Point::First).collect()
 }
 
-/// The faults in turn.
-fn in_turn(points: Vec<Point>) -> impl Iterator<Item = (Point, Fault)> {
-    points.into_iter().zip(Fault::TRANSIENT.into_iter().cycle())
+/// The faults in turn: all of them with what is made visible at once, then all of them with late visibility.
+fn in_turn(points: Vec<Point>) -> impl Iterator<Item = (Point, Fault, bool)> {
+    let turns =
+        [false, true].into_iter().flat_map(|late| Fault::TRANSIENT.map(|fault| (fault, late)));
+    let turns: Vec<_> = turns.collect();
+    points
+        .into_iter()
+        .zip(turns.into_iter().cycle())
+        .map(|(point, (fault, late))| (point, fault, late))
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -34,7 +40,8 @@ async fn a_fault_at_any_kind_of_create_changes_nothing_of_the_end() {
     let reference = Reference::new(&world, NatMode::PerZone).await;
     let (points, mut table) = (kinds(&reference.create), Table::default());
     assert!(points.len() >= 17, "{points:?}");
-    for (point, fault) in in_turn(points) {
+    for (point, fault, is_late) in in_turn(points) {
+        world.shows_late(is_late);
         table.note(create(&world, &reference, point, fault).await.unwrap(), fault);
     }
     println!("create\n{table}");
@@ -46,7 +53,8 @@ async fn a_fault_at_any_kind_of_delete_leaves_nothing() {
     let reference = Reference::new(&world, NatMode::PerZone).await;
     let (points, mut table) = (kinds(&reference.delete), Table::default());
     assert!(points.len() >= 11, "{points:?}");
-    for (point, fault) in in_turn(points) {
+    for (point, fault, is_late) in in_turn(points) {
+        world.shows_late(is_late);
         world.reset().await;
         world.run(&present(&reference.spec)).await;
         table.note(delete(&world, &reference, point, fault).await.unwrap(), fault);
@@ -59,6 +67,7 @@ async fn a_cluster_that_is_deleted_while_the_process_is_down_leaves_nothing() {
     let Some(world) = World::new().await else { return };
     let reference = Reference::new(&world, NatMode::PerZone).await;
     for (number, point) in kinds(&reference.create).into_iter().step_by(3).enumerate() {
+        world.shows_late(number % 3 > 0);
         assert!(deleted_meanwhile(&world, &reference, point, number % 2 == 0).await.is_some());
     }
 }
@@ -91,6 +100,7 @@ async fn a_crash_before_any_patch_of_the_status_changes_nothing_of_the_end() {
     let Some(world) = World::new().await else { return };
     let reference = Reference::new(&world, NatMode::PerZone).await;
     let (mut created, mut deleted) = (Table::default(), Table::default());
+    world.shows_late(true);
     every_patch(&world, &reference, &mut created, &mut deleted).await;
     let (of_create, of_delete) = (created.count(PATCH), deleted.count(PATCH));
     println!(
@@ -107,6 +117,7 @@ async fn every_call(mode: NatMode) {
     let calls = reference.create.len().max(reference.delete.len());
     for number in 0..calls {
         let point = || Point::Number(number);
+        world.shows_late(number % 2 == 1);
         for fault in Fault::TRANSIENT {
             if let Some(call) = create(&world, &reference, point(), fault).await {
                 created.note(call, fault);

@@ -2,7 +2,7 @@
 
 use aws_fixtures::{absent, load_balancer, present, with_nats};
 use aws_network::{Goal, NatMode, Part, Problem, Reason, Rest, Spec, conditions, is_ready};
-use tests::aws_proxy::Fate;
+use tests::aws_proxy::{Fate, Pace};
 
 use crate::inventory::{differences, inventory};
 use crate::totals::{Totals, totals};
@@ -272,6 +272,7 @@ async fn a_token_that_was_used_for_something_else_is_replaced_by_another() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_problem_of_the_spec_is_reported_and_the_rest_is_created() {
     let Some(world) = World::new().await else { return };
+    world.proxy.set_pace(Pace::PROMPT);
     world.hit_all(&[("RunInstances", Fate::Refuse("InvalidKeyPair.NotFound"))]);
     let goal = present(&with_nats(NatMode::PerZone));
     let (reconciliation, rest) = world.attempt(&goal).await;

@@ -183,6 +183,8 @@ pub(crate) async fn create(
 /// Asserts that the cluster exists once and equals a cluster that was created without faults.
 pub(crate) async fn is_as_without_faults(world: &World, reference: &Reference, what: &str) {
     world.proxy.forget();
+    // So long, what was made last may not be visible.
+    world.advance(5);
     let wrong = differences(&inventory(world).await, &reference.inventory);
     assert_eq!(wrong, Vec::<String>::new(), "{what}");
     assert_eq!(totals(world).await, reference.after, "{what}: made twice");

@@ -153,7 +153,8 @@ async fn of_a_delete(world: &World, reference: &Reference, point: Point) {
 async fn the_next_leader_gets_over_a_call_of_the_former_one_that_arrives_late() {
     let Some(world) = World::new().await else { return };
     let reference = Reference::new(&world, NatMode::PerZone).await;
-    for action in OF_CREATE {
+    for (number, action) in OF_CREATE.into_iter().enumerate() {
+        world.shows_late(number % 2 == 0);
         of_a_create(&world, &reference, Point::First(action.to_owned())).await;
     }
     for action in OF_DELETE {

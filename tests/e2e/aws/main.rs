@@ -22,5 +22,6 @@ mod policies;
 mod polls;
 mod refusals;
 mod rights;
+mod strict;
 mod totals;
 mod world;

@@ -5,7 +5,7 @@ use aws_fixtures::{absent, load_balancer, present, with_nats};
 use aws_network::{
     ListenerSpec, LoadBalancerKind, LoadBalancerSpec, NatMode, Part, Reason, Rest, Scheme, Spec,
 };
-use tests::aws_proxy::Fate;
+use tests::aws_proxy::{Fate, Pace};
 
 use crate::inventory::inventory;
 use crate::totals::totals;
@@ -63,6 +63,7 @@ async fn nothing_but_their_routes_waits_for_slow_nat_gateways() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_refused_nat_gateway_is_reported_and_delays_no_other() {
     let Some(world) = World::new().await else { return };
+    world.proxy.set_pace(Pace::PROMPT);
     let goal = present(&with_nats(NatMode::PerZone));
     world.proxy.decide(|_, call| {
         let is_of_zone = call.parameters.values().any(|value| value == "us-east-2b");

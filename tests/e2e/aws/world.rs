@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use prometheus::Registry;
 use resilience::Fence;
 use tests::PATIENCE;
-use tests::aws_proxy::{AwsProxy, Call, Fate};
+use tests::aws_proxy::{AwsProxy, Call, Fate, Pace};
 use tests::moto::Lent;
 
 /// Region of the clusters.
@@ -21,6 +21,9 @@ pub(crate) const REGION: &str = "us-east-2";
 
 /// No test waits for its turn, but those about turns.
 const UNHURRIED: Rate = Rate { per_second: 1e6, burst: 1000 };
+
+/// How long AWS may not show what was just made.
+const LATE: Duration = Duration::from_secs(5);
 
 pub(crate) struct World {
     pub(crate) proxy: AwsProxy,
@@ -31,7 +34,7 @@ pub(crate) struct World {
     identity: Mutex<Identity>,
     /// The status of the object, by the owner's id.
     memories: Mutex<BTreeMap<String, Memory>>,
-    clock: AtomicU64,
+    clock: Arc<AtomicU64>,
     /// Number of patches of the status that succeed before the process dies in one.
     stores_left: AtomicUsize,
     _moto: Lent,
@@ -49,6 +52,7 @@ impl World {
         }
         let moto = Lent::take().await;
         let proxy = AwsProxy::start(&moto).await;
+        proxy.set_pace(Pace::SLOW);
         proxy.reset().await;
         let registry = Registry::new();
         let options = Options {
@@ -68,7 +72,7 @@ impl World {
             registry,
             identity: Mutex::new(identity()),
             memories: Mutex::default(),
-            clock: AtomicU64::new(1_800_000_000),
+            clock: Arc::new(AtomicU64::new(1_800_000_000)),
             stores_left: AtomicUsize::new(usize::MAX),
             _moto: moto,
         })
@@ -110,6 +114,13 @@ impl World {
 
     pub(crate) fn lose_status(&self) {
         self.memories.lock().remove(&self.identity.lock().owner_id);
+    }
+
+    /// Shows what is made only after five seconds of the world's clock, or at once.
+    pub(crate) fn shows_late(&self, is_late: bool) {
+        let clock = Arc::clone(&self.clock);
+        let now = move || Duration::from_secs(clock.load(Ordering::Relaxed));
+        self.proxy.shows_late(if is_late { LATE } else { Duration::ZERO }, now);
     }
 
     /// Lets time pass.

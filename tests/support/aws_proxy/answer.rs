@@ -8,7 +8,17 @@ use super::call::Call;
 
 /// An error in the form of the API that was called.
 pub(super) fn refusal(call: &Call, code: &str, status: u16) -> Response<Full<Bytes>> {
-    let error = format!("<Error><Code>{code}</Code><Message>The proxy says so</Message></Error>");
+    refusal_by(call, code, status, "The proxy says so")
+}
+
+/// Like [`refusal`], with this message.
+pub(super) fn refusal_by(
+    call: &Call,
+    code: &str,
+    status: u16,
+    message: &str,
+) -> Response<Full<Bytes>> {
+    let error = format!("<Error><Code>{code}</Code><Message>{message}</Message></Error>");
     let text = match (code, call.service.as_str()) {
         ("", _) => "<html><body>Service Unavailable</body></html>".to_owned(),
         (_, "ec2") => {

@@ -1,5 +1,6 @@
-//! Client tokens: AWS answers a repeated create with the resource of the first one, and refuses a
-//! token with other parameters. moto creates again.
+//! Repeated creates. AWS answers one with a known client token with the resource of the first one, and refuses a
+//! token with other parameters; one of ELB with the same name and settings succeeds as the first did. moto creates
+//! again, or refuses.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -12,6 +13,7 @@ use tokio::sync::{Mutex as Turn, OwnedMutexGuard};
 
 use super::answer;
 use super::call::Call;
+use super::strict::Api;
 
 /// Answers to creates, by their token.
 #[derive(Default)]
@@ -40,11 +42,18 @@ impl Tokens {
     pub(super) fn answer(&self, call: &Call) -> Option<Response<Full<Bytes>>> {
         let tokens = self.first.lock();
         let first = tokens.get(&key(call)?)?;
-        Some(if first.parameters == call.parameters {
-            Response::new(Full::new(Bytes::from(first.answer.clone())))
+        if first.parameters == call.parameters {
+            Some(Response::new(Full::new(Bytes::from(first.answer.clone()))))
+        } else if has_token(call) {
+            Some(answer::refusal_by(
+                call,
+                "IdempotentParameterMismatch",
+                400,
+                "EC2 API, Ensuring idempotency",
+            ))
         } else {
-            answer::refusal(call, "IdempotentParameterMismatch", 400)
-        })
+            None
+        }
     }
 
     /// Keeps the answer to a create that was carried out.
@@ -60,7 +69,15 @@ impl Tokens {
     }
 }
 
+/// Whether a create has a client token: a name is free again when its resource is gone.
+pub(super) fn has_token(call: &Call) -> bool {
+    call.parameters.contains_key("ClientToken")
+}
+
 fn key(call: &Call) -> Option<Key> {
-    let token = call.parameters.get("ClientToken")?;
+    let is_named = Api::of(call) == Api::ElbV2
+        && ["CreateLoadBalancer", "CreateTargetGroup"].contains(&call.action.as_str());
+    let name = call.parameters.get("Name").filter(|_| is_named);
+    let token = call.parameters.get("ClientToken").or(name)?;
     Some((call.action.clone(), token.clone()))
 }

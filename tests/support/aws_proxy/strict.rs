@@ -1,190 +1,267 @@
-//! What AWS refuses and moto does not: removing what is in use, and using what is taken. Also other
-//! behaviour of AWS that moto lacks.
+//! What AWS refuses and moto does not: [`REFUSALS`], and what follows from a call that was carried out.
 
-use roxmltree::{Document, Node};
-
+use super::State;
 use super::call::Call;
+use super::elements::Element;
 use super::upstream::Upstream;
 
-/// The code that AWS would refuse a call with.
-pub(super) async fn refuses(upstream: &Upstream, call: &Call) -> Option<&'static str> {
-    let look = Look { upstream, region: &call.region };
-    let parameter = |name| call.parameter(name);
-    let (is_refused, code) = match call.action.as_str() {
-        "DeleteSecurityGroup" => {
-            (look.uses_group(parameter("GroupId")).await, "DependencyViolation")
+mod predicates;
+#[cfg(test)]
+pub(super) mod tests;
+
+use predicates as is;
+
+/// An API. Those of load balancers share some names of calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Api {
+    Ec2,
+    Classic,
+    ElbV2,
+}
+
+impl Api {
+    pub(super) fn of(call: &Call) -> Self {
+        match call.service.as_str() {
+            "elasticloadbalancing" if call.is_classic() => Self::Classic,
+            "elasticloadbalancing" => Self::ElbV2,
+            _ => Self::Ec2,
         }
-        "DeleteSubnet" => (look.uses_subnet(parameter("SubnetId")).await, "DependencyViolation"),
-        "DetachInternetGateway" => {
-            (look.maps_addresses(parameter("VpcId")).await, "DependencyViolation")
+    }
+}
+
+/// A describe call of moto. A filter has the value of a parameter of the call that is judged.
+struct Read(Api, &'static str, Option<(&'static str, &'static str)>);
+
+/// A refusal: the calls, the code, the page of AWS's API reference that decides, what has to be read to know, and
+/// whether the call is refused with what was read.
+struct Refusal(
+    Api,
+    &'static [&'static str],
+    &'static str,
+    &'static str,
+    &'static [Read],
+    fn(&Call, &[Element]) -> bool,
+);
+
+const fn all(action: &'static str) -> Read {
+    Read(Api::Ec2, action, None)
+}
+
+const fn of(action: &'static str, filter: &'static str, parameter: &'static str) -> Read {
+    Read(Api::Ec2, action, Some((filter, parameter)))
+}
+
+const CLASSIC: Read = Read(Api::Classic, "DescribeLoadBalancers", None);
+const NETWORK: Read = Read(Api::ElbV2, "DescribeLoadBalancers", None);
+const TARGET_GROUPS: Read = Read(Api::ElbV2, "DescribeTargetGroups", None);
+const GATEWAYS: Read = all("DescribeInternetGateways");
+const NATS: Read = all("DescribeNatGateways");
+
+/// Calls of classic load balancers that name one.
+const OF_CLASSIC: &[&str] = &[
+    "AddTags",
+    "ApplySecurityGroupsToLoadBalancer",
+    "AttachLoadBalancerToSubnets",
+    "ConfigureHealthCheck",
+    "CreateLoadBalancerListeners",
+    "DeleteLoadBalancerListeners",
+    "DetachLoadBalancerFromSubnets",
+    "ModifyLoadBalancerAttributes",
+    "RemoveTags",
+];
+/// Calls that write tags of EC2.
+const OF_TAGS: &[&str] = &[
+    "AllocateAddress",
+    "CreateInternetGateway",
+    "CreateNatGateway",
+    "CreateRouteTable",
+    "CreateSecurityGroup",
+    "CreateSubnet",
+    "CreateTags",
+    "CreateVpc",
+    "RunInstances",
+];
+
+/// What moto carries out, or fails to carry out with an internal error, and AWS refuses.
+#[rustfmt::skip]
+static REFUSALS: &[Refusal] = &[
+    Refusal(Api::Ec2, &["AttachInternetGateway"], "Resource.AlreadyAssociated",
+        "EC2 API, AttachInternetGateway: one gateway for each VPC",
+        &[of("DescribeInternetGateways", "attachment.vpc-id", "VpcId")], is::found),
+    Refusal(Api::Ec2, &["AssociateRouteTable"], "Resource.AlreadyAssociated",
+        "EC2 API, AssociateRouteTable: a subnet has one route table",
+        &[of("DescribeRouteTables", "association.subnet-id", "SubnetId")], is::of_another_table),
+    Refusal(Api::Ec2, &["AuthorizeSecurityGroupIngress"], "InvalidPermission.Duplicate",
+        "EC2 API, AuthorizeSecurityGroupIngress: a description does not make another rule",
+        &[of("DescribeSecurityGroups", "group-id", "GroupId")], is::a_known_rule),
+    Refusal(Api::Ec2, &["CreateNatGateway"], "Gateway.NotAttached",
+        "EC2 API, CreateNatGateway: a public one needs an internet gateway",
+        &[GATEWAYS, of("DescribeSubnets", "subnet-id", "SubnetId")], is::without_gateway),
+    Refusal(Api::Ec2, &["CreateRoute", "ReplaceRoute"], "InvalidNatGatewayID.NotFound",
+        "EC2 API, CreateRoute: the NAT gateway has to be there and to serve",
+        &[NATS], is::to_unready_nat),
+    Refusal(Api::Ec2, &["CreateRoute", "ReplaceRoute"], "InvalidParameterValue",
+        "EC2 API, CreateRoute: the internet gateway has to be attached to the VPC of the table",
+        &[of("DescribeInternetGateways", "internet-gateway-id", "GatewayId"),
+          of("DescribeRouteTables", "route-table-id", "RouteTableId")], is::to_a_gateway_elsewhere),
+    Refusal(Api::Ec2, OF_TAGS, "InvalidParameterValue",
+        "EC2 API, CreateTags: a key has at most 128 characters and does not begin with aws:",
+        &[], is::a_wrong_key),
+    Refusal(Api::Ec2, &["ModifySubnetAttribute", "ModifyVpcAttribute"], "InvalidParameterCombination",
+        "EC2 API, ModifyVpcAttribute: one attribute in each call",
+        &[], is::of_two_attributes),
+    Refusal(Api::Ec2, &["RunInstances"], "InvalidAMIID.NotFound", "EC2 API, RunInstances: ImageId",
+        &[of("DescribeImages", "image-id", "ImageId")], is::of_no_image),
+    Refusal(Api::Ec2, &["DeleteNatGateway"], "NatGatewayNotFound", "EC2 API, DeleteNatGateway",
+        &[NATS], is::of_no_nat),
+    Refusal(Api::Ec2, &["DeleteRouteTable"], "DependencyViolation",
+        "EC2 API, DeleteRouteTable: disassociate all subnets first",
+        &[of("DescribeRouteTables", "route-table-id", "RouteTableId")], is::with_subnets),
+    Refusal(Api::Ec2, &["DeleteSecurityGroup"], "DependencyViolation",
+        "EC2 API, DeleteSecurityGroup: in use, or the source of a rule of another group",
+        &[of("DescribeInstances", "instance.group-id", "GroupId"), CLASSIC, NETWORK,
+          all("DescribeSecurityGroups")], is::of_a_used_group),
+    Refusal(Api::Ec2, &["DeleteSubnet"], "DependencyViolation",
+        "EC2 API, DeleteSubnet: terminate what runs in it first",
+        &[of("DescribeInstances", "subnet-id", "SubnetId"), NATS, CLASSIC, NETWORK],
+        |call, found| is::named(call, "SubnetId", found)),
+    Refusal(Api::Ec2, &["DeleteVpc"], "DependencyViolation",
+        "EC2 API, DeleteVpc: detach or delete all gateways and resources first",
+        &[GATEWAYS, all("DescribeEgressOnlyInternetGateways"), NATS,
+           of("DescribeSecurityGroups", "vpc-id", "VpcId")], is::of_a_used_vpc),
+    Refusal(Api::Ec2, &["DetachInternetGateway"], "DependencyViolation",
+        "EC2 API, DetachInternetGateway: the VPC must contain no public addresses",
+        &[of("DescribeInstances", "vpc-id", "VpcId"), NATS, CLASSIC, NETWORK],
+        |call, found| is::named(call, "VpcId", found)),
+    Refusal(Api::Ec2, &["ReleaseAddress"], "InvalidIPAddress.InUse",
+        "EC2 API, ReleaseAddress: disassociate it first",
+        &[NATS, of("DescribeAddresses", "allocation-id", "AllocationId")], is::of_a_used_address),
+
+    Refusal(Api::Classic, OF_CLASSIC, "LoadBalancerNotFound", "ELB API (2012-06-01), each action",
+        &[CLASSIC], is::of_no_balancer),
+    Refusal(Api::Classic, &["CreateLoadBalancer"], "ValidationError",
+        "ELB API (2012-06-01), CreateLoadBalancer: LoadBalancerName", &[], is::of_a_wrong_name),
+    Refusal(Api::Classic, &["CreateLoadBalancer"], "InvalidConfigurationRequest",
+        "ELB API (2012-06-01), CreateLoadBalancer: a subnet or a zone", &[], is::without_subnet),
+    Refusal(Api::Classic, &["CreateLoadBalancer"], "InvalidSubnet",
+        "ELB API (2012-06-01), CreateLoadBalancer: the VPC has no internet gateway",
+        &[GATEWAYS, of("DescribeSubnets", "subnet-id", "Subnets.member.1")], is::without_gateway),
+
+    Refusal(Api::ElbV2, &["CreateLoadBalancer"], "DuplicateLoadBalancerName",
+        "ELB API (2015-12-01), CreateLoadBalancer: a name is unique in its region",
+        &[NETWORK], is::of_a_taken_name),
+    Refusal(Api::ElbV2, &["CreateLoadBalancer"], "InvalidSubnet",
+        "ELB API (2015-12-01), CreateLoadBalancer: the VPC has no internet gateway",
+        &[GATEWAYS, of("DescribeSubnets", "subnet-id", "Subnets.member.1")], is::without_gateway),
+    Refusal(Api::ElbV2, &["CreateListener"], "TargetGroupAssociationLimit",
+        "ELB API (2015-12-01), CreateListener: a target group has one load balancer",
+        &[TARGET_GROUPS], is::to_a_group_of_another),
+    Refusal(Api::ElbV2, &["SetSecurityGroups"], "InvalidConfigurationRequest",
+        "ELB API (2015-12-01), SetSecurityGroups: not on one that was made without groups",
+        &[NETWORK], is::of_one_without_groups),
+];
+
+/// The code that AWS would refuse a call with, and the page that says so.
+pub(super) async fn refuses(state: &State, call: &Call) -> Option<(&'static str, &'static str)> {
+    if state.states.lock().holds(call) {
+        return Some((
+            "DependencyViolation",
+            "ELB: interfaces of a deleted load balancer go later",
+        ));
+    }
+    for Refusal(_, _, code, page, reads, is_due) in refusals_of(call) {
+        let mut found = Vec::new();
+        for read in *reads {
+            found.push(look(state, call, read).await);
         }
-        "DeleteVpc" => (look.is_inhabited(parameter("VpcId")).await, "DependencyViolation"),
-        "DeleteRouteTable" => {
-            (look.is_associated(parameter("RouteTableId")).await, "DependencyViolation")
+        if is_due(call, &found) {
+            return Some((code, page));
         }
-        "ReleaseAddress" => (look.uses_address(parameter("AllocationId")).await, "AuthFailure"),
-        "AttachInternetGateway" => {
-            (look.has_gateway(parameter("VpcId")).await, "Resource.AlreadyAssociated")
-        }
-        "AssociateRouteTable" => {
-            let (subnet, table) = (parameter("SubnetId"), parameter("RouteTableId"));
-            (look.has_another_table(subnet, table).await, "Resource.AlreadyAssociated")
-        }
-        "CreateLoadBalancer" if !call.is_classic() => {
-            (look.has_network_balancer(parameter("Name")).await, "DuplicateLoadBalancerName")
-        }
-        _ => return None,
+    }
+    None
+}
+
+fn refusals_of(call: &Call) -> impl Iterator<Item = &'static Refusal> {
+    let (api, action) = (Api::of(call), call.action.clone());
+    REFUSALS.iter().filter(move |it| it.0 == api && it.1.contains(&action.as_str()))
+}
+
+async fn look(state: &State, call: &Call, Read(api, action, filter): &Read) -> Element {
+    let mut parameters = vec![("Action", *action)];
+    if let Some((name, parameter)) = filter {
+        parameters
+            .extend([("Filter.1.Name", *name), ("Filter.1.Value.1", call.parameter(parameter))]);
+    }
+    let answer = ask(&state.upstream, call, *api, &parameters).await;
+    // A read of the proxy is none of the answers for which a state lasts.
+    Element::of(&if *action == NATS.1 {
+        state.states.lock().nats_as_shown(&answer)
+    } else {
+        answer
+    })
+}
+
+/// Asks for the account that a call belongs to.
+async fn ask(upstream: &Upstream, call: &Call, api: Api, parameters: &[(&str, &str)]) -> String {
+    let (upstream, region) = (upstream.with_key(&call.key), &call.region);
+    match api {
+        Api::Ec2 => upstream.ec2(region, parameters).await,
+        Api::Classic => upstream.elb(region, parameters).await,
+        Api::ElbV2 => upstream.elbv2(region, parameters).await,
+    }
+}
+
+/// Whether what a create names is still there: a create of ELB with the same settings succeeds as the first did.
+pub(super) async fn is_still_there(state: &State, call: &Call) -> bool {
+    let read = if call.action == "CreateTargetGroup" { TARGET_GROUPS } else { NETWORK };
+    look(state, call, &read).await.names(call.parameter("Name"))
+}
+
+/// What a load balancer that is about to be deleted holds for a while: its groups, its subnets and its VPC.
+pub(super) async fn holds_later(state: &State, call: &Call) -> Vec<String> {
+    if call.action != "DeleteLoadBalancer" {
+        return Vec::new();
+    }
+    let (read, key) = match Api::of(call) {
+        Api::Classic => (CLASSIC, "LoadBalancerName"),
+        _ => (NETWORK, "LoadBalancerArn"),
     };
-    is_refused.then_some(code)
+    let found = look(state, call, &read).await;
+    let Some(found) = found.whose(key, call.parameter(key)) else { return Vec::new() };
+    let ids = found.all().map(Element::text);
+    let ids = ids.filter(|id| ["subnet-", "sg-", "vpc-"].iter().any(|it| id.starts_with(it)));
+    owned(ids)
 }
 
-/// Does what follows from a call that was carried out: the addresses of a NAT gateway that is
-/// deleted become free.
-pub(super) async fn carry_on(upstream: &Upstream, call: &Call) {
-    if call.action != "DeleteNatGateway" {
-        return;
-    }
-    let look = Look { upstream, region: &call.region };
-    let nat = ("nat-gateway-id", call.parameter("NatGatewayId"));
-    let answer = look.describe("DescribeNatGateways", &[nat]).await;
-    for allocation in texts(&answer, "allocationId") {
-        let answer = look.describe("DescribeAddresses", &[("allocation-id", &allocation)]).await;
-        for association in texts(&answer, "associationId") {
-            let end = [("Action", "DisassociateAddress"), ("AssociationId", &association)];
-            upstream.ec2(&call.region, &end).await;
-        }
-    }
-}
-
-struct Look<'a> {
-    upstream: &'a Upstream,
-    region: &'a str,
-}
-
-/// Whether an element is in an answer, with that text when one is given.
-fn has(answer: &str, name: &str, text: Option<&str>) -> bool {
-    let document = Document::parse(answer).expect("moto answers XML");
-    let is_it = |node: Node<'_, '_>| {
-        node.tag_name().name() == name && text.is_none_or(|text| node.text() == Some(text))
+/// Does what follows from the end of a NAT gateway: its addresses become free.
+pub(super) async fn free_addresses(upstream: &Upstream, call: &Call, nat: &str) {
+    let ec2 = async |parameters: &[(&str, &str)]| ask(upstream, call, Api::Ec2, parameters).await;
+    let describe = |action, filter, id| {
+        [("Action", action), ("Filter.1.Name", filter), ("Filter.1.Value.1", id)]
     };
-    document.descendants().any(is_it)
-}
-
-/// The texts of all elements of a name.
-fn texts(answer: &str, name: &str) -> Vec<String> {
-    let document = Document::parse(answer).expect("moto answers XML");
-    let named = document.descendants().filter(|node| node.tag_name().name() == name);
-    named.filter_map(|node| node.text().map(str::to_owned)).collect()
-}
-
-fn child<'a>(node: Node<'a, '_>, name: &str) -> Option<&'a str> {
-    node.children().find(|child| child.tag_name().name() == name)?.text()
-}
-
-impl Look<'_> {
-    async fn describe(&self, action: &str, filters: &[(&str, &str)]) -> String {
-        let mut parameters = vec![("Action".to_owned(), action.to_owned())];
-        for (number, (name, value)) in filters.iter().enumerate() {
-            let number = number + 1;
-            parameters.push((format!("Filter.{number}.Name"), (*name).to_owned()));
-            for (place, value) in value.split(',').enumerate() {
-                parameters.push((format!("Filter.{number}.Value.{}", place + 1), value.to_owned()));
-            }
+    let nats = ec2(&describe("DescribeNatGateways", "nat-gateway-id", nat)).await;
+    // It has ended, and so are its addresses for `Element`.
+    let parts = nats.split("<allocationId>").skip(1);
+    let ids: Vec<_> = parts.filter_map(|part| part.split('<').next()).collect();
+    for id in ids {
+        let found = ec2(&describe("DescribeAddresses", "allocation-id", id)).await;
+        for association in owned(Element::of(&found).texts("associationId")) {
+            ec2(&[("Action", "DisassociateAddress"), ("AssociationId", &association)]).await;
         }
-        let parameters: Vec<_> =
-            parameters.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-        self.upstream.ec2(self.region, &parameters).await
     }
+}
 
-    async fn has_instances(&self, filter: &str, value: &str) -> bool {
-        let live = ("instance-state-name", "pending,running,stopping,stopped,shutting-down");
-        let answer = self.describe("DescribeInstances", &[(filter, value), live]).await;
-        has(&answer, "instanceId", None)
+/// Does what follows from the end of a subnet: its association with a route table ends.
+pub(super) async fn end_associations(upstream: &Upstream, call: &Call) {
+    let ec2 = async |parameters: &[(&str, &str)]| ask(upstream, call, Api::Ec2, parameters).await;
+    let tables = Element::of(&ec2(&[("Action", "DescribeRouteTables")]).await);
+    let subnet = call.parameter("SubnetId");
+    let of_subnet = tables.with("subnetId").filter(|it| it.text_of("subnetId") == subnet);
+    for id in owned(of_subnet.map(|it| it.text_of("routeTableAssociationId"))) {
+        ec2(&[("Action", "DisassociateRouteTable"), ("AssociationId", &id)]).await;
     }
+}
 
-    async fn has_nats(&self, filter: &str, value: &str) -> bool {
-        let live = ("state", "pending,available,failed,deleting");
-        let answer = self.describe("DescribeNatGateways", &[(filter, value), live]).await;
-        has(&answer, "natGatewayId", None)
-    }
-
-    /// Load balancers of both generations.
-    async fn balancers(&self) -> [String; 2] {
-        let describe = [("Action", "DescribeLoadBalancers")];
-        [
-            self.upstream.elb(self.region, &describe).await,
-            self.upstream.elbv2(self.region, &describe).await,
-        ]
-    }
-
-    async fn balancers_have(&self, element: &str, text: &str) -> bool {
-        self.balancers().await.iter().any(|answer| has(answer, element, Some(text)))
-    }
-
-    async fn uses_group(&self, group: &str) -> bool {
-        let groups = self.describe("DescribeSecurityGroups", &[]).await;
-        let document = Document::parse(&groups).expect("moto answers XML");
-        let names_it = document.descendants().any(|node| {
-            let is_source = node.tag_name().name() == "groupId"
-                && node.text() == Some(group)
-                && node.ancestors().any(|outer| outer.tag_name().name() == "groups");
-            // A rule of the group itself goes with it.
-            let owner = node.ancestors().filter_map(|outer| child(outer, "groupId")).last();
-            is_source && owner != Some(group)
-        });
-        names_it
-            || self.has_instances("instance.group-id", group).await
-            || self.balancers_have("member", group).await
-    }
-
-    async fn uses_subnet(&self, subnet: &str) -> bool {
-        self.has_instances("subnet-id", subnet).await
-            || self.has_nats("subnet-id", subnet).await
-            || self.balancers_have("member", subnet).await
-            || self.balancers_have("SubnetId", subnet).await
-    }
-
-    async fn maps_addresses(&self, vpc: &str) -> bool {
-        self.has_instances("vpc-id", vpc).await
-            || self.has_nats("vpc-id", vpc).await
-            || self.balancers_have("VPCId", vpc).await
-            || self.balancers_have("VpcId", vpc).await
-    }
-
-    async fn has_gateway(&self, vpc: &str) -> bool {
-        let filter = [("attachment.vpc-id", vpc)];
-        has(&self.describe("DescribeInternetGateways", &filter).await, "internetGatewayId", None)
-    }
-
-    async fn is_inhabited(&self, vpc: &str) -> bool {
-        let groups = self.describe("DescribeSecurityGroups", &[("vpc-id", vpc)]).await;
-        let document = Document::parse(&groups).expect("moto answers XML");
-        let mut names = document.descendants().filter(|node| node.tag_name().name() == "groupName");
-        let egress_only = self.describe("DescribeEgressOnlyInternetGateways", &[]).await;
-        names.any(|name| name.text() != Some("default"))
-            || self.has_gateway(vpc).await
-            || has(&egress_only, "vpcId", Some(vpc))
-    }
-
-    async fn is_associated(&self, table: &str) -> bool {
-        let answer = self.describe("DescribeRouteTables", &[("route-table-id", table)]).await;
-        has(&answer, "subnetId", None)
-    }
-
-    async fn has_another_table(&self, subnet: &str, table: &str) -> bool {
-        let answer =
-            self.describe("DescribeRouteTables", &[("association.subnet-id", subnet)]).await;
-        has(&answer, "routeTableId", None) && !has(&answer, "routeTableId", Some(table))
-    }
-
-    async fn uses_address(&self, allocation: &str) -> bool {
-        let live = ("state", "pending,available,failed,deleting");
-        let answer = self.describe("DescribeNatGateways", &[live]).await;
-        has(&answer, "allocationId", Some(allocation))
-    }
-
-    async fn has_network_balancer(&self, name: &str) -> bool {
-        let [_, answer] = self.balancers().await;
-        has(&answer, "LoadBalancerName", Some(name))
-    }
+fn owned<'a>(texts: impl Iterator<Item = &'a str>) -> Vec<String> {
+    texts.map(str::to_owned).collect()
 }

@@ -12,10 +12,12 @@ use hyper_util::rt::TokioExecutor;
 
 use crate::PATIENCE;
 
-/// The server behind the proxy.
+/// The server behind the proxy, or the proxy itself.
 pub struct Upstream {
     address: String,
     client: Client<HttpConnector, Full<Bytes>>,
+    /// The access key, which says what account is asked for.
+    key: String,
 }
 
 impl Upstream {
@@ -24,7 +26,14 @@ impl Upstream {
             // moto closes a connection when it likes.
             .pool_max_idle_per_host(0)
             .build_http();
-        Self { address: format!("127.0.0.1:{port}"), client }
+        Self { address: format!("127.0.0.1:{port}"), client, key: "AKIATEST".to_owned() }
+    }
+
+    /// The same server, asked for the account of another key.
+    #[must_use]
+    pub fn with_key(&self, key: &str) -> Self {
+        let (address, client) = (self.address.clone(), self.client.clone());
+        Self { address, client, key: key.to_owned() }
     }
 
     pub(super) async fn forward(&self, head: &Parts, body: Bytes) -> (StatusCode, String) {
@@ -80,8 +89,21 @@ impl Upstream {
         region: &str,
         parameters: &[(&str, &str)],
     ) -> String {
+        let (status, text) = self.try_ask(service, version, region, parameters).await;
+        assert!(status.is_success(), "moto answers {parameters:?} with {status}: {text}");
+        text
+    }
+
+    /// The answer of a call of this service, or the refusal.
+    pub async fn try_ask(
+        &self,
+        service: &str,
+        version: &str,
+        region: &str,
+        parameters: &[(&str, &str)],
+    ) -> (StatusCode, String) {
         let form = form(version, parameters);
-        let scope = format!("AKIATEST/20260101/{region}/{service}/aws4_request");
+        let scope = format!("{}/20260101/{region}/{service}/aws4_request", self.key);
         let request = Request::builder()
             .method(Method::POST)
             .uri(format!("http://{}/", self.address))
@@ -93,9 +115,7 @@ impl Upstream {
             )
             .body(Full::new(Bytes::from(form)))
             .expect("a request");
-        let (status, text) = self.send(request).await;
-        assert!(status.is_success(), "moto answers {parameters:?} with {status}: {text}");
-        text
+        self.send(request).await
     }
 
     pub(super) async fn reset(&self) {

@@ -5,6 +5,7 @@ use crate::action::Action;
 use crate::identity::ROLE_TAG;
 use crate::memory::{LATE, LogicalId};
 use crate::plan::{Part, Plan, RECHECK, Situation};
+use crate::query::Query;
 use crate::resources::{Address, NatGateway};
 use crate::tags::{NAT_ZONE_TAG, without_name_and_role};
 
@@ -54,7 +55,11 @@ pub(crate) fn for_zone<'a>(
     plan: &mut Plan,
 ) -> Option<&'a Address> {
     let address = free(situation, zone);
-    if address.is_none() && is_clear && !is_taken_unseen(situation, zone, plan) {
+    if address.is_none()
+        && is_clear
+        && !is_taken_unseen(situation, zone, plan)
+        && !is_given_back(situation, zone, plan)
+    {
         let tags = situation.desired.address_tags(zone);
         let create = Action::AllocateAddress { zone: zone.to_owned(), tags };
         situation.create(Part::NatGateways, create, &situation.observed.addresses, plan);
@@ -73,6 +78,21 @@ fn is_taken_unseen(situation: &Situation<'_>, zone: &str, plan: &mut Plan) -> bo
         plan.wait_to_see(Part::NatGateways, what, RECHECK);
     }
     taken.is_some()
+}
+
+/// The address of the zone was in use by a NAT gateway that has ended since: it is read again.
+/// Another one would change the address that others have in allow-lists.
+fn is_given_back(situation: &Situation<'_>, zone: &str, plan: &mut Plan) -> bool {
+    let observed = situation.observed;
+    let is_old = observed.addresses.read_at() < observed.nat_gateways.read_at();
+    let mut used = ours(situation).filter(|address| address.association.is_some());
+    let used = used.find(|address| is_old && zone_of(address) == Some(zone));
+    if let Some(address) = used {
+        let what = format!("{} of {zone} becomes free", address.id);
+        plan.read(Query::Addresses);
+        plan.wait(Part::NatGateways, what, RECHECK, Query::Addresses);
+    }
+    used.is_some()
 }
 
 /// Keeps the tags of addresses in use, and releases those that no NAT gateway has or is going to

@@ -9,7 +9,7 @@ use aws_network::{
     Reply, RouteTable, SecurityGroup, Subnet, TargetGroup, Vpc,
 };
 
-use crate::store::Store;
+use crate::store::{Late, Store, Then};
 
 mod balancers;
 mod ec2;
@@ -17,6 +17,17 @@ mod groups;
 mod reads;
 mod routes;
 mod tags;
+
+/// Seconds and reads for which what was just made may not be shown.
+const LATE_FOR: u64 = 5;
+const LATE_READS: u32 = 3;
+
+/// Verbs of calls that end something.
+const REMOVALS: [&str; 6] = ["Delete", "Detach", "Release", "Revoke", "Disassociate", "Terminate"];
+
+fn is_removal(call: &str) -> bool {
+    REMOVALS.iter().any(|verb| call.starts_with(verb))
+}
 
 /// The result of a call: an answer, or a code.
 pub(crate) type Called = Result<Answer, &'static str>;
@@ -64,6 +75,7 @@ pub(crate) struct Cloud {
     /// Until when subnets and groups are held by a load balancer that is gone.
     draining: Vec<(u64, Vec<String>)>,
     tokens: Vec<(String, Action, Answer)>,
+    late: Late,
     random: u64,
     next_id: u64,
     /// The tag of the cluster, by which reads filter.
@@ -105,6 +117,7 @@ impl Cloud {
             due: Vec::new(),
             draining: Vec::new(),
             tokens: Vec::new(),
+            late: Late::default(),
             random: seed,
             next_id: 0,
             cluster_tag: format!("sigs.k8s.io/cluster-api-provider-aws/cluster/{cluster}"),
@@ -217,7 +230,7 @@ impl Cloud {
             rule.2 -= 1;
             return Err(rule.1);
         }
-        if self.names_unknown_id(&name) {
+        if self.names_unknown_id(&name) || self.names_late_id(&name) {
             return Err("InvalidID.NotFound");
         }
         if let Some(token) = action.token() {
@@ -252,16 +265,29 @@ impl Cloud {
                 || self.tables.is_younger(id, since)
                 || self.groups.is_younger(id, since)
         };
-        let removes = ["Delete", "Detach", "Release", "Revoke", "Disassociate", "Terminate"];
-        let is_removal = removes.iter().any(|verb| call.starts_with(verb));
-        !is_removal && call.split('"').any(|word| word.contains('-') && is_young(word))
+        !is_removal(call) && call.split('"').any(|word| word.contains('-') && is_young(word))
+    }
+
+    /// Does not show what was just made in the next reads, and knows it in no write, for some seconds.
+    pub(crate) fn make_late(&mut self, id: &str) {
+        self.late.get_mut().insert(id.to_owned(), (self.now + LATE_FOR, LATE_READS));
+    }
+
+    fn names_late_id(&mut self, call: &str) -> bool {
+        let (now, late) = (self.now, self.late.get_mut());
+        let mut is_late =
+            |id: &str| late.get(id).is_some_and(|(until, left)| now < *until && *left > 0);
+        !late.is_empty() && !is_removal(call) && call.split('"').any(&mut is_late)
     }
 
     /// Answers one query, perhaps with the past.
     pub(crate) fn read(&mut self, query: &Query) -> Reply {
         let lag = self.nature.lag;
         let behind = if lag == 0 { 0 } else { self.draw(lag + 1) };
-        self.read_at(query, self.now - behind)
+        let (now, late) = (self.now, self.late.clone());
+        let reply = self.read_at(query, Then { now, time: now - behind, late: &late });
+        self.late = late;
+        reply
     }
 
     pub(crate) fn vpc_of(&self, subnet: &str) -> Option<String> {

@@ -21,11 +21,29 @@ pub(crate) enum Fault {
     CallLost,
     /// The answer is lost, and the SDK sends the call again where it may.
     Repeated,
+    /// The call is carried out and answered; what it has made is not visible yet.
+    Late,
+    /// The call is carried out, the process ends before the answer, and what was made is not visible yet.
+    LateAndCrash,
+    /// The call is carried out, its answer is lost, and what was made is not visible yet.
+    LateAndLost,
 }
 
 impl Fault {
-    pub(crate) const ALL: [Self; 5] =
-        [Self::CrashBefore, Self::CrashAfter, Self::AnswerLost, Self::CallLost, Self::Repeated];
+    pub(crate) const ALL: [Self; 8] = [
+        Self::CrashBefore,
+        Self::CrashAfter,
+        Self::AnswerLost,
+        Self::CallLost,
+        Self::Repeated,
+        Self::Late,
+        Self::LateAndCrash,
+        Self::LateAndLost,
+    ];
+
+    fn is_late(self) -> bool {
+        matches!(self, Self::Late | Self::LateAndCrash | Self::LateAndLost)
+    }
 }
 
 /// When what goes wrong: asked with the number of each write, from 0.
@@ -85,7 +103,12 @@ impl World {
 
     /// Runs until the process dies between a write and its answer.
     pub(crate) fn run_until_crash(&mut self, goal: &Goal, point: usize) {
-        self.run_some(goal, &mut |sent| (sent == point).then_some(Fault::CrashAfter), false);
+        self.run_until(goal, point, Fault::CrashAfter);
+    }
+
+    /// Like [`Self::run_until_crash`], with this fault of the write.
+    pub(crate) fn run_until(&mut self, goal: &Goal, point: usize, fault: Fault) {
+        self.run_some(goal, &mut |sent| (sent == point).then_some(fault), false);
     }
 
     /// A reconciliation that has read what it needs and has written nothing.
@@ -219,7 +242,7 @@ impl World {
             }
             let outcome = self.send(&planned, fault);
             (self.invariant)(&self.cloud);
-            if fault == Some(Fault::CrashAfter) {
+            if matches!(fault, Some(Fault::CrashAfter | Fault::LateAndCrash)) {
                 return false;
             }
             reconciliation.written(&planned, outcome, self.now());
@@ -238,9 +261,17 @@ impl World {
         }
         self.cloud.check_owned(&self.identity, action);
         let mut called = self.cloud.call(action);
+        if let Ok(answer) = &called
+            && fault.is_some_and(Fault::is_late)
+            && !answer.id.is_empty()
+        {
+            self.cloud.make_late(&answer.id);
+        }
         match fault {
             Some(Fault::Repeated) if action.is_repeatable() => called = self.cloud.call(action),
-            Some(Fault::Repeated | Fault::AnswerLost) => return Outcome::Unknown,
+            Some(Fault::Repeated | Fault::AnswerLost | Fault::LateAndLost) => {
+                return Outcome::Unknown;
+            }
             _ => {}
         }
         match called {

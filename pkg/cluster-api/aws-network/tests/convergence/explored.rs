@@ -9,8 +9,8 @@ use aws_network::{NatMode, Rest, Spec};
 use crate::cloud::Nature;
 use crate::driver::{Fault, World};
 use crate::inventory::{differences, inventory};
+use crate::scenes::MODES;
 
-const MODES: [NatMode; 3] = [NatMode::PerZone, NatMode::Single, NatMode::None];
 /// Reads show the present, or a moment in the last 30 s.
 const LAGS: [u64; 2] = [0, 30];
 /// Steps after the last fault, within which a creation or deletion comes to rest.
@@ -115,7 +115,7 @@ fn explore(one_in: usize) {
 
 #[test]
 fn two_faults_at_any_two_writes_change_nothing_of_the_end() {
-    explore(97);
+    explore(251);
 }
 
 #[test]

@@ -8,7 +8,7 @@
 //! | `ownership` | who a resource belongs to, and what is done to it |
 //! | `inventory` | what AWS has, in words that do not depend on ids |
 //! | `budgets` | how many calls it takes, and what it leads to |
-//! | `crash_points` | each write of a create and a delete, with each fault |
+//! | `crash_points`, `scenes` | each write of a create and a delete, with each fault |
 //! | `explored` | each two writes, with each two faults |
 //! | `forecasts` | what would be written is what is written |
 //! | `histories` | random specs, faults, stale reads and refusals |
@@ -39,6 +39,7 @@ mod owned;
 mod ownership;
 mod policies;
 mod refused;
+mod scenes;
 mod secondary;
 mod states;
 mod store;

@@ -1,7 +1,7 @@
 //! The NAT policy is changed while traffic flows.
 
 use aws_fixtures::{absent, present, seed};
-use aws_network::{DEFAULT_ROUTE, NatMode, NatState, Rest, Spec, Target};
+use aws_network::{Action, DEFAULT_ROUTE, NatMode, NatState, Rest, Spec, Target};
 
 use crate::cloud::{Cloud, Nature};
 use crate::driver::World;
@@ -102,6 +102,26 @@ fn a_single_nat_gateway_stays_where_it_is_when_the_spec_lists_its_subnets_in_ano
     let after = serving(&world.cloud);
     assert_eq!((rest, after.len(), &after[0].1), (Rest::Reached, 1, &allocations));
     assert_ne!(after[0].0, lost);
+}
+
+/// While it ends, AWS shows its address as in use.
+#[test]
+fn a_nat_gateway_that_somebody_deletes_comes_back_with_its_address() {
+    let spec = with(NatMode::PerZone, None);
+    let mut world = World::new(Nature { slow: 60, ..Nature::PROMPT }, 1);
+    world.run(&present(&spec), &mut |_| None);
+    let before = serving(&world.cloud);
+    let nat_gateway = before[0].0.clone();
+    world.cloud.call(&Action::DeleteNatGateway { nat_gateway }).unwrap();
+    let (_, rest) = world.run(&present(&spec), &mut |_| None);
+    let addresses = |nats: Vec<(String, Vec<String>)>| {
+        let mut all: Vec<_> = nats.into_iter().flat_map(|nat| nat.1).collect();
+        all.sort();
+        all
+    };
+    let after = addresses(serving(&world.cloud));
+    assert_eq!((rest, after), (Rest::Reached, addresses(before)), "{:#?}", world.writes);
+    assert_eq!(world.cloud.addresses.ever(), 3);
 }
 
 #[test]

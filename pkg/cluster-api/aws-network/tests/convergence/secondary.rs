@@ -13,7 +13,7 @@ use crate::inventory::{differences, inventory};
 use crate::listeners::with_ports;
 
 /// A cluster whose first load balancer is of this kind, with an internal second one.
-fn with_both(kind: LoadBalancerKind) -> Spec {
+pub(crate) fn with_both(kind: LoadBalancerKind) -> Spec {
     let second = LoadBalancerSpec {
         name: Some("second".to_owned()),
         scheme: Scheme::Internal,

@@ -1,7 +1,32 @@
 //! [`Store`]: the resources of one kind with their past, so that a read can show how it was some
 //! seconds ago.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
+
+/// Resources that were just made and are not shown: until when, and in how many reads.
+pub(crate) type Late = RefCell<BTreeMap<String, (u64, u32)>>;
+
+/// What a read shows: how it was at `time`, without what is late `now`.
+#[derive(Clone, Copy)]
+pub(crate) struct Then<'a> {
+    pub(crate) now: u64,
+    pub(crate) time: u64,
+    pub(crate) late: &'a Late,
+}
+
+impl Then<'_> {
+    /// Whether a read does not show this.
+    fn hides(self, id: &str) -> bool {
+        match self.late.borrow_mut().get_mut(id) {
+            Some((until, left)) if self.now < *until && *left > 0 => {
+                *left -= 1;
+                true
+            }
+            _ => false,
+        }
+    }
+}
 
 #[derive(Clone, Debug)]
 pub(crate) struct Store<T> {
@@ -44,12 +69,13 @@ impl<T: Clone> Store<T> {
         self.versions.values().filter_map(|past| past.last()?.1.clone()).collect()
     }
 
-    /// The stored state before the last write.
-    pub(crate) fn at(&self, time: u64) -> Vec<T> {
-        let then = |past: &Vec<(u64, Option<T>)>| {
-            past.iter().rev().find(|(since, _)| *since <= time)?.1.clone()
+    /// The resources that a read shows.
+    pub(crate) fn at(&self, then: Then<'_>) -> Vec<T> {
+        let shown = |(id, past): (&String, &Vec<(u64, Option<T>)>)| {
+            let found = past.iter().rev().find(|(since, _)| *since <= then.time)?.1.clone()?;
+            (!then.hides(id)).then_some(found)
         };
-        self.versions.values().filter_map(then).collect()
+        self.versions.iter().filter_map(shown).collect()
     }
 
     /// Whether it came into being after this time.

@@ -3,6 +3,7 @@
 use aws_network::{Lookup, Query, ROLE_TAG, Reply, Scope, Tags};
 
 use super::Cloud;
+use crate::store::Then;
 
 impl Cloud {
     fn is_tagged(&self, tags: &Tags) -> bool {
@@ -16,7 +17,7 @@ impl Cloud {
         }
     }
 
-    pub(super) fn read_at(&self, query: &Query, then: u64) -> Reply {
+    pub(super) fn read_at(&self, query: &Query, then: Then<'_>) -> Reply {
         match query {
             Query::TaggedVpcs | Query::Vpc(_) => self.read_vpcs(query, then),
             Query::VpcAttributes(id) => self.read_vpc_attributes(id),
@@ -78,7 +79,7 @@ impl Cloud {
         }
     }
 
-    fn read_vpcs(&self, query: &Query, then: u64) -> Reply {
+    fn read_vpcs(&self, query: &Query, then: Then<'_>) -> Reply {
         let mut all = self.vpcs.at(then);
         all.retain(|found| match query {
             Query::Vpc(id) => found.id == *id,
@@ -96,7 +97,7 @@ impl Cloud {
         Reply::VpcAttributes { vpc: id.to_owned(), dns_support: support, dns_hostnames: hostnames }
     }
 
-    fn read_balancers(&self, query: &Query, then: u64) -> Reply {
+    fn read_balancers(&self, query: &Query, then: Then<'_>) -> Reply {
         let is_meant = |lookup: &Lookup, name: &String, vpc: &String| {
             lookup.names.contains(name) || lookup.vpc.as_ref() == Some(vpc)
         };
@@ -134,7 +135,7 @@ impl Cloud {
         }
     }
 
-    fn read_network(&self, lookup: &Lookup, then: u64) -> Reply {
+    fn read_network(&self, lookup: &Lookup, then: Then<'_>) -> Reply {
         let mut all = self.network.at(then);
         all.retain(|found| {
             lookup.names.contains(&found.name) || lookup.vpc.as_ref() == Some(&found.vpc)

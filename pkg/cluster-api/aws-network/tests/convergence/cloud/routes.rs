@@ -85,7 +85,7 @@ impl Cloud {
             Target::InternetGateway(id) => {
                 let gateway = self.gateways.get(id).ok_or("InvalidGatewayID.NotFound")?;
                 if gateway.attached_to.as_ref() != Some(&found.vpc) {
-                    return Err("InvalidGatewayID.NotFound");
+                    return Err("InvalidParameterValue");
                 }
             }
             Target::EgressOnlyGateway(id) => {
