@@ -36,6 +36,9 @@ pub(crate) fn plan<'a>(situation: &Situation<'a>, plan: &mut Plan) -> Option<Hom
     if is_managed {
         check_adoption(situation, vpc, plan)?;
         keep(situation, vpc, plan);
+        if !has_room(situation, vpc) {
+            return None;
+        }
     }
     Some(Home { id: &vpc.id, cidr: vpc.cidr, is_managed })
 }
@@ -213,6 +216,13 @@ fn keep(situation: &Situation<'_>, vpc: &Vpc, plan: &mut Plan) {
         // AWS refuses names for instances while names are not resolved.
         plan.act(Part::Vpc, Action::EnableDnsHostnames { vpc: vpc.id.clone() });
     }
+}
+
+/// Whether all subnets lie in the VPC. With another CIDR in the spec the default ones do not, and nothing may be
+/// changed for them: AWS refuses to make them.
+fn has_room(situation: &Situation<'_>, vpc: &Vpc) -> bool {
+    let mut cidrs = situation.desired.subnets.iter().filter_map(|subnet| subnet.cidr);
+    vpc.cidr == situation.desired.vpc_cidr || cidrs.all(|cidr| vpc.cidr.contains(&cidr))
 }
 
 /// Plans the internet gateway: found by its tags wherever it is, so that one that was never

@@ -162,7 +162,9 @@ impl Cloud {
         zone: String,
         tags: Tags,
     ) -> Called {
-        self.vpcs.get(&vpc).ok_or("InvalidVpcID.NotFound")?;
+        if !self.vpcs.get(&vpc).ok_or("InvalidVpcID.NotFound")?.cidr.contains(&cidr) {
+            return Err("InvalidSubnet.Range");
+        }
         let overlaps = |found: &Subnet| found.cidr.contains(&cidr) || cidr.contains(&found.cidr);
         if self.subnets.all().iter().any(|found| found.vpc == vpc && overlaps(found)) {
             return Err("InvalidSubnet.Conflict");
