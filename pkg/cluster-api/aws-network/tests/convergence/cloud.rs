@@ -9,7 +9,7 @@ use aws_network::{
     RouteTable, SecurityGroup, Subnet, TargetGroup, Vpc,
 };
 
-use crate::store::Store;
+use super::store::Store;
 
 mod balancers;
 mod ec2;
