@@ -8,7 +8,7 @@ use crate::desired::{Desired, NatPolicy};
 use crate::identity::Ownership;
 use crate::memory::{LogicalId, client_token};
 use crate::outcome::is_quota;
-use crate::plan::{Part, Plan, RECHECK, Reason, Situation};
+use crate::plan::{FOR_ANOTHER, Part, Plan, RECHECK, Reason, Situation};
 use crate::query::Query;
 use crate::resources::{NatGateway, NatState};
 use crate::subnets::Subnets;
@@ -334,7 +334,9 @@ pub(crate) fn retire(situation: &Situation<'_>, home: &Home<'_>, nats: &Nats<'_>
     };
     for found in surplus {
         if is_used(found) {
-            plan.wait(Part::NatGateways, format!("routes lead to {}", found.id), RECHECK, look());
+            // Routes of ours lead elsewhere by now, so only somebody else changes these.
+            let what = format!("routes of other subnets lead to {}", found.id);
+            plan.wait(Part::NatGateways, what, FOR_ANOTHER, look());
         } else {
             let delete = Action::DeleteNatGateway { nat_gateway: found.id.clone() };
             plan.act(Part::NatGateways, delete);

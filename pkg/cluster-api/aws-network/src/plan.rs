@@ -174,7 +174,7 @@ impl<'a> Situation<'a> {
 }
 
 /// Seconds for which a part waits for another. That one is looked at sooner.
-const FOR_ANOTHER: u64 = 600;
+pub(crate) const FOR_ANOTHER: u64 = 600;
 
 /// Seconds until something that takes minutes, or may be late, is read again.
 pub(crate) const RECHECK: u64 = 10;

@@ -49,6 +49,9 @@ pub(crate) fn plan<'a>(situation: &Situation<'a>, plan: &mut Plan) -> Option<Hom
     let ipv6 = ipv6_of(situation, vpc, is_managed, plan);
     if is_managed {
         keep(situation, vpc, ipv6.is_some(), plan);
+        if !has_room(situation, vpc) {
+            return None;
+        }
     }
     Some(Home { id: &vpc.id, cidr: vpc.cidr, ipv6, is_managed })
 }
@@ -261,4 +264,11 @@ fn keep(situation: &Situation<'_>, vpc: &Vpc, has_ipv6: bool, plan: &mut Plan) {
         // AWS refuses names for instances while names are not resolved.
         plan.act(Part::Vpc, Action::EnableDnsHostnames { vpc: vpc.id.clone() });
     }
+}
+
+/// Whether all subnets lie in the VPC. With another CIDR in the spec the default ones do not, and nothing may be
+/// changed for them: AWS refuses to make them.
+fn has_room(situation: &Situation<'_>, vpc: &Vpc) -> bool {
+    let mut cidrs = situation.desired.subnets.iter().filter_map(|subnet| subnet.cidr);
+    vpc.cidr == situation.desired.vpc_cidr || cidrs.all(|cidr| vpc.cidr.contains(&cidr))
 }

@@ -9,7 +9,7 @@ use aws_network::{
     Reply, RouteTable, SecurityGroup, Subnet, TargetGroup, Vpc,
 };
 
-use crate::store::{Late, Store, Then};
+use super::store::{Late, Store, Then};
 
 mod balancers;
 mod ec2;

@@ -3,7 +3,7 @@
 use aws_fixtures::{load_balancer, present, seed};
 use aws_network::{
     Action, ClassicAttributes, DEFAULT_ROUTE, InstanceState, LoadBalancerKind, NatState, ROLE_TAG,
-    Rest, Route, Rule, Source, Spec, Subnet, Target,
+    Reason, Rest, Route, Rule, Source, Spec, Subnet, Target,
 };
 
 use crate::cloud::{Cloud, Nature};
@@ -265,6 +265,31 @@ fn a_change_of_the_spec_ends_as_if_it_had_always_been_so() {
             );
         }
     }
+}
+
+/// The default subnets of the other CIDR do not lie in the VPC.
+#[test]
+fn another_cidr_of_the_vpc_is_reported_and_changes_nothing() {
+    let spec = changed(|spec| spec.subnets.clear());
+    let mut world = World::new(Nature::PROMPT, 5);
+    world.run(&present(&spec), &mut |_| None);
+    let other = Spec { vpc_cidr: Some("10.67.0.0/20".to_owned()), ..spec };
+    let (reconciliation, rest) = world.run_later(&present(&other));
+    assert!(world.writes.is_empty(), "{:#?}", world.writes);
+    let reasons: Vec<_> = reconciliation.problems().into_iter().map(|it| it.reason).collect();
+    assert_eq!((rest, &*reasons), (Rest::Stuck, &[Reason::Immutable][..]));
+}
+
+/// The routes of its subnet keep the NAT gateway of a zone that the spec has dropped.
+#[test]
+fn a_nat_gateway_of_a_dropped_zone_is_looked_at_every_ten_minutes() {
+    let mut world = World::new(Nature::PROMPT, 5);
+    world.run(&present(&seed()), &mut |_| None);
+    let fewer = changed(|spec| spec.subnets.truncate(4));
+    world.reads = 0;
+    world.run_once_for(&present(&fewer), 6 * 3600);
+    assert_eq!(world.cloud.nats.all().len(), 3);
+    assert!(world.reads < 200, "{} reads in 6 hours", world.reads);
 }
 
 #[test]

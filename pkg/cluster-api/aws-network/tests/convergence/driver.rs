@@ -6,7 +6,7 @@ use aws_network::{
     Step, Timestamp,
 };
 
-use crate::cloud::{Cloud, Nature};
+use super::cloud::{Cloud, Nature};
 
 /// A fault of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -39,25 +39,25 @@ fn histories(writes: usize) -> impl Iterator<Item = History> {
     faults.flat_map(move |faults| natures().map(move |(mode, lag)| History { mode, lag, faults }))
 }
 
-fn spec(mode: NatMode) -> Spec {
+pub(crate) fn spec(mode: NatMode) -> Spec {
     let mut spec = seed();
     spec.nat_mode = mode;
     spec
 }
 
 /// A cluster as it is made without faults, and how many writes that took.
-struct Reference {
-    wanted: Vec<String>,
-    ever: (usize, usize, usize),
-    writes: usize,
+pub(crate) struct Reference {
+    pub(crate) wanted: Vec<String>,
+    pub(crate) ever: (usize, usize, usize),
+    pub(crate) writes: usize,
 }
 
-fn ever(world: &World) -> (usize, usize, usize) {
+pub(crate) fn ever(world: &World) -> (usize, usize, usize) {
     (world.cloud.vpcs.ever(), world.cloud.gateways.ever(), world.cloud.addresses.ever())
 }
 
 impl Reference {
-    fn of(mode: NatMode) -> Self {
+    pub(crate) fn of(mode: NatMode) -> Self {
         let mut world = World::new(Nature::PROMPT, 3);
         assert_eq!(world.run(&present(&spec(mode)), &mut |_| None).1, Rest::Reached);
         let (wanted, ever) = (inventory(&world.cloud), ever(&world));

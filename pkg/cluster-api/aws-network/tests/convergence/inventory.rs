@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use aws_network::{ATTEMPT_TAG, Instance, Source, Tags, Target};
 
-use crate::cloud::Cloud;
+use super::cloud::Cloud;
 
 /// One line for each resource that is not gone, sorted.
 pub(crate) fn inventory(cloud: &Cloud) -> Vec<String> {

@@ -10,6 +10,7 @@
 //! | `budgets` | how many calls it takes, and what it leads to |
 //! | `crash_points`, `scenes` | each write of a create and a delete, with each fault |
 //! | `explored` | each two writes, with each two faults |
+//! | `plans` | crashes with an old memory, specs there and back, deletions in a creation, at each write |
 //! | `forecasts` | what would be written is what is written |
 //! | `histories` | random specs, faults, stale reads and refusals |
 //! | `states` | states that calls of others can lead to, with a second cluster of the same name |
@@ -37,6 +38,7 @@ mod listeners;
 mod mirrored;
 mod owned;
 mod ownership;
+mod plans;
 mod policies;
 mod refused;
 mod scenes;

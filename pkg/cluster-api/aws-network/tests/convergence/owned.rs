@@ -2,7 +2,7 @@
 
 use aws_network::{Action, Identity, Tags};
 
-use crate::cloud::Cloud;
+use super::cloud::Cloud;
 
 impl Cloud {
     /// Panics when an action changes or deletes something that this cluster may not touch.

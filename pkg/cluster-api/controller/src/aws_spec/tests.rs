@@ -5,6 +5,7 @@ use super::*;
 use crate::api::aws_cluster::AwsCluster;
 
 mod balancers;
+mod fields;
 
 fn given(owner: Dialect) -> Circumstances {
     Circumstances {

@@ -185,10 +185,11 @@ impl Cloud {
         let Action::CreateSubnet { vpc, cidr, ipv6, zone, tags } = create else {
             panic!("{create:?} creates no subnet")
         };
-        let range = self.vpcs.get(&vpc).ok_or("InvalidVpcID.NotFound")?.ipv6;
+        let home = self.vpcs.get(&vpc).ok_or("InvalidVpcID.NotFound")?;
+        let range = home.ipv6;
         let is_inside =
             |ipv6| matches!(range, Some(Ipv6Range::Associated(range)) if range.contains(&ipv6));
-        if ipv6.is_some_and(|ipv6| !is_inside(ipv6)) {
+        if !home.cidr.contains(&cidr) || ipv6.is_some_and(|ipv6| !is_inside(ipv6)) {
             return Err("InvalidSubnet.Range");
         }
         let overlaps = |found: &Subnet| {
