@@ -109,7 +109,7 @@ pub(crate) async fn adopted(stage: &Stage) -> (Vec<Foreign<'_>>, Vec<Case>) {
         foreign.network(balancer).await;
         all.push(foreign);
     }
-    let ways = format!("set {ADOPT}=true to delete or");
+    let ways = format!("set the annotation {ADOPT}=true to delete them, or");
     let [classic, _, _, half] = &all[..] else { panic!() };
     let first = [&*classic.vpc, &*classic.subnets[0]];
     let mut case = Case::new("classic", &managed()).blocked(left(&first, 12, &ways), ADOPT);
@@ -144,7 +144,7 @@ pub(crate) async fn left_alone(stage: &Stage) -> (Vec<Foreign<'_>>, Vec<Case>) {
     eks.group_of_role("node-eks-additional").await;
     let mut cases = Vec::new();
 
-    let ways = format!("set {ADOPT}=true to delete or");
+    let ways = format!("set the annotation {ADOPT}=true to delete them, or");
     let first = [&*ids.vpc, &*ids.subnets[0]];
     let mut spec = with_network_balancer(with_ids(managed(), &ids));
     spec["controlPlaneEndpoint"] = json!({"host": "api.example.org", "port": 6443});
@@ -177,7 +177,7 @@ pub(crate) async fn left_alone(stage: &Stage) -> (Vec<Foreign<'_>>, Vec<Case>) {
         "{group} has the name taken-node and owner-id another: it belongs to another cluster"
     );
     let case = Case::new("taken", &with_ids(spec_of_user(), &taken));
-    let ways = format!("set {OWNER}=another to delete or");
+    let ways = format!("set the annotation {OWNER}=another to delete them, or");
     let case = case.says("ClusterSecurityGroupsReady", &message);
     cases.push(case.blocked(left(&[&group], 0, &ways), ABANDON));
     (vec![ids, eks, byo, shared, taken], cases)

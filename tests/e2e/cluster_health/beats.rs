@@ -81,7 +81,10 @@ async fn a_member_that_renews_its_lease_is_not_published_as_offline() {
     member.stop_api_server().await;
     assert!(beat(&hub, &at_home, &lease).status.success());
     let unwell = scene.until("one", "not ready by its Lease", Conditions::is_not_ready).await;
-    assert!(unwell.message().contains("its Lease says that it is not well: beat"), "{unwell:?}");
+    assert!(
+        unwell.message().contains("its Lease reports that its /readyz fails: beat"),
+        "{unwell:?}"
+    );
     // Without a Lease the probes alone decide.
     scene.kubectl(&format!("delete lease {lease} -n {NAMESPACE}"));
     scene.until("one", "offline", Conditions::is_offline).await;

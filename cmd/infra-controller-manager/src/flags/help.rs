@@ -48,8 +48,8 @@ impl Help<'_> {
     pub(super) fn full(&self, width: Option<usize>) -> String {
         let about = format!(
             "{} runs infrastructure controllers of Kubernetes: it assigns pod CIDRs to Nodes, reports \
-             the health of the member clusters of TKEStack and KubeFed, and reconciles clusters of \
-             Cluster API with their network on AWS. It accepts every flag of kube-controller-manager, \
+             the health of the member clusters of TKEStack, KubeFed, ClusterProfiles and Cluster API, \
+             and reconciles clusters of Cluster API with their network on AWS. It accepts every flag of kube-controller-manager, \
              and replaces its node-ipam-controller.",
             self.product
         );

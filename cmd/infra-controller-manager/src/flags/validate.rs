@@ -115,7 +115,7 @@ fn additional_addresses(values: &Values, problems: &mut Vec<Problem>) {
     }
 }
 
-/// Refuses the lease of kube-controller-manager (rule:stock-lease-is-refused).
+/// Namespace and name of the lease of kube-controller-manager.
 const STOCK_LEASE: (&str, &str) = ("kube-system", "kube-controller-manager");
 
 fn migration(values: &Values, problems: &mut Vec<Problem>) {
@@ -148,7 +148,7 @@ fn lease(values: &Values, problems: &mut Vec<Problem>) {
     problems.extend(found.into_iter().map(|found| Problem::new(found.flag, found.rule)));
 }
 
-/// The elector refuses empty names.
+/// The elector refuses empty names, and this refuses the lease of kube-controller-manager (rule:stock-lease-is-refused).
 fn names(values: &Values, problems: &mut Vec<Problem>) {
     let namespace = values.get(&LEADER_ELECT_RESOURCE_NAMESPACE);
     let name = values.get(&LEADER_ELECT_RESOURCE_NAME);

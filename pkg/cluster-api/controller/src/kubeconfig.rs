@@ -80,11 +80,13 @@ pub(crate) fn judge(text: &str, server: &str, authority: &Authority, now: System
         return Verdict::Leave("its certificate is not signed by the CA of the cluster");
     };
     if file.server != server {
-        return Verdict::Rewrite("the endpoint of the cluster has changed");
+        return Verdict::Rewrite(
+            "the endpoint of the cluster is another one than in the kubeconfig",
+        );
     }
     let due = renew_at(until);
     if due <= now {
-        Verdict::Rewrite("more than half of the life of its certificate is over")
+        Verdict::Rewrite("more than half of the lifetime of its client certificate is over")
     } else {
         Verdict::Keep(due)
     }
@@ -233,10 +235,13 @@ mod tests {
         assert!(matches!(judged(&text, SERVER, before), Verdict::Keep(_)));
         assert_eq!(
             judged(&text, SERVER, YEAR / 2),
-            Verdict::Rewrite("more than half of the life of its certificate is over")
+            Verdict::Rewrite("more than half of the lifetime of its client certificate is over")
         );
         let moved = judged(&text, "https://other:6443", Duration::ZERO);
-        assert_eq!(moved, Verdict::Rewrite("the endpoint of the cluster has changed"));
+        assert_eq!(
+            moved,
+            Verdict::Rewrite("the endpoint of the cluster is another one than in the kubeconfig")
+        );
         let other = self::scene();
         let foreign = rendered(&other, Dialect::V1Beta2, SERVER);
         assert!(matches!(judged(&foreign, SERVER, YEAR), Verdict::Leave(_)));

@@ -39,7 +39,7 @@ flags::declare! {
     SUCCESS_THRESHOLD: i64 = int32("cluster-health-success-threshold", "1")
         "Number of consecutive successful probes after which a failing KubeFedCluster, ClusterProfile or Cluster of Cluster API is published as ready.";
     CONFIRM_INTERVAL: GoDuration = duration("cluster-health-confirm-interval", "10s")
-        "Time after which a probe is repeated whose result differs from the published health, if the period is longer; at least 1s.";
+        "After a probe whose result differs from the published health, the next one starts after this time, or after the period if that is shorter; at least 1s.";
     JITTER: f64 = float32("cluster-health-jitter", "0.1")
         "Fraction by which intervals between probes vary at random, 0 to 0.5.";
     DIAL_DENY_CIDRS: Vec<String> = strings("dial-deny-cidrs", "")
@@ -71,7 +71,7 @@ flags::declare! {
     SHARDS_NAMESPACE: String = string("cluster-health-shards-namespace", "infra-controller-manager")
         "Namespace of the Leases by which replicas share the member clusters, and of the Lease of a leader that probes all. Replicas with Leases in the same namespace share members with each other, so a second installation needs another namespace. The program does not create it.";
     OBJECTIVE: f64 = float32("cluster-health-objective", "99.9")
-        "Percentage of the observed time, over 28 days, in which a cluster has to be healthy, 90 to 99.999; 0 for none. The annotation infra-controller-manager/objective of a cluster goes before it. With an objective the object keeps a record of its availability.";
+        "Percentage of the observed time, over 28 days, in which a cluster has to be healthy, 90 to 99.999; 0 for none. The annotation infra-controller-manager/objective of a cluster takes precedence. With an objective the object keeps a record of its availability.";
     GUARD: bool = bool("cluster-health-guard", "true")
         "Before clusters are published as offline, check that this process is not cut off itself: by its own API server, by --cluster-health-guard-endpoints and by the other clusters.";
     GUARD_ENDPOINTS: Vec<String> = strings("cluster-health-guard-endpoints", "")
@@ -89,7 +89,7 @@ flags::declare! {
     BEATS_NAMESPACE: String = string("cluster-health-beats-namespace", "")
         "Namespace of Leases that member clusters renew themselves, each named FLAVOUR-UID after the object of its cluster, with the command beat; empty for none. A cluster that probes do not reach is not published as offline while it renews its Lease. The program neither creates nor writes these Leases.";
     CHECKS_CONFIG: String = string("cluster-health-checks-config", "")
-        "ConfigMap with checks of the clusters, as NAMESPACE/NAME: its key checks.yaml names objects of the clusters, such as Nodes or a Deployment, whose state each cluster publishes as a condition; empty for none. The ConfigMap is followed without a restart.";
+        "ConfigMap with checks of the clusters, as NAMESPACE/NAME: its key checks.yaml names objects of the clusters, such as Nodes or a Deployment. Their state is published as conditions of the object of each cluster; empty for none. A changed ConfigMap takes effect without a restart.";
     PER_CLUSTER_METRICS: bool = bool("cluster-health-per-cluster-metrics", "true")
         "Export metrics for each cluster.";
     UPSTREAM_METRICS: bool = bool("upstream-metrics", "true")

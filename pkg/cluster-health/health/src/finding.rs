@@ -113,7 +113,7 @@ impl fmt::Display for Finding {
             _ if code == Code::Beat => {
                 write!(
                     f,
-                    "probes do not reach the cluster, and its Lease says that it is not well: {code}"
+                    "probes do not reach the cluster, and its Lease reports that its /readyz fails: {code}"
                 )
             }
             _ if code == Code::Check => {

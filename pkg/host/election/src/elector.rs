@@ -130,7 +130,7 @@ impl<S: LeaseStore> Candidate<S> {
         }
     }
 
-    /// Never past the moment at which the lease can be taken over.
+    /// How long a standby waits before its next try: not past the moment at which the lease can be taken over.
     fn standby_pause(&self) -> Duration {
         let pause = self.config.jittered_pause((self.shared.draw)());
         let expiry = self.observed.expiry(self.config.lease_duration);
@@ -295,7 +295,9 @@ impl<S: LeaseStore> Candidate<S> {
         if let Some(remembered) = self.lease.take() {
             match self.write_free(remembered, deadline).await {
                 Ok(()) => return Ok(true),
-                Err(err) => debug!(%err, "Cannot read the lease to release it"),
+                Err(err) => {
+                    debug!(%err, "Cannot release the lease as it is remembered, reading it");
+                }
             }
         }
         match self.read(deadline).await? {

@@ -95,7 +95,7 @@ pub enum Why {
         message: String,
     },
     /// The server did what was asked, but its answer is not of the kind's form.
-    #[error("it is done, but {0}")]
+    #[error("the server carried it out, but the answer cannot be decoded: {0}")]
     Unreadable(DecodeError),
     /// The object that was read is not of the kind's form.
     #[error(transparent)]

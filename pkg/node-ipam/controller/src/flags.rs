@@ -63,7 +63,7 @@ flags::declare! {
     WARM_PROOF: String = string("warm-proof", "beacon")
         "How a new leader with --warm-standby proves that its cache is up to date: beacon writes the annotation infra-controller-manager/leader to a Node and waits for its event, bookmark writes nothing, takes 1 to 3 seconds, and needs Nodes that change all the time.";
     CLUSTER_CIDR_SELECTOR_TERMS: String = string("cluster-cidr-selector-terms", "or")
-        "How the nodeSelectorTerms of a ClusterCIDR are combined: or, as everywhere in Kubernetes; and, with matchFields read as labels, as in sigs.k8s.io/node-ipam-controller. For MultiCIDRRangeAllocator.";
+        "How the nodeSelectorTerms of a ClusterCIDR are combined. With 'or' a Node must match one term, as everywhere in Kubernetes; with 'and' it must match all terms, and matchFields are read as labels, as in sigs.k8s.io/node-ipam-controller. For MultiCIDRRangeAllocator.";
     CLUSTER_CIDR_LABEL_WAIT: GoDuration = duration("cluster-cidr-label-wait", "60s")
         "A Node with the taint node.cloudprovider.kubernetes.io/uninitialized may lack labels. While no ClusterCIDR selects its labels, it waits this long before it gets a block of a ClusterCIDR without nodeSelector; 0 disables the wait. For MultiCIDRRangeAllocator.";
 }

@@ -44,8 +44,8 @@ enum Unwritten {
     NotOurs,
     /// A right is missing; or a quota, a webhook or the end of the namespace forbids it.
     #[error(
-        "{0}; if the right is missing, apply config/rbac/node-ipam-records.yaml with this identity and \
-         the namespace of the Lease in it"
+        "{0}; if the right is missing, apply config/rbac/node-ipam-records.yaml, after you \
+         have set the subject and the namespace of the Lease in it"
     )]
     Forbidden(Error),
     /// The server refuses it again until something changes, as for an immutable ConfigMap or a
@@ -193,7 +193,7 @@ impl Progress {
             Err(unwritten) => {
                 if !std::mem::replace(&mut self.warned, true) {
                     warn!(
-                        "Cannot write ConfigMap {key}: {unwritten}; pod CIDRs are assigned all the same. \
+                        "Cannot write ConfigMap {key}: {unwritten}; pod CIDRs are still assigned. \
                          Set --publish-pools=false if no record is wanted"
                     );
                 }

@@ -94,14 +94,14 @@ impl Detector {
                 return;
             }
         }
-        let remedy = known.map_or("if it is an allocator, stop it", |it| it.remedy);
+        let remedy = known.map_or("if that manager is an allocator, stop it", |it| it.remedy);
         let consequence = on.hold().map_or_else(String::new, |(_, how_long)| {
             if acts {
                 return format!("; this program assigns no pod CIDR {how_long}");
             }
             format!(
-                "; if it assigns pod CIDRs to another Node within 10 minutes, this program assigns \
-                 none {how_long}"
+                "; if that manager assigns pod CIDRs to another Node within 10 minutes, this program \
+                 assigns none {how_long}"
             )
         });
         let message = format!(

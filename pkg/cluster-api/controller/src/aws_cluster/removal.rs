@@ -271,10 +271,10 @@ pub(super) fn blocked(others: &[Other], adopts: bool) -> String {
         ways.push(format!("{ADOPT_ANNOTATION}=true"));
     }
     ways.extend(owners.iter().take(1).map(|id| format!("{OWNER_ID_ANNOTATION}={id}")));
-    let keep = format!("{ABANDON_ANNOTATION}=true to keep them");
+    let keep = format!("the annotation {ABANDON_ANNOTATION}=true to keep them");
     let ways = match ways.as_slice() {
         [] => format!("an EKS cluster uses the VPC, which cannot be adopted; set {keep}"),
-        ways => format!("set {} to delete or {keep}", ways.join(" or ")),
+        ways => format!("set the annotation {} to delete them, or {keep}", ways.join(" or ")),
     };
     format!(
         "cannot finish deletion: {all} {have} the cluster tag but not the owner-id of this AWSCluster; {ways}"
@@ -326,7 +326,7 @@ mod left_behind_tests {
     fn a_deletion_that_is_blocked_names_two_resources_and_the_ways_out() {
         let all = ["vpc-1", "sg-2", "sg-3", "sg-4", "sg-5"].map(|id| other(id, None));
         let wanted = "cannot finish deletion: vpc-1, sg-2 and 3 more have the cluster tag but not the owner-id of this AWSCluster; \
-                      set aws.cluster.x-k8s.io/adopt=true to delete or aws.cluster.x-k8s.io/allow-abandon=true to keep them";
+                      set the annotation aws.cluster.x-k8s.io/adopt=true to delete them, or the annotation aws.cluster.x-k8s.io/allow-abandon=true to keep them";
         assert_eq!(blocked(&all, false), wanted);
         // Adoption was asked for and refused: that is so for EKS only.
         let refused = blocked(&all, true);

@@ -17,7 +17,7 @@ use crate::ownership;
 
 const READY: &str = "KubeconfigReady";
 const AUTHORITY_LOST: &str = "AuthorityLost";
-/// Should nothing tell of an authority that is awaited: it may lack the label.
+/// Between looks for a Secret of the CA that is awaited: one without our label is not watched.
 const LOOK_AGAIN: Duration = Duration::from_secs(30);
 const CERTIFICATE: &str = "tls.crt";
 const KEY: &str = "tls.key";
@@ -168,7 +168,7 @@ impl Clusters {
             }
             Verdict::Rewrite(reason) => {
                 let message = format!(
-                    "not renewed because the Secret does not belong to the Cluster: {reason}"
+                    "{reason}, but the Cluster does not own the Secret: renew it, or delete it so that it is made again"
                 );
                 report.conditions.mark_true(READY, "Foreign", message);
                 Ok(None)

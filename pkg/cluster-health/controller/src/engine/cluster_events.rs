@@ -171,10 +171,10 @@ impl Notices {
 pub(crate) fn ends_soon(what: &str, lifetime: Lifetime, stage: ExpiryStage) -> Option<String> {
     let within = match stage {
         ExpiryStage::Far => return None,
-        ExpiryStage::Fortnight => "ends within 14 days",
-        ExpiryStage::Week => "ends within 7 days",
-        ExpiryStage::Day => "ends within a day",
-        ExpiryStage::Over => "has ended",
+        ExpiryStage::Fortnight => "expires within 14 days",
+        ExpiryStage::Week => "expires within 7 days",
+        ExpiryStage::Day => "expires within a day",
+        ExpiryStage::Over => "has expired",
     };
     let end = lifetime.to.strftime("%Y-%m-%dT%H:%M:%SZ");
     Some(format!("{what} {within}: {end}; renew it"))
@@ -197,13 +197,13 @@ mod tests {
         let contact = Contact { credential, ..Contact::default() };
         let told = notices.note(&contact, now);
         assert_eq!(reasons(&told), ["CredentialExpiring"]);
-        let text = "the credential ends within 7 days: 2026-11-27T00:00:00Z; renew it";
+        let text = "the credential expires within 7 days: 2026-11-27T00:00:00Z; renew it";
         assert_eq!((told[0].kind, &*told[0].text), (EventType::Warning, text));
         assert_eq!(notices.note(&contact, now), []);
         let contact = Contact { certificate: ending("2026-11-21T11:00:00Z"), ..contact };
         let told = notices.note(&contact, now);
         assert_eq!(reasons(&told), ["ServingCertificateExpiring"]);
-        assert!(told[0].text.starts_with("the serving certificate has ended"), "{told:?}");
+        assert!(told[0].text.starts_with("the serving certificate has expired"), "{told:?}");
     }
 
     /// rule:a-restart-changes-nothing
@@ -212,7 +212,7 @@ mod tests {
         let at = |text: &str| text.parse::<Timestamp>().unwrap();
         let certificate = Some(Lifetime { from: None, to: at("2026-11-27T00:00:00Z") });
         let contact = Contact { certificate, ..Contact::default() };
-        let text = "the serving certificate ends within 7 days: 2026-11-27T00:00:00Z; renew it";
+        let text = "the serving certificate expires within 7 days: 2026-11-27T00:00:00Z; renew it";
         let mut notices = Notices::after(AnnouncedEnds::Shown(text.into()));
         assert_eq!(notices.note(&contact, at("2026-11-21T12:00:00Z")), []);
         let told = notices.note(&contact, at("2026-11-26T12:00:00Z"));
@@ -221,7 +221,7 @@ mod tests {
         let told = another.note(&contact, at("2026-11-21T12:00:00Z"));
         assert_eq!((told.len(), &*told[0].text), (1, text));
         // The object has room for one end, or for none.
-        let one = AnnouncedEnds::Shown("the credential ends within 7 days".into());
+        let one = AnnouncedEnds::Shown("the credential expires within 7 days".into());
         for unknown in [one, AnnouncedEnds::Unknown] {
             let mut notices = Notices::after(unknown);
             assert_eq!(notices.note(&contact, at("2026-11-21T12:00:00Z")), []);

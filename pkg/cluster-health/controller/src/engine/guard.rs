@@ -125,10 +125,10 @@ fn report(
                 references,
                 api,
                 local_down,
-                "This process seems to be cut off from its member clusters; until that ends, no member is published as offline"
+                "This process seems to be cut off from its member clusters: check the network of this host; until that ends, no member is published as offline"
             );
             let text = format!(
-                "this replica seems to be cut off from its member clusters: {signs}; until that ends, no member is published as offline"
+                "this replica seems to be cut off from its member clusters: {signs}; check the network of its host; until that ends, no member is published as offline"
             );
             event(EventType::Warning, "HubPartition", text);
         }
@@ -163,7 +163,7 @@ fn report(
                 references,
                 api,
                 local_down,
-                "The verdict on whether this process is cut off from its members changed"
+                "Guard state changed: whether this process may be cut off from its member clusters"
             );
         }
     }

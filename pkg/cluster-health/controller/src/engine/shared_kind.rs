@@ -109,8 +109,8 @@ impl Crd {
                 Ok(Served::As(kind)) => return kind,
                 Ok(Served::Absent) => "it is not installed, or serves no known version".to_owned(),
                 Ok(Served::NotMergeable(field)) => format!(
-                    "ConditionsNotMergeable: a write of the status would drop conditions of other programs; install \
-                     a CRD with another {field}"
+                    "ConditionsNotMergeable: with {field} a write of the status would drop conditions of other \
+                     programs; install a CRD with x-kubernetes-list-type: map and subresources.status"
                 ),
                 Err(error) => error.to_string(),
             };

@@ -334,11 +334,17 @@ mod tests {
         for (credential, certificate, told) in [
             (far, far, None),
             (None, None, None),
-            (near, near, Some("the credential ends within a day: 2026-11-22T00:00:00Z; renew it")),
+            (
+                near,
+                near,
+                Some("the credential expires within a day: 2026-11-22T00:00:00Z; renew it"),
+            ),
             (
                 far,
                 near,
-                Some("the serving certificate ends within a day: 2026-11-22T00:00:00Z; renew it"),
+                Some(
+                    "the serving certificate expires within a day: 2026-11-22T00:00:00Z; renew it",
+                ),
             ),
         ] {
             let contact = Contact { credential, certificate, ..Contact::default() };

@@ -114,7 +114,7 @@ fn sentence(member: &Member, published: &Published) -> String {
         }
         (_, Health::Ready) if member.by_lease && member.beat == Beat::Well => "the cluster renews its Lease; it is not probed".to_owned(),
         (_, Health::NotReady) if member.by_lease && member.beat == Beat::Unwell => {
-            "the cluster renews its Lease, which says that it is not well: beat".to_owned()
+            "the cluster renews its Lease, which reports that its /readyz fails: beat".to_owned()
         }
         (_, Health::HeartbeatStopped) => {
             "the cluster is not probed and does not renew its Lease".to_owned()

@@ -326,7 +326,7 @@ async fn a_process_that_was_stopped_past_its_deadline_loses_without_another_call
     a.leads().await;
     server.forget_calls();
     advance(20_000 * MS).await; // one jump, as after SIGSTOP and SIGCONT
-    assert!(a.loses().await.contains("the process was stopped"));
+    assert!(a.loses().await.contains("the process stood still"));
     assert_eq!(server.calls(), []);
 }
 

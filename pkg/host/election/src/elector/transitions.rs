@@ -109,7 +109,7 @@ impl<S: LeaseStore> Candidate<S> {
         match failure {
             Some(err) => format!("the lease was not renewed within {deadline:?}: {err}"),
             None => {
-                format!("the lease was not renewed within {deadline:?}: the process was stopped")
+                format!("the lease was not renewed within {deadline:?}: the process stood still")
             }
         }
     }

@@ -15,7 +15,9 @@ pub(crate) enum Shortage {
     #[error(transparent)]
     Pool(#[from] Exhausted),
     /// Another Node has the range that the cloud names for the Node (`rule:block-has-one-holder`).
-    #[error("cannot assign {cidr} to the Node: Node {by} still has it")]
+    #[error(
+        "cannot assign {cidr} to the Node: Node {by} still has it; if the VM of {by} is gone, delete Node {by}"
+    )]
     InUse {
         /// The CIDR.
         cidr: IpNet,
@@ -43,8 +45,8 @@ pub(crate) enum Shortage {
     Draining(String),
     /// Every ClusterCIDR for this Node is full.
     #[error(
-        "cannot allocate a node CIDR: no ClusterCIDR that selects the Node has a free block of each \
-         of its ranges: {0}; delete Nodes, or create another ClusterCIDR"
+        "cannot allocate a node CIDR: in every ClusterCIDR that selects the Node at least one range is \
+         full: {0}; delete Nodes, or create another ClusterCIDR"
     )]
     AllFull(String),
 }

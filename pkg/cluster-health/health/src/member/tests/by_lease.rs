@@ -37,7 +37,10 @@ fn the_lease_alone_decides_what_is_published() {
     }
     bench.look(Heard::Beat(Beat::Unwell));
     assert_eq!(bench.health(), Some(Health::NotReady));
-    assert_eq!(bench.told(), "the cluster renews its Lease, which says that it is not well: beat");
+    assert_eq!(
+        bench.told(),
+        "the cluster renews its Lease, which reports that its /readyz fails: beat"
+    );
     let effect = bench.look(SILENT);
     assert_eq!(effect.change, Change::Ready { from: Some(Status::False), to: Status::Unknown });
     assert!(!effect.is_ours && !effect.first_failure);
