@@ -127,7 +127,7 @@ fn add_resources_of_others(cloud: &mut Cloud) {
     let (dns_support, dns_hostnames) = (Some(true), Some(true));
     let (vpc, tags) = (id.to_owned(), Tags::new());
     let range = cidr("10.1.0.0/16");
-    let theirs = Vpc { id: vpc.clone(), cidr: range, dns_support, dns_hostnames, tags };
+    let theirs = Vpc { id: vpc.clone(), cidr: range, ipv6: None, dns_support, dns_hostnames, tags };
     cloud.vpcs.put(id, 0, theirs);
     for (id, range, zone) in
         [("subnet-1", "10.1.1.0/24", "us-east-2a"), ("subnet-2", "10.1.2.0/24", "us-east-2b")]
@@ -135,7 +135,17 @@ fn add_resources_of_others(cloud: &mut Cloud) {
         let tags = Tags::from([(ROLE_TAG.to_owned(), "public".to_owned())]);
         let (cidr, map_public_ip, available) = (cidr(range), true, true);
         let (vpc, zone) = (vpc.clone(), zone.to_owned());
-        let found = Subnet { id: id.to_owned(), vpc, cidr, zone, map_public_ip, available, tags };
+        let found = Subnet {
+            id: id.to_owned(),
+            vpc,
+            cidr,
+            ipv6: None,
+            zone,
+            map_public_ip,
+            assigns_ipv6: false,
+            available,
+            tags,
+        };
         cloud.subnets.put(id, 0, found);
     }
     for id in ["sg-one", "sg-two"] {
