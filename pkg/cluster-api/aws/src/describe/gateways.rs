@@ -214,6 +214,14 @@ mod tests {
     }
 
     #[test]
+    fn a_route_of_ipv6_leads_to_an_egress_only_gateway() {
+        let read = types::Route::builder().destination_ipv6_cidr_block("::/0");
+        let found = route(read.egress_only_internet_gateway_id("eigw-1").build()).unwrap();
+        let target = Target::EgressOnlyGateway("eigw-1".to_owned());
+        assert_eq!((&*found.destination, found.target), ("::/0", target));
+    }
+
+    #[test]
     fn an_address_of_others_may_lack_an_allocation() {
         let (_, flaws) = address(types::Address::builder().public_ip("52.1.2.3").build());
         assert!(!flaws.admits(false).unwrap());

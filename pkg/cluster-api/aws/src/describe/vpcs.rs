@@ -121,6 +121,33 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_ipv6_cidr_of_a_vpc_counts_from_its_association_to_its_end() {
+        let of = |state: &str, cidr: &str| {
+            let state = types::VpcCidrBlockState::builder().state(state.into()).build();
+            let one = VpcIpv6CidrBlockAssociation::builder().ipv6_cidr_block_state(state);
+            let read = types::Vpc::builder().vpc_id("vpc-1").cidr_block("10.0.0.0/16");
+            let read = read.ipv6_cidr_block_association_set(one.ipv6_cidr_block(cidr).build());
+            vpc(read.build()).unwrap().ipv6
+        };
+        let range = "2600:db8::/56";
+        assert_eq!(of("associating", ""), Some(Ipv6Range::Associating));
+        assert_eq!(of("associated", range), Some(Ipv6Range::Associated(range.parse().unwrap())));
+        assert_eq!((of("disassociated", range), of("failed", "")), (None, None));
+    }
+
+    #[test]
+    fn an_ipv6_cidr_that_was_taken_from_a_subnet_is_none_of_it() {
+        let of = |state: &str| {
+            let state = types::SubnetCidrBlockState::builder().state(state.into()).build();
+            let one = types::SubnetIpv6CidrBlockAssociation::builder();
+            let one = one.ipv6_cidr_block("2600:db8::/64").ipv6_cidr_block_state(state).build();
+            let read = types::Subnet::builder().ipv6_cidr_block_association_set(one);
+            subnet(read.build()).0.ipv6.is_some()
+        };
+        assert!(of("associated") && of("associating") && !of("disassociated") && !of("failed"));
+    }
+
+    #[test]
     fn a_subnet_without_ipv4_has_the_cidr_of_ipv6() {
         let association = types::SubnetIpv6CidrBlockAssociation::builder();
         let read = types::Subnet::builder()

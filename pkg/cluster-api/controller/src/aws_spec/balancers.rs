@@ -204,8 +204,8 @@ fn ipv6_targets(
     let is_ipv6 = ip_type? == "ipv6";
     let problem = match (is_network, owner.has_ipv6) {
         _ if !is_ipv6 => return Some(false),
-        (false, _) => "ipv6 requires loadBalancerType nlb",
-        (true, false) => "ipv6 requires vpc.ipv6",
+        (_, false) => "ipv6 requires vpc.ipv6",
+        (false, true) => "ipv6 requires loadBalancerType nlb",
         (true, true) => return Some(true),
     };
     errors.refuse(format!("{path}.targetGroupIPType"), problem);

@@ -394,6 +394,6 @@ fn each_field_of_upstream_is_kept_and_acted_upon_or_named_or_known_to_change_not
         let named = unsupported(&read).into_iter().chain(refused).map(|it| it.path);
         let named: BTreeSet<_> = named.collect();
         assert_eq!(named, in_levels.collect(), "{}", version["name"]);
-        assert!(named.len() > 5, "{named:?}");
+        assert!(named.len() >= 5, "{named:?}");
     }
 }
