@@ -299,7 +299,7 @@ async fn answer_to(
     }
     let _turn = state.tokens.turn(call).await;
     if let Some(known) = state.tokens.answer(call)
-        && (idempotence::has_token(call) || strict::is_still_there(state, call).await)
+        && (idempotence::has_token(call) || strict::is_still_there(&state.upstream, call).await)
     {
         return known;
     }
@@ -307,14 +307,14 @@ async fn answer_to(
     if let Some(code) = unknown {
         return answer::refusal_by(call, code, 400, "EC2 API, Eventual consistency");
     }
-    if let Some((code, page)) = strict::refuses(state, call).await {
+    if let Some((code, page)) = strict::refuses(&state.upstream, &state.states, call).await {
         return answer::refusal_by(call, code, 400, page);
     }
     let has_neighbours = state.neighbours.lock().are_there();
     if has_neighbours && let Some(text) = neighbours::answer(&state.upstream, call).await {
         return Response::new(Full::new(Bytes::from(text)));
     }
-    let held = strict::holds_later(state, call).await;
+    let held = strict::holds_later(&state.upstream, call).await;
     let (status, text) = state.upstream.forward(head, body).await;
     if !status.is_success() {
         return answer_of(status, text);

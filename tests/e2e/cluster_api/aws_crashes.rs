@@ -1,11 +1,15 @@
 //! The program is killed with calls of AWS under way, whose answers it never gets, and comes back.
 
+use std::time::{Duration, Instant};
+
 use serde_json::{Value, json};
 use tests::aws_proxy::Fate;
+use tests::aws_totals::totals;
 use tests::{PATIENCE, Process};
 
-use crate::aws_stage::{NAME, Stage, is_ready, sample};
-use crate::scene::{AWS_CLUSTERS, CLUSTERS};
+use crate::aws_identities::{role, using};
+use crate::aws_stage::{NAME, REGION, Stage, is_ready, sample};
+use crate::scene::{AWS_CLUSTERS, CLUSTERS, cluster};
 
 /// Lets the program live until it dies of this call.
 async fn live_until(stage: &Stage, action: &'static str, number: usize) {
@@ -28,6 +32,8 @@ async fn a_program_killed_in_the_middle_of_making_and_removing_leaves_nothing_tw
  {
     let Some(stage) = Stage::set().await else { return };
     let before = stage.totals().await;
+    let began = Instant::now();
+    stage.proxy.shows_late(Duration::from_secs(5), move || began.elapsed());
     stage.run("apply -f config/samples/cluster-api.yaml");
     // The first two have no token and no name that AWS would refuse twice. Each is followed by the
     // next.
@@ -99,5 +105,46 @@ async fn one_that_is_deleted_at_the_first_call_is_held_until_nothing_of_it_is_le
     stage.until_gone(AWS_CLUSTERS, NAME).await;
     assert_eq!(stage.totals().await, before, "nothing is left");
     stage.until_gone(CLUSTERS, NAME).await;
+    stage.end(manager).await;
+}
+
+/// A session of a role ends with the process, and the next process assumes the role again.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_program_killed_with_the_session_of_a_role_leaves_nothing_twice_and_nothing_behind() {
+    let Some(stage) = Stage::set().await else { return };
+    // Each account begins with the same.
+    let before = stage.totals().await;
+    let began = Instant::now();
+    stage.proxy.shows_late(Duration::from_secs(5), move || began.elapsed());
+    stage.run("label namespace default team=a --overwrite");
+    stage.create_all(&[role(), using("role", "Role"), cluster("role")]);
+    let points = [
+        ("AssumeRole", 0),
+        ("CreateVpc", 0),
+        ("CreateInternetGateway", 0),
+        ("CreateLoadBalancer", 0),
+    ];
+    for (action, number) in points {
+        live_until(&stage, action, number).await;
+    }
+    let manager = stage.start_with_aws("");
+    stage.until(AWS_CLUSTERS, "role", "is ready", is_ready).await;
+    let calls = stage.proxy.calls();
+    let session = calls.iter().find(|call| call.is_write()).unwrap().key.clone();
+    let account = stage.proxy.upstream().with_key(&session);
+    let made = totals(&account, REGION).await;
+    for (kind, number) in
+        [("Vpcs", 1), ("Subnets", 2), ("InternetGateways", 1), ("ClassicLoadBalancers", 1)]
+    {
+        assert_eq!(made[kind] - before[kind], number, "{kind}: {made:?}");
+    }
+    stage.die_after("DeleteLoadBalancer", 0);
+    stage.run(&format!("delete {CLUSTERS} role --wait=false"));
+    stage.died().await;
+    end(&stage, manager).await;
+    live_until(&stage, "DeleteVpc", 0).await;
+    let manager = stage.start_with_aws("");
+    stage.until_gone(AWS_CLUSTERS, "role").await;
+    assert_eq!(totals(&account, REGION).await, before, "nothing is left");
     stage.end(manager).await;
 }

@@ -24,7 +24,7 @@ fn identity(kind: &str, name: &str, spec: &Value) -> Value {
 }
 
 /// A role of another account that namespaces of team a may use.
-fn role() -> Value {
+pub(crate) fn role() -> Value {
     let source = json!({"kind": "AWSClusterControllerIdentity", "name": "default"});
     let spec = json!({"roleARN": format!("arn:aws:iam::{OF_ROLE}:role/icm"), "sourceIdentityRef": source,
         "allowedNamespaces": {"selector": {"matchLabels": {"team": "a"}}}});
@@ -42,7 +42,7 @@ fn secret([key, secret, token]: &[String; 3]) -> Value {
 }
 
 /// An AWSCluster that uses an identity.
-fn using(name: &str, kind: &str) -> Value {
+pub(crate) fn using(name: &str, kind: &str) -> Value {
     let mut spec = spec("10.1.1.0/24");
     spec["identityRef"] = json!({"kind": format!("AWSCluster{kind}Identity"), "name": name});
     ours(name, &spec)

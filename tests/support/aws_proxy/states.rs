@@ -123,7 +123,7 @@ impl States {
         }
     }
 
-    /// NAT gateways as they were shown last: a look of the proxy itself.
+    /// An answer with NAT gateways as they were shown last: a look of the proxy itself.
     pub(super) fn nats_as_shown(&self, text: &str) -> String {
         replaced(text, NAT, |id| self.instead(id))
     }

@@ -1,8 +1,10 @@
 //! What AWS refuses and moto does not: [`REFUSALS`], and what follows from a call that was carried out.
 
-use super::State;
+use parking_lot::Mutex;
+
 use super::call::Call;
 use super::elements::Element;
+use super::states::States;
 use super::upstream::Upstream;
 
 mod predicates;
@@ -162,8 +164,12 @@ static REFUSALS: &[Refusal] = &[
 ];
 
 /// The code that AWS would refuse a call with, and the page that says so.
-pub(super) async fn refuses(state: &State, call: &Call) -> Option<(&'static str, &'static str)> {
-    if state.states.lock().holds(call) {
+pub(super) async fn refuses(
+    upstream: &Upstream,
+    states: &Mutex<States>,
+    call: &Call,
+) -> Option<(&'static str, &'static str)> {
+    if states.lock().holds(call) {
         return Some((
             "DependencyViolation",
             "ELB: interfaces of a deleted load balancer go later",
@@ -172,7 +178,9 @@ pub(super) async fn refuses(state: &State, call: &Call) -> Option<(&'static str,
     for Refusal(_, _, code, page, reads, is_due) in refusals_of(call) {
         let mut found = Vec::new();
         for read in *reads {
-            found.push(look(state, call, read).await);
+            let answer = look(upstream, call, read).await;
+            // A read of the proxy is none of the answers for which a state lasts.
+            found.push(Element::of(&states.lock().nats_as_shown(&answer)));
         }
         if is_due(call, &found) {
             return Some((code, page));
@@ -186,19 +194,13 @@ fn refusals_of(call: &Call) -> impl Iterator<Item = &'static Refusal> {
     REFUSALS.iter().filter(move |it| it.0 == api && it.1.contains(&action.as_str()))
 }
 
-async fn look(state: &State, call: &Call, Read(api, action, filter): &Read) -> Element {
+async fn look(upstream: &Upstream, call: &Call, Read(api, action, filter): &Read) -> String {
     let mut parameters = vec![("Action", *action)];
     if let Some((name, parameter)) = filter {
-        parameters
-            .extend([("Filter.1.Name", *name), ("Filter.1.Value.1", call.parameter(parameter))]);
+        let value = call.parameter(parameter);
+        parameters.extend([("Filter.1.Name", *name), ("Filter.1.Value.1", value)]);
     }
-    let answer = ask(&state.upstream, call, *api, &parameters).await;
-    // A read of the proxy is none of the answers for which a state lasts.
-    Element::of(&if *action == NATS.1 {
-        state.states.lock().nats_as_shown(&answer)
-    } else {
-        answer
-    })
+    ask(upstream, call, *api, &parameters).await
 }
 
 /// Asks for the account that a call belongs to.
@@ -212,13 +214,13 @@ async fn ask(upstream: &Upstream, call: &Call, api: Api, parameters: &[(&str, &s
 }
 
 /// Whether what a create names is still there: a create of ELB with the same settings succeeds as the first did.
-pub(super) async fn is_still_there(state: &State, call: &Call) -> bool {
+pub(super) async fn is_still_there(upstream: &Upstream, call: &Call) -> bool {
     let read = if call.action == "CreateTargetGroup" { TARGET_GROUPS } else { NETWORK };
-    look(state, call, &read).await.names(call.parameter("Name"))
+    Element::of(&look(upstream, call, &read).await).names(call.parameter("Name"))
 }
 
 /// What a load balancer that is about to be deleted holds for a while: its groups, its subnets and its VPC.
-pub(super) async fn holds_later(state: &State, call: &Call) -> Vec<String> {
+pub(super) async fn holds_later(upstream: &Upstream, call: &Call) -> Vec<String> {
     if call.action != "DeleteLoadBalancer" {
         return Vec::new();
     }
@@ -226,7 +228,7 @@ pub(super) async fn holds_later(state: &State, call: &Call) -> Vec<String> {
         Api::Classic => (CLASSIC, "LoadBalancerName"),
         _ => (NETWORK, "LoadBalancerArn"),
     };
-    let found = look(state, call, &read).await;
+    let found = Element::of(&look(upstream, call, &read).await);
     let Some(found) = found.whose(key, call.parameter(key)) else { return Vec::new() };
     let ids = found.all().map(Element::text);
     let ids = ids.filter(|id| ["subnet-", "sg-", "vpc-"].iter().any(|it| id.starts_with(it)));
