@@ -333,7 +333,10 @@ mod left_behind_tests {
         assert!(!refused.contains("/adopt=true") && refused.contains("EKS"), "{refused}");
         let vanished = blocked(&[other("vpc-1", Some("x"))], false);
         assert!(vanished.starts_with("cannot finish deletion: vpc-1 has the"), "{vanished}");
-        assert!(vanished.contains("annotation aws.cluster.x-k8s.io/owner-id=x to delete"), "{vanished}");
+        assert!(
+            vanished.contains("annotation aws.cluster.x-k8s.io/owner-id=x to delete"),
+            "{vanished}"
+        );
         assert!(!vanished.contains("/adopt=true"), "{vanished}");
     }
 
