@@ -12,6 +12,7 @@ mod accounts;
 mod budgets;
 mod complaints;
 mod crash_points;
+mod dual_stack;
 mod error_classes;
 mod faults;
 mod inventory;

@@ -124,7 +124,7 @@ mod tests {
     fn the_ipv6_cidr_of_a_vpc_counts_from_its_association_to_its_end() {
         let of = |state: &str, cidr: &str| {
             let state = types::VpcCidrBlockState::builder().state(state.into()).build();
-            let one = VpcIpv6CidrBlockAssociation::builder().ipv6_cidr_block_state(state);
+            let one = VpcIpv6CidrBlockAssociation::builder().set_ipv6_cidr_block_state(Some(state));
             let read = types::Vpc::builder().vpc_id("vpc-1").cidr_block("10.0.0.0/16");
             let read = read.ipv6_cidr_block_association_set(one.ipv6_cidr_block(cidr).build());
             vpc(read.build()).unwrap().ipv6
@@ -140,7 +140,8 @@ mod tests {
         let of = |state: &str| {
             let state = types::SubnetCidrBlockState::builder().state(state.into()).build();
             let one = types::SubnetIpv6CidrBlockAssociation::builder();
-            let one = one.ipv6_cidr_block("2600:db8::/64").ipv6_cidr_block_state(state).build();
+            let one =
+                one.ipv6_cidr_block("2600:db8::/64").set_ipv6_cidr_block_state(Some(state)).build();
             let read = types::Subnet::builder().ipv6_cidr_block_association_set(one);
             subnet(read.build()).0.ipv6.is_some()
         };
