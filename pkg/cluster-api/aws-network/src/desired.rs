@@ -225,6 +225,7 @@ pub struct DesiredBastion {
 }
 
 /// The resources that a cluster shall have on AWS.
+#[allow(clippy::struct_excessive_bools, reason = "each says something else of the spec")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Desired {
     /// The owner of the resources.
@@ -243,6 +244,8 @@ pub struct Desired {
     pub names_vpc_cidr: bool,
     /// The VPC has an IPv6 CIDR, which AWS chooses.
     pub ipv6: bool,
+    /// The spec names no subnets.
+    pub has_default_subnets: bool,
     /// The subnets, in the order of the spec.
     pub subnets: Vec<DesiredSubnet>,
     pub nat: NatPolicy,

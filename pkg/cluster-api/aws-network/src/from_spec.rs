@@ -45,6 +45,7 @@ impl Desired {
                 vpc_cidr,
                 names_vpc_cidr: spec.vpc_cidr.is_some(),
                 ipv6: spec.ipv6,
+                has_default_subnets: spec.subnets.is_empty(),
                 subnets,
                 nat,
                 groups,

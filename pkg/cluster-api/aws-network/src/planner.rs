@@ -23,7 +23,7 @@ pub(crate) fn plan(situation: &Situation<'_>) -> Plan {
         plan.reads = first_reads(situation.desired, situation.memory);
         return plan;
     }
-    let Some(home) = vpc::plan(situation, &mut plan) else { return plan };
+    let Some(home) = vpc::plan(situation, &mut plan) else { return with_tags(situation, plan) };
     let gateways = gateways::plan(situation, &home, &mut plan);
     let groups = security_groups::plan(situation, &home, &mut plan);
     let Some(subnets) = subnets::plan(situation, &home, &mut plan) else {

@@ -46,48 +46,65 @@ pub(crate) fn plan<'a>(situation: &Situation<'a>, plan: &mut Plan) -> Option<Hom
     if is_managed {
         check_adoption(situation, vpc, plan)?;
     }
-    let ipv6 = ipv6_of(situation, vpc, is_managed, plan);
-    if is_managed {
+    let ipv6 = if is_managed {
+        let ipv6 = ipv6_of_ours(situation, vpc, plan)?;
         keep(situation, vpc, ipv6.is_some(), plan);
         if !has_room(situation, vpc) {
             return None;
         }
+        ipv6
+    } else {
+        ipv6_of_others(situation, vpc, plan)
+    };
+    if ipv6 == Some(Ipv6Range::Associating) {
+        let what = format!("{} has no IPv6 CIDR yet", vpc.id);
+        plan.wait(Part::Vpc, what, RECHECK, Query::Vpc(vpc.id.clone()));
     }
     Some(Home { id: &vpc.id, cidr: vpc.cidr, ipv6, is_managed })
 }
 
-/// The IPv6 CIDR that the network uses. A network of ours stays as it was made, whatever the spec
-/// says later: without its rules and routes Nodes would lose each other.
-fn ipv6_of(
+/// The IPv6 CIDR that a network of ours uses. It stays as it was made, whatever the spec says later: without its rules
+/// and routes Nodes would lose each other. The outer `None`: it is not known now, so nothing may be changed.
+#[allow(clippy::option_option, reason = "unknown is not none")]
+fn ipv6_of_ours(
     situation: &Situation<'_>,
     vpc: &Vpc,
-    is_managed: bool,
     plan: &mut Plan,
-) -> Option<Ipv6Range> {
-    let id = &vpc.id;
-    let (reason, message) = match (vpc.ipv6, situation.desired.ipv6) {
-        (Some(Ipv6Range::Associating), true) => {
-            let what = format!("{id} has no IPv6 CIDR yet");
+) -> Option<Option<Ipv6Range>> {
+    let (id, is_wanted) = (&vpc.id, situation.desired.ipv6);
+    // What upstream's provider made has no tag yet.
+    let (identity, shows_one) = (situation.identity(), vpc.ipv6.is_some());
+    let is_adopted = is_wanted && shows_one && (identity.adopt || !identity.marks(&vpc.tags));
+    let is_recorded = situation.memory.id(&LogicalId::EgressOnlyGateway).is_some();
+    let has_always = vpc.tags.contains_key(IPV6_TAG) || is_recorded || is_adopted;
+    let what = match (has_always, is_wanted) {
+        (true, _) if vpc.ipv6.is_none() => {
+            let what = format!(
+                "AWS shows no IPv6 CIDR of {id}, which was created with one; if it was taken away, associate another one"
+            );
             plan.wait(Part::Vpc, what, RECHECK, Query::Vpc(id.clone()));
-            return vpc.ipv6;
+            return None;
         }
-        (None, false) | (Some(_), true) => return vpc.ipv6,
-        (Some(_), false) if !is_managed || !vpc.tags.contains_key(IPV6_TAG) => return None,
-        (Some(_), false) => {
-            let what = "was created with IPv6, which cannot be taken away: set the field to {}";
-            (Reason::Immutable, format!("spec.network.vpc.ipv6: {id} {what}"))
-        }
-        (None, true) if is_managed => {
-            let what = "was created without IPv6, which cannot be added: remove the field";
-            (Reason::Immutable, format!("spec.network.vpc.ipv6: {id} {what}"))
-        }
-        (None, true) => {
-            let what = "has no IPv6 CIDR: associate one with it, or remove the field";
-            (Reason::InvalidConfiguration, format!("spec.network.vpc.ipv6: {id} {what}"))
-        }
+        (true, true) => return Some(vpc.ipv6),
+        (false, false) => return Some(None),
+        (true, false) => "was created with IPv6, which cannot be taken away: set the field to {}",
+        (false, true) => "was created without IPv6, which cannot be added: remove the field",
     };
-    plan.problem(Part::Vpc, reason, message);
-    vpc.ipv6
+    let message = format!("spec.network.vpc.ipv6: {id} {what}");
+    plan.problem(Part::Vpc, Reason::Immutable, message);
+    Some(vpc.ipv6.filter(|_| has_always))
+}
+
+/// The IPv6 CIDR of a VPC of a user, where the spec uses it.
+fn ipv6_of_others(situation: &Situation<'_>, vpc: &Vpc, plan: &mut Plan) -> Option<Ipv6Range> {
+    if situation.desired.ipv6 && vpc.ipv6.is_none() {
+        let message = format!(
+            "spec.network.vpc.ipv6: {} has no IPv6 CIDR: associate one with it, or remove the field",
+            vpc.id
+        );
+        plan.problem(Part::Vpc, Reason::InvalidConfiguration, message);
+    }
+    vpc.ipv6.filter(|_| situation.desired.ipv6)
 }
 
 /// A network that EKS uses is not adopted: its control plane and node groups live in it, and
@@ -248,7 +265,8 @@ fn one_of<'a>(situation: &Situation<'a>, all: &[&'a Vpc], plan: &mut Plan) -> Op
 fn keep(situation: &Situation<'_>, vpc: &Vpc, has_ipv6: bool, plan: &mut Plan) {
     let desired = situation.desired;
     plan.tags.compare(&vpc.id, &vpc.tags, &desired.vpc_tags(has_ipv6), &desired.retired_tags);
-    if desired.names_vpc_cidr && vpc.cidr != desired.vpc_cidr {
+    let is_reported = desired.names_vpc_cidr || !has_room(situation, vpc);
+    if is_reported && vpc.cidr != desired.vpc_cidr {
         let message = format!(
             "{} has {}, not {}: the CIDR of a VPC is fixed",
             vpc.id, vpc.cidr, desired.vpc_cidr
@@ -266,9 +284,11 @@ fn keep(situation: &Situation<'_>, vpc: &Vpc, has_ipv6: bool, plan: &mut Plan) {
     }
 }
 
-/// Whether all subnets lie in the VPC. With another CIDR in the spec the default ones do not, and nothing may be
-/// changed for them: AWS refuses to make them.
+/// Whether the VPC can have the subnets. Default ones are cut from the CIDR of the spec: with another one they are none
+/// of the VPC, and what was made would look like surplus.
 fn has_room(situation: &Situation<'_>, vpc: &Vpc) -> bool {
-    let mut cidrs = situation.desired.subnets.iter().filter_map(|subnet| subnet.cidr);
-    vpc.cidr == situation.desired.vpc_cidr || cidrs.all(|cidr| vpc.cidr.contains(&cidr))
+    let desired = situation.desired;
+    let mut cidrs = desired.subnets.iter().filter_map(|subnet| subnet.cidr);
+    let mut are_inside = || cidrs.all(|cidr| vpc.cidr.contains(&cidr));
+    vpc.cidr == desired.vpc_cidr || !desired.has_default_subnets && are_inside()
 }

@@ -140,7 +140,8 @@ fn target_group_of_name<'a>(
                 vpc: input.home.id.to_owned(),
                 name: name.clone(),
                 port: wanted.instance_port,
-                ipv6: wanted.ipv6_targets.unwrap_or(input.reaches_ipv6),
+                ipv6: wanted.ipv6_targets.unwrap_or(input.reaches_ipv6)
+                    && input.home.ipv6.is_some(),
                 check: wanted.health_check.clone(),
                 tags: input.tags(),
             });

@@ -267,17 +267,20 @@ fn a_change_of_the_spec_ends_as_if_it_had_always_been_so() {
     }
 }
 
-/// The default subnets of the other CIDR do not lie in the VPC.
+/// Default subnets of another CIDR are none of the VPC, whether they would lie in it or not.
 #[test]
 fn another_cidr_of_the_vpc_is_reported_and_changes_nothing() {
     let spec = changed(|spec| spec.subnets.clear());
     let mut world = World::new(Nature::PROMPT, 5);
     world.run(&present(&spec), &mut |_| None);
-    let other = Spec { vpc_cidr: Some("10.67.0.0/20".to_owned()), ..spec };
-    let (reconciliation, rest) = world.run_later(&present(&other));
-    assert!(world.writes.is_empty(), "{:#?}", world.writes);
-    let reasons: Vec<_> = reconciliation.problems().into_iter().map(|it| it.reason).collect();
-    assert_eq!((rest, &*reasons), (Rest::Stuck, &[Reason::Immutable][..]));
+    for other in [Some("10.67.0.0/20"), Some("10.66.0.0/25"), Some("10.66.0.192/26"), None] {
+        let vpc_cidr = other.map(str::to_owned);
+        let spec = Spec { vpc_cidr, prune_subnets: true, ..spec.clone() };
+        let (reconciliation, rest) = world.run_later(&present(&spec));
+        assert!(world.writes.is_empty(), "{other:?}: {:#?}", world.writes);
+        let reasons: Vec<_> = reconciliation.problems().into_iter().map(|it| it.reason).collect();
+        assert_eq!((rest, &*reasons), (Rest::Stuck, &[Reason::Immutable][..]), "{other:?}");
+    }
 }
 
 /// The routes of its subnet keep the NAT gateway of a zone that the spec has dropped.

@@ -245,7 +245,27 @@ fn ipv6_of_others_in_a_vpc_of_ours_is_left_alone() {
     let cidr = "2600:db8:0:100::/64".parse().unwrap();
     world.cloud.subnets.edit(&subnet, now, |it| it.ipv6 = Some(cidr));
     is_silent(&mut world, &spec);
+    // The spec said so before the field had an effect.
+    let (reason, message) = problem(&mut world, &Spec { ipv6: true, ..seed() }).unwrap();
+    assert!(reason == Reason::Immutable && message.contains("without IPv6"), "{message}");
+    assert!(world.writes.is_empty(), "{:#?}", world.writes);
     goes(&mut world, &spec);
+}
+
+/// As when AWS answers with an association that this program does not know.
+#[test]
+fn while_aws_shows_no_ipv6_cidr_of_a_dual_stack_vpc_nothing_is_changed() {
+    let mut world = made(&dual_stack());
+    let (now, vpc) = (world.cloud.now, world.cloud.vpcs.all().remove(0));
+    world.cloud.vpcs.edit(&vpc.id, now, |it| it.ipv6 = None);
+    world.writes.clear();
+    for ipv6 in [true, false] {
+        world.run_once_for(&present(&Spec { ipv6, ..dual_stack() }), 3600);
+        assert!(world.writes.is_empty(), "{ipv6}: {:#?}", world.writes);
+    }
+    world.cloud.vpcs.edit(&vpc.id, now, |it| it.ipv6 = vpc.ipv6);
+    is_silent(&mut world, &dual_stack());
+    goes(&mut world, &dual_stack());
 }
 
 type Damage = (&'static str, fn(&mut Cloud));

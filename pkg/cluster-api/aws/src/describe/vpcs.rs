@@ -66,21 +66,31 @@ fn vpc(vpc: types::Vpc) -> Result<Vpc, AwsError> {
     Ok(Vpc {
         id: required(vpc.vpc_id, "id of a VPC")?,
         cidr: parsed(vpc.cidr_block.as_deref(), "CIDR of a VPC")?,
-        ipv6: vpc.ipv6_cidr_block_association_set.iter().flatten().find_map(ipv6_range),
+        ipv6: ipv6_of(vpc.ipv6_cidr_block_association_set.as_deref().unwrap_or_default()),
         dns_support: None,
         dns_hostnames: None,
         tags: tags_of_ec2(vpc.tags),
     })
 }
 
-/// None for what has ended, or has failed.
+/// The first CIDR that can be used, or else one that cannot be used yet.
+fn ipv6_of(associations: &[VpcIpv6CidrBlockAssociation]) -> Option<Ipv6Range> {
+    let ranges = || associations.iter().filter_map(ipv6_range);
+    ranges().find(|range| matches!(range, Ipv6Range::Associated(_))).or_else(|| ranges().next())
+}
+
+/// None for what has ended, or has failed. What is not understood cannot be used yet.
 fn ipv6_range(one: &VpcIpv6CidrBlockAssociation) -> Option<Ipv6Range> {
     match one.ipv6_cidr_block_state.as_ref()?.state.as_ref()? {
-        VpcCidrBlockStateCode::Associating => Some(Ipv6Range::Associating),
         VpcCidrBlockStateCode::Associated => {
-            Some(Ipv6Range::Associated(one.ipv6_cidr_block.as_deref()?.parse().ok()?))
+            let range = one.ipv6_cidr_block.as_deref().and_then(|text| text.parse().ok());
+            Some(range.map_or(Ipv6Range::Associating, Ipv6Range::Associated))
         }
-        _ => None,
+        VpcCidrBlockStateCode::Disassociated
+        | VpcCidrBlockStateCode::Disassociating
+        | VpcCidrBlockStateCode::Failed
+        | VpcCidrBlockStateCode::Failing => None,
+        _ => Some(Ipv6Range::Associating),
     }
 }
 

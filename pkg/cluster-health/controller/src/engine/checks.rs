@@ -125,9 +125,9 @@ pub(crate) async fn run(clusters: Arc<ClusterRegistry>) {
     let mut rounds = interval(EVERY);
     rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
     while stop.run_until_cancelled(rounds.tick()).await.is_some() {
-        let (now, may_run) = (now(), clusters.guard.is_clear());
+        let now = now();
         for member in clusters.all() {
-            let look = || look_at(&member, &clusters, &turns, (now, may_run));
+            let look = || look_at(&member, &clusters, &turns, now);
             if let Err(panic) = contain_call(look) {
                 let cluster = &*member.cluster.key;
                 error!(cluster, %panic, "The search for due checks panicked; it continues with the next member");
@@ -140,11 +140,12 @@ fn look_at(
     member: &Arc<MemberCluster>,
     clusters: &Arc<ClusterRegistry>,
     turns: &Arc<Semaphore>,
-    (now, may_run): (Moment, bool),
+    now: Moment,
 ) {
     if !clusters.ownership.is_ours(&member.cluster.uid) {
         return;
     }
+    let may_run = clusters.guard.is_clear();
     let (is_outdated, run) = member.look_at_checks(&clusters.checks, may_run, now);
     if is_outdated {
         clusters.consider(member);
