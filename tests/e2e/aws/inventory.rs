@@ -9,6 +9,7 @@ use aws_network::{
     ATTEMPT_TAG, ClassicLoadBalancer, Ipv6Range, LoadBalancerKind, Lookup, NAT_ZONE_TAG, Query,
     ROUTE_TABLE_TAG, Reply, Scope, Source, Tags, Target, default_load_balancer_name,
 };
+use ipnet::IpNet;
 
 use crate::world::World;
 
@@ -38,6 +39,11 @@ pub(crate) async fn inventory(world: &World) -> Vec<String> {
     }
     inventory.lines.sort();
     inventory.lines
+}
+
+/// moto writes groups of an IPv6 address with leading zeros.
+fn canonical(destination: &str) -> String {
+    destination.parse::<IpNet>().map_or_else(|_| destination.to_owned(), |range| range.to_string())
 }
 
 async fn read(world: &World, query: Query) -> Reply {
@@ -177,7 +183,7 @@ impl Inventory {
                     | Target::EgressOnlyGateway(id) => self.name(id),
                     Target::Other(id) => id.clone(),
                 };
-                format!("{} to {target}", route.destination)
+                format!("{} to {target}", canonical(&route.destination))
             };
             let mut routes: Vec<_> = table.routes.iter().map(route).collect();
             routes.sort();
