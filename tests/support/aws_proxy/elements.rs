@@ -1,4 +1,4 @@
-//! [`Element`]: an answer of moto, of which the proxy asks what names what.
+//! [`Element`]: an answer of moto, in which the proxy looks for ids and their resources.
 
 use roxmltree::{Document, Node};
 
@@ -63,7 +63,7 @@ impl Element {
         self.with(child).find(|it| it.text_of(child) == text)
     }
 
-    /// The text of a child; empty when there is none.
+    /// The text of a child; empty without one.
     pub(super) fn text_of(&self, child: &str) -> &str {
         let found = self.children.iter().find(|it| it.name == child);
         found.map_or("", |it| &it.text)

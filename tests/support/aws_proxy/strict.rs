@@ -179,7 +179,7 @@ pub(super) async fn refuses(
         let mut found = Vec::new();
         for read in *reads {
             let answer = look(upstream, call, read).await;
-            // A read of the proxy is none of the answers for which a state lasts.
+            // A read of the proxy does not count among the answers for which a state lasts.
             found.push(Element::of(&states.lock().nats_as_shown(&answer)));
         }
         if is_due(call, &found) {

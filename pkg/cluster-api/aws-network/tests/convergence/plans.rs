@@ -36,7 +36,7 @@ const OTHERS: [fn(&mut Spec); 4] = [
     |spec| spec.api_port = 443,
     |spec| drop(spec.additional_tags.insert("team".to_owned(), "blue".to_owned())),
 ];
-/// Writes of a creation or deletion; a crash after the last one is none.
+/// Writes of a creation or deletion after which it crashes; nothing is left to do after the last one.
 const WRITES: std::ops::Range<usize> = 0..56;
 
 fn plans() -> impl Iterator<Item = Plan> {

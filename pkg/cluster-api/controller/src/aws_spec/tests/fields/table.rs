@@ -77,7 +77,7 @@ fn still<const N: usize>(path: &str, values: [Value; N]) -> Row {
     Row::new(path, false, filled(values))
 }
 
-/// A field of which no value is followed.
+/// A field whose values are all refused.
 fn refused(path: &str, value: Value) -> Row {
     Row::new(path, false, [Value::Null, Value::Null, value])
 }
