@@ -62,6 +62,7 @@ async fn a_fault_at_a_call_for_ipv6_changes_nothing_of_the_end() {
     let reference = Reference::of(&world, spec()).await;
     for call in ["CreateVpc", "CreateSubnet", "CreateEgressOnlyInternetGateway", "CreateRoute"] {
         for fault in [Fault::CrashAfter, Fault::AnswerLost] {
+            world.shows_late(fault == Fault::AnswerLost);
             let point = Point::First(call.to_owned());
             assert!(create(&world, &reference, point, fault).await.is_some(), "{call}");
         }

@@ -42,7 +42,7 @@ fn left(first: &[&str], more: usize, ways: &str) -> String {
     let have = if first.len() > 1 { "have" } else { "has" };
     let first = first.join(", ");
     format!(
-        "cannot finish deletion: {first}{more} {have} the cluster tag but not the owner-id of this AWSCluster; {ways} {ABANDON}=true to \
+        "cannot finish deletion: {first}{more} {have} the cluster tag but not the owner-id of this AWSCluster; {ways} the annotation {ABANDON}=true to \
          keep them"
     )
 }

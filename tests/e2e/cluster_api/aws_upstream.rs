@@ -90,8 +90,8 @@ impl<'a> Foreign<'a> {
         id
     }
 
-    /// A VPC of a user with a public and a private subnet, and no tags.
-    pub(crate) async fn users_vpc(&mut self) {
+    /// A VPC of a user with two subnets and an internet gateway, and no tags. Returns the gateway.
+    pub(crate) async fn users_vpc(&mut self) -> String {
         let vpc = [("Action", "CreateVpc"), ("CidrBlock", "10.1.0.0/16")];
         self.vpc = self.make(&vpc, "vpcId").await;
         for (place, cidr) in ["10.1.0.0/24", "10.1.1.0/24"].into_iter().enumerate() {
@@ -105,6 +105,15 @@ impl<'a> Foreign<'a> {
             ];
             self.subnets[place] = self.make(&subnet, "subnetId").await;
         }
+        let gateway = [("Action", "CreateInternetGateway")];
+        let gateway = self.make(&gateway, "internetGatewayId").await;
+        let attach = [
+            ("Action", "AttachInternetGateway"),
+            ("InternetGatewayId", &*gateway),
+            ("VpcId", &*self.vpc),
+        ];
+        self.upstream.ec2(REGION, &attach).await;
+        gateway
     }
 
     /// A security group without tags.
@@ -128,14 +137,15 @@ impl<'a> Foreign<'a> {
 
     /// A whole network as upstream's provider makes it.
     pub(crate) async fn network(&mut self, balancer: Balancer) {
-        self.users_vpc().await;
+        let gateway = self.users_vpc().await;
+        self.tag(&gateway, &self.tags("common", "igw")).await;
         self.tag(&self.vpc, &self.tags("common", "vpc")).await;
         for (place, role) in ["public", "private"].into_iter().enumerate() {
             let mut tags = self.tags(role, &format!("subnet-{role}-{REGION}a"));
             tags.push((format!("kubernetes.io/cluster/{}", self.cluster), "shared".to_owned()));
             self.tag(&self.subnets[place], &tags).await;
         }
-        self.ways_out().await;
+        self.ways_out(gateway).await;
         let mut groups = Vec::new();
         for role in ["bastion", "controlplane", "apiserver-lb", "node", "lb"] {
             groups.push(self.group_of_role(role).await);
@@ -146,16 +156,8 @@ impl<'a> Foreign<'a> {
         }
     }
 
-    async fn ways_out(&mut self) {
+    async fn ways_out(&mut self, gateway: String) {
         let (vpc, [public, private]) = (self.vpc.clone(), self.subnets.clone());
-        let gateway = [("Action", "CreateInternetGateway")];
-        let gateway = self.made(&gateway, "internetGatewayId", "common", "igw").await;
-        let attach = [
-            ("Action", "AttachInternetGateway"),
-            ("InternetGatewayId", &*gateway),
-            ("VpcId", &*vpc),
-        ];
-        self.upstream.ec2(REGION, &attach).await;
         let address = [("Action", "AllocateAddress"), ("Domain", "vpc")];
         let address = self.made(&address, "allocationId", "apiserver", "eip-apiserver").await;
         let nat =

@@ -132,21 +132,30 @@ mod tests {
 
     #[test]
     fn the_ipv6_cidr_of_a_vpc_counts_from_its_association_to_its_end() {
-        let of = |state: &str, cidr: &str| {
-            let state = types::VpcCidrBlockState::builder().state(state.into()).build();
-            let one = VpcIpv6CidrBlockAssociation::builder().set_ipv6_cidr_block_state(Some(state));
+        let of = |all: &[(&str, &str)]| {
+            let association = |(state, cidr): &(&str, &str)| {
+                let state = types::VpcCidrBlockState::builder().state((*state).into()).build();
+                let one = VpcIpv6CidrBlockAssociation::builder().ipv6_cidr_block(*cidr);
+                one.set_ipv6_cidr_block_state(Some(state)).build()
+            };
             let read = types::Vpc::builder().vpc_id("vpc-1").cidr_block("10.0.0.0/16");
-            let read = read.ipv6_cidr_block_association_set(one.ipv6_cidr_block(cidr).build());
-            vpc(read.build()).unwrap().ipv6
+            let all = all.iter().map(association).collect();
+            vpc(read.set_ipv6_cidr_block_association_set(Some(all)).build()).unwrap().ipv6
         };
         let range = "2600:db8::/56";
-        assert_eq!(of("associating", ""), Some(Ipv6Range::Associating));
-        assert_eq!(of("associated", range), Some(Ipv6Range::Associated(range.parse().unwrap())));
-        assert_eq!((of("disassociated", range), of("failed", "")), (None, None));
+        let usable = Some(Ipv6Range::Associated(range.parse().unwrap()));
+        assert_eq!(of(&[("associated", range)]), usable);
+        assert_eq!(of(&[("associating", ""), ("associated", range)]), usable);
+        for unusable in [("associating", ""), ("associated", "odd"), ("some-new-word", range)] {
+            assert_eq!(of(&[unusable]), Some(Ipv6Range::Associating), "{unusable:?}");
+        }
+        for state in ["disassociating", "disassociated", "failing", "failed"] {
+            assert_eq!(of(&[(state, range)]), None, "{state}");
+        }
     }
 
     #[test]
-    fn an_ipv6_cidr_that_was_taken_from_a_subnet_is_none_of_it() {
+    fn an_ipv6_cidr_that_was_taken_from_a_subnet_does_not_count() {
         let of = |state: &str| {
             let state = types::SubnetCidrBlockState::builder().state(state.into()).build();
             let one = types::SubnetIpv6CidrBlockAssociation::builder();
