@@ -5,7 +5,7 @@ use std::io::IsTerminal as _;
 
 use flags::argv::SHORTHANDS;
 use flags::controllers::Known;
-use flags::{Kind, Spec, Value, Verdict};
+use flags::{FlagSupport, Kind, Spec, Value};
 use rustix::termios::tcgetwinsize;
 
 use super::{rates, table};
@@ -106,7 +106,7 @@ impl Help<'_> {
 
     /// The flags of a group, in order of name.
     fn shown_of(&self, group: &str) -> Vec<&Spec> {
-        let hidden = |spec: &Spec| matches!(spec.verdict, Verdict::Deprecated(_));
+        let hidden = |spec: &Spec| matches!(spec.support, FlagSupport::Deprecated(_));
         let mut specs: Vec<&Spec> =
             self.specs.iter().copied().filter(|s| s.group == group && !hidden(s)).collect();
         specs.sort_by_key(|spec| spec.name);

@@ -2,12 +2,12 @@
 //! bring the tables of theirs. `generic` and `serving` have the flags with an effect; those of
 //! controllers that stay with kube-controller-manager are below, accepted without effect.
 //!
-//! When a flag gets its implementation its verdict changes here, and only here.
+//! When a flag gets its implementation its support changes here, and only here.
 
 pub(crate) mod generic;
 pub(crate) mod serving;
 
-use flags::{Kind, Spec, Verdict};
+use flags::{FlagSupport, Kind, Spec};
 
 /// Help section of flags without effect.
 pub(crate) const ACCEPTED_GROUP: &str = "accepted for compatibility";
@@ -35,8 +35,8 @@ const DEPRECATED: &[Spec] = &[
 ];
 
 const fn deprecated(name: &'static str, kind: Kind, default: &'static str) -> Spec {
-    Spec::honoured(ACCEPTED_GROUP, name, kind, default, "No effect.").with_verdict(
-        Verdict::Deprecated("the in-tree cloud providers were removed; omit this flag"),
+    Spec::honoured(ACCEPTED_GROUP, name, kind, default, "No effect.").with_support(
+        FlagSupport::Deprecated("the in-tree cloud providers were removed; omit this flag"),
     )
 }
 
@@ -45,7 +45,7 @@ macro_rules! accepted {
     ($($name:literal: $kind:ident = $default:literal, $help:literal;)+) => {
         const ACCEPTED: &[Spec] = &[$(
             Spec::honoured(ACCEPTED_GROUP, $name, Kind::$kind, $default, $help)
-                .with_verdict(Verdict::Accepted)
+                .with_support(FlagSupport::Accepted)
         ),+];
     };
 }

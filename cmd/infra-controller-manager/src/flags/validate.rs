@@ -4,7 +4,7 @@
 use std::net::IpAddr;
 
 use delegated_auth::OpenPaths;
-use flags::{Flag, Problem, Spec, Values, Verdict, controllers};
+use flags::{Flag, FlagSupport, Problem, Spec, Values, controllers};
 
 use super::rates;
 use super::rates::{LOGGING_ALPHA, LOGGING_BETA, election_config, label_values, tls_choice};
@@ -280,7 +280,7 @@ pub fn warnings(values: &Values) -> Vec<String> {
     let mut lines = Vec::new();
     lines.extend(without_effect(values));
     for spec in values.explicit() {
-        if let Verdict::Deprecated(why) = spec.verdict {
+        if let FlagSupport::Deprecated(why) = spec.support {
             lines.push(format!("--{} is deprecated: {why}", spec.name));
         }
     }
@@ -301,13 +301,13 @@ pub fn warnings(values: &Values) -> Vec<String> {
 
 /// The one line about flags and controllers that change nothing.
 fn without_effect(values: &Values) -> Option<String> {
-    let of = |wanted: Verdict| {
-        let names = values.explicit().filter(|spec| spec.verdict == wanted).map(dashed);
+    let of = |wanted: FlagSupport| {
+        let names = values.explicit().filter(|spec| spec.support == wanted).map(dashed);
         names.collect::<Vec<String>>().join(", ")
     };
     let not_hosted = controllers::not_hosted(&values.get(&CONTROLLERS)).join(", ");
     let parts = [
-        ("flags accepted without effect", of(Verdict::Accepted)),
+        ("flags accepted without effect", of(FlagSupport::Accepted)),
         ("controllers not hosted by this program", not_hosted),
     ];
     let parts: Vec<String> = parts

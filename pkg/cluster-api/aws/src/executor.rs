@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use crate::call::{AwsError, Call};
 use crate::describe::Describe;
-use crate::gate::Gate;
+use crate::gate::WriteGate;
 use crate::limits::{Class, Service};
 use crate::perform::{Performed, classic, network_balancers, perform};
 use crate::polls::Asker;
@@ -85,7 +85,7 @@ impl Executor {
     pub async fn write(&self, action: &Action, leaves_by: Instant) -> Outcome {
         let call = call_of(action);
         let sent = requests::send(&self.region, call, Some(leaves_by), || async {
-            let gate = Gate::new(&self.fence, leaves_by);
+            let gate = WriteGate::new(&self.fence, leaves_by);
             let performed = Box::pin(self.perform(&gate, action)).await;
             performed.map_err(|error| as_seen_by(&gate, error))
         });
@@ -102,7 +102,7 @@ impl Executor {
         }
     }
 
-    async fn perform(&self, gate: &Gate, action: &Action) -> Performed {
+    async fn perform(&self, gate: &WriteGate, action: &Action) -> Performed {
         let region = &self.region;
         match action {
             Action::Elb(action) => classic::perform(&region.gated_elb(gate), action).await,
@@ -115,7 +115,7 @@ impl Executor {
 }
 
 /// A request that the gate did not let pass was not sent, whatever the error.
-fn as_seen_by(gate: &Gate, error: AwsError) -> AwsError {
+fn as_seen_by(gate: &WriteGate, error: AwsError) -> AwsError {
     match error {
         AwsError::Unanswered { reason } if !gate.has_passed() => AwsError::NotSent { reason },
         error => error,

@@ -1,4 +1,4 @@
-//! [`Gate`]: the last thing that a write passes on its way out (`rule:the-fence-is-asked-last`). It
+//! [`WriteGate`]: the last thing that a write passes on its way out (`rule:the-fence-is-asked-last`). It
 //! stands between the SDK and its connections, behind credentials, signing and every wait.
 //! `requests.rs` makes one for each request.
 
@@ -25,13 +25,13 @@ enum Held {
 
 /// Lets one request of a write pass, or not. Clones are the same gate.
 #[derive(Clone, Debug)]
-pub(crate) struct Gate {
+pub(crate) struct WriteGate {
     fence: Fence,
     leaves_by: Instant,
     passed: Arc<AtomicBool>,
 }
 
-impl Gate {
+impl WriteGate {
     /// A gate that closes with the fence, and for good at `leaves_by`.
     pub(crate) fn new(fence: &Fence, leaves_by: Instant) -> Self {
         Self { fence: fence.clone(), leaves_by, passed: Arc::default() }

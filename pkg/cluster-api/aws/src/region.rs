@@ -13,7 +13,7 @@ use aws_smithy_runtime_api::client::http::SharedHttpClient;
 
 use crate::call::Call;
 use crate::callers::{AccountGuard, Callers};
-use crate::gate::Gate;
+use crate::gate::WriteGate;
 use crate::limits::{Class, Limits, Rates};
 use crate::metrics::Metrics;
 use crate::polls::Polls;
@@ -131,25 +131,25 @@ impl Region {
 
     /// A gate before the connections, and the guard of the account before the gate: it may ask STS,
     /// and the fence is asked last.
-    fn gated(&self, gate: &Gate) -> SharedHttpClient {
+    fn gated(&self, gate: &WriteGate) -> SharedHttpClient {
         let gated = gate.before(self.0.http.clone());
         self.0.guard.as_ref().map_or(gated.clone(), |guard| guard.before(gated))
     }
 
     /// EC2 behind a gate.
-    pub(crate) fn gated_ec2(&self, gate: &Gate) -> aws_sdk_ec2::Client {
+    pub(crate) fn gated_ec2(&self, gate: &WriteGate) -> aws_sdk_ec2::Client {
         let config = self.0.ec2.config().to_builder().http_client(self.gated(gate));
         aws_sdk_ec2::Client::from_conf(config.build())
     }
 
     /// The API of classic load balancers behind a gate.
-    pub(crate) fn gated_elb(&self, gate: &Gate) -> aws_sdk_elasticloadbalancing::Client {
+    pub(crate) fn gated_elb(&self, gate: &WriteGate) -> aws_sdk_elasticloadbalancing::Client {
         let config = self.0.elb.config().to_builder().http_client(self.gated(gate));
         aws_sdk_elasticloadbalancing::Client::from_conf(config.build())
     }
 
     /// The API of the second generation of load balancers behind a gate.
-    pub(crate) fn gated_elbv2(&self, gate: &Gate) -> aws_sdk_elasticloadbalancingv2::Client {
+    pub(crate) fn gated_elbv2(&self, gate: &WriteGate) -> aws_sdk_elasticloadbalancingv2::Client {
         let config = self.0.elbv2.config().to_builder().http_client(self.gated(gate));
         aws_sdk_elasticloadbalancingv2::Client::from_conf(config.build())
     }

@@ -64,7 +64,7 @@ preferences: {{}}
 
 /// The decision about an existing kubeconfig.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum KubeconfigAction {
     /// Valid until then.
     Keep(SystemTime),
     /// Write it again, for this reason.
@@ -74,21 +74,30 @@ pub(crate) enum Verdict {
 }
 
 /// Judges the kubeconfig of a Cluster.
-pub(crate) fn judge(text: &str, server: &str, authority: &Authority, now: SystemTime) -> Verdict {
-    let Some(file) = File::read(text) else { return Verdict::Leave("it cannot be parsed") };
+pub(crate) fn judge(
+    text: &str,
+    server: &str,
+    authority: &Authority,
+    now: SystemTime,
+) -> KubeconfigAction {
+    let Some(file) = File::read(text) else {
+        return KubeconfigAction::Leave("it cannot be parsed");
+    };
     let Some(until) = file.certificate.and_then(|it| authority.signed_until(&it)) else {
-        return Verdict::Leave("its certificate is not signed by the CA of the cluster");
+        return KubeconfigAction::Leave("its certificate is not signed by the CA of the cluster");
     };
     if file.server != server {
-        return Verdict::Rewrite(
+        return KubeconfigAction::Rewrite(
             "the endpoint of the cluster is another one than in the kubeconfig",
         );
     }
     let due = renew_at(until);
     if due <= now {
-        Verdict::Rewrite("more than half of the lifetime of its client certificate is over")
+        KubeconfigAction::Rewrite(
+            "more than half of the lifetime of its client certificate is over",
+        )
     } else {
-        Verdict::Keep(due)
+        KubeconfigAction::Keep(due)
     }
 }
 
@@ -232,21 +241,28 @@ mod tests {
             judge(text, server, &scene.authority, scene.now + after)
         };
         let before = Duration::from_secs(365 * 43200 - 60);
-        assert!(matches!(judged(&text, SERVER, before), Verdict::Keep(_)));
+        assert!(matches!(judged(&text, SERVER, before), KubeconfigAction::Keep(_)));
         assert_eq!(
             judged(&text, SERVER, YEAR / 2),
-            Verdict::Rewrite("more than half of the lifetime of its client certificate is over")
+            KubeconfigAction::Rewrite(
+                "more than half of the lifetime of its client certificate is over"
+            )
         );
         let moved = judged(&text, "https://other:6443", Duration::ZERO);
         assert_eq!(
             moved,
-            Verdict::Rewrite("the endpoint of the cluster is another one than in the kubeconfig")
+            KubeconfigAction::Rewrite(
+                "the endpoint of the cluster is another one than in the kubeconfig"
+            )
         );
         let other = self::scene();
         let foreign = rendered(&other, Dialect::V1Beta2, SERVER);
-        assert!(matches!(judged(&foreign, SERVER, YEAR), Verdict::Leave(_)));
-        assert_eq!(judged("users: 7", SERVER, YEAR), Verdict::Leave("it cannot be parsed"));
+        assert!(matches!(judged(&foreign, SERVER, YEAR), KubeconfigAction::Leave(_)));
+        assert_eq!(
+            judged("users: 7", SERVER, YEAR),
+            KubeconfigAction::Leave("it cannot be parsed")
+        );
         let token = text.replace("client-certificate-data", "token");
-        assert!(matches!(judged(&token, SERVER, YEAR), Verdict::Leave(_)));
+        assert!(matches!(judged(&token, SERVER, YEAR), KubeconfigAction::Leave(_)));
     }
 }

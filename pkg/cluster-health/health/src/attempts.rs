@@ -93,12 +93,12 @@ impl Attempts {
     }
 
     /// Takes what came of the last attempt by `now`. `draw` is a random number in `[0, 1)`.
-    pub fn next(&mut self, outcome: Outcome, now: Instant, draw: f64) -> Step {
+    pub fn next(&mut self, outcome: AttemptOutcome, now: Instant, draw: f64) -> Step {
         match outcome {
-            Outcome::Answered { finding, newer_credential } => {
+            AttemptOutcome::Answered { finding, newer_credential } => {
                 self.answered(finding, newer_credential, now)
             }
-            Outcome::Failed(code) => self.failed(code, now, draw),
+            AttemptOutcome::Failed(code) => self.failed(code, now, draw),
         }
     }
 
@@ -292,7 +292,7 @@ pub struct Attempt {
 
 /// The outcome of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum AttemptOutcome {
     /// An HTTP answer, judged by [`crate::classify`].
     Answered {
         /// The judgement.

@@ -43,7 +43,7 @@ mod write_gate;
 mod write_queue;
 mod write_window;
 
-pub use attempts::{Attempt, Attempts, Conclusion, Connection, Outcome, Setup, Step};
+pub use attempts::{Attempt, AttemptOutcome, Attempts, Conclusion, Connection, Setup, Step};
 pub use availability::Ratios;
 pub use availability::objective::{Objective, WithinObjective, observed_ratio, within_objective};
 pub use availability::record::{Record, Sums};

@@ -7,7 +7,7 @@ mod run;
 use std::sync::Arc;
 use std::time::Duration;
 
-use health::{Attempt, Code, Connection, Finding, Outcome, ProbePath, classify, one_line};
+use health::{Attempt, AttemptOutcome, Code, Connection, Finding, ProbePath, classify, one_line};
 use reader::look_around;
 use run::{Clock, Doing, Run, Shared};
 use tokio::time::{Instant, timeout_at};
@@ -74,18 +74,18 @@ impl Prober {
 }
 
 impl Run<'_> {
-    async fn attempt(&mut self, attempt: &Attempt) -> Outcome {
+    async fn attempt(&mut self, attempt: &Attempt) -> AttemptOutcome {
         let (began, mut clock) = (Instant::now(), Clock::start());
         let reused = self.is_linked_to(attempt);
         let answer = self.exchange(attempt, &mut clock).await;
         let (finding, detail, outcome) = match answer {
             Ok(finding) => {
-                let outcome = Outcome::Answered { finding, newer_credential: false };
+                let outcome = AttemptOutcome::Answered { finding, newer_credential: false };
                 (finding, self.advice(finding), outcome)
             }
             Err(Failure { code, detail }) => {
                 let finding = Finding::failed(code, attempt.path);
-                (finding, Some(one_line(&detail).into()), Outcome::Failed(code))
+                (finding, Some(one_line(&detail).into()), AttemptOutcome::Failed(code))
             }
         };
         self.note(attempt, outcome);
@@ -114,14 +114,14 @@ impl Run<'_> {
     }
 
     /// An address that answered in this probe is there, whatever broke afterwards.
-    fn note(&mut self, attempt: &Attempt, outcome: Outcome) {
+    fn note(&mut self, attempt: &Attempt, outcome: AttemptOutcome) {
         let bit = 1_u64 << (attempt.endpoint % 64);
         let answered = match outcome {
-            Outcome::Answered { .. } => true,
+            AttemptOutcome::Answered { .. } => true,
             // A connection that was open may have broken by itself; our own limits are not its fault.
-            Outcome::Failed(Code::OwnLimit) => return,
-            Outcome::Failed(_) if attempt.connection == Connection::Open => return,
-            Outcome::Failed(_) => self.answered & bit != 0,
+            AttemptOutcome::Failed(Code::OwnLimit) => return,
+            AttemptOutcome::Failed(_) if attempt.connection == Connection::Open => return,
+            AttemptOutcome::Failed(_) => self.answered & bit != 0,
         };
         if answered {
             self.answered |= bit;

@@ -4,9 +4,9 @@
 
 pub(crate) mod attempt;
 pub(crate) mod dispatch;
-pub(crate) mod gate;
 pub(crate) mod metrics;
 pub(crate) mod request;
+pub(crate) mod throttle_layer;
 
 use std::fmt;
 use std::sync::Arc;

@@ -15,9 +15,9 @@ use transport::AnswerBody;
 
 use crate::call::attempt::{AttemptLayer, SizedBody};
 use crate::call::dispatch::{Dispatch, Link};
-use crate::call::gate::Gate;
 use crate::call::metrics::ClientMetrics;
 use crate::call::request::{AttemptTimeout, Sender};
+use crate::call::throttle_layer::ThrottleLayer;
 use crate::call::{Answer, CallError, answer, read};
 use crate::identity::{Authorize, Bearer};
 use crate::throttle::Throttle;
@@ -87,7 +87,7 @@ pub(crate) struct Parts {
 
 /// All layers of one client. Clones share them.
 #[derive(Clone)]
-pub(crate) struct Stack(Arc<Gate<AttemptLayer<Authorize<Dispatch>>>>);
+pub(crate) struct Stack(Arc<ThrottleLayer<AttemptLayer<Authorize<Dispatch>>>>);
 
 impl Stack {
     pub(crate) fn new(parts: Parts) -> Self {
@@ -99,7 +99,7 @@ impl Stack {
         };
         let dispatch = Dispatch::new(link, user_agent, profile.fence, profile.dry_run);
         let attempt = AttemptLayer::new(Authorize::new(dispatch, bearer), Arc::clone(&metrics));
-        Self(Arc::new(Gate::new(attempt, throttle, metrics)))
+        Self(Arc::new(ThrottleLayer::new(attempt, throttle, metrics)))
     }
 
     /// A client of kube over these layers, on the current runtime.

@@ -17,7 +17,7 @@ use tokio::time::{Instant, sleep};
 use tracing::{info, warn};
 
 use crate::metrics::BackendMetrics;
-use crate::reviews::{Answer, Asking, Key, ReviewFailure, Reviewed, Reviews, Verdict};
+use crate::reviews::{Answer, Asking, Key, ReviewAnswer, ReviewFailure, Reviewed, Reviews};
 use crate::user::User;
 
 /// Limit of one attempt.
@@ -147,9 +147,9 @@ async fn review_token(backend: &Backend, token: &str) -> Reviewed<Arc<User>> {
     });
     let TokenReview { status } = backend.review(&question).await?;
     Ok(if status.authenticated && !status.user.name.is_empty() {
-        Verdict::Granted(Arc::new(status.user.authenticated()))
+        ReviewAnswer::Granted(Arc::new(status.user.authenticated()))
     } else {
-        Verdict::Refused
+        ReviewAnswer::Refused
     })
 }
 
@@ -220,7 +220,7 @@ impl AccessReviews {
 
 async fn review_access(backend: &Backend, question: &Value) -> Reviewed<()> {
     let AccessReview { status } = backend.review(question).await?;
-    Ok(if status.allowed { Verdict::Granted(()) } else { Verdict::Refused })
+    Ok(if status.allowed { ReviewAnswer::Granted(()) } else { ReviewAnswer::Refused })
 }
 
 fn question(user: &User, method: &Method, path: &str) -> Value {

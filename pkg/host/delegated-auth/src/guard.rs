@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use crate::api_reviews::{ACCESS_REVIEWS, AccessReviews, Backend, TOKEN_REVIEWS, Tokens, bearer};
 use crate::metrics::{BackendMetrics, GuardMetrics};
-use crate::reviews::{Answer, Asking, BRIEF, LONGEST, Lives, Reviews, Verdict};
+use crate::reviews::{Answer, Asking, BRIEF, LONGEST, Lives, ReviewAnswer, Reviews};
 use crate::trust::{Finding, Trust};
 use crate::user::{Subject, User};
 use crate::{
@@ -159,8 +159,8 @@ impl Delegation {
     async fn by_token(&self, token: &str, asking: Asking) -> Result<Arc<User>, Unknown> {
         let Some(tokens) = &self.tokens else { return Err(Unknown::Unjudged) };
         match tokens.ask(token, asking).await {
-            Answer::Known(Verdict::Granted(user)) => Ok(user),
-            Answer::Known(Verdict::Refused) => Err(Unknown::Bad),
+            Answer::Known(ReviewAnswer::Granted(user)) => Ok(user),
+            Answer::Known(ReviewAnswer::Refused) => Err(Unknown::Bad),
             Answer::Stale(user) => {
                 self.metrics.stale("authn");
                 Ok(user)
@@ -175,14 +175,14 @@ impl Delegation {
         let needs_no_review =
             is_master(user) || reads_metrics && self.metrics_readers.include(user);
         let answer = match &self.access {
-            _ if needs_no_review => Answer::Known(Verdict::Granted(())),
+            _ if needs_no_review => Answer::Known(ReviewAnswer::Granted(())),
             Some(access) => access.ask(user, method, path, asking).await,
             // Without a reviewer no right can be granted.
-            None => Answer::Known(Verdict::Refused),
+            None => Answer::Known(ReviewAnswer::Refused),
         };
         let (result, verdict) = match answer {
-            Answer::Known(Verdict::Granted(())) => ("allowed", Ok(())),
-            Answer::Known(Verdict::Refused) => {
+            Answer::Known(ReviewAnswer::Granted(())) => ("allowed", Ok(())),
+            Answer::Known(ReviewAnswer::Refused) => {
                 ("denied", Err(reply::forbidden(&user.name, method, path)))
             }
             Answer::Stale(()) => {

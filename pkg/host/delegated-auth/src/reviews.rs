@@ -21,14 +21,14 @@ pub(crate) const BRIEF: Duration = Duration::from_secs(1);
 /// Most reviews under way for askers without a granted answer.
 const STRANGERS: usize = 32;
 
-/// The verdict of the API server.
+/// The answer of the API server to a review.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict<V> {
+pub(crate) enum ReviewAnswer<V> {
     Granted(V),
     Refused,
 }
 
-/// The reason of a missing verdict.
+/// Why there is no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReviewFailure {
     /// The API server cannot be reached, or is too busy to answer.
@@ -38,12 +38,12 @@ pub(crate) enum ReviewFailure {
 }
 
 /// The result of one review.
-pub(crate) type Reviewed<V> = Result<Verdict<V>, ReviewFailure>;
+pub(crate) type Reviewed<V> = Result<ReviewAnswer<V>, ReviewFailure>;
 
 /// The state of knowledge when an asker stops waiting.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Answer<V> {
-    Known(Verdict<V>),
+    Known(ReviewAnswer<V>),
     /// The last answer; there is no answer now.
     Stale(V),
     Unknown,
@@ -199,11 +199,11 @@ impl<V: Clone> Inner<V> {
         };
         state.under_way.remove(&key);
         match reviewed {
-            Ok(Verdict::Granted(value)) => {
+            Ok(ReviewAnswer::Granted(value)) => {
                 state.refused.remove(&key);
                 state.granted.insert(key, value.clone());
             }
-            Ok(Verdict::Refused) => {
+            Ok(ReviewAnswer::Refused) => {
                 state.granted.remove(&key);
                 state.refused.insert(key, ());
             }
@@ -223,11 +223,11 @@ fn patience(failure: Option<ReviewFailure>, has_earlier: bool) -> Duration {
 }
 
 impl<V: Clone> State<V> {
-    fn fresh(&mut self, key: &Key, lives: Lives) -> Option<Verdict<V>> {
+    fn fresh(&mut self, key: &Key, lives: Lives) -> Option<ReviewAnswer<V>> {
         if let Some(value) = self.granted.get(key, lives.granted) {
-            return Some(Verdict::Granted(value));
+            return Some(ReviewAnswer::Granted(value));
         }
-        self.refused.get(key, lives.refused).map(|()| Verdict::Refused)
+        self.refused.get(key, lives.refused).map(|()| ReviewAnswer::Refused)
     }
 }
 

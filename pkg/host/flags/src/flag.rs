@@ -9,7 +9,9 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::net::{IpAddr, Ipv4Addr};
 
-use crate::{Gate, GoDuration, Kind, NamedCertKey, Problem, Spec, Value, Verdict, VersionRequest};
+use crate::{
+    FlagSupport, GateSetting, GoDuration, Kind, NamedCertKey, Problem, Spec, Value, VersionRequest,
+};
 
 /// A declared flag whose value is read as `T`.
 pub struct Flag<T> {
@@ -38,10 +40,10 @@ impl<T> Flag<T> {
         self.spec.name
     }
 
-    /// This flag with another verdict.
+    /// This flag with another support.
     #[must_use]
-    pub const fn with_verdict(self, verdict: Verdict) -> Self {
-        Self::of_spec(self.spec.with_verdict(verdict))
+    pub const fn with_support(self, support: FlagSupport) -> Self {
+        Self::of_spec(self.spec.with_support(support))
     }
 
     const fn of_spec(spec: Spec) -> Self {
@@ -99,7 +101,7 @@ flag_values! {
     Strings: Vec<String> = Vec::new();
     Map: Vec<(String, String)> = Vec::new();
     Ints: Vec<i64> = Vec::new();
-    Gates: Vec<Gate> = Vec::new();
+    Gates: Vec<GateSetting> = Vec::new();
     CertKeys: Vec<NamedCertKey> = Vec::new();
     Levels: Vec<(String, u8)> = Vec::new();
     Version: VersionRequest = VersionRequest::default();
@@ -152,7 +154,7 @@ constructors! {
     /// A [`Kind::NamedCertKeys`].
     cert_keys: NamedCertKeys => Vec<NamedCertKey>;
     /// A [`Kind::FeatureGates`]: those that the user set.
-    feature_gates: FeatureGates => Vec<Gate>;
+    feature_gates: FeatureGates => Vec<GateSetting>;
     /// A [`Kind::VModule`]: patterns with their levels.
     vmodule: VModule => Vec<(String, u8)>;
     /// A [`Kind::Version`].

@@ -19,7 +19,7 @@ use std::fmt;
 pub use flag::{Flag, FlagValue, Values};
 pub use kube_api::go::GoDuration;
 pub use syntax::SyntaxError;
-pub use syntax::composite::{Gate, NamedCertKey, VersionRequest};
+pub use syntax::composite::{GateSetting, NamedCertKey, VersionRequest};
 pub use value::Value;
 
 /// The syntax of a flag's value; [`crate::Value::read`] gives it meaning.
@@ -101,7 +101,7 @@ impl Kind {
 
 /// The effect of a flag on the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum FlagSupport {
     /// Implemented.
     Honoured,
     /// Belongs to a controller or platform that is not hosted here: read, type-checked, and named
@@ -125,7 +125,7 @@ pub struct Spec {
     /// Help text: full sentences, no default in it.
     pub help: &'static str,
     /// The effect of setting the flag.
-    pub verdict: Verdict,
+    pub support: FlagSupport,
 }
 
 impl Spec {
@@ -137,13 +137,13 @@ impl Spec {
         default: &'static str,
         help: &'static str,
     ) -> Self {
-        Self { name, group, kind, default, help, verdict: Verdict::Honoured }
+        Self { name, group, kind, default, help, support: FlagSupport::Honoured }
     }
 
-    /// This flag with another verdict.
+    /// This flag with another support.
     #[must_use]
-    pub const fn with_verdict(self, verdict: Verdict) -> Self {
-        Self { verdict, ..self }
+    pub const fn with_support(self, support: FlagSupport) -> Self {
+        Self { support, ..self }
     }
 }
 

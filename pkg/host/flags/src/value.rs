@@ -4,7 +4,7 @@ use std::fmt;
 use std::net::IpAddr;
 
 use crate::syntax::{SyntaxError, boolean, composite, float, integer, ip, quantity, verbosity};
-use crate::{Gate, GoDuration, Kind, NamedCertKey, VersionRequest};
+use crate::{GateSetting, GoDuration, Kind, NamedCertKey, VersionRequest};
 
 /// The value of one flag. [`crate::Values`] hands out the contents; the shapes are public for
 /// code that renders every flag.
@@ -29,7 +29,7 @@ pub enum Value {
     /// [`Kind::StringMap`], keys unique, in the order first given.
     Map(Vec<(String, String)>),
     /// [`Kind::FeatureGates`], gates unique, in the order first given.
-    Gates(Vec<Gate>),
+    Gates(Vec<GateSetting>),
     /// [`Kind::NamedCertKeys`].
     CertKeys(Vec<NamedCertKey>),
     /// [`Kind::VModule`].
@@ -111,7 +111,7 @@ fn int32_slice(text: &str) -> Result<Vec<i64>, SyntaxError> {
     text.split(',').map(|entry| integer(entry, 32)).collect()
 }
 
-fn gate_key(gate: &Gate) -> (String, String) {
+fn gate_key(gate: &GateSetting) -> (String, String) {
     (gate.component.clone(), gate.name.clone())
 }
 

@@ -18,9 +18,9 @@ const AGREEING: u32 = 3;
 /// Silence of the server after which the second agreeing list is accepted.
 const SILENCE: Duration = Duration::from_secs(15 * 60);
 
-/// Verdict on the version of a list.
+/// How old a list is, by its version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum ListAge {
     /// The list is as new as the cache.
     Current,
     /// The list is older, perhaps from a server that lags behind: it is not applied.
@@ -39,19 +39,19 @@ pub(crate) struct History {
 
 impl History {
     /// Judges a consistent list; `silent` is the time since the last word that was believed.
-    pub(crate) fn judge(&mut self, listed: u64, known: u64, silent: Duration) -> Verdict {
+    pub(crate) fn judge(&mut self, listed: u64, known: u64, silent: Duration) -> ListAge {
         if listed >= known {
             *self = Self::default();
-            return Verdict::Current;
+            return ListAge::Current;
         }
         // One that is older than the last comes from another server: they do not agree.
         self.agreeing = if listed >= self.last { self.agreeing + 1 } else { 1 };
         self.last = listed;
         if self.agreeing >= AGREEING || (self.agreeing > 1 && silent >= SILENCE) {
             *self = Self::default();
-            return Verdict::Restored;
+            return ListAge::Restored;
         }
-        Verdict::Past
+        ListAge::Past
     }
 
     /// A list from the past came last: copies of that version may differ from those known.
@@ -202,7 +202,7 @@ mod tests {
 
     const SOON: Duration = Duration::from_secs(10);
 
-    fn judge(history: &mut History, listed: &[u64], known: u64) -> Vec<Verdict> {
+    fn judge(history: &mut History, listed: &[u64], known: u64) -> Vec<ListAge> {
         listed.iter().map(|listed| history.judge(*listed, known, SOON)).collect()
     }
 
@@ -233,7 +233,7 @@ mod tests {
 
     #[test]
     fn three_lists_in_a_row_that_do_not_go_back_are_believed() {
-        use Verdict::{Current, Past, Restored};
+        use ListAge::{Current, Past, Restored};
         for (listed, verdicts) in [
             (&[10, 11][..], &[Current, Current][..]),
             (&[5, 5, 5], &[Past, Past, Restored]),
@@ -250,11 +250,11 @@ mod tests {
     fn after_a_quarter_of_an_hour_of_silence_the_second_list_is_believed() {
         let long = Duration::from_secs(900);
         let mut history = History::default();
-        assert_eq!(history.judge(5, 10, long), Verdict::Past);
+        assert_eq!(history.judge(5, 10, long), ListAge::Past);
         assert!(history.is_doubted());
-        assert_eq!(history.judge(5, 10, long), Verdict::Restored);
+        assert_eq!(history.judge(5, 10, long), ListAge::Restored);
         assert!(!history.is_doubted());
-        assert_eq!(history.judge(5, 10, long), Verdict::Past);
-        assert_eq!(history.judge(5, 10, SOON), Verdict::Past);
+        assert_eq!(history.judge(5, 10, long), ListAge::Past);
+        assert_eq!(history.judge(5, 10, SOON), ListAge::Past);
     }
 }

@@ -32,7 +32,7 @@ use tracing::{debug, info, warn};
 
 use crate::comparison::{ALL_APART, Comparison};
 use crate::fault::{FIRST_LIST, Fault, after_failures};
-use crate::history::{Doubt, History, Question, SERVER_RESTART, Verdict};
+use crate::history::{Doubt, History, ListAge, Question, SERVER_RESTART};
 use crate::intake::{Intake, MessageHead};
 use crate::list::{Listed, Lister, Terms};
 use crate::request::{Collection, Format};
@@ -153,13 +153,13 @@ impl<'a> Reflector<'a> {
         let contradiction =
             self.listed_at.and_then(|_| staged.contradiction(followed)).map(|it| it.to_string());
         match (self.history.judge(version, known, self.shared.silent_for()), contradiction) {
-            (Verdict::Current, None) => staged.apply(version, begun, terms.truth),
-            (Verdict::Current, Some(object)) if terms.reuse => {
+            (ListAge::Current, None) => staged.apply(version, begun, terms.truth),
+            (ListAge::Current, Some(object)) if terms.reuse => {
                 // No copy of the old history may stay, and one may have the same version.
                 self.doubt.lost(self.shared);
                 return Err(Fault::Contradiction { object });
             }
-            (Verdict::Past, _) => {
+            (ListAge::Past, _) => {
                 self.doubt.lost(self.shared);
                 if !doubted {
                     // The outage before it is over; the lists that decide may follow soon.
@@ -167,7 +167,7 @@ impl<'a> Reflector<'a> {
                 }
                 return Err(Fault::Past { listed: version, known });
             }
-            (Verdict::Current | Verdict::Restored, contradiction) => {
+            (ListAge::Current | ListAge::Restored, contradiction) => {
                 let resource = &*self.shared.resource;
                 warn!(
                     logger = "informer",

@@ -62,31 +62,31 @@ impl ClientRoots {
 /// Judgements of the process at once; further ones wait in order.
 pub(crate) const AT_ONCE: usize = 2;
 /// The CAs of clients and of proxies, by which a chain is judged at the same time.
-const VERDICTS: usize = 2;
+const CHECKS: usize = 2;
 
 pub(crate) static TURNS: Semaphore = Semaphore::const_new(AT_ONCE);
 
-/// The chain that a client has shown, leaf first, and whose key it has. Clones share the verdicts.
+/// The chain that a client has shown, leaf first, and whose key it has. Clones share the checks.
 #[derive(Clone)]
 pub struct ShownChain(Arc<Shown>);
 
 struct Shown {
     certificates: Vec<CertificateDer<'static>>,
-    verdicts: Mutex<Vec<Verdict>>,
+    checks: Mutex<Vec<ChainCheck>>,
     judging: tokio::sync::Mutex<()>,
 }
 
-struct Verdict {
+struct ChainCheck {
     roots: ClientRoots,
     /// The last second in which a good chain is good; none for a bad one.
     until: Option<u64>,
 }
 
 impl ShownChain {
-    /// A chain without a verdict yet.
+    /// A chain without a check yet.
     pub fn new(certificates: Vec<CertificateDer<'static>>) -> Self {
-        let (verdicts, judging) = (Mutex::default(), tokio::sync::Mutex::default());
-        Self(Arc::new(Shown { certificates, verdicts, judging }))
+        let (checks, judging) = (Mutex::default(), tokio::sync::Mutex::default());
+        Self(Arc::new(Shown { certificates, checks, judging }))
     }
 
     /// The certificates, leaf first.
@@ -97,18 +97,18 @@ impl ShownChain {
     /// Whether one of `roots` vouches for the chain now (`rule:chains-are-bounded`). A chain is verified
     /// once for the same roots, on a blocking thread, and to the end when no caller waits any more.
     pub async fn is_vouched_for_by(&self, roots: &ClientRoots) -> bool {
-        if let Some(verdict) = self.verdict(roots) {
-            return verdict;
+        if let Some(check) = self.checked(roots) {
+            return check;
         }
         let (shown, roots) = (self.clone(), roots.clone());
         let judging = tokio::spawn(async move { shown.judge(roots).await });
         judging.await.unwrap_or(false)
     }
 
-    pub(crate) fn verdict(&self, roots: &ClientRoots) -> Option<bool> {
-        let verdicts = self.0.verdicts.lock();
-        let verdict = verdicts.iter().find(|verdict| verdict.roots == *roots)?;
-        match verdict.until {
+    pub(crate) fn checked(&self, roots: &ClientRoots) -> Option<bool> {
+        let checks = self.0.checks.lock();
+        let check = checks.iter().find(|check| check.roots == *roots)?;
+        match check.until {
             None => Some(false),
             // One that has ended is judged again.
             Some(until) => (UnixTime::now().as_secs() <= until).then_some(true),
@@ -117,13 +117,13 @@ impl ShownChain {
 
     #[cfg(test)]
     pub(crate) fn end_verdicts(&self, until: u64) {
-        self.0.verdicts.lock().iter_mut().for_each(|verdict| verdict.until = Some(until));
+        self.0.checks.lock().iter_mut().for_each(|check| check.until = Some(until));
     }
 
     async fn judge(&self, roots: ClientRoots) -> bool {
         let _alone = self.0.judging.lock().await;
-        if let Some(verdict) = self.verdict(&roots) {
-            return verdict;
+        if let Some(check) = self.checked(&roots) {
+            return check;
         }
         let turn = TURNS.acquire().await;
         let (shown, judged_by) = (self.clone(), roots.clone());
@@ -141,10 +141,10 @@ impl ShownChain {
             // The runtime ends.
             Err(_) => return false,
         };
-        let mut verdicts = self.0.verdicts.lock();
-        verdicts.retain(|verdict| verdict.roots != roots);
-        verdicts.insert(0, Verdict { roots, until });
-        verdicts.truncate(VERDICTS);
+        let mut checks = self.0.checks.lock();
+        checks.retain(|check| check.roots != roots);
+        checks.insert(0, ChainCheck { roots, until });
+        checks.truncate(CHECKS);
         until.is_some()
     }
 }

@@ -36,7 +36,7 @@ use std::error::Error;
 use std::time::Duration;
 
 pub use metrics::{ControllerMetrics, QueueMetrics, ReconcileMetrics};
-pub use panic_limit::{PanicLimit, Verdict};
+pub use panic_limit::{PanicConsequence, PanicLimit};
 pub use queue::{Item, LastFailure, WorkQueue};
 pub use resilience::{Backoff, Jitter};
 pub use state::Key;

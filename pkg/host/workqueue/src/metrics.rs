@@ -146,7 +146,7 @@ const BUCKETS: [f64; 12] =
 
 /// How one handling of a key ended; the label `result`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub(crate) enum HandlingResult {
     Success,
     RequeueAfter,
     Requeue,
@@ -156,7 +156,7 @@ pub(crate) enum Outcome {
     Panic,
 }
 
-impl Outcome {
+impl HandlingResult {
     const ALL: [Self; 7] = [
         Self::Success,
         Self::RequeueAfter,
@@ -209,7 +209,7 @@ impl ReconcileMetrics {
 
     /// The metrics of one controller, shown as zero from now on.
     pub fn of_controller(&self, controller: &str) -> ControllerMetrics {
-        for outcome in Outcome::ALL {
+        for outcome in HandlingResult::ALL {
             self.total.with_label_values(&[controller, outcome.label()]);
         }
         ControllerMetrics {
@@ -229,7 +229,7 @@ pub struct ControllerMetrics {
 }
 
 impl ControllerMetrics {
-    pub(crate) fn ended(&self, outcome: Outcome, took: Duration) {
+    pub(crate) fn ended(&self, outcome: HandlingResult, took: Duration) {
         self.total.with_label_values(&[&*self.controller, outcome.label()]).inc();
         self.duration.observe(took.as_secs_f64());
     }

@@ -40,7 +40,7 @@ struct Seen {
 }
 
 /// Consequences of a panic.
-pub struct Verdict {
+pub struct PanicConsequence {
     /// Log it; so many of this place were not, since the last that was.
     pub show: Option<u64>,
     /// Whether so many different keys panicked that the controller is restarted.
@@ -61,11 +61,11 @@ impl PanicLimit {
     }
 
     /// Counts a panic at a key; `key` contains the name of the queue.
-    pub fn record(&self, key: String, panic: &Panic) -> Verdict {
+    pub fn record(&self, key: String, panic: &Panic) -> PanicConsequence {
         self.count();
         let now = Instant::now();
         let show = self.inner.shown.pass(panic.location.clone(), now);
-        Verdict { show, exceeded: self.inner.seen.lock().record(key, now) }
+        PanicConsequence { show, exceeded: self.inner.seen.lock().record(key, now) }
     }
 }
 

@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 use tracing::{Instrument, Span, debug, error, error_span, warn};
 
-use crate::metrics::{ControllerMetrics, Outcome};
+use crate::metrics::{ControllerMetrics, HandlingResult};
 use crate::panic_limit::PanicLimit;
 use crate::queue::{Item, WorkQueue};
 use crate::{Key, Kind, Next, Retry};
@@ -165,41 +165,41 @@ impl<R: Reconcile> Pool<R> {
         }
     }
 
-    fn finish(&self, key: &R::Key, next: Next) -> Outcome {
+    fn finish(&self, key: &R::Key, next: Next) -> HandlingResult {
         self.queue.clear_record(key);
         self.queue.forget(key);
         match next {
-            Next::Done => Outcome::Success,
+            Next::Done => HandlingResult::Success,
             Next::After(delay) => {
                 self.queue.add_after(key.clone(), delay);
-                Outcome::RequeueAfter
+                HandlingResult::RequeueAfter
             }
         }
     }
 
-    fn retry(&self, key: &R::Key, retry: &Retry) -> Outcome {
+    fn retry(&self, key: &R::Key, retry: &Retry) -> HandlingResult {
         self.queue.clear_record(key);
         let err = retry.error();
         match retry.kind {
             Kind::Throttled => {
                 self.queue.put_back(key, retry.at_least);
                 debug!(%err, delay = ?retry.at_least, "Throttled, trying again");
-                Outcome::Throttled
+                HandlingResult::Throttled
             }
             Kind::Expected => {
                 let delay = self.queue.retry(key, retry.at_least);
                 debug!(reason = %err, ?delay, "Trying again");
-                Outcome::Requeue
+                HandlingResult::Requeue
             }
             Kind::Failure => {
                 let delay = self.queue.retry(key, retry.at_least);
                 self.log_failure(key, &err.to_string(), delay);
-                Outcome::Error
+                HandlingResult::Error
             }
         }
     }
 
-    fn cut_off(&self, key: &R::Key) -> Outcome {
+    fn cut_off(&self, key: &R::Key) -> HandlingResult {
         let delay = self.queue.retry(key, Duration::ZERO);
         let limit = self.options.limit;
         self.log_failure(
@@ -207,7 +207,7 @@ impl<R: Reconcile> Pool<R> {
             &format!("the reconcile did not finish within its limit of {limit:?}"),
             delay,
         );
-        Outcome::Timeout
+        HandlingResult::Timeout
     }
 
     /// With thousands of keys failing for one reason a line now and then tells enough; the metric
@@ -224,7 +224,7 @@ impl<R: Reconcile> Pool<R> {
         }
     }
 
-    fn contained(&self, key: &R::Key, panic: &Panic) -> Outcome {
+    fn contained(&self, key: &R::Key, panic: &Panic) -> HandlingResult {
         self.queue.note_failure(key, &format!("panic at {}: {}", panic.location, panic.message));
         let away = self.queue.quarantine(key);
         let verdict = self.options.panics.record(format!("{}/{key}", self.queue.name()), panic);
@@ -241,7 +241,7 @@ impl<R: Reconcile> Pool<R> {
         if verdict.exceeded {
             self.give_up(&panic.location);
         }
-        Outcome::Panic
+        HandlingResult::Panic
     }
 
     fn give_up(&self, location: &str) {

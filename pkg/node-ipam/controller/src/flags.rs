@@ -5,7 +5,7 @@ use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use flags::{Flag, GoDuration, Problem, Values, Verdict};
+use flags::{Flag, FlagSupport, GoDuration, Problem, Values};
 use kube_api::LabelSelector;
 
 /// Checked although it has no effect, so that no command line relies on it.
@@ -15,7 +15,7 @@ pub(crate) const CONFIGURE_CLOUD_ROUTES: Flag<bool> = Flag::bool(
     "true",
     "Program cloud routes to pod CIDRs.",
 )
-.with_verdict(Verdict::Accepted);
+.with_support(FlagSupport::Accepted);
 
 flags::declare! {
     /// Every flag that the controller reads; [`crate::options`] checks the values.

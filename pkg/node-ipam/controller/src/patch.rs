@@ -1,5 +1,5 @@
 //! The PATCH of a Node's pod CIDRs: its body, what its answers mean, and
-//! [`Outcome`], what may yet become of it (`rule:unknown-outcome-ends`).
+//! [`OpenPatches`], what may yet become of it (`rule:unknown-outcome-ends`).
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -151,14 +151,14 @@ const READS: u8 = 3;
 /// PATCHes whose outcome is not known, the one in flight included. Every moment in here is the one
 /// from which on the server can no longer apply the PATCH.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Outcome {
+pub(crate) struct OpenPatches {
     in_flight: Option<Instant>,
     unknown: Option<Instant>,
     /// How many of the [`READS`] have shown the Node without CIDRs.
     empty_reads: u8,
 }
 
-impl Outcome {
+impl OpenPatches {
     /// A PATCH leaves that the server can apply until then.
     pub(crate) fn sent(&mut self, until: Instant) {
         // Nothing was said of the one before it.

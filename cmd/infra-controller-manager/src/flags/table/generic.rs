@@ -1,6 +1,6 @@
 //! Flags of the whole process: which controllers run, how they talk to the API server, and the Lease.
 
-use flags::{Gate, GoDuration, VersionRequest};
+use flags::{GateSetting, GoDuration, VersionRequest};
 
 flags::declare! {
     pub(crate) FLAGS in "generic";
@@ -15,7 +15,7 @@ flags::declare! {
     CONTROLLER_START_INTERVAL: GoDuration = duration("controller-start-interval", "0s")
         "Pause between the starts of two controllers; each pause is extended at random, to at \
          most twice this value.";
-    FEATURE_GATES: Vec<Gate> = feature_gates("feature-gates", "")
+    FEATURE_GATES: Vec<GateSetting> = feature_gates("feature-gates", "")
         "Feature gates to set, as [component:]Gate=bool; the default component is kube.";
     KUBE_API_QPS: f64 = float32("kube-api-qps", "500")
         "Requests per second that each controller may send to the API server; -1 is unlimited.";

@@ -1,6 +1,6 @@
 use std::collections::BTreeSet;
 
-use flags::{Kind, Verdict};
+use flags::{FlagSupport, Kind};
 
 use super::stock_flags::{OF_AWS, OURS, STOCK};
 use super::*;
@@ -108,7 +108,7 @@ fn authentication_and_authorization_are_enforced() {
     let delegated = |spec: &&Spec| ["authentication", "authorization"].contains(&spec.group);
     let found: Vec<&Spec> = specs().into_iter().filter(delegated).collect();
     assert_eq!(found.len(), 17);
-    assert!(found.iter().all(|spec| spec.verdict == Verdict::Honoured));
+    assert!(found.iter().all(|spec| spec.support == FlagSupport::Honoured));
 }
 
 #[test]

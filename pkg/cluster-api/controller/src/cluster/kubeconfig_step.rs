@@ -12,7 +12,7 @@ use crate::api::CLUSTER_NAME_LABEL;
 use crate::api::cluster::{Cluster, dialect, endpoint};
 use crate::api::secret::{Secret, SecretBody, text};
 use crate::certificates::{Authority, new_authority, new_service_account_keys};
-use crate::kubeconfig::{Basis, Contents, Verdict, judge};
+use crate::kubeconfig::{Basis, Contents, KubeconfigAction, judge};
 use crate::ownership;
 
 const READY: &str = "KubeconfigReady";
@@ -156,24 +156,24 @@ impl Clusters {
         let verdict = judge(&value, &making.server, &making.authority, making.now);
         let ours = ownership::is_owned_by(&stored.metadata, making.cluster);
         match verdict {
-            Verdict::Keep(until) => {
+            KubeconfigAction::Keep(until) => {
                 report.conditions.mark_true(READY, "Created", "");
                 Ok(Some(until))
             }
-            Verdict::Rewrite(reason) if ours => {
+            KubeconfigAction::Rewrite(reason) if ours => {
                 self.rewrite(making, &stored).await?;
                 self.event(making.cluster, EventType::Normal, "KubeconfigRenewed", reason);
                 report.conditions.mark_true(READY, "Created", "");
                 Ok(None)
             }
-            Verdict::Rewrite(reason) => {
+            KubeconfigAction::Rewrite(reason) => {
                 let message = format!(
                     "{reason}, but the Cluster does not own the Secret: renew it, or delete it so that it is made again"
                 );
                 report.conditions.mark_true(READY, "Foreign", message);
                 Ok(None)
             }
-            Verdict::Leave(reason) => {
+            KubeconfigAction::Leave(reason) => {
                 report.conditions.mark_true(
                     READY,
                     "Foreign",

@@ -31,7 +31,7 @@ fn carry_out(setup: Setup, script: &[Does]) -> (Vec<Attempt>, Conclusion, Durati
     loop {
         attempts.push(attempt);
         let began = attempt.not_before;
-        let answer = |status| Outcome::Answered {
+        let answer = |status| AttemptOutcome::Answered {
             finding: classify(attempt.path, status, b"ok"),
             newer_credential: false,
         };
@@ -39,10 +39,10 @@ fn carry_out(setup: Setup, script: &[Does]) -> (Vec<Attempt>, Conclusion, Durati
             Answer(status) => (answer(*status), began + MS(10)),
             NewCredential => {
                 let finding = classify(attempt.path, 401, b"");
-                (Outcome::Answered { finding, newer_credential: true }, began + MS(10))
+                (AttemptOutcome::Answered { finding, newer_credential: true }, began + MS(10))
             }
-            Fail(code) => (Outcome::Failed(*code), began + MS(10)),
-            Hang => (Outcome::Failed(Code::Timeout), attempt.deadline),
+            Fail(code) => (AttemptOutcome::Failed(*code), began + MS(10)),
+            Hang => (AttemptOutcome::Failed(Code::Timeout), attempt.deadline),
         };
         match plan.next(outcome, now, 0.5) {
             Step::Try(next) => attempt = next,
@@ -237,7 +237,7 @@ proptest! {
             prop_assert!(attempt.deadline <= start + SETUP.budget);
             prop_assert!(attempt.endpoint < endpoints.max(1));
             let now = (attempt.not_before + MS(took)).min(attempt.deadline);
-            let answer = |status| Outcome::Answered {
+            let answer = |status| AttemptOutcome::Answered {
                 finding: classify(attempt.path, status, b"ok"),
                 newer_credential: true,
             };
@@ -246,9 +246,9 @@ proptest! {
                 1 => answer(401),
                 2 => answer(404),
                 3 => answer(503),
-                4 => Outcome::Failed(Code::Dns),
-                5 => Outcome::Failed(Code::Reset),
-                _ => Outcome::Failed(Code::Timeout),
+                4 => AttemptOutcome::Failed(Code::Dns),
+                5 => AttemptOutcome::Failed(Code::Reset),
+                _ => AttemptOutcome::Failed(Code::Timeout),
             };
             match plan.next(outcome, now, draw) {
                 Step::Try(next) => {

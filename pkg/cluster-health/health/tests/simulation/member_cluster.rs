@@ -3,7 +3,8 @@
 use std::time::{Duration, Instant};
 
 use health::{
-    Attempt, Attempts, Code, Conclusion, Connection, Outcome, ProbePath, Setup, Step, classify,
+    Attempt, AttemptOutcome, Attempts, Code, Conclusion, Connection, ProbePath, Setup, Step,
+    classify,
 };
 
 use crate::random::Random;
@@ -81,13 +82,13 @@ fn answer(
     attempt: &Attempt,
     timeout: Duration,
     random: &mut Random,
-) -> (Outcome, Instant) {
-    let status = |status, body: &[u8]| Outcome::Answered {
+) -> (AttemptOutcome, Instant) {
+    let status = |status, body: &[u8]| AttemptOutcome::Answered {
         finding: classify(attempt.path, status, body),
         newer_credential: false,
     };
     let soon = attempt.not_before + Duration::from_millis(random.below(50));
-    let nothing = (Outcome::Failed(Code::Timeout), attempt.deadline);
+    let nothing = (AttemptOutcome::Failed(Code::Timeout), attempt.deadline);
     let (outcome, at) = match behaviour {
         Behaviour::HalfOpen if attempt.connection == Connection::Open => nothing,
         Behaviour::Healthy | Behaviour::HalfOpen => (status(200, b"ok"), soon),
@@ -95,13 +96,15 @@ fn answer(
         Behaviour::Silent => nothing,
         Behaviour::Failing => (status(500, b"no"), soon),
         Behaviour::Unauthorized => (status(401, b""), soon),
-        Behaviour::Unaskable => (Outcome::Failed(Code::OwnLimit), soon),
+        Behaviour::Unaskable => (AttemptOutcome::Failed(Code::OwnLimit), soon),
         Behaviour::Slow => {
             let late = u64::try_from(2 * timeout.as_millis()).unwrap();
             let takes = Duration::from_millis(random.below(late));
             (status(200, b"ok"), attempt.not_before + takes)
         }
-        Behaviour::Refusing | Behaviour::Flaky => (Outcome::Failed(Code::ConnectRefused), soon),
+        Behaviour::Refusing | Behaviour::Flaky => {
+            (AttemptOutcome::Failed(Code::ConnectRefused), soon)
+        }
     };
     if at > attempt.deadline { nothing } else { (outcome, at) }
 }

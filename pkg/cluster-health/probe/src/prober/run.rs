@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use health::{
-    Attempts, Code, Conclusion, Finding, Lifetime, Moment, Outcome, ProbePath, Report, Setup, Step,
-    Verdict,
+    AttemptOutcome, Attempts, Code, Conclusion, Finding, Lifetime, Moment, ProbePath, Report,
+    Setup, Step, Verdict,
 };
 use jiff::Timestamp;
 use tokio::time::{Instant, sleep_until, timeout};
@@ -87,8 +87,8 @@ impl<'a> Run<'a> {
 
     /// A credential that was refused and has been replaced meanwhile is tried again with the client
     /// that has the new one.
-    async fn with_newer_credential(&mut self, outcome: Outcome) -> Outcome {
-        let Outcome::Answered { finding, newer_credential: false } = outcome else {
+    async fn with_newer_credential(&mut self, outcome: AttemptOutcome) -> AttemptOutcome {
+        let AttemptOutcome::Answered { finding, newer_credential: false } = outcome else {
             return outcome;
         };
         if finding.code() != Some(Code::Unauthorized) || self.is_renewed {
@@ -100,7 +100,7 @@ impl<'a> Run<'a> {
         self.client = newer;
         self.link = None;
         self.is_renewed = true;
-        Outcome::Answered { finding, newer_credential: true }
+        AttemptOutcome::Answered { finding, newer_credential: true }
     }
 
     fn remember(&mut self, conclusion: &Conclusion) {

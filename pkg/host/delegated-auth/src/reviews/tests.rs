@@ -42,8 +42,8 @@ async fn unneeded() -> Outcome {
     panic!("the server is asked again")
 }
 
-const GRANTED: Outcome = Ok(Verdict::Granted("ada"));
-const REFUSED: Outcome = Ok(Verdict::Refused);
+const GRANTED: Outcome = Ok(ReviewAnswer::Granted("ada"));
+const REFUSED: Outcome = Ok(ReviewAnswer::Refused);
 const AWAY: Outcome = Err(ReviewFailure::Unreachable);
 
 #[tokio::test(start_paused = true)]
@@ -55,10 +55,10 @@ async fn answers_of_both_kinds_are_reused_for_their_time() {
         advance(Duration::from_millis(9_990)).await;
         assert_eq!(reviews.ask(key(1), asking(true), unneeded).await, expected);
         advance(Duration::from_millis(10)).await;
-        let other = Ok(Verdict::Granted("eve"));
+        let other = Ok(ReviewAnswer::Granted("eve"));
         assert_eq!(
             ask(&reviews, other, Duration::ZERO).await,
-            Answer::Known(Verdict::Granted("eve"))
+            Answer::Known(ReviewAnswer::Granted("eve"))
         );
     }
 }
@@ -81,7 +81,7 @@ async fn a_question_is_asked_once_however_many_wait() {
         })
         .collect();
     for answer in waiting {
-        assert_eq!(answer.await.unwrap(), Answer::Known(Verdict::Granted("ada")));
+        assert_eq!(answer.await.unwrap(), Answer::Known(ReviewAnswer::Granted("ada")));
     }
     assert_eq!(asked.load(Ordering::Relaxed), 1);
 }
@@ -119,7 +119,7 @@ async fn a_refusal_ends_the_grace_at_once() {
     let reviews = reviews();
     ask(&reviews, GRANTED, Duration::ZERO).await;
     advance(TTL).await;
-    assert_eq!(ask(&reviews, REFUSED, Duration::ZERO).await, Answer::Known(Verdict::Refused));
+    assert_eq!(ask(&reviews, REFUSED, Duration::ZERO).await, Answer::Known(ReviewAnswer::Refused));
     advance(TTL).await;
     assert_eq!(ask(&reviews, AWAY, Duration::ZERO).await, Answer::Unknown);
 }
@@ -166,7 +166,7 @@ async fn the_first_answer_after_an_outage_counts() {
     assert_eq!(first, Answer::Stale("ada"));
     sleep(Duration::from_millis(10)).await;
     let next = reviews.ask(key(1), asking(true), unneeded).await;
-    assert_eq!(next, Answer::Known(Verdict::Refused));
+    assert_eq!(next, Answer::Known(ReviewAnswer::Refused));
 }
 
 #[tokio::test(start_paused = true)]
@@ -200,9 +200,9 @@ async fn strangers_wait_in_few_slots_and_known_readers_do_not() {
         .collect();
     sleep(Duration::from_millis(1)).await;
     let answer = ask(&reviews, GRANTED, Duration::from_millis(1)).await;
-    assert_eq!(answer, Answer::Known(Verdict::Granted("ada")), "it takes no turn");
+    assert_eq!(answer, Answer::Known(ReviewAnswer::Granted("ada")), "it takes no turn");
     for stranger in strangers {
-        assert_eq!(stranger.await.unwrap(), Answer::Known(Verdict::Refused));
+        assert_eq!(stranger.await.unwrap(), Answer::Known(ReviewAnswer::Refused));
     }
     assert_eq!(most.load(Ordering::SeqCst), STRANGERS);
     assert_eq!(reviews.0.state.lock().under_way.len(), 0);
@@ -216,7 +216,7 @@ async fn a_flood_of_strangers_pushes_no_known_reader_out() {
         reviews.ask(key(number), asking(true), || async { REFUSED }).await;
     }
     let answer = reviews.ask(key(1), asking(true), unneeded).await;
-    assert_eq!(answer, Answer::Known(Verdict::Granted("ada")));
+    assert_eq!(answer, Answer::Known(ReviewAnswer::Granted("ada")));
 }
 
 #[tokio::test(start_paused = true)]
@@ -238,5 +238,5 @@ async fn a_review_continues_when_its_caller_has_left() {
     assert!(timeout(Duration::from_secs(1), slow).await.is_err());
     sleep(Duration::from_secs(2)).await;
     let answer = reviews.ask(key(1), asking(true), unneeded).await;
-    assert_eq!(answer, Answer::Known(Verdict::Granted("ada")));
+    assert_eq!(answer, Answer::Known(ReviewAnswer::Granted("ada")));
 }

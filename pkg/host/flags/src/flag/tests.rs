@@ -1,15 +1,15 @@
 use super::*;
 use std::time::Duration;
 
-use crate::{Gate, GoDuration, Kind, Verdict};
+use crate::{FlagSupport, GateSetting, GoDuration, Kind};
 
 const LIST: Flag<Vec<String>> = Flag::strings("g", "list", "x,y", "List.");
 const COUNT: Flag<i64> = Flag::int32("g", "count", "3", "Count.");
 const WAIT: Flag<GoDuration> = Flag::duration("g", "wait", "1m", "Wait.");
 const RANGES: Flag<String> = Flag::cidr_list("g", "ranges", "", "Ranges.");
-const GATES: Flag<Vec<Gate>> = Flag::feature_gates("g", "gates", "", "Gates.");
+const GATES: Flag<Vec<GateSetting>> = Flag::feature_gates("g", "gates", "", "Gates.");
 const LEVELS: Flag<Vec<(String, u8)>> = Flag::vmodule("g", "levels", "", "Levels.");
-const ODD: Flag<bool> = Flag::bool("g", "odd", "true", "Odd.").with_verdict(Verdict::Accepted);
+const ODD: Flag<bool> = Flag::bool("g", "odd", "true", "Odd.").with_support(FlagSupport::Accepted);
 
 const FLAGS: &[Spec] = &[
     LIST.spec(),

@@ -83,7 +83,7 @@ pub const DEFAULT_COMPONENT: &str = "kube";
 
 /// One setting of one gate.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Gate {
+pub struct GateSetting {
     /// `kube` unless the user named another.
     pub component: String,
     /// The gate's name.
@@ -93,11 +93,11 @@ pub struct Gate {
 }
 
 /// The settings in the order given; blank entries are skipped as upstream does.
-pub fn gates(text: &str) -> Result<Vec<Gate>, SyntaxError> {
+pub fn gates(text: &str) -> Result<Vec<GateSetting>, SyntaxError> {
     text.split(',').map(str::trim).filter(|entry| !entry.is_empty()).map(gate).collect()
 }
 
-fn gate(entry: &str) -> Result<Gate, SyntaxError> {
+fn gate(entry: &str) -> Result<GateSetting, SyntaxError> {
     let bad = || SyntaxError::Gate(entry.to_owned());
     let (name, word) = entry.split_once('=').ok_or_else(bad)?;
     let (component, name) = name.split_once(':').unwrap_or((DEFAULT_COMPONENT, name));
@@ -106,10 +106,10 @@ fn gate(entry: &str) -> Result<Gate, SyntaxError> {
         return Err(bad());
     }
     let enabled = boolean(word.trim()).map_err(|_| bad())?;
-    Ok(Gate { component: component.to_owned(), name: name.to_owned(), enabled })
+    Ok(GateSetting { component: component.to_owned(), name: name.to_owned(), enabled })
 }
 
-impl fmt::Display for Gate {
+impl fmt::Display for GateSetting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.component != DEFAULT_COMPONENT {
             write!(f, "{}:", self.component)?;

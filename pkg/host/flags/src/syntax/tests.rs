@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use crate::syntax::SyntaxError;
-use crate::{Gate, Kind, NamedCertKey, Value, VersionRequest};
+use crate::{GateSetting, Kind, NamedCertKey, Value, VersionRequest};
 
 fn read(kind: Kind, text: &str) -> Result<Value, SyntaxError> {
     Value::read(kind, text)
@@ -181,7 +181,7 @@ fn an_address_is_v4_or_v6_and_blank_means_all() {
 
 #[test]
 fn a_feature_gate_belongs_to_kube_unless_it_names_a_component() {
-    let gate = |component: &str, name: &str, enabled| Gate {
+    let gate = |component: &str, name: &str, enabled| GateSetting {
         component: component.into(),
         name: name.into(),
         enabled,

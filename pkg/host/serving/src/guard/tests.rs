@@ -40,7 +40,7 @@ async fn a_chain_is_judged_once_for_the_same_roots_and_again_for_others() {
     assert!(timeout(Duration::from_millis(50), waiting).await.is_err(), "it waits for its turn");
     drop(no_turns);
     assert!(!chain.is_vouched_for_by(&others).await);
-    assert!(chain.is_vouched_for_by(&roots_of(&pem)).await, "both verdicts are kept");
+    assert!(chain.is_vouched_for_by(&roots_of(&pem)).await, "both checks are kept");
 }
 
 #[tokio::test]
@@ -52,12 +52,12 @@ async fn a_judgement_whose_caller_has_left_is_not_begun_again() {
     assert_eq!(chain.is_vouched_for_by(&roots).now_or_never(), None);
     drop(no_turns);
     let known = async {
-        while chain.verdict(&roots).is_none() {
+        while chain.checked(&roots).is_none() {
             tokio::task::yield_now().await;
         }
     };
     timeout(PATIENCE, known).await.expect("the judgement goes on by itself");
-    assert_eq!(chain.verdict(&roots), Some(true));
+    assert_eq!(chain.checked(&roots), Some(true));
 }
 
 #[tokio::test]
@@ -66,7 +66,7 @@ async fn a_chain_that_has_ended_since_is_judged_again() {
     let roots = roots_of(&pem);
     assert!(chain.is_vouched_for_by(&roots).await);
     chain.end_verdicts(0);
-    assert_eq!(chain.verdict(&roots), None);
+    assert_eq!(chain.checked(&roots), None);
     assert!(chain.is_vouched_for_by(&roots).await);
 }
 

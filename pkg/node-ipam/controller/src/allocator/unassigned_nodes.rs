@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use super::Uid;
 use super::pool_source::Candidates;
-use crate::patch::Outcome;
+use crate::patch::OpenPatches;
 
 /// Where the Node stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,7 +64,7 @@ pub(super) struct Unassigned {
 /// Events and PATCHes since then.
 #[derive(Clone, Debug, Default)]
 struct History {
-    outcome: Outcome,
+    outcome: OpenPatches,
     event_times: EventTimes,
     route: Route,
     /// When a PATCH was first refused by 429.
@@ -86,12 +86,12 @@ impl Unassigned {
     }
 
     /// The outcome of its PATCHes.
-    pub(super) fn outcome(&self) -> Outcome {
+    pub(super) fn outcome(&self) -> OpenPatches {
         self.history.as_ref().map(|history| history.outcome).unwrap_or_default()
     }
 
     /// The outcome of its PATCHes, for changes.
-    pub(super) fn outcome_mut(&mut self) -> &mut Outcome {
+    pub(super) fn outcome_mut(&mut self) -> &mut OpenPatches {
         &mut self.history.get_or_insert_default().outcome
     }
 

@@ -7,8 +7,8 @@ use http::{Method, StatusCode};
 use prometheus::Registry;
 use resilience::Fenced;
 
-use crate::call::gate::Gate;
 use crate::call::request::AttemptTimeout;
+use crate::call::throttle_layer::ThrottleLayer;
 use crate::testing::{Reply, metrics, page, reply, request, sample};
 use crate::{Throttle, ThrottleMetrics};
 
@@ -58,7 +58,7 @@ async fn waiting_for_a_token_is_no_part_of_the_limit() {
         tokio::time::sleep(Duration::from_secs(4)).await;
         Ok::<_, BoxError>(reply(200))
     };
-    let gate = Gate::new(AttemptLayer::new(answering, metrics().0), throttle, metrics().0);
+    let gate = ThrottleLayer::new(AttemptLayer::new(answering, metrics().0), throttle, metrics().0);
     let started = Instant::now();
     for _ in 0..2 {
         let mut request = request(Method::PATCH, "/a");

@@ -22,13 +22,13 @@ use crate::throttle::{Throttle, Wait};
 const FLOW_SCHEMA: &str = "x-kubernetes-pf-flowschema-uid";
 
 /// Layer around attempts; without a throttle it lets everything pass.
-pub(crate) struct Gate<S> {
+pub(crate) struct ThrottleLayer<S> {
     inner: S,
     throttle: Option<Throttle>,
     metrics: Arc<ClientMetrics>,
 }
 
-impl<S> Gate<S> {
+impl<S> ThrottleLayer<S> {
     pub(crate) fn new(inner: S, throttle: Option<Throttle>, metrics: Arc<ClientMetrics>) -> Self {
         Self { inner, throttle, metrics }
     }
@@ -49,7 +49,7 @@ impl<S> Gate<S> {
     }
 }
 
-impl<S: Sender<Error = CallError>> Sender for Gate<S> {
+impl<S: Sender<Error = CallError>> Sender for ThrottleLayer<S> {
     type Answer = S::Answer;
     type Error = CallError;
 

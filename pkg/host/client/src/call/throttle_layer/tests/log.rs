@@ -1,6 +1,6 @@
 //! The line's words and its rate, on a paused clock.
 
-use crate::call::gate::*;
+use crate::call::throttle_layer::*;
 use log_capture::Capture;
 use prometheus::Registry;
 

@@ -55,7 +55,7 @@ fn seconds_after_most(times: &Log<Duration>) -> Vec<u64> {
 #[tokio::test(start_paused = true)]
 async fn every_call_pays_a_token_and_a_watch_pays_none() {
     let (inner, times) = attempts(vec![]);
-    let gate = Gate::new(inner, throttle(1.0), metrics().0);
+    let gate = ThrottleLayer::new(inner, throttle(1.0), metrics().0);
     for uri in ["/a", "/a?watch=true", "/a?watch=1", "/a"] {
         gate.send(request(Method::GET, uri)).await.unwrap();
     }
@@ -65,7 +65,7 @@ async fn every_call_pays_a_token_and_a_watch_pays_none() {
 #[tokio::test(start_paused = true)]
 async fn a_server_that_refuses_all_stops_the_whole_client_its_other_calls_included() {
     let (inner, times) = attempts(vec![reply_after(429, "9"); MOST]);
-    let gate = Gate::new(inner, throttle(1_000.0), metrics().0);
+    let gate = ThrottleLayer::new(inner, throttle(1_000.0), metrics().0);
     for _ in 0..MOST {
         gate.send(request(Method::PATCH, "/a")).await.unwrap();
     }
@@ -77,7 +77,7 @@ async fn a_server_that_refuses_all_stops_the_whole_client_its_other_calls_includ
 #[tokio::test(start_paused = true)]
 async fn a_429_among_other_answers_stops_no_other_request() {
     let (inner, times) = attempts(vec![reply(200), reply_after(429, "9")]);
-    let gate = Gate::new(inner, throttle_with_burst(), metrics().0);
+    let gate = ThrottleLayer::new(inner, throttle_with_burst(), metrics().0);
     for _ in 0..3 {
         gate.send(request(Method::PATCH, "/a")).await.unwrap();
     }
@@ -88,7 +88,7 @@ async fn a_429_among_other_answers_stops_no_other_request() {
 #[tokio::test(start_paused = true)]
 async fn a_429_that_is_the_first_answer_of_all_stops_no_other_request() {
     let (inner, times) = attempts(vec![reply_after(429, "9")]);
-    let gate = Gate::new(inner, throttle_with_burst(), metrics().0);
+    let gate = ThrottleLayer::new(inner, throttle_with_burst(), metrics().0);
     for _ in 0..2 {
         gate.send(request(Method::PATCH, "/a")).await.unwrap();
     }
@@ -98,7 +98,7 @@ async fn a_429_that_is_the_first_answer_of_all_stops_no_other_request() {
 #[tokio::test(start_paused = true)]
 async fn a_429_that_asks_for_an_hour_stops_the_client_for_a_minute() {
     let (inner, times) = attempts(vec![reply_after(429, "3600"); MOST]);
-    let gate = Gate::new(inner, throttle(1_000.0), metrics().0);
+    let gate = ThrottleLayer::new(inner, throttle(1_000.0), metrics().0);
     for _ in 0..=MOST {
         gate.send(request(Method::PATCH, "/a")).await.unwrap();
     }
@@ -108,7 +108,7 @@ async fn a_429_that_asks_for_an_hour_stops_the_client_for_a_minute() {
 #[tokio::test(start_paused = true)]
 async fn a_429_stops_an_unlimited_client_as_well() {
     let (inner, times) = attempts(vec![reply_after(429, "9"); MOST]);
-    let gate = Gate::new(inner, Some(Throttle::unlimited("work")), metrics().0);
+    let gate = ThrottleLayer::new(inner, Some(Throttle::unlimited("work")), metrics().0);
     for _ in 0..MOST + 2 {
         gate.send(request(Method::PATCH, "/a")).await.unwrap();
     }
@@ -119,7 +119,7 @@ async fn a_429_stops_an_unlimited_client_as_well() {
 async fn a_429_without_time_stops_nothing_and_other_answers_neither() {
     for answer in [reply(429), reply_after(503, "9"), reply_after(200, "9")] {
         let (inner, times) = attempts(vec![answer; MOST]);
-        let gate = Gate::new(inner, throttle(1_000.0), metrics().0);
+        let gate = ThrottleLayer::new(inner, throttle(1_000.0), metrics().0);
         for _ in 0..=MOST {
             gate.send(request(Method::PATCH, "/a")).await.unwrap();
         }
@@ -130,7 +130,7 @@ async fn a_429_without_time_stops_nothing_and_other_answers_neither() {
 #[tokio::test(start_paused = true)]
 async fn the_lease_waits_for_nothing() {
     let (inner, times) = attempts(vec![reply_after(429, "9"); MOST]);
-    let gate = Gate::new(inner, None, metrics().0);
+    let gate = ThrottleLayer::new(inner, None, metrics().0);
     for _ in 0..=MOST {
         gate.send(request(Method::PUT, "/lease")).await.unwrap();
     }
@@ -143,7 +143,7 @@ async fn waits_and_the_servers_refusals_are_counted() {
     let mut refusal = reply_after(429, "1");
     refusal.headers_mut().insert(FLOW_SCHEMA, http::HeaderValue::from_static(UID));
     let (inner, _) = attempts(vec![refusal; MOST]);
-    let gate = Gate::new(inner, throttle_with_burst(), metrics);
+    let gate = ThrottleLayer::new(inner, throttle_with_burst(), metrics);
     for _ in 0..=MOST {
         gate.send(request(Method::PATCH, "/a")).await.unwrap();
     }
@@ -207,7 +207,7 @@ async fn served_slowly(
         }
     };
     let (metrics, registry) = metrics();
-    let gate = Arc::new(Gate::new(server, throttle_with_burst(), metrics));
+    let gate = Arc::new(ThrottleLayer::new(server, throttle_with_burst(), metrics));
     let workers = Arc::new(tokio::sync::Semaphore::new(64));
     let started = Instant::now();
     let callers: Vec<_> = arrivals
