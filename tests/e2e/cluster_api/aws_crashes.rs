@@ -12,7 +12,7 @@ use crate::aws_stage::{NAME, REGION, Stage, is_ready, sample};
 use crate::scene::{AWS_CLUSTERS, CLUSTERS, cluster};
 
 /// Lets the program live until it dies of this call.
-async fn live_until(stage: &Stage, action: &'static str, number: usize) {
+pub(crate) async fn live_until(stage: &Stage, action: &'static str, number: usize) {
     stage.die_after(action, number);
     let manager = stage.start_with_aws("");
     stage.died().await;

@@ -10,6 +10,7 @@
 mod accounts;
 mod aws_account_steps;
 mod aws_accounts;
+mod aws_balancers;
 mod aws_clusterctl;
 mod aws_contracts;
 mod aws_crashes;

@@ -158,6 +158,10 @@ static REFUSALS: &[Refusal] = &[
     Refusal(Api::ElbV2, &["CreateListener"], "TargetGroupAssociationLimit",
         "ELB API (2015-12-01), CreateListener: a target group has one load balancer",
         &[TARGET_GROUPS], is::to_a_group_of_another),
+    Refusal(Api::ElbV2, &["CreateListener"], "DuplicateListener",
+        "ELB API (2015-12-01), CreateListener: a port has one listener",
+        &[Read(Api::ElbV2, "DescribeListeners", Some(("LoadBalancerArn", "LoadBalancerArn")))],
+        |call, found| found[0].texts("Port").any(|port| port == call.parameter("Port"))),
     Refusal(Api::ElbV2, &["SetSecurityGroups"], "InvalidConfigurationRequest",
         "ELB API (2015-12-01), SetSecurityGroups: not on one that was made without groups",
         &[NETWORK], is::of_one_without_groups),
@@ -198,7 +202,13 @@ async fn look(upstream: &Upstream, call: &Call, Read(api, action, filter): &Read
     let mut parameters = vec![("Action", *action)];
     if let Some((name, parameter)) = filter {
         let value = call.parameter(parameter);
-        parameters.extend([("Filter.1.Name", *name), ("Filter.1.Value.1", value)]);
+        match api {
+            Api::Ec2 => {
+                parameters.extend([("Filter.1.Name", *name), ("Filter.1.Value.1", value)]);
+            }
+            // ELB has no filters.
+            Api::Classic | Api::ElbV2 => parameters.push((*name, value)),
+        }
     }
     ask(upstream, call, *api, &parameters).await
 }
