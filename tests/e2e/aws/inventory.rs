@@ -136,7 +136,7 @@ impl Inventory {
                 format!("igw at {vpc:?} {}", words(&gateway.tags)),
             );
         }
-        let query = Query::EgressOnlyGateways;
+        let query = Query::EgressOnlyGateways(Scope::Tagged);
         let Reply::EgressOnlyGateways(found) = read(world, query).await else {
             panic!("no gateways")
         };

@@ -96,6 +96,10 @@ static REFUSALS: &[Refusal] = &[
     Refusal(Api::Ec2, &["AuthorizeSecurityGroupIngress"], "InvalidPermission.Duplicate",
         "EC2 API, AuthorizeSecurityGroupIngress: a description does not make another rule",
         &[of("DescribeSecurityGroups", "group-id", "GroupId")], is::a_known_rule),
+    // No page names the code.
+    Refusal(Api::Ec2, &["CreateEgressOnlyInternetGateway"], "Resource.AlreadyAssociated",
+        "Amazon VPC quotas, Gateways: one egress-only internet gateway for each VPC",
+        &[all("DescribeEgressOnlyInternetGateways")], is::found),
     Refusal(Api::Ec2, &["CreateNatGateway"], "Gateway.NotAttached",
         "EC2 API, CreateNatGateway: a public one needs an internet gateway",
         &[GATEWAYS, of("DescribeSubnets", "subnet-id", "SubnetId")], is::without_gateway),

@@ -59,7 +59,7 @@ fn missing_reads(ending: &Ending<'_>) -> Vec<Query> {
     need(observed.internet_gateways.get().is_none(), Query::InternetGateways(Scope::Tagged));
     need(
         observed.egress_only_gateways.get().is_none() && ending.may_have_egress_only_gateways(),
-        Query::EgressOnlyGateways,
+        Query::EgressOnlyGateways(Scope::Tagged),
     );
     need(observed.addresses.get().is_none(), Query::Addresses);
     need(observed.nat_gateways.get().is_none(), Query::NatGateways(Scope::Tagged));

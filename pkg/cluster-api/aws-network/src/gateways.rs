@@ -117,35 +117,32 @@ fn discard_gateways<'a>(surplus: impl Iterator<Item = &'a InternetGateway>, plan
     }
 }
 
-/// Plans the egress-only gateway. AWS attaches it when it is made, and to one VPC for good.
+/// Plans the egress-only gateway. AWS attaches it when it is made, to one VPC for good, and allows
+/// no second one there: one of others is used. Answers the id of the one in the VPC, ours or not.
 fn plan_egress_only<'a>(
     situation: &Situation<'a>,
     home: &Home<'_>,
     plan: &mut Plan,
 ) -> Option<&'a str> {
     let (desired, seen) = (situation.desired, &situation.observed.egress_only_gateways);
-    let Some(tagged) = seen.get() else {
-        plan.read(Query::EgressOnlyGateways);
+    let Some(attached) = seen.get() else {
+        plan.read(Query::EgressOnlyGateways(home.scope()));
         return None;
     };
     let logical = LogicalId::EgressOnlyGateway;
-    let here = || tagged.iter().filter(|found| found.attached_to.as_deref() == Some(home.id));
-    let ownership = |found: &InternetGateway| situation.ownership(&found.tags, &found.id, &logical);
-    let ours = here().filter(|found| ownership(found) == Ownership::Ours);
-    if let Some(found) = ours.min_by_key(|found| &found.id) {
-        let wanted = desired.egress_only_gateway_tags();
-        plan.tags.compare(&found.id, &found.tags, &wanted, &desired.retired_tags);
+    if let Some(found) = attached.iter().find(|it| it.attached_to.as_deref() == Some(home.id)) {
+        match situation.ownership(&found.tags, &found.id, &logical) {
+            Ownership::Ours => {
+                let wanted = desired.egress_only_gateway_tags();
+                plan.tags.compare(&found.id, &found.tags, &wanted, &desired.retired_tags);
+            }
+            Ownership::Upstreams => {
+                report_upstreams(&found.id, home, plan);
+                return None;
+            }
+            Ownership::Anothers | Ownership::Users => {}
+        }
         return Some(&found.id);
-    }
-    if let Some(found) = here().find(|found| ownership(found) == Ownership::Upstreams) {
-        let message = format!(
-            "{} has the tag of this cluster but no owner-id, and AWS allows no second egress-only \
-             internet gateway in {}: set the annotation aws.cluster.x-k8s.io/adopt=true to adopt \
-             it, or delete it",
-            found.id, home.id
-        );
-        plan.problem(Part::EgressOnlyGateway, Reason::OwnershipConflict, message);
-        return None;
     }
     let attempt = situation.memory.attempt(&logical, None, situation.now);
     let create = Action::CreateEgressOnlyGateway {
@@ -156,4 +153,14 @@ fn plan_egress_only<'a>(
     };
     situation.create(Part::EgressOnlyGateway, create, seen, plan);
     None
+}
+
+fn report_upstreams(gateway: &str, home: &Home<'_>, plan: &mut Plan) {
+    let message = format!(
+        "{gateway} has the tag of this cluster but no owner-id, and AWS allows no second \
+         egress-only internet gateway in {}: set the annotation aws.cluster.x-k8s.io/adopt=true to \
+         adopt it, or delete it",
+        home.id
+    );
+    plan.problem(Part::EgressOnlyGateway, Reason::OwnershipConflict, message);
 }

@@ -109,7 +109,7 @@ pub struct Observed {
     pub internet_gateways: Seen<InternetGateway>,
     /// Internet gateways that are attached to the VPC.
     pub attached_gateways: Seen<InternetGateway>,
-    /// Egress-only internet gateways with the tag of the cluster.
+    /// Egress-only internet gateways.
     pub egress_only_gateways: Seen<InternetGateway>,
     /// Elastic IPs.
     pub addresses: Seen<Address>,

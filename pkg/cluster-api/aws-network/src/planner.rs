@@ -75,7 +75,7 @@ fn first_reads(desired: &Desired, memory: &Memory) -> Vec<Query> {
         ]);
         reads.extend([Query::NatGateways(scope()), Query::RouteTables(scope())]);
         reads.push(Query::SecurityGroups(scope()));
-        reads.extend(desired.ipv6.then_some(Query::EgressOnlyGateways));
+        reads.extend(desired.ipv6.then(|| Query::EgressOnlyGateways(scope())));
         reads.extend(desired.bastion.as_ref().map(|_| Query::bastion(memory)));
     }
     reads.extend(desired.load_balancers().map(|it| load_balancer::query(desired, memory, it)));

@@ -54,9 +54,9 @@ pub enum Query {
     Subnets(Scope),
     /// Internet gateways with the tag, or attached to the VPC.
     InternetGateways(Scope),
-    /// Egress-only internet gateways with the tag; no filter of AWS is about their VPC
-    /// (cluster-api-provider-aws#5684).
-    EgressOnlyGateways,
+    /// Egress-only internet gateways. AWS has no filter by VPC (cluster-api-provider-aws#5684), so
+    /// those of a VPC are found among all of the region.
+    EgressOnlyGateways(Scope),
     /// Elastic IPs with the tag.
     Addresses,
     /// NAT gateways in every state.
@@ -110,8 +110,8 @@ impl fmt::Display for Query {
             Self::VpcAttributes(id) => write!(formatter, "attributes of {id}"),
             Self::Subnets(scope) => write!(formatter, "subnets of {scope}"),
             Self::InternetGateways(scope) => write!(formatter, "internet gateways of {scope}"),
-            Self::EgressOnlyGateways => {
-                formatter.write_str("egress-only internet gateways of the cluster")
+            Self::EgressOnlyGateways(scope) => {
+                write!(formatter, "egress-only internet gateways of {scope}")
             }
             Self::Addresses => formatter.write_str("elastic IPs of the cluster"),
             Self::NatGateways(scope) => write!(formatter, "NAT gateways of {scope}"),

@@ -51,9 +51,10 @@ impl Describe<'_> {
                 };
                 Reply::InternetGateways(self.within(scope, self.internet_gateways(filter).await?))
             }
-            Query::EgressOnlyGateways => {
-                let found = self.egress_only_gateways(Some(self.tag_filter())).await?;
-                Reply::EgressOnlyGateways(self.within(&Scope::Tagged, found))
+            Query::EgressOnlyGateways(scope) => {
+                let filter = (*scope == Scope::Tagged).then(|| self.tag_filter());
+                let found = self.egress_only_gateways(filter).await?;
+                Reply::EgressOnlyGateways(self.within(scope, found))
             }
             Query::Addresses => {
                 let found = self.addresses(self.tag_filter()).await?;

@@ -4,7 +4,8 @@
 use aws_fixtures::{absent, dual_stack, present, seed, subnet};
 use aws_network::{
     Action, Dialect, Goal, IPV6_ROUTE, InternetGateway, Ipv6Range, LoadBalancerKind, Memory, Part,
-    Reason, Reconciliation, Rest, Scheme, Spec, SubnetSpec, Tags, Target, conditions, is_ready,
+    Planned, Problem, Reason, Reconciliation, Rest, Scheme, Spec, SubnetSpec, Tags, Target,
+    conditions, is_ready,
 };
 
 use crate::adoption::as_upstream_made_it;
@@ -326,6 +327,37 @@ fn an_egress_only_gateway_counts_in_its_own_vpc_only() {
     world.memory = Memory::default();
     is_silent(&mut world, &spec);
     assert_eq!(world.cloud.egress_only.all().len(), 2);
+}
+
+/// AWS allows no second one in a VPC. Another owner's counts as one without tags.
+#[test]
+fn an_egress_only_gateway_that_is_not_ours_is_used_and_stays() {
+    let spec = dual_stack();
+    let anothers = (spec.identity.owner_tag.clone(), "another".to_owned());
+    for tags in [Tags::new(), Tags::from([anothers])] {
+        let mut world = made(&spec);
+        let (id, now) = (world.cloud.egress_only.all().remove(0).id, world.cloud.now);
+        world.cloud.egress_only.edit(&id, now, |it| it.tags.clone_from(&tags));
+        is_silent(&mut world, &spec);
+        world.memory = Memory::default();
+        is_silent(&mut world, &spec);
+        for table in world.cloud.tables.all() {
+            let is_other = |route: &aws_network::Route| route.destination != IPV6_ROUTE;
+            world.cloud.tables.edit(&table.id, now, |it| it.routes.retain(is_other));
+        }
+        reach(&mut world, &spec);
+        let makes = |it: &Planned| matches!(it.action, Action::CreateEgressOnlyGateway { .. });
+        assert!(!world.writes.iter().any(makes), "{:#?}", world.writes);
+        assert_eq!(exits(&world.cloud), [(false, "egress-only"), (true, "internet")]);
+        let (reconciliation, rest) = world.run_once_for(&absent(&spec), 400);
+        let problems = reconciliation.problems();
+        let names_it = |it: &Problem| it.reason == Reason::InUse && it.message.contains(&id);
+        assert!(rest.is_none() && problems.iter().any(names_it), "{problems:#?}");
+        let found = world.cloud.egress_only.all();
+        assert_eq!(found.iter().map(|it| &it.tags).collect::<Vec<_>>(), [&tags]);
+        world.cloud.egress_only.remove(&id, world.cloud.now);
+        goes(&mut world, &spec);
+    }
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Describe calls.
 
-use aws_network::{Lookup, Query, ROLE_TAG, Reply, Scope, Tags};
+use aws_network::{InternetGateway, Lookup, Query, ROLE_TAG, Reply, Scope, Tags};
 
 use super::super::store::Then;
 use super::Cloud;
@@ -17,6 +17,10 @@ impl Cloud {
         }
     }
 
+    fn is_gateway_in(&self, scope: &Scope, found: &InternetGateway) -> bool {
+        self.in_scope(scope, found.attached_to.as_deref().unwrap_or_default(), &found.tags)
+    }
+
     pub(super) fn read_at(&self, query: &Query, then: Then<'_>) -> Reply {
         match query {
             Query::TaggedVpcs | Query::Vpc(_) => self.read_vpcs(query, then),
@@ -28,18 +32,12 @@ impl Cloud {
             }
             Query::InternetGateways(scope) => {
                 let mut all = self.gateways.at(then);
-                all.retain(|found| {
-                    self.in_scope(
-                        scope,
-                        found.attached_to.as_deref().unwrap_or_default(),
-                        &found.tags,
-                    )
-                });
+                all.retain(|found| self.is_gateway_in(scope, found));
                 Reply::InternetGateways(all)
             }
-            Query::EgressOnlyGateways => {
+            Query::EgressOnlyGateways(scope) => {
                 let mut all = self.egress_only.at(then);
-                all.retain(|found| self.is_tagged(&found.tags));
+                all.retain(|found| self.is_gateway_in(scope, found));
                 Reply::EgressOnlyGateways(all)
             }
             Query::Addresses => {
@@ -73,7 +71,12 @@ impl Cloud {
                 Reply::Bastions(all)
             }
             Query::BastionImage => Reply::BastionImage(Some("ami-ubuntu".to_owned())),
-            Query::Residents(_) => Reply::Residents(self.residents.clone()),
+            Query::Residents(vpc) => {
+                let mut gateways = self.egress_only.at(then);
+                gateways.retain(|found| found.attached_to.as_ref() == Some(vpc));
+                let gateways = gateways.into_iter().map(|found| found.id);
+                Reply::Residents(self.residents.iter().cloned().chain(gateways).collect())
+            }
             Query::NetworkInterfaces(_) => Reply::NetworkInterfaces(self.interfaces.at(then)),
             balancers => self.read_balancers(balancers, then),
         }
