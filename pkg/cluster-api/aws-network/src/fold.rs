@@ -38,8 +38,8 @@ fn fold_create(seen: &mut Observed, action: &Action, answer: Answer, now: Timest
     match action.clone() {
         Action::CreateVpc { cidr, ipv6, tags } => {
             let (dns_support, dns_hostnames) = (Some(true), Some(false));
-            let ipv6 = ipv6.then_some(Ipv6Range::Associating);
-            seen.vpcs.add(Vpc { id, cidr, ipv6, dns_support, dns_hostnames, tags });
+            let (ipv6, more_ipv6) = (ipv6.then_some(Ipv6Range::Associating), Vec::new());
+            seen.vpcs.add(Vpc { id, cidr, ipv6, more_ipv6, dns_support, dns_hostnames, tags });
             seen.know_to_be_empty(now);
         }
         Action::CreateSubnet { vpc, cidr, ipv6, zone, tags } => {

@@ -101,6 +101,7 @@ fn add_named(world: &mut Observed, desired: &Desired, now: Timestamp) {
         id: id.clone(),
         cidr: desired.vpc_cidr,
         ipv6: desired.ipv6.then_some(Ipv6Range::Associated(IPV6_RANGE)),
+        more_ipv6: Vec::new(),
         dns_support: Some(true),
         dns_hostnames: Some(true),
         tags: Tags::new(),

@@ -138,6 +138,7 @@ mod tests {
             id: id.to_owned(),
             cidr: "10.0.0.0/16".parse().unwrap(),
             ipv6: None,
+            more_ipv6: Vec::new(),
             dns_support: None,
             dns_hostnames: None,
             tags,

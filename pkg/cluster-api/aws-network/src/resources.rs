@@ -68,6 +68,8 @@ pub struct Vpc {
     pub id: String,
     pub cidr: IpNet,
     pub ipv6: Option<Ipv6Range>,
+    /// More IPv6 CIDRs that can be used, which others have associated; in order.
+    pub more_ipv6: Vec<IpNet>,
     /// Whether AWS resolves names in it; none when the attribute was not read.
     pub dns_support: Option<bool>,
     /// Whether instances in it get names; none when the attribute was not read.

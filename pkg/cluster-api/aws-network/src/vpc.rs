@@ -7,7 +7,7 @@ use crate::identity::{Ownership, shows_eks};
 use crate::memory::LogicalId;
 use crate::plan::{Part, Plan, RECHECK, Reason, Situation};
 use crate::query::{Query, Scope};
-use crate::resources::{Ipv6Range, Vpc};
+use crate::resources::{Ipv6Range, Subnet, Vpc};
 use crate::tags::IPV6_TAG;
 
 /// The VPC that the cluster lies in.
@@ -55,6 +55,10 @@ pub(crate) fn plan<'a>(situation: &Situation<'a>, plan: &mut Plan) -> Option<Hom
         ipv6
     } else {
         ipv6_of_others(situation, vpc, plan)
+    };
+    let ipv6 = match ipv6 {
+        Some(Ipv6Range::Associated(first)) => Some(range_in_use(situation, vpc, first, plan)?),
+        associating => associating,
     };
     if ipv6 == Some(Ipv6Range::Associating) {
         let what = format!("{} has no IPv6 CIDR yet", vpc.id);
@@ -105,6 +109,32 @@ fn ipv6_of_others(situation: &Situation<'_>, vpc: &Vpc, plan: &mut Plan) -> Opti
         plan.problem(Part::Vpc, Reason::InvalidConfiguration, message);
     }
     vpc.ipv6.filter(|_| situation.desired.ipv6)
+}
+
+/// Of several IPv6 CIDRs the one in which the subnets of the cluster lie, else the first one.
+fn range_in_use(
+    situation: &Situation<'_>,
+    vpc: &Vpc,
+    first: IpNet,
+    plan: &mut Plan,
+) -> Option<Ipv6Range> {
+    if vpc.more_ipv6.is_empty() {
+        return Some(Ipv6Range::Associated(first));
+    }
+    let Some(subnets) = situation.observed.subnets.get() else {
+        plan.read(Query::Subnets(Scope::Vpc(vpc.id.clone())));
+        return None;
+    };
+    let is_of_cluster = |subnet: &Subnet| {
+        let mut named = situation.desired.subnets.iter().filter_map(|it| it.id.as_ref());
+        situation.identity().owns(&subnet.tags) || named.any(|id| *id == subnet.id)
+    };
+    let has_one_in = |range: &IpNet| {
+        let mut blocks = subnets.iter().filter(|it| is_of_cluster(it)).filter_map(|it| it.ipv6);
+        blocks.any(|block| range.contains(&block))
+    };
+    let used = vpc.more_ipv6.iter().copied().find(|range| has_one_in(range));
+    Some(Ipv6Range::Associated(used.filter(|_| !has_one_in(&first)).unwrap_or(first)))
 }
 
 /// A network that EKS uses is not adopted: its control plane and node groups live in it, and

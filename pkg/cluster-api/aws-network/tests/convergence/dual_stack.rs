@@ -14,25 +14,25 @@ use crate::driver::World;
 use crate::foreign::{in_theirs, theirs};
 use crate::inventory::{differences, inventory};
 
-fn made(spec: &Spec) -> World {
+pub(crate) fn made(spec: &Spec) -> World {
     let mut world = World::new(Nature::PROMPT, 4);
     reach(&mut world, spec);
     world
 }
 
-fn reach(world: &mut World, spec: &Spec) {
+pub(crate) fn reach(world: &mut World, spec: &Spec) {
     let (reconciliation, rest) = world.run_later(&present(spec));
     assert_eq!(rest, Rest::Reached, "{:#?}", reconciliation.problems());
 }
 
-fn is_silent(world: &mut World, spec: &Spec) {
+pub(crate) fn is_silent(world: &mut World, spec: &Spec) {
     for _ in 0..3 {
         reach(world, spec);
         assert!(world.writes.is_empty(), "{:#?}", world.writes);
     }
 }
 
-fn goes(world: &mut World, spec: &Spec) {
+pub(crate) fn goes(world: &mut World, spec: &Spec) {
     let (_, rest) = world.run_later(&absent(spec));
     assert_eq!((rest, inventory(&world.cloud)), (Rest::Reached, Vec::new()));
 }
@@ -66,7 +66,7 @@ fn exits(cloud: &Cloud) -> Vec<(bool, &'static str)> {
 }
 
 /// The rules of a group with an IPv6 source: first port, source and description.
-fn rules(cloud: &Cloud, group: &str) -> Vec<String> {
+pub(crate) fn rules(cloud: &Cloud, group: &str) -> Vec<String> {
     let all = cloud.groups.all();
     let group = all.iter().find(|it| it.name == format!("testnetwork3-{group}")).unwrap();
     let text = |rule: &aws_network::Rule| match &rule.key.source {
@@ -80,7 +80,7 @@ fn rules(cloud: &Cloud, group: &str) -> Vec<String> {
     rules
 }
 
-const RANGE: &str = "2600:db8:0:100::/56";
+pub(crate) const RANGE: &str = "2600:db8:0:100::/56";
 
 #[test]
 fn default_subnets_of_a_dual_stack_vpc_have_upstreams_numbers_and_ways_out() {

@@ -16,7 +16,8 @@ use crate::inventory::{differences, inventory};
 fn vpc(id: &str, cidr: &str, tags: Tags) -> Vpc {
     let cidr = cidr::parse(cidr).unwrap();
     let (ipv6, dns_support, dns_hostnames) = (None, Some(true), Some(false));
-    Vpc { id: id.to_owned(), cidr, ipv6, dns_support, dns_hostnames, tags }
+    let more_ipv6 = Vec::new();
+    Vpc { id: id.to_owned(), cidr, ipv6, more_ipv6, dns_support, dns_hostnames, tags }
 }
 
 fn subnet(id: &str, cidr: &str, zone: &str) -> Subnet {

@@ -18,6 +18,7 @@
 //! | `listeners` | additional listeners of a network load balancer |
 //! | `secondary` | the secondary load balancer |
 //! | `dual_stack` | VPCs with IPv6 |
+//! | `vpc_cidrs` | VPCs with several CIDRs |
 //! | `policies`, `drift`, `adoption`, `foreign`, `refused` | what else must hold |
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 #![allow(clippy::print_stdout, reason = "a table of results is shown with --nocapture")]
@@ -45,3 +46,4 @@ mod scenes;
 mod secondary;
 mod states;
 mod store;
+mod vpc_cidrs;

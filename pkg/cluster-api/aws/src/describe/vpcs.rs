@@ -63,20 +63,33 @@ impl Describe<'_> {
 }
 
 fn vpc(vpc: types::Vpc) -> Result<Vpc, AwsError> {
+    let associations = vpc.ipv6_cidr_block_association_set.unwrap_or_default();
+    let (ipv6, more_ipv6) = ipv6_of(&associations);
     Ok(Vpc {
         id: required(vpc.vpc_id, "id of a VPC")?,
         cidr: parsed(vpc.cidr_block.as_deref(), "CIDR of a VPC")?,
-        ipv6: ipv6_of(vpc.ipv6_cidr_block_association_set.as_deref().unwrap_or_default()),
+        ipv6,
+        more_ipv6,
         dns_support: None,
         dns_hostnames: None,
         tags: tags_of_ec2(vpc.tags),
     })
 }
 
-/// The first CIDR that can be used, or else one that cannot be used yet.
-fn ipv6_of(associations: &[VpcIpv6CidrBlockAssociation]) -> Option<Ipv6Range> {
+/// The CIDRs that can be used, in order, since AWS shows them in any; or else one that cannot be used yet.
+fn ipv6_of(associations: &[VpcIpv6CidrBlockAssociation]) -> (Option<Ipv6Range>, Vec<IpNet>) {
     let ranges = || associations.iter().filter_map(ipv6_range);
-    ranges().find(|range| matches!(range, Ipv6Range::Associated(_))).or_else(|| ranges().next())
+    let usable = ranges().filter_map(|range| match range {
+        Ipv6Range::Associated(cidr) => Some(cidr),
+        Ipv6Range::Associating => None,
+    });
+    let mut usable: Vec<_> = usable.collect();
+    usable.sort();
+    if usable.is_empty() {
+        return (ranges().next(), usable);
+    }
+    let first = usable.remove(0);
+    (Some(Ipv6Range::Associated(first)), usable)
 }
 
 /// None for what has ended, or has failed. What is not understood cannot be used yet.
@@ -152,6 +165,19 @@ mod tests {
         for state in ["disassociating", "disassociated", "failing", "failed"] {
             assert_eq!(of(&[(state, range)]), None, "{state}");
         }
+    }
+
+    #[test]
+    fn several_ipv6_cidrs_of_a_vpc_are_shown_in_order() {
+        let cidrs = ["2600:db8:2::/56", "2600:db8:10::/56", "2600:db8:1::/56"];
+        let association = |cidr: &str| {
+            let state = types::VpcCidrBlockState::builder().state("associated".into()).build();
+            let one = VpcIpv6CidrBlockAssociation::builder().ipv6_cidr_block(cidr);
+            one.set_ipv6_cidr_block_state(Some(state)).build()
+        };
+        let (first, more) = ipv6_of(&cidrs.map(association));
+        let [two, ten, one] = cidrs.map(|cidr| cidr.parse().unwrap());
+        assert_eq!((first, more), (Some(Ipv6Range::Associated(one)), vec![two, ten]));
     }
 
     #[test]

@@ -21,9 +21,15 @@ impl Cloud {
             Action::CreateVpc { cidr, ipv6, tags } => {
                 let id = self.id("vpc");
                 let (dns_support, dns_hostnames) = (Some(true), Some(false));
-                let has_ipv6 = ipv6.then_some(Ipv6Range::Associating);
-                let vpc =
-                    Vpc { id: id.clone(), cidr, ipv6: has_ipv6, dns_support, dns_hostnames, tags };
+                let vpc = Vpc {
+                    id: id.clone(),
+                    cidr,
+                    ipv6: ipv6.then_some(Ipv6Range::Associating),
+                    more_ipv6: Vec::new(),
+                    dns_support,
+                    dns_hostnames,
+                    tags,
+                };
                 self.vpcs.put(&id, self.now, vpc);
                 if ipv6 {
                     self.later(Due::Ipv6Chosen(id.clone()));
@@ -186,10 +192,11 @@ impl Cloud {
             panic!("{create:?} creates no subnet")
         };
         let home = self.vpcs.get(&vpc).ok_or("InvalidVpcID.NotFound")?;
-        let range = home.ipv6;
-        let is_inside =
-            |ipv6| matches!(range, Some(Ipv6Range::Associated(range)) if range.contains(&ipv6));
-        if !home.cidr.contains(&cidr) || ipv6.is_some_and(|ipv6| !is_inside(ipv6)) {
+        let holds = |block: &cidr::IpNet| {
+            let first = matches!(home.ipv6, Some(Ipv6Range::Associated(it)) if it.contains(block));
+            first || home.more_ipv6.iter().any(|it| it.contains(block))
+        };
+        if !home.cidr.contains(&cidr) || ipv6.is_some_and(|block| !holds(&block)) {
             return Err("InvalidSubnet.Range");
         }
         let overlaps = |found: &Subnet| {

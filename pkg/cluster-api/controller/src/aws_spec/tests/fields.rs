@@ -127,7 +127,15 @@ fn add_resources_of_others(cloud: &mut Cloud) {
     let (dns_support, dns_hostnames) = (Some(true), Some(true));
     let (vpc, tags) = (id.to_owned(), Tags::new());
     let range = cidr("10.1.0.0/16");
-    let theirs = Vpc { id: vpc.clone(), cidr: range, ipv6: None, dns_support, dns_hostnames, tags };
+    let theirs = Vpc {
+        id: vpc.clone(),
+        cidr: range,
+        ipv6: None,
+        more_ipv6: Vec::new(),
+        dns_support,
+        dns_hostnames,
+        tags,
+    };
     cloud.vpcs.put(id, 0, theirs);
     for (id, range, zone) in
         [("subnet-1", "10.1.1.0/24", "us-east-2a"), ("subnet-2", "10.1.2.0/24", "us-east-2b")]
