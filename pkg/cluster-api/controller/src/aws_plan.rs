@@ -93,6 +93,7 @@ fn forecast_of(
         keep_foreign_rules: false,
         prune_subnets: false,
         allow_load_balancer_recreate: false,
+        created_load_balancer: None,
     };
     if given.zones.is_empty() && aws_spec::needs_zones(spec) {
         let problem = "no subnets are set: name the zones with --zones";

@@ -76,6 +76,8 @@ pub(crate) struct Circumstances {
     pub(crate) prune_subnets: bool,
     /// A lost load balancer may be created again although its name was published.
     pub(crate) allow_load_balancer_recreate: bool,
+    /// The load balancer of the API server that was created, by name or ARN.
+    pub(crate) created_load_balancer: Option<String>,
 }
 
 #[derive(Clone, Debug)]
@@ -100,6 +102,7 @@ pub(crate) fn read(spec: &AwsClusterSpec, given: &Circumstances) -> Result<Wante
         namespace: &given.namespace,
         api_port: given.api_port,
         has_ipv6: vpc.ipv6.is_some(),
+        created: given.created_load_balancer.as_deref(),
     };
     let load_balancer = balancers::primary(spec, &owner, &mut both);
     let secondary_load_balancer =

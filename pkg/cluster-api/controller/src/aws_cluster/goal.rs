@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use aws_network::{
-    Desired, Identity, LoadBalancerKind, Removal, ServiceResources, SpecError,
+    Desired, Identity, LoadBalancerKind, LogicalId, Removal, ServiceResources, SpecError,
     default_load_balancer_name,
 };
 use objects::{Object, ObjectMeta};
@@ -57,6 +57,7 @@ pub(super) fn present(
     let metadata = &object.metadata;
     let wanted_port = aws_spec::api_port(&cluster.body.spec)?;
     let api_port = published_port(object).unwrap_or(wanted_port);
+    let memory = stored_memory::read(&object.status);
     let given = Circumstances {
         identity: identity(object, &owner.name, options),
         namespace: metadata.namespace().unwrap_or_default().to_owned(),
@@ -69,6 +70,7 @@ pub(super) fn present(
         keep_foreign_rules: options.keep_foreign_rules,
         prune_subnets: options.prune_subnets,
         allow_load_balancer_recreate: says(metadata, RECREATE_ANNOTATION, "true"),
+        created_load_balancer: memory.id(&LogicalId::LoadBalancer).map(str::to_owned),
     };
     let read = aws_spec::read(&object.body.spec, &given)?;
     let desired = Desired::from_spec(&read.spec)?;

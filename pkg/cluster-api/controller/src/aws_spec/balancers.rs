@@ -23,6 +23,8 @@ pub(super) struct Owner<'a> {
     pub(super) api_port: u16,
     /// Whether its VPC has IPv6.
     pub(super) has_ipv6: bool,
+    /// The primary one that was created, by name or ARN.
+    pub(super) created: Option<&'a str>,
 }
 
 /// Errors of a spec.
@@ -52,6 +54,14 @@ pub(super) fn primary(
         Some("nlb") => LoadBalancerKind::Network,
         Some("disabled") => {
             errors.refused.extend(fields_of_disabled(said));
+            // Clients use its name, so it is not deleted before the cluster.
+            if let Some(created) = owner.created {
+                let problem = format!(
+                    "load balancer {created} exists: it stays until the AWSCluster is deleted, and \
+                     is not reconciled meanwhile; set the earlier type again"
+                );
+                errors.refuse(format!("{PRIMARY}.loadBalancerType"), problem);
+            }
             return None;
         }
         Some(other @ ("alb" | "elb")) => {

@@ -25,6 +25,7 @@ fn given(owner: Dialect) -> Circumstances {
         keep_foreign_rules: false,
         prune_subnets: false,
         allow_load_balancer_recreate: false,
+        created_load_balancer: None,
     }
 }
 
@@ -387,8 +388,13 @@ fn each_field_of_upstream_is_kept_and_acted_upon_or_named_or_known_to_change_not
         let (mut fatal, mut refused) = (Vec::new(), Vec::new());
         let mut errors = Errors { fatal: &mut fatal, refused: &mut refused };
         let has_ipv6 = vpc.ipv6.is_some();
-        let owner =
-            super::balancers::Owner { cluster: "c", namespace: "ns", api_port: 6443, has_ipv6 };
+        let owner = super::balancers::Owner {
+            cluster: "c",
+            namespace: "ns",
+            api_port: 6443,
+            has_ipv6,
+            created: None,
+        };
         let first = super::balancers::primary(&read, &owner, &mut errors);
         super::balancers::secondary(&read, first.as_ref(), &owner, &mut errors);
         let named = unsupported(&read).into_iter().chain(refused).map(|it| it.path);

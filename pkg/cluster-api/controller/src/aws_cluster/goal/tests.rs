@@ -1,4 +1,4 @@
-use aws_network::{NatMode, NatPolicy};
+use aws_network::{Memory, NatMode, NatPolicy, Record, Timestamp};
 use serde_json::{Value, json};
 
 use super::*;
@@ -148,6 +148,23 @@ fn whether_a_name_has_to_resolve_is_said_by_the_spec_and_else_by_the_flag() {
     assert!(checks(json!({})));
     assert!(checks(json!({"controlPlaneLoadBalancer": {"dnsResolutionCheck": "Enabled"}})));
     assert!(!checks(json!({"controlPlaneLoadBalancer": {"dnsResolutionCheck": "None"}})));
+}
+
+#[test]
+fn a_load_balancer_that_exists_is_named_while_the_spec_disables_it() {
+    let disabled = json!({"region": "us-east-2", "controlPlaneLoadBalancer": {"loadBalancerType": "disabled"}});
+    let mut object = object(&json!({}), &disabled);
+    let cluster = cluster(&json!({}), &Value::Null);
+    let read = wanted(&object, &cluster).unwrap();
+    assert_eq!((read.desired.load_balancer, read.unsupported.len()), (None, 0));
+    let mut memory = Memory::default();
+    let record = Record { since: Timestamp(1), id: Some("c-apiserver".to_owned()), attempt: 0 };
+    memory.records.insert(LogicalId::LoadBalancer, record);
+    stored_memory::write(&memory, &mut object.status);
+    let read = wanted(&object, &cluster).unwrap();
+    let given = "spec.controlPlaneLoadBalancer.loadBalancerType: load balancer c-apiserver exists: it stays \
+                 until the AWSCluster is deleted, and is not reconciled meanwhile; set the earlier type again";
+    assert_eq!((read.desired.load_balancer, read.unsupported), (None, vec![given.to_owned()]));
 }
 
 #[test]

@@ -26,6 +26,7 @@ fn desired(spec: &Value) -> Desired {
         keep_foreign_rules: false,
         prune_subnets: false,
         allow_load_balancer_recreate: false,
+        created_load_balancer: None,
     };
     let spec: Spec = aws_spec::read(&spec, &given).unwrap().spec;
     Desired::from_spec(&spec).unwrap()

@@ -36,6 +36,7 @@ fn desired() -> Desired {
         keep_foreign_rules: false,
         prune_subnets: false,
         allow_load_balancer_recreate: false,
+        created_load_balancer: None,
     };
     let spec = serde_json::from_value(spec).unwrap();
     Desired::from_spec(&aws_spec::read(&spec, &given).unwrap().spec).unwrap()

@@ -1,7 +1,9 @@
 //! [`EXCEPTIONS`]: fields that a cluster which exists cannot follow.
 
+/// The end of a reason of which the user is told.
+pub(super) const REPORTED: &str = "; it is reported";
 /// Why subnets that the spec does not name any more stay.
-const SURPLUS: &str = "it is reported, and deleted only with --prune-subnets";
+const SURPLUS: &str = "an advice names it, and it is deleted only with --prune-subnets";
 const LAUNCHED: &str = "a bastion stays as it was launched until the spec disables it";
 const PUBLISHED: &str = "clients know the name of the load balancer; it is reported";
 /// Why a refused listener has an effect.
@@ -30,7 +32,12 @@ pub(super) const EXCEPTIONS: &[(&str, &[&str], &str)] = &[
     ),
     ("controlPlaneLoadBalancer.name", &["set", "change"], PUBLISHED),
     ("controlPlaneLoadBalancer.scheme", &["set"], PUBLISHED),
-    ("controlPlaneLoadBalancer.loadBalancerType", &["set", "change", "revert"], PUBLISHED),
+    ("controlPlaneLoadBalancer.loadBalancerType", &["set", "change"], PUBLISHED),
+    (
+        "controlPlaneLoadBalancer.loadBalancerType",
+        &["revert"],
+        "a rule for network load balancers stays in the group lb",
+    ),
     ("controlPlaneLoadBalancer.additionalListeners", &["refuse"], LISTENERS),
     ("controlPlaneLoadBalancer.additionalListeners[].port", &["refuse"], LISTENERS),
     ("controlPlaneLoadBalancer.additionalListeners[].protocol", &["refuse"], LISTENERS),
