@@ -293,7 +293,7 @@ fn a_field_that_is_set_changed_reverted_or_refused_ends_as_if_it_had_always_been
             unused.remove(&place);
             let is_told = !reports.is_empty();
             if known.get(&place).is_none_or(|reason| reason.contains(REPORTED) && !is_told) {
-                unknown.push((row.path.clone(), step, reports, found));
+                unknown.push((row.path.clone(), row.is_dual_stack, step, reports, found));
             }
         }
     }

@@ -6,6 +6,7 @@ pub(super) const REPORTED: &str = "; it is reported";
 const SURPLUS: &str = "an advice names it, and it is deleted only with --prune-subnets";
 const LAUNCHED: &str = "a bastion stays as it was launched until the spec disables it";
 const PUBLISHED: &str = "clients know the name of the load balancer; it is reported";
+const ADDRESS_TYPE: &str = "the address type of a target group is fixed; it is reported";
 /// Why a refused listener has an effect.
 const LISTENERS: &str = "the load balancer follows the other listeners of the list";
 
@@ -26,6 +27,16 @@ pub(super) const EXCEPTIONS: &[(&str, &[&str], &str)] = &[
         "which tags a subnet got from the spec is not recorded",
     ),
     (
+        "network.subnets[].ipv6CidrBlock",
+        &["set", "change"],
+        "the IPv6 CIDR of a subnet is fixed; it is reported",
+    ),
+    (
+        "network.subnets[].isIpv6",
+        &["set"],
+        "a subnet keeps its IPv6 CIDR, as one that others have given it",
+    ),
+    (
         "network.securityGroupOverrides",
         &["set", "change"],
         "instances may use the group that was made before",
@@ -38,6 +49,9 @@ pub(super) const EXCEPTIONS: &[(&str, &[&str], &str)] = &[
         &["revert"],
         "a rule for network load balancers stays in the group lb",
     ),
+    ("controlPlaneLoadBalancer.targetGroupIPType", &["set"], ADDRESS_TYPE),
+    ("controlPlaneLoadBalancer.additionalListeners[].targetGroupIPType", &["set"], ADDRESS_TYPE),
+    ("secondaryControlPlaneLoadBalancer.targetGroupIPType", &["set"], ADDRESS_TYPE),
     ("controlPlaneLoadBalancer.additionalListeners", &["refuse"], LISTENERS),
     ("controlPlaneLoadBalancer.additionalListeners[].port", &["refuse"], LISTENERS),
     ("controlPlaneLoadBalancer.additionalListeners[].protocol", &["refuse"], LISTENERS),

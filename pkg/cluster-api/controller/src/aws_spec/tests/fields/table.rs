@@ -7,6 +7,7 @@ use super::super::{NEWER, OLDER};
 use super::set;
 
 /// Values of one field.
+#[derive(Clone)]
 pub(super) struct Row {
     /// As in the schema of the CRD, below `spec`.
     pub(super) path: String,
@@ -19,6 +20,8 @@ pub(super) struct Row {
     pub(super) refused: Value,
     /// Whether AWS has something else for one value than for the other.
     pub(super) acts: bool,
+    /// Whether the VPC and the subnets of the start have IPv6.
+    pub(super) is_dual_stack: bool,
 }
 
 /// A network load balancer instead of a classic one.
@@ -26,7 +29,8 @@ const NETWORK: (&str, &str) = ("controlPlaneLoadBalancer.loadBalancerType", "nlb
 
 impl Row {
     fn new(path: &str, acts: bool, [one, other, refused]: [Value; 3]) -> Self {
-        Self { path: path.to_owned(), needs: Vec::new(), one, other, refused, acts }
+        let path = path.to_owned();
+        Self { path, needs: Vec::new(), one, other, refused, acts, is_dual_stack: false }
     }
 
     fn needs(mut self, path: &str, value: Value) -> Self {
@@ -53,11 +57,17 @@ impl Row {
             json!({"id": name, "availabilityZone": format!("us-east-2{zone}"), "cidrBlock": cidr,
                 "isPublic": public})
         };
-        let network = json!({"vpc": {"cidrBlock": "10.66.0.0/24"}, "subnets": [
+        let mut network = json!({"vpc": {"cidrBlock": "10.66.0.0/24"}, "subnets": [
             subnet("public-a", "a", "10.66.0.0/27", true),
             subnet("private-a", "a", "10.66.0.32/27", false),
             subnet("public-b", "b", "10.66.0.64/27", true),
             subnet("private-b", "b", "10.66.0.96/27", false)]});
+        if self.is_dual_stack {
+            network["vpc"]["ipv6"] = json!({});
+            for subnet in network["subnets"].as_array_mut().unwrap() {
+                subnet["isIpv6"] = json!(true);
+            }
+        }
         let mut spec = json!({"region": "us-east-2", "bastion": {"enabled": true}});
         spec[if self.dialect() == OLDER { "networkSpec" } else { "network" }] = network;
         for (path, value) in &self.needs {
@@ -297,6 +307,34 @@ fn load_balancers() -> Vec<Row> {
     rows
 }
 
+/// Fields that have other values with IPv6, or that need a VPC of others, which has IPv4 only.
+const NOT_OF_DUAL_STACK: [&str; 5] =
+    ["vpc.ipv6", "isIpv6", "ipv6CidrBlock", "targetGroupIPType", "securityGroupOverrides"];
+
+/// The rows on a cluster with IPv6.
+fn dual_stack(rows: &[Row]) -> Vec<Row> {
+    let is_other = |row: &&Row| NOT_OF_DUAL_STACK.iter().any(|it| row.path.ends_with(it));
+    let same = rows.iter().filter(|row| row.dialect() == NEWER && !is_other(row)).cloned();
+    let (first, second) = ("controlPlaneLoadBalancer", "secondaryControlPlaneLoadBalancer");
+    let sources = || [json!(["fd00::/8"]), json!(["fc00::/8", "10.2.0.0/16"])];
+    let types =
+        |prefix: &str| acts("targetGroupIPType", [json!("ipv4"), json!("ipv6")]).below(prefix);
+    let listener = format!("{first}.additionalListeners[]");
+    let block = |number: u8| json!(format!("2600:db8:0:1{number:02}::/64"));
+    let own = [
+        acts("network.subnets[].ipv6CidrBlock", [block(5), block(6), json!("fd00::/64")]),
+        acts("network.subnets[].isIpv6", [json!(false), json!(true)]),
+        acts("network.nodePortIngressRuleCidrBlocks", sources()),
+        acts("bastion.allowedCIDRBlocks", sources()),
+        types(first).needs(NETWORK.0, json!(NETWORK.1)),
+        types(second).needs(second, json!({"name": "one"})),
+        types(&listener)
+            .needs(&format!("{first}.additionalListeners"), json!([{"port": 7443}]))
+            .needs(NETWORK.0, json!(NETWORK.1)),
+    ];
+    same.chain(own).map(|row| Row { is_dual_stack: true, ..row }).collect()
+}
+
 /// Each field, with values.
 pub(super) fn rows() -> Vec<Row> {
     let mut rows: Vec<_> = network().into_iter().map(|row| row.below("network")).collect();
@@ -333,5 +371,6 @@ pub(super) fn rows() -> Vec<Row> {
         acts("controlPlaneEndpoint.port", [json!(443), json!(8443)])
             .needs("controlPlaneEndpoint", endpoint),
     ]);
+    rows.extend(dual_stack(&rows));
     rows
 }
