@@ -12,7 +12,7 @@ use informer::MANAGED_BY;
 use kube_api::Resource;
 use manager::CrdLabel;
 use objects::{Apply, Dynamic, Object, ObjectClient, OpenWrites, Part};
-use resilience::{Backoff, Fence, Jitter, Series};
+use resilience::{Backoff, Fence, Jitter, Series, task};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
@@ -54,7 +54,7 @@ impl Installing {
         let installer = Arc::new(Installer::new(client, labels, &open));
         let mut crds = JoinSet::new();
         for manifest in manifests() {
-            crds.spawn(Arc::clone(&installer).settle(manifest, stop.clone()));
+            crds.spawn(task(Arc::clone(&installer).settle(manifest, stop.clone())));
         }
         Self { stop, crds, open }
     }

@@ -14,7 +14,7 @@ use election::{
 use events::{Broadcaster, EventMetrics, EventType, ObjectRef, Recorder};
 use manager::{Permission, Runner, is_allowed};
 use prometheus::Registry;
-use resilience::Fence;
+use resilience::{Fence, task};
 use serving::{Endpoints, Health};
 use tokio::runtime::Handle;
 use tokio::time::sleep;
@@ -62,7 +62,7 @@ fn predecessor_check(clients: &Clients, runners: Vec<Arc<dyn Runner>>) -> Result
     Ok(Box::new(move || {
         let (client, runners) = (client.clone(), runners.clone());
         // Dropping the future cancels the requests.
-        let asking = AbortOnDropHandle::new(runtime.spawn(async move {
+        let asking = AbortOnDropHandle::new(runtime.spawn(task(async move {
             for runner in runners {
                 let answer = runner.may_have_predecessor(client.clone()).await;
                 if answer.map_err(|error| error.to_string())? {
@@ -70,7 +70,7 @@ fn predecessor_check(clients: &Clients, runners: Vec<Arc<dyn Runner>>) -> Result
                 }
             }
             Ok(false)
-        }));
+        })));
         Box::pin(async { asking.await.unwrap_or_else(|panicked| Err(panicked.to_string())) })
     }))
 }
@@ -169,7 +169,7 @@ const RIGHT: Permission = Permission::new("get", "coordination.k8s.io", "leases"
 /// Looks twice, in its own time; ends with the handle. It asks only with an identity that may read the
 /// lease, because a refused request would be a line in the API server's audit log.
 pub(crate) fn watch_stock(client: kube::Client) -> AbortOnDropHandle<()> {
-    AbortOnDropHandle::new(tokio::spawn(look(Cluster::new(client))))
+    AbortOnDropHandle::new(tokio::spawn(task(look(Cluster::new(client)))))
 }
 
 async fn look(cluster: Cluster) {

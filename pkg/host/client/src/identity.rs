@@ -176,14 +176,14 @@ impl ServiceAccount {
         let requester = Arc::clone(&self.requester);
         let under_way = UnderWay { state: Arc::clone(&self.state), server: state.server };
         let not_before = state.obtained.map(|obtained| obtained + FAILURE_PAUSE);
-        let task = tokio::spawn(async move {
+        let task = tokio::spawn(resilience::task(async move {
             if let Some(not_before) = not_before {
                 sleep_until(not_before).await;
             }
             let outcome = requester.request().await;
             under_way.finish(&outcome);
             outcome
-        });
+        }));
         let lost = self.requester.error("the task that requests it was stopped".to_owned());
         let request = async move { task.await.unwrap_or(Err(lost)) }.boxed().shared();
         state.under_way = Some(request.clone());

@@ -9,8 +9,8 @@ use std::time::Duration;
 use std::{io, process};
 
 use client::{Clients, ConfigError};
-use resilience::Fence;
 use resilience::panics::contain_call;
+use resilience::{Fence, task};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::runtime;
 use tokio::sync::{oneshot, watch};
@@ -123,12 +123,12 @@ pub fn spawn(election: Election) -> Result<Elector, ElectionError> {
         }
         Place::Tasks(exit) => {
             let store = KubeLease::new(&clients, &config.namespace, &config.name)?;
-            tokio::spawn(Candidate::new(config, store, shared).run(inbox));
-            tokio::spawn(async move {
+            tokio::spawn(task(Candidate::new(config, store, shared).run(inbox)));
+            tokio::spawn(task(async move {
                 while guards(&term, &exit) {
                     tokio::time::sleep(WATCHDOG_POLL).await;
                 }
-            });
+            }));
         }
     }
     Ok(elector)

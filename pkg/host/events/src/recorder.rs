@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use kube::Client;
+use resilience::task;
 use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
@@ -53,7 +54,8 @@ pub fn start(
     let mut workers = JoinSet::new();
     let queues = std::array::from_fn(|_| {
         let (sender, receiver) = mpsc::unbounded_channel();
-        workers.spawn(write_events(receiver, closed.clone(), sink.clone(), metrics.clone()));
+        let writing = write_events(receiver, closed.clone(), sink.clone(), metrics.clone());
+        workers.spawn(task(writing));
         sender
     });
     let slots = Arc::new(Semaphore::new(QUEUE));

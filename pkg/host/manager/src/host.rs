@@ -12,7 +12,7 @@ use futures::stream::FuturesUnordered;
 use informer::{InformerMetrics, Server};
 use objects::OpenWrites;
 use prometheus::{IntCounterVec, IntGaugeVec};
-use resilience::Fence;
+use resilience::{Fence, task};
 use serving::Endpoints;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -229,7 +229,7 @@ impl Wiring {
         if !needed.is_empty() {
             // Also fetches the account's token while the caches fill.
             let checking = check.clone().run(needed.to_vec(), stop.clone());
-            tokio::spawn(checking.instrument(span(hosted.name)));
+            tokio::spawn(task(checking.instrument(span(hosted.name))));
         }
         let (recorder, broadcaster) = events::start(
             options.event_client.clone(),
@@ -311,7 +311,7 @@ impl Wiring {
             info!(v = 1, "Starting");
             (name, supervisor.run(context).await)
         };
-        tokio::spawn(supervised.instrument(span(name)))
+        tokio::spawn(task(supervised.instrument(span(name))))
     }
 }
 

@@ -11,6 +11,7 @@ use informer::{Format, Informer, InformerMetrics, MANAGED_BY, Server, Session, S
 use kube_api::{Cached, Kind, Metadata, Resource, StaticKind};
 use parking_lot::Mutex;
 use resilience::panics::contain;
+use resilience::task;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tracing::error;
@@ -225,7 +226,7 @@ impl Shared {
         let stop = self.options.stop.child_token();
         // Who looks at CRDs asks the server what it serves with each word of them.
         let resync = self.options.resync.filter(|_| !are_crds);
-        tokio::spawn(run(informer.clone(), crds, resync, stop.clone()));
+        tokio::spawn(task(run(informer.clone(), crds, resync, stop.clone())));
         let (watched, asked) = (informer.clone(), informer.clone());
         let running = Running {
             informer: Box::new(informer.clone()),

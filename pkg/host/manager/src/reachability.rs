@@ -9,7 +9,7 @@ use http::{Request, StatusCode};
 use kube::client::Body;
 use kube_api::Status;
 use parking_lot::Mutex;
-use resilience::LogGate;
+use resilience::{LogGate, task};
 use serving::{Endpoints, Health};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -35,7 +35,7 @@ pub fn watch_api_server(
     stop: CancellationToken,
 ) {
     let reachability = Reachability::default();
-    tokio::spawn(reachability.clone().run(client, path.into(), stop));
+    tokio::spawn(task(reachability.clone().run(client, path.into(), stop)));
     health.add("apiserver-reachable", Endpoints::READY, move || reachability.check());
 }
 

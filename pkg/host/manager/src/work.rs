@@ -112,7 +112,7 @@ impl Tasks {
             tasks.panics.count();
             tasks.give_up(panic);
         };
-        self.tracker.spawn(contained.instrument(Span::current()));
+        self.tracker.spawn(resilience::task(contained.instrument(Span::current())));
     }
 
     /// The run ends for this panic, which is counted already.

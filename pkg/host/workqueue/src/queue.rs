@@ -209,7 +209,7 @@ impl<K: Key> WorkQueue<K> {
     fn start_timer(&self) {
         if !self.inner.timer_runs.swap(true, Ordering::Relaxed) {
             let timer = Arc::clone(&self.inner.timer);
-            tokio::spawn(make_due(Arc::downgrade(&self.inner), timer));
+            tokio::spawn(resilience::task(make_due(Arc::downgrade(&self.inner), timer)));
         }
     }
 }

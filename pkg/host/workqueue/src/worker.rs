@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use resilience::LogGate;
 use resilience::panics::{Panic, contain};
+use resilience::{LogGate, task};
 use thiserror::Error;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
@@ -95,7 +95,7 @@ pub async fn run_workers<R: Reconcile>(
     let mut running = JoinSet::new();
     for _ in 0..count {
         let pool = Arc::clone(&pool);
-        running.spawn(async move { pool.work().await }.instrument(Span::current()));
+        running.spawn(task(async move { pool.work().await }.instrument(Span::current())));
     }
     while let Some(ended) = running.join_next().await {
         if let Err(error) = ended

@@ -16,6 +16,7 @@ use kube_api::{Node, StaticKind};
 use manager::{Context, Failure, Informers};
 use parking_lot::Mutex;
 use prometheus::IntCounterVec;
+use resilience::task;
 use serde::Deserialize;
 use serde_json::json;
 use tokio::time::{Instant, sleep, timeout};
@@ -134,7 +135,7 @@ impl<N: CachedNode + StaticKind> WarmNodes<N> {
     pub(crate) fn start(informers: &Informers, options: &Options, proof: WarmProof) -> Self {
         let nodes = node_work::nodes_of::<N>(informers, options);
         let followed = nodes.clone();
-        let following = tokio::spawn(async move { match followed.keep_unbroken().await {} });
+        let following = tokio::spawn(task(async move { match followed.keep_unbroken().await {} }));
         Self { nodes, proof, following: AbortOnDropHandle::new(following) }
     }
 }
