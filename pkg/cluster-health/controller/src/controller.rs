@@ -120,7 +120,7 @@ impl Runner for Watch {
             }
             dormancy::check_rights(&context, &self.kinds);
             let this = Arc::clone(&self);
-            self.threads.run(async move { this.watch(context).await }).await?
+            Box::pin(self.threads.run(async move { this.watch(context).await })).await?
         })
     }
 }

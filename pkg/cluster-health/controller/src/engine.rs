@@ -38,7 +38,7 @@ use objects::Dynamic;
 use ownership::{Ownership, Share};
 use probes::Permits;
 use resilience::panics::contain;
-use resilience::{Rate, TokenBucket};
+use resilience::{Rate, TokenBucket, task};
 use serving::{Access, Endpoints, Page};
 use tracing::info;
 use writer::{Clients, Writer};
@@ -234,7 +234,7 @@ async fn serve(
     service: Option<impl Future<Output = ()> + Send + 'static>,
 ) -> Result<(), Failure> {
     let Some(service) = service else { return Ok(()) };
-    match clusters.tasks.spawn(contain(service)).await {
+    match clusters.tasks.spawn(task(contain(service))).await {
         Ok(ended) => ended.map_err(Failure::Panicked),
         Err(lost) => Err(Failure::new(lost)),
     }

@@ -3,6 +3,7 @@
 
 mod tls_stream;
 
+use std::cell::Cell;
 use std::future::{Ready, poll_fn};
 use std::io;
 use std::net::{Ipv6Addr, SocketAddr, UdpSocket};
@@ -13,6 +14,7 @@ use std::task::Poll;
 use std::thread::available_parallelism;
 use std::time::Duration;
 
+use futures::future::BoxFuture;
 use http::Uri;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::connect::dns::Name;
@@ -56,6 +58,18 @@ pub struct Dialed {
     pub certificate: Option<Validity>,
 }
 
+/// Opens a connection to a server, an absolute URI, in a simulation.
+pub type Dialer = fn(&Uri) -> BoxFuture<'static, io::Result<Box<dyn Duplex>>>;
+
+thread_local! {
+    static DIALER: Cell<Option<Dialer>> = const { Cell::new(None) };
+}
+
+/// From now on [`dial`] opens the connections of this thread by `dialer`, without TCP and TLS.
+pub fn dial_by(dialer: Option<Dialer>) {
+    DIALER.set(dialer);
+}
+
 /// Where connections lead to, and for whom they are opened.
 #[derive(Clone, Copy, Debug)]
 pub struct Way<'a> {
@@ -74,6 +88,11 @@ pub async fn dial(
     limit: Duration,
     entered: &mut (dyn FnMut(Phase) + Send),
 ) -> Result<Dialed, DialError> {
+    if let Some(dialer) = DIALER.get() {
+        entered(Phase::Connect);
+        let stream = dialer(server).await.map_err(DialError::Connect)?;
+        return Ok(Dialed { stream, certificate: None });
+    }
     let stream: Box<dyn Duplex> = match &endpoint.proxy {
         None => Box::new(connect(server, way, limit, entered).await?),
         Some(proxy) => {

@@ -24,7 +24,7 @@ mod tls;
 mod wire;
 
 pub use certificates::Validity;
-pub use dial::{Dialed, Duplex, Phase, Way, dial};
+pub use dial::{Dialed, Dialer, Duplex, Phase, Way, dial, dial_by};
 pub use endpoint::{Endpoint, Proxy, ProxyError};
 pub use error::{DialError, ErrorChain, PemProblem, ProxyFault};
 pub use names::{Asker, Names};

@@ -152,7 +152,7 @@ fn look_at(
     }
     let Some(run) = run else { return };
     let (member, clusters, turns) = (Arc::clone(member), Arc::clone(clusters), Arc::clone(turns));
-    clusters.tasks.clone().spawn(async move {
+    clusters.tasks.clone().spawn(resilience::task(async move {
         let stop = member.stop.clone();
         let made = contain(make(&member, &clusters, &turns, &run));
         if let Some(Err(panic)) = stop.run_until_cancelled(made).await {
@@ -160,7 +160,7 @@ fn look_at(
             error!(cluster, check, %panic, "A check of a member panicked");
             member.drop_check();
         }
-    });
+    }));
 }
 
 /// Makes a run when its turn comes. One that waits until the next is due is dropped.

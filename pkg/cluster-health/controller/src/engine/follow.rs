@@ -268,13 +268,13 @@ pub(crate) async fn read_facts<F: Future<Output = Option<()>> + Send + 'static>(
         for cluster in due() {
             let Some(life) = registry.life(&cluster) else { continue };
             let (slots, read) = (Arc::clone(&slots), read(cluster));
-            under_way.spawn(async move {
+            under_way.spawn(resilience::task(async move {
                 let turn = async {
                     let _slot = slots.acquire().await;
                     read.await
                 };
                 life.run_until_cancelled(turn).await
-            });
+            }));
         }
     }
     under_way.close();

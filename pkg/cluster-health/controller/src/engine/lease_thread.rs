@@ -9,6 +9,7 @@ use election::{ReplicaGroup, ReplicaLeases};
 use health::{LEADER, hash};
 use manager::{Context, Failure};
 use resilience::panics::contain_call;
+use resilience::task;
 use tokio::runtime;
 use tokio::sync::oneshot;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -41,22 +42,27 @@ impl LeaseThread {
         let (clients, until) = (context.clients.factory().clone(), stop.clone());
         let (group, name) = (group(&share.namespace), share.name.clone());
         let (share, clusters, span) = (Arc::clone(share), Arc::clone(clusters), Span::current());
+        let renewing = async move |leases| {
+            // Dropped with the thread.
+            let _running: oneshot::Sender<()> = running;
+            let mut share_out = ShardCoordinator::new(leases, share, clusters);
+            share_out.run(&until).await;
+            if released.await.is_ok() {
+                share_out.release().await;
+            }
+        };
+        if resilience::is_simulated() {
+            let leases = leases(&clients, group, name)?;
+            tokio::spawn(task(async move { renewing(leases).await }));
+            return Ok(Self { stop: stop.drop_guard(), release, ended });
+        }
         thread::Builder::new()
             .name("shard-lease".to_owned())
             .spawn(move || {
-                // Dropped with the thread.
-                let _running: oneshot::Sender<()> = running;
                 let renew = || match prepare(&clients, group, name) {
                     Ok((runtime, leases)) => {
                         began.send(Ok(())).ok();
-                        let mut share_out = ShardCoordinator::new(leases, share, clusters);
-                        let renewing = async {
-                            share_out.run(&until).await;
-                            if released.await.is_ok() {
-                                share_out.release().await;
-                            }
-                        };
-                        runtime.block_on(renewing.instrument(span));
+                        runtime.block_on(renewing(leases).instrument(span));
                     }
                     Err(failure) => drop(began.send(Err(failure))),
                 };
@@ -100,12 +106,20 @@ fn prepare(
         runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::new)?;
     let leases = {
         let _inside = runtime.enter();
-        let profile = Profile { own_connection: true, ..Profile::root("cluster-health-shard") };
-        let client = clients.build(profile).map_err(Failure::new)?;
-        let name = lease_name(&identity);
-        ReplicaLeases::new(client, group, identity, name)
+        leases(clients, group, identity)?
     };
     Ok((runtime, leases))
+}
+
+fn leases(
+    clients: &Clients,
+    group: ReplicaGroup,
+    identity: String,
+) -> Result<ReplicaLeases, Failure> {
+    let profile = Profile { own_connection: true, ..Profile::root("cluster-health-shard") };
+    let client = clients.build(profile).map_err(Failure::new)?;
+    let name = lease_name(&identity);
+    Ok(ReplicaLeases::new(client, group, identity, name))
 }
 
 /// The name of the lease of a replica.

@@ -245,7 +245,7 @@ impl MemberCluster {
         if job.void.is_cancelled() {
             return None;
         }
-        let effect = state.member.complete(report, &state.policy, now, rand::random());
+        let effect = state.member.complete(report, &state.policy, now, resilience::draw());
         Some(state.note(effect))
     }
 
@@ -268,7 +268,7 @@ impl MemberCluster {
             return None;
         }
         state.member.due().filter(|&due| due <= now.monotonic)?;
-        let effect = state.member.look(heard, lease, &state.policy, now, rand::random());
+        let effect = state.member.look(heard, lease, &state.policy, now, resilience::draw());
         Some(state.note(effect))
     }
 

@@ -38,14 +38,14 @@ pub(crate) fn start(
 ) {
     let (member, tasks) = (Arc::clone(member), clusters.tasks.clone());
     let clusters = Arc::clone(clusters);
-    tasks.spawn(async move {
+    tasks.spawn(resilience::task(async move {
         tokio::select! {
             // Asked first: a task that was replaced does nothing more.
             biased;
             () = task.cancelled() => {}
             _ = keep_going(&member, &clusters, &task) => {}
         }
-    });
+    }));
 }
 
 /// A panic ends nothing but the probe in which it happened (`rule:stuck-tasks-are-replaced`).

@@ -10,7 +10,7 @@ use kube_api::Resource;
 use objects::{Apply, Dynamic, Error, Merge, ObjectClient, Part, Why};
 use parking_lot::Mutex;
 use resilience::panics::contain;
-use resilience::{KeyedLogGate, TokenBucket};
+use resilience::{KeyedLogGate, TokenBucket, draw, task};
 use serde_json::Value;
 use tokio::sync::Notify;
 use tokio::time::{sleep, sleep_until};
@@ -139,7 +139,7 @@ impl Writer {
         while let Some((uid, pending)) = stop.run_until_cancelled(self.next()).await {
             let (writer, counters) = (Arc::clone(&self), counters.clone());
             let sent_at = now().monotonic;
-            under_way.spawn(async move {
+            under_way.spawn(task(async move {
                 *writer.under_way.lock().entry(Arc::clone(pending.shard())).or_default() += 1;
                 let Outcome { written, settled_at } =
                     writer.write_contained(&*pending, &counters).await;
@@ -153,9 +153,9 @@ impl Writer {
                 }
                 writer.ended(pending.shard());
                 let longest = pending.period();
-                writer.queue.lock().finish(&uid, written, answered_at, longest, rand::random());
+                writer.queue.lock().finish(&uid, written, answered_at, longest, draw());
                 writer.changed.notify_one();
-            });
+            }));
         }
         under_way.close();
         under_way.wait().await;

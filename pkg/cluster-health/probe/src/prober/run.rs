@@ -10,6 +10,7 @@ use health::{
     Setup, Step, Verdict,
 };
 use jiff::Timestamp;
+use resilience::draw;
 use tokio::time::{Instant, sleep_until, timeout};
 use transport::{Phase, Resolver, TlsConfigs, Way, dial};
 
@@ -61,7 +62,7 @@ impl<'a> Run<'a> {
             sleep_until(Instant::from_std(attempt.not_before)).await;
             let outcome = self.attempt(&attempt).await;
             let outcome = self.with_newer_credential(outcome).await;
-            match plan.next(outcome, now().monotonic, rand::random()) {
+            match plan.next(outcome, now().monotonic, draw()) {
                 Step::Try(next) => attempt = next,
                 Step::Done(conclusion) => break conclusion,
             }
@@ -215,7 +216,7 @@ impl Shared {
         let of_dial = |error| Failure::of_dial(error, client.address(endpoint).authority());
         let dialed = dialed.map_err(of_dial)?;
         let certificate = dialed.certificate.and_then(lifetime_of_certificate);
-        let max_age = self.limits.max_age.mul_f64(rand::random_range(0.9..1.1));
+        let max_age = self.limits.max_age.mul_f64(0.9 + 0.2 * draw());
         Ok(Link::new(dialed.stream, endpoint, max_age, certificate, self.meters.open()))
     }
 }
