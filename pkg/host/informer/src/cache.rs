@@ -132,7 +132,7 @@ impl<T: Cached> Intake for Cache<T> {
 impl<T: Cached> Probe for Cache<T> {
     fn sample(&self) -> Sample {
         let shared = &self.shared;
-        let progress = *shared.progress.borrow();
+        let progress = shared.progress.now();
         Sample {
             resource: Arc::clone(&shared.resource),
             selection: self.selection(),

@@ -12,8 +12,8 @@ use crate::cache::Cache;
 use crate::history::{self, LISTS_APART};
 use crate::intake::Intake;
 use crate::metrics::InformerMetrics;
+use crate::progress::Progress;
 use crate::request::{Collection, Format};
-use crate::shared::Progress;
 use crate::source::{Server, Source};
 use crate::store::Objects;
 use crate::subscribers::{Delta, Membership, Session};
@@ -123,7 +123,7 @@ impl<T: Cached> Informer<T> {
     /// The first list that is young enough for this user has been delivered to every handler.
     /// Stays true from then on.
     pub fn is_synced(&self) -> bool {
-        self.cache.shared.progress.borrow().has_list(self.since)
+        self.cache.shared.progress.now().has_list(self.since)
     }
 
     /// Waits until [`Informer::is_synced`].
@@ -134,21 +134,17 @@ impl<T: Cached> Informer<T> {
     /// Waits until [`Informer::is_synced`], or until the kind is found to be dormant: then there is
     /// nothing to wait for.
     pub async fn synced_or_dormant(&self) {
-        let mut progress = self.cache.shared.progress.subscribe();
-        let known =
-            progress.wait_for(|progress| progress.dormant || progress.has_list(self.since)).await;
-        drop(known);
+        let is_known = |progress: &Progress| progress.dormant || progress.has_list(self.since);
+        self.cache.shared.progress.wait_for(is_known).await;
     }
 
     /// Waits as [`Informer::synced_or_dormant`], or until the server has refused to list for want of
     /// a right.
     pub async fn synced_or_denied(&self) {
-        let mut progress = self.cache.shared.progress.subscribe();
-        let is_settled = |dormant: bool, listed: bool| dormant || listed || self.denied().is_some();
-        let known = progress
-            .wait_for(|progress| is_settled(progress.dormant, progress.has_list(self.since)))
-            .await;
-        drop(known);
+        let is_settled = |progress: &Progress| {
+            progress.dormant || progress.has_list(self.since) || self.denied().is_some()
+        };
+        self.cache.shared.progress.wait_for(is_settled).await;
     }
 
     /// Waits until the cache shows a write of ours to this key (rule:read-your-writes). Returns
@@ -160,17 +156,17 @@ impl<T: Cached> Informer<T> {
     /// an object that was never in it only by the next bookmark, in about a minute: wait with a
     /// limit.
     pub async fn shows(&self, key: &str, write: &OwnWrite) {
-        let mut progress = self.cache.shared.progress.subscribe();
-        let history = progress.borrow().history;
-        let shown = progress.wait_for(|progress| {
+        let progress = &self.cache.shared.progress;
+        let history = progress.now().history;
+        let is_shown = |progress: &Progress| {
             progress.history != history || self.has_shown(progress, key, write)
-        });
-        drop(shown.await);
+        };
+        progress.wait_for(is_shown).await;
     }
 
     /// Whether [`Informer::shows`] would return at once.
     pub fn has_now(&self, key: &str, write: &OwnWrite) -> bool {
-        self.has_shown(&self.cache.shared.progress.borrow(), key, write)
+        self.has_shown(&self.cache.shared.progress.now(), key, write)
     }
 
     fn has_shown(&self, progress: &Progress, key: &str, write: &OwnWrite) -> bool {
@@ -181,7 +177,7 @@ impl<T: Cached> Informer<T> {
 
     /// The kind is not served, or not for us: there is nothing to do until it is.
     pub fn is_dormant(&self) -> bool {
-        self.cache.shared.progress.borrow().dormant
+        self.cache.shared.progress.now().dormant
     }
 
     /// The object that cannot be read and that a strict collection waits for, with the cause.
@@ -210,17 +206,15 @@ impl<T: Cached> Informer<T> {
 
     /// How far the cache has got.
     pub fn position(&self) -> Position {
-        Position::of(&self.cache.shared.progress.borrow())
+        Position::of(&self.cache.shared.progress.now())
     }
 
     /// Waits until the cache has got as far as that version, or its history is another one than that of
     /// `from`; how far it has got then.
     pub async fn reaches(&self, version: u64, from: Position) -> Position {
-        let mut progress = self.cache.shared.progress.subscribe();
         let is_there =
             |progress: &Progress| progress.version >= version || progress.history != from.history;
-        let reached = progress.wait_for(is_there).await;
-        reached.map_or(from, |progress| Position::of(&progress))
+        Position::of(&self.cache.shared.progress.wait_for(is_there).await)
     }
 
     /// Has the server tell how far the watch has got until it is as far as that version: a quiet watch
@@ -241,16 +235,15 @@ impl<T: Cached> Informer<T> {
     /// Lists again when the position is broken, for as long as this is awaited; not within five minutes of the
     /// last list, because a proxy that cuts idle connections must not cause a list each time.
     pub async fn keep_unbroken(&self) -> Infallible {
-        let mut progress = self.cache.shared.progress.subscribe();
+        let progress = &self.cache.shared.progress;
         loop {
-            // The sender lives as long as `self`.
-            let broken = progress.wait_for(|it| it.listed.is_some() && !it.is_unbroken()).await;
-            let (broken, listed) = broken.map_or((None, None), |it| (it.broken, it.listed));
+            let is_broken = |it: &Progress| it.listed.is_some() && !it.is_unbroken();
+            let Progress { broken, listed, .. } = progress.wait_for(is_broken).await;
             let due = listed.map_or_else(Instant::now, |listed| listed + LISTS_APART);
             let has_changed = |it: &Progress| it.is_unbroken() || it.listed != listed;
             if timeout_at(due, progress.wait_for(has_changed)).await.is_err() {
                 self.cache.shared.demand_list(broken.unwrap_or_else(Instant::now));
-                drop(progress.wait_for(has_changed).await);
+                progress.wait_for(has_changed).await;
             }
         }
     }

@@ -33,6 +33,7 @@
 //! | `subscribers.rs` | [`Delta`], [`Session`], and the handlers |
 //! | `store.rs` | the objects and the locks |
 //! | `cache.rs`, `shared.rs` | state that handles and loop share: with objects, and without |
+//! | `progress.rs` | how far the informer has got, for which handles wait |
 //! | `intake.rs` | the cache as the loop sees it, whatever the type of its objects |
 //! | `presence.rs`, `discovery.rs` | the task of an informer; where a custom kind is served |
 //! | `reflector.rs` | the state machine: list, watch, and what follows each failure |
@@ -55,6 +56,7 @@ mod intake;
 mod list;
 mod metrics;
 mod presence;
+mod progress;
 mod reflector;
 mod request;
 mod shared;

@@ -45,6 +45,7 @@ async fn list_and_watch(cache: &dyn Intake, crds: Option<Informer<Metadata>>) ->
         let session = Session::new();
         let crds = Crds::watch(crds.in_session(session.clone()));
         tokio::select! {
+            biased;
             never = while_served(cache, Some(&crds), &mut followed) => match never {},
             // The history of the CRDs went back.
             _ = session.ended() => {}
@@ -79,6 +80,7 @@ async fn until_served(cache: &dyn Intake, crds: Informer<Metadata>) {
         let session = Session::new();
         let crds = Crds::watch(crds.in_session(session.clone()));
         tokio::select! {
+            biased;
             _ = here(cache, Some(&crds), Followed::default()) => return,
             // The history of the CRDs went back.
             _ = session.ended() => {}
@@ -107,6 +109,7 @@ async fn while_served(
         *followed = crd.as_ref().map(|crd| Arc::clone(&crd.key));
         let begun = Instant::now();
         tokio::select! {
+            biased;
             () = follow(cache, &served) => {
                 if begun.elapsed() > SELDOM {
                     pauses = Pauses::new();
@@ -334,6 +337,7 @@ fn run(
 ) -> Pin<Box<dyn Future<Output = ()> + Send>> {
     Box::pin(async move {
         tokio::select! {
+            biased;
             () = stop.cancelled() => {}
             never = list_and_watch(&*cache, crds) => match never {},
             () = log_sync(&*cache) => {}
@@ -347,7 +351,7 @@ async fn log_sync(cache: &dyn Intake) {
     let resource = &*shared.resource;
     while timeout(STILL_WAITING, shared.listed(None)).await.is_err() {
         // Who is refused says so in other words.
-        if !shared.progress.borrow().dormant && shared.denied().is_none() {
+        if !shared.progress.now().dormant && shared.denied().is_none() {
             let waited = started.elapsed();
             info!(logger = "informer", resource, ?waited, "Waiting for caches to sync");
         }

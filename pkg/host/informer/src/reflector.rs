@@ -113,7 +113,7 @@ impl<'a> Reflector<'a> {
         self.shared.metrics.lists.inc();
         let begun = Instant::now();
         let any_will_do =
-            !self.shared.progress.borrow().has_list(None) && !self.shared.is_list_demanded();
+            !self.shared.progress.now().has_list(None) && !self.shared.is_list_demanded();
         let truth = if any_will_do { self.shared.source.first_list } else { FirstList::Consistent };
         let reuse = !self.history.is_doubted() && !self.doubt.is_lost();
         let terms = Terms { truth, reuse, lifetime: lifetime() };

@@ -1,6 +1,5 @@
 //! [`Shared`]: the state that the handles of an informer and its loop share, but for the objects.
-//! [`Progress`] is the part that handles wait for; [`Unreadables`] are the objects that could not be
-//! decoded, each logged once.
+//! [`Unreadables`] are the objects that could not be decoded, each logged once.
 
 use std::collections::HashSet;
 use std::error::Error;
@@ -13,11 +12,12 @@ use kube::Client;
 use kube_api::Resource;
 use parking_lot::Mutex;
 use prometheus::IntCounter;
-use tokio::sync::{Notify, watch};
+use tokio::sync::Notify;
 use tokio::time::Instant;
 use tracing::{info, warn};
 
 use crate::metrics::{Absences, Counters, InformerMetrics};
+use crate::progress::PublishedProgress;
 use crate::request::Format;
 use crate::source::{FirstList, Source};
 
@@ -29,7 +29,7 @@ pub(crate) struct Shared {
     pub(crate) metrics: Counters,
     pub(crate) absences: Absences,
     pub(crate) unreadables: Unreadables,
-    pub(crate) progress: watch::Sender<Progress>,
+    pub(crate) progress: PublishedProgress,
     /// Wakes the loop when somebody demands a list.
     pub(crate) demanded: Notify,
     demanded_since: Mutex<Option<Instant>>,
@@ -56,7 +56,7 @@ impl Shared {
             metrics: metrics.of_resource(&resource, &source.kind),
             absences: metrics.absences(),
             unreadables: Unreadables::default(),
-            progress: watch::Sender::default(),
+            progress: PublishedProgress::default(),
             demanded: Notify::new(),
             demanded_since: Mutex::default(),
             sought: AtomicU64::new(0),
@@ -76,13 +76,13 @@ impl Shared {
     }
 
     pub(crate) fn version(&self) -> u64 {
-        self.progress.borrow().version
+        self.progress.now().version
     }
 
     /// Notes a word of the server that was believed.
     pub(crate) fn advance(&self, version: u64) {
         self.heard();
-        self.progress.send_modify(|progress| progress.version = progress.version.max(version));
+        self.progress.change(|progress| progress.version = progress.version.max(version));
     }
 
     pub(crate) fn heard(&self) {
@@ -94,7 +94,7 @@ impl Shared {
     pub(crate) fn note_list(&self, version: u64, begun: Instant, truth: FirstList) {
         self.blocked.lock().take();
         self.heard();
-        self.progress.send_modify(|progress| {
+        self.progress.change(|progress| {
             progress.version = progress.version.max(version);
             progress.note_list(begun, truth);
         });
@@ -104,7 +104,7 @@ impl Shared {
     pub(crate) fn note_restart(&self, version: u64, begun: Instant) {
         self.blocked.lock().take();
         self.heard();
-        self.progress.send_modify(|progress| {
+        self.progress.change(|progress| {
             progress.version = version;
             progress.history += 1;
             progress.note_list(begun, FirstList::Consistent);
@@ -114,9 +114,7 @@ impl Shared {
     /// Waits until a list that was begun at or after `since` has been taken in; any list if that is
     /// `None`.
     pub(crate) async fn listed(&self, since: Option<Instant>) {
-        let mut progress = self.progress.subscribe();
-        // Fails only when the sender is gone, which lives as long as `self`.
-        drop(progress.wait_for(|progress| progress.has_list(since)).await);
+        self.progress.wait_for(|progress| progress.has_list(since)).await;
     }
 
     pub(crate) fn set_doubted(&self, doubted: bool) {
@@ -129,10 +127,8 @@ impl Shared {
 
     /// The server may have been replaced by another one, with another history, since the last word.
     pub(crate) fn note_break(&self) {
-        self.progress.send_if_modified(|progress| {
-            let is_new = progress.broken.is_none();
+        self.progress.change(|progress| {
             progress.broken.get_or_insert_with(Instant::now);
-            is_new
         });
     }
 
@@ -150,7 +146,7 @@ impl Shared {
 
     pub(crate) fn set_dormant(&self, dormant: bool) {
         self.heard();
-        self.progress.send_modify(|progress| progress.dormant = dormant);
+        self.progress.change(|progress| progress.dormant = dormant);
     }
 
     pub(crate) fn set_blocked(&self, by: String) {
@@ -163,8 +159,10 @@ impl Shared {
 
     pub(crate) fn set_denied(&self, denied: Option<String>) {
         let before = mem::replace(&mut *self.denied.lock(), denied);
-        // Who waits for either looks again.
-        self.progress.send_if_modified(|_| before != self.denied());
+        if before != self.denied() {
+            // Who waits for either looks again.
+            self.progress.change(|_| {});
+        }
     }
 
     pub(crate) fn denied(&self) -> Option<String> {
@@ -181,7 +179,7 @@ impl Shared {
 
     /// Has a consistent list made that begins at or after `since`, unless one was applied.
     pub(crate) fn demand_list(&self, since: Instant) {
-        if self.progress.borrow().has_list(Some(since)) {
+        if self.progress.now().has_list(Some(since)) {
             return;
         }
         let mut demanded = self.demanded_since.lock();
@@ -192,55 +190,12 @@ impl Shared {
     /// True while a list is demanded that has not been applied.
     pub(crate) fn is_list_demanded(&self) -> bool {
         let demanded = *self.demanded_since.lock();
-        demanded.is_some() && !self.progress.borrow().has_list(demanded)
+        demanded.is_some() && !self.progress.now().has_list(demanded)
     }
 
     pub(crate) fn silent_for(&self) -> Duration {
         let last = Duration::from_millis(self.last_word.load(Ordering::Relaxed));
         self.born.elapsed().saturating_sub(last)
-    }
-}
-
-/// Published after the store and its handlers have taken in what it tells of.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Progress {
-    /// The newest version that any applied list, event or bookmark had.
-    pub(crate) version: u64,
-    /// Histories of the server so far; versions compare within one of them.
-    pub(crate) history: u64,
-    /// When the newest applied list was begun.
-    pub(crate) listed: Option<Instant>,
-    /// When the last consistent list was begun: one from the server's cache may show less than what there
-    /// was when it was begun.
-    pub(crate) consistent: Option<Instant>,
-    /// When a watch was first not opened at the first try, after the last consistent list.
-    pub(crate) broken: Option<Instant>,
-    /// The kind is not served, or not for us.
-    pub(crate) dormant: bool,
-}
-
-impl Progress {
-    /// A consistent list that was begun at or after `since` has been applied; any list if that is
-    /// `None`.
-    pub(crate) fn has_list(&self, since: Option<Instant>) -> bool {
-        match since {
-            None => self.listed.is_some(),
-            Some(since) => self.consistent.is_some_and(|begun| begun >= since),
-        }
-    }
-
-    /// There is a consistent list, and each watch after it was opened at the first try.
-    pub(crate) fn is_unbroken(&self) -> bool {
-        self.consistent.is_some() && self.broken.is_none()
-    }
-
-    /// Notes a list that was begun at that time.
-    pub(crate) fn note_list(&mut self, begun: Instant, truth: FirstList) {
-        self.listed = Some(begun);
-        if truth == FirstList::Consistent {
-            self.consistent = Some(begun);
-            self.broken = None;
-        }
     }
 }
 
