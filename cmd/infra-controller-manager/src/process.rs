@@ -257,6 +257,7 @@ async fn led(
         host.stand_by(&settings.controllers);
     }
     tokio::select! {
+        biased;
         acquired = leading::acquired(&elector) => acquired?,
         () = shutdown.cancelled() => {
             draining.store(true, Ordering::Relaxed);
@@ -272,6 +273,7 @@ async fn led(
     let installing = install_crds(options, &settings)?;
     host.start_more(options, settings.controllers, elector.won())?;
     tokio::select! {
+        biased;
         () = shutdown.cancelled() => {}
         lost = leading::lost(&elector) => {
             let _stopped = tokio::time::timeout(LOST_GRACE, stop_writing(host, installing)).await;
@@ -281,6 +283,7 @@ async fn led(
     draining.store(true, Ordering::Relaxed);
     let mut stopping = pin!(stop_writing(host, installing));
     let ended = tokio::select! {
+        biased;
         ended = &mut stopping => ended,
         lost = leading::lost(&elector) => {
             let _stopped = tokio::time::timeout(LOST_GRACE, stopping).await;
@@ -307,6 +310,7 @@ async fn stop_writing(host: Host, installing: Option<Installing>) -> Ended {
     });
     let mut controllers = pin!(host.stop());
     tokio::select! {
+        biased;
         ended = &mut controllers => {
             if !matches!(ended, Ended::TimedOut(_)) {
                 installation.await;

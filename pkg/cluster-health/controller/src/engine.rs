@@ -123,7 +123,8 @@ pub(crate) async fn run(
     // An audit has no client, so that it cannot write.
     let clients = if limits.audit { Clients::new() } else { clients(&context, flavours)? };
     // Another one for each run: what a failed one claimed runs out.
-    let identity = format!("{}_{:08x}", context.identity, rand::random::<u32>());
+    let drawn = resilience::draw().to_bits() & 0xffff_ffff;
+    let identity = format!("{}_{drawn:08x}", context.identity);
     // An audit writes no leases either, and does not compete with the writing controller.
     let share = (!limits.audit).then(|| {
         let fence = context.fence.clone();
@@ -163,6 +164,7 @@ pub(crate) async fn run(
         None => None,
     };
     let ended = tokio::select! {
+        biased;
         ended = watch_all(&context, flavours, &clusters, guard, (leases, checks)) => ended,
         lost = lease_lost(lease.as_mut()) => Err(lost),
     };

@@ -124,6 +124,7 @@ impl Running {
         let mut reminder = tokio::time::interval_at(began + third, third);
         loop {
             tokio::select! {
+                biased;
                 next = self.controllers.next() => match next {
                     Some(Ok((name, stopped))) => {
                         self.names.retain(|waiting| *waiting != name);
@@ -305,8 +306,9 @@ impl Wiring {
         };
         let supervised = async move {
             tokio::select! {
-                () = tokio::time::sleep(delay) => {}
+                biased;
                 () = context.stop.cancelled() => return (name, Stopped::default()),
+                () = tokio::time::sleep(delay) => {}
             }
             info!(v = 1, "Starting");
             (name, supervisor.run(context).await)

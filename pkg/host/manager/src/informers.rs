@@ -266,6 +266,7 @@ async fn run<T: Cached>(
                 }
             };
             tokio::select! {
+                biased;
                 () = running => {}
                 never = redeliver(&informer, resync) => match never {},
             }

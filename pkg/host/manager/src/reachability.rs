@@ -62,6 +62,7 @@ impl Reachability {
                 *self.state.lock() = State { answered: Some(Instant::now()), refusal };
             }
             tokio::select! {
+                biased;
                 () = tokio::time::sleep(EVERY) => {}
                 () = stop.cancelled() => return,
             }

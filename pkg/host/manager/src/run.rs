@@ -173,6 +173,7 @@ impl<R: Reconcile> Run<R> {
         let (stop, queue) = (self.context.stop.clone(), self.queue.clone());
         let caches = std::mem::take(&mut self.caches);
         tokio::select! {
+            biased;
             filled = within(self.caches_limit, join_all(caches)) => filled?,
             () = stop.cancelled() => {
                 queue.shut_down();
@@ -199,6 +200,7 @@ impl<R: Reconcile> Run<R> {
         let running = run_workers(queue.clone(), reconcile, options);
         tokio::pin!(running);
         tokio::select! {
+            biased;
             ended = &mut running => ended?,
             () = repeat(audit) => {}
             () = context.stop.cancelled() => {

@@ -101,9 +101,10 @@ impl Supervisor {
             error!(err = %failure, failures, ?pause, "Controller failed and is started again");
             self.restarts.inc();
             tokio::select! {
-                () = tokio::time::sleep(pause) => {}
+                biased;
                 // Nothing is known of the failed run's writes.
                 () = context.stop.cancelled() => return Stopped { unknown_writes: 1 },
+                () = tokio::time::sleep(pause) => {}
             }
             context.informers = context.informers.of_next_run();
         }
@@ -143,6 +144,7 @@ impl Supervisor {
             Err(Failure::Panicked(panic))
         };
         tokio::select! {
+            biased;
             ended = contain(async { runner.run(context).await }) => ended.unwrap_or_else(panicked),
             panic = tasks.panicked() => Err(Failure::Panicked(panic)),
             cause = informers.void() => {

@@ -264,6 +264,7 @@ async fn make_due<K: Key>(queue: Weak<Inner<K>>, changed: Arc<Notify>) {
             None | Some(Err(())) => return,
             Some(Ok(None)) => changed.notified().await,
             Some(Ok(Some(at))) => tokio::select! {
+                biased;
                 () = changed.notified() => {}
                 () = tokio::time::sleep_until(at) => {}
             },

@@ -160,6 +160,7 @@ impl<R: Reconcile> Pool<R> {
             return true;
         };
         tokio::select! {
+            biased;
             () = ready => true,
             () = self.queue.closed() => false,
         }

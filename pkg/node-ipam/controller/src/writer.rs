@@ -77,6 +77,7 @@ impl Writer<'_> {
         let send = self.api.patch(&node.name, body, since, check);
         tokio::pin!(send);
         let answer = tokio::select! {
+            biased;
             answer = &mut send => answer,
             () = self.stop.cancelled() => {
                 if !has_left.load(Ordering::Relaxed) {

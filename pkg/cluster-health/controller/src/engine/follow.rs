@@ -234,6 +234,7 @@ fn report_until<T: Cached>(
     let (stop, cache) = (context.stop.clone(), cache.clone());
     context.spawn(async move {
         tokio::select! {
+            biased;
             () = stop.cancelled() => {}
             () = end.cancelled() => {}
             _ = look(|| cache.denied(), manifest) => {}

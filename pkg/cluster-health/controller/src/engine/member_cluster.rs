@@ -190,6 +190,7 @@ impl MemberCluster {
                 Some(due) if due <= now().monotonic => return,
                 Some(due) => {
                     tokio::select! {
+                        biased;
                         () = tokio::time::sleep_until(due.into()) => {}
                         () = self.wake.notified() => {}
                     }

@@ -200,6 +200,7 @@ impl Writer {
         match at {
             Some(at) => {
                 tokio::select! {
+                    biased;
                     () = sleep_until(at.into()) => {}
                     () = changed => {}
                 }

@@ -115,7 +115,7 @@ impl KubeFed {
             next(&cluster.uid).is_none_or(|next| next <= Instant::now()) && is_ready(cluster)
         });
         for cluster in &due {
-            let next = Instant::now() + SURVEY_EVERY.mul_f64(rand::random_range(0.9..1.1));
+            let next = Instant::now() + SURVEY_EVERY.mul_f64(0.9 + 0.2 * resilience::draw());
             self.surveys.lock().entry(Arc::clone(&cluster.uid)).or_default().next = Some(next);
         }
         due

@@ -20,6 +20,7 @@ impl<N: CachedNode> Reconciler<N> {
     pub(crate) async fn read_back(&self, node: &Node, since: Instant) -> ReadBack {
         let (begun, is_begun) = (Instant::now(), self.is_begun(node));
         let read = tokio::select! {
+            biased;
             read = self.api.read(&node.name, since) => read,
             () = self.stop.cancelled(), if !is_begun => return ReadBack::Unread(Ok(Next::Done)),
         };
