@@ -59,6 +59,11 @@ fn other(call: &Call) -> Answer {
         review["status"] = json!({"allowed": true});
         return Answer::Whole(201, review);
     }
+    if let Some(kinds) = Kind::served_at(&call.path) {
+        let resource = |it: &Kind| json!({"name": it.resource, "kind": it.kind, "verbs": ["get", "list", "watch"]});
+        let resources: Vec<_> = kinds.iter().map(resource).collect();
+        return Answer::Whole(200, json!({"kind": "APIResourceList", "resources": resources}));
+    }
     if matches!(&*call.path, "/livez" | "/readyz") {
         return Answer::Whole(200, "ok".into());
     }
@@ -243,6 +248,11 @@ impl Watch {
         }
         let (kind, object) = change.event();
         Some(event(kind, self.show(&object)))
+    }
+
+    /// Whether it shows whole Nodes.
+    pub(crate) fn shows_nodes(&self) -> bool {
+        self.kind.resource == "nodes" && !self.wants_metadata
     }
 
     /// A bookmark.

@@ -20,10 +20,25 @@ pub struct Kind {
     is_namespaced: bool,
 }
 
-const KINDS: [Kind; 4] = [
+const KINDS: [Kind; 7] = [
     Kind::core("nodes", "Node", false),
     Kind::core("events", "Event", true),
     Kind::core("configmaps", "ConfigMap", true),
+    Kind::core("secrets", "Secret", true),
+    Kind {
+        resource: "customresourcedefinitions",
+        kind: "CustomResourceDefinition",
+        api_version: "apiextensions.k8s.io/v1",
+        prefix: "/apis/apiextensions.k8s.io/v1/",
+        is_namespaced: false,
+    },
+    Kind {
+        resource: "kubefedclusters",
+        kind: "KubeFedCluster",
+        api_version: "core.kubefed.io/v1beta1",
+        prefix: "/apis/core.kubefed.io/v1beta1/",
+        is_namespaced: true,
+    },
     Kind {
         resource: "leases",
         kind: "Lease",
@@ -36,6 +51,13 @@ const KINDS: [Kind; 4] = [
 impl Kind {
     const fn core(resource: &'static str, kind: &'static str, is_namespaced: bool) -> Self {
         Self { resource, kind, api_version: "v1", prefix: "/api/v1/", is_namespaced }
+    }
+
+    /// The kinds of a group, as discovery has them; `None` for a path of no group.
+    pub(crate) fn served_at(path: &str) -> Option<Vec<Self>> {
+        let version = path.strip_prefix("/apis/")?;
+        let kinds: Vec<_> = KINDS.into_iter().filter(|it| it.api_version == version).collect();
+        (!kinds.is_empty()).then_some(kinds)
     }
 
     /// Plural and group, as messages have them.
@@ -102,6 +124,11 @@ impl Call {
     /// Whether it asks for a watch.
     pub fn is_watch(&self) -> bool {
         matches!(self.parameter("watch"), "true" | "1")
+    }
+
+    /// Whether it writes an object that is no Lease.
+    pub(crate) fn changes_objects(&self) -> bool {
+        self.method != Method::GET && self.target().is_some_and(|it| it.kind.resource != "leases")
     }
 
     /// Whether only metadata is asked for.

@@ -1,6 +1,6 @@
 //! [`Claims`]: what must hold after each step, judged on the store and the wire (`tests/CHECKED.md`).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use cidr::IpNet;
 use http::Method;
@@ -32,7 +32,8 @@ impl Sent {
     }
 }
 
-fn cidrs(node: &Value) -> Vec<IpNet> {
+/// The pod CIDRs of a Node.
+pub(crate) fn cidrs(node: &Value) -> Vec<IpNet> {
     let all = node["spec"]["podCIDRs"].as_array().into_iter().flatten();
     all.filter_map(|it| cidr::parse(it.as_str()?).ok()).collect()
 }
@@ -45,11 +46,25 @@ struct Term {
     has_listed: bool,
 }
 
+/// A pod CIDR that another allocator wrote.
+#[derive(Clone, Debug)]
+struct Foreign {
+    name: String,
+    uid: String,
+    cidr: IpNet,
+    /// Version of the Node then.
+    revision: u64,
+}
+
 /// What is known of terms and of requests on their way.
 #[derive(Default)]
 pub(crate) struct Claims {
     wire: BTreeMap<u64, Sent>,
     terms: Vec<Term>,
+    foreign: Vec<Foreign>,
+    /// UIDs of two Nodes that may have the same addresses: another allocator wrote those of the first, and the
+    /// PATCH for the second was decided before its process could know.
+    excepted: BTreeSet<(String, String)>,
     /// PATCHes of pod CIDRs that left.
     pub(crate) sent: u64,
 }
@@ -57,8 +72,8 @@ pub(crate) struct Claims {
 type Verdict = Result<(), String>;
 
 impl Claims {
-    /// A PATCH leaves.
-    pub(crate) fn send(&mut self, number: u64, sent: Sent, store: &Store) -> Verdict {
+    /// A PATCH leaves that was decided when its process had been shown Nodes up to the version `shown`.
+    pub(crate) fn send(&mut self, number: u64, sent: Sent, store: &Store, shown: u64) -> Verdict {
         self.sent += 1;
         let term = self.terms.iter().rev().find(|term| term.process == sent.process);
         match term {
@@ -74,8 +89,38 @@ impl Claims {
         if let Some(other) = self.wire.values().find(differs) {
             return Err(format!("C3: {sent:?} leaves while {other:?} may be applied"));
         }
+        let theirs = self.foreign.iter().filter(|it| it.uid != sent.uid && it.is_in(store));
+        for foreign in theirs.filter(|it| overlaps(it.cidr, &sent.cidrs)) {
+            if foreign.revision <= shown {
+                return Err(format!("C1: {sent:?} leaves after a watch has shown {foreign:?}"));
+            }
+            self.excepted.insert((foreign.uid.clone(), sent.uid.clone()));
+        }
         self.wire.insert(number, sent);
         self.judge(store)
+    }
+
+    /// Another allocator wrote this pod CIDR of a Node.
+    pub(crate) fn set_by_another(&mut self, name: &str, cidr: IpNet, store: &Store) {
+        let key = node_key(name);
+        let Some(node) = store.get(&key) else { return };
+        let text = |field: &str| node["metadata"][field].as_str().unwrap_or_default().to_owned();
+        let (uid, revision) = (text("uid"), text("resourceVersion").parse().unwrap_or_default());
+        let sent = self.wire.values().filter(|sent| sent.uid != uid && overlaps(cidr, &sent.cidrs));
+        self.excepted.extend(sent.map(|sent| (uid.clone(), sent.uid.clone())));
+        let theirs = self.foreign.iter().filter(|it| it.uid != uid && overlaps(cidr, &[it.cidr]));
+        self.excepted.extend(theirs.map(|it| (uid.clone(), it.uid.clone())));
+        self.foreign.push(Foreign { name: name.to_owned(), uid, cidr, revision });
+    }
+
+    /// The pod CIDR of a PATCH for this Node that the server may yet apply.
+    pub(crate) fn on_wire_for(&self, name: &str) -> Option<IpNet> {
+        self.wire.values().find(|sent| sent.name == name)?.cidrs.first().copied()
+    }
+
+    /// The pod CIDRs of the PATCHes that the server may yet apply.
+    pub(crate) fn on_wire(&self) -> Vec<IpNet> {
+        self.wire.values().flat_map(|sent| sent.cidrs.iter().copied()).collect()
     }
 
     /// The server will not apply this request any more.
@@ -134,10 +179,8 @@ impl Claims {
             held.extend(cidrs(node).into_iter().map(|cidr| (uid, format!("{name} has"), cidr)));
         }
         for sent in self.wire.values() {
-            let (resource, name) = ("nodes", sent.name.clone());
-            let key = Key { resource, namespace: String::new(), name };
             let may_apply = store
-                .get(&key)
+                .get(&node_key(&sent.name))
                 .is_some_and(|node| node["metadata"]["uid"] == *sent.uid && cidrs(node).is_empty());
             let says = || format!("process {} may give {}", sent.process, sent.name);
             let cidrs = sent.cidrs.iter().filter(|_| may_apply);
@@ -145,12 +188,31 @@ impl Claims {
         }
         for (nth, (uid, says, cidr)) in held.iter().enumerate() {
             for (other, also, overlapping) in &held[..nth] {
-                let overlaps = cidr.contains(overlapping) || overlapping.contains(cidr);
-                if uid != other && overlaps {
+                let pair = |one: &str, two: &str| (one.to_owned(), two.to_owned());
+                if uid != other
+                    && overlaps(*cidr, &[*overlapping])
+                    && !self.excepted.contains(&pair(uid, other))
+                    && !self.excepted.contains(&pair(other, uid))
+                {
                     return Err(format!("C1: {says} {cidr}, and {also} {overlapping}"));
                 }
             }
         }
         Ok(())
     }
+}
+
+impl Foreign {
+    /// Whether the Node is still there.
+    fn is_in(&self, store: &Store) -> bool {
+        store.get(&node_key(&self.name)).is_some_and(|node| node["metadata"]["uid"] == *self.uid)
+    }
+}
+
+fn node_key(name: &str) -> Key {
+    Key { resource: "nodes", namespace: String::new(), name: name.to_owned() }
+}
+
+fn overlaps(one: IpNet, others: &[IpNet]) -> bool {
+    others.iter().any(|other| one.contains(other) || other.contains(&one))
 }

@@ -9,12 +9,14 @@
 //! | `world.rs`, `claims.rs` | the state of a run, and what must hold after each step |
 //! | `wire.rs`, `replica.rs` | the way of requests; the processes |
 //! | `life.rs` | edits and failures, and the end of a run |
+//! | `members.rs` | member clusters, and what their objects may say of them |
 //! | `shrink.rs` | [`shrink`]: fewer faults, Nodes and seconds for the same violation |
 
 pub mod api;
 pub mod call;
 mod claims;
 mod life;
+mod members;
 mod plan;
 mod replica;
 mod shrink;
@@ -40,8 +42,6 @@ pub struct Report {
     pub happened: Vec<Number>,
     /// How often each kind of them happened.
     pub reach: BTreeMap<&'static str, u64>,
-    /// Hash of the trace.
-    pub trace_hash: u64,
     /// The lines of the trace, if the plan keeps them.
     pub trace: Vec<String>,
 }
@@ -55,6 +55,7 @@ pub fn run(plan: &Plan) -> std::io::Result<Report> {
     resilience::seed_draws(Some(plan.seed));
     let report = runtime.block_on(async {
         let world = World::new(plan);
+        members::connect(Some(&world));
         tokio::select! {
             biased;
             () = world.violated() => {}
@@ -64,11 +65,11 @@ pub fn run(plan: &Plan) -> std::io::Result<Report> {
             violation: state.violation.clone(),
             happened: std::mem::take(&mut state.happened),
             reach: state.reach_with_terms(),
-            trace_hash: state.trace_hash(),
             trace: std::mem::take(&mut state.trace),
         })
     });
     drop(runtime);
+    members::connect(None);
     resilience::seed_draws(None);
     Ok(report)
 }

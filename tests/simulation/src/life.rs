@@ -4,23 +4,35 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use cidr::IpNet;
 use http::Method;
 use rand::RngExt as _;
 use rand::rngs::SmallRng;
 use serde_json::{Value, json};
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::api::Answer;
 use crate::call::Call;
+use crate::claims::cidrs;
+use crate::members::{MEMBERS, all_ready, follow_one};
 use crate::plan::{LIFE, Number};
 use crate::replica::{BLOCKS, REPLICAS, jump, keep_running, kill, start_clocks};
-use crate::world::{State, World};
+use crate::world::{Process, State, World};
 
 /// Time in which the cluster comes to rest: a lease runs out, outcomes are settled, and waits that doubled
 /// end.
 const SETTLES: Duration = Duration::from_secs(60);
-/// Time in which no PATCH is sent at rest.
+/// Time in which an addition or deletion is found that a watch did not send.
+const FOUND: Duration = Duration::from_secs(600);
+/// One in so many seeds waits until an event that a watch did not send has been found, before it judges the rest.
+const WAITS_OF: u64 = 8;
+/// Time in which nothing but Leases is written at rest.
 const RESTS: Duration = Duration::from_secs(15);
+
+/// All blocks of the cluster CIDR.
+fn blocks() -> impl Iterator<Item = IpNet> {
+    (0..BLOCKS).filter_map(|nth| cidr::parse(&format!("10.0.0.{}/28", nth * 16)).ok())
+}
 
 /// Lives to the end of the plan.
 pub(crate) async fn live(world: &World) {
@@ -29,6 +41,7 @@ pub(crate) async fn live(world: &World) {
         for node in 0..state.plan.nodes / 2 {
             state.edit(Method::POST, &node_of(node));
         }
+        state.register_members();
         (state.plan.nodes, state.plan.busy)
     });
     for slot in 0..REPLICAS {
@@ -48,18 +61,21 @@ pub(crate) async fn live(world: &World) {
     }
     world.with(|state| {
         state.is_busy = false;
+        state.cure_members();
+        state.processes.iter().for_each(Process::resume);
         state.note(|| "all is well from now on".to_owned());
     });
     settle(world, nodes).await;
 }
 
 fn happen(world: &World, number: Number, rng: &mut SmallRng, nodes: u64) {
-    let (what, node) = (rng.random_range(0..100), rng.random_range(0..nodes));
+    let (what, node) = (rng.random_range(0..112), rng.random_range(0..nodes));
     let (slot, seconds) = (rng.random_range(0..REPLICAS), rng.random_range(1..12));
     let soon = Duration::from_secs(seconds);
     let alive = world.with(|state| state.alive(slot));
     match (what, alive) {
-        (0..76, _) => world.with(|state| state.change(number, what, node)),
+        (0..68, _) => world.with(|state| state.change(number, what, node)),
+        (68..76, _) => world.with(|state| state.assign_as_another(number, rng, node)),
         (76..84, Some(id)) => {
             world.with(|state| state.count(number, "crash"));
             kill(world, id, "crashes");
@@ -77,7 +93,11 @@ fn happen(world: &World, number: Number, rng: &mut SmallRng, nodes: u64) {
             state.count(number, "stale API server");
             state.stall(slot, Instant::now() + soon);
         }),
-        (97.., _) => world.with(|state| {
+        (100.., _) => world.with(|state| {
+            let what = state.turn(slot % MEMBERS, rng);
+            state.count(number, what);
+        }),
+        (97..100, _) => world.with(|state| {
             state.count(number, "compaction");
             let revision = state.store.revision();
             state.store.compact(revision);
@@ -127,6 +147,53 @@ impl State {
         }
     }
 
+    /// Another allocator gives a Node a block that no Node has, rather one that a PATCH under way has. It
+    /// writes no managed fields, so the program goes on.
+    fn assign_as_another(&mut self, number: Number, rng: &mut SmallRng, node: u64) {
+        let on_wire = self.claims.on_wire();
+        let free: Vec<_> = blocks().filter(|block| !self.has(*block)).collect();
+        let from = if rng.random() && !on_wire.is_empty() { &on_wire } else { &free };
+        let Some(block) = from.get(rng.random_range(0..from.len().max(1))) else { return };
+        self.give_as_another(number, rng, *block, name_of(node), "");
+    }
+
+    /// Another allocator gives a Node the block that a PATCH for the Node `patched` under way has.
+    pub(crate) fn contest(&mut self, number: Number, patched: &str) {
+        let mut rng = self.plan.rng(number);
+        let node = rng.random_range(0..self.plan.nodes);
+        if let Some(block) = self.claims.on_wire_for(patched) {
+            self.give_as_another(number, &mut rng, block, name_of(node), patched);
+        }
+    }
+
+    /// The block goes to a Node without one, or to a new one of this `name`.
+    fn give_as_another(
+        &mut self,
+        number: Number,
+        rng: &mut SmallRng,
+        block: IpNet,
+        name: String,
+        not_to: &str,
+    ) {
+        let mut without = self.unassigned();
+        without.retain(|name| name != not_to);
+        let exists = self.nodes().iter().any(|it| it["metadata"]["name"] == *name);
+        let (method, name) = match without.get(rng.random_range(0..without.len().max(1))) {
+            Some(name) => (Method::PATCH, name.clone()),
+            None if !exists => (Method::POST, name),
+            None => return,
+        };
+        self.count(number, "pod CIDR of another allocator");
+        let cidr = block.to_string();
+        let spec = json!({"podCIDR": cidr, "podCIDRs": [cidr]});
+        self.edit(method, &json!({"metadata": {"name": name}, "spec": spec}));
+        self.claims.set_by_another(&name, block, &self.store);
+    }
+
+    fn has(&self, block: IpNet) -> bool {
+        self.nodes().iter().any(|node| cidrs(node).contains(&block))
+    }
+
     pub(crate) fn nodes(&self) -> Vec<&Value> {
         let nodes = self.store.list("nodes", "", self.store.revision());
         nodes.into_iter().map(|node| &**node).collect()
@@ -140,10 +207,15 @@ impl State {
     fn edit(&mut self, method: Method, node: &Value) {
         let name = node["metadata"]["name"].as_str().unwrap_or_default();
         let name = if method == Method::POST { String::new() } else { format!("/{name}") };
-        let body = if method == Method::DELETE { Bytes::new() } else { node.to_string().into() };
+        self.edit_at(method, format!("/api/v1/nodes{name}"), node);
+    }
+
+    /// An edit by another client.
+    pub(crate) fn edit_at(&mut self, method: Method, path: String, object: &Value) {
+        let body = if method == Method::DELETE { Bytes::new() } else { object.to_string().into() };
         let call = Call {
             method,
-            path: format!("/api/v1/nodes{name}"),
+            path,
             query: Vec::new(),
             accept: String::new(),
             content_type: "application/merge-patch+json".to_owned(),
@@ -151,28 +223,40 @@ impl State {
         };
         let answer = self.apply(0, &call);
         let code = if let Answer::Whole(code, _) = answer { code } else { 0 };
-        self.note(|| format!("edit {} {} {node} {code}", call.method, call.path));
+        self.note(|| format!("edit {} {} {object} {code}", call.method, call.path));
     }
 
     /// Names of the Nodes without pod CIDRs.
     fn unassigned(&self) -> Vec<String> {
         let without = self.nodes().into_iter().filter(|it| it["spec"]["podCIDR"].is_null());
-        without.map(|it| it["metadata"]["name"].to_string()).collect()
+        let name = |it: &Value| it["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+        without.map(name).collect()
     }
 }
 
-/// All Nodes have pod CIDRs, and after a while no PATCH is sent any more (C10); then all pod CIDRs can be
+/// All Nodes have pod CIDRs, and after a while nothing is written any more (C10); then all pod CIDRs can be
 /// given to other Nodes (C2).
 async fn settle(world: &World, nodes: u64) {
+    let limit = Instant::now() + SETTLES;
     all_assigned(world, "C10").await;
-    // A PATCH whose outcome is not known yet may be sent again.
-    sleep(RESTS).await;
-    let before = world.with(|state| state.claims.sent);
+    let has_members = world.with(|state| state.plan.has_members);
+    if has_members {
+        all_ready(world, limit.max(Instant::now())).await;
+    }
+    // Till then a write of unknown outcome may be sent again, and a new leader may write the record of the pools.
+    sleep_until(limit).await;
+    let (lost_events, waits) =
+        world.with(|state| (state.lost_events, state.plan.seed.is_multiple_of(WAITS_OF)));
+    if lost_events && waits {
+        sleep(FOUND).await;
+    }
+    let before = world.with(|state| state.writes);
     sleep(RESTS).await;
     world.with(|state| {
-        let more = state.claims.sent - before;
-        if more > 0 {
-            state.violate(format!("C10: {more} PATCHes were sent at rest"));
+        let more = state.writes - before;
+        // Else what a watch did not send may be found now.
+        if more > 0 && (waits || !lost_events) {
+            state.violate(format!("C10: {more} writes were sent at rest"));
         }
         for node in 0..nodes {
             if state.nodes().iter().any(|it| it["metadata"]["name"] == *name_of(node)) {
@@ -180,6 +264,9 @@ async fn settle(world: &World, nodes: u64) {
             }
         }
     });
+    if has_members {
+        follow_one(world).await;
+    }
     sleep(Duration::from_secs(10)).await;
     world.with(|state| {
         for node in nodes..nodes + BLOCKS {
@@ -191,14 +278,16 @@ async fn settle(world: &World, nodes: u64) {
 
 /// Waits until all Nodes have pod CIDRs.
 async fn all_assigned(world: &World, claim: &str) {
-    let limit = Instant::now() + SETTLES;
+    let lost_events = world.with(|state| state.lost_events);
+    let settles = if lost_events { SETTLES + FOUND } else { SETTLES };
+    let limit = Instant::now() + settles;
     loop {
         let without = world.with(|state| state.unassigned());
         if without.is_empty() {
             return;
         }
         if Instant::now() > limit {
-            let why = format!("{claim}: {} have no pod CIDR {SETTLES:?} later", without.join(", "));
+            let why = format!("{claim}: {} have no pod CIDR {settles:?} later", without.join(", "));
             world.with(|state| state.violate(why));
             return;
         }

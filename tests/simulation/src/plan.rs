@@ -32,11 +32,13 @@ pub struct Plan {
     pub seed: u64,
     /// Number of names that Nodes have.
     pub nodes: u64,
+    /// Whether cluster-health runs too, with its members.
+    pub has_members: bool,
     /// Time with faults and edits.
     pub busy: Duration,
     /// The faults and edits that happen; `None` for all that are drawn.
     pub only: Option<BTreeSet<Number>>,
-    /// The lines of the trace are kept, not only their hash.
+    /// The lines of the trace are kept.
     pub keeps_trace: bool,
 }
 
@@ -44,7 +46,7 @@ impl Plan {
     /// The plan of a seed.
     pub fn new(seed: u64) -> Self {
         let busy = Duration::from_secs(60);
-        Self { seed, nodes: 8, busy, only: None, keeps_trace: false }
+        Self { seed, nodes: 8, has_members: true, busy, only: None, keeps_trace: false }
     }
 
     /// The random numbers of one decision.
@@ -126,6 +128,8 @@ pub(crate) enum Fault {
     Failed(u16),
     /// The server works on it for seconds.
     Slow,
+    /// The same, and the connection breaks before the server is done.
+    Abandoned,
 }
 
 impl Fault {
@@ -140,11 +144,12 @@ impl Fault {
             Self::AnswerLost => "answer lost",
             Self::Failed(_) => "5xx after the effect",
             Self::Slow => "slow request",
+            Self::Abandoned => "connection lost before the effect",
         }
     }
 
     fn draw(rng: &mut SmallRng) -> Self {
-        match rng.random_range(0..12) {
+        match rng.random_range(0..15) {
             0 => Self::NotSent,
             1 => Self::Reset,
             2 => Self::Refused(429),
@@ -152,13 +157,36 @@ impl Fault {
             4 | 5 => Self::AnswerReset,
             6 | 7 => Self::AnswerLost,
             8 | 9 => Self::Failed(if rng.random() { 504 } else { 500 }),
+            10..13 => Self::Abandoned,
             _ => Self::Slow,
         }
     }
 }
 
+/// How a watch breaks its contract with one event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Breach {
+    /// An addition or deletion is never sent.
+    Skipped,
+    /// It is sent twice.
+    Doubled,
+    /// It is sent after the next one.
+    Reordered,
+}
+
+impl Breach {
+    /// A name for the count of faults.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Skipped => "event skipped",
+            Self::Doubled => "event doubled",
+            Self::Reordered => "event reordered",
+        }
+    }
+}
+
 /// The times and the fault of a request.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Fate {
     /// Until the body is taken.
     pub(crate) open: Duration,
@@ -173,6 +201,12 @@ pub(crate) struct Fate {
     pub(crate) breaks_after: Option<Duration>,
     /// By another API server than the last one.
     pub(crate) is_moved: bool,
+    /// Another allocator takes the block of a PATCH that meets a fault.
+    pub(crate) is_contested: bool,
+    /// How many events a watch sends before the breach.
+    pub(crate) breach: Option<(u64, Breach)>,
+    /// The process stands still for this time once the request has left.
+    pub(crate) halt: Option<Duration>,
 }
 
 /// How many of a hundred requests of a kind have a fault.
@@ -192,8 +226,7 @@ impl Plan {
         let mut rng = self.rng(number);
         let mut millis = |most: u64| Duration::from_millis(rng.random_range(1..=most));
         let (open, travel, work, back) = (millis(4), millis(6), millis(6), millis(6));
-        let calm =
-            Fate { open, travel, work, back, fault: None, breaks_after: None, is_moved: false };
+        let calm = Fate { open, travel, work, back, ..Fate::default() };
         let percent = match share {
             Share::NodeWrite => 45,
             Share::Other => 6,
@@ -201,13 +234,24 @@ impl Plan {
         };
         let is_drawn = rng.random_range(0..100) < percent;
         let breaks = percent > 0 && rng.random_range(0..2) == 0;
-        if !is_drawn && !breaks || !self.permits(number) {
+        let halts = percent > 0 && rng.random_range(0..60) == 0;
+        let breaches = percent > 0 && rng.random_range(0..6) == 0;
+        if !is_drawn && !breaks && !halts && !breaches || !self.permits(number) {
             return calm;
         }
         let breaks_after = breaks.then(|| Duration::from_millis(rng.random_range(1..20_000)));
         let fault = is_drawn.then(|| Fault::draw(&mut rng));
-        let slow = if fault == Some(Fault::Slow) { rng.random_range(0..7_000) } else { 0 };
+        let slow = match fault {
+            Some(Fault::Slow | Fault::Abandoned) => rng.random_range(0..7_000),
+            _ => 0,
+        };
+        let most = if rng.random() { 3_000 } else { 40_000 };
+        let halt = halts.then(|| Duration::from_millis(rng.random_range(1..most)));
+        let kinds = [Breach::Skipped, Breach::Doubled, Breach::Reordered];
+        let kind = kinds[rng.random_range(0..kinds.len())];
+        let breach = breaches.then(|| (rng.random_range(0..4), kind));
         let is_moved = rng.random_range(0..4) == 0;
+        let is_contested = rng.random_range(0..3) == 0;
         let mut long = |most: u64| match rng.random_range(0..3_u8) {
             0 => Duration::from_millis(rng.random_range(1..=most)),
             _ => Duration::ZERO,
@@ -220,6 +264,9 @@ impl Plan {
             fault,
             breaks_after,
             is_moved,
+            is_contested,
+            breach,
+            halt,
         }
     }
 }

@@ -16,6 +16,7 @@ use resilience::{BootInstant, ClockReading, Fence};
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
+use crate::members;
 use crate::plan::{LIFE, Number};
 use crate::wire::wire_of;
 use crate::world::{Process, World};
@@ -24,12 +25,14 @@ use crate::world::{Process, World};
 pub(crate) const REPLICAS: usize = 2;
 
 /// Flags of each replica. The cluster CIDR has [`BLOCKS`] pod CIDRs.
-const FLAGS: [&str; 10] = [
+const FLAGS: [&str; 11] = [
     "--master=http://api",
     "--secure-port=0",
     "--kube-api-content-type=application/json",
-    "--controllers=node-ipam-controller",
     "--allocate-node-cidrs=true",
+    // PATCHes wait for each other, and the world changes meanwhile.
+    "--kube-api-qps=4",
+    "--kube-api-burst=2",
     "--cluster-cidr=10.0.0.0/25",
     "--node-cidr-mask-size=28",
     "--leader-elect-lease-duration=8s",
@@ -68,9 +71,12 @@ fn clocks<const SLOT: usize>() -> ClockReading {
     ClockReading { boot: BootInstant::from_nanos(nanos(boot)), wall: nanos(wall) }
 }
 
-fn settings(identity: &str) -> Result<ProcessSettings> {
+fn settings(identity: &str, has_members: bool) -> Result<ProcessSettings> {
     let known = known(controllers::ALL)?;
-    let args = ["infra-controller-manager"].into_iter().chain(FLAGS).map(OsString::from);
+    let args = ["infra-controller-manager"].into_iter().chain(FLAGS);
+    let controllers: &[&str] =
+        if has_members { &members::FLAGS } else { &["--controllers=node-ipam-controller"] };
+    let args = args.chain(controllers.iter().copied()).map(OsString::from);
     let Parsed::Run(values) =
         parse(args, &controller_flags(controllers::ALL), &known, &build::INFO)?
     else {
@@ -101,14 +107,14 @@ pub(crate) async fn keep_running(world: World, slot: usize) {
 /// Starts a process; the token is cancelled when it is dead.
 fn start(world: &World, slot: usize) -> CancellationToken {
     let fence = Fence::closed_by(if slot == 0 { clocks::<0> } else { clocks::<1> });
-    let (shutdown, died) = (CancellationToken::new(), CancellationToken::new());
-    let id = world.with(|state| {
+    let (id, shutdown, died, halt, has_members) = world.with(|state| {
         let id = state.processes.len();
-        let (fence, shutdown, died) = (fence.clone(), shutdown.clone(), died.clone());
-        let identity = format!("process-{id}");
+        let process = Process::new(format!("process-{id}"), slot, fence.clone());
+        let (shutdown, died) = (process.shutdown.clone(), process.died.clone());
+        let halt = process.halt.clone();
         state.note(|| format!("p{id} starts in place {slot}"));
-        state.processes.push(Process::new(identity, slot, fence, shutdown, died));
-        id
+        state.processes.push(process);
+        (id, shutdown, died, halt, state.plan.has_members)
     });
     let ending = world.clone();
     let machine = Machine {
@@ -119,20 +125,19 @@ fn start(world: &World, slot: usize) -> CancellationToken {
         set_verbosity: Box::new(|_| true),
     };
     let ending = world.clone();
-    let running = tokio::spawn(async move {
-        let ended = match settings(&format!("process-{id}")) {
+    let running = tokio::spawn(halt.task(async move {
+        let ended = match settings(&format!("process-{id}"), has_members) {
             Ok(settings) => run_on(machine, settings).await,
             Err(error) => Err(error),
         };
         let says = ended.map_or_else(|error| format!("fails: {error:#}"), |()| "ends".to_owned());
         kill(&ending, id, &says);
-    });
+    }));
     world.with(|state| state.processes[id].task = Some(running.abort_handle()));
     died
 }
 
-/// Ends a process between two of its steps. What it has sent stays on the wire; its tasks go on and reach
-/// nothing any more.
+/// Ends a process between two of its steps. What it has sent stays on the wire.
 pub(crate) fn kill(world: &World, id: usize, says: &str) {
     world.with(|state| {
         if !state.processes[id].is_alive {
@@ -141,6 +146,7 @@ pub(crate) fn kill(world: &World, id: usize, says: &str) {
         state.note(|| format!("p{id} {says}"));
         let process = &mut state.processes[id];
         process.is_alive = false;
+        process.halt.stop();
         process.died.cancel();
         if let Some(task) = process.task.take() {
             task.abort();

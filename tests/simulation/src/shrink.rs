@@ -8,7 +8,7 @@ use crate::plan::{Number, Plan};
 use crate::{Report, run};
 
 /// Runs that it may take.
-const RUNS: u32 = 300;
+const RUNS: u32 = 100;
 
 /// A plan with fewer Nodes, seconds and faults that violates the same claim as the run of this plan.
 ///

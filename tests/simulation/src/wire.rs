@@ -17,11 +17,13 @@ use transport::{AnswerBody, RequestBody, SendPermit, Wire, WireError};
 
 use crate::api::{Answer, Watch};
 use crate::call::{Call, Refusal};
-use crate::plan::{Fate, Fault, Number, REQUEST, Share};
+use crate::plan::{Breach, Fate, Fault, Number, Share};
 use crate::world::{State, World};
 
 /// Deadline of a write that names none.
 const DEADLINE: Duration = Duration::from_secs(34);
+/// An event out of order comes that late, unless another one comes before.
+const LATE: Duration = Duration::from_secs(1);
 /// Between two bookmarks of a watch.
 const BOOKMARKS: Duration = Duration::from_secs(60);
 
@@ -39,7 +41,9 @@ pub(crate) fn wire_of(world: &World, process: usize) -> Wire {
 /// A request on its way.
 struct Carried {
     world: World,
-    number: u64,
+    id: u64,
+    /// That of its fate.
+    number: Number,
     process: usize,
     call: Call,
     fate: Fate,
@@ -48,8 +52,9 @@ struct Carried {
 async fn carry(world: &World, process: usize, request: Request<RequestBody>) -> Outcome {
     let (head, body) = request.into_parts();
     let mut call = Call::new(&head, Bytes::new());
-    let (number, fate) = world.with(|state| {
-        let number = state.next_request();
+    let (id, number, fate, knows) = world.with(|state| {
+        let (id, number) = state.next_request(process, &call);
+        let knows = state.processes[process].knows();
         let share = match &call.target() {
             _ if !state.is_busy => Share::None,
             Some(target) if target.kind.resource == "nodes" && call.method == Method::PATCH => {
@@ -57,11 +62,14 @@ async fn carry(world: &World, process: usize, request: Request<RequestBody>) -> 
             }
             _ => Share::Other,
         };
-        (number, state.plan.fate(Number(REQUEST, number), share))
+        (id, number, state.plan.fate(number, share), knows)
     });
     sleep(fate.open).await;
     if fate.fault == Some(Fault::NotSent) {
-        world.with(|state| state.count(Number(REQUEST, number), Fault::NotSent.name()));
+        world.with(|state| {
+            state.count(number, Fault::NotSent.name());
+            contest(state, &call, fate, number);
+        });
         return Err(WireError::unprocessed("connection refused"));
     }
     // Here the client looks at its fence for the last time.
@@ -72,8 +80,11 @@ async fn carry(world: &World, process: usize, request: Request<RequestBody>) -> 
     if !world.with(|state| state.processes[process].is_alive) {
         return std::future::pending().await;
     }
-    let carried = Carried { world: world.clone(), number, process, call, fate };
-    world.with(|state| state.send(number, process, &carried.call));
+    let carried = Carried { world: world.clone(), id, number, process, call, fate };
+    world.with(|state| state.send(id, process, &carried.call, knows));
+    if let Some(halt) = fate.halt {
+        stand_still(world, process, number, halt);
+    }
     let (answer, answered) = oneshot::channel();
     tokio::spawn(carried.travel(answer));
     match answered.await {
@@ -83,52 +94,81 @@ async fn carry(world: &World, process: usize, request: Request<RequestBody>) -> 
     }
 }
 
+/// Another allocator may take the block of a PATCH of a Node that meets a fault.
+fn contest(state: &mut State, call: &Call, fate: Fate, number: Number) {
+    let patched = call.target().filter(|it| it.kind.resource == "nodes" && fate.is_contested);
+    if let Some(patched) = patched.filter(|_| call.method == Method::PATCH) {
+        state.contest(number, &patched.key.name);
+    }
+}
+
+/// Lets a process stand still from the next millisecond on, when all tasks that woke with this one have gone on.
+fn stand_still(world: &World, process: usize, number: Number, time: Duration) {
+    let world = world.clone();
+    tokio::spawn(async move {
+        sleep(Duration::from_millis(1)).await;
+        world.with(|state| {
+            state.count(number, "process stands still");
+            state.note(|| format!("p{process} stands still for {time:?}"));
+            state.processes[process].halt.stop();
+        });
+        sleep(time).await;
+        world.with(|state| state.processes[process].resume());
+    });
+}
+
 impl Carried {
     fn count(&self, what: &'static str) {
-        self.world.with(|state| state.count(Number(REQUEST, self.number), what));
+        self.world.with(|state| state.count(self.number, what));
     }
 
     /// Takes the request to the server and its answer back.
     async fn travel(self, answer: oneshot::Sender<Outcome>) {
-        let Fate { travel, work, back, fault, .. } = self.fate;
-        sleep(travel).await;
-        if let Some(fault) = fault {
+        sleep(self.fate.travel).await;
+        if let Some(fault) = self.fate.fault {
             self.count(fault.name());
+            self.world.with(|state| contest(state, &self.call, self.fate, self.number));
         }
+        if self.fate.fault == Some(Fault::Abandoned) {
+            drop(answer.send(Err(WireError::broken("connection reset"))));
+            self.arrive().await;
+        } else if let Some(outcome) = self.arrive().await {
+            drop(answer.send(outcome));
+        }
+    }
+
+    /// What the server does, and what comes back; `None` for no answer.
+    async fn arrive(&self) -> Option<Outcome> {
+        let Fate { work, back, fault, .. } = self.fate;
         match fault {
             Some(Fault::Reset) => {
-                self.world.with(|state| state.claims.end(self.number));
-                drop(answer.send(Err(WireError::broken("connection reset"))));
-                return;
+                self.world.with(|state| state.claims.end(self.id));
+                return Some(Err(WireError::broken("connection reset")));
             }
-            Some(Fault::Refused(code)) => {
-                self.world.with(|state| state.claims.end(self.number));
-                self.note(code);
-                sleep(back).await;
-                drop(answer.send(Ok(refused(code))));
-                return;
-            }
+            Some(Fault::Refused(code)) => return Some(self.refuse(code).await),
             _ => {}
         }
         let deadline = Instant::now() + self.deadline();
         sleep_until(deadline.min(Instant::now() + work)).await;
         if Instant::now() >= deadline {
-            self.world.with(|state| state.claims.end(self.number));
-            self.note(504);
-            sleep(back).await;
-            drop(answer.send(Ok(refused(504))));
-            return;
+            return Some(self.refuse(504).await);
         }
         let done = self.apply();
         sleep(back).await;
         match fault {
-            Some(Fault::AnswerReset) => {
-                drop(answer.send(Err(WireError::broken("connection reset"))));
-            }
-            Some(Fault::AnswerLost) => {}
-            Some(Fault::Failed(code)) => drop(answer.send(Ok(refused(code)))),
-            _ => drop(answer.send(Ok(self.response(done)))),
+            Some(Fault::AnswerReset) => Some(Err(WireError::broken("connection reset"))),
+            Some(Fault::AnswerLost) => None,
+            Some(Fault::Failed(code)) => Some(Ok(refused(code))),
+            _ => Some(Ok(self.response(done))),
         }
+    }
+
+    /// The server does nothing.
+    async fn refuse(&self, code: u16) -> Outcome {
+        self.world.with(|state| state.claims.end(self.id));
+        self.note(code);
+        sleep(self.fate.back).await;
+        Ok(refused(code))
     }
 
     /// How long the server may work on it.
@@ -140,21 +180,28 @@ impl Carried {
 
     /// The server carries it out.
     fn apply(&self) -> (Answer, usize) {
-        let Self { world, number, process, call, fate } = self;
+        let Self { world, id, process, call, fate, .. } = self;
         world.with(|state| {
             let front = state.front(*process, fate.is_moved);
             let before = state.store.revision();
+            let written = call.target().filter(|it| it.kind.resource == "kubefedclusters");
+            let written = written.map(|target| (state.store.get(&target.key).cloned(), target.key));
             let answer = state.apply(front, call);
+            if let Some((Some(before), key)) = written
+                && let Some(after) = state.store.get(&key).cloned()
+            {
+                state.judge_status(&before, &after);
+            }
             let is_written = state.store.revision() != before;
+            state.writes += u64::from(call.changes_objects());
             if is_written {
-                let verdict = state.claims.applied(*number);
+                let verdict = state.claims.applied(*id);
                 verdict.unwrap_or_else(|claim| state.violate(claim));
             }
-            state.claims.end(*number);
+            state.claims.end(*id);
             self.follow(state, is_written);
             let code = if let Answer::Whole(code, _) = &answer { *code } else { 200 };
-            let line = self.line(code);
-            state.note(|| line);
+            state.note(|| self.line(code));
             (answer, front)
         })
     }
@@ -189,7 +236,7 @@ impl Carried {
         // The name of an Event is made of the wall clock.
         let path = call.path.split("/events/").next().unwrap_or_default();
         let fault = fate.fault.map_or("", Fault::name);
-        format!("r{number} p{process} {} {path} {:?} {code} {fault}", call.method, call.query)
+        format!("{number} p{process} {} {path} {:?} {code} {fault}", call.method, call.query)
     }
 
     fn response(&self, (answer, front): (Answer, usize)) -> Response<AnswerBody> {
@@ -208,6 +255,8 @@ impl Carried {
         let (world, opened) = (self.world.clone(), Instant::now());
         let state = Open {
             process: self.process,
+            breach: self.fate.breach,
+            held_back: None,
             breaks_at: self.fate.breaks_after.map(|after| opened + after),
             ends_at: opened + watch.lifetime,
             bookmark_at: opened + BOOKMARKS,
@@ -231,10 +280,13 @@ impl Carried {
 /// An open watch.
 struct Open {
     world: World,
-    number: u64,
+    number: Number,
     process: usize,
     watch: Watch,
     front: usize,
+    breach: Option<(u64, Breach)>,
+    /// An event that comes after the next one, or at this time.
+    held_back: Option<(Value, Instant)>,
     breaks_at: Option<Instant>,
     ends_at: Instant,
     bookmark_at: Instant,
@@ -244,19 +296,20 @@ struct Open {
 impl Open {
     /// The next events in one frame; `None` at the end.
     async fn next(&mut self) -> Option<Result<Bytes, BoxError>> {
-        let mut commits = self.world.commits();
         loop {
             let now = Instant::now();
             if self.breaks_at.is_some_and(|at| at <= now) {
                 self.has_ended = true;
-                let number = Number(REQUEST, self.number);
+                let number = self.number;
                 self.world.with(|state| state.count(number, "watch broken"));
                 return Some(Err("connection reset".into()));
             }
             if self.ends_at <= now {
                 return None;
             }
-            commits.mark_unchanged();
+            let world = self.world.clone();
+            // From here on no change is missed.
+            let committed = world.committed();
             let events = self.ready(now);
             if !events.is_empty() {
                 let lines: Vec<_> = events.iter().map(|event| format!("{event}\n")).collect();
@@ -270,11 +323,12 @@ impl Open {
                 return std::future::pending().await;
             }
             let next = self.ends_at.min(self.bookmark_at);
-            let next = [newer, self.breaks_at].into_iter().flatten().fold(next, Instant::min);
+            let late = self.held_back.as_ref().map(|(_, at)| *at);
+            let next = [newer, self.breaks_at, late].into_iter().flatten().fold(next, Instant::min);
             tokio::select! {
                 biased;
                 () = sleep_until(next) => {}
-                _ = commits.changed() => {}
+                () = committed => {}
             }
         }
     }
@@ -283,8 +337,12 @@ impl Open {
     fn ready(&mut self, now: Instant) -> Vec<Value> {
         let (watch, front) = (&mut self.watch, self.front);
         let is_due = self.bookmark_at <= now;
+        let (process, number) = (self.process, self.number);
         let events = self.world.with(|state| {
             let shown = state.shown(front);
+            if watch.shows_nodes() {
+                state.processes[process].learn(shown);
+            }
             if let Some(at) = watch.initial {
                 if shown < at {
                     return Vec::new();
@@ -299,6 +357,14 @@ impl Open {
             let changes = state.store.changes_after(watch.after);
             let changes = changes.iter().take_while(|change| change.revision <= shown);
             let mut events: Vec<_> = changes.filter_map(|change| watch.event(change)).collect();
+            if watch.shows_nodes() {
+                self.breach.take_if(|_| !state.is_busy);
+                events = breached(events, &mut self.breach, &mut self.held_back, |breach| {
+                    state.count(number, breach.name());
+                    state.processes[process].is_misled = true;
+                    state.lost_events |= breach == Breach::Skipped;
+                });
+            }
             watch.after = watch.after.max(shown);
             if is_due {
                 events.push(watch.bookmark(watch.after, None));
@@ -310,6 +376,36 @@ impl Open {
         }
         events
     }
+}
+
+/// The events as a watch sends them that breaks its contract once.
+fn breached(
+    events: Vec<Value>,
+    breach: &mut Option<(u64, Breach)>,
+    held_back: &mut Option<(Value, Instant)>,
+    mut happens: impl FnMut(Breach),
+) -> Vec<Value> {
+    let mut sent = Vec::new();
+    for event in events {
+        match breach {
+            Some((0, kind)) if *kind != Breach::Skipped || event["type"] != "MODIFIED" => {
+                happens(*kind);
+                match kind {
+                    Breach::Skipped => {}
+                    Breach::Doubled => sent.extend([event.clone(), event]),
+                    Breach::Reordered => *held_back = Some((event, Instant::now() + LATE)),
+                }
+                *breach = None;
+                continue;
+            }
+            Some((left, _)) => *left = left.saturating_sub(1),
+            None => {}
+        }
+        sent.push(event);
+        sent.extend(held_back.take().map(|(event, _)| event));
+    }
+    sent.extend(held_back.take_if(|(_, at)| *at <= Instant::now()).map(|(event, _)| event));
+    sent
 }
 
 fn whole(object: &Value) -> UnsyncBoxBody<Bytes, BoxError> {

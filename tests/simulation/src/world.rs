@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use rand::RngExt as _;
-use resilience::Fence;
-use tokio::sync::watch;
+use resilience::{Fence, Halt};
+use tokio::sync::Notify;
+use tokio::sync::futures::Notified;
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -17,7 +18,8 @@ use tokio_util::sync::CancellationToken;
 use crate::api::{Answer, answer};
 use crate::call::Call;
 use crate::claims::{Claims, Sent};
-use crate::plan::{LAG, Number, Plan};
+use crate::members::Members;
+use crate::plan::{LAG, Number, Plan, REQUEST};
 use crate::store::Store;
 
 /// Number of API servers.
@@ -38,19 +40,54 @@ pub(crate) struct Process {
     pub(crate) fence: Fence,
     pub(crate) shutdown: CancellationToken,
     pub(crate) died: CancellationToken,
+    pub(crate) halt: Halt,
     pub(crate) task: Option<AbortHandle>,
+    /// A watch broke its contract.
+    pub(crate) is_misled: bool,
+    /// The versions up to which its watches of Nodes came, and when.
+    learned: Vec<(u64, Instant)>,
     front: usize,
 }
 
 impl Process {
-    pub(crate) fn new(
-        identity: String,
-        slot: usize,
-        fence: Fence,
-        shutdown: CancellationToken,
-        died: CancellationToken,
-    ) -> Self {
-        Self { identity, slot, is_alive: true, fence, shutdown, died, task: None, front: slot }
+    pub(crate) fn new(identity: String, slot: usize, fence: Fence) -> Self {
+        Self {
+            identity,
+            slot,
+            is_alive: true,
+            fence,
+            shutdown: CancellationToken::new(),
+            died: CancellationToken::new(),
+            halt: Halt::default(),
+            task: None,
+            is_misled: false,
+            learned: Vec::new(),
+            front: slot,
+        }
+    }
+
+    /// It goes on after it stood still, unless it is dead.
+    pub(crate) fn resume(&self) {
+        if self.is_alive {
+            self.halt.resume();
+        }
+    }
+
+    /// A watch of Nodes came to this version.
+    pub(crate) fn learn(&mut self, version: u64) {
+        if self.learned.last().is_none_or(|(known, _)| *known < version) {
+            self.learned.push((version, Instant::now()));
+        }
+    }
+
+    /// The version of the Nodes that it certainly knows: what came now may not be taken in yet.
+    pub(crate) fn knows(&self) -> u64 {
+        if self.is_misled {
+            return 0;
+        }
+        let now = Instant::now();
+        let known = self.learned.partition_point(|(_, at)| *at < now);
+        known.checked_sub(1).map_or(0, |last| self.learned[last].0)
     }
 }
 
@@ -60,6 +97,7 @@ pub(crate) struct State {
     pub(crate) store: Store,
     pub(crate) processes: Vec<Process>,
     pub(crate) claims: Claims,
+    pub(crate) members: Members,
     /// Faults happen.
     pub(crate) is_busy: bool,
     /// What happened, by number.
@@ -67,10 +105,15 @@ pub(crate) struct State {
     /// How often each kind of fault happened.
     pub(crate) reach: BTreeMap<&'static str, u64>,
     pub(crate) violation: Option<String>,
+    /// Requests of processes that wrote something else than a Lease.
+    pub(crate) writes: u64,
+    /// A watch did not send an addition or deletion.
+    pub(crate) lost_events: bool,
     fronts: [Front; FRONTS],
     requests: u64,
+    /// How often each request was sent.
+    asked: BTreeMap<String, u64>,
     began: Instant,
-    hash: DefaultHasher,
     pub(crate) trace: Vec<String>,
 }
 
@@ -78,8 +121,8 @@ pub(crate) struct State {
 #[derive(Clone)]
 pub(crate) struct World {
     state: Arc<Mutex<State>>,
-    /// The newest version of the store.
-    commits: watch::Sender<u64>,
+    /// The store has a newer version.
+    commits: Arc<Notify>,
     violated: CancellationToken,
 }
 
@@ -93,17 +136,20 @@ impl World {
             store,
             processes: Vec::new(),
             claims: Claims::default(),
+            members: Members::default(),
             is_busy: true,
             happened: Vec::new(),
             reach: BTreeMap::new(),
             violation: None,
+            writes: 0,
+            lost_events: false,
             requests: 0,
+            asked: BTreeMap::new(),
             began: now,
-            hash: DefaultHasher::new(),
             trace: Vec::new(),
         };
         let (state, violated) = (Arc::new(Mutex::new(state)), CancellationToken::new());
-        Self { state, commits: watch::Sender::default(), violated }
+        Self { state, commits: Arc::default(), violated }
     }
 
     /// Changes or reads the state, and judges it afterwards.
@@ -115,9 +161,11 @@ impl World {
         if state.violation.is_some() {
             self.violated.cancel();
         }
-        let revision = state.store.revision();
+        let is_newer = state.store.revision() != before;
         drop(state);
-        self.commits.send_if_modified(|known| std::mem::replace(known, revision) != revision);
+        if is_newer {
+            self.commits.notify_waiters();
+        }
         result
     }
 
@@ -126,9 +174,9 @@ impl World {
         self.violated.cancelled().await;
     }
 
-    /// The newest version of the store, at every change.
-    pub(crate) fn commits(&self) -> watch::Receiver<u64> {
-        self.commits.subscribe()
+    /// Wakes at the next change of the store.
+    pub(crate) fn committed(&self) -> Notified<'_> {
+        self.commits.notified()
     }
 }
 
@@ -140,16 +188,10 @@ impl State {
 
     /// Adds a line to the trace.
     pub(crate) fn note(&mut self, line: impl FnOnce() -> String) {
-        let line = format!("{:9.3} {}", self.elapsed().as_secs_f64(), line());
-        line.hash(&mut self.hash);
         if self.plan.keeps_trace {
+            let line = format!("{:9.3} {}", self.elapsed().as_secs_f64(), line());
             self.trace.push(line);
         }
-    }
-
-    /// Hash of the trace so far.
-    pub(crate) fn trace_hash(&self) -> u64 {
-        self.hash.finish()
     }
 
     /// Counts a fault that happens.
@@ -174,10 +216,16 @@ impl State {
         self.reach.iter().map(|(what, count)| (*what, *count)).chain(more).collect()
     }
 
-    /// The number of the next request.
-    pub(crate) fn next_request(&mut self) -> u64 {
+    /// An id of the next request, and the number of its fate, which does not depend on other requests.
+    pub(crate) fn next_request(&mut self, process: usize, call: &Call) -> (u64, Number) {
         self.requests += 1;
-        self.requests
+        let key = format!("{process} {} {}", call.method, call.path);
+        let mut hash = DefaultHasher::new();
+        key.hash(&mut hash);
+        let count = self.asked.entry(key).or_default();
+        *count += 1;
+        count.hash(&mut hash);
+        (self.requests, Number(REQUEST, hash.finish() % 1_000_000_000))
     }
 
     /// The API server for a request of a process.
@@ -212,9 +260,10 @@ impl State {
     }
 
     /// What a process has sent and the server may yet apply is known to the claims.
-    pub(crate) fn send(&mut self, number: u64, process: usize, call: &Call) {
+    /// When the process decided to send it, it had been `shown` Nodes up to this version.
+    pub(crate) fn send(&mut self, id: u64, process: usize, call: &Call, shown: u64) {
         if let Some(sent) = Sent::of(process, call) {
-            let said = self.claims.send(number, sent, &self.store);
+            let said = self.claims.send(id, sent, &self.store, shown);
             said.unwrap_or_else(|claim| self.violate(claim));
         }
     }

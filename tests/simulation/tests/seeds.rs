@@ -47,7 +47,7 @@ fn run_all(first: u64, last: u64) -> Result<BTreeMap<&'static str, u64>, Box<(Pl
 }
 
 #[test]
-fn replicas_of_node_ipam_violate_no_claim() {
+fn replicas_violate_no_claim() {
     let first = number_of("SIMULATION_FIRST").unwrap_or(1);
     let runs = number_of("SIMULATION_RUNS").unwrap_or(60);
     let began = Instant::now();
@@ -64,7 +64,7 @@ fn replicas_of_node_ipam_violate_no_claim() {
 }
 
 /// What has to happen in the runs.
-const KINDS: [&str; 18] = [
+const KINDS: [&str; 29] = [
     "429",
     "5xx after the effect",
     "5xx without effect",
@@ -75,8 +75,19 @@ const KINDS: [&str; 18] = [
     "answer lost",
     "compaction",
     "connection lost",
+    "connection lost before the effect",
     "crash",
+    "member fails",
+    "member is silent",
+    "member is slow",
+    "member is well",
+    "member refuses",
+    "event doubled",
+    "event reordered",
+    "event skipped",
     "orderly stop",
+    "pod CIDR of another allocator",
+    "process stands still",
     "request lost",
     "request not sent",
     "slow request",
@@ -91,7 +102,7 @@ fn replay(plan: Plan) -> Report {
     let (one, two) = (run(&plan).unwrap(), run(&plan).unwrap());
     let differs = one.trace.iter().zip(&two.trace).find(|(one, two)| one != two);
     assert_eq!(differs, None, "seed {}: the traces differ", plan.seed);
-    assert_eq!(one.trace_hash, two.trace_hash);
+    assert_eq!(one.trace.len(), two.trace.len(), "seed {}: one trace is longer", plan.seed);
     one
 }
 
@@ -103,6 +114,6 @@ fn a_seed_is_replayed() {
         return;
     }
     let first = number_of("SIMULATION_FIRST").unwrap_or(1);
-    (first..first + number_of("SIMULATION_REPLAYS").unwrap_or(10))
+    (first..first + number_of("SIMULATION_REPLAYS").unwrap_or(24))
         .for_each(|seed| drop(replay(Plan::new(seed))));
 }

@@ -1,0 +1,236 @@
+//! [`Members`]: member clusters, which answer probes in memory, or do not; and what their objects may say
+//! of them (C8).
+
+use std::cell::RefCell;
+use std::io;
+use std::time::Duration;
+
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use http::{Method, Uri};
+use rand::RngExt as _;
+use rand::rngs::SmallRng;
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
+use tokio::time::{Instant, sleep, sleep_until};
+use transport::{Duplex, dial_by};
+
+use crate::world::{State, World};
+
+/// Number of members.
+pub(crate) const MEMBERS: usize = 2;
+/// Namespace of their objects.
+const NAMESPACE: &str = "kube-federation-system";
+/// Flags of cluster-health, with a threshold of three failures.
+pub(crate) const FLAGS: [&str; 10] = [
+    "--controllers=node-ipam-controller,cluster-health-controller",
+    "--cluster-health-flavours=kubefed",
+    "--cluster-health-kubefed-config=",
+    "--cluster-health-zones=false",
+    "--cluster-health-objective=0",
+    "--cluster-health-guard=false",
+    "--allow-plaintext-endpoints=true",
+    "--cluster-health-period=4s",
+    "--cluster-health-confirm-interval=2s",
+    // A status in which only times change.
+    "--cluster-health-heartbeat-interval=1h",
+];
+/// Least time between the starts of the first and the last of three failed probes: two confirmations, each a
+/// tenth shorter.
+const THREE_PROBES: Duration = Duration::from_millis(3_600);
+/// A member that is well is ready after this time: a period and a tenth, the limit of a probe, and a second
+/// for the write.
+const READY_AFTER: Duration = Duration::from_millis(4_400 + 3_000 + 1_000);
+
+/// What a member does with requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Condition {
+    Well,
+    /// Refuses connections.
+    Refusing,
+    /// Accepts connections and never answers.
+    Silent,
+    /// Answers after this time.
+    Slow(Duration),
+    /// Answers 500.
+    Failing,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Member {
+    condition: Condition,
+    /// The first request or connection that failed since the last good answer.
+    failing_since: Option<Instant>,
+}
+
+/// All members.
+pub(crate) struct Members([Member; MEMBERS]);
+
+impl Default for Members {
+    fn default() -> Self {
+        Self([Member { condition: Condition::Well, failing_since: None }; MEMBERS])
+    }
+}
+
+thread_local! {
+    static WORLD: RefCell<Option<World>> = const { RefCell::new(None) };
+}
+
+/// Connections to members lead into this world from now on.
+pub(crate) fn connect(world: Option<&World>) {
+    WORLD.set(world.cloned());
+    dial_by(world.map(|_| dial as _));
+}
+
+fn dial(server: &Uri) -> BoxFuture<'static, io::Result<Box<dyn Duplex>>> {
+    let host = server.host().and_then(|host| host.rsplit('.').next()?.parse::<usize>().ok());
+    let (member, world) = (host.unwrap_or_default() % MEMBERS, WORLD.with_borrow(Clone::clone));
+    async move {
+        let world = world.ok_or(io::ErrorKind::NotConnected)?;
+        if world.with(|state| state.meet(member)) == Condition::Refusing {
+            return Err(io::ErrorKind::ConnectionRefused.into());
+        }
+        let (ours, theirs) = duplex(16 * 1024);
+        tokio::spawn(async move { serve(&world, member, theirs).await });
+        Ok(Box::new(ours) as Box<dyn Duplex>)
+    }
+    .boxed()
+}
+
+/// Answers the requests of one connection.
+async fn serve(world: &World, member: usize, mut stream: DuplexStream) -> io::Result<()> {
+    let mut head = Vec::new();
+    loop {
+        while !head.ends_with(b"\r\n\r\n") {
+            head.push(stream.read_u8().await?);
+        }
+        head.clear();
+        let status = match world.with(|state| state.meet(member)) {
+            Condition::Well => "200 OK",
+            Condition::Slow(by) => {
+                sleep(by).await;
+                "200 OK"
+            }
+            Condition::Failing => "500 Internal Server Error",
+            Condition::Refusing => return Ok(()),
+            Condition::Silent => return std::future::pending().await,
+        };
+        let answer = format!("HTTP/1.1 {status}\r\ncontent-length: 2\r\n\r\nok");
+        stream.write_all(answer.as_bytes()).await?;
+        if status == "200 OK" {
+            world.with(|state| state.members.0[member].failing_since = None);
+        }
+    }
+}
+
+fn name_of(member: usize) -> String {
+    format!("member-{member}")
+}
+
+fn condition<'a>(object: &'a Value, kind: &str) -> Option<&'a str> {
+    let conditions = object["status"]["conditions"].as_array()?;
+    conditions.iter().find(|it| it["type"] == kind)?["status"].as_str()
+}
+
+impl State {
+    /// Makes the objects of all members, and their kind.
+    pub(crate) fn register_members(&mut self) {
+        let crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+        let crd = json!({"metadata": {"name": "kubefedclusters.core.kubefed.io"}});
+        self.edit_at(Method::POST, crds.to_owned(), &crd);
+        for member in 0..MEMBERS {
+            let metadata = json!({"name": name_of(member), "namespace": NAMESPACE});
+            let secret = json!({"metadata": metadata, "data": {"token": "dG9rZW4="}});
+            self.edit_at(Method::POST, format!("/api/v1/namespaces/{NAMESPACE}/secrets"), &secret);
+            let endpoint = format!("http://10.1.0.{}", member + MEMBERS);
+            let spec = json!({"apiEndpoint": endpoint, "secretRef": {"name": name_of(member)}});
+            let object = json!({"metadata": metadata, "spec": spec});
+            self.edit_at(Method::POST, path_of_clusters(), &object);
+        }
+    }
+
+    /// A member becomes well or falls ill.
+    pub(crate) fn turn(&mut self, member: usize, rng: &mut SmallRng) -> &'static str {
+        let (condition, what) = match rng.random_range(0..6) {
+            0 => (Condition::Refusing, "member refuses"),
+            1 => (Condition::Silent, "member is silent"),
+            2 => (Condition::Failing, "member fails"),
+            3 => (
+                Condition::Slow(Duration::from_millis(rng.random_range(1..4_000))),
+                "member is slow",
+            ),
+            _ => (Condition::Well, "member is well"),
+        };
+        self.set_condition(member, condition);
+        what
+    }
+
+    /// All members are well.
+    pub(crate) fn cure_members(&mut self) {
+        (0..MEMBERS).for_each(|member| self.set_condition(member, Condition::Well));
+    }
+
+    fn set_condition(&mut self, member: usize, condition: Condition) {
+        self.note(|| format!("{} is {condition:?}", name_of(member)));
+        self.members.0[member].condition = condition;
+    }
+
+    /// A request or a connection comes to a member.
+    fn meet(&mut self, member: usize) -> Condition {
+        let member = &mut self.members.0[member];
+        if member.condition != Condition::Well {
+            member.failing_since.get_or_insert_with(Instant::now);
+        }
+        member.condition
+    }
+
+    /// What the object of a member says may be written.
+    pub(crate) fn judge_status(&mut self, before: &Value, after: &Value) {
+        let name = after["metadata"]["name"].as_str().unwrap_or_default();
+        let Some(member) = (0..MEMBERS).find(|it| name_of(*it) == name) else { return };
+        let was_ready = condition(before, "Ready") == Some("True");
+        let turns = was_ready && condition(after, "Offline") == Some("True");
+        let failing = self.members.0[member].failing_since.map(|since| since.elapsed());
+        if turns && failing.is_none_or(|time| time < THREE_PROBES) {
+            self.violate(format!("C8: {name} is offline after it failed for {failing:?}"));
+        }
+    }
+
+    fn is_ready(&self, member: usize) -> bool {
+        let clusters = self.store.list("kubefedclusters", "", self.store.revision());
+        let object = clusters.iter().find(|it| it["metadata"]["name"] == *name_of(member));
+        object.is_some_and(|it| condition(it, "Ready") == Some("True"))
+    }
+}
+
+fn path_of_clusters() -> String {
+    format!("/apis/core.kubefed.io/v1beta1/namespaces/{NAMESPACE}/kubefedclusters")
+}
+
+/// Waits until all members are ready, or until `limit`.
+pub(crate) async fn all_ready(world: &World, limit: Instant) {
+    await_ready(world, limit, |state| (0..MEMBERS).all(|member| state.is_ready(member))).await;
+}
+
+/// A member falls silent and becomes well again: its object follows in time.
+pub(crate) async fn follow_one(world: &World) {
+    world.with(|state| state.set_condition(0, Condition::Silent));
+    sleep(Duration::from_secs(30)).await;
+    world.with(|state| {
+        if state.is_ready(0) {
+            state.violate("C8: a member is ready that has been silent for 30s".to_owned());
+        }
+        state.cure_members();
+    });
+    await_ready(world, Instant::now() + READY_AFTER, |state| state.is_ready(0)).await;
+}
+
+async fn await_ready(world: &World, limit: Instant, is_ready: impl Fn(&State) -> bool) {
+    while !world.with(|state| is_ready(state)) {
+        if Instant::now() >= limit {
+            world.with(|state| state.violate("C8: a member that is well is not ready".to_owned()));
+            return;
+        }
+        sleep_until(limit.min(Instant::now() + Duration::from_millis(250))).await;
+    }
+}
