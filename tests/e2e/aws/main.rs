@@ -23,5 +23,6 @@ mod polls;
 mod refusals;
 mod rights;
 mod strict;
+mod sweeps;
 mod totals;
 mod world;

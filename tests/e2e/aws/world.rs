@@ -63,6 +63,7 @@ impl World {
             // A busy machine is no lost answer.
             request_timeout: PATIENCE,
             rates,
+            sync_period: Duration::from_secs(600),
         };
         let account = Account::load(options, Metrics::new(&registry).unwrap()).await;
         Some(Self {

@@ -17,7 +17,7 @@ const LOOK: usize = 8;
 /// Looks at each cluster in a minute are so many times fewer, by default.
 const MINUTES: usize = 10;
 /// Worked on at once: those that wait are not. moto is one process, and slow.
-const WORKERS: usize = 10;
+pub(crate) const WORKERS: usize = 10;
 /// A read of NAT gateways serves all clusters for so many seconds.
 const SERVES_FOR: u64 = 8;
 
@@ -133,7 +133,7 @@ impl Crowd {
 }
 
 /// Waits for half an hour, if need be.
-async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
+pub(crate) async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
     let start = Instant::now();
     while !holds().await {
         assert!(start.elapsed() < Duration::from_secs(1800), "{what}");

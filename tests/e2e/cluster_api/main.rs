@@ -26,6 +26,7 @@ mod aws_plan_only;
 mod aws_provider_mode;
 mod aws_replicas;
 mod aws_stage;
+mod aws_sweeps;
 mod aws_upstream;
 mod birth;
 mod both_groups;

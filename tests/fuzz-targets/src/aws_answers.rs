@@ -43,6 +43,7 @@ fn start() -> State {
         credentials: Some(Credentials::new("AKIATEST", "secret", None, None, "fuzz")),
         request_timeout: Duration::from_secs(60),
         rates: Rates { read: UNHURRIED, write: UNHURRIED },
+        sync_period: Duration::from_secs(600),
     };
     let account = runtime.block_on(Account::load(options, Metrics::new(&Registry::new()).unwrap()));
     State { runtime, server, account }

@@ -71,6 +71,9 @@ pub enum Ownership {
     Users,
 }
 
+/// The [tags](Identity::cluster_tag) of all clusters, as a pattern of a filter.
+pub const ANY_CLUSTER_TAG: &str = "sigs.k8s.io/cluster-api-provider-aws/cluster/*";
+
 impl Identity {
     /// Key of the tag that marks what belongs to the cluster, with the value `owned`.
     pub fn cluster_tag(&self) -> String {

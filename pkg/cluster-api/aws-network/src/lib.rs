@@ -74,7 +74,7 @@ pub use desired::{
     INSTANCE_PORT, Ipv6Block, NatPolicy, Rank, RuleSource, RuleTemplate,
 };
 pub use forecast::{Forecast, forecast};
-pub use identity::{DEFAULT_OWNER_TAG, Identity, Ownership, ROLE_TAG, Tags};
+pub use identity::{ANY_CLUSTER_TAG, DEFAULT_OWNER_TAG, Identity, Ownership, ROLE_TAG, Tags};
 pub use load_balancers::{
     BalancerState, ClassicAttributes, ClassicListener, ClassicLoadBalancer, HealthCheck,
     NetworkListener, NetworkLoadBalancer, Scheme, TargetAttributes, TargetGroup,

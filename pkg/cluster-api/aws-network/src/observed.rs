@@ -246,6 +246,35 @@ impl Observed {
         self.target_groups.set(groups, at);
     }
 
+    /// The network load balancers and their target groups.
+    pub(crate) fn only_network(self) -> Self {
+        Self { network: self.network, target_groups: self.target_groups, ..Self::default() }
+    }
+
+    /// The answer about network load balancers of these names, from all that there are. A read of all
+    /// shows no listeners and no tags: they are what was seen here. None where one was not seen.
+    pub fn completed(
+        &self,
+        names: &[String],
+        balancers: &[NetworkLoadBalancer],
+        groups: &[TargetGroup],
+    ) -> Option<Reply> {
+        let mut found = Vec::new();
+        for balancer in balancers.iter().filter(|it| names.contains(&it.name)) {
+            let known = self.network.of_id(&balancer.arn)?;
+            let (listeners, tags) = (known.listeners.clone(), known.tags.clone());
+            found.push(NetworkLoadBalancer { listeners, tags, ..balancer.clone() });
+        }
+        let listeners = || found.iter().flat_map(|balancer| &balancer.listeners);
+        let is_used = |arn: &str| listeners().any(|listener| listener.target_group == arn);
+        let mut of_them = Vec::new();
+        for group in groups.iter().filter(|it| names.contains(&it.name) || is_used(&it.arn)) {
+            let tags = self.target_groups.of_id(&group.arn)?.tags.clone();
+            of_them.push(TargetGroup { tags, ..group.clone() });
+        }
+        Some(Reply::NetworkLoadBalancers(found, of_them))
+    }
+
     /// Has what was not read not exist, except for an image for a bastion, and begins all reads at
     /// `at`.
     pub(crate) fn know_the_rest(&mut self, image: &str, at: Timestamp) {
@@ -272,5 +301,75 @@ impl Observed {
         self.route_tables.set(Vec::new(), at);
         self.security_groups.set(Vec::new(), at);
         self.bastions.set(Vec::new(), at);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::identity::Tags;
+    use crate::load_balancers::{BalancerState, HealthCheck, NetworkListener, Scheme};
+
+    fn balancer(arn: &str, listeners: Vec<NetworkListener>) -> NetworkLoadBalancer {
+        NetworkLoadBalancer {
+            arn: arn.to_owned(),
+            name: "a".to_owned(),
+            vpc: "vpc-1".to_owned(),
+            scheme: Scheme::Internal,
+            is_dualstack: false,
+            dns_name: String::new(),
+            state: BalancerState::Active,
+            subnets: Vec::new(),
+            groups: Vec::new(),
+            cross_zone: None,
+            listeners,
+            tags: [("k".to_owned(), arn.to_owned())].into(),
+        }
+    }
+
+    fn group(arn: &str) -> TargetGroup {
+        let protocol = "TCP".to_owned();
+        let (interval, timeout, healthy, unhealthy) = (10, 5, 5, 3);
+        TargetGroup {
+            arn: arn.to_owned(),
+            name: arn.to_owned(),
+            vpc: "vpc-1".to_owned(),
+            is_ipv6: false,
+            health_check: HealthCheck {
+                protocol,
+                port: 6443,
+                path: None,
+                interval,
+                timeout,
+                healthy,
+                unhealthy,
+            },
+            attributes: None,
+            tags: [("k".to_owned(), arn.to_owned())].into(),
+        }
+    }
+
+    #[test]
+    fn a_list_of_load_balancers_gets_listeners_and_tags_of_the_same_ones_only() {
+        let listener = NetworkListener {
+            arn: "l".to_owned(),
+            port: 6443,
+            target_group: "g".to_owned(),
+            tags: Tags::new(),
+        };
+        let mut earlier = Observed::default();
+        earlier.network.set(vec![balancer("1", vec![listener])], Timestamp(5));
+        earlier.target_groups.set(vec![group("g")], Timestamp(5));
+        let bare =
+            |arn: &str| NetworkLoadBalancer { tags: Tags::new(), ..balancer(arn, Vec::new()) };
+        let bare_group = |arn: &str| TargetGroup { tags: Tags::new(), ..group(arn) };
+        let names = ["a".to_owned()];
+        let complete = |balancers: &[_], groups: &[_]| earlier.completed(&names, balancers, groups);
+        let whole = Reply::NetworkLoadBalancers(earlier.network.all().to_vec(), vec![group("g")]);
+        assert_eq!(complete(&[bare("1")], &[bare_group("g"), bare_group("other")]), Some(whole));
+        let none = Reply::NetworkLoadBalancers(Vec::new(), Vec::new());
+        assert_eq!(complete(&[], &[bare_group("g")]), Some(none), "it is gone");
+        assert_eq!(complete(&[bare("2")], &[]), None, "it was replaced by another one");
+        assert_eq!(complete(&[bare("1")], &[bare_group("a")]), None, "one of our names is new");
     }
 }

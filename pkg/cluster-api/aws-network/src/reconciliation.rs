@@ -12,6 +12,7 @@ use crate::action::Action;
 use crate::deletion::{Ending, Removal, plan_removal};
 use crate::desired::Desired;
 use crate::guard::hold_back;
+use crate::identity::Identity;
 use crate::memory::{LATE, Memory, Record, SEND_WITHIN, Timestamp};
 use crate::observed::Observed;
 use crate::outcome::{Answer, Outcome, Refusal, Refused, classify, classify_read};
@@ -33,6 +34,16 @@ pub enum Goal {
     Present(Box<Desired>),
     /// Nothing of the cluster shall be left.
     Absent(Removal),
+}
+
+impl Goal {
+    /// The identity of the cluster.
+    fn identity(&self) -> &Identity {
+        match self {
+            Self::Present(desired) => &desired.identity,
+            Self::Absent(removal) => &removal.identity,
+        }
+    }
 }
 
 /// The next step of the reconciler.
@@ -70,6 +81,10 @@ pub struct Reconciliation {
     memory: Memory,
     stored: Memory,
     deep_check_period: u64,
+    /// The second of each period at which a deep check is due, whenever the last one was.
+    deep_check_offset: Option<u64>,
+    /// Load balancers of the last pass.
+    earlier: Box<Observed>,
     /// Planned from what is known; it is what reports are made of.
     plan: Plan,
     /// Writes that wait for the memory to be stored, and since when.
@@ -90,6 +105,8 @@ impl Reconciliation {
             stored: memory.clone(),
             memory,
             deep_check_period: DEEP_CHECK_PERIOD,
+            deep_check_offset: None,
+            earlier: Box::default(),
             plan: Plan::default(),
             prepared: None,
             pass: Pass::default(),
@@ -98,10 +115,30 @@ impl Reconciliation {
         }
     }
 
-    /// Sets the seconds between deep checks.
+    /// Sets the seconds between deep checks. Each cluster has them at a time of its own, so that
+    /// clusters that are looked at together are not all checked together.
     #[must_use]
     pub fn with_deep_check_period(self, seconds: u64) -> Self {
-        Self { deep_check_period: seconds, ..self }
+        let owner = self.goal.identity().owner_id.bytes();
+        let offset = owner.fold(0_u64, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
+        let deep_check_offset = offset.checked_rem(seconds);
+        Self { deep_check_period: seconds, deep_check_offset, ..self }
+    }
+
+    /// Whether this pass also compares attributes that only extra calls show.
+    pub fn is_deep_check_due(&self, now: Timestamp) -> bool {
+        let Some(checked) = self.memory.deep_checked else { return true };
+        let period = self.deep_check_period;
+        let has_come = |offset: u64| {
+            let number = |at: Timestamp| at.plus(offset).0.checked_div(period);
+            number(checked) < number(now)
+        };
+        checked.age(now) >= period || self.deep_check_offset.is_some_and(has_come)
+    }
+
+    /// The network load balancers that the last pass saw.
+    pub fn earlier(&self) -> &Observed {
+        &self.earlier
     }
 
     /// The goal.
@@ -162,18 +199,14 @@ impl Reconciliation {
 
     fn make_plan(&self, now: Timestamp) -> Plan {
         let (observed, memory) = (&self.observed, &self.memory);
-        let (mut plan, identity) = match &self.goal {
+        let mut plan = match &self.goal {
             Goal::Present(desired) => {
-                let checked = memory.deep_checked;
-                let deep = checked.is_none_or(|at| at.age(now) >= self.deep_check_period);
-                let situation = Situation { desired, observed, memory, now, deep };
-                (plan(&situation), &desired.identity)
+                let deep = self.is_deep_check_due(now);
+                plan(&Situation { desired, observed, memory, now, deep })
             }
-            Goal::Absent(removal) => {
-                (plan_removal(&Ending { removal, observed, memory, now }), &removal.identity)
-            }
+            Goal::Absent(removal) => plan_removal(&Ending { removal, observed, memory, now }),
         };
-        hold_back(identity, observed, memory, &mut plan);
+        hold_back(self.goal.identity(), observed, memory, &mut plan);
         plan
     }
 
@@ -376,5 +409,40 @@ impl Reconciliation {
             Some(before) => drop(self.memory.records.insert(logical, before)),
             None => drop(self.memory.records.remove(&logical)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::deletion::ServiceResources;
+
+    #[test]
+    fn deep_checks_of_clusters_that_were_checked_together_are_spread_over_the_period() {
+        let mut by_sweep = BTreeMap::<u64, usize>::new();
+        for number in 0..500_u64 {
+            let owner_id =
+                format!("{:08x}-{:04x}-4c1d", number.wrapping_mul(2_654_435_761), number);
+            let (cluster, owner_tag) = (String::new(), String::new());
+            let goal = Goal::Absent(Removal {
+                identity: Identity { cluster, owner_id, owner_tag, adopt: false },
+                vpc_id: None,
+                load_balancer_names: Vec::new(),
+                named_groups: std::collections::BTreeSet::new(),
+                service_resources: ServiceResources::Stay,
+                deletes_free_interfaces: false,
+            });
+            let memory = Memory { deep_checked: Some(Timestamp(1_000_000)), ..Memory::default() };
+            let reconciliation =
+                Reconciliation::new(goal, memory).with_deep_check_period(DEEP_CHECK_PERIOD);
+            let is_due =
+                |sweep: &u64| reconciliation.is_deep_check_due(Timestamp(1_000_000 + 600 * sweep));
+            let first = (0..10).find(is_due).unwrap();
+            *by_sweep.entry(first).or_default() += 1;
+        }
+        assert!(by_sweep.keys().all(|sweep| (1..=6).contains(sweep)), "{by_sweep:?}");
+        assert!(by_sweep.values().all(|number| (60..=110).contains(number)), "{by_sweep:?}");
     }
 }

@@ -15,12 +15,13 @@ mod groups;
 mod instances;
 mod marked;
 mod network_balancers;
+mod swept;
 mod vpcs;
 
 pub use marked::Marked;
 
-/// Results in one page that every describe call of EC2 allows.
-const PAGE: i32 = 100;
+/// Results in one page of EC2. AWS allows fewer of some kinds (`gateways.rs`).
+const PAGE: i32 = 1000;
 
 /// The describe calls for one cluster.
 #[derive(Clone, Copy)]
@@ -104,16 +105,30 @@ impl Describe<'_> {
 
     /// The resources that lie in a scope.
     pub(crate) fn within<T: AwsResource>(self, scope: &Scope, mut found: Vec<T>) -> Vec<T> {
-        found.retain(|one| match scope {
+        found.retain(|one| self.is_within(scope, one));
+        found
+    }
+
+    /// Copies of the resources that lie in a scope.
+    pub(crate) fn among<T: AwsResource + Clone>(self, scope: &Scope, found: &[T]) -> Vec<T> {
+        found.iter().filter(|one| self.is_within(scope, *one)).cloned().collect()
+    }
+
+    fn is_within(self, scope: &Scope, one: &impl AwsResource) -> bool {
+        match scope {
             Scope::Tagged => one.known_tags().is_some_and(|tags| self.is_tagged(tags)),
             Scope::Vpc(id) => one.vpc() == Some(id),
-        });
-        found
+        }
     }
 }
 
 fn filter(name: &str, value: &str) -> Filter {
-    Filter::builder().name(name).values(value).build()
+    filter_of(name, vec![value.to_owned()])
+}
+
+/// A filter for one of several values.
+pub(crate) fn filter_of(name: &str, values: Vec<String>) -> Filter {
+    Filter::builder().name(name).set_values(Some(values)).build()
 }
 
 /// A required field of an answer (`rule:only-ours-spoils-an-answer`).

@@ -4,15 +4,15 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use aws_network::{
-    Action, Identity, Memory, Outcome, Planned, Problem, Query, Reconciliation, Reply, Rest,
-    SEND_WITHIN, Scope, Step, Timestamp,
+    Action, Identity, Memory, Observed, Outcome, Planned, Problem, Query, Reconciliation, Reply,
+    Rest, SEND_WITHIN, Scope, Step, Timestamp,
 };
 use futures::{StreamExt as _, stream};
 use resilience::Fence;
 use tokio::time::Instant;
 
 use crate::call::{AwsError, Call};
-use crate::describe::Describe;
+use crate::describe::{Describe, filter_of};
 use crate::gate::WriteGate;
 use crate::limits::{Class, Service};
 use crate::perform::{Performed, classic, network_balancers, perform};
@@ -61,9 +61,9 @@ impl Executor {
             Scope::Tagged => (self.region.nats_by_tag(), "tag-key", tag),
         };
         let asker = Asker { cluster_tag: tag.clone(), value: value.clone() };
-        let fetch = |values| describe.nat_gateways_of(filter, values);
+        let fetch = |values| describe.nat_gateways(filter_of(filter, values));
         let (found, began) = polls.ask(asker, clock, fetch).await?;
-        Ok((Reply::NatGateways(describe.within(scope, found)), began))
+        Ok((Reply::NatGateways(describe.among(scope, &found)), began))
     }
 
     /// Has what was read for others before now not serve this cluster.
@@ -75,6 +75,11 @@ impl Executor {
     /// The zones of the region that may be used, in order.
     pub async fn zones(&self) -> Result<Vec<String>, AwsError> {
         self.describe().zones().await
+    }
+
+    /// Whether a sweep would serve other clusters, too. Otherwise it saves nothing.
+    pub fn shares_sweeps(&self) -> bool {
+        self.describe().shares_sweeps()
     }
 
     fn describe(&self) -> Describe<'_> {
@@ -172,9 +177,11 @@ pub async fn run_pass(
 ) -> Rest {
     while !hooks.is_over() {
         match reconciliation.next(hooks.now()) {
-            Step::Read(queries) => ask(reconciliation, executor, hooks, queries, Source::Aws).await,
+            Step::Read(queries) => {
+                Box::pin(ask(reconciliation, executor, hooks, queries, Source::Aws)).await;
+            }
             Step::Poll(queries) => {
-                ask(reconciliation, executor, hooks, queries, Source::AnyRound).await;
+                Box::pin(ask(reconciliation, executor, hooks, queries, Source::AnyRound)).await;
             }
             Step::Persist(memory) => {
                 let is_stored = hooks.store(&memory).await;
@@ -214,22 +221,68 @@ pub async fn look(
     Err(Vec::new())
 }
 
+/// What sweeps show of a cluster at rest.
+#[derive(Debug)]
+pub enum Judged {
+    /// All is as it shall be, by reads that began at this time or later.
+    AtRest(Box<Reconciliation>, Timestamp),
+    /// The cluster needs a pass of its own, with reads of its own.
+    Differs,
+    /// A sweep has failed.
+    Unread,
+}
+
+/// Judges a cluster at rest, whose reconciliation was resumed, by sweeps. Nothing is written to AWS.
+pub async fn judge(
+    resumed: &Reconciliation,
+    executor: &Executor,
+    hooks: &impl PassHooks,
+) -> Judged {
+    let mut judged = resumed.clone();
+    let earlier = (!resumed.is_deep_check_due(hooks.now())).then(|| resumed.earlier());
+    let mut began = hooks.now();
+    while !hooks.is_over() {
+        match judged.next(hooks.now()) {
+            Step::Read(queries) | Step::Poll(queries) => {
+                let source = Source::Sweep(earlier);
+                let asked = ask(&mut judged, executor, hooks, queries, source);
+                let oldest = Box::pin(asked).await;
+                began = oldest.map_or(began, |oldest| oldest.min(began));
+                if !judged.failures().is_empty() {
+                    return Judged::Unread;
+                }
+            }
+            Step::Persist(memory) if judged.plan().is_settled() => {
+                let is_stored = hooks.store(&memory).await;
+                judged.persisted(is_stored);
+            }
+            Step::Rest(Rest::Reached) => return Judged::AtRest(Box::new(judged), began),
+            _ => return Judged::Differs,
+        }
+    }
+    Judged::Differs
+}
+
 /// Where an answer may come from.
 #[derive(Clone, Copy)]
-enum Source {
+enum Source<'a> {
     /// A read of our own.
     Aws,
     /// Read for this cluster or for many clusters.
     AnyRound,
+    /// A sweep, completed by what an earlier pass saw, where it has the answer.
+    Sweep(Option<&'a Observed>),
 }
 
+/// Asks all queries. When the oldest read of an answer began.
 async fn ask(
     reconciliation: &mut Reconciliation,
     executor: &Executor,
     hooks: &impl PassHooks,
     queries: Vec<Query>,
-    source: Source,
-) {
+    source: Source<'_>,
+) -> Option<Timestamp> {
+    let mut oldest = None::<Timestamp>;
     let mut answers = stream::iter(queries.into_iter().map(|query| async move {
         let answer = Box::pin(answer(executor, hooks, &query, source)).await;
         (query, answer)
@@ -237,7 +290,10 @@ async fn ask(
     .buffer_unordered(IN_FLIGHT);
     while let Some((query, answer)) = answers.next().await {
         match answer {
-            Ok((reply, began)) => reconciliation.answer(query, reply, began),
+            Ok((reply, began)) => {
+                oldest = Some(oldest.map_or(began, |oldest| oldest.min(began)));
+                reconciliation.answer(query, reply, began);
+            }
             Err(error) => {
                 tracing::debug!(?query, %error, "Cannot read from AWS");
                 hooks.unread(&error);
@@ -245,6 +301,7 @@ async fn ask(
             }
         }
     }
+    oldest
 }
 
 /// The answer to a query, and when its read began.
@@ -252,15 +309,21 @@ async fn answer(
     executor: &Executor,
     hooks: &impl PassHooks,
     query: &Query,
-    source: Source,
+    source: Source<'_>,
 ) -> Result<(Reply, Timestamp), AwsError> {
     match source {
-        Source::AnyRound => executor.poll(query, || hooks.now()).await,
-        Source::Aws => {
-            let began = hooks.now();
-            Ok((executor.read(query).await?, began))
+        Source::AnyRound => return executor.poll(query, || hooks.now()).await,
+        Source::Sweep(earlier) => {
+            let swept = executor.describe().swept(query, earlier, || hooks.now());
+            if let Some(swept) = Box::pin(swept).await? {
+                return Ok(swept);
+            }
         }
+        Source::Aws => {}
     }
+    let began = hooks.now();
+    executor.describe().note(query, began);
+    Ok((executor.read(query).await?, began))
 }
 
 async fn write(

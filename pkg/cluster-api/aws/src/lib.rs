@@ -12,7 +12,7 @@
 //! | `connections.rs`, `gate.rs` | requests and answers; the fence, checked last |
 //! | `executor.rs` | one read, one write, one run of a reconciliation |
 //! | `requests.rs`, `call.rs`, `limits.rs`, `metrics.rs` | one call: its turn, its requests, how it fails; rates and metrics |
-//! | `describe.rs`, `polls.rs` | queries; those about NAT gateways serve many clusters at once |
+//! | `describe.rs`, `polls.rs`, `sweep.rs` | queries; reads that serve many clusters: of those that wait for NAT gateways, of those at rest |
 //! | `perform.rs` | writes |
 
 mod account;
@@ -28,13 +28,14 @@ mod perform;
 mod polls;
 mod region;
 mod requests;
+mod sweep;
 
 pub use account::{Account, Role};
 pub use aws_credential_types::Credentials;
 pub use call::AwsError;
 pub use describe::Marked;
 pub use executor::Executor;
-pub use executor::{PassHooks, look, run_pass};
+pub use executor::{Judged, PassHooks, judge, look, run_pass};
 pub use limits::Rates;
 pub use metrics::Metrics;
 pub use region::Region;

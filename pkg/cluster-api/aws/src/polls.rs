@@ -1,21 +1,37 @@
-//! [`Polls`]: what clusters of a region wait for, read for all of them at once.
+//! [`Polls`]: what clusters of a region wait for, or look at while they rest, read for all of them at
+//! once.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use aws_network::Timestamp;
+use futures::{StreamExt as _, stream};
 use parking_lot::Mutex as SyncMutex;
 use tokio::sync::Mutex;
 
 use crate::call::AwsError;
 
-/// For so many seconds a round serves everybody: for less than anybody waits between two looks.
-const SERVES_FOR: u64 = 8;
+/// Seconds for which a round that failed serves clusters at rest: each would repeat it.
+const FAILS_FOR: u64 = 60;
 
-/// Seconds without a question after which an asker is forgotten.
-const WAITS_FOR: u64 = 60;
+/// Calls of a round at once.
+const IN_FLIGHT: usize = 6;
 
-/// Values that fit in a filter.
-const VALUES: usize = 200;
+/// How the clusters ask.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Terms {
+    /// Seconds for which a round serves everybody: less than a cluster waits between two looks.
+    pub(crate) serves_for: u64,
+    /// Seconds without a question after which an asker is forgotten.
+    pub(crate) waits_for: u64,
+    /// Values in one call. AWS takes up to 200 in a filter.
+    pub(crate) values: usize,
+}
+
+impl Terms {
+    /// For what clusters wait for.
+    pub(crate) const AWAITED: Self = Self { serves_for: 8, waits_for: 60, values: 200 };
+}
 
 /// One who waits for something.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -26,9 +42,10 @@ pub(crate) struct Asker {
     pub(crate) value: String,
 }
 
-/// One kind of resource that is waited for. `T` is what AWS describes.
+/// One kind of resource. `T` is what AWS describes.
 #[derive(Debug)]
 pub(crate) struct Polls<T> {
+    terms: Terms,
     /// The askers, and when each asked last.
     askers: SyncMutex<BTreeMap<Asker, Timestamp>>,
     /// When clusters last wrote, by tag.
@@ -37,25 +54,46 @@ pub(crate) struct Polls<T> {
     last: Mutex<Option<Round<T>>>,
 }
 
-/// One read for all who wait.
-#[derive(Clone, Debug)]
+/// One read for all askers.
+#[derive(Debug)]
 struct Round<T> {
     began: Timestamp,
     values: BTreeSet<String>,
-    outcome: Result<Vec<T>, AwsError>,
+    outcome: Result<Arc<Vec<T>>, AwsError>,
 }
 
-impl<T> Default for Polls<T> {
-    fn default() -> Self {
-        Self { askers: SyncMutex::default(), written: SyncMutex::default(), last: Mutex::default() }
+/// The resources of a round, and when it began.
+pub(crate) type Found<T> = (Arc<Vec<T>>, Timestamp);
+
+impl<T> Round<T> {
+    fn answer(&self) -> Result<Found<T>, AwsError> {
+        self.outcome.clone().map(|found| (found, self.began))
     }
 }
 
-impl<T: Clone> Polls<T> {
+impl<T> Polls<T> {
+    pub(crate) fn new(terms: Terms) -> Self {
+        let (askers, written, last) =
+            (SyncMutex::default(), SyncMutex::default(), Mutex::default());
+        Self { terms, askers, written, last }
+    }
+
+    /// Has the next round serve an asker.
+    pub(crate) fn note(&self, asker: Asker, now: Timestamp) {
+        let mut askers = self.askers.lock();
+        askers.retain(|_, asked| asked.age(now) <= self.terms.waits_for);
+        askers.insert(asker, now);
+    }
+
+    /// Number of askers.
+    pub(crate) fn askers(&self) -> usize {
+        self.askers.lock().len()
+    }
+
     /// A cluster has written something: it is not served by what was read before.
     pub(crate) fn wrote(&self, cluster_tag: &str, now: Timestamp) {
         let mut written = self.written.lock();
-        written.retain(|_, at| at.age(now) <= WAITS_FOR);
+        written.retain(|_, at| at.age(now) <= self.terms.waits_for);
         written.insert(cluster_tag.to_owned(), now);
     }
 
@@ -69,22 +107,50 @@ impl<T: Clone> Polls<T> {
         asker: Asker,
         clock: impl Fn() -> Timestamp,
         fetch: impl Fn(Vec<String>) -> F,
-    ) -> Result<(Vec<T>, Timestamp), AwsError>
+    ) -> Result<Found<T>, AwsError>
     where
         F: Future<Output = Result<Vec<T>, AwsError>>,
     {
         let asked = clock();
-        self.askers.lock().insert(asker.clone(), asked);
+        self.note(asker.clone(), asked);
         let mut last = self.last.lock().await;
         if let Some(round) =
             last.as_ref().filter(|round| self.serves(round, &asker, asked, clock()))
         {
-            return round.outcome.clone().map(|found| (found, round.began));
+            return round.answer();
         }
-        let round = self.round(clock(), fetch).await;
-        let answer = round.outcome.clone().map(|found| (found, round.began));
-        *last = Some(round);
-        answer
+        last.insert(self.round(clock(), fetch).await).answer()
+    }
+
+    /// Like [`ask`](Self::ask), for a cluster at rest, whose last write is older than any round that
+    /// serves. `None` where the cluster needs a read of its own: the round that serves the others
+    /// began before the cluster asked for the first time.
+    ///
+    /// # Errors
+    /// The read has failed, for all clusters at rest.
+    pub(crate) async fn share<F>(
+        &self,
+        asker: Asker,
+        clock: impl Fn() -> Timestamp,
+        fetch: impl Fn(Vec<String>) -> F,
+    ) -> Result<Option<Found<T>>, AwsError>
+    where
+        F: Future<Output = Result<Vec<T>, AwsError>>,
+    {
+        self.note(asker.clone(), clock());
+        let mut last = self.last.lock().await;
+        let (now, serves_for) = (clock(), self.terms.serves_for);
+        let lasts = |round: &Round<T>| match round.outcome {
+            Ok(_) => serves_for,
+            Err(_) => serves_for.min(FAILS_FOR),
+        };
+        let round = match last.take().filter(|round| round.began.age(now) <= lasts(round)) {
+            Some(round) => round,
+            None => self.round(now, fetch).await,
+        };
+        let round = last.insert(round);
+        let is_known = round.values.contains(&asker.value);
+        round.answer().map(|found| is_known.then_some(found))
     }
 
     /// A failure serves those who have waited for that very round, who would only wait for the same
@@ -93,7 +159,10 @@ impl<T: Clone> Polls<T> {
         let wrote = self.written.lock().get(&asker.cluster_tag).copied();
         let is_known = round.values.contains(&asker.value);
         let is_recent = match round.outcome {
-            Ok(_) => round.began.age(now) <= SERVES_FOR && wrote.is_none_or(|at| at < round.began),
+            Ok(_) => {
+                round.began.age(now) <= self.terms.serves_for
+                    && wrote.is_none_or(|at| at < round.began)
+            }
             Err(_) => asked <= round.began,
         };
         is_known && is_recent
@@ -105,18 +174,15 @@ impl<T: Clone> Polls<T> {
     {
         let values: BTreeSet<String> = {
             let mut askers = self.askers.lock();
-            askers.retain(|_, asked| asked.age(began) <= WAITS_FOR);
+            askers.retain(|_, asked| asked.age(began) <= self.terms.waits_for);
             askers.keys().map(|asker| asker.value.clone()).collect()
         };
         let all: Vec<_> = values.iter().cloned().collect();
-        let mut outcome = Ok(Vec::new());
-        for some in all.chunks(VALUES) {
-            match (fetch(some.to_vec()).await, &mut outcome) {
-                (Ok(found), Ok(before)) => before.extend(found),
-                (Err(error), _) => outcome = Err(error),
-                (Ok(_), Err(_)) => {}
-            }
-        }
+        let parts = all.chunks(self.terms.values).map(<[_]>::to_vec);
+        let calls: Vec<_> = parts.map(fetch).collect();
+        let parts: Vec<_> = stream::iter(calls).buffer_unordered(IN_FLIGHT).collect().await;
+        let parts: Result<Vec<_>, _> = parts.into_iter().collect();
+        let outcome = parts.map(|parts| Arc::new(parts.into_iter().flatten().collect()));
         Round { began, values, outcome }
     }
 }
@@ -173,7 +239,7 @@ mod tests {
 
     #[tokio::test]
     async fn two_hundred_clusters_that_wait_are_one_call_every_ten_seconds() {
-        let (aws, polls) = (Aws::default(), Polls::default());
+        let (aws, polls) = (Aws::default(), Polls::new(Terms::AWAITED));
         join_all((0..200).map(|cluster| aws.ask(&polls, cluster))).await;
         assert!(aws.calls().len() <= 2, "the first asks for itself, or for all who came at once");
         for now in [10, 20, 30] {
@@ -187,7 +253,7 @@ mod tests {
 
     #[tokio::test]
     async fn more_than_fit_in_a_filter_are_more_calls() {
-        let (aws, polls) = (Aws::default(), Polls::default());
+        let (aws, polls) = (Aws::default(), Polls::new(Terms::AWAITED));
         join_all((0..450).map(|cluster| aws.ask(&polls, cluster))).await;
         aws.calls();
         aws.at(10);
@@ -197,7 +263,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_was_read_before_a_write_does_not_serve_the_one_who_wrote() {
-        let (aws, polls) = (Aws::default(), Polls::default());
+        let (aws, polls) = (Aws::default(), Polls::new(Terms::AWAITED));
         join_all((0..2).map(|cluster| aws.ask(&polls, cluster))).await;
         aws.at(2);
         aws.ask(&polls, 1).await.unwrap();
@@ -211,7 +277,7 @@ mod tests {
 
     #[tokio::test]
     async fn who_has_not_asked_for_a_minute_is_not_asked_for() {
-        let (aws, polls) = (Aws::default(), Polls::default());
+        let (aws, polls) = (Aws::default(), Polls::new(Terms::AWAITED));
         join_all((0..3).map(|cluster| aws.ask(&polls, cluster))).await;
         aws.at(61);
         aws.calls();
@@ -221,7 +287,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_failure_is_returned_to_all_waiting_callers_and_no_others() {
-        let (aws, polls) = (Aws::default(), Polls::default());
+        let (aws, polls) = (Aws::default(), Polls::new(Terms::AWAITED));
         join_all((0..50).map(|cluster| aws.ask(&polls, cluster))).await;
         aws.at(20);
         aws.calls();
@@ -232,5 +298,61 @@ mod tests {
         aws.is_down.store(false, Ordering::Relaxed);
         aws.at(21);
         assert_eq!(aws.ask(&polls, 7).await.unwrap(), Timestamp(21));
+    }
+
+    async fn share(
+        aws: &Aws,
+        polls: &Polls<String>,
+        cluster: usize,
+    ) -> Result<Option<Timestamp>, ()> {
+        let (cluster_tag, value) = (format!("cluster-{cluster}"), format!("vpc-{cluster}"));
+        let asker = Asker { cluster_tag, value: value.clone() };
+        let shared = polls.share(asker, || aws.clock(), |values| aws.fetch(values)).await;
+        let found = shared.map_err(|_| ())?;
+        Ok(found.map(|(found, began)| {
+            assert!(found.contains(&value), "{value} of {found:?}");
+            began
+        }))
+    }
+
+    #[tokio::test]
+    async fn one_round_serves_clusters_at_rest_that_asked_before_it() {
+        let terms = Terms { serves_for: 300, waits_for: 1200, values: 2 };
+        let (aws, polls) = (Aws::default(), Polls::new(terms));
+        for cluster in 0..4 {
+            let asker = Asker {
+                cluster_tag: format!("cluster-{cluster}"),
+                value: format!("vpc-{cluster}"),
+            };
+            polls.note(asker, aws.clock());
+        }
+        aws.at(600);
+        let all = join_all((0..4).map(|cluster| share(&aws, &polls, cluster))).await;
+        assert_eq!(all, [Ok(Some(Timestamp(600))); 4]);
+        assert_eq!(aws.calls(), [2, 2]);
+        aws.at(900);
+        assert_eq!(share(&aws, &polls, 4).await, Ok(None), "a new one reads for itself");
+        assert_eq!(share(&aws, &polls, 0).await, Ok(Some(Timestamp(600))));
+        aws.at(901);
+        assert_eq!(share(&aws, &polls, 4).await, Ok(Some(Timestamp(901))), "a new round is due");
+        assert_eq!(aws.calls(), [2, 2, 1]);
+        aws.at(2000);
+        assert_eq!(share(&aws, &polls, 0).await, Ok(Some(Timestamp(2000))));
+        assert_eq!(aws.calls(), [2], "those that were not heard of for long are forgotten");
+    }
+
+    #[tokio::test]
+    async fn a_round_that_failed_serves_clusters_at_rest_for_a_minute() {
+        let terms = Terms { serves_for: 300, waits_for: 1200, values: 100 };
+        let (aws, polls) = (Aws::default(), Polls::new(terms));
+        aws.is_down.store(true, Ordering::Relaxed);
+        for now in [0, 30, 60] {
+            aws.at(now);
+            assert_eq!(share(&aws, &polls, 1).await, Err(()));
+        }
+        assert_eq!(aws.calls(), [1]);
+        aws.is_down.store(false, Ordering::Relaxed);
+        aws.at(61);
+        assert_eq!(share(&aws, &polls, 1).await, Ok(Some(Timestamp(61))));
     }
 }

@@ -16,7 +16,8 @@ use crate::callers::{AccountGuard, Callers};
 use crate::gate::WriteGate;
 use crate::limits::{Class, Limits, Rates};
 use crate::metrics::Metrics;
-use crate::polls::Polls;
+use crate::polls::{Polls, Terms};
+use crate::sweep::Sweep;
 
 /// The APIs of one region with the credentials of one account, and a number of reads. Clones are the
 /// same.
@@ -37,6 +38,7 @@ struct Inner {
     metrics: Metrics,
     nats_by_vpc: Polls<NatGateway>,
     nats_by_tag: Polls<NatGateway>,
+    sweep: Sweep,
 }
 
 impl Region {
@@ -85,8 +87,9 @@ impl Region {
             guard,
             limits,
             metrics,
-            nats_by_vpc: Polls::default(),
-            nats_by_tag: Polls::default(),
+            nats_by_vpc: Polls::new(Terms::AWAITED),
+            nats_by_tag: Polls::new(Terms::AWAITED),
+            sweep: Sweep::new(options.sync_period),
         };
         Self(Arc::new(inner), Arc::default())
     }
@@ -164,6 +167,11 @@ impl Region {
         &self.0.nats_by_tag
     }
 
+    /// What was read last for all clusters at rest.
+    pub(crate) fn sweep(&self) -> &Sweep {
+        &self.0.sweep
+    }
+
     pub(crate) fn limits(&self) -> &Limits {
         &self.0.limits
     }
@@ -209,6 +217,8 @@ pub struct Options {
     pub request_timeout: Duration,
     /// How often, in each region and for each API.
     pub rates: Rates,
+    /// How often a cluster at rest is looked at.
+    pub sync_period: Duration,
 }
 
 impl Options {

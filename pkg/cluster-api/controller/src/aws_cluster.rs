@@ -77,7 +77,7 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<(), Fail
         machines: KindCaches::new(context, namespace, |_, _, _| {}),
         identities: Identities::new(
             context,
-            Account::load(options.aws.calls(), calls).await,
+            Account::load(options.aws.calls(options.sync_period), calls).await,
             &cache,
             &queue,
             !options.aws.plan_only && !context.settings.dry_run,

@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use super::pass::{MaySend, Rejection, lengthened};
 use super::{Goal, Reconciliation, Rest, Step};
 use crate::memory::{LATE, LogicalId, Timestamp};
-use crate::observed::Observed;
 use crate::outcome::{LONGEST_PAUSE, Refusal};
 use crate::plan::{Planned, Reason};
 use crate::planner::is_deeply_known;
@@ -40,7 +39,7 @@ impl Reconciliation {
         let is_right = self.plan.actions.is_empty() && self.plan.reads.is_empty();
         if let Goal::Present(desired) = &self.goal
             && is_right
-            && self.memory.deep_checked.is_none_or(|at| at.age(now) >= self.deep_check_period)
+            && self.is_deep_check_due(now)
             && is_deeply_known(desired, &self.observed)
         {
             self.memory.deep_checked = Some(now);
@@ -123,7 +122,7 @@ impl Reconciliation {
         if only_waits {
             self.pass.due = self.awaited();
         } else {
-            self.observed = Observed::default();
+            *self.earlier = std::mem::take(&mut self.observed).only_network();
         }
     }
 }

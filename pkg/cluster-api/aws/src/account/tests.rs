@@ -12,18 +12,41 @@ use resilience::Fence;
 use super::*;
 use crate::{Executor, Rates};
 
-/// rule:a-throttle-slows-everybody
-#[tokio::test]
-async fn a_region_of_an_account_has_one_set_of_rates_whether_the_account_is_checked_or_not() {
+fn keys(id: &str) -> Credentials {
+    Credentials::new(id, "secret", None, None, "test")
+}
+
+async fn account(credentials: Option<Credentials>) -> Account {
     let options = Options {
         controller: "test",
         endpoint: None,
         region_endpoints: BTreeMap::new(),
-        credentials: Some(Credentials::new("key", "secret", None, None, "test")),
-        request_timeout: Duration::from_secs(1),
+        credentials,
+        request_timeout: Duration::from_secs(30),
         rates: Rates::default(),
+        sync_period: Duration::from_secs(600),
     };
-    let account = Account::load(options, Metrics::new(&Registry::new()).unwrap()).await;
+    Account::load(options, Metrics::new(&Registry::new()).unwrap()).await
+}
+
+#[tokio::test]
+async fn clusters_share_reads_only_with_the_same_credentials_in_the_same_account_and_region() {
+    let account = account(Some(keys("key"))).await;
+    let shares = |one: &Region, other: &Region| std::ptr::eq(one.sweep(), other.sweep());
+    let here = account.region_of("us-east-2", "1");
+    assert!(shares(&here, &account.region_of("us-east-2", "1").counting()));
+    assert!(!shares(&here, &account.region_of("us-west-2", "1")));
+    assert!(!shares(&here, &account.region_of("us-east-2", "2")));
+    let role = account.assuming(Role::default(), "us-east-2");
+    for other in [account.with_keys(keys("other")), role] {
+        assert!(!shares(&here, &other.region_of("us-east-2", "1")));
+    }
+}
+
+/// rule:a-throttle-slows-everybody
+#[tokio::test]
+async fn a_region_of_an_account_has_one_set_of_rates_whether_the_account_is_checked_or_not() {
+    let account = account(Some(keys("key"))).await;
     account.0.callers.note(None, "1");
     let same = |one: &Region, other: &Region| std::ptr::eq(one.limits(), other.limits());
     let checked = account.region_of("us-east-2", "1");
@@ -31,7 +54,7 @@ async fn a_region_of_an_account_has_one_set_of_rates_whether_the_account_is_chec
     assert!(!same(&checked, &account.region("us-west-2")));
     assert!(!same(&checked, &account.region_of("us-east-2", "2")));
     // Whatever credentials reach the account.
-    let keys = account.with_keys(Credentials::new("other", "secret", None, None, "test"));
+    let keys = account.with_keys(keys("other"));
     let role = account.assuming(Role::default(), "us-east-2");
     for other in [keys, role] {
         assert!(same(&checked, &other.region_of("us-east-2", "1")));
@@ -45,15 +68,7 @@ const REGION: &str = "eu-central-1";
 #[tokio::test]
 #[ignore = "the tests of this file start it"]
 async fn child() {
-    let options = Options {
-        controller: "test",
-        endpoint: None,
-        region_endpoints: std::collections::BTreeMap::new(),
-        credentials: None,
-        request_timeout: std::time::Duration::from_secs(30),
-        rates: Rates::default(),
-    };
-    let account = Account::load(options, Metrics::new(&Registry::new()).unwrap()).await;
+    let account = account(None).await;
     let identity = Identity {
         cluster: "c".to_owned(),
         owner_id: "o".to_owned(),

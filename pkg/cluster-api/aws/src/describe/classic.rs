@@ -54,6 +54,12 @@ impl Describe<'_> {
         Ok(all)
     }
 
+    /// All that there are.
+    pub(super) async fn all_classic(self) -> Result<Vec<ClassicLoadBalancer>, AwsError> {
+        let request = self.region.elb().describe_load_balancers().page_size(PAGE);
+        self.admit(self.classic_pages(request).await?.into_iter().map(balancer))
+    }
+
     /// The names of all that there are.
     pub(super) async fn classic_names(self) -> Result<Vec<String>, AwsError> {
         let request = self.region.elb().describe_load_balancers().page_size(PAGE);

@@ -13,6 +13,9 @@ use super::answers::{Flaws, ec2_pages, one, tags_of_ec2};
 use super::{Describe, PAGE};
 use crate::call::{AwsError, Call};
 
+/// AWS allows no more route tables in one page, and 255 egress-only gateways.
+const SMALL_PAGE: i32 = 100;
+
 impl Describe<'_> {
     pub(super) async fn internet_gateways(
         self,
@@ -30,7 +33,7 @@ impl Describe<'_> {
         filter: Option<Filter>,
     ) -> Result<Vec<InternetGateway>, AwsError> {
         let request = self.region.ec2().describe_egress_only_internet_gateways();
-        let request = request.set_filters(filter.map(|it| vec![it])).max_results(PAGE);
+        let request = request.set_filters(filter.map(|it| vec![it])).max_results(SMALL_PAGE);
         let found = ec2_pages!(
             self,
             "DescribeEgressOnlyInternetGateways",
@@ -48,23 +51,15 @@ impl Describe<'_> {
         self.admit(answer.addresses.unwrap_or_default().into_iter().map(address))
     }
 
-    /// NAT gateways of several clusters; each cluster has to filter them again.
-    pub(crate) async fn nat_gateways_of(
-        self,
-        name: &str,
-        values: Vec<String>,
-    ) -> Result<Vec<NatGateway>, AwsError> {
-        self.nat_gateways(Filter::builder().name(name).set_values(Some(values)).build()).await
-    }
-
-    pub(super) async fn nat_gateways(self, filter: Filter) -> Result<Vec<NatGateway>, AwsError> {
+    pub(crate) async fn nat_gateways(self, filter: Filter) -> Result<Vec<NatGateway>, AwsError> {
         let request = self.region.ec2().describe_nat_gateways().filter(filter).max_results(PAGE);
         let found = ec2_pages!(self, "DescribeNatGateways", request, nat_gateways)?;
         self.admit(found.into_iter().map(nat_gateway))
     }
 
     pub(super) async fn route_tables(self, filter: Filter) -> Result<Vec<RouteTable>, AwsError> {
-        let request = self.region.ec2().describe_route_tables().filters(filter).max_results(PAGE);
+        let request = self.region.ec2().describe_route_tables().filters(filter);
+        let request = request.max_results(SMALL_PAGE);
         let found = ec2_pages!(self, "DescribeRouteTables", request, route_tables)?;
         self.admit(found.into_iter().map(route_table))
     }

@@ -16,8 +16,7 @@ const IMAGE_OWNERS: [(&str, &str); 3] =
 impl Describe<'_> {
     pub(super) async fn bastions(self, recorded: Option<&str>) -> Result<Vec<Instance>, AwsError> {
         let bastion = Role::Bastion.as_str();
-        let role = filter(&format!("tag:{ROLE_TAG}"), bastion);
-        let mut found = self.instances_where(vec![self.tag_filter(), role]).await?;
+        let mut found = self.instances_where(vec![self.tag_filter(), bastion_filter()]).await?;
         found.retain(|instance| {
             self.is_tagged(&instance.tags)
                 && instance.tags.get(ROLE_TAG).is_some_and(|role| role == bastion)
@@ -67,6 +66,11 @@ impl Describe<'_> {
         let here = found.into_iter().filter(|one| one.vpc_id.as_deref() == Some(vpc));
         Ok(here.filter_map(interface).collect())
     }
+}
+
+/// Instances with the role of a bastion.
+pub(super) fn bastion_filter() -> Filter {
+    filter(&format!("tag:{ROLE_TAG}"), Role::Bastion.as_str())
 }
 
 fn instance(instance: types::Instance) -> (Instance, Flaws) {

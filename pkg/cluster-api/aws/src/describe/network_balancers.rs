@@ -81,6 +81,12 @@ impl Describe<'_> {
         Ok(found)
     }
 
+    /// All that there are, without listeners and tags.
+    pub(super) async fn all_network(self) -> Result<Vec<NetworkLoadBalancer>, AwsError> {
+        let request = self.region.elbv2().describe_load_balancers().page_size(PAGE);
+        self.admit(self.balancer_pages(request).await?.into_iter().map(balancer))
+    }
+
     /// Names and tags of all that there are.
     pub(super) async fn network_balancer_tags(self) -> Result<Vec<(String, Tags)>, AwsError> {
         let request = self.region.elbv2().describe_load_balancers().page_size(PAGE);
@@ -255,6 +261,12 @@ impl Describe<'_> {
             );
         }
         Ok(found.into_iter().map(target_group).collect())
+    }
+
+    /// All that there are, without tags.
+    pub(super) async fn all_target_groups(self) -> Result<Vec<TargetGroup>, AwsError> {
+        let request = self.region.elbv2().describe_target_groups().page_size(PAGE);
+        self.admit(self.target_group_pages(request).await?.into_iter().map(target_group))
     }
 
     /// Names and tags of all that there are.

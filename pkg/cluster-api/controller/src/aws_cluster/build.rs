@@ -60,13 +60,27 @@ impl AwsClusters {
         let is_news = noted.status.observed_generation != Some(noted.metadata.generation);
         let stored = || stored_memory::read(&object.status);
         let turn = self.reconciliations.turn(key, uid, &goal, &place(object), is_news, stored);
+        let (identity, period) =
+            (&wanted.desired.identity, self.options.deep_check_period.as_secs());
+        let is_judged = matches!(turn, Turn::Judge(_));
         let pass = match turn {
             Turn::Rest(left) => return Ok(Next::After(left)),
             Turn::Publish(reconciliation, left) => Pass::at_rest(*reconciliation, left),
             Turn::Go(reconciliation) => {
-                let period = self.options.deep_check_period.as_secs();
                 let reconciliation = reconciliation.with_deep_check_period(period);
-                self.lead(&noted, &wanted.desired.identity, reconciliation, &access).await
+                self.lead(&noted, identity, reconciliation, &access).await
+            }
+            Turn::Judge(reconciliation) => {
+                let reconciliation = reconciliation.with_deep_check_period(period);
+                match self.lead_at_rest(&noted, identity, reconciliation, &access).await {
+                    Ok(pass) => pass,
+                    Err((reconciliation, reads)) => {
+                        let at_once = Pause::of(Duration::ZERO);
+                        let pause = Pause { is_idle: true, reads, ..at_once };
+                        let next = self.reconciliations.keep(key, uid, goal, reconciliation, pause);
+                        return Ok(Next::After(next));
+                    }
+                }
             }
         };
         if pass.is_broken_off {
@@ -76,11 +90,16 @@ impl AwsClusters {
         let mirrors = self.options.mirror_ids && pass.rest == Rest::Reached;
         let found =
             mirrors.then(|| network_ids(&wanted.desired, pass.reconciliation.observed())).flatten();
-        let length = self.length(pass.rest);
+        let is_idle = pass.rest == Rest::Reached;
+        // The next sweep judges the same clusters together.
+        let length = match pass.age {
+            Some(age) if is_judged && is_idle => self.sync_period.saturating_sub(age),
+            _ => self.length(pass.rest),
+        };
         let pause = match published {
             // The next pass comes at once, and publishes again.
             Err(_) => Pause::of(Duration::ZERO),
-            Ok(None) => Pause { is_idle: pass.rest == Rest::Reached, ..Pause::of(length) },
+            Ok(None) => Pause { is_idle, by_sweep: is_idle, ..Pause::of(length) },
             Ok(Some(Again::Read(after))) => Pause::of(length.min(after)),
             Ok(Some(Again::Publish(after))) => Pause { publish: Some(after), ..Pause::of(length) },
         };
@@ -106,7 +125,7 @@ impl AwsClusters {
     ) -> Result<Option<Again>, Error> {
         let problems = pass.reconciliation.problems();
         let counts = metrics::of(&wanted.desired.identity, pass.reconciliation.observed());
-        self.metrics.saw(object, wanted.desired.nat.word(), &counts, pass.looked());
+        self.metrics.saw(object, wanted.desired.nat.word(), &counts, pass.age);
         let mut report = Report::of_a_pass(pass.denied.as_ref());
         report.unsupported(&wanted.unsupported);
         let is_complete = report.judge(&wanted.desired, &pass.reconciliation, &problems);

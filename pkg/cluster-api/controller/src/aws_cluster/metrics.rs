@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use aws_network::{
     Action, AwsResource, Identity, InstanceState, NatMode, NatState, Observed, Outcome, Seen,
@@ -71,13 +72,13 @@ impl AwsClusterMetrics {
         Ok(Self { provision, repairs, resources, nat_gateways, leaked, by_cluster, seen })
     }
 
-    /// Sets the numbers of resources of an AWSCluster, which was looked at just now or before.
+    /// Sets the numbers of resources of an AWSCluster. `age` is that of a look; `None` without one.
     pub(super) fn saw(
         &self,
         object: &Object<AwsCluster>,
         mode: &'static str,
         counts: &Counts,
-        just_now: bool,
+        age: Option<Duration>,
     ) {
         let metadata = &object.metadata;
         let (namespace, name) = (metadata.namespace().unwrap_or_default(), metadata.name());
@@ -88,8 +89,8 @@ impl AwsClusterMetrics {
             mode,
             nat_gateways: 0,
         });
-        if just_now {
-            seen.looked = Some(Instant::now());
+        if let Some(age) = age {
+            seen.looked = Instant::now().checked_sub(age);
         }
         seen.mode = mode;
         seen.nat_gateways = 0;
@@ -225,22 +226,25 @@ mod tests {
             Some(found.get_metric()[0].get_gauge().get_value())
         };
         assert_eq!(oldest(), None);
-        let looks = |name: &str, just_now| {
-            metrics.saw(&object(name), "PerAZ", &Vec::new(), just_now);
+        let looks = |name: &str, age: Option<u64>| {
+            metrics.saw(&object(name), "PerAZ", &Vec::new(), age.map(Duration::from_secs));
         };
-        let later = || tokio::time::advance(std::time::Duration::from_secs(10));
-        looks("a", true);
+        let later = || tokio::time::advance(Duration::from_secs(10));
+        looks("a", Some(0));
         later().await;
-        looks("b", true);
+        looks("b", Some(0));
         assert_eq!(oldest(), Some(10.0));
-        looks("a", false);
+        looks("a", None);
         later().await;
         assert_eq!(oldest(), Some(20.0), "published without a look");
-        looks("a", true);
+        looks("a", Some(0));
         assert_eq!(oldest(), Some(10.0));
         metrics.rests("ns/b");
         assert_eq!(oldest(), Some(0.0));
-        looks("b", true);
+        looks("a", Some(5));
+        assert_eq!(oldest(), Some(5.0), "a sweep that began then");
+        looks("a", Some(0));
+        looks("b", Some(0));
         later().await;
         metrics.forget("ns/b");
         assert_eq!(oldest(), Some(10.0));
@@ -257,10 +261,10 @@ mod tests {
         let metrics = AwsClusterMetrics::new(&Registry::new()).unwrap();
         let nats = |mode: &str| metrics.nat_gateways.with_label_values(&[mode]).get();
         let counts = |number| vec![("vpc", "present", 1), ("nat_gateway", "available", number)];
-        metrics.saw(&object("a"), "PerAZ", &counts(3), true);
-        metrics.saw(&object("b"), "PerAZ", &counts(2), true);
+        metrics.saw(&object("a"), "PerAZ", &counts(3), Some(Duration::ZERO));
+        metrics.saw(&object("b"), "PerAZ", &counts(2), Some(Duration::ZERO));
         assert_eq!((nats("PerAZ"), nats("Single"), nats("None")), (5, 0, 0));
-        metrics.saw(&object("a"), "Single", &counts(1), true);
+        metrics.saw(&object("a"), "Single", &counts(1), Some(Duration::ZERO));
         assert_eq!((nats("PerAZ"), nats("Single")), (2, 1));
         let labels = ["ns", "a", "nat_gateway", "available"];
         assert_eq!(metrics.resources.with_label_values(&labels).get(), 1);

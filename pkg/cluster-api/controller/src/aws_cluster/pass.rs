@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use aws::{AwsError, PassHooks, look, run_pass};
+use aws::{AwsError, Judged, PassHooks, judge, look, run_pass};
 use aws_network::{
     Forecast, Goal, Identity, Memory, Outcome, Planned, Problem, Reconciliation, Rest, forecast,
     listed,
@@ -32,20 +32,25 @@ pub(super) struct Pass {
     pub(super) denied: Option<Denial>,
     /// Interrupted by a stop of the process or a change of the object: its result is ignored.
     pub(super) is_broken_off: bool,
-    /// Requests that read; 0 without a look at AWS.
+    /// Requests that read.
     pub(super) reads: u32,
+    /// Age of what it saw of the network on AWS; `None` without a look.
+    pub(super) age: Option<Duration>,
 }
 
 impl Pass {
     /// A pass that did nothing, because the reconciliation waits.
     pub(super) fn at_rest(reconciliation: Reconciliation, left: Duration) -> Self {
         let (rest, before) = (Rest::For(left.as_secs().max(1)), reconciliation.problems());
-        Self { reconciliation, rest, before, denied: None, is_broken_off: false, reads: 0 }
-    }
-
-    /// Whether it saw the network on AWS.
-    pub(super) fn looked(&self) -> bool {
-        self.reads > 0 && self.denied.is_none()
+        Self {
+            reconciliation,
+            rest,
+            before,
+            denied: None,
+            is_broken_off: false,
+            reads: 0,
+            age: None,
+        }
     }
 }
 
@@ -71,7 +76,44 @@ impl AwsClusters {
         let rest = Box::pin(run_pass(&mut reconciliation, &executor, &here)).await;
         let is_broken_off = here.is_over();
         let denied = here.denied.into_inner().or_else(|| access.doubt.clone());
-        Pass { reconciliation, rest, before, denied, is_broken_off, reads: executor.reads() }
+        let reads = executor.reads();
+        let age = (reads > 0 && denied.is_none()).then_some(Duration::ZERO);
+        Pass { reconciliation, rest, before, denied, is_broken_off, reads, age }
+    }
+
+    /// A pass of a cluster at rest. A sweep judges it where that serves other clusters, too, and what
+    /// differs is led with reads of its own. The reconciliation and its reads, where the sweep
+    /// has failed.
+    pub(super) async fn lead_at_rest(
+        &self,
+        object: &Arc<Object<AwsCluster>>,
+        identity: &Identity,
+        reconciliation: Reconciliation,
+        access: &Access,
+    ) -> Result<Pass, (Reconciliation, u32)> {
+        let executor = access.executor(identity);
+        if access.doubt.is_some() || !executor.shares_sweeps() {
+            return Ok(self.lead(object, identity, reconciliation, access).await);
+        }
+        let here = Here { clusters: self, object, identity, denied: Mutex::default() };
+        let judged = Box::pin(judge(&reconciliation, &executor, &here)).await;
+        let (reads, is_broken_off) = (executor.reads(), here.is_over());
+        match judged {
+            Judged::AtRest(judged, began) => Ok(Pass {
+                before: reconciliation.problems(),
+                reconciliation: *judged,
+                rest: Rest::Reached,
+                denied: None,
+                is_broken_off,
+                reads,
+                age: Some(Duration::from_secs(began.age(here.now()))),
+            }),
+            Judged::Differs => {
+                let pass = self.lead(object, identity, reconciliation, access).await;
+                Ok(Pass { reads: pass.reads + reads, ..pass })
+            }
+            Judged::Unread => Err((reconciliation, reads)),
+        }
     }
 
     /// Whether the object was paused or deleted, or may no longer use its identities, since the pass
@@ -143,7 +185,9 @@ impl AwsClusters {
         let turn = self.reconciliations.turn(key, uid, &goal, &place, false, stored);
         let reconciliation = match turn {
             Turn::Rest(left) => return Ok(Next::After(left)),
-            Turn::Publish(reconciliation, _) | Turn::Go(reconciliation) => *reconciliation,
+            Turn::Publish(reconciliation, _)
+            | Turn::Go(reconciliation)
+            | Turn::Judge(reconciliation) => *reconciliation,
         };
         let here = Here { clusters: self, object, identity, denied: Mutex::default() };
         let executor = access.executor(identity);

@@ -80,7 +80,9 @@ impl AwsClusters {
         let is_news = is_stuck(object) && goal::may_be_abandoned(object);
         let reconciliation = match self.reconciliations.turn(key, uid, &goal, "", is_news, stored) {
             Turn::Rest(left) => return Ok(Next::After(left)),
-            Turn::Publish(reconciliation, _) | Turn::Go(reconciliation) => *reconciliation,
+            Turn::Publish(reconciliation, _)
+            | Turn::Go(reconciliation)
+            | Turn::Judge(reconciliation) => *reconciliation,
         };
         let pass = self.lead(object, &identity, reconciliation, &access).await;
         if pass.is_broken_off {

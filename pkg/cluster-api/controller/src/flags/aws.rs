@@ -11,7 +11,7 @@ flags::declare! {
     AWSCLUSTER_CONCURRENCY: i64 = int32("awscluster-concurrency", "5")
         "Maximum of AWSClusters that are reconciled at once; 1 to 1000.";
     DEEP_CHECK_PERIOD: GoDuration = duration("deep-check-period", "1h")
-        "How often the controller also compares what needs additional calls to AWS: attributes of VPCs, attributes and tags of load balancers; at least 10s.";
+        "How often the controller also compares what needs additional calls to AWS: attributes of VPCs, attributes and tags of load balancers, listeners of network load balancers; at least 10s.";
     DEFAULT_NAT_MODE: String = string("default-nat-mode", "PerAZ")
         "NAT gateways of AWSClusters without natGateways.mode: PerAZ for one in each zone with a private subnet, Single for one NAT gateway, None for none.";
     DNS_RESOLUTION_CHECK: String = string("dns-resolution-check", "Enabled")
@@ -37,7 +37,7 @@ flags::declare! {
     AWS_READ_BURST: i64 = int32("aws-read-burst", "40")
         "Describe calls to each AWS API in each region that may be sent at once before --aws-read-qps limits them.";
     AWS_IDLE_READ_QPS: f64 = float32("aws-idle-read-qps", "2")
-        "Describe calls per second in each region of an account for AWSClusters that are ready and unchanged. With many of them, each is looked at less often than --sync-period says: 500 every 38 minutes. Changes, deletions and what is awaited do not count.";
+        "Describe calls per second in each region of an account for AWSClusters that are ready and unchanged. Those with the same credentials share their reads. If these calls are not enough, each AWSCluster is looked at less often than --sync-period says. Changes, deletions and what is awaited do not count.";
     AWS_WRITE_QPS: f64 = float32("aws-write-qps", "5")
         "Write calls per second to each AWS API in each region.";
     AWS_WRITE_BURST: i64 = int32("aws-write-burst", "50")

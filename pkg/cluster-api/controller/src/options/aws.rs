@@ -51,7 +51,7 @@ pub(crate) struct AwsOptions {
 
 impl AwsOptions {
     /// How AWS is called. The environment says where and by whom.
-    pub(crate) fn calls(&self) -> aws::Options {
+    pub(crate) fn calls(&self, sync_period: Duration) -> aws::Options {
         aws::Options {
             controller: "awscluster",
             endpoint: None,
@@ -59,6 +59,7 @@ impl AwsOptions {
             credentials: None,
             request_timeout: aws::Options::REQUEST_TIMEOUT,
             rates: self.rates,
+            sync_period,
         }
     }
 }
