@@ -25,9 +25,15 @@ const VARIABLES: [(&str, &str); 3] = [
 
 /// Makes the package in a folder. The folder of its version.
 pub fn package(folder: &Path) -> PathBuf {
+    package_of(&[], folder)
+}
+
+/// Like [`package`], with options of the script.
+pub fn package_of(options: &[&str], folder: &Path) -> PathBuf {
     let kubectl = control_plane_binaries(&["kubectl"]).unwrap().remove(0);
     let path = format!("{}:/usr/bin:/bin", kubectl.parent().unwrap().display());
     let output = Command::new(workspace().join("deploy/clusterctl/package"))
+        .args(options)
         .arg(folder)
         .env("PATH", path)
         .output()
@@ -116,6 +122,15 @@ impl Clusterctl {
         ]});
         fs::write(folder.join("clusterctl.yaml"), config.to_string()).unwrap();
         Self { program, kubeconfig: hub.plane.admin_kubeconfig(), folder }
+    }
+
+    /// Adds a package of a newer version, in which one text of the components is another one.
+    pub fn release(&self, version: &str, old: &str, new: &str) {
+        let components = package_of(&["--version", version], &self.folder)
+            .join("infrastructure-components.yaml");
+        let text = fs::read_to_string(&components).unwrap();
+        assert!(text.contains(old), "{old}");
+        fs::write(&components, text.replace(old, new)).unwrap();
     }
 
     /// Output of clusterctl; the arguments contain no spaces.

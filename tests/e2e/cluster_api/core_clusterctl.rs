@@ -1,10 +1,10 @@
 //! The real clusterctl with the package of this program: it installs the package next to the core, makes a cluster of its
-//! template, moves the cluster to another management cluster, and deletes the program.
+//! template, moves the cluster to another management cluster, upgrades the program, and deletes it.
 
 use serde_json::{Value, json};
 use tests::Process;
 use tests::cluster_api_core::ClusterApiCore;
-use tests::clusterctl::{Clusterctl, NAMESPACE};
+use tests::clusterctl::{Clusterctl, NAMESPACE, arguments};
 use tests::kubectl::Kubectl;
 use tests::poll::poll;
 use tests::pool::Pool;
@@ -140,4 +140,54 @@ async fn clusterctl_init_generate_move_delete() {
         target.succeeds("get crd awsclusters.infrastructure.cluster.x-k8s.io"),
         "objects are kept"
     );
+}
+
+#[ignore = "item core of scripts/nightly"]
+#[tokio::test(flavor = "multi_thread")]
+async fn clusterctl_upgrade_keeps_the_cluster_and_writes_nothing_to_aws() {
+    const NEW: &str = "v0.1.1";
+    let Some(stage) = Stage::set_at(empty).await else { return };
+    let before = stage.totals().await;
+    let side = Side::init(&stage, &stage).await;
+    let mut objects = side.clusterctl.generate("one");
+    let found = objects.iter_mut().find(|it| it["kind"] == "AWSCluster").unwrap();
+    found["spec"]["identityRef"] = identity_ref();
+    stage.create_all(&keys(&json!({})));
+    stage.create_all(&objects);
+    stage.until(CLUSTERS, "one", "is provisioned", is_provisioned).await;
+    let made = stage.until(AWS_CLUSTERS, "one", "is ready", is_ready).await;
+    let with_cluster = stage.totals().await;
+
+    side.clusterctl.release(NEW, "${ICM_AWS_SYNC_PERIOD:=10m}", "${ICM_AWS_SYNC_PERIOD:=11m}");
+    let plan = side.clusterctl.run("upgrade plan");
+    let line = plan.lines().find(|line| line.starts_with("infrastructure-icm-aws"));
+    assert!(line.is_some_and(|line| line.contains("v0.1.0") && line.contains(NEW)), "{plan}");
+    stage.proxy.forget();
+    side.clusterctl.run(&format!("upgrade apply --infrastructure=icm-aws:{NEW}"));
+    stage.end(side.manager).await;
+    let installed = stage.run("get providers -A -o jsonpath={.items[*].version}");
+    assert!(installed.split(' ').any(|version| version == NEW), "{installed}");
+    let deployment = stage.object(&format!("deployment infra-controller-manager -n {NAMESPACE}"));
+    assert!(arguments(&deployment).contains(&"--sync-period=11m".to_owned()), "{deployment:#}");
+
+    stage.proxy.forget();
+    let manager = start(&stage, &stage);
+    let looked = || stage.proxy.calls().iter().any(|it| it.action == "DescribeSecurityGroups");
+    poll("the new program looks at AWS", async || looked().then_some(())).await;
+    // Nothing is written while it stops.
+    stage.end(manager).await;
+    let kept = stage.until(AWS_CLUSTERS, "one", "is ready", is_ready).await;
+    for part in ["/spec", "/metadata/uid", "/metadata/annotations", "/status/resources/vpc"] {
+        assert_eq!(kept.pointer(part), made.pointer(part), "{part}");
+        assert!(made.pointer(part).is_some(), "{part}");
+    }
+    assert_eq!(stage.writes(), [""; 0], "neither program writes to AWS");
+    assert_eq!(stage.totals().await, with_cluster);
+
+    let manager = start(&stage, &stage);
+    stage.run(&format!("delete {CLUSTERS} one --wait=false"));
+    stage.until_gone(CLUSTERS, "one").await;
+    stage.until_gone(AWS_CLUSTERS, "one").await;
+    assert_eq!(stage.totals().await, before, "nothing is left");
+    stage.end(manager).await;
 }
