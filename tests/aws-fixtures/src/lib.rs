@@ -65,6 +65,7 @@ pub fn seed() -> Spec {
         vpc_id: None,
         vpc_cidr: Some("10.66.0.0/24".to_owned()),
         ipv6: false,
+        secondary_cidrs: Vec::new(),
         subnets: vec![
             subnet("a", "10.66.0.0/27", true),
             subnet("a", "10.66.0.32/27", false),

@@ -1,6 +1,6 @@
-//! A VPC with IPv6 on moto: made, kept, changed and deleted.
+//! VPCs with IPv6 or with several CIDRs on moto: made, kept, changed and deleted.
 
-use aws_fixtures::{absent, dual_stack, present, subnet};
+use aws_fixtures::{absent, dual_stack, present, seed, subnet};
 use aws_network::{NatMode, Rest, Spec, SubnetSpec};
 
 use crate::faults::{Fault, Point, Reference, create, delete};
@@ -73,4 +73,22 @@ async fn a_fault_at_a_call_for_ipv6_changes_nothing_of_the_end() {
         let point = Point::First(call.to_owned());
         assert!(delete(&world, &reference, point, Fault::AnswerLost).await.is_some(), "{call}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_secondary_cidr_is_associated_with_a_vpc_that_exists() {
+    let Some(world) = World::new().await else { return };
+    let (before, mut spec) = (totals(&world).await, Spec { nat_mode: NatMode::Single, ..seed() });
+    world.run(&present(&spec)).await;
+    spec.secondary_cidrs.push("10.67.0.0/24".to_owned());
+    spec.subnets.push(subnet("a", "10.67.0.0/27", false));
+    let (reconciliation, rest) = world.run_later(&present(&spec)).await;
+    assert_eq!(rest, Rest::Reached, "{:#?}", reconciliation.problems());
+    let lines = inventory(&world).await;
+    assert_eq!(count(&lines, "cidr 10.67.0.0/24 true"), 1, "{lines:#?}");
+    assert_eq!(count(&lines, "subnet 10.67.0.0/27"), 1, "{lines:#?}");
+    let (_, rest) = world.run_later(&present(&spec)).await;
+    assert_eq!((rest, world.writes()), (Rest::Reached, Vec::new()));
+    let (_, rest) = world.run_later(&absent(&spec)).await;
+    assert_eq!((rest, totals(&world).await), (Rest::Reached, before));
 }

@@ -90,6 +90,8 @@ impl Inventory {
             if let Some(Ipv6Range::Associated(range)) = vpc.ipv6 {
                 self.ranges.push(range.to_string());
             }
+            let more = vpc.secondary.iter().map(|it| format!("cidr {} {}", it.cidr, it.associated));
+            self.lines.extend(more);
             let line = format!(
                 "vpc {} support {dns_support} hostnames {dns_hostnames} {}",
                 vpc.cidr,

@@ -43,6 +43,7 @@ impl Client {
 }
 mod allocate_address;
 mod associate_route_table;
+mod associate_vpc_cidr_block;
 mod attach_internet_gateway;
 mod authorize_security_group_ingress;
 mod create_egress_only_internet_gateway;

@@ -2,6 +2,7 @@
 pub use ::aws_types::request_id::RequestId;
 pub mod allocate_address;
 pub mod associate_route_table;
+pub mod associate_vpc_cidr_block;
 pub mod attach_internet_gateway;
 pub mod authorize_security_group_ingress;
 pub mod create_egress_only_internet_gateway;

@@ -25,6 +25,8 @@ pub(crate) mod shape_allocate_address;
 pub(crate) mod shape_allocate_address_input;
 pub(crate) mod shape_associate_route_table;
 pub(crate) mod shape_associate_route_table_input;
+pub(crate) mod shape_associate_vpc_cidr_block;
+pub(crate) mod shape_associate_vpc_cidr_block_input;
 pub(crate) mod shape_attach_internet_gateway;
 pub(crate) mod shape_attach_internet_gateway_input;
 pub(crate) mod shape_authorize_security_group_ingress;

@@ -40,6 +40,8 @@ pub enum Action {
     EnableDnsSupport { vpc: String },
     /// ModifyVpcAttribute: instances in it get names.
     EnableDnsHostnames { vpc: String },
+    /// AssociateVpcCidrBlock, of IPv4.
+    AssociateCidr { vpc: String, cidr: IpNet },
     /// DeleteVpc.
     DeleteVpc { vpc: String },
     /// CreateSubnet.

@@ -26,6 +26,7 @@ impl Action {
             Self::EnableDnsSupport { vpc } | Self::EnableDnsHostnames { vpc } => {
                 ("ModifyVpcAttribute", vpc)
             }
+            Self::AssociateCidr { vpc, .. } => ("AssociateVpcCidrBlock", vpc),
             Self::DeleteVpc { vpc } => ("DeleteVpc", vpc),
             Self::CreateSubnet { .. } => ("CreateSubnet", ""),
             Self::SetMapPublicIp { subnet, .. } | Self::AssignIpv6 { subnet } => {
@@ -157,6 +158,7 @@ impl Action {
             Self::SetMapPublicIp { enabled, .. } => {
                 format!("{} public addresses at launch", sign(*enabled))
             }
+            Self::AssociateCidr { cidr, .. } => format!("+ {cidr}"),
             Self::AssignIpv6 { .. } => "+ IPv6 addresses at launch".to_owned(),
             Self::ElbV2(ElbV2Action::MakeDualstack { .. }) => "now dualstack".to_owned(),
             Self::AttachInternetGateway { vpc, .. } => format!("+ attached to {vpc}"),

@@ -24,6 +24,9 @@ pub(crate) const OVERRIDES: &str = "spec.network.securityGroupOverrides";
 /// Where a spec names a VPC that exists already.
 pub(crate) const VPC_ID: &str = "spec.network.vpc.id";
 
+/// Where a spec names more CIDRs of the VPC.
+pub(crate) const SECONDARY_CIDRS: &str = "spec.network.vpc.secondaryCidrBlocks";
+
 /// How upstream describes the rules for clients of the API server.
 pub(crate) const API: &str = "Kubernetes API";
 
@@ -244,6 +247,8 @@ pub struct Desired {
     pub names_vpc_cidr: bool,
     /// The VPC has an IPv6 CIDR, which AWS chooses.
     pub ipv6: bool,
+    /// More IPv4 CIDRs of the VPC.
+    pub secondary_cidrs: Vec<IpNet>,
     /// The spec names no subnets.
     pub has_default_subnets: bool,
     /// The subnets, in the order of the spec.

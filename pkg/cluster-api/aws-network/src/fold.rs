@@ -8,7 +8,7 @@ use crate::observed::Observed;
 use crate::outcome::Answer;
 use crate::resources::{
     Address, Association, Instance, InstanceState, InternetGateway, Ipv6Range, NatGateway,
-    NatState, Route, RouteTable, SecurityGroup, Subnet, Vpc,
+    NatState, Route, RouteTable, SecondaryCidr, SecurityGroup, Subnet, Vpc,
 };
 use crate::rule::{Rule, Source};
 
@@ -39,7 +39,17 @@ fn fold_create(seen: &mut Observed, action: &Action, answer: Answer, now: Timest
         Action::CreateVpc { cidr, ipv6, tags } => {
             let (dns_support, dns_hostnames) = (Some(true), Some(false));
             let (ipv6, more_ipv6) = (ipv6.then_some(Ipv6Range::Associating), Vec::new());
-            seen.vpcs.add(Vpc { id, cidr, ipv6, more_ipv6, dns_support, dns_hostnames, tags });
+            let secondary = Vec::new();
+            seen.vpcs.add(Vpc {
+                id,
+                cidr,
+                secondary,
+                ipv6,
+                more_ipv6,
+                dns_support,
+                dns_hostnames,
+                tags,
+            });
             seen.know_to_be_empty(now);
         }
         Action::CreateSubnet { vpc, cidr, ipv6, zone, tags } => {
@@ -84,6 +94,10 @@ fn fold_change(seen: &mut Observed, action: &Action, answer: &Answer) {
     match action {
         Action::EnableDnsSupport { vpc } => {
             seen.vpcs.edit(vpc, |found| found.dns_support = Some(true));
+        }
+        Action::AssociateCidr { vpc, cidr } => {
+            let added = SecondaryCidr { cidr: *cidr, associated: false };
+            seen.vpcs.edit(vpc, |found| found.secondary.push(added));
         }
         Action::EnableDnsHostnames { vpc } => {
             seen.vpcs.edit(vpc, |found| found.dns_hostnames = Some(true));

@@ -15,7 +15,7 @@ use crate::outcome::{Answer, Outcome};
 use crate::plan::{Planned, Problem};
 use crate::query::Query;
 use crate::reconciliation::{Goal, Reconciliation, Rest, Step};
-use crate::resources::{InstanceState, Ipv6Range, NatState, Subnet, Vpc};
+use crate::resources::{InstanceState, Ipv6Range, NatState, SecondaryCidr, Subnet, Vpc};
 
 /// Steps after which a way without an end is given up; the longest that there is has forty.
 const STEPS: usize = 500;
@@ -97,11 +97,13 @@ const IMAGE: &str = "the newest image";
 /// Adds the VPC and the subnets that a spec names: of somebody else, as far as their ids tell.
 fn add_named(world: &mut Observed, desired: &Desired, now: Timestamp) {
     let Some(id) = &desired.vpc_id else { return };
+    let associated = |cidr: &IpNet| SecondaryCidr { cidr: *cidr, associated: true };
     let vpc = Vpc {
         id: id.clone(),
         cidr: desired.vpc_cidr,
         ipv6: desired.ipv6.then_some(Ipv6Range::Associated(IPV6_RANGE)),
         more_ipv6: Vec::new(),
+        secondary: desired.secondary_cidrs.iter().map(associated).collect(),
         dns_support: Some(true),
         dns_hostnames: Some(true),
         tags: Tags::new(),
@@ -137,6 +139,10 @@ fn settle(world: &mut Observed) {
     world.vpcs.edit_where(
         |vpc| vpc.ipv6 == Some(Ipv6Range::Associating),
         |vpc| vpc.ipv6 = Some(Ipv6Range::Associated(IPV6_RANGE)),
+    );
+    world.vpcs.edit_where(
+        |vpc| vpc.secondary.iter().any(|it| !it.associated),
+        |vpc| vpc.secondary.iter_mut().for_each(|it| it.associated = true),
     );
     world.bastions.edit_where(
         |it| it.state == InstanceState::Pending,

@@ -7,7 +7,9 @@ use checks::{read_ipv6, read_network};
 use cidr::IpNet;
 
 use crate::default_subnets::default_subnets;
-use crate::desired::{Desired, DesiredBastion, DesiredSubnet, Ipv6Block, NatPolicy, Rank};
+use crate::desired::{
+    Desired, DesiredBastion, DesiredSubnet, Ipv6Block, NatPolicy, Rank, SECONDARY_CIDRS,
+};
 use crate::spec::{LoadBalancerSpec, NatMode, Spec, SpecError, SubnetSpec};
 
 mod checks;
@@ -26,7 +28,9 @@ impl Desired {
         let mut errors = Vec::new();
         checks::check_tags(spec, &mut errors);
         let vpc_cidr = read_vpc_cidr(spec, &mut errors);
-        let Some(subnets) = read_subnets(spec, vpc_cidr, &mut errors) else { return Err(errors) };
+        let secondary_cidrs = read_secondary_cidrs(spec, vpc_cidr, &mut errors);
+        let ranges = (vpc_cidr, &*secondary_cidrs);
+        let Some(subnets) = read_subnets(spec, ranges, &mut errors) else { return Err(errors) };
         let nat = read_nat_policy(spec, &subnets, &mut errors);
         let groups = groups::read(spec, &mut errors);
         let read = |rank, balancer: Option<&LoadBalancerSpec>, errors: &mut Vec<SpecError>| {
@@ -45,6 +49,7 @@ impl Desired {
                 vpc_cidr,
                 names_vpc_cidr: spec.vpc_cidr.is_some(),
                 ipv6: spec.ipv6,
+                secondary_cidrs,
                 has_default_subnets: spec.subnets.is_empty(),
                 subnets,
                 nat,
@@ -77,10 +82,30 @@ fn read_vpc_cidr(spec: &Spec, errors: &mut Vec<SpecError>) -> Option<IpNet> {
     read_network("spec.network.vpc.cidrBlock", text, errors)
 }
 
+fn read_secondary_cidrs(
+    spec: &Spec,
+    vpc: Option<IpNet>,
+    errors: &mut Vec<SpecError>,
+) -> Vec<IpNet> {
+    let mut all: Vec<IpNet> = Vec::new();
+    // That of a VPC of the user is not known here.
+    let vpc = vpc.filter(|_| spec.vpc_id.is_none());
+    for (index, text) in spec.secondary_cidrs.iter().enumerate() {
+        let path = format!("{SECONDARY_CIDRS}[{index}].ipv4CidrBlock");
+        let Some(cidr) = read_network(&path, text, errors) else { continue };
+        let overlaps = |other: &&IpNet| cidr.contains(*other) || other.contains(&cidr);
+        if let Some(other) = vpc.iter().chain(&all).find(overlaps) {
+            errors.push(SpecError::new(path, format!("{cidr} overlaps {other} of the VPC")));
+        }
+        all.push(cidr);
+    }
+    all
+}
+
 /// None when they cannot even be chosen, so that nothing can be said of what lies in them.
 fn read_subnets(
     spec: &Spec,
-    vpc: Option<IpNet>,
+    (vpc, secondary): (Option<IpNet>, &[IpNet]),
     errors: &mut Vec<SpecError>,
 ) -> Option<Vec<DesiredSubnet>> {
     if spec.subnets.is_empty() && spec.vpc_id.is_none() {
@@ -102,7 +127,7 @@ fn read_subnets(
         .enumerate()
         .map(|(index, subnet)| read_subnet(spec, index, subnet, errors))
         .collect();
-    check_ranges(&subnets, vpc.filter(|_| spec.vpc_id.is_none()), errors);
+    check_ranges(&subnets, vpc.filter(|_| spec.vpc_id.is_none()), secondary, errors);
     Some(subnets)
 }
 
@@ -148,7 +173,12 @@ fn read_subnet(
     DesiredSubnet { id, name, cidr, zone, public, ipv6, tags: subnet.tags.clone() }
 }
 
-fn check_ranges(subnets: &[DesiredSubnet], vpc: Option<IpNet>, errors: &mut Vec<SpecError>) {
+fn check_ranges(
+    subnets: &[DesiredSubnet],
+    vpc: Option<IpNet>,
+    secondary: &[IpNet],
+    errors: &mut Vec<SpecError>,
+) {
     let numbered = || subnets.iter().enumerate();
     let cidrs = numbered().filter_map(|(index, subnet)| Some((index, subnet.cidr?)));
     let ipv6 = numbered().filter_map(|(index, subnet)| match subnet.ipv6? {
@@ -161,7 +191,11 @@ fn check_ranges(subnets: &[DesiredSubnet], vpc: Option<IpNet>, errors: &mut Vec<
         let field = if is_ipv4 { "cidrBlock" } else { "ipv6CidrBlock" };
         let path = format!("spec.network.subnets[{index}].{field}");
         // That of IPv6 is known once AWS has chosen it.
-        if let Some(vpc) = vpc.filter(|vpc| is_ipv4 && !vpc.contains(cidr)) {
+        let is_inside = |range: &IpNet| range.contains(cidr);
+        if let Some(vpc) = vpc.filter(|_| is_ipv4)
+            && !is_inside(&vpc)
+            && !secondary.iter().any(is_inside)
+        {
             errors.push(SpecError::new(&path, format!("{cidr} is not inside the VPC's {vpc}")));
         }
         let overlaps = |other: &IpNet| cidr.contains(other) || other.contains(cidr);

@@ -137,6 +137,7 @@ mod tests {
         let vpc = |(id, tags): (&str, Tags)| Vpc {
             id: id.to_owned(),
             cidr: "10.0.0.0/16".parse().unwrap(),
+            secondary: Vec::new(),
             ipv6: None,
             more_ipv6: Vec::new(),
             dns_support: None,

@@ -91,7 +91,7 @@ pub use report::{
 pub use resources::{
     Address, Association, AwsResource, DEFAULT_ROUTE, IPV6_ROUTE, Instance, InstanceState,
     InternetGateway, Ipv6Range, NatGateway, NatState, NetworkInterface, Route, RouteTable,
-    SecurityGroup, Subnet, Target, Vpc,
+    SecondaryCidr, SecurityGroup, Subnet, Target, Vpc,
 };
 pub use rule::{Role, Rule, RuleKey, Source};
 pub use spec::{

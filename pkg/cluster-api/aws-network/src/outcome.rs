@@ -195,6 +195,12 @@ pub(crate) fn classify(refused: &Refused, action: &Action) -> Refusal {
         {
             Refusal::InUse
         }
+        // An earlier read may not show that the VPC has the CIDR already.
+        (Refusal::Invalid, Action::AssociateCidr { .. })
+            if bare(&refused.code) == "CidrConflict" =>
+        {
+            Refusal::Outdated
+        }
         // There is no route to replace.
         (Refusal::Invalid, Action::ReplaceRoute { .. })
             if bare(&refused.code) == "InvalidParameterValue" =>

@@ -184,6 +184,8 @@ pub(crate) const RECHECK: u64 = 10;
 #[allow(missing_docs, reason = "a variant is named for what it is")]
 pub enum Part {
     Vpc,
+    /// More CIDRs of the VPC.
+    SecondaryCidrs,
     Subnets,
     InternetGateway,
     /// The egress-only internet gateway of a VPC with IPv6.
@@ -203,8 +205,9 @@ pub enum Part {
 
 impl Part {
     /// The parts that a cluster is made of.
-    pub const OF_A_CLUSTER: [Self; 10] = [
+    pub const OF_A_CLUSTER: [Self; 11] = [
         Self::Vpc,
+        Self::SecondaryCidrs,
         Self::Subnets,
         Self::InternetGateway,
         Self::EgressOnlyGateway,
@@ -228,6 +231,7 @@ impl Part {
     pub fn condition(self) -> &'static str {
         match self {
             Self::Vpc => "VpcReady",
+            Self::SecondaryCidrs => "SecondaryCidrsReady",
             Self::Subnets => "SubnetsReady",
             Self::InternetGateway => "InternetGatewayReady",
             Self::EgressOnlyGateway => "EgressOnlyInternetGatewayReady",

@@ -64,9 +64,18 @@ pub enum Ipv6Range {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SecondaryCidr {
+    pub cidr: IpNet,
+    /// Whether the state is `associated`, not `associating`.
+    pub associated: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Vpc {
     pub id: String,
     pub cidr: IpNet,
+    /// More IPv4 CIDRs.
+    pub secondary: Vec<SecondaryCidr>,
     pub ipv6: Option<Ipv6Range>,
     /// More IPv6 CIDRs that can be used, which others have associated; in order.
     pub more_ipv6: Vec<IpNet>,

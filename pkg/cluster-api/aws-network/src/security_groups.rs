@@ -163,7 +163,9 @@ fn is_of_balancer(
 ) -> bool {
     let is_source_of_ours = match &rule.key.source {
         Source::Cidr(cidr) => {
-            cidr.prefix_len() == 0 || *cidr == home.cidr || Some(*cidr) == home.ipv6_cidr()
+            let is_secondary = || home.secondary.iter().any(|range| range.cidr == *cidr);
+            let is_of_vpc = *cidr == home.cidr || Some(*cidr) == home.ipv6_cidr() || is_secondary();
+            cidr.prefix_len() == 0 || is_of_vpc
         }
         Source::Group(_) | Source::PrefixList(_) => false,
     };
@@ -202,7 +204,7 @@ fn resolve(
                         if home.ipv6.is_some() { &EVERYBODY[..] } else { &EVERYBODY[..1] };
                     families.iter().copied().map(Source::Cidr).collect()
                 }
-                RuleSource::Vpc | RuleSource::VpcIpv6 => of_vpc(home, source)?,
+                RuleSource::Vpc | RuleSource::VpcIpv6 => of_vpc(situation, home, source)?,
                 RuleSource::Group(id) => vec![Source::Group(id.clone())],
                 RuleSource::Role(role) => {
                     groups.get(role).cloned().map(Source::Group).into_iter().collect()
@@ -221,8 +223,9 @@ fn resolve(
 }
 
 /// The addresses of the VPC. None while AWS chooses those of IPv6.
-fn of_vpc(home: &Home<'_>, source: &RuleSource) -> Option<Vec<Source>> {
+fn of_vpc(situation: &Situation<'_>, home: &Home<'_>, source: &RuleSource) -> Option<Vec<Source>> {
     let mut all = vec![home.cidr];
+    all.extend(&situation.desired.secondary_cidrs);
     all.retain(|_| *source == RuleSource::Vpc);
     if home.ipv6.is_some() {
         all.push(home.ipv6_cidr()?);

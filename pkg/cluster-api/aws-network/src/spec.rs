@@ -216,6 +216,8 @@ pub struct Spec {
     pub vpc_cidr: Option<String>,
     /// The VPC has an IPv6 CIDR, which AWS chooses.
     pub ipv6: bool,
+    /// More CIDRs of the VPC.
+    pub secondary_cidrs: Vec<String>,
     /// The subnets; default ones when empty.
     pub subnets: Vec<SubnetSpec>,
     /// How many NAT gateways.

@@ -133,7 +133,11 @@ fn make(
         plan.problem(Part::Subnets, Reason::InvalidConfiguration, message);
         return;
     }
+    let desired = situation.desired;
+    let is_of_secondary =
+        |cidr: IpNet| desired.secondary_cidrs.iter().any(|range| range.contains(&cidr));
     match (subnet.cidr, &subnet.zone, &subnet.id) {
+        (Some(cidr), ..) if is_of_secondary(cidr) && !home.can_hold(&cidr) => {}
         (Some(cidr), Some(zone), None) if home.is_managed => {
             let tags = situation.desired.subnet_tags(subnet, zone);
             let (vpc, zone) = (home.id.to_owned(), zone.clone());

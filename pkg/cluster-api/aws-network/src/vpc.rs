@@ -3,11 +3,12 @@
 use cidr::IpNet;
 
 use crate::action::Action;
+use crate::desired::SECONDARY_CIDRS;
 use crate::identity::{Ownership, shows_eks};
 use crate::memory::LogicalId;
 use crate::plan::{Part, Plan, RECHECK, Reason, Situation};
 use crate::query::{Query, Scope};
-use crate::resources::{Ipv6Range, Subnet, Vpc};
+use crate::resources::{Ipv6Range, SecondaryCidr, Subnet, Vpc};
 use crate::tags::IPV6_TAG;
 
 /// The VPC that the cluster lies in.
@@ -17,6 +18,8 @@ pub(crate) struct Home<'a> {
     pub(crate) cidr: IpNet,
     /// The IPv6 CIDR, where the network uses it.
     pub(crate) ipv6: Option<Ipv6Range>,
+    /// More CIDRs of IPv4, associated or not yet.
+    pub(crate) secondary: &'a [SecondaryCidr],
     /// Whether the VPC and the network in it are ours. Otherwise security groups and the load
     /// balancer are all that we make.
     pub(crate) is_managed: bool,
@@ -26,6 +29,12 @@ impl Home<'_> {
     /// Everything in the VPC.
     pub(crate) fn scope(&self) -> Scope {
         Scope::Vpc(self.id.to_owned())
+    }
+
+    /// Whether subnets with this CIDR can be created: not in one that is still being associated, or that the VPC lacks.
+    pub(crate) fn can_hold(&self, cidr: &IpNet) -> bool {
+        let mut secondary = self.secondary.iter().filter(|range| range.associated);
+        self.cidr.contains(cidr) || secondary.any(|range| range.cidr.contains(cidr))
     }
 
     /// The IPv6 CIDR, once it can be used.
@@ -64,7 +73,33 @@ pub(crate) fn plan<'a>(situation: &Situation<'a>, plan: &mut Plan) -> Option<Hom
         let what = format!("{} has no IPv6 CIDR yet", vpc.id);
         plan.wait(Part::Vpc, what, RECHECK, Query::Vpc(vpc.id.clone()));
     }
-    Some(Home { id: &vpc.id, cidr: vpc.cidr, ipv6, is_managed })
+    plan_secondary_cidrs(situation, vpc, is_managed, plan);
+    Some(Home { id: &vpc.id, cidr: vpc.cidr, ipv6, secondary: &vpc.secondary, is_managed })
+}
+
+/// Plans the CIDRs that the spec adds. None is taken away: subnets of others may be in it.
+fn plan_secondary_cidrs(situation: &Situation<'_>, vpc: &Vpc, is_managed: bool, plan: &mut Plan) {
+    let (part, id) = (Part::SecondaryCidrs, &vpc.id);
+    for cidr in &situation.desired.secondary_cidrs {
+        match vpc.secondary.iter().find(|found| found.cidr == *cidr) {
+            Some(found) if found.associated => {}
+            Some(_) => {
+                let what = format!("{cidr} is being associated with {id}");
+                plan.wait(part, what, RECHECK, Query::Vpc(id.clone()));
+            }
+            None if *cidr == vpc.cidr => {}
+            None if is_managed => {
+                plan.act(part, Action::AssociateCidr { vpc: id.clone(), cidr: *cidr });
+            }
+            None => {
+                let message = format!(
+                    "{SECONDARY_CIDRS}: {id} does not have {cidr}: associate it with the VPC, or \
+                     remove it from the spec"
+                );
+                plan.problem(part, Reason::NotFound, message);
+            }
+        }
+    }
 }
 
 /// The IPv6 CIDR that a network of ours uses. It stays as it was made, whatever the spec says later: without its rules
@@ -314,11 +349,14 @@ fn keep(situation: &Situation<'_>, vpc: &Vpc, has_ipv6: bool, plan: &mut Plan) {
     }
 }
 
-/// Whether the VPC can have the subnets. Default ones are cut from the CIDR of the spec: with another one they are none
-/// of the VPC, and what was made would look like surplus.
+/// Whether the VPC can have the subnets, in a CIDR that it has or gets. Default ones are cut from the CIDR of the spec:
+/// with another one they are none of the VPC, and what was made would look like surplus.
 fn has_room(situation: &Situation<'_>, vpc: &Vpc) -> bool {
     let desired = situation.desired;
     let mut cidrs = desired.subnets.iter().filter_map(|subnet| subnet.cidr);
-    let mut are_inside = || cidrs.all(|cidr| vpc.cidr.contains(&cidr));
+    let is_inside = |cidr: &IpNet| {
+        vpc.cidr.contains(cidr) || desired.secondary_cidrs.iter().any(|it| it.contains(cidr))
+    };
+    let mut are_inside = || cidrs.all(|cidr| is_inside(&cidr));
     vpc.cidr == desired.vpc_cidr || !desired.has_default_subnets && are_inside()
 }

@@ -74,6 +74,10 @@ pub(crate) async fn perform(ec2: &Client, action: &Action) -> Performed {
             let call = ec2.modify_vpc_attribute().vpc_id(vpc);
             done(call.enable_dns_hostnames(flag(true)).send().await)
         }
+        Action::AssociateCidr { vpc, cidr } => {
+            let call = ec2.associate_vpc_cidr_block().vpc_id(vpc).cidr_block(cidr.to_string());
+            done(call.send().await)
+        }
         Action::DeleteVpc { vpc } => done(ec2.delete_vpc().vpc_id(vpc).send().await),
         Action::SetMapPublicIp { subnet, enabled } => {
             let call = ec2.modify_subnet_attribute().subnet_id(subnet);

@@ -95,6 +95,7 @@ pub(crate) fn read(spec: &AwsClusterSpec, given: &Circumstances) -> Result<Wante
     let none = Network::default();
     let network = spec.network().unwrap_or(&none);
     let vpc = network.vpc.clone().unwrap_or_default();
+    let secondary = vpc.secondary_cidr_blocks.iter();
     let mut refused = Vec::new();
     let mut both = Errors { fatal: &mut errors, refused: &mut refused };
     let owner = balancers::Owner {
@@ -120,6 +121,7 @@ pub(crate) fn read(spec: &AwsClusterSpec, given: &Circumstances) -> Result<Wante
         vpc_id: vpc.id.clone().filter(|id| !id.is_empty()),
         vpc_cidr: vpc.cidr_block.clone().filter(|cidr| !cidr.is_empty()),
         ipv6: vpc.ipv6.is_some(),
+        secondary_cidrs: secondary.map(|it| it.ipv4_cidr_block.clone()).collect(),
         subnets: network.subnets.iter().map(subnet).collect(),
         nat_mode: nat_mode(network, given.default_nat_mode, &mut errors),
         nat_zone: network.nat_gateways.as_ref().and_then(|it| it.availability_zone.clone()),

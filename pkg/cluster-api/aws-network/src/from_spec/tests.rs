@@ -37,6 +37,7 @@ fn spec() -> Spec {
         vpc_id: None,
         vpc_cidr: None,
         ipv6: false,
+        secondary_cidrs: Vec::new(),
         subnets: vec![subnet("a", "10.0.0.0/24", true), subnet("a", "10.0.1.0/24", false)],
         nat_mode: NatMode::PerZone,
         nat_zone: None,
@@ -97,7 +98,20 @@ fn rule(description: &str, source: &str) -> IngressRuleSpec {
 /// A change that makes a spec wrong, the path of what is said about it, and a part of that.
 type Case = (fn(&mut Spec), &'static str, &'static str);
 
-const WRONG: [Case; 22] = [
+const WRONG: [Case; 24] = [
+    (
+        |spec| spec.secondary_cidrs = vec!["10.0.0.0/16".to_owned()],
+        "spec.network.vpc.secondaryCidrBlocks[0].ipv4CidrBlock",
+        "10.0.0.0/16 overlaps 10.0.0.0/16 of the VPC",
+    ),
+    (
+        |spec| {
+            spec.secondary_cidrs = vec!["10.1.0.0/16".to_owned()];
+            spec.subnets[0] = subnet("a", "10.2.0.0/24", true);
+        },
+        "subnets[0].cidrBlock",
+        "10.2.0.0/24 is not inside",
+    ),
     (
         |spec| {
             (spec.ipv6, spec.subnets[0].ipv6_cidr_block) = (true, Some("fd00::/56".to_owned()));

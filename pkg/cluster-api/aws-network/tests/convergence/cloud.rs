@@ -89,6 +89,7 @@ enum Due {
     NatMade(String),
     NatGone(String),
     Ipv6Chosen(String),
+    CidrAssociated(String),
     InstanceRuns(String),
     InstanceGone(String),
     BalancerActive(String),
@@ -174,6 +175,9 @@ impl Cloud {
                 let range = "2600:db8:0:100::/56".parse().unwrap();
                 self.vpcs.edit(&id, now, |vpc| vpc.ipv6 = Some(Ipv6Range::Associated(range)));
             }
+            Due::CidrAssociated(id) => self.vpcs.edit(&id, now, |vpc| {
+                vpc.secondary.iter_mut().for_each(|it| it.associated = true);
+            }),
             Due::InstanceRuns(id) => self.instances.edit(&id, now, |instance| {
                 if instance.state == InstanceState::Pending {
                     instance.state = InstanceState::Running;

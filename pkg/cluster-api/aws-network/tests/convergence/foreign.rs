@@ -16,8 +16,9 @@ use crate::inventory::{differences, inventory};
 fn vpc(id: &str, cidr: &str, tags: Tags) -> Vpc {
     let cidr = cidr::parse(cidr).unwrap();
     let (ipv6, dns_support, dns_hostnames) = (None, Some(true), Some(false));
-    let more_ipv6 = Vec::new();
-    Vpc { id: id.to_owned(), cidr, ipv6, more_ipv6, dns_support, dns_hostnames, tags }
+    let (secondary, more_ipv6) = (Vec::new(), Vec::new());
+    let id = id.to_owned();
+    Vpc { id, cidr, secondary, ipv6, more_ipv6, dns_support, dns_hostnames, tags }
 }
 
 fn subnet(id: &str, cidr: &str, zone: &str) -> Subnet {

@@ -14,6 +14,9 @@ pub(crate) fn inventory(cloud: &Cloud) -> Vec<String> {
     for vpc in cloud.vpcs.all() {
         let dns = (vpc.dns_support.unwrap(), vpc.dns_hostnames.unwrap());
         let ipv6 = vpc.ipv6.map(|_| " ipv6").unwrap_or_default();
+        for more in &vpc.secondary {
+            lines.push(format!("cidr {} associated {}", more.cidr, more.associated));
+        }
         lines.push(format!("vpc {}{ipv6} dns {dns:?} {}", vpc.cidr, words(&vpc.tags)));
     }
     for subnet in cloud.subnets.all() {

@@ -7,6 +7,7 @@ use crate::cloud::Nature;
 use crate::driver::World;
 use crate::listeners::with_ports;
 use crate::secondary::with_both;
+use crate::vpc_cidrs::with_secondary;
 
 pub(crate) const MODES: [NatMode; 3] = [NatMode::PerZone, NatMode::Single, NatMode::None];
 
@@ -14,7 +15,7 @@ pub(crate) const MODES: [NatMode; 3] = [NatMode::PerZone, NatMode::Single, NatMo
 pub(crate) struct Scene(pub(crate) &'static str, fn() -> Spec);
 
 /// A scene needs one line.
-pub(crate) const SCENES: [Scene; 5] = [
+pub(crate) const SCENES: [Scene; 6] = [
     Scene("classic", || with_nats(NatMode::PerZone)),
     Scene("classic, secondary", || with_both(LoadBalancerKind::Classic)),
     Scene("network, listeners", || with_ports(&[8443, 9345])),
@@ -23,6 +24,7 @@ pub(crate) const SCENES: [Scene; 5] = [
         ..with_ports(&[9345])
     }),
     Scene("dual stack", dual_stack),
+    Scene("secondary CIDR", with_secondary),
 ];
 
 impl Scene {

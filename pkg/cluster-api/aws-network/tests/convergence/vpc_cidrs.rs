@@ -1,12 +1,15 @@
 //! VPCs with several CIDRs.
 
-use aws_fixtures::{dual_stack, subnet};
-use aws_network::{Ipv6Range, LoadBalancerKind, Memory, Spec, SubnetSpec};
+use aws_fixtures::{dual_stack, load_balancer, present, seed, subnet};
+use aws_network::{
+    Action, Ipv6Range, LoadBalancerKind, Memory, Part, Planned, Rest, Spec, SubnetSpec,
+};
 
 use crate::cloud::Nature;
 use crate::driver::World;
-use crate::dual_stack::{RANGE, goes, is_silent, made, reach, rules};
+use crate::dual_stack::{RANGE, conditions_of, goes, is_silent, made, reach, rules};
 use crate::foreign::{in_theirs, theirs};
+use crate::inventory::inventory;
 
 #[test]
 fn of_several_ipv6_cidrs_the_one_of_the_subnets_counts() {
@@ -44,4 +47,56 @@ fn of_several_ipv6_cidrs_the_one_of_the_subnets_counts() {
     };
     assert_eq!(world(true), [format!("6443 {first} Kubernetes API IPv6")]);
     assert_eq!(world(false), [format!("6443 {used} Kubernetes API IPv6")]);
+}
+
+/// A cluster with a second CIDR and a subnet in it.
+pub(crate) fn with_secondary() -> Spec {
+    let mut spec = Spec { secondary_cidrs: vec!["10.67.0.0/24".to_owned()], ..seed() };
+    spec.subnets.push(subnet("a", "10.67.0.0/27", false));
+    spec.load_balancer = Some(load_balancer(LoadBalancerKind::Network));
+    spec
+}
+
+#[test]
+fn a_secondary_cidr_is_associated_before_its_subnets_and_never_taken_away() {
+    let spec = with_secondary();
+    let mut world = World::new(Nature { slow: 60, ..Nature::PROMPT }, 4);
+    reach(&mut world, &spec);
+    let associates = |it: &Planned| matches!(it.action, Action::AssociateCidr { .. });
+    assert_eq!(world.writes.iter().filter(|it| associates(it)).count(), 1);
+    let names = inventory(&world.cloud);
+    assert!(names.contains(&"cidr 10.67.0.0/24 associated true".to_owned()), "{names:#?}");
+    let all = world.cloud.groups.all();
+    let group = all.iter().find(|it| it.name == "testnetwork3-lb").unwrap();
+    let sources: Vec<_> = group.rules.iter().map(|rule| format!("{:?}", rule.key.source)).collect();
+    assert_eq!(
+        sources,
+        ["Cidr(10.66.0.0/24)", "Cidr(10.67.0.0/24)"],
+        "load balancers lie there too"
+    );
+    let (reconciliation, _) = world.run_later(&present(&spec));
+    let found = conditions_of(&reconciliation, &present(&spec));
+    assert!(found.contains(&(Part::SecondaryCidrs, true)), "{found:?}");
+    is_silent(&mut world, &spec);
+    let mut without = spec.clone();
+    (without.secondary_cidrs, without.prune_subnets) = (Vec::new(), true);
+    without.subnets.pop();
+    reach(&mut world, &without);
+    assert!(inventory(&world.cloud).contains(&"cidr 10.67.0.0/24 associated true".to_owned()));
+    goes(&mut world, &without);
+}
+
+#[test]
+fn a_secondary_cidr_is_added_to_a_vpc_of_ours_and_demanded_of_a_vpc_of_the_user() {
+    let mut world = made(&seed());
+    reach(&mut world, &with_secondary());
+    is_silent(&mut world, &with_secondary());
+    goes(&mut world, &with_secondary());
+    let spec = Spec { secondary_cidrs: vec!["10.67.0.0/24".to_owned()], ..in_theirs() };
+    let mut world = World::new(Nature::PROMPT, 2);
+    theirs(&mut world.cloud);
+    let (reconciliation, rest) = world.run_later(&present(&spec));
+    let problems = reconciliation.problems();
+    assert_eq!((rest, problems[0].part), (Rest::Stuck, Part::SecondaryCidrs), "{problems:#?}");
+    assert!(problems[0].message.contains("vpc-theirs does not have 10.67.0.0/24"));
 }

@@ -2,10 +2,10 @@
 
 use std::net::{IpAddr, Ipv6Addr};
 
-use aws_network::{Ipv6Range, Reply, Subnet, Vpc};
+use aws_network::{Ipv6Range, Reply, SecondaryCidr, Subnet, Vpc};
 use aws_sdk_ec2::types::{
-    self, Filter, SubnetCidrBlockStateCode, SubnetState, VpcAttributeName, VpcCidrBlockStateCode,
-    VpcIpv6CidrBlockAssociation,
+    self, Filter, SubnetCidrBlockStateCode, SubnetState, VpcAttributeName, VpcCidrBlockAssociation,
+    VpcCidrBlockStateCode, VpcIpv6CidrBlockAssociation,
 };
 use cidr::IpNet;
 
@@ -65,15 +65,30 @@ impl Describe<'_> {
 fn vpc(vpc: types::Vpc) -> Result<Vpc, AwsError> {
     let associations = vpc.ipv6_cidr_block_association_set.unwrap_or_default();
     let (ipv6, more_ipv6) = ipv6_of(&associations);
+    let cidr = parsed(vpc.cidr_block.as_deref(), "CIDR of a VPC")?;
+    let mut secondary: Vec<_> =
+        vpc.cidr_block_association_set.iter().flatten().filter_map(secondary_cidr).collect();
+    secondary.retain(|more| more.cidr != cidr);
     Ok(Vpc {
         id: required(vpc.vpc_id, "id of a VPC")?,
-        cidr: parsed(vpc.cidr_block.as_deref(), "CIDR of a VPC")?,
+        cidr,
+        secondary,
         ipv6,
         more_ipv6,
         dns_support: None,
         dns_hostnames: None,
         tags: tags_of_ec2(vpc.tags),
     })
+}
+
+/// None for what has ended, or has failed.
+fn secondary_cidr(one: &VpcCidrBlockAssociation) -> Option<SecondaryCidr> {
+    let cidr = one.cidr_block.as_deref()?.parse().ok()?;
+    match one.cidr_block_state.as_ref()?.state.as_ref()? {
+        VpcCidrBlockStateCode::Associating => Some(SecondaryCidr { cidr, associated: false }),
+        VpcCidrBlockStateCode::Associated => Some(SecondaryCidr { cidr, associated: true }),
+        _ => None,
+    }
 }
 
 /// The CIDRs that can be used, in order, since AWS shows them in any; or else one that cannot be used yet.

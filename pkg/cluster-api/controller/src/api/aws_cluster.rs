@@ -110,7 +110,19 @@ pub(crate) struct Vpc {
     /// The VPC has an IPv6 CIDR. `aws_spec::unsupported` lists the fields without effect.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) ipv6: Option<BTreeMap<String, Value>>,
+    /// More CIDRs.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) secondary_cidr_blocks: Vec<SecondaryCidrBlock>,
     /// Other fields of upstream; `aws_spec::unsupported` lists those without effect.
+    #[serde(flatten)]
+    pub(crate) others: BTreeMap<String, Value>,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(crate) struct SecondaryCidrBlock {
+    pub(crate) ipv4_cidr_block: String,
+    /// Other fields, which are kept.
     #[serde(flatten)]
     pub(crate) others: BTreeMap<String, Value>,
 }

@@ -65,6 +65,7 @@ fn reasons_of(action: &Action) -> [&'static str; 2] {
         Action::EnableDnsSupport { .. } | Action::EnableDnsHostnames { .. } => {
             reasons!("SetVPCAttributes")
         }
+        Action::AssociateCidr { .. } => reasons!("AssociateVPCCIDRBlock"),
         Action::DeleteVpc { .. } => reasons!("DeleteVPC"),
         Action::CreateSubnet { .. } => reasons!("CreateSubnet"),
         Action::SetMapPublicIp { .. } | Action::AssignIpv6 { .. } => {

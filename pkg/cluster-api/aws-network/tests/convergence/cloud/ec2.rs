@@ -2,7 +2,7 @@
 
 use aws_network::{
     Action, Address, Answer, BastionLaunch, Instance, InstanceState, InternetGateway, Ipv6Range,
-    NatGateway, NatState, Subnet, Tags, Vpc,
+    NatGateway, NatState, SecondaryCidr, Subnet, Tags, Vpc,
 };
 
 use super::{Called, Cloud, Due};
@@ -25,6 +25,7 @@ impl Cloud {
                     id: id.clone(),
                     cidr,
                     ipv6: ipv6.then_some(Ipv6Range::Associating),
+                    secondary: Vec::new(),
                     more_ipv6: Vec::new(),
                     dns_support,
                     dns_hostnames,
@@ -42,6 +43,16 @@ impl Cloud {
             }
             Action::EnableDnsHostnames { vpc } => {
                 self.vpcs.edit(&vpc, self.now, |found| found.dns_hostnames = Some(true));
+                DONE
+            }
+            Action::AssociateCidr { vpc, cidr } => {
+                let found = self.vpcs.get(&vpc).ok_or("InvalidVpcID.NotFound")?;
+                if found.secondary.iter().any(|it| it.cidr == cidr) {
+                    return Err("CidrConflict");
+                }
+                let added = SecondaryCidr { cidr, associated: false };
+                self.vpcs.edit(&vpc, self.now, |found| found.secondary.push(added));
+                self.later(Due::CidrAssociated(vpc));
                 DONE
             }
             Action::DeleteVpc { vpc } => self.delete_vpc(&vpc),
@@ -196,7 +207,9 @@ impl Cloud {
             let first = matches!(home.ipv6, Some(Ipv6Range::Associated(it)) if it.contains(block));
             first || home.more_ipv6.iter().any(|it| it.contains(block))
         };
-        if !home.cidr.contains(&cidr) || ipv6.is_some_and(|block| !holds(&block)) {
+        let mut secondary = home.secondary.iter().filter(|it| it.associated);
+        let is_inside = home.cidr.contains(&cidr) || secondary.any(|it| it.cidr.contains(&cidr));
+        if !is_inside || ipv6.is_some_and(|block| !holds(&block)) {
             return Err("InvalidSubnet.Range");
         }
         let overlaps = |found: &Subnet| {

@@ -132,6 +132,7 @@ fn add_resources_of_others(cloud: &mut Cloud) {
     let theirs = Vpc {
         id: vpc.clone(),
         cidr: range,
+        secondary: Vec::new(),
         ipv6: None,
         more_ipv6: Vec::new(),
         dns_support,

@@ -70,6 +70,7 @@ fn everything() -> Observed {
     let vpc = |id: &str, tags: Tags| Vpc {
         id: id.to_owned(),
         cidr: "10.0.0.0/16".parse().unwrap(),
+        secondary: Vec::new(),
         ipv6: None,
         more_ipv6: Vec::new(),
         dns_support: None,

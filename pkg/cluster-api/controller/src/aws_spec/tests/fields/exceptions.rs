@@ -13,6 +13,7 @@ const LISTENERS: &str = "the load balancer follows the other listeners of the li
 /// Path of the field, steps after which the cluster is not as a fresh one, and the reason.
 pub(super) const EXCEPTIONS: &[(&str, &[&str], &str)] = &[
     ("network.vpc.cidrBlock", &["set", "change"], "the CIDR of a VPC is fixed; it is reported"),
+    ("network.vpc.secondaryCidrBlocks", &["revert"], "a CIDR of a VPC is never taken away"),
     ("network.subnets", &["change", "revert"], SURPLUS),
     ("network.subnets[].cidrBlock", &["set", "change", "revert"], SURPLUS),
     (

@@ -149,6 +149,7 @@ fn rules_of(list: &str) -> Vec<Row> {
 }
 
 fn vpc() -> Vec<Row> {
+    let cidrs = |all: &[&str]| all.iter().map(|it| json!({"ipv4CidrBlock": it})).collect::<Value>();
     vec![
         // The tests of `aws-network` play clusters in VPCs of others.
         refused("vpc.id", json!("vpc-theirs")),
@@ -157,7 +158,14 @@ fn vpc() -> Vec<Row> {
         still("vpc.internetGatewayId", [json!("igw-1"), json!("igw-2")]),
         still("vpc.carrierGatewayId", [json!("cagw-1"), json!("cagw-2")]),
         still("vpc.tags", [json!({"a": "b"}), json!({"a": "c"})]),
-        refused("vpc.secondaryCidrBlocks", json!([{"ipv4CidrBlock": "10.9.0.0/16"}])),
+        acts(
+            "vpc.secondaryCidrBlocks",
+            [
+                cidrs(&["10.9.0.0/24"]),
+                cidrs(&["10.9.0.0/24", "10.8.0.0/24"]),
+                cidrs(&["10.66.0.0/16"]),
+            ],
+        ),
         refused("vpc.ipamPool", json!({"id": "pool"})),
         refused("vpc.ipv6", json!({"cidrBlock": "fd00::/56"})),
         refused("vpc.elasticIpPool", json!({"publicIpv4Pool": "ipv4pool-ec2-1"})),
