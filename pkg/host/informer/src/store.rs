@@ -121,13 +121,15 @@ impl<T: Cached> Store<T> {
     }
 
     /// Takes a complete list for the state of everything. Deletions are delivered first: they
-    /// may free what the additions need.
+    /// may free what the additions need. Both come in the order of keys.
     pub(crate) fn replace(&self, listed: Objects<T>) {
         let subscribers = self.dispatch();
         let old = mem::replace(&mut *self.objects.write(), listed);
         let new = self.objects.read();
         subscribers.deliver(|| Delta::ListStarts);
-        for gone in old.values().filter(|gone| !new.contains_key(gone.key())) {
+        let mut all_gone: Vec<_> = old.values().filter(|it| !new.contains_key(it.key())).collect();
+        all_gone.sort_unstable_by(|one, other| one.key().cmp(other.key()));
+        for gone in all_gone {
             subscribers.deliver(|| Delta::Deleted(gone));
         }
         for object in new.in_order() {

@@ -317,7 +317,8 @@ impl Allocator {
             mended += usize::from(self.kept_of(uid) != before);
         }
         // A lost key would leave its Node waiting without end; an idle one costs nothing.
-        effects.wake.extend(self.unassigned.values().map(|node| node.name.clone()));
+        let waiting: BTreeSet<_> = self.unassigned.values().map(|node| node.name.clone()).collect();
+        effects.wake.extend(waiting);
         let known = self.assigned.keys().chain(self.unassigned.keys());
         let dead: BTreeSet<Uid> = known.filter(|uid| !uids.contains(*uid)).cloned().collect();
         for uid in dead {

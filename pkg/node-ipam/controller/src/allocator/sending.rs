@@ -1,6 +1,7 @@
 //! The way of a block to its Node: reserved, sent, and bound or given up. Nodes that find no free
 //! block wait in queues, and get the next ones (`rule:first-starved-first-served`).
 
+use std::collections::BTreeSet;
 use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
@@ -176,7 +177,8 @@ impl Allocator {
     /// Names and UIDs of the Nodes with a PATCH of unknown outcome.
     pub(crate) fn open_outcomes(&self) -> Vec<(Arc<str>, Uid)> {
         let open = self.unassigned.iter().filter(|(_, node)| node.outcome().is_open());
-        open.map(|(uid, node)| (node.name.clone(), uid.clone())).collect()
+        let open = open.map(|(uid, node)| (node.name.clone(), uid.clone()));
+        open.collect::<BTreeSet<_>>().into_iter().collect()
     }
 
     pub(super) fn send(&self, uid: &Uid, unresolved: bool, since: Instant) -> Assignment {
