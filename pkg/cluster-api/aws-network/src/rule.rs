@@ -31,6 +31,16 @@ pub struct RuleKey {
     pub source: Source,
 }
 
+impl RuleKey {
+    /// Whether this allows all that a rule for other addresses allows.
+    pub(crate) fn covers(&self, other: &Self) -> bool {
+        let (Source::Cidr(own), Source::Cidr(others)) = (&self.source, &other.source) else {
+            return false;
+        };
+        own.contains(others) && Self { source: self.source.clone(), ..other.clone() } == *self
+    }
+}
+
 /// An ingress rule of a security group.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rule {
@@ -194,5 +204,18 @@ mod tests {
             RuleDiff::default()
         );
         assert_eq!(diff(&[api.clone(), api.clone()], &[api]), RuleDiff::default());
+    }
+
+    #[test]
+    fn a_rule_covers_those_that_allow_its_ports_to_fewer_addresses() {
+        let key = |port, source| Rule::new("tcp", (port, port), source, "").key;
+        let all = key(6443, cidr("0.0.0.0/0"));
+        assert!(all.covers(&key(6443, cidr("192.0.2.1/32"))));
+        for other in
+            [key(22, cidr("192.0.2.1/32")), key(6443, cidr("::/0")), key(6443, group("sg-1"))]
+        {
+            assert!(!all.covers(&other) && !other.covers(&all), "{other:?}");
+        }
+        assert!(!key(6443, cidr("192.0.2.1/32")).covers(&all));
     }
 }

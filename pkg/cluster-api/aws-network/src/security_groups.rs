@@ -14,7 +14,7 @@ use crate::memory::LogicalId;
 use crate::plan::{Part, Plan, Reason, Situation};
 use crate::query::Query;
 use crate::resources::SecurityGroup;
-use crate::rule::{Role, Rule, RuleKey, Source, diff};
+use crate::rule::{Role, Rule, Source, diff};
 use crate::tags::security_group_name;
 use crate::vpc::Home;
 
@@ -130,8 +130,12 @@ fn rules(
         let mut rules = diff.surplus;
         if situation.desired.groups.keep_foreign_rules {
             rules.clear();
+        } else if role == Role::ApiServerLb {
+            // Upstream allows the addresses of the NAT gateways where everybody is allowed, too.
+            let is_covered = |rule: &Rule| wanted.iter().any(|wanted| wanted.key.covers(&rule.key));
+            rules.retain(|rule| !is_covered(rule));
         } else if role == Role::Lb {
-            rules.retain(|rule| is_of_balancer(situation, home, rule, &wanted));
+            rules.retain(|rule| is_of_balancer(situation, home, rule));
         }
         if !rules.is_empty() {
             plan.act(Part::SecurityGroups, Action::RevokeIngress { group: id(), rules });
@@ -155,12 +159,7 @@ fn rules(
 
 /// Whether a rule among those of the cloud controller was made for a network load balancer, by its source and
 /// description, and is not used any more.
-fn is_of_balancer(
-    situation: &Situation<'_>,
-    home: &Home<'_>,
-    rule: &Rule,
-    wanted: &[Rule],
-) -> bool {
+fn is_of_balancer(situation: &Situation<'_>, home: &Home<'_>, rule: &Rule) -> bool {
     let is_source_of_ours = match &rule.key.source {
         Source::Cidr(cidr) => {
             let is_secondary = || home.secondary.iter().any(|range| range.cidr == *cidr);
@@ -168,10 +167,6 @@ fn is_of_balancer(
             cidr.prefix_len() == 0 || is_of_vpc
         }
         Source::Group(_) | Source::PrefixList(_) => false,
-    };
-    let differs_in_source = |wanted: &Rule| {
-        let source = rule.key.source.clone();
-        Rule { key: RuleKey { source, ..wanted.key.clone() }, ..wanted.clone() } == *rule
     };
     // What was not read yet may be so.
     let uses_addresses = |group: &TargetGroup| {
@@ -182,8 +177,7 @@ fn is_of_balancer(
     let uses_addresses_of_clients = groups.is_none_or(|groups| groups.iter().any(uses_addresses));
     let is_used = uses_addresses_of_clients
         && !situation.desired.load_balancers().any(|wanted| wanted.preserve_client_ip);
-    let is_ours = rule.description.starts_with(NLB_TRAFFIC) || wanted.iter().any(differs_in_source);
-    is_ours && is_source_of_ours && !is_used
+    rule.description.starts_with(NLB_TRAFFIC) && is_source_of_ours && !is_used
 }
 
 /// The rules with the ids and addresses that they mean. None as long as those are not known.

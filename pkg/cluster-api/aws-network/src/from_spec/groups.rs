@@ -153,7 +153,7 @@ fn network_load_balancer(spec: &Spec) -> Vec<RuleTemplate> {
         let is_anybody = balancer.preserve_client_ip;
         let sources = vec![if is_anybody { RuleSource::Everybody } else { RuleSource::Vpc }];
         let port = i32::from(INSTANCE_PORT);
-        rules.push(tcp(API, port, port, sources.clone()));
+        rules.push(tcp(&format!("{NLB_TRAFFIC}."), port, port, sources.clone()));
         rules.extend(balancer.listeners.iter().map(|listener| {
             let port = i32::from(listener.port);
             tcp(&format!("{NLB_TRAFFIC} on port {port}."), port, port, sources.clone())

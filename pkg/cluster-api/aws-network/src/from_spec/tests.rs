@@ -380,7 +380,8 @@ fn groups_open_what_kubernetes_and_the_network_plug_in_need() {
             "more tcp 1-2",
         ]
     );
-    assert_eq!(descriptions(&with, Role::Lb), ["Kubernetes API tcp 6443-6443"], "where it arrives");
+    let arrives = ["Allow NLB traffic to the control plane instances. tcp 6443-6443"];
+    assert_eq!(descriptions(&with, Role::Lb), arrives, "where it arrives");
 }
 
 #[test]

@@ -97,7 +97,10 @@ fn default_subnets_of_a_dual_stack_vpc_have_upstreams_numbers_and_ways_out() {
     assert_eq!(rules(&world.cloud, "bastion"), ["22 ::/0 SSH"]);
     assert_eq!(rules(&world.cloud, "node"), ["30000 ::/0 Node Port Services"]);
     assert_eq!(rules(&world.cloud, "apiserver-lb"), ["6443 ::/0 Kubernetes API IPv6"]);
-    assert_eq!(rules(&world.cloud, "lb"), [format!("6443 {RANGE} Kubernetes API IPv6")]);
+    assert_eq!(
+        rules(&world.cloud, "lb"),
+        [format!("6443 {RANGE} Allow NLB traffic to the control plane instances.")]
+    );
     assert!(world.cloud.network.all()[0].is_dualstack);
     assert!(world.cloud.target_groups.all()[0].is_ipv6);
     let first = |is_it: fn(&Action) -> bool| world.writes.iter().position(|it| is_it(&it.action));

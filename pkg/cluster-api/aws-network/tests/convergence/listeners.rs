@@ -89,7 +89,11 @@ fn an_additional_listener_has_its_own_target_group_and_rule() {
         let text = format!("Allow NLB traffic to the control plane instances on port {port}.");
         (port, "10.66.0.0/24".to_owned(), if rest.is_empty() { text } else { rest.to_owned() })
     };
-    let expected = [rule(6443, "Kubernetes API"), rule(8443, ""), rule(9345, "")];
+    let expected = [
+        rule(6443, "Allow NLB traffic to the control plane instances."),
+        rule(8443, ""),
+        rule(9345, ""),
+    ];
     assert_eq!(rules(&world.cloud, Role::Lb), expected);
     assert_eq!(rules(&world.cloud, Role::ApiServerLb).len(), 1, "other ports by ingressRules only");
     for _ in 0..3 {
