@@ -193,6 +193,10 @@ fn resolve(
         for source in &template.sources {
             let sources = match source {
                 RuleSource::Cidr(cidr) => vec![Source::Cidr(*cidr)],
+                RuleSource::Clients(cidr) => {
+                    let has_family = matches!(cidr, IpNet::V4(_)) || home.ipv6.is_some();
+                    has_family.then_some(Source::Cidr(*cidr)).into_iter().collect()
+                }
                 RuleSource::Everybody => {
                     let families =
                         if home.ipv6.is_some() { &EVERYBODY[..] } else { &EVERYBODY[..1] };

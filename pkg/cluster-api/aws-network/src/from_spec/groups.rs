@@ -46,7 +46,7 @@ fn cidrs(path: &str, texts: &[String], errors: &mut Vec<SpecError>) -> Vec<RuleS
     if texts.is_empty() {
         return vec![RuleSource::Everybody];
     }
-    texts.iter().filter_map(|text| read_cidr(path, text, errors)).map(RuleSource::Cidr).collect()
+    texts.iter().filter_map(|text| read_cidr(path, text, errors)).map(RuleSource::Clients).collect()
 }
 
 fn bastion(spec: &Spec, errors: &mut Vec<SpecError>) -> Vec<RuleTemplate> {

@@ -83,6 +83,26 @@ pub(crate) fn rules(cloud: &Cloud, group: &str) -> Vec<String> {
 pub(crate) const RANGE: &str = "2600:db8:0:100::/56";
 
 #[test]
+fn upstreams_rule_for_a_nat_gateway_stays_where_everybody_is_allowed() {
+    let mut world = made(&seed());
+    let groups = world.cloud.groups.all();
+    let id = groups.iter().find(|it| it.name == "testnetwork3-apiserver-lb").unwrap().id.clone();
+    let nat = aws_network::Source::Cidr(cidr::parse("192.0.2.1/32").unwrap());
+    let rule = aws_network::Rule::new("tcp", (6443, 6443), nat, "Kubernetes API");
+    world.cloud.groups.edit(&id, world.cloud.now, |group| group.rules.push(rule));
+    is_silent(&mut world, &seed());
+}
+
+#[test]
+fn upstreams_default_for_clients_of_a_bastion_allows_the_families_of_the_vpc() {
+    for (mut spec, allowed) in [(seed(), &[][..]), (dual_stack(), &["22 ::/0 SSH"])] {
+        let bastion = spec.bastion.as_mut().unwrap();
+        bastion.allowed_cidr_blocks = ["0.0.0.0/0", "::/0"].map(str::to_owned).to_vec();
+        assert_eq!(rules(&made(&spec).cloud, "bastion"), allowed);
+    }
+}
+
+#[test]
 fn default_subnets_of_a_dual_stack_vpc_have_upstreams_numbers_and_ways_out() {
     let spec =
         Spec { subnets: Vec::new(), vpc_cidr: None, dialect: Dialect::V1Beta2, ..dual_stack() };
