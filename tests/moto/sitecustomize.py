@@ -1,11 +1,15 @@
-"""Has moto find the tags of one resource without a look at those of all others.
+"""Has moto find the tags of one resource without a look at those of all others, and answer upstream's AWS provider.
 
 Python imports this before moto's server begins, since tests name this folder in PYTHONPATH. moto asks for the tags of each
 resource by a filter of its id, and compares that with every tag that there is: with a few hundred clusters one describe
-call takes longer than its caller waits. What is answered is the same.
+call takes longer than its caller waits. What is answered is the same. Upstream's provider sends no ports for
+protocols that have none, at which moto fails, and asks for the target groups of load balancers without any, for which
+AWS has an empty list and moto an error.
 """
 
-from moto.ec2.models import tags
+from moto.ec2.models import security_groups, tags
+from moto.elbv2.exceptions import TargetGroupNotFoundError
+from moto.elbv2.models import ELBv2Backend
 
 WILDCARDS = "*?[\\"
 with_filters = tags.TagBackend.describe_tags
@@ -29,3 +33,27 @@ def describe_tags(self, filters=None):
 
 
 tags.TagBackend.describe_tags = describe_tags
+
+rule_with_ports = security_groups.SecurityGroupRule.__init__
+
+
+def rule(self, ec2_backend, ip_protocol, group_id, from_port, to_port, *rest, **named):
+    ports = (-1 if port is None else port for port in (from_port, to_port))
+    rule_with_ports(self, ec2_backend, ip_protocol, group_id, *ports, *rest, **named)
+
+
+security_groups.SecurityGroupRule.__init__ = rule
+
+known_target_groups = ELBv2Backend.describe_target_groups
+
+
+def describe_target_groups(self, load_balancer_arn, target_group_arns, names):
+    try:
+        return known_target_groups(self, load_balancer_arn, target_group_arns, names)
+    except TargetGroupNotFoundError:
+        if load_balancer_arn:
+            return []
+        raise
+
+
+ELBv2Backend.describe_target_groups = describe_target_groups

@@ -65,6 +65,8 @@ pub struct AwsProxy {
 struct State {
     upstream: Upstream,
     calls: Mutex<Vec<Call>>,
+    /// The writes that were carried out, with their answers.
+    done: Mutex<Vec<(Call, String)>>,
     decide: Mutex<Decide>,
     tokens: idempotence::Tokens,
     /// The one who calls is dead: nothing it sends arrives, nothing it gets is read.
@@ -103,6 +105,7 @@ impl AwsProxy {
         let state = Arc::new(State {
             upstream: Upstream::new(moto.port()),
             calls: Mutex::default(),
+            done: Mutex::default(),
             decide: Mutex::new(Box::new(|_, _| Fate::Pass)),
             tokens: idempotence::Tokens::default(),
             is_dead: watch::Sender::new(false),
@@ -144,9 +147,15 @@ impl AwsProxy {
         self.state.calls.lock().clone()
     }
 
+    /// The writes that were carried out since the last [`forget`](Self::forget), with the answers of moto.
+    pub fn done(&self) -> Vec<(Call, String)> {
+        self.state.done.lock().clone()
+    }
+
     /// Forgets the calls and decides about none any more.
     pub fn forget(&self) {
         self.state.calls.lock().clear();
+        self.state.done.lock().clear();
         self.decide(|_, _| Fate::Pass);
     }
 
@@ -318,6 +327,9 @@ async fn answer_to(
     let (status, text) = state.upstream.forward(head, body).await;
     if !status.is_success() {
         return answer_of(status, text);
+    }
+    if call.is_write() {
+        state.done.lock().push((call.clone(), text.clone()));
     }
     let text = state.states.lock().shown_as(call, text);
     follow(state, call, &text, held).await;

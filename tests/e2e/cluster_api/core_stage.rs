@@ -16,7 +16,7 @@ use tests::cluster_api_core::ClusterApiCore;
 use tokio::task::JoinHandle;
 
 use crate::aws_stage::{Stage, ours, spec};
-use crate::scene::{Scene, hub_of_core, hub_of_older_core};
+use crate::scene::{Scene, hub_of_core, hub_of_older_core, hub_of_upstream};
 
 pub(crate) const CLUSTERS: &str = "clusters.v1beta2.cluster.x-k8s.io";
 pub(crate) const AWS_CLUSTERS: &str = "awsclusters.v1beta2.infrastructure.cluster.x-k8s.io";
@@ -74,6 +74,15 @@ impl CoreStage {
         let installed = ClusterApiCore::install_older(&stage);
         let core = installed.start(&[]).await;
         Some(Self { core, stage, installed })
+    }
+
+    /// Like [`Self::set`], with the CRDs and webhooks of upstream's AWS provider, which is not started.
+    pub(crate) async fn set_upstream() -> Option<(Self, ClusterApiCore)> {
+        let stage = Stage::set_at(async || Scene::at(hub_of_upstream().await).await).await?;
+        let installed = ClusterApiCore::install(&stage);
+        let provider = ClusterApiCore::install_aws_provider(&stage);
+        let core = installed.start(&[]).await;
+        Some((Self { core, stage, installed }, provider))
     }
 
     /// Records all versions of an object from now on.

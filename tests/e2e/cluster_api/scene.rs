@@ -57,6 +57,12 @@ pub(crate) async fn hub_of_older_core() -> Lent<Kubectl> {
     hub_for_a_core(&HUBS).await
 }
 
+/// Like [`hub_of_core`], for upstream's AWS provider, whose CRDs replace ours.
+pub(crate) async fn hub_of_upstream() -> Lent<Kubectl> {
+    static HUBS: Pool<Kubectl> = Pool::new();
+    hub_for_a_core(&HUBS).await
+}
+
 async fn hub_for_a_core(hubs: &'static Pool<Kubectl>) -> Lent<Kubectl> {
     let make = async || {
         let hub = Kubectl::without_crds().await;

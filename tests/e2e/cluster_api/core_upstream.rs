@@ -1,0 +1,96 @@
+//! Upstream's AWS provider makes the clusters of `aws_moved.rs`, as they are recorded.
+
+use serde_json::{Value, json};
+use tests::Process;
+use tests::cluster_api_core::ClusterApiCore;
+
+use crate::aws_recording::Recording;
+use crate::aws_stage::{REGION, ours, spec};
+use crate::core_stage::{AWS_CLUSTERS, CLUSTERS, CoreStage, cluster, is_provisioned};
+use crate::scene::condition;
+
+/// Writes what was made into the recordings.
+const RECORD: &str = "UPSTREAM_RECORD";
+
+async fn start(stage: &CoreStage, provider: &ClusterApiCore) -> Process {
+    let url = stage.proxy.url();
+    let services = ["ec2", "elasticloadbalancing", "sts", "tagging"];
+    let services: Vec<_> = services.iter().map(|name| format!("{name}={url}")).collect();
+    let endpoints = format!("--service-endpoints={REGION}:{}", services.join(","));
+    let args = ["--feature-gates=EKS=false", "--sync-period=5s", "--v=4", &endpoints];
+    let variables = [
+        ("AWS_ACCESS_KEY_ID", "AKIATEST"),
+        ("AWS_SECRET_ACCESS_KEY", "planted-secret"),
+        ("AWS_EC2_METADATA_DISABLED", "true"),
+        ("AWS_CONFIG_FILE", "/dev/null"),
+        ("AWS_SHARED_CREDENTIALS_FILE", "/dev/null"),
+    ];
+    let kubeconfig = stage.plane.admin_kubeconfig();
+    provider.start_with(&kubeconfig, &args, &variables).await
+}
+
+/// The specs of the clusters, by name.
+fn specs() -> [(&'static str, Value); 2] {
+    let mut network = spec("10.1.1.0/24");
+    network["network"].as_object_mut().unwrap().remove("natGateways");
+    for (place, id) in ["public", "private"].into_iter().enumerate() {
+        network["network"]["subnets"][place]["id"] = json!(id);
+    }
+    network["controlPlaneLoadBalancer"] = json!({"loadBalancerType": "nlb",
+        "dnsResolutionCheck": "None", "additionalListeners": [{"port": 9345}]});
+    let classic = json!({"region": REGION, "bastion": {"enabled": true},
+        "controlPlaneLoadBalancer": {"dnsResolutionCheck": "None"}});
+    [("classic", classic), ("network", network)]
+}
+
+/// An object as another API server takes it.
+fn moved(mut object: Value) -> Value {
+    let metadata = object["metadata"].as_object_mut().unwrap();
+    for own in ["uid", "resourceVersion", "generation", "creationTimestamp", "managedFields"] {
+        metadata.remove(own);
+    }
+    for owner in
+        metadata.get_mut("ownerReferences").and_then(Value::as_array_mut).into_iter().flatten()
+    {
+        owner["uid"] = json!("<owner>");
+    }
+    for of in [
+        "/status/conditions",
+        "/status/v1beta2/conditions",
+        "/status/deprecated/v1beta1/conditions",
+    ] {
+        for condition in object.pointer_mut(of).and_then(Value::as_array_mut).into_iter().flatten()
+        {
+            condition["lastTransitionTime"] = json!("2026-01-01T00:00:00Z");
+        }
+    }
+    object
+}
+
+#[ignore = "item core of scripts/nightly"]
+#[tokio::test(flavor = "multi_thread")]
+async fn upstreams_provider_makes_the_recorded_clusters() {
+    let Some((stage, provider)) = CoreStage::set_upstream().await else { return };
+    let upstream = start(&stage, &provider).await;
+    for (name, spec) in specs() {
+        stage.proxy.forget();
+        stage.create(&ours(name, &spec));
+        stage.create(&cluster(name));
+        stage.until(AWS_CLUSTERS, name, "is ready", |it| it["status"]["ready"] == true).await;
+        stage.until(CLUSTERS, name, "is provisioned", is_provisioned).await;
+        // Upstream writes in each pass.
+        stage.run(&format!("annotate {AWS_CLUSTERS} {name} cluster.x-k8s.io/paused="));
+        let is_paused = |it: &Value| condition(it, "Paused")["status"] == "True";
+        stage.until(AWS_CLUSTERS, name, "is paused", is_paused).await;
+        let mut objects = Vec::new();
+        for kind in [CLUSTERS, AWS_CLUSTERS] {
+            objects.push(moved(stage.find(kind, name).await.unwrap()));
+        }
+        let recording = Recording::of(objects, &stage.proxy.done());
+        if std::env::var_os(RECORD).is_some() {
+            recording.write(name);
+        }
+        assert_eq!(recording.actions(), Recording::read(name).actions(), "{name}: see {RECORD}");
+    }
+    assert!(upstream.is_running());
+}
