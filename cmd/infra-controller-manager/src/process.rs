@@ -258,7 +258,6 @@ async fn led(
     }
     tokio::select! {
         biased;
-        acquired = leading::acquired(&elector) => acquired?,
         () = shutdown.cancelled() => {
             draining.store(true, Ordering::Relaxed);
             // The lease may be won at this very moment, and nothing was written under it, so its
@@ -269,6 +268,7 @@ async fn led(
                 (Ended::Clean | Ended::UnknownWrites(_), given_back) => given_back,
             };
         }
+        acquired = leading::acquired(&elector) => acquired?,
     }
     let installing = install_crds(options, &settings)?;
     host.start_more(options, settings.controllers, elector.won())?;
@@ -284,11 +284,11 @@ async fn led(
     let mut stopping = pin!(stop_writing(host, installing));
     let ended = tokio::select! {
         biased;
-        ended = &mut stopping => ended,
         lost = leading::lost(&elector) => {
             let _stopped = tokio::time::timeout(LOST_GRACE, stopping).await;
             return Err(Fatal::LeadershipLost(lost).into());
         }
+        ended = &mut stopping => ended,
     };
     give_back(ended, elector, settings.release_on_exit).await
 }

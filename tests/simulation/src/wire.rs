@@ -107,11 +107,17 @@ fn stand_still(world: &World, process: usize, number: Number, time: Duration) {
     let world = world.clone();
     tokio::spawn(async move {
         sleep(Duration::from_millis(1)).await;
-        world.with(|state| {
-            state.count(number, "process stands still");
-            state.note(|| format!("p{process} stands still for {time:?}"));
-            state.processes[process].halt.stop();
+        let is_halted = world.with(|state| {
+            if state.is_busy {
+                state.count(number, "process stands still");
+                state.note(|| format!("p{process} stands still for {time:?}"));
+                state.processes[process].halt.stop();
+            }
+            state.is_busy
         });
+        if !is_halted {
+            return;
+        }
         sleep(time).await;
         world.with(|state| state.processes[process].resume());
     });
@@ -336,7 +342,7 @@ impl Open {
     /// The events that can be sent now.
     fn ready(&mut self, now: Instant) -> Vec<Value> {
         let (watch, front) = (&mut self.watch, self.front);
-        let is_due = self.bookmark_at <= now;
+        let is_due = self.bookmark_at <= now && self.held_back.is_none();
         let (process, number) = (self.process, self.number);
         let events = self.world.with(|state| {
             let shown = state.shown(front);

@@ -83,8 +83,8 @@ struct State<V> {
     granted: AnswerCache<V>,
     refused: AnswerCache<()>,
     under_way: HashMap<Key, UnderWay<V>>,
-    /// Why there is no verdict now; none if the last review had one. `Refused` lasts until a review
-    /// has a verdict (rule:readers-outlive-an-outage).
+    /// Why there is no answer now; none if the last review had one. `Refused` lasts until a review
+    /// has an answer (rule:readers-outlive-an-outage).
     failure: Option<ReviewFailure>,
 }
 

@@ -84,25 +84,25 @@ impl PublishedProgress {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
-    use futures::future::join_all;
+    use futures::stream::FuturesUnordered;
+    use futures::{FutureExt as _, StreamExt as _};
 
     use super::*;
 
     #[tokio::test]
     async fn waiters_wake_in_the_order_in_which_they_began_to_wait() {
         let published = PublishedProgress::default();
-        let woken = Arc::new(Mutex::new(Vec::new()));
-        let waiters = (0..16).map(|waiter| {
-            let (published, woken) = (&published, &woken);
-            async move {
-                published.wait_for(|progress| progress.version == 1).await;
-                woken.lock().push(waiter);
-            }
-        });
-        let change = async { published.change(|progress| progress.version = 1) };
-        futures::future::join(join_all(waiters), change).await;
-        assert_eq!(*woken.lock(), (0..16).collect::<Vec<_>>());
+        let wait = async |waiter| {
+            published.wait_for(|progress| progress.version == 1).await;
+            waiter
+        };
+        // Polls those that were woken, in that order.
+        let mut waiters = FuturesUnordered::new();
+        for waiter in 0..64 {
+            waiters.push(wait(waiter));
+            assert!(waiters.next().now_or_never().is_none(), "it waits");
+        }
+        published.change(|progress| progress.version = 1);
+        assert_eq!(waiters.collect::<Vec<_>>().await, (0..64).collect::<Vec<_>>());
     }
 }

@@ -174,11 +174,11 @@ impl<R: Reconcile> Run<R> {
         let caches = std::mem::take(&mut self.caches);
         tokio::select! {
             biased;
-            filled = within(self.caches_limit, join_all(caches)) => filled?,
             () = stop.cancelled() => {
                 queue.shut_down();
                 return Ok(());
             }
+            filled = within(self.caches_limit, join_all(caches)) => filled?,
         }
         info!(queue = queue.name(), "Controller starting...");
         self.work().await?;
@@ -201,12 +201,12 @@ impl<R: Reconcile> Run<R> {
         tokio::pin!(running);
         tokio::select! {
             biased;
-            ended = &mut running => ended?,
-            () = repeat(audit) => {}
             () = context.stop.cancelled() => {
                 queue.shut_down();
                 running.await?;
             }
+            ended = &mut running => ended?,
+            () = repeat(audit) => {}
         }
         // rule:no-release-with-open-writes
         if let Some(cut) = queue.last_cut() {

@@ -1,4 +1,4 @@
-//! [`task`]: the work of each task that the program spawns. [`Halt`]: lets all tasks of one simulated process
+//! [`task`]: the work of each task that runs in simulations, too. [`Halt`]: lets all tasks of one simulated process
 //! stand still, as a process that the kernel does not run; outside of a simulation there is none.
 
 use std::cell::RefCell;
@@ -65,6 +65,7 @@ pub fn is_simulated() -> bool {
 
 /// Work of one process.
 #[derive(Debug)]
+#[must_use = "a task does nothing unless it is spawned"]
 pub struct Task<F> {
     halt: Option<Halt>,
     work: Pin<Box<F>>,

@@ -9,7 +9,7 @@
 //! | `lru.rs` | [`Lru`]: a bounded map | events, caches of reviews and of answers |
 //! | `panics.rs` | [`panics::contain`]: turns a panic into an error | work queues, the manager |
 //! | `fence.rs` | [`Fence`]: no write without the lease; [`BootInstant`]: its clock | election, clients |
-//! | `halt.rs` | [`task`]: the work of a task; [`Halt`]: lets a simulated process stand still | all that spawn tasks |
+//! | `halt.rs` | [`task`]: the work of a task; [`Halt`]: lets a simulated process stand still | all that spawn tasks which are simulated |
 //! | here | [`LogGate`], [`KeyedLogGate`]: one line per interval, the rest counted | all that log failures |
 
 mod backoff;

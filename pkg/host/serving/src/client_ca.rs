@@ -116,7 +116,7 @@ impl ShownChain {
     }
 
     #[cfg(test)]
-    pub(crate) fn end_verdicts(&self, until: u64) {
+    pub(crate) fn end_checks(&self, until: u64) {
         self.0.checks.lock().iter_mut().for_each(|check| check.until = Some(until));
     }
 

@@ -161,8 +161,8 @@ impl<R: Reconcile> Pool<R> {
         };
         tokio::select! {
             biased;
-            () = ready => true,
             () = self.queue.closed() => false,
+            () = ready => true,
         }
     }
 

@@ -43,8 +43,6 @@ impl LeaseThread {
         let (group, name) = (group(&share.namespace), share.name.clone());
         let (share, clusters, span) = (Arc::clone(share), Arc::clone(clusters), Span::current());
         let renewing = async move |leases| {
-            // Dropped with the thread.
-            let _running: oneshot::Sender<()> = running;
             let mut share_out = ShardCoordinator::new(leases, share, clusters);
             share_out.run(&until).await;
             if released.await.is_ok() {
@@ -53,12 +51,17 @@ impl LeaseThread {
         };
         if resilience::is_simulated() {
             let leases = leases(&clients, group, name)?;
-            tokio::spawn(task(async move { renewing(leases).await }));
+            tokio::spawn(task(async move {
+                let _running: oneshot::Sender<()> = running;
+                renewing(leases).await;
+            }));
             return Ok(Self { stop: stop.drop_guard(), release, ended });
         }
         thread::Builder::new()
             .name("shard-lease".to_owned())
             .spawn(move || {
+                // Dropped with the thread.
+                let _running: oneshot::Sender<()> = running;
                 let renew = || match prepare(&clients, group, name) {
                     Ok((runtime, leases)) => {
                         began.send(Ok(())).ok();

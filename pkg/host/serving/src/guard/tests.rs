@@ -65,7 +65,7 @@ async fn a_chain_that_has_ended_since_is_judged_again() {
     let (pem, chain) = client();
     let roots = roots_of(&pem);
     assert!(chain.is_vouched_for_by(&roots).await);
-    chain.end_verdicts(0);
+    chain.end_checks(0);
     assert_eq!(chain.checked(&roots), None);
     assert!(chain.is_vouched_for_by(&roots).await);
 }

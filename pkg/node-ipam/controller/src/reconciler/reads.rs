@@ -21,8 +21,8 @@ impl<N: CachedNode> Reconciler<N> {
         let (begun, is_begun) = (Instant::now(), self.is_begun(node));
         let read = tokio::select! {
             biased;
-            read = self.api.read(&node.name, since) => read,
             () = self.stop.cancelled(), if !is_begun => return ReadBack::Unread(Ok(Next::Done)),
+            read = self.api.read(&node.name, since) => read,
         };
         match read {
             Ok(read) => self.take_in(&node.uid, read, begun),
