@@ -30,7 +30,7 @@ async fn a_dual_stack_cluster_is_made_kept_extended_and_deleted() {
         ("0.0.0.0/0 to nat", 3),
         ("egress-only at Some", 1),
         ("from ::/0 (Kubernetes API IPv6)", 1),
-        ("from RANGE (Kubernetes API IPv6)", 1),
+        ("from RANGE (Allow NLB traffic", 1),
         ("apiserver dualstack", 1),
         ("apiserver ipv6", 1),
     ] {

@@ -156,8 +156,8 @@ fn damages_of_tags(seen: &Observed, identity: &Identity) -> Vec<Damage> {
         vec![call("CreateTags", &tag)]
     };
     let anothers = |id: &&String| (owned(id, "another-owner"), owned(id, &identity.owner_id));
-    // A VPC keeps the internet gateway of others, and a NAT gateway the address of others.
-    let stays = |id: &&&String| id.starts_with("igw-") || id.starts_with("eipalloc-");
+    // A VPC keeps the gateways of others, and a NAT gateway the address of others.
+    let stays = |id: &&&String| ["igw-", "eigw-", "eipalloc-"].iter().any(|it| id.starts_with(it));
     let changed = ids.iter().filter(|id| !stays(id)).map(anothers);
     ids.iter().map(unnamed).chain(changed).collect()
 }

@@ -85,7 +85,7 @@ impl NatPolicy {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RuleSource {
     Cidr(IpNet),
-    /// Addresses, if the VPC has their family: upstream allows `::/0` for each bastion.
+    /// Addresses, if the network uses their family: upstream allows `::/0` for each bastion.
     Clients(IpNet),
     /// All addresses, of IPv6 too where the VPC has it.
     Everybody,

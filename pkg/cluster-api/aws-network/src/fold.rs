@@ -96,7 +96,7 @@ fn fold_change(seen: &mut Observed, action: &Action, answer: &Answer) {
             seen.vpcs.edit(vpc, |found| found.dns_support = Some(true));
         }
         Action::AssociateCidr { vpc, cidr } => {
-            let added = SecondaryCidr { cidr: *cidr, associated: false };
+            let added = SecondaryCidr { cidr: *cidr, associated: false, failed: false };
             seen.vpcs.edit(vpc, |found| found.secondary.push(added));
         }
         Action::EnableDnsHostnames { vpc } => {

@@ -97,7 +97,7 @@ const IMAGE: &str = "the newest image";
 /// Adds the VPC and the subnets that a spec names: of somebody else, as far as their ids tell.
 fn add_named(world: &mut Observed, desired: &Desired, now: Timestamp) {
     let Some(id) = &desired.vpc_id else { return };
-    let associated = |cidr: &IpNet| SecondaryCidr { cidr: *cidr, associated: true };
+    let associated = |cidr: &IpNet| SecondaryCidr { cidr: *cidr, associated: true, failed: false };
     let vpc = Vpc {
         id: id.clone(),
         cidr: desired.vpc_cidr,

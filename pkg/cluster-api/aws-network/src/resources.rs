@@ -68,6 +68,8 @@ pub struct SecondaryCidr {
     pub cidr: IpNet,
     /// Whether the state is `associated`, not `associating`.
     pub associated: bool,
+    /// AWS accepted it, and could not associate it.
+    pub failed: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -123,17 +123,24 @@ fn rules(
 ) {
     let templates =
         situation.desired.groups.rules.get(&role).map(Vec::as_slice).unwrap_or_default();
+    let has_balancer = situation.desired.load_balancers().next().is_some();
+    if role == Role::ApiServerLb && !has_balancer && !group.rules.is_empty() {
+        // A load balancer that the spec has disabled since may still have this group.
+        return;
+    }
     let Some(wanted) = resolve(situation, home, groups, templates, plan) else { return };
     let diff = diff(&wanted, &group.rules);
     let id = || group.id.clone();
     if diff.missing.is_empty() {
         let mut rules = diff.surplus;
+        rules.retain(|rule| !is_of_clients(templates, rule));
         if situation.desired.groups.keep_foreign_rules {
             rules.clear();
         } else if role == Role::ApiServerLb {
             // Upstream allows the addresses of the NAT gateways where everybody is allowed, too.
+            let is_address = |rule: &Rule| matches!(rule.key.source, Source::Cidr(it) if it.prefix_len() == it.max_prefix_len());
             let is_covered = |rule: &Rule| wanted.iter().any(|wanted| wanted.key.covers(&rule.key));
-            rules.retain(|rule| !is_covered(rule));
+            rules.retain(|rule| !is_address(rule) || !is_covered(rule));
         } else if role == Role::Lb {
             rules.retain(|rule| is_of_balancer(situation, home, rule));
         }
@@ -155,6 +162,16 @@ fn rules(
         let rules = diff.described_otherwise;
         plan.act(Part::SecurityGroups, Action::DescribeIngress { group: id(), rules });
     }
+}
+
+/// Whether a rule admits a CIDR that the spec names. One of IPv6 is not made for a network that does not use IPv6, and
+/// stays where it exists: the VPC of a user may have it.
+fn is_of_clients(templates: &[RuleTemplate], rule: &Rule) -> bool {
+    let Source::Cidr(cidr) = rule.key.source else { return false };
+    let mut templates = templates.iter().filter(|template| {
+        Rule::new(&template.protocol, template.ports, rule.key.source.clone(), "").key == rule.key
+    });
+    templates.any(|template| template.sources.contains(&RuleSource::Clients(cidr)))
 }
 
 /// Whether a rule among those of the cloud controller was made for a network load balancer, by its source and
@@ -222,8 +239,15 @@ fn resolve(
 
 /// The addresses of the VPC. None while AWS chooses those of IPv6.
 fn of_vpc(situation: &Situation<'_>, home: &Home<'_>, source: &RuleSource) -> Option<Vec<Source>> {
+    let (wanted, has) = (&situation.desired.secondary_cidrs, home.secondary);
     let mut all = vec![home.cidr];
-    all.extend(&situation.desired.secondary_cidrs);
+    if home.is_managed {
+        // Subnets may be in one that the spec does not name any more.
+        all.extend(has.iter().filter(|it| it.associated).map(|it| it.cidr));
+        all.extend(wanted.iter().filter(|cidr| has.iter().all(|it| it.cidr != **cidr)));
+    } else {
+        all.extend(has.iter().map(|it| it.cidr).filter(|cidr| wanted.contains(cidr)));
+    }
     all.retain(|_| *source == RuleSource::Vpc);
     if home.ipv6.is_some() {
         all.push(home.ipv6_cidr()?);

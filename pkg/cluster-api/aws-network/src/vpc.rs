@@ -83,11 +83,25 @@ fn plan_secondary_cidrs(situation: &Situation<'_>, vpc: &Vpc, is_managed: bool, 
     for cidr in &situation.desired.secondary_cidrs {
         match vpc.secondary.iter().find(|found| found.cidr == *cidr) {
             Some(found) if found.associated => {}
+            Some(found) if found.failed => {
+                let message = format!(
+                    "AWS could not associate {cidr} with {id}: remove it from {SECONDARY_CIDRS}, or remove the failed \
+                     association so that it is tried again"
+                );
+                plan.problem(part, Reason::Refused, message);
+            }
             Some(_) => {
                 let what = format!("{cidr} is being associated with {id}");
                 plan.wait(part, what, RECHECK, Query::Vpc(id.clone()));
             }
             None if *cidr == vpc.cidr => {}
+            None if overlap(cidr, &vpc.cidr) => {
+                let message = format!(
+                    "{SECONDARY_CIDRS}: {cidr} overlaps with {} of {id}: choose another CIDR",
+                    vpc.cidr
+                );
+                plan.problem(part, Reason::InvalidConfiguration, message);
+            }
             None if is_managed => {
                 plan.act(part, Action::AssociateCidr { vpc: id.clone(), cidr: *cidr });
             }
@@ -100,6 +114,10 @@ fn plan_secondary_cidrs(situation: &Situation<'_>, vpc: &Vpc, is_managed: bool, 
             }
         }
     }
+}
+
+fn overlap(one: &IpNet, other: &IpNet) -> bool {
+    one.contains(other) || other.contains(one)
 }
 
 /// The IPv6 CIDR that a network of ours uses. It stays as it was made, whatever the spec says later: without its rules

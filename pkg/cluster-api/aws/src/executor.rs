@@ -240,6 +240,8 @@ pub async fn judge(
 ) -> Judged {
     let mut judged = resumed.clone();
     let earlier = (!resumed.is_deep_check_due(hooks.now())).then(|| resumed.earlier());
+    let is_deep =
+        |judged: &Reconciliation| judged.memory().deep_checked != resumed.memory().deep_checked;
     let mut began = hooks.now();
     while !hooks.is_over() {
         match judged.next(hooks.now()) {
@@ -255,6 +257,10 @@ pub async fn judge(
             Step::Persist(memory) if judged.plan().is_settled() => {
                 let is_stored = hooks.store(&memory).await;
                 judged.persisted(is_stored);
+            }
+            // A deep check that became due meanwhile has not read what is of the last pass.
+            Step::Rest(Rest::Reached) if earlier.is_some() && is_deep(&judged) => {
+                return Judged::Differs;
             }
             Step::Rest(Rest::Reached) => return Judged::AtRest(Box::new(judged), began),
             _ => return Judged::Differs,

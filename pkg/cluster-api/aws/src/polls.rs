@@ -69,6 +69,11 @@ impl<T> Round<T> {
     fn answer(&self) -> Result<Found<T>, AwsError> {
         self.outcome.clone().map(|found| (found, self.began))
     }
+
+    /// Whether it is at most so many seconds old. One of the future began before the clock was set back.
+    fn lasts(&self, now: Timestamp, seconds: u64) -> bool {
+        self.began <= now && self.began.age(now) <= seconds
+    }
 }
 
 impl<T> Polls<T> {
@@ -144,7 +149,7 @@ impl<T> Polls<T> {
             Ok(_) => serves_for,
             Err(_) => serves_for.min(FAILS_FOR),
         };
-        let round = match last.take().filter(|round| round.began.age(now) <= lasts(round)) {
+        let round = match last.take().filter(|round| round.lasts(now, lasts(round))) {
             Some(round) => round,
             None => self.round(now, fetch).await,
         };
@@ -160,8 +165,7 @@ impl<T> Polls<T> {
         let is_known = round.values.contains(&asker.value);
         let is_recent = match round.outcome {
             Ok(_) => {
-                round.began.age(now) <= self.terms.serves_for
-                    && wrote.is_none_or(|at| at < round.began)
+                round.lasts(now, self.terms.serves_for) && wrote.is_none_or(|at| at < round.began)
             }
             Err(_) => asked <= round.began,
         };

@@ -102,6 +102,48 @@ fn upstreams_default_for_clients_of_a_bastion_allows_the_families_of_the_vpc() {
     }
 }
 
+/// Clients that were admitted by IPv6 are not cut off, and nobody is admitted anew.
+#[test]
+fn a_rule_for_clients_by_ipv6_stays_in_a_network_without_ipv6() {
+    let mut world = made(&seed());
+    let mut spec = seed();
+    let clients = "2001:db8::/32".to_owned();
+    spec.node_port_cidr_blocks = vec!["0.0.0.0/0".to_owned(), clients.clone()];
+    is_silent(&mut world, &spec);
+    assert_eq!(rules(&world.cloud, "node"), [""; 0]);
+    let groups = world.cloud.groups.all();
+    let id = groups.iter().find(|it| it.name == "testnetwork3-node").unwrap().id.clone();
+    let source = aws_network::Source::Cidr(cidr::parse(&clients).unwrap());
+    let rule = aws_network::Rule::new("tcp", (30000, 32767), source, "Node Port Services");
+    world.cloud.groups.edit(&id, world.cloud.now, |group| group.rules.push(rule));
+    is_silent(&mut world, &spec);
+    reach(&mut world, &seed());
+    assert_eq!(rules(&world.cloud, "node"), [""; 0]);
+}
+
+/// The load balancer that exists still has the group.
+#[test]
+fn a_disabled_load_balancer_is_not_opened() {
+    let narrow = aws_network::IngressRuleSpec {
+        description: "clients".to_owned(),
+        protocol: "tcp".to_owned(),
+        from_port: 6443,
+        to_port: 6443,
+        cidr_blocks: vec!["192.0.2.0/24".to_owned()],
+        ..Default::default()
+    };
+    let mut spec = dual_stack();
+    spec.load_balancer.as_mut().unwrap().ingress_rules = vec![narrow];
+    let mut world = made(&spec);
+    spec.load_balancer = None;
+    world.memory.deep_checked = None;
+    is_silent(&mut world, &spec);
+    let groups = world.cloud.groups.all();
+    let group = groups.iter().find(|it| it.name == "testnetwork3-apiserver-lb").unwrap();
+    let is_anybody = |rule: &aws_network::Rule| matches!(rule.key.source, aws_network::Source::Cidr(it) if it.prefix_len() == 0);
+    assert!(!group.rules.is_empty() && !group.rules.iter().any(is_anybody), "{:#?}", group.rules);
+}
+
 #[test]
 fn default_subnets_of_a_dual_stack_vpc_have_upstreams_numbers_and_ways_out() {
     let spec =

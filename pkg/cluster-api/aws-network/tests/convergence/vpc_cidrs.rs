@@ -11,6 +11,8 @@ use crate::dual_stack::{RANGE, conditions_of, goes, is_silent, made, reach, rule
 use crate::foreign::{in_theirs, theirs};
 use crate::inventory::inventory;
 
+const NLB_RULE: &str = "Allow NLB traffic to the control plane instances.";
+
 #[test]
 fn of_several_ipv6_cidrs_the_one_of_the_subnets_counts() {
     let first: cidr::IpNet = "2600:db8:0:0::/56".parse().unwrap();
@@ -45,8 +47,8 @@ fn of_several_ipv6_cidrs_the_one_of_the_subnets_counts() {
         reach(&mut world, &Spec { ipv6: true, load_balancer, ..in_theirs() });
         rules(&world.cloud, "lb")
     };
-    assert_eq!(world(true), [format!("6443 {first} Kubernetes API IPv6")]);
-    assert_eq!(world(false), [format!("6443 {used} Kubernetes API IPv6")]);
+    assert_eq!(world(true), [format!("6443 {first} {NLB_RULE}")]);
+    assert_eq!(world(false), [format!("6443 {used} {NLB_RULE}")]);
 }
 
 /// A cluster with a second CIDR and a subnet in it.
@@ -84,6 +86,36 @@ fn a_secondary_cidr_is_associated_before_its_subnets_and_never_taken_away() {
     reach(&mut world, &without);
     assert!(inventory(&world.cloud).contains(&"cidr 10.67.0.0/24 associated true".to_owned()));
     goes(&mut world, &without);
+}
+
+/// Its subnets are still there.
+#[test]
+fn a_secondary_cidr_that_leaves_the_spec_keeps_its_rule_for_the_load_balancer() {
+    let mut world = made(&with_secondary());
+    let without = Spec { secondary_cidrs: Vec::new(), ..with_secondary() };
+    let named = Spec { vpc_id: Some(world.cloud.vpcs.all().remove(0).id), ..without };
+    is_silent(&mut world, &named);
+}
+
+#[test]
+fn a_secondary_cidr_that_aws_failed_to_associate_or_that_overlaps_is_reported_and_not_tried_again()
+{
+    let cidr = "10.67.0.0/24".parse().unwrap();
+    let spec = Spec { secondary_cidrs: vec!["10.67.0.0/24".to_owned()], ..seed() };
+    let mut world = made(&seed());
+    let id = world.cloud.vpcs.all().remove(0).id;
+    let failed = aws_network::SecondaryCidr { cidr, associated: false, failed: true };
+    world.cloud.vpcs.edit(&id, world.cloud.now, |vpc| vpc.secondary.push(failed));
+    let (reconciliation, _) = world.run_later(&present(&spec));
+    let message = &reconciliation.problems()[0].message;
+    assert!(message.starts_with("AWS could not associate 10.67.0.0/24"), "{message}");
+    assert_eq!(world.writes, []);
+    let inside =
+        Spec { secondary_cidrs: vec!["10.66.0.0/16".to_owned()], vpc_id: Some(id), ..seed() };
+    let (reconciliation, _) = world.run_later(&present(&inside));
+    let message = &reconciliation.problems()[0].message;
+    assert!(message.contains("10.66.0.0/16 overlaps with 10.66.0.0/24"), "{message}");
+    assert_eq!(world.writes, []);
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! Queries of clusters at rest, answered from a sweep: each kind of resource is read at once for all of
 //! them, by their VPCs or for every cluster tag of the region, and filtered on our side as a read of one
 //! cluster is. So a cluster sees what its own reads would show. Each cluster reads two things for itself
-//! at its deep check: attributes, and the listeners and tags of load balancers.
+//! at its deep check: attributes, and the listeners and tags of load balancers; those of an adopted classic
+//! load balancer at each look.
 
 use aws_network::{
     ANY_CLUSTER_TAG, AwsResource, ClassicLoadBalancer, Instance, Observed, Query, Reply, Scope,
@@ -60,7 +61,7 @@ impl Describe<'_> {
         clock: impl Fn() -> Timestamp,
     ) -> Swept {
         let (sweep, tagged) = (self.region.sweep(), &Scope::Tagged);
-        // Nobody's: what one cluster lacks does not fail the sweep of all
+        // Nobody's: what a resource of one cluster lacks does not fail the sweep of all, but for its VPC
         // (`rule:only-ours-spoils-an-answer`). It differs, so the cluster reads it for itself.
         let all = Describe { cluster_tag: "", ..self };
         macro_rules! of_scope {

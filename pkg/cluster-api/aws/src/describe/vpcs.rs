@@ -69,6 +69,9 @@ fn vpc(vpc: types::Vpc) -> Result<Vpc, AwsError> {
     let mut secondary: Vec<_> =
         vpc.cidr_block_association_set.iter().flatten().filter_map(secondary_cidr).collect();
     secondary.retain(|more| more.cidr != cidr);
+    // A later try may have succeeded.
+    secondary.sort_by_key(|more| (more.cidr, more.failed));
+    secondary.dedup_by_key(|more| more.cidr);
     Ok(Vpc {
         id: required(vpc.vpc_id, "id of a VPC")?,
         cidr,
@@ -81,14 +84,16 @@ fn vpc(vpc: types::Vpc) -> Result<Vpc, AwsError> {
     })
 }
 
-/// None for what has ended, or has failed.
+/// None for what has ended. What has failed is shown, so that it is not asked for again and again.
 fn secondary_cidr(one: &VpcCidrBlockAssociation) -> Option<SecondaryCidr> {
     let cidr = one.cidr_block.as_deref()?.parse().ok()?;
-    match one.cidr_block_state.as_ref()?.state.as_ref()? {
-        VpcCidrBlockStateCode::Associating => Some(SecondaryCidr { cidr, associated: false }),
-        VpcCidrBlockStateCode::Associated => Some(SecondaryCidr { cidr, associated: true }),
-        _ => None,
-    }
+    let (associated, failed) = match one.cidr_block_state.as_ref()?.state.as_ref()? {
+        VpcCidrBlockStateCode::Associating => (false, false),
+        VpcCidrBlockStateCode::Associated => (true, false),
+        VpcCidrBlockStateCode::Failing | VpcCidrBlockStateCode::Failed => (false, true),
+        _ => return None,
+    };
+    Some(SecondaryCidr { cidr, associated, failed })
 }
 
 /// The CIDRs that can be used, in order, since AWS shows them in any; or else one that cannot be used yet.

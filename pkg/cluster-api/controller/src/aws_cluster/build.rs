@@ -115,7 +115,7 @@ impl AwsClusters {
         Ok(Next::After(next))
     }
 
-    /// Publishes the result of an pass. When to look again for something that is not of the
+    /// Publishes the result of a pass. When to look again for something that is not of the
     /// network.
     async fn publish_pass(
         &self,

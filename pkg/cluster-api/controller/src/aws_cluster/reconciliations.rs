@@ -70,6 +70,9 @@ pub(super) struct Pause {
     pub(super) reads: u32,
 }
 
+/// What a pass of its own is expected to read at least, after one that a sweep has judged.
+const OWN_READS: u32 = 10;
+
 impl Pause {
     /// A pause until the next pass, of a reconciliation that waits for something.
     pub(super) fn of(length: Duration) -> Self {
@@ -124,7 +127,8 @@ impl Reconciliations {
             // Not at rest: what was reserved is free again.
             idle.settle(key, 0);
         } else if left.is_zero() && std::mem::take(&mut resting.is_idle) {
-            resting.due = idle.reserve(key, place, resting.reads);
+            let least = if resting.by_sweep { 0 } else { OWN_READS };
+            resting.due = idle.reserve(key, place, resting.reads.max(least));
             left = resting.due.saturating_duration_since(Instant::now());
         }
         if is_content && !now_anyway && !left.is_zero() {

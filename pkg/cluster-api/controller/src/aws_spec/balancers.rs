@@ -57,8 +57,8 @@ pub(super) fn primary(
             // Clients use its name, so it is not deleted before the cluster.
             if let Some(created) = owner.created {
                 let problem = format!(
-                    "load balancer {created} exists: it stays until the AWSCluster is deleted, and \
-                     is not reconciled meanwhile; set the earlier type again"
+                    "load balancer {created} was created: it stays as it is until the AWSCluster is \
+                     deleted; set the earlier type again"
                 );
                 errors.refuse(format!("{PRIMARY}.loadBalancerType"), problem);
             }

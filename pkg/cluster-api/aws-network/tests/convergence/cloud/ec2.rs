@@ -50,7 +50,7 @@ impl Cloud {
                 if found.secondary.iter().any(|it| it.cidr == cidr) {
                     return Err("CidrConflict");
                 }
-                let added = SecondaryCidr { cidr, associated: false };
+                let added = SecondaryCidr { cidr, associated: false, failed: false };
                 self.vpcs.edit(&vpc, self.now, |found| found.secondary.push(added));
                 self.later(Due::CidrAssociated(vpc));
                 DONE

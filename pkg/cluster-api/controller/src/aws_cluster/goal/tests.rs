@@ -162,8 +162,8 @@ fn a_load_balancer_that_exists_is_named_while_the_spec_disables_it() {
     memory.records.insert(LogicalId::LoadBalancer, record);
     stored_memory::write(&memory, &mut object.status);
     let read = wanted(&object, &cluster).unwrap();
-    let given = "spec.controlPlaneLoadBalancer.loadBalancerType: load balancer c-apiserver exists: it stays \
-                 until the AWSCluster is deleted, and is not reconciled meanwhile; set the earlier type again";
+    let given = "spec.controlPlaneLoadBalancer.loadBalancerType: load balancer c-apiserver was created: \
+                 it stays as it is until the AWSCluster is deleted; set the earlier type again";
     assert_eq!((read.desired.load_balancer, read.unsupported), (None, vec![given.to_owned()]));
 }
 

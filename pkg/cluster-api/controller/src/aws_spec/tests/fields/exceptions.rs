@@ -7,6 +7,8 @@ const SURPLUS: &str = "an advice names it, and it is deleted only with --prune-s
 const LAUNCHED: &str = "a bastion stays as it was launched until the spec disables it";
 const PUBLISHED: &str = "clients know the name of the load balancer; it is reported";
 const ADDRESS_TYPE: &str = "the address type of a target group is fixed; it is reported";
+const COVERED: &str =
+    "addresses of NAT gateways stay where everybody is allowed, as upstream has them";
 /// Why a refused listener has an effect.
 const LISTENERS: &str = "the load balancer follows the other listeners of the list";
 
@@ -43,6 +45,8 @@ pub(super) const EXCEPTIONS: &[(&str, &[&str], &str)] = &[
         "instances may use the group that was made before",
     ),
     ("controlPlaneLoadBalancer.name", &["set", "change"], PUBLISHED),
+    ("controlPlaneLoadBalancer.ingressRules", &["revert"], COVERED),
+    ("secondaryControlPlaneLoadBalancer.ingressRules", &["revert"], COVERED),
     ("controlPlaneLoadBalancer.scheme", &["set"], PUBLISHED),
     ("controlPlaneLoadBalancer.loadBalancerType", &["set", "change"], PUBLISHED),
     (
