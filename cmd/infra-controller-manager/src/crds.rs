@@ -107,7 +107,7 @@ struct Installer {
 }
 
 /// The decision about one CRD.
-enum Verdict {
+enum CrdAction {
     Install,
     /// Our CRD with this UID.
     Update(String),
@@ -164,12 +164,12 @@ impl Installer {
             return Ok(None);
         };
         let (uid, told) = match verdict? {
-            Verdict::Leave(reason) => {
+            CrdAction::Leave(reason) => {
                 warn!(logger = LOGGER, crd, reason, "CRD not installed");
                 return Ok(None);
             }
-            Verdict::Install => (None, "CRD installed"),
-            Verdict::Update(uid) => (Some(uid), "CRD is up to date"),
+            CrdAction::Install => (None, "CRD installed"),
+            CrdAction::Update(uid) => (Some(uid), "CRD is up to date"),
         };
         // Without force where there was none: one that others make meanwhile is a conflict.
         let apply = Apply { fields, force: uid.is_some(), uid, part: Part::Main };
@@ -194,24 +194,24 @@ impl Installer {
         Ok(())
     }
 
-    async fn judge(&self, name: &str, fields: &Value) -> Result<Verdict> {
+    async fn judge(&self, name: &str, fields: &Value) -> Result<CrdAction> {
         if let Some(service) = self.aggregated(fields).await? {
             let reason = format!("the APIService {service} belongs to an aggregated API server");
-            return Ok(Verdict::Leave(reason));
+            return Ok(CrdAction::Leave(reason));
         }
-        let Some(crd) = self.crds.read(name).await? else { return Ok(Verdict::Install) };
+        let Some(crd) = self.crds.read(name).await? else { return Ok(CrdAction::Install) };
         if !is_ours(&crd) {
             let label = format!("{MANAGED_BY}={}", build::PRODUCT);
-            return Ok(Verdict::Leave(format!("it exists without the label {label}")));
+            return Ok(CrdAction::Leave(format!("it exists without the label {label}")));
         }
         if let Some(release) = newer_release(&crd) {
-            return Ok(Verdict::Leave(format!("the newer release {release} installed it")));
+            return Ok(CrdAction::Leave(format!("the newer release {release} installed it")));
         }
         let unserved = stored_versions::unserved(&crd.whole(), fields);
         if !unserved.is_empty() {
-            return Ok(Verdict::Leave(stored_versions::refusal(&unserved)));
+            return Ok(CrdAction::Leave(stored_versions::refusal(&unserved)));
         }
-        Ok(Verdict::Update(crd.metadata.uid.to_string()))
+        Ok(CrdAction::Update(crd.metadata.uid.to_string()))
     }
 
     /// Name of the API service by which another server serves the CRD's version.

@@ -141,7 +141,7 @@ impl Writer {
             let sent_at = now().monotonic;
             under_way.spawn(task(async move {
                 *writer.under_way.lock().entry(Arc::clone(pending.shard())).or_default() += 1;
-                let Outcome { written, settled_at } =
+                let WriteResult { written, settled_at } =
                     writer.write_contained(&*pending, &counters).await;
                 let answered_at = now().monotonic;
                 // What is waited for from here on is this object's alone
@@ -222,7 +222,7 @@ impl Writer {
 
     /// A panic of the flavour loses no write of another cluster, and this write is
     /// retried (`rule:panics-end-no-service`).
-    async fn write_contained(&self, pending: &dyn Pending, counters: &Counters) -> Outcome {
+    async fn write_contained(&self, pending: &dyn Pending, counters: &Counters) -> WriteResult {
         contain(self.write(pending, counters)).await.unwrap_or_else(|panic| {
             let (flavour, object) = (pending.flavour(), &*pending.object().key);
             counters.wrote(flavour, "error");
@@ -231,7 +231,7 @@ impl Writer {
         })
     }
 
-    async fn write(&self, pending: &dyn Pending, counters: &Counters) -> Outcome {
+    async fn write(&self, pending: &dyn Pending, counters: &Counters) -> WriteResult {
         let (flavour, object) = (pending.flavour(), pending.object());
         let Some(client) = self.clients.get(&pending.resource().into()) else {
             return Written::Gone.into();
@@ -265,7 +265,7 @@ impl Writer {
             let resource = &*pending.resource().plural;
             warn!(resource, object = &*object.key, %error, suppressed, "Cannot write the status; retrying");
         }
-        Outcome { written, settled_at: error.settled_at() }
+        WriteResult { written, settled_at: error.settled_at() }
     }
 }
 
@@ -312,13 +312,13 @@ impl Writer {
 }
 
 /// The outcome of a write.
-struct Outcome {
+struct WriteResult {
     written: Written,
     /// Until then a later write, or one of another replica, could be undone by this one.
     settled_at: Option<tokio::time::Instant>,
 }
 
-impl From<Written> for Outcome {
+impl From<Written> for WriteResult {
     fn from(written: Written) -> Self {
         Self { written, settled_at: None }
     }
