@@ -9,6 +9,9 @@ impl AcceleratorCount {
     pub fn min(&self) -> ::std::option::Option<i32> {
         self.min
     }
+    pub fn max(&self) -> ::std::option::Option<i32> {
+        self.max
+    }
 }
 impl AcceleratorCount {
     pub fn builder() -> crate::types::builders::AcceleratorCountBuilder {
@@ -24,6 +27,10 @@ pub struct AcceleratorCountBuilder {
 impl AcceleratorCountBuilder {
     pub fn min(mut self, input: i32) -> Self {
         self.min = ::std::option::Option::Some(input);
+        self
+    }
+    pub fn max(mut self, input: i32) -> Self {
+        self.max = ::std::option::Option::Some(input);
         self
     }
     pub fn build(self) -> crate::types::AcceleratorCount {

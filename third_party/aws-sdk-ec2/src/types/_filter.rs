@@ -9,9 +9,6 @@ impl Filter {
     pub fn name(&self) -> ::std::option::Option<&str> {
         self.name.as_deref()
     }
-    pub fn values(&self) -> &[::std::string::String] {
-        self.values.as_deref().unwrap_or_default()
-    }
 }
 impl Filter {
     pub fn builder() -> crate::types::builders::FilterBuilder {
@@ -31,12 +28,6 @@ impl FilterBuilder {
     }
     pub fn set_name(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.name = input;
-        self
-    }
-    pub fn values(mut self, input: impl ::std::convert::Into<::std::string::String>) -> Self {
-        let mut v = self.values.unwrap_or_default();
-        v.push(input.into());
-        self.values = ::std::option::Option::Some(v);
         self
     }
     pub fn set_values(mut self, input: ::std::option::Option<::std::vec::Vec<::std::string::String>>) -> Self {

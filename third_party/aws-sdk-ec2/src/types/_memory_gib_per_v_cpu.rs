@@ -9,6 +9,9 @@ impl MemoryGiBPerVCpu {
     pub fn min(&self) -> ::std::option::Option<f64> {
         self.min
     }
+    pub fn max(&self) -> ::std::option::Option<f64> {
+        self.max
+    }
 }
 impl MemoryGiBPerVCpu {
     pub fn builder() -> crate::types::builders::MemoryGiBPerVCpuBuilder {
@@ -24,6 +27,10 @@ pub struct MemoryGiBPerVCpuBuilder {
 impl MemoryGiBPerVCpuBuilder {
     pub fn min(mut self, input: f64) -> Self {
         self.min = ::std::option::Option::Some(input);
+        self
+    }
+    pub fn max(mut self, input: f64) -> Self {
+        self.max = ::std::option::Option::Some(input);
         self
     }
     pub fn build(self) -> crate::types::MemoryGiBPerVCpu {

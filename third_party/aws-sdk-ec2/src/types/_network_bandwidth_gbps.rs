@@ -9,6 +9,9 @@ impl NetworkBandwidthGbps {
     pub fn min(&self) -> ::std::option::Option<f64> {
         self.min
     }
+    pub fn max(&self) -> ::std::option::Option<f64> {
+        self.max
+    }
 }
 impl NetworkBandwidthGbps {
     pub fn builder() -> crate::types::builders::NetworkBandwidthGbpsBuilder {
@@ -24,6 +27,10 @@ pub struct NetworkBandwidthGbpsBuilder {
 impl NetworkBandwidthGbpsBuilder {
     pub fn min(mut self, input: f64) -> Self {
         self.min = ::std::option::Option::Some(input);
+        self
+    }
+    pub fn max(mut self, input: f64) -> Self {
+        self.max = ::std::option::Option::Some(input);
         self
     }
     pub fn build(self) -> crate::types::NetworkBandwidthGbps {

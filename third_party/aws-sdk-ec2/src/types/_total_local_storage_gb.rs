@@ -9,6 +9,9 @@ impl TotalLocalStorageGb {
     pub fn min(&self) -> ::std::option::Option<f64> {
         self.min
     }
+    pub fn max(&self) -> ::std::option::Option<f64> {
+        self.max
+    }
 }
 impl TotalLocalStorageGb {
     pub fn builder() -> crate::types::builders::TotalLocalStorageGbBuilder {
@@ -24,6 +27,10 @@ pub struct TotalLocalStorageGbBuilder {
 impl TotalLocalStorageGbBuilder {
     pub fn min(mut self, input: f64) -> Self {
         self.min = ::std::option::Option::Some(input);
+        self
+    }
+    pub fn max(mut self, input: f64) -> Self {
+        self.max = ::std::option::Option::Some(input);
         self
     }
     pub fn build(self) -> crate::types::TotalLocalStorageGb {

@@ -9,6 +9,9 @@ impl TotalLocalStorageGbRequest {
     pub fn min(&self) -> ::std::option::Option<f64> {
         self.min
     }
+    pub fn max(&self) -> ::std::option::Option<f64> {
+        self.max
+    }
 }
 impl TotalLocalStorageGbRequest {
     pub fn builder() -> crate::types::builders::TotalLocalStorageGbRequestBuilder {
@@ -24,6 +27,10 @@ pub struct TotalLocalStorageGbRequestBuilder {
 impl TotalLocalStorageGbRequestBuilder {
     pub fn min(mut self, input: f64) -> Self {
         self.min = ::std::option::Option::Some(input);
+        self
+    }
+    pub fn max(mut self, input: f64) -> Self {
+        self.max = ::std::option::Option::Some(input);
         self
     }
     pub fn build(self) -> crate::types::TotalLocalStorageGbRequest {

@@ -10,9 +10,6 @@ impl JwtValidationActionAdditionalClaim {
     pub fn name(&self) -> ::std::option::Option<&str> {
         self.name.as_deref()
     }
-    pub fn values(&self) -> &[::std::string::String] {
-        self.values.as_deref().unwrap_or_default()
-    }
 }
 impl JwtValidationActionAdditionalClaim {
     pub fn builder() -> crate::types::builders::JwtValidationActionAdditionalClaimBuilder {
@@ -37,12 +34,6 @@ impl JwtValidationActionAdditionalClaimBuilder {
     }
     pub fn set_name(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.name = input;
-        self
-    }
-    pub fn values(mut self, input: impl ::std::convert::Into<::std::string::String>) -> Self {
-        let mut v = self.values.unwrap_or_default();
-        v.push(input.into());
-        self.values = ::std::option::Option::Some(v);
         self
     }
     pub fn set_values(mut self, input: ::std::option::Option<::std::vec::Vec<::std::string::String>>) -> Self {
