@@ -1,13 +1,15 @@
-//! Upstream's AWS provider makes the clusters of `aws_moved.rs`, as they are recorded.
+//! Upstream's AWS provider makes the clusters of `aws_moved.rs`, as they are recorded, and the product takes its place by
+//! the steps of `deploy/clusterctl/README.md`.
 
 use serde_json::{Value, json};
-use tests::Process;
 use tests::cluster_api_core::ClusterApiCore;
+use tests::{PATIENCE, Process};
 
+use crate::aws_ownership_cases::ADOPT;
 use crate::aws_recording::Recording;
-use crate::aws_stage::{REGION, ours, spec};
+use crate::aws_stage::{REGION, is_ready, ours, spec};
 use crate::core_stage::{AWS_CLUSTERS, CLUSTERS, CoreStage, cluster, is_provisioned};
-use crate::scene::condition;
+use crate::scene::{INFRASTRUCTURE, OUR_KINDS, condition};
 
 /// Writes what was made into the recordings.
 const RECORD: &str = "UPSTREAM_RECORD";
@@ -69,8 +71,9 @@ fn moved(mut object: Value) -> Value {
 
 #[ignore = "item core of scripts/nightly"]
 #[tokio::test(flavor = "multi_thread")]
-async fn upstreams_provider_makes_the_recorded_clusters() {
+async fn upstreams_provider_makes_the_recorded_clusters_and_the_product_takes_its_place() {
     let Some((stage, provider)) = CoreStage::set_upstream().await else { return };
+    let before = stage.totals().await;
     let upstream = start(&stage, &provider).await;
     for (name, spec) in specs() {
         stage.proxy.forget();
@@ -93,4 +96,38 @@ async fn upstreams_provider_makes_the_recorded_clusters() {
         assert_eq!(recording.actions(), Recording::read(name).actions(), "{name}: see {RECORD}");
     }
     assert!(upstream.is_running());
+    let manager = take_over(&stage, upstream).await;
+    for (name, _) in specs() {
+        stage.run(&format!("delete {CLUSTERS} {name} --wait=false"));
+        stage.until_gone(AWS_CLUSTERS, name).await;
+    }
+    assert_eq!(stage.totals().await, before, "nothing is left");
+    stage.finish(manager).await;
+}
+
+/// The product takes the place of upstream's provider, whose clusters are paused.
+async fn take_over(stage: &CoreStage, upstream: Process) -> Process {
+    upstream.terminate();
+    upstream.exit(PATIENCE).await;
+    for kind in ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"] {
+        let all = stage.run(&format!("get {kind} -o name"));
+        for webhooks in all.lines().filter(|name| name.contains("cluster-api-provider-aws")) {
+            stage.run(&format!("delete {webhooks}"));
+        }
+    }
+    for kind in OUR_KINDS {
+        stage.run(&format!("replace -f config/crd/{INFRASTRUCTURE}_{kind}.yaml"));
+    }
+    stage.await_crds();
+    stage.proxy.forget();
+    let manager = stage.product("");
+    for (name, _) in specs() {
+        let of = format!("{AWS_CLUSTERS} {name}");
+        stage.run(&format!("annotate {of} {ADOPT}=true cluster.x-k8s.io/paused-"));
+        let is_adopted = |it: &Value| is_ready(it) && condition(it, "Ready")["status"] == "True";
+        stage.until(AWS_CLUSTERS, name, "is adopted", is_adopted).await;
+    }
+    let others: Vec<_> = stage.writes().into_iter().filter(|it| !it.contains("Tags")).collect();
+    assert_eq!(others, [""; 0], "an adoption writes tags alone");
+    manager
 }

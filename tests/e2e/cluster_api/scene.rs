@@ -21,7 +21,7 @@ const KINDS: &str = "clusters.cluster.x-k8s.io,machines.cluster.x-k8s.io,\
 /// Kinds without a namespace.
 const IDENTITIES: &str =
     "awsclustercontrolleridentities,awsclusterroleidentities,awsclusterstaticidentities";
-const INFRASTRUCTURE: &str = "infrastructure.cluster.x-k8s.io";
+pub(crate) const INFRASTRUCTURE: &str = "infrastructure.cluster.x-k8s.io";
 /// Our kinds that the core does not have.
 pub(crate) const OUR_KINDS: [&str; 4] = [
     "awsclusters",
