@@ -108,7 +108,7 @@ impl AtRest {
     }
 }
 
-/// Kinds of resources, each of which is read for all of few clusters at once.
+/// Number of kinds of resources. One call reads a kind for all clusters of the test.
 const KINDS: usize = 9;
 /// Reads of a deep check without a network load balancer.
 const DEEP: usize = 4;

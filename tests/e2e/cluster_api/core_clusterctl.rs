@@ -77,6 +77,17 @@ async fn initialize(scene: &Scene) {
     .await;
 }
 
+/// Creates the cluster that clusterctl generates, and awaits it. Returns the AWSCluster.
+async fn generated(stage: &Stage, side: &Side) -> Value {
+    let mut objects = side.clusterctl.generate("one");
+    let found = objects.iter_mut().find(|it| it["kind"] == "AWSCluster").unwrap();
+    found["spec"]["identityRef"] = identity_ref();
+    stage.create_all(&keys(&json!({})));
+    stage.create_all(&objects);
+    stage.until(CLUSTERS, "one", "is provisioned", is_provisioned).await;
+    stage.until(AWS_CLUSTERS, "one", "is ready", is_ready).await
+}
+
 #[ignore = "item core of scripts/nightly"]
 #[tokio::test(flavor = "multi_thread")]
 async fn clusterctl_init_generate_move_delete() {
@@ -85,13 +96,7 @@ async fn clusterctl_init_generate_move_delete() {
     let before = stage.totals().await;
     let (from, to) = (Side::init(&stage, &stage).await, Side::init(&stage, &target).await);
 
-    let mut objects = from.clusterctl.generate("one");
-    let found = objects.iter_mut().find(|it| it["kind"] == "AWSCluster").unwrap();
-    found["spec"]["identityRef"] = identity_ref();
-    stage.create_all(&keys(&json!({})));
-    stage.create_all(&objects);
-    stage.until(CLUSTERS, "one", "is provisioned", is_provisioned).await;
-    let made = stage.until(AWS_CLUSTERS, "one", "is ready", is_ready).await;
+    let made = generated(&stage, &from).await;
     let with_cluster = stage.totals().await;
     initialize(&stage).await;
 
@@ -149,13 +154,7 @@ async fn clusterctl_upgrade_keeps_the_cluster_and_writes_nothing_to_aws() {
     let Some(stage) = Stage::set_at(empty).await else { return };
     let before = stage.totals().await;
     let side = Side::init(&stage, &stage).await;
-    let mut objects = side.clusterctl.generate("one");
-    let found = objects.iter_mut().find(|it| it["kind"] == "AWSCluster").unwrap();
-    found["spec"]["identityRef"] = identity_ref();
-    stage.create_all(&keys(&json!({})));
-    stage.create_all(&objects);
-    stage.until(CLUSTERS, "one", "is provisioned", is_provisioned).await;
-    let made = stage.until(AWS_CLUSTERS, "one", "is ready", is_ready).await;
+    let made = generated(&stage, &side).await;
     let with_cluster = stage.totals().await;
 
     side.clusterctl.release(NEW, "${ICM_AWS_SYNC_PERIOD:=10m}", "${ICM_AWS_SYNC_PERIOD:=11m}");

@@ -128,7 +128,7 @@ pub(crate) enum Fault {
     Failed(u16),
     /// The server works on it for seconds.
     Slow,
-    /// The same, and the connection breaks before the server is done.
+    /// As `Slow`, and the connection breaks before the server answers.
     Abandoned,
 }
 

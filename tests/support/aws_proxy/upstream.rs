@@ -29,7 +29,7 @@ impl Upstream {
         Self { address: format!("127.0.0.1:{port}"), client, key: "AKIATEST".to_owned() }
     }
 
-    /// The same server with the account of another access key.
+    /// The same server, asked with another access key, which has an account of its own.
     #[must_use]
     pub fn with_key(&self, key: &str) -> Self {
         let (address, client) = (self.address.clone(), self.client.clone());

@@ -11,6 +11,7 @@ use crate::desired::{
     Desired, DesiredBastion, DesiredSubnet, Ipv6Block, NatPolicy, Rank, SECONDARY_CIDRS,
 };
 use crate::spec::{LoadBalancerSpec, NatMode, Spec, SpecError, SubnetSpec};
+use crate::vpc::overlap;
 
 mod checks;
 mod groups;
@@ -93,8 +94,7 @@ fn read_secondary_cidrs(
     for (index, text) in spec.secondary_cidrs.iter().enumerate() {
         let path = format!("{SECONDARY_CIDRS}[{index}].ipv4CidrBlock");
         let Some(cidr) = read_network(&path, text, errors) else { continue };
-        let overlaps = |other: &&IpNet| cidr.contains(*other) || other.contains(&cidr);
-        if let Some(other) = vpc.iter().chain(&all).find(overlaps) {
+        if let Some(other) = vpc.iter().chain(&all).find(|other| overlap(&cidr, other)) {
             errors.push(SpecError::new(path, format!("{cidr} overlaps {other} of the VPC")));
         }
         all.push(cidr);
@@ -198,8 +198,8 @@ fn check_ranges(
         {
             errors.push(SpecError::new(&path, format!("{cidr} is not inside the VPC's {vpc}")));
         }
-        let overlaps = |other: &IpNet| cidr.contains(other) || other.contains(cidr);
-        if let Some((first, other)) = cidrs[..number].iter().find(|(_, other)| overlaps(other)) {
+        if let Some((first, other)) = cidrs[..number].iter().find(|(_, other)| overlap(cidr, other))
+        {
             let problem = format!("{cidr} overlaps {other} of spec.network.subnets[{first}]");
             errors.push(SpecError::new(path, problem));
         }

@@ -116,7 +116,8 @@ fn plan_secondary_cidrs(situation: &Situation<'_>, vpc: &Vpc, is_managed: bool, 
     }
 }
 
-fn overlap(one: &IpNet, other: &IpNet) -> bool {
+/// Whether two CIDRs have an address in common.
+pub(crate) fn overlap(one: &IpNet, other: &IpNet) -> bool {
     one.contains(other) || other.contains(one)
 }
 

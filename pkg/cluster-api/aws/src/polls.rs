@@ -346,6 +346,16 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_round_before_the_clock_was_set_back_serves_nobody() {
+        let terms = Terms { serves_for: 300, waits_for: 1200, values: 2 };
+        let (aws, polls) = (Aws::default(), Polls::new(terms));
+        aws.at(7200);
+        assert_eq!(share(&aws, &polls, 0).await, Ok(Some(Timestamp(7200))));
+        aws.at(3600);
+        assert_eq!(share(&aws, &polls, 0).await, Ok(Some(Timestamp(3600))));
+    }
+
+    #[tokio::test]
     async fn a_round_that_failed_serves_clusters_at_rest_for_a_minute() {
         let terms = Terms { serves_for: 300, waits_for: 1200, values: 100 };
         let (aws, polls) = (Aws::default(), Polls::new(terms));

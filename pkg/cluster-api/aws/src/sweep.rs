@@ -69,8 +69,8 @@ mod tests {
     use super::*;
     use crate::polls::Asker;
 
-    /// Reads of a round for 500 clusters that have so many resources of a kind, of which a page has
-    /// so many.
+    /// Reads of a round for 500 clusters. Each has `resources` of a kind, and AWS returns `page` of
+    /// them in a page.
     async fn reads<T>(polls: &Polls<T>, resources: usize, page: usize) -> usize {
         let asker = |number: usize| {
             let value = format!("vpc-{number}");

@@ -1,5 +1,5 @@
 //! [`task`]: the work of each task that runs in simulations, too. [`Halt`]: lets all tasks of one simulated process
-//! stand still, as a process that the kernel does not run; outside of a simulation there is none.
+//! stand still, as if the kernel did not run the process. Only simulations have a `Halt`.
 
 use std::cell::RefCell;
 use std::pin::Pin;

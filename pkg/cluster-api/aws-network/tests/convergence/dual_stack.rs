@@ -102,7 +102,7 @@ fn upstreams_default_for_clients_of_a_bastion_allows_the_families_of_the_vpc() {
     }
 }
 
-/// Clients that were admitted by IPv6 are not cut off, and nobody is admitted anew.
+/// Clients that were admitted by IPv6 keep their access. The controller admits no others.
 #[test]
 fn a_rule_for_clients_by_ipv6_stays_in_a_network_without_ipv6() {
     let mut world = made(&seed());

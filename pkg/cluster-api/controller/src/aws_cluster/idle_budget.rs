@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Few clusters, and the deep checks that are due at one sweep, do not wait for each other: this
-/// time's reads may be sent at once.
+/// The reads of this time may be sent at once, so that a few clusters, or the deep checks that are due
+/// together, do not wait.
 const BURST: Duration = Duration::from_secs(300);
 
 /// The reads of clusters at rest, by account and region.

@@ -153,9 +153,9 @@ impl Clusters {
             return Ok(None);
         };
         let value = text(&stored, VALUE).unwrap_or_default();
-        let verdict = judge(&value, &making.server, &making.authority, making.now);
+        let action = judge(&value, &making.server, &making.authority, making.now);
         let ours = ownership::is_owned_by(&stored.metadata, making.cluster);
-        match verdict {
+        match action {
             KubeconfigAction::Keep(until) => {
                 report.conditions.mark_true(READY, "Created", "");
                 Ok(Some(until))

@@ -126,3 +126,23 @@ async fn what_could_not_be_published_is_published_again_while_the_rest_goes_on()
     bench.keep(&wanted, *reconciliation, 585);
     assert_eq!(rests(&bench.turn(&wanted, false)), seconds(585), "it was published");
 }
+
+/// After a shared read failed, all clusters read alone.
+#[tokio::test(start_paused = true)]
+async fn clusters_that_read_alone_after_a_shared_read_are_limited_though_the_last_look_read_nothing()
+ {
+    let (bench, wanted) = (Bench::new(), goal("c"));
+    let keys: Vec<Arc<str>> = (0..200).map(|number| Arc::from(format!("ns/{number}"))).collect();
+    for key in &keys {
+        let reconciliation = Reconciliation::new(wanted.clone(), memory(2));
+        let rest = Pause { is_idle: true, ..Pause::of(Duration::ZERO) };
+        bench.reconciliations.keep(key, &bench.uid, wanted.clone(), reconciliation, rest);
+    }
+    let goes = |key: &&Arc<str>| {
+        let turn =
+            bench.reconciliations.turn(key, &bench.uid, &wanted, "1/r", false, Memory::default);
+        matches!(turn, Turn::Go(_))
+    };
+    let at_once = keys.iter().filter(goes).count();
+    assert!((1..=61).contains(&at_once), "{at_once} of 200, 10 reads each, 600 in a burst");
+}

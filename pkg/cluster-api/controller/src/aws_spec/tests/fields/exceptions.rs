@@ -1,6 +1,6 @@
 //! [`EXCEPTIONS`]: fields that a cluster which exists cannot follow.
 
-/// The end of a reason of which the user is told.
+/// How a reason ends if the controller reports the field.
 pub(super) const REPORTED: &str = "; it is reported";
 /// Why subnets that the spec does not name any more stay.
 const SURPLUS: &str = "an advice names it, and it is deleted only with --prune-subnets";
