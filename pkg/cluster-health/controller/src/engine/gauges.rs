@@ -115,21 +115,28 @@ fn register(
         registry.map_or_else(Default::default, |registry| read(families, &registry))
     })?;
     if exposed.audit {
-        let family = gauge(
-            "clusterhealth_audit_differences",
-            "In an audit, members whose stored health differs from the result of the probes for a while.",
-            &["flavour", "ours", "stored"],
-        )?;
-        let shown = Arc::clone(shown);
-        metrics::at_scrape(registry, [family], move |[family]| {
-            let registry = shown.lock().upgrade();
-            [registry.map_or_else(Vec::new, |registry| differences(family, &registry.all()))]
-        })?;
+        register_audit(registry, Arc::clone(shown))?;
     }
     if exposed.per_cluster {
         each::register(registry, Arc::clone(shown), exposed.audit)?;
     }
     Ok(())
+}
+
+/// Registers the differences that an audit finds.
+fn register_audit(
+    registry: &Registry,
+    shown: Arc<Mutex<Weak<ClusterRegistry>>>,
+) -> Result<(), prometheus::Error> {
+    let family = Family::gauge(
+        "clusterhealth_audit_differences",
+        "In an audit, members whose stored health differs from the result of the probes for a while.",
+        &["flavour", "ours", "stored"],
+    )?;
+    metrics::at_scrape(registry, [family], move |[family]| {
+        let registry = shown.lock().upgrade();
+        [registry.map_or_else(Vec::new, |registry| differences(family, &registry.all()))]
+    })
 }
 
 /// The series of the families of [`register`], in their order.
