@@ -9,7 +9,7 @@ use probe::{Inputs, Problem};
 
 use crate::api::Condition;
 use crate::api::cluster_api::{CLUSTERS, CRD, Cluster, ClusterStatus, pause};
-use crate::engine::{Members, Resolve, SharedKind};
+use crate::engine::{Resolve, SharedKind};
 use crate::secret_data::SecretData;
 use crate::shared_flavour::{Shared, SharedFlavour, SharedOptions, SharedSource};
 
@@ -81,16 +81,6 @@ impl SharedSource for ClusterApi {
 
 impl Resolve for ClusterApi {
     type Credential = ();
-
-    const AUTHENTICATED_READ: bool = false;
-
-    fn members(&self) -> Members<'_, Cluster> {
-        self.shared.members()
-    }
-
-    fn access(&self, object: &Object<Cluster>) -> u64 {
-        access::access(object)
-    }
 
     fn addresses(&self, object: &Object<Cluster>) -> Vec<Box<str>> {
         access::addresses(object)

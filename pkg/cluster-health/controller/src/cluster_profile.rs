@@ -1,36 +1,36 @@
-//! ClusterProfiles of the Cluster Inventory API: how each cluster is reached, and the part of its status that is ours.
-//! Other programs own the objects and write the rest (`rule:a-shared-status-is-shared`).
-//!
-//! This file has the versions read, and the plugins run.
+//! The flavour `clusterprofile`: the ClusterProfiles of the Cluster Inventory API. Other programs own the objects and write
+//! the rest of their status (`rule:a-shared-status-is-shared`).
 //!
 //! | file | holds |
 //! |---|---|
 //! | `options.rs` | the flags |
-//! | `flavour.rs` | [`ClusterProfiles`]: what the objects mean |
-//! | `access.rs` | how a cluster is reached |
-//! | `providers.rs`, `plugins.rs` | the access providers; the exec plugins that print credentials |
-//! | `versions.rs` | the versions of clusters; how one is read |
+//! | `access.rs`, `providers.rs` | how a cluster is reached; the access providers |
+//! | `versions.rs` | the versions of clusters, a fact that is read apart from the probes |
 //! | `status.rs` | conditions and property, and reading them back |
 
+use std::fmt::Debug;
 use std::future::ready;
 use std::sync::Arc;
 use std::time::Duration;
 
-use events::{EventType, Recorder};
-use futures::join;
-use tokio::time::{MissedTickBehavior, interval};
-use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
-use workqueue::WorkQueue;
+use access::Way;
+use health::Published;
+use jiff::Timestamp;
+use objects::Object;
+use options::ClusterProfileOptions;
+use probe::{Inputs, Problem};
+use serde_json::Value;
+use status::OfManager;
+use versions::Versions;
 
-use crate::engine::follow::read_facts;
-use crate::engine::{Companions, Flavour as _, FlavourRegistry, Followed, MemberId, Work};
-use crate::shared_flavour::{Shared, SharedSource};
+use crate::api::Condition;
+use crate::api::cluster_profile::{CLUSTER_PROFILES, CRD, ClusterProfile, ClusterProfileStatus};
+use crate::engine::{Companions, Followed, MemberId, Plugin, Resolve, SharedKind, Statement};
+use crate::secret_data::SecretData;
+use crate::shared_flavour::{Shared, SharedFlavour, SharedOptions, SharedSource};
 
 pub(crate) mod access;
-mod flavour;
 pub(crate) mod options;
-mod plugins;
 pub(crate) mod providers;
 mod status;
 #[cfg(test)]
@@ -39,13 +39,92 @@ pub(crate) mod testing;
 mod tests;
 mod versions;
 
-pub(crate) use flavour::ClusterProfiles;
-pub(crate) use plugins::PluginCounter;
+/// How long a new profile may wait for its access providers before it is published as malformed: its manager creates it
+/// first and writes the status later.
+const PROVIDER_GRACE: Duration = Duration::from_secs(60);
 
-/// Between looks for plugins that are due.
-const ROUND: Duration = Duration::from_secs(1);
-/// Versions read at the same time.
-const AT_ONCE: usize = 16;
+/// The ClusterProfiles, in one run of the controller.
+pub(crate) struct ClusterProfiles {
+    options: ClusterProfileOptions,
+    shared: Shared<ClusterProfile>,
+    versions: Arc<Versions>,
+}
+
+impl ClusterProfiles {
+    pub(crate) fn new(options: ClusterProfileOptions, shared: Shared<ClusterProfile>) -> Self {
+        Self { options, shared, versions: Arc::default() }
+    }
+
+    /// Whether the manager of the cluster is one of ours.
+    fn is_manager_ours(&self, object: &Object<ClusterProfile>) -> bool {
+        self.options.managers.contains(&object.body.spec.cluster_manager.name)
+    }
+
+    fn way<'a>(&self, object: &'a Object<ClusterProfile>) -> Result<Way<'a>, Problem> {
+        access::way(object, &self.options.secret_namespaces, &self.options.providers)
+    }
+
+    fn of_manager(&self, object: &Object<ClusterProfile>) -> OfManager {
+        let is_ours = self.is_manager_ours(object);
+        let known = self.versions.get(&object.metadata.uid);
+        let stored = &object.status.version.kubernetes;
+        let stored = || (is_ours && !stored.is_empty()).then(|| stored.clone());
+        OfManager { is_ours, version: known.or_else(stored) }
+    }
+}
+
+impl SharedFlavour for ClusterProfiles {
+    type Schema = ClusterProfile;
+
+    const NAME: &'static str = "clusterprofile";
+    const KIND: SharedKind = SharedKind { crd: CRD, versions: &CLUSTER_PROFILES };
+
+    fn shared(&self) -> &Shared<ClusterProfile> {
+        &self.shared
+    }
+
+    fn options(&self) -> &SharedOptions {
+        &self.options.shared
+    }
+
+    fn is_live(&self, object: &Object<ClusterProfile>) -> bool {
+        let label = |key: &str| object.metadata.labels.get(key).map(String::as_str);
+        self.options.selector.as_ref().is_none_or(|selector| selector.selects(label))
+    }
+
+    fn access_of(object: &Object<ClusterProfile>) -> u64 {
+        access::access(object)
+    }
+
+    fn conditions(status: &ClusterProfileStatus) -> &[Condition] {
+        &status.conditions
+    }
+
+    fn has_ours(status: &ClusterProfileStatus) -> bool {
+        status::has_ours(status)
+    }
+
+    fn seed_of(status: &ClusterProfileStatus, now: Timestamp) -> Option<Published> {
+        status::seed(status, now)
+    }
+
+    fn further(&self, object: &Object<ClusterProfile>) -> impl Debug {
+        self.of_manager(object)
+    }
+
+    fn status(
+        &self,
+        object: &Object<ClusterProfile>,
+        published: &Published,
+        statement: &Statement<'_>,
+    ) -> Value {
+        status::fields(published, statement, &self.of_manager(object), &object.status)
+    }
+
+    fn forget(&self, cluster: &MemberId) {
+        self.versions.forget(&cluster.uid);
+    }
+}
 
 impl SharedSource for ClusterProfiles {
     const QUEUE: &'static str = "cluster_health_clusterprofile";
@@ -53,86 +132,59 @@ impl SharedSource for ClusterProfiles {
     const SECRETS_MANIFEST: &'static str =
         "config/rbac/namespaces/member-secrets.yaml, in each namespace of ClusterProfiles";
 
-    /// The reads of versions, and the exec plugins.
+    /// The reads of versions, of clusters whose manager is one of ours.
     fn companions(flavour: Arc<Self>, followed: &Followed<'_, Self>) -> Companions {
+        let (versions, of) = (Arc::clone(&flavour.versions), Arc::clone(&flavour));
+        let is_wanted = move |object: &Object<ClusterProfile>| of.is_manager_ours(object);
         let (registry, stop) = (followed.registry.clone(), followed.context.stop.clone());
-        let (queue, recorder) = (followed.queue.clone(), followed.context.recorder.clone());
         let run = async move {
-            let running = run_plugins(Arc::clone(&flavour), queue, recorder, stop.clone());
-            join!(read_versions(flavour, registry, stop), running);
+            versions.read_all(flavour, is_wanted, registry, stop).await;
             Ok(())
         };
         Companions { ready: Box::pin(ready(())), run: Box::pin(run) }
     }
 }
 
-/// Reads the versions of ready clusters whose manager is one of ours, until `stop`.
-async fn read_versions(
-    flavour: Arc<ClusterProfiles>,
-    registry: FlavourRegistry,
-    stop: CancellationToken,
-) {
-    let due = || {
-        let mut due = flavour.shared.connections.reachable();
-        due.retain(|cluster| {
-            let object = flavour.shared.objects.get(cluster);
-            let is_managed = object.is_some_and(|it| flavour.is_manager_ours(&it));
-            is_managed && registry.is_ready(cluster) && flavour.versions.begin(&cluster.uid)
-        });
-        due
-    };
-    let read = |cluster: MemberId| {
-        let (flavour, registry) = (Arc::clone(&flavour), registry.clone());
-        async move {
-            let Shared { prober, connections, .. } = &flavour.shared;
-            let version = versions::read(prober, connections, &cluster).await?;
-            flavour.versions.set(&cluster.uid, version);
-            registry.facts_changed(&cluster);
-            Some(())
-        }
-    };
-    read_facts(&registry, &stop, AT_ONCE, due, read).await;
-}
+impl Resolve for ClusterProfiles {
+    type Credential = ();
 
-/// Runs the exec plugins that are due, apart from all probing, until `stop`, and has the members looked at whose
-/// credentials may be other ones.
-async fn run_plugins(
-    flavour: Arc<ClusterProfiles>,
-    queue: WorkQueue<Work>,
-    recorder: Recorder,
-    stop: CancellationToken,
-) {
-    let under_way = TaskTracker::new();
-    let mut rounds = interval(ROUND);
-    rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    loop {
-        tokio::select! {
-            () = stop.cancelled() => break,
-            _ = rounds.tick() => {}
-            () = flavour.plugins.demanded() => {}
-        }
-        for cluster in flavour.plugins.take_ended() {
-            flavour.shared.connections.invalidate(&cluster.key);
-            queue.add(Work::Cluster(cluster.key));
-        }
-        for run in flavour.plugins.take_due(|cluster| flavour.shared.connections.knows(cluster)) {
-            let (flavour, queue, recorder) =
-                (Arc::clone(&flavour), queue.clone(), recorder.clone());
-            let stop = stop.clone();
-            under_way.spawn(async move {
-                let cluster = run.cluster.clone();
-                let made = stop.run_until_cancelled(flavour.plugins.make(run)).await;
-                let Some((true, failure)) = made else { return };
-                if let Some(error) = failure {
-                    let object = cluster.object_ref(flavour.resource());
-                    let text = format!("cannot get a credential of the cluster: {error}");
-                    recorder.event(object, EventType::Warning, "AccessPluginFailed", text);
-                }
-                flavour.shared.connections.invalidate(&cluster.key);
-                queue.add(Work::Cluster(cluster.key));
-            });
-        }
+    fn addresses(&self, object: &Object<ClusterProfile>) -> Vec<Box<str>> {
+        access::addresses(object, &self.options.providers)
     }
-    under_way.close();
-    under_way.wait().await;
+
+    fn secret(
+        &self,
+        object: &Object<ClusterProfile>,
+        _: Option<&()>,
+    ) -> Result<Option<String>, Problem> {
+        Ok(self.way(object)?.secret)
+    }
+
+    fn secret_entry(&self, object: &Object<ClusterProfile>) -> Option<String> {
+        self.way(object).ok()?.entry
+    }
+
+    fn plugin(&self, object: &Object<ClusterProfile>) -> Option<Plugin> {
+        self.way(object).ok()?.plugin
+    }
+
+    fn inputs(
+        &self,
+        object: &Object<ClusterProfile>,
+        _: Option<()>,
+        secret: Option<SecretData>,
+    ) -> Result<Inputs, Problem> {
+        self.way(object)?.inputs(secret.as_ref(), self.shared.allow_plaintext)
+    }
+
+    fn grace(&self, object: &Object<ClusterProfile>, _: &Problem) -> Option<Duration> {
+        let ClusterProfileStatus { access_providers, credential_providers, .. } = &object.status;
+        let is_new = access_providers.is_empty() && credential_providers.is_empty();
+        (is_new && !Self::has_ours(&object.status)).then_some(PROVIDER_GRACE)
+    }
+
+    /// The version is read again.
+    fn retargeted(&self, cluster: &MemberId) {
+        self.versions.forget(&cluster.uid);
+    }
 }

@@ -18,8 +18,10 @@ use crate::api::kubefed::KUBEFED_CLUSTERS;
 use crate::api::tke::CLUSTERS;
 use crate::beat_command;
 use crate::cluster_api::ClusterApi;
-use crate::cluster_profile::{ClusterProfiles, PluginCounter};
-use crate::engine::{self, Exposed, Guarding, Limits, Metrics, NetworkTargets, Source};
+use crate::cluster_profile::ClusterProfiles;
+use crate::engine::{
+    self, Exposed, Guarding, Limits, Metrics, NetworkTargets, PluginCounter, Source,
+};
 use crate::flags::FLAGS;
 use crate::kubefed::{KubeFed, UpstreamMetrics};
 use crate::options::{GuardOptions, KubeFedOptions, MemberOptions, Options, TkeOptions, judge};
@@ -272,8 +274,8 @@ fn sources(
         Arc::new(Tke::new(options, Arc::clone(prober), summaries)) as Arc<dyn Source>
     });
     let profiles = options.cluster_profile.clone().map(|options| {
-        let shared = Shared::new(allow_plaintext, Arc::clone(prober));
-        Arc::new(ClusterProfiles::new(options, shared, plugins)) as Arc<dyn Source>
+        let shared = Shared::new(allow_plaintext, Arc::clone(prober)).with_plugins(plugins);
+        Arc::new(ClusterProfiles::new(options, shared)) as Arc<dyn Source>
     });
     let capi = options.cluster_api.clone().map(|options| {
         let shared = Shared::new(allow_plaintext, Arc::clone(prober));

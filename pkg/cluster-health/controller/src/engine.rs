@@ -6,6 +6,7 @@
 //! | `flavour.rs` | [`Flavour`], [`Target`], [`ClusterProber`], [`Pending`]: the interface of a flavour to the engine |
 //! | `resolve.rs` | [`ObjectModel`], [`Resolve`]: the pure part of a flavour |
 //! | `pipeline.rs`, `connections.rs` | from the object of a cluster to its [`Target`], and how each cluster is reached now |
+//! | `credential_plugins.rs` | the exec plugins that print credentials |
 //! | `follow.rs` | watches what a flavour needs, and runs the pipeline |
 //! | `shared_kind.rs` | watches a kind whose CRD and status belong to others |
 //! | `flavour_registry.rs` | [`FlavourRegistry`]: where a flavour registers its clusters |
@@ -51,6 +52,7 @@ mod checks;
 mod cluster_events;
 mod cluster_registry;
 pub(crate) mod connections;
+mod credential_plugins;
 mod difference;
 mod field_owners;
 mod flavour;
@@ -77,6 +79,7 @@ pub(crate) use cluster_events::ends_soon;
 #[cfg(test)]
 pub(crate) use connections::{Connection, ResolvedFrom};
 pub(crate) use connections::{Connections, ObjectVersion};
+pub(crate) use credential_plugins::{CredentialPlugins, Plugin, PluginCounter};
 pub(crate) use field_owners::OWN_PREFIX;
 #[cfg(test)]
 pub(crate) use flavour::ClusterProber;

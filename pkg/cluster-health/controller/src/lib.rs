@@ -18,7 +18,7 @@ mod controller;
 mod credential_policy;
 mod engine;
 mod flags;
-mod kubeconfig_user;
+mod kubeconfig;
 mod kubefed;
 mod network_checker;
 mod options;

@@ -11,7 +11,7 @@ use health::Code;
 use http::{Request, StatusCode, header};
 use kube::client::Body;
 use kube_api::Resource;
-use probe::Problem;
+use probe::{ClientPair, Problem};
 use secrecy::{ExposeSecret as _, SecretSlice, SecretString};
 use serde::Deserialize;
 use transport::wipe;
@@ -145,6 +145,24 @@ pub(crate) async fn find(
 pub(crate) fn not_base64(key: &str) -> ReadError {
     let keys = "a value that is needed is not base64";
     ReadError::Unusable(format!("cannot decode Secret {key}: {keys}"))
+}
+
+/// A client certificate with its key; `None` without both. `incomplete` names the place of one without the other.
+///
+/// # Errors
+/// Only one of them is there.
+pub(crate) fn client_pair(
+    certificate: Option<SecretSlice<u8>>,
+    key: Option<SecretSlice<u8>>,
+    incomplete: impl FnOnce() -> String,
+) -> Result<Option<ClientPair>, Problem> {
+    match (certificate, key) {
+        (None, None) => Ok(None),
+        (Some(certificate), Some(key)) => {
+            Ok(Some(ClientPair { certificate: certificate.expose_secret().to_vec(), key }))
+        }
+        _ => Err(Problem::new(Code::ClientCertificate, incomplete())),
+    }
 }
 
 impl SecretData {

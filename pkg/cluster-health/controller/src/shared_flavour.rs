@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 use flags::{Flag, Values};
 use futures::future::BoxFuture;
-use health::{Health, Policy, Published, Report, Status};
+use health::{Health, Policy, Published, Status};
 use jiff::Timestamp;
 use kube_api::Resource;
 use manager::{Context, Failure};
@@ -16,9 +16,9 @@ use serde_json::{Value, json};
 
 use crate::api::{Condition, is_name};
 use crate::engine::{
-    Companions, Connections, Flavour, FlavourRegistry, Followed, MemberId, Members, ObjectModel,
-    Objects, Resolve, SecretScope, Seed, SharedKind, Source, Statement, StatusWrite, Supervision,
-    Watched, watch_shared_clusters,
+    Companions, Connections, CredentialPlugins, Flavour, FlavourRegistry, Followed, MemberId,
+    Members, ObjectModel, Objects, PluginCounter, Resolve, SecretScope, Seed, SharedKind, Source,
+    Statement, StatusWrite, Supervision, Watched, watch_shared_clusters,
 };
 use crate::shared_conditions;
 
@@ -79,6 +79,8 @@ pub(crate) struct Shared<S: Schema> {
     pub(crate) prober: Arc<probe::Prober>,
     pub(crate) objects: Objects<S>,
     pub(crate) connections: Connections,
+    /// `None` for a flavour whose credentials no exec plugin prints.
+    pub(crate) plugins: Option<Arc<CredentialPlugins>>,
     /// The version of the API that is used; set when it is known that its status can be shared.
     kind: OnceLock<&'static Resource>,
 }
@@ -86,12 +88,13 @@ pub(crate) struct Shared<S: Schema> {
 impl<S: Schema> Shared<S> {
     pub(crate) fn new(allow_plaintext: bool, prober: Arc<probe::Prober>) -> Self {
         let (objects, connections) = (Objects::default(), Connections::default());
-        Self { allow_plaintext, prober, objects, connections, kind: OnceLock::new() }
+        let kind = OnceLock::new();
+        Self { allow_plaintext, prober, objects, connections, plugins: None, kind }
     }
 
-    pub(crate) fn members(&self) -> Members<'_, S> {
-        let Self { objects, connections, prober, .. } = self;
-        Members { objects, connections, prober }
+    /// With exec plugins, whose runs are counted.
+    pub(crate) fn with_plugins(self, counter: PluginCounter) -> Self {
+        Self { plugins: Some(Arc::new(CredentialPlugins::new(counter))), ..self }
     }
 }
 
@@ -117,7 +120,7 @@ pub(crate) trait SharedFlavour: Sized + Send + Sync + 'static {
         None
     }
 
-    /// See [`Resolve::access`].
+    /// See [`ObjectModel::access`].
     fn access_of(object: &Object<Self::Schema>) -> u64;
 
     fn conditions(status: &StatusOf<Self>) -> &[Condition];
@@ -150,9 +153,6 @@ pub(crate) trait SharedFlavour: Sized + Send + Sync + 'static {
         let stored = Self::conditions(&object.status);
         json!({ "conditions": shared_conditions::conditions(published, statement, stored) })
     }
-
-    /// See [`Flavour::probed`].
-    fn after_probe(&self, _cluster: &MemberId, _report: &Report) {}
 
     /// See [`Flavour::removed`].
     fn forget(&self, _cluster: &MemberId) {}
@@ -211,18 +211,22 @@ impl<F: SharedFlavour> Flavour for F {
         shared_conditions::stored_check(F::conditions(&object.status), check)
     }
 
-    fn probed(&self, cluster: &MemberId, report: &Report) {
-        self.after_probe(cluster, report);
-    }
-
     fn removed(&self, cluster: &MemberId) {
         self.shared().connections.remove(cluster);
+        if let Some(plugins) = &self.shared().plugins {
+            plugins.forget(&cluster.uid);
+        }
         self.forget(cluster);
     }
 }
 
 impl<F: SharedFlavour> ObjectModel for F {
     type Schema = F::Schema;
+
+    fn members(&self) -> Members<'_, F::Schema> {
+        let Shared { objects, connections, prober, plugins, .. } = self.shared();
+        Members { objects, connections, prober, plugins: plugins.as_ref() }
+    }
 
     fn supervision(&self, object: &Object<F::Schema>) -> Supervision {
         if !self.options().include(object) || !self.is_live(object) {
@@ -235,6 +239,10 @@ impl<F: SharedFlavour> ObjectModel for F {
         self.supervision(old) != self.supervision(new)
             || F::pause(old) != F::pause(new)
             || F::access_of(old) != F::access_of(new)
+    }
+
+    fn access(&self, object: &Object<F::Schema>) -> u64 {
+        F::access_of(object)
     }
 
     fn policy(&self, _: &Object<F::Schema>) -> Policy {

@@ -239,7 +239,7 @@ async fn profile_inputs(
         Some(key) => objects.secret(key, way.entry.as_deref()).await?,
         None => None,
     };
-    Ok(way.inputs(way.credential(secret.as_ref())?, false)?)
+    Ok(way.inputs(secret.as_ref(), false)?)
 }
 
 /// The inputs of the client of the Cluster of Cluster API with this key.

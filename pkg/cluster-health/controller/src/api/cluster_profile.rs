@@ -1,9 +1,9 @@
 //! Group `multicluster.x-k8s.io`: the ClusterProfile of the Cluster Inventory API, as far as it is read.
 
+use kube::config::Cluster;
 use kube_api::Resource;
 use objects::Schema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use crate::api::{Condition, WithSpec, time};
 
@@ -65,32 +65,18 @@ pub(crate) struct Property {
     pub last_observed_time: Option<jiff::Timestamp>,
 }
 
-/// One way to reach the cluster.
-#[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
+/// One way to reach the cluster. It cannot be printed: the URL of a proxy may hold a password.
+#[derive(Clone, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct AccessProvider {
     pub name: String,
+    /// The cluster as kubeconfigs describe it.
     pub cluster: Cluster,
 }
 
-/// The cluster entry of a kubeconfig. It cannot be printed: the URL of the proxy may hold a password.
-#[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, rename_all = "kebab-case")]
-pub(crate) struct Cluster {
-    pub server: String,
-    pub tls_server_name: String,
-    pub insecure_skip_tls_verify: bool,
-    /// A file, which is not read.
-    pub certificate_authority: String,
-    /// Base64 of PEM.
-    pub certificate_authority_data: String,
-    pub proxy_url: String,
-    pub extensions: Vec<NamedExtension>,
-}
-
-#[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub(crate) struct NamedExtension {
-    pub name: String,
-    pub extension: Value,
+impl PartialEq for AccessProvider {
+    fn eq(&self, other: &Self) -> bool {
+        let text = |it: &Self| serde_json::to_string(it).ok();
+        text(self) == text(other)
+    }
 }

@@ -2,13 +2,12 @@
 
 use health::Code;
 use objects::Object;
-use probe::{Address, Fields, Inputs, Problem, WaivedChecks};
-use secrecy::{ExposeSecret as _, SecretString};
+use probe::{Fields, Inputs, Problem};
 
-use crate::USER_AGENT;
 use crate::api::cluster_api::{Cluster, secret_name};
-use crate::api::{is_name, secret};
-use crate::kubeconfig_user::{self, InContext};
+use crate::api::is_name;
+use crate::credential_policy::Reference;
+use crate::kubeconfig;
 use crate::secret_data::{CLUSTER_API_SECRET, SecretData};
 
 /// Where the user of a member mends what is refused.
@@ -63,7 +62,7 @@ pub(crate) fn inputs(
     allow_plaintext: bool,
 ) -> Result<Inputs, Problem> {
     let key = secret_key(cluster)?;
-    let secret = secret.ok_or_else(|| missing(format!("Secret {key} does not exist")))?;
+    let secret = SecretData::to_send(secret, Reference::SameNamespace, &key)?;
     let refused = |text: String| Problem::new(Code::CredentialRefused, text);
     // A Secret that an annotation names must not become a kubeconfig because of its key alone.
     if !secret.is_of_cluster_api {
@@ -72,45 +71,25 @@ pub(crate) fn inputs(
         )));
     }
     let place = format!("key {KEY} of Secret {key}");
-    let context = kubeconfig_user::read(secret.entry.as_ref(), None, &place)?;
+    let context = kubeconfig::read(secret.entry.as_ref(), None, &place)?;
     if let Some(what) = context.first_refused() {
         return Err(refused(format!(
             "the user of {place} has {what}, which is not used; it needs a token or a client certificate inside the \
              kubeconfig"
         )));
     }
-    let (token, pair) = context.credential(&place)?;
-    let InContext { cluster: Some(server), .. } = context else {
+    let credential = context.credential(&place)?;
+    let Some(server) = context.cluster else {
         return Err(missing(format!("{place} has no cluster for its current context")));
     };
     if server.certificate_authority.is_some() {
-        let text = format!(
-            "certificate-authority of {place} is a file, which is not read; use certificate-authority-data"
-        );
-        return Err(Problem::new(Code::CaParse, text));
+        return Err(kubeconfig::file_of_ca(&place));
     }
-    let ca = server.certificate_authority_data.as_deref().unwrap_or_default().trim();
-    let ca = secret::decode(ca).map(|ca| ca.expose_secret().to_vec()).ok_or_else(|| {
-        Problem::new(Code::CaParse, format!("certificate-authority-data of {place} is not base64"))
-    })?;
-    let address = server.server.as_deref().unwrap_or_default().trim();
-    if address.is_empty() {
-        return Err(Problem::new(Code::BadEndpoint, format!("{place} has no server")));
-    }
-    let everything = server.insecure_skip_tls_verify.unwrap_or(false);
     Ok(Inputs {
-        addresses: vec![Address::parse(address)?],
-        ca,
-        server_name: server.tls_server_name.filter(|name| !name.is_empty()),
-        token,
-        pair,
-        impersonate: None,
-        proxy: server.proxy_url.filter(|url| !url.is_empty()).map(SecretString::from),
-        tls: WaivedChecks { everything, ..WaivedChecks::default() },
         fields: FIELDS,
         renewed_in: "the Secret with the kubeconfig",
         allow_plaintext,
-        user_agent: USER_AGENT.to_owned(),
+        ..kubeconfig::inputs(&server, credential, &place)?
     })
 }
 
@@ -118,6 +97,7 @@ pub(crate) fn inputs(
 mod tests {
     use base64::Engine as _;
     use base64::engine::general_purpose::STANDARD;
+    use secrecy::ExposeSecret as _;
     use serde_json::{Value, json};
 
     use super::super::testing::{cluster, kubeconfig};

@@ -3,10 +3,11 @@
 //! cluster-inventory-api. Pure.
 
 use std::collections::HashSet;
+use std::path::Path;
 
 use client::PluginSpec;
+use kube::config::ExecConfig;
 use serde::Deserialize;
-use serde_json::Value;
 
 /// The providers that need no plugin, whatever the file says of them.
 const BUILT_IN: [(&str, CredentialSource); 2] = [
@@ -54,25 +55,6 @@ struct Entry {
     #[serde(rename = "profileSourcedCLIArgsPolicy")]
     args_policy: Option<String>,
     profile_sourced_env_vars_policy: Option<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct ExecConfig {
-    command: Option<String>,
-    args: Option<Vec<String>>,
-    env: Option<Vec<Variable>>,
-    api_version: Option<String>,
-    provide_cluster_info: Option<bool>,
-    interactive_mode: Option<String>,
-    /// Upstream's parser has no type for it.
-    config: Option<Value>,
-}
-
-#[derive(Deserialize)]
-struct Variable {
-    name: Option<String>,
-    value: Option<String>,
 }
 
 impl Providers {
@@ -135,41 +117,20 @@ fn plugin(entry: Entry) -> Result<CredentialSource, String> {
         }
     }
     let exec = entry.exec_config.ok_or("it has no execConfig")?;
-    let command = exec.command.filter(|command| !command.is_empty());
-    let command = command.ok_or("its execConfig has no command")?;
-    if exec.interactive_mode.as_deref() == Some("Always") {
-        return Err("interactiveMode Always needs a terminal; there is none".to_owned());
-    }
-    if exec.config.is_some() {
+    if exec.other.get("config").is_some_and(|config| !config.is_null()) {
         return Err(
             "its execConfig has a field config; it belongs to the ClusterProfile".to_owned()
         );
     }
-    let api_version = exec.api_version.unwrap_or_default();
-    let known = ["client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1"];
-    if !known.contains(&&*api_version) {
-        let advice = "use client.authentication.k8s.io/v1 or v1beta1";
-        return Err(format!("its apiVersion {api_version:?} is not known; {advice}"));
-    }
-    let variables = exec.env.unwrap_or_default().into_iter();
-    let env = variables.map(|it| (it.name.unwrap_or_default(), it.value.unwrap_or_default()));
-    let env: Vec<_> = env.collect();
-    if env.iter().any(|(name, _)| name.is_empty() || name.contains(['=', '\0'])) {
-        return Err("a variable of its env has no valid name".to_owned());
-    }
-    let spec = PluginSpec {
-        command: command.into(),
-        args: exec.args.unwrap_or_default(),
-        env,
-        api_version,
-        cluster: None,
-    };
-    Ok(CredentialSource::Plugin(spec, exec.provide_cluster_info.unwrap_or_default()))
+    // A path is relative to the working directory.
+    let spec = PluginSpec::new(&exec, Path::new(""));
+    let spec = spec.map_err(|error| format!("its execConfig cannot be used: {error}"))?;
+    Ok(CredentialSource::Plugin(spec, exec.provide_cluster_info))
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 
@@ -236,7 +197,7 @@ mod tests {
             (json!({"providers": [{"name": "google"}]}), "\"google\": it has no execConfig"),
             (with("command", &json!("")), "has no command"),
             (with("command", &json!(["login"])), "it is not the JSON"),
-            (with("interactiveMode", &json!("Always")), "interactiveMode Always"),
+            (with("interactiveMode", &json!("Always")), "interactiveMode: Always"),
             (with("config", &json!({"a": 1})), "field config"),
             (with("apiVersion", &json!("v1alpha1")), "\"v1alpha1\" is not known"),
             (with("env", &json!([{"value": "planted"}])), "no valid name"),

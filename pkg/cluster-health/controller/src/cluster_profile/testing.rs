@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 
 use super::ClusterProfiles;
 use super::options::ClusterProfileOptions;
-use super::plugins::PluginCounter;
 use super::providers::Providers;
 use crate::api::Condition;
 use crate::api::cluster_profile::{CLUSTER_PROFILES, ClusterProfile};
@@ -53,8 +52,7 @@ impl Conforming for ClusterProfiles {
     fn make(_: &Scene) -> Self {
         let selector = kube_api::LabelSelector::parse("!ignored").ok();
         let options = ClusterProfileOptions { selector, ..options() };
-        let plugins = PluginCounter::new(&prometheus::Registry::new()).unwrap();
-        Self::new(options, Shared::new(false, Arc::new(prober())), plugins)
+        Self::new(options, Shared::new(false, Arc::new(prober())))
     }
 
     fn object(uid: &str, version: u64, credential: u64, supervision: &str) -> Value {

@@ -1,17 +1,21 @@
-//! [`Versions`]: the versions of clusters whose manager is one of ours; how one is read.
+//! [`Versions`]: the versions of clusters, read apart from all probing.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use http::StatusCode;
+use objects::{Object, Schema};
 use parking_lot::Mutex;
-use probe::Prober;
 use serde::Deserialize;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
-use crate::engine::{Connections, MemberId};
+use crate::engine::follow::read_facts;
+use crate::engine::{FlavourRegistry, MemberId, Members, ObjectModel};
 
+/// Versions read at the same time.
+const AT_ONCE: usize = 16;
 /// For one cluster.
 const LIMIT: Duration = Duration::from_secs(10);
 const ANSWER_MAX: usize = 64 * 1024;
@@ -44,7 +48,7 @@ impl Versions {
     }
 
     /// Takes in the version of a cluster that is still known.
-    pub(super) fn set(&self, uid: &str, read: String) {
+    fn set(&self, uid: &str, read: String) {
         if let Some(version) = self.0.lock().get_mut(uid) {
             version.version = Some(read);
             version.next = Some(Instant::now() + spread(READ_EVERY));
@@ -52,7 +56,7 @@ impl Versions {
     }
 
     /// Whether a read is due; if so, the next one is due soon, unless this one succeeds.
-    pub(super) fn begin(&self, uid: &Arc<str>) -> bool {
+    fn begin(&self, uid: &Arc<str>) -> bool {
         let (mut versions, now) = (self.0.lock(), Instant::now());
         let version = versions.entry(Arc::clone(uid)).or_default();
         let is_due = version.next.is_none_or(|next| next <= now);
@@ -61,6 +65,36 @@ impl Versions {
         }
         is_due
     }
+
+    /// Reads the versions of ready clusters that are wanted, until `stop`.
+    pub(super) async fn read_all<M: ObjectModel>(
+        self: Arc<Self>,
+        flavour: Arc<M>,
+        is_wanted: impl Fn(&Object<M::Schema>) -> bool,
+        registry: FlavourRegistry,
+        stop: CancellationToken,
+    ) {
+        let due = || {
+            let Members { objects, connections, .. } = flavour.members();
+            let mut due = connections.reachable();
+            due.retain(|cluster| {
+                let is_wanted = objects.get(cluster).is_some_and(|it| is_wanted(&it));
+                is_wanted && registry.is_ready(cluster) && self.begin(&cluster.uid)
+            });
+            due
+        };
+        let read = |cluster: MemberId| {
+            let (versions, flavour) = (Arc::clone(&self), Arc::clone(&flavour));
+            let registry = registry.clone();
+            async move {
+                let version = read(flavour.members(), &cluster).await?;
+                versions.set(&cluster.uid, version);
+                registry.facts_changed(&cluster);
+                Some(())
+            }
+        };
+        read_facts(&registry, &stop, AT_ONCE, due, read).await;
+    }
 }
 
 fn spread(time: Duration) -> Duration {
@@ -68,11 +102,8 @@ fn spread(time: Duration) -> Duration {
 }
 
 /// The version of a cluster; `None` while it cannot be read, or when the cluster is reached by another client by then.
-pub(super) async fn read(
-    prober: &Prober,
-    connections: &Connections,
-    cluster: &MemberId,
-) -> Option<String> {
+async fn read<S: Schema>(members: Members<'_, S>, cluster: &MemberId) -> Option<String> {
+    let Members { connections, prober, .. } = members;
     let client = connections.client(cluster)?;
     let answer = prober.reader(&client).get("/version", ANSWER_MAX, LIMIT).await.ok()?;
     let is_same = Arc::ptr_eq(&connections.client(cluster)?, &client);

@@ -6,6 +6,8 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
+use client::PluginError;
+use events::EventType;
 use futures::future::BoxFuture;
 use informer::{Delta, Informer, Source, Subscription};
 use kube_api::{Cached, Kind, Metadata, Resource};
@@ -146,6 +148,7 @@ pub(crate) async fn watch_clusters<R: Resolve>(
         known.serves();
         known.filled();
     };
+    let plugins = run_plugins(&flavour, &context, &queue);
     let pipeline = Pipeline {
         flavour,
         registry,
@@ -167,8 +170,33 @@ pub(crate) async fn watch_clusters<R: Resolve>(
         .start_after(ready)
         .start_after(filled)
         .until_stopped();
-    try_join!(work, run)?;
+    try_join!(work, run, plugins)?;
     Ok(())
+}
+
+/// Runs the exec plugins of a flavour that has some, and has the clusters looked at whose credentials may be other ones.
+fn run_plugins<R: Resolve>(
+    flavour: &Arc<R>,
+    context: &Context,
+    queue: &WorkQueue<Work>,
+) -> impl Future<Output = Result<(), Failure>> + Send + use<R> {
+    let (of_users, flavour, queue) = (Arc::clone(flavour), Arc::clone(flavour), queue.clone());
+    let (recorder, stop) = (context.recorder.clone(), context.stop.clone());
+    async move {
+        let Some(plugins) = flavour.members().plugins.cloned() else { return Ok(()) };
+        let is_used = move |cluster: &MemberId| of_users.members().connections.knows(cluster);
+        let changed = move |cluster: &MemberId, failure: Option<PluginError>| {
+            if let Some(error) = failure {
+                let object = cluster.object_ref(flavour.resource());
+                let text = format!("cannot get a credential of the cluster: {error}");
+                recorder.event(object, EventType::Warning, "AccessPluginFailed", text);
+            }
+            flavour.members().connections.invalidate(&cluster.key);
+            queue.add(Work::Cluster(Arc::clone(&cluster.key)));
+        };
+        plugins.run(is_used, changed, stop).await;
+        Ok(())
+    }
 }
 
 /// The source of a kind in one namespace, or in all.

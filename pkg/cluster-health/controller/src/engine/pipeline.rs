@@ -3,7 +3,7 @@
 //! | part | the flavour says | the pipeline does |
 //! |---|---|---|
 //! | Watch | [`ObjectModel::supervision`], [`ObjectModel::is_work`] | subscription, first list, ownership, deletion |
-//! | Resolve | [`Resolve::secret`], [`Resolve::inputs`] | reads credentials and Secrets, swaps clients, holds back, retries |
+//! | Resolve | [`Resolve::secret`], [`Resolve::plugin`], [`Resolve::inputs`] | reads credentials and Secrets, runs exec plugins, swaps clients, holds back, retries |
 //! | Judge | [`ObjectModel::policy`], [`ObjectModel::seed`] | builds the [`Target`]; the engine decides |
 //! | Status | [`ObjectModel::shown`], [`Flavour::fingerprint`], [`Flavour::write`] | compares with the status that the object shows |
 //!
@@ -29,7 +29,9 @@ use super::connections::{Connection, ObjectVersion, ResolvedFrom, SecretCache};
 use super::flavour::{ClusterProber, MemberId, Misconfigured, Target};
 use super::flavour_registry::{FlavourRegistry, Look};
 use super::probes::{MakeProber, Rereads, reread};
-use super::resolve::{Found, ObjectModel, ReadCredentials, Resolve, Seed, Supervision, identity};
+use super::resolve::{
+    Found, Members, ObjectModel, ReadCredentials, Resolve, Seed, Supervision, identity,
+};
 use crate::secret_data::{ReadError, SecretData};
 
 /// Until a cluster is looked at again whose last write has not ended.
@@ -372,8 +374,13 @@ impl<R: Resolve> Pipeline<R> {
                 return Err(Problem::new(Code::SecretMissing, text).into());
             }
         };
+        let Members { connections, plugins, .. } = flavour.members();
+        let plugin = flavour.plugin(object);
+        if let (Some(plugins), None) = (plugins, &plugin) {
+            plugins.forget(&cluster.uid);
+        }
         let key = flavour.secret(object, credential.as_ref())?.map(Arc::from);
-        flavour.members().connections.use_secret(cluster, key.as_ref());
+        connections.use_secret(cluster, key.as_ref());
         let secret = match key {
             None => None,
             Some(key) => {
@@ -383,7 +390,10 @@ impl<R: Resolve> Pipeline<R> {
                 SecretData::read(&self.client, &key, entry.as_deref()).await?
             }
         };
-        Ok(flavour.inputs(object, credential, secret)?)
+        let inputs = flavour.inputs(object, credential, secret)?;
+        let (Some(plugins), Some(plugin)) = (plugins, plugin) else { return Ok(inputs) };
+        let (token, pair) = plugins.credential(cluster, plugin)?;
+        Ok(Inputs { token, pair, ..inputs })
     }
 
     fn warn(&self, cluster: &MemberId, reason: &'static str, text: String) {

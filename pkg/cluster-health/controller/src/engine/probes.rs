@@ -165,9 +165,11 @@ impl<R: Resolve> ClusterProber for ClientProber<R> {
                 reread: self.rotation.as_ref().map(|_| self as &dyn Reread),
             };
             let probed = members.prober.probe(&self.client(), &order).await;
-            if let Some(rotation) = &self.rotation
-                && probed.report.finding.code() != Some(Code::Unauthorized)
-            {
+            let is_refused = probed.report.finding.code() == Some(Code::Unauthorized);
+            if let (true, Some(plugins)) = (is_refused, members.plugins) {
+                plugins.refused(&self.cluster.uid);
+            }
+            if let (false, Some(rotation)) = (is_refused, &self.rotation) {
                 rotation.was_read.store(false, Ordering::Relaxed);
             }
             self.flavour.judge(&self.cluster, probed)

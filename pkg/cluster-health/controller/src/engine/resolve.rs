@@ -12,6 +12,7 @@ use objects::{Object, Schema};
 use probe::{Inputs, Probed, Problem};
 
 use super::connections::{Connections, ObjectVersion};
+use super::credential_plugins::{CredentialPlugins, Plugin};
 use super::flavour::{AnnouncedEnds, Flavour, MemberId};
 use super::object_cache::Objects;
 use crate::secret_data::{ReadError, SecretData};
@@ -20,6 +21,9 @@ use crate::secret_data::{ReadError, SecretData};
 pub(crate) trait ObjectModel: Flavour {
     /// The kind of its objects.
     type Schema: Schema<Status: PartialEq>;
+
+    /// The objects and connections of its clusters.
+    fn members(&self) -> Members<'_, Self::Schema>;
 
     /// Whether the cluster is probed.
     fn supervision(&self, _object: &Object<Self::Schema>) -> Supervision {
@@ -30,6 +34,10 @@ pub(crate) trait ObjectModel: Flavour {
     fn is_work(&self, _old: &Object<Self::Schema>, _new: &Object<Self::Schema>) -> bool {
         true
     }
+
+    /// A hash of the fields that the connection depends on: while they are the same, and the
+    /// credential with its Secret is, nothing is read again.
+    fn access(&self, object: &Object<Self::Schema>) -> u64;
 
     /// The policy of the cluster.
     fn policy(&self, object: &Object<Self::Schema>) -> Policy;
@@ -63,14 +71,7 @@ pub(crate) trait Resolve: ObjectModel + Sized {
     type Credential: Send;
 
     /// Whether a probe also reads a namespace with the credential.
-    const AUTHENTICATED_READ: bool;
-
-    /// The objects and connections of its clusters.
-    fn members(&self) -> Members<'_, Self::Schema>;
-
-    /// A hash of the fields that the connection depends on: while they are the same, and the
-    /// credential with its Secret is, nothing is read again.
-    fn access(&self, object: &Object<Self::Schema>) -> u64;
+    const AUTHENTICATED_READ: bool = false;
 
     /// The addresses for [`super::Target::addresses`]; empty when they cannot be used.
     fn addresses(&self, object: &Object<Self::Schema>) -> Vec<Box<str>>;
@@ -92,6 +93,11 @@ pub(crate) trait Resolve: ObjectModel + Sized {
 
     /// The key whose value is read from the Secret, besides those that every flavour uses.
     fn secret_entry(&self, _object: &Object<Self::Schema>) -> Option<String> {
+        None
+    }
+
+    /// The exec plugin that prints the credential, which `inputs` then leaves out.
+    fn plugin(&self, _object: &Object<Self::Schema>) -> Option<Plugin> {
         None
     }
 
@@ -150,6 +156,8 @@ pub(crate) struct Members<'a, S: Schema> {
     pub(crate) objects: &'a Objects<S>,
     pub(crate) connections: &'a Connections,
     pub(crate) prober: &'a probe::Prober,
+    /// `None` for a flavour whose credentials no exec plugin prints.
+    pub(crate) plugins: Option<&'a Arc<CredentialPlugins>>,
 }
 
 /// Whether a cluster is probed.

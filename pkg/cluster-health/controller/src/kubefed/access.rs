@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use flags::GoDuration;
 use health::{Cadence, Code, Policy, Thresholds};
 use objects::Object;
-use probe::{Address, ClientPair, Fields, Inputs, Problem, WaivedChecks};
+use probe::{Address, Fields, Inputs, Problem, WaivedChecks};
 use secrecy::ExposeSecret as _;
 
 use crate::USER_AGENT;
@@ -16,7 +16,7 @@ use crate::api::is_name;
 use crate::api::kubefed::{ClusterHealthCheck, KubeFedCluster, KubeFedClusterSpec};
 use crate::credential_policy::Reference;
 use crate::options::{PERIOD_MIN, TIMEOUT_MIN};
-use crate::secret_data::SecretData;
+use crate::secret_data::{SecretData, client_pair};
 
 /// Where the user of a member mends what is refused.
 const FIELDS: Fields = Fields {
@@ -59,12 +59,13 @@ pub(crate) fn inputs(
     }
     let secret = SecretData::to_send(secret, Reference::SameNamespace, name)?;
     let token = secret.needed_token(name)?;
+    let incomplete = || format!("Secret {name} has only one of the keys tls.crt and tls.key");
     Ok(Inputs {
         addresses: vec![address],
         ca: ca(spec, secret)?,
         server_name: None,
         token: Some(token),
-        pair: pair(name, secret)?,
+        pair: client_pair(secret.certificate.clone(), secret.key.clone(), incomplete)?,
         impersonate: None,
         proxy: (!spec.proxy_url.is_empty()).then(|| spec.proxy_url.as_str().into()),
         tls: WaivedChecks::from_names(spec.disabled_tls_validations.iter().map(String::as_str)),
@@ -82,20 +83,6 @@ fn ca(spec: &KubeFedClusterSpec, secret: &SecretData) -> Result<Vec<u8>, Problem
     }
     let decoded = STANDARD.decode(spec.ca_bundle.trim());
     decoded.map_err(|_| Problem::new(Code::CaParse, "spec.caBundle is not base64"))
-}
-
-fn pair(name: &str, secret: &SecretData) -> Result<Option<ClientPair>, Problem> {
-    match (&secret.certificate, &secret.key) {
-        (None, None) => Ok(None),
-        (Some(certificate), Some(key)) => {
-            let certificate = certificate.expose_secret().to_vec();
-            Ok(Some(ClientPair { certificate, key: key.clone() }))
-        }
-        _ => {
-            let text = format!("Secret {name} has only one of the keys tls.crt and tls.key");
-            Err(Problem::new(Code::ClientCertificate, text))
-        }
-    }
 }
 
 #[cfg(test)]

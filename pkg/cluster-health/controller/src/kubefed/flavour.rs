@@ -232,8 +232,17 @@ impl Flavour for KubeFed {
 impl ObjectModel for KubeFed {
     type Schema = KubeFedCluster;
 
+    fn members(&self) -> Members<'_, KubeFedCluster> {
+        let Self { objects, connections, prober, .. } = self;
+        Members { objects, connections, prober, plugins: None }
+    }
+
     fn is_work(&self, old: &Object<KubeFedCluster>, new: &Object<KubeFedCluster>) -> bool {
         old.body.spec != new.body.spec || old.metadata.deleting() != new.metadata.deleting()
+    }
+
+    fn access(&self, object: &Object<KubeFedCluster>) -> u64 {
+        hash_of(&object.body.spec)
     }
 
     fn policy(&self, object: &Object<KubeFedCluster>) -> Policy {
@@ -255,17 +264,6 @@ impl ObjectModel for KubeFed {
 
 impl Resolve for KubeFed {
     type Credential = ();
-
-    const AUTHENTICATED_READ: bool = false;
-
-    fn members(&self) -> Members<'_, KubeFedCluster> {
-        let Self { objects, connections, prober, .. } = self;
-        Members { objects, connections, prober }
-    }
-
-    fn access(&self, object: &Object<KubeFedCluster>) -> u64 {
-        hash_of(&object.body.spec)
-    }
 
     fn addresses(&self, object: &Object<KubeFedCluster>) -> Vec<Box<str>> {
         vec![access::endpoint(object).into()]

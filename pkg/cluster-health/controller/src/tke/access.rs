@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use health::Code;
 use objects::Object;
-use probe::{Address, ClientPair, Fields, Impersonation, Inputs, Problem, WaivedChecks};
+use probe::{Address, Fields, Impersonation, Inputs, Problem, WaivedChecks};
 use secrecy::ExposeSecret as _;
 
 use crate::USER_AGENT;
 use crate::api::tke::{AddressType, Cluster, ClusterAddress, ClusterCredential};
 use crate::credential_policy::{Reference, is_for, may_read, may_send};
 use crate::engine::hash_of;
-use crate::secret_data::SecretData;
+use crate::secret_data::{SecretData, client_pair};
 use crate::tke::credentials::{reference, target};
 
 /// A hash of the fields of a Cluster that its connection depends on.
@@ -100,16 +100,8 @@ pub(crate) fn inputs(
     }
     let token = credential.token.or_else(|| secret.token());
     let certificate = credential.client_cert.or(secret.certificate);
-    let pair = match (certificate, credential.client_key.or(secret.key)) {
-        (Some(certificate), Some(key)) => {
-            Some(ClientPair { certificate: certificate.expose_secret().to_vec(), key })
-        }
-        (None, None) => None,
-        _ => {
-            let text = format!("the client certificate or its key is missing in {name}");
-            return Err(Problem::new(Code::ClientCertificate, text));
-        }
-    };
+    let incomplete = || format!("the client certificate or its key is missing in {name}");
+    let pair = client_pair(certificate, credential.client_key.or(secret.key), incomplete)?;
     if token.is_none() && pair.is_none() {
         if let Some(of) = credential.secret_ref.as_ref().filter(|_| empty_token) {
             let text = format!(

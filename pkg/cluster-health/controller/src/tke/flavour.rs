@@ -184,8 +184,17 @@ impl Flavour for Tke {
 impl ObjectModel for Tke {
     type Schema = tke::Cluster;
 
+    fn members(&self) -> Members<'_, tke::Cluster> {
+        let Self { objects, details, prober, .. } = self;
+        Members { objects, connections: &details.connections, prober, plugins: None }
+    }
+
     fn supervision(&self, object: &Object<tke::Cluster>) -> Supervision {
         supervision(object)
+    }
+
+    fn access(&self, object: &Object<tke::Cluster>) -> u64 {
+        access(object)
     }
 
     fn policy(&self, _: &Object<tke::Cluster>) -> Policy {
@@ -210,15 +219,6 @@ impl Resolve for Tke {
     type Credential = ClusterCredential;
 
     const AUTHENTICATED_READ: bool = true;
-
-    fn members(&self) -> Members<'_, tke::Cluster> {
-        let Self { objects, details, prober, .. } = self;
-        Members { objects, connections: &details.connections, prober }
-    }
-
-    fn access(&self, object: &Object<tke::Cluster>) -> u64 {
-        access(object)
-    }
 
     fn addresses(&self, object: &Object<tke::Cluster>) -> Vec<Box<str>> {
         let addresses = addresses(object).unwrap_or_default();

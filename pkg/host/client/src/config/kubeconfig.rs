@@ -148,13 +148,24 @@ impl Reader<'_> {
     }
 
     fn plugin(&self, exec: &ExecConfig, cluster: &Cluster) -> Result<PluginSpec, KubeconfigError> {
+        let spec = PluginSpec::new(exec, self.folder)?;
+        Ok(if exec.provide_cluster_info { spec.with_cluster(cluster) } else { spec })
+    }
+}
+
+impl PluginSpec {
+    /// The plugin of an `exec` configuration; paths are relative to `folder`. It is not told of a cluster.
+    ///
+    /// # Errors
+    /// The configuration cannot work; no value of a variable is quoted.
+    pub fn new(exec: &ExecConfig, folder: &Path) -> Result<Self, PluginError> {
         let command = exec.command.as_deref().filter(|command| !command.is_empty());
         let unusable = PluginError::Unusable;
         let command = command.ok_or_else(|| unusable("it has no command".to_owned()))?;
         if exec.interactive_mode == Some(ExecInteractiveMode::Always) {
             let why =
                 "must be run interactively (interactiveMode: Always), but there is no terminal";
-            return Err(unusable(format!("{command:?} {why}")).into());
+            return Err(unusable(format!("{command:?} {why}")));
         }
         let api_version = exec.api_version.as_deref().unwrap_or_default();
         if !matches!(
@@ -162,19 +173,30 @@ impl Reader<'_> {
             "client.authentication.k8s.io/v1" | "client.authentication.k8s.io/v1beta1"
         ) {
             let advice = "is not known; use client.authentication.k8s.io/v1 or v1beta1";
-            return Err(unusable(format!("its apiVersion {api_version:?} {advice}")).into());
+            return Err(unusable(format!("its apiVersion {api_version:?} {advice}")));
         }
-        let pairs = exec.env.iter().flatten();
-        let env =
-            pairs.filter_map(|pair| Some((pair.get("name")?.clone(), pair.get("value")?.clone())));
-        Ok(PluginSpec {
+        let env = exec.env.iter().flatten().map(|variable| {
+            let text = |field: &str| variable.get(field).cloned().unwrap_or_default();
+            (text("name"), text("value"))
+        });
+        let env: Vec<_> = env.collect();
+        if env.iter().any(|(name, _)| name.is_empty() || name.contains(['=', '\0'])) {
+            return Err(unusable("a variable of its env has no valid name".to_owned()));
+        }
+        Ok(Self {
             // A bare name is looked up in PATH, as client-go does.
-            command: if command.contains('/') { self.folder.join(command) } else { command.into() },
+            command: if command.contains('/') { folder.join(command) } else { command.into() },
             args: exec.args.clone().unwrap_or_default(),
-            env: env.collect(),
+            env,
             api_version: api_version.to_owned(),
-            cluster: exec.provide_cluster_info.then(|| cluster_info(cluster)),
+            cluster: None,
         })
+    }
+
+    /// The plugin that is told of this cluster, as `provideClusterInfo` asks for.
+    #[must_use]
+    pub fn with_cluster(self, cluster: &Cluster) -> Self {
+        Self { cluster: Some(cluster_info(cluster)), ..self }
     }
 }
 

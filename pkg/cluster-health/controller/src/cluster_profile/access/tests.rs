@@ -1,3 +1,4 @@
+use secrecy::ExposeSecret as _;
 use serde_json::json;
 
 use super::*;
@@ -33,7 +34,7 @@ fn built_in() -> Providers {
 fn inputs(object: &Object<ClusterProfile>, secret: Option<&SecretData>) -> Result<Inputs, Problem> {
     let providers = built_in();
     let way = way(object, &[], &providers)?;
-    way.credential(secret).and_then(|credential| way.inputs(credential, false))
+    way.inputs(secret, false)
 }
 
 fn refused(object: &Object<ClusterProfile>, secret: Option<&SecretData>) -> (Code, String) {
@@ -121,7 +122,7 @@ fn what_cannot_be_used_is_named_with_its_field_or_key() {
         profile(|it| it["status"]["accessProviders"][0]["cluster"][field] = value.into())
     };
     let rows = [
-        (of_cluster("server", ""), Some(&token), Code::BadEndpoint, "cluster.server"),
+        (of_cluster("server", ""), Some(&token), Code::BadEndpoint, "has no server"),
         (of_cluster("certificate-authority", "/ca"), Some(&token), Code::CaParse, "is a file"),
         (of_cluster("certificate-authority-data", "!"), Some(&token), Code::CaParse, "not base64"),
         (profile(|_| {}), None, Code::SecretMissing, "Secret ns/s does not exist"),
@@ -162,14 +163,20 @@ fn the_first_provider_of_the_file_wins_and_a_plugin_is_told_of_the_cluster_alone
     });
     let providers = parse(true);
     let way = way(&object, &[], &providers).unwrap();
-    let plugin = way.plugin().unwrap();
-    assert!(way.secret.is_none() && plugin.args.is_empty() && plugin.env.is_empty());
-    let told = plugin.cluster.unwrap();
+    let Plugin { provider, spec: plugin } = way.plugin.as_ref().unwrap();
+    assert!(
+        provider == "google"
+            && way.secret.is_none()
+            && plugin.args.is_empty()
+            && plugin.env.is_empty()
+    );
+    let told = plugin.cluster.as_ref().unwrap();
     assert_eq!(
         (&told["server"], &told["config"]),
         (&json!("https://10.0.0.2"), &json!({"clusterName": "c"}))
     );
-    let inputs = way.inputs((Some("t".into()), None), false).unwrap();
+    let inputs = way.inputs(None, false).unwrap();
+    assert!(inputs.token.is_none() && inputs.pair.is_none(), "the plugin prints it");
     assert_eq!(inputs.addresses[0].to_string(), "https://10.0.0.2:443");
 
     let providers = parse(false);

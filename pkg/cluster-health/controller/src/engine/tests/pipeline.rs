@@ -118,12 +118,21 @@ impl Flavour for Toy {
 impl ObjectModel for Toy {
     type Schema = ToyKind;
 
+    fn members(&self) -> engine::Members<'_, ToyKind> {
+        let Self { objects, connections, prober, .. } = self;
+        engine::Members { objects, connections, prober, plugins: None }
+    }
+
     fn supervision(&self, object: &Object<ToyKind>) -> Supervision {
         match &*object.body.spec.supervision {
             "locked" => Supervision::Locked,
             "left alone" => Supervision::LeftAlone,
             _ => Supervision::Probed,
         }
+    }
+
+    fn access(&self, object: &Object<ToyKind>) -> u64 {
+        object.body.spec.credential
     }
 
     fn policy(&self, _: &Object<ToyKind>) -> Policy {
@@ -145,17 +154,6 @@ impl ObjectModel for Toy {
 
 impl Resolve for Toy {
     type Credential = ();
-
-    const AUTHENTICATED_READ: bool = false;
-
-    fn members(&self) -> engine::Members<'_, ToyKind> {
-        let Self { objects, connections, prober, .. } = self;
-        engine::Members { objects, connections, prober }
-    }
-
-    fn access(&self, object: &Object<ToyKind>) -> u64 {
-        object.body.spec.credential
-    }
 
     fn addresses(&self, _: &Object<ToyKind>) -> Vec<Box<str>> {
         vec!["one".into()]

@@ -93,6 +93,12 @@ fn contradictions_and_halves_are_refused_by_the_names_of_their_fields() {
         (
             "",
             "exec: {command: aws, apiVersion: client.authentication.k8s.io/v1, \
+             env: [{value: north}]}",
+            "no valid name",
+        ),
+        (
+            "",
+            "exec: {command: aws, apiVersion: client.authentication.k8s.io/v1, \
              interactiveMode: Always}",
             "interactively",
         ),
@@ -110,12 +116,13 @@ fn contradictions_and_halves_are_refused_by_the_names_of_their_fields() {
 #[test]
 fn a_plugin_gets_its_arguments_its_environment_and_if_asked_its_cluster() {
     let user = "exec: {command: ./bin/login, args: [get, token], \
-                env: [{name: REGION, value: north}], provideClusterInfo: true, \
+                env: [{name: REGION, value: north}, {name: EMPTY}], provideClusterInfo: true, \
                 apiVersion: client.authentication.k8s.io/v1beta1}";
     let plugin = read("tls-server-name: api.example", user).unwrap().user.plugin.unwrap();
     assert_eq!(plugin.command, Path::new("/etc/kube/./bin/login"));
     assert_eq!(plugin.args, ["get", "token"]);
-    assert_eq!(plugin.env, [("REGION".to_owned(), "north".to_owned())]);
+    let env = [("REGION", "north"), ("EMPTY", "")];
+    assert_eq!(plugin.env, env.map(|(name, value)| (name.to_owned(), value.to_owned())));
     let cluster = plugin.cluster.unwrap();
     assert_eq!(cluster["server"], "https://a");
     assert_eq!(cluster["tls-server-name"], "api.example");

@@ -1,7 +1,7 @@
-//! [`Plugins`]: the exec plugins that print the credentials of ClusterProfiles. They run apart from all probing, few at a
+//! [`CredentialPlugins`]: the exec plugins that print the credentials of clusters. They run apart from all probing, few at a
 //! time; a probe uses what the last run printed, so a slow plugin delays no probe.
 //!
-//! A plugin is a program that the operator names in a file. What a profile says reaches it in `KUBERNETES_EXEC_INFO` and
+//! A plugin is a program that the operator names in a file. What an object says reaches it in `KUBERNETES_EXEC_INFO` and
 //! nowhere else, and of the environment of this process it gets [`PASSED`] alone: the rest may hold credentials of ours.
 
 use std::collections::HashMap;
@@ -15,15 +15,19 @@ use probe::{ClientPair, Problem};
 use prometheus::{IntCounterVec, Registry};
 use secrecy::{ExposeSecret as _, SecretSlice};
 use tokio::sync::{Notify, Semaphore};
-use tokio::time::Instant;
+use tokio::time::{Instant, MissedTickBehavior, interval};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
-use crate::engine::MemberId;
-use crate::kubeconfig_user::Credential;
+use super::flavour::MemberId;
+use crate::kubeconfig::Credential;
 
 /// Plugins that run at the same time, over all members.
 const AT_ONCE: usize = 8;
 /// Those of one provider: when they hang, the others run in the places that are left.
 const OF_PROVIDER: usize = AT_ONCE / 2;
+/// Between looks for plugins that are due.
+const ROUND: Duration = Duration::from_secs(1);
 const LIMITS: PluginLimits = PluginLimits {
     run: Duration::from_secs(10),
     output: 64 << 10,
@@ -68,8 +72,15 @@ impl PluginCounter {
     }
 }
 
-/// The plugins of all members that have one.
-pub(crate) struct Plugins {
+/// The exec plugin that prints the credential of a cluster.
+pub(crate) struct Plugin {
+    /// The access provider that it is of: its name in metrics and messages.
+    pub(crate) provider: String,
+    pub(crate) spec: PluginSpec,
+}
+
+/// The plugins of all clusters of a flavour that have one.
+pub(crate) struct CredentialPlugins {
     /// By UID.
     entries: Mutex<HashMap<Arc<str>, Entry>>,
     due: Notify,
@@ -99,14 +110,14 @@ impl Entry {
 }
 
 /// One run to make.
-pub(super) struct Run {
-    pub(super) cluster: MemberId,
+struct Run {
+    cluster: MemberId,
     provider: Box<str>,
     spec: PluginSpec,
     runs: PluginRuns,
 }
 
-impl Plugins {
+impl CredentialPlugins {
     pub(crate) fn new(counter: PluginCounter) -> Self {
         let (entries, turns_of_providers) = (Mutex::default(), Mutex::default());
         let (due, turns) = (Notify::new(), Semaphore::new(AT_ONCE));
@@ -120,8 +131,7 @@ impl Plugins {
     pub(super) fn credential(
         &self,
         cluster: &MemberId,
-        provider: &str,
-        spec: PluginSpec,
+        Plugin { provider, spec }: Plugin,
     ) -> Result<Credential, Problem> {
         let mut entries = self.entries.lock();
         let known = entries.get(&cluster.uid).filter(|it| it.spec == spec);
@@ -131,7 +141,7 @@ impl Plugins {
             None => {
                 let entry = Entry {
                     cluster: cluster.clone(),
-                    provider: provider.into(),
+                    provider: provider.as_str().into(),
                     runs: Some(PluginRuns::limited(spec.clone(), LIMITS)),
                     spec,
                     refused: false,
@@ -180,19 +190,51 @@ impl Plugins {
     }
 
     /// The member is gone, or has no plugin any more.
-    pub(super) fn forget(&self, uid: &str) {
+    pub(crate) fn forget(&self, uid: &str) {
         let gone = self.entries.lock().remove(uid);
         // Dropped after the lock: that wipes a credential.
         drop(gone);
     }
 
-    /// Waits until a plugin may be due that is not awaited by time.
-    pub(super) async fn demanded(&self) {
-        self.due.notified().await;
+    /// Runs the plugins that are due, of clusters that `is_used` names, until `stop`. `changed` is called with each cluster
+    /// whose credential may be another one, and with the error that is news.
+    pub(super) async fn run(
+        self: Arc<Self>,
+        is_used: impl Fn(&MemberId) -> bool,
+        changed: impl Fn(&MemberId, Option<PluginError>) + Send + Sync + 'static,
+        stop: CancellationToken,
+    ) {
+        let (changed, under_way) = (Arc::new(changed), TaskTracker::new());
+        let mut rounds = interval(ROUND);
+        rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => break,
+                _ = rounds.tick() => {}
+                () = self.due.notified() => {}
+            }
+            for cluster in self.take_ended() {
+                changed(&cluster, None);
+            }
+            for run in self.take_due(&is_used) {
+                let (plugins, changed) = (Arc::clone(&self), Arc::clone(&changed));
+                let stop = stop.clone();
+                under_way.spawn(resilience::task(async move {
+                    let cluster = run.cluster.clone();
+                    let made = stop.run_until_cancelled(plugins.make(run)).await;
+                    if let Some((true, failure)) = made {
+                        changed(&cluster, failure);
+                    }
+                }));
+            }
+        }
+        under_way.close();
+        under_way.wait().await;
     }
 
     /// The runs that are due, of members that `is_used` names; those of others are forgotten.
-    pub(super) fn take_due(&self, is_used: impl Fn(&MemberId) -> bool) -> Vec<Run> {
+    fn take_due(&self, is_used: impl Fn(&MemberId) -> bool) -> Vec<Run> {
         let mut entries = self.entries.lock();
         entries.retain(|_, entry| is_used(&entry.cluster));
         let due = entries.values_mut().filter_map(|entry| {
@@ -205,7 +247,7 @@ impl Plugins {
     }
 
     /// The members whose credentials have ended before their plugins ran again; each is named once.
-    pub(super) fn take_ended(&self) -> Vec<MemberId> {
+    fn take_ended(&self) -> Vec<MemberId> {
         let mut entries = self.entries.lock();
         let ended = entries.values_mut().filter(|entry| entry.has_ended());
         let named = ended.map(|entry| {
@@ -222,7 +264,7 @@ impl Plugins {
     }
 
     /// Makes a run when its turn comes; whether its result is wanted, and the error that is news.
-    pub(super) async fn make(&self, mut run: Run) -> (bool, Option<PluginError>) {
+    async fn make(&self, mut run: Run) -> (bool, Option<PluginError>) {
         let of_provider = self.turns_of(&run.provider);
         let turn = (of_provider.acquire().await, self.turns.acquire().await);
         let is_it = |entry: &Entry| entry.spec == run.spec;
@@ -249,12 +291,14 @@ impl Plugins {
 
 #[cfg(test)]
 mod tests {
-    use tokio_util::task::TaskTracker;
-
     use super::*;
 
-    fn plugins() -> Plugins {
-        Plugins::new(PluginCounter::new(&Registry::new()).unwrap())
+    fn plugins() -> CredentialPlugins {
+        CredentialPlugins::new(PluginCounter::new(&Registry::new()).unwrap())
+    }
+
+    fn of(provider: &str, spec: PluginSpec) -> Plugin {
+        Plugin { provider: provider.to_owned(), spec }
     }
 
     fn cluster(number: usize) -> MemberId {
@@ -275,8 +319,8 @@ mod tests {
         spec(&format!(r#"echo '{{"kind":"ExecCredential","status":{{"token":"{token}"}}}}'"#))
     }
 
-    fn token(plugins: &Plugins, spec: PluginSpec) -> Result<String, Code> {
-        let credential = plugins.credential(&cluster(1), "google", spec);
+    fn token(plugins: &CredentialPlugins, spec: PluginSpec) -> Result<String, Code> {
+        let credential = plugins.credential(&cluster(1), of("google", spec));
         credential
             .map(|(token, _)| token.unwrap().expose_secret().to_owned())
             .map_err(|problem| problem.code())
@@ -325,7 +369,7 @@ mod tests {
         let hang = |first: usize, provider: &str| {
             for number in first..first + 20 {
                 let hanging = spec("exec sleep 1000");
-                drop(plugins.credential(&cluster(number), provider, hanging));
+                drop(plugins.credential(&cluster(number), of(provider, hanging)));
             }
         };
         hang(100, "google");
@@ -333,7 +377,7 @@ mod tests {
         while plugins.turns_of("google").available_permits() > 0 {
             tokio::task::yield_now().await;
         }
-        let ask = || plugins.credential(&cluster(1), "aws", printing("a"));
+        let ask = || plugins.credential(&cluster(1), of("aws", printing("a")));
         assert!(ask().is_err());
         run_all();
         while ask().is_err() {

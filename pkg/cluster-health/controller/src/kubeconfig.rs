@@ -1,12 +1,14 @@
-//! A context of a kubeconfig that a Secret holds. Only what is inside the kubeconfig is used: the author of a
-//! Secret would have files, commands and passwords read and run here. Pure.
+//! A context of a kubeconfig that a Secret holds, and the entry of a cluster as kubeconfigs have it. Only what is inside
+//! the kubeconfig is used: the author of a Secret would have files, commands and passwords read and run here. Pure.
 
 use health::Code;
 use kube::config::{AuthInfo, Cluster, Kubeconfig};
-use probe::{ClientPair, Problem};
+use probe::{Address, ClientPair, Inputs, Problem, WaivedChecks};
 use secrecy::{ExposeSecret as _, SecretSlice, SecretString};
 
+use crate::USER_AGENT;
 use crate::api::secret;
+use crate::secret_data::client_pair;
 
 /// Token and client certificate.
 pub(crate) type Credential = (Option<SecretString>, Option<ClientPair>);
@@ -55,12 +57,18 @@ impl InContext {
         let Self { user, .. } = self;
         let token = user.token.as_ref().map(secrecy::ExposeSecret::expose_secret);
         let token = token.filter(|token| !token.trim().is_empty()).map(SecretString::from);
-        let pair = pair(user).ok_or_else(|| {
-            let text = format!(
+        let incomplete = || {
+            format!(
                 "the user of {place} needs both client-certificate-data and client-key-data, in base64"
-            );
-            Problem::new(Code::ClientCertificate, text)
-        })?;
+            )
+        };
+        let refused = || Problem::new(Code::ClientCertificate, incomplete());
+        let decoded = |data: Option<&str>| {
+            data.map(|data| secret::decode(data).ok_or_else(refused)).transpose()
+        };
+        let key = user.client_key_data.as_ref().map(SecretString::expose_secret);
+        let certificate = decoded(user.client_certificate_data.as_deref())?;
+        let pair = client_pair(certificate, decoded(key)?, incomplete)?;
         if token.is_none() && pair.is_none() {
             let text = format!(
                 "the user of {place} has neither a token nor client-certificate-data; files, exec plugins, auth \
@@ -90,17 +98,48 @@ impl InContext {
     }
 }
 
-/// The client certificate, if there is one; outside, `None` for half of one.
-#[expect(clippy::option_option, reason = "no certificate is no mistake")]
-fn pair(user: &AuthInfo) -> Option<Option<ClientPair>> {
-    match (&user.client_certificate_data, &user.client_key_data) {
-        (None, None) => Some(None),
-        (Some(certificate), Some(key)) => {
-            let certificate = secret::decode(certificate)?.expose_secret().to_vec();
-            Some(Some(ClientPair { certificate, key: secret::decode(key.expose_secret())? }))
-        }
-        _ => None,
+/// The inputs of the client of the cluster that has this entry, by this credential. `place` is the object or the Secret
+/// that has the entry.
+///
+/// # Errors
+/// The first field that cannot be used.
+pub(crate) fn inputs(
+    server: &Cluster,
+    (token, pair): Credential,
+    place: &str,
+) -> Result<Inputs, Problem> {
+    let text = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
+    let address = server.server.as_deref().unwrap_or_default().trim();
+    if address.is_empty() {
+        return Err(Problem::new(Code::BadEndpoint, format!("{place} has no server")));
     }
+    let data = server.certificate_authority_data.as_deref().unwrap_or_default().trim();
+    if data.is_empty() && text(&server.certificate_authority).is_some() {
+        return Err(file_of_ca(place));
+    }
+    let ca = secret::decode(data).ok_or_else(|| {
+        Problem::new(Code::CaParse, format!("certificate-authority-data of {place} is not base64"))
+    })?;
+    let everything = server.insecure_skip_tls_verify.unwrap_or_default();
+    Ok(Inputs {
+        addresses: vec![Address::parse(address)?],
+        ca: ca.expose_secret().to_vec(),
+        server_name: text(&server.tls_server_name),
+        token,
+        pair,
+        proxy: text(&server.proxy_url).map(SecretString::from),
+        tls: WaivedChecks { everything, ..WaivedChecks::default() },
+        user_agent: USER_AGENT.to_owned(),
+        ..Inputs::default()
+    })
+}
+
+/// The problem of an entry that names a file.
+pub(crate) fn file_of_ca(place: &str) -> Problem {
+    let text = format!(
+        "certificate-authority of {place} is a file, which is not read; use certificate-authority-data"
+    );
+    Problem::new(Code::CaParse, text)
 }
 
 #[cfg(test)]
