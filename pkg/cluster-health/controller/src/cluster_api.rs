@@ -8,10 +8,10 @@ use objects::Object;
 use probe::{Inputs, Problem};
 
 use crate::api::Condition;
-use crate::api::cluster_api::{CLUSTERS, CRD, Cluster, ClusterStatus, pause};
-use crate::engine::{Resolve, SharedKind};
+use crate::api::cluster_api::{CLUSTERS, CRD, Cluster, ClusterStatus, pause, secret_name};
+use crate::engine::{CredentialSource, Resolve, SharedKind};
 use crate::secret_data::SecretData;
-use crate::shared_flavour::{Shared, SharedFlavour, SharedOptions, SharedSource};
+use crate::shared_flavour::{Shared, SharedFlavour};
 
 pub(crate) mod access;
 #[cfg(test)]
@@ -25,14 +25,7 @@ const SECRET_GRACE: Duration = Duration::from_secs(60);
 
 /// The Clusters of Cluster API, in one run of the controller.
 pub(crate) struct ClusterApi {
-    options: SharedOptions,
-    shared: Shared<Cluster>,
-}
-
-impl ClusterApi {
-    pub(crate) fn new(options: SharedOptions, shared: Shared<Cluster>) -> Self {
-        Self { options, shared }
-    }
+    pub(crate) shared: Shared<Cluster>,
 }
 
 impl SharedFlavour for ClusterApi {
@@ -40,13 +33,13 @@ impl SharedFlavour for ClusterApi {
 
     const NAME: &'static str = "capi";
     const KIND: SharedKind = SharedKind { crd: CRD, versions: &CLUSTERS };
+    const QUEUE: &'static str = "cluster_health_capi";
+    const MANIFEST: &'static str = "config/rbac/cluster-health-capi.yaml";
+    const SECRETS_MANIFEST: &'static str =
+        "config/rbac/namespaces/member-secrets.yaml, in each namespace of Clusters";
 
     fn shared(&self) -> &Shared<Cluster> {
         &self.shared
-    }
-
-    fn options(&self) -> &SharedOptions {
-        &self.options
     }
 
     fn is_live(&self, object: &Object<Cluster>) -> bool {
@@ -58,7 +51,7 @@ impl SharedFlavour for ClusterApi {
     }
 
     fn access_of(object: &Object<Cluster>) -> u64 {
-        access::access(object)
+        health::hash(&format!("{} {:?}", secret_name(object), access::addresses(object)))
     }
 
     fn conditions(status: &ClusterStatus) -> &[Condition] {
@@ -68,15 +61,8 @@ impl SharedFlavour for ClusterApi {
     /// Nobody reads the conditions of a Cluster that is being deleted, and those in other namespaces may be of another
     /// installation.
     fn may_withdraw(&self, object: &Object<Cluster>) -> bool {
-        self.options.include(object) && !object.metadata.deleting()
+        self.shared.options.include(object) && !object.metadata.deleting()
     }
-}
-
-impl SharedSource for ClusterApi {
-    const QUEUE: &'static str = "cluster_health_capi";
-    const MANIFEST: &'static str = "config/rbac/cluster-health-capi.yaml";
-    const SECRETS_MANIFEST: &'static str =
-        "config/rbac/namespaces/member-secrets.yaml, in each namespace of Clusters";
 }
 
 impl Resolve for ClusterApi {
@@ -86,12 +72,13 @@ impl Resolve for ClusterApi {
         access::addresses(object)
     }
 
-    fn secret(&self, object: &Object<Cluster>, _: Option<&()>) -> Result<Option<String>, Problem> {
-        access::secret_key(object).map(Some)
-    }
-
-    fn secret_entry(&self, _: &Object<Cluster>) -> Option<String> {
-        Some(access::KEY.to_owned())
+    fn source(
+        &self,
+        object: &Object<Cluster>,
+        _: Option<&()>,
+    ) -> Result<CredentialSource, Problem> {
+        let (key, entry) = (access::secret_key(object)?.into(), Some(access::KEY.to_owned()));
+        Ok(CredentialSource::Secret { key, entry })
     }
 
     fn inputs(

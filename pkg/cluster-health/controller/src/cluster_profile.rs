@@ -9,7 +9,6 @@
 //! | `status.rs` | conditions and property, and reading them back |
 
 use std::fmt::Debug;
-use std::future::ready;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,9 +24,11 @@ use versions::Versions;
 
 use crate::api::Condition;
 use crate::api::cluster_profile::{CLUSTER_PROFILES, CRD, ClusterProfile, ClusterProfileStatus};
-use crate::engine::{Companions, Followed, MemberId, Plugin, Resolve, SharedKind, Statement};
+use crate::engine::{
+    Companions, CredentialSource, Followed, MemberId, Resolve, SharedKind, Statement,
+};
 use crate::secret_data::SecretData;
-use crate::shared_flavour::{Shared, SharedFlavour, SharedOptions, SharedSource};
+use crate::shared_flavour::{Shared, SharedFlavour};
 
 pub(crate) mod access;
 pub(crate) mod options;
@@ -78,13 +79,13 @@ impl SharedFlavour for ClusterProfiles {
 
     const NAME: &'static str = "clusterprofile";
     const KIND: SharedKind = SharedKind { crd: CRD, versions: &CLUSTER_PROFILES };
+    const QUEUE: &'static str = "cluster_health_clusterprofile";
+    const MANIFEST: &'static str = "config/rbac/cluster-health-clusterprofile.yaml";
+    const SECRETS_MANIFEST: &'static str =
+        "config/rbac/namespaces/member-secrets.yaml, in each namespace of ClusterProfiles";
 
     fn shared(&self) -> &Shared<ClusterProfile> {
         &self.shared
-    }
-
-    fn options(&self) -> &SharedOptions {
-        &self.options.shared
     }
 
     fn is_live(&self, object: &Object<ClusterProfile>) -> bool {
@@ -93,7 +94,9 @@ impl SharedFlavour for ClusterProfiles {
     }
 
     fn access_of(object: &Object<ClusterProfile>) -> u64 {
-        access::access(object)
+        let ClusterProfileStatus { access_providers, credential_providers, .. } = &object.status;
+        let providers = serde_json::to_string(access_providers).ok();
+        health::hash(&format!("{providers:?} {}", credential_providers.is_empty()))
     }
 
     fn conditions(status: &ClusterProfileStatus) -> &[Condition] {
@@ -124,24 +127,10 @@ impl SharedFlavour for ClusterProfiles {
     fn forget(&self, cluster: &MemberId) {
         self.versions.forget(&cluster.uid);
     }
-}
 
-impl SharedSource for ClusterProfiles {
-    const QUEUE: &'static str = "cluster_health_clusterprofile";
-    const MANIFEST: &'static str = "config/rbac/cluster-health-clusterprofile.yaml";
-    const SECRETS_MANIFEST: &'static str =
-        "config/rbac/namespaces/member-secrets.yaml, in each namespace of ClusterProfiles";
-
-    /// The reads of versions, of clusters whose manager is one of ours.
     fn companions(flavour: Arc<Self>, followed: &Followed<'_, Self>) -> Companions {
         let (versions, of) = (Arc::clone(&flavour.versions), Arc::clone(&flavour));
-        let is_wanted = move |object: &Object<ClusterProfile>| of.is_manager_ours(object);
-        let (registry, stop) = (followed.registry.clone(), followed.context.stop.clone());
-        let run = async move {
-            versions.read_all(flavour, is_wanted, registry, stop).await;
-            Ok(())
-        };
-        Companions { ready: Box::pin(ready(())), run: Box::pin(run) }
+        versions.companions(flavour, followed, move |object| of.is_manager_ours(object))
     }
 }
 
@@ -152,20 +141,12 @@ impl Resolve for ClusterProfiles {
         access::addresses(object, &self.options.providers)
     }
 
-    fn secret(
+    fn source(
         &self,
         object: &Object<ClusterProfile>,
         _: Option<&()>,
-    ) -> Result<Option<String>, Problem> {
-        Ok(self.way(object)?.secret)
-    }
-
-    fn secret_entry(&self, object: &Object<ClusterProfile>) -> Option<String> {
-        self.way(object).ok()?.entry
-    }
-
-    fn plugin(&self, object: &Object<ClusterProfile>) -> Option<Plugin> {
-        self.way(object).ok()?.plugin
+    ) -> Result<CredentialSource, Problem> {
+        Ok(self.way(object)?.source)
     }
 
     fn inputs(

@@ -274,12 +274,13 @@ fn sources(
         Arc::new(Tke::new(options, Arc::clone(prober), summaries)) as Arc<dyn Source>
     });
     let profiles = options.cluster_profile.clone().map(|options| {
-        let shared = Shared::new(allow_plaintext, Arc::clone(prober)).with_plugins(plugins);
+        let shared = Shared::new(options.shared.clone(), allow_plaintext, Arc::clone(prober));
+        let shared = shared.with_plugins(plugins);
         Arc::new(ClusterProfiles::new(options, shared)) as Arc<dyn Source>
     });
     let capi = options.cluster_api.clone().map(|options| {
-        let shared = Shared::new(allow_plaintext, Arc::clone(prober));
-        Arc::new(ClusterApi::new(options, shared)) as Arc<dyn Source>
+        let shared = Shared::new(options, allow_plaintext, Arc::clone(prober));
+        Arc::new(ClusterApi { shared }) as Arc<dyn Source>
     });
     kubefed.into_iter().chain(tke).chain(profiles).chain(capi).collect()
 }

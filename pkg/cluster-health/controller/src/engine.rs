@@ -7,6 +7,7 @@
 //! | `resolve.rs` | [`ObjectModel`], [`Resolve`]: the pure part of a flavour |
 //! | `pipeline.rs`, `connections.rs` | from the object of a cluster to its [`Target`], and how each cluster is reached now |
 //! | `credential_plugins.rs` | the exec plugins that print credentials |
+//! | `facts.rs` | facts about clusters in addition to their health |
 //! | `follow.rs` | watches what a flavour needs, and runs the pipeline |
 //! | `shared_kind.rs` | watches a kind whose CRD and status belong to others |
 //! | `flavour_registry.rs` | [`FlavourRegistry`]: where a flavour registers its clusters |
@@ -54,6 +55,7 @@ mod cluster_registry;
 pub(crate) mod connections;
 mod credential_plugins;
 mod difference;
+pub(crate) mod facts;
 mod field_owners;
 mod flavour;
 mod flavour_registry;
@@ -95,7 +97,8 @@ pub(crate) use guard_targets::{Guarding, NetworkTargets, Reference};
 pub(crate) use object_cache::Objects;
 pub(crate) use pipeline::Work;
 pub(crate) use resolve::{
-    Found, Members, ObjectModel, ReadCredentials, Resolve, Seed, Supervision, hash_of, identity,
+    CredentialSource, Found, Members, ObjectModel, ReadCredentials, Resolve, Seed, Supervision,
+    hash_of, identity,
 };
 pub(crate) use shared_kind::{SharedKind, watch_shared_clusters};
 

@@ -8,7 +8,7 @@ use secrecy::{ExposeSecret as _, SecretSlice, SecretString};
 
 use crate::USER_AGENT;
 use crate::api::secret;
-use crate::secret_data::client_pair;
+use crate::secret_data::{client_pair, missing};
 
 /// Token and client certificate.
 pub(crate) type Credential = (Option<SecretString>, Option<ClientPair>);
@@ -28,7 +28,6 @@ pub(crate) fn read(
     context: Option<&str>,
     place: &str,
 ) -> Result<InContext, Problem> {
-    let missing = |text: String| Problem::new(Code::SecretMissing, text);
     let text = kubeconfig.ok_or_else(|| missing(format!("{place} does not exist")))?;
     // The error of the parser may quote a credential.
     let text = std::str::from_utf8(text.expose_secret()).ok();

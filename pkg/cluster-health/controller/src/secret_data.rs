@@ -147,6 +147,11 @@ pub(crate) fn not_base64(key: &str) -> ReadError {
     ReadError::Unusable(format!("cannot decode Secret {key}: {keys}"))
 }
 
+/// The problem of a credential that is not there, or cannot be found.
+pub(crate) fn missing(text: impl Into<String>) -> Problem {
+    Problem::new(Code::SecretMissing, text)
+}
+
 /// A client certificate with its key; `None` without both. `incomplete` names the place of one without the other.
 ///
 /// # Errors
@@ -226,8 +231,7 @@ impl SecretData {
         reference: Reference,
         name: &str,
     ) -> Result<&'a Self, Problem> {
-        let missing = || Problem::new(Code::SecretMissing, format!("Secret {name} does not exist"));
-        let secret = found.ok_or_else(missing)?;
+        let secret = found.ok_or_else(|| missing(format!("Secret {name} does not exist")))?;
         may_send(reference, secret.facts)
             .map_err(|refusal| refusal.problem(&format!("Secret {name}")))?;
         Ok(secret)
@@ -243,7 +247,7 @@ impl SecretData {
                 let text = format!("key token of Secret {name} is empty or not text");
                 Problem::new(Code::TokenEmpty, text)
             }
-            None => Problem::new(Code::SecretMissing, format!("Secret {name} has no key token")),
+            None => missing(format!("Secret {name} has no key token")),
         })
     }
 

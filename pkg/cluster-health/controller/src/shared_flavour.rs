@@ -74,6 +74,7 @@ pub(crate) fn namespaces(
 
 /// The objects of such a flavour in one run of the controller, and how they are reached.
 pub(crate) struct Shared<S: Schema> {
+    pub(crate) options: SharedOptions,
     /// Whether credentials may be sent over plain http.
     pub(crate) allow_plaintext: bool,
     pub(crate) prober: Arc<probe::Prober>,
@@ -86,10 +87,14 @@ pub(crate) struct Shared<S: Schema> {
 }
 
 impl<S: Schema> Shared<S> {
-    pub(crate) fn new(allow_plaintext: bool, prober: Arc<probe::Prober>) -> Self {
+    pub(crate) fn new(
+        options: SharedOptions,
+        allow_plaintext: bool,
+        prober: Arc<probe::Prober>,
+    ) -> Self {
         let (objects, connections) = (Objects::default(), Connections::default());
         let kind = OnceLock::new();
-        Self { allow_plaintext, prober, objects, connections, plugins: None, kind }
+        Self { options, allow_plaintext, prober, objects, connections, plugins: None, kind }
     }
 
     /// With exec plugins, whose runs are counted.
@@ -107,10 +112,14 @@ pub(crate) trait SharedFlavour: Sized + Send + Sync + 'static {
     /// The label of metrics.
     const NAME: &'static str;
     const KIND: SharedKind;
+    /// The name of the queue in metrics.
+    const QUEUE: &'static str;
+    /// Grants what is read and written of the kind.
+    const MANIFEST: &'static str;
+    /// Grants the Secrets of one namespace.
+    const SECRETS_MANIFEST: &'static str;
 
     fn shared(&self) -> &Shared<Self::Schema>;
-
-    fn options(&self) -> &SharedOptions;
 
     /// Whether an object in a namespace of this installation stands for a cluster that is there.
     fn is_live(&self, object: &Object<Self::Schema>) -> bool;
@@ -156,6 +165,14 @@ pub(crate) trait SharedFlavour: Sized + Send + Sync + 'static {
 
     /// See [`Flavour::removed`].
     fn forget(&self, _cluster: &MemberId) {}
+
+    /// The work in addition to probes.
+    fn companions(_flavour: Arc<Self>, _followed: &Followed<'_, Self>) -> Companions
+    where
+        Self: Resolve,
+    {
+        Companions { ready: Box::pin(ready(())), run: Box::pin(ready(Ok(()))) }
+    }
 }
 
 impl<F: SharedFlavour> Flavour for F {
@@ -229,7 +246,7 @@ impl<F: SharedFlavour> ObjectModel for F {
     }
 
     fn supervision(&self, object: &Object<F::Schema>) -> Supervision {
-        if !self.options().include(object) || !self.is_live(object) {
+        if !self.shared().options.include(object) || !self.is_live(object) {
             return Supervision::LeftAlone;
         }
         if F::pause(object).is_some() { Supervision::Locked } else { Supervision::Probed }
@@ -246,7 +263,7 @@ impl<F: SharedFlavour> ObjectModel for F {
     }
 
     fn policy(&self, _: &Object<F::Schema>) -> Policy {
-        self.options().policy
+        self.shared().options.policy
     }
 
     fn seed(&self, object: &Object<F::Schema>, now: Timestamp) -> Seed {
@@ -266,32 +283,14 @@ impl<F: SharedFlavour> ObjectModel for F {
     }
 }
 
-/// How the objects of a [`SharedFlavour`] are watched.
-pub(crate) trait SharedSource: SharedFlavour {
-    /// The name of the queue in metrics.
-    const QUEUE: &'static str;
-    /// Grants what is read and written of the kind.
-    const MANIFEST: &'static str;
-    /// Grants the Secrets of one namespace.
-    const SECRETS_MANIFEST: &'static str;
-
-    /// The work in addition to probes.
-    fn companions(_flavour: Arc<Self>, _followed: &Followed<'_, Self>) -> Companions
-    where
-        Self: Resolve,
-    {
-        Companions { ready: Box::pin(ready(())), run: Box::pin(ready(Ok(()))) }
-    }
-}
-
-impl<F: SharedSource + Resolve> Source for F {
+impl<F: SharedFlavour + Resolve> Source for F {
     fn watch(
         self: Arc<Self>,
         context: Context,
         registry: FlavourRegistry,
     ) -> BoxFuture<'static, Result<(), Failure>> {
         let watched = Watched {
-            namespace: self.options().watched_namespace(),
+            namespace: self.shared().options.watched_namespace(),
             secrets: SecretScope::InUse,
             credentials: None,
             manifest: F::MANIFEST,

@@ -20,6 +20,7 @@ use crate::cluster_api::access as capi_access;
 use crate::cluster_profile::access::way;
 use crate::cluster_profile::providers::Providers;
 use crate::credential_policy::{Lookup, Target, may_ask};
+use crate::engine::CredentialSource;
 use crate::kubefed::access;
 use crate::secret_data::ReadError;
 use crate::stored_objects::StoredObjects;
@@ -235,9 +236,9 @@ async fn profile_inputs(
     let profile: Object<ClusterProfile> = objects.whole(kind, key).await?;
     let providers = Providers::built_in();
     let way = way(&profile, &lookup.profile_secret_namespaces, &providers)?;
-    let secret = match &way.secret {
-        Some(key) => objects.secret(key, way.entry.as_deref()).await?,
-        None => None,
+    let secret = match &way.source {
+        CredentialSource::Secret { key, entry } => objects.secret(key, entry.as_deref()).await?,
+        CredentialSource::Plugin(_) | CredentialSource::Nothing => None,
     };
     Ok(way.inputs(secret.as_ref(), false)?)
 }

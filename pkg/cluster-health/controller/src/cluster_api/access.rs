@@ -8,7 +8,7 @@ use crate::api::cluster_api::{Cluster, secret_name};
 use crate::api::is_name;
 use crate::credential_policy::Reference;
 use crate::kubeconfig;
-use crate::secret_data::{CLUSTER_API_SECRET, SecretData};
+use crate::secret_data::{CLUSTER_API_SECRET, SecretData, missing};
 
 /// Where the user of a member mends what is refused.
 const FIELDS: Fields = Fields {
@@ -17,10 +17,6 @@ const FIELDS: Fields = Fields {
 };
 /// The key that has the kubeconfig.
 pub(crate) const KEY: &str = "value";
-
-fn missing(text: impl Into<String>) -> Problem {
-    Problem::new(Code::SecretMissing, text)
-}
 
 /// The Secret with the kubeconfig, as `namespace/name`: in the namespace of the Cluster
 /// (`rule:secret-of-the-same-namespace`).
@@ -45,11 +41,6 @@ pub(crate) fn addresses(cluster: &Object<Cluster>) -> Vec<Box<str>> {
         return Vec::new();
     }
     vec![format!("{}:{}", endpoint.host, endpoint.port).into()]
-}
-
-/// A hash of the fields that the connection depends on.
-pub(crate) fn access(cluster: &Object<Cluster>) -> u64 {
-    health::hash(&format!("{} {:?}", secret_name(cluster), addresses(cluster)))
 }
 
 /// The inputs of the client, all from the kubeconfig.
@@ -100,8 +91,10 @@ mod tests {
     use secrecy::ExposeSecret as _;
     use serde_json::{Value, json};
 
+    use super::super::ClusterApi;
     use super::super::testing::{cluster, kubeconfig};
     use super::*;
+    use crate::shared_flavour::SharedFlavour as _;
 
     fn data(kubeconfig: &str, kind: &str) -> SecretData {
         let secret = json!({"type": kind, "data": {KEY: STANDARD.encode(kubeconfig)}});
@@ -141,7 +134,7 @@ mod tests {
         };
         let named = annotated("probe");
         assert_eq!(secret_key(&named).unwrap(), "ns/probe");
-        assert_ne!(access(&named), access(&cluster(|_| ())));
+        assert_ne!(ClusterApi::access_of(&named), ClusterApi::access_of(&cluster(|_| ())));
         for name in ["other/probe", "..", ""] {
             let problem = secret_key(&annotated(name)).unwrap_err();
             assert_eq!(problem.code(), Code::SecretMissing, "{problem}");

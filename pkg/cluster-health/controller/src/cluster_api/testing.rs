@@ -41,7 +41,7 @@ impl Conforming for ClusterApi {
 
     fn make(_: &Scene) -> Self {
         let options = SharedOptions { namespaces: Vec::new(), policy: policy() };
-        Self::new(options, Shared::new(false, Arc::new(prober())))
+        Self { shared: Shared::new(options, false, Arc::new(prober())) }
     }
 
     fn object(uid: &str, version: u64, credential: u64, supervision: &str) -> Value {

@@ -5,15 +5,14 @@ use health::Code;
 use kube::config::Cluster;
 use objects::Object;
 use probe::{Address, Fields, Inputs, Problem};
-use serde_json::Value;
 
-use super::providers::{CredentialSource, Provider, Providers};
+use super::providers::{Kind, Provider, Providers};
 use crate::api::cluster_profile::ClusterProfile;
 use crate::api::is_name;
 use crate::credential_policy::Reference;
-use crate::engine::Plugin;
+use crate::engine::{CredentialSource, Plugin};
 use crate::kubeconfig::{self, Credential};
-use crate::secret_data::SecretData;
+use crate::secret_data::{SecretData, missing};
 
 /// Where the user of a member mends what is refused.
 const FIELDS: Fields = Fields {
@@ -26,18 +25,10 @@ const CONFIG: &str = "client.authentication.k8s.io/exec";
 /// The way to a cluster that its profile names.
 pub(crate) struct Way<'a> {
     cluster: &'a Cluster,
-    /// `None` for a provider that is built in.
-    pub(super) plugin: Option<Plugin>,
-    /// The Secret as `namespace/name`; `None` with a plugin.
-    pub(crate) secret: Option<String>,
+    pub(crate) source: CredentialSource,
     reference: Reference,
-    /// The key that has the kubeconfig.
-    pub(crate) entry: Option<String>,
+    /// The context of the kubeconfig.
     context: Option<&'a str>,
-}
-
-fn missing(text: impl Into<String>) -> Problem {
-    Problem::new(Code::SecretMissing, text)
 }
 
 fn chosen<'a, 'b>(
@@ -86,28 +77,24 @@ pub(crate) fn way<'a>(
         text(field).ok_or_else(|| missing(of))
     };
     let own = object.metadata.namespace().unwrap_or_default();
-    let reference = Reference::SameNamespace;
-    let mut way =
-        Way { cluster, plugin: None, secret: None, reference, entry: None, context: None };
-    let (namespace, name) = match &provider.source {
-        CredentialSource::Kubeconfig => {
-            way.entry = Some(needed("key")?.to_owned());
-            way.context = text("context");
-            (text("namespace").unwrap_or(own), needed("name")?)
+    let (namespace, name, entry) = match &provider.kind {
+        Kind::Kubeconfig => {
+            (text("namespace").unwrap_or(own), needed("name")?, Some(needed("key")?.to_owned()))
         }
-        CredentialSource::Token => (own, needed("clusterName")?),
-        CredentialSource::Plugin(..) if !providers.may_run => {
+        Kind::Token => (own, needed("clusterName")?, None),
+        Kind::Plugin(..) if !providers.may_run => {
             let text = format!(
                 "access provider {} runs an exec plugin; set --cluster-health-profile-exec to run it",
                 provider.name
             );
             return Err(Problem::new(Code::PluginFailed, text));
         }
-        CredentialSource::Plugin(spec, is_told) => {
+        Kind::Plugin(spec, is_told) => {
             let spec = spec.clone();
             let spec = if *is_told { spec.with_cluster(cluster) } else { spec };
-            way.plugin = Some(Plugin { provider: provider.name.clone(), spec });
-            return Ok(way);
+            let plugin = Plugin { provider: provider.name.clone(), spec };
+            let (source, reference) = (CredentialSource::Plugin(plugin), Reference::SameNamespace);
+            return Ok(Way { cluster, source, reference, context: None });
         }
     };
     if !is_name(name) || !is_name(namespace) {
@@ -115,18 +102,18 @@ pub(crate) fn way<'a>(
             "the access provider names a Secret {namespace}/{name}, which is not a valid name"
         )));
     }
-    if namespace != own {
-        way.reference = Reference::OtherNamespace;
-        if !allowed.iter().any(|it| it == namespace) {
-            let text = format!(
-                "Secret {namespace}/{name} is not in namespace {own} of the ClusterProfile; move it, or add its \
-                 namespace to --cluster-health-profile-secret-namespaces"
-            );
-            return Err(Problem::new(Code::CredentialRefused, text));
-        }
+    let reference =
+        if namespace == own { Reference::SameNamespace } else { Reference::OtherNamespace };
+    if reference == Reference::OtherNamespace && !allowed.iter().any(|it| it == namespace) {
+        let text = format!(
+            "Secret {namespace}/{name} is not in namespace {own} of the ClusterProfile; move it, or add its namespace to \
+             --cluster-health-profile-secret-namespaces"
+        );
+        return Err(Problem::new(Code::CredentialRefused, text));
     }
-    way.secret = Some(format!("{namespace}/{name}"));
-    Ok(way)
+    let key = format!("{namespace}/{name}").into();
+    let source = CredentialSource::Secret { key, entry };
+    Ok(Way { cluster, source, reference, context: text("context") })
 }
 
 impl Way<'_> {
@@ -139,28 +126,30 @@ impl Way<'_> {
         secret: Option<&SecretData>,
         allow_plaintext: bool,
     ) -> Result<Inputs, Problem> {
-        let (credential, renewed_in) = match &self.secret {
-            Some(key) => (self.credential(key, secret)?, "the Secret of the access provider"),
-            None => ((None, None), "the exec plugin of the access provider"),
+        let (credential, renewed_in) = match &self.source {
+            CredentialSource::Secret { key, entry } => {
+                let credential = self.credential(secret, key, entry.as_deref())?;
+                (credential, "the Secret of the access provider")
+            }
+            CredentialSource::Plugin(_) | CredentialSource::Nothing => {
+                ((None, None), "the exec plugin of the access provider")
+            }
         };
         let inputs = kubeconfig::inputs(self.cluster, credential, "the access provider")?;
         Ok(Inputs { fields: FIELDS, renewed_in, allow_plaintext, ..inputs })
     }
 
-    fn credential(&self, key: &str, secret: Option<&SecretData>) -> Result<Credential, Problem> {
+    fn credential(
+        &self,
+        secret: Option<&SecretData>,
+        key: &str,
+        entry: Option<&str>,
+    ) -> Result<Credential, Problem> {
         let secret = SecretData::to_send(secret, self.reference, key)?;
-        let Some(entry) = &self.entry else { return Ok((Some(secret.needed_token(key)?), None)) };
+        let Some(entry) = entry else { return Ok((Some(secret.needed_token(key)?), None)) };
         let place = format!("key {entry} of Secret {key}");
         kubeconfig::read(secret.entry.as_ref(), self.context, &place)?.credential(&place)
     }
-}
-
-/// A hash of the fields that the connection depends on.
-pub(crate) fn access(object: &Object<ClusterProfile>) -> u64 {
-    let status = &object.status;
-    let providers = serde_json::to_value(&status.access_providers);
-    let providers = providers.as_ref().map(Value::to_string).ok();
-    health::hash(&format!("{providers:?} {}", status.credential_providers.is_empty()))
 }
 
 #[cfg(test)]

@@ -2,7 +2,6 @@
 //! `--cluster-health-profile-providers` they are the two that are built in; the file has the format of
 //! cluster-inventory-api. Pure.
 
-use std::collections::HashSet;
 use std::path::Path;
 
 use client::PluginSpec;
@@ -10,10 +9,8 @@ use kube::config::ExecConfig;
 use serde::Deserialize;
 
 /// The providers that need no plugin, whatever the file says of them.
-const BUILT_IN: [(&str, CredentialSource); 2] = [
-    ("kubeconfig-secretreader", CredentialSource::Kubeconfig),
-    ("secretreader", CredentialSource::Token),
-];
+const BUILT_IN: [(&str, Kind); 2] =
+    [("kubeconfig-secretreader", Kind::Kubeconfig), ("secretreader", Kind::Token)];
 /// The only policy under which a profile adds no argument and no variable to a plugin, which runs as this process does.
 const IGNORE: &str = "Ignore";
 
@@ -28,12 +25,12 @@ pub(crate) struct Providers {
 #[derive(Clone, Debug)]
 pub(super) struct Provider {
     pub(super) name: String,
-    pub(super) source: CredentialSource,
+    pub(super) kind: Kind,
 }
 
 /// Where the credential of a provider comes from.
 #[derive(Clone, Debug)]
-pub(super) enum CredentialSource {
+pub(super) enum Kind {
     /// A Secret with a kubeconfig; the user of one context in it is used.
     Kubeconfig,
     /// The key `token` of a Secret.
@@ -60,7 +57,7 @@ struct Entry {
 impl Providers {
     /// Those that are built in.
     pub(crate) fn built_in() -> Self {
-        let all = BUILT_IN.map(|(name, source)| Provider { name: name.to_owned(), source });
+        let all = BUILT_IN.map(|(name, kind)| Provider { name: name.to_owned(), kind });
         Self { all: all.into(), may_run: false }
     }
 
@@ -77,22 +74,21 @@ impl Providers {
         if entries.is_empty() {
             return Err("it has no providers".to_owned());
         }
-        let mut names = HashSet::new();
-        let mut all = Vec::new();
+        let mut all: Vec<Provider> = Vec::new();
         for (entry, number) in entries.into_iter().zip(1..) {
             let name = entry.name.clone().unwrap_or_default();
             if name.is_empty() {
                 return Err(format!("provider {number} has no name"));
             }
-            if !names.insert(name.clone()) {
+            if all.iter().any(|it| it.name == name) {
                 return Err(format!("it has provider {name:?} twice"));
             }
             let built_in = BUILT_IN.into_iter().find(|(built_in, _)| *built_in == name);
-            let source = match built_in {
-                Some((_, source)) => source,
+            let kind = match built_in {
+                Some((_, kind)) => kind,
                 None => plugin(entry).map_err(|why| format!("provider {name:?}: {why}"))?,
             };
-            all.push(Provider { name, source });
+            all.push(Provider { name, kind });
         }
         Ok(Self { all, may_run })
     }
@@ -104,7 +100,7 @@ impl Providers {
     }
 }
 
-fn plugin(entry: Entry) -> Result<CredentialSource, String> {
+fn plugin(entry: Entry) -> Result<Kind, String> {
     let policies = [
         ("profileSourcedCLIArgsPolicy", entry.args_policy),
         ("profileSourcedEnvVarsPolicy", entry.profile_sourced_env_vars_policy),
@@ -125,7 +121,7 @@ fn plugin(entry: Entry) -> Result<CredentialSource, String> {
     // A path is relative to the working directory.
     let spec = PluginSpec::new(&exec, Path::new(""));
     let spec = spec.map_err(|error| format!("its execConfig cannot be used: {error}"))?;
-    Ok(CredentialSource::Plugin(spec, exec.provide_cluster_info))
+    Ok(Kind::Plugin(spec, exec.provide_cluster_info))
 }
 
 #[cfg(test)]
@@ -158,8 +154,8 @@ mod tests {
         let providers = providers.unwrap();
         assert_eq!(providers.names(), "google or secretreader");
         let [google, reader] = &providers.all[..] else { panic!("{providers:?}") };
-        assert!(matches!(reader.source, CredentialSource::Token), "{reader:?}");
-        let CredentialSource::Plugin(spec, true) = &google.source else { panic!("{google:?}") };
+        assert!(matches!(reader.kind, Kind::Token), "{reader:?}");
+        let Kind::Plugin(spec, true) = &google.kind else { panic!("{google:?}") };
         let env = [("A", "b"), ("C", "")].map(|(name, value)| (name.to_owned(), value.to_owned()));
         let expected = PluginSpec {
             command: "login".into(),

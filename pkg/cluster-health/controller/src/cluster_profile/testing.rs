@@ -52,7 +52,8 @@ impl Conforming for ClusterProfiles {
     fn make(_: &Scene) -> Self {
         let selector = kube_api::LabelSelector::parse("!ignored").ok();
         let options = ClusterProfileOptions { selector, ..options() };
-        Self::new(options, Shared::new(false, Arc::new(prober())))
+        let shared = Shared::new(options.shared.clone(), false, Arc::new(prober()));
+        Self::new(options, shared)
     }
 
     fn object(uid: &str, version: u64, credential: u64, supervision: &str) -> Value {

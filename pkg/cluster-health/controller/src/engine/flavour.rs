@@ -29,7 +29,7 @@ use crate::check_document::Labels;
 /// 3. Name it in `controller.rs`, and add its options and rights there.
 ///
 /// `tests/pipeline.rs` holds a flavour of 150 lines. Further facts (a version, zones, a summary) a
-/// flavour keeps by UID, gathers in its own tasks, and calls
+/// flavour keeps by UID, as in [`super::facts::FactStore`], gathers in its own tasks, and calls
 /// [`super::FlavourRegistry::facts_changed`]; the engine then asks for fingerprint and fields again.
 pub(crate) trait Flavour: Send + Sync + 'static {
     /// The label of metrics, as `kubefed`.

@@ -13,11 +13,9 @@ use informer::{Delta, Informer, Source, Subscription};
 use kube_api::{Cached, Kind, Metadata, Resource};
 use manager::{Context, Failure, feed};
 use objects::Object;
-use tokio::sync::Semaphore;
-use tokio::time::{MissedTickBehavior, interval, sleep};
+use tokio::time::sleep;
 use tokio::try_join;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 use tracing::error;
 use workqueue::{Backoff, Jitter, Next, Reconcile, Retry, WorkQueue};
 
@@ -243,8 +241,6 @@ fn secret_cache<R: Resolve>(
 const EVERY: Duration = Duration::from_secs(60);
 /// From the start to the first line.
 const LOOK: Duration = Duration::from_secs(1);
-/// Between two rounds of [`read_facts`].
-const ROUND: Duration = Duration::from_secs(1);
 
 /// Logs until the run stops what the server says while it refuses to list this cache. `manifest`
 /// grants what the cache needs.
@@ -279,35 +275,6 @@ async fn look(denied: impl Fn() -> Option<String>, manifest: &str) -> Infallible
             sleep(EVERY.saturating_sub(LOOK)).await;
         }
     }
-}
-
-/// Reads facts of the clusters that are `due`, each second and `at_once` at the same time, apart from all probing, until
-/// `stop`. A read ends with its cluster (`rule:nothing-outlives-its-object`).
-pub(crate) async fn read_facts<F: Future<Output = Option<()>> + Send + 'static>(
-    registry: &FlavourRegistry,
-    stop: &CancellationToken,
-    at_once: usize,
-    due: impl Fn() -> Vec<MemberId>,
-    read: impl Fn(MemberId) -> F,
-) {
-    let (slots, under_way) = (Arc::new(Semaphore::new(at_once)), TaskTracker::new());
-    let mut rounds = interval(ROUND);
-    rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    while stop.run_until_cancelled(rounds.tick()).await.is_some() {
-        for cluster in due() {
-            let Some(life) = registry.life(&cluster) else { continue };
-            let (slots, read) = (Arc::clone(&slots), read(cluster));
-            under_way.spawn(resilience::task(async move {
-                let turn = async {
-                    let _slot = slots.acquire().await;
-                    read.await
-                };
-                life.run_until_cancelled(turn).await
-            }));
-        }
-    }
-    under_way.close();
-    under_way.wait().await;
 }
 
 /// Cuts its handler off at a stop.

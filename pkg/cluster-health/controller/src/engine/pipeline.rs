@@ -3,7 +3,7 @@
 //! | part | the flavour says | the pipeline does |
 //! |---|---|---|
 //! | Watch | [`ObjectModel::supervision`], [`ObjectModel::is_work`] | subscription, first list, ownership, deletion |
-//! | Resolve | [`Resolve::secret`], [`Resolve::plugin`], [`Resolve::inputs`] | reads credentials and Secrets, runs exec plugins, swaps clients, holds back, retries |
+//! | Resolve | [`Resolve::source`], [`Resolve::inputs`] | reads credentials and Secrets, runs exec plugins, swaps clients, holds back, retries |
 //! | Judge | [`ObjectModel::policy`], [`ObjectModel::seed`] | builds the [`Target`]; the engine decides |
 //! | Status | [`ObjectModel::shown`], [`Flavour::fingerprint`], [`Flavour::write`] | compares with the status that the object shows |
 //!
@@ -30,7 +30,8 @@ use super::flavour::{ClusterProber, MemberId, Misconfigured, Target};
 use super::flavour_registry::{FlavourRegistry, Look};
 use super::probes::{MakeProber, Rereads, reread};
 use super::resolve::{
-    Found, Members, ObjectModel, ReadCredentials, Resolve, Seed, Supervision, identity,
+    CredentialSource, Found, Members, ObjectModel, ReadCredentials, Resolve, Seed, Supervision,
+    identity,
 };
 use crate::secret_data::{ReadError, SecretData};
 
@@ -375,18 +376,22 @@ impl<R: Resolve> Pipeline<R> {
             }
         };
         let Members { connections, plugins, .. } = flavour.members();
-        let plugin = flavour.plugin(object);
-        if let (Some(plugins), None) = (plugins, &plugin) {
+        let source = flavour.source(object, credential.as_ref());
+        if let (Some(plugins), false) = (plugins, matches!(source, Ok(CredentialSource::Plugin(_))))
+        {
             plugins.forget(&cluster.uid);
         }
-        let key = flavour.secret(object, credential.as_ref())?.map(Arc::from);
-        connections.use_secret(cluster, key.as_ref());
-        let secret = match key {
+        let (secret, plugin) = match source? {
+            CredentialSource::Nothing => (None, None),
+            CredentialSource::Secret { key, entry } => (Some((key, entry)), None),
+            CredentialSource::Plugin(plugin) => (None, Some(plugin)),
+        };
+        connections.use_secret(cluster, secret.as_ref().map(|(key, _)| key));
+        let secret = match secret {
             None => None,
-            Some(key) => {
+            Some((key, entry)) => {
                 let version = self.secrets.version(&key).await?;
                 from.secret = Some(ObjectVersion { key: Arc::clone(&key), version });
-                let entry = flavour.secret_entry(object);
                 SecretData::read(&self.client, &key, entry.as_deref()).await?
             }
         };

@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
 use super::flavour::{ClusterProber, Contact, MemberId};
-use super::resolve::Resolve;
+use super::resolve::{CredentialSource, Resolve};
 use crate::check_requests::examine;
 use crate::secret_data::SecretData;
 
@@ -239,8 +239,8 @@ pub(crate) fn reread<R: Resolve>(
             let flavour = flavour.upgrade()?;
             let object = flavour.members().objects.get(&cluster)?;
             let _turn = turns.try_acquire().ok()?;
-            let key = flavour.secret(&object, None).ok()??;
-            let entry = flavour.secret_entry(&object);
+            let source = flavour.source(&object, None).ok()?;
+            let CredentialSource::Secret { key, entry } = source else { return None };
             let secret = SecretData::read(&api, &key, entry.as_deref()).await.ok()??;
             flavour.inputs(&object, None, Some(secret)).ok()
         };

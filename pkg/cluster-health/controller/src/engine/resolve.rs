@@ -81,27 +81,17 @@ pub(crate) trait Resolve: ObjectModel + Sized {
         None
     }
 
-    /// The Secret to read, as `namespace/name`.
+    /// What is read or run for the credential.
     ///
     /// # Errors
     /// The credential may not be used, or the object has a mistake for which no Secret is read.
-    fn secret(
+    fn source(
         &self,
         object: &Object<Self::Schema>,
         credential: Option<&Self::Credential>,
-    ) -> Result<Option<String>, Problem>;
+    ) -> Result<CredentialSource, Problem>;
 
-    /// The key whose value is read from the Secret, besides those that every flavour uses.
-    fn secret_entry(&self, _object: &Object<Self::Schema>) -> Option<String> {
-        None
-    }
-
-    /// The exec plugin that prints the credential, which `inputs` then leaves out.
-    fn plugin(&self, _object: &Object<Self::Schema>) -> Option<Plugin> {
-        None
-    }
-
-    /// The inputs of the client of the cluster.
+    /// The inputs of the client of the cluster, without the credential that an exec plugin prints.
     ///
     /// # Errors
     /// The first thing that is missing or cannot be used, by its field or key.
@@ -149,6 +139,25 @@ pub(crate) enum Found<C> {
     },
     /// The credential that was looked for, and why it was not found.
     Nothing(String),
+}
+
+/// What is read or run for the credential of a cluster.
+pub(crate) enum CredentialSource {
+    /// Nothing: it is in the credential object, or there is none.
+    Nothing,
+    /// The Secret with this `namespace/name`, with the value of `entry` in addition to those that every flavour uses.
+    Secret {
+        key: Arc<str>,
+        entry: Option<String>,
+    },
+    Plugin(Plugin),
+}
+
+impl CredentialSource {
+    /// The Secret with this key, if there is one.
+    pub(crate) fn secret(key: Option<String>) -> Self {
+        key.map_or(Self::Nothing, |key| Self::Secret { key: key.into(), entry: None })
+    }
 }
 
 /// The objects and connections of a flavour in one run.

@@ -16,7 +16,7 @@ use crate::api::is_name;
 use crate::api::kubefed::{ClusterHealthCheck, KubeFedCluster, KubeFedClusterSpec};
 use crate::credential_policy::Reference;
 use crate::options::{PERIOD_MIN, TIMEOUT_MIN};
-use crate::secret_data::{SecretData, client_pair};
+use crate::secret_data::{SecretData, client_pair, missing};
 
 /// Where the user of a member mends what is refused.
 const FIELDS: Fields = Fields {
@@ -55,7 +55,7 @@ pub(crate) fn inputs(
     let name = &spec.secret_ref.name;
     if secret_key(cluster).is_none() {
         let text = "spec.secretRef.name is empty or is not the name of a Secret";
-        return Err(Problem::new(Code::SecretMissing, text));
+        return Err(missing(text));
     }
     let secret = SecretData::to_send(secret, Reference::SameNamespace, name)?;
     let token = secret.needed_token(name)?;

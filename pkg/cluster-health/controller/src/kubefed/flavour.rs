@@ -10,7 +10,6 @@ use kube_api::Resource;
 use objects::Object;
 use parking_lot::Mutex;
 use probe::{Inputs, Probed, Problem};
-use tokio::time::Instant;
 
 use super::topology::{DuplicateClusters, Identity, Topology};
 use super::upstream_metrics::UpstreamMetrics;
@@ -18,9 +17,10 @@ use super::{access, status};
 use crate::api::kubefed::{
     ClusterHealthCheck, KUBEFED_CLUSTERS, KubeFedCluster, KubeFedClusterStatus,
 };
+use crate::engine::facts::FactStore;
 use crate::engine::{
-    Connections, Flavour, MemberId, Members, ObjectModel, Objects, Resolve, Seed, Statement,
-    StatusWrite, hash_of,
+    Connections, CredentialSource, Flavour, MemberId, Members, ObjectModel, Objects, Resolve, Seed,
+    Statement, StatusWrite, hash_of,
 };
 use crate::options::KubeFedOptions;
 use crate::secret_data::SecretData;
@@ -41,20 +41,17 @@ pub(crate) struct KubeFed {
     pub(super) connections: Connections,
     /// By the namespace of the KubeFedConfig that says so; elsewhere the flags hold.
     policies: Mutex<HashMap<Box<str>, Policy>>,
-    /// By UID.
-    surveys: Mutex<HashMap<Arc<str>, Survey>>,
+    surveys: FactStore<Survey>,
     duplicates: Mutex<DuplicateClusters>,
     /// `None` when they are not wanted.
     pub(super) upstream_metrics: Option<UpstreamMetrics>,
 }
 
-/// Zones and region of a member, and when they are read again.
+/// Zones and region of a member, and whether the last read of them failed.
 #[derive(Default)]
 struct Survey {
     topology: Option<Topology>,
     failed: bool,
-    /// When it is due again; at once without it.
-    next: Option<Instant>,
 }
 
 impl KubeFed {
@@ -72,7 +69,7 @@ impl KubeFed {
             objects: Objects::default(),
             policies: Mutex::default(),
             connections: Connections::default(),
-            surveys: Mutex::default(),
+            surveys: FactStore::new(SURVEY_EVERY, SURVEY_EVERY),
             duplicates: Mutex::default(),
             upstream_metrics,
         }
@@ -110,14 +107,7 @@ impl KubeFed {
     /// The members whose zones are due to be read; they count as read from now on.
     pub(super) fn due_for_survey(&self, is_ready: impl Fn(&MemberId) -> bool) -> Vec<MemberId> {
         let mut due = self.connections.reachable();
-        let next = |uid: &str| self.surveys.lock().get(uid).and_then(|survey| survey.next);
-        due.retain(|cluster| {
-            next(&cluster.uid).is_none_or(|next| next <= Instant::now()) && is_ready(cluster)
-        });
-        for cluster in &due {
-            let next = Instant::now() + SURVEY_EVERY.mul_f64(0.9 + 0.2 * resilience::draw());
-            self.surveys.lock().entry(Arc::clone(&cluster.uid)).or_default().next = Some(next);
-        }
+        due.retain(|cluster| is_ready(cluster) && self.surveys.begin(&cluster.uid));
         due
     }
 
@@ -136,25 +126,23 @@ impl KubeFed {
             let status = shown.as_ref().map(|object| &object.status);
             status.is_some_and(|it| it.zones == topology.zones && it.region == topology.region)
         };
-        let mut surveys = self.surveys.lock();
-        let Some(survey) = surveys.get_mut(&cluster.uid) else { return false };
         if !now.is_some_and(|now| Arc::ptr_eq(&now, client)) {
-            survey.next = None;
+            self.surveys.expire(&cluster.uid);
             return false;
         }
-        match found {
-            Err(_) => !std::mem::replace(&mut survey.failed, true),
-            Ok(None) => {
-                survey.failed = false;
-                false
+        let is_news = self.surveys.take(&cluster.uid, |survey| {
+            let had_failed = std::mem::replace(&mut survey.failed, found.is_err());
+            match found {
+                Err(_) => !had_failed,
+                Ok(None) => false,
+                Ok(Some(topology)) => {
+                    let is_first = survey.topology.is_none();
+                    let before = survey.topology.replace(topology.clone());
+                    before.as_ref() != Some(topology) && !(is_first && shows(topology))
+                }
             }
-            Ok(Some(topology)) => {
-                survey.failed = false;
-                let is_first = survey.topology.is_none();
-                let before = survey.topology.replace(topology.clone());
-                before.as_ref() != Some(topology) && !(is_first && shows(topology))
-            }
-        }
+        });
+        is_news.unwrap_or_default()
     }
 
     /// Takes in which cluster a member was found to be by `client`; the other members that are the
@@ -175,11 +163,9 @@ impl KubeFed {
 
     /// Zones and region of the object, with what was read since.
     fn held(&self, object: &Object<KubeFedCluster>) -> KubeFedClusterStatus {
-        let surveys = self.surveys.lock();
-        let topology =
-            surveys.get(&object.metadata.uid).and_then(|survey| survey.topology.as_ref());
+        let topology = self.surveys.get(&object.metadata.uid, |survey| survey.topology.clone());
         let (zones, region) = match topology {
-            Some(topology) => (topology.zones.clone(), topology.region.clone()),
+            Some(topology) => (topology.zones, topology.region),
             None => (object.status.zones.clone(), object.status.region.clone()),
         };
         KubeFedClusterStatus { zones, region, ..KubeFedClusterStatus::default() }
@@ -269,12 +255,12 @@ impl Resolve for KubeFed {
         vec![access::endpoint(object).into()]
     }
 
-    fn secret(
+    fn source(
         &self,
         object: &Object<KubeFedCluster>,
         _: Option<&()>,
-    ) -> Result<Option<String>, Problem> {
-        Ok(access::secret_key(object))
+    ) -> Result<CredentialSource, Problem> {
+        Ok(CredentialSource::secret(access::secret_key(object)))
     }
 
     fn inputs(
@@ -288,7 +274,7 @@ impl Resolve for KubeFed {
 
     /// Zones and region are read again.
     fn retargeted(&self, cluster: &MemberId) {
-        self.surveys.lock().remove(&cluster.uid);
+        self.surveys.forget(&cluster.uid);
         self.duplicates.lock().forget(&cluster.uid);
     }
 

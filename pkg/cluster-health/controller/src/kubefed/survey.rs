@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::flavour::KubeFed;
 use super::topology::{self, Identity, Topology, TopologyCounter};
-use crate::engine::follow::read_facts;
+use crate::engine::facts::read_facts;
 use crate::engine::{Flavour as _, FlavourRegistry, MemberId};
 use crate::paging::{MemberReader, list};
 

@@ -11,7 +11,7 @@ use crate::USER_AGENT;
 use crate::api::tke::{AddressType, Cluster, ClusterAddress, ClusterCredential};
 use crate::credential_policy::{Reference, is_for, may_read, may_send};
 use crate::engine::hash_of;
-use crate::secret_data::{SecretData, client_pair};
+use crate::secret_data::{SecretData, client_pair, missing};
 use crate::tke::credentials::{reference, target};
 
 /// A hash of the fields of a Cluster that its connection depends on.
@@ -116,7 +116,7 @@ pub(crate) fn inputs(
             }
             None => format!("there is neither a token nor a client certificate in {name}"),
         };
-        return Err(Problem::new(Code::SecretMissing, text));
+        return Err(missing(text));
     }
     let ca = if is_of_secret { secret.ca } else { credential.ca_cert.or(secret.ca) };
     let ca = ca.map(|ca| ca.expose_secret().to_vec()).unwrap_or_default();

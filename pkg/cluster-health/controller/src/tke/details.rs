@@ -9,7 +9,6 @@ use http::StatusCode;
 use jiff::Timestamp;
 use probe::Client;
 use rand::RngExt as _;
-use serde::Deserialize;
 use tokio::time::{Instant, timeout};
 use workqueue::{Next, Reconcile, Retry};
 
@@ -17,6 +16,7 @@ use super::cluster_details::{ClusterDetails, LatestNodes};
 use super::node_lists::NodeLists;
 use super::summary::{Gathered, NodeTotals, list_pods};
 use super::summary_metrics::SummaryMetrics;
+use crate::engine::facts::git_version;
 use crate::engine::{Contact, MemberId};
 use crate::options::TkeOptions;
 use crate::paging::{Abort, MemberReader};
@@ -186,15 +186,6 @@ impl DetailReconciler {
             Err(Abort::Failed(why.into()))
         })
     }
-}
-
-fn git_version(body: &[u8]) -> Option<String> {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Version {
-        git_version: String,
-    }
-    serde_json::from_slice(body).ok().map(|Version { git_version }| git_version)
 }
 
 /// `major.minor.patch` of a version as vendors write it; `None` when it cannot be parsed.

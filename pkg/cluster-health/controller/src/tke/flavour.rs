@@ -24,8 +24,8 @@ use super::summary_metrics::SummaryMetrics;
 use crate::api::Condition;
 use crate::api::tke::{self, CLUSTERS, ClusterCredential, NodeCounts, Phase};
 use crate::engine::{
-    Contact, Flavour, FlavourRegistry, MemberId, Members, ObjectModel, Objects, Resolve, Seed,
-    Statement, StatusWrite, Supervision, ends_soon, identity,
+    Contact, CredentialSource, Flavour, FlavourRegistry, MemberId, Members, ObjectModel, Objects,
+    Resolve, Seed, Statement, StatusWrite, Supervision, ends_soon, identity,
 };
 use crate::options::TkeOptions;
 use crate::secret_data::SecretData;
@@ -229,15 +229,15 @@ impl Resolve for Tke {
         reference(object)
     }
 
-    fn secret(
+    fn source(
         &self,
         object: &Object<tke::Cluster>,
         credential: Option<&ClusterCredential>,
-    ) -> Result<Option<String>, Problem> {
-        let Some(credential) = credential else { return Ok(None) };
+    ) -> Result<CredentialSource, Problem> {
+        let Some(credential) = credential else { return Ok(CredentialSource::Nothing) };
         let key = secret_key(object, credential, self.options.secret_namespace.as_deref())?;
         addresses(object)?;
-        Ok(key)
+        Ok(CredentialSource::secret(key))
     }
 
     fn inputs(

@@ -1,5 +1,5 @@
 use secrecy::ExposeSecret as _;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
 use crate::cluster_profile::testing::profile;
@@ -37,6 +37,14 @@ fn inputs(object: &Object<ClusterProfile>, secret: Option<&SecretData>) -> Resul
     way.inputs(secret, false)
 }
 
+/// The Secret of a way, as `namespace/name`.
+fn secret_of(object: &Object<ClusterProfile>, allowed: &[String], providers: &Providers) -> String {
+    match way(object, allowed, providers).unwrap().source {
+        CredentialSource::Secret { key, .. } => key.to_string(),
+        _ => panic!("it is not in a Secret"),
+    }
+}
+
 fn refused(object: &Object<ClusterProfile>, secret: Option<&SecretData>) -> (Code, String) {
     let problem = inputs(object, secret).unwrap_err();
     (problem.code(), problem.to_string())
@@ -54,7 +62,8 @@ fn the_first_built_in_provider_is_used_whatever_the_order_of_the_profile() {
     });
     let providers = built_in();
     let way = way(&both, &[], &providers).unwrap();
-    assert_eq!((way.secret.as_deref(), way.entry.as_deref()), (Some("ns/k"), Some("value")));
+    let CredentialSource::Secret { key, entry } = way.source else { panic!("it is in a Secret") };
+    assert_eq!((&*key, entry.as_deref()), ("ns/k", Some("value")));
     assert_eq!(addresses(&both, &providers), ["https://10.0.0.2:443".into()]);
 }
 
@@ -90,10 +99,10 @@ fn a_secret_of_another_namespace_is_read_only_where_the_operator_lists_it() {
     let (code, text) = refused(&object, None);
     assert_eq!(code, Code::CredentialRefused);
     assert!(text.contains("--cluster-health-profile-secret-namespaces"), "{text}");
-    assert_eq!(way(&object, &["other".into()], &built_in()).unwrap().secret.unwrap(), "other/s");
+    assert_eq!(secret_of(&object, &["other".into()], &built_in()), "other/s");
     // The provider for tokens has no namespace.
     let object = provided("secretreader", &json!({"clusterName": "s", "namespace": "other"}));
-    assert_eq!(way(&object, &["other".into()], &built_in()).unwrap().secret.unwrap(), "ns/s");
+    assert_eq!(secret_of(&object, &["other".into()], &built_in()), "ns/s");
 }
 
 #[test]
@@ -163,13 +172,10 @@ fn the_first_provider_of_the_file_wins_and_a_plugin_is_told_of_the_cluster_alone
     });
     let providers = parse(true);
     let way = way(&object, &[], &providers).unwrap();
-    let Plugin { provider, spec: plugin } = way.plugin.as_ref().unwrap();
-    assert!(
-        provider == "google"
-            && way.secret.is_none()
-            && plugin.args.is_empty()
-            && plugin.env.is_empty()
-    );
+    let CredentialSource::Plugin(Plugin { provider, spec: plugin }) = &way.source else {
+        panic!("a plugin prints it")
+    };
+    assert!(provider == "google" && plugin.args.is_empty() && plugin.env.is_empty());
     let told = plugin.cluster.as_ref().unwrap();
     assert_eq!(
         (&told["server"], &told["config"]),
@@ -185,5 +191,5 @@ fn the_first_provider_of_the_file_wins_and_a_plugin_is_told_of_the_cluster_alone
     assert!(problem.to_string().contains("--cluster-health-profile-exec"), "{problem}");
     // A profile without the first has the second.
     let providers = parse(false);
-    assert_eq!(super::way(&profile(|_| {}), &[], &providers).unwrap().secret.unwrap(), "ns/s");
+    assert_eq!(secret_of(&profile(|_| {}), &[], &providers), "ns/s");
 }

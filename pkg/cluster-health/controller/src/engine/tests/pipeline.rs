@@ -31,8 +31,8 @@ use crate::engine::follow::subscribe;
 use crate::engine::pipeline::{FirstList, Pipeline};
 use crate::engine::probes::{ReadInputs, Rereads};
 use crate::engine::{
-    self, AnnouncedEnds, ClusterProber, Flavour, FlavourRegistry, MemberId, ObjectModel, Resolve,
-    Seed, Statement, StatusWrite, Supervision, Work,
+    self, AnnouncedEnds, ClusterProber, CredentialSource, Flavour, FlavourRegistry, MemberId,
+    ObjectModel, Resolve, Seed, Statement, StatusWrite, Supervision, Work,
 };
 use crate::secret_data::{CLUSTER_API_SECRET, SECRETS, SecretData};
 use crate::testing::informer;
@@ -159,9 +159,13 @@ impl Resolve for Toy {
         vec!["one".into()]
     }
 
-    fn secret(&self, object: &Object<ToyKind>, _: Option<&()>) -> Result<Option<String>, Problem> {
+    fn source(
+        &self,
+        object: &Object<ToyKind>,
+        _: Option<&()>,
+    ) -> Result<CredentialSource, Problem> {
         let is_in_secret = object.body.spec.credential == IN_SECRET;
-        Ok(is_in_secret.then(|| "ns/s".to_owned()))
+        Ok(CredentialSource::secret(is_in_secret.then(|| "ns/s".to_owned())))
     }
 
     fn inputs(
