@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use health::{EvidenceSource, Health, Policy, Published, Renewal};
 use jiff::Timestamp;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use super::S;
 use super::scene::{Answer, Scene, policy};
@@ -48,6 +48,51 @@ async fn a_lease_speaks_for_a_member_until_it_is_silent_or_the_member_answers() 
     scene.members.set("ns/a", Answer::Ok);
     sleep(S(15)).await;
     assert_eq!(scene.health("ns/a"), Some(Health::Ready), "an answer decides");
+}
+
+/// rule:our-outage-is-not-theirs
+#[tokio::test(start_paused = true)]
+async fn a_cut_path_or_lost_renewals_change_nothing_and_both_together_are_an_outage() {
+    let scene = Scene::new(0);
+    scene.add("ns/a", 1);
+    scene.clusters.beats.set_live(true);
+    sleep(S(15)).await;
+    // The member renews every 20 s; its clock is an hour behind from the second time on.
+    let beat_for = async |minutes: u64, hour: &str| {
+        for minute in 0..minutes {
+            for second in ["00", "20", "40"] {
+                renew(&scene, "ns/a", &format!("2026-11-28T{hour}:{minute:02}:{second}Z"), None);
+                sleep(S(20)).await;
+            }
+        }
+    };
+    let is_unchanged = || {
+        let transitions = scene.metrics().contains("clusterhealth_cluster_transitions_total");
+        !transitions && scene.health("ns/a") == Some(Health::Ready)
+    };
+    scene.members.set("ns/a", Answer::Unreachable);
+    beat_for(60, "12").await;
+    assert!(is_unchanged(), "the path of the probes was cut for an hour");
+    assert_eq!(scene.metric("clusterhealth_members_path_down{flavour=\"fake\"} "), 1);
+    beat_for(10, "11").await;
+    assert!(is_unchanged(), "the clock of the member went back");
+    scene.clusters.beats.set_live(false);
+    sleep(S(600)).await;
+    scene.clusters.beats.set_live(true);
+    beat_for(3, "10").await;
+    assert!(is_unchanged(), "the API server of the management cluster was down for ten minutes");
+    scene.members.set("ns/a", Answer::Ok);
+    sleep(S(3600)).await;
+    assert!(is_unchanged(), "nothing was renewed for an hour");
+
+    beat_for(1, "13").await;
+    let (cut, limit) = (Instant::now(), S(33) + 3 * S(60));
+    scene.members.set("ns/a", Answer::Unreachable);
+    while scene.health("ns/a") != Some(Health::Unreachable) {
+        sleep(S(1)).await;
+        assert!(cut.elapsed() <= limit, "after {:?}", cut.elapsed());
+    }
+    assert!(cut.elapsed() > S(120), "after {:?}", cut.elapsed());
 }
 
 /// rule:unwatched-clusters-become-unknown
