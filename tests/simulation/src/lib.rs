@@ -42,6 +42,8 @@ pub struct Report {
     pub happened: Vec<Number>,
     /// How often each kind of them happened.
     pub reach: BTreeMap<&'static str, u64>,
+    /// How often the state was judged.
+    pub steps: u64,
     /// The lines of the trace, if the plan keeps them.
     pub trace: Vec<String>,
 }
@@ -65,6 +67,7 @@ pub fn run(plan: &Plan) -> std::io::Result<Report> {
             violation: state.violation.clone(),
             happened: std::mem::take(&mut state.happened),
             reach: state.reach_with_terms(),
+            steps: state.steps,
             trace: std::mem::take(&mut state.trace),
         })
     });

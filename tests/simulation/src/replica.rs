@@ -25,13 +25,11 @@ use crate::world::{Process, World};
 pub(crate) const REPLICAS: usize = 2;
 
 /// Flags of each replica. The cluster CIDR has [`BLOCKS`] pod CIDRs.
-const FLAGS: [&str; 11] = [
+const FLAGS: [&str; 10] = [
     "--master=http://api",
     "--secure-port=0",
     "--kube-api-content-type=application/json",
     "--allocate-node-cidrs=true",
-    // PATCHes wait for each other, and the world changes meanwhile.
-    "--kube-api-qps=4",
     "--kube-api-burst=2",
     "--cluster-cidr=10.0.0.0/25",
     "--node-cidr-mask-size=28",
@@ -71,12 +69,13 @@ fn clocks<const SLOT: usize>() -> ClockReading {
     ClockReading { boot: BootInstant::from_nanos(nanos(boot)), wall: nanos(wall) }
 }
 
-fn settings(identity: &str, has_members: bool) -> Result<ProcessSettings> {
+fn settings(identity: &str, qps: u64, has_members: bool) -> Result<ProcessSettings> {
     let known = known(controllers::ALL)?;
+    let rate = [OsString::from(format!("--kube-api-qps={qps}"))];
     let args = ["infra-controller-manager"].into_iter().chain(FLAGS);
     let controllers: &[&str] =
         if has_members { &members::FLAGS } else { &["--controllers=node-ipam-controller"] };
-    let args = args.chain(controllers.iter().copied()).map(OsString::from);
+    let args = args.chain(controllers.iter().copied()).map(OsString::from).chain(rate);
     let Parsed::Run(values) =
         parse(args, &controller_flags(controllers::ALL), &known, &build::INFO)?
     else {
@@ -107,14 +106,14 @@ pub(crate) async fn keep_running(world: World, slot: usize) {
 /// Starts a process; the token is cancelled when it is dead.
 fn start(world: &World, slot: usize) -> CancellationToken {
     let fence = Fence::closed_by(if slot == 0 { clocks::<0> } else { clocks::<1> });
-    let (id, shutdown, died, halt, has_members) = world.with(|state| {
+    let (id, shutdown, died, halt, qps, has_members) = world.with(|state| {
         let id = state.processes.len();
         let process = Process::new(format!("process-{id}"), slot, fence.clone());
         let (shutdown, died) = (process.shutdown.clone(), process.died.clone());
         let halt = process.halt.clone();
         state.note(|| format!("p{id} starts in place {slot}"));
         state.processes.push(process);
-        (id, shutdown, died, halt, state.plan.has_members)
+        (id, shutdown, died, halt, state.plan.qps, state.plan.has_members)
     });
     let ending = world.clone();
     let machine = Machine {
@@ -126,7 +125,7 @@ fn start(world: &World, slot: usize) -> CancellationToken {
     };
     let ending = world.clone();
     let running = tokio::spawn(halt.task(async move {
-        let ended = match settings(&format!("process-{id}"), has_members) {
+        let ended = match settings(&format!("process-{id}"), qps, has_members) {
             Ok(settings) => run_on(machine, settings).await,
             Err(error) => Err(error),
         };

@@ -114,6 +114,8 @@ pub(crate) struct State {
     /// How often each request was sent.
     asked: BTreeMap<String, u64>,
     began: Instant,
+    /// How often this was judged.
+    pub(crate) steps: u64,
     pub(crate) trace: Vec<String>,
 }
 
@@ -146,6 +148,7 @@ impl World {
             requests: 0,
             asked: BTreeMap::new(),
             began: now,
+            steps: 0,
             trace: Vec::new(),
         };
         let (state, violated) = (Arc::new(Mutex::new(state)), CancellationToken::new());
@@ -270,6 +273,7 @@ impl State {
 
     /// Judges what changed.
     fn after(&mut self, before: u64) {
+        self.steps += 1;
         let now = Instant::now();
         for revision in before + 1..=self.store.revision() {
             for (nth, front) in self.fronts.iter_mut().enumerate() {

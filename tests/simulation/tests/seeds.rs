@@ -7,30 +7,71 @@
 )]
 
 use std::collections::BTreeMap;
+use std::io::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{available_parallelism, scope};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use rustix::time::{ClockId, clock_gettime};
 use simulation::{Plan, Report, number_of, run, shrink};
 
-/// How often each kind of fault happened in the runs of these seeds, or the first violation.
-fn run_all(first: u64, last: u64) -> Result<BTreeMap<&'static str, u64>, Box<(Plan, Report)>> {
+/// The sum of many runs.
+#[derive(Default)]
+struct Total {
+    runs: u64,
+    steps: u64,
+    /// Processor time.
+    used: Duration,
+    /// How often each kind of fault happened.
+    reach: BTreeMap<&'static str, u64>,
+}
+
+impl Total {
+    fn add(&mut self, report: &Report) {
+        self.runs += 1;
+        self.steps += report.steps;
+        for (what, count) in &report.reach {
+            *self.reach.entry(what).or_default() += count;
+        }
+    }
+
+    fn merge(mut self, other: Self) -> Self {
+        for (what, count) in other.reach {
+            *self.reach.entry(what).or_default() += count;
+        }
+        let (runs, steps) = (self.runs + other.runs, self.steps + other.steps);
+        Self { runs, steps, used: self.used + other.used, ..self }
+    }
+}
+
+/// Processor time of this thread.
+fn used() -> Duration {
+    clock_gettime(ClockId::ThreadCPUTime).try_into().unwrap()
+}
+
+/// The sum of the runs of these seeds, or the first violation. Those before `once` run twice.
+fn run_all(first: u64, last: u64, once: u64) -> Result<Total, Box<(Plan, Report)>> {
     let next = AtomicU64::new(first);
     let worker = || {
-        let mut reach = BTreeMap::<_, u64>::new();
+        let (mut total, began) = (Total::default(), used());
         loop {
-            let plan = Plan::new(next.fetch_add(1, Ordering::Relaxed));
+            let plan = Plan::of_seed_and_environment(next.fetch_add(1, Ordering::Relaxed));
             if plan.seed > last {
-                return Ok(reach);
+                total.used = used() - began;
+                return Ok(total);
             }
-            let report = run(&plan).unwrap();
+            let report = if plan.seed < once {
+                let report = replay(plan.clone());
+                total.add(&report);
+                report
+            } else {
+                run(&plan).unwrap()
+            };
             if report.violation.is_some() {
                 next.store(last + 1, Ordering::Relaxed);
                 return Err(Box::new((plan, report)));
             }
-            for (what, count) in report.reach {
-                *reach.entry(what).or_default() += count;
-            }
+            total.add(&report);
         }
     };
     let workers = available_parallelism().map_or(1, usize::from);
@@ -38,29 +79,34 @@ fn run_all(first: u64, last: u64) -> Result<BTreeMap<&'static str, u64>, Box<(Pl
         let workers: Vec<_> = (0..workers).map(|_| scope.spawn(worker)).collect();
         workers.into_iter().map(|it| it.join().unwrap()).collect()
     });
-    ended.into_iter().try_fold(BTreeMap::new(), |mut sum, reach| {
-        for (what, count) in reach? {
-            *sum.entry(what).or_default() += count;
-        }
-        Ok(sum)
-    })
+    ended.into_iter().try_fold(Total::default(), |sum, total| Ok(sum.merge(total?)))
 }
 
 #[test]
 fn replicas_violate_no_claim() {
     let first = number_of("SIMULATION_FIRST").unwrap_or(1);
-    let runs = number_of("SIMULATION_RUNS").unwrap_or(60);
+    let seeds = number_of("SIMULATION_RUNS").unwrap_or(60);
+    let twice = number_of("SIMULATION_REPLAYS").unwrap_or(12);
     let began = Instant::now();
-    let reach = run_all(first, first + runs - 1).unwrap_or_else(|found| {
+    let total = run_all(first, first + seeds - 1, first + twice).unwrap_or_else(|found| {
         let (plan, report) = *found;
         let (shorter, shown) = shrink(&plan, &report).unwrap();
         let (violation, found) = (report.violation.unwrap(), shown.violation.unwrap());
         let (seed, faults) = (plan.seed, shown.happened.len());
         panic!("seed {seed}: {violation}\nafter {faults} events: {found}\n{}", shorter.command());
     });
-    println!("{runs} runs from seed {first} in {:.1?}: {reach:?}", began.elapsed());
+    let Total { runs, steps, used, reach } = total;
+    let each = used / u32::try_from(runs).unwrap();
+    // Past the test harness, which shows what a test prints only when it fails.
+    writeln!(
+        std::io::stdout(),
+        "simulation: {runs} runs of {seeds} seeds from {first}, {steps} steps, {:.1?}; \
+         {each:.1?} of processor time each; {reach:?}",
+        began.elapsed()
+    )
+    .unwrap();
     let missing: Vec<_> = KINDS.iter().filter(|kind| !reach.contains_key(**kind)).collect();
-    assert!(missing.is_empty() || runs < 50, "never happened: {missing:?}");
+    assert!(missing.is_empty() || seeds < 50, "never happened: {missing:?}");
 }
 
 /// What has to happen in the runs.
@@ -96,24 +142,23 @@ const KINDS: [&str; 29] = [
     "watch broken",
 ];
 
-/// Two runs of a plan have the same trace.
+/// Runs a plan twice, and expects the same trace.
 fn replay(plan: Plan) -> Report {
     let plan = Plan { keeps_trace: true, ..plan };
     let (one, two) = (run(&plan).unwrap(), run(&plan).unwrap());
     let differs = one.trace.iter().zip(&two.trace).find(|(one, two)| one != two);
     assert_eq!(differs, None, "seed {}: the traces differ", plan.seed);
     assert_eq!(one.trace.len(), two.trace.len(), "seed {}: one trace is longer", plan.seed);
+    assert_eq!(one.steps, two.steps, "seed {}: one run has more steps", plan.seed);
     one
 }
 
 #[test]
 fn a_seed_is_replayed() {
-    if let Some(plan) = Plan::of_environment() {
-        let report = replay(plan);
-        println!("{}\n{:?}", report.trace.join("\n"), report.violation);
+    let Some(plan) = Plan::of_environment() else {
+        drop(replay(Plan::new(0)));
         return;
-    }
-    let first = number_of("SIMULATION_FIRST").unwrap_or(1);
-    (first..first + number_of("SIMULATION_REPLAYS").unwrap_or(24))
-        .for_each(|seed| drop(replay(Plan::new(seed))));
+    };
+    let report = replay(plan);
+    println!("{}\n{:?}", report.trace.join("\n"), report.violation);
 }

@@ -1,6 +1,6 @@
 //! [`ClusterRegistry`]: all clusters that this process knows, and what their tasks share.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -21,8 +21,9 @@ use super::probes::Permits;
 use super::writer::Writer;
 use crate::check_document::ConfiguredChecks;
 
-/// The clusters of a flavour, by the key of their object.
-type Clusters = HashMap<Arc<str>, Known>;
+/// The clusters of a flavour, by the key of their object. Work on many of them begins in this order, so that a
+/// simulation repeats it.
+type Clusters = BTreeMap<Arc<str>, Known>;
 
 /// A cluster, by what this replica does about it.
 #[derive(Clone)]
@@ -54,7 +55,7 @@ impl Known {
 /// All clusters that this process knows, and what their tasks share. No task waits for another on
 /// it.
 pub(crate) struct ClusterRegistry {
-    clusters: RwLock<HashMap<&'static str, Clusters>>,
+    clusters: RwLock<BTreeMap<&'static str, Clusters>>,
     pub(crate) permits: Permits,
     pub(crate) writer: Arc<Writer>,
     pub(crate) counters: Counters,
@@ -156,7 +157,7 @@ impl ClusterRegistry {
     /// Ends all clusters.
     pub(crate) fn end_all(&self) {
         let clusters = std::mem::take(&mut *self.clusters.write());
-        let all = clusters.values().flat_map(HashMap::values);
+        let all = clusters.values().flat_map(BTreeMap::values);
         all.filter_map(Known::probed).for_each(|member| self.end(member));
     }
 
@@ -175,10 +176,10 @@ impl ClusterRegistry {
         all.map(|(flavour, known)| (flavour, known.clone())).collect()
     }
 
-    /// The clusters of a flavour that are probed, in no order.
+    /// The clusters of a flavour that are probed, in the order of their keys.
     pub(crate) fn all_of(&self, flavour: &str) -> Vec<Arc<MemberCluster>> {
         let clusters = self.clusters.read();
-        let all = clusters.get(flavour).into_iter().flat_map(HashMap::values);
+        let all = clusters.get(flavour).into_iter().flat_map(BTreeMap::values);
         all.filter_map(Known::probed).cloned().collect()
     }
 
@@ -259,10 +260,10 @@ impl ClusterRegistry {
         elsewhere.collect()
     }
 
-    /// All clusters that are probed, in no order.
+    /// All clusters that are probed, in the order of their keys.
     pub(crate) fn all(&self) -> Vec<Arc<MemberCluster>> {
         let clusters = self.clusters.read();
-        let all = clusters.values().flat_map(HashMap::values);
+        let all = clusters.values().flat_map(BTreeMap::values);
         all.filter_map(Known::probed).cloned().collect()
     }
 
