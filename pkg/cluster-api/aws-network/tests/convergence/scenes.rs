@@ -15,7 +15,7 @@ pub(crate) const MODES: [NatMode; 3] = [NatMode::PerZone, NatMode::Single, NatMo
 pub(crate) struct Scene(pub(crate) &'static str, fn() -> Spec);
 
 /// A scene needs one line.
-pub(crate) const SCENES: [Scene; 6] = [
+pub(crate) const SCENES: [Scene; 7] = [
     Scene("classic", || with_nats(NatMode::PerZone)),
     Scene("classic, secondary", || with_both(LoadBalancerKind::Classic)),
     Scene("network, listeners", || with_ports(&[8443, 9345])),
@@ -24,6 +24,10 @@ pub(crate) const SCENES: [Scene; 6] = [
         ..with_ports(&[9345])
     }),
     Scene("dual stack", dual_stack),
+    Scene("dual stack, second", || Spec {
+        secondary_load_balancer: with_both(LoadBalancerKind::Network).secondary_load_balancer,
+        ..dual_stack()
+    }),
     Scene("secondary CIDR", with_secondary),
 ];
 
