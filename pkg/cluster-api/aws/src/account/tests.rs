@@ -86,7 +86,7 @@ async fn child() {
 }
 
 /// Starts the child with this profile, and gives the first request that it sends, if it sends one.
-/// Its error has to contain `expected`.
+/// `URL` in the environment stands for that of the server. The error has to contain `expected`.
 fn first_request(profile: &str, environment: &[(&str, &str)], expected: &str) -> Option<String> {
     let folder = std::env::temp_dir().join(format!("icm-aws-{}", uuid()));
     std::fs::create_dir_all(&folder).unwrap();
@@ -108,9 +108,9 @@ fn first_request(profile: &str, environment: &[(&str, &str)], expected: &str) ->
         .env("AWS_SHARED_CREDENTIALS_FILE", folder.join("none"))
         .env("AWS_EC2_METADATA_DISABLED", "true")
         .env("AWS_EC2_METADATA_SERVICE_ENDPOINT", &url)
-        .env("AWS_ENDPOINT_URL", url)
+        .env("AWS_ENDPOINT_URL", &url)
         .env("EXPECTED", expected)
-        .envs(environment.iter().copied())
+        .envs(environment.iter().map(|(name, value)| (name, value.replace("URL", &url))))
         .output()
         .unwrap();
     std::fs::remove_dir_all(&folder).unwrap();
@@ -155,6 +155,22 @@ fn a_credential_process_of_the_profile_gives_the_credentials() {
     let request = first_request(&format!("[default]\n{process}\n"), &[], "").unwrap();
     assert!(request.contains("Credential=AKIAPROCESS/"), "{request}");
     assert!(request.contains(&format!("/{REGION}/ec2/")), "{request}");
+}
+
+#[test]
+fn each_source_of_credentials_outside_of_a_profile_is_asked() {
+    let key = ("AWS_ACCESS_KEY_ID", "AKIAENVIRONMENT");
+    let token = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+    let role = ("AWS_ROLE_ARN", "arn:aws:iam::123456789012:role/r");
+    for (environment, wanted) in [
+        (&[key, ("AWS_SECRET_ACCESS_KEY", "s")][..], "Credential=AKIAENVIRONMENT/"),
+        (&[role, ("AWS_WEB_IDENTITY_TOKEN_FILE", token)], "Action=AssumeRoleWithWebIdentity"),
+        (&[("AWS_CONTAINER_CREDENTIALS_FULL_URI", "URL/keys")], "GET /keys "),
+        (&[("AWS_EC2_METADATA_DISABLED", "false")], "PUT /latest/api/token "),
+    ] {
+        let request = first_request("", environment, "").unwrap();
+        assert!(request.contains(wanted), "{environment:?}: {request}");
+    }
 }
 
 #[test]
