@@ -57,7 +57,7 @@ fn run_all(first: u64, last: u64, once: u64) -> Result<Total, Box<(Plan, Report)
         loop {
             let plan = Plan::of_seed_and_environment(next.fetch_add(1, Ordering::Relaxed));
             if plan.seed > last {
-                total.used = used() - began;
+                total.used = used().saturating_sub(began);
                 return Ok(total);
             }
             let report = if plan.seed < once {
