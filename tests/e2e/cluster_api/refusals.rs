@@ -46,6 +46,7 @@ async fn a_new_aws_cluster_that_breaks_a_rule_is_refused_with_the_reason() {
         ),
         (subnets(json!({"id": "subnet-1"})), subnets(json!({"isPublic": true})), "a subnet needs"),
         (nat(json!({"mode": "None"})), nat(json!({"mode": "Many"})), "mode"),
+        (nat(json!({"mode": "Regional"})), nat(json!({"mode": "regional"})), "mode"),
         (
             nat(json!({"mode": "Single", "availabilityZone": "us-east-2a"})),
             nat(json!({"mode": "PerAZ", "availabilityZone": "us-east-2a"})),

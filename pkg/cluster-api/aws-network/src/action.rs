@@ -8,6 +8,7 @@ use crate::load_balancers::{
     ClassicAttributes, ClassicListener, HealthCheck, Scheme, TargetAttributes,
 };
 use crate::memory::LogicalId;
+use crate::nat_gateways::REGIONAL;
 use crate::resources::Target;
 use crate::rule::Rule;
 
@@ -78,6 +79,8 @@ pub enum Action {
         token: String,
         tags: Tags,
     },
+    /// CreateNatGateway with AvailabilityMode `regional`.
+    CreateRegionalNatGateway { vpc: String, attempt: u32, token: String, tags: Tags },
     /// DeleteNatGateway.
     DeleteNatGateway { nat_gateway: String },
     /// CreateRouteTable.
@@ -136,6 +139,9 @@ impl Action {
             Self::CreateNatGateway { zone, attempt, .. } => {
                 (LogicalId::NatGateway(zone.clone()), *attempt)
             }
+            Self::CreateRegionalNatGateway { attempt, .. } => {
+                (LogicalId::NatGateway(REGIONAL.to_owned()), *attempt)
+            }
             Self::CreateRouteTable { subnet_cidr, attempt, .. } => {
                 (LogicalId::RouteTable(subnet_cidr.to_string()), *attempt)
             }
@@ -155,6 +161,7 @@ impl Action {
     pub fn token(&self) -> Option<&str> {
         match self {
             Self::CreateNatGateway { token, .. }
+            | Self::CreateRegionalNatGateway { token, .. }
             | Self::CreateEgressOnlyGateway { token, .. }
             | Self::CreateRouteTable { token, .. } => Some(token),
             Self::RunBastion { launch, .. } => Some(&launch.token),

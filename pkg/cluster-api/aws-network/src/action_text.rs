@@ -43,7 +43,9 @@ impl Action {
             }
             Self::AllocateAddress { .. } => ("AllocateAddress", ""),
             Self::ReleaseAddress { allocation } => ("ReleaseAddress", allocation),
-            Self::CreateNatGateway { .. } => ("CreateNatGateway", ""),
+            Self::CreateNatGateway { .. } | Self::CreateRegionalNatGateway { .. } => {
+                ("CreateNatGateway", "")
+            }
             Self::DeleteNatGateway { nat_gateway } => ("DeleteNatGateway", nat_gateway),
             Self::CreateRouteTable { .. } => ("CreateRouteTable", ""),
             Self::CreateRoute { table, .. } => ("CreateRoute", table),

@@ -1,9 +1,13 @@
 //! Elastic IPs of the NAT gateways. They cost money while nothing uses them, and others have them
 //! in allow-lists.
 
+use std::collections::BTreeSet;
+use std::net::Ipv4Addr;
+
 use crate::action::Action;
-use crate::identity::ROLE_TAG;
+use crate::identity::{ROLE_TAG, Tags};
 use crate::memory::{LATE, LogicalId};
+use crate::observed::Observed;
 use crate::plan::{Part, Plan, RECHECK, Situation};
 use crate::query::Query;
 use crate::resources::{Address, NatGateway};
@@ -30,6 +34,19 @@ pub(crate) fn holder<'a>(
     address: &Address,
 ) -> Option<&'a NatGateway> {
     nat_gateways.iter().find(|nat| !nat.is_gone() && nat.allocations.contains(&address.id))
+}
+
+/// The public addresses of the traffic from private subnets: elastic IPs of ours, and those that AWS
+/// has given our regional NAT gateways, which become more with their zones.
+pub(crate) fn public_ips<'a>(
+    observed: &'a Observed,
+    owns: impl Fn(&Tags, &str) -> bool,
+) -> BTreeSet<Ipv4Addr> {
+    let ours = |it: &&Address| owns(&it.tags, &it.id) && is_for_nat(it);
+    let elastic = observed.addresses.all().iter().filter(ours).map(|it| it.ip);
+    let nats = observed.nat_gateways.all().iter();
+    let regional = nats.filter(|it| it.is_regional && it.is_live() && owns(&it.tags, &it.id));
+    elastic.chain(regional.flat_map(|it| it.public_ips.iter().copied())).collect()
 }
 
 /// The zone whose NAT gateway an address is for.

@@ -8,7 +8,7 @@ use cidr::IpNet;
 
 use crate::identity::{Identity, Tags};
 use crate::load_balancers::{HealthCheck, Scheme};
-use crate::memory::LogicalId;
+use crate::memory::{LogicalId, Memory};
 use crate::rule::Role;
 use crate::spec::{Dialect, LoadBalancerKind, NatMode};
 
@@ -67,16 +67,22 @@ pub enum NatPolicy {
     /// One for all, in this zone or in that of the first public subnet.
     Single(Option<String>),
     None,
+    /// One for all zones, which AWS places, in this region; whether the partition may have it.
+    Regional {
+        region: String,
+        is_offered: bool,
+    },
 }
 
 impl NatPolicy {
-    /// The value in objects and flags, as in [`NatMode::WORDS`].
+    /// The value in objects, as in [`NatMode::WORDS`].
     pub fn word(&self) -> &'static str {
-        let [per_zone, single, none] = NatMode::WORDS;
+        let [per_zone, single, none, regional] = NatMode::WORDS;
         match self {
             Self::PerZone => per_zone,
             Self::Single(_) => single,
             Self::None => none,
+            Self::Regional { .. } => regional,
         }
     }
 }
@@ -185,6 +191,36 @@ pub struct DesiredLoadBalancer {
 }
 
 impl Desired {
+    /// The policy in effect. Where AWS offers no regional NAT gateway it is that of `PerAZ`, if each
+    /// zone with a private subnet has a public one; otherwise there is none, and all stays as it is.
+    pub fn nat_in_effect(&self, memory: &Memory) -> Option<&NatPolicy> {
+        static PER_ZONE: NatPolicy = NatPolicy::PerZone;
+        match &self.nat {
+            NatPolicy::Regional { is_offered, .. }
+                if !is_offered || memory.regional_nat_refused =>
+            {
+                self.private_zones().is_subset(&self.public_zones()).then_some(&PER_ZONE)
+            }
+            policy => Some(policy),
+        }
+    }
+
+    /// Zones with a public subnet.
+    pub(crate) fn public_zones(&self) -> BTreeSet<String> {
+        self.zones(true).collect()
+    }
+
+    /// Zones with a private subnet.
+    pub(crate) fn private_zones(&self) -> BTreeSet<String> {
+        self.zones(false).collect()
+    }
+
+    /// Zones of the subnets of a kind, in their order.
+    pub(crate) fn zones(&self, public: bool) -> impl Iterator<Item = String> {
+        let of_kind = self.subnets.iter().filter(move |subnet| subnet.public == public);
+        of_kind.filter_map(|subnet| subnet.zone.clone())
+    }
+
     /// The load balancers of the API server.
     pub(crate) fn load_balancers(&self) -> impl Iterator<Item = &DesiredLoadBalancer> {
         self.load_balancer.iter().chain(&self.secondary_load_balancer)

@@ -72,9 +72,32 @@ fn fold_create(seen: &mut Observed, action: &Action, answer: Answer, now: Timest
         Action::CreateNatGateway { vpc, subnet, allocation, tags, .. } => {
             let (allocations, public_ips) = (vec![allocation], Vec::new());
             let (state, failure) = (NatState::Pending, None);
-            let nat = NatGateway { id, vpc, subnet, allocations, public_ips, state, failure, tags };
-            seen.nat_gateways.add(nat);
+            seen.nat_gateways.add(NatGateway {
+                id,
+                vpc,
+                subnet,
+                is_regional: false,
+                route_table: None,
+                allocations,
+                public_ips,
+                state,
+                failure,
+                tags,
+            });
         }
+        Action::CreateRegionalNatGateway { vpc, tags, .. } => seen.nat_gateways.add(NatGateway {
+            id,
+            vpc,
+            subnet: String::new(),
+            is_regional: true,
+            // What AWS chooses is seen by the next read.
+            route_table: None,
+            allocations: Vec::new(),
+            public_ips: Vec::new(),
+            state: NatState::Pending,
+            failure: None,
+            tags,
+        }),
         Action::CreateRouteTable { vpc, tags, .. } => {
             let (associations, routes) = (Vec::new(), Vec::new());
             seen.route_tables.add(RouteTable { id, vpc, associations, routes, tags });

@@ -136,6 +136,10 @@ fn settle(world: &mut Observed) {
     world
         .nat_gateways
         .edit_where(|nat| nat.state == NatState::Pending, |nat| nat.state = NatState::Available);
+    world.nat_gateways.edit_where(
+        |nat| nat.is_regional && nat.public_ips.is_empty(),
+        |nat| nat.public_ips.push(Ipv4Addr::new(192, 0, 2, 255)),
+    );
     world.vpcs.edit_where(
         |vpc| vpc.ipv6 == Some(Ipv6Range::Associating),
         |vpc| vpc.ipv6 = Some(Ipv6Range::Associated(IPV6_RANGE)),

@@ -23,6 +23,10 @@ const VPC_CIDR: &str = "10.0.0.0/16";
 /// The cheapest type that serves; upstream's t2.micro is not to be had in newer zones.
 const BASTION_TYPE: &str = "t3.micro";
 
+/// How the names of regions begin whose partitions have no regional NAT gateway: aws-cn, aws-us-gov,
+/// aws-iso and its successors.
+const WITHOUT_REGIONAL_NAT: [&str; 4] = ["cn-", "us-gov-", "us-iso", "eu-isoe-"];
+
 impl Desired {
     /// Reads a spec, or says everything that is wrong with it.
     pub fn from_spec(spec: &Spec) -> Result<Self, Vec<SpecError>> {
@@ -216,7 +220,7 @@ fn read_nat_policy(
     match spec.nat_mode {
         // Subnets of a VPC that is not ours get no NAT gateways, whatever they are.
         _ if spec.vpc_id.is_some() => {}
-        NatMode::None => {}
+        NatMode::None | NatMode::Regional => {}
         _ if public.clone().next().is_none() => {
             errors.push(SpecError::new(
                 path,
@@ -238,6 +242,11 @@ fn read_nat_policy(
         NatMode::PerZone => NatPolicy::PerZone,
         NatMode::Single => NatPolicy::Single(spec.nat_zone.clone()),
         NatMode::None => NatPolicy::None,
+        NatMode::Regional => {
+            let region = spec.region.clone();
+            let is_offered = !WITHOUT_REGIONAL_NAT.iter().any(|start| region.starts_with(start));
+            NatPolicy::Regional { region, is_offered }
+        }
     }
 }
 

@@ -84,6 +84,7 @@ impl Action {
             | Self::DeleteNetworkInterface { .. } => Vec::new(),
             Self::CreateSubnet { vpc, .. }
             | Self::CreateEgressOnlyGateway { vpc, .. }
+            | Self::CreateRegionalNatGateway { vpc, .. }
             | Self::CreateRouteTable { vpc, .. } => vec![vpc],
             Self::AttachInternetGateway { gateway, vpc } => vec![gateway, vpc],
             Self::CreateNatGateway { allocation, .. } => vec![allocation],

@@ -21,6 +21,9 @@ const FIRST_RETRY: u64 = 30;
 /// The longest wait, in seconds.
 const LAST_RETRY: u64 = 600;
 
+/// What a regional NAT gateway has in place of the zone of the others.
+pub(crate) const REGIONAL: &str = "regional";
+
 /// Where a private subnet's traffic goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Exit<'a> {
@@ -47,7 +50,7 @@ impl<'a> Nats<'a> {
         let gateway = match self.policy {
             NatPolicy::None => return Exit::None,
             NatPolicy::PerZone => self.chosen.get(zone),
-            NatPolicy::Single(_) => self.chosen.values().next(),
+            NatPolicy::Single(_) | NatPolicy::Regional { .. } => self.chosen.values().next(),
         };
         match gateway.filter(|gateway| gateway.state == NatState::Available) {
             Some(gateway) => Exit::Through(&gateway.id),
@@ -66,7 +69,8 @@ impl<'a> Nats<'a> {
     }
 }
 
-/// Plans NAT gateways and their elastic IPs. None as long as they were not read.
+/// Plans NAT gateways and their elastic IPs. None as long as they were not read, and where the
+/// policy cannot be followed: routes and NAT gateways stay as they are.
 pub(crate) fn plan<'a>(
     situation: &Situation<'a>,
     home: &Home<'a>,
@@ -83,8 +87,9 @@ pub(crate) fn plan<'a>(
         plan.read(Query::Addresses);
     }
     observed.nat_gateways.get().and(observed.addresses.get())?;
-    let mut wanted = wanted_zones(situation.desired, plan);
-    if situation.desired.nat == NatPolicy::Single(None)
+    let policy = policy_in_effect(situation, plan)?;
+    let mut wanted = wanted_zones(situation.desired, policy, plan);
+    if *policy == NatPolicy::Single(None)
         && let Some(zone) = zone_of_survivor(situation, home, subnets)
     {
         wanted = BTreeSet::from([zone]);
@@ -93,7 +98,7 @@ pub(crate) fn plan<'a>(
         .iter()
         .filter_map(|zone| Some((zone.clone(), best_in(situation, home, subnets, zone)?)))
         .collect();
-    let nats = Nats { policy: &situation.desired.nat, chosen, wanted };
+    let nats = Nats { policy, chosen, wanted };
     for zone in &nats.wanted {
         match nats.chosen.get(zone) {
             Some(found) => keep(situation, zone, found, &look, plan),
@@ -103,22 +108,40 @@ pub(crate) fn plan<'a>(
     Some(nats)
 }
 
-/// The zones that shall have a NAT gateway.
-pub(crate) fn wanted_zones(desired: &Desired, plan: &mut Plan) -> BTreeSet<String> {
-    let zones = |public: bool| {
-        let of_kind = desired.subnets.iter().filter(move |subnet| subnet.public == public);
-        of_kind.filter_map(|subnet| subnet.zone.clone())
-    };
-    let has_public: BTreeSet<_> = zones(true).collect();
-    let has_private: BTreeSet<_> = zones(false).collect();
-    match &desired.nat {
+/// The policy in effect. Reports why it is not that of the spec.
+fn policy_in_effect<'a>(situation: &Situation<'a>, plan: &mut Plan) -> Option<&'a NatPolicy> {
+    let desired = situation.desired;
+    let policy = desired.nat_in_effect(situation.memory);
+    if let NatPolicy::Regional { region, .. } = &desired.nat
+        && policy != Some(&desired.nat)
+    {
+        let fact = format!("Regional is not available in {region}");
+        let (reason, rest) = if policy.is_some() {
+            let rest = "the NAT gateways are those of PerAZ until natGateways.mode changes";
+            (Reason::RegionalNatNotAvailable, rest)
+        } else {
+            let rest = "PerAZ needs a public subnet in each zone with a private one: add them, or \
+                        change natGateways.mode";
+            (Reason::Unsupported, rest)
+        };
+        plan.problem(Part::NatGateways, reason, format!("{fact}; {rest}"));
+    }
+    policy
+}
+
+/// The zones that shall have a NAT gateway, or [`REGIONAL`].
+fn wanted_zones(desired: &Desired, policy: &NatPolicy, plan: &mut Plan) -> BTreeSet<String> {
+    let (has_public, has_private) = (desired.public_zones(), desired.private_zones());
+    match policy {
+        NatPolicy::Regional { .. } if has_private.is_empty() => BTreeSet::new(),
+        NatPolicy::Regional { .. } => BTreeSet::from([REGIONAL.to_owned()]),
         NatPolicy::None => BTreeSet::new(),
         NatPolicy::Single(zone) => {
             if has_private.len() > 1 {
                 let message = "all private subnets depend on the zone of one NAT gateway";
                 plan.problem(Part::NatGateways, Reason::NatSingleZone, message);
             }
-            zone.clone().or_else(|| zones(true).next()).into_iter().collect()
+            zone.clone().or_else(|| desired.zones(true).next()).into_iter().collect()
         }
         NatPolicy::PerZone => {
             for zone in has_private.difference(&has_public) {
@@ -162,8 +185,12 @@ pub(crate) fn ours<'a>(
     all.filter(move |found| found.vpc == home && situation.owns(&found.tags, &found.id))
 }
 
-/// The zone of a NAT gateway: that of its subnet, or what its tag says when the subnet is gone.
+/// The zone of a NAT gateway, or [`REGIONAL`]: that of its subnet, or what its tag says when the
+/// subnet is gone.
 fn zone_of<'a>(situation: &Situation<'a>, gateway: &'a NatGateway) -> Option<&'a str> {
+    if gateway.is_regional {
+        return Some(REGIONAL);
+    }
     let subnet = situation.observed.subnets.of_id(&gateway.subnet);
     let zone = subnet.map(|subnet| &subnet.zone).or_else(|| gateway.tags.get(NAT_ZONE_TAG));
     zone.map(String::as_str)
@@ -187,7 +214,8 @@ fn best_in<'a>(
     zone: &str,
 ) -> Option<&'a NatGateway> {
     let is_well_placed = |gateway: &&NatGateway| {
-        subnets.placed.iter().any(|subnet| subnet.public && subnet.id == gateway.subnet)
+        let mut placed = subnets.placed.iter();
+        gateway.is_regional || placed.any(|it| it.public && it.id == gateway.subnet)
     };
     in_zone(situation, home, zone)
         .filter(|gateway| gateway.is_live())
@@ -226,27 +254,30 @@ fn make(
     for found in in_zone(situation, home, zone) {
         is_clear &= end(found, home, plan);
     }
-    // Without a subnet to use it in, an elastic IP would only cost money.
-    let Some(subnet) = subnets.placed.iter().find(|subnet| subnet.public && subnet.zone == zone)
-    else {
-        return;
+    let place = if zone == REGIONAL {
+        None
+    } else {
+        // Without a subnet to use it in, an elastic IP would only cost money.
+        let mut placed = subnets.placed.iter();
+        let Some(subnet) = placed.find(|it| it.public && it.zone == zone) else { return };
+        let address = addresses::for_zone(situation, zone, is_clear, plan);
+        let Some(address) = address.filter(|_| subnet.available) else { return };
+        Some((subnet.id.to_owned(), address.id.clone()))
     };
-    let address = addresses::for_zone(situation, zone, is_clear, plan);
-    let (Some(address), Some(_), true) = (address, gateway, is_clear) else { return };
-    if !subnet.available || is_paced(situation, home, zone, plan) {
+    if gateway.is_none() || !is_clear || is_paced(situation, home, zone, plan) {
         return;
     }
     let logical = LogicalId::NatGateway(zone.to_owned());
     let ended = in_zone(situation, home, zone).map(|found| attempt_of(&found.tags)).max();
     let attempt = situation.memory.attempt(&logical, ended, situation.now);
-    let create = Action::CreateNatGateway {
-        vpc: home.id.to_owned(),
-        zone: zone.to_owned(),
-        subnet: subnet.id.to_owned(),
-        allocation: address.id.clone(),
-        attempt,
-        token: client_token(&situation.identity().owner_id, &logical, attempt),
-        tags: situation.desired.nat_gateway_tags(zone, attempt),
+    let token = client_token(&situation.identity().owner_id, &logical, attempt);
+    let tags = situation.desired.nat_gateway_tags(zone, attempt);
+    let (vpc, zone) = (home.id.to_owned(), zone.to_owned());
+    let create = match place {
+        Some((subnet, allocation)) => {
+            Action::CreateNatGateway { vpc, zone, subnet, allocation, attempt, token, tags }
+        }
+        None => Action::CreateRegionalNatGateway { vpc, attempt, token, tags },
     };
     situation.create(Part::NatGateways, create, &situation.observed.nat_gateways, plan);
 }

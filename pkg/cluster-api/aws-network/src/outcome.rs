@@ -211,6 +211,15 @@ pub(crate) fn classify(refused: &Refused, action: &Action) -> Refusal {
     }
 }
 
+/// Whether AWS refuses a regional NAT gateway as such: it does not offer one here, or does not know
+/// the parameters. No call tells before.
+pub(crate) fn is_not_offered(refused: &Refused, action: &Action) -> bool {
+    let code = bare(&refused.code);
+    matches!(action, Action::CreateRegionalNatGateway { .. })
+        && (code.starts_with("InvalidParameter")
+            || ["MissingParameter", "UnknownParameter", "UnsupportedOperation"].contains(&code))
+}
+
 /// The meaning of a refusal of a describe call.
 pub fn classify_read(refused: &Refused) -> Refusal {
     meaning(refused)

@@ -270,6 +270,10 @@ pub enum Reason {
     NatSingleZone,
     /// A NAT gateway could not be made; another is tried.
     NatGatewayFailed,
+    /// AWS offers no regional NAT gateway here; each zone has its own.
+    RegionalNatNotAvailable,
+    /// AWS does not offer here what the spec asks for, and nothing takes its place.
+    Unsupported,
     /// An owned subnet is not in the spec.
     SurplusSubnet,
     /// The load balancer is gone and clients know its name.
@@ -308,6 +312,8 @@ impl Reason {
             Self::NoNatForZone => "NoNatForZone",
             Self::NatSingleZone => "NatSingleZone",
             Self::NatGatewayFailed => "NatGatewayFailed",
+            Self::RegionalNatNotAvailable => "RegionalNatNotAvailable",
+            Self::Unsupported => "Unsupported",
             Self::SurplusSubnet => "SurplusSubnet",
             Self::LoadBalancerMissing => "LoadBalancerMissing",
             Self::LoadBalancerFailed => "LoadBalancerFailed",
@@ -325,6 +331,12 @@ impl Reason {
 
     /// Whether the part is ready all the same.
     pub fn is_advice(self) -> bool {
-        matches!(self, Self::NatSingleZone | Self::SurplusSubnet | Self::NoSecurityGroups)
+        matches!(
+            self,
+            Self::NatSingleZone
+                | Self::RegionalNatNotAvailable
+                | Self::SurplusSubnet
+                | Self::NoSecurityGroups
+        )
     }
 }

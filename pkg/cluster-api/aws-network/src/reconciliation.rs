@@ -6,17 +6,17 @@
 //! never waits: [`Step::Rest`] ends a pass, and [`Reconciliation::resume`] begins the next one
 //! when the time has come.
 
-use pass::{MaySend, Pass, Rejection, lengthened, needs_memory};
+use pass::{MaySend, Pass, Rejection, needs_memory};
 
 use crate::action::Action;
 use crate::deletion::{Ending, Removal, plan_removal};
-use crate::desired::Desired;
+use crate::desired::{Desired, NatPolicy};
 use crate::guard::hold_back;
 use crate::identity::Identity;
-use crate::memory::{LATE, Memory, Record, SEND_WITHIN, Timestamp};
+use crate::memory::{Memory, Record, SEND_WITHIN, Timestamp};
 use crate::observed::Observed;
-use crate::outcome::{Answer, Outcome, Refusal, Refused, classify, classify_read};
-use crate::plan::{Part, Plan, Planned, Problem, Reason, Situation};
+use crate::outcome::{Answer, Outcome, Refusal, Refused, classify, classify_read, is_not_offered};
+use crate::plan::{Part, Plan, Planned, Problem, Situation};
 use crate::planner::plan;
 use crate::query::{Query, Reply};
 
@@ -43,6 +43,10 @@ impl Goal {
             Self::Present(desired) => &desired.identity,
             Self::Absent(removal) => &removal.identity,
         }
+    }
+
+    fn asks_for_a_regional_nat(&self) -> bool {
+        matches!(self, Self::Present(desired) if matches!(desired.nat, NatPolicy::Regional { .. }))
     }
 }
 
@@ -99,11 +103,13 @@ pub struct Reconciliation {
 impl Reconciliation {
     /// A reconciliation that knows nothing of AWS yet.
     pub fn new(goal: Goal, memory: Memory) -> Self {
+        let stored = memory.clone();
+        let regional_nat_refused = memory.regional_nat_refused && goal.asks_for_a_regional_nat();
         Self {
             goal,
             observed: Observed::default(),
-            stored: memory.clone(),
-            memory,
+            stored,
+            memory: Memory { regional_nat_refused, ..memory },
             deep_check_period: DEEP_CHECK_PERIOD,
             deep_check_offset: None,
             earlier: Box::default(),
@@ -356,6 +362,12 @@ impl Reconciliation {
 
     fn refused(&mut self, planned: &Planned, refused: &Refused, now: Timestamp) {
         let action = &planned.action;
+        if is_not_offered(refused, action) {
+            self.memory.regional_nat_refused = true;
+            self.pass.progressed = true;
+            self.forget_intent(action, false);
+            return;
+        }
         let refusal = classify(refused, action);
         match refusal {
             Refusal::Gone => {
@@ -373,28 +385,6 @@ impl Reconciliation {
             _ => self.forget_intent(action, refusal == Refusal::TokenReused),
         }
         self.note_rejection(planned, refusal, &refused.to_string(), now);
-    }
-
-    /// Notes a refusal, and when the write is worth another try: later each time.
-    fn note_rejection(&mut self, planned: &Planned, refusal: Refusal, why: &str, now: Timestamp) {
-        let (part, action) = (planned.part, planned.action.clone());
-        let earlier = self.rejections.iter().position(|rejection| rejection.is_about(&action));
-        let earlier = earlier.map(|index| self.rejections.remove(index));
-        let times = earlier.as_ref().map_or(0, |rejection| rejection.times) + 1;
-        let since = earlier.map_or(now, |rejection| rejection.since);
-        let reason = match refusal {
-            // Nothing that we made is late for so long: the spec names what does not exist.
-            Refusal::NotVisibleYet if since.age(now) >= LATE => Reason::NotFound,
-            _ => refusal.reason(),
-        };
-        let message = format!("AWS refuses {action}: {why}");
-        self.rejections.push(Rejection {
-            action,
-            problem: Problem { part, reason, message },
-            until: now.plus(lengthened(refusal.pause(), refusal.longest_pause(), times)),
-            times,
-            since,
-        });
     }
 
     /// This create did nothing. What is known of an earlier one, whose outcome may be unknown, is

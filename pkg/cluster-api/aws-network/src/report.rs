@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 
 use cidr::IpNet;
 
-use crate::addresses::is_for_nat;
+use crate::addresses::public_ips;
 use crate::desired::{Desired, DesiredSubnet};
 use crate::observed::Observed;
 use crate::plan::{Part, Plan, Problem};
@@ -125,18 +125,12 @@ pub fn outputs(desired: &Desired, observed: &Observed, vpc: Option<&str>) -> Out
     Outputs {
         vpc: vpc.map(str::to_owned),
         endpoint: Some(endpoint).filter(|name| !name.is_empty()),
-        nat_addresses: nat_addresses(desired, observed),
+        nat_addresses: public_ips(observed, |tags, _| desired.identity.owns(tags))
+            .into_iter()
+            .collect(),
         failure_domains: failure_domains(desired, observed, &served),
         bastion: bastions.filter(|found| found.is_live()).find_map(|found| found.public_ip),
     }
-}
-
-fn nat_addresses(desired: &Desired, observed: &Observed) -> Vec<Ipv4Addr> {
-    let all = observed.addresses.all().iter();
-    let ours = all.filter(|found| desired.identity.owns(&found.tags) && is_for_nat(found));
-    let mut all: Vec<_> = ours.map(|address| address.ip).collect();
-    all.sort();
-    all
 }
 
 /// Every zone of a private subnet; of a public one where there is no private one.

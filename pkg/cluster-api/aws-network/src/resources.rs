@@ -141,7 +141,12 @@ pub enum NatState {
 pub struct NatGateway {
     pub id: String,
     pub vpc: String,
+    /// Empty for a regional one.
     pub subnet: String,
+    /// Whether it is in all zones, with zones and addresses that AWS chooses.
+    pub is_regional: bool,
+    /// The route table that AWS has made for a regional one. It goes with the gateway.
+    pub route_table: Option<String>,
     /// Allocation ids of its elastic IPs, also while it is pending.
     pub allocations: Vec<String>,
     /// Public addresses, as far as AWS shows them.

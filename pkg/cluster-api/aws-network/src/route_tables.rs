@@ -5,11 +5,12 @@ use crate::gateways::Gateways;
 use crate::identity::Tags;
 use crate::memory::{LogicalId, client_token};
 use crate::nat_gateways::{Exit, Nats};
+use crate::observed::Observed;
 use crate::plan::{Part, Plan, Reason, Situation};
 use crate::query::Query;
 use crate::resources::{DEFAULT_ROUTE, IPV6_ROUTE, RouteTable, Target};
 use crate::subnets::{Placed, Subnets};
-use crate::tags::ROUTE_TABLE_TAG;
+use crate::tags::{NAT_ZONE_TAG, ROUTE_TABLE_TAG};
 use crate::vpc::Home;
 
 /// Plans the route tables of a VPC of ours.
@@ -25,7 +26,9 @@ pub(crate) fn plan(
         plan.read(Query::RouteTables(home.scope()));
         return;
     };
-    let tables: Vec<_> = all.iter().filter(|table| table.vpc == home.id).collect();
+    let is_here =
+        |table: &&RouteTable| table.vpc == home.id && !is_of_nat_gateway(situation.observed, table);
+    let tables: Vec<_> = all.iter().filter(is_here).collect();
     let mut kept: Vec<&str> = Vec::new();
     for subnet in subnets.placed.iter().filter(|subnet| subnet.available) {
         let user = tables.iter().find(|table| table.association_of(subnet.id).is_some());
@@ -57,6 +60,14 @@ pub(crate) fn plan(
     for table in surplus {
         discard(situation, table, subnets, plan);
     }
+}
+
+/// Whether AWS has made a table for a regional NAT gateway, with which it goes. It may have the tags
+/// of the gateway, and a read may show it before the gateway.
+pub(crate) fn is_of_nat_gateway(observed: &Observed, table: &RouteTable) -> bool {
+    let mut nat_gateways = observed.nat_gateways.all().iter();
+    table.tags.contains_key(NAT_ZONE_TAG)
+        || nat_gateways.any(|nat| nat.route_table.as_ref() == Some(&table.id))
 }
 
 fn is_ours(situation: &Situation<'_>, table: &RouteTable, subnet: &Placed<'_>) -> bool {

@@ -263,12 +263,16 @@ fn nat_addresses(
     if !home.is_managed {
         return Some(Vec::new());
     }
-    if situation.observed.addresses.get().is_none() {
+    let observed = situation.observed;
+    if observed.addresses.get().is_none() {
         plan.read(Query::Addresses);
-        return None;
     }
-    let one = |address: &crate::resources::Address| IpNet::from(IpAddr::V4(address.ip));
-    Some(addresses::ours(situation).map(|address| Source::Cidr(one(address))).collect())
+    if observed.nat_gateways.get().is_none() {
+        plan.read(Query::NatGateways(home.scope()));
+    }
+    observed.addresses.get().and(observed.nat_gateways.get())?;
+    let all = addresses::public_ips(observed, |tags, id| situation.owns(tags, id));
+    Some(all.into_iter().map(|ip| Source::Cidr(IpAddr::V4(ip).into())).collect())
 }
 
 /// Deletes the group of a bastion that is not wanted any more, once nothing uses it.

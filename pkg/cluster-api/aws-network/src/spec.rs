@@ -64,11 +64,16 @@ pub enum NatMode {
     Single,
     /// None: private subnets have no route out.
     None,
+    /// One for all, in all zones, which AWS places. It is never a default.
+    Regional,
 }
 
 impl NatMode {
-    /// The values in objects and flags.
-    pub const WORDS: [&str; 3] = ["PerAZ", "Single", "None"];
+    /// The values in objects.
+    pub const WORDS: [&str; 4] = ["PerAZ", "Single", "None", "Regional"];
+
+    /// The values in flags, which are for objects that name no mode.
+    pub const DEFAULTS: [&str; 3] = ["PerAZ", "Single", "None"];
 
     /// Reads one of [`Self::WORDS`].
     pub fn from_word(word: &str) -> Option<Self> {
@@ -76,6 +81,7 @@ impl NatMode {
             "PerAZ" => Some(Self::PerZone),
             "Single" => Some(Self::Single),
             "None" => Some(Self::None),
+            "Regional" => Some(Self::Regional),
             _ => None,
         }
     }

@@ -4,9 +4,10 @@
 use aws_network::{Action, Answer, BastionLaunch, Rule, Source, Tags, Target};
 use aws_sdk_ec2::Client;
 use aws_sdk_ec2::types::{
-    AttributeBooleanValue, DomainType, HttpTokensState, InstanceMetadataOptionsRequest,
-    InstanceNetworkInterfaceSpecification, InstanceType, IpPermission, IpRange, Ipv6Range,
-    PrefixListId, ResourceType, Tag, TagSpecification, UserIdGroupPair,
+    AttributeBooleanValue, AvailabilityMode, ConnectivityType, DomainType, HttpTokensState,
+    InstanceMetadataOptionsRequest, InstanceNetworkInterfaceSpecification, InstanceType,
+    IpPermission, IpRange, Ipv6Range, PrefixListId, ResourceType, Tag, TagSpecification,
+    UserIdGroupPair,
 };
 use cidr::IpNet;
 
@@ -218,6 +219,14 @@ async fn make(ec2: &Client, action: &Action) -> Performed {
         Action::CreateNatGateway { subnet, allocation, token, tags, .. } => {
             let call = ec2.create_nat_gateway().subnet_id(subnet).allocation_id(allocation);
             let call = call.client_token(token);
+            let marks = marks(ResourceType::Natgateway, tags);
+            let answer = call.tag_specifications(marks).send().await?;
+            made(answer.nat_gateway.and_then(|nat| nat.nat_gateway_id), "id of the NAT gateway")
+        }
+        Action::CreateRegionalNatGateway { vpc, token, tags, .. } => {
+            let call = ec2.create_nat_gateway().vpc_id(vpc).client_token(token);
+            let call = call.set_availability_mode(Some(AvailabilityMode::Regional));
+            let call = call.set_connectivity_type(Some(ConnectivityType::Public));
             let marks = marks(ResourceType::Natgateway, tags);
             let answer = call.tag_specifications(marks).send().await?;
             made(answer.nat_gateway.and_then(|nat| nat.nat_gateway_id), "id of the NAT gateway")

@@ -253,7 +253,11 @@ fn nat_mode(network: &Network, default: NatMode, errors: &mut Vec<SpecError>) ->
     let mode = network.nat_gateways.as_ref().and_then(|it| it.mode.as_deref());
     let Some(word) = mode else { return default };
     NatMode::from_word(word).unwrap_or_else(|| {
-        errors.push(wrong_word("spec.network.natGateways.mode", word, "PerAZ, Single or None"));
+        errors.push(wrong_word(
+            "spec.network.natGateways.mode",
+            word,
+            "PerAZ, Single, None or Regional",
+        ));
         default
     })
 }

@@ -76,7 +76,7 @@ struct Arguments {
     zones: Vec<String>,
     /// NAT gateways of AWSClusters without natGateways.mode, like the flag of the manager.
     #[arg(long, value_name = "MODE", default_value = "PerAZ")]
-    #[arg(value_parser = PossibleValuesParser::new(NatMode::WORDS))]
+    #[arg(value_parser = PossibleValuesParser::new(NatMode::DEFAULTS))]
     default_nat_mode: String,
     #[command(flatten)]
     output: Output,

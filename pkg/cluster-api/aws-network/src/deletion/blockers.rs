@@ -8,6 +8,7 @@ use crate::identity::Tags;
 use crate::plan::{Other, Part, Plan, Reason};
 use crate::query::{Query, Scope};
 use crate::resources::{AwsResource, InstanceState, NetworkInterface};
+use crate::route_tables::is_of_nat_gateway;
 use crate::tags::TagDrift;
 
 /// After so many seconds of refusals it is no longer what AWS takes to let go of interfaces.
@@ -56,7 +57,8 @@ fn name_strangers(ending: &Ending<'_>, vpc: &str, plan: &mut Plan) {
         plan.read(Query::InternetGateways(here()));
         return;
     };
-    let tables = observed.route_tables.all().iter().filter(|found| !found.is_main());
+    let tables = observed.route_tables.all().iter();
+    let tables = tables.filter(|it| !it.is_main() && !is_of_nat_gateway(observed, it));
     let is_ours = |id: &&str| {
         observed.egress_only_gateways.of_id(id).is_some_and(|gateway| ending.has(gateway))
     };
@@ -140,7 +142,8 @@ fn each_of_ec2(ending: &Ending<'_>, take: &mut dyn FnMut(&dyn AwsResource)) {
     seen.addresses.all().iter().for_each(|found| take(found));
     let nats = seen.nat_gateways.all().iter().filter(|found| !found.is_gone());
     nats.for_each(|found| take(found));
-    seen.route_tables.all().iter().for_each(|found| take(found));
+    let tables = seen.route_tables.all().iter().filter(|it| !is_of_nat_gateway(seen, it));
+    tables.for_each(|found| take(found));
     let named = &ending.removal.named_groups;
     let groups = seen.security_groups.all().iter().filter(|found| !named.contains(&found.id));
     groups.for_each(|found| take(found));

@@ -7,7 +7,8 @@ use crate::addresses::holder;
 use crate::observed::Observed;
 use crate::plan::{Part, Plan, RECHECK, Reason};
 use crate::query::{Query, Scope};
-use crate::resources::{AwsResource, NatState, SecurityGroup};
+use crate::resources::{AwsResource, NatState, RouteTable, SecurityGroup};
+use crate::route_tables::is_of_nat_gateway;
 use crate::rule::{Rule, Source};
 
 pub(super) fn plan_nat_gateways(ending: &Ending<'_>, plan: &mut Plan) {
@@ -36,9 +37,15 @@ pub(super) fn plan_addresses(ending: &Ending<'_>, plan: &mut Plan) {
     }
 }
 
+/// The tables of ours that can be deleted.
+fn route_tables<'a>(ending: &Ending<'a>) -> impl Iterator<Item = &'a RouteTable> {
+    let observed = ending.observed;
+    let ours = ending.ours(&observed.route_tables);
+    ours.filter(|found| !found.is_main() && !is_of_nat_gateway(observed, found))
+}
+
 pub(super) fn plan_route_tables(ending: &Ending<'_>, plan: &mut Plan) {
-    let ours = ending.ours(&ending.observed.route_tables);
-    for table in ours.filter(|found| !found.is_main()) {
+    for table in route_tables(ending) {
         for association in &table.associations {
             let association = association.id.clone();
             plan.act(Part::Deletion, Action::DisassociateRouteTable { association });
@@ -87,7 +94,7 @@ pub(super) fn plan_vpcs(ending: &Ending<'_>, plan: &mut Plan) {
     let is_occupied = |vpc: &str| {
         has(ending.ours(&observed.subnets), vpc)
             || has(ending.ours(&observed.nat_gateways).filter(|found| !found.is_gone()), vpc)
-            || has(ending.ours(&observed.route_tables).filter(|found| !found.is_main()), vpc)
+            || has(route_tables(ending), vpc)
             || has(ending.ours(&observed.security_groups), vpc)
             // AWS would let it go, but by it the target groups of load balancers are found.
             || has(ending.balancers(&observed.target_groups), vpc)

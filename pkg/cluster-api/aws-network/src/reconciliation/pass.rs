@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::Reconciliation;
 use crate::action::Action;
-use crate::memory::{LogicalId, Record, Timestamp};
+use crate::memory::{LATE, LogicalId, Record, Timestamp};
 use crate::outcome::Refusal;
-use crate::plan::{Planned, Problem};
+use crate::plan::{Planned, Problem, Reason};
 use crate::query::Query;
 
 /// The writes that may still be sent in a pass.
@@ -37,6 +38,36 @@ impl Rejection {
         let logical = |action: &Action| action.creates().map(|(logical, _)| logical);
         self.action == *action
             || logical(action).is_some_and(|wanted| logical(&self.action) == Some(wanted))
+    }
+}
+
+impl Reconciliation {
+    /// Notes a refusal, and when the write is worth another try: later each time.
+    pub(super) fn note_rejection(
+        &mut self,
+        planned: &Planned,
+        refusal: Refusal,
+        why: &str,
+        now: Timestamp,
+    ) {
+        let (part, action) = (planned.part, planned.action.clone());
+        let earlier = self.rejections.iter().position(|rejection| rejection.is_about(&action));
+        let earlier = earlier.map(|index| self.rejections.remove(index));
+        let times = earlier.as_ref().map_or(0, |rejection| rejection.times) + 1;
+        let since = earlier.map_or(now, |rejection| rejection.since);
+        let reason = match refusal {
+            // Nothing that we made is late for so long: the spec names what does not exist.
+            Refusal::NotVisibleYet if since.age(now) >= LATE => Reason::NotFound,
+            _ => refusal.reason(),
+        };
+        let message = format!("AWS refuses {action}: {why}");
+        self.rejections.push(Rejection {
+            action,
+            problem: Problem { part, reason, message },
+            until: now.plus(lengthened(refusal.pause(), refusal.longest_pause(), times)),
+            times,
+            since,
+        });
     }
 }
 

@@ -167,8 +167,12 @@ impl Cloud {
             Due::NatMade(id) => self.finish_nat(&id),
             Due::NatGone(id) => {
                 self.nats.edit(&id, now, |nat| nat.state = NatState::Deleted);
-                for allocation in self.nats.get(&id).cloned().unwrap().allocations {
+                let nat = self.nats.get(&id).cloned().unwrap();
+                for allocation in nat.allocations {
                     self.addresses.edit(&allocation, now, |address| address.association = None);
+                }
+                if let Some(table) = nat.route_table {
+                    self.tables.remove(&table, now);
                 }
             }
             Due::Ipv6Chosen(id) => {
@@ -213,7 +217,11 @@ impl Cloud {
             self.addresses
                 .edit(allocation, now, |found| found.association = Some(association.clone()));
         }
-        self.nats.edit(id, now, |nat| nat.state = NatState::Available);
+        let ip = nat.is_regional.then(|| self.ip());
+        self.nats.edit(id, now, |nat| {
+            nat.state = NatState::Available;
+            nat.public_ips.extend(ip);
+        });
     }
 
     fn later(&mut self, event: Due) {

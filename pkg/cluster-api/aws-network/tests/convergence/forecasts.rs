@@ -29,7 +29,8 @@ fn comes_true(world: &mut World, goal: &Goal, what: &str) -> usize {
 fn what_is_forecast_for_nothing_for_a_change_and_for_the_end_comes_true() {
     let network = || Some(load_balancer(LoadBalancerKind::Network));
     let with_network = Spec { load_balancer: network(), ..seed() };
-    for spec in [seed(), with_nats(NatMode::None), with_network, dual_stack()] {
+    let regional = with_nats(NatMode::Regional);
+    for spec in [seed(), with_nats(NatMode::None), regional, with_network, dual_stack()] {
         let what = format!("{:?} {:?}", spec.nat_mode, spec.load_balancer.as_ref().unwrap().kind);
         let mut world = World::new(Nature { slow: 60, ..Nature::PROMPT }, 3);
         assert!(comes_true(&mut world, &present(&spec), &what) > 30, "{what}");

@@ -2,7 +2,7 @@
 //! same.
 
 use aws_fixtures::{absent, load_balancer, present, seed};
-use aws_network::{BastionSpec, Dialect, LoadBalancerKind, Memory, NatMode, Rest, Scheme, Spec};
+use aws_network::{BastionSpec, Dialect, LoadBalancerKind, Memory, Rest, Scheme, Spec};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
@@ -10,11 +10,12 @@ use crate::cloud::Nature;
 use crate::drift::DAMAGES;
 use crate::driver::{Fault, World};
 use crate::inventory::{differences, inventory};
+use crate::scenes::MODES;
 
 prop_compose! {
     fn specs()(
         zones in 1_usize..=3,
-        mode in prop_oneof![Just(NatMode::PerZone), Just(NatMode::Single), Just(NatMode::None)],
+        mode in prop::sample::select(&MODES[..]),
         kind in prop_oneof![
             Just(None), Just(Some(LoadBalancerKind::Classic)), Just(Some(LoadBalancerKind::Network))
         ],
@@ -104,7 +105,7 @@ proptest! {
 
     #[test]
     fn a_change_of_mind_in_the_middle_ends_as_the_last_word(
-        first in specs(), mode in prop_oneof![Just(NatMode::PerZone), Just(NatMode::Single), Just(NatMode::None)],
+        first in specs(), mode in prop::sample::select(&MODES[..]),
         nature in natures(), seed: u64, point in 0_usize..60, making in faults(),
     ) {
         let mut last = first.clone();

@@ -42,13 +42,9 @@ pub(crate) fn inventory(cloud: &Cloud) -> Vec<String> {
         lines.push(format!("eip used {} {}", address.association.is_some(), words(&address.tags)));
     }
     for nat in cloud.nats.all().into_iter().filter(|nat| !nat.is_gone()) {
+        let place = if nat.is_regional { "all zones" } else { &*names[&nat.subnet] };
         let eips = nat.allocations.iter().map(|id| names[id].clone()).collect::<Vec<_>>();
-        lines.push(format!(
-            "nat {:?} in {} with {eips:?} {}",
-            nat.state,
-            names[&nat.subnet],
-            words(&nat.tags)
-        ));
+        lines.push(format!("nat {:?} in {place} with {eips:?} {}", nat.state, words(&nat.tags)));
     }
     lines.extend(tables(cloud, &names));
     lines.extend(groups(cloud, &names));

@@ -19,6 +19,7 @@
 //! | `secondary` | the secondary load balancer |
 //! | `dual_stack` | VPCs with IPv6 |
 //! | `vpc_cidrs` | VPCs with several CIDRs |
+//! | `regional` | regional NAT gateways: refusals, growth, exchange |
 //! | `policies`, `drift`, `adoption`, `foreign`, `refused` | what else must hold |
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 #![allow(clippy::print_stdout, reason = "a table of results is shown with --nocapture")]
@@ -42,6 +43,7 @@ mod ownership;
 mod plans;
 mod policies;
 mod refused;
+mod regional;
 mod scenes;
 mod secondary;
 mod states;

@@ -30,8 +30,9 @@ enum Plan {
 }
 
 /// Specs that are followed for a while.
-const OTHERS: [fn(&mut Spec); 4] = [
+const OTHERS: [fn(&mut Spec); 5] = [
     |spec| spec.nat_mode = NatMode::Single,
+    |spec| spec.nat_mode = NatMode::Regional,
     |spec| (spec.bastion, spec.load_balancer) = (None, None),
     |spec| spec.api_port = 443,
     |spec| drop(spec.additional_tags.insert("team".to_owned(), "blue".to_owned())),

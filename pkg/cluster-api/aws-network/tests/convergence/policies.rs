@@ -7,14 +7,14 @@ use crate::cloud::{Cloud, Nature};
 use crate::driver::World;
 use crate::inventory::{differences, inventory};
 
-fn with(mode: NatMode, zone: Option<&str>) -> Spec {
+pub(crate) fn with(mode: NatMode, zone: Option<&str>) -> Spec {
     let mut spec = seed();
     spec.nat_mode = mode;
     spec.nat_zone = zone.map(str::to_owned);
     spec
 }
 
-fn private_exits(cloud: &Cloud) -> Vec<Option<Target>> {
+pub(crate) fn private_exits(cloud: &Cloud) -> Vec<Option<Target>> {
     let tables = cloud.tables.all();
     let is_private = |table: &&aws_network::RouteTable| table.tags["Name"].contains("-rt-private-");
     let exit = |table: &aws_network::RouteTable| {
@@ -25,7 +25,7 @@ fn private_exits(cloud: &Cloud) -> Vec<Option<Target>> {
 }
 
 /// Every private subnet leads to a NAT gateway that serves.
-fn no_subnet_loses_its_route(cloud: &Cloud) {
+pub(crate) fn no_subnet_loses_its_route(cloud: &Cloud) {
     for exit in private_exits(cloud) {
         let Some(Target::NatGateway(id)) = exit else { panic!("{exit:?} is no way out") };
         assert_eq!(
@@ -160,6 +160,9 @@ fn a_change_of_the_policy_survives_a_fault_at_any_write() {
         (NatMode::PerZone, NatMode::Single),
         (NatMode::Single, NatMode::PerZone),
         (NatMode::PerZone, NatMode::None),
+        (NatMode::PerZone, NatMode::Regional),
+        (NatMode::Regional, NatMode::PerZone),
+        (NatMode::Regional, NatMode::Single),
     ] {
         let mut start = World::new(Nature { slow: 60, ..Nature::PROMPT }, 1);
         start.run(&present(&with(from, None)), &mut |_| None);

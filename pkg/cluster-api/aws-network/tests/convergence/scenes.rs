@@ -9,7 +9,8 @@ use crate::listeners::with_ports;
 use crate::secondary::with_both;
 use crate::vpc_cidrs::with_secondary;
 
-pub(crate) const MODES: [NatMode; 3] = [NatMode::PerZone, NatMode::Single, NatMode::None];
+pub(crate) const MODES: [NatMode; 4] =
+    [NatMode::PerZone, NatMode::Single, NatMode::None, NatMode::Regional];
 
 /// A cluster, whose name is shown in tables.
 pub(crate) struct Scene(pub(crate) &'static str, fn() -> Spec);

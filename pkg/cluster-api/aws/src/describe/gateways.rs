@@ -6,7 +6,7 @@ use aws_network::{
     Address, Association, InternetGateway, NatGateway, NatState, Route, RouteTable, Target,
 };
 use aws_sdk_ec2::types::{
-    self, Filter, NatGatewayState, RouteState, RouteTableAssociationStateCode,
+    self, AvailabilityMode, Filter, NatGatewayState, RouteState, RouteTableAssociationStateCode,
 };
 
 use super::answers::{Flaws, ec2_pages, one, tags_of_ec2};
@@ -48,7 +48,9 @@ impl Describe<'_> {
         let request = self.region.ec2().describe_addresses().filters(filter);
         let call = Call::ec2_read("DescribeAddresses");
         let answer = one(self.region, call, || request.clone().send()).await?;
-        self.admit(answer.addresses.unwrap_or_default().into_iter().map(address))
+        // Those that AWS manages, such as those of regional NAT gateways, are released by AWS.
+        let all = answer.addresses.unwrap_or_default().into_iter();
+        self.admit(all.filter(|found| found.service_managed.is_none()).map(address))
     }
 
     pub(crate) async fn nat_gateways(self, filter: Filter) -> Result<Vec<NatGateway>, AwsError> {
@@ -112,6 +114,8 @@ fn nat_gateway(nat: types::NatGateway) -> (NatGateway, Flaws) {
         id: flaws.id(nat.nat_gateway_id, "id of a NAT gateway"),
         vpc: nat.vpc_id.unwrap_or_default(),
         subnet: nat.subnet_id.unwrap_or_default(),
+        is_regional: nat.availability_mode == Some(AvailabilityMode::Regional),
+        route_table: nat.route_table_id,
         allocations: addresses.iter().filter_map(|one| one.allocation_id.clone()).collect(),
         public_ips: addresses
             .iter()
@@ -206,6 +210,17 @@ mod tests {
         assert!(flaws.admits(false).unwrap());
         let (_, flaws) = nat_gateway(read.build());
         assert!(flaws.admits(true).is_err(), "one of ours would be made twice, or survive");
+    }
+
+    #[test]
+    fn a_regional_nat_gateway_has_a_route_table_and_addresses_of_aws_and_no_subnet() {
+        let address = |ip: &str| types::NatGatewayAddress::builder().public_ip(ip).build();
+        let read = types::NatGateway::builder().nat_gateway_id("nat-1").state("available".into());
+        let read = read.set_availability_mode(Some("regional".into())).route_table_id("rtb-1");
+        let both = vec![address("52.1.2.3"), address("52.1.2.4")];
+        let (found, _) = nat_gateway(read.set_nat_gateway_addresses(Some(both)).build());
+        assert!(found.is_regional && found.subnet.is_empty());
+        assert_eq!((found.route_table.as_deref(), found.public_ips.len()), (Some("rtb-1"), 2));
     }
 
     #[test]

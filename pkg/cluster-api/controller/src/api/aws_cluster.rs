@@ -156,7 +156,7 @@ pub(crate) struct Subnet {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct NatGateways {
-    /// `PerAZ`, `Single` or `None`.
+    /// `PerAZ`, `Single`, `None` or `Regional`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) mode: Option<String>,
     /// Zone of the single one.

@@ -125,7 +125,9 @@ impl AwsClusters {
     ) -> Result<Option<Again>, Error> {
         let problems = pass.reconciliation.problems();
         let counts = metrics::of(&wanted.desired.identity, pass.reconciliation.observed());
-        self.metrics.saw(object, wanted.desired.nat.word(), &counts, pass.age);
+        let nat = wanted.desired.nat_in_effect(pass.reconciliation.memory());
+        let nat = nat.unwrap_or(&wanted.desired.nat).word();
+        self.metrics.saw(object, nat, &counts, pass.age);
         let mut report = Report::of_a_pass(pass.denied.as_ref());
         report.unsupported(&wanted.unsupported);
         let is_complete = report.judge(&wanted.desired, &pass.reconciliation, &problems);

@@ -256,7 +256,8 @@ impl Findings {
         let is_managed = vpc.as_ref().is_some_and(|vpc| vpc.managed);
         Self {
             vpc,
-            nat_mode: is_managed.then(|| desired.nat.word()),
+            nat_mode: is_managed
+                .then(|| desired.nat_in_effect(memory).unwrap_or(&desired.nat).word()),
             network: has_groups.then(|| NetworkStatus {
                 security_groups: groups(desired, observed).into_iter().collect(),
                 api_server_elb: balancer(desired.load_balancer.as_ref(), observed),

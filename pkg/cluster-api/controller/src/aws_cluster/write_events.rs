@@ -80,7 +80,9 @@ fn reasons_of(action: &Action) -> [&'static str; 2] {
         Action::DeleteEgressOnlyGateway { .. } => reasons!("DeleteEgressOnlyInternetGateway"),
         Action::AllocateAddress { .. } => reasons!("AllocateAddress"),
         Action::ReleaseAddress { .. } => reasons!("ReleaseEIP"),
-        Action::CreateNatGateway { .. } => reasons!("CreateNATGateway"),
+        Action::CreateNatGateway { .. } | Action::CreateRegionalNatGateway { .. } => {
+            reasons!("CreateNATGateway")
+        }
         Action::DeleteNatGateway { .. } => reasons!("DeleteNATGateway"),
         Action::CreateRouteTable { .. } => reasons!("CreateRouteTable"),
         Action::CreateRoute { .. } => reasons!("CreateRoute"),

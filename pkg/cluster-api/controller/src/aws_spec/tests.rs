@@ -131,7 +131,7 @@ fn every_wrong_word_is_reported_with_its_path() {
     );
     let messages: Vec<_> = errors.unwrap_err().iter().map(ToString::to_string).collect();
     for words in [
-        "cannot use spec.network.natGateways.mode: \"Many\" is not PerAZ, Single or None",
+        "cannot use spec.network.natGateways.mode: \"Many\" is not PerAZ, Single, None or Regional",
         "spec.network.securityGroupOverrides: \"king\"",
         "spec.network.additionalNodeIngressRules[0].sourceSecurityGroupRoles: \"queen\"",
         "sourceSecurityGroupRoles: \"node-eks-additional\" is not bastion, node",

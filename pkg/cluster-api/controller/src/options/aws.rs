@@ -93,8 +93,9 @@ pub(super) fn judge(values: &Values, problems: &mut Vec<Problem>) -> AwsOptions 
 
 fn nat_mode(values: &Values, problems: &mut Vec<Problem>) -> NatMode {
     let word = values.get(&flags::DEFAULT_NAT_MODE);
-    NatMode::from_word(&word).unwrap_or_else(|| {
-        let problem = format!("{word:?} is not one of {}", NatMode::WORDS.join(", "));
+    let is_default = NatMode::DEFAULTS.contains(&&*word);
+    NatMode::from_word(&word).filter(|_| is_default).unwrap_or_else(|| {
+        let problem = format!("{word:?} is not one of {}", NatMode::DEFAULTS.join(", "));
         problems.push(flags::DEFAULT_NAT_MODE.problem(problem));
         NatMode::default()
     })

@@ -106,6 +106,8 @@ fn every_value_about_aws_that_cannot_be_is_refused_with_its_flag() {
         assert!(line.starts_with(&format!("--{}=", problems[0].flag)), "{line}: {problems:?}");
     }
     assert_eq!(verdict(&rows.join(" ")).expect_err("all are wrong").len(), rows.len());
+    let problems = verdict("--default-nat-mode=Regional").expect_err("it is never a default");
+    assert!(problems[0].message.contains("PerAZ, Single, None"), "{problems:?}");
     let single = verdict("--default-nat-mode=Single --dns-resolution-check=None").unwrap().aws;
     assert_eq!(single.default_nat_mode, aws_network::NatMode::Single);
     assert!(!single.checks_dns);

@@ -61,6 +61,8 @@ fn networks() -> Vec<Row> {
         made(json!({"spec.network.subnets": [{"id": "subnet-1"}]})),
         made(json!({"spec.network.subnets": [{"isPublic": true}]})).says(&[subnet]),
         made(json!({"spec.network.natGateways": {"availabilityZone": "a"}})),
+        made(json!({"spec.network.natGateways": {"mode": "Regional"}})),
+        made(json!({"spec.network.natGateways": {"mode": "Regional", "availabilityZone": "a"}})).says(&["spec.network.natGateways: Invalid: Invalid value: \"object\": availabilityZone is for the mode Single"]),
         made(json!({"spec.network.natGateways": {"mode": "PerAZ", "availabilityZone": "a"}})).says(&["spec.network.natGateways: Invalid: Invalid value: \"object\": availabilityZone is for the mode Single"]),
     ]
 }

@@ -1,8 +1,9 @@
 //! VPCs, subnets, gateways, addresses, instances.
 
 use aws_network::{
-    Action, Address, Answer, BastionLaunch, Instance, InstanceState, InternetGateway, Ipv6Range,
-    NatGateway, NatState, SecondaryCidr, Subnet, Tags, Vpc,
+    Action, Address, Answer, BastionLaunch, DEFAULT_ROUTE, Instance, InstanceState,
+    InternetGateway, Ipv6Range, NatGateway, NatState, Route, RouteTable, SecondaryCidr, Subnet,
+    Tags, Target, Vpc,
 };
 
 use super::{Called, Cloud, Due};
@@ -81,6 +82,9 @@ impl Cloud {
             Action::ReleaseAddress { allocation } => self.release(&allocation),
             Action::CreateNatGateway { vpc, subnet, allocation, tags, .. } => {
                 self.create_nat(vpc, subnet, allocation, tags)
+            }
+            Action::CreateRegionalNatGateway { vpc, tags, .. } => {
+                self.create_regional_nat(vpc, tags)
             }
             Action::DeleteNatGateway { nat_gateway } => self.delete_nat(&nat_gateway),
             Action::RunBastion { vpc, launch, .. } => self.run(vpc, launch),
@@ -302,8 +306,42 @@ impl Cloud {
             id: id.clone(),
             vpc,
             subnet,
+            is_regional: false,
+            route_table: None,
             allocations: vec![allocation],
             public_ips: vec![ip],
+            state: NatState::Pending,
+            failure: None,
+            tags,
+        };
+        self.nats.put(&id, self.now, nat);
+        self.later(Due::NatMade(id.clone()));
+        made(&id)
+    }
+
+    /// AWS makes a route table for it, here with the tags of the gateway.
+    fn create_regional_nat(&mut self, vpc: String, tags: Tags) -> Called {
+        let gateways = self.gateways.all();
+        let gateway = gateways.iter().find(|found| found.attached_to.as_ref() == Some(&vpc));
+        let target = Target::InternetGateway(gateway.ok_or("Gateway.NotAttached")?.id.clone());
+        let (id, table) = (self.id("nat"), self.id("rtb"));
+        let destination = DEFAULT_ROUTE.to_owned();
+        let made_by_aws = RouteTable {
+            id: table.clone(),
+            vpc: vpc.clone(),
+            associations: Vec::new(),
+            routes: vec![Route { destination, target, blackhole: false }],
+            tags: tags.clone(),
+        };
+        self.tables.put(&table, self.now, made_by_aws);
+        let nat = NatGateway {
+            id: id.clone(),
+            vpc,
+            subnet: String::new(),
+            is_regional: true,
+            route_table: Some(table),
+            allocations: Vec::new(),
+            public_ips: Vec::new(),
             state: NatState::Pending,
             failure: None,
             tags,

@@ -7,6 +7,12 @@ use super::{Called, Cloud};
 
 impl Cloud {
     pub(super) fn call_routes_and_groups(&mut self, action: Action) -> Called {
+        let of_nat =
+            |nat: &aws_network::NatGateway| nat.route_table.clone().filter(|_| !nat.is_gone());
+        let mut of_aws = self.nats.all().into_iter().filter_map(|nat| of_nat(&nat));
+        if of_aws.any(|id| format!("{action:?}").contains(&format!("{id:?}"))) {
+            return Err("OperationNotPermitted");
+        }
         match action {
             Action::CreateRouteTable { vpc, tags, .. } => self.create_table(vpc, tags),
             Action::CreateRoute { table, destination, target } => {

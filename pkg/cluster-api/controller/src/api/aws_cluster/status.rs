@@ -34,7 +34,8 @@ pub(crate) struct AwsClusterStatus {
     /// The network, in the words of v1beta2.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) network_status: Option<NetworkStatus>,
-    /// How private subnets reach the internet: by the spec, or by the flag where that does not say.
+    /// The mode in effect: that of the spec, or of the flag where that does not say; `PerAZ` where
+    /// AWS offers no regional NAT gateway.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) nat_gateway_mode: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -114,6 +115,9 @@ pub(crate) struct Resources {
     /// Since when AWS refuses a deletion of what is in use, in RFC 3339.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) blocked_since: Option<String>,
+    /// AWS refused a regional NAT gateway, and the spec still asks for one.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) regional_nat_refused: bool,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -209,3 +209,18 @@ fn what_was_not_looked_at_says_nothing() {
     let found = Findings::of(&unnamed, &Observed::default(), &Memory::default());
     assert_eq!(found, Findings::default());
 }
+
+#[test]
+fn the_mode_that_takes_the_place_of_a_refused_one_is_published() {
+    let nat = NatPolicy::Regional { region: "us-east-2".to_owned(), is_offered: true };
+    let mut wanted = Desired { nat, ..desired() };
+    let modes = |wanted: &Desired| {
+        [false, true].map(|regional_nat_refused| {
+            let memory = Memory { regional_nat_refused, ..Memory::default() };
+            Findings::of(wanted, &everything(), &memory).nat_mode
+        })
+    };
+    assert_eq!(modes(&wanted), [Some("Regional"); 2], "us-east-2b has no public subnet");
+    wanted.subnets.truncate(2);
+    assert_eq!(modes(&wanted), [Some("Regional"), Some("PerAZ")]);
+}
