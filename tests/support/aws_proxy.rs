@@ -13,6 +13,7 @@
 //! | `idempotence.rs` | repeated creates, with and without client tokens |
 //! | `answer.rs` | error answers |
 //! | `states.rs` | NAT gateways, associations and load balancers that take their time, or fail |
+//! | `regional.rs` | regional NAT gateways |
 //! | `late.rs` | what was just made, and is not shown yet |
 //! | `neighbours.rs` | resources of others in unusual shapes |
 
@@ -42,6 +43,7 @@ mod idempotence;
 mod late;
 mod neighbours;
 mod permissions;
+mod regional;
 mod states;
 mod strict;
 mod upstream;
@@ -75,6 +77,7 @@ struct State {
     states: Mutex<states::States>,
     late: Mutex<late::Late>,
     neighbours: Mutex<neighbours::Neighbours>,
+    regional: Mutex<regional::Regional>,
     permissions: Mutex<permissions::Permissions>,
 }
 
@@ -113,6 +116,7 @@ impl AwsProxy {
             states: Mutex::new(states::States::new(Pace::PROMPT)),
             late: Mutex::new(late::Late::never()),
             neighbours: Mutex::default(),
+            regional: Mutex::default(),
             permissions: Mutex::new(permissions::Permissions::shipped()),
         });
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a port");
@@ -210,6 +214,11 @@ impl AwsProxy {
         self.state.states.lock().fail(number);
     }
 
+    /// Regional NAT gateways have so many addresses from now on.
+    pub fn regional_nats_grow_to(&self, addresses: usize) {
+        self.state.regional.lock().grow_to(addresses);
+    }
+
     /// Shows resources of others, in shapes that moto cannot make, in every VPC that is asked about.
     pub fn neighbours_move_in(&self) {
         self.state.neighbours.lock().move_in();
@@ -233,6 +242,7 @@ impl AwsProxy {
         *self.state.states.lock() = states::States::new(pace);
         self.state.late.lock().forget();
         *self.state.neighbours.lock() = neighbours::Neighbours::default();
+        *self.state.regional.lock() = regional::Regional::default();
         self.forget();
     }
 }
@@ -323,8 +333,16 @@ async fn answer_to(
     if has_neighbours && let Some(text) = neighbours::answer(&state.upstream, call).await {
         return Response::new(Full::new(Bytes::from(text)));
     }
+    let refused = state.regional.lock().refuses(call);
+    if let Some((code, page)) = refused {
+        return answer::refusal_by(call, code, 400, page);
+    }
     let held = strict::holds_later(&state.upstream, call).await;
-    let (status, text) = state.upstream.forward(head, body).await;
+    let (status, text) = match regional::create(&state.upstream, &state.regional, call).await {
+        Some(Ok(text)) => (http::StatusCode::OK, text),
+        Some(Err((code, page))) => return answer::refusal_by(call, code, 400, page),
+        None => state.upstream.forward(head, body).await,
+    };
     if !status.is_success() {
         return answer_of(status, text);
     }
@@ -337,6 +355,7 @@ async fn answer_to(
         Ok(text) => text,
         Err(code) => return answer::refusal_by(call, code, 400, "EC2 API, Eventual consistency"),
     };
+    let text = state.regional.lock().shown_in(call, text);
     answer_of(status, state.neighbours.lock().shown_in(call, text))
 }
 
@@ -351,6 +370,7 @@ async fn follow(state: &State, call: &Call, text: &str, held: Vec<String>) {
     let gone = state.states.lock().note(call, text);
     for nat in gone {
         strict::free_addresses(&state.upstream, call, &nat).await;
+        regional::end(&state.upstream, &state.regional, call, &nat).await;
     }
 }
 

@@ -151,3 +151,9 @@ async fn every_call_with_every_fault_with_one_nat_gateway() {
 async fn every_call_with_every_fault_without_nat_gateways() {
     every_call(NatMode::None).await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "it takes ten minutes: run it by name"]
+async fn every_call_with_every_fault_with_a_regional_nat_gateway() {
+    every_call(NatMode::Regional).await;
+}

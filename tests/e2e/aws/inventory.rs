@@ -162,8 +162,9 @@ impl Inventory {
         for nat in found.iter().filter(|nat| !nat.is_gone()) {
             let zone = nat.tags.get(NAT_ZONE_TAG).cloned().unwrap_or_default();
             let eips = self.all(&nat.allocations);
-            let (state, subnet) = (nat.state, self.name(&nat.subnet));
-            let line = format!("nat {state:?} in {subnet} with {eips:?} {}", words(&nat.tags));
+            let place = if nat.is_regional { "all zones".into() } else { self.name(&nat.subnet) };
+            let state = nat.state;
+            let line = format!("nat {state:?} in {place} with {eips:?} {}", words(&nat.tags));
             self.note(&nat.id, format!("nat {zone}"), line);
         }
     }

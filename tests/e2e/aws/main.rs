@@ -21,6 +21,7 @@ mod neighbours;
 mod policies;
 mod polls;
 mod refusals;
+mod regional;
 mod rights;
 mod strict;
 mod sweeps;
