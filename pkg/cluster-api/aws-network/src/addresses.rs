@@ -38,8 +38,8 @@ pub(crate) fn holder<'a>(
 
 /// The public addresses of the traffic from private subnets: elastic IPs of ours, and those that AWS
 /// has given our regional NAT gateways, which become more with their zones.
-pub(crate) fn public_ips<'a>(
-    observed: &'a Observed,
+pub(crate) fn public_ips(
+    observed: &Observed,
     owns: impl Fn(&Tags, &str) -> bool,
 ) -> BTreeSet<Ipv4Addr> {
     let ours = |it: &&Address| owns(&it.tags, &it.id) && is_for_nat(it);
