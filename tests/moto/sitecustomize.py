@@ -4,10 +4,11 @@ Python imports this before moto's server begins, since tests name this folder in
 resource by a filter of its id, and compares that with every tag that there is: with a few hundred clusters one describe
 call takes longer than its caller waits. What is answered is the same. Upstream's provider sends no ports for
 protocols that have none, at which moto fails, and asks for the target groups of load balancers without any, for which
-AWS has an empty list and moto an error.
+AWS has an empty list and moto an error. It uses an IPv6 CIDR of a subnet only while its state is associated
+(EC2 API, SubnetCidrBlockState), which moto writes as a Python dictionary.
 """
 
-from moto.ec2.models import security_groups, tags
+from moto.ec2.models import security_groups, subnets, tags
 from moto.elbv2.exceptions import TargetGroupNotFoundError
 from moto.elbv2.models import ELBv2Backend
 
@@ -57,3 +58,15 @@ def describe_target_groups(self, load_balancer_arn, target_group_arns, names):
 
 
 ELBv2Backend.describe_target_groups = describe_target_groups
+
+associations_of_subnet = subnets.Subnet.ipv6_cidr_block_association_set.fget
+
+
+def ipv6_cidr_block_association_set(self):
+    return [
+        {**association, "ipv6CidrBlockState": association["ipv6CidrBlockState"]["state"]}
+        for association in associations_of_subnet(self)
+    ]
+
+
+subnets.Subnet.ipv6_cidr_block_association_set = property(ipv6_cidr_block_association_set)

@@ -46,7 +46,12 @@ async fn passes(stage: &Stage, manager: &Process, name: &str, number: u32) {
     }
 }
 
-async fn moves_over(name: &str, more: &str) {
+/// A private subnet with this CIDR.
+fn subnet(cidr: &str) -> Value {
+    json!({"id": "more", "cidrBlock": cidr, "availabilityZone": format!("{REGION}a")})
+}
+
+async fn moves_over(name: &str, more: Value) {
     let Some(stage) = Stage::set().await else { return };
     let before = stage.totals().await;
     let recording = Recording::read(name);
@@ -86,10 +91,7 @@ async fn moves_over(name: &str, more: &str) {
     assert_eq!(stage.writes(), [""; 0], "nothing is left to write");
 
     let mut subnets = adopted["spec"]["network"]["subnets"].clone();
-    subnets
-        .as_array_mut()
-        .unwrap()
-        .push(json!({"id": "more", "cidrBlock": more, "availabilityZone": format!("{REGION}a")}));
+    subnets.as_array_mut().unwrap().push(more);
     stage.patch(&of, "merge", &json!({"spec": {"network": {"subnets": subnets}}}));
     let mut wanted = made.clone();
     for kind in ["Subnets", "RouteTables"] {
@@ -105,10 +107,17 @@ async fn moves_over(name: &str, more: &str) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cluster_with_a_classic_load_balancer_moves_over() {
-    moves_over("classic", "10.0.48.0/24").await;
+    moves_over("classic", subnet("10.0.48.0/24")).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cluster_with_a_network_load_balancer_moves_over() {
-    moves_over("network", "10.1.9.0/24").await;
+    moves_over("network", subnet("10.1.9.0/24")).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dual_stack_cluster_moves_over() {
+    let mut more = subnet("10.0.48.0/24");
+    more["isIpv6"] = true.into();
+    moves_over("dual-stack", more).await;
 }

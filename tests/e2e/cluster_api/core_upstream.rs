@@ -32,7 +32,7 @@ async fn start(stage: &CoreStage, provider: &ClusterApiCore) -> Process {
 }
 
 /// The specs of the clusters, by name.
-fn specs() -> [(&'static str, Value); 2] {
+fn specs() -> [(&'static str, Value); 3] {
     let mut network = spec("10.1.1.0/24");
     network["network"].as_object_mut().unwrap().remove("natGateways");
     for (place, id) in ["public", "private"].into_iter().enumerate() {
@@ -42,13 +42,16 @@ fn specs() -> [(&'static str, Value); 2] {
         "dnsResolutionCheck": "None", "additionalListeners": [{"port": 9345}]});
     let classic = json!({"region": REGION, "bastion": {"enabled": true},
         "controlPlaneLoadBalancer": {"dnsResolutionCheck": "None"}});
-    [("classic", classic), ("network", network)]
+    let dual_stack = json!({"region": REGION, "network": {"vpc": {"ipv6": {}}},
+        "controlPlaneLoadBalancer": {"loadBalancerType": "nlb", "dnsResolutionCheck": "None"}});
+    [("classic", classic), ("network", network), ("dual-stack", dual_stack)]
 }
 
-/// An object as another API server takes it.
+/// An object as another API server takes it, without the pause in which it is recorded.
 fn moved(mut object: Value) -> Value {
     let metadata = object["metadata"].as_object_mut().unwrap();
-    for own in ["uid", "resourceVersion", "generation", "creationTimestamp", "managedFields"] {
+    let times = ["generation", "creationTimestamp", "managedFields"];
+    for own in ["uid", "resourceVersion", "annotations"].into_iter().chain(times) {
         metadata.remove(own);
     }
     for owner in
@@ -80,6 +83,12 @@ async fn upstreams_provider_makes_the_recorded_clusters_and_the_product_takes_it
         stage.create(&ours(name, &spec));
         stage.create(&cluster(name));
         stage.until(AWS_CLUSTERS, name, "is ready", |it| it["status"]["ready"] == true).await;
+        let calls = stage.proxy.calls();
+        let writes = calls.iter().filter(|call| call.is_write()).count();
+        println!(
+            "{name}: upstream's provider needs {} calls, {writes} of them writes",
+            calls.len()
+        );
         stage.until(CLUSTERS, name, "is provisioned", is_provisioned).await;
         // Upstream writes in each pass.
         stage.run(&format!("annotate {AWS_CLUSTERS} {name} cluster.x-k8s.io/paused="));
