@@ -19,6 +19,7 @@
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -74,6 +75,7 @@ struct State {
     /// The one who calls is dead: nothing it sends arrives, nothing it gets is read.
     is_dead: watch::Sender<bool>,
     under_way: watch::Sender<usize>,
+    is_strict: AtomicBool,
     states: Mutex<states::States>,
     late: Mutex<late::Late>,
     neighbours: Mutex<neighbours::Neighbours>,
@@ -113,6 +115,7 @@ impl AwsProxy {
             tokens: idempotence::Tokens::default(),
             is_dead: watch::Sender::new(false),
             under_way: watch::Sender::new(0),
+            is_strict: AtomicBool::new(true),
             states: Mutex::new(states::States::new(Pace::PROMPT)),
             late: Mutex::new(late::Late::never()),
             neighbours: Mutex::default(),
@@ -224,6 +227,12 @@ impl AwsProxy {
         self.state.neighbours.lock().move_in();
     }
 
+    /// Whether it refuses what AWS refuses and moto does not. To know that, it reads all resources of a kind, which takes
+    /// moto seconds for each write where there are thousands.
+    pub fn set_strict(&self, is_strict: bool) {
+        self.state.is_strict.store(is_strict, Ordering::Relaxed);
+    }
+
     /// Takes a right away, such as `ec2:CreateVpc`.
     pub fn forbid(&self, action: &str) {
         self.state.permissions.lock().take_away(action);
@@ -326,7 +335,9 @@ async fn answer_to(
     if let Some(code) = unknown {
         return answer::refusal_by(call, code, 400, "EC2 API, Eventual consistency");
     }
-    if let Some((code, page)) = strict::refuses(&state.upstream, &state.states, call).await {
+    if state.is_strict.load(Ordering::Relaxed)
+        && let Some((code, page)) = strict::refuses(&state.upstream, &state.states, call).await
+    {
         return answer::refusal_by(call, code, 400, page);
     }
     let has_neighbours = state.neighbours.lock().are_there();
