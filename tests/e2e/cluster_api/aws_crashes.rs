@@ -13,7 +13,12 @@ use crate::scene::{AWS_CLUSTERS, CLUSTERS, cluster};
 
 /// Lets the program live until it dies of this call.
 pub(crate) async fn live_until(stage: &Stage, action: &'static str, number: usize) {
-    stage.die_after(action, number);
+    live_until_fate(stage, Fate::CrashAfter, action, number).await;
+}
+
+/// Like [`live_until`], by this fate of the call.
+async fn live_until_fate(stage: &Stage, fate: Fate, action: &'static str, number: usize) {
+    stage.die_at(fate, action, number);
     let manager = stage.start_with_aws("");
     stage.died().await;
     end(stage, manager).await;
@@ -118,14 +123,10 @@ async fn a_program_killed_with_the_session_of_a_role_leaves_nothing_twice_and_no
     stage.proxy.shows_late(Duration::from_secs(5), move || began.elapsed());
     stage.run("label namespace default team=a --overwrite");
     stage.create_all(&[role(), using("role", "Role"), cluster("role")]);
-    let points = [
-        ("AssumeRole", 0),
-        ("CreateVpc", 0),
-        ("CreateInternetGateway", 0),
-        ("CreateLoadBalancer", 0),
-    ];
-    for (action, number) in points {
-        live_until(&stage, action, number).await;
+    for action in ["AssumeRole", "CreateVpc", "CreateInternetGateway", "CreateLoadBalancer"] {
+        for fate in [Fate::CrashBefore, Fate::CrashAfter] {
+            live_until_fate(&stage, fate, action, 0).await;
+        }
     }
     let manager = stage.start_with_aws("");
     stage.until(AWS_CLUSTERS, "role", "is ready", is_ready).await;
@@ -142,7 +143,9 @@ async fn a_program_killed_with_the_session_of_a_role_leaves_nothing_twice_and_no
     stage.run(&format!("delete {CLUSTERS} role --wait=false"));
     stage.died().await;
     end(&stage, manager).await;
-    live_until(&stage, "DeleteVpc", 0).await;
+    for fate in [Fate::CrashBefore, Fate::CrashAfter] {
+        live_until_fate(&stage, fate, "DeleteVpc", 0).await;
+    }
     let manager = stage.start_with_aws("");
     stage.until_gone(AWS_CLUSTERS, "role").await;
     assert_eq!(totals(&account, REGION).await, before, "nothing is left");

@@ -109,11 +109,16 @@ impl Stage {
 
     /// Kills the process that makes the `number`th call of this name, from 0, before the answer arrives.
     pub(crate) fn die_after(&self, action: &'static str, number: usize) {
+        self.die_at(Fate::CrashAfter, action, number);
+    }
+
+    /// Like [`Self::die_after`], by this fate of the call.
+    pub(crate) fn die_at(&self, fate: Fate, action: &'static str, number: usize) {
         let mut seen = 0;
         self.proxy.decide(move |_, call| {
             let hit = call.action == action && seen == number;
             seen += usize::from(call.action == action);
-            if hit { Fate::CrashAfter } else { Fate::Pass }
+            if hit { fate.clone() } else { Fate::Pass }
         });
     }
 }

@@ -8,7 +8,13 @@ use super::upstream::Upstream;
 const NEIGHBOUR: &str = "neighbour";
 
 /// What is added to which answer, and before what. `VPC` stands for the VPC.
-const SHOWN: [(&str, &str, &str); 7] = [
+const SHOWN: [(&str, &str, &str); 8] = [
+    (
+        "DescribeVpcs",
+        "</cidrBlockAssociationSet>",
+        "<item><associationId>vpc-cidr-assoc-neighbour</associationId><cidrBlock>100.64.0.0/16</cidrBlock>\
+         <cidrBlockState><state>new</state></cidrBlockState></item>",
+    ),
     (
         "DescribeSubnets",
         "</subnetSet>",
@@ -22,7 +28,9 @@ const SHOWN: [(&str, &str, &str); 7] = [
         "DescribeNatGateways",
         "</natGatewaySet>",
         "<item><natGatewayId>nat-neighbour</natGatewayId><vpcId>VPC</vpcId><state>moving</state>\
-         <availabilityMode>regional</availabilityMode></item>",
+         <availabilityMode>regional</availabilityMode></item>\
+         <item><natGatewayId>nat-neighbour2</natGatewayId><vpcId>VPC</vpcId><state>available</state>\
+         <subnetId>subnet-neighbour2</subnetId><connectivityType>private</connectivityType></item>",
     ),
     (
         "DescribeAddresses",
@@ -52,6 +60,10 @@ const SHOWN: [(&str, &str, &str); 7] = [
         "</TargetGroups>",
         "<member><TargetGroupArn>arn:neighbour:lambda</TargetGroupArn>\
          <TargetGroupName>functions</TargetGroupName><TargetType>lambda</TargetType></member>\
+         <member><TargetGroupArn>arn:neighbour:ip</TargetGroupArn><TargetGroupName>pods</TargetGroupName>\
+         <TargetType>ip</TargetType><VpcId>VPC</VpcId><Protocol>UDP</Protocol><Port>53</Port></member>\
+         <member><TargetGroupArn>arn:neighbour:alb</TargetGroupArn><TargetGroupName>web</TargetGroupName>\
+         <TargetType>alb</TargetType><VpcId>VPC</VpcId><Protocol>TCP</Protocol><Port>80</Port></member>\
          <member><TargetGroupArn>arn:neighbour:geneve</TargetGroupArn>\
          <TargetGroupName>inspection</TargetGroupName><TargetType>new</TargetType>\
          <VpcId>VPC</VpcId><Protocol>GENEVE</Protocol><Port>6081</Port></member>",
@@ -61,7 +73,9 @@ const SHOWN: [(&str, &str, &str); 7] = [
         "</LoadBalancers>",
         "<member><LoadBalancerArn>arn:neighbour:gwlb</LoadBalancerArn>\
          <LoadBalancerName>inspection</LoadBalancerName><Type>gateway</Type><VpcId>VPC</VpcId>\
-         <State><Code>failed</Code></State></member>",
+         <State><Code>failed</Code></State></member>\
+         <member><LoadBalancerArn>arn:neighbour:alb</LoadBalancerArn><LoadBalancerName>web</LoadBalancerName>\
+         <Type>application</Type><VpcId>VPC</VpcId><State><Code>active_impaired</Code></State></member>",
     ),
 ];
 

@@ -10,6 +10,8 @@ const NAT: &str = "<natGatewayId>";
 const ASSOCIATION: &str = "<routeTableAssociationId>";
 const ACTIVE: &str = "<state>active</state>";
 const ASSOCIATED: &str = "<state>associated</state>";
+const ASSOCIATING: &str = "<state>associating</state>";
+const IPV6: &str = "<ipv6CidrBlock>";
 const AVAILABLE: &str = "<state>available</state>";
 const PENDING: &str = "<state>pending</state>";
 const DELETED: &str = "<state>deleted</state>";
@@ -26,7 +28,7 @@ pub struct Pace {
     pub pending: u32,
     /// A NAT gateway that is deleted is `deleting`, and holds its subnet and its addresses.
     pub deleting: u32,
-    /// An association of a route table is `associating`.
+    /// An association of a route table, or of an IPv6 CIDR with a VPC, is `associating`.
     pub associating: u32,
     /// A load balancer that was deleted holds its subnets and groups: so many calls are refused for each.
     pub draining: u32,
@@ -51,7 +53,7 @@ pub(super) struct States {
     failed: BTreeSet<String>,
     /// NAT gateways that were deleted, and for how many answers they are `deleting`.
     deleting: BTreeMap<String, u32>,
-    /// How often each association was shown.
+    /// How often each association was shown, by its id or its CIDR.
     associations: BTreeMap<String, u32>,
     /// What deleted load balancers hold, and how many calls will be refused for it.
     held: BTreeMap<String, u32>,
@@ -105,19 +107,18 @@ impl States {
                 self.instead(id)
             }),
             "DescribeRouteTables" => {
-                let text = replaced(&text, ASSOCIATION, |id| {
-                    let shown = self.associations.entry(id.to_owned()).or_default();
-                    *shown += 1;
-                    let is_new = *shown <= self.pace.associating;
-                    is_new.then_some((ASSOCIATED, "<state>associating</state>"))
-                });
+                let text = replaced(&text, ASSOCIATION, |id| self.association(id));
                 let is_gone = |id: &str| self.deleting.get(id) == Some(&0);
                 let blackhole = (ACTIVE, "<state>blackhole</state>");
                 replaced(&text, NAT, |id| is_gone(id).then_some(blackhole))
             }
             "CreateNatGateway" if self.pace.pending > 0 => text.replace(AVAILABLE, PENDING),
+            "DescribeVpcs" => replaced(&text, IPV6, |block| self.association(block)),
             "AssociateRouteTable" if self.pace.associating > 0 => {
-                text.replace(ASSOCIATED, "<state>associating</state>")
+                text.replace(ASSOCIATED, ASSOCIATING)
+            }
+            "CreateVpc" if self.pace.associating > 0 => {
+                replaced(&text, IPV6, |_| Some((ASSOCIATED, ASSOCIATING)))
             }
             _ => text,
         }
@@ -126,6 +127,13 @@ impl States {
     /// An answer with NAT gateways as they were shown last: a look of the proxy itself.
     pub(super) fn nats_as_shown(&self, text: &str) -> String {
         replaced(text, NAT, |id| self.instead(id))
+    }
+
+    /// The state of an association, which is shown once more.
+    fn association(&mut self, id: &str) -> Option<Instead> {
+        let shown = self.associations.entry(id.to_owned()).or_default();
+        *shown += 1;
+        (*shown <= self.pace.associating).then_some((ASSOCIATED, ASSOCIATING))
     }
 
     fn count(&mut self, id: &str) {
@@ -232,10 +240,12 @@ mod tests {
     #[test]
     fn an_association_is_associating_at_first() {
         let mut states = States::new(Pace::SLOW);
-        let shown = |state: &str| format!("{ASSOCIATION}rtbassoc-1</a><state>{state}</state>");
-        let describe = call(Api::Ec2, "DescribeRouteTables", &[]);
-        for state in ["associating", "associated"] {
-            assert_eq!(states.shown_as(&describe, shown("associated")), shown(state));
+        for (action, id) in [("DescribeRouteTables", ASSOCIATION), ("DescribeVpcs", IPV6)] {
+            let shown = |state: &str| format!("{id}{action}</a><state>{state}</state>");
+            let describe = call(Api::Ec2, action, &[]);
+            for state in ["associating", "associated"] {
+                assert_eq!(states.shown_as(&describe, shown("associated")), shown(state));
+            }
         }
     }
 }
