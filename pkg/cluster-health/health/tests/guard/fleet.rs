@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use health::{
@@ -145,17 +146,23 @@ impl Fleet {
         self.events.clear();
         self.round = None;
         self.next_round = self.now;
-        for number in 0..self.members.len() {
+        self.take_over(0..self.members.len());
+        self.at(0, Event::Round);
+    }
+
+    /// Members come from another replica, or from the process before.
+    pub(crate) fn take_over(&mut self, numbers: Range<usize>) {
+        let together = numbers.len();
+        for number in numbers {
             let published = self.members[number].known.published().cloned();
             let published = published.map(|it| {
                 health::Published::seed(it.health, it.ready.since, it.offline.since, it.probed)
             });
             self.reports[number] = None;
             self.members[number].connection = None;
-            self.members[number].known = self.arrives(number, self.members.len(), published);
+            self.members[number].known = self.arrives(number, together, published);
             self.wait(number);
         }
-        self.at(0, Event::Round);
     }
 
     fn instant(&self) -> Instant {
@@ -345,6 +352,12 @@ impl Fleet {
 
     pub(crate) fn health(&self, number: usize) -> Option<Health> {
         self.members[number].known.published().map(|published| published.health)
+    }
+
+    /// What is published of a member, and since when.
+    pub(crate) fn states_of(&self, number: usize) -> Option<(Health, Timestamp, Timestamp)> {
+        let published = self.members[number].known.published()?;
+        Some((published.health, published.ready.since, published.offline.since))
     }
 
     pub(crate) fn state(&self) -> GuardState {

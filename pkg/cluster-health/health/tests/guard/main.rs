@@ -1,5 +1,5 @@
-//! A simulation of the guard: thousands of members, whose process is cut off from them in every way, and restarted while
-//! it is. Time is virtual and every choice comes from a seed. `GUARD_MEMBERS` and `GUARD_PARTITIONS` make it larger, and
+//! A simulation of the guard: thousands of members, whose process is cut off from them in every way, and restarted, or
+//! given members of another replica, while it is. Time is virtual and every choice comes from a seed. `GUARD_MEMBERS` and `GUARD_PARTITIONS` make it larger, and
 //! `GUARD_SEED` another one.
 
 #![allow(
@@ -63,7 +63,8 @@ fn no_partition_has_a_member_published_as_unreachable_that_answers() {
     assert_eq!(fleet.false_alarms, 0);
 }
 
-/// A cut of one second to ten minutes, in which members go down and the process may restart; returns its length.
+/// A cut of one second to ten minutes, in which members go down, and the process restarts or members move to it; returns
+/// its length.
 fn cut(fleet: &mut Fleet, partition: u64, dying: std::ops::Range<usize>) -> u64 {
     // As many of each order of magnitude.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 1 and 600")]
@@ -76,8 +77,10 @@ fn cut(fleet: &mut Fleet, partition: u64, dying: std::ops::Range<usize>) -> u64 
     for number in dying {
         fleet.members[number].down_since = Some(fleet.now);
     }
-    if partition.is_multiple_of(3) {
-        fleet.restart();
+    match partition % 3 {
+        0 => fleet.restart(),
+        1 => fleet.take_over(0..fleet.members.len() / 2),
+        _ => {}
     }
     fleet.run(seconds - half);
     let alarms = fleet.false_alarms - before;
@@ -94,11 +97,14 @@ fn an_outage_of_most_members_is_published_within_six_periods() {
         for number in 0..down {
             fleet.members[number].down_since = Some(fleet.now);
         }
+        let before: Vec<_> = (down..members).map(|number| fleet.states_of(number)).collect();
         fleet.run(6 * PERIOD);
         for number in 0..members {
             let expected = if number < down { Health::Unreachable } else { Health::Ready };
             assert_eq!(fleet.health(number), Some(expected), "{number} of {members}");
         }
+        let after: Vec<_> = (down..members).map(|number| fleet.states_of(number)).collect();
+        assert_eq!(after, before, "a member that answers is touched");
     }
 }
 

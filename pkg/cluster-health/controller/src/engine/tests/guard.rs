@@ -34,6 +34,11 @@ const LATE: &str = "ns/late";
 
 /// A guarded scene with eight members, and the answers of its targets: the API server and two references.
 async fn scene() -> (Scene, Arc<Mutex<Answers>>) {
+    scene_with(&[]).await
+}
+
+/// Like [`scene`], with further members.
+async fn scene_with(more: &[String]) -> (Scene, Arc<Mutex<Answers>>) {
     let scene = Scene::guarded();
     let answers = Answers { api: true, references: vec![true; 2], local_down: false };
     let answers = Arc::new(Mutex::new(answers));
@@ -46,6 +51,7 @@ async fn scene() -> (Scene, Arc<Mutex<Answers>>) {
         scene.add(key, 1);
     }
     scene.add(LATE, 1);
+    more.iter().for_each(|key| scene.add(key, 1));
     sleep(S(15)).await;
     (scene, answers)
 }
@@ -148,4 +154,27 @@ async fn members_that_are_silent_while_references_answer_are_published_as_offlin
     assert!(first_failure_is_told(&scene).await, "the network works");
     assert_eq!(state(&scene, "mass-outage"), 1);
     assert!(scene.metrics().contains("clusterhealth_cluster_transitions_total"));
+}
+
+/// rule:our-outage-is-not-theirs
+#[tokio::test(start_paused = true)]
+async fn an_outage_of_most_members_is_stored_as_fast_as_writes_go_and_touches_no_other_member() {
+    const PERIODS: u64 = 6;
+    const WRITES_PER_SECOND: usize = 32;
+    let members: Vec<_> = (0..1000).map(|number| format!("ns/m{number}")).collect();
+    let (silent, others) = members.split_at(600);
+    let (scene, _) = scene_with(&members).await;
+    // 64 at once.
+    scene.api.delay_writes(S(2));
+    let writes = scene.api.writes();
+    silent.iter().for_each(|key| scene.members.set(key, Answer::Unreachable));
+    let decided = |key: &String| scene.health(key) == Some(Health::Unreachable);
+    sleep(S(PERIODS * 10)).await;
+    assert!(silent.iter().all(decided), "not all are decided in {PERIODS} periods");
+    let stored = |key: &String| scene.api.written(key).as_deref() == Some("Unreachable");
+    sleep(S(2 + u64::try_from(silent.len() / WRITES_PER_SECOND).unwrap())).await;
+    assert!(silent.iter().all(stored), "not all are stored");
+    assert_eq!(scene.api.writes(), writes + silent.len(), "each of them once, and no other one");
+    assert!(others.iter().all(|key| scene.health(key) == Some(Health::Ready)));
+    assert!(others.iter().all(|key| scene.api.written(key).as_deref() == Some("Ready")));
 }
