@@ -7,8 +7,7 @@ use crate::identity::Tags;
 use crate::load_balancers::{
     ClassicAttributes, ClassicListener, HealthCheck, Scheme, TargetAttributes,
 };
-use crate::memory::LogicalId;
-use crate::nat_gateways::REGIONAL;
+use crate::memory::{LogicalId, REGIONAL};
 use crate::resources::Target;
 use crate::rule::Rule;
 

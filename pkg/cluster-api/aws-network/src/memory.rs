@@ -21,6 +21,9 @@ pub(crate) const LATE: u64 = 60;
 /// counted from the intent, covers the call too.
 pub const SEND_WITHIN: u64 = 10;
 
+/// What a regional NAT gateway has in place of the zone of the others.
+pub(crate) const REGIONAL: &str = "regional";
+
 /// The record of one create.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -123,7 +126,7 @@ pub enum LogicalId {
     Subnet(String),
     /// The elastic IP of a zone.
     Address(String),
-    /// The NAT gateway of a zone.
+    /// The NAT gateway of a zone, or [`REGIONAL`].
     NatGateway(String),
     /// The route table of a subnet, by the subnet's CIDR.
     RouteTable(String),

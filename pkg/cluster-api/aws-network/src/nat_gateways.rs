@@ -6,7 +6,7 @@ use crate::action::Action;
 use crate::addresses;
 use crate::desired::{Desired, NatPolicy};
 use crate::identity::Ownership;
-use crate::memory::{LogicalId, client_token};
+use crate::memory::{LogicalId, REGIONAL, client_token};
 use crate::outcome::is_quota;
 use crate::plan::{FOR_ANOTHER, Part, Plan, RECHECK, Reason, Situation};
 use crate::query::Query;
@@ -20,9 +20,6 @@ const FIRST_RETRY: u64 = 30;
 
 /// The longest wait, in seconds.
 const LAST_RETRY: u64 = 600;
-
-/// What a regional NAT gateway has in place of the zone of the others.
-pub(crate) const REGIONAL: &str = "regional";
 
 /// Where a private subnet's traffic goes.
 #[derive(Clone, Debug, PartialEq, Eq)]

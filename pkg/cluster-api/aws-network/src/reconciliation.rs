@@ -384,7 +384,7 @@ impl Reconciliation {
             }
             _ => self.forget_intent(action, refusal == Refusal::TokenReused),
         }
-        self.note_rejection(planned, refusal, &refused.to_string(), now);
+        Rejection::note(&mut self.rejections, planned, refusal, &refused.to_string(), now);
     }
 
     /// This create did nothing. What is known of an earlier one, whose outcome may be unknown, is

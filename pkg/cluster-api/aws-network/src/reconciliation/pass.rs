@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Reconciliation;
 use crate::action::Action;
 use crate::memory::{LATE, LogicalId, Record, Timestamp};
 use crate::outcome::Refusal;
@@ -39,20 +38,18 @@ impl Rejection {
         self.action == *action
             || logical(action).is_some_and(|wanted| logical(&self.action) == Some(wanted))
     }
-}
 
-impl Reconciliation {
     /// Notes a refusal, and when the write is worth another try: later each time.
-    pub(super) fn note_rejection(
-        &mut self,
+    pub(super) fn note(
+        all: &mut Vec<Self>,
         planned: &Planned,
         refusal: Refusal,
         why: &str,
         now: Timestamp,
     ) {
         let (part, action) = (planned.part, planned.action.clone());
-        let earlier = self.rejections.iter().position(|rejection| rejection.is_about(&action));
-        let earlier = earlier.map(|index| self.rejections.remove(index));
+        let earlier = all.iter().position(|rejection| rejection.is_about(&action));
+        let earlier = earlier.map(|index| all.remove(index));
         let times = earlier.as_ref().map_or(0, |rejection| rejection.times) + 1;
         let since = earlier.map_or(now, |rejection| rejection.since);
         let reason = match refusal {
@@ -61,7 +58,7 @@ impl Reconciliation {
             _ => refusal.reason(),
         };
         let message = format!("AWS refuses {action}: {why}");
-        self.rejections.push(Rejection {
+        all.push(Self {
             action,
             problem: Problem { part, reason, message },
             until: now.plus(lengthened(refusal.pause(), refusal.longest_pause(), times)),

@@ -46,7 +46,7 @@ impl Reconciliation {
         }
         for (planned, code) in std::mem::take(&mut self.pass.outdated) {
             if self.plan.actions.contains(&planned) {
-                self.note_rejection(&planned, Refusal::Outdated, &code, now);
+                Rejection::note(&mut self.rejections, &planned, Refusal::Outdated, &code, now);
             }
         }
         if self.plan.reads.is_empty() {
