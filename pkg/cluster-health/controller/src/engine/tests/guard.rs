@@ -51,7 +51,9 @@ async fn scene_with(more: &[String]) -> (Scene, Arc<Mutex<Answers>>) {
         scene.add(key, 1);
     }
     scene.add(LATE, 1);
-    more.iter().for_each(|key| scene.add(key, 1));
+    for key in more {
+        scene.add(key, 1);
+    }
     sleep(S(15)).await;
     (scene, answers)
 }
@@ -167,7 +169,9 @@ async fn an_outage_of_most_members_is_stored_as_fast_as_writes_go_and_touches_no
     // 64 at once.
     scene.api.delay_writes(S(2));
     let writes = scene.api.writes();
-    silent.iter().for_each(|key| scene.members.set(key, Answer::Unreachable));
+    for key in silent {
+        scene.members.set(key, Answer::Unreachable);
+    }
     let decided = |key: &String| scene.health(key) == Some(Health::Unreachable);
     sleep(S(PERIODS * 10)).await;
     assert!(silent.iter().all(decided), "not all are decided in {PERIODS} periods");
