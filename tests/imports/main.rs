@@ -32,7 +32,7 @@ mod samples;
 mod source;
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use tests::programs::workspace;
 
@@ -73,6 +73,35 @@ fn no_crate_has_files_that_import_from_each_other_in_a_circle() {
     assert!(roots.len() > 10, "only {roots:?}");
     let found: Vec<_> = roots.iter().flat_map(|root| Krate::read(root).circles()).collect();
     assert!(found.is_empty(), "{} circles:\n{found:#?}", found.len());
+}
+
+/// Whether the documentation of a file of this folder has an example.
+fn has_example(folder: &Path) -> bool {
+    let marks = ["//! ```", "/// ```", "#![doc = include_str!"];
+    fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).any(|path| {
+        if path.is_dir() {
+            return has_example(&path);
+        }
+        let text = fs::read_to_string(&path).unwrap_or_default();
+        text.lines().any(|line| marks.iter().any(|mark| line.trim_start().starts_with(mark)))
+    })
+}
+
+/// To look for examples takes a second for each crate.
+#[test]
+fn crates_with_examples_run_them_and_others_look_for_none() {
+    let libraries = crates().into_iter().filter(|it| it.folder.join("src/lib.rs").exists());
+    let (mut with, mut wrong) = (0, Vec::new());
+    for krate in libraries {
+        let manifest = fs::read_to_string(krate.folder.join("Cargo.toml")).unwrap();
+        let has_example = has_example(&krate.folder.join("src"));
+        with += usize::from(has_example);
+        if has_example == manifest.contains("doctest = false") {
+            wrong.push(krate.name);
+        }
+    }
+    assert!(wrong.is_empty(), "set or remove `doctest = false` in Cargo.toml of {wrong:?}");
+    assert!(with > 2, "only {with} crates have examples");
 }
 
 /// The tests that `tests/INCIDENTS.md` names, as `path.rs::name`.
