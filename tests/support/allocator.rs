@@ -25,12 +25,6 @@ pub enum Allocator {
 }
 
 impl Allocator {
-    /// All of them.
-    pub const ALL: [Self; 3] = [Self::Range, Self::MultiCidr, Self::Cloud];
-
-    /// Allocators that choose blocks of a pool themselves.
-    pub const WITH_POOLS: [Self; 2] = [Self::Range, Self::MultiCidr];
-
     /// The flag that selects this allocator.
     pub const fn flag(self) -> &'static str {
         match self {

@@ -3,9 +3,9 @@
 use std::time::{Duration, Instant};
 
 use tests::nodes::names;
-use tests::{Allocator, Match, Wire, create_nodes, mk_node};
+use tests::{Match, Wire, create_nodes, mk_node};
 
-use crate::scene::Scene;
+use crate::scene::{Scene, launch};
 
 /// Time in which a product that does not wait for its list would send a PATCH.
 const TEMPTATION: Duration = Duration::from_millis(700);
@@ -25,19 +25,12 @@ async fn nothing_before(scene: &Scene, hold: tests::fault_proxy::Hold) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn no_patch_leaves_before_the_list_is_answered() {
-    for wire in Wire::ALL {
-        list_is_awaited(Allocator::Range, wire).await;
-    }
-    list_is_awaited(Allocator::MultiCidr, Wire::of_this_test()).await;
-}
-
-async fn list_is_awaited(allocator: Allocator, wire: Wire) {
-    let scene = Scene::set_with(allocator, wire).await;
+    let scene = Scene::set_on(Wire::ProtobufStreamed).await;
     create_nodes(&scene.client, names("new", 20).map(mk_node)).await;
     let held = (0..20).map(|i| mk_node(format!("held-{i}")).cidr(&format!("10.0.{i}.0/24")));
     create_nodes(&scene.client, held).await;
     let hold = scene.proxy.on(Match::node_lists()).hold_answer();
-    let manager = scene.launch(&scene.proxy, "--leader-elect=false --cluster-cidr=10.0.0.0/18");
+    let manager = launch(&scene.proxy, "--leader-elect=false --cluster-cidr=10.0.0.0/18");
     hold.arrived(1).await;
     create_nodes(&scene.client, names("late", 20).map(mk_node)).await;
     nothing_before(&scene, hold).await;
@@ -59,7 +52,7 @@ async fn last_page_is_awaited(wire: Wire) {
     let held = (0..20).map(|i| mk_node(format!("z-{i}")).cidr(&format!("10.0.0.{i}/32")));
     create_nodes(&scene.client, held).await;
     let hold = scene.proxy.on(Match::node_lists().query_contains("continue=")).hold();
-    let manager = scene.launch(
+    let manager = launch(
         &scene.proxy,
         "--leader-elect=false --cluster-cidr=10.0.0.0/22 --node-cidr-mask-size=32",
     );

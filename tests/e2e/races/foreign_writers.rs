@@ -2,18 +2,14 @@
 //! reported, not repaired (`rule:foreign-value-is-adopted`).
 
 use tests::nodes::set_cidrs;
-use tests::{Allocator, Fault, Process, mk_node};
+use tests::{Process, mk_node};
 
 use crate::scene::{Scene, patch_of, settled, until_used};
 
 const POOL: &str = "10.0.0.0/22";
 
 async fn begin() -> (Scene, Process) {
-    begin_for(Allocator::Range).await
-}
-
-async fn begin_for(allocator: Allocator) -> (Scene, Process) {
-    let scene = Scene::set_for(allocator).await;
+    let scene = Scene::set().await;
     let manager = scene.start(&format!("--cluster-cidr={POOL}")).await;
     (scene, manager)
 }
@@ -30,13 +26,7 @@ async fn until_conflicts(manager: &Process, pairs: f64) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_somebody_else_set_before_our_patch_arrives_is_adopted_and_our_block_freed() {
-    for allocator in Allocator::WITH_POOLS {
-        foreign_value_is_adopted(allocator).await;
-    }
-}
-
-async fn foreign_value_is_adopted(allocator: Allocator) {
-    let (scene, manager) = begin_for(allocator).await;
+    let (scene, manager) = begin().await;
     let hold = scene.proxy.on(patch_of("a")).times(1).hold();
     mk_node("a").create(&scene.client).await;
     hold.arrived(1).await;
@@ -59,20 +49,6 @@ async fn foreign_value_is_adopted(allocator: Allocator) {
     assert_eq!(scene.add("d").await, ["10.0.0.0/24"]);
     scene.starves("e").await;
     assert!(scene.events("a", "CIDRAssignmentFailed").await.is_empty());
-    scene.end();
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_foreign_value_equal_to_ours_is_ours() {
-    let (scene, manager) = begin().await;
-    let hold = scene.proxy.on(patch_of("a")).times(1).hold();
-    mk_node("a").create(&scene.client).await;
-    hold.arrived(1).await;
-    set_cidrs(&scene.client, "a", &["10.0.0.0/24"]).await.unwrap();
-    hold.release();
-    settled(&manager).await;
-    until_used(&manager, POOL, 1.0).await;
-    assert_eq!(scene.add("b").await, ["10.0.1.0/24"]);
     scene.end();
 }
 
@@ -102,52 +78,4 @@ async fn a_conflict_that_a_foreign_writer_made_is_reported_and_not_repaired() {
     until_conflicts(&manager, 0.0).await;
     until_used(&manager, POOL, 1.0).await;
     scene.end_with(&["a", "theirs"], &[]);
-}
-
-/// `rule:unknown-outcome-ends`
-#[tokio::test(flavor = "multi_thread")]
-async fn a_patch_that_can_still_be_applied_keeps_its_block_of_the_other_family() {
-    let scene = Scene::set().await;
-    // Four blocks of IPv4 and one of IPv6.
-    let manager = scene.start("--cluster-cidr=10.0.0.0/22,fd00::/64").await;
-    let late = scene.proxy.on(patch_of("a")).times(1).hold();
-    let reads = tests::Match::node_gets().path("/api/v1/nodes/a");
-    let read = scene.proxy.on(reads.clone()).times(1).then(Fault::None);
-    // What settles it does not come before the PATCH is applied, however slow this machine is.
-    let second = scene.proxy.on(reads).hold();
-    mk_node("a").create(&scene.client).await;
-    late.arrived(1).await;
-    mk_node("theirs").cidr("10.0.0.0/24").create(&scene.client).await;
-    until_conflicts(&manager, 1.0).await;
-    scene.starves("waiting").await;
-    // Our time for the PATCH is over, and a read shows the Node empty. Then it is applied.
-    read.hit(1).await;
-    late.release();
-    assert_eq!(scene.assigned("a").await, ["10.0.0.0/24", "fd00::/64"]);
-    second.release();
-    until_conflicts(&manager, 1.0).await;
-    assert!(scene.patches("waiting").is_empty(), "there was no IPv6 block for it");
-    scene.remove("a").await;
-    assert_eq!(scene.assigned("waiting").await, ["10.0.1.0/24", "fd00::/64"]);
-    scene.end_with(&["a", "theirs"], &[]);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_block_that_a_foreign_writer_took_is_not_sent_again() {
-    let (scene, manager) = begin().await;
-    let refused = scene.proxy.on(patch_of("a")).times(1).then(Fault::status(500));
-    let blind = scene.proxy.on(tests::Match::node_gets()).hold();
-    mk_node("a").create(&scene.client).await;
-    refused.hit(1).await;
-    blind.arrived(1).await;
-    mk_node("theirs").cidr("10.0.0.0/24").create(&scene.client).await;
-    until_conflicts(&manager, 1.0).await;
-    blind.release();
-    assert_eq!(scene.assigned("a").await, ["10.0.1.0/24"]);
-    settled(&manager).await;
-    until_conflicts(&manager, 0.0).await;
-    until_used(&manager, POOL, 2.0).await;
-    let sent: Vec<_> = scene.patches("a").into_iter().map(|patch| patch.pod_cidrs).collect();
-    assert_eq!(sent, [["10.0.0.0/24"], ["10.0.1.0/24"]]);
-    scene.end_with(&["a"], &[]);
 }

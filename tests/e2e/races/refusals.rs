@@ -9,7 +9,7 @@ use kube::Api;
 use kube::api::{Patch, PatchParams};
 use tests::fault_proxy::{Canned, NodePatch};
 use tests::nodes::names;
-use tests::{Allocator, Fault, Match, create_nodes, mk_node, stalls};
+use tests::{Fault, Match, create_nodes, mk_node, stalls};
 
 use crate::scene::{Scene, patch_of, settled};
 
@@ -20,69 +20,40 @@ fn pauses(patches: &[NodePatch]) -> Vec<Duration> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn after_a_429_its_node_waits_as_long_as_was_asked_and_no_other_node_does() {
+async fn refused_patches_are_reported_once_and_sent_again_after_their_pause() {
     let scene = Scene::set().await;
     let manager = scene.start("--cluster-cidr=10.0.0.0/22").await;
     let busy = Canned::status(429).retry_after(2);
-    let rule = scene.proxy.on(patch_of("a")).times(2).then(Fault::Answer(busy));
-    mk_node("a").create(&scene.client).await;
-    rule.hit(2).await;
+    let throttled = scene.proxy.on(patch_of("throttled")).times(1).then(Fault::Answer(busy));
+    scene.proxy.on(patch_of("forbidden")).times(2).then(Fault::status(403));
+    let odd = Canned::status(422).because("Invalid", "a webhook does not like it");
+    scene.proxy.on(patch_of("rejected")).times(4).then(Fault::Answer(odd));
+    for name in ["throttled", "forbidden", "rejected"] {
+        mk_node(name).create(&scene.client).await;
+    }
+    throttled.hit(1).await;
     // A change of the Node is no reason to hurry.
     let nodes = Api::<k8s_openapi::api::core::v1::Node>::all(scene.client.clone());
     let label = Patch::Merge(serde_json::json!({"metadata": {"labels": {"changed": "true"}}}));
-    nodes.patch("a", &PatchParams::default(), &label).await.unwrap();
-    scene.add("b").await;
-    assert_eq!(scene.assigned("a").await, ["10.0.0.0/24"]);
-    settled(&manager).await;
-    assert_eq!(scene.methods("a"), [Method::PATCH; 3], "nothing to read: it was not written");
-    let pauses = pauses(&scene.patches("a"));
-    assert!(pauses.iter().all(|pause| *pause >= Duration::from_secs(2)), "{pauses:?}");
-    // rule:many-429s-stop-the-bucket
-    let (accepted, other) = (scene.patches("a")[2].arrived, scene.patches("b")[0].arrived);
-    assert!(other < accepted, "b waited for a");
-    assert!(scene.events("a", "CIDRAssignmentFailed").await.is_empty());
-    scene.end();
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_rejected_patch_makes_one_event_and_is_tried_again() {
-    for allocator in Allocator::WITH_POOLS {
-        rejections_are_survived(allocator).await;
-    }
-}
-
-async fn rejections_are_survived(allocator: Allocator) {
-    let scene = Scene::set_for(allocator).await;
-    let manager = scene.start("--cluster-cidr=10.0.0.0/22").await;
-    for code in [400, 422] {
-        let node = format!("refused-{code}");
-        let odd = Canned::status(code).because("Invalid", "a webhook does not like it");
-        scene.proxy.on(patch_of(&node)).times(4).then(Fault::Answer(odd));
-        scene.add(&node).await;
+    nodes.patch("throttled", &PatchParams::default(), &label).await.unwrap();
+    scene.add("other").await;
+    for (name, sent, pause) in [("throttled", 2, 2), ("forbidden", 3, 5), ("rejected", 5, 0)] {
+        scene.assigned(name).await;
         settled(&manager).await;
-        assert_eq!(scene.methods(&node), [Method::PATCH; 5], "refused four times");
-        let event = scene.event(&node, "CIDRAssignmentFailed").await;
-        let message = event.message.unwrap_or_default();
-        assert!(message.contains("a webhook does not like it"), "{message}");
-        assert_eq!(event.count, Some(1), "reported once: {message}");
-        assert_eq!(scene.events(&node, "CIDRAssignmentFailed").await.len(), 1);
+        assert_eq!(scene.methods(name), vec![Method::PATCH; sent], "it was not written");
+        let pauses = pauses(&scene.patches(name));
+        assert!(pauses.iter().all(|it| *it >= Duration::from_secs(pause)), "{name}: {pauses:?}");
     }
-    scene.end();
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn missing_rights_are_reported_once_and_checked_again_after_five_seconds() {
-    let scene = Scene::set().await;
-    let manager = scene.start("--cluster-cidr=10.0.0.0/22").await;
-    scene.proxy.on(patch_of("a")).times(2).then(Fault::status(403));
-    let cidrs = scene.add("a").await;
-    settled(&manager).await;
-    let patches = scene.patches("a");
-    assert_eq!(patches.len(), 3);
-    assert!(patches.iter().all(|patch| patch.pod_cidrs == cidrs), "{patches:?}");
-    let pauses = pauses(&patches);
-    assert!(pauses.iter().all(|pause| *pause >= Duration::from_secs(5)), "{pauses:?}");
-    assert_eq!(scene.event("a", "CIDRAssignmentFailed").await.count, Some(1));
+    // rule:many-429s-stop-the-bucket
+    let (accepted, other) = (&scene.patches("throttled")[1], &scene.patches("other")[0]);
+    assert!(other.arrived < accepted.arrived, "the other Node waited for the throttled one");
+    assert!(scene.events("throttled", "CIDRAssignmentFailed").await.is_empty());
+    assert_eq!(scene.event("forbidden", "CIDRAssignmentFailed").await.count, Some(1));
+    let event = scene.event("rejected", "CIDRAssignmentFailed").await;
+    let message = event.message.unwrap_or_default();
+    assert!(message.contains("a webhook does not like it"), "{message}");
+    assert_eq!(event.count, Some(1), "reported once: {message}");
+    assert_eq!(scene.events("rejected", "CIDRAssignmentFailed").await.len(), 1);
     scene.end();
 }
 

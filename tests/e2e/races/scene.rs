@@ -9,10 +9,8 @@ use kube::{Api, Client};
 use tests::control_plane::MANAGER_USER;
 use tests::fault_proxy::{NodePatch, Recorded};
 use tests::node_events::{node_event, node_events};
-use tests::nodes::{NewNode, delete_node};
-use tests::{
-    Allocator, Cluster, FaultProxy, Match, Observer, Process, Vms, Wire, cluster, mk_node,
-};
+use tests::nodes::delete_node;
+use tests::{Allocator, Cluster, FaultProxy, Match, Observer, Process, Wire, cluster, mk_node};
 use tests::{assert_never_shared, assert_patches_end, assert_patches_never_share};
 
 /// With these timings a PATCH is given up after 1 s, and no leader loses the lease when the machine
@@ -23,8 +21,6 @@ pub(crate) const SHORT_LEASE: &str = "--leader-elect-lease-duration=6s \
 /// An exclusive cluster with a proxy in front of it, and the test's own eyes and hands, which
 /// reach the API server directly.
 pub(crate) struct Scene {
-    allocator: Allocator,
-    vms: Option<Vms>,
     pub(crate) proxy: FaultProxy,
     pub(crate) nodes: Observer,
     pub(crate) client: Client,
@@ -38,22 +34,12 @@ impl Scene {
     }
 
     pub(crate) async fn set_on(wire: Wire) -> Self {
-        Self::set_with(Allocator::Range, wire).await
-    }
-
-    pub(crate) async fn set_for(allocator: Allocator) -> Self {
-        Self::set_with(allocator, Wire::of_this_test()).await
-    }
-
-    pub(crate) async fn set_with(allocator: Allocator, wire: Wire) -> Self {
-        eprintln!("{allocator:?}, {wire:?}"); // shown when the test fails
+        eprintln!("{wire:?}"); // shown when the test fails
         let cluster = cluster().await;
-        allocator.prepare(&cluster).await;
         let client = cluster.client().await;
         let nodes = Observer::start(&client).await;
         let proxy = FaultProxy::start_with(wire, &cluster, MANAGER_USER, &[]).await;
-        let vms = if allocator == Allocator::Cloud { Some(Vms::start().await) } else { None };
-        Self { allocator, vms, proxy, nodes, client, cluster }
+        Self { proxy, nodes, client, cluster }
     }
 
     /// A second proxy to the same cluster, which separates the requests of two processes.
@@ -63,38 +49,21 @@ impl Scene {
 
     /// The product without leader election, ready to work.
     pub(crate) async fn start(&self, args: &str) -> Process {
-        let manager = self.launch(&self.proxy, &format!("--leader-elect=false {args}"));
+        let manager = launch(&self.proxy, &format!("--leader-elect=false {args}"));
         manager.line("Controller starting...").await;
         manager
     }
 
     /// The product with leader election, leading and ready to work.
     pub(crate) async fn start_leader(&self, args: &str) -> Process {
-        let manager = self.launch(&self.proxy, args);
+        let manager = launch(&self.proxy, args);
         manager.line("Controller starting...").await;
         manager
     }
 
-    /// The product behind this proxy, as kubeadm runs it; `args` are those of the case.
-    pub(crate) fn launch(&self, proxy: &FaultProxy, args: &str) -> Process {
-        let launch = Process::with_kubeconfig(proxy.kubeconfig())
-            .args(["--allocate-node-cidrs=true", "--use-service-account-credentials=true", "--v=2"])
-            .args([self.allocator.flag()])
-            .args(args.split_whitespace());
-        match &self.vms {
-            Some(vms) => vms.equip(launch, args).start(),
-            None => launch.start(),
-        }
-    }
-
-    /// A Node to be made, which the allocator of the scene can serve.
-    pub(crate) fn mk_node(&self, name: &str) -> NewNode {
-        self.vms.as_ref().map_or_else(|| mk_node(name), |vms| vms.node(name))
-    }
-
     /// Creates a Node and waits for its CIDRs.
     pub(crate) async fn add(&self, name: &str) -> Vec<String> {
-        self.mk_node(name).create(&self.client).await;
+        mk_node(name).create(&self.client).await;
         self.assigned(name).await
     }
 
@@ -111,15 +80,10 @@ impl Scene {
         self.nodes.until(&format!("{name} is gone"), |now| !now.contains_key(name)).await;
     }
 
-    /// Creates a Node and waits for the event that says that there is no block for it, or that the
-    /// one of its VM is still another Node's.
+    /// Creates a Node and waits for the event that says that there is no block for it.
     pub(crate) async fn starves(&self, name: &str) {
-        self.mk_node(name).create(&self.client).await;
-        let reason = match self.allocator {
-            Allocator::Cloud => "CIDRAssignmentFailed",
-            _ => "CIDRNotAvailable",
-        };
-        self.event(name, reason).await;
+        mk_node(name).create(&self.client).await;
+        self.event(name, "CIDRNotAvailable").await;
         assert!(self.nodes.now().cidrs(name).is_empty(), "{name} starves and yet has a CIDR");
     }
 
@@ -180,6 +144,14 @@ impl Scene {
     }
 }
 
+/// The product behind this proxy, as kubeadm runs it; `args` are those of the case.
+pub(crate) fn launch(proxy: &FaultProxy, args: &str) -> Process {
+    Process::with_kubeconfig(proxy.kubeconfig())
+        .args(["--allocate-node-cidrs=true", "--use-service-account-credentials=true", "--v=2"])
+        .args(args.split_whitespace())
+        .start()
+}
+
 /// All PATCHes of one uid that one process sends carry the same CIDRs
 /// (`rule:retry-repeats-the-claim`).
 fn assert_retries_repeat(patches: &[NodePatch], foreign: &[&str]) {
@@ -221,18 +193,10 @@ pub(crate) async fn settled(manager: &Process) {
 /// Waits until so many blocks of the pool are in use.
 pub(crate) async fn until_used(manager: &Process, pool: &str, used: f64) {
     let label = [("clusterCIDR", pool)];
-    let metrics = manager.metrics().await;
-    let of_cloud = [("name", "cloudCIDRAllocator")];
-    if metrics.value("workqueue_dropped_objects", &of_cloud).is_some() {
-        return; // it has no pool
-    }
-    // Whichever allocator it is: each has names of its own for the same.
-    let shown = Allocator::WITH_POOLS.into_iter().find_map(|allocator| {
-        Some((allocator, metrics.value(&allocator.metric("max_cidrs"), &label)?))
-    });
-    let (allocator, max) = shown.unwrap_or_else(|| panic!("no metric for pool {pool}"));
+    let max = manager.metrics().await.value(&Allocator::Range.metric("max_cidrs"), &label);
+    let max = max.unwrap_or_else(|| panic!("no metric for pool {pool}"));
     let wanted = |share: f64| (share * max - used).abs() < 0.001;
-    manager.until_metric(&allocator.metric("usage_cidrs"), &label, wanted).await;
+    manager.until_metric(&Allocator::Range.metric("usage_cidrs"), &label, wanted).await;
 }
 
 /// The first of these requests that the server has answered.

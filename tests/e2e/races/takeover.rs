@@ -3,9 +3,9 @@
 
 use std::time::{Duration, Instant};
 
-use tests::{Allocator, FaultProxy, Match, PATIENCE, Stopwatch, mk_node, stalls};
+use tests::{FaultProxy, Match, PATIENCE, Stopwatch, mk_node, stalls};
 
-use crate::scene::{Scene, first_answered, lease_renewals};
+use crate::scene::{Scene, first_answered, launch, lease_renewals};
 
 const ARGS: &str = "--leader-elect-lease-duration=7s --leader-elect-renew-deadline=5s \
      --leader-elect-retry-period=500ms --cluster-cidr=10.0.0.0/22";
@@ -58,40 +58,20 @@ fn last_renewal(proxy: &FaultProxy) -> Instant {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn after_an_expired_lease_the_next_leader_starts_at_once() {
-    for allocator in Allocator::ALL {
-        next_leader_follows_a_dead_one(allocator).await;
-    }
-}
-
-async fn next_leader_follows_a_dead_one(allocator: Allocator) {
-    let scene = Scene::set_for(allocator).await;
-    let first = scene.start_leader(ARGS).await;
-    scene.add("a").await;
-    let second_proxy = scene.another_proxy().await;
-    let second = scene.launch(&second_proxy, ARGS);
-    second.line("New leader elected").await;
-    first.kill();
-    second.line("Controller starting...").await;
-    let waited = lease_to_list(&second_proxy);
-    assert!(waited < AT_ONCE, "nothing can be on its way, yet it waited {waited:?}");
-    assert_eq!(scene.add("b").await, ["10.0.1.0/24"]);
-    scene.end_with(&[], &[&second_proxy]);
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn a_killed_leader_of_the_default_lease_is_followed_by_a_first_assignment_within_16_s() {
     const DEFAULT: &str = "--cluster-cidr=10.0.0.0/22";
     let scene = Scene::set().await;
     let first = scene.start_leader(DEFAULT).await;
     scene.add("a").await;
     let second_proxy = scene.another_proxy().await;
-    let second = scene.launch(&second_proxy, DEFAULT);
+    let second = launch(&second_proxy, DEFAULT);
     second.line("New leader elected").await;
     first.kill();
     let killed = Stopwatch::start();
-    scene.add("b").await;
+    assert_eq!(scene.add("b").await, ["10.0.1.0/24"]);
     let took = killed.elapsed();
+    let waited = lease_to_list(&second_proxy);
+    assert!(waited < AT_ONCE, "nothing can be on its way, yet it waited {waited:?}");
     println!("killed leader to first assignment: {:.2} s", took.as_secs_f64());
     // What one costs on this machine, of the ten steps that begin with the expiry.
     let another = Stopwatch::start();
@@ -105,17 +85,11 @@ async fn a_killed_leader_of_the_default_lease_is_followed_by_a_first_assignment_
 
 #[tokio::test(flavor = "multi_thread")]
 async fn after_a_released_lease_the_next_leader_starts_at_once() {
-    for allocator in Allocator::ALL {
-        next_leader_follows_a_stopped_one(allocator).await;
-    }
-}
-
-async fn next_leader_follows_a_stopped_one(allocator: Allocator) {
-    let scene = Scene::set_for(allocator).await;
+    let scene = Scene::set().await;
     let first = scene.start_leader(ARGS).await;
     scene.add("a").await;
     let second_proxy = scene.another_proxy().await;
-    let second = scene.launch(&second_proxy, ARGS);
+    let second = launch(&second_proxy, ARGS);
     second.line("New leader elected").await;
     first.terminate();
     assert!(first.exit(PATIENCE).await.success());
