@@ -39,8 +39,8 @@ const LONG: Duration = Duration::from_secs(180);
 async fn every_leader_assigns_blocks_and_none_is_shared_or_lost_while_leaders_and_nodes_come_and_go()
  {
     // Leaders end in each way with each wire.
-    let going = Going { old: 17, young: 3 };
-    leaders_and_nodes_come_and_go(Allocator::Range, 2_000, going, 6).await;
+    let going = Going { old: 9, young: 2 };
+    leaders_and_nodes_come_and_go(Allocator::Range, 1_000, going, 6).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -107,16 +107,6 @@ async fn duplicates_found_at_start_are_reported_and_freed_with_the_last_node() {
     assert_eq!(story.assigned("b").await, ["10.0.0.0/24"]);
 }
 
-/// `rule:no-block-is-lost`
-#[tokio::test(flavor = "multi_thread")]
-async fn no_block_of_one_family_is_lost_while_the_other_is_full() {
-    let story = Story::begin("--cluster-cidr=10.0.0.0/22,fd00::/64").await;
-    story.add("a").await;
-    story.starves("b").await;
-    story.until_used("10.0.0.0/22", 1.0).await;
-    story.end();
-}
-
 /// `rule:list-before-allocate`
 #[tokio::test(flavor = "multi_thread")]
 async fn blocks_of_existing_nodes_are_known_before_the_first_is_given_out() {

@@ -2,65 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use tests::nodes::names;
-use tests::{create_nodes, delete_nodes, mk_node};
-
 use crate::story::Story;
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_pool_of_one_ipv4_block_is_given_out_freed_and_given_out_again() {
-    let story = Story::begin("--cluster-cidr=127.123.234.0/30 --node-cidr-mask-size=30").await;
-    assert_eq!(story.add("a").await, ["127.123.234.0/30"]);
-    let why = story.starves("b").await;
-    for part in ["127.123.234.0/30", "/30", "1 block"] {
-        assert!(why.contains(part), "{part:?} is missing in {why:?}");
-    }
-    story.remove("a").await;
-    assert_eq!(story.assigned("b").await, ["127.123.234.0/30"]);
-    story.starves("c").await;
-    story.end();
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_pool_of_one_ipv6_block_is_exhausted_by_the_first_node() {
-    let story = Story::begin("--cluster-cidr=beef:1234::/30 --node-cidr-mask-size=30").await;
-    assert_eq!(story.add("a").await, ["beef:1234::/30"]);
-    story.starves("b").await;
-    story.end();
-}
-
-/// Creates Nodes one after the other, so that their order is certain.
-async fn fill(story: &Story, prefix: &str, count: usize) {
-    for (index, name) in names(prefix, count).enumerate() {
-        assert_eq!(story.add(&name).await, [format!("127.123.{index}.0/24")]);
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_full_pool_that_was_freed_gives_out_the_same_blocks_in_the_same_order() {
-    let story = Story::begin("--cluster-cidr=127.123.0.0/16").await;
-    fill(&story, "first", 256).await;
-    story.starves("surplus").await;
-    story.remove("surplus").await;
-    delete_nodes(&story.client, names("first", 256)).await;
-    story.until_used("127.123.0.0/16", 0.0).await;
-    fill(&story, "second", 256).await;
-    story.starves("surplus").await;
-    story.end();
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn blocks_occupied_twice_count_once() {
-    let mut story = Story::begin("--cluster-cidr=127.123.0.0/16").await;
-    for index in 128..256 {
-        story.add_foreign(&format!("held-{index}"), &[&format!("127.123.{index}.0/24")]).await;
-    }
-    story.add_foreign("held-128-again", &["127.123.128.0/24"]).await;
-    story.until_used("127.123.0.0/16", 128.0).await;
-    fill(&story, "n", 128).await;
-    story.starves("surplus").await;
-    story.end();
-}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_pool_of_16_million_blocks_starts_at_once_and_skips_a_large_claim() {
@@ -73,29 +15,6 @@ async fn a_pool_of_16_million_blocks_starts_at_once_and_skips_a_large_claim() {
     assert_eq!(story.add("a").await, ["127.1.0.0/32"]);
     let memory = story.manager.metric("process_resident_memory_bytes", &[]).await.unwrap();
     assert!(memory < 64e6, "no memory for each block, but {memory} bytes are resident");
-    story.end();
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn ipv6_pools_of_up_to_16_bits_start() {
-    let story = Story::begin("--cluster-cidr=beef:1234::/32 --node-cidr-mask-size=48").await;
-    assert_eq!(story.add("a").await, ["beef:1234::/48"]);
-    story.end();
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn host_bits_of_the_cluster_cidr_are_masked() {
-    let story = Story::begin("--cluster-cidr=2001:beef:1234:369b::/60").await;
-    assert_eq!(story.add("a").await, ["2001:beef:1234:3690::/64"]);
-    assert_eq!(story.add("b").await, ["2001:beef:1234:3691::/64"]);
-    story.end();
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn ipv6_blocks_need_not_end_at_a_colon() {
-    let story = Story::begin("--cluster-cidr=ace:cab:deca::/84 --node-cidr-mask-size=98").await;
-    assert_eq!(story.add("a").await, ["ace:cab:deca::/98"]);
-    assert_eq!(story.add("b").await, ["ace:cab:deca::4000:0/98"]);
     story.end();
 }
 
@@ -172,17 +91,7 @@ async fn a_freed_block_rests_for_as_long_as_the_flag_says() {
     story.end();
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_claim_smaller_than_a_block_takes_the_block() {
-    let story = Story::with_nodes(
-        &[("small", "a00::/86")],
-        "--cluster-cidr=a00::/8 --node-cidr-mask-size=24",
-    )
-    .await;
-    assert_eq!(story.add("a").await, ["a00:100::/24"]);
-    story.end();
-}
-
+/// `rule:no-block-is-lost`
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_gets_a_block_of_every_family_or_none() {
     let story = Story::begin("--cluster-cidr=10.0.0.0/22,fd00::/63").await;
@@ -204,27 +113,5 @@ async fn after_a_change_of_mask_no_block_overlaps_an_old_one() {
     .await;
     story.remove("old-2").await;
     assert_eq!(story.add("new").await, ["192.168.2.0/23"]);
-    story.end();
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn tries_and_usage_count_blocks_under_a_large_claim() {
-    let story = Story::with_nodes(&[("half", "10.0.0.0/17")], "--cluster-cidr=10.0.0.0/16").await;
-    assert_eq!(story.add("a").await, ["10.0.128.0/24"]);
-    let pool = [("clusterCIDR", "10.0.0.0/16")];
-    let metrics = story.manager.metrics().await;
-    let tries = "node_ipam_controller_cidrset_allocation_tries_per_request";
-    assert_eq!(metrics.value(&format!("{tries}_sum"), &pool), Some(128.0));
-    assert_eq!(metrics.value(&format!("{tries}_count"), &pool), Some(1.0));
-    let usage = metrics.value("node_ipam_controller_cidrset_usage_cidrs", &pool);
-    assert_eq!(usage, Some(129.0 / 256.0));
-    story.end();
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn three_hundred_nodes_created_at_once_all_get_different_blocks() {
-    let story = Story::begin("--cluster-cidr=10.0.0.0/15").await;
-    create_nodes(&story.client, names("n", 300).map(mk_node)).await;
-    story.nodes.until("all are assigned", |now| now.assigned() == 300).await;
     story.end();
 }

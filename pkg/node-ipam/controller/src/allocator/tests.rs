@@ -99,15 +99,6 @@ fn reasons(effects: &Effects) -> Vec<&'static str> {
     effects.notices.iter().map(|notice| notice.reason).collect()
 }
 
-/// `rule:block-has-one-holder`
-#[test]
-fn two_nodes_never_get_the_same_block() {
-    let mut allocator = small();
-    let mut blocks: Vec<_> = (0..4).map(|i| settle(&mut allocator, &format!("n{i}"))).collect();
-    blocks.dedup();
-    assert_eq!(blocks, [["10.0.0.0/30"], ["10.0.0.4/30"], ["10.0.0.8/30"], ["10.0.0.12/30"]]);
-}
-
 #[test]
 fn excluded_blocks_are_given_to_nobody_and_a_node_that_has_one_keeps_it() {
     let excluded = ["10.0.0.0/31", "10.0.0.8/30"].map(|text| cidr::parse(text).unwrap());
@@ -155,34 +146,6 @@ fn nodes_that_a_list_brings_are_worked_on_in_its_order_when_it_is_over() {
     assert_eq!(allocator.observe(&node("c", "c"), now()).wake, ["c".into()]);
 }
 
-/// `rule:claim-outlives-refusal`
-#[test]
-fn deletion_under_way_and_failed_patches_release_nothing() {
-    let mut allocator = small();
-    let cidrs = reserve(&mut allocator, "a");
-    assert!(send(&mut allocator, "a", &cidrs));
-    drop(allocator.observe(&node("a", "a").deleting(), now()));
-    allocator.refused(&"a".into());
-    assert_eq!(allocator.snapshot().pools[0].used, 1);
-    drop(settle(&mut allocator, "b"));
-    drop(allocator.observe(&node("b", "b").cidrs(&["10.0.0.4/30"]).deleting(), now()));
-    assert_eq!(allocator.snapshot().pools[0].used, 2);
-    drop(allocator.gone("a", now()));
-    drop(allocator.gone("b", now()));
-    assert_eq!(allocator.snapshot().pools[0].used, 0);
-}
-
-/// `rule:claim-outlives-refusal`
-#[test]
-fn a_stale_copy_without_cidrs_does_not_undo_an_assignment() {
-    let mut allocator = small();
-    drop(settle(&mut allocator, "a"));
-    let effects = allocator.observe(&node("a", "a"), now());
-    assert!(effects.wake.is_empty());
-    assert_eq!(allocator.assign(&"a".into()).0, Assignment::Settled);
-    assert_eq!(allocator.snapshot().pools[0].used, 1);
-}
-
 /// `rule:no-block-is-lost`
 #[test]
 fn after_the_last_node_the_pool_is_back_at_the_service_baseline() {
@@ -214,23 +177,6 @@ fn every_retry_sends_the_same_blocks() {
         assert_eq!(sent(again), first);
     }
     assert_eq!(allocator.snapshot().pools[0].used, 1);
-}
-
-/// `rule:no-block-is-lost`
-#[test]
-fn a_node_gets_all_families_or_none() {
-    let pools = vec![pool("10.0.0.0/22", 24), pool("fd00::/63", 64)];
-    let mut allocator = Allocator::new(pools, &[]);
-    assert_eq!(settle(&mut allocator, "node1"), ["10.0.0.0/24", "fd00::/64"]);
-    assert_eq!(settle(&mut allocator, "node2"), ["10.0.1.0/24", "fd00:0:0:1::/64"]);
-    let starved = add(&mut allocator, "node3");
-    assert!(
-        matches!(&starved, Assignment::Starved(Shortage::Pool(e)) if e.pool.to_string() == "fd00::/63")
-    );
-    assert_eq!(allocator.snapshot().pools[0].used, 2, "no IPv4 block is lost");
-    let effects = allocator.gone("node1", now());
-    assert_eq!(effects.wake, ["node3".into()]);
-    assert_eq!(sent(allocator.assign(&"node3".into()).0), ["10.0.2.0/24", "fd00::/64"]);
 }
 
 #[test]
@@ -294,18 +240,6 @@ fn a_starved_node_that_is_being_deleted_leaves_the_line() {
 }
 
 #[test]
-fn an_answer_that_comes_after_the_delete_brings_nothing_back() {
-    let mut allocator = small();
-    let cidrs = reserve(&mut allocator, "a");
-    assert!(send(&mut allocator, "a", &cidrs));
-    drop(allocator.gone("a", now()));
-    assert_eq!(allocator.bound(&"a".into(), now()), None);
-    let late = node("a", "a").cidrs(&["10.0.0.0/30"]);
-    drop(allocator.observe_read(&late, now()));
-    assert_eq!(allocator.snapshot().pools[0].used, 0);
-}
-
-#[test]
 fn a_reused_name_is_two_owners() {
     let mut allocator = small();
     drop(settle(&mut allocator, "n"));
@@ -315,4 +249,27 @@ fn a_reused_name_is_two_owners() {
     assert_eq!(sent(assignment), ["10.0.0.4/30"]);
     drop(allocator.gone("n", now()));
     assert_eq!(allocator.snapshot().pools[0].used, 1, "a late delete of the old one is harmless");
+}
+
+/// `rule:claim-outlives-refusal`
+#[test]
+fn a_stale_copy_without_cidrs_does_not_undo_an_assignment() {
+    let mut allocator = small();
+    drop(settle(&mut allocator, "a"));
+    let effects = allocator.observe(&node("a", "a"), now());
+    assert!(effects.wake.is_empty());
+    assert_eq!(allocator.assign(&"a".into()).0, Assignment::Settled);
+    assert_eq!(allocator.snapshot().pools[0].used, 1);
+}
+
+#[test]
+fn an_answer_that_comes_after_the_delete_brings_nothing_back() {
+    let mut allocator = small();
+    let cidrs = reserve(&mut allocator, "a");
+    assert!(send(&mut allocator, "a", &cidrs));
+    drop(allocator.gone("a", now()));
+    assert_eq!(allocator.bound(&"a".into(), now()), None);
+    let late = node("a", "a").cidrs(&["10.0.0.0/30"]);
+    drop(allocator.observe_read(&late, now()));
+    assert_eq!(allocator.snapshot().pools[0].used, 0);
 }

@@ -133,7 +133,7 @@ fn lost_answers_and_crashes_give_no_block_twice_and_lose_none() {
     assert_happened(&explored, &["crash", "start"]);
 }
 
-/// `rule:unknown-outcome-ends`
+/// `rule:unknown-outcome-ends`, `rule:claim-outlives-refusal`
 #[test]
 fn a_patch_counts_as_unwritten_only_when_it_can_no_longer_be_written() {
     let left = Budget { faults: 2, crashes: 1, deletions: 1, ..NOTHING };

@@ -131,33 +131,25 @@ fn what_the_client_knows_of_a_lost_patch_takes_the_place_of_the_first_guess() {
 }
 
 #[test]
-fn a_refusal_of_the_only_patch_leaves_nothing_open() {
-    let mut allocator = small();
-    let cidrs = reserve(&mut allocator, "a");
-    assert!(send(&mut allocator, "a", &cidrs));
-    assert_eq!(unresolved(&allocator), 1);
-    allocator.refused(&"a".into());
-    assert_eq!(unresolved(&allocator), 0);
-}
-
-#[test]
-fn a_node_that_a_finalizer_holds_is_settled_by_the_same_rule_and_keeps_its_blocks() {
+fn only_the_first_patch_of_a_node_that_found_a_block_tells_our_own_delay() {
     let mut allocator = small();
     let start = now();
-    let cidrs = reserve(&mut allocator, "leaving");
-    send_at(&mut allocator, "leaving", &cidrs, start);
-    drop(allocator.observe(&node("leaving", "leaving").deleting(), now()));
-    let again = allocator.assign(&"leaving".into()).0;
-    assert!(matches!(again, Assignment::Send { unresolved: true, .. }), "{again:?}");
-    assert_eq!(read_at(&mut allocator, "leaving", start), AfterRead::Wait(start + LIMIT));
-    assert!(!send(&mut allocator, "leaving", &cidrs), "nothing is sent to it any more");
-    let wait = AfterRead::Wait(start + LIMIT + AFTERMATH);
-    assert_eq!(read_at(&mut allocator, "leaving", start + LIMIT), wait);
-    let second = start + LIMIT + AFTERMATH;
-    assert_eq!(read_at(&mut allocator, "leaving", second), AfterRead::Wait(second));
-    assert_eq!(read_at(&mut allocator, "leaving", second), AfterRead::Settled);
-    assert_eq!(allocator.assign(&"leaving".into()).0, Assignment::Settled);
-    assert_eq!((unresolved(&allocator), allocator.snapshot().pools[0].used), (0, 1));
+    let later = start + Duration::from_micros(700);
+    let delay = |allocator: &mut Allocator, name: &str| {
+        let Assignment::Send { cidrs, .. } = allocator.assign(&name.into()).0 else { panic!() };
+        let left = allocator.begin_send(&name.into(), &cidrs, later, later + LIMIT);
+        left.unwrap().own_delay
+    };
+    for name in ["a", "b", "c", "d", "starved"] {
+        drop(allocator.observe(&node(name, name), start));
+    }
+    for name in ["a", "b", "c", "d"] {
+        assert_eq!(delay(&mut allocator, name), Some(later - start));
+        assert_eq!(delay(&mut allocator, name), None, "again");
+    }
+    assert!(matches!(allocator.assign(&"starved".into()).0, Assignment::Starved(_)));
+    drop(allocator.gone("a", now()));
+    assert_eq!(delay(&mut allocator, "starved"), None);
 }
 
 #[test]
@@ -178,34 +170,21 @@ fn an_outcome_ends_with_the_node_whatever_the_server_may_do() {
 }
 
 #[test]
-fn a_read_comes_before_the_next_patch_while_an_outcome_is_open() {
-    let mut allocator = small();
-    let cidrs = reserve(&mut allocator, "ours");
-    assert!(send(&mut allocator, "ours", &cidrs));
-    drop(allocator.observe(&node("theirs", "theirs").cidrs(&["10.0.0.0/30"]), now()));
-    let again = allocator.assign(&"ours".into()).0;
-    assert!(matches!(again, Assignment::Send { unresolved: true, .. }), "{again:?}");
-    assert!(!send(&mut allocator, "ours", &cidrs), "not over another Node's claim");
-}
-
-#[test]
-fn only_the_first_patch_of_a_node_that_found_a_block_tells_our_own_delay() {
+fn a_node_that_a_finalizer_holds_is_settled_by_the_same_rule_and_keeps_its_blocks() {
     let mut allocator = small();
     let start = now();
-    let later = start + Duration::from_micros(700);
-    let delay = |allocator: &mut Allocator, name: &str| {
-        let Assignment::Send { cidrs, .. } = allocator.assign(&name.into()).0 else { panic!() };
-        let left = allocator.begin_send(&name.into(), &cidrs, later, later + LIMIT);
-        left.unwrap().own_delay
-    };
-    for name in ["a", "b", "c", "d", "starved"] {
-        drop(allocator.observe(&node(name, name), start));
-    }
-    for name in ["a", "b", "c", "d"] {
-        assert_eq!(delay(&mut allocator, name), Some(later - start));
-        assert_eq!(delay(&mut allocator, name), None, "again");
-    }
-    assert!(matches!(allocator.assign(&"starved".into()).0, Assignment::Starved(_)));
-    drop(allocator.gone("a", now()));
-    assert_eq!(delay(&mut allocator, "starved"), None);
+    let cidrs = reserve(&mut allocator, "leaving");
+    send_at(&mut allocator, "leaving", &cidrs, start);
+    drop(allocator.observe(&node("leaving", "leaving").deleting(), now()));
+    let again = allocator.assign(&"leaving".into()).0;
+    assert!(matches!(again, Assignment::Send { unresolved: true, .. }), "{again:?}");
+    assert_eq!(read_at(&mut allocator, "leaving", start), AfterRead::Wait(start + LIMIT));
+    assert!(!send(&mut allocator, "leaving", &cidrs), "nothing is sent to it any more");
+    let wait = AfterRead::Wait(start + LIMIT + AFTERMATH);
+    assert_eq!(read_at(&mut allocator, "leaving", start + LIMIT), wait);
+    let second = start + LIMIT + AFTERMATH;
+    assert_eq!(read_at(&mut allocator, "leaving", second), AfterRead::Wait(second));
+    assert_eq!(read_at(&mut allocator, "leaving", second), AfterRead::Settled);
+    assert_eq!(allocator.assign(&"leaving".into()).0, Assignment::Settled);
+    assert_eq!((unresolved(&allocator), allocator.snapshot().pools[0].used), (0, 1));
 }

@@ -25,36 +25,6 @@ fn step(direction: Direction, has: Option<&str>, alias: Option<&str>) -> Step {
 }
 
 #[test]
-fn from_cluster_a_node_without_anything_is_given_a_block() {
-    assert_eq!(step(FromCluster, None, None), Step::Allocate);
-}
-
-#[test]
-fn from_cloud_a_node_without_anything_is_the_wrong_mode() {
-    assert!(matches!(step(FromCloud, None, None), Step::WrongMode(_)));
-}
-
-#[test]
-fn from_cluster_an_alias_without_a_pod_cidr_is_the_wrong_mode() {
-    assert!(matches!(step(FromCluster, None, Some(BLOCK)), Step::WrongMode(_)));
-}
-
-#[test]
-fn from_cloud_an_alias_becomes_the_pod_cidr() {
-    assert_eq!(step(FromCloud, None, Some(BLOCK)), Step::TakeOver(net(BLOCK)));
-}
-
-#[test]
-fn from_cluster_a_pod_cidr_without_an_alias_is_routed() {
-    assert_eq!(step(FromCluster, Some(BLOCK), None), Step::Route(net(BLOCK)));
-}
-
-#[test]
-fn from_cloud_a_pod_cidr_without_an_alias_is_the_wrong_mode() {
-    assert!(matches!(step(FromCloud, Some(BLOCK), None), Step::WrongMode(_)));
-}
-
-#[test]
 fn in_both_modes_what_is_equal_is_settled() {
     for direction in [FromCluster, FromCloud] {
         assert_eq!(step(direction, Some(BLOCK), Some(BLOCK)), Step::Settled);

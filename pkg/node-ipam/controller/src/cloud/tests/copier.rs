@@ -145,19 +145,6 @@ async fn a_patch_that_is_refused_is_told_and_one_that_is_not_due_is_not() {
 
 /// `rule:unknown-outcome-ends`
 #[tokio::test(start_paused = true)]
-async fn after_a_lost_answer_the_node_is_read_and_the_same_sent_again_at_once() {
-    let bench = Bench::new(CloudSource::Exact, None, vec![node("a", &[], VM, "")], &[504]).await;
-    bench.vm(VM, &["10.0.1.0/24"]);
-    assert!(pass(&bench, "a").await.is_err());
-    assert!(bench.shows("node_ipam_pending_nodes", 1.0));
-    assert_eq!(pass(&bench, "a").await.unwrap(), Next::Done);
-    assert_eq!(bench.written(), (vec!["10.0.1.0/24".to_owned(); 2], 1));
-    assert_eq!(bench.methods(), ["PATCH", "GET", "PATCH", "PATCH"]);
-    assert!(bench.all.claims().open_outcomes().is_empty());
-}
-
-/// `rule:unknown-outcome-ends`
-#[tokio::test(start_paused = true)]
 async fn after_a_lost_answer_nothing_else_is_sent_before_three_reads_show_that_it_ended() {
     let bench = Bench::new(CloudSource::Exact, None, vec![node("a", &[], VM, "")], &[504]).await;
     bench.vm(VM, &["10.0.1.0/24"]);

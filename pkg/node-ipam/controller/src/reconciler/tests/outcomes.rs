@@ -129,19 +129,6 @@ async fn a_throttled_read_is_no_failure_of_the_node_either() {
     assert_eq!(bench.unresolved(), 1);
 }
 
-/// `rule:unknown-outcome-ends`
-#[tokio::test(start_paused = true)]
-async fn after_an_answer_that_leaves_it_open_the_node_is_read_and_then_sent_the_same_again() {
-    let (bench, server) =
-        bench(vec![status(500), found(node("a", &[]))], found(node("a", &[]))).await;
-    assert!(!reconcile(&bench).await.unwrap_err().is_throttled());
-    assert_eq!(bench.unresolved(), 1);
-    assert_eq!(reconcile(&bench).await.unwrap(), Next::Done);
-    let methods: Vec<_> = server.asked().iter().map(|asked| asked.method().clone()).collect();
-    assert_eq!(methods, [Method::PATCH, Method::GET, Method::PATCH]);
-    assert_eq!(bench.unresolved(), 0);
-}
-
 #[tokio::test(start_paused = true)]
 async fn a_read_that_finds_a_successor_of_the_name_ends_the_claim_and_nothing_is_sent_to_it() {
     let mut successor = node("a", &[]);
