@@ -7,7 +7,7 @@ mod material;
 mod verifier;
 
 use std::collections::HashMap;
-use std::sync::{Arc, LazyLock, Weak};
+use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 use ring::digest::{Context, SHA256};
@@ -61,11 +61,10 @@ fn verifier(trust: &Trust) -> Result<ServerVerifier, TlsError> {
     let judge = match &trust.whom {
         Whom::Anybody => Judge::Anybody,
         Whom::Bundle(bundle) => Judge::Bundle(Bundle::new(bundle, trust.waived, trust.fields)?),
-        Whom::System => {
-            let (waived, fields) = (trust.waived, trust.fields);
-            let read = move || Bundle::new(&system_bundle(), waived, fields);
-            Judge::System(LazyLock::new(Box::new(read)))
-        }
+        Whom::System => match Bundle::new(&system_bundle(), trust.waived, trust.fields) {
+            Err(TlsError::NoSystemTrust(field)) => Judge::NoTrust(field),
+            bundle => Judge::Bundle(bundle?),
+        },
     };
     Ok(ServerVerifier::new(judge, &rustls::crypto::ring::default_provider()))
 }

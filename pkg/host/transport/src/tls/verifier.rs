@@ -2,7 +2,7 @@
 //! certificate that is itself in the configured bundle is good, and one of version 1 is read. Checks that were waived are left out, and no other
 //! (`rule:a-waiver-leaves-the-other-checks`).
 
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{
@@ -14,10 +14,6 @@ use webpki::EndEntityCert;
 
 use crate::certificates::{Authorities, Purpose, Refused, Terms, readable};
 use crate::tls::material::{Fields, TlsError, Waived};
-
-/// The certificates of the system, once they were read.
-pub(super) type SystemBundle =
-    LazyLock<Result<Bundle, TlsError>, Box<dyn FnOnce() -> Result<Bundle, TlsError> + Send>>;
 
 /// Judges the certificates of servers.
 #[derive(Debug)]
@@ -31,9 +27,9 @@ pub(super) struct ServerVerifier {
 pub(super) enum Judge {
     /// Whoever has the key of the certificate: `insecure-skip-tls-verify`.
     Anybody,
-    /// Servers that an authority of the system vouches for: hundreds of certificates, which are read for the first
-    /// handshake. A server without TLS needs no trust, so what is wrong with them is an error of the connection.
-    System(SystemBundle),
+    /// No server: nothing was configured, and the system has no authorities. An error of the
+    /// connection, since a server without TLS needs no trust. With the field that is missing.
+    NoTrust(&'static str),
     /// Servers that a bundle vouches for or holds.
     Bundle(Bundle),
 }
@@ -53,16 +49,14 @@ impl ServerCertVerifier for ServerVerifier {
         _: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        let judge = |bundle: &Bundle| {
-            bundle.judge(end_entity, intermediates, server_name, now, self.algorithms.all)
-        };
         match &self.judge {
             Judge::Anybody => Ok(()),
-            Judge::System(bundle) => match &**bundle {
-                Ok(bundle) => judge(bundle),
-                Err(error) => Err(Error::Other(OtherError(Arc::new(error.clone())))),
-            },
-            Judge::Bundle(bundle) => judge(bundle),
+            Judge::NoTrust(field) => {
+                Err(Error::Other(OtherError(Arc::new(TlsError::NoSystemTrust(field)))))
+            }
+            Judge::Bundle(bundle) => {
+                bundle.judge(end_entity, intermediates, server_name, now, self.algorithms.all)
+            }
         }
         .map(|()| ServerCertVerified::assertion())
     }
