@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread::{available_parallelism, scope};
+use std::thread::{available_parallelism, panicking, scope};
 use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
@@ -49,13 +49,26 @@ fn used() -> Duration {
     clock_gettime(ClockId::ThreadCPUTime).try_into().unwrap()
 }
 
+/// Lets no other worker begin a run when one panics, because a repetition differs.
+struct EndsAll<'a>(&'a AtomicU64);
+
+impl Drop for EndsAll<'_> {
+    fn drop(&mut self) {
+        if panicking() {
+            self.0.store(u64::MAX / 2, Ordering::Relaxed);
+        }
+    }
+}
+
 /// The sum of the runs of these seeds, or the first violation. Those before `once` run twice.
 fn run_all(first: u64, last: u64, once: u64) -> Result<Total, Box<(Plan, Report)>> {
     let next = AtomicU64::new(first);
     let worker = || {
+        let _end = EndsAll(&next);
         let (mut total, began) = (Total::default(), used());
         loop {
-            let plan = Plan::of_seed_and_environment(next.fetch_add(1, Ordering::Relaxed));
+            let seed = next.fetch_add(1, Ordering::Relaxed);
+            let plan = Plan { only: None, ..Plan::of_seed_and_environment(seed) };
             if plan.seed > last {
                 total.used = used().saturating_sub(began);
                 return Ok(total);

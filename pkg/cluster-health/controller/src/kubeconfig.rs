@@ -110,7 +110,10 @@ pub(crate) fn inputs(
     let text = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
     let address = server.server.as_deref().unwrap_or_default().trim();
     if address.is_empty() {
-        return Err(Problem::new(Code::BadEndpoint, format!("{place} has no server")));
+        return Err(Problem::new(
+            Code::BadEndpoint,
+            format!("{place} has no server; set cluster.server"),
+        ));
     }
     let data = server.certificate_authority_data.as_deref().unwrap_or_default().trim();
     if data.is_empty() && text(&server.certificate_authority).is_some() {

@@ -53,14 +53,14 @@ pub(crate) fn inputs(
     allow_plaintext: bool,
 ) -> Result<Inputs, Problem> {
     let key = secret_key(cluster)?;
-    let secret = SecretData::to_send(secret, Reference::SameNamespace, &key)?;
     let refused = |text: String| Problem::new(Code::CredentialRefused, text);
-    // A Secret that an annotation names must not become a kubeconfig because of its key alone.
-    if !secret.is_of_cluster_api {
+    // A Secret that an annotation names must not become a kubeconfig because of its key alone. No label helps then.
+    if secret.is_some_and(|it| !it.is_of_cluster_api) {
         return Err(refused(format!(
             "Secret {key} is not used: it is not of type {CLUSTER_API_SECRET}"
         )));
     }
+    let secret = SecretData::to_send(secret, Reference::SameNamespace, &key)?;
     let place = format!("key {KEY} of Secret {key}");
     let context = kubeconfig::read(secret.entry.as_ref(), None, &place)?;
     if let Some(what) = context.first_refused() {

@@ -196,8 +196,11 @@ mod tests {
             (with("interactiveMode", &json!("Always")), "interactiveMode: Always"),
             (with("config", &json!({"a": 1})), "field config"),
             (with("apiVersion", &json!("v1alpha1")), "\"v1alpha1\" is not known"),
-            (with("env", &json!([{"value": "planted"}])), "no valid name"),
-            (with("env", &json!([{"name": "A=B", "value": "planted"}])), "no valid name"),
+            (with("env", &json!([{"value": "planted"}])), "has no name, or one with ="),
+            (
+                with("env", &json!([{"name": "A=B", "value": "planted"}])),
+                "has no name, or one with =",
+            ),
             (with("env", &json!([{"name": "A", "value": ["planted"]}])), "it is not the JSON"),
             (policy("profileSourcedCLIArgsPolicy", "Append"), "only Ignore is allowed"),
             (policy("profileSourcedEnvVarsPolicy", "Replace"), "only Ignore is allowed"),

@@ -22,7 +22,7 @@ use tokio_util::task::TaskTracker;
 use super::flavour::MemberId;
 use crate::kubeconfig::Credential;
 
-/// Plugins that run at the same time, over all members.
+/// Plugins that run at the same time, over all members of a flavour.
 const AT_ONCE: usize = 8;
 /// Those of one provider: when they hang, the others run in the places that are left.
 const OF_PROVIDER: usize = AT_ONCE / 2;

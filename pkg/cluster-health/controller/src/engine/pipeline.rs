@@ -3,7 +3,7 @@
 //! | part | the flavour says | the pipeline does |
 //! |---|---|---|
 //! | Watch | [`ObjectModel::supervision`], [`ObjectModel::is_work`] | subscription, first list, ownership, deletion |
-//! | Resolve | [`Resolve::source`], [`Resolve::inputs`] | reads credentials and Secrets, runs exec plugins, swaps clients, holds back, retries |
+//! | Resolve | [`Resolve::source`], [`Resolve::inputs`] | reads credentials and Secrets, takes what exec plugins printed, swaps clients, holds back, retries |
 //! | Judge | [`ObjectModel::policy`], [`ObjectModel::seed`] | builds the [`Target`]; the engine decides |
 //! | Status | [`ObjectModel::shown`], [`Flavour::fingerprint`], [`Flavour::write`] | compares with the status that the object shows |
 //!
@@ -395,9 +395,16 @@ impl<R: Resolve> Pipeline<R> {
                 SecretData::read(&self.client, &key, entry.as_deref()).await?
             }
         };
-        let inputs = flavour.inputs(object, credential, secret)?;
-        let (Some(plugins), Some(plugin)) = (plugins, plugin) else { return Ok(inputs) };
-        let (token, pair) = plugins.credential(cluster, plugin)?;
+        let inputs = flavour.inputs(object, credential, secret);
+        let Some(plugin) = plugin else { return Ok(inputs?) };
+        let Some(plugins) = plugins else {
+            // Never without a credential: many members answer anybody.
+            return Err(Problem::new(Code::PluginFailed, "exec plugins are not run").into());
+        };
+        if inputs.is_err() {
+            plugins.forget(&cluster.uid);
+        }
+        let (inputs, (token, pair)) = (inputs?, plugins.credential(cluster, plugin)?);
         Ok(Inputs { token, pair, ..inputs })
     }
 

@@ -180,8 +180,10 @@ impl PluginSpec {
             (text("name"), text("value"))
         });
         let env: Vec<_> = env.collect();
-        if env.iter().any(|(name, _)| name.is_empty() || name.contains(['=', '\0'])) {
-            return Err(unusable("a variable of its env has no valid name".to_owned()));
+        let is_invalid = |(name, _): &(String, _)| name.is_empty() || name.contains(['=', '\0']);
+        if let Some(nth) = env.iter().position(is_invalid) {
+            let nth = nth + 1;
+            return Err(unusable(format!("variable {nth} of its env has no name, or one with =")));
         }
         Ok(Self {
             // A bare name is looked up in PATH, as client-go does.

@@ -94,7 +94,7 @@ fn contradictions_and_halves_are_refused_by_the_names_of_their_fields() {
             "",
             "exec: {command: aws, apiVersion: client.authentication.k8s.io/v1, \
              env: [{value: north}]}",
-            "no valid name",
+            "variable 1 of its env has no name",
         ),
         (
             "",
