@@ -6,6 +6,9 @@ pub struct RewriteConfig {
     pub replace: ::std::option::Option<::std::string::String>,
 }
 impl RewriteConfig {
+    pub fn replace(&self) -> ::std::option::Option<&str> {
+        self.replace.as_deref()
+    }
 }
 impl RewriteConfig {
     pub fn builder() -> crate::types::builders::RewriteConfigBuilder {
@@ -19,6 +22,10 @@ pub struct RewriteConfigBuilder {
     pub(crate) replace: ::std::option::Option<::std::string::String>,
 }
 impl RewriteConfigBuilder {
+    pub fn replace(mut self, input: impl ::std::convert::Into<::std::string::String>) -> Self {
+        self.replace = ::std::option::Option::Some(input.into());
+        self
+    }
     pub fn build(self) -> crate::types::RewriteConfig {
         crate::types::RewriteConfig {
             regex: self.regex,
