@@ -77,7 +77,7 @@ fn no_crate_has_files_that_import_from_each_other_in_a_circle() {
 
 /// Whether the documentation of a file of this folder has an example.
 fn has_example(folder: &Path) -> bool {
-    let marks = ["//! ```", "/// ```", "#![doc = include_str!"];
+    let marks = ["//! ```", "/// ```", "//! ~~~", "/// ~~~", "#![doc = include_str!"];
     fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).any(|path| {
         if path.is_dir() {
             return has_example(&path);

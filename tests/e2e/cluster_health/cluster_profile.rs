@@ -163,7 +163,7 @@ async fn a_profile_is_probed_from_its_crd_to_its_deselection_and_nothing_is_writ
     println!("healthy {took:?} after its status, {:?} after the CRD", since_crd.elapsed());
     hub.patch_status(&of("one"), &json!({ "conditions": joined }));
     let status = until(&hub, "one", "healthy beside another condition", is_healthy).await;
-    assert!(took < Duration::from_secs(2), "{took:?}");
+    assert!(took < Duration::from_secs(5), "{took:?}");
     assert_eq!(condition(&status, CONTROL_PLANE), Value::Null, "its manager is another one");
     assert!(status.get("version").is_none(), "{status}");
     assert_eq!(condition(&status, "Joined"), joined[0]);
@@ -192,8 +192,8 @@ async fn a_profile_is_probed_from_its_crd_to_its_deselection_and_nothing_is_writ
     until(&hub, "one", "healthy with the new token", is_healthy).await;
     let took = watch.elapsed();
     println!("healthy {took:?} after the token");
-    // It is used within a second, and its first probe ends within another one.
-    assert!(took < Duration::from_secs(2), "{took:?}");
+    // On an idle machine it is used within a second.
+    assert!(took < Duration::from_secs(5), "{took:?}");
 
     hub.run(&format!("label {} tier-", of("one")));
     let left =

@@ -115,3 +115,17 @@ async fn after_a_change_of_mask_no_block_overlaps_an_old_one() {
     assert_eq!(story.add("new").await, ["192.168.2.0/23"]);
     story.end();
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tries_and_usage_count_blocks_under_a_large_claim() {
+    let story = Story::with_nodes(&[("half", "10.0.0.0/17")], "--cluster-cidr=10.0.0.0/16").await;
+    assert_eq!(story.add("a").await, ["10.0.128.0/24"]);
+    let pool = [("clusterCIDR", "10.0.0.0/16")];
+    let metrics = story.manager.metrics().await;
+    let tries = "node_ipam_controller_cidrset_allocation_tries_per_request";
+    assert_eq!(metrics.value(&format!("{tries}_sum"), &pool), Some(128.0));
+    assert_eq!(metrics.value(&format!("{tries}_count"), &pool), Some(1.0));
+    let usage = metrics.value("node_ipam_controller_cidrset_usage_cidrs", &pool);
+    assert_eq!(usage, Some(129.0 / 256.0));
+    story.end();
+}

@@ -15,13 +15,20 @@ async fn the_block_of_a_patch_with_unknown_outcome_goes_to_no_other_node() {
     let scene = Scene::set().await;
     let manager = scene.start(&format!("--cluster-cidr={POOL}")).await;
     // Written: adopted, not sent again.
-    let applied = [Fault::LoseAnswer(Cut::Stream), Fault::LoseAnswer(Cut::Connection)];
-    for (fault, name) in applied.into_iter().zip(["stream", "connection"]) {
+    let applied = [
+        Fault::LoseAnswer(Cut::Stream),
+        Fault::LoseAnswer(Cut::Connection),
+        Fault::ReplaceAnswer(Canned::status(500)),
+    ];
+    for (fault, name) in applied.into_iter().zip(["stream", "connection", "failure"]) {
         scene.proxy.on(patch_of(name)).times(1).then(fault);
         scene.add(name).await;
         settled(&manager).await;
         assert_eq!(scene.patches(name).len(), 1, "{name}");
+        let events = scene.events(name, "CIDRAssignmentFailed").await;
+        assert!(events.is_empty(), "nothing was refused: {events:?}");
     }
+    scene.remove("failure").await;
     // Not written: read, then sent again as it was, whatever else happens to it.
     for fault in [
         Fault::Reset(Cut::Stream),
@@ -31,7 +38,7 @@ async fn the_block_of_a_patch_with_unknown_outcome_goes_to_no_other_node() {
     ] {
         scene.proxy.on(patch_of("again")).times(1).then(fault);
     }
-    assert_eq!(scene.add("again").await, ["10.0.2.0/24"]);
+    assert_eq!(scene.add("again").await, ["10.0.3.0/24"]);
     settled(&manager).await;
     assert_eq!(scene.patches("again").len(), 5);
     let [first, second, ..] = &scene.methods("again")[..] else { panic!("five PATCHes") };
@@ -47,9 +54,9 @@ async fn the_block_of_a_patch_with_unknown_outcome_goes_to_no_other_node() {
     blind.hit(3).await;
     assert_eq!(scene.patches("a").len(), 1, "sent again without a read");
     blind.remove();
-    assert_eq!(scene.assigned("a").await, ["10.0.3.0/24"]);
+    assert_eq!(scene.assigned("a").await, ["10.0.2.0/24"]);
     scene.remove("a").await;
-    assert_eq!(scene.assigned("b").await, ["10.0.3.0/24"]);
+    assert_eq!(scene.assigned("b").await, ["10.0.2.0/24"]);
     settled(&manager).await;
     scene.end();
 }

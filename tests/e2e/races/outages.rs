@@ -12,6 +12,8 @@ use crate::scene::{SHORT_LEASE, Scene, launch};
 
 /// Longer than the lease here, and than the default one.
 const OUTAGE: Duration = Duration::from_secs(20);
+/// Longer than kube-controller-manager waits for a server at its start.
+const GIVES_UP: Duration = Duration::from_secs(12);
 const POOL: &str = "--cluster-cidr=10.0.0.0/16";
 
 #[tokio::test(flavor = "multi_thread")]
@@ -31,6 +33,8 @@ async fn with_default_timings_a_frozen_server_ends_the_leader_within_11_s() {
 
     // The kubelet restarts it at once, and it waits for the server.
     let restarted = launch(&scene.proxy, POOL);
+    sleep_until(Instant::now() + GIVES_UP).await;
+    assert!(restarted.is_running(), "it waits for the server");
     scene.proxy.thaw();
     restarted.line("Controller starting...").await;
     scene.assigned("meanwhile").await;

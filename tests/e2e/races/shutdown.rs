@@ -4,7 +4,8 @@
 use std::time::Duration;
 
 use tests::fault_proxy::Hold;
-use tests::{Cut, Fault, Match, Process, eventually, mk_node, poll, stalls};
+use tests::nodes::names;
+use tests::{Cut, Fault, Match, Process, create_nodes, eventually, mk_node, poll, stalls};
 
 use crate::scene::{SHORT_LEASE, Scene, lease_releases, lease_renewals, patch_of};
 
@@ -74,6 +75,18 @@ async fn a_leader_whose_patch_is_never_answered_reads_the_node_and_gives_its_lea
     let hold = |scene: &Scene| scene.proxy.on(patch_of("a")).hold();
     let (leader, _hold) = stopping(&scene, &args, hold).await;
     settled_and_released(&scene, &leader, Duration::from_secs(1)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn outcomes_that_the_server_left_open_are_settled_before_the_lease_is_given_back() {
+    let scene = Scene::set().await;
+    let leader = scene.start_leader(LONG_PATCH).await;
+    let failing = scene.proxy.on(Match::node_patches()).then(Fault::status(500));
+    create_nodes(&scene.client, names("n", 10).map(mk_node)).await;
+    failing.hit(20).await;
+    leader.terminate();
+    settled_and_released(&scene, &leader, Duration::from_secs(5)).await;
+    scene.end();
 }
 
 /// The leader ends and gives its lease back, not before the server can no longer apply what was

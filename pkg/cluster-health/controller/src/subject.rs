@@ -238,7 +238,11 @@ async fn profile_inputs(
     let way = way(&profile, &lookup.profile_secret_namespaces, &providers)?;
     let secret = match &way.source {
         CredentialSource::Secret { key, entry } => objects.secret(key, entry.as_deref()).await?,
-        CredentialSource::Plugin(_) | CredentialSource::Nothing => None,
+        CredentialSource::Plugin(_) | CredentialSource::Nothing => {
+            let text =
+                "the access provider runs an exec plugin, which is run by the controller only";
+            return Err(Problem::new(Code::PluginFailed, text).into());
+        }
     };
     Ok(way.inputs(secret.as_ref(), false)?)
 }

@@ -83,6 +83,8 @@ pub(crate) struct Plugin {
 pub(crate) struct CredentialPlugins {
     /// By UID.
     entries: Mutex<HashMap<Arc<str>, Entry>>,
+    /// How many entries there were.
+    made: Mutex<u64>,
     due: Notify,
     turns: Semaphore,
     turns_of_providers: Mutex<HashMap<Box<str>, Arc<Semaphore>>>,
@@ -90,6 +92,8 @@ pub(crate) struct CredentialPlugins {
 }
 
 struct Entry {
+    /// Tells it from an earlier entry with the same plugin, a run of which may end later.
+    id: u64,
     cluster: MemberId,
     provider: Box<str>,
     spec: PluginSpec,
@@ -111,17 +115,17 @@ impl Entry {
 
 /// One run to make.
 struct Run {
+    entry: u64,
     cluster: MemberId,
     provider: Box<str>,
-    spec: PluginSpec,
     runs: PluginRuns,
 }
 
 impl CredentialPlugins {
     pub(crate) fn new(counter: PluginCounter) -> Self {
-        let (entries, turns_of_providers) = (Mutex::default(), Mutex::default());
+        let (entries, turns_of_providers, made) = Default::default();
         let (due, turns) = (Notify::new(), Semaphore::new(AT_ONCE));
-        Self { entries, due, turns, turns_of_providers, counter }
+        Self { entries, made, due, turns, turns_of_providers, counter }
     }
 
     /// What the plugin of a member printed last. One that is new, or another one, runs soon.
@@ -139,7 +143,10 @@ impl CredentialPlugins {
             Some(known) if known.has_ended() => None,
             Some(known) => known.given.clone(),
             None => {
+                let mut made = self.made.lock();
+                *made += 1;
                 let entry = Entry {
+                    id: *made,
                     cluster: cluster.clone(),
                     provider: provider.as_str().into(),
                     runs: Some(PluginRuns::limited(spec.clone(), LIMITS)),
@@ -241,7 +248,7 @@ impl CredentialPlugins {
             let runs = entry.runs.take_if(|runs| runs.is_due(entry.refused))?;
             entry.refused = false;
             let (cluster, provider) = (entry.cluster.clone(), entry.provider.clone());
-            Some(Run { cluster, provider, spec: entry.spec.clone(), runs })
+            Some(Run { entry: entry.id, cluster, provider, runs })
         });
         due.collect()
     }
@@ -267,7 +274,7 @@ impl CredentialPlugins {
     async fn make(&self, mut run: Run) -> (bool, Option<PluginError>) {
         let of_provider = self.turns_of(&run.provider);
         let turn = (of_provider.acquire().await, self.turns.acquire().await);
-        let is_it = |entry: &Entry| entry.spec == run.spec;
+        let is_it = |entry: &Entry| entry.id == run.entry;
         if !self.entries.lock().get(&run.cluster.uid).is_some_and(is_it) {
             return (false, None);
         }
@@ -278,7 +285,7 @@ impl CredentialPlugins {
         let given = run.runs.printed();
         let ends_at = run.runs.ends_at().filter(|end| given.is_ok() && *end > Instant::now());
         let mut entries = self.entries.lock();
-        let is_it = |entry: &&mut Entry| entry.spec == run.spec;
+        let is_it = |entry: &&mut Entry| entry.id == run.entry;
         let Some(entry) = entries.get_mut(&run.cluster.uid).filter(is_it) else {
             return (false, None);
         };
@@ -354,6 +361,20 @@ mod tests {
         assert!(!plugins.make(run).await.0);
         assert_eq!(token(&plugins, printing("b")), Err(Code::OwnLimit));
         assert_eq!(plugins.take_due(|_| true).len(), 1, "the other one is still due");
+    }
+
+    #[tokio::test]
+    async fn the_result_of_a_run_from_before_the_plugin_was_forgotten_is_dropped() {
+        let plugins = plugins();
+        drop(token(&plugins, printing("a")));
+        let old = plugins.take_due(|_| true).remove(0);
+        plugins.forget("1");
+        drop(token(&plugins, printing("a")));
+        let new = plugins.take_due(|_| true).remove(0);
+        assert!(!plugins.make(old).await.0);
+        assert!(plugins.take_due(|_| true).is_empty(), "the new one runs");
+        assert!(plugins.make(new).await.0);
+        assert_eq!(token(&plugins, printing("a")).as_deref(), Ok("a"));
     }
 
     #[tokio::test]

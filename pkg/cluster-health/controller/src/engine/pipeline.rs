@@ -399,7 +399,8 @@ impl<R: Resolve> Pipeline<R> {
         let Some(plugin) = plugin else { return Ok(inputs?) };
         let Some(plugins) = plugins else {
             // Never without a credential: many members answer anybody.
-            return Err(Problem::new(Code::PluginFailed, "exec plugins are not run").into());
+            let text = format!("the exec plugin of access provider {} is not run", plugin.provider);
+            return Err(Problem::new(Code::PluginFailed, text).into());
         };
         if inputs.is_err() {
             plugins.forget(&cluster.uid);

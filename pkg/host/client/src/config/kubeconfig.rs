@@ -163,8 +163,8 @@ impl PluginSpec {
         let unusable = PluginError::Unusable;
         let command = command.ok_or_else(|| unusable("it has no command".to_owned()))?;
         if exec.interactive_mode == Some(ExecInteractiveMode::Always) {
-            let why =
-                "must be run interactively (interactiveMode: Always), but there is no terminal";
+            let why = "must be run interactively (interactiveMode: Always), but there is no terminal; \
+                       set Never or IfAvailable";
             return Err(unusable(format!("{command:?} {why}")));
         }
         let api_version = exec.api_version.as_deref().unwrap_or_default();
@@ -183,7 +183,9 @@ impl PluginSpec {
         let is_invalid = |(name, _): &(String, _)| name.is_empty() || name.contains(['=', '\0']);
         if let Some(nth) = env.iter().position(is_invalid) {
             let nth = nth + 1;
-            return Err(unusable(format!("variable {nth} of its env has no name, or one with =")));
+            return Err(unusable(format!(
+                "variable {nth} of its env has no name, or one with = or NUL; correct it"
+            )));
         }
         Ok(Self {
             // A bare name is looked up in PATH, as client-go does.

@@ -3,6 +3,17 @@
 use super::*;
 use crate::second_allocator::{Evidence, Suspect};
 
+/// `rule:unknown-outcome-ends`
+#[test]
+fn a_block_that_another_node_shows_meanwhile_is_not_sent() {
+    let mut allocator = small();
+    let cidrs = reserve(&mut allocator, "ours");
+    drop(allocator.observe(&node("theirs", "theirs").cidrs(&["10.0.0.0/30"]), now()));
+    assert!(!send(&mut allocator, "ours", &cidrs), "refused at the last moment");
+    let (again, _) = allocator.assign(&"ours".into());
+    assert_eq!(sent(again), ["10.0.0.4/30"], "another block is taken");
+}
+
 /// `rule:a-bad-node-stops-only-itself`
 #[test]
 fn strange_cidrs_become_findings_and_others_are_served() {
