@@ -59,9 +59,14 @@ fn the_policy_allows_what_is_called_and_nothing_else() {
     let actions = statements.iter().flat_map(|statement| statement["Action"].as_array().unwrap());
     let mut allowed: BTreeSet<_> =
         actions.map(|action| action.as_str().unwrap().to_owned()).collect();
-    // AWS makes this role with the first load balancer of an account, in the name of who makes the
-    // load balancer.
+    // AWS makes these roles with the first load balancer and the first regional NAT gateway of an
+    // account, in the name of who makes them.
     assert!(allowed.remove("iam:CreateServiceLinkedRole"));
+    let services = statements
+        .iter()
+        .filter_map(|it| it["Condition"]["StringLike"]["iam:AWSServiceName"].as_str());
+    let services: Vec<_> = services.collect();
+    assert_eq!(services, ["elasticloadbalancing.amazonaws.com", "ec2-nat-gateway.amazonaws.com"]);
     let called = called();
     assert!(called.len() > 60, "{called:?}");
     assert_eq!(allowed, called);

@@ -228,7 +228,8 @@ async fn a_crowd_at_rest_costs_few_reads_in_an_hour() {
     }
     println!("{} reads of {NUMBER} clusters at rest in an hour: {by_action:#?}", calls.len());
     assert_eq!(crowd.stage.writes(), [""; 0]);
-    assert!(calls.len() <= 7200, "{} reads", calls.len());
+    // 7200 is the limit of --aws-idle-read-qps, which holds without any sharing.
+    assert!(calls.len() <= 3000, "{} reads", calls.len());
     let alone = crowd.read_alone();
     assert!(alone.len() <= NUMBER / 100, "{alone:?} are read alone");
     for number in [7, 250, 499] {

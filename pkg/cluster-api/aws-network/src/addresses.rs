@@ -6,7 +6,7 @@ use std::net::Ipv4Addr;
 
 use crate::action::Action;
 use crate::identity::{ROLE_TAG, Tags};
-use crate::memory::{LATE, LogicalId};
+use crate::memory::{LATE, LogicalId, REGIONAL};
 use crate::observed::Observed;
 use crate::plan::{Part, Plan, RECHECK, Situation};
 use crate::query::Query;
@@ -113,7 +113,7 @@ fn is_given_back(situation: &Situation<'_>, zone: &str, plan: &mut Plan) -> bool
 }
 
 /// Keeps the tags of addresses in use, and releases those that no NAT gateway has or is going to
-/// have.
+/// have. While a regional NAT gateway is awaited none is released: AWS may refuse it.
 pub(crate) fn settle(situation: &Situation<'_>, lacks: &dyn Fn(&str) -> bool, plan: &mut Plan) {
     let nat_gateways = situation.observed.nat_gateways.all();
     for address in ours(situation) {
@@ -122,7 +122,7 @@ pub(crate) fn settle(situation: &Situation<'_>, lacks: &dyn Fn(&str) -> bool, pl
         let is_next = zone.is_some_and(|zone| {
             lacks(zone) && free(situation, zone).is_none_or(|free| free.id == address.id)
         });
-        if holder.is_some() || is_next {
+        if holder.is_some() || is_next || lacks(REGIONAL) {
             correct(situation, address, plan);
         } else if zone.is_some_and(|zone| was_just_given(situation, zone, address)) {
             let what =

@@ -37,7 +37,7 @@ pub(crate) fn no_subnet_loses_its_route(cloud: &Cloud) {
 }
 
 /// The NAT gateways that serve, with their addresses.
-fn serving(cloud: &Cloud) -> Vec<(String, Vec<String>)> {
+pub(crate) fn serving(cloud: &Cloud) -> Vec<(String, Vec<String>)> {
     let live = cloud.nats.all().into_iter().filter(|nat| nat.state == NatState::Available);
     live.map(|nat| (nat.id, nat.allocations)).collect()
 }

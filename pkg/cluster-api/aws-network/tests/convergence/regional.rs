@@ -12,7 +12,7 @@ use aws_network::{
 use crate::cloud::{Cloud, Nature};
 use crate::driver::{Fault, World};
 use crate::inventory::{differences, inventory};
-use crate::policies::{no_subnet_loses_its_route, private_exits, with};
+use crate::policies::{no_subnet_loses_its_route, private_exits, serving, with};
 
 /// Codes by which AWS says that it offers none here.
 const NOT_OFFERED: [&str; 6] = [
@@ -115,6 +115,18 @@ fn an_exchange_interrupts_no_subnet_and_ends_like_a_new_cluster() {
         world.run_later(&present(&spec));
         assert!(world.writes.is_empty(), "{mode:?}: {:#?}", world.writes);
     }
+}
+
+#[test]
+fn a_free_address_of_a_zone_is_kept_until_aws_has_refused_a_regional_gateway() {
+    let mut world = refusing("UnsupportedOperation");
+    world.run(&present(&with(NatMode::PerZone, None)), &mut |_| None);
+    let (now, (lost, allocations)) = (world.cloud.now, serving(&world.cloud)[0].clone());
+    world.cloud.nats.edit(&lost, now, |nat| nat.state = NatState::Deleted);
+    world.cloud.addresses.edit(&allocations[0], now, |address| address.association = None);
+    let (_, rest) = world.run_later(&present(&regional()));
+    assert_eq!((rest, serving(&world.cloud).len()), (Rest::Reached, 3), "{:#?}", world.writes);
+    assert_eq!(world.cloud.addresses.ever(), 3, "others have it in allow-lists");
 }
 
 #[test]
