@@ -230,6 +230,7 @@ async fn a_crowd_at_rest_costs_few_reads_in_an_hour() {
     assert_eq!(crowd.stage.writes(), [""; 0]);
     // 7200 is the limit of --aws-idle-read-qps, which holds without any sharing.
     assert!(calls.len() <= 3000, "{} reads", calls.len());
+    // Two of 500 were once read alone, for a reason that is not known.
     let alone = crowd.read_alone();
     assert!(alone.len() <= NUMBER / 100, "{alone:?} are read alone");
     for number in [7, 250, 499] {

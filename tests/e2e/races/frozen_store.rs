@@ -74,7 +74,7 @@ async fn patch_a_frozen_store(
         let (nodes, name) = (nodes.clone(), name.to_owned());
         async move { cidr_of(&nodes, &name).await }
     });
-    // The read waits at the store, beside what is left of the PATCH, and may overtake it.
+    // The read waits at the store like what is left of the PATCH, and may overtake it.
     assert!(!read.is_finished(), "{name}: a store that stands still was read");
     thaw().await;
     let overtook = read.await.unwrap().is_none();

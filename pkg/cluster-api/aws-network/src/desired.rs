@@ -192,7 +192,7 @@ pub struct DesiredLoadBalancer {
 
 impl Desired {
     /// The policy in effect. Where AWS offers no regional NAT gateway it is that of `PerAZ`, if each
-    /// zone with a private subnet has a public one; otherwise there is none, and all stays as it is.
+    /// zone with a private subnet has a public one. Otherwise it is `None`: no NAT gateway is changed.
     pub fn nat_in_effect(&self, memory: &Memory) -> Option<&NatPolicy> {
         static PER_ZONE: NatPolicy = NatPolicy::PerZone;
         match &self.nat {

@@ -92,7 +92,7 @@ pub(crate) struct CredentialPlugins {
 }
 
 struct Entry {
-    /// Tells it from an earlier entry with the same plugin, a run of which may end later.
+    /// A run of an earlier entry of this member, with the same plugin, may end later than one of this entry.
     id: u64,
     cluster: MemberId,
     provider: Box<str>,

@@ -143,7 +143,7 @@ pub(crate) enum Found<C> {
 
 /// What is read or run for the credential of a cluster.
 pub(crate) enum CredentialSource {
-    /// Nothing: it is in the credential object, or there is none.
+    /// Nothing: the credential object has it, or the cluster needs none.
     Nothing,
     /// The Secret with this `namespace/name`, with the value of `entry` in addition to those that every flavour uses.
     Secret {

@@ -154,7 +154,7 @@ impl Reader<'_> {
 }
 
 impl PluginSpec {
-    /// The plugin of an `exec` configuration; paths are relative to `folder`. It is not told of a cluster.
+    /// The plugin of an `exec` configuration; paths are relative to `folder`. It gets no description of a cluster.
     ///
     /// # Errors
     /// The configuration cannot work; no value of a variable is quoted.
@@ -197,7 +197,7 @@ impl PluginSpec {
         })
     }
 
-    /// The plugin that is told of this cluster, as `provideClusterInfo` asks for.
+    /// The plugin, which gets the description of this cluster, as `provideClusterInfo` asks for.
     #[must_use]
     pub fn with_cluster(self, cluster: &Cluster) -> Self {
         Self { cluster: Some(cluster_info(cluster)), ..self }
