@@ -14,19 +14,26 @@ pub(crate) struct Crate {
     dependencies: Vec<String>,
 }
 
-/// All crates under `pkg` and `cmd`.
-pub(crate) fn crates() -> Vec<Crate> {
+/// All folders below these ones that have a manifest, with its text.
+pub(crate) fn manifests(tops: &[&str]) -> Vec<(PathBuf, String)> {
     let mut found = Vec::new();
-    let mut open = ["cmd", "pkg"].map(|name| workspace().join(name)).to_vec();
+    let mut open: Vec<_> = tops.iter().map(|name| workspace().join(name)).collect();
     while let Some(folder) = open.pop() {
-        if let Ok(manifest) = fs::read_to_string(folder.join("Cargo.toml")) {
-            found.push(read(folder, &manifest));
-            continue;
-        }
         let entries = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
         open.extend(entries.filter(|path| path.is_dir()));
+        if let Ok(manifest) = fs::read_to_string(folder.join("Cargo.toml")) {
+            found.push((folder, manifest));
+        }
     }
     found
+}
+
+/// All crates under `pkg` and `cmd`.
+pub(crate) fn crates() -> Vec<Crate> {
+    manifests(&["cmd", "pkg"])
+        .into_iter()
+        .map(|(folder, manifest)| read(folder, &manifest))
+        .collect()
 }
 
 fn read(folder: PathBuf, manifest: &str) -> Crate {

@@ -37,7 +37,7 @@ use std::path::{Path, PathBuf};
 use tests::programs::workspace;
 
 use crate::krate::Krate;
-use crate::layers::crates;
+use crate::layers::{crates, manifests};
 
 /// The roots of all crates in the workspace: libraries and binaries.
 fn roots() -> Vec<PathBuf> {
@@ -102,6 +102,48 @@ fn crates_with_examples_run_them_and_others_look_for_none() {
     }
     assert!(wrong.is_empty(), "set or remove `doctest = false` in Cargo.toml of {wrong:?}");
     assert!(with > 2, "only {with} crates have examples");
+}
+
+/// The source files of this file or folder.
+fn sources(path: &Path) -> Vec<PathBuf> {
+    if path.is_file() {
+        return vec![path.to_owned()];
+    }
+    fs::read_dir(path).unwrap().flat_map(|entry| sources(&entry.unwrap().path())).collect()
+}
+
+/// What Cargo.toml excepts from the search for tests: the library, or a program with its folder.
+fn without_tests(manifest: &str) -> impl Iterator<Item = &str> {
+    manifest.split("\n[").filter(|section| section.lines().any(|line| line == "test = false")).map(
+        |section| {
+            let path =
+                section.lines().find_map(|line| line.strip_prefix("path = \"")?.strip_suffix('"'));
+            path.map_or("src", |path| path.trim_end_matches("/main.rs").trim_end_matches("/lib.rs"))
+        },
+    )
+}
+
+/// A test in a target with `test = false` would never run.
+#[test]
+fn targets_without_tests_hold_none() {
+    let mut targets = 0;
+    for (folder, manifest) in manifests(&["cmd", "pkg", "tests"]) {
+        for target in without_tests(&manifest) {
+            targets += 1;
+            for file in sources(&folder.join(target)) {
+                let text = fs::read_to_string(&file).unwrap_or_default();
+                let test = text
+                    .lines()
+                    .find(|line| line.trim_start().starts_with("#[") && line.contains("test]"));
+                assert!(
+                    test.is_none(),
+                    "the tests of {} never run: Cargo.toml says `test = false`",
+                    file.display()
+                );
+            }
+        }
+    }
+    assert!(targets > 10, "only {targets} targets");
 }
 
 /// The tests that `tests/INCIDENTS.md` names, as `path.rs::name`.
