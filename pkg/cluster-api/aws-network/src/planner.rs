@@ -39,6 +39,8 @@ pub(crate) fn plan(situation: &Situation<'_>) -> Plan {
             nat_gateways::retire(situation, &home, nats, &mut plan);
             addresses::settle(situation, &|zone| nats.lacks(zone), &mut plan);
             route_tables::await_exits(&subnets, nats, &mut plan);
+        } else if situation.desired.nat_in_effect(situation.memory).is_none() {
+            route_tables::report_closed(situation, &subnets, &mut plan);
         }
     }
     with_tags(situation, plan)

@@ -234,6 +234,25 @@ fn discard(situation: &Situation<'_>, table: &RouteTable, subnets: &Subnets<'_>,
     }
 }
 
+/// Reports private subnets without a default route where no NAT policy can be followed.
+pub(crate) fn report_closed(situation: &Situation<'_>, subnets: &Subnets<'_>, plan: &mut Plan) {
+    let tables = situation.observed.route_tables.all();
+    let is_closed = |subnet: &&Placed<'_>| {
+        let table = tables.iter().find(|table| table.association_of(subnet.id).is_some());
+        let route = table.and_then(|table| table.route_to(DEFAULT_ROUTE));
+        !subnet.public && route.is_none_or(|route| route.blackhole)
+    };
+    let closed = subnets.placed.iter().filter(is_closed).count();
+    if closed > 0 {
+        let message = format!(
+            "private subnets without a default route: {closed}; the condition {} says what is \
+             missing",
+            Part::NatGateways.condition()
+        );
+        plan.problem(Part::RouteTables, Reason::Unsupported, message);
+    }
+}
+
 /// Whether a private subnet still has no way out although it shall have one.
 pub(crate) fn await_exits(subnets: &Subnets<'_>, nats: &Nats<'_>, plan: &mut Plan) {
     let is_open =

@@ -58,11 +58,20 @@ fn tries(world: &World) -> usize {
 }
 
 /// Whether the part is ready, with the reason and the message.
-fn condition(reconciliation: &Reconciliation, spec: &Spec) -> (bool, &'static str, String) {
+fn condition_of(
+    part: Part,
+    reconciliation: &Reconciliation,
+    spec: &Spec,
+) -> (bool, &'static str, String) {
     let desired = aws_network::Desired::from_spec(spec).unwrap();
     let all = conditions(&desired, reconciliation.plan(), &reconciliation.problems());
-    let found = all.into_iter().find(|it| it.part == Part::NatGateways).unwrap();
+    let found = all.into_iter().find(|it| it.part == part).unwrap();
     (found.is_true, found.reason, found.message)
+}
+
+/// Like [`condition_of`], of the NAT gateways.
+fn condition(reconciliation: &Reconciliation, spec: &Spec) -> (bool, &'static str, String) {
+    condition_of(Part::NatGateways, reconciliation, spec)
 }
 
 /// The mode in effect, as the status shows it.
@@ -225,7 +234,15 @@ fn where_no_mode_takes_its_place_all_stays_as_it_is_and_the_condition_says_so() 
         assert_eq!((is_true, reason), (false, Reason::Unsupported.as_str()), "{message}");
         assert!(message.contains("us-east-2") && message.contains("public subnet"), "{message}");
         assert_eq!(differences(&inventory(&world.cloud), &before), Vec::<String>::new());
+        assert_eq!(mode(&world, &spec), None);
+        let (is_true, ..) = condition_of(Part::RouteTables, &reconciliation, &spec);
+        assert!(is_true, "routes still lead to the NAT gateway of before");
     }
+    let mut fresh = refusing("UnsupportedOperation");
+    let (reconciliation, rest) = fresh.run(&present(&spec), &mut |_| None);
+    let (is_true, reason, message) = condition_of(Part::RouteTables, &reconciliation, &spec);
+    assert_eq!((rest, is_true, reason), (Rest::Stuck, false, "Unsupported"), "{message}");
+    assert!(message.contains("without a default route: 3"), "{message}");
     // With a public subnet in each zone the mode PerAZ takes its place.
     let (_, rest) = world.run_later(&present(&regional()));
     assert_eq!((rest, tries(&world), live(&world.cloud).len()), (Rest::Reached, 0, 3));

@@ -235,7 +235,8 @@ impl Report {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Findings {
     pub(super) vpc: Option<VpcStatus>,
-    /// The policy for NAT gateways of a network that is ours.
+    /// The policy in effect for NAT gateways of a network that is ours; `None` where the spec's cannot
+    /// be followed.
     pub(super) nat_mode: Option<&'static str>,
     pub(super) network: Option<NetworkStatus>,
     /// Whether bastions were looked for.
@@ -256,8 +257,7 @@ impl Findings {
         let is_managed = vpc.as_ref().is_some_and(|vpc| vpc.managed);
         Self {
             vpc,
-            nat_mode: is_managed
-                .then(|| desired.nat_in_effect(memory).unwrap_or(&desired.nat).word()),
+            nat_mode: desired.nat_in_effect(memory).filter(|_| is_managed).map(NatPolicy::word),
             network: has_groups.then(|| NetworkStatus {
                 security_groups: groups(desired, observed).into_iter().collect(),
                 api_server_elb: balancer(desired.load_balancer.as_ref(), observed),

@@ -35,7 +35,7 @@ pub(crate) struct AwsClusterStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) network_status: Option<NetworkStatus>,
     /// The mode in effect: that of the spec, or of the flag where that does not say; `PerAZ` where
-    /// AWS offers no regional NAT gateway.
+    /// AWS offers no regional NAT gateway; absent where that is not possible either.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) nat_gateway_mode: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
