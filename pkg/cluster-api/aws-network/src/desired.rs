@@ -197,7 +197,7 @@ impl Desired {
         static PER_ZONE: NatPolicy = NatPolicy::PerZone;
         match &self.nat {
             NatPolicy::Regional { is_offered, .. }
-                if !is_offered || memory.regional_nat_refused =>
+                if !is_offered || memory.regional_nat_refusal.is_some() =>
             {
                 self.private_zones().is_subset(&self.public_zones()).then_some(&PER_ZONE)
             }

@@ -64,10 +64,10 @@ pub struct Memory {
     /// Since when the deletion goes on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deleting_since: Option<Timestamp>,
-    /// AWS refused a regional NAT gateway. It stays so while the spec asks for one: the public
-    /// addresses must not change by themselves.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub regional_nat_refused: bool,
+    /// The code by which AWS refused a regional NAT gateway. It stays while the spec asks for one:
+    /// the public addresses must not change by themselves.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub regional_nat_refusal: Option<String>,
     /// Since when a delete is refused because something is still in use.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub blocked_since: Option<Timestamp>,

@@ -21,6 +21,10 @@ const FIRST_RETRY: u64 = 30;
 /// The longest wait, in seconds.
 const LAST_RETRY: u64 = 600;
 
+/// How a refusal of a regional NAT gateway is forgotten.
+const AGAIN: &str = "; to try Regional again, set natGateways.mode to PerAZ, wait until this reason is gone, \
+                     and set Regional";
+
 /// Where a private subnet's traffic goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Exit<'a> {
@@ -109,10 +113,13 @@ pub(crate) fn plan<'a>(
 fn policy_in_effect<'a>(situation: &Situation<'a>, plan: &mut Plan) -> Option<&'a NatPolicy> {
     let desired = situation.desired;
     let policy = desired.nat_in_effect(situation.memory);
-    if let NatPolicy::Regional { region, .. } = &desired.nat
+    if let NatPolicy::Regional { region, is_offered } = &desired.nat
         && policy != Some(&desired.nat)
     {
-        let fact = format!("Regional is not available in {region}");
+        let refusal = situation.memory.regional_nat_refusal.as_ref().filter(|_| *is_offered);
+        let code = refusal.map_or_else(String::new, |code| format!(" (AWS answered {code})"));
+        let fact = format!("Regional is not available in {region}{code}");
+        let again = refusal.map_or("", |_| AGAIN);
         let (reason, rest) = if policy.is_some() {
             let rest = "the NAT gateways are those of PerAZ until natGateways.mode changes";
             (Reason::RegionalNatNotAvailable, rest)
@@ -121,7 +128,7 @@ fn policy_in_effect<'a>(situation: &Situation<'a>, plan: &mut Plan) -> Option<&'
                         change natGateways.mode";
             (Reason::Unsupported, rest)
         };
-        plan.problem(Part::NatGateways, reason, format!("{fact}; {rest}"));
+        plan.problem(Part::NatGateways, reason, format!("{fact}; {rest}{again}"));
     }
     policy
 }

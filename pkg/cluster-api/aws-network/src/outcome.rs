@@ -207,17 +207,38 @@ pub(crate) fn classify(refused: &Refused, action: &Action) -> Refusal {
         {
             Refusal::Outdated
         }
+        // The VPC or its internet gateway may not be visible everywhere yet.
+        (Refusal::Invalid, Action::CreateRegionalNatGateway { .. })
+            if offer(refused, action) == Offer::Doubtful =>
+        {
+            Refusal::NotVisibleYet
+        }
         (meaning, _) => meaning,
     }
 }
 
-/// Whether AWS refuses a regional NAT gateway as such: it does not offer one here, or does not know
-/// the parameters. No call tells before.
-pub(crate) fn is_not_offered(refused: &Refused, action: &Action) -> bool {
-    let code = bare(&refused.code);
-    matches!(action, Action::CreateRegionalNatGateway { .. })
-        && (code.starts_with("InvalidParameter")
-            || ["MissingParameter", "UnknownParameter", "UnsupportedOperation"].contains(&code))
+/// What a refusal says about an offer of AWS that no call tells of: regional NAT gateways.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Offer {
+    /// AWS does not offer it here, or does not know the parameters.
+    Missing,
+    /// A code for any wrong parameter: the offer is missing, or AWS does not see what the call names.
+    Doubtful,
+    /// The refusal is about something else.
+    Unknown,
+}
+
+/// What a refusal of this action says about regional NAT gateways.
+pub(crate) fn offer(refused: &Refused, action: &Action) -> Offer {
+    if !matches!(action, Action::CreateRegionalNatGateway { .. }) {
+        return Offer::Unknown;
+    }
+    match bare(&refused.code) {
+        "UnknownParameter" | "Unsupported" | "UnsupportedOperation" => Offer::Missing,
+        "MissingParameter" => Offer::Doubtful,
+        code if code.starts_with("InvalidParameter") => Offer::Doubtful,
+        _ => Offer::Unknown,
+    }
 }
 
 /// The meaning of a refusal of a describe call.

@@ -15,7 +15,7 @@ use crate::guard::hold_back;
 use crate::identity::Identity;
 use crate::memory::{Memory, Record, SEND_WITHIN, Timestamp};
 use crate::observed::Observed;
-use crate::outcome::{Answer, Outcome, Refusal, Refused, classify, classify_read, is_not_offered};
+use crate::outcome::{Answer, Offer, Outcome, Refusal, Refused, classify, classify_read, offer};
 use crate::plan::{Part, Plan, Planned, Problem, Situation};
 use crate::planner::plan;
 use crate::query::{Query, Reply};
@@ -104,12 +104,13 @@ impl Reconciliation {
     /// A reconciliation that knows nothing of AWS yet.
     pub fn new(goal: Goal, memory: Memory) -> Self {
         let stored = memory.clone();
-        let regional_nat_refused = memory.regional_nat_refused && goal.asks_for_a_regional_nat();
+        let regional_nat_refusal =
+            memory.regional_nat_refusal.clone().filter(|_| goal.asks_for_a_regional_nat());
         Self {
             goal,
             observed: Observed::default(),
             stored,
-            memory: Memory { regional_nat_refused, ..memory },
+            memory: Memory { regional_nat_refusal, ..memory },
             deep_check_period: DEEP_CHECK_PERIOD,
             deep_check_offset: None,
             earlier: Box::default(),
@@ -362,8 +363,8 @@ impl Reconciliation {
 
     fn refused(&mut self, planned: &Planned, refused: &Refused, now: Timestamp) {
         let action = &planned.action;
-        if is_not_offered(refused, action) {
-            self.memory.regional_nat_refused = true;
+        if self.is_not_offered(planned, refused, now) {
+            self.memory.regional_nat_refusal = Some(refused.code.clone());
             self.pass.progressed = true;
             self.forget_intent(action, false);
             return;
@@ -385,6 +386,22 @@ impl Reconciliation {
             _ => self.forget_intent(action, refusal == Refusal::TokenReused),
         }
         Rejection::note(&mut self.rejections, planned, refusal, &refused.to_string(), now);
+    }
+
+    /// Whether AWS refuses a regional NAT gateway as such. A code for any wrong parameter counts when
+    /// AWS repeats it after the time for which the VPC and its internet gateway may be late, and a read
+    /// has shown both since they were last written.
+    fn is_not_offered(&self, planned: &Planned, refused: &Refused, now: Timestamp) -> bool {
+        let (seen, mut earlier) = (&self.observed, self.rejections.iter());
+        match offer(refused, &planned.action) {
+            Offer::Missing => true,
+            Offer::Unknown => false,
+            Offer::Doubtful => {
+                seen.vpcs.is_as_read()
+                    && seen.internet_gateways.is_as_read()
+                    && earlier.any(|it| it.is_repeated(planned, &refused.to_string(), now))
+            }
+        }
     }
 
     /// This create did nothing. What is known of an earlier one, whose outcome may be unknown, is

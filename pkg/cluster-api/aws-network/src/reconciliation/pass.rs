@@ -39,6 +39,17 @@ impl Rejection {
             || logical(action).is_some_and(|wanted| logical(&self.action) == Some(wanted))
     }
 
+    /// Whether this write was refused in the same way before what it names could not be late any more.
+    pub(super) fn is_repeated(&self, planned: &Planned, why: &str, now: Timestamp) -> bool {
+        self.is_about(&planned.action)
+            && self.problem.message == Self::message(&planned.action, why)
+            && self.since.age(now) >= LATE
+    }
+
+    fn message(action: &Action, why: &str) -> String {
+        format!("AWS refuses {action}: {why}")
+    }
+
     /// Notes a refusal, and when the write is worth another try: later each time.
     pub(super) fn note(
         all: &mut Vec<Self>,
@@ -57,7 +68,7 @@ impl Rejection {
             Refusal::NotVisibleYet if since.age(now) >= LATE => Reason::NotFound,
             _ => refusal.reason(),
         };
-        let message = format!("AWS refuses {action}: {why}");
+        let message = Self::message(&action, why);
         all.push(Self {
             action,
             problem: Problem { part, reason, message },

@@ -130,8 +130,16 @@ impl World {
         goal: &Goal,
         seconds: u64,
     ) -> (Reconciliation, Option<Rest>) {
+        self.go_on(Reconciliation::new(goal.clone(), self.memory.clone()), seconds)
+    }
+
+    /// Like [`Self::run_once_for`], with this reconciliation.
+    pub(crate) fn go_on(
+        &mut self,
+        mut reconciliation: Reconciliation,
+        seconds: u64,
+    ) -> (Reconciliation, Option<Rest>) {
         let end = self.cloud.now + seconds;
-        let mut reconciliation = Reconciliation::new(goal.clone(), self.memory.clone());
         loop {
             match reconciliation.next(self.now()) {
                 Step::Read(queries) | Step::Poll(queries) => {

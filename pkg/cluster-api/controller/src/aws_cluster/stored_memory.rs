@@ -15,7 +15,7 @@ pub(super) fn read(status: &AwsClusterStatus) -> Memory {
     let resources = status.resources.as_ref().unwrap_or(&none);
     memory.deleting_since = resources.deleting_since.as_deref().and_then(time);
     memory.blocked_since = resources.blocked_since.as_deref().and_then(time);
-    memory.regional_nat_refused = resources.regional_nat_refused;
+    memory.regional_nat_refusal.clone_from(&resources.regional_nat_refusal);
     let created = resources.created.iter();
     let created = created.map(|(name, made)| (name, &made.since, Some(made.id.clone())));
     let pending = status.pending_creates.iter().map(|(name, since)| (name, since, None));
@@ -46,7 +46,7 @@ pub(super) fn write(memory: &Memory, status: &mut AwsClusterStatus) {
     }
     resources.deleting_since = memory.deleting_since.map(text);
     resources.blocked_since = memory.blocked_since.map(text);
-    resources.regional_nat_refused = memory.regional_nat_refused;
+    resources.regional_nat_refusal.clone_from(&memory.regional_nat_refusal);
     status.last_deep_check_time = memory.deep_checked.map(text);
 }
 
@@ -78,7 +78,7 @@ mod tests {
             deep_checked: Some(Timestamp(1_800_000_000)),
             deleting_since: Some(Timestamp(5)),
             blocked_since: Some(Timestamp(6)),
-            regional_nat_refused: true,
+            regional_nat_refusal: Some("UnsupportedOperation".to_owned()),
             ..Memory::default()
         };
         memory.records.insert(LogicalId::Vpc, record(10, Some("vpc-1"), 0));

@@ -115,9 +115,9 @@ pub(crate) struct Resources {
     /// Since when AWS refuses a deletion of what is in use, in RFC 3339.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) blocked_since: Option<String>,
-    /// AWS refused a regional NAT gateway, and the spec still asks for one.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub(crate) regional_nat_refused: bool,
+    /// The code by which AWS refused a regional NAT gateway, which the spec still asks for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) regional_nat_refusal: Option<String>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -215,8 +215,9 @@ fn the_mode_that_takes_the_place_of_a_refused_one_is_published() {
     let nat = NatPolicy::Regional { region: "us-east-2".to_owned(), is_offered: true };
     let mut wanted = Desired { nat, ..desired() };
     let modes = |wanted: &Desired| {
-        [false, true].map(|regional_nat_refused| {
-            let memory = Memory { regional_nat_refused, ..Memory::default() };
+        [None, Some("UnsupportedOperation")].map(|code| {
+            let regional_nat_refusal = code.map(str::to_owned);
+            let memory = Memory { regional_nat_refusal, ..Memory::default() };
             Findings::of(wanted, &everything(), &memory).nat_mode
         })
     };
