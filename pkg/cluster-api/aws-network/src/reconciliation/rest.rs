@@ -9,6 +9,7 @@ use crate::outcome::{LONGEST_PAUSE, Refusal};
 use crate::plan::{Planned, Reason};
 use crate::planner::is_deeply_known;
 use crate::query::Query;
+use crate::tags::NAT_ZONE_TAG;
 
 /// Seconds until a reconciliation that cannot see what it has done looks again.
 const LOOK_AGAIN: u64 = 5;
@@ -56,6 +57,7 @@ impl Reconciliation {
             };
             self.rejections.retain(is_wanted);
             self.drop_unused_names();
+            self.drop_unmade_nat_gateways();
         }
         if self.rejections.iter().any(|rejection| rejection.problem.reason == Reason::InUse) {
             self.memory.blocked_since.get_or_insert(now);
@@ -83,6 +85,22 @@ impl Reconciliation {
                 _ => return true,
             };
             is_seen || names.contains(name) || record.since.age(read_at) < LATE
+        });
+    }
+
+    /// Drops records of NAT gateways whose create had no answer, and which no read shows in time. Where
+    /// the policy has changed meanwhile, no other create would end them.
+    fn drop_unmade_nat_gateways(&mut self) {
+        let seen = &self.observed.nat_gateways;
+        if seen.get().is_none() {
+            return;
+        }
+        self.memory.records.retain(|logical, record| {
+            let LogicalId::NatGateway(zone) = logical else { return true };
+            let may_be_late = record.since.age(seen.read_at()) < LATE;
+            let is_seen = seen.all().iter().any(|it| it.tags.get(NAT_ZONE_TAG) == Some(zone));
+            // The attempt is a part of the next token.
+            record.id.is_some() || record.attempt > 0 || may_be_late || is_seen
         });
     }
 

@@ -5,8 +5,8 @@ use std::net::Ipv4Addr;
 
 use aws_fixtures::{absent, present};
 use aws_network::{
-    Action, IngressRuleSpec, Memory, NatMode, NatState, Part, Reason, Reconciliation, Rest, Source,
-    Spec, Target, conditions, outputs,
+    Action, IngressRuleSpec, LogicalId, Memory, NatMode, NatState, Part, Reason, Reconciliation,
+    Rest, Source, Spec, Target, conditions, outputs,
 };
 
 use crate::cloud::{Cloud, Nature};
@@ -317,6 +317,26 @@ fn a_refusal_outlives_a_crash_at_any_write() {
         let has_addresses = world.cloud.addresses.ever() > 0;
         world.run_later(&present(&spec));
         assert!(!has_addresses || tries(&world) == 0, "{point}: the refusal was forgotten");
+    }
+}
+
+#[test]
+fn a_create_of_unknown_outcome_is_forgotten_once_another_mode_has_taken_its_place() {
+    let mut whole = World::new(SLOW, 1);
+    whole.run(&present(&regional()), &mut |_| None);
+    let is_try =
+        |it: &aws_network::Planned| matches!(it.action, Action::CreateRegionalNatGateway { .. });
+    let point = whole.writes.iter().position(is_try).unwrap();
+    for next in [NatMode::Regional, NatMode::Single] {
+        let mut world = World::new(SLOW, 1);
+        world.run_until(&present(&regional()), point, Fault::CrashBefore);
+        let record = &world.memory.records[&LogicalId::NatGateway("regional".to_owned())];
+        assert_eq!(record.id, None);
+        world.cloud.refusals.push(("CreateRegionalNatGateway", "UnsupportedOperation", u32::MAX));
+        let (_, rest) = world.run(&present(&with(next, None)), &mut |_| None);
+        assert_eq!(rest, Rest::Reached);
+        let mut pending = world.memory.records.iter().filter(|(_, record)| record.id.is_none());
+        assert_eq!(pending.next(), None, "{next:?}");
     }
 }
 
