@@ -254,6 +254,31 @@ async fn a_kubeconfig_that_is_to_end_is_renewed_and_one_of_somebody_else_is_left
     assert_eq!(later["metadata"]["resourceVersion"], renewed["metadata"]["resourceVersion"]);
 }
 
+/// rule:only-our-kubeconfig-is-renewed
+#[tokio::test(flavor = "multi_thread")]
+async fn a_kubeconfig_follows_an_endpoint_that_the_user_changes_in_the_spec_of_the_cluster() {
+    let scene = Scene::set().await;
+    let manager = scene.start("");
+    scene.create(&aws_cluster("v1alpha2", "moves", &json!({"region": "r"})));
+    scene.create(&cluster("moves"));
+    scene.is_ready("moves", "h.example.org", 6443);
+    let leads_to =
+        |server: &'static str| move |it: &Value| secret_text(it, "value").contains(server);
+    let first = leads_to("https://h.example.org:6443");
+    scene.until("secrets", "moves-kubeconfig", "leads to the load balancer", first).await;
+    let mirrored = |it: &Value| it["spec"]["controlPlaneEndpoint"]["port"] == 6443;
+    scene.until(CLUSTERS, "moves", "has the endpoint in its spec", mirrored).await;
+    let moved = json!({"host": "api.example.org", "port": 443});
+    let patch = json!({"spec": {"controlPlaneEndpoint": moved}});
+    scene.patch(&format!("{CLUSTERS} moves"), "merge", &patch);
+    let second = leads_to("https://api.example.org:443");
+    scene.until("secrets", "moves-kubeconfig", "leads to the name of the user", second).await;
+    let follows = |it: &Value| it["status"]["apiEndpoints"] == json!([moved]);
+    scene.until(CLUSTERS, "moves", "publishes it", follows).await;
+    scene.has_event_about("KubeconfigRenewed", "endpoint").await;
+    scene.end(manager).await;
+}
+
 fn kubeconfig(certificate: &str, key: &str) -> String {
     let encode = |text: &str| STANDARD.encode(text);
     json!({

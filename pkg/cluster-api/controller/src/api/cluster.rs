@@ -156,7 +156,8 @@ pub(crate) fn dialect(cluster: &Object<Cluster>) -> Dialect {
     Dialect::of_version(cluster.written_as.as_deref().or(reference).unwrap_or_default())
 }
 
-/// Where clients reach the API server of a Cluster, once that is known.
+/// Where clients reach the API server of a Cluster, once that is known. The published endpoint follows
+/// that of the spec.
 pub(crate) fn endpoint(cluster: &Object<Cluster>) -> Option<&Endpoint> {
     let published = cluster.status.api_endpoints.first();
     published.or(cluster.body.spec.control_plane_endpoint.as_ref()).filter(|it| it.is_set())

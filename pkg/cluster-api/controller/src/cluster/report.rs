@@ -68,7 +68,11 @@ impl Report {
         }
         status.failure_reason.clone_from(&status.error_reason);
         status.failure_message.clone_from(&status.error_message);
-        if status.api_endpoints.is_empty() {
+        // That of the infrastructure counts once; that of the spec, whenever its user changes it.
+        let of_spec = cluster.body.spec.control_plane_endpoint.as_ref();
+        let is_of_spec = self.endpoints.first().is_some_and(|found| Some(found) == of_spec);
+        let is_published = status.api_endpoints.first() == self.endpoints.first();
+        if status.api_endpoints.is_empty() || (is_of_spec && !is_published) {
             status.api_endpoints.clone_from(&self.endpoints);
         }
         if self.failure_domains.is_some() {

@@ -49,6 +49,23 @@ fn what_was_found_out_is_published_in_the_words_of_both_dialects() {
 }
 
 #[test]
+fn the_published_endpoint_follows_that_of_the_spec_and_not_that_of_the_infrastructure() {
+    let endpoint = |host: &str| json!({"host": host, "port": 1});
+    let of = |spec: &str, found: &str| {
+        let mut cluster = older();
+        let given = serde_json::from_value(endpoint(spec)).unwrap();
+        cluster.body.spec.control_plane_endpoint = Some(given);
+        let endpoints = vec![serde_json::from_value(endpoint(found)).unwrap()];
+        let report = Report { endpoints, ..Report::default() };
+        let before = json!({"apiEndpoints": [endpoint("a"), endpoint("b")]});
+        published(&cluster, &report, before)["apiEndpoints"].clone()
+    };
+    assert_eq!(of("moved", "moved"), json!([endpoint("moved")]));
+    assert_eq!(of("a", "a"), json!([endpoint("a"), endpoint("b")]), "it is the first");
+    assert_eq!(of("a", "other"), json!([endpoint("a"), endpoint("b")]));
+}
+
+#[test]
 fn milestones_and_endpoints_stay_and_a_failure_goes_when_the_infrastructure_takes_it_back() {
     let before = json!({"infrastructureReady": true, "apiEndpoints": [{"host": "h", "port": 1}],
         "initialization": {"controlPlaneInitialized": true},
