@@ -6,10 +6,10 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 use tests::Process;
-use tests::aws_proxy::Call;
+use tests::aws_proxy::{Call, Fate};
 
 use crate::aws_ownership_cases::{ADOPT, Case, OWNER, adopted, left_alone, of_their_own, ready};
-use crate::aws_stage::{REGION, Stage, is_ready};
+use crate::aws_stage::{REGION, Stage, is_ready, ours, spec};
 use crate::aws_upstream::{Foreign, texts, writes_about};
 use crate::scene::{AWS_CLUSTERS, CLUSTERS, cluster, condition};
 
@@ -175,5 +175,51 @@ async fn each_case_of_ownership_is_built_reconciled_and_deleted_without_a_write_
     }
     *wanted.get_mut("TargetGroups").unwrap() += 1;
     assert_eq!(stage.totals().await, wanted, "all of theirs is left, and nothing of ours");
+    stage.end(manager).await;
+}
+
+/// `clusterctl move` keeps annotations and no status. rule:memory-is-in-the-status
+#[tokio::test(flavor = "multi_thread")]
+async fn a_regional_nat_gateway_that_aws_refused_is_not_tried_again_after_a_move() {
+    const REFUSED: &str = "aws.cluster.x-k8s.io/regional-nat-refused";
+    let Some(stage) = Stage::set().await else { return };
+    let before = stage.totals().await;
+    let mode = |mode: &str| json!({"spec": {"network": {"natGateways": {"mode": mode}}}});
+    let mut wanted = spec("10.1.1.0/24");
+    wanted["network"]["natGateways"] = json!({"mode": "Regional"});
+    stage.create_all(&[ours("moved", &wanted), cluster("moved")]);
+    let is_regional = |call: &Call| call.parameter("AvailabilityMode") == "regional";
+    stage.proxy.decide(move |_, call| {
+        if is_regional(call) { Fate::Refuse("UnsupportedOperation") } else { Fate::Pass }
+    });
+    let manager = stage.start_with_aws("");
+    let made = stage.until(AWS_CLUSTERS, "moved", "is ready", is_ready).await;
+    assert_eq!(made["status"]["natGatewayMode"], "PerAZ");
+    assert_eq!(made["metadata"]["annotations"][REFUSED], "UnsupportedOperation");
+    let shown = condition(&made, "NatGatewaysReady")["message"].as_str().unwrap().to_owned();
+    assert!(shown.contains("AWS answered UnsupportedOperation"), "{shown}");
+    stage.end(manager).await;
+
+    // AWS offers it by now.
+    restore(&stage, "moved").await;
+    stage.proxy.decide(|_, _| Fate::Pass);
+    stage.proxy.forget();
+    let manager = stage.start_with_aws("");
+    let back = stage.until(AWS_CLUSTERS, "moved", "is ready again", is_ready).await;
+    assert_eq!(stage.writes(), [""; 0]);
+    let addresses = |it: &Value| it["status"]["networkStatus"]["natGatewaysIPs"].clone();
+    assert_eq!((addresses(&back), addresses(&back).is_array()), (addresses(&made), true));
+
+    let of = format!("{AWS_CLUSTERS} moved");
+    stage.patch(&of, "merge", &mode("PerAZ"));
+    let is_forgotten = |it: &Value| it["metadata"]["annotations"].get(REFUSED).is_none();
+    stage.until(AWS_CLUSTERS, "moved", "has another mode", is_forgotten).await;
+    stage.patch(&of, "merge", &mode("Regional"));
+    let has_it = |it: &Value| it["status"]["natGatewayMode"] == "Regional";
+    stage.until(AWS_CLUSTERS, "moved", "tries again", has_it).await;
+    stage.run(&format!("delete {CLUSTERS} moved --wait=false"));
+    stage.until_gone(AWS_CLUSTERS, "moved").await;
+    assert!(stage.proxy.calls().iter().any(is_regional));
+    assert_eq!(stage.totals().await, before, "nothing is left");
     stage.end(manager).await;
 }

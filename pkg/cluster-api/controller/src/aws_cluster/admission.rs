@@ -128,7 +128,7 @@ impl AwsClusters {
 
 /// The VPC that an object says it has which an earlier release, or upstream, has made ready.
 fn recorded_vpc(object: &Object<AwsCluster>) -> Option<String> {
-    let memory = stored_memory::read(&object.status);
+    let memory = stored_memory::read(object);
     let published = object.status.resources.as_ref().and_then(|it| it.vpc.as_ref());
     let recorded = memory.id(&LogicalId::Vpc).map(str::to_owned);
     let named = || object.body.spec.network()?.vpc.as_ref()?.id.clone();

@@ -58,7 +58,7 @@ impl AwsClusters {
         }
         let noted = self.note(object, true).await.map_err(manager::retry)?;
         let is_news = noted.status.observed_generation != Some(noted.metadata.generation);
-        let stored = || stored_memory::read(&object.status);
+        let stored = || stored_memory::read(object);
         let turn = self.reconciliations.turn(key, uid, &goal, &place(object), is_news, stored);
         let (identity, period) =
             (&wanted.desired.identity, self.options.deep_check_period.as_secs());

@@ -57,7 +57,7 @@ pub(super) fn present(
     let metadata = &object.metadata;
     let wanted_port = aws_spec::api_port(&cluster.body.spec)?;
     let api_port = published_port(object).unwrap_or(wanted_port);
-    let memory = stored_memory::read(&object.status);
+    let memory = stored_memory::read(object);
     let given = Circumstances {
         identity: identity(object, &owner.name, options),
         namespace: metadata.namespace().unwrap_or_default().to_owned(),
@@ -94,7 +94,7 @@ pub(super) fn adopts(metadata: &ObjectMeta) -> bool {
 fn was_begun(object: &Object<AwsCluster>) -> bool {
     let status = &object.status;
     let has_vpc = status.resources.as_ref().is_some_and(|resources| resources.vpc.is_some());
-    has_vpc || !stored_memory::read(status).records.is_empty()
+    has_vpc || !stored_memory::read(object).records.is_empty()
 }
 
 /// The port that was published; it never changes.

@@ -9,6 +9,7 @@ use aws_network::{
     Forecast, Goal, Identity, Memory, Outcome, Planned, Problem, Reconciliation, Rest, forecast,
     listed,
 };
+use futures::TryFutureExt as _;
 use objects::Object;
 use parking_lot::Mutex;
 use workqueue::{Next, Retry};
@@ -133,10 +134,12 @@ impl AwsClusters {
 
 impl PassHooks for Here<'_> {
     async fn store(&self, memory: &Memory) -> bool {
-        let stored = self.clusters.client.change_status(self.object, |_, status| {
-            stored_memory::write(memory, status);
+        let (client, object) = (&self.clusters.client, self.object);
+        let noted = client.change(object, |_, draft| {
+            stored_memory::annotate(memory, &mut draft.metadata.annotations);
         });
-        match stored.await {
+        let stored = client.change_status(object, |_, status| stored_memory::write(memory, status));
+        match noted.and_then(|_| stored).await {
             Ok(_) => true,
             Err(error) => {
                 tracing::warn!(%error, "Cannot write the AWSCluster status; AWS creations paused until it can be written");
@@ -180,7 +183,7 @@ impl AwsClusters {
         access: &Access,
     ) -> Result<Next, Retry> {
         let (key, uid) = (&object.metadata.key, &object.metadata.uid);
-        let stored = || stored_memory::read(&object.status);
+        let stored = || stored_memory::read(object);
         let place = place(object);
         let turn = self.reconciliations.turn(key, uid, &goal, &place, false, stored);
         let reconciliation = match turn {

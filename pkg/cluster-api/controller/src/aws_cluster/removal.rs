@@ -75,7 +75,7 @@ impl AwsClusters {
         if self.options.plan_only {
             return self.only_plan(object, &identity, goal, &access).await;
         }
-        let stored = || stored_memory::read(&object.status);
+        let stored = || stored_memory::read(object);
         // Who says now that it may go does not wait for the next look.
         let is_news = is_stuck(object) && goal::may_be_abandoned(object);
         let reconciliation = match self.reconciliations.turn(key, uid, &goal, "", is_news, stored) {
@@ -145,7 +145,7 @@ impl AwsClusters {
         message: &str,
     ) -> Result<Next, Retry> {
         self.reconciliations.forget(&object.metadata.key);
-        let memory = stored_memory::read(&object.status);
+        let memory = stored_memory::read(object);
         let is_unseen = memory.records.is_empty() && !was_seen(&object.status);
         if is_unseen && goal::may_be_abandoned(object) {
             return self.let_go(object, EventType::Warning, "Abandoned", ABANDONED).await;

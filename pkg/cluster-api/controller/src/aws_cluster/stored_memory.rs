@@ -1,12 +1,32 @@
-//! The planner's memory in the words of a status (`rule:memory-is-in-the-status`). Pure.
+//! The planner's memory in the words of a status, and of an annotation
+//! (`rule:memory-is-in-the-status`). Pure.
+
+use std::collections::BTreeMap;
 
 use aws_network::{Memory, Record, Timestamp};
+use objects::Object;
 
-use crate::api::aws_cluster::{AwsClusterStatus, Created, Resources};
+use crate::api::REGIONAL_NAT_ANNOTATION;
+use crate::api::aws_cluster::{AwsCluster, AwsClusterStatus, Created, Resources};
+
+/// Reads the memory of an AWSCluster.
+pub(super) fn read(object: &Object<AwsCluster>) -> Memory {
+    let refusal = object.metadata.annotations.get(REGIONAL_NAT_ANNOTATION).cloned();
+    Memory { regional_nat_refusal: refusal, ..read_status(&object.status) }
+}
+
+/// Writes what a move must not lose.
+pub(super) fn annotate(memory: &Memory, annotations: &mut BTreeMap<String, String>) {
+    let name = REGIONAL_NAT_ANNOTATION;
+    match &memory.regional_nat_refusal {
+        Some(code) => drop(annotations.insert(name.to_owned(), code.clone())),
+        None => drop(annotations.remove(name)),
+    }
+}
 
 /// Reads the memory from a status. Entries that cannot be parsed are dropped: resources are found by
 /// their tags all the same.
-pub(super) fn read(status: &AwsClusterStatus) -> Memory {
+fn read_status(status: &AwsClusterStatus) -> Memory {
     let mut memory = Memory {
         deep_checked: status.last_deep_check_time.as_deref().and_then(time),
         ..Memory::default()
@@ -15,7 +35,6 @@ pub(super) fn read(status: &AwsClusterStatus) -> Memory {
     let resources = status.resources.as_ref().unwrap_or(&none);
     memory.deleting_since = resources.deleting_since.as_deref().and_then(time);
     memory.blocked_since = resources.blocked_since.as_deref().and_then(time);
-    memory.regional_nat_refusal.clone_from(&resources.regional_nat_refusal);
     let created = resources.created.iter();
     let created = created.map(|(name, made)| (name, &made.since, Some(made.id.clone())));
     let pending = status.pending_creates.iter().map(|(name, since)| (name, since, None));
@@ -46,7 +65,6 @@ pub(super) fn write(memory: &Memory, status: &mut AwsClusterStatus) {
     }
     resources.deleting_since = memory.deleting_since.map(text);
     resources.blocked_since = memory.blocked_since.map(text);
-    resources.regional_nat_refusal.clone_from(&memory.regional_nat_refusal);
     status.last_deep_check_time = memory.deep_checked.map(text);
 }
 
@@ -85,16 +103,29 @@ mod tests {
         memory.records.insert(LogicalId::InternetGateway, record(11, None, 0));
         memory.records.insert(LogicalId::NatGateway("a".into()), record(12, Some("nat-1"), 2));
         memory.records.insert(LogicalId::Bastion, record(0, None, 3));
-        let mut status = AwsClusterStatus::default();
-        write(&memory, &mut status);
-        assert_eq!(read(&status), memory);
-        assert_eq!(status.pending_creates["internet-gateway"], "1970-01-01T00:00:11Z");
+        let mut object: Object<AwsCluster> = Object::read(serde_json::json!({
+            "metadata": {"name": "c", "namespace": "ns", "uid": "u", "resourceVersion": "1"},
+        }))
+        .unwrap();
+        let store = |memory: &Memory, object: &mut Object<AwsCluster>| {
+            write(memory, &mut object.status);
+            annotate(memory, &mut object.metadata.annotations);
+        };
+        store(&memory, &mut object);
+        assert_eq!(read(&object), memory);
+        assert_eq!(object.status.pending_creates["internet-gateway"], "1970-01-01T00:00:11Z");
         // And through JSON, as it is stored.
-        let stored = serde_json::to_value(&status).unwrap();
-        assert_eq!(read(&serde_json::from_value(stored).unwrap()), memory);
+        let stored = serde_json::to_value(&object.status).unwrap();
+        object.status = serde_json::from_value(stored).unwrap();
+        assert_eq!(read(&object), memory);
+        // A move keeps annotations and no status.
+        let status = std::mem::take(&mut object.status);
+        assert_eq!(read(&object).regional_nat_refusal, memory.regional_nat_refusal);
+        object.status = status;
         // What is forgotten leaves no trace.
-        write(&Memory::default(), &mut status);
-        assert_eq!(read(&status), Memory::default());
+        store(&Memory::default(), &mut object);
+        assert_eq!(read(&object), Memory::default());
+        assert!(object.metadata.annotations.is_empty());
     }
 
     /// rule:memory-is-in-the-status
@@ -106,7 +137,7 @@ mod tests {
             "lastDeepCheckTime": "never",
         }))
         .unwrap();
-        let memory = read(&status);
+        let memory = read_status(&status);
         let known: Vec<_> = memory.records.keys().map(ToString::to_string).collect();
         assert_eq!(known, ["address/a"]);
         assert_eq!(memory.deep_checked, None);

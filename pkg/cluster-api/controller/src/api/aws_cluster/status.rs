@@ -115,9 +115,6 @@ pub(crate) struct Resources {
     /// Since when AWS refuses a deletion of what is in use, in RFC 3339.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) blocked_since: Option<String>,
-    /// The code by which AWS refused a regional NAT gateway, which the spec still asks for.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) regional_nat_refusal: Option<String>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
