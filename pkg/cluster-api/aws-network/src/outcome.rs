@@ -217,7 +217,7 @@ pub(crate) fn classify(refused: &Refused, action: &Action) -> Refusal {
     }
 }
 
-/// What a refusal says about an offer of AWS that no call tells of: regional NAT gateways.
+/// What a refusal says about whether AWS offers regional NAT gateways. No other call says it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Offer {
     /// AWS does not offer it here, or does not know the parameters.

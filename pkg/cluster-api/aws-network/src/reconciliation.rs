@@ -6,7 +6,7 @@
 //! never waits: [`Step::Rest`] ends a pass, and [`Reconciliation::resume`] begins the next one
 //! when the time has come.
 
-use pass::{MaySend, Pass, Rejection, needs_memory};
+use pass::{MaySend, Pass, Rejection, is_not_offered, needs_memory};
 
 use crate::action::Action;
 use crate::deletion::{Ending, Removal, plan_removal};
@@ -15,7 +15,7 @@ use crate::guard::hold_back;
 use crate::identity::Identity;
 use crate::memory::{Memory, Record, SEND_WITHIN, Timestamp};
 use crate::observed::Observed;
-use crate::outcome::{Answer, Offer, Outcome, Refusal, Refused, classify, classify_read, offer};
+use crate::outcome::{Answer, Outcome, Refusal, Refused, classify, classify_read};
 use crate::plan::{Part, Plan, Planned, Problem, Situation};
 use crate::planner::plan;
 use crate::query::{Query, Reply};
@@ -363,7 +363,7 @@ impl Reconciliation {
 
     fn refused(&mut self, planned: &Planned, refused: &Refused, now: Timestamp) {
         let action = &planned.action;
-        if self.is_not_offered(planned, refused, now) {
+        if is_not_offered(&self.observed, &self.rejections, planned, refused, now) {
             self.memory.regional_nat_refusal = Some(refused.code.clone());
             self.pass.progressed = true;
             self.forget_intent(action, false);
@@ -386,22 +386,6 @@ impl Reconciliation {
             _ => self.forget_intent(action, refusal == Refusal::TokenReused),
         }
         Rejection::note(&mut self.rejections, planned, refusal, &refused.to_string(), now);
-    }
-
-    /// Whether AWS refuses a regional NAT gateway as such. A code for any wrong parameter counts when
-    /// AWS repeats it after the time for which the VPC and its internet gateway may be late, and a read
-    /// has shown both since they were last written.
-    fn is_not_offered(&self, planned: &Planned, refused: &Refused, now: Timestamp) -> bool {
-        let (seen, mut earlier) = (&self.observed, self.rejections.iter());
-        match offer(refused, &planned.action) {
-            Offer::Missing => true,
-            Offer::Unknown => false,
-            Offer::Doubtful => {
-                seen.vpcs.is_as_read()
-                    && seen.internet_gateways.is_as_read()
-                    && earlier.any(|it| it.is_repeated(planned, &refused.to_string(), now))
-            }
-        }
     }
 
     /// This create did nothing. What is known of an earlier one, whose outcome may be unknown, is

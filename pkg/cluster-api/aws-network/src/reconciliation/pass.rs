@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::action::Action;
 use crate::memory::{LATE, LogicalId, Record, Timestamp};
-use crate::outcome::Refusal;
+use crate::observed::Observed;
+use crate::outcome::{Offer, Refusal, Refused, offer};
 use crate::plan::{Planned, Problem, Reason};
 use crate::query::Query;
 
@@ -39,13 +40,6 @@ impl Rejection {
             || logical(action).is_some_and(|wanted| logical(&self.action) == Some(wanted))
     }
 
-    /// Whether this write was refused in the same way before what it names could not be late any more.
-    pub(super) fn is_repeated(&self, planned: &Planned, why: &str, now: Timestamp) -> bool {
-        self.is_about(&planned.action)
-            && self.problem.message == Self::message(&planned.action, why)
-            && self.since.age(now) >= LATE
-    }
-
     fn message(action: &Action, why: &str) -> String {
         format!("AWS refuses {action}: {why}")
     }
@@ -76,6 +70,33 @@ impl Rejection {
             times,
             since,
         });
+    }
+}
+
+/// Whether AWS refuses a regional NAT gateway as such. A code for any wrong parameter counts when AWS
+/// repeats it after the time for which the VPC and its internet gateway may be late, and a read has
+/// shown both since they were last written.
+pub(super) fn is_not_offered(
+    seen: &Observed,
+    earlier: &[Rejection],
+    planned: &Planned,
+    refused: &Refused,
+    now: Timestamp,
+) -> bool {
+    let action = &planned.action;
+    let is_repeated = |it: &Rejection| {
+        it.is_about(action)
+            && it.problem.message == Rejection::message(action, &refused.to_string())
+            && it.since.age(now) >= LATE
+    };
+    match offer(refused, action) {
+        Offer::Missing => true,
+        Offer::Unknown => false,
+        Offer::Doubtful => {
+            seen.vpcs.is_as_read()
+                && seen.internet_gateways.is_as_read()
+                && earlier.iter().any(is_repeated)
+        }
     }
 }
 
