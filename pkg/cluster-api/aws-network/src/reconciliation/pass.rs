@@ -74,8 +74,8 @@ impl Rejection {
 }
 
 /// Whether AWS refuses a regional NAT gateway as such. A code for any wrong parameter counts when AWS
-/// repeats it after the time for which the VPC and its internet gateway may be late, and a read has
-/// shown both since they were last written.
+/// repeats it after the time for which the VPC and its internet gateway may be late, a read has shown
+/// both since they were last written, and AWS does not refuse the tags on other resources.
 pub(super) fn is_not_offered(
     seen: &Observed,
     earlier: &[Rejection],
@@ -89,12 +89,14 @@ pub(super) fn is_not_offered(
             && it.problem.message == Rejection::message(action, &refused.to_string())
             && it.since.age(now) >= LATE
     };
+    let are_tags_refused = earlier.iter().any(|it| matches!(it.action, Action::CreateTags { .. }));
     match offer(refused, action) {
         Offer::Missing => true,
         Offer::Unknown => false,
         Offer::Doubtful => {
             seen.vpcs.is_as_read()
                 && seen.internet_gateways.is_as_read()
+                && !are_tags_refused
                 && earlier.iter().any(is_repeated)
         }
     }

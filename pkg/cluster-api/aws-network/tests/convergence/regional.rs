@@ -255,6 +255,21 @@ fn a_general_refusal_counts_only_when_it_comes_again_after_a_minute_and_all_it_n
     assert_eq!((rest, mode(&world, &regional())), (Some(Rest::Reached), Some("PerAZ")));
 }
 
+/// A new tag of the spec is in the request, too.
+#[test]
+fn a_general_refusal_does_not_count_while_aws_refuses_the_tags_on_other_resources() {
+    let mut world = refusing("InvalidParameterValue");
+    world.run(&present(&with(NatMode::Single, None)), &mut |_| None);
+    world.cloud.refusals.push(("CreateTags", "InvalidParameterValue", u32::MAX));
+    let mut spec = regional();
+    spec.additional_tags.insert("team".to_owned(), "blue".to_owned());
+    let (_, rest) = world.run_once_for(&present(&spec), 600);
+    assert_eq!((rest, mode(&world, &spec)), (None, Some("Regional")));
+    world.cloud.refusals.retain(|(operation, ..)| *operation != "CreateTags");
+    let (_, rest) = world.run_later(&present(&spec));
+    assert_eq!((rest, mode(&world, &spec)), (Rest::Reached, Some("PerAZ")));
+}
+
 #[test]
 fn where_no_mode_takes_its_place_all_stays_as_it_is_and_the_condition_says_so() {
     let mut world = refusing("UnsupportedOperation");
